@@ -1,0 +1,58 @@
+//! The linear layer of a MiniLM-size encoder against the crate `gemm` (what candle multiplies with), one
+//! thread, shapes of all-MiniLM-L6-v2. Run: `cargo bench --bench linear`.
+//!
+//! Floor: 2 * rows * in * out operations at two AVX-512 multiply-adds a cycle.
+#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
+
+use std::time::Instant;
+
+use candle_core::{Device, Tensor};
+use toller_compute::{Activation, Isa, Linear};
+
+/// (input width, output width): fused QKV, attention output, feed-forward up and down.
+const SHAPES: [(usize, usize); 4] = [(384, 1152), (384, 384), (384, 1536), (1536, 384)];
+const ROUNDS: usize = 15;
+
+fn median(mut seconds: Vec<f64>) -> f64 {
+    seconds.sort_by(f64::total_cmp);
+    seconds[seconds.len() / 2]
+}
+
+fn timed(work: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    work();
+    start.elapsed().as_secs_f64()
+}
+
+fn main() -> candle_core::Result<()> {
+    println!("instruction set {}, one thread, f32, median of {ROUNDS} rounds in turn", Isa::active());
+    println!("{:>6} {:>6} {:>6} {:>14} {:>14} {:>7}", "rows", "in", "out", "ours GFLOP/s", "gemm GFLOP/s", "ratio");
+    for rows in [13, 128, 512, 2048] {
+        for (depth, columns) in SHAPES {
+            let x = Tensor::randn(0_f32, 1.0, (rows, depth), &Device::Cpu)?;
+            let weight = Tensor::randn(0_f32, 1.0, (columns, depth), &Device::Cpu)?;
+            let layer = Linear::new(&weight, None)?;
+            let a = x.flatten_all()?.to_vec1::<f32>()?;
+            let b = weight.flatten_all()?.to_vec1::<f32>()?;
+            let mut c = vec![0_f32; rows * columns];
+            let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+            for _ in 0..ROUNDS {
+                ours.push(timed(|| drop(layer.forward(&x, Activation::Identity).unwrap())));
+                // SAFETY: the three slices have the shapes and strides that are passed.
+                theirs.push(timed(|| unsafe {
+                    gemm::gemm(
+                        rows, columns, depth,
+                        c.as_mut_ptr(), 1, columns as isize, false,
+                        a.as_ptr(), 1, depth as isize,
+                        b.as_ptr(), depth as isize, 1,
+                        0.0, 1.0, false, false, false, gemm::Parallelism::None,
+                    );
+                }));
+            }
+            let operations = 2.0 * (rows * depth * columns) as f64 * 1e-9;
+            let (ours, theirs) = (operations / median(ours), operations / median(theirs));
+            println!("{rows:>6} {depth:>6} {columns:>6} {ours:>14.1} {theirs:>14.1} {:>7.2}", ours / theirs);
+        }
+    }
+    Ok(())
+}

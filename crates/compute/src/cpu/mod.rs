@@ -1,0 +1,6 @@
+//! The operations on the CPU, over sixteen lanes.
+
+pub(crate) mod attention;
+pub(crate) mod layer_norm;
+pub(crate) mod linear;
+pub(crate) mod tile;

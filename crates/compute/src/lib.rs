@@ -1,0 +1,26 @@
+//! The numeric operations of the engine: `reference` is slow and obviously right, `cpu` is fast and
+//! gives the same bits on every instruction set. Each operation plugs into candle as a custom operation.
+
+mod activation;
+mod attention;
+mod cpu;
+mod custom_op;
+mod layer_norm;
+mod linear;
+mod normalize;
+mod pooling;
+pub mod reference;
+mod sequences;
+mod simd;
+
+pub use activation::{Activation, UnknownActivation};
+pub use attention::attention;
+pub use layer_norm::LayerNorm;
+pub use linear::Linear;
+pub use normalize::normalize;
+pub use pooling::{Pooling, pool};
+pub use sequences::Sequences;
+pub use simd::Isa;
+
+#[cfg(test)]
+mod tests;

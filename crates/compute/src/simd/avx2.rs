@@ -1,0 +1,191 @@
+//! AVX2 with FMA: sixteen lanes are two registers.
+
+use std::arch::x86_64::{_CMP_NLT_UQ, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT, __m128i, __m256, __m256d, _mm256_add_epi32, _mm256_add_ps, _mm256_castps256_ps128, _mm256_castsi256_ps, _mm256_cmp_ps, _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_cvtps_epi32, _mm256_cvtps_pd, _mm256_div_ps, _mm256_extractf128_ps, _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_max_ps, _mm256_min_ps, _mm256_movemask_ps, _mm256_mul_ps, _mm256_round_ps, _mm256_set1_epi32, _mm256_set1_ps, _mm256_slli_epi32, _mm256_storeu_pd, _mm256_storeu_ps, _mm256_sub_ps, _mm_loadu_si128};
+
+use half::{bf16, f16};
+
+use super::{Kernel, LANES, Simd};
+
+/// A CPU with AVX2, FMA and F16C.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx2(());
+
+impl Avx2 {
+    pub(crate) fn new() -> Option<Self> {
+        (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c"))
+            .then_some(Self(()))
+    }
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+fn with_features<K: Kernel>(simd: Avx2, kernel: K) -> K::Output {
+    kernel.run(simd)
+}
+
+/// Lanes 0..8 and 8..16.
+type Pair = [__m256; 2];
+
+/// Applies an operation to both halves.
+#[inline(always)]
+fn both(a: Pair, b: Pair, operation: impl Fn(__m256, __m256) -> __m256) -> Pair {
+    [operation(a[0], b[0]), operation(a[1], b[1])]
+}
+
+// SAFETY of every block below: an `Avx2` exists only where `new` found the features.
+impl Simd for Avx2 {
+    type F32 = Pair;
+    /// Four lanes each.
+    type F64 = [__m256d; 4];
+
+    // 6 x 2 accumulators, 2 registers of weights and a broadcast: 15 of 16 registers.
+    const TILE_ROWS: usize = 6;
+    const TILE_VECTORS: usize = 1;
+
+    #[inline(always)]
+    fn vectorize<K: Kernel>(self, kernel: K) -> K::Output {
+        // SAFETY: see above.
+        unsafe { with_features(self, kernel) }
+    }
+
+    #[inline(always)]
+    fn splat(self, value: f32) -> Pair {
+        // SAFETY: see above.
+        let half = unsafe { _mm256_set1_ps(value) };
+        [half, half]
+    }
+
+    #[inline(always)]
+    unsafe fn load(self, from: *const f32) -> Pair {
+        // SAFETY: see above; the caller vouches for sixteen values.
+        unsafe { [_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8))] }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32, value: Pair) {
+        // SAFETY: see above; the caller vouches for sixteen values.
+        unsafe {
+            _mm256_storeu_ps(to, value[0]);
+            _mm256_storeu_ps(to.add(8), value[1]);
+        }
+    }
+
+    #[inline(always)]
+    fn add(self, a: Pair, b: Pair) -> Pair {
+        // SAFETY: see above.
+        both(a, b, |x, y| unsafe { _mm256_add_ps(x, y) })
+    }
+
+    #[inline(always)]
+    fn sub(self, a: Pair, b: Pair) -> Pair {
+        // SAFETY: see above.
+        both(a, b, |x, y| unsafe { _mm256_sub_ps(x, y) })
+    }
+
+    #[inline(always)]
+    fn mul(self, a: Pair, b: Pair) -> Pair {
+        // SAFETY: see above.
+        both(a, b, |x, y| unsafe { _mm256_mul_ps(x, y) })
+    }
+
+    #[inline(always)]
+    fn div(self, a: Pair, b: Pair) -> Pair {
+        // SAFETY: see above.
+        both(a, b, |x, y| unsafe { _mm256_div_ps(x, y) })
+    }
+
+    #[inline(always)]
+    fn fma(self, a: Pair, b: Pair, c: Pair) -> Pair {
+        // SAFETY: see above.
+        unsafe { [_mm256_fmadd_ps(a[0], b[0], c[0]), _mm256_fmadd_ps(a[1], b[1], c[1])] }
+    }
+
+    #[inline(always)]
+    fn max(self, a: Pair, b: Pair) -> Pair {
+        // SAFETY: see above.
+        both(a, b, |x, y| unsafe { _mm256_max_ps(x, y) })
+    }
+
+    #[inline(always)]
+    fn min(self, a: Pair, b: Pair) -> Pair {
+        // SAFETY: see above.
+        both(a, b, |x, y| unsafe { _mm256_min_ps(x, y) })
+    }
+
+    #[inline(always)]
+    fn round(self, a: Pair) -> Pair {
+        // SAFETY: see above.
+        a.map(|x| unsafe { _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(x) })
+    }
+
+    #[inline(always)]
+    fn exp2_integral(self, a: Pair) -> Pair {
+        // SAFETY: see above.
+        a.map(|x| unsafe {
+            let exponent = _mm256_add_epi32(_mm256_cvtps_epi32(x), _mm256_set1_epi32(127));
+            _mm256_castsi256_ps(_mm256_slli_epi32::<23>(exponent))
+        })
+    }
+
+    #[inline(always)]
+    fn to_array(self, a: Pair) -> [f32; LANES] {
+        let mut lanes = [0.0; LANES];
+        // SAFETY: `lanes` holds sixteen values.
+        unsafe { self.store(lanes.as_mut_ptr(), a) };
+        lanes
+    }
+
+    #[inline(always)]
+    fn not_less(self, a: Pair, b: Pair) -> u16 {
+        // SAFETY: see above.
+        let [low, high] = both(a, b, |x, y| unsafe { _mm256_cmp_ps::<_CMP_NLT_UQ>(x, y) })
+            .map(|mask| unsafe { _mm256_movemask_ps(mask) } as u16);
+        low | high << 8
+    }
+
+    #[inline(always)]
+    unsafe fn load_f16(self, from: *const f16) -> Pair {
+        // SAFETY: see above; the caller vouches for sixteen values, twice 16 bytes.
+        [0, 8].map(|lane| unsafe { _mm256_cvtph_ps(_mm_loadu_si128(from.add(lane).cast::<__m128i>())) })
+    }
+
+    #[inline(always)]
+    unsafe fn load_bf16(self, from: *const bf16) -> Pair {
+        // SAFETY: see above; the caller vouches for sixteen values, twice 16 bytes.
+        [0, 8].map(|lane| unsafe {
+            let bits = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.add(lane).cast::<__m128i>()));
+            _mm256_castsi256_ps(_mm256_slli_epi32::<16>(bits))
+        })
+    }
+
+    #[inline(always)]
+    fn widen(self, a: Pair) -> [__m256d; 4] {
+        let low = |x| {
+            // SAFETY: see above.
+            unsafe { _mm256_cvtps_pd(_mm256_castps256_ps128(x)) }
+        };
+        let high = |x| {
+            // SAFETY: see above.
+            unsafe { _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(x)) }
+        };
+        [low(a[0]), high(a[0]), low(a[1]), high(a[1])]
+    }
+
+    #[inline(always)]
+    fn add_product(self, a: [__m256d; 4], b: [__m256d; 4], c: [__m256d; 4]) -> [__m256d; 4] {
+        let part = |i: usize| {
+            // SAFETY: see above.
+            unsafe { _mm256_fmadd_pd(a[i], b[i], c[i]) }
+        };
+        [part(0), part(1), part(2), part(3)]
+    }
+
+    #[inline(always)]
+    fn to_array_f64(self, a: [__m256d; 4]) -> [f64; LANES] {
+        let mut lanes = [0.0; LANES];
+        for (i, part) in a.into_iter().enumerate() {
+            // SAFETY: see above; `lanes` holds four times four values.
+            unsafe { _mm256_storeu_pd(lanes.as_mut_ptr().add(4 * i), part) };
+        }
+        lanes
+    }
+}

@@ -1,0 +1,193 @@
+//! AVX-512: sixteen lanes are one register.
+
+use std::arch::x86_64::{_CMP_NLT_UQ, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT, __m256i, __m512, __m512d, __m512i, _mm256_loadu_si256, _mm512_add_epi32, _mm512_add_ps, _mm512_castps512_ps256, _mm512_castsi512_ps, _mm512_cmp_ps_mask, _mm512_cvtepu16_epi32, _mm512_cvtph_ps, _mm512_cvtps_epi32, _mm512_cvtps_pd, _mm512_div_ps, _mm512_extractf32x8_ps, _mm512_fmadd_pd, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps, _mm512_max_ps, _mm512_min_ps, _mm512_mul_ps, _mm512_roundscale_ps, _mm512_set1_epi32, _mm512_set1_ps, _mm512_slli_epi32, _mm512_storeu_pd, _mm512_storeu_ps, _mm512_sub_ps};
+
+use half::{bf16, f16};
+
+use super::{Kernel, LANES, Simd};
+
+/// A CPU with AVX-512 F, BW, DQ and VL.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx512(());
+
+impl Avx512 {
+    pub(crate) fn new() -> Option<Self> {
+        (is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("f16c"))
+        .then_some(Self(()))
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,f16c")]
+fn with_features<K: Kernel>(simd: Avx512, kernel: K) -> K::Output {
+    kernel.run(simd)
+}
+
+/// The mask of the first `count` lanes.
+#[inline(always)]
+fn first(count: usize) -> u16 {
+    debug_assert!(count <= LANES);
+    ((1_u32 << count) - 1) as u16
+}
+
+// SAFETY of every block below: an `Avx512` exists only where `new` found the features.
+impl Simd for Avx512 {
+    type F32 = __m512;
+    /// Lanes 0..8 and 8..16.
+    type F64 = [__m512d; 2];
+
+    // 12 x 2 accumulators, 2 columns of weights and a broadcast: 27 of 32 registers.
+    const TILE_ROWS: usize = 12;
+    const TILE_VECTORS: usize = 2;
+
+    #[inline(always)]
+    fn vectorize<K: Kernel>(self, kernel: K) -> K::Output {
+        // SAFETY: see above.
+        unsafe { with_features(self, kernel) }
+    }
+
+    #[inline(always)]
+    fn splat(self, value: f32) -> __m512 {
+        // SAFETY: see above.
+        unsafe { _mm512_set1_ps(value) }
+    }
+
+    #[inline(always)]
+    unsafe fn load(self, from: *const f32) -> __m512 {
+        // SAFETY: see above; the caller vouches for the pointer.
+        unsafe { _mm512_loadu_ps(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32, value: __m512) {
+        // SAFETY: see above; the caller vouches for the pointer.
+        unsafe { _mm512_storeu_ps(to, value) }
+    }
+
+    #[inline(always)]
+    fn add(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: see above.
+        unsafe { _mm512_add_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn sub(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: see above.
+        unsafe { _mm512_sub_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn mul(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: see above.
+        unsafe { _mm512_mul_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn div(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: see above.
+        unsafe { _mm512_div_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn fma(self, a: __m512, b: __m512, c: __m512) -> __m512 {
+        // SAFETY: see above.
+        unsafe { _mm512_fmadd_ps(a, b, c) }
+    }
+
+    #[inline(always)]
+    fn max(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: see above.
+        unsafe { _mm512_max_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn min(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: see above.
+        unsafe { _mm512_min_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn round(self, a: __m512) -> __m512 {
+        // SAFETY: see above.
+        unsafe { _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(a) }
+    }
+
+    #[inline(always)]
+    fn exp2_integral(self, a: __m512) -> __m512 {
+        // SAFETY: see above.
+        unsafe {
+            let exponent: __m512i = _mm512_add_epi32(_mm512_cvtps_epi32(a), _mm512_set1_epi32(127));
+            _mm512_castsi512_ps(_mm512_slli_epi32::<23>(exponent))
+        }
+    }
+
+    #[inline(always)]
+    fn to_array(self, a: __m512) -> [f32; LANES] {
+        let mut lanes = [0.0; LANES];
+        // SAFETY: see above; `lanes` holds sixteen values.
+        unsafe { _mm512_storeu_ps(lanes.as_mut_ptr(), a) };
+        lanes
+    }
+
+    #[inline(always)]
+    fn not_less(self, a: __m512, b: __m512) -> u16 {
+        // SAFETY: see above.
+        unsafe { _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_f16(self, from: *const f16) -> __m512 {
+        // SAFETY: see above; the caller vouches for sixteen values, 32 bytes.
+        unsafe { _mm512_cvtph_ps(_mm256_loadu_si256(from.cast::<__m256i>())) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_bf16(self, from: *const bf16) -> __m512 {
+        // SAFETY: see above; the caller vouches for sixteen values, 32 bytes.
+        unsafe {
+            let bits = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from.cast::<__m256i>()));
+            _mm512_castsi512_ps(_mm512_slli_epi32::<16>(bits))
+        }
+    }
+
+    #[inline(always)]
+    fn widen(self, a: __m512) -> [__m512d; 2] {
+        // SAFETY: see above.
+        unsafe {
+            [_mm512_cvtps_pd(_mm512_castps512_ps256(a)), _mm512_cvtps_pd(_mm512_extractf32x8_ps::<1>(a))]
+        }
+    }
+
+    #[inline(always)]
+    fn add_product(self, a: [__m512d; 2], b: [__m512d; 2], c: [__m512d; 2]) -> [__m512d; 2] {
+        // SAFETY: see above.
+        unsafe { [_mm512_fmadd_pd(a[0], b[0], c[0]), _mm512_fmadd_pd(a[1], b[1], c[1])] }
+    }
+
+    #[inline(always)]
+    fn to_array_f64(self, a: [__m512d; 2]) -> [f64; LANES] {
+        let mut lanes = [0.0; LANES];
+        // SAFETY: see above; `lanes` holds twice eight values.
+        unsafe {
+            _mm512_storeu_pd(lanes.as_mut_ptr(), a[0]);
+            _mm512_storeu_pd(lanes.as_mut_ptr().add(8), a[1]);
+        }
+        lanes
+    }
+
+    #[inline(always)]
+    unsafe fn load_part(self, from: *const f32, count: usize) -> __m512 {
+        // SAFETY: see above; masked lanes are not read, the caller vouches for the others.
+        unsafe { _mm512_maskz_loadu_ps(first(count), from) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_part(self, to: *mut f32, value: __m512, count: usize) {
+        // SAFETY: see above; masked lanes are not written, the caller vouches for the others.
+        unsafe { _mm512_mask_storeu_ps(to, first(count), value) }
+    }
+}

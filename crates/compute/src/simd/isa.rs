@@ -1,0 +1,52 @@
+//! Which instruction set to use.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+/// An instruction set that the CPU kernels are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isa {
+    /// AVX-512 F, BW, DQ and VL with FMA: x86-64-v4.
+    Avx512,
+    /// AVX2 with FMA and F16C: x86-64-v3.
+    Avx2,
+    /// Whatever the compiler's baseline offers (NEON on 64-bit Arm). Without fused multiply-add in
+    /// hardware this is very slow, but right.
+    Portable,
+}
+
+impl Isa {
+    /// The instruction sets of this machine, best first; the last is always [`Isa::Portable`].
+    #[must_use]
+    pub fn available() -> Vec<Self> {
+        let mut found = Vec::new();
+        #[cfg(target_arch = "x86_64")]
+        {
+            if super::avx512::Avx512::new().is_some() {
+                found.push(Self::Avx512);
+            }
+            if super::avx2::Avx2::new().is_some() {
+                found.push(Self::Avx2);
+            }
+        }
+        found.push(Self::Portable);
+        found
+    }
+
+    /// The instruction set in use: the best of this machine. Decided once.
+    #[must_use]
+    pub fn active() -> Self {
+        static ACTIVE: OnceLock<Isa> = OnceLock::new();
+        *ACTIVE.get_or_init(|| Self::available().first().copied().unwrap_or(Self::Portable))
+    }
+}
+
+impl fmt::Display for Isa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Avx512 => "AVX-512",
+            Self::Avx2 => "AVX2",
+            Self::Portable => "portable",
+        })
+    }
+}

@@ -1,0 +1,184 @@
+//! Sixteen lanes of f32 on any CPU.
+//!
+//! An algorithm is written once, generic over [`Simd`], as a [`Kernel`]; [`dispatch`] runs it on the
+//! best instruction set of this machine. Every instruction set computes the *same bits*: the lane
+//! count is always sixteen (two registers where the hardware has eight), multiply-add is always fused,
+//! and reductions add the upper half to the lower half until one lane is left. So embeddings and scores
+//! do not depend on the CPU they were computed on.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod isa;
+mod math;
+mod portable;
+
+use half::{bf16, f16};
+pub use isa::Isa;
+#[cfg(test)]
+use math::erf;
+pub(crate) use math::{exp, gelu, gelu_tanh, sigmoid, tanh};
+
+/// The number of lanes of a vector, on every instruction set.
+pub(crate) const LANES: usize = 16;
+
+/// An instruction set that this CPU has: a value of the type proves it, since the constructors return
+/// `None` elsewhere.
+///
+/// All operations are lane-wise IEEE 754 single precision, rounded to nearest even.
+pub(crate) trait Simd: Copy + Send + Sync + 'static {
+    /// Sixteen lanes of f32.
+    type F32: Copy;
+    /// Sixteen lanes of f64.
+    type F64: Copy;
+
+    /// Rows of the register tile of a matrix product.
+    const TILE_ROWS: usize;
+    /// Vectors (of sixteen columns) of the register tile of a matrix product.
+    const TILE_VECTORS: usize;
+
+    /// Runs `kernel` compiled for this instruction set.
+    fn vectorize<K: Kernel>(self, kernel: K) -> K::Output;
+
+    fn splat(self, value: f32) -> Self::F32;
+    /// Loads sixteen lanes.
+    ///
+    /// # Safety
+    /// `from` is valid for reading sixteen f32; it need not be aligned.
+    unsafe fn load(self, from: *const f32) -> Self::F32;
+    /// Stores sixteen lanes.
+    ///
+    /// # Safety
+    /// `to` is valid for writing sixteen f32; it need not be aligned.
+    unsafe fn store(self, to: *mut f32, value: Self::F32);
+
+    fn add(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    fn sub(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    fn mul(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    fn div(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    /// `a * b + c`, rounded once.
+    fn fma(self, a: Self::F32, b: Self::F32, c: Self::F32) -> Self::F32;
+    /// The larger of finite values.
+    fn max(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    /// The smaller of finite values.
+    fn min(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    /// To the nearest integer, ties to even.
+    fn round(self, a: Self::F32) -> Self::F32;
+    /// 2 to the power of `a`, for integral values in -126..=127.
+    fn exp2_integral(self, a: Self::F32) -> Self::F32;
+    /// The lanes as an array, lane 0 first.
+    fn to_array(self, a: Self::F32) -> [f32; LANES];
+    /// The lanes where `a < b` does not hold, NaN included: bit `i` is lane `i`.
+    fn not_less(self, a: Self::F32, b: Self::F32) -> u16;
+
+    /// Loads sixteen f16 as f32, which is exact.
+    ///
+    /// # Safety
+    /// `from` is valid for reading sixteen f16; it need not be aligned.
+    unsafe fn load_f16(self, from: *const f16) -> Self::F32;
+    /// Loads sixteen bf16 as f32, which is exact.
+    ///
+    /// # Safety
+    /// `from` is valid for reading sixteen bf16; it need not be aligned.
+    unsafe fn load_bf16(self, from: *const bf16) -> Self::F32;
+
+    /// The lanes in f64, which is exact.
+    fn widen(self, a: Self::F32) -> Self::F64;
+    /// `a * b + c` where `a` and `b` hold f32 values: their product is exact in f64, so that the result is
+    /// rounded once, fused or not.
+    fn add_product(self, a: Self::F64, b: Self::F64, c: Self::F64) -> Self::F64;
+    /// The lanes of f64 as an array, lane 0 first.
+    fn to_array_f64(self, a: Self::F64) -> [f64; LANES];
+
+    /// The sum of the lanes of f64, halves added until one is left.
+    #[inline(always)]
+    fn sum_f64(self, a: Self::F64) -> f64 {
+        fold(self.to_array_f64(a), |x, y| x + y)
+    }
+
+    /// The sum of the lanes, halves added until one is left.
+    #[inline(always)]
+    fn sum(self, a: Self::F32) -> f32 {
+        fold(self.to_array(a), |x, y| x + y)
+    }
+
+    /// The largest lane.
+    #[inline(always)]
+    fn largest(self, a: Self::F32) -> f32 {
+        fold(self.to_array(a), f32::max)
+    }
+
+    /// Loads the first `count` lanes, the rest zero.
+    ///
+    /// # Safety
+    /// `from` is valid for reading `count` f32; `count` is at most sixteen.
+    #[inline(always)]
+    unsafe fn load_part(self, from: *const f32, count: usize) -> Self::F32 {
+        let mut lanes = [0.0; LANES];
+        // SAFETY: the caller vouches for `count` readable values and for the bound.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from, lanes.as_mut_ptr(), count);
+            self.load(lanes.as_ptr())
+        }
+    }
+
+    /// Stores the first `count` lanes.
+    ///
+    /// # Safety
+    /// `to` is valid for writing `count` f32; `count` is at most sixteen.
+    #[inline(always)]
+    unsafe fn store_part(self, to: *mut f32, value: Self::F32, count: usize) {
+        let lanes = self.to_array(value);
+        // SAFETY: the caller vouches for `count` writable values and for the bound.
+        unsafe { std::ptr::copy_nonoverlapping(lanes.as_ptr(), to, count) }
+    }
+}
+
+/// Halves the lanes until one is left: the one order of every reduction.
+#[inline(always)]
+fn fold<T: Copy>(mut lanes: [T; LANES], combine: impl Fn(T, T) -> T) -> T {
+    let mut half = LANES / 2;
+    while half > 0 {
+        for lane in 0..half {
+            lanes[lane] = combine(lanes[lane], lanes[lane + half]);
+        }
+        half /= 2;
+    }
+    lanes[0]
+}
+
+/// An algorithm over sixteen lanes, written once for every instruction set.
+pub(crate) trait Kernel {
+    type Output;
+    /// The algorithm. Implementations are `#[inline(always)]`, so that they are compiled inside
+    /// [`Simd::vectorize`] with its instruction set enabled.
+    fn run<S: Simd>(self, simd: S) -> Self::Output;
+}
+
+/// Runs `kernel` on the instruction set in use ([`Isa::active`]).
+pub(crate) fn dispatch<K: Kernel>(kernel: K) -> K::Output {
+    dispatch_on(Isa::active(), kernel)
+}
+
+/// Runs `kernel` on `isa`, or portably where this machine lacks it.
+pub(crate) fn dispatch_on<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if isa == Isa::Avx512
+            && let Some(simd) = avx512::Avx512::new()
+        {
+            return simd.vectorize(kernel);
+        }
+        if isa == Isa::Avx2
+            && let Some(simd) = avx2::Avx2::new()
+        {
+            return simd.vectorize(kernel);
+        }
+    }
+    let _ = isa;
+    portable::Portable.vectorize(kernel)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! Every instruction set against the standard library, and against each other bit by bit.
+#![allow(clippy::unwrap_used)]
+
+use super::{Isa, Kernel, LANES, Simd, dispatch_on, erf, exp, gelu, tanh};
+
+/// Applies a function to a whole slice.
+struct Map<'a, F> {
+    values: &'a [f32],
+    function: F,
+}
+
+/// A generic function as a type, since closures cannot be generic.
+trait Function: Copy {
+    fn apply<S: Simd>(self, simd: S, x: S::F32) -> S::F32;
+}
+
+impl<F: Function> Kernel for Map<'_, F> {
+    type Output = Vec<f32>;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> Vec<f32> {
+        let mut out = vec![0.0; self.values.len()];
+        for (from, to) in self.values.chunks(LANES).zip(out.chunks_mut(LANES)) {
+            // SAFETY: `from` and `to` hold the same number of values, at most sixteen.
+            unsafe {
+                let x = simd.load_part(from.as_ptr(), from.len());
+                simd.store_part(to.as_mut_ptr(), self.function.apply(simd, x), to.len());
+            }
+        }
+        out
+    }
+}
+
+macro_rules! function {
+    ($name:ident, $function:path) => {
+        #[derive(Clone, Copy)]
+        struct $name;
+        impl Function for $name {
+            #[inline(always)]
+            fn apply<S: Simd>(self, simd: S, x: S::F32) -> S::F32 {
+                $function(simd, x)
+            }
+        }
+    };
+}
+
+function!(Exp, exp);
+function!(Erf, erf);
+function!(Gelu, gelu);
+function!(Tanh, tanh);
+
+fn grid(low: f32, high: f32) -> Vec<f32> {
+    (0..100_003).map(|i| low + (high - low) * (i as f32 / 100_002.0)).collect()
+}
+
+/// Runs on every instruction set, asserts that all give the same bits, and returns them.
+fn everywhere<F: Function>(function: F, values: &[f32]) -> Vec<f32> {
+    let expected = dispatch_on(Isa::Portable, Map { values, function });
+    for isa in Isa::available() {
+        let got = dispatch_on(isa, Map { values, function });
+        let differing = got.iter().zip(&expected).filter(|(a, b)| a.to_bits() != b.to_bits()).count();
+        assert_eq!(differing, 0, "{isa} differs from the portable lanes");
+    }
+    expected
+}
+
+fn worst(values: &[f32], got: &[f32], error: impl Fn(f64, f64) -> f64) -> f64 {
+    values.iter().zip(got).map(|(&x, &y)| error(f64::from(x), f64::from(y))).fold(0.0, f64::max)
+}
+
+/// The error function by its Maclaurin series, in f64: enough for |x| <= 5.
+fn erf_f64(x: f64) -> f64 {
+    let (mut term, mut sum) = (x, x);
+    for n in 1..200 {
+        term *= -x * x / f64::from(n);
+        sum += term / f64::from(2 * n + 1);
+    }
+    sum * 2.0 / std::f64::consts::PI.sqrt()
+}
+
+#[test]
+fn exp_is_accurate_and_the_same_everywhere() {
+    let values = grid(-87.0, 87.0);
+    let got = everywhere(Exp, &values);
+    assert!(worst(&values, &got, |x, y| (y / x.exp() - 1.0).abs()) < 2e-7);
+    // Clamped, not flushed.
+    assert!(everywhere(Exp, &[-1e30])[0] > 0.0);
+    assert!(everywhere(Exp, &[1e30])[0].is_finite());
+}
+
+#[test]
+fn erf_gelu_and_tanh_are_accurate_and_the_same_everywhere() {
+    let values = grid(-5.0, 5.0);
+    assert!(worst(&values, &everywhere(Erf, &values), |x, y| (y - erf_f64(x)).abs()) < 4e-7);
+    let gelu_f64 = |x: f64| 0.5 * x * (1.0 + erf_f64(x / 2_f64.sqrt()));
+    assert!(worst(&values, &everywhere(Gelu, &values), |x, y| (y - gelu_f64(x)).abs()) < 8e-7);
+    assert!(worst(&values, &everywhere(Tanh, &values), |x, y| (y - x.tanh()).abs()) < 3e-7);
+    // The far tails.
+    assert_eq!(everywhere(Gelu, &[100.0])[0], 100.0);
+    assert!(everywhere(Gelu, &[-100.0])[0].abs() < 1e-5);
+    assert_eq!(everywhere(Tanh, &[-60.0, 60.0]), [-1.0, 1.0]);
+}
+
+#[test]
+fn reductions_fold_halves_on_every_instruction_set() {
+    struct Sum([f32; LANES]);
+    impl Kernel for Sum {
+        type Output = (f32, f32);
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) -> (f32, f32) {
+            // SAFETY: the array holds sixteen values.
+            let lanes = unsafe { simd.load(self.0.as_ptr()) };
+            (simd.sum(lanes), simd.largest(lanes))
+        }
+    }
+    // Values whose sum depends on the order.
+    let lanes: [f32; LANES] = std::array::from_fn(|i| (i as f32 * 1.7 + 0.3) * if i % 3 == 0 { -1e6 } else { 1.0 });
+    let expected = dispatch_on(Isa::Portable, Sum(lanes));
+    for isa in Isa::available() {
+        let got = dispatch_on(isa, Sum(lanes));
+        assert_eq!((got.0.to_bits(), got.1), (expected.0.to_bits(), expected.1), "{isa}");
+    }
+}

@@ -1,0 +1,183 @@
+//! config.json: the architecture of a transformer of the BERT family.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use toller_compute::Activation;
+use toller_files::FileError;
+
+use crate::EncoderError;
+
+/// The names of the tensors of a layer, which is all that differs between BERT's namings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LayerNames {
+    pub(crate) layer: &'static str,
+    pub(crate) query: &'static str,
+    pub(crate) key: &'static str,
+    pub(crate) value: &'static str,
+    pub(crate) attention_output: &'static str,
+    pub(crate) attention_norm: &'static str,
+    pub(crate) up: &'static str,
+    pub(crate) down: &'static str,
+    pub(crate) output_norm: &'static str,
+}
+
+const BERT_NAMES: LayerNames = LayerNames {
+    layer: "encoder.layer",
+    query: "attention.self.query",
+    key: "attention.self.key",
+    value: "attention.self.value",
+    attention_output: "attention.output.dense",
+    attention_norm: "attention.output.LayerNorm",
+    up: "intermediate.dense",
+    down: "output.dense",
+    output_norm: "output.LayerNorm",
+};
+
+const DISTILBERT_NAMES: LayerNames = LayerNames {
+    layer: "transformer.layer",
+    query: "attention.q_lin",
+    key: "attention.k_lin",
+    value: "attention.v_lin",
+    attention_output: "attention.out_lin",
+    attention_norm: "sa_layer_norm",
+    up: "ffn.lin1",
+    down: "ffn.lin2",
+    output_norm: "output_layer_norm",
+};
+
+/// How a token's position is numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Positions {
+    /// 0, 1, 2, ...
+    FromZero,
+    /// RoBERTa's: the first token that is not padding has the padding id plus one, and so on; a padding
+    /// token, should a text contain one, has the padding id.
+    AfterPadding(u32),
+}
+
+/// A transformer encoder of the BERT family: absolute positions, layer norm after each block.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TransformerConfig {
+    /// `model_type` of config.json.
+    pub(crate) model_type: String,
+    pub(crate) names: LayerNames,
+    pub(crate) vocabulary: usize,
+    pub(crate) hidden: usize,
+    pub(crate) layers: usize,
+    pub(crate) heads: usize,
+    pub(crate) intermediate: usize,
+    pub(crate) activation: Activation,
+    /// Rows of the position embeddings.
+    pub(crate) max_positions: usize,
+    pub(crate) positions: Positions,
+    /// Rows of the token type embeddings; 0 for an architecture without.
+    pub(crate) token_types: usize,
+    /// Rows of ERNIE's task type embeddings; 0 for an architecture without.
+    pub(crate) task_types: usize,
+    pub(crate) layer_norm_epsilon: f64,
+}
+
+/// The `model_type`s that can be run.
+const SUPPORTED: &str = "bert, roberta, xlm-roberta, camembert, ernie, distilbert, dpr";
+
+/// config.json as it is written; aliases are DistilBERT's names.
+#[derive(Deserialize)]
+struct Raw {
+    vocab_size: usize,
+    #[serde(alias = "dim")]
+    hidden_size: usize,
+    #[serde(alias = "n_layers")]
+    num_hidden_layers: usize,
+    #[serde(alias = "n_heads")]
+    num_attention_heads: usize,
+    #[serde(alias = "hidden_dim")]
+    intermediate_size: usize,
+    #[serde(alias = "activation")]
+    hidden_act: String,
+    max_position_embeddings: usize,
+    #[serde(default)]
+    type_vocab_size: usize,
+    #[serde(default)]
+    task_type_vocab_size: usize,
+    #[serde(default)]
+    use_task_id: bool,
+    layer_norm_eps: Option<f64>,
+    pad_token_id: Option<u32>,
+    position_embedding_type: Option<String>,
+    #[serde(default)]
+    is_decoder: bool,
+    #[serde(default)]
+    projection_dim: usize,
+}
+
+impl TransformerConfig {
+    /// Reads `config.json`.
+    pub(crate) fn read(path: &Path) -> Result<Self, EncoderError> {
+        let text = std::fs::read_to_string(path).map_err(FileError::on("read", path))?;
+        let config_error = |problem: String| EncoderError::Config { path: path.to_owned(), problem };
+        // The type first: another architecture's configuration may lack the fields below.
+        let Type { model_type } = serde_json::from_str(&text).map_err(|error| config_error(error.to_string()))?;
+        let model_type = model_type.ok_or_else(|| config_error("no \"model_type\"".to_owned()))?;
+        let unsupported = |what: String| EncoderError::Unsupported {
+            path: path.to_owned(),
+            what,
+            supported: format!("model_type {SUPPORTED}, with absolute positions"),
+        };
+        let (names, roberta) = match model_type.as_str() {
+            "bert" | "ernie" | "dpr" => (BERT_NAMES, false),
+            "roberta" | "xlm-roberta" | "camembert" => (BERT_NAMES, true),
+            "distilbert" => (DISTILBERT_NAMES, false),
+            other => return Err(unsupported(format!("model_type {other:?}"))),
+        };
+        let raw: Raw = serde_json::from_str(&text).map_err(|error| config_error(error.to_string()))?;
+        if raw.position_embedding_type.as_deref().is_some_and(|kind| kind != "absolute") {
+            return Err(unsupported(format!("position_embedding_type {:?}", raw.position_embedding_type)));
+        }
+        if raw.is_decoder {
+            return Err(unsupported("a decoder (is_decoder)".to_owned()));
+        }
+        if model_type == "dpr" && raw.projection_dim != 0 {
+            return Err(unsupported(format!("DPR's projection (projection_dim {})", raw.projection_dim)));
+        }
+        if raw.num_attention_heads == 0 || !raw.hidden_size.is_multiple_of(raw.num_attention_heads) {
+            return Err(config_error(format!(
+                "a hidden size of {} does not divide into {} heads",
+                raw.hidden_size, raw.num_attention_heads
+            )));
+        }
+        let activation = raw.hidden_act.parse().map_err(|error| config_error(format!("{error}")))?;
+        let positions = match (roberta, raw.pad_token_id) {
+            (true, pad) => Positions::AfterPadding(pad.unwrap_or(1)),
+            (false, _) => Positions::FromZero,
+        };
+        Ok(Self {
+            names,
+            vocabulary: raw.vocab_size,
+            hidden: raw.hidden_size,
+            layers: raw.num_hidden_layers,
+            heads: raw.num_attention_heads,
+            intermediate: raw.intermediate_size,
+            activation,
+            max_positions: raw.max_position_embeddings,
+            positions,
+            token_types: if model_type == "distilbert" { 0 } else { raw.type_vocab_size },
+            task_types: if model_type == "ernie" && raw.use_task_id { raw.task_type_vocab_size.max(1) } else { 0 },
+            layer_norm_epsilon: raw.layer_norm_eps.unwrap_or(1e-12),
+            model_type,
+        })
+    }
+
+    /// The number of tokens for which there are positions.
+    pub(crate) fn longest_input(&self) -> usize {
+        match self.positions {
+            Positions::FromZero => self.max_positions,
+            Positions::AfterPadding(pad) => self.max_positions.saturating_sub(pad as usize + 1),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Type {
+    model_type: Option<String>,
+}

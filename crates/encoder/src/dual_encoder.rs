@@ -1,0 +1,122 @@
+//! Dual encoders: queries and passages into one space (Karpukhin et al. 2020, equation 1).
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use toller_compute::Pooling;
+
+use crate::EncoderError;
+use crate::fingerprint::Fingerprint;
+use crate::layout::Layout;
+use crate::resolve::TOWERS;
+use crate::text_encoder::{TextEncoder, has_towers};
+
+/// Which side of a dual encoder a text is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A query.
+    Query,
+    /// A passage of the collection.
+    Passage,
+}
+
+impl Role {
+    /// The names under which sentence-transformers' models keep the prompt of this role.
+    fn prompt_names(self) -> &'static [&'static str] {
+        match self {
+            Self::Query => &["query"],
+            Self::Passage => &["document", "passage", "corpus"],
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Query => "query",
+            Self::Passage => "passage",
+        })
+    }
+}
+
+/// How to load a model.
+#[derive(Clone, Debug)]
+pub struct LoadOptions {
+    /// Truncate to this many tokens instead of the model's own maximum.
+    pub max_length: Option<usize>,
+    /// Pool this way instead of the model's own.
+    pub pooling: Option<Pooling>,
+    /// The tokens of a flat batch, at most.
+    pub batch_tokens: usize,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        Self { max_length: None, pooling: None, batch_tokens: DEFAULT_BATCH_TOKENS }
+    }
+}
+
+/// The tokens of a flat batch on the CPU. Measured with benches/encode.rs on two cores: from 512 to 4,096
+/// the rate is the same within 3%; below, panels of weights pass by too often, above, states leave the cache.
+pub const DEFAULT_BATCH_TOKENS: usize = 1024;
+
+/// A dual encoder: one tower for both roles, or one for each.
+pub struct DualEncoder {
+    query: Arc<TextEncoder>,
+    passage: Arc<TextEncoder>,
+    query_prompt: String,
+    passage_prompt: String,
+    fingerprint: String,
+}
+
+impl DualEncoder {
+    /// Loads a model directory: sentence-transformers, plain transformers, or DPR's two encoders.
+    ///
+    /// # Errors
+    /// When a file is missing or broken, or the model cannot be run as it was made to be run.
+    pub fn load(directory: &Path, options: &LoadOptions) -> Result<Self, EncoderError> {
+        let mut fingerprint = Fingerprint::new();
+        let (query, passage, layouts) = if has_towers(directory) {
+            let layouts = [Layout::read(&directory.join(TOWERS[0]))?, Layout::read(&directory.join(TOWERS[1]))?];
+            let query = Arc::new(TextEncoder::load(&layouts[0], options, &mut fingerprint)?);
+            let passage = Arc::new(TextEncoder::load(&layouts[1], options, &mut fingerprint)?);
+            (query, passage, layouts)
+        } else {
+            let layout = Layout::read(directory)?;
+            let tower = Arc::new(TextEncoder::load(&layout, options, &mut fingerprint)?);
+            (tower.clone(), tower, [layout.clone(), layout])
+        };
+        let prompt = |layout: &Layout, role: Role| layout.prompt(role.prompt_names()).unwrap_or_default().to_owned();
+        let query_prompt = prompt(&layouts[0], Role::Query);
+        let passage_prompt = prompt(&layouts[1], Role::Passage);
+        fingerprint.value("query prompt", query_prompt.as_bytes());
+        fingerprint.value("passage prompt", passage_prompt.as_bytes());
+        Ok(Self { query, passage, query_prompt, passage_prompt, fingerprint: fingerprint.finish() })
+    }
+
+    /// The encoder of a role.
+    #[must_use]
+    pub fn tower(&self, role: Role) -> &TextEncoder {
+        match role {
+            Role::Query => &self.query,
+            Role::Passage => &self.passage,
+        }
+    }
+
+    /// What the model puts before every text of a role; empty for nothing.
+    #[must_use]
+    pub fn prompt(&self, role: Role) -> &str {
+        match role {
+            Role::Query => &self.query_prompt,
+            Role::Passage => &self.passage_prompt,
+        }
+    }
+
+    /// Identifies the model by what decides its vectors: weights, tokenizer, architecture, pooling and
+    /// prompts; not the maximum length, which may differ between the roles.
+    #[must_use]
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+}

@@ -1,0 +1,41 @@
+//! What makes two models the same model.
+
+use candle_core::Tensor;
+
+/// A fingerprint over everything that decides a model's vectors: weights, tokenizer, architecture,
+/// pooling, prompts. Files that say the same in another form (safetensors or pickle, with or without a
+/// prefix) have the same fingerprint, since it is taken over the tensors as they are used.
+pub(crate) struct Fingerprint(blake3::Hasher);
+
+impl Fingerprint {
+    pub(crate) fn new() -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"toller model 1");
+        Self(hasher)
+    }
+
+    /// Adds a named value. Lengths are hashed too, so that no two sequences of values run together.
+    pub(crate) fn value(&mut self, name: &str, value: &[u8]) {
+        for part in [name.as_bytes(), value] {
+            self.0.update(&(part.len() as u64).to_le_bytes());
+            self.0.update(part);
+        }
+    }
+
+    /// Adds an f32 tensor.
+    pub(crate) fn tensor(&mut self, name: &str, tensor: &Tensor) -> candle_core::Result<()> {
+        self.value(name, format!("{:?}", tensor.dims()).as_bytes());
+        for value in tensor.flatten_all()?.to_vec1::<f32>()?.chunks(1 << 14) {
+            let bytes: Vec<u8> = value.iter().flat_map(|x| x.to_le_bytes()).collect();
+            self.0.update(&bytes);
+        }
+        Ok(())
+    }
+
+    /// The fingerprint as 32 hexadecimal digits (128 bits).
+    pub(crate) fn finish(&self) -> String {
+        let mut hex = self.0.finalize().to_hex().to_string();
+        hex.truncate(32);
+        hex
+    }
+}

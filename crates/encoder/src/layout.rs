@@ -1,0 +1,199 @@
+//! What surrounds the transformer: the layouts in which models are published.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::Value;
+use toller_compute::{Activation, Pooling};
+use toller_files::FileError;
+
+use crate::EncoderError;
+
+/// What follows the pooling.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Module {
+    /// A dense layer, its weights in a folder of its own.
+    Dense { folder: PathBuf, config: DenseConfig },
+    /// Scaling to unit length.
+    Normalize,
+}
+
+/// `config.json` of sentence-transformers' Dense module.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct DenseConfig {
+    pub(crate) in_features: usize,
+    pub(crate) out_features: usize,
+    #[serde(default = "yes")]
+    pub(crate) bias: bool,
+    #[serde(default = "tanh", deserialize_with = "activation")]
+    pub(crate) activation_function: Activation,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// sentence-transformers' own default is tanh.
+fn tanh() -> Activation {
+    Activation::Tanh
+}
+
+fn activation<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Activation, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+}
+
+/// How a text becomes a vector with this model.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Layout {
+    /// The folder of config.json, the weights and the tokenizer.
+    pub(crate) transformer: PathBuf,
+    /// The poolings, concatenated; `None` where the layout does not say.
+    pub(crate) pooling: Option<Vec<Pooling>>,
+    pub(crate) modules: Vec<Module>,
+    /// `max_seq_length` of sentence_bert_config.json.
+    pub(crate) max_length: Option<usize>,
+    pub(crate) lowercase: bool,
+    /// The prompts by name, and the name of the default one.
+    pub(crate) prompts: BTreeMap<String, String>,
+    pub(crate) default_prompt: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ModuleEntry {
+    path: String,
+    #[serde(rename = "type")]
+    class: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SentenceBertConfig {
+    max_seq_length: Option<usize>,
+    do_lower_case: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SentenceTransformersConfig {
+    prompts: Option<BTreeMap<String, String>>,
+    default_prompt_name: Option<String>,
+}
+
+impl Layout {
+    /// Reads the layout of a directory: sentence-transformers' `modules.json`, else plain transformers.
+    pub(crate) fn read(directory: &Path) -> Result<Self, EncoderError> {
+        let modules_path = directory.join("modules.json");
+        let Some(entries) = read_json::<Vec<ModuleEntry>>(&modules_path)? else {
+            return Ok(Self::plain(directory));
+        };
+        let mut layout = Self::plain(directory);
+        for (index, entry) in entries.iter().enumerate() {
+            let folder = directory.join(&entry.path);
+            let class = entry.class.rsplit('.').next().unwrap_or_default();
+            match class {
+                "Transformer" if index == 0 => layout.transformer = folder,
+                "Pooling" if layout.pooling.is_none() => layout.pooling = Some(read_pooling(&folder)?),
+                "Dense" if layout.pooling.is_some() => {
+                    let config = required_json(&folder.join("config.json"))?;
+                    layout.modules.push(Module::Dense { folder, config });
+                }
+                "Normalize" if layout.pooling.is_some() => layout.modules.push(Module::Normalize),
+                // Dropout does nothing outside training.
+                "Dropout" => {}
+                _ => {
+                    return Err(EncoderError::Unsupported {
+                        path: modules_path,
+                        what: format!("module {index} of type {:?}", entry.class),
+                        supported: "a Transformer, then Pooling, then any number of Dense, Normalize and Dropout".to_owned(),
+                    });
+                }
+            }
+        }
+        let sentence_bert: SentenceBertConfig =
+            read_json(&layout.transformer.join("sentence_bert_config.json"))?.unwrap_or_default();
+        layout.max_length = sentence_bert.max_seq_length;
+        layout.lowercase = sentence_bert.do_lower_case;
+        let config: SentenceTransformersConfig =
+            read_json(&directory.join("config_sentence_transformers.json"))?.unwrap_or_default();
+        layout.prompts = config.prompts.unwrap_or_default();
+        layout.default_prompt = config.default_prompt_name;
+        Ok(layout)
+    }
+
+    fn plain(directory: &Path) -> Self {
+        Self {
+            transformer: directory.to_owned(),
+            pooling: None,
+            modules: Vec::new(),
+            max_length: None,
+            lowercase: false,
+            prompts: BTreeMap::new(),
+            default_prompt: None,
+        }
+    }
+
+    /// The prompt under the first of these names that the model has, else its default one.
+    pub(crate) fn prompt(&self, names: &[&str]) -> Option<&str> {
+        let named = names.iter().find_map(|name| self.prompts.get(*name));
+        named.or_else(|| self.prompts.get(self.default_prompt.as_ref()?)).map(String::as_str)
+    }
+}
+
+/// Reads the old form, a boolean for each pooling, and the new one, a name or a list of names.
+fn read_pooling(folder: &Path) -> Result<Vec<Pooling>, EncoderError> {
+    let path = folder.join("config.json");
+    let config: BTreeMap<String, Value> = required_json(&path)?;
+    let unsupported = |what: String| EncoderError::Unsupported {
+        path: path.clone(),
+        what,
+        supported: Pooling::ALL.map(Pooling::name).join(", "),
+    };
+    if config.get("include_prompt") == Some(&Value::Bool(false)) {
+        return Err(unsupported("pooling without the prompt's tokens (include_prompt)".to_owned()));
+    }
+    let mut poolings = Vec::new();
+    match config.get("pooling_mode") {
+        Some(mode) => {
+            let names = match mode {
+                Value::Array(names) => names.clone(),
+                name => vec![name.clone()],
+            };
+            for name in names {
+                let pooling = name.as_str().and_then(Pooling::from_name);
+                poolings.push(pooling.ok_or_else(|| unsupported(format!("pooling_mode {name}")))?);
+            }
+        }
+        None => {
+            // sentence-transformers concatenates in this order.
+            for (key, pooling) in [
+                ("pooling_mode_cls_token", Pooling::Cls),
+                ("pooling_mode_max_tokens", Pooling::Max),
+                ("pooling_mode_mean_tokens", Pooling::Mean),
+                ("pooling_mode_mean_sqrt_len_tokens", Pooling::MeanSqrtLen),
+                ("pooling_mode_weightedmean_tokens", Pooling::WeightedMean),
+                ("pooling_mode_lasttoken", Pooling::LastToken),
+            ] {
+                if config.get(key) == Some(&Value::Bool(true)) {
+                    poolings.push(pooling);
+                }
+            }
+        }
+    }
+    if poolings.is_empty() {
+        return Err(unsupported("a pooling of nothing".to_owned()));
+    }
+    Ok(poolings)
+}
+
+/// Reads a JSON file, if it is there.
+fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<T>, EncoderError> {
+    if path.is_file() { required_json(path).map(Some) } else { Ok(None) }
+}
+
+/// Reads a JSON file that must be there.
+fn required_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, EncoderError> {
+    let text = std::fs::read(path).map_err(FileError::on("read", path))?;
+    serde_json::from_slice(&text)
+        .map_err(|error| EncoderError::Config { problem: error.to_string(), path: path.to_owned() })
+}

@@ -1,0 +1,19 @@
+//! Text to vectors: resolving a model's name, tokenization, the transformer, pooling, dual encoders.
+
+mod batch;
+mod config;
+mod dual_encoder;
+pub mod env;
+mod error;
+mod fingerprint;
+mod layout;
+pub mod resolve;
+mod tensors;
+mod text_encoder;
+mod tokenizer;
+mod transformer;
+
+pub use batch::Tokens;
+pub use dual_encoder::{DEFAULT_BATCH_TOKENS, DualEncoder, LoadOptions, Role};
+pub use error::EncoderError;
+pub use text_encoder::TextEncoder;

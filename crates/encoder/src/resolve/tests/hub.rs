@@ -1,0 +1,172 @@
+//! Downloads, and the cache that they leave behind.
+
+use std::fs;
+
+use super::super::{Origin, Token};
+use super::stand_in::{COMMIT, Mood, StandIn};
+use super::{options, resolve, tree};
+
+const MODULES: &[u8] = br#"[
+    {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+    {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+    {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}]"#;
+
+/// A sentence-transformers model with weights for other frameworks beside.
+pub(super) fn model_files() -> Vec<(&'static str, &'static [u8])> {
+    vec![
+        (".gitattributes", b"x"),
+        ("../escape.json", b"x"),
+        ("1_Pooling/config.json", b"{\"pooling_mode_mean_tokens\": true}"),
+        ("README.md", b"x"),
+        ("config.json", b"{}"),
+        ("config_sentence_transformers.json", br#"{"prompts": {}}"#),
+        ("model.safetensors", &[7; 300_000]),
+        ("modules.json", MODULES),
+        ("onnx/model.onnx", b"x"),
+        ("pytorch_model.bin", b"x"),
+        ("sentence_bert_config.json", br#"{"max_seq_length": 8}"#),
+        ("tf_model.h5", b"x"),
+        ("tokenizer.json", br#"{"model": {}}"#),
+    ]
+}
+
+const NEEDED: [&str; 7] = [
+    "1_Pooling/config.json",
+    "config.json",
+    "config_sentence_transformers.json",
+    "model.safetensors",
+    "modules.json",
+    "sentence_bert_config.json",
+    "tokenizer.json",
+];
+
+#[test]
+fn downloads_what_is_needed_into_the_layout_of_the_hub() {
+    let (folder, hub) = (tempfile::tempdir().unwrap(), StandIn::start(&model_files()));
+    let options = options(folder.path(), &hub.endpoint);
+    let (source, events) = resolve("org/model", &options);
+    let source = source.unwrap();
+
+    let repo = options.hub_cache.join("models--org--model");
+    assert_eq!(source.directory, repo.join("snapshots").join(COMMIT));
+    assert!(matches!(source.origin, Origin::Hub { id, commit } if id == "org/model" && commit == COMMIT));
+    assert_eq!(hub.downloaded(), NEEDED);
+    assert_eq!(tree(&source.directory), NEEDED);
+    assert_eq!(fs::read(source.directory.join("model.safetensors")).unwrap(), [7; 300_000]);
+    assert_eq!(fs::read(source.directory.join("1_Pooling/config.json")).unwrap(), model_files()[2].1);
+    assert_eq!(fs::read_to_string(repo.join("refs/main")).unwrap(), COMMIT);
+    assert_eq!(tree(&repo.join("blobs")).len(), NEEDED.len(), "nothing is left over");
+    assert!(!folder.path().join("escape.json").exists());
+    assert!(events.contains(&"start model.safetensors 300000".to_owned()));
+    assert!(events.contains(&"advance model.safetensors 300000".to_owned()));
+    assert!(events.contains(&"finish model.safetensors".to_owned()));
+}
+
+#[test]
+fn links_are_relative_so_that_the_cache_can_be_moved() {
+    let (folder, hub) = (tempfile::tempdir().unwrap(), StandIn::start(&model_files()));
+    let mut options = options(folder.path(), &hub.endpoint);
+    resolve("org/model", &options).0.unwrap();
+    let moved = folder.path().join("moved");
+    fs::rename(&options.hub_cache, &moved).unwrap();
+    options.hub_cache = moved;
+    options.offline = true;
+    let source = resolve("org/model", &options).0.unwrap();
+    assert_eq!(fs::read(source.directory.join("1_Pooling/config.json")).unwrap(), model_files()[2].1);
+}
+
+#[test]
+fn what_is_in_the_cache_needs_no_network() {
+    let (folder, hub) = (tempfile::tempdir().unwrap(), StandIn::start(&model_files()));
+    let mut options = options(folder.path(), &hub.endpoint);
+    let first = resolve("org/model", &options).0.unwrap();
+    let count = hub.requests().len();
+    let (second, events) = resolve("org/model", &options);
+    assert_eq!(second.unwrap().directory, first.directory);
+    assert_eq!(hub.requests().len(), count);
+    assert_eq!(events, [""; 0]);
+    options.offline = true;
+    assert_eq!(resolve(&format!("org/model@{COMMIT}"), &options).0.unwrap().directory, first.directory);
+}
+
+/// transformers caches no `modules.json`; taken alone, its part would be a model without pooling.
+#[test]
+fn a_part_that_other_software_cached_is_completed() {
+    let (folder, hub) = (tempfile::tempdir().unwrap(), StandIn::start(&model_files()));
+    let mut options = options(folder.path(), &hub.endpoint);
+    let repo = options.hub_cache.join("models--org--model");
+    let snapshot = repo.join("snapshots").join(COMMIT);
+    fs::create_dir_all(&snapshot).unwrap();
+    fs::create_dir_all(repo.join("refs")).unwrap();
+    fs::write(repo.join("refs/main"), format!("{COMMIT}\n")).unwrap();
+    for (name, bytes) in model_files() {
+        if ["config.json", "tokenizer.json", "model.safetensors"].contains(&name) {
+            fs::write(snapshot.join(name), bytes).unwrap();
+        }
+    }
+
+    let asleep = super::options(folder.path(), "http://127.0.0.1:9");
+    let (source, events) = resolve("org/model", &asleep);
+    assert_eq!(source.unwrap().directory, snapshot);
+    assert!(events.iter().any(|event| event.starts_with("unconfirmed")), "{events:?}");
+
+    resolve("org/model", &options).0.unwrap();
+    assert_eq!(tree(&snapshot), NEEDED);
+    assert!(!hub.downloaded().contains(&"model.safetensors".to_owned()));
+
+    options.offline = true;
+    assert_eq!(resolve("org/model", &options).1, [""; 0], "it is now known to be whole");
+}
+
+#[test]
+fn a_plain_model_is_known_to_lack_modules_after_its_download() {
+    let plain: [(&str, &[u8]); 3] =
+        [("config.json", b"{}"), ("vocab.txt", b"a"), ("pytorch_model.bin", b"w")];
+    let (folder, hub) = (tempfile::tempdir().unwrap(), StandIn::start(&plain));
+    let mut options = options(folder.path(), &hub.endpoint);
+    resolve("org/model", &options).0.unwrap();
+    options.offline = true;
+    let (source, events) = resolve("org/model", &options);
+    assert_eq!(tree(&source.unwrap().directory), ["config.json", "pytorch_model.bin", "vocab.txt"]);
+    assert_eq!(events, [""; 0]);
+}
+
+#[test]
+fn the_token_goes_to_the_hub_when_there_is_one_and_to_no_other_host() {
+    let hub = StandIn::start(&model_files());
+    let with_token = |token: Option<&str>| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut options = options(folder.path(), &hub.endpoint);
+        options.token = token.and_then(Token::new);
+        let before = hub.requests().len();
+        resolve("org/model", &options).0.unwrap();
+        let sent = hub.requests().split_off(before);
+        sent.iter().map(|request| request.headers.get("authorization").cloned()).collect::<Vec<_>>()
+    };
+    assert!(with_token(None).iter().all(Option::is_none));
+    assert!(with_token(Some("hf_secret")).iter().all(|header| header.as_deref() == Some("Bearer hf_secret")));
+
+    let store = StandIn::start(&model_files());
+    hub.set(Mood::Redirects { to: store.endpoint.replace("127.0.0.1", "localhost") });
+    assert!(with_token(Some("hf_secret")).iter().all(|header| header.as_deref() == Some("Bearer hf_secret")));
+    assert_eq!(store.downloaded(), NEEDED);
+    assert!(store.requests().iter().all(|request| !request.headers.contains_key("authorization")));
+}
+
+#[test]
+fn a_download_goes_on_where_it_broke_off() {
+    for mood in [Mood::Dies { file: "model.safetensors", times: 2 }, Mood::IgnoresRanges] {
+        let (folder, hub) = (tempfile::tempdir().unwrap(), StandIn::start(&model_files()));
+        let options = options(folder.path(), &hub.endpoint);
+        if mood == Mood::IgnoresRanges {
+            hub.set(Mood::Dies { file: "model.safetensors", times: usize::MAX });
+            resolve("org/model", &options).0.unwrap_err();
+        }
+        hub.set(mood);
+        let source = resolve("org/model", &options).0.unwrap();
+        assert_eq!(fs::read(source.directory.join("model.safetensors")).unwrap(), [7; 300_000]);
+        let ranges: Vec<_> =
+            hub.requests().into_iter().filter_map(|request| request.headers.get("range").cloned()).collect();
+        assert!(ranges.contains(&"bytes=150000-".to_owned()), "{ranges:?}");
+    }
+}

@@ -1,0 +1,63 @@
+//! Model resolution against a stand-in hub on this machine.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod failures;
+mod hub;
+mod known;
+mod names;
+mod stand_in;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Duration;
+
+use super::{ModelSource, ResolveError, ResolveEvent, ResolveOptions, resolve_model};
+
+/// Options that look at nothing outside `folder` and speak to `endpoint` alone.
+fn options(folder: &Path, endpoint: &str) -> ResolveOptions {
+    ResolveOptions {
+        endpoint: endpoint.to_owned(),
+        hub_cache: folder.join("hub"),
+        toller_cache: folder.join("toller"),
+        token: None,
+        offline: false,
+        ca_file: None,
+        answer_timeout: Duration::from_secs(5),
+        stall_timeout: Duration::from_secs(5),
+    }
+}
+
+/// Resolves, and returns the events as text beside the result.
+fn resolve(name: &str, options: &ResolveOptions) -> (Result<ModelSource, ResolveError>, Vec<String>) {
+    let mut events = Vec::new();
+    let result = resolve_model(name, options, &mut |event| {
+        events.push(match event {
+            ResolveEvent::Started { file, total_bytes } => {
+                format!("start {file} {}", total_bytes.unwrap_or_default())
+            }
+            ResolveEvent::Advanced { file, done_bytes } => format!("advance {file} {done_bytes}"),
+            ResolveEvent::Finished { file } => format!("finish {file}"),
+            ResolveEvent::Unconfirmed { reason } => format!("unconfirmed {reason}"),
+        });
+        ControlFlow::Continue(())
+    });
+    (result, events)
+}
+
+/// Every file and link below a folder, as paths relative to it, sorted.
+fn tree(folder: &Path) -> Vec<String> {
+    let mut paths = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(&next).into_iter().flatten().flatten() {
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path());
+            } else {
+                paths.push(entry.path().strip_prefix(folder).unwrap().to_str().unwrap().to_owned());
+            }
+        }
+    }
+    paths.sort_unstable();
+    paths
+}

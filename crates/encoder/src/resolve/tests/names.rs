@@ -1,0 +1,46 @@
+//! Directories, and names that are nothing.
+
+use std::fs;
+
+use super::super::Origin;
+use super::{options, resolve};
+
+/// Nothing listens there, and no test of this file asks.
+const NOWHERE: &str = "http://127.0.0.1:9";
+
+#[test]
+fn a_directory_is_used_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [("config.json", "{}"), ("tokenizer.json", "{}"), ("model.safetensors", "")] {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let source = resolve(folder.path().to_str().unwrap(), &options(folder.path(), NOWHERE)).0.unwrap();
+    assert_eq!(source.directory, folder.path());
+    assert!(matches!(source.origin, Origin::Directory));
+
+    fs::remove_file(folder.path().join("tokenizer.json")).unwrap();
+    let error = resolve(folder.path().to_str().unwrap(), &options(folder.path(), NOWHERE)).0.unwrap_err();
+    assert!(error.to_string().ends_with("lacks tokenizer.json (or vocab.txt)"), "{error}");
+}
+
+#[test]
+fn a_file_is_no_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    fs::write(&path, "").unwrap();
+    let error = resolve(path.to_str().unwrap(), &options(folder.path(), NOWHERE)).0.unwrap_err();
+    assert!(error.to_string().contains("is a file"), "{error}");
+    assert!(error.hint().unwrap().contains(folder.path().to_str().unwrap()));
+}
+
+#[test]
+fn what_cannot_be_an_id_is_not_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["", "minilm", "./no/such/model", "/no/such/model", "../up", "a/b@../../c", "a b/c", "a/b\0"]
+    {
+        let error = resolve(name, &options(folder.path(), NOWHERE)).0.unwrap_err();
+        assert!(error.to_string().contains("not asked"), "{name:?}: {error}");
+        assert!(error.to_string().contains("known are all-MiniLM-L6-v2"), "{error}");
+        assert!(error.hint().is_some());
+    }
+}

@@ -1,0 +1,168 @@
+//! The tensors of a model's weight files, whatever the format, the sharding and the naming.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use candle_core::pickle::PthTensors;
+use candle_core::safetensors::MmapedSafetensors;
+use candle_core::{DType, Device, Tensor};
+use toller_files::FileError;
+
+use crate::EncoderError;
+use crate::resolve::choose_weights;
+
+/// The weights of one folder.
+pub(crate) struct Tensors {
+    files: Files,
+    /// The first weight file, for messages.
+    path: PathBuf,
+    names: BTreeSet<String>,
+    /// What stands before the architecture's own names: `bert.`, `roberta.`, `ctx_encoder.bert_model.`.
+    prefix: String,
+}
+
+enum Files {
+    Safetensors(MmapedSafetensors),
+    Pickles(Vec<PthTensors>),
+}
+
+impl Tensors {
+    /// Opens the weights of `folder`: safetensors before pickles, sharded or not.
+    pub(crate) fn open(folder: &Path) -> Result<Self, EncoderError> {
+        let mut present = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(FileError::on("list", folder))? {
+            let entry = entry.map_err(FileError::on("list", folder))?;
+            present.extend(entry.file_name().into_string());
+        }
+        let present: Vec<&str> = present.iter().map(String::as_str).collect();
+        let mut paths: Vec<PathBuf> = choose_weights(&present)
+            .into_iter()
+            .filter(|name| !name.ends_with(".json"))
+            .map(|name| folder.join(name))
+            .collect();
+        paths.sort();
+        let Some(path) = paths.first().cloned() else {
+            return Err(EncoderError::MissingFile {
+                directory: folder.to_owned(),
+                missing: "model.safetensors or pytorch_model.bin".to_owned(),
+            });
+        };
+        let (files, names) = if path.extension().is_some_and(|extension| extension == "safetensors") {
+            open_safetensors(&paths)?
+        } else {
+            open_pickles(&paths)?
+        };
+        Ok(Self { files, path, names, prefix: String::new() })
+    }
+
+    /// Finds the prefix by a tensor that every model of the architecture has.
+    pub(crate) fn find_prefix(mut self, anchor: &str) -> Result<Self, EncoderError> {
+        let mut prefixes = self.names.iter().filter_map(|name| {
+            let prefix = name.strip_suffix(anchor)?;
+            (prefix.is_empty() || prefix.ends_with('.')).then(|| prefix.to_owned())
+        });
+        let prefix = match (prefixes.next(), prefixes.next()) {
+            (Some(prefix), None) => prefix,
+            (Some(one), Some(other)) => {
+                return Err(EncoderError::Weights {
+                    path: self.path.clone(),
+                    problem: format!("holds two encoders, {one:?} and {other:?}, where one is expected"),
+                });
+            }
+            (None, _) => return Err(self.missing(anchor)),
+        };
+        drop(prefixes);
+        self.prefix = prefix;
+        Ok(self)
+    }
+
+    /// Whether there is a tensor of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.names.contains(&self.full_name(name))
+    }
+
+    /// The tensor `name` as f32 of the given shape.
+    pub(crate) fn get(&self, name: &str, shape: &[usize]) -> Result<Tensor, EncoderError> {
+        let tensor = self.get_any_shape(name)?;
+        if tensor.dims() != shape {
+            return Err(EncoderError::TensorShape {
+                name: self.full_name(name),
+                found: tensor.dims().to_vec(),
+                expected: shape.to_vec(),
+            });
+        }
+        Ok(tensor)
+    }
+
+    /// The tensor `name` as f32.
+    pub(crate) fn get_any_shape(&self, name: &str) -> Result<Tensor, EncoderError> {
+        let full_name = self.full_name(name);
+        if !self.names.contains(&full_name) {
+            return Err(self.missing(&full_name));
+        }
+        let loaded = match &self.files {
+            Files::Safetensors(files) => files.load(&full_name, &Device::Cpu),
+            Files::Pickles(files) => files
+                .iter()
+                .find_map(|file| file.get(&full_name).transpose())
+                .unwrap_or_else(|| candle_core::bail!("tensor {full_name:?} is gone")),
+        };
+        loaded.and_then(|tensor| tensor.to_dtype(DType::F32)?.contiguous()).map_err(|error| EncoderError::Weights {
+            path: self.path.clone(),
+            problem: format!("tensor {full_name:?}: {error}"),
+        })
+    }
+
+    /// A layer norm's tensor, whose name has changed over the years: `weight` and `bias` were `gamma` and
+    /// `beta`.
+    pub(crate) fn get_norm(&self, norm: &str, part: &str, width: usize) -> Result<Tensor, EncoderError> {
+        let name = format!("{norm}.{part}");
+        let old = format!("{norm}.{}", if part == "weight" { "gamma" } else { "beta" });
+        self.get(if !self.has(&name) && self.has(&old) { &old } else { &name }, &[width])
+    }
+
+    fn full_name(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
+    fn missing(&self, name: &str) -> EncoderError {
+        EncoderError::MissingTensor { path: self.path.clone(), name: name.to_owned() }
+    }
+}
+
+fn open_safetensors(paths: &[PathBuf]) -> Result<(Files, BTreeSet<String>), EncoderError> {
+    // Each file alone first, so that a broken one is named.
+    for path in paths {
+        // SAFETY: the files are only read, and nothing of ours writes to a model while it is in use.
+        unsafe { MmapedSafetensors::new(path) }.map_err(|error| broken(path, &error))?;
+    }
+    // SAFETY: as above.
+    let files = unsafe { MmapedSafetensors::multi(paths) }.map_err(|error| broken(&paths[0], &error))?;
+    let names = files.tensors().into_iter().map(|(name, _)| name).collect();
+    Ok((Files::Safetensors(files), names))
+}
+
+fn open_pickles(paths: &[PathBuf]) -> Result<(Files, BTreeSet<String>), EncoderError> {
+    let mut files = Vec::new();
+    let mut names = BTreeSet::new();
+    for path in paths {
+        let plain = PthTensors::new(path, None).map_err(|error| broken(path, &error))?;
+        // Training scripts put the weights under "state_dict" or, as DPR's do, under "model_dict".
+        let file = if plain.tensor_infos().is_empty() {
+            ["state_dict", "model_dict"]
+                .iter()
+                .filter_map(|key| PthTensors::new(path, Some(key)).ok())
+                .find(|file| !file.tensor_infos().is_empty())
+                .unwrap_or(plain)
+        } else {
+            plain
+        };
+        names.extend(file.tensor_infos().keys().cloned());
+        files.push(file);
+    }
+    Ok((Files::Pickles(files), names))
+}
+
+fn broken(path: &Path, error: &candle_core::Error) -> EncoderError {
+    EncoderError::Weights { path: path.to_owned(), problem: format!("cannot be read as weights: {error}") }
+}

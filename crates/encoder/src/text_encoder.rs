@@ -1,0 +1,184 @@
+//! One tower: text to vector.
+
+use std::path::Path;
+
+use candle_core::Tensor;
+use toller_compute::{Activation, Linear, Pooling, normalize, pool};
+
+use crate::batch::{TokenBatch, Tokens, by_budget};
+use crate::config::TransformerConfig;
+use crate::fingerprint::Fingerprint;
+use crate::layout::{Layout, Module};
+use crate::tensors::Tensors;
+use crate::tokenizer::{Tokenizer, TokenizerConfig};
+use crate::transformer::{Loader, Transformer};
+use crate::{EncoderError, LoadOptions};
+
+/// A tokenizer, a transformer, a pooling and what follows it: text to one vector.
+pub struct TextEncoder {
+    tokenizer: Tokenizer,
+    max_length: usize,
+    transformer: Transformer,
+    poolings: Vec<Pooling>,
+    head: Vec<HeadLayer>,
+    dim: usize,
+    batch_tokens: usize,
+}
+
+/// What follows the pooling, with its weights.
+enum HeadLayer {
+    Dense(Linear, Activation),
+    Normalize,
+}
+
+impl TextEncoder {
+    /// Loads the model of one directory, adding all that decides its vectors to the fingerprint.
+    pub(crate) fn load(
+        layout: &Layout,
+        options: &LoadOptions,
+        fingerprint: &mut Fingerprint,
+    ) -> Result<Self, EncoderError> {
+        let folder = &layout.transformer;
+        let config_path = folder.join("config.json");
+        if !config_path.is_file() {
+            return Err(EncoderError::MissingFile { directory: folder.clone(), missing: "config.json".to_owned() });
+        }
+        let config = TransformerConfig::read(&config_path)?;
+        fingerprint.value("architecture", format!("{config:?}").as_bytes());
+
+        let poolings = match (options.pooling, &layout.pooling, config.model_type.as_str()) {
+            (Some(pooling), ..) => vec![pooling],
+            (None, Some(poolings), _) => poolings.clone(),
+            // DPR's vector is the first token's state (Karpukhin et al. 2020, section 3.1).
+            (None, None, "dpr") => vec![Pooling::Cls],
+            // What sentence-transformers does with such a directory.
+            (None, None, _) => vec![Pooling::Mean],
+        };
+        fingerprint.value("pooling", format!("{poolings:?}").as_bytes());
+
+        let tokenizer_config = TokenizerConfig::read(folder)?;
+        let max_length = max_length(layout, options, &config, &tokenizer_config)?;
+        let tokenizer =
+            Tokenizer::load(folder, &tokenizer_config, max_length, layout.lowercase, fingerprint)?;
+
+        let tensors = Tensors::open(folder)?.find_prefix("embeddings.word_embeddings.weight")?;
+        let transformer = Transformer::load(&mut Loader { tensors: &tensors, fingerprint }, &config)?;
+        let mut dim = config.hidden * poolings.len();
+        let mut head = Vec::new();
+        for module in &layout.modules {
+            head.push(HeadLayer::load(module, &mut dim, fingerprint)?);
+        }
+        Ok(Self { tokenizer, max_length, transformer, poolings, head, dim, batch_tokens: options.batch_tokens })
+    }
+
+    /// The dimensions of a vector.
+    #[must_use]
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Texts are truncated to this many tokens, special tokens included.
+    #[must_use]
+    pub fn max_length(&self) -> usize {
+        self.max_length
+    }
+
+    /// Whether the vectors have unit length.
+    #[must_use]
+    pub fn normalizes(&self) -> bool {
+        matches!(self.head.last(), Some(HeadLayer::Normalize))
+    }
+
+    /// The poolings, joined by `+` where several are concatenated.
+    #[must_use]
+    pub fn pooling(&self) -> String {
+        self.poolings.iter().map(|pooling| pooling.name()).collect::<Vec<_>>().join("+")
+    }
+
+    /// The tokens of a text, truncated, special tokens included.
+    ///
+    /// # Errors
+    /// When the tokenizer fails.
+    pub fn tokenize(&self, text: &str) -> Result<Tokens, EncoderError> {
+        self.tokenizer.encode(text)
+    }
+
+    /// The vectors of tokenized texts: `[texts, dim]`, row by row. A text's vector is the same bits
+    /// whatever other texts are beside it. Runs on the calling thread; call it from several.
+    ///
+    /// # Errors
+    /// When a token has no embedding, or computing fails.
+    pub fn encode(&self, texts: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
+        let mut vectors = Vec::with_capacity(texts.len() * self.dim);
+        for batch in by_budget(texts, self.batch_tokens) {
+            vectors.extend(self.encode_batch(&TokenBatch::new(batch))?.flatten_all()?.to_vec1::<f32>()?);
+        }
+        Ok(vectors)
+    }
+
+    fn encode_batch(&self, batch: &TokenBatch) -> Result<Tensor, EncoderError> {
+        let states = self.transformer.forward(batch)?; // [tokens, hidden]
+        let pooled: Vec<Tensor> = self
+            .poolings
+            .iter()
+            .map(|&pooling| pool(&states, &batch.sequences, pooling))
+            .collect::<Result<_, _>>()?;
+        let mut vectors = Tensor::cat(&pooled, 1)?; // [texts, poolings * hidden]
+        for layer in &self.head {
+            vectors = match layer {
+                HeadLayer::Dense(linear, activation) => linear.forward(&vectors, *activation)?,
+                HeadLayer::Normalize => normalize(&vectors)?,
+            };
+        }
+        Ok(vectors) // [texts, dim]
+    }
+}
+
+impl HeadLayer {
+    fn load(module: &Module, dim: &mut usize, fingerprint: &mut Fingerprint) -> Result<Self, EncoderError> {
+        let Module::Dense { folder, config } = module else {
+            fingerprint.value("module", b"normalize");
+            return Ok(Self::Normalize);
+        };
+        if config.in_features != *dim {
+            return Err(EncoderError::Config {
+                path: folder.join("config.json"),
+                problem: format!("takes {} dimensions, but what comes before makes {dim}", config.in_features),
+            });
+        }
+        fingerprint.value("module", format!("dense {:?}", config.activation_function).as_bytes());
+        let tensors = Tensors::open(folder)?;
+        let weight = tensors.get("linear.weight", &[config.out_features, config.in_features])?;
+        fingerprint.tensor("linear.weight", &weight)?;
+        let bias = config.bias.then(|| tensors.get("linear.bias", &[config.out_features])).transpose()?;
+        if let Some(bias) = &bias {
+            fingerprint.tensor("linear.bias", bias)?;
+        }
+        *dim = config.out_features;
+        Ok(Self::Dense(Linear::new(&weight, bias.as_ref())?, config.activation_function))
+    }
+}
+
+/// The maximum length: as asked for, else the model's own, never more than there are positions for.
+fn max_length(
+    layout: &Layout,
+    options: &LoadOptions,
+    config: &TransformerConfig,
+    tokenizer: &TokenizerConfig,
+) -> Result<usize, EncoderError> {
+    let longest = config.longest_input();
+    match options.max_length {
+        Some(asked) if asked > longest => Err(EncoderError::MaxLength {
+            asked,
+            reason: format!("the model has positions for {longest}"),
+        }),
+        Some(asked) => Ok(asked),
+        None => Ok(layout.max_length.or_else(|| tokenizer.max_length()).unwrap_or(longest).min(longest)),
+    }
+}
+
+/// Whether a directory has the layout of DPR: two encoders in two folders.
+pub(crate) fn has_towers(directory: &Path) -> bool {
+    let config = |folder: &str| directory.join(folder).join("config.json").is_file();
+    !directory.join("config.json").is_file() && crate::resolve::TOWERS.iter().all(|tower| config(tower))
+}

@@ -1,0 +1,90 @@
+//! Token ids and embeddings of real model layouts against Hugging Face transformers in float64.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use toller_encoder::{DualEncoder, LoadOptions, Role, Tokens};
+
+#[derive(Deserialize)]
+struct Case {
+    text: String,
+    role: Option<String>,
+    input_ids: Vec<u32>,
+    embedding: Vec<f64>,
+}
+
+/// The folder of shared test data, where there is one.
+fn shared() -> Option<PathBuf> {
+    let named = std::env::var_os("TOLLER_SHARED").map(PathBuf::from);
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    named.into_iter().chain([beside]).find(|folder| folder.join("golden").is_dir())
+}
+
+/// all-MiniLM-L6-v2, where it has been fetched (scripts/get-minilm).
+fn minilm() -> Option<PathBuf> {
+    std::env::var_os("TOLLER_MINILM").map(PathBuf::from).filter(|folder| folder.join("config.json").is_file())
+}
+
+fn check(model: &Path, expected: &Path) {
+    let encoder = DualEncoder::load(model, &LoadOptions::default()).unwrap();
+    let cases: Vec<Case> =
+        fs::read_to_string(expected).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(cases.len() > 10);
+    for role in [Role::Query, Role::Passage] {
+        let of_role = |case: &&Case| match case.role.as_deref() {
+            Some("query") => role == Role::Query,
+            Some(_) | None => role == Role::Passage,
+        };
+        let cases: Vec<&Case> = cases.iter().filter(of_role).collect();
+        let tower = encoder.tower(role);
+        let tokens: Vec<Tokens> = cases
+            .iter()
+            .map(|case| tower.tokenize(&format!("{}{}", encoder.prompt(role), case.text)).unwrap())
+            .collect();
+        for (case, tokens) in cases.iter().zip(&tokens) {
+            assert_eq!(tokens.input_ids, case.input_ids, "token ids of {:?}", case.text);
+        }
+        let together = tower.encode(&tokens).unwrap();
+        for (row, (case, tokens)) in cases.iter().zip(&tokens).enumerate() {
+            let got = &together[row * tower.dim()..(row + 1) * tower.dim()];
+            let difference: f64 = got.iter().zip(&case.embedding).map(|(&a, b)| (f64::from(a) - b).powi(2)).sum();
+            let length: f64 = case.embedding.iter().map(|b| b * b).sum();
+            let relative = (difference / length).sqrt();
+            assert!(relative <= 1e-5, "relative error {relative:e} for {:?}", case.text);
+            // Alone the same bits as among the others.
+            assert_eq!(tower.encode(std::slice::from_ref(tokens)).unwrap(), got, "{:?} in a batch", case.text);
+        }
+    }
+}
+
+macro_rules! golden {
+    ($($test:ident: $name:literal;)*) => {$(
+        #[test]
+        fn $test() {
+            let Some(shared) = shared() else {
+                eprintln!("skipped: no shared test data (set TOLLER_SHARED)");
+                return;
+            };
+            let model = shared.join("golden").join($name);
+            check(&model, &model.join("expected.jsonl"));
+        }
+    )*};
+}
+
+golden! {
+    bert_with_prompts_dense_and_normalize: "bert-mean";
+    dpr_with_two_towers: "mbert-dpr";
+    ernie_with_task_types_and_a_bare_vocabulary: "ernie-cls";
+    xlm_roberta_with_unigrams: "xlmr-mean";
+}
+
+#[test]
+fn the_real_minilm() {
+    let (Some(shared), Some(model)) = (shared(), minilm()) else {
+        eprintln!("skipped: no shared test data or no model (set TOLLER_SHARED and TOLLER_MINILM)");
+        return;
+    };
+    check(&model, &shared.join("golden/minilm/expected.jsonl"));
+}

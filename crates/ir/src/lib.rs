@@ -1,0 +1,17 @@
+//! The vocabulary of the field, shared by every crate: documents, queries, hits, runs, qrels and the
+//! [`Searcher`] that turns the second into the third. No I/O and no dependencies on other crates of
+//! the workspace.
+
+mod hit;
+mod passage;
+mod qrels;
+mod query;
+mod run;
+mod searcher;
+
+pub use hit::{DocOrd, Hit};
+pub use passage::Passage;
+pub use qrels::Qrels;
+pub use query::Query;
+pub use run::{Run, RunEntry};
+pub use searcher::{Ranking, SearchError, Searcher};

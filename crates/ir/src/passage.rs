@@ -1,0 +1,12 @@
+//! A passage of a collection.
+
+/// One document of a collection, as its file states it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Passage {
+    /// The identifier that runs and qrels use.
+    pub id: String,
+    /// The title, where the format has one and it is not empty.
+    pub title: Option<String>,
+    /// The text.
+    pub text: String,
+}

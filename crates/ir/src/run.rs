@@ -1,0 +1,23 @@
+//! A run: what a system retrieved for each query.
+
+use indexmap::IndexMap;
+
+/// One line of a run: a document retrieved for a query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunEntry {
+    /// The document's identifier.
+    pub doc_id: String,
+    /// The score; larger is better. Read as f64, so that no digit of the file is lost.
+    pub score: f64,
+}
+
+/// What a system retrieved for each query, in the order of the file.
+///
+/// The entries are as the file lists them; evaluation orders them by its own rule.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Run {
+    /// The run's tag (the sixth column of a TREC run), empty if the format has none.
+    pub tag: String,
+    /// The entries of each query.
+    pub queries: IndexMap<String, Vec<RunEntry>>,
+}
