@@ -45,7 +45,7 @@ variables! {
     HF_HOME: "Folder of the Hugging Face hub's files (else XDG_CACHE_HOME/huggingface, else ~/.cache/huggingface)";
     HF_HUB_CACHE: "Folder of the models that the hub's clients have downloaded (else HF_HOME/hub)";
     HUGGINGFACE_HUB_CACHE: "The older name of HF_HUB_CACHE";
-    HF_ENDPOINT: "Address of the hub (else https://huggingface.co)";
+    HF_ENDPOINT: "Address of the hub (else huggingface.co)";
     HF_HUB_OFFLINE: "1, ON, YES or TRUE: use downloaded models only, never the network";
     TRANSFORMERS_OFFLINE: "The older name of HF_HUB_OFFLINE";
     HF_TOKEN: "Token for private and gated models";

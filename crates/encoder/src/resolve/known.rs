@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::hub::{Repo, RepoId};
+use super::hub::{Repo, RepoCache, RepoId};
 use super::{Looked, ResolveError, ResolveEvent, ResolveOptions, sha256};
 
 /// Every manifest of `models/`: the name, and the file.
@@ -100,9 +100,9 @@ pub(super) fn fetch(
     looked.push(Looked { place: own.display().to_string(), found });
 
     let id = RepoId { id: model.source.clone(), revision: model.revision.clone() };
-    let repo = Repo::new(&id, options)?;
-    let pinned = repo.cache.snapshot(&model.revision);
-    for snapshot in repo.cache.snapshots().into_iter().filter(|snapshot| *snapshot != pinned) {
+    let cache = RepoCache::new(&options.hub_cache, &id);
+    let pinned = cache.snapshot(&model.revision);
+    for snapshot in cache.snapshots().into_iter().filter(|snapshot| *snapshot != pinned) {
         if missing(model, &snapshot).is_empty() && verify(model, &snapshot).is_ok() {
             return Ok(snapshot);
         }
@@ -110,7 +110,7 @@ pub(super) fn fetch(
     let absent = missing(model, &pinned);
     if !absent.is_empty() {
         let found = "has no copy with this model's checksums".to_owned();
-        looked.push(Looked { place: repo.cache.place(), found });
+        looked.push(Looked { place: cache.place(), found });
         looked.extend(model.pypi.as_ref().map(|copy| Looked {
             place: format!("the Python package {} {}", copy.package, copy.version),
             found: format!(
@@ -122,6 +122,7 @@ pub(super) fn fetch(
         if options.offline {
             return Err(ResolveError::Offline);
         }
+        let repo = Repo::new(&id, &cache, options)?;
         for file in absent {
             repo.fetch(&model.revision, &file, on_event)?;
         }

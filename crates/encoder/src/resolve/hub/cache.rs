@@ -24,7 +24,7 @@ pub(crate) struct RepoCache {
 }
 
 impl RepoCache {
-    pub(super) fn new(hub_cache: &Path, repo: &RepoId) -> Self {
+    pub(crate) fn new(hub_cache: &Path, repo: &RepoId) -> Self {
         let folder = format!("models--{}", repo.id.replace('/', "--"));
         Self { root: hub_cache.join(&folder), locks: hub_cache.join(".locks").join(folder) }
     }

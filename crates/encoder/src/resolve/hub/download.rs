@@ -15,18 +15,21 @@ use super::cache::RepoCache;
 use super::client::{Client, FileFacts, Listing, persist, text_of};
 use super::id::RepoId;
 
-/// A repository: its part of the cache, and the way to it.
+/// A repository that can be reached: the way to it, and its part of the cache.
 #[derive(Debug)]
 pub(crate) struct Repo {
-    pub(crate) cache: RepoCache,
+    cache: RepoCache,
     client: Client,
     id: RepoId,
 }
 
 impl Repo {
-    pub(crate) fn new(id: &RepoId, options: &ResolveOptions) -> Result<Self, ResolveError> {
-        let cache = RepoCache::new(&options.hub_cache, id);
-        Ok(Self { cache, client: Client::new(options)?, id: id.clone() })
+    pub(crate) fn new(
+        id: &RepoId,
+        cache: &RepoCache,
+        options: &ResolveOptions,
+    ) -> Result<Self, ResolveError> {
+        Ok(Self { cache: cache.clone(), client: Client::new(options)?, id: id.clone() })
     }
 
     /// The commit and the files of the revision.

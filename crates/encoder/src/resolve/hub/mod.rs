@@ -7,6 +7,7 @@ mod id;
 mod listing;
 mod snapshot;
 
+pub(super) use cache::RepoCache;
 pub(super) use download::Repo;
 pub(super) use id::RepoId;
 pub(super) use snapshot::snapshot;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::super::directory::{self, read_json};
 use super::super::{Looked, ResolveError, ResolveEvent, ResolveOptions};
+use super::cache::RepoCache;
 use super::client::Listing;
 use super::download::Repo;
 use super::id::RepoId;
@@ -31,29 +32,24 @@ pub(crate) fn snapshot(
     looked: &mut Vec<Looked>,
     on_event: &mut dyn FnMut(ResolveEvent<'_>) -> ControlFlow<()>,
 ) -> Result<Snapshot, ResolveError> {
-    let repo = Repo::new(repo_id, options)?;
-    let cached = repo.cache.commit_of(&repo_id.revision).map(|commit| {
-        let directory = repo.cache.snapshot(&commit);
-        Snapshot { commit, directory }
-    });
-    let (usable, found) = match &cached {
-        Some(snapshot) => match directory::check(&snapshot.directory) {
-            Ok(()) => (true, String::new()),
-            Err(error) => (false, error.to_string()),
-        },
-        None => (false, format!("has no revision {}", repo_id.revision)),
+    let cache = RepoCache::new(&options.hub_cache, repo_id);
+    let cached = match cached(&cache, repo_id) {
+        Ok(snapshot) if is_settled(&cache, &snapshot) => return Ok(snapshot),
+        Ok(snapshot) => Some(snapshot),
+        Err(found) => {
+            looked.push(Looked { place: cache.place(), found });
+            None
+        }
     };
-    let cached = cached.filter(|_| usable);
-    if let Some(snapshot) = cached.as_ref().filter(|snapshot| is_settled(&repo, snapshot)) {
-        return Ok(Snapshot { commit: snapshot.commit.clone(), directory: snapshot.directory.clone() });
-    }
-    if !usable {
-        looked.push(Looked { place: repo.cache.place(), found });
-    }
 
-    let listing = if options.offline { Err(ResolveError::Offline) } else { repo.list() };
-    match (listing, cached) {
-        (Ok(listing), _) => download(&repo, repo_id, &listing, on_event),
+    let asked = if options.offline {
+        Err(ResolveError::Offline)
+    } else {
+        let repo = Repo::new(repo_id, &cache, options)?;
+        repo.list().map(|listing| (repo, listing))
+    };
+    match (asked, cached) {
+        (Ok((repo, listing)), _) => download(&repo, &cache, repo_id, &listing, on_event),
         (Err(error), Some(snapshot)) if is_silence(&error) => {
             let reason = error.to_string();
             match on_event(ResolveEvent::Unconfirmed { reason: &reason }) {
@@ -65,11 +61,20 @@ pub(crate) fn snapshot(
     }
 }
 
+/// The snapshot in the cache if a model can be made of it; otherwise what is wrong with it.
+fn cached(cache: &RepoCache, repo_id: &RepoId) -> Result<Snapshot, String> {
+    let missing = || format!("has no revision {}", repo_id.revision);
+    let commit = cache.commit_of(&repo_id.revision).ok_or_else(missing)?;
+    let directory = cache.snapshot(&commit);
+    directory::check(&directory).map_err(|error| error.to_string())?;
+    Ok(Snapshot { commit, directory })
+}
+
 /// Whether nothing that decides what the model means can be missing.
-fn is_settled(repo: &Repo, snapshot: &Snapshot) -> bool {
-    DECISIVE_FILES.iter().all(|file| {
-        snapshot.directory.join(file).is_file() || repo.cache.is_known_absent(&snapshot.commit, file)
-    })
+fn is_settled(cache: &RepoCache, snapshot: &Snapshot) -> bool {
+    DECISIVE_FILES
+        .iter()
+        .all(|file| snapshot.directory.join(file).is_file() || cache.is_known_absent(&snapshot.commit, file))
 }
 
 /// Whether the hub said nothing, as opposed to no.
@@ -79,12 +84,13 @@ fn is_silence(error: &ResolveError) -> bool {
 
 fn download(
     repo: &Repo,
+    cache: &RepoCache,
     repo_id: &RepoId,
     listing: &Listing,
     on_event: &mut dyn FnMut(ResolveEvent<'_>) -> ControlFlow<()>,
 ) -> Result<Snapshot, ResolveError> {
     let commit = &listing.commit;
-    let directory = repo.cache.snapshot(commit);
+    let directory = cache.snapshot(commit);
     let has = |file: &str| listing.files.iter().any(|listed| listed == file);
     let mut fetch = |file: &str| {
         if directory.join(file).is_file() { Ok(()) } else { repo.fetch(commit, file, on_event) }
@@ -99,9 +105,9 @@ fn download(
         fetch(file)?;
     }
     for file in DECISIVE_FILES.into_iter().filter(|file| !has(file)) {
-        repo.cache.note_absent(commit, file)?;
+        cache.note_absent(commit, file)?;
     }
     directory::check(&directory)?;
-    repo.cache.write_ref(&repo_id.revision, commit)?;
+    cache.write_ref(&repo_id.revision, commit)?;
     Ok(Snapshot { commit: commit.clone(), directory })
 }

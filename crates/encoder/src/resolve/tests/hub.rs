@@ -86,6 +86,7 @@ fn what_is_in_the_cache_needs_no_network() {
     assert_eq!(hub.requests().len(), count);
     assert_eq!(events, [""; 0]);
     options.offline = true;
+    options.ca_file = Some(folder.path().join("gone.pem"));
     assert_eq!(resolve(&format!("org/model@{COMMIT}"), &options).0.unwrap().directory, first.directory);
 }
 

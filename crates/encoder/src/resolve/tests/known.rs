@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use super::super::hub::{Repo, RepoId};
+use super::super::hub::{RepoCache, RepoId};
 use super::super::known::{self, KnownModel};
 use super::super::{Looked, ResolveError, ResolveOptions, sha256};
 use super::stand_in::{COMMIT, StandIn};
@@ -64,7 +64,7 @@ fn is_found_in_tollers_cache_and_in_any_snapshot_with_the_same_files() {
     let folder = tempfile::tempdir().unwrap();
     let options = ResolveOptions { offline: true, ..options(folder.path(), "http://127.0.0.1:9") };
     let id = RepoId::parse("org/model").unwrap();
-    let snapshot = Repo::new(&id, &options).unwrap().cache.snapshot("another-commit");
+    let snapshot = RepoCache::new(&options.hub_cache, &id).snapshot("another-commit");
     write(&snapshot);
     assert_eq!(fetch(&options).unwrap(), snapshot);
     fs::write(snapshot.join("vocab.txt"), "another").unwrap();

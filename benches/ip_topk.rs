@@ -1,0 +1,246 @@
+//! The exact top-k inner product against faiss-cpu's `IndexFlatIP` and torch's `matmul` + `topk`, on the
+//! same f32 vectors, with the same number of threads, in turn in one run.
+//!
+//! `cargo bench --bench ip_topk -- [--vectors N] [--dim D] [--batches 1,8,...] [--depths 10,...]
+//! [--rounds R] [--threads T] [--peers PYTHON]`; PYTHON is an interpreter with numpy, faiss and torch.
+//!
+//! Floors: bytes of the vectors / the measured read rate, and 2 * queries * vectors * dim operations / the
+//! measured f32 matrix rate (the crate `gemm`); the larger of the two is the floor of a search.
+#![allow(clippy::print_stdout, missing_docs)]
+
+use std::error::Error;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Instant;
+
+use rayon::prelude::*;
+use toller_compute::{Collection, Isa, Segment, Vectors, ip_topk};
+use toller_ir::DocOrd;
+
+struct Options {
+    vectors: usize,
+    dim: usize,
+    batches: Vec<usize>,
+    depths: Vec<usize>,
+    rounds: usize,
+    threads: usize,
+    peers: Option<String>,
+}
+
+fn options() -> Result<Options, Box<dyn Error>> {
+    let mut options = Options {
+        vectors: 200_000,
+        dim: 384,
+        batches: vec![1, 8, 32, 256, 1024],
+        depths: vec![10, 100, 1000],
+        rounds: 5,
+        threads: std::thread::available_parallelism()?.get(),
+        peers: None,
+    };
+    let list = |text: &str| text.split(',').map(str::parse).collect::<Result<Vec<usize>, _>>();
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    while let Some(name) = arguments.next() {
+        let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
+        match name.as_str() {
+            "--vectors" => options.vectors = value.parse()?,
+            "--dim" => options.dim = value.parse()?,
+            "--batches" => options.batches = list(&value)?,
+            "--depths" => options.depths = list(&value)?,
+            "--rounds" => options.rounds = value.parse::<usize>()?.max(1),
+            "--threads" => options.threads = value.parse()?,
+            "--peers" => options.peers = Some(value),
+            _ => return Err(format!("unknown option {name}").into()),
+        }
+    }
+    Ok(options)
+}
+
+/// Vectors of length one in random directions, `[count, dim]`.
+fn random_vectors(count: usize, dim: usize, seed: u64) -> Vec<f32> {
+    let mut values = vec![0.0_f32; count * dim];
+    values.par_chunks_mut(dim).enumerate().for_each(|(row, vector)| {
+        let mut state = (row as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed;
+        let mut uniform = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 40) as f32 / (1_u64 << 24) as f32 - 0.5
+        };
+        for _ in 0..8 {
+            uniform();
+        }
+        // A sum of four uniform numbers is close enough to normal.
+        vector.fill_with(|| uniform() + uniform() + uniform() + uniform());
+        let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+        vector.iter_mut().for_each(|x| *x /= length);
+    });
+    values
+}
+
+fn seconds(work: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    work();
+    start.elapsed().as_secs_f64()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// GB/s of reading all vectors with all threads.
+fn read_rate(values: &[f32], rounds: usize) -> f64 {
+    let sum = |piece: &[f32]| {
+        let (lines, _) = piece.as_chunks::<32>();
+        let mut sums = [0_u32; 32];
+        for line in lines {
+            for (sum, x) in sums.iter_mut().zip(line) {
+                *sum ^= x.to_bits();
+            }
+        }
+        sums.iter().fold(0, |a, b| a ^ b)
+    };
+    let piece = values.len().div_ceil(rayon::current_num_threads()).max(1);
+    let read = || {
+        std::hint::black_box(values.par_chunks(piece).map(sum).reduce(|| 0, |a, b| a ^ b));
+    };
+    size_of_val(values) as f64 * 1e-9 / median((0..rounds).map(|_| seconds(read)).collect())
+}
+
+/// GFLOP/s of a large f32 matrix product with all threads.
+fn matrix_rate(rounds: usize) -> f64 {
+    const N: usize = 2048;
+    let (a, b) = (random_vectors(N, N, 3), random_vectors(N, N, 4));
+    let mut c = vec![0_f32; N * N];
+    let parallelism = gemm::Parallelism::Rayon(rayon::current_num_threads());
+    let mut multiply = || {
+        let n = N as isize;
+        // SAFETY: three matrices of N x N, row after row.
+        unsafe {
+            gemm::gemm(
+                N, N, N,
+                c.as_mut_ptr(), 1, n, false,
+                a.as_ptr(), 1, n,
+                b.as_ptr(), 1, n,
+                0.0, 1.0, false, false, false, parallelism,
+            );
+        }
+    };
+    2.0 * (N * N * N) as f64 * 1e-9 / median((0..rounds).map(|_| seconds(&mut multiply)).collect())
+}
+
+/// The peers, in a process that answers every line `PEER BATCH DEPTH` with the seconds it took.
+struct Peers {
+    process: Child,
+    ask: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    names: Vec<String>,
+}
+
+impl Peers {
+    fn start(python: &str, options: &Options, vectors: &Path, queries: &Path) -> Result<Self, Box<dyn Error>> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/peers/ip_topk.py");
+        let mut process = Command::new(python)
+            .arg(script)
+            .args([vectors, queries])
+            .args([options.dim.to_string(), options.threads.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let ask = process.stdin.take().ok_or("no pipe to the peers")?;
+        let mut answers = BufReader::new(process.stdout.take().ok_or("no pipe from the peers")?);
+        let mut line = String::new();
+        answers.read_line(&mut line)?;
+        println!("{}", line.trim());
+        Ok(Self { process, ask, answers, names: vec!["faiss".to_owned(), "torch".to_owned()] })
+    }
+
+    fn seconds(&mut self, peer: &str, batch: usize, depth: usize) -> Result<f64, Box<dyn Error>> {
+        writeln!(self.ask, "{peer} {batch} {depth}")?;
+        let mut line = String::new();
+        self.answers.read_line(&mut line)?;
+        Ok(line.trim().parse()?)
+    }
+}
+
+impl Drop for Peers {
+    fn drop(&mut self) {
+        // The process ends by itself when its input does; errors of a benchmark's clean-up do not matter.
+        let _ = writeln!(self.ask, "quit 0 0");
+        let _ = self.process.wait();
+    }
+}
+
+fn write_numbers(path: &Path, values: &[f32]) -> std::io::Result<()> {
+    let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    for value in values {
+        file.write_all(&value.to_le_bytes())?;
+    }
+    file.flush()
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let options = options()?;
+    rayon::ThreadPoolBuilder::new().num_threads(options.threads).build_global()?;
+    let Options { vectors: n, dim, .. } = options;
+    let largest_batch = options.batches.iter().copied().max().unwrap_or(1);
+    let values = random_vectors(n, dim, 1);
+    let queries = random_vectors(largest_batch, dim, 2);
+    let segment = Segment { first: DocOrd(0), vectors: Vectors::F32(&values) };
+    let collection = Collection::new(dim, vec![segment])?;
+
+    println!("{n} x {dim} f32, {} threads, {}, median of {} rounds in turn", options.threads, Isa::active(), options.rounds);
+    let folder = tempfile::tempdir()?;
+    let mut peers = match &options.peers {
+        Some(python) => {
+            let (vectors_file, queries_file) = (folder.path().join("vectors"), folder.path().join("queries"));
+            write_numbers(&vectors_file, &values)?;
+            write_numbers(&queries_file, &queries)?;
+            Some(Peers::start(python, &options, &vectors_file, &queries_file)?)
+        }
+        None => None,
+    };
+    let (read_rate, matrix_rate) = (read_rate(&values, options.rounds), matrix_rate(options.rounds));
+    println!("limits: reads {read_rate:.1} GB/s, f32 matrix products {matrix_rate:.0} GFLOP/s");
+    println!("| batch | k | ms | queries/s | GB/s | GFLOP/s | of the floor | faiss ms | ratio | torch ms | ratio |");
+    println!("|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
+    for &batch in &options.batches {
+        for &depth in &options.depths {
+            let queries = &queries[..batch * dim];
+            let (mut ours, mut theirs) = (Vec::new(), [Vec::new(), Vec::new()]);
+            // The first round warms up.
+            for round in 0..=options.rounds {
+                let mut times = vec![seconds(|| drop(std::hint::black_box(ip_topk(&collection, queries, depth))))];
+                if let Some(peers) = &mut peers {
+                    for name in peers.names.clone() {
+                        times.push(peers.seconds(&name, batch, depth)?);
+                    }
+                }
+                if round > 0 {
+                    ours.push(times[0]);
+                    times[1..].iter().zip(&mut theirs).for_each(|(&time, list)| list.push(time));
+                }
+            }
+            let ours = median(ours);
+            let gigabytes = size_of_val(&values[..]) as f64 * 1e-9;
+            let operations = 2.0 * batch as f64 * values.len() as f64 * 1e-9;
+            let floor = (gigabytes / read_rate).max(operations / matrix_rate);
+            print!(
+                "| {batch} | {depth} | {:.2} | {:.0} | {:.1} | {:.0} | {:.2} |",
+                ours * 1e3,
+                batch as f64 / ours,
+                gigabytes / ours,
+                operations / ours,
+                floor / ours
+            );
+            for times in theirs.into_iter().filter(|times| !times.is_empty()) {
+                let time = median(times);
+                print!(" {:.2} | {:.2} |", time * 1e3, time / ours);
+            }
+            println!();
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! A peer in Python that runs beside us in the same process group: told to go, it does its work once and
+//! answers with the seconds it took. So the two can take turns, and the machine's moods hit both.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// A running peer.
+pub struct Peer {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+}
+
+/// The Python of the peers' environment, which `scripts/peers` makes.
+fn python() -> PathBuf {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| Some(std::env::home_dir()?.join(".cache")));
+    let made = cache.unwrap_or_default().join("toller/peers/bin/python");
+    std::env::var_os("TOLLER_PEERS_PYTHON").map_or(made, PathBuf::from)
+}
+
+impl Peer {
+    /// Starts `benches/peers/SCRIPT ARGUMENTS...` and waits until it is ready. `None`, with a word why,
+    /// where the peers are not installed.
+    pub fn start(script: &str, arguments: &[&str]) -> Option<Self> {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("benches/peers").join(script);
+        let started = Command::new(python())
+            .arg(path)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut child = match started {
+            Ok(child) => child,
+            Err(error) => {
+                eprintln!("peer {script} left out: {}: {error} (scripts/peers installs the peers)", python().display());
+                return None;
+            }
+        };
+        let (stdin, stdout) = (child.stdin.take()?, BufReader::new(child.stdout.take()?));
+        let mut peer = Self { child, stdin, stdout };
+        (peer.line()? == "ready").then_some(peer)
+    }
+
+    /// One round: the seconds it took the peer.
+    pub fn round(&mut self) -> Option<f64> {
+        writeln!(self.stdin, "go").ok()?;
+        self.line()?.parse().ok()
+    }
+
+    fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).ok()?;
+        Some(line.trim().to_owned())
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

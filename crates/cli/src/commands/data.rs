@@ -1,0 +1,91 @@
+//! `toller data`: benchmarks from the files that their authors publish.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde_json::json;
+use toller_datasets::{QuestionKey, Reqa, ReqaOptions, build_reqa, read_squad};
+use toller_files::Input;
+
+use crate::ui::Ui;
+
+/// Builds a retrieval benchmark: corpus, queries and judgments.
+#[derive(Clone, Debug, clap::Args)]
+pub struct DataArgs {
+    #[command(subcommand)]
+    builder: Builder,
+}
+
+#[derive(Clone, Debug, clap::Subcommand)]
+enum Builder {
+    Reqa(ReqaArgs),
+}
+
+/// ReQA: questions retrieve the sentences that answer them.
+///
+/// Reads SQuAD JSON (1.1 or 2) with the field `sentence_breaks`, as XQuAD-R has it, and writes corpus.jsonl,
+/// queries.jsonl and qrels.txt, and paragraphs.jsonl and paragraphs.qrels.txt for paragraphs.
+#[derive(Clone, Debug, clap::Args)]
+struct ReqaArgs {
+    /// SQuAD JSON, compressed or not; `-` is stdin
+    #[arg(value_name = "INPUT")]
+    input: PathBuf,
+
+    /// The directory to write to
+    #[arg(long, short, value_name = "DIR")]
+    output: PathBuf,
+
+    /// Make questions of the same text one query, as the paper does (default: one query for each id)
+    #[arg(long)]
+    unique_questions: bool,
+}
+
+/// Runs the builder.
+pub fn run(args: &DataArgs, ui: &Ui) -> anyhow::Result<()> {
+    match &args.builder {
+        Builder::Reqa(args) => reqa(args, ui),
+    }
+}
+
+fn reqa(args: &ReqaArgs, ui: &Ui) -> anyhow::Result<()> {
+    let squad = read_squad(&Input::parse(&args.input))?;
+    let question_key = if args.unique_questions { QuestionKey::Text } else { QuestionKey::Id };
+    let reqa = build_reqa(&squad, &ReqaOptions { question_key })?;
+    reqa.write(&args.output)?;
+    report(&reqa, args, ui)
+}
+
+/// Says what was built, and what was left out.
+fn report(reqa: &Reqa, args: &ReqaArgs, ui: &Ui) -> anyhow::Result<()> {
+    let judgments: usize = reqa.questions.iter().map(|question| question.answers.len()).sum();
+    let (sentences, paragraphs, questions) =
+        (reqa.sentences.len(), reqa.paragraphs.len(), reqa.questions.len());
+    ui.status(format!(
+        "{sentences} sentences of {paragraphs} paragraphs, {questions} questions, {judgments} judgments in {}",
+        args.output.display()
+    ));
+    let skipped = reqa.skipped;
+    if skipped.impossible > 0 {
+        ui.status(format!("left out {} questions that are marked impossible", skipped.impossible));
+    }
+    if skipped.unanswered > 0 {
+        ui.warning(format!(
+            "left out {} questions of whom no answer starts in a sentence",
+            skipped.unanswered
+        ));
+    }
+    if ui.json {
+        let result = json!({
+            "output": args.output.display().to_string(),
+            "sentences": sentences,
+            "paragraphs": paragraphs,
+            "questions": questions,
+            "judgments": judgments,
+            "skipped": {"impossible": skipped.impossible, "unanswered": skipped.unanswered},
+        });
+        let mut out = ui.out();
+        writeln!(out, "{result}")?;
+        out.flush()?;
+    }
+    Ok(())
+}

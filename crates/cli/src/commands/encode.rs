@@ -1,0 +1,255 @@
+//! `toller encode`: texts in, a store out.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::Context;
+use toller_corpus::{CollectionFormat, QueryFormat, ReadOptions};
+use toller_encoder::{DualEncoder, Role};
+use toller_files::{Input, expand};
+use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, PassageText, PipelineError};
+use toller_store::{DEFAULT_ROWS_PER_SHARD, DType, Encoding, ModelInfo, Part, Source, StoreSpec, StoreWriter};
+
+use super::encode_source::TextSource;
+use crate::error::UsageError;
+use crate::interrupt::{self, Interrupted};
+use crate::model::{self, LoadedModel, ModelArgs};
+use crate::ui::Ui;
+
+/// Arguments of `toller encode`.
+#[derive(Debug, clap::Args)]
+pub struct EncodeArgs {
+    /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name
+    #[arg(long, value_name = "M")]
+    model: String,
+
+    /// Collection: JSONL, TSV or Parquet files, directories of them, or - for stdin; .gz, .zst and .xz are read
+    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "queries", conflicts_with = "queries")]
+    corpus: Vec<PathBuf>,
+
+    /// Queries to encode instead of a collection
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    queries: Vec<PathBuf>,
+
+    /// Directory to write the store to; an interrupted encode of the same is resumed
+    #[arg(short, long, value_name = "STORE")]
+    output: PathBuf,
+
+    /// What to store
+    #[arg(long, value_name = "f32|f16|bf16", default_value_t = DType::F32)]
+    store_dtype: DType,
+
+    /// Text to put between a title and its text
+    #[arg(long, value_name = "TEXT", default_value = " ", allow_hyphen_values = true)]
+    title_separator: String,
+
+    /// Encode only the I-th of N parts of the collection, I from 1; the parts share one --output
+    #[arg(long, value_name = "I/N", conflicts_with = "queries")]
+    shard: Option<PartArg>,
+
+    /// Rows of a shard file: what an interruption loses at most
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_ROWS_PER_SHARD as u32, value_parser = clap::value_parser!(u32).range(1..))]
+    rows_per_shard: u32,
+
+    /// Replace the store that is there instead of resuming it
+    #[arg(long)]
+    overwrite: bool,
+
+    /// Format of the input, where it cannot be told
+    #[arg(long, value_name = "NAME")]
+    format: Option<String>,
+
+    /// Count and report bad lines instead of stopping at the first
+    #[arg(long)]
+    skip_bad_lines: bool,
+
+    #[command(flatten)]
+    model_args: ModelArgs,
+}
+
+/// `I/N` as given on the command line.
+#[derive(Clone, Copy, Debug)]
+struct PartArg {
+    index: u32,
+    of: u32,
+}
+
+impl FromStr for PartArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+        let (index, of) = numbers.ok_or("I/N, as in 3/8")?;
+        Part::new(index, of, 0).map_err(|error| error.to_string())?;
+        Ok(Self { index, of })
+    }
+}
+
+/// Encodes.
+pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+    let model = model::load(&args.model, &args.model_args, ui)?;
+    let role = if args.queries.is_empty() { Role::Passage } else { Role::Query };
+    let text = PassageText {
+        prompt: args.model_args.prompt.clone().unwrap_or_else(|| model.encoder.prompt(role).to_owned()),
+        title_separator: args.title_separator.clone(),
+    };
+    let source = open_source(args, role, ui)?;
+    let spec = spec(args, &model, role, &text, &source)?;
+
+    let writer = if args.overwrite {
+        StoreWriter::overwrite(&args.output, spec)?
+    } else {
+        StoreWriter::create_or_resume(&args.output, spec)?
+    };
+    if writer.is_complete() {
+        ui.status(format!("{} is complete; nothing to do (--overwrite encodes it again)", writer.directory().display()));
+        return print_report(args, &EncodeReport::nothing_to_do(writer.manifest().clone()), &source, ui);
+    }
+    let report = encode(&model.encoder, role, &text, &source, writer, threads, ui)?;
+    source.report_skipped(ui);
+    print_report(args, &report, &source, ui)?;
+    if report.interrupted {
+        let done = report.manifest.count;
+        let all = report.manifest.spec.expected_rows();
+        return Err(Interrupted {
+            resume: format!("{done} of {all} rows are in the store; run the same command again to go on"),
+        }
+        .into());
+    }
+    Ok(())
+}
+
+fn open_source(args: &EncodeArgs, role: Role, ui: &Ui) -> anyhow::Result<TextSource> {
+    match role {
+        Role::Passage => {
+            let inputs = expand(&args.corpus)?;
+            TextSource::collection(&inputs, &args.output, &read_options::<CollectionFormat>(args)?, ui)
+        }
+        Role::Query => {
+            let inputs = expand(&args.queries)?;
+            TextSource::queries(&inputs, &read_options::<QueryFormat>(args)?, ui)
+        }
+    }
+}
+
+fn read_options<F>(args: &EncodeArgs) -> anyhow::Result<ReadOptions<F>>
+where
+    F: FromStr<Err = toller_corpus::UnknownFormatName>,
+{
+    let format = args.format.as_deref().map(str::parse).transpose().map_err(format_error)?;
+    Ok(ReadOptions { format, skip_bad_lines: args.skip_bad_lines, ..ReadOptions::default() })
+}
+
+/// An unknown `--format` is wrong usage.
+pub(super) fn format_error(error: toller_corpus::UnknownFormatName) -> UsageError {
+    UsageError::new(format!("--format: {error}"), error.hint().unwrap_or_default())
+}
+
+fn spec(
+    args: &EncodeArgs,
+    model: &LoadedModel,
+    role: Role,
+    text: &PassageText,
+    source: &TextSource,
+) -> anyhow::Result<StoreSpec> {
+    let tower = model.encoder.tower(role);
+    let part = args.shard.map(|part| Part::new(part.index, part.of, source.texts())).transpose()?;
+    Ok(StoreSpec {
+        model: ModelInfo { name: model.info.name.clone(), fingerprint: model.info.fingerprint.clone() },
+        encoding: Encoding {
+            role: match role {
+                Role::Passage => toller_store::Role::Passage,
+                Role::Query => toller_store::Role::Query,
+            },
+            prompt: text.prompt.clone(),
+            max_length: tower.max_length(),
+            title_separator: text.title_separator.clone(),
+            compute_dtype: "f32".to_owned(),
+            normalized: tower.normalizes(),
+            pooling: tower.pooling(),
+        },
+        dim: tower.dim(),
+        dtype: args.store_dtype,
+        rows_per_shard: args.rows_per_shard as usize,
+        source: Source { fingerprint: source.fingerprint().to_string(), passages: source.texts() },
+        part,
+    })
+}
+
+fn encode(
+    encoder: &DualEncoder,
+    role: Role,
+    text: &PassageText,
+    source: &TextSource,
+    writer: StoreWriter,
+    threads: usize,
+    ui: &Ui,
+) -> anyhow::Result<EncodeReport> {
+    let stop = interrupt::flag(ui, "stopping at the end of this shard")?;
+    let spec = &writer.manifest().spec;
+    let first = spec.part.map_or(0, |part| part.first_row) + writer.rows_done();
+    let left = spec.expected_rows() - writer.rows_done();
+    let bar = ui.progress("encoding", source.unit(), spec.expected_rows());
+    if writer.rows_done() > 0 {
+        ui.status(format!("resuming {} at row {}", writer.directory().display(), writer.rows_done()));
+        bar.already_done(writer.rows_done());
+    }
+    let texts = source.read(first, left, text)?;
+    let job = EncodeJob { encoder, role, threads, stop: &stop };
+    let started = std::time::Instant::now();
+    let on_progress = |progress: EncodeProgress| {
+        bar.set(progress.rows);
+        bar.message(match progress.stopping_in {
+            Some(rows) => format!("stopping in {rows} {}", source.unit()),
+            None => format!("{:.0} tokens/s", progress.tokens as f64 / started.elapsed().as_secs_f64()),
+        });
+    };
+    let report = toller_pipeline::encode(&job, texts, writer, on_progress);
+    bar.finish();
+    Ok(report?)
+}
+
+/// The result: a sentence on stderr, or JSON on stdout.
+fn print_report(args: &EncodeArgs, report: &EncodeReport, source: &TextSource, ui: &Ui) -> anyhow::Result<()> {
+    let seconds = report.duration.as_secs_f64();
+    let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let spec = &report.manifest.spec;
+    if report.rows > 0 {
+        ui.status(format!(
+            "encoded {} {} ({} tokens) in {seconds:.1} s: {:.1} {}/s, {:.0} tokens/s; {} rows of {} x {} in {}",
+            report.rows,
+            source.unit(),
+            report.tokens,
+            rate(report.rows),
+            source.unit(),
+            rate(report.tokens),
+            report.manifest.count,
+            spec.dim,
+            spec.dtype,
+            args.output.display(),
+        ));
+    }
+    ui.json(&serde_json::json!({
+        "store": args.output,
+        "model": spec.model.name,
+        "model_fingerprint": spec.model.fingerprint,
+        "source_fingerprint": spec.source.fingerprint,
+        "rows": report.manifest.count,
+        "complete": report.manifest.complete,
+        "dim": spec.dim,
+        "dtype": spec.dtype.to_string(),
+        "encoded_rows": report.rows,
+        "encoded_tokens": report.tokens,
+        "seconds": seconds,
+        "rows_per_second": rate(report.rows),
+        "tokens_per_second": rate(report.tokens),
+        "skipped": source.skipped().total(),
+    }))
+}
+
+/// Where the spool of standard input goes: beside the store, whose disk has to hold the vectors anyway.
+pub(super) fn spool_directory(output: &Path) -> anyhow::Result<&Path> {
+    let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
+    Ok(parent)
+}

@@ -1,0 +1,141 @@
+//! What `toller encode` reads: a collection or queries, surveyed before the first text is encoded.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use toller_corpus::{
+    CollectionFormat, Fingerprint, Fingerprinter, Location, QueryFormat, ReadOptions, SkipReport, open_collection,
+    read_queries, survey,
+};
+use toller_files::{FileError, Input};
+use toller_ir::{Passage, Query};
+use toller_pipeline::{PassageText, PipelineError};
+
+use super::encode::spool_directory;
+use crate::ui::Ui;
+
+/// Texts that are known to be sound, how many they are, and which.
+pub struct TextSource {
+    kind: Kind,
+    texts: u64,
+    fingerprint: Fingerprint,
+    skipped: SkipReport,
+    /// Holds standard input, which can be read only once, until the command ends.
+    _spool: Option<tempfile::NamedTempFile>,
+}
+
+enum Kind {
+    Collection { inputs: Vec<Input>, options: ReadOptions<CollectionFormat>, duplicates: Vec<Location> },
+    Queries(Vec<Query>),
+}
+
+impl TextSource {
+    /// Surveys a collection: every line checked, counted and fingerprinted before anything is encoded.
+    pub fn collection(
+        inputs: &[Input],
+        output: &Path,
+        options: &ReadOptions<CollectionFormat>,
+        ui: &Ui,
+    ) -> anyhow::Result<Self> {
+        let mut inputs = inputs.to_vec();
+        let mut spool = None;
+        if let Some(stdin) = inputs.iter_mut().find(|input| **input == Input::Stdin) {
+            let file = spool_stdin(spool_directory(output)?)?;
+            *stdin = Input::File(file.path().to_owned());
+            spool = Some(file);
+        }
+        let total: Option<u64> = inputs.iter().map(Input::size_bytes).sum();
+        let bar = ui.progress("checking", "bytes", total.unwrap_or(0));
+        let surveyed = survey(&inputs, options, |progress| bar.set(progress.bytes));
+        bar.finish();
+        let surveyed = surveyed?;
+        ui.detail(format!("collection: {} passages, fingerprint {}", surveyed.passages, surveyed.fingerprint));
+        Ok(Self {
+            kind: Kind::Collection { inputs, options: options.clone(), duplicates: surveyed.duplicates },
+            texts: surveyed.passages,
+            fingerprint: surveyed.fingerprint,
+            skipped: surveyed.skipped,
+            _spool: spool,
+        })
+    }
+
+    /// Reads queries.
+    pub fn queries(inputs: &[Input], options: &ReadOptions<QueryFormat>, ui: &Ui) -> anyhow::Result<Self> {
+        let (queries, skipped) = read_queries(inputs, options)?;
+        let mut fingerprinter = Fingerprinter::new();
+        for query in &queries {
+            fingerprinter.push(&Passage { id: query.id.clone(), title: None, text: query.text.clone() });
+        }
+        let fingerprint = fingerprinter.finish();
+        ui.detail(format!("queries: {}, fingerprint {fingerprint}", queries.len()));
+        Ok(Self { texts: queries.len() as u64, kind: Kind::Queries(queries), fingerprint, skipped, _spool: None })
+    }
+
+    /// The number of texts.
+    pub fn texts(&self) -> u64 {
+        self.texts
+    }
+
+    /// Identifies the texts and their order.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    /// What was left out.
+    pub fn skipped(&self) -> &SkipReport {
+        &self.skipped
+    }
+
+    /// What is counted.
+    pub fn unit(&self) -> &'static str {
+        match self.kind {
+            Kind::Collection { .. } => "passages",
+            Kind::Queries(_) => "queries",
+        }
+    }
+
+    /// Tells what was left out.
+    pub fn report_skipped(&self, ui: &Ui) {
+        if self.skipped.total() > 0 {
+            ui.warning(self.skipped.to_string());
+        }
+    }
+
+    /// Reads `count` texts from the `first`, with their identifiers, as the model is given them.
+    pub fn read<'a>(
+        &'a self,
+        first: u64,
+        count: u64,
+        text: &'a PassageText,
+    ) -> anyhow::Result<Box<dyn Iterator<Item = Result<(String, String), PipelineError>> + Send + 'a>> {
+        let skip = usize::try_from(first)?;
+        let take = usize::try_from(count)?;
+        match &self.kind {
+            Kind::Collection { inputs, options, duplicates } => {
+                let passages = open_collection(inputs, options)?.without(duplicates.clone());
+                // An error among the skipped would be an error among the surveyed.
+                let texts = passages.skip(skip).take(take).map(move |passage| {
+                    let passage = passage?;
+                    let text = text.of(&passage);
+                    Ok((passage.id, text))
+                });
+                Ok(Box::new(texts))
+            }
+            Kind::Queries(queries) => {
+                let texts = queries.iter().skip(skip).take(take);
+                Ok(Box::new(texts.map(|query| Ok((query.id.clone(), format!("{}{}", text.prompt, query.text))))))
+            }
+        }
+    }
+}
+
+/// Copies standard input to a temporary file: a collection is read twice, to check it and to encode it.
+fn spool_stdin(directory: &Path) -> Result<tempfile::NamedTempFile, FileError> {
+    let mut file = tempfile::Builder::new()
+        .prefix(".toller-stdin-")
+        .tempfile_in(directory)
+        .map_err(FileError::on("create a temporary file in", directory))?;
+    let copied = io::copy(&mut io::stdin().lock(), &mut file).and_then(|_| file.flush());
+    copied.map_err(FileError::on("copy standard input to", file.path()))?;
+    Ok(file)
+}

@@ -1,0 +1,222 @@
+//! `toller eval`: the measures of runs.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use toller_corpus::{QrelsFormat, ReadOptions, RunFormat, read_qrels, read_run};
+use toller_eval::{
+    CompareOptions, Correction, EvalOptions, Evaluation, Format, Measure, MissingQueries, Report,
+    ReportOptions, RunReport, compare, evaluate, parse_measures,
+};
+use toller_files::Input;
+use toller_ir::Qrels;
+
+use crate::error::UsageError;
+use crate::ui::Ui;
+
+/// Measures runs against relevance judgments, as trec_eval does.
+///
+/// Measures are written as nDCG@10, RR(rel=2)@10, AP, R@100; trec_eval's names are understood too.
+/// A judged query that a run lacks counts as zero. Ties are broken by document id, descending.
+#[derive(Clone, Debug, clap::Args)]
+pub struct EvalArgs {
+    /// Relevance judgments (TREC, BEIR TSV, or pairs of ids); `-` is stdin
+    #[arg(long, value_name = "FILE")]
+    qrels: PathBuf,
+
+    /// Runs (TREC, MS MARCO or Tevatron); `-` is stdin
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<PathBuf>,
+
+    /// Measures, separated by blanks or commas
+    #[arg(long, short, value_name = "LIST", default_value = "nDCG@10 RR@10 AP R@100")]
+    measures: Vec<String>,
+
+    /// Show the values of each query
+    #[arg(long)]
+    per_query: bool,
+
+    /// Compare every run with the first one by a paired t-test and a randomisation test
+    #[arg(long)]
+    significance: bool,
+
+    /// Correction of the p-values for the number of runs compared
+    #[arg(long, value_enum, default_value_t, requires = "significance")]
+    correction: CorrectionArg,
+
+    /// Random permutations of the randomisation test
+    #[arg(long, value_name = "N", default_value_t = CompareOptions::default().permutations, requires = "significance",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    permutations: u64,
+
+    /// Seed of the randomisation test
+    #[arg(long, value_name = "N", default_value_t = CompareOptions::default().seed, requires = "significance")]
+    seed: u64,
+
+    /// How the result is written (`--json` is the same as `--format json`)
+    #[arg(long, value_enum, default_value_t)]
+    format: FormatArg,
+
+    /// Decimals in tables and CSV
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(0..=17))]
+    digits: u8,
+
+    /// Leave judged queries out that a run has no results for (default: they count as zero)
+    #[arg(long)]
+    skip_missing: bool,
+
+    /// The lowest grade that is relevant, for measures that do not name their own
+    #[arg(long, short = 'l', value_name = "GRADE", default_value_t = 1)]
+    relevance_level: u32,
+
+    /// Look at this many documents of each query
+    #[arg(long, short = 'M', value_name = "N")]
+    depth: Option<NonZeroUsize>,
+
+    /// Format of the judgments [default: told from the content]
+    #[arg(long, value_name = "FORMAT")]
+    qrels_format: Option<QrelsFormat>,
+
+    /// Format of the runs [default: told from the content]
+    #[arg(long, value_name = "FORMAT")]
+    run_format: Option<RunFormat>,
+
+    /// Count and skip lines that cannot be read
+    #[arg(long)]
+    skip_bad_lines: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum FormatArg {
+    #[default]
+    Table,
+    Json,
+    Csv,
+}
+
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum CorrectionArg {
+    #[default]
+    Holm,
+    Bonferroni,
+    None,
+}
+
+/// Evaluates the runs and writes the report.
+pub fn run(args: &EvalArgs, ui: &Ui) -> anyhow::Result<()> {
+    if args.significance && args.runs.len() < 2 {
+        let message = "--significance compares runs with the first one, and there is only one";
+        return Err(UsageError::new(message, "name two runs or more").into());
+    }
+    let from_stdin = args.runs.iter().chain([&args.qrels]).filter(|path| Input::parse(*path) == Input::Stdin);
+    if from_stdin.count() > 1 {
+        return Err(UsageError::new("stdin is named twice", "only one file can come from stdin").into());
+    }
+    let measures = args.all_measures()?;
+    let qrels = load_qrels(args, ui)?;
+    let mut runs = Vec::with_capacity(args.runs.len());
+    for (path, name) in args.runs.iter().zip(run_names(&args.runs)) {
+        let evaluation = evaluate_run(path, &qrels, &measures, args, ui)?;
+        runs.push(RunReport { name, evaluation });
+    }
+    let comparisons = if args.significance { Some(args.compare(&runs)?) } else { None };
+
+    let mut out = ui.out();
+    Report { runs, comparisons }.write(&mut out, args.report_format(ui), args.report_options())?;
+    out.flush()?;
+    Ok(())
+}
+
+impl EvalArgs {
+    /// The measures of every `--measures`, each once.
+    fn all_measures(&self) -> Result<Vec<Measure>, UsageError> {
+        parse_measures(&self.measures.join(" "))
+            .map_err(|error| UsageError::new(error.to_string(), error.hint().unwrap_or_default()))
+    }
+
+    fn eval_options(&self) -> EvalOptions {
+        let missing = if self.skip_missing { MissingQueries::Skip } else { MissingQueries::CountAsZero };
+        EvalOptions { missing, relevance_level: self.relevance_level, depth: self.depth }
+    }
+
+    fn report_format(&self, ui: &Ui) -> Format {
+        match self.format {
+            _ if ui.json => Format::Json,
+            FormatArg::Table => Format::Table,
+            FormatArg::Json => Format::Json,
+            FormatArg::Csv => Format::Csv,
+        }
+    }
+
+    fn report_options(&self) -> ReportOptions {
+        ReportOptions { per_query: self.per_query, digits: self.digits.into() }
+    }
+
+    /// Compares all runs but the first with it.
+    fn compare(&self, runs: &[RunReport]) -> anyhow::Result<Vec<toller_eval::Comparison>> {
+        let Some((baseline, others)) = runs.split_first() else { return Ok(Vec::new()) };
+        let others: Vec<&Evaluation> = others.iter().map(|run| &run.evaluation).collect();
+        let correction = match self.correction {
+            CorrectionArg::Holm => Correction::Holm,
+            CorrectionArg::Bonferroni => Correction::Bonferroni,
+            CorrectionArg::None => Correction::None,
+        };
+        let options = CompareOptions { correction, permutations: self.permutations, seed: self.seed };
+        Ok(compare(&baseline.evaluation, &others, &options)?)
+    }
+
+    fn read_options<F>(&self, format: Option<F>) -> ReadOptions<F> {
+        ReadOptions { format, skip_bad_lines: self.skip_bad_lines, ..ReadOptions::default() }
+    }
+}
+
+fn load_qrels(args: &EvalArgs, ui: &Ui) -> anyhow::Result<Qrels> {
+    let (qrels, skipped) = read_qrels(&Input::parse(&args.qrels), &args.read_options(args.qrels_format))?;
+    if skipped.total() > 0 {
+        ui.warning(format!("{}: {skipped}", args.qrels.display()));
+    }
+    Ok(qrels)
+}
+
+/// Reads and evaluates one run, and tells which queries it lacks.
+fn evaluate_run(
+    path: &PathBuf,
+    qrels: &Qrels,
+    measures: &[Measure],
+    args: &EvalArgs,
+    ui: &Ui,
+) -> anyhow::Result<Evaluation> {
+    let input = Input::parse(path);
+    let (run, skipped) = read_run(&input, &args.read_options(args.run_format))?;
+    if skipped.total() > 0 {
+        ui.warning(format!("{input}: {skipped}"));
+    }
+    let evaluation = evaluate(qrels, &run, measures, &args.eval_options())
+        .with_context(|| format!("cannot evaluate {input}"))?;
+    if evaluation.missing > 0 {
+        let counted = if args.skip_missing { "are left out" } else { "count as zero" };
+        let (missing, judged) = (evaluation.missing, qrels.len());
+        ui.warning(format!("{input}: {missing} of {judged} judged queries have no results and {counted}"));
+    }
+    if evaluation.unjudged > 0 {
+        ui.status(format!("{input}: {} queries are not judged and ignored", evaluation.unjudged));
+    }
+    Ok(evaluation)
+}
+
+/// What the runs are called: the names of their files, or their paths where two names are the same.
+fn run_names(paths: &[PathBuf]) -> Vec<String> {
+    let file_name = |path: &PathBuf| path.file_name().map_or(path.as_os_str(), |name| name).to_owned();
+    let unique = paths.iter().map(file_name).collect::<HashSet<_>>().len() == paths.len();
+    paths
+        .iter()
+        .map(|path| match Input::parse(path) {
+            Input::Stdin => "stdin".to_owned(),
+            Input::File(path) if unique => file_name(&path).to_string_lossy().into_owned(),
+            Input::File(path) => path.display().to_string(),
+        })
+        .collect()
+}

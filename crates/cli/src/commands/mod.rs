@@ -1,0 +1,45 @@
+//! One file per command.
+
+mod completions;
+mod data;
+mod doctor;
+mod encode;
+mod encode_source;
+mod eval;
+mod search;
+
+use clap::Subcommand;
+
+use crate::args::Cli;
+use crate::threads;
+use crate::ui::Ui;
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Encode a collection or queries into a store of vectors
+    Encode(encode::EncodeArgs),
+    /// Retrieve documents for queries and write a TREC run
+    Search(search::SearchArgs),
+    /// Evaluate runs against relevance judgments, as trec_eval does
+    Eval(eval::EvalArgs),
+    /// Build a benchmark's collection, queries and judgments
+    Data(data::DataArgs),
+    /// Tell what this build and this machine can do
+    Doctor(doctor::DoctorArgs),
+    /// Print a completion script for a shell
+    Completions(completions::CompletionsArgs),
+}
+
+/// Runs the command.
+pub fn run(cli: &Cli, ui: &Ui) -> anyhow::Result<()> {
+    let threads = threads::set_up(cli.threads)?;
+    match &cli.command {
+        Command::Encode(args) => encode::run(args, threads, ui),
+        Command::Search(args) => search::run(args, ui),
+        Command::Eval(args) => eval::run(args, ui),
+        Command::Data(args) => data::run(args, ui),
+        Command::Doctor(args) => doctor::run(args, threads, ui),
+        Command::Completions(args) => completions::run(args, ui),
+    }
+}

@@ -1,0 +1,84 @@
+//! How errors reach the user: what was wrong, then `hint:` and what to do.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use toller_corpus::CorpusError;
+use toller_encoder::EncoderError;
+use toller_encoder::resolve::ResolveError;
+use toller_eval::EvalError;
+use toller_files::FileError;
+use toller_index::IndexError;
+use toller_pipeline::PipelineError;
+use toller_store::StoreError;
+
+use crate::interrupt::{self, Interrupted};
+
+/// Something that was asked for in a way that cannot be done: exit status 2, like any wrong usage.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct UsageError {
+    /// What is wrong.
+    pub message: String,
+    /// What to do instead.
+    pub hint: String,
+}
+
+impl UsageError {
+    /// `message` and the remedy.
+    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: hint.into() }
+    }
+}
+
+/// Prints an error with its causes and its hint, and chooses the exit status.
+pub fn report(error: &anyhow::Error) -> ExitCode {
+    if is_closed_pipe(error) {
+        // The reader of stdout has seen enough, as `head` does.
+        return ExitCode::SUCCESS;
+    }
+    let mut stderr = io::stderr().lock();
+    if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
+        let _ = writeln!(stderr, "{interrupted}");
+        return ExitCode::from(interrupt::STATUS);
+    }
+    let _ = writeln!(stderr, "error: {}", message(error));
+    if let Some(hint) = error.chain().find_map(hint) {
+        let _ = writeln!(stderr, "hint: {hint}");
+    }
+    if error.downcast_ref::<UsageError>().is_some() { ExitCode::from(2) } else { ExitCode::FAILURE }
+}
+
+/// The error and its causes, each said once: some errors already say their source.
+fn message(error: &anyhow::Error) -> String {
+    let mut message = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if message.is_empty() {
+            message = cause;
+        } else if !message.contains(&cause) {
+            message = format!("{message}: {cause}");
+        }
+    }
+    message
+}
+
+/// The remedy of an error, if it is one of ours and knows one.
+fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    macro_rules! first_hint {
+        ($($error_type:ty),*) => {
+            $(if let Some(error) = error.downcast_ref::<$error_type>() {
+                return error.hint();
+            })*
+        };
+    }
+    first_hint!(
+        PipelineError, CorpusError, EncoderError, ResolveError, StoreError, IndexError, EvalError, FileError
+    );
+    error.downcast_ref::<UsageError>().map(|error| error.hint.clone())
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}

@@ -1,0 +1,29 @@
+//! `toller`: text to a TREC run and a table of measures.
+
+mod args;
+mod commands;
+mod error;
+mod interrupt;
+mod model;
+mod threads;
+mod ui;
+
+use std::process::ExitCode;
+
+use args::Cli;
+use clap::Parser;
+
+// The encoder's operations allocate and free megabytes at a time; the system's allocator gives such
+// memory back to the kernel and faults it in again each time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    // clap prints usage errors itself and exits with 2.
+    let cli = Cli::parse();
+    let ui = cli.ui();
+    match commands::run(&cli, &ui) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error::report(&error),
+    }
+}

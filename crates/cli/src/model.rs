@@ -1,0 +1,161 @@
+//! Loading a model as the command line names it.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::str::FromStr;
+
+use toller_compute::Pooling;
+use toller_encoder::resolve::{ModelSource, Origin, ResolveEvent, ResolveOptions, resolve_model};
+use toller_encoder::{DEFAULT_BATCH_TOKENS, DualEncoder, LoadOptions};
+use toller_store::ModelInfo;
+
+use crate::error::UsageError;
+use crate::ui::Ui;
+
+/// The flags that say how a model computes, shared by the commands that run one.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Model")]
+pub struct ModelArgs {
+    /// Truncate texts to N tokens, special tokens included [default: the model's own maximum]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_length: Option<u32>,
+
+    /// Text to put before every text [default: the model's own prompt for the role]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub prompt: Option<String>,
+
+    /// How token states become a vector [default: the model's own; mean where it does not say]
+    #[arg(long, value_name = "NAME", value_parser = pooling)]
+    pub pooling: Option<Pooling>,
+
+    /// Where to compute
+    #[arg(long, value_name = "auto|cpu|cuda[:N]", default_value_t = Device::Auto, help_heading = "Machine")]
+    pub device: Device,
+
+    /// What to compute in [default: f32 on the CPU]
+    #[arg(long, value_name = "TYPE", value_enum, help_heading = "Machine")]
+    pub dtype: Option<ComputeType>,
+
+    /// Tokens of a batch, at most
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_BATCH_TOKENS as u32, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Machine")]
+    pub batch_tokens: u32,
+}
+
+fn pooling(name: &str) -> Result<Pooling, String> {
+    Pooling::from_name(name).ok_or_else(|| format!("known are {}", Pooling::ALL.map(Pooling::name).join(", ")))
+}
+
+/// A device as the command line names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// The best that the build and the machine have.
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// A CUDA device.
+    Cuda(usize),
+}
+
+impl FromStr for Device {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let ordinal = |number: &str| number.parse().map(Self::Cuda).ok();
+        match name {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(0)),
+            _ => name.strip_prefix("cuda:").and_then(ordinal).ok_or_else(|| "auto, cpu, cuda or cuda:N".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
+        }
+    }
+}
+
+/// The number format that a model computes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ComputeType {
+    F32,
+    F16,
+    Bf16,
+    Int8,
+}
+
+/// Checks that the device is there; says which one `auto` is.
+pub fn check_device(device: Device, ui: &Ui) -> Result<(), UsageError> {
+    match device {
+        Device::Cuda(_) => Err(UsageError::new(
+            format!("--device {device}: this toller was built without CUDA"),
+            "use --device cpu; `toller doctor` tells what this build can do",
+        )),
+        Device::Auto => {
+            ui.detail(format!("device: cpu ({})", toller_compute::Isa::active()));
+            Ok(())
+        }
+        Device::Cpu => Ok(()),
+    }
+}
+
+/// A model that is ready to run, with the identity that stores keep.
+pub struct LoadedModel {
+    pub encoder: DualEncoder,
+    pub info: ModelInfo,
+}
+
+/// Resolves and loads the model that `name` stands for.
+pub fn load(name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel> {
+    check_device(args.device, ui)?;
+    if let Some(dtype) = args.dtype.filter(|dtype| *dtype != ComputeType::F32) {
+        let message = format!("--dtype {}: on the CPU the encoder computes in f32 only", format!("{dtype:?}").to_lowercase());
+        return Err(UsageError::new(message, "use --dtype f32; to store half the bytes, add --store-dtype f16").into());
+    }
+    let source = resolve(name, ui)?;
+    let options = LoadOptions {
+        max_length: args.max_length.map(|length| length as usize),
+        pooling: args.pooling,
+        batch_tokens: args.batch_tokens as usize,
+    };
+    let encoder = DualEncoder::load(&source.directory, &options)?;
+    let info = ModelInfo { name: name.to_owned(), fingerprint: encoder.fingerprint().to_owned() };
+    Ok(LoadedModel { encoder, info })
+}
+
+/// Finds the model's files, downloading them if need be.
+fn resolve(name: &str, ui: &Ui) -> anyhow::Result<ModelSource> {
+    let mut bar = None;
+    let mut on_event = |event: ResolveEvent<'_>| {
+        match event {
+            ResolveEvent::Started { file, total_bytes } => {
+                bar = Some(ui.progress(file, "bytes", total_bytes.unwrap_or(0)));
+            }
+            ResolveEvent::Advanced { done_bytes, .. } => {
+                if let Some(bar) = &bar {
+                    bar.set(done_bytes);
+                }
+            }
+            ResolveEvent::Finished { .. } => {
+                if let Some(bar) = bar.take() {
+                    bar.finish();
+                }
+            }
+            ResolveEvent::Unconfirmed { reason } => ui.warning(format!("using the downloaded model as it is: {reason}")),
+        }
+        ControlFlow::Continue(())
+    };
+    let source = resolve_model(name, &ResolveOptions::from_env(), &mut on_event)?;
+    let origin = match &source.origin {
+        Origin::Directory => String::new(),
+        Origin::Known(model) => format!(", known as {}", model.name),
+        Origin::Hub { id, commit } => format!(", {id} at {commit}"),
+    };
+    ui.detail(format!("model: {}{origin}", source.directory.display()));
+    Ok(source)
+}

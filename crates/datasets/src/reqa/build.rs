@@ -1,0 +1,192 @@
+//! From a reading comprehension set to a retrieval benchmark.
+
+use std::collections::{HashMap, HashSet};
+
+use indexmap::{IndexMap, IndexSet};
+
+use super::{Paragraph, Question, QuestionKey, Reqa, ReqaOptions, Sentence, Skipped};
+use crate::error::DatasetError;
+use crate::squad::{Squad, SquadParagraph, SquadQuestion};
+
+/// Builds the benchmark by the rules of ReQA (Ahmad et al. 2019, section 3).
+///
+/// - Candidates are the marked sentences in the order of the file. A paragraph that occurs again adds
+///   none; the same words at two places of a paragraph are two candidates. Blank sentences are none.
+/// - The answer sentence is the one with start <= `answer_start` < end. Answers in several sentences
+///   make them all relevant, and so is every candidate of the same text, whatever its paragraph.
+/// - Questions that are marked impossible, or of whom no answer starts in a sentence, are left out and counted.
+///
+/// # Errors
+/// If a paragraph has no sentence breaks or one beyond its end, a question has no text, an id that is
+/// not unique or holds blanks, or no question is left.
+pub fn build_reqa(squad: &Squad, options: &ReqaOptions) -> Result<Reqa, DatasetError> {
+    let mut builder = Builder::default();
+    let mut questions_read = 0;
+    for (article_index, article) in squad.data.iter().enumerate() {
+        for (paragraph_index, paragraph) in article.paragraphs.iter().enumerate() {
+            let place = Place { squad, article: article_index, paragraph: paragraph_index };
+            let spans = builder.add_paragraph(&article.title, paragraph, place)?;
+            for question in &paragraph.qas {
+                questions_read += 1;
+                builder.add_question(question, &spans, place)?;
+            }
+        }
+    }
+    let reqa = builder.finish(options.question_key);
+    if reqa.questions.is_empty() {
+        return Err(DatasetError::NoQuestions { file: squad.source.clone(), questions: questions_read });
+    }
+    Ok(reqa)
+}
+
+/// Where in the file a paragraph stands, for errors.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    squad: &'a Squad,
+    article: usize,
+    paragraph: usize,
+}
+
+impl Place<'_> {
+    fn file(self) -> String {
+        self.squad.source.clone()
+    }
+
+    /// `paragraph 3 of article 1 ('Super_Bowl_50')`, counted from 1.
+    fn name(self) -> String {
+        let title = self.squad.data.get(self.article).map_or("", |article| &article.title);
+        let title = if title.is_empty() { String::new() } else { format!(" ('{title}')") };
+        format!("paragraph {} of article {}{title}", self.paragraph + 1, self.article + 1)
+    }
+}
+
+/// A sentence of a paragraph: its first character, the one behind its last, its text.
+type Span<'a> = (usize, usize, &'a str);
+
+/// The benchmark while the file is walked through.
+#[derive(Default)]
+struct Builder<'a> {
+    /// Paragraphs by text.
+    paragraphs: IndexMap<&'a str, &'a str>,
+    /// Candidates: paragraph, first character, character behind the last.
+    spans: HashSet<(usize, usize, usize)>,
+    sentences: Vec<Sentence>,
+    ids: HashSet<&'a str>,
+    /// Questions with the texts of their answer sentences.
+    questions: Vec<(&'a SquadQuestion, IndexSet<&'a str>)>,
+    skipped: Skipped,
+}
+
+impl<'a> Builder<'a> {
+    fn add_paragraph(
+        &mut self,
+        title: &'a str,
+        paragraph: &'a SquadParagraph,
+        place: Place<'_>,
+    ) -> Result<Vec<Span<'a>>, DatasetError> {
+        let spans = sentence_spans(paragraph, place)?;
+        let entry = self.paragraphs.entry(&paragraph.context);
+        let index = entry.index();
+        entry.or_insert(title);
+        for (start, end, text) in &spans {
+            if !text.trim().is_empty() && self.spans.insert((index, *start, *end)) {
+                self.sentences.push(Sentence { text: (*text).to_owned(), paragraph: index });
+            }
+        }
+        Ok(spans)
+    }
+
+    fn add_question(
+        &mut self,
+        question: &'a SquadQuestion,
+        spans: &[Span<'a>],
+        place: Place<'_>,
+    ) -> Result<(), DatasetError> {
+        let id = question.id.clone();
+        if id.is_empty() || id.contains(char::is_whitespace) {
+            return Err(DatasetError::BadQuestionId { file: place.file(), place: place.name(), id });
+        }
+        if !self.ids.insert(&question.id) {
+            return Err(DatasetError::DuplicateQuestionId { file: place.file(), place: place.name(), id });
+        }
+        if question.question.trim().is_empty() {
+            return Err(DatasetError::EmptyQuestion { file: place.file(), place: place.name(), id });
+        }
+        if question.is_impossible {
+            self.skipped.impossible += 1;
+            return Ok(());
+        }
+        let starts = question.answers.iter().filter_map(|answer| usize::try_from(answer.answer_start).ok());
+        let sentences: IndexSet<&str> = starts
+            .flat_map(|at| spans.iter().filter(move |(start, end, _)| (*start..*end).contains(&at)))
+            .map(|(_, _, text)| *text)
+            .filter(|text| !text.trim().is_empty())
+            .collect();
+        if sentences.is_empty() {
+            self.skipped.unanswered += 1;
+        } else {
+            self.questions.push((question, sentences));
+        }
+        Ok(())
+    }
+
+    /// Finds the candidates of each question, now that all are known.
+    fn finish(self, key: QuestionKey) -> Reqa {
+        let mut by_text: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (index, sentence) in self.sentences.iter().enumerate() {
+            by_text.entry(&sentence.text).or_default().push(index);
+        }
+        let mut questions: IndexMap<&str, Question> = IndexMap::new();
+        for (question, sentences) in &self.questions {
+            let key = match key {
+                QuestionKey::Id => question.id.as_str(),
+                QuestionKey::Text => question.question.as_str(),
+            };
+            let entry = questions.entry(key).or_insert_with(|| Question {
+                id: question.id.clone(),
+                text: question.question.clone(),
+                answers: Vec::new(),
+            });
+            entry.answers.extend(sentences.iter().filter_map(|text| by_text.get(text)).flatten());
+        }
+        let mut questions: Vec<Question> = questions.into_values().collect();
+        for question in &mut questions {
+            question.answers.sort_unstable();
+            question.answers.dedup();
+        }
+        let paragraphs = self
+            .paragraphs
+            .into_iter()
+            .map(|(text, title)| Paragraph { title: title.to_owned(), text: text.to_owned() })
+            .collect();
+        Reqa { paragraphs, sentences: self.sentences, questions, skipped: self.skipped }
+    }
+}
+
+/// The marked sentences of a paragraph.
+fn sentence_spans<'a>(
+    paragraph: &'a SquadParagraph,
+    place: Place<'_>,
+) -> Result<Vec<Span<'a>>, DatasetError> {
+    let Some(breaks) = &paragraph.sentence_breaks else {
+        return Err(DatasetError::NoSentenceBreaks { file: place.file(), place: place.name() });
+    };
+    let text = paragraph.context.as_str();
+    // The byte at which each character starts, and the end.
+    let bytes: Vec<usize> = text.char_indices().map(|(byte, _)| byte).chain([text.len()]).collect();
+    let slice = |start: usize, end: usize| text.get(*bytes.get(start)?..*bytes.get(end)?);
+    breaks
+        .iter()
+        .map(|[start, end]| {
+            let (start, end) = (*start, *end);
+            let text = slice(start, end).ok_or_else(|| DatasetError::BadSentenceBreak {
+                file: place.file(),
+                place: place.name(),
+                start,
+                end,
+                length: bytes.len() - 1,
+            })?;
+            Ok((start, end, text))
+        })
+        .collect()
+}

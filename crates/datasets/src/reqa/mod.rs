@@ -1,0 +1,76 @@
+//! ReQA: questions retrieve the sentences that answer them.
+
+mod build;
+mod write;
+
+pub use build::build_reqa;
+
+/// What makes two questions one query.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QuestionKey {
+    /// The id: every question is a query.
+    #[default]
+    Id,
+    /// The text, as in the paper's script: questions of one text are one query under the id of the first,
+    /// and what answers any of them answers it.
+    Text,
+}
+
+/// How to build.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReqaOptions {
+    /// What makes two questions one query.
+    pub question_key: QuestionKey,
+}
+
+/// A retrieval benchmark: documents are sentences, called s0, s1, ... in the order of the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reqa {
+    /// The paragraphs, each text once: p0, p1, ...
+    pub paragraphs: Vec<Paragraph>,
+    /// The candidate answers.
+    pub sentences: Vec<Sentence>,
+    /// The questions that have an answer.
+    pub questions: Vec<Question>,
+    /// What was left out.
+    pub skipped: Skipped,
+}
+
+/// A paragraph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paragraph {
+    /// The title of its article, may be empty.
+    pub title: String,
+    /// The text.
+    pub text: String,
+}
+
+/// A sentence in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sentence {
+    /// The text, exactly as marked.
+    pub text: String,
+    /// The index of its paragraph.
+    pub paragraph: usize,
+}
+
+/// A question and what answers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// The id.
+    pub id: String,
+    /// The text.
+    pub text: String,
+    /// The indices of the sentences that answer it: all whose text is that of a sentence in which an
+    /// answer starts. Ascending, at least one.
+    pub answers: Vec<usize>,
+}
+
+/// Questions that were left out, by the reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skipped {
+    /// Marked as unanswerable (SQuAD 2).
+    pub impossible: usize,
+    /// Without an answer that starts in a sentence.
+    pub unanswered: usize,
+}

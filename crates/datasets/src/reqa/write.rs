@@ -1,0 +1,112 @@
+//! The benchmark as files.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use serde::Serialize;
+use toller_files::{AtomicFile, FileError};
+
+use super::{Question, Reqa};
+use crate::error::DatasetError;
+
+/// A line of corpus.jsonl.
+#[derive(Serialize)]
+struct SentenceLine<'a> {
+    _id: String,
+    text: &'a str,
+    paragraph_id: String,
+    context: &'a str,
+}
+
+/// A line of paragraphs.jsonl.
+#[derive(Serialize)]
+struct ParagraphLine<'a> {
+    _id: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    title: &'a str,
+    text: &'a str,
+}
+
+/// A line of queries.jsonl.
+#[derive(Serialize)]
+struct QueryLine<'a> {
+    _id: &'a str,
+    text: &'a str,
+}
+
+impl Reqa {
+    /// Writes into `directory`, which is made if it is not there:
+    ///
+    /// - `corpus.jsonl`: the sentences, with `paragraph_id` and the paragraph's text as `context`;
+    /// - `queries.jsonl`: the questions;
+    /// - `qrels.txt`: the sentences that answer each question, in TREC's format;
+    /// - `paragraphs.jsonl` and `paragraphs.qrels.txt`: the same at the level of paragraphs.
+    ///
+    /// Each file appears whole or not at all.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn write(&self, directory: &Path) -> Result<(), DatasetError> {
+        fs::create_dir_all(directory)
+            .map_err(|source| DatasetError::Directory { path: directory.to_owned(), source })?;
+        let sentences = self.sentences.iter().enumerate().map(|(index, sentence)| SentenceLine {
+            _id: format!("s{index}"),
+            text: &sentence.text,
+            paragraph_id: format!("p{}", sentence.paragraph),
+            context: self.paragraphs.get(sentence.paragraph).map_or("", |paragraph| &paragraph.text),
+        });
+        write_lines(&directory.join("corpus.jsonl"), sentences, json_line)?;
+        let questions =
+            self.questions.iter().map(|question| QueryLine { _id: &question.id, text: &question.text });
+        write_lines(&directory.join("queries.jsonl"), questions, json_line)?;
+        let judgments =
+            self.questions.iter().flat_map(|question| judgment_lines(&question.id, "s", &question.answers));
+        write_lines(&directory.join("qrels.txt"), judgments, |line| Ok(line.clone()))?;
+
+        let paragraphs = self.paragraphs.iter().enumerate().map(|(index, paragraph)| ParagraphLine {
+            _id: format!("p{index}"),
+            title: &paragraph.title,
+            text: &paragraph.text,
+        });
+        write_lines(&directory.join("paragraphs.jsonl"), paragraphs, json_line)?;
+        let judgments = self
+            .questions
+            .iter()
+            .flat_map(|question| judgment_lines(&question.id, "p", &self.answer_paragraphs(question)));
+        write_lines(&directory.join("paragraphs.qrels.txt"), judgments, |line| Ok(line.clone()))
+    }
+
+    /// The indices of the paragraphs that hold an answer to `question`, ascending.
+    #[must_use]
+    pub fn answer_paragraphs(&self, question: &Question) -> Vec<usize> {
+        let sentences = question.answers.iter().filter_map(|answer| self.sentences.get(*answer));
+        let mut paragraphs: Vec<usize> = sentences.map(|sentence| sentence.paragraph).collect();
+        paragraphs.sort_unstable();
+        paragraphs.dedup();
+        paragraphs
+    }
+}
+
+/// Lines of TREC qrels.
+fn judgment_lines(question_id: &str, prefix: &str, relevant: &[usize]) -> Vec<String> {
+    relevant.iter().map(|index| format!("{question_id} 0 {prefix}{index} 1")).collect()
+}
+
+fn json_line<T: Serialize>(line: &T) -> Result<String, serde_json::Error> {
+    serde_json::to_string(line)
+}
+
+/// Writes one line for each item.
+fn write_lines<T>(
+    path: &Path,
+    items: impl Iterator<Item = T>,
+    line: impl Fn(&T) -> Result<String, serde_json::Error>,
+) -> Result<(), DatasetError> {
+    let mut file = AtomicFile::create(path)?;
+    for item in items {
+        let line = line(&item).map_err(|error| FileError::new("write", path, error.into()))?;
+        writeln!(file, "{line}").map_err(FileError::on("write", path))?;
+    }
+    Ok(file.commit()?)
+}

@@ -1,0 +1,74 @@
+//! SQuAD's JSON, versions 1.1 and 2, with the sentence offsets of XQuAD-R.
+
+use serde::Deserialize;
+use toller_files::{Input, InputReader};
+
+use crate::error::DatasetError;
+
+/// A reading comprehension set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct Squad {
+    /// The articles.
+    pub data: Vec<SquadArticle>,
+    /// Where this was read from, for messages.
+    #[serde(skip)]
+    pub source: String,
+}
+
+/// An article.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct SquadArticle {
+    /// The title, empty if there is none.
+    #[serde(default)]
+    pub title: String,
+    /// The paragraphs that have questions.
+    pub paragraphs: Vec<SquadParagraph>,
+}
+
+/// A paragraph and the questions on it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct SquadParagraph {
+    /// The text.
+    pub context: String,
+    /// Where each sentence starts and ends, in characters (code points) of the text, the end excluded.
+    pub sentence_breaks: Option<Vec<[usize; 2]>>,
+    /// The questions.
+    pub qas: Vec<SquadQuestion>,
+}
+
+/// A question.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct SquadQuestion {
+    /// The id.
+    pub id: String,
+    /// The text.
+    pub question: String,
+    /// The answers that people gave; may be empty in version 2.
+    #[serde(default)]
+    pub answers: Vec<SquadAnswer>,
+    /// Version 2: the paragraph does not answer it.
+    #[serde(default)]
+    pub is_impossible: bool,
+}
+
+/// An answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct SquadAnswer {
+    /// The first character of the answer in the paragraph; -1 in some sets that do not know it.
+    pub answer_start: i64,
+    /// The text of the answer.
+    pub text: String,
+}
+
+/// Reads a set, compressed or not. It is held in memory: these sets have some ten megabytes.
+///
+/// # Errors
+/// If the input cannot be read or is not of this shape.
+pub fn read_squad(input: &Input) -> Result<Squad, DatasetError> {
+    let mut reader = InputReader::open(input)?;
+    match serde_json::from_reader::<_, Squad>(&mut reader) {
+        Ok(squad) => Ok(Squad { source: input.to_string(), ..squad }),
+        Err(error) if error.is_io() => Err(reader.error(error.into()).into()),
+        Err(source) => Err(DatasetError::Json { file: input.to_string(), source }),
+    }
+}

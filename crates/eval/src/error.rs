@@ -1,0 +1,234 @@
+//! What can go wrong, each error with its remedy apart.
+
+use crate::parse::known_names;
+
+/// A text that is no measure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MeasureError {
+    /// No measure has this name.
+    #[error("unknown measure '{name}' in '{text}'")]
+    Unknown {
+        /// The whole text.
+        text: String,
+        /// The name in it.
+        name: String,
+        /// Measures whose names are close.
+        close: Vec<&'static str>,
+    },
+    /// The text does not follow the notation.
+    #[error("cannot read the measure '{text}': expected {expected}")]
+    Syntax {
+        /// The whole text.
+        text: String,
+        /// What should have stood there.
+        expected: &'static str,
+    },
+    /// The measure has no such parameter.
+    #[error("{measure} has no parameter '{parameter}'")]
+    UnknownParameter {
+        /// The measure.
+        measure: &'static str,
+        /// The parameter as given.
+        parameter: String,
+        /// The parameters that it has.
+        accepted: Vec<&'static str>,
+    },
+    /// A parameter was given twice.
+    #[error("'{text}' gives {parameter} twice")]
+    RepeatedParameter {
+        /// The whole text.
+        text: String,
+        /// The parameter.
+        parameter: &'static str,
+    },
+    /// The value is none of the parameter's.
+    #[error("{parameter} = {value} in '{text}' is not {expected}")]
+    BadValue {
+        /// The whole text.
+        text: String,
+        /// The parameter.
+        parameter: &'static str,
+        /// Its value as given.
+        value: String,
+        /// What its values are.
+        expected: &'static str,
+    },
+    /// The measure needs a value after `@`.
+    #[error("{measure} needs a {parameter}")]
+    AtMissing {
+        /// The measure.
+        measure: &'static str,
+        /// What must stand after `@`.
+        parameter: &'static str,
+        /// A measure that has one.
+        example: String,
+    },
+    /// The measure takes no value after `@`.
+    #[error("{measure} takes no '@'")]
+    AtNotTaken {
+        /// The measure.
+        measure: &'static str,
+    },
+    /// One measure was expected, and this stands for several.
+    #[error("'{text}' stands for {count} measures")]
+    Several {
+        /// The text.
+        text: String,
+        /// How many.
+        count: usize,
+    },
+    /// No measure in the text.
+    #[error("no measure given")]
+    Empty,
+}
+
+impl MeasureError {
+    /// What the user can do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unknown { close, .. } if close.is_empty() => {
+                Some(format!("the measures are {}", known_names().join(", ")))
+            }
+            Self::Unknown { close, .. } => Some(format!("did you mean {}?", close.join(" or "))),
+            Self::Syntax { .. } => Some("write measures as nDCG@10, AP(rel=2) or RR(rel=2)@10".to_owned()),
+            Self::UnknownParameter { accepted, .. } if accepted.is_empty() => Some("it has none".to_owned()),
+            Self::UnknownParameter { accepted, .. } => Some(format!("it has {}", accepted.join(", "))),
+            Self::RepeatedParameter { .. } => Some("give it once".to_owned()),
+            Self::BadValue { parameter, expected, .. } => Some(format!("{parameter} must be {expected}")),
+            Self::AtMissing { example, .. } => Some(format!("write it as {example}")),
+            Self::AtNotTaken { .. } => Some("leave out '@' and what follows".to_owned()),
+            Self::Several { .. } => Some("name one of them alone".to_owned()),
+            Self::Empty => Some("name at least one, as nDCG@10".to_owned()),
+        }
+    }
+}
+
+/// A run that cannot be evaluated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EvalError {
+    /// There are no judgments.
+    #[error("the qrels hold no judgment")]
+    EmptyQrels,
+    /// There are no results.
+    #[error("the run holds no result")]
+    EmptyRun,
+    /// Run and qrels have no query in common.
+    #[error(
+        "no query of the run is judged: the run has {run_queries} queries, such as '{run_example}', the \
+         qrels {qrels_queries}, such as '{qrels_example}'"
+    )]
+    NoJudgedQuery {
+        /// How many queries the run has.
+        run_queries: usize,
+        /// One of them.
+        run_example: String,
+        /// How many the qrels have.
+        qrels_queries: usize,
+        /// One of them.
+        qrels_example: String,
+    },
+    /// A document occurs twice in one query's results.
+    #[error("the run lists document '{doc_id}' twice for query '{query_id}'")]
+    DuplicateDocument {
+        /// The query.
+        query_id: String,
+        /// The document.
+        doc_id: String,
+    },
+    /// A score is not a number.
+    #[error("the score of document '{doc_id}' for query '{query_id}' is not a number")]
+    ScoreNotANumber {
+        /// The query.
+        query_id: String,
+        /// The document.
+        doc_id: String,
+    },
+    /// A gain is so large that sums of gains would overflow.
+    #[error("grade {grade} of query '{query_id}' is too large for {measure}")]
+    GainTooLarge {
+        /// The query.
+        query_id: String,
+        /// The grade.
+        grade: u32,
+        /// The measure.
+        measure: String,
+    },
+}
+
+impl EvalError {
+    /// What the user can do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::EmptyQrels | Self::EmptyRun => Some("check that this is the file you meant".to_owned()),
+            Self::NoJudgedQuery { .. } => Some(
+                "check that run and qrels belong to the same queries and write their ids the same way"
+                    .to_owned(),
+            ),
+            Self::DuplicateDocument { .. } => Some("list each document once per query".to_owned()),
+            Self::ScoreNotANumber { .. } => {
+                Some("find out which step wrote NaN, and run it again".to_owned())
+            }
+            Self::GainTooLarge { .. } => {
+                Some("use nDCG with linear gains, or map the grades with gains={...}".to_owned())
+            }
+        }
+    }
+}
+
+/// Values that a significance test cannot be made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StatsError {
+    /// The two samples are not pairs.
+    #[error("the samples are no pairs: {left} and {right} values")]
+    Unpaired {
+        /// Values of the first sample.
+        left: usize,
+        /// Values of the second.
+        right: usize,
+    },
+    /// Too few pairs.
+    #[error("a significance test needs at least two queries, not {pairs}")]
+    TooFewPairs {
+        /// The number of pairs.
+        pairs: usize,
+    },
+    /// A value is infinite or not a number.
+    #[error("a value is not finite")]
+    NotFinite,
+}
+
+impl StatsError {
+    /// What the user can do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unpaired { .. } => Some("compare values of the same queries".to_owned()),
+            Self::TooFewPairs { .. } => Some("evaluate over more queries, or leave out the test".to_owned()),
+            Self::NotFinite => None,
+        }
+    }
+}
+
+/// Two evaluations that cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompareError {
+    /// They do not hold the same measures.
+    #[error("the evaluations hold different measures")]
+    DifferentMeasures,
+    /// The test cannot be made.
+    #[error(transparent)]
+    Stats(#[from] StatsError),
+}
+
+impl CompareError {
+    /// What the user can do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::DifferentMeasures => Some("evaluate both runs with the same measures".to_owned()),
+            Self::Stats(error) => error.hint(),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! A run against judgments: every measure, per query and over all queries.
+
+use std::num::NonZeroUsize;
+
+use toller_ir::{Qrels, Run};
+
+use crate::declarations::Aggregation;
+use crate::error::EvalError;
+use crate::measure::Measure;
+use crate::measures::ndcg;
+use crate::ranking::{BadRanking, JudgedRanking};
+
+/// What a judged query counts that the run has no results for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MissingQueries {
+    /// It counts as a query that retrieved nothing (ir_measures; trec_eval's `-c`).
+    #[default]
+    CountAsZero,
+    /// It is left out (trec_eval 9 without `-c`): a run that skips hard queries gains by it.
+    Skip,
+}
+
+/// How to evaluate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EvalOptions {
+    /// What queries count that the run lacks.
+    pub missing: MissingQueries,
+    /// The lowest grade that is relevant, for measures that do not name their own (trec_eval's `-l`).
+    pub relevance_level: u32,
+    /// How many documents of each query are looked at (trec_eval's `-M`); all where `None`.
+    pub depth: Option<NonZeroUsize>,
+}
+
+impl Default for EvalOptions {
+    fn default() -> Self {
+        Self { missing: MissingQueries::default(), relevance_level: 1, depth: None }
+    }
+}
+
+/// The values of one query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueryEvaluation {
+    /// The query.
+    pub query_id: String,
+    /// Whether the run has results for it.
+    pub retrieved: bool,
+    /// The value of each measure, in the order of [`Evaluation::measures`].
+    pub values: Vec<f64>,
+}
+
+/// The values of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluation {
+    /// What was measured.
+    pub measures: Vec<Measure>,
+    /// Each query's values, in the order of the bytes of the query ids (the order in which trec_eval
+    /// adds them up).
+    pub per_query: Vec<QueryEvaluation>,
+    /// The value of each measure over all queries: the mean, or the sum of a count.
+    pub aggregates: Vec<f64>,
+    /// How many judged queries the run has no results for, whether counted or left out.
+    pub missing: usize,
+    /// How many queries of the run are not judged; they are ignored.
+    pub unjudged: usize,
+}
+
+impl Evaluation {
+    /// The value of `measure` over all queries, if it was measured.
+    #[must_use]
+    pub fn aggregate(&self, measure: &Measure) -> Option<f64> {
+        let at = self.measures.iter().position(|other| other == measure)?;
+        self.aggregates.get(at).copied()
+    }
+}
+
+/// Evaluates `run` against `qrels` by `measures`.
+///
+/// The ranking of a query is by score descending, then document id descending, as trec_eval's; ranks
+/// in the run's file do not matter.
+///
+/// # Errors
+/// If the run or the qrels are empty or share no query, a document is listed twice for a query, a score
+/// is not a number, or a gain overflows.
+pub fn evaluate(
+    qrels: &Qrels,
+    run: &Run,
+    measures: &[Measure],
+    options: &EvalOptions,
+) -> Result<Evaluation, EvalError> {
+    let judged_in_run = check_common_queries(qrels, run)?;
+    let mut queries: Vec<_> = qrels.iter().collect();
+    queries.sort_unstable_by_key(|(query_id, _)| *query_id);
+
+    let mut per_query = Vec::with_capacity(queries.len());
+    for (query_id, judgments) in queries {
+        let entries = run.queries.get(query_id);
+        if entries.is_none() && options.missing == MissingQueries::Skip {
+            continue;
+        }
+        let depth = options.depth.map(NonZeroUsize::get);
+        let ranking = JudgedRanking::new(judgments, entries.map_or(&[], Vec::as_slice), depth)
+            .map_err(|bad| bad_ranking(query_id, bad))?;
+        check_gains(query_id, &ranking, measures)?;
+        let values =
+            measures.iter().map(|measure| measure.compute(&ranking, options.relevance_level)).collect();
+        per_query.push(QueryEvaluation {
+            query_id: query_id.to_owned(),
+            retrieved: entries.is_some(),
+            values,
+        });
+    }
+    let aggregates =
+        measures.iter().enumerate().map(|(at, measure)| aggregate(measure, at, &per_query)).collect();
+    Ok(Evaluation {
+        measures: measures.to_vec(),
+        per_query,
+        aggregates,
+        missing: qrels.len() - judged_in_run,
+        unjudged: run.queries.len() - judged_in_run,
+    })
+}
+
+/// The number of queries that are judged and in the run; an error if there are none.
+fn check_common_queries(qrels: &Qrels, run: &Run) -> Result<usize, EvalError> {
+    let Some((qrels_example, _)) = qrels.iter().next() else { return Err(EvalError::EmptyQrels) };
+    let Some((run_example, _)) = run.queries.first() else { return Err(EvalError::EmptyRun) };
+    let common = run.queries.keys().filter(|query_id| qrels.query(query_id).is_some()).count();
+    if common == 0 {
+        return Err(EvalError::NoJudgedQuery {
+            run_queries: run.queries.len(),
+            run_example: run_example.clone(),
+            qrels_queries: qrels.len(),
+            qrels_example: qrels_example.to_owned(),
+        });
+    }
+    Ok(common)
+}
+
+fn bad_ranking(query_id: &str, bad: BadRanking) -> EvalError {
+    let query_id = query_id.to_owned();
+    match bad {
+        BadRanking::Duplicate(doc_id) => EvalError::DuplicateDocument { query_id, doc_id },
+        BadRanking::NotANumber(doc_id) => EvalError::ScoreNotANumber { query_id, doc_id },
+    }
+}
+
+/// An error if a gain of the query's grades would overflow sums.
+fn check_gains(query_id: &str, ranking: &JudgedRanking, measures: &[Measure]) -> Result<(), EvalError> {
+    for measure in measures.iter().filter(|measure| measure.parameters.has_own_gains()) {
+        for grade in &ranking.grades {
+            if ndcg::gain(&measure.parameters, *grade).abs() > ndcg::MAX_GAIN {
+                return Err(EvalError::GainTooLarge {
+                    query_id: query_id.to_owned(),
+                    grade: *grade,
+                    measure: measure.to_string(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The value over all queries, added up in their order.
+fn aggregate(measure: &Measure, at: usize, per_query: &[QueryEvaluation]) -> f64 {
+    let sum = per_query.iter().filter_map(|query| query.values.get(at)).fold(0.0, |sum, value| sum + value);
+    match measure.declaration.aggregation {
+        Aggregation::Sum => sum,
+        Aggregation::Mean => sum / per_query.len() as f64,
+    }
+}

@@ -1,0 +1,25 @@
+//! Retrieval measures as trec_eval computes them, significance tests between runs, and reports.
+//!
+//! A [`Measure`] is a declaration in the notation of ir_measures that parses and prints itself:
+//! `nDCG@10`, `AP(rel=2)`, `RR@10`. [`evaluate`] gives every measure of a run, over all queries and
+//! per query. docs/measures.md defines each of them and states the conventions.
+
+mod compare;
+mod declarations;
+mod error;
+mod evaluate;
+mod measure;
+mod measures;
+mod parameters;
+mod parse;
+mod ranking;
+mod report;
+mod stats;
+
+pub use compare::{CompareOptions, Comparison, compare};
+pub use error::{CompareError, EvalError, MeasureError, StatsError};
+pub use evaluate::{EvalOptions, Evaluation, MissingQueries, QueryEvaluation, evaluate};
+pub use measure::Measure;
+pub use parse::parse_measures;
+pub use report::{Format, Report, ReportOptions, RunReport};
+pub use stats::{Correction, RandomizationTest, TTest, adjust_p_values, paired_t_test, randomization_test};

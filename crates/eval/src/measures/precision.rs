@@ -1,0 +1,45 @@
+//! Measures of the top of a ranking: precision, recall, success, reciprocal rank, judged.
+
+use super::share;
+use crate::parameters::Parameters;
+use crate::ranking::{JudgedRanking, Judgment};
+
+/// Relevant documents among the first k, over k: a ranking shorter than k counts as filled up with
+/// non-relevant documents. trec_eval's `P`.
+pub(crate) fn precision(ranking: &JudgedRanking, parameters: &Parameters, level: u32) -> f64 {
+    let cutoff = parameters.cutoff.map_or(0, |cutoff| cutoff as usize);
+    share(ranking.relevant_in_top(parameters.cutoff, level), cutoff)
+}
+
+/// Relevant documents among the first k, over all relevant documents. trec_eval's `recall`.
+pub(crate) fn recall(ranking: &JudgedRanking, parameters: &Parameters, level: u32) -> f64 {
+    share(ranking.relevant_in_top(parameters.cutoff, level), ranking.relevant(level))
+}
+
+/// 1 if a relevant document is among the first k, else 0. trec_eval's `success`.
+pub(crate) fn success(ranking: &JudgedRanking, parameters: &Parameters, level: u32) -> f64 {
+    let found = ranking.relevant_ranks(parameters.cutoff, level).next().is_some();
+    if found { 1.0 } else { 0.0 }
+}
+
+/// One over the rank of the first relevant document, 0 if there is none (among the first k).
+/// trec_eval's `recip_rank`, which has no cutoff.
+pub(crate) fn reciprocal_rank(ranking: &JudgedRanking, parameters: &Parameters, level: u32) -> f64 {
+    ranking.relevant_ranks(parameters.cutoff, level).next().map_or(0.0, |rank| 1.0 / rank as f64)
+}
+
+/// Precision among the first R documents, R being the number of relevant ones. trec_eval's `Rprec`.
+pub(crate) fn r_precision(ranking: &JudgedRanking, _: &Parameters, level: u32) -> f64 {
+    let relevant = ranking.relevant(level);
+    let found =
+        ranking.judgments.iter().take(relevant).filter(|judgment| judgment.is_relevant(level)).count();
+    share(found, relevant)
+}
+
+/// Documents in the qrels, whatever their grade, among the first k, over the smaller of k and the
+/// number retrieved (as ir_measures' `Judged`; trec_eval's `unj` divides by k and takes a negative
+/// grade for unjudged).
+pub(crate) fn judged(ranking: &JudgedRanking, parameters: &Parameters, _: u32) -> f64 {
+    let top = ranking.top(parameters.cutoff);
+    share(top.iter().filter(|judgment| **judgment != Judgment::Absent).count(), top.len())
+}

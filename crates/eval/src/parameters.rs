@@ -1,0 +1,163 @@
+//! The parameters of a measure: which there are, how they are set and how they print.
+
+use std::fmt;
+
+/// A parameter that a measure may declare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parameter {
+    /// How many documents from the top count, `@10`.
+    Cutoff,
+    /// The level of recall, `@0.1`.
+    Recall,
+    /// The lowest grade that is relevant.
+    Rel,
+    /// Documents without a judgment are taken out of the ranking first.
+    JudgedOnly,
+    /// The weight of recall against precision.
+    Beta,
+    /// The gain of a grade: the grade itself, or two to its power less one.
+    Dcg,
+    /// The gain of each grade, where it is not the grade itself.
+    Gains,
+}
+
+/// How a discounted cumulative gain turns grades into gains.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Dcg {
+    /// The grade itself (Järvelin and Kekäläinen 2002), discounted by log2(rank + 1).
+    #[default]
+    Log2,
+    /// Two to the power of the grade, less one (Burges et al. 2005), with the same discount.
+    ExpLog2,
+}
+
+/// The values of a measure's parameters; those that were not given are `None` or the default.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Parameters {
+    /// At least 1.
+    pub(crate) cutoff: Option<u32>,
+    /// In [0, 1].
+    pub(crate) recall: Option<f64>,
+    /// The lowest relevant grade, where it is not the evaluation's own.
+    pub(crate) rel: Option<u32>,
+    pub(crate) judged_only: bool,
+    /// Positive and finite.
+    pub(crate) beta: Option<f64>,
+    pub(crate) dcg: Dcg,
+    /// Gains by grade, in ascending order of the grade, each grade once.
+    pub(crate) gains: Vec<(u32, f64)>,
+}
+
+/// A value as the notation writes it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Number(String),
+    Bool(bool),
+    Text(String),
+    Map(Vec<(String, String)>),
+}
+
+impl Parameter {
+    /// The parameter's name in the notation.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Cutoff => "cutoff",
+            Self::Recall => "recall",
+            Self::Rel => "rel",
+            Self::JudgedOnly => "judged_only",
+            Self::Beta => "beta",
+            Self::Dcg => "dcg",
+            Self::Gains => "gains",
+        }
+    }
+
+    /// What a value of this parameter looks like.
+    pub(crate) fn expected(self) -> &'static str {
+        match self {
+            Self::Cutoff => "a whole number of at least 1",
+            Self::Recall => "a number from 0 to 1",
+            Self::Rel => "a whole number, 0 or above",
+            Self::JudgedOnly => "True or False",
+            Self::Beta => "a number above 0",
+            Self::Dcg => "'log2' or 'exp-log2'",
+            Self::Gains => "a mapping of grades to gains, as {1:1,2:3}",
+        }
+    }
+}
+
+impl Parameters {
+    /// Sets `parameter`, or returns `None` if `value` is none of its values.
+    pub(crate) fn set(&mut self, parameter: Parameter, value: &Value) -> Option<()> {
+        match (parameter, value) {
+            (Parameter::Cutoff, Value::Number(text)) => {
+                self.cutoff = Some(text.parse().ok().filter(|cutoff| *cutoff > 0)?);
+            }
+            (Parameter::Recall, Value::Number(text)) => {
+                self.recall = Some(text.parse().ok().filter(|recall| (0.0..=1.0).contains(recall))?);
+            }
+            (Parameter::Rel, Value::Number(text)) => self.rel = Some(text.parse().ok()?),
+            (Parameter::JudgedOnly, Value::Bool(value)) => self.judged_only = *value,
+            (Parameter::Beta, Value::Number(text)) => {
+                self.beta = Some(text.parse().ok().filter(|beta: &f64| *beta > 0.0 && beta.is_finite())?);
+            }
+            (Parameter::Dcg, Value::Text(text)) => {
+                self.dcg = match text.as_str() {
+                    "log2" => Dcg::Log2,
+                    "exp-log2" => Dcg::ExpLog2,
+                    _ => return None,
+                };
+            }
+            (Parameter::Gains, Value::Map(pairs)) => self.gains = gains(pairs)?,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Whether gains are other than the grades.
+    pub(crate) fn has_own_gains(&self) -> bool {
+        self.dcg != Dcg::Log2 || !self.gains.is_empty()
+    }
+}
+
+/// Grades and gains from their texts; `None` if one is no number or a grade occurs twice.
+fn gains(pairs: &[(String, String)]) -> Option<Vec<(u32, f64)>> {
+    let mut gains = Vec::with_capacity(pairs.len());
+    for (grade, gain) in pairs {
+        let gain: f64 = gain.parse().ok()?;
+        gains.push((grade.parse::<u32>().ok()?, gain.is_finite().then_some(gain)?));
+    }
+    gains.sort_unstable_by_key(|(grade, _)| *grade);
+    gains.windows(2).all(|pair| pair[0].0 < pair[1].0).then_some(gains)
+}
+
+impl fmt::Display for Parameters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut named = Vec::new();
+        if self.dcg == Dcg::ExpLog2 {
+            named.push("dcg='exp-log2'".to_owned());
+        }
+        if !self.gains.is_empty() {
+            let pairs: Vec<_> = self.gains.iter().map(|(grade, gain)| format!("{grade}:{gain}")).collect();
+            named.push(format!("gains={{{}}}", pairs.join(",")));
+        }
+        if let Some(beta) = self.beta {
+            named.push(format!("beta={beta:?}"));
+        }
+        if let Some(rel) = self.rel {
+            named.push(format!("rel={rel}"));
+        }
+        if self.judged_only {
+            named.push("judged_only=True".to_owned());
+        }
+        if !named.is_empty() {
+            write!(f, "({})", named.join(","))?;
+        }
+        if let Some(cutoff) = self.cutoff {
+            write!(f, "@{cutoff}")?;
+        }
+        if let Some(recall) = self.recall {
+            write!(f, "@{recall:?}")?;
+        }
+        Ok(())
+    }
+}

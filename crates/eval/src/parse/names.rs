@@ -1,0 +1,93 @@
+//! Names of measures: canonical ones, aliases and trec_eval's.
+
+use crate::declarations::{DECLARATIONS, Declaration};
+use crate::parameters::Parameter;
+
+/// What a name stands for.
+#[derive(Debug)]
+pub(super) enum Name<'a> {
+    /// A measure whose parameters are given in the notation.
+    Measure(&'static Declaration),
+    /// trec_eval's name of a family, `ndcg_cut`, and its values, `5,10`.
+    Family { declaration: &'static Declaration, parameter: Parameter, values: &'a str },
+}
+
+/// Finds a name. Case does not matter: no two names differ in it alone.
+pub(super) fn look_up(name: &str) -> Option<Name<'_>> {
+    for declaration in DECLARATIONS {
+        if names(declaration).any(|known| known.eq_ignore_ascii_case(name)) {
+            return Some(Name::Measure(declaration));
+        }
+    }
+    DECLARATIONS.iter().find_map(|declaration| {
+        let (family, parameter) = declaration.trec_eval.family?;
+        let values = name.strip_prefix(family)?.strip_prefix(['_', '.'])?;
+        Some(Name::Family { declaration, parameter, values })
+    })
+}
+
+/// All names of a measure but those of families.
+fn names(declaration: &Declaration) -> impl Iterator<Item = &'static str> {
+    [declaration.name]
+        .into_iter()
+        .chain(declaration.aliases.iter().copied())
+        .chain(declaration.trec_eval.plain)
+}
+
+/// The measures with a name that can be made of `name` by few edits, closest first.
+pub(super) fn close_names(name: &str) -> Vec<&'static str> {
+    let name = name.to_ascii_lowercase();
+    let allowed = (name.chars().count() / 3).clamp(1, 3);
+    let mut close: Vec<(usize, &'static str)> = DECLARATIONS
+        .iter()
+        .filter_map(|declaration| {
+            let distance = names(declaration).map(|known| edits(&name, &known.to_ascii_lowercase())).min()?;
+            (distance <= allowed).then_some((distance, declaration.name))
+        })
+        .collect();
+    close.sort_by_key(|(distance, _)| *distance);
+    close.into_iter().map(|(_, name)| name).take(3).collect()
+}
+
+/// The edits that make `b` of `a`: characters put in, taken out, replaced, or swapped with their neighbour
+/// (the optimal string alignment distance).
+fn edits(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    // rows[i][j]: from the first i characters of a to the first j of b.
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{close_names, edits};
+
+    #[test]
+    fn distances() {
+        assert_eq!(edits("", "abc"), 3);
+        assert_eq!(edits("kitten", "sitting"), 3);
+        assert_eq!(edits("ndcg", "ndgc"), 1);
+        assert_eq!(edits("ca", "abc"), 3);
+        assert_eq!(edits("same", "same"), 0);
+    }
+
+    #[test]
+    fn close_ones_come_first() {
+        assert_eq!(close_names("nDGC"), ["nDCG"]);
+        assert_eq!(close_names("nDCGG").first(), Some(&"nDCG"));
+        assert_eq!(close_names("succes"), ["Success"]);
+        assert!(close_names("bleu-rouge-meteor").is_empty());
+    }
+}

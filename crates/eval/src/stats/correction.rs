@@ -1,0 +1,54 @@
+//! Corrections of p-values for the number of tests.
+
+/// How p-values account for the number of tests that were made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Correction {
+    /// Not at all.
+    None,
+    /// Each p-value times the number of tests (Bonferroni 1936).
+    Bonferroni,
+    /// Holm's step-down method (1979): as safe as Bonferroni's, and never less powerful.
+    #[default]
+    Holm,
+}
+
+/// The corrected p-values, in the order of `p_values`, none above 1.
+#[must_use]
+pub fn adjust_p_values(p_values: &[f64], correction: Correction) -> Vec<f64> {
+    let count = p_values.len();
+    match correction {
+        Correction::None => p_values.to_vec(),
+        Correction::Bonferroni => p_values.iter().map(|p| (p * count as f64).min(1.0)).collect(),
+        Correction::Holm => {
+            let mut order: Vec<usize> = (0..count).collect();
+            order.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));
+            let mut adjusted = vec![0.0; count];
+            let mut highest = 0.0_f64;
+            for (step, at) in order.into_iter().enumerate() {
+                highest = highest.max(p_values[at] * (count - step) as f64).min(1.0);
+                adjusted[at] = highest;
+            }
+            adjusted
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Correction, adjust_p_values};
+
+    #[test]
+    fn by_hand() {
+        let p_values = [0.01, 0.04, 0.03, 0.005];
+        let close = |correction, expected: [f64; 4]| {
+            let adjusted = adjust_p_values(&p_values, correction);
+            adjusted.iter().zip(expected).all(|(adjusted, expected)| (adjusted - expected).abs() < 1e-12)
+        };
+        assert!(close(Correction::None, p_values));
+        assert!(close(Correction::Bonferroni, [0.04, 0.16, 0.12, 0.02]));
+        // Sorted .005*4, .01*3, .03*2, .04*1; the last must not fall below the one before it.
+        assert!(close(Correction::Holm, [0.03, 0.06, 0.06, 0.02]));
+        assert_eq!(adjust_p_values(&[0.9, 0.8], Correction::Bonferroni), [1.0, 1.0]);
+        assert!(adjust_p_values(&[], Correction::Holm).is_empty());
+    }
+}

@@ -1,0 +1,125 @@
+//! Fisher's randomisation test on pairs.
+
+use super::differences;
+use crate::error::StatsError;
+
+/// With at most this many pairs that differ, all ways to swap them are counted: 2^16 of them.
+const EXACT_UP_TO_PAIRS: usize = 16;
+
+/// The result of a randomisation test.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RandomizationTest {
+    /// Mean of other - baseline.
+    pub mean_difference: f64,
+    /// The two-sided p-value.
+    pub p_value: f64,
+    /// How many ways to swap were looked at.
+    pub permutations: u64,
+    /// Whether these were all there are, so that the p-value is exact.
+    pub exact: bool,
+}
+
+/// The two-sided randomisation test (Fisher 1935; Smucker et al. 2007) of the hypothesis that `baseline`
+/// and `other` are the same system: the share of the ways to swap the two values of each pair whose
+/// mean difference is at least as large as the one observed.
+///
+/// With at most 16 pairs that differ, all ways are counted. With more, `permutations` random ones are
+/// drawn, the same for the same `seed`, and the observed one is counted with them (Phipson and Smyth
+/// 2010), so that p is never 0.
+///
+/// # Errors
+/// If the slices differ in length, hold fewer than two values or one that is not finite.
+pub fn randomization_test(
+    baseline: &[f64],
+    other: &[f64],
+    permutations: u64,
+    seed: u64,
+) -> Result<RandomizationTest, StatsError> {
+    let differences = differences(baseline, other)?;
+    let mean_difference = differences.iter().sum::<f64>() / differences.len() as f64;
+    let swappable: Vec<f64> = differences.into_iter().filter(|difference| *difference != 0.0).collect();
+    // A sum in another order may miss the observed one by its rounding.
+    let rounding = 1e-12 * swappable.iter().map(|difference| difference.abs()).sum::<f64>();
+    let observed = swappable.iter().sum::<f64>().abs() - rounding;
+
+    let exact = swappable.len() <= EXACT_UP_TO_PAIRS;
+    let permutations = if exact { 1 << swappable.len() } else { permutations };
+    let mut random = SplitMix64(seed);
+    let mut as_large = 0_u64;
+    for permutation in 0..permutations {
+        let mut swaps = permutation;
+        let mut sum = 0.0;
+        for (at, difference) in swappable.iter().enumerate() {
+            if !exact && at % 64 == 0 {
+                swaps = random.next();
+            }
+            sum += if swaps & 1 == 0 { *difference } else { -difference };
+            swaps >>= 1;
+        }
+        as_large += u64::from(sum.abs() >= observed);
+    }
+    let p_value = if exact {
+        as_large as f64 / permutations as f64
+    } else {
+        (as_large + 1) as f64 / (permutations + 1) as f64
+    };
+    Ok(RandomizationTest { mean_difference, p_value, permutations, exact })
+}
+
+/// Steele, Lea and Flood's generator (2014): small, and good enough to draw swaps.
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SplitMix64, randomization_test};
+    use crate::error::StatsError;
+
+    #[test]
+    fn exact_where_all_swaps_can_be_counted() -> Result<(), StatsError> {
+        // Of 2^4 ways, only the observed one and its mirror image reach a sum of 10.
+        let test = randomization_test(&[0.0; 4], &[1.0, 2.0, 3.0, 4.0], 0, 0)?;
+        assert!(test.exact);
+        assert_eq!((test.permutations, test.p_value), (16, 2.0 / 16.0));
+        // 1 + 2 + 3 - 4 = 2: sums of 0, 2, 4, 6, 8, 10 occur 2, 4, 4, 2, 2 and 2 times of 16.
+        let test = randomization_test(&[0.0, 0.0, 0.0, 4.0, 5.0], &[1.0, 2.0, 3.0, 0.0, 5.0], 0, 0)?;
+        assert_eq!(test.p_value, 14.0 / 16.0);
+        assert_eq!(randomization_test(&[1.0, 2.0], &[1.0, 2.0], 0, 0)?.p_value, 1.0);
+        Ok(())
+    }
+
+    #[test]
+    fn sampled_close_to_exact() -> Result<(), StatsError> {
+        // Twenty differences of the same size: p = P(|2B - 20| >= 10) for B ~ Binomial(20, 1/2).
+        let other: Vec<f64> = (0..20).map(|i| if i < 15 { 1.0 } else { -1.0 }).collect();
+        let expected = 2.0 * (15504.0 + 4845.0 + 1140.0 + 190.0 + 20.0 + 1.0) / f64::from(1 << 20);
+        let test = randomization_test(&[0.0; 20], &other, 100_000, 7)?;
+        assert!(!test.exact);
+        assert!((test.p_value - expected).abs() < 0.003, "{} is far from {expected}", test.p_value);
+        assert_eq!(test, randomization_test(&[0.0; 20], &other, 100_000, 7)?);
+        Ok(())
+    }
+
+    #[test]
+    fn more_pairs_than_bits_of_a_word() -> Result<(), StatsError> {
+        let other = vec![1.0; 200];
+        let test = randomization_test(&[0.0; 200], &other, 999, 1)?;
+        assert_eq!(test.p_value, 1.0 / 1000.0);
+        Ok(())
+    }
+
+    #[test]
+    fn generator_is_the_published_one() {
+        let mut random = SplitMix64(1_234_567);
+        assert_eq!([random.next(), random.next()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
+    }
+}

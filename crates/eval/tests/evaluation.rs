@@ -1,0 +1,245 @@
+//! Inputs that cannot be evaluated, comparisons of runs, and the forms of a report.
+
+mod support;
+
+use std::error::Error;
+
+use support::{TestResult, golden, read_qrels, read_run};
+use toller_eval::{
+    CompareError, CompareOptions, Correction, EvalError, EvalOptions, Evaluation, Format, Measure, Report,
+    ReportOptions, RunReport, StatsError, compare, evaluate, parse_measures,
+};
+use toller_ir::{Qrels, Run, RunEntry};
+
+fn qrels(lines: &[(&str, &str, i32)]) -> Qrels {
+    let mut qrels = Qrels::new();
+    for (query, doc, grade) in lines {
+        qrels.insert(query, doc, *grade);
+    }
+    qrels
+}
+
+fn run(lines: &[(&str, &str, f64)]) -> Run {
+    let mut run = Run::default();
+    for (query, doc, score) in lines {
+        let entry = RunEntry { doc_id: (*doc).to_owned(), score: *score };
+        run.queries.entry((*query).to_owned()).or_default().push(entry);
+    }
+    run
+}
+
+fn failure(qrels: &Qrels, run: &Run, measures: &str) -> Result<EvalError, Box<dyn Error>> {
+    let measures = parse_measures(measures)?;
+    Ok(evaluate(qrels, run, &measures, &EvalOptions::default()).err().ok_or("evaluated")?)
+}
+
+#[test]
+fn what_cannot_be_evaluated() -> TestResult {
+    let one = qrels(&[("q1", "d1", 1)]);
+    let found = run(&[("q1", "d1", 1.0)]);
+    assert_eq!(failure(&Qrels::new(), &found, "AP")?, EvalError::EmptyQrels);
+    assert_eq!(failure(&one, &Run::default(), "AP")?, EvalError::EmptyRun);
+
+    let other = failure(&one, &run(&[("1", "d1", 1.0), ("2", "d1", 1.0)]), "AP")?;
+    assert!(
+        other.to_string().starts_with("no query of the run is judged: the run has 2 queries, such as '1'"),
+        "{other}"
+    );
+    assert!(other.hint().is_some_and(|hint| hint.contains("ids")));
+
+    let duplicate = failure(&one, &run(&[("q1", "d1", 1.0), ("q1", "d2", 2.0), ("q1", "d1", 3.0)]), "AP")?;
+    assert_eq!(duplicate.to_string(), "the run lists document 'd1' twice for query 'q1'");
+    let nan = failure(&one, &run(&[("q1", "d1", f64::NAN)]), "AP")?;
+    assert_eq!(nan.to_string(), "the score of document 'd1' for query 'q1' is not a number");
+
+    let steep = qrels(&[("q1", "d1", 5000)]);
+    let large = failure(&steep, &found, "nDCG nDCG(dcg='exp-log2')@10")?;
+    assert_eq!(large.to_string(), "grade 5000 of query 'q1' is too large for nDCG(dcg='exp-log2')@10");
+    let mapped = parse_measures("nDCG nDCG(dcg='exp-log2',gains={5000:1})")?;
+    assert_eq!(evaluate(&steep, &found, &mapped, &EvalOptions::default())?.aggregates, [1.0, 1.0]);
+    Ok(())
+}
+
+#[test]
+fn scores_are_compared_in_double_precision_and_ids_break_ties() -> TestResult {
+    let one = qrels(&[("q", "a", 1)]);
+    let rank = |lines: &[(&str, &str, f64)]| -> Result<f64, Box<dyn Error>> {
+        Ok(1.0 / evaluate(&one, &run(lines), &parse_measures("RR")?, &EvalOptions::default())?.aggregates[0])
+    };
+    // Equal as f32.
+    assert_eq!(rank(&[("q", "a", 1.000_000_01), ("q", "b", 1.0)])?, 1.0);
+    assert_eq!(rank(&[("q", "a", 1.0), ("q", "b", 1.0)])?, 2.0);
+    assert_eq!(rank(&[("q", "a", 0.0), ("q", "B", -0.0)])?, 1.0);
+    assert_eq!(rank(&[("q", "a", 1.0), ("q", "é", 1.0), ("q", "aa", 1.0)])?, 3.0);
+    assert_eq!(rank(&[("q", "a", 1.0), ("q", "b", f64::INFINITY), ("q", "c", f64::NEG_INFINITY)])?, 2.0);
+    Ok(())
+}
+
+/// Exact decimals round half to even, as C's printf does.
+#[test]
+fn values_print_as_in_c() -> TestResult {
+    let measure: Measure = "AP".parse()?;
+    let printed = |value: f64| measure.format(value, 4);
+    assert_eq!(
+        [0.03125, 0.09375, 0.5, 1.0 / 3.0, 0.0].map(printed),
+        ["0.0312", "0.0938", "0.5000", "0.3333", "0.0000"]
+    );
+    Ok(())
+}
+
+fn evaluations() -> Result<Vec<Evaluation>, Box<dyn Error>> {
+    let qrels = read_qrels(&golden("synthetic.qrels"))?;
+    let baseline = read_run(&golden("synthetic.run"))?;
+    let mut reversed = baseline.clone();
+    for entry in reversed.queries.values_mut().flatten() {
+        entry.score = -entry.score;
+    }
+    let measures = parse_measures("nDCG@10 AP NumRelRet")?;
+    [baseline.clone(), reversed, baseline]
+        .iter()
+        .map(|run| Ok(evaluate(&qrels, run, &measures, &EvalOptions::default())?))
+        .collect()
+}
+
+#[test]
+fn comparisons_with_the_baseline() -> TestResult {
+    let evaluations = evaluations()?;
+    let [baseline, reversed, same] = &evaluations[..] else { return Err("not three".into()) };
+    let options = CompareOptions { correction: Correction::Bonferroni, ..CompareOptions::default() };
+    let comparisons = compare(baseline, &[reversed, same], &options)?;
+    let names: Vec<_> =
+        comparisons.iter().map(|comparison| (comparison.run, comparison.measure.to_string())).collect();
+    let expected = [(0, "nDCG@10"), (1, "nDCG@10"), (0, "AP"), (1, "AP")]
+        .map(|(run, measure)| (run, measure.to_owned()));
+    assert_eq!(names, expected, "counts are not compared");
+    for comparison in &comparisons {
+        let at = if comparison.measure.to_string() == "AP" { 1 } else { 0 };
+        let difference = evaluations[comparison.run + 1].aggregates[at] - baseline.aggregates[at];
+        assert!((comparison.t_test.mean_difference - difference).abs() < 1e-12);
+        assert_eq!(comparison.wins + comparison.ties + comparison.losses, baseline.per_query.len());
+        assert_eq!(comparison.adjusted_t_test_p, (2.0 * comparison.t_test.p_value).min(1.0));
+        assert_eq!(comparison.adjusted_randomization_p, (2.0 * comparison.randomization.p_value).min(1.0));
+        if comparison.run == 1 {
+            assert_eq!((comparison.t_test.p_value, comparison.randomization.p_value), (1.0, 1.0));
+        } else {
+            assert!(comparison.t_test.p_value < 1.0);
+        }
+    }
+
+    let mut other = same.clone();
+    other.measures.reverse();
+    assert_eq!(compare(baseline, &[&other], &options), Err(CompareError::DifferentMeasures));
+    let mut few = same.clone();
+    few.per_query.truncate(1);
+    assert_eq!(
+        compare(baseline, &[&few], &options),
+        Err(CompareError::Stats(StatsError::TooFewPairs { pairs: 1 }))
+    );
+    Ok(())
+}
+
+fn report() -> Result<Report, Box<dyn Error>> {
+    let qrels = qrels(&[("q1", "a", 1), ("q1", "b", 0), ("q2", "a", 2), ("q3", "c", 1)]);
+    let measures = parse_measures("RR@10 NumRelRet")?;
+    let good = run(&[("q1", "a", 2.0), ("q1", "b", 1.0), ("q2", "a", 1.0), ("q4", "a", 1.0)]);
+    let bad = run(&[("q1", "a", 1.0), ("q1", "b", 2.0), ("q2", "a", 1.0), ("q3", "a", 1.0)]);
+    let mut runs = Vec::new();
+    for (name, run) in [("good.run", good), ("bad, \"worse\"", bad)] {
+        let evaluation = evaluate(&qrels, &run, &measures, &EvalOptions::default())?;
+        runs.push(RunReport { name: name.to_owned(), evaluation });
+    }
+    Ok(Report { runs, comparisons: None })
+}
+
+fn written(report: &Report, format: Format, options: ReportOptions) -> Result<String, Box<dyn Error>> {
+    let mut out = Vec::new();
+    report.write(&mut out, format, options)?;
+    Ok(String::from_utf8(out)?)
+}
+
+#[test]
+fn tables() -> TestResult {
+    let mut report = report()?;
+    let plain = written(&report, Format::Table, ReportOptions::default())?;
+    let expected = "\
+run           queries   RR@10  NumRelRet
+good.run            3  0.6667          2
+bad, \"worse\"        3  0.5000          2
+";
+    assert_eq!(plain, expected);
+    let detailed = written(&report, Format::Table, ReportOptions { per_query: true, digits: 2 })?;
+    let expected = "\
+run           query  RR@10  NumRelRet
+good.run      q1      1.00          1
+good.run      q2      1.00          1
+good.run      q3      0.00          0
+bad, \"worse\"  q1      0.50          1
+bad, \"worse\"  q2      1.00          1
+bad, \"worse\"  q3      0.00          0
+
+run           queries  RR@10  NumRelRet
+good.run            3   0.67          2
+bad, \"worse\"        3   0.50          2
+";
+    assert_eq!(detailed, expected);
+
+    let comparisons =
+        compare(&report.runs[0].evaluation, &[&report.runs[1].evaluation], &CompareOptions::default())?;
+    report.comparisons = Some(comparisons);
+    let compared = written(&report, Format::Table, ReportOptions::default())?;
+    let expected = "
+compared with good.run:
+run           measure  difference  wins  ties  losses       t   p (t)  p (rand.)  adj. p (t)  adj. p (rand.)
+bad, \"worse\"  RR@10       -0.1667     0     2       1  -1.000  0.4226     1.0000      0.4226          1.0000
+";
+    assert_eq!(compared, plain + expected);
+    Ok(())
+}
+
+#[test]
+fn comma_separated() -> TestResult {
+    let mut report = report()?;
+    let options = ReportOptions { per_query: true, digits: 4 };
+    let plain = written(&report, Format::Csv, options)?;
+    let mut lines = plain.lines();
+    assert_eq!(lines.next(), Some("run,query,RR@10,NumRelRet"));
+    assert_eq!(lines.next(), Some("good.run,q1,1.0000,1"));
+    assert_eq!(lines.next_back(), Some("\"bad, \"\"worse\"\"\",all,0.5000,2"));
+    assert_eq!(lines.count(), 6);
+
+    let comparisons =
+        compare(&report.runs[0].evaluation, &[&report.runs[1].evaluation], &CompareOptions::default())?;
+    report.comparisons = Some(comparisons);
+    let compared = written(&report, Format::Csv, options)?;
+    let mut rows = csv::Reader::from_reader(compared.as_bytes());
+    assert_eq!(rows.headers()?.iter().next_back(), Some("RR@10 randomization p"));
+    let rows: Vec<csv::StringRecord> = rows.records().collect::<Result<_, _>>()?;
+    assert_eq!(rows.len(), 8, "all rows have as many columns as the header");
+    let last: Vec<&str> = rows.iter().next_back().ok_or("no row")?.iter().collect();
+    assert_eq!(last[..5], ["bad, \"worse\"", "all", "0.5000", "2", "-0.1667"]);
+    assert_eq!(last[6], "1");
+    Ok(())
+}
+
+#[test]
+fn json() -> TestResult {
+    let mut report = report()?;
+    let comparisons =
+        compare(&report.runs[0].evaluation, &[&report.runs[1].evaluation], &CompareOptions::default())?;
+    report.comparisons = Some(comparisons);
+    let text = written(&report, Format::Json, ReportOptions { per_query: true, digits: 4 })?;
+    let value: serde_json::Value = serde_json::from_str(&text)?;
+    assert_eq!(value["measures"], serde_json::json!(["RR@10", "NumRelRet"]));
+    assert_eq!(value["baseline"], "good.run");
+    let [good, bad] = value["runs"].as_array().ok_or("no runs")?.as_slice() else {
+        return Err("not two runs".into());
+    };
+    assert_eq!(good["aggregates"]["RR@10"].as_f64(), Some(2.0 / 3.0));
+    assert_eq!(good["aggregates"]["NumRelRet"].as_u64(), Some(2));
+    assert_eq!((good["missing_queries"].as_u64(), good["unjudged_queries"].as_u64()), (Some(1), Some(1)));
+    assert_eq!(good["per_query"]["q1"]["RR@10"].as_f64(), Some(1.0));
+    assert!(good.get("comparison").is_none());
+    assert_eq!(bad["comparison"]["RR@10"]["losses"].as_u64(), Some(1));
+    assert_eq!(bad["comparison"]["RR@10"]["randomization_test"]["exact"].as_bool(), Some(true));
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! Encoding: texts in, a store out.
+//!
+//! Four stages, each ahead of the next by a bounded queue: a thread reads, threads tokenize, threads
+//! encode, and the caller's thread writes what comes, in order. Memory is bounded by the queues and one
+//! shard. A vector depends on its own text alone, so the number of threads and the batches leave no trace
+//! in the store.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use toller_encoder::{DualEncoder, EncoderError, Role, TextEncoder, Tokens};
+use toller_store::{Manifest, StoreWriter};
+
+use crate::PipelineError;
+
+/// Texts of a unit of work between the stages: enough for full batches of short texts, few enough that
+/// the last unit does not leave the other threads idle for long.
+const TEXTS_PER_CHUNK: usize = 32;
+
+/// What to encode with.
+pub struct EncodeJob<'a> {
+    /// The model.
+    pub encoder: &'a DualEncoder,
+    /// Which of its towers.
+    pub role: Role,
+    /// Threads that encode; tokenization and reading have one each beside them.
+    pub threads: usize,
+    /// Set from outside to stop at the end of the current shard.
+    pub stop: &'a AtomicBool,
+}
+
+/// How far a job is.
+#[derive(Clone, Copy, Debug)]
+pub struct EncodeProgress {
+    /// Rows in the store or on their way, those of earlier runs included.
+    pub rows: u64,
+    /// Tokens encoded by this run.
+    pub tokens: u64,
+    /// Rows that a stop at the end of the shard still has to wait for, once a stop was asked for.
+    pub stopping_in: Option<u64>,
+}
+
+/// What a job did.
+#[derive(Clone, Debug)]
+pub struct EncodeReport {
+    /// The store's manifest as the job left it.
+    pub manifest: Manifest,
+    /// Rows that this run encoded.
+    pub rows: u64,
+    /// Tokens that this run encoded, special tokens included.
+    pub tokens: u64,
+    /// How long that took.
+    pub duration: Duration,
+    /// Whether the job was stopped before the end; the same job resumes it.
+    pub interrupted: bool,
+}
+
+impl EncodeReport {
+    /// The report on a store that is complete already.
+    #[must_use]
+    pub fn nothing_to_do(manifest: Manifest) -> Self {
+        Self { manifest, rows: 0, tokens: 0, duration: Duration::ZERO, interrupted: false }
+    }
+}
+
+/// A text with its identifier.
+type Text = (String, String);
+
+/// A unit of work: its place in the order, and what has become of it so far.
+struct Chunk<T> {
+    sequence: u64,
+    result: Result<T, PipelineError>,
+}
+
+struct Tokenized {
+    ids: Vec<String>,
+    tokens: Vec<Tokens>,
+}
+
+struct Encoded {
+    ids: Vec<String>,
+    /// `[ids, dim]`.
+    vectors: Vec<f32>,
+    tokens: u64,
+}
+
+/// Encodes `texts`, which start at the first row that `writer` still lacks, and finishes the store.
+///
+/// # Errors
+/// The first error in the order of the texts; the shards finished before it are kept.
+pub fn encode(
+    job: &EncodeJob<'_>,
+    texts: impl Iterator<Item = Result<Text, PipelineError>> + Send,
+    mut writer: StoreWriter,
+    mut on_progress: impl FnMut(EncodeProgress),
+) -> Result<EncodeReport, PipelineError> {
+    let started = Instant::now();
+    let tower = job.encoder.tower(job.role);
+    let threads = job.threads.max(1);
+    let first_row = writer.rows_done();
+    let rows_per_shard = writer.manifest().spec.rows_per_shard as u64;
+    let expected = writer.manifest().spec.expected_rows();
+    let mut tokens = 0;
+    let mut interrupted = false;
+
+    std::thread::scope(|scope| {
+        let (texts_in, texts_out) = bounded(2 * threads);
+        let (tokens_in, tokens_out) = bounded(2 * threads);
+        let (vectors_in, vectors_out) = bounded(2 * threads);
+        scope.spawn(move || read(texts, &texts_in));
+        // A tokenizer thread feeds several encoding threads on the CPU: it takes a few percent of their time.
+        for _ in 0..threads.div_ceil(8) {
+            let (texts_out, tokens_in) = (texts_out.clone(), tokens_in.clone());
+            scope.spawn(move || work(&texts_out, &tokens_in, |texts| tokenize(tower, texts)));
+        }
+        for _ in 0..threads {
+            let (tokens_out, vectors_in) = (tokens_out.clone(), vectors_in.clone());
+            scope.spawn(move || work(&tokens_out, &vectors_in, |tokens| encode_chunk(tower, tokens)));
+        }
+        // The stages hold the only ends now: dropping the receiver below stops them all, last to first.
+        drop((texts_out, tokens_in, tokens_out, vectors_in));
+
+        let mut rows = first_row;
+        for chunk in in_order(&vectors_out) {
+            let Encoded { ids, vectors, tokens: encoded } = chunk?;
+            tokens += encoded;
+            for (id, vector) in ids.iter().zip(vectors.chunks_exact(tower.dim())) {
+                if job.stop.load(Ordering::Relaxed) && writer.rows_buffered() == 0 {
+                    interrupted = true;
+                    return Ok(());
+                }
+                writer.push(id, vector)?;
+                rows += 1;
+            }
+            let rest_of_shard = (rows_per_shard - writer.rows_buffered() as u64).min(expected - rows);
+            let stopping_in = job.stop.load(Ordering::Relaxed).then_some(rest_of_shard);
+            on_progress(EncodeProgress { rows, tokens, stopping_in });
+        }
+        Ok::<(), PipelineError>(())
+    })?;
+
+    let rows = writer.rows_done() + writer.rows_buffered() as u64;
+    interrupted &= rows < expected;
+    let manifest = if interrupted {
+        writer.manifest().clone()
+    } else if rows < expected {
+        return Err(PipelineError::CollectionChanged { found: rows, expected });
+    } else {
+        writer.finish()?
+    };
+    Ok(EncodeReport { manifest, rows: rows - first_row, tokens, duration: started.elapsed(), interrupted })
+}
+
+/// The first stage: texts in chunks, until they end, fail, or nobody listens any more.
+fn read(mut texts: impl Iterator<Item = Result<Text, PipelineError>>, out: &Sender<Chunk<Vec<Text>>>) {
+    for sequence in 0.. {
+        let result: Result<Vec<Text>, PipelineError> = texts.by_ref().take(TEXTS_PER_CHUNK).collect();
+        let last = !matches!(&result, Ok(texts) if texts.len() == TEXTS_PER_CHUNK);
+        if out.send(Chunk { sequence, result }).is_err() || last {
+            return;
+        }
+    }
+}
+
+/// A stage: takes chunks, works on them, hands them on; errors pass through.
+fn work<A, B>(
+    from: &Receiver<Chunk<A>>,
+    to: &Sender<Chunk<B>>,
+    mut step: impl FnMut(A) -> Result<B, PipelineError>,
+) {
+    for Chunk { sequence, result } in from {
+        if to.send(Chunk { sequence, result: result.and_then(&mut step) }).is_err() {
+            return;
+        }
+    }
+}
+
+fn tokenize(tower: &TextEncoder, texts: Vec<Text>) -> Result<Tokenized, PipelineError> {
+    let mut tokenized = Tokenized { ids: Vec::with_capacity(texts.len()), tokens: Vec::with_capacity(texts.len()) };
+    for (id, text) in texts {
+        match tower.tokenize(&text) {
+            Ok(tokens) => tokenized.tokens.push(tokens),
+            Err(source) => return Err(PipelineError::Text { id, source }),
+        }
+        tokenized.ids.push(id);
+    }
+    Ok(tokenized)
+}
+
+fn encode_chunk(tower: &TextEncoder, chunk: Tokenized) -> Result<Encoded, PipelineError> {
+    let Tokenized { ids, tokens } = chunk;
+    let vectors = tower.encode(&tokens).map_err(|source| culprit(tower, &ids, &tokens, source))?;
+    Ok(Encoded { ids, vectors, tokens: tokens.iter().map(|tokens| tokens.len() as u64).sum() })
+}
+
+/// Finds the text that an error is about, by encoding each alone.
+fn culprit(tower: &TextEncoder, ids: &[String], tokens: &[Tokens], error: EncoderError) -> PipelineError {
+    for (id, tokens) in ids.iter().zip(tokens) {
+        if let Err(source) = tower.encode(std::slice::from_ref(tokens)) {
+            return PipelineError::Text { id: id.clone(), source };
+        }
+    }
+    error.into()
+}
+
+/// Puts chunks back into their order. The queues are bounded, so few are ever held back.
+fn in_order<T>(from: &Receiver<Chunk<T>>) -> impl Iterator<Item = Result<T, PipelineError>> {
+    let mut early = BTreeMap::new();
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        while !early.contains_key(&next) {
+            let Chunk { sequence, result } = from.recv().ok()?;
+            early.insert(sequence, result);
+        }
+        next += 1;
+        early.remove(&(next - 1))
+    })
+}

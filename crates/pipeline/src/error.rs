@@ -1,0 +1,54 @@
+//! What can go wrong in a job.
+
+use toller_corpus::CorpusError;
+use toller_encoder::EncoderError;
+use toller_index::IndexError;
+use toller_store::StoreError;
+
+/// Why a job failed. What it finished before is kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PipelineError {
+    /// The collection or the queries.
+    #[error(transparent)]
+    Corpus(#[from] CorpusError),
+    /// The model.
+    #[error(transparent)]
+    Encoder(#[from] EncoderError),
+    /// The text with this identifier could not be encoded.
+    #[error("cannot encode {id:?}: {source}")]
+    Text {
+        /// The passage or query.
+        id: String,
+        /// Why.
+        source: EncoderError,
+    },
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The index.
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    /// A collection that has fewer passages now than when it was surveyed.
+    #[error("the collection changed while it was read: {found} passages, {expected} before")]
+    CollectionChanged {
+        /// The passages that are there now.
+        found: u64,
+        /// The passages that the survey counted.
+        expected: u64,
+    },
+}
+
+impl PipelineError {
+    /// What the user can do about it, where that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Corpus(error) => error.hint(),
+            Self::Encoder(error) | Self::Text { source: error, .. } => error.hint(),
+            Self::Store(error) => error.hint(),
+            Self::Index(error) => error.hint(),
+            Self::CollectionChanged { .. } => Some("leave the files as they are while they are encoded".to_owned()),
+        }
+    }
+}

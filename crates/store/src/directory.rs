@@ -1,0 +1,127 @@
+//! The files of a store's directory: which belong there, who may write them.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::Path;
+
+use toller_files::FileError;
+
+use crate::error::LOCK_ACTION;
+use crate::manifest::{FORMAT, MANIFEST, Manifest, contains, shard_file_name};
+use crate::{Part, StoreError, part};
+
+/// An empty file that the writing process holds a lock on.
+const LOCK: &str = ".lock";
+
+/// What a file has appended to its name while it is written.
+const TEMPORARY: &str = ".tmp";
+
+/// An exclusive right to write a store, which the system takes back when the process ends in any way.
+#[derive(Debug)]
+pub(crate) struct WriteLock {
+    file: File,
+}
+
+impl Drop for WriteLock {
+    fn drop(&mut self) {
+        // Closing is not enough: a child process that is just being started may hold the file open too.
+        // Should it fail, the lock goes when the last of them closes the file.
+        let _ = self.file.unlock();
+    }
+}
+
+impl WriteLock {
+    pub(crate) fn acquire(directory: &Path) -> Result<Self, StoreError> {
+        let path = directory.join(LOCK);
+        let file =
+            File::options().create(true).append(true).open(&path).map_err(FileError::on("create", &path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self { file }),
+            Err(TryLockError::WouldBlock) => Err(StoreError::Locked { path: directory.to_owned() }),
+            Err(TryLockError::Error(error)) => Err(FileError::new(LOCK_ACTION, path, error).into()),
+        }
+    }
+}
+
+/// Checks that `directory` is a store, even a damaged one, or holds nothing. Changes nothing.
+pub(crate) fn check_is_store_or_empty(directory: &Path) -> Result<(), StoreError> {
+    let entries = entries(directory)?;
+    let in_use =
+        |entry: &str| StoreError::DirectoryInUse { path: directory.to_owned(), entry: entry.to_owned() };
+    if entries.iter().any(|name| name == MANIFEST) {
+        let path = directory.join(MANIFEST);
+        let bytes = fs::read(&path).map_err(FileError::on("read", &path))?;
+        let ours = contains(&bytes, FORMAT.as_bytes());
+        return if ours { Ok(()) } else { Err(in_use("a manifest.json of another kind")) };
+    }
+    entries.iter().find(|name| !is_first_trace(name)).map_or(Ok(()), |name| Err(in_use(name)))
+}
+
+/// Whether a process that was killed before its first manifest may have left this file.
+fn is_first_trace(name: &str) -> bool {
+    name == LOCK || name.strip_suffix(TEMPORARY) == Some(MANIFEST)
+}
+
+/// Checks that `part` may be written into `store`: beside parts of the same division, or into nothing.
+pub(crate) fn check_siblings(store: &Path, part: &Part) -> Result<(), StoreError> {
+    let entries = entries(store)?;
+    let parts: Vec<(u32, u32)> = entries.iter().filter_map(|name| part::parse_directory_name(name)).collect();
+    if let Some(&(_, of)) = parts.iter().find(|(_, of)| *of != part.of) {
+        return Err(StoreError::MixedParts { path: store.to_owned(), first: of, second: part.of });
+    }
+    let foreign = entries.iter().find(|name| *name == MANIFEST).or_else(|| {
+        let mut others = entries.iter().filter(|_| parts.is_empty());
+        others.find(|name| !is_first_trace(name))
+    });
+    foreign.map_or(Ok(()), |entry| {
+        Err(StoreError::DirectoryInUse { path: store.to_owned(), entry: entry.clone() })
+    })
+}
+
+/// Removes what an interrupted writer left: temporary files, and shards that the manifest does not list.
+pub(crate) fn remove_leftovers(directory: &Path, manifest: &Manifest) -> Result<(), StoreError> {
+    for name in entries(directory)? {
+        let stem = name.strip_suffix(TEMPORARY).unwrap_or(&name);
+        let temporary = stem != name && (stem == MANIFEST || shard_index(stem).is_some());
+        let unlisted = shard_index(&name).is_some_and(|index| index >= manifest.shards.len());
+        if temporary || unlisted {
+            let path = directory.join(&name);
+            fs::remove_file(&path).map_err(FileError::on("remove", &path))?;
+        }
+    }
+    Ok(())
+}
+
+/// The number in a shard's file name, or `None` if the name is not a shard's.
+fn shard_index(name: &str) -> Option<usize> {
+    let index = name.strip_prefix("shard-")?.strip_suffix(".safetensors")?.parse().ok()?;
+    (shard_file_name(index) == name).then_some(index)
+}
+
+/// The names in a directory, sorted; none if it does not exist.
+pub(crate) fn entries(directory: &Path) -> Result<Vec<String>, StoreError> {
+    let failed = |error| StoreError::from(FileError::new("list", directory, error));
+    let mut names = match fs::read_dir(directory) {
+        Ok(entries) => entries
+            .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()))
+            .collect::<io::Result<Vec<String>>>()
+            .map_err(failed)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(failed(error)),
+    };
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Creates a directory and those above it, and makes them durable.
+pub(crate) fn create(directory: &Path) -> Result<(), StoreError> {
+    let created: Vec<&Path> = directory.ancestors().take_while(|path| !path.exists()).collect();
+    fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
+    #[cfg(unix)]
+    for parent in created.iter().filter_map(|path| path.parent()) {
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        File::open(parent).and_then(|parent| parent.sync_all()).map_err(FileError::on("sync", parent))?;
+    }
+    let _ = created;
+    Ok(())
+}

@@ -1,0 +1,333 @@
+//! What can go wrong with a store, and the remedy.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use toller_files::FileError;
+
+use crate::{Checksum, DType, Difference, FORMAT_VERSION, ModelInfo, part};
+
+/// What failed when a [`FileError`] comes from locking.
+pub(crate) const LOCK_ACTION: &str = "lock";
+
+/// An error of writing or opening a store.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The system refused an operation on a file.
+    #[error(transparent)]
+    File(#[from] FileError),
+
+    /// No store was named.
+    #[error("no store was named")]
+    NoStore,
+    /// A path that was to be opened is not a store.
+    #[error("{} is not a store: it has neither a store's manifest.json nor part-NNNNN-of-NNNNN directories", path.display())]
+    NotAStore {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The store was written by a later version of the program.
+    #[error("{} has format version {found}; this program reads versions up to {FORMAT_VERSION}", path.display())]
+    NewerFormat {
+        /// The manifest.
+        path: PathBuf,
+        /// Its version.
+        found: u64,
+    },
+    /// The manifest's bytes are not those that were written.
+    #[error("{} is damaged: its checksum does not match its content", path.display())]
+    ManifestChecksum {
+        /// The manifest.
+        path: PathBuf,
+    },
+    /// The manifest's checksum is right, but its content is not that of a manifest.
+    #[error("{} is not a valid manifest: {reason}", path.display())]
+    ManifestInvalid {
+        /// The manifest.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The encode that wrote the store was interrupted.
+    #[error("the store {} is incomplete: {rows_done} of {rows_expected} rows are written", path.display())]
+    Incomplete {
+        /// The store or the part.
+        path: PathBuf,
+        /// Rows in finished shards.
+        rows_done: u64,
+        /// Rows when finished.
+        rows_expected: u64,
+    },
+    /// Parts of a store are not there.
+    #[error("the store {} has {} of {of} parts; missing: {}", path.display(), *of as usize - missing.len(), listed(missing, *of))]
+    MissingParts {
+        /// The store.
+        path: PathBuf,
+        /// The indices of those missing, from one.
+        missing: Vec<u32>,
+        /// The number of parts.
+        of: u32,
+    },
+    /// A store has parts of two different divisions.
+    #[error("the store {} has parts of different divisions: into {first} and into {second}", path.display())]
+    MixedParts {
+        /// The store.
+        path: PathBuf,
+        /// A number of parts that is there.
+        first: u32,
+        /// Another that is there or was asked for.
+        second: u32,
+    },
+    /// A part's directory holds something else than its name says.
+    #[error("{} does not hold the part that its name says, but {found}", path.display())]
+    MisplacedPart {
+        /// The directory.
+        path: PathBuf,
+        /// What it holds.
+        found: String,
+    },
+    /// Stores that are opened together do not fit together.
+    #[error("{} and {} cannot be searched as one: {}", first.display(), second.display(), described(differences, "in the first", "in the second"))]
+    Disagreement {
+        /// One store or part.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
+        /// In what they differ.
+        differences: Vec<Difference>,
+    },
+    /// More rows than ordinals.
+    #[error("{rows} rows are more than the {} that can be numbered", u32::MAX)]
+    TooManyRows {
+        /// The rows of all stores.
+        rows: u64,
+    },
+    /// An id occurs twice in the stores that are opened together.
+    #[error("the id {id:?} occurs twice, in {} and in {}", first.display(), second.display())]
+    DuplicateId {
+        /// The id.
+        id: String,
+        /// The shard of its first occurrence.
+        first: PathBuf,
+        /// The shard of its second.
+        second: PathBuf,
+    },
+    /// The store was encoded with another model than the one to search with.
+    #[error(
+        "the store was encoded with another model: with {} (fingerprint {}), not with {} (fingerprint {})",
+        stored.name, stored.fingerprint, given.name, given.fingerprint
+    )]
+    WrongModel {
+        /// The store's model.
+        stored: Box<ModelInfo>,
+        /// The other one.
+        given: Box<ModelInfo>,
+    },
+
+    /// A shard that the manifest lists is not there.
+    #[error("the shard {} is missing", path.display())]
+    ShardMissing {
+        /// The shard.
+        path: PathBuf,
+    },
+    /// A shard is shorter (truncated) or longer than the manifest says.
+    #[error("the shard {} has {found} bytes, but its manifest says {expected}", path.display())]
+    ShardSize {
+        /// The shard.
+        path: PathBuf,
+        /// Its length by the manifest.
+        expected: u64,
+        /// Its length.
+        found: u64,
+    },
+    /// A shard's bytes are not those that were written.
+    #[error("the shard {} is damaged: its checksum is {found}, but its manifest says {expected}", path.display())]
+    ShardChecksum {
+        /// The shard.
+        path: PathBuf,
+        /// Its checksum by the manifest.
+        expected: Checksum,
+        /// The checksum of its bytes.
+        found: Checksum,
+    },
+    /// A shard is not a valid safetensors file of the format's tensors.
+    #[error("the shard {} is invalid: {reason}", path.display())]
+    ShardInvalid {
+        /// The shard.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+
+    /// A spec that no store can have.
+    #[error("no store can be written as asked: {reason}")]
+    InvalidSpec {
+        /// What is wrong.
+        reason: String,
+    },
+    /// There is no such part.
+    #[error("there is no part {index} of {of}: expected I/N with 1 <= I <= N <= 99999")]
+    InvalidPart {
+        /// The part that was asked for.
+        index: u32,
+        /// Of so many.
+        of: u32,
+    },
+    /// The directory to write to holds something else.
+    #[error("{} is not empty and not a store of this kind: it holds {entry}", path.display())]
+    DirectoryInUse {
+        /// The directory.
+        path: PathBuf,
+        /// The name of an entry that does not belong there.
+        entry: String,
+    },
+    /// Another process is writing this store.
+    #[error("another process is writing the store {}", path.display())]
+    Locked {
+        /// The store or the part.
+        path: PathBuf,
+    },
+    /// The store that is there was begun with another spec.
+    #[error("the store {} was begun differently: {}", path.display(), described(differences, "in the store", "asked for"))]
+    SpecMismatch {
+        /// The store or the part.
+        path: PathBuf,
+        /// In what they differ.
+        differences: Vec<Difference>,
+    },
+    /// A vector of the wrong length.
+    #[error("the embedding of {id:?} has {found} numbers, but the store has dimension {expected}")]
+    WrongDim {
+        /// The passage.
+        id: String,
+        /// The store's dimension.
+        expected: usize,
+        /// The vector's.
+        found: usize,
+    },
+    /// A batch whose numbers are not a vector for each id.
+    #[error("{values} numbers are not {ids} embeddings of dimension {dim}")]
+    WrongBatch {
+        /// The number of ids.
+        ids: usize,
+        /// The number of numbers.
+        values: usize,
+        /// The store's dimension.
+        dim: usize,
+    },
+    /// A vector with NaN or infinity.
+    #[error("the embedding of {id:?} is not finite: number {column} is {value}")]
+    NotFinite {
+        /// The passage.
+        id: String,
+        /// Which number of the vector, from zero.
+        column: usize,
+        /// Its value.
+        value: f32,
+    },
+    /// A number that becomes infinite when rounded to the store's dtype.
+    #[error("the embedding of {id:?} does not fit in {dtype}: number {column} is {value}")]
+    Overflow {
+        /// The passage.
+        id: String,
+        /// Which number of the vector, from zero.
+        column: usize,
+        /// Its value.
+        value: f32,
+        /// The store's dtype.
+        dtype: DType,
+    },
+    /// Fewer or more rows were written than the source has.
+    #[error("{found} rows were given for the store {}, but its source has {expected}", path.display())]
+    RowCount {
+        /// The store or the part.
+        path: PathBuf,
+        /// The rows of the source, or of this part of it.
+        expected: u64,
+        /// The rows pushed; when too many, counted until the first too many.
+        found: u64,
+    },
+}
+
+impl StoreError {
+    /// What the user can do about it, where that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::File(error) if error.action == LOCK_ACTION => {
+                "the file system may not support locks: write to another disk and move the finished store"
+            }
+            Self::File(error) => return error.hint(),
+            Self::NoStore => "name a directory that `toller encode --output` wrote",
+            Self::NotAStore { .. } => "give the directory that `toller encode --output` wrote",
+            Self::NewerFormat { .. } => "update toller",
+            Self::Incomplete { .. } => {
+                "run the same `toller encode` command again: it resumes where it stopped"
+            }
+            Self::MissingParts { missing, of, .. } => {
+                let index = missing.first()?;
+                return Some(format!("run the same `toller encode` command with `--shard {index}/{of}`"));
+            }
+            Self::MixedParts { .. } => {
+                "use one number of parts: give another --output, or remove the parts of the other division"
+            }
+            Self::MisplacedPart { .. } => {
+                "give the directory its former name, or encode this part again into an empty one"
+            }
+            Self::Disagreement { .. } => {
+                "encode both with the same model and options, or search them one by one"
+            }
+            Self::TooManyRows { .. } => "search the stores one by one",
+            Self::DuplicateId { .. } => "give each store once, and each passage of a collection its own id",
+            Self::WrongModel { stored, .. } => {
+                return Some(format!(
+                    "search with `--model {}`, or encode the collection with the other model",
+                    stored.name
+                ));
+            }
+            Self::ShardMissing { .. }
+            | Self::ShardSize { .. }
+            | Self::ShardChecksum { .. }
+            | Self::ShardInvalid { .. } => "restore the file from a copy, or encode again with `--overwrite`",
+            Self::ManifestChecksum { .. } | Self::ManifestInvalid { .. } => {
+                "the manifest must not be edited; restore it from a copy, or encode again with `--overwrite`"
+            }
+            Self::InvalidPart { .. } => "parts are counted from one: `--shard 1/8` to `--shard 8/8`",
+            Self::DirectoryInUse { .. } => "give another --output; nothing was changed",
+            Self::Locked { .. } => "wait until it has ended, or give another --output",
+            Self::SpecMismatch { .. } => "give another --output, or replace the store with `--overwrite`",
+            Self::Overflow { dtype: DType::F16, .. } => {
+                "store with `--store-dtype bf16` or `--store-dtype f32`"
+            }
+            Self::Overflow { .. } => "store with `--store-dtype f32`",
+            Self::NotFinite { .. } => "the model overflows on this text: compute with `--dtype f32`",
+            Self::RowCount { .. } => {
+                "the source changed while it was read: encode it again with `--overwrite`"
+            }
+            Self::InvalidSpec { .. } | Self::WrongDim { .. } | Self::WrongBatch { .. } => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+/// `dim: 384 in the store, 768 asked for; dtype: ...`
+fn described(differences: &[Difference], stored_is: &str, other_is: &str) -> String {
+    let mut text = String::new();
+    for Difference { field, stored, other } in differences {
+        let separator = if text.is_empty() { "" } else { "; " };
+        // Writing to a string does not fail.
+        let _ = write!(text, "{separator}{field} is {stored} {stored_is}, {other} {other_is}");
+    }
+    text
+}
+
+/// The directories of the first few missing parts.
+fn listed(missing: &[u32], of: u32) -> String {
+    const SHOWN: usize = 5;
+    let names: Vec<String> =
+        missing.iter().take(SHOWN).map(|&index| part::directory_name(index, of)).collect();
+    let more =
+        if missing.len() > SHOWN { format!(" and {} more", missing.len() - SHOWN) } else { String::new() };
+    names.join(", ") + &more
+}

@@ -1,0 +1,69 @@
+//! Embeddings on disk.
+//!
+//! A store is a directory: `manifest.json` says what the vectors are (model, encoding, dimension, dtype,
+//! source) and lists the shards with their checksums; each `shard-NNNNN.safetensors` holds the vectors
+//! and ids of a run of passages. [`StoreWriter`] writes one atomically, shard by shard, and resumes after
+//! an interruption to the same bytes; [`Store`] verifies and memory-maps one or several as one sequence.
+//! The layout is specified in docs/formats.md.
+//!
+//! ```
+//! # use toller_store::{DType, Encoding, ModelInfo, OpenOptions, Role, Source, Store, StoreSpec, StoreWriter};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("store");
+//! let spec = StoreSpec {
+//!     model: ModelInfo { name: "all-MiniLM-L6-v2".into(), fingerprint: "5f0e...".into() },
+//!     encoding: Encoding {
+//!         role: Role::Passage,
+//!         prompt: String::new(),
+//!         max_length: 256,
+//!         title_separator: " ".into(),
+//!         compute_dtype: "f32".into(),
+//!         normalized: true,
+//!         pooling: "mean".into(),
+//!     },
+//!     dim: 2,
+//!     dtype: DType::F16,
+//!     rows_per_shard: toller_store::DEFAULT_ROWS_PER_SHARD,
+//!     source: Source { fingerprint: "91c2...".into(), passages: 2 },
+//!     part: None,
+//! };
+//! let passages = [("d1", [0.6, 0.8]), ("d2", [1.0, 0.0])];
+//!
+//! let mut writer = StoreWriter::create_or_resume(&path, spec)?;
+//! for (id, embedding) in passages.iter().skip(writer.rows_done() as usize) {
+//!     writer.push(id, embedding)?;
+//! }
+//! writer.finish()?;
+//!
+//! let store = Store::open(&[path], &OpenOptions::default())?;
+//! assert_eq!(store.count(), 2);
+//! assert_eq!(store.shards()[0].id(1), "d2");
+//! # Ok(())
+//! # }
+//! ```
+
+mod checksum;
+mod directory;
+mod dtype;
+mod duplicates;
+mod error;
+mod manifest;
+mod part;
+mod shard;
+mod shard_buffer;
+mod spec;
+mod store;
+mod verify;
+mod writer;
+
+pub use checksum::{Checksum, ParseChecksumError};
+pub use dtype::{DType, ParseDTypeError};
+pub use error::StoreError;
+pub use manifest::{FORMAT_VERSION, Manifest, ShardEntry};
+pub use part::Part;
+pub use shard::{Embeddings, Shard};
+pub use spec::{DEFAULT_ROWS_PER_SHARD, Difference, Encoding, ModelInfo, Role, Source, StoreSpec};
+pub use store::{OpenOptions, Store};
+pub use verify::VerifyProgress;
+pub use writer::StoreWriter;

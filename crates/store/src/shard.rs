@@ -1,0 +1,232 @@
+//! A memory-mapped shard.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::str;
+
+use bytemuck::Pod;
+use half::{bf16, f16};
+use memmap2::Mmap;
+use safetensors::tensor::{Metadata, TensorInfo};
+use safetensors::{Dtype, SafeTensors};
+use toller_files::FileError;
+use toller_ir::DocOrd;
+
+use crate::shard_buffer::ALIGNMENT;
+use crate::verify::Verifier;
+use crate::{DType, ShardEntry, StoreError, StoreSpec};
+
+#[cfg(target_endian = "big")]
+compile_error!("shards are little-endian and are used as they lie in the file");
+
+/// A shard of an opened store: rows that follow each other in the store's order.
+///
+/// The vectors lie in the memory map of the file, from a multiple of 64 bytes on. What is read stays in
+/// the system's file cache and is not counted as the process's own memory.
+#[derive(Debug)]
+pub struct Shard {
+    path: PathBuf,
+    first: DocOrd,
+    rows: usize,
+    dim: usize,
+    dtype: DType,
+    map: Mmap,
+    // Checked against the map by `Layout::find`.
+    embeddings: Range<usize>,
+    id_offsets: Range<usize>,
+    ids: Range<usize>,
+}
+
+/// The vectors of a shard, [rows, dim], row after row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Embeddings<'a> {
+    /// Vectors in f32.
+    F32(&'a [f32]),
+    /// Vectors in f16.
+    F16(&'a [f16]),
+    /// Vectors in bf16.
+    BF16(&'a [bf16]),
+}
+
+impl Embeddings<'_> {
+    /// Writes the numbers `range` (of the flat [rows * dim]), widened to f32, which is exact, to `out`.
+    ///
+    /// # Panics
+    /// If `range` is out of bounds or not as long as `out`.
+    pub fn widen(&self, range: Range<usize>, out: &mut [f32]) {
+        fn convert<T: Copy>(from: &[T], out: &mut [f32], to_f32: impl Fn(T) -> f32) {
+            assert_eq!(from.len(), out.len(), "widened numbers and their destination");
+            out.iter_mut().zip(from).for_each(|(out, &value)| *out = to_f32(value));
+        }
+        match self {
+            Self::F32(values) => out.copy_from_slice(&values[range]),
+            Self::F16(values) => convert(&values[range], out, f16::to_f32),
+            Self::BF16(values) => convert(&values[range], out, bf16::to_f32),
+        }
+    }
+}
+
+impl Shard {
+    /// Maps the shard `entry` of `directory`, verifies and validates it. Its first row is `first`.
+    pub(crate) fn open(
+        directory: &Path,
+        entry: &ShardEntry,
+        spec: &StoreSpec,
+        first: DocOrd,
+        verifier: &Verifier<'_>,
+    ) -> Result<Self, StoreError> {
+        let path = directory.join(&entry.file);
+        let map = map(&path, entry.bytes)?;
+        if let Some(found) = verifier.checksum(&map)
+            && found != entry.checksum
+        {
+            return Err(StoreError::ShardChecksum { path, expected: entry.checksum, found });
+        }
+        let (dim, dtype, rows) = (spec.dim, spec.dtype, entry.rows);
+        match Layout::find(&map, rows, dim, dtype) {
+            Ok(Layout { embeddings, id_offsets, ids }) => {
+                Ok(Self { path, first, rows, dim, dtype, map, embeddings, id_offsets, ids })
+            }
+            Err(reason) => Err(StoreError::ShardInvalid { path, reason }),
+        }
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The ordinal of the first row; the others follow.
+    #[must_use]
+    pub fn first(&self) -> DocOrd {
+        self.first
+    }
+
+    /// The number of rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Numbers in a vector.
+    #[must_use]
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// The vectors, [rows, dim]. The first begins at a multiple of 64 bytes in memory.
+    #[must_use]
+    pub fn embeddings(&self) -> Embeddings<'_> {
+        match self.dtype {
+            DType::F32 => Embeddings::F32(self.numbers()),
+            DType::F16 => Embeddings::F16(self.numbers()),
+            DType::BF16 => Embeddings::BF16(self.numbers()),
+        }
+    }
+
+    fn numbers<T: Pod>(&self) -> &[T] {
+        // Does not panic: the tensor's length is rows * dim numbers, and its place is aligned.
+        bytemuck::cast_slice(&self.map[self.embeddings.clone()])
+    }
+
+    /// The id of a row, counted from the shard's first.
+    ///
+    /// # Panics
+    /// If `row` is not below [`Shard::rows`].
+    #[must_use]
+    pub fn id(&self, row: usize) -> &str {
+        assert!(row < self.rows, "row {row} of a shard of {}", self.rows);
+        let (offsets, _) = self.map[self.id_offsets.clone()].as_chunks::<8>();
+        let range = u64::from_le_bytes(offsets[row]) as usize..u64::from_le_bytes(offsets[row + 1]) as usize;
+        // Checked when opened; checked again because it is cheap and `str` must never hold anything else.
+        self.map[self.ids.clone()].get(range).and_then(|id| str::from_utf8(id).ok()).unwrap_or("\u{fffd}")
+    }
+}
+
+/// Maps a file of a known length.
+fn map(path: &Path, bytes: u64) -> Result<Mmap, StoreError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(StoreError::ShardMissing { path: path.to_owned() });
+        }
+        Err(error) => return Err(FileError::new("open", path, error).into()),
+    };
+    let found = file.metadata().map_err(FileError::on("examine", path))?.len();
+    if found != bytes {
+        return Err(StoreError::ShardSize { path: path.to_owned(), expected: bytes, found });
+    }
+    // SAFETY: a store's files are replaced by renaming, never changed in place, so the mapped file stays as
+    // it is, even after it is replaced or removed. That no other program changes it is the user's part.
+    let map = unsafe { Mmap::map(&file) };
+    Ok(map.map_err(FileError::on("map", path))?)
+}
+
+/// Where the tensors lie in a shard's file.
+struct Layout {
+    embeddings: Range<usize>,
+    id_offsets: Range<usize>,
+    ids: Range<usize>,
+}
+
+impl Layout {
+    /// Finds the tensors of a shard of `rows` rows, and checks all that [`Shard`] relies on. Other tensors
+    /// are left alone. The error says what is wrong.
+    fn find(file: &[u8], rows: usize, dim: usize, dtype: DType) -> Result<Self, String> {
+        let (header_bytes, metadata) = SafeTensors::read_metadata(file).map_err(|error| error.to_string())?;
+        let data_start = size_of::<u64>() + header_bytes;
+        let place = |info: &TensorInfo| data_start + info.data_offsets.0..data_start + info.data_offsets.1;
+
+        let embeddings = tensor(&metadata, "embeddings", dtype.safetensors(), &[rows, dim]).map(place)?;
+        let id_offsets = tensor(&metadata, "id_offsets", Dtype::U64, &[rows + 1]).map(place)?;
+        let ids = metadata.info("ids").ok_or("it has no tensor ids")?;
+        let ids =
+            tensor(&metadata, "ids", Dtype::U8, &[ids.data_offsets.1 - ids.data_offsets.0]).map(place)?;
+
+        if embeddings.start % ALIGNMENT != 0 {
+            return Err(format!(
+                "embeddings begin at byte {}, not at a multiple of {ALIGNMENT}",
+                embeddings.start
+            ));
+        }
+        let part = |range: &Range<usize>| file.get(range.clone()).ok_or("a tensor lies outside of the file");
+        part(&embeddings)?;
+        check_ids(part(&id_offsets)?, part(&ids)?)?;
+        Ok(Self { embeddings, id_offsets, ids })
+    }
+}
+
+fn tensor<'a>(
+    metadata: &'a Metadata,
+    name: &str,
+    dtype: Dtype,
+    shape: &[usize],
+) -> Result<&'a TensorInfo, String> {
+    let info = metadata.info(name).ok_or_else(|| format!("it has no tensor {name}"))?;
+    if info.dtype != dtype || info.shape != shape {
+        return Err(format!("{name} is {} {:?}, expected {dtype} {shape:?}", info.dtype, info.shape));
+    }
+    Ok(info)
+}
+
+/// Checks that every id is a piece of `ids` and valid UTF-8.
+fn check_ids(offsets: &[u8], ids: &[u8]) -> Result<(), String> {
+    let text = str::from_utf8(ids).map_err(|error| format!("ids: {error}"))?;
+    let (offsets, _) = offsets.as_chunks::<8>();
+    let mut end = 0;
+    for (row, offset) in offsets.iter().enumerate() {
+        let offset = u64::from_le_bytes(*offset);
+        let boundary = usize::try_from(offset).is_ok_and(|offset| text.is_char_boundary(offset));
+        if offset < end || (row == 0 && offset != 0) || !boundary {
+            return Err(format!("id_offsets[{row}] is {offset}, after {end}, in {} bytes of ids", ids.len()));
+        }
+        end = offset;
+    }
+    if end != ids.len() as u64 {
+        return Err(format!("the last id ends at byte {end} of {}", ids.len()));
+    }
+    Ok(())
+}

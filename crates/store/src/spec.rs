@@ -1,0 +1,211 @@
+//! What a store is to hold, and how two stores may differ.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{DType, Part, StoreError};
+
+/// Rows of a shard unless a spec says otherwise: small enough that an interruption costs minutes on a
+/// CPU, large enough that 60 million passages make some 7,300 files.
+pub const DEFAULT_ROWS_PER_SHARD: usize = 8192;
+
+/// Everything that decides a store's bytes, fixed before the first row is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoreSpec {
+    /// The model that makes the vectors.
+    pub model: ModelInfo,
+    /// How the model is applied.
+    pub encoding: Encoding,
+    /// Numbers in a vector.
+    pub dim: usize,
+    /// The number format of the vectors.
+    pub dtype: DType,
+    /// Rows of every shard but the last; see [`DEFAULT_ROWS_PER_SHARD`].
+    pub rows_per_shard: usize,
+    /// The collection, or the queries, that are encoded.
+    pub source: Source,
+    /// Which part of the source this store holds; `None` for the whole.
+    pub part: Option<Part>,
+}
+
+/// The identity of a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelInfo {
+    /// The name that the user gave, for messages; two names may stand for one model.
+    pub name: String,
+    /// A hash of all that decides its output: weights, tokenizer, pooling, prompts, max length.
+    pub fingerprint: String,
+}
+
+/// How texts become vectors.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Encoding {
+    /// Which side of the search the texts are.
+    pub role: Role,
+    /// The text put before each, empty for none.
+    pub prompt: String,
+    /// Tokens after which a text is cut, the special ones included.
+    pub max_length: usize,
+    /// What stands between title and text.
+    pub title_separator: String,
+    /// The number format that the model computes in: f32, f16, bf16, int8.
+    pub compute_dtype: String,
+    /// Whether the vectors have length one.
+    pub normalized: bool,
+    /// How token vectors become one, in words: "mean", "cls".
+    pub pooling: String,
+}
+
+/// Which side of a search a vector is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// What is searched.
+    Passage,
+    /// What it is searched with.
+    Query,
+}
+
+/// The collection that is encoded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// A hash of its ids and texts.
+    pub fingerprint: String,
+    /// The number of its passages (or queries), all parts together.
+    pub passages: u64,
+}
+
+/// A field in which two stores differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The field's path in the manifest: `encoding.prompt`.
+    pub field: &'static str,
+    /// Its value in the store that is there, or was opened first.
+    pub stored: String,
+    /// Its value in what was asked for, or was opened later.
+    pub other: String,
+}
+
+/// How far two specs have to agree. Each level includes those before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Agreement {
+    /// Different collections searched as one: the vectors must be comparable.
+    Stores,
+    /// Parts of one collection: encoded in the same way.
+    Parts,
+    /// The same store, resumed: byte for byte.
+    Resume,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Passage => "passage",
+            Self::Query => "query",
+        })
+    }
+}
+
+impl StoreSpec {
+    /// The directory that this spec is written to: `store` itself, or the part's directory in it.
+    #[must_use]
+    pub fn directory(&self, store: &Path) -> PathBuf {
+        match &self.part {
+            Some(part) => store.join(part.directory_name()),
+            None => store.to_owned(),
+        }
+    }
+
+    /// The number of rows that the finished store has.
+    #[must_use]
+    pub fn expected_rows(&self) -> u64 {
+        match &self.part {
+            Some(part) => {
+                let rows = part.rows(self.source.passages);
+                rows.end - rows.start
+            }
+            None => self.source.passages,
+        }
+    }
+
+    /// Bytes of a full shard's embeddings, or `None` if that overflows.
+    pub(crate) fn shard_embedding_bytes(&self) -> Option<usize> {
+        self.rows_per_shard
+            .checked_mul(self.dim)?
+            .checked_mul(self.dtype.size())
+            .filter(|&bytes| bytes <= isize::MAX as usize)
+    }
+
+    /// Why no store can have this spec, or `None` if it can.
+    pub(crate) fn defect(&self) -> Option<String> {
+        if self.dim == 0 {
+            return Some("dim is 0".to_owned());
+        }
+        if self.rows_per_shard == 0 {
+            return Some("rows_per_shard is 0".to_owned());
+        }
+        if self.shard_embedding_bytes().is_none() {
+            return Some(format!(
+                "a shard of {} rows of {} numbers is too large",
+                self.rows_per_shard, self.dim
+            ));
+        }
+        if self.source.passages > u64::from(u32::MAX) {
+            return Some(format!(
+                "{} passages are more than the {} that can be numbered",
+                self.source.passages,
+                u32::MAX
+            ));
+        }
+        let part = self.part?;
+        match Part::new(part.index, part.of, self.source.passages) {
+            Err(error) => Some(error.to_string()),
+            Ok(expected) if expected != part => Some(format!(
+                "part {} of {} begins at row {}, not {}",
+                part.index, part.of, expected.first_row, part.first_row
+            )),
+            Ok(_) => None,
+        }
+    }
+
+    /// [`StoreError::InvalidSpec`] if no store can have this spec.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        self.defect().map_or(Ok(()), |reason| Err(StoreError::InvalidSpec { reason }))
+    }
+
+    /// The fields in which `other` does not agree with this spec as far as `agreement` asks.
+    pub(crate) fn differences(&self, other: &Self, agreement: Agreement) -> Vec<Difference> {
+        self.fields()
+            .into_iter()
+            .zip(other.fields())
+            .filter(|((level, _, stored), (_, _, other))| *level <= agreement && stored != other)
+            .map(|((_, field, stored), (_, _, other))| Difference { field, stored, other })
+            .collect()
+    }
+
+    /// Each field with the first level of agreement that compares it. `model.name` is compared at none.
+    fn fields(&self) -> [(Agreement, &'static str, String); 14] {
+        use Agreement::{Parts, Resume, Stores};
+        let Self { model, encoding, dim, dtype, rows_per_shard, source, part } = self;
+        let quoted = |text: &str| format!("{text:?}");
+        let part = part.map_or("none".to_owned(), |part| format!("{} of {}", part.index, part.of));
+        [
+            (Stores, "model.fingerprint", quoted(&model.fingerprint)),
+            (Stores, "encoding.role", encoding.role.to_string()),
+            (Stores, "encoding.prompt", quoted(&encoding.prompt)),
+            (Stores, "encoding.normalized", encoding.normalized.to_string()),
+            (Stores, "encoding.pooling", quoted(&encoding.pooling)),
+            (Stores, "dim", dim.to_string()),
+            (Stores, "dtype", dtype.to_string()),
+            (Parts, "encoding.max_length", encoding.max_length.to_string()),
+            (Parts, "encoding.title_separator", quoted(&encoding.title_separator)),
+            (Parts, "encoding.compute_dtype", encoding.compute_dtype.clone()),
+            (Parts, "source.fingerprint", quoted(&source.fingerprint)),
+            (Parts, "source.passages", source.passages.to_string()),
+            (Resume, "rows_per_shard", rows_per_shard.to_string()),
+            (Resume, "part", part),
+        ]
+    }
+}

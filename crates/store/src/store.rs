@@ -1,0 +1,245 @@
+//! Opening stores: one or several directories as one sequence of rows.
+
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use toller_ir::DocOrd;
+
+use crate::directory::entries;
+use crate::manifest::Manifest;
+use crate::spec::Agreement;
+use crate::verify::Verifier;
+use crate::{DType, ModelInfo, Shard, StoreError, VerifyProgress, part};
+
+/// How to open a store.
+#[derive(Clone, Copy)]
+pub struct OpenOptions<'a> {
+    /// Whether to read all shards and verify their checksums (in parallel, in rayon's current pool), and,
+    /// when several stores are opened, that no id occurs twice. Manifests, headers and ids are checked
+    /// in any case. On by default.
+    pub verify: bool,
+    /// Called while verifying, every few megabytes, from several threads at once.
+    pub progress: Option<&'a (dyn Fn(VerifyProgress) + Sync)>,
+}
+
+impl Default for OpenOptions<'_> {
+    fn default() -> Self {
+        Self { verify: true, progress: None }
+    }
+}
+
+/// One or several stores, opened for reading as one sequence: the rows of the first, then those of the
+/// next. Rows are numbered from zero, as [`DocOrd`].
+#[derive(Debug)]
+pub struct Store {
+    manifests: Vec<Manifest>,
+    shards: Vec<Shard>,
+    count: usize,
+}
+
+/// A directory with a manifest: a store that was written whole, or a part.
+struct Opened {
+    directory: PathBuf,
+    manifest: Manifest,
+}
+
+impl Store {
+    /// Opens stores. A path is a directory that [`StoreWriter`](crate::StoreWriter) wrote, whole or in
+    /// parts, which are opened in their order. Several stores must agree in the model's fingerprint, role,
+    /// prompt, normalization, pooling, dimension and dtype; parts of one also in all else that is encoded.
+    ///
+    /// # Errors
+    /// If a path is not a store, is incomplete, damaged, of a newer format, or disagrees with the others;
+    /// each names the file.
+    pub fn open(paths: &[PathBuf], options: &OpenOptions<'_>) -> Result<Self, StoreError> {
+        let mut opened: Vec<Opened> = Vec::new();
+        for path in paths {
+            let mut store = read_manifests(path)?;
+            if let (Some(first), Some(other)) = (opened.first(), store.first()) {
+                check_agreement(first, other, Agreement::Stores)?;
+            }
+            opened.append(&mut store);
+        }
+        let rows: u64 = opened.iter().map(|store| store.manifest.count).sum();
+        if opened.is_empty() {
+            return Err(StoreError::NoStore);
+        }
+        if rows > u64::from(u32::MAX) {
+            return Err(StoreError::TooManyRows { rows });
+        }
+
+        let shards = open_shards(&opened, options)?;
+        let manifests = opened.into_iter().map(|store| store.manifest).collect();
+        let store = Self { manifests, shards, count: rows as usize };
+        if options.verify && paths.len() > 1 {
+            store.check_unique_ids()?;
+        }
+        Ok(store)
+    }
+
+    /// The number of rows.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Numbers in a vector.
+    #[must_use]
+    pub fn dim(&self) -> usize {
+        self.manifest().spec.dim
+    }
+
+    /// The number format of the vectors.
+    #[must_use]
+    pub fn dtype(&self) -> DType {
+        self.manifest().spec.dtype
+    }
+
+    /// The manifest of the first store or part; see [`Store::open`] for what the others share with it.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        // There is one: `open` refuses to open nothing.
+        &self.manifests[0]
+    }
+
+    /// The manifests of all stores and parts, in order.
+    #[must_use]
+    pub fn manifests(&self) -> &[Manifest] {
+        &self.manifests
+    }
+
+    /// The shards of all stores and parts, in order.
+    #[must_use]
+    pub fn shards(&self) -> &[Shard] {
+        &self.shards
+    }
+
+    /// The shard of a row, and the row's place in it.
+    ///
+    /// # Panics
+    /// If `doc` is not below [`Store::count`].
+    #[must_use]
+    pub fn locate(&self, doc: DocOrd) -> (&Shard, usize) {
+        assert!(doc.index() < self.count, "document {} of a store of {}", doc.0, self.count);
+        let next = self.shards.partition_point(|shard| shard.first() <= doc);
+        let shard = &self.shards[next - 1];
+        (shard, doc.index() - shard.first().index())
+    }
+
+    /// The id of a row.
+    ///
+    /// # Panics
+    /// If `doc` is not below [`Store::count`].
+    #[must_use]
+    pub fn id(&self, doc: DocOrd) -> &str {
+        let (shard, row) = self.locate(doc);
+        shard.id(row)
+    }
+
+    /// Checks that the vectors were made by `model`, by its fingerprint.
+    ///
+    /// # Errors
+    /// [`StoreError::WrongModel`] if they were not.
+    pub fn check_model(&self, model: &ModelInfo) -> Result<(), StoreError> {
+        let stored = &self.manifest().spec.model;
+        if stored.fingerprint == model.fingerprint {
+            return Ok(());
+        }
+        Err(StoreError::WrongModel { stored: Box::new(stored.clone()), given: Box::new(model.clone()) })
+    }
+}
+
+/// The complete store, or all the parts of a store, at `path`.
+fn read_manifests(path: &Path) -> Result<Vec<Opened>, StoreError> {
+    let store = match Manifest::read(path)? {
+        Some(manifest) => vec![Opened { directory: path.to_owned(), manifest }],
+        None => read_parts(path)?,
+    };
+    for Opened { directory, manifest } in &store {
+        if !manifest.complete {
+            return Err(StoreError::Incomplete {
+                path: directory.clone(),
+                rows_done: manifest.count,
+                rows_expected: manifest.spec.expected_rows(),
+            });
+        }
+    }
+    Ok(store)
+}
+
+/// The parts in a directory without a manifest.
+fn read_parts(path: &Path) -> Result<Vec<Opened>, StoreError> {
+    if !path.is_dir() {
+        // Tells a missing directory from a file.
+        return Err(match std::fs::metadata(path) {
+            Err(error) => toller_files::FileError::new("open", path, error).into(),
+            Ok(_) => StoreError::NotAStore { path: path.to_owned() },
+        });
+    }
+    let found: Vec<(u32, u32)> =
+        entries(path)?.iter().filter_map(|name| part::parse_directory_name(name)).collect();
+    let Some(&(_, of)) = found.first() else {
+        return Err(StoreError::NotAStore { path: path.to_owned() });
+    };
+    if let Some(&(_, second)) = found.iter().find(|(_, other)| *other != of) {
+        return Err(StoreError::MixedParts { path: path.to_owned(), first: of, second });
+    }
+    let mut parts: Vec<Opened> = Vec::new();
+    let mut missing = Vec::new();
+    for index in 1..=of {
+        let directory = path.join(part::directory_name(index, of));
+        let Some(manifest) = Manifest::read(&directory)? else {
+            missing.push(index);
+            continue;
+        };
+        let holds = manifest.spec.part.map(|part| (part.index, part.of));
+        if holds != Some((index, of)) {
+            let found =
+                holds.map_or("a whole store".to_owned(), |(index, of)| format!("part {index} of {of}"));
+            return Err(StoreError::MisplacedPart { path: directory, found });
+        }
+        parts.push(Opened { directory, manifest });
+    }
+    if !missing.is_empty() {
+        return Err(StoreError::MissingParts { path: path.to_owned(), missing, of });
+    }
+    if let Some((first, others)) = parts.split_first() {
+        others.iter().try_for_each(|other| check_agreement(first, other, Agreement::Parts))?;
+    }
+    Ok(parts)
+}
+
+fn check_agreement(first: &Opened, second: &Opened, agreement: Agreement) -> Result<(), StoreError> {
+    let differences = first.manifest.spec.differences(&second.manifest.spec, agreement);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let (first, second) = (first.directory.clone(), second.directory.clone());
+    Err(StoreError::Disagreement { first, second, differences })
+}
+
+/// Opens the shards of all directories, in parallel.
+fn open_shards(opened: &[Opened], options: &OpenOptions<'_>) -> Result<Vec<Shard>, StoreError> {
+    let entries = || {
+        let stores = opened.iter();
+        stores.flat_map(|store| store.manifest.shards.iter().map(move |entry| (store, entry)))
+    };
+    let mut next = 0;
+    let placed: Vec<_> = entries()
+        .map(|(store, entry)| {
+            let first = DocOrd(next);
+            // Does not wrap: all rows together are known to fit.
+            next += entry.rows as u32;
+            (store, entry, first)
+        })
+        .collect();
+    let verifier = Verifier::new(options, entries().map(|(_, entry)| entry.bytes).sum());
+    let shards: Vec<Result<Shard, StoreError>> = placed
+        .into_par_iter()
+        .map(|(store, entry, first)| {
+            Shard::open(&store.directory, entry, &store.manifest.spec, first, &verifier)
+        })
+        .collect();
+    // Not collected to a result in parallel: the first error in order is reported, not the first in time.
+    shards.into_iter().collect()
+}

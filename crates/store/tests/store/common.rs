@@ -1,0 +1,113 @@
+//! What the tests of the store share: specs, rows and pictures of directories.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use toller_store::{
+    DType, Encoding, ModelInfo, OpenOptions, Part, Role, Source, Store, StoreError, StoreSpec, StoreWriter,
+};
+
+pub(crate) type TestResult = Result<(), Box<dyn Error>>;
+
+/// A field of the manifest, and a change of it.
+pub(crate) type Change = (&'static str, fn(&mut StoreSpec));
+
+/// A spec for `passages` passages of dimension 4 in f32, three to a shard.
+pub(crate) fn spec(passages: u64) -> StoreSpec {
+    StoreSpec {
+        model: ModelInfo { name: "tiny".to_owned(), fingerprint: "f00d".to_owned() },
+        encoding: Encoding {
+            role: Role::Passage,
+            prompt: "passage: ".to_owned(),
+            max_length: 256,
+            title_separator: " ".to_owned(),
+            compute_dtype: "f32".to_owned(),
+            normalized: true,
+            pooling: "mean".to_owned(),
+        },
+        dim: 4,
+        dtype: DType::F32,
+        rows_per_shard: 3,
+        source: Source { fingerprint: "c0ffee".to_owned(), passages },
+        part: None,
+    }
+}
+
+pub(crate) fn part_of(mut spec: StoreSpec, index: u32, of: u32) -> Result<StoreSpec, StoreError> {
+    spec.part = Some(Part::new(index, of, spec.source.passages)?);
+    Ok(spec)
+}
+
+/// The id of passage `row`: of several lengths, ASCII or not.
+pub(crate) fn id(row: u64) -> String {
+    match row % 4 {
+        0 => format!("doc-{row}"),
+        1 => format!("文書{row}"),
+        2 => format!("{row}"),
+        _ => format!("🐕 {row}\n\"é\""),
+    }
+}
+
+/// The embedding of passage `row`: exact in every dtype.
+pub(crate) fn embedding(row: u64, dim: usize) -> Vec<f32> {
+    (0..dim as u64).map(|column| ((row * 7 + column * 3) % 101) as f32 / 64.0 - 0.5).collect()
+}
+
+/// Pushes the rows of the spec from where the writer stands up to `until` (of its own rows).
+pub(crate) fn push_until(writer: &mut StoreWriter, until: u64) -> Result<(), StoreError> {
+    let spec = writer.manifest().spec.clone();
+    let first = spec.part.map_or(0, |part| part.first_row);
+    for row in writer.rows_done() + writer.rows_buffered() as u64..until {
+        writer.push(&id(first + row), &embedding(first + row, spec.dim))?;
+    }
+    Ok(())
+}
+
+/// Writes the whole store, or the whole part, of `spec`.
+pub(crate) fn write(store: &Path, spec: StoreSpec) -> Result<(), StoreError> {
+    let rows = spec.expected_rows();
+    let mut writer = StoreWriter::create_or_resume(store, spec)?;
+    push_until(&mut writer, rows)?;
+    writer.finish().map(drop)
+}
+
+pub(crate) fn open(store: &Path) -> Result<Store, StoreError> {
+    Store::open(&[store.to_owned()], &OpenOptions::default())
+}
+
+/// The error of a call that must fail.
+pub(crate) fn error<T>(result: Result<T, StoreError>) -> Result<StoreError, &'static str> {
+    result.err().ok_or("no error where one was expected")
+}
+
+/// Every file below `directory`, by its path.
+pub(crate) fn files(directory: &Path) -> std::io::Result<BTreeMap<String, Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type()?.is_dir() {
+            let below = files(&entry.path())?;
+            found.extend(below.into_iter().map(|(path, bytes)| (format!("{name}/{path}"), bytes)));
+        } else {
+            found.insert(name, fs::read(entry.path())?);
+        }
+    }
+    Ok(found)
+}
+
+/// Reads everything that a store gives, and checks it against [`id`] and [`embedding`].
+pub(crate) fn check_content(store: &Store) {
+    let dim = store.dim();
+    for shard in store.shards() {
+        let first = shard.first().index();
+        for row in 0..shard.rows() {
+            let mut values = vec![0.0; dim];
+            shard.embeddings().widen(row * dim..(row + 1) * dim, &mut values);
+            assert_eq!(values, embedding((first + row) as u64, dim), "row {}", first + row);
+            assert_eq!(shard.id(row), id((first + row) as u64));
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The store from outside: one test binary, one file for each promise.
+
+mod common;
+mod damage;
+mod golden;
+mod kill;
+mod parts;
+mod resume;
+mod round_trip;

@@ -1,0 +1,85 @@
+//! Stores written in parts, by processes of their own.
+
+use std::fs;
+
+use crate::common::{Change, TestResult, check_content, error, open, part_of, push_until, spec, write};
+use toller_store::{DType, StoreError, StoreWriter};
+
+#[test]
+fn parts_open_as_one_in_their_order() -> TestResult {
+    for (passages, of) in [(11, 3), (8, 8), (2, 5), (0, 2), (9, 1)] {
+        let directory = tempfile::tempdir()?;
+        for index in (1..=of).rev() {
+            write(directory.path(), part_of(spec(passages), index, of)?)?;
+        }
+        let store = open(directory.path())?;
+        assert_eq!(store.count() as u64, passages);
+        assert_eq!(store.manifests().len(), of as usize);
+        check_content(&store);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_missing_or_unfinished_part_is_named() -> TestResult {
+    let directory = tempfile::tempdir()?;
+    let store = directory.path();
+    write(store, part_of(spec(11), 1, 3)?)?;
+    write(store, part_of(spec(11), 3, 3)?)?;
+    let found = error(open(store))?;
+    assert!(found.to_string().contains("part-00002-of-00003"), "{found}");
+    assert!(found.hint().is_some_and(|hint| hint.contains("--shard 2/3")));
+
+    let mut writer = StoreWriter::create_or_resume(store, part_of(spec(11), 2, 3)?)?;
+    assert_eq!(writer.directory(), store.join("part-00002-of-00003"));
+    push_until(&mut writer, 3)?;
+    let found = error(open(store))?;
+    assert!(matches!(found, StoreError::Incomplete { rows_done: 3, rows_expected: 4, .. }), "{found}");
+    assert!(found.to_string().contains("part-00002-of-00003"), "{found}");
+    push_until(&mut writer, 4)?;
+    writer.finish()?;
+    check_content(&open(store)?);
+    Ok(())
+}
+
+#[test]
+fn parts_must_be_of_one_mould() -> TestResult {
+    let changes: [Change; 4] = [
+        ("model.fingerprint", |spec| spec.model.fingerprint.push('x')),
+        ("dtype", |spec| spec.dtype = DType::BF16),
+        ("source.fingerprint", |spec| spec.source.fingerprint.push('x')),
+        ("encoding.max_length", |spec| spec.encoding.max_length = 128),
+    ];
+    for (field, change) in changes {
+        let directory = tempfile::tempdir()?;
+        write(directory.path(), part_of(spec(6), 1, 2)?)?;
+        let mut other = spec(6);
+        change(&mut other);
+        write(directory.path(), part_of(other, 2, 2)?)?;
+        let found = error(open(directory.path()))?;
+        let StoreError::Disagreement { differences, .. } = &found else { return Err(found.into()) };
+        assert_eq!(differences.iter().map(|difference| difference.field).collect::<Vec<_>>(), [field]);
+    }
+    Ok(())
+}
+
+#[test]
+fn divisions_and_wholes_do_not_mix() -> TestResult {
+    let directory = tempfile::tempdir()?;
+    let (parts, whole) = (directory.path().join("parts"), directory.path().join("whole"));
+    write(&parts, part_of(spec(6), 1, 2)?)?;
+    let found = error(write(&parts, part_of(spec(6), 1, 3)?))?;
+    assert!(matches!(found, StoreError::MixedParts { first: 2, second: 3, .. }), "{found}");
+    let found = error(write(&parts, spec(6)))?;
+    assert!(matches!(found, StoreError::DirectoryInUse { .. }), "{found}");
+    write(&whole, spec(6))?;
+    let found = error(write(&whole, part_of(spec(6), 1, 2)?))?;
+    assert!(found.to_string().contains("it holds manifest.json"), "{found}");
+
+    write(&parts, part_of(spec(6), 2, 2)?)?;
+    fs::rename(parts.join("part-00001-of-00002"), parts.join("part-00001-of-00003"))?;
+    assert!(matches!(open(&parts), Err(StoreError::MixedParts { .. })));
+    fs::rename(parts.join("part-00002-of-00002"), parts.join("part-00002-of-00003"))?;
+    assert!(matches!(open(&parts), Err(StoreError::MisplacedPart { .. })));
+    Ok(())
+}

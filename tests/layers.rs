@@ -1,0 +1,159 @@
+//! The rules of the house: crates in layers, no empty rooms, small files that say what they are for.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+const MAX_LINES: usize = 600;
+
+/// Fewer lines of code than this are a placeholder.
+const MIN_CODE_LINES: usize = 20;
+
+#[test]
+fn crates_depend_on_lower_layers_alone() {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(metadata["packages"].as_array().unwrap().len() > 5);
+    assert_eq!(layer_violations(&metadata), [""; 0]);
+}
+
+#[test]
+fn the_layer_check_notices_violations() {
+    let package = |name: &str, layer: Option<u64>, dependencies: &[(&str, Option<&str>)]| {
+        let dependencies: Vec<_> = dependencies
+            .iter()
+            .map(|(name, kind)| json!({"name": name, "kind": kind, "path": "x"}))
+            .collect();
+        json!({"name": name, "metadata": {"toller": {"layer": layer}}, "dependencies": dependencies})
+    };
+    let check = |packages: &[Value]| layer_violations(&json!({"packages": packages}));
+    let (low, high) = (package("low", Some(1), &[]), package("high", Some(2), &[("low", None)]));
+    assert_eq!(check(&[low.clone(), high]), [""; 0]);
+    assert_eq!(check(&[low.clone(), package("dev", Some(0), &[("low", Some("dev"))])]), [""; 0]);
+    assert_eq!(check(&[low.clone(), package("peer", Some(1), &[("low", None)])]).len(), 1);
+    assert_eq!(check(&[low.clone(), package("builder", Some(0), &[("low", Some("build"))])]).len(), 1);
+    assert_eq!(check(&[low, package("homeless", None, &[])]).len(), 1);
+}
+
+#[test]
+fn only_compute_speaks_to_cuda() {
+    let compute = root().join("crates/compute");
+    let mentions =
+        |line: &str| line.contains("cudarc") || line.contains("cudaError") || line.contains("extern \"C\"");
+    let mut found = Vec::new();
+    for path in rust_files(&root().join("crates")).into_iter().filter(|path| !path.starts_with(&compute)) {
+        found.extend(
+            code_lines(&path).into_iter().filter(|line| mentions(line)).map(|line| (path.clone(), line)),
+        );
+    }
+    assert_eq!(found, []);
+}
+
+#[test]
+fn no_crate_is_an_empty_room() {
+    let mut checked = 0;
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let folder = entry.unwrap().path();
+        let count: usize = rust_files(&folder.join("src")).iter().map(|path| code_lines(path).len()).sum();
+        assert!(count >= MIN_CODE_LINES, "{} has {count} lines of code", folder.display());
+        checked += 1;
+    }
+    assert!(checked > 5);
+}
+
+#[test]
+fn files_are_small_and_say_what_they_are_for() {
+    let files: Vec<_> = ["benches", "crates", "fuzz", "tests"]
+        .iter()
+        .flat_map(|folder| rust_files(&root().join(folder)))
+        .collect();
+    assert!(files.len() > 30);
+    for path in files {
+        let text = fs::read_to_string(&path).unwrap();
+        let count = text.lines().count();
+        assert!(count <= MAX_LINES, "{} has {count} lines; one concept a file", path.display());
+        let says = text.lines().next().is_some_and(|line| line.starts_with("//! ") && line.len() > 8);
+        assert!(says, "{} does not begin with a `//!` line", path.display());
+    }
+}
+
+#[test]
+fn the_environment_is_read_in_one_file() {
+    let env_file = root().join("crates/encoder/src/env.rs");
+    let mut found = Vec::new();
+    for path in rust_files(&root().join("crates")).into_iter().filter(|path| *path != env_file) {
+        if path.components().any(|part| part.as_os_str() == "tests") {
+            continue;
+        }
+        let lines = code_lines(&path);
+        let code = lines.iter().take_while(|line| !line.contains("#[cfg(test)]"));
+        found.extend(code.filter(|line| line.contains("env::var")).map(|line| (path.clone(), line.clone())));
+    }
+    assert_eq!(found, []);
+}
+
+/// What is wrong with the layers of a `cargo metadata`, one sentence each.
+fn layer_violations(metadata: &Value) -> Vec<String> {
+    let packages = metadata["packages"].as_array().unwrap();
+    let layer_of = |package: &Value| package["metadata"]["toller"]["layer"].as_u64();
+    let layers: BTreeMap<&str, u64> =
+        packages.iter().filter_map(|package| Some((package["name"].as_str()?, layer_of(package)?))).collect();
+    let mut violations = Vec::new();
+    for package in packages {
+        let name = package["name"].as_str().unwrap();
+        let Some(layer) = layers.get(name) else {
+            violations.push(format!("{name} has no package.metadata.toller.layer"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let lower = dependency["name"].as_str().unwrap();
+            let in_workspace = dependency["path"].is_string() && dependency["kind"] != "dev";
+            if in_workspace && layers.get(lower).is_none_or(|lower| lower >= layer) {
+                violations
+                    .push(format!("{name} (layer {layer}) depends on {lower} ({:?})", layers.get(lower)));
+            }
+        }
+    }
+    violations
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every Rust file below a folder, sorted; none if there is no such folder.
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort_unstable();
+    files
+}
+
+/// The lines of a file that are neither blank nor comments, trimmed.
+fn code_lines(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap();
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"));
+    lines.map(str::to_owned).collect()
+}
