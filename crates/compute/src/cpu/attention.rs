@@ -48,16 +48,17 @@ impl Kernel for Attention<'_> {
         assert_eq!(self.qkv.len(), tokens * 3 * hidden, "queries, keys and values of {tokens} tokens");
         assert!(self.offsets.is_sorted(), "offsets ascend");
         let mut out = vec![0.0; tokens * hidden];
-        SCRATCH.with_borrow_mut(|scratch| {
-            for bounds in self.offsets.windows(2) {
-                let (start, end) = (bounds[0] as usize, bounds[1] as usize);
-                let qkv = &self.qkv[start * 3 * hidden..end * 3 * hidden];
-                let out = &mut out[start * hidden..end * hidden];
-                for head in 0..self.heads {
-                    attend(simd, qkv, out, hidden, head * self.head_size, self.head_size, scratch);
-                }
+        // Taken out and put back: inside a closure the kernel would not be compiled for its instruction set.
+        let mut scratch = SCRATCH.take();
+        for bounds in self.offsets.windows(2) {
+            let (start, end) = (bounds[0] as usize, bounds[1] as usize);
+            let qkv = &self.qkv[start * 3 * hidden..end * 3 * hidden];
+            let out = &mut out[start * hidden..end * hidden];
+            for head in 0..self.heads {
+                attend(simd, qkv, out, hidden, head * self.head_size, self.head_size, &mut scratch);
             }
-        });
+        }
+        SCRATCH.set(scratch);
         out
     }
 }

@@ -1,0 +1,83 @@
+//! The formats of collections, and how a file tells which it has.
+
+use crate::collection::tsv::HEADER;
+use crate::error::CorpusError;
+use crate::format::{Sniff, formats, tab_columns, usual_columns};
+use crate::text::{Shape, header_index};
+
+formats! {
+    /// The formats of collections.
+    CollectionFormat {
+        /// One JSON object a line: `_id`, `id` or `docid`; `title`; `text`, `contents` or `document_text`.
+        Jsonl = "jsonl",
+        /// `id<TAB>text`, with or without a header; with a header, columns in any order.
+        Tsv = "tsv",
+        /// DPR's `id<TAB>text<TAB>title`, quoted as Python's csv module quotes, with or without a header.
+        Dpr = "dpr",
+        /// RocketQA's `title<TAB>text` or `-<TAB>title<TAB>text<TAB>0`; identifiers are row numbers.
+        RocketQa = "rocketqa",
+        /// `<doc>` elements with `<docno>`, `<title>` and `<text>`.
+        Trec = "trec",
+        /// A Parquet file with columns named as the fields of JSONL.
+        Parquet = "parquet",
+    }
+}
+
+/// Tells the format from the name and the beginning of a file.
+///
+/// # Errors
+/// [`CorpusError::UnknownFormat`] with the formats that it could be.
+pub(crate) fn detect(sniff: &Sniff) -> Result<CollectionFormat, CorpusError> {
+    let unknown =
+        |candidates: &[CollectionFormat]| sniff.unknown("a collection", candidates, CollectionFormat::name);
+    if sniff.text.starts_with("PAR1") || sniff.named(&["parquet"]) {
+        return Ok(CollectionFormat::Parquet);
+    }
+    if sniff.json() == Some(Shape::Object) || sniff.named(&["jsonl", "ndjson"]) {
+        return Ok(CollectionFormat::Jsonl);
+    }
+    if sniff.begins_with_tag() {
+        return Ok(CollectionFormat::Trec);
+    }
+    let lines = sniff.lines();
+    let Some(first) = lines.first() else {
+        // An empty file holds no passages in any format; the reader says so.
+        return Ok(CollectionFormat::Tsv);
+    };
+    let cells: Vec<&str> = first.split('\t').collect();
+    let header = header_index(&cells, HEADER.id).is_some() && header_index(&cells, HEADER.text).is_some();
+    if header {
+        // The header of DPR's passages; files with such rows come from Python's csv module.
+        let dpr = cells.len() == 3 && header_index(&cells, HEADER.title).is_some();
+        return Ok(if dpr { CollectionFormat::Dpr } else { CollectionFormat::Tsv });
+    }
+    let columns = usual_columns(&lines, tab_columns);
+    let usual: Vec<&str> = lines.iter().copied().filter(|line| tab_columns(line) == columns).collect();
+    match columns {
+        1 if sniff.named(&["tsv"]) => Ok(CollectionFormat::Tsv),
+        2 => two_columns(&usual).ok_or_else(|| unknown(&[CollectionFormat::Tsv, CollectionFormat::RocketQa])),
+        3 => Err(unknown(&[CollectionFormat::Dpr])),
+        4 if usual.iter().all(|line| line.starts_with("-\t") && line.ends_with("\t0")) => {
+            Ok(CollectionFormat::RocketQa)
+        }
+        4 => Err(unknown(&[CollectionFormat::RocketQa])),
+        _ => Err(unknown(CollectionFormat::ALL)),
+    }
+}
+
+/// Two columns are `id text` if the first ones are distinct and without spaces, `title text` if one of them
+/// is `-`; a title cannot be told from an identifier with spaces, or a repeated title from a duplicate.
+fn two_columns(lines: &[&str]) -> Option<CollectionFormat> {
+    let mut firsts: Vec<&str> = lines.iter().filter_map(|line| line.split('\t').next()).collect();
+    if firsts.contains(&"-") {
+        return Some(CollectionFormat::RocketQa);
+    }
+    if firsts.iter().any(|first| first.trim().contains(char::is_whitespace)) {
+        return None;
+    }
+    let count = firsts.len();
+    firsts.sort_unstable();
+    firsts.dedup();
+    // A few repeated identifiers are duplicates, to be reported as such; many are titles.
+    (firsts.len() * 2 > count).then_some(CollectionFormat::Tsv)
+}

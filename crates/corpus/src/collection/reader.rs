@@ -1,0 +1,291 @@
+//! The reader of a collection: several files, checked records, what to do with bad ones.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use toller_files::{Input, InputReader};
+use toller_ir::Passage;
+
+use crate::collection::CollectionFormat;
+use crate::collection::detect::detect;
+use crate::collection::jsonl::JsonlPassages;
+use crate::collection::parquet::ParquetPassages;
+use crate::collection::trec::TrecPassages;
+use crate::collection::tsv::{DprPassages, TsvPassages};
+use crate::error::{BadKind, CorpusError, Place, Position, Wrong, excerpt};
+use crate::format::Sniff;
+use crate::options::{ReadOptions, SkipReport};
+
+/// One file of passages.
+pub(crate) trait PassageSource {
+    /// The next passage, its identifier not yet checked; `None` at the end of the file. After a bad record
+    /// the next call goes on behind it.
+    fn next(&mut self) -> Result<Option<Passage>, CorpusError>;
+
+    /// Where the passage that was returned last begins.
+    fn position(&self) -> Position;
+
+    /// The rows so far, good and bad: what the numbering of the next file's rows goes on from.
+    fn rows(&self) -> u64;
+}
+
+/// Where a passage stands: the index of its input, and the number of its line, record or row in it. Ordered
+/// as the passages are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Location {
+    /// The index of the input in the list that was opened.
+    pub input: u32,
+    /// The line, record or row, from one.
+    pub number: u64,
+}
+
+/// Reads a collection passage by passage, in the order of the inputs. Memory does not grow with it: one
+/// file is open and one record in memory at a time.
+///
+/// Yields each passage, or the error that ends the reading; after an error it yields nothing more.
+/// Identifiers are not empty, but that they are unique is for [`survey`](crate::survey) or
+/// [`DuplicateIds`](crate::DuplicateIds) to find out.
+pub struct CollectionReader {
+    inputs: Vec<Input>,
+    /// How many of the inputs have been opened.
+    opened: usize,
+    current: Option<Box<dyn PassageSource + Send>>,
+    options: ReadOptions<CollectionFormat>,
+    skipped: SkipReport,
+    /// Passages to leave out, last first.
+    left_out: Vec<Location>,
+    location: Location,
+    /// The last position in each input that was opened, for the kind of position that it has.
+    positions: Vec<Position>,
+    first_row: u64,
+    yielded: u64,
+    finished: bool,
+    bytes_read: Arc<AtomicU64>,
+    total_bytes: Option<u64>,
+}
+
+/// Opens a collection of one or several inputs. Where `options` name no format, each file's is told from
+/// its content and name.
+///
+/// # Errors
+/// When there are no inputs, when one of the files does not exist, and when the first one cannot be opened or
+/// its format cannot be told. (The others are opened when their turn comes.)
+pub fn open_collection(
+    inputs: &[Input],
+    options: &ReadOptions<CollectionFormat>,
+) -> Result<CollectionReader, CorpusError> {
+    for input in inputs {
+        if let Some(path) = input.path() {
+            std::fs::metadata(path).map_err(|error| input.error("open", error))?;
+        }
+    }
+    let mut reader = CollectionReader::new(inputs.to_vec(), options);
+    reader.open_next()?;
+    Ok(reader)
+}
+
+/// Reads a collection of one input that is open already.
+///
+/// # Errors
+/// When its format cannot be told, or cannot be read from a stream (Parquet).
+pub fn read_collection_from(
+    reader: InputReader,
+    options: &ReadOptions<CollectionFormat>,
+) -> Result<CollectionReader, CorpusError> {
+    let mut collection = CollectionReader::new(vec![reader.input().clone()], options);
+    collection.total_bytes = reader.total_bytes();
+    collection.opened = 1;
+    collection.start(reader)?;
+    Ok(collection)
+}
+
+impl CollectionReader {
+    fn new(inputs: Vec<Input>, options: &ReadOptions<CollectionFormat>) -> Self {
+        let total_bytes = inputs.iter().map(Input::size_bytes).sum();
+        Self {
+            inputs,
+            opened: 0,
+            current: None,
+            options: options.clone(),
+            skipped: SkipReport::default(),
+            left_out: Vec::new(),
+            location: Location { input: 0, number: 0 },
+            positions: Vec::new(),
+            first_row: 0,
+            yielded: 0,
+            finished: false,
+            bytes_read: Arc::default(),
+            total_bytes,
+        }
+    }
+
+    /// Leaves out the passages at these locations, the later ones of duplicates, which must be sorted; see
+    /// [`Survey::duplicates`](crate::Survey::duplicates).
+    #[must_use]
+    pub fn without(mut self, mut locations: Vec<Location>) -> Self {
+        locations.reverse();
+        self.left_out = locations;
+        self
+    }
+
+    /// The bad records that were skipped so far.
+    #[must_use]
+    pub fn skipped(&self) -> &SkipReport {
+        &self.skipped
+    }
+
+    /// Where the passage that was yielded last stands.
+    #[must_use]
+    pub fn location(&self) -> Location {
+        self.location
+    }
+
+    /// The place of a location, for messages.
+    #[must_use]
+    pub fn place(&self, location: Location) -> Place {
+        let index = location.input as usize;
+        let input = self.inputs.get(index);
+        let position = match self.positions.get(index) {
+            Some(Position::Row(_)) => Position::Row(location.number),
+            Some(Position::Record(_)) => Position::Record(location.number),
+            _ => Position::Line(location.number),
+        };
+        Place { file: input.map(Input::to_string).unwrap_or_default(), position }
+    }
+
+    /// The bytes read so far, as stored (compressed), over all inputs. Clone it to show progress from
+    /// another thread.
+    #[must_use]
+    pub fn bytes_read(&self) -> &Arc<AtomicU64> {
+        &self.bytes_read
+    }
+
+    /// The size of all inputs as stored, unless one of them is no regular file.
+    #[must_use]
+    pub fn total_bytes(&self) -> Option<u64> {
+        self.total_bytes
+    }
+
+    /// Opens the next input, if there is one.
+    fn open_next(&mut self) -> Result<bool, CorpusError> {
+        self.current = None;
+        let Some(input) = self.inputs.get(self.opened) else { return Ok(false) };
+        self.location = Location { input: self.opened as u32, number: 0 };
+        self.opened += 1;
+        let reader = InputReader::open_counted(input, Arc::clone(&self.bytes_read))?;
+        self.start(reader)?;
+        Ok(true)
+    }
+
+    fn start(&mut self, mut reader: InputReader) -> Result<(), CorpusError> {
+        let sniff = Sniff::new(&mut reader);
+        let format = match self.options.format {
+            Some(format) => format,
+            None => detect(&sniff)?,
+        };
+        let max_line_bytes = self.options.max_line_bytes;
+        self.positions.push(Position::Line(0));
+        self.current = Some(match format {
+            CollectionFormat::Jsonl => Box::new(JsonlPassages::new(reader, max_line_bytes)),
+            CollectionFormat::Tsv => Box::new(TsvPassages::plain(reader, max_line_bytes)),
+            CollectionFormat::Dpr => Box::new(DprPassages::new(reader, max_line_bytes)),
+            CollectionFormat::RocketQa => {
+                Box::new(TsvPassages::rocketqa(reader, max_line_bytes, self.first_row))
+            }
+            CollectionFormat::Trec => Box::new(TrecPassages::new(reader, max_line_bytes)),
+            CollectionFormat::Parquet => {
+                Box::new(ParquetPassages::open(&reader, max_line_bytes, Arc::clone(&self.bytes_read))?)
+            }
+        });
+        Ok(())
+    }
+
+    /// The next passage of the open inputs, bad records included as errors.
+    fn next_record(&mut self) -> Result<Option<Passage>, CorpusError> {
+        loop {
+            let Some(source) = self.current.as_mut() else { return Ok(None) };
+            let next = source.next();
+            let position = source.position();
+            self.location.number = position.number();
+            if let Some(last) = self.positions.last_mut() {
+                *last = position;
+            }
+            match next? {
+                Some(passage) if self.left_out.last() == Some(&self.location) => {
+                    self.left_out.pop();
+                    let found = format!("{} once more", excerpt(passage.id.as_bytes()));
+                    return Err(self.bad(BadKind::DuplicateId, found, "each identifier once"));
+                }
+                Some(passage) if passage.id.trim().is_empty() => {
+                    let found = format!(
+                        "{} before {}",
+                        excerpt(passage.id.as_bytes()),
+                        excerpt(passage.text.as_bytes())
+                    );
+                    return Err(self.bad(BadKind::EmptyId, found, "an identifier"));
+                }
+                Some(passage) => return Ok(Some(passage)),
+                None => {
+                    self.first_row += source.rows();
+                    if !self.open_next()? {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+    }
+
+    fn bad(&self, kind: BadKind, found: String, expected: &str) -> CorpusError {
+        let place = self.place(self.location);
+        Wrong::new(kind, found, expected).at(place)
+    }
+
+    fn empty(&self) -> CorpusError {
+        let files: Vec<_> = self.inputs.iter().take(3).map(Input::to_string).collect();
+        let more = if self.inputs.len() > 3 { ", ..." } else { "" };
+        CorpusError::Empty {
+            files: if files.is_empty() { "no input".to_owned() } else { files.join(", ") + more },
+            what: "passages",
+            after: self.skipped.after(),
+        }
+    }
+}
+
+impl Iterator for CollectionReader {
+    type Item = Result<Passage, CorpusError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.finished {
+            return None;
+        }
+        loop {
+            match self.next_record() {
+                Ok(Some(passage)) => {
+                    self.yielded += 1;
+                    return Some(Ok(passage));
+                }
+                Ok(None) => {
+                    self.finished = true;
+                    return (self.yielded == 0).then(|| Err(self.empty()));
+                }
+                Err(error) => {
+                    if let Err(error) = self.skipped.take(error, self.options.skip_bad_lines) {
+                        self.finished = true;
+                        return Some(Err(error));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Debug for CollectionReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CollectionReader")
+            .field("inputs", &self.inputs)
+            .field("location", &self.location)
+            .field("bytes_read", &self.bytes_read.load(Ordering::Relaxed))
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,51 @@
+//! Collections as TREC documents.
+
+use toller_files::InputReader;
+use toller_ir::Passage;
+
+use crate::collection::reader::PassageSource;
+use crate::error::{BadKind, CorpusError, Position, excerpt};
+use crate::text::{ElementReader, LineReader, collapse, field_text, plain_text};
+
+/// Reads `<doc>` elements, whatever the case of their tags.
+pub(crate) struct TrecPassages {
+    elements: ElementReader,
+    line: u64,
+}
+
+impl TrecPassages {
+    pub(crate) fn new(reader: InputReader, max_bytes: usize) -> Self {
+        let elements = ElementReader::new(LineReader::new(reader, max_bytes), &["doc"], max_bytes);
+        Self { elements, line: 0 }
+    }
+}
+
+impl PassageSource for TrecPassages {
+    fn next(&mut self) -> Result<Option<Passage>, CorpusError> {
+        let Some(document) = self.elements.next()? else { return Ok(None) };
+        self.line = document.line;
+        let missing = |name: &str| {
+            let found = excerpt(document.body.trim().as_bytes());
+            let found = format!("no <{name}> in {found}");
+            let expected = "a document with <docno> and <text>";
+            self.elements.lines().bad_at(document.line, BadKind::MissingField, found, expected)
+        };
+        let id = field_text(&document.body, &["docno"]).ok_or_else(|| missing("docno"))?;
+        let text = field_text(&document.body, &["text"]).ok_or_else(|| missing("text"))?;
+        let title =
+            field_text(&document.body, &["title", "headline"]).map(|title| collapse(&plain_text(&title)));
+        Ok(Some(Passage {
+            id: collapse(&plain_text(&id)),
+            title: title.filter(|title| !title.is_empty()),
+            text: plain_text(&text).trim().to_owned(),
+        }))
+    }
+
+    fn position(&self) -> Position {
+        Position::Line(self.line)
+    }
+
+    fn rows(&self) -> u64 {
+        self.line
+    }
+}

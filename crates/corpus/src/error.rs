@@ -1,0 +1,284 @@
+//! What can be wrong with input, where it is, and what to do about it.
+
+use std::fmt;
+
+use toller_files::FileError;
+
+/// A place in an input: the file and the line, record or row, counted from one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file's path as it was given, or "standard input".
+    pub file: String,
+    /// Where in it.
+    pub position: Position,
+}
+
+/// A position in an input, counted from one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// A line of a text file; of a record of several lines, the first.
+    Line(u64),
+    /// An element of a JSON array, or an entry of a JSON object.
+    Record(u64),
+    /// A row of a Parquet file.
+    Row(u64),
+}
+
+impl Position {
+    /// The number of the line, record or row.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        match self {
+            Self::Line(number) | Self::Record(number) | Self::Row(number) => number,
+        }
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(number) => write!(f, "line {number}"),
+            Self::Record(number) => write!(f, "record {number}"),
+            Self::Row(number) => write!(f, "row {number}"),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}", self.file, self.position)
+    }
+}
+
+/// The kinds of bad records. With [`skip_bad_lines`](crate::ReadOptions::skip_bad_lines) they are counted by kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BadKind {
+    /// An empty line between the records of a collection.
+    BlankLine,
+    /// Bytes that are not UTF-8.
+    InvalidUtf8,
+    /// A line or record over [`max_line_bytes`](crate::ReadOptions::max_line_bytes).
+    TooLong,
+    /// A column or field that the format requires is not there.
+    MissingField,
+    /// More columns than the format has.
+    ExtraColumn,
+    /// Not the syntax of the format, or a value of the wrong type.
+    Malformed,
+    /// An identifier that is empty or blank.
+    EmptyId,
+    /// A query whose text is empty or blank.
+    EmptyQuery,
+    /// A score, rank or grade that is not a finite number of its kind.
+    BadNumber,
+    /// An identifier that an earlier record has.
+    DuplicateId,
+    /// A document judged twice for one query.
+    DuplicateJudgment,
+    /// A document retrieved twice for one query.
+    DuplicateHit,
+}
+
+impl BadKind {
+    fn hint(self) -> &'static str {
+        match self {
+            Self::InvalidUtf8 => {
+                "convert the file to UTF-8 (iconv -f ENCODING -t UTF-8), or pass --skip-bad-lines to count and skip \
+                 such lines"
+            }
+            Self::TooLong => {
+                "a line this long is most often a file without line breaks (a JSON array?); pass --skip-bad-lines to \
+                 count and skip it"
+            }
+            Self::MissingField | Self::ExtraColumn | Self::Malformed => {
+                "if the file has another format, name it with --format; pass --skip-bad-lines to count and skip such \
+                 lines"
+            }
+            Self::DuplicateId => {
+                "identifiers must be unique over all the files; pass --skip-bad-lines to keep the first of each"
+            }
+            Self::DuplicateJudgment | Self::DuplicateHit => {
+                "remove one of the two; pass --skip-bad-lines to keep the first of each"
+            }
+            Self::BlankLine | Self::EmptyId | Self::EmptyQuery | Self::BadNumber => {
+                "correct the line, or pass --skip-bad-lines to count and skip such lines"
+            }
+        }
+    }
+}
+
+impl fmt::Display for BadKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::BlankLine => "blank line",
+            Self::InvalidUtf8 => "invalid UTF-8",
+            Self::TooLong => "line too long",
+            Self::MissingField => "missing column",
+            Self::ExtraColumn => "extra column",
+            Self::Malformed => "malformed record",
+            Self::EmptyId => "empty id",
+            Self::EmptyQuery => "query without text",
+            Self::BadNumber => "bad number",
+            Self::DuplicateId => "duplicate id",
+            Self::DuplicateJudgment => "document judged twice",
+            Self::DuplicateHit => "document retrieved twice",
+        })
+    }
+}
+
+/// One bad record: where, what was found and what was expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadRecord {
+    /// Where it is.
+    pub place: Place,
+    /// What is wrong.
+    pub kind: BadKind,
+    /// What was found, shortened.
+    pub found: String,
+    /// What the format asks for.
+    pub expected: String,
+}
+
+impl fmt::Display for BadRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, kind, found, expected } = self;
+        write!(f, "{place}: {kind}: found {found}, expected {expected}")
+    }
+}
+
+/// What is wrong with a record, before its place is known.
+#[derive(Debug)]
+pub(crate) struct Wrong {
+    kind: BadKind,
+    found: String,
+    expected: String,
+}
+
+impl Wrong {
+    pub(crate) fn new(kind: BadKind, found: impl Into<String>, expected: impl Into<String>) -> Self {
+        Self { kind, found: found.into(), expected: expected.into() }
+    }
+
+    /// A line with `found` columns where there should be `wanted`.
+    pub(crate) fn width(found: usize, wanted: usize, line: &str, expected: impl Into<String>) -> Self {
+        let kind = if found < wanted { BadKind::MissingField } else { BadKind::ExtraColumn };
+        let found = format!("{} in {}", counted(found, "column"), excerpt(line.as_bytes()));
+        Self::new(kind, found, expected)
+    }
+
+    pub(crate) fn at(self, place: Place) -> CorpusError {
+        let Self { kind, found, expected } = self;
+        CorpusError::Bad(Box::new(BadRecord { place, kind, found, expected }))
+    }
+}
+
+/// Anything that stops the reading of a collection, queries, qrels or a run.
+#[derive(Debug, thiserror::Error)]
+pub enum CorpusError {
+    /// A file cannot be opened.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A file cannot be read on: an I/O error, or compressed data that are truncated or corrupt.
+    #[error("{source} (after {last_good})")]
+    Read {
+        /// The error, with the file's name.
+        source: FileError,
+        /// The last position that was read whole.
+        last_good: Position,
+    },
+    /// A bad record. Only these can be skipped.
+    #[error("{0}")]
+    Bad(Box<BadRecord>),
+    /// A file that is not in its format beyond repair: what follows cannot be told into records.
+    #[error("{file}: not readable as {format}: {message}")]
+    Broken {
+        /// The file.
+        file: String,
+        /// The format's name.
+        format: &'static str,
+        /// What is wrong, and where.
+        message: String,
+    },
+    /// No records at all.
+    #[error("{files}: no {what} found{after}")]
+    Empty {
+        /// The files that were read.
+        files: String,
+        /// What they should hold: "passages", "queries".
+        what: &'static str,
+        /// How many bad lines were skipped, if any.
+        after: String,
+    },
+    /// The format cannot be told from the content and the name.
+    #[error("{file}: cannot tell its format as {what}: found {found}")]
+    UnknownFormat {
+        /// The file.
+        file: String,
+        /// What it should hold: "a collection", "queries", "qrels", "a run".
+        what: &'static str,
+        /// How it begins.
+        found: String,
+        /// The formats that it could be: the names that `--format` takes.
+        candidates: Vec<&'static str>,
+    },
+    /// An input that cannot be read in this way, such as Parquet from standard input.
+    #[error("{file}: {reason}")]
+    Unsupported {
+        /// The file.
+        file: String,
+        /// Why not.
+        reason: &'static str,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+}
+
+impl CorpusError {
+    /// What the user can do about it, where that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::File(error) | Self::Read { source: error, .. } => error.hint(),
+            Self::Bad(record) => Some(record.kind.hint().to_owned()),
+            Self::Broken { .. } => Some("if the file has another format, name it with --format".to_owned()),
+            Self::Empty { what, .. } => Some(format!("check that this is the file that holds the {what}")),
+            Self::UnknownFormat { candidates, .. } => {
+                Some(format!("name the format with --format ({})", candidates.join(", ")))
+            }
+            Self::Unsupported { remedy, .. } => Some((*remedy).to_owned()),
+        }
+    }
+}
+
+/// The most characters of a bad line that an error shows.
+const EXCERPT_CHARS: usize = 60;
+
+/// A quoted excerpt of `bytes`: shortened, on one line, with control characters escaped.
+pub(crate) fn excerpt(bytes: &[u8]) -> String {
+    // Four bytes a character at most, and one to see that there is more.
+    let head = bytes.get(..EXCERPT_CHARS * 4 + 4).unwrap_or(bytes);
+    let text = String::from_utf8_lossy(head);
+    let mut shown: String = text.chars().take(EXCERPT_CHARS).flat_map(char::escape_debug).collect();
+    if head.len() < bytes.len() || text.chars().nth(EXCERPT_CHARS).is_some() {
+        shown.push('…');
+    }
+    format!("\"{shown}\"")
+}
+
+/// `1 thing`, `2 things`.
+pub(crate) fn counted(count: usize, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::excerpt;
+
+    #[test]
+    fn an_excerpt_is_short_and_printable() {
+        assert_eq!(excerpt(b"a\tb\x00"), r#""a\tb\0""#);
+        assert_eq!(excerpt("维".repeat(60).as_bytes()), format!("\"{}\"", "维".repeat(60)));
+        assert_eq!(excerpt("维".repeat(61).as_bytes()), format!("\"{}…\"", "维".repeat(60)));
+        assert_eq!(excerpt(b"\xff\xfe"), "\"\u{fffd}\u{fffd}\"");
+    }
+}

@@ -1,0 +1,165 @@
+//! The names of formats, and telling one from how a file begins.
+
+use std::fmt;
+
+use toller_files::InputReader;
+
+use crate::error::{CorpusError, excerpt};
+use crate::text::Shape;
+
+/// A name that is no format's.
+#[derive(Debug, thiserror::Error)]
+#[error("unknown format \"{found}\"")]
+pub struct UnknownFormatName {
+    found: String,
+    known: Vec<&'static str>,
+}
+
+impl UnknownFormatName {
+    pub(crate) fn new(found: &str, known: Vec<&'static str>) -> Self {
+        Self { found: found.to_owned(), known }
+    }
+
+    /// The names that there are.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        Some(format!("use one of: {}", self.known.join(", ")))
+    }
+}
+
+/// Declares the formats of a kind of file: the enum, its names, and the two ways between them.
+macro_rules! formats {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name { $($(#[$variant_doc])* $variant,)+ }
+
+        impl $name {
+            /// Every format, in the order in which help lists them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The name that `--format` takes.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text,)+ }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::UnknownFormatName;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Self::ALL.iter().copied().find(|format| format.name() == text).ok_or_else(|| {
+                    $crate::UnknownFormatName::new(text, Self::ALL.iter().map(|format| format.name()).collect())
+                })
+            }
+        }
+    };
+}
+pub(crate) use formats;
+
+/// How much of a file detection looks at.
+const SNIFF_BYTES: usize = 64 << 10;
+
+/// The most lines of it that are compared.
+const SNIFF_LINES: usize = 200;
+
+/// How a file begins, and what it is called.
+#[derive(Debug)]
+pub(crate) struct Sniff {
+    /// The beginning as text, without a byte order mark.
+    pub(crate) text: String,
+    /// Whether `text` is the whole file.
+    whole: bool,
+    /// The file's name in lower case, without the extension of its compression.
+    name: String,
+    pub(crate) file: String,
+}
+
+impl Sniff {
+    pub(crate) fn new(reader: &mut InputReader) -> Self {
+        let head = reader.peek(SNIFF_BYTES);
+        let whole = head.len() < SNIFF_BYTES;
+        let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+        let text = String::from_utf8_lossy(head).into_owned();
+        let name = reader.input().plain_name().unwrap_or_default().to_ascii_lowercase();
+        Self { text, whole, name, file: reader.input().to_string() }
+    }
+
+    /// Whether the file's name ends in one of `extensions`.
+    pub(crate) fn named(&self, extensions: &[&str]) -> bool {
+        self.name.rsplit_once('.').is_some_and(|(_, found)| extensions.contains(&found))
+    }
+
+    /// Whether the file begins as a JSON object or an array of objects does. (A brace or bracket alone may
+    /// begin an identifier.)
+    pub(crate) fn json(&self) -> Option<Shape> {
+        let mut bytes = self.text.bytes().filter(|byte| !byte.is_ascii_whitespace());
+        match (bytes.next(), bytes.next()) {
+            (Some(b'{'), Some(b'"' | b'}')) => Some(Shape::Object),
+            (Some(b'['), Some(b'{' | b']')) => Some(Shape::Array),
+            _ => None,
+        }
+    }
+
+    /// Whether the file begins with a tag: an XML declaration, a comment, a wrapper or a record.
+    pub(crate) fn begins_with_tag(&self) -> bool {
+        let mut bytes = self.text.trim_start().bytes();
+        bytes.next() == Some(b'<')
+            && bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'?' || byte == b'!')
+    }
+
+    /// The first lines that are not blank, without their ends; a last one that may be cut off is left
+    /// out unless it is the only one.
+    pub(crate) fn lines(&self) -> Vec<&str> {
+        let mut lines: Vec<&str> = self.text.lines().take(SNIFF_LINES).collect();
+        let cut = !self.whole && !self.text.ends_with('\n') && lines.len() < SNIFF_LINES;
+        if cut && lines.len() > 1 {
+            lines.pop();
+        }
+        lines.retain(|line| !line.trim().is_empty());
+        lines
+    }
+
+    /// The error that the format is one of `candidates`, or none that is known.
+    pub(crate) fn unknown<F: fmt::Display + Copy>(
+        &self,
+        what: &'static str,
+        candidates: &[F],
+        name: impl Fn(F) -> &'static str,
+    ) -> CorpusError {
+        let first =
+            self.lines().first().map_or_else(|| "an empty file".to_owned(), |line| excerpt(line.as_bytes()));
+        CorpusError::UnknownFormat {
+            file: self.file.clone(),
+            what,
+            found: first,
+            candidates: candidates.iter().map(|format| name(*format)).collect(),
+        }
+    }
+}
+
+/// The number of columns that most lines have, so that one bad line does not hide the format; of equally
+/// common numbers the one that comes first.
+pub(crate) fn usual_columns(lines: &[&str], count: impl Fn(&str) -> usize) -> usize {
+    let mut seen: Vec<(usize, usize)> = Vec::new();
+    for columns in lines.iter().map(|line| count(line)) {
+        match seen.iter_mut().find(|(known, _)| *known == columns) {
+            Some((_, lines)) => *lines += 1,
+            None => seen.push((columns, 1)),
+        }
+    }
+    let most = seen.iter().map(|(_, lines)| *lines).max().unwrap_or_default();
+    seen.iter().find(|(_, lines)| *lines == most).map_or(0, |(columns, _)| *columns)
+}
+
+/// How many columns a line has, separated by tabs.
+pub(crate) fn tab_columns(line: &str) -> usize {
+    line.split('\t').count()
+}

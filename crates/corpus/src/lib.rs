@@ -1,0 +1,41 @@
+//! Collections, queries, qrels and runs: every format that they come in, read by streaming, checked, with
+//! errors that say where and what; and the TREC run, written.
+//!
+//! The formats are described in docs/formats.md, and in short at the variants of [`CollectionFormat`],
+//! [`QueryFormat`], [`QrelsFormat`] and [`RunFormat`]. For all of them:
+//!
+//! - Input is a file, several files and directories ([`toller_files::expand`]), or standard input; gzip,
+//!   zstd and xz are decompressed, whatever the file's name.
+//! - Text is UTF-8, with or without a byte order mark, with `\n` or `\r\n` at line ends.
+//! - The format is told by the first 64 KiB and the name; where they leave a choice, that is an error which
+//!   names the candidates, and [`ReadOptions::format`] decides.
+//! - A bad record is an error ([`CorpusError::Bad`]) with its place, what was found and what was expected; or
+//!   it is counted and skipped ([`ReadOptions::skip_bad_lines`], [`SkipReport`]). Damage that cannot be confined to
+//!   a record (truncated compression, broken JSON arrays) is always an error.
+//! - A line or record over [`ReadOptions::max_line_bytes`] is a bad record, and is not held in memory.
+//!
+//! A collection is read passage by passage ([`open_collection`]) in constant memory, most often twice: once by
+//! [`survey`], which validates, counts, fingerprints and finds duplicate identifiers, and once to use it.
+
+mod collection;
+mod duplicates;
+mod error;
+mod fingerprint;
+mod format;
+mod options;
+mod qrels;
+mod queries;
+mod run;
+mod survey;
+mod text;
+
+pub use collection::{CollectionFormat, CollectionReader, Location, open_collection, read_collection_from};
+pub use duplicates::{Duplicate, DuplicateIds, FoundDuplicates};
+pub use error::{BadKind, BadRecord, CorpusError, Place, Position};
+pub use fingerprint::{Fingerprint, Fingerprinter};
+pub use format::UnknownFormatName;
+pub use options::{ReadOptions, SkipReport};
+pub use qrels::{QrelsFormat, read_qrels, read_qrels_from};
+pub use queries::{QueryFormat, read_queries, read_queries_from};
+pub use run::{RunFormat, RunWriteError, Score, TrecRunWriter, read_run, read_run_from};
+pub use survey::{Progress, Survey, survey};

@@ -1,0 +1,109 @@
+//! How input is read, and what was skipped of it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::error::{BadKind, BadRecord, CorpusError, counted};
+
+/// How to read a file of a kind whose formats are `F`.
+#[derive(Clone, Debug)]
+pub struct ReadOptions<F> {
+    /// The format; `None` to tell it from the content and the name.
+    pub format: Option<F>,
+    /// Count and skip bad records where the default is to stop at the first. Damaged files (truncated
+    /// or corrupt compression, broken JSON arrays) are errors all the same.
+    pub skip_bad_lines: bool,
+    /// The longest line or record that is accepted, in bytes. A longer one is a bad record, and no more
+    /// than this is held in memory.
+    pub max_line_bytes: usize,
+}
+
+impl<F> ReadOptions<F> {
+    /// The default bound on a line: 64 MiB.
+    pub const MAX_LINE_BYTES: usize = 64 << 20;
+}
+
+impl<F> Default for ReadOptions<F> {
+    fn default() -> Self {
+        Self { format: None, skip_bad_lines: false, max_line_bytes: Self::MAX_LINE_BYTES }
+    }
+}
+
+/// What [`skip_bad_lines`](ReadOptions::skip_bad_lines) skipped: a count by kind, and the first few.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SkipReport {
+    counts: BTreeMap<BadKind, u64>,
+    examples: Vec<BadRecord>,
+}
+
+impl SkipReport {
+    /// How many bad records are kept as examples.
+    pub const EXAMPLES: usize = 5;
+
+    /// The number of skipped records.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.counts.values().sum()
+    }
+
+    /// The number of skipped records of each kind.
+    pub fn counts(&self) -> impl Iterator<Item = (BadKind, u64)> {
+        self.counts.iter().map(|(kind, count)| (*kind, *count))
+    }
+
+    /// The first [`SkipReport::EXAMPLES`] of them.
+    #[must_use]
+    pub fn examples(&self) -> &[BadRecord] {
+        &self.examples
+    }
+
+    /// Counts a bad record.
+    pub(crate) fn add(&mut self, record: BadRecord) {
+        self.add_many(record, 1);
+    }
+
+    /// Counts `count` bad records of which `record` is the first.
+    pub(crate) fn add_many(&mut self, record: BadRecord, count: u64) {
+        *self.counts.entry(record.kind).or_default() += count;
+        if self.examples.len() < Self::EXAMPLES {
+            self.examples.push(record);
+        }
+    }
+
+    /// Counts `error` if it is a bad record and bad records are skipped; else hands it back.
+    pub(crate) fn take(&mut self, error: CorpusError, skip_bad_lines: bool) -> Result<(), CorpusError> {
+        match error {
+            CorpusError::Bad(record) if skip_bad_lines => {
+                self.add(*record);
+                Ok(())
+            }
+            error => Err(error),
+        }
+    }
+
+    /// For the message that nothing was found.
+    pub(crate) fn after(&self) -> String {
+        match self.total() {
+            0 => String::new(),
+            skipped => format!(" after skipping {}", counted(skipped as usize, "bad line")),
+        }
+    }
+}
+
+impl fmt::Display for SkipReport {
+    /// One line a kind and one an example; nothing if nothing was skipped.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.total() == 0 {
+            return Ok(());
+        }
+        let kinds: Vec<_> = self.counts().map(|(kind, count)| format!("{count} {kind}")).collect();
+        write!(f, "skipped {} ({})", counted(self.total() as usize, "bad line"), kinds.join(", "))?;
+        for example in &self.examples {
+            write!(f, "\n  {example}")?;
+        }
+        if self.total() > self.examples.len() as u64 {
+            f.write_str("\n  ...")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,54 @@
+//! The formats of qrels, and how a file tells which it has.
+
+use crate::error::CorpusError;
+use crate::format::{Sniff, formats, tab_columns, usual_columns};
+use crate::text::{Shape, header_index, tabs_or_spaces};
+
+formats! {
+    /// The formats of qrels.
+    QrelsFormat {
+        /// TREC's four columns: query, iteration (not used), document, grade.
+        Trec = "trec",
+        /// BEIR's three tab-separated columns: query, document, grade; with or without a header.
+        Beir = "beir",
+        /// T2Ranking's two columns: query, document; the grade is 1.
+        Pairs = "pairs",
+        /// One JSON object a line: `query-id`, `corpus-id`, `score`.
+        Jsonl = "jsonl",
+    }
+}
+
+/// The names of columns in headers.
+pub(crate) const QUERY: &[&str] = &["query-id", "query_id", "qid", "topic"];
+pub(crate) const DOCUMENT: &[&str] = &["corpus-id", "corpus_id", "doc-id", "doc_id", "docid", "docno", "pid"];
+
+/// Whether a line is a header: it names the query's column and the document's.
+pub(crate) fn is_header(cells: &[&str]) -> bool {
+    header_index(cells, QUERY).is_some() && header_index(cells, DOCUMENT).is_some()
+}
+
+/// Tells the format from the name and the beginning of a file.
+///
+/// # Errors
+/// [`CorpusError::UnknownFormat`] with the formats that it could be.
+pub(crate) fn detect(sniff: &Sniff) -> Result<QrelsFormat, CorpusError> {
+    if sniff.json() == Some(Shape::Object) || sniff.named(&["jsonl", "ndjson"]) {
+        return Ok(QrelsFormat::Jsonl);
+    }
+    let lines = sniff.lines();
+    let judgments: Vec<&str> = lines.into_iter().filter(|line| !line.trim_start().starts_with('#')).collect();
+    if judgments.is_empty() {
+        return Ok(QrelsFormat::Trec);
+    }
+    let columns = usual_columns(&judgments, |line| match tab_columns(line) {
+        // Identifiers with spaces stand between tabs.
+        tabs @ 2..=4 => tabs,
+        _ => tabs_or_spaces(line, &mut [""; 4]),
+    });
+    match columns {
+        4 => Ok(QrelsFormat::Trec),
+        3 => Ok(QrelsFormat::Beir),
+        2 => Ok(QrelsFormat::Pairs),
+        _ => Err(sniff.unknown("qrels", QrelsFormat::ALL, QrelsFormat::name)),
+    }
+}

@@ -1,0 +1,65 @@
+//! The formats of queries, and how a file tells which it has.
+
+use crate::error::CorpusError;
+use crate::format::{Sniff, formats, tab_columns, usual_columns};
+use crate::queries::tsv::{HEADER_ID, HEADER_TEXT};
+use crate::text::{Shape, header_index, parse_quoted, parse_string_list};
+
+formats! {
+    /// The formats of queries.
+    QueryFormat {
+        /// One JSON object a line: BEIR, DPR, DuReader-retrieval.
+        Jsonl = "jsonl",
+        /// One JSON array of objects: EntityQuestions.
+        Json = "json",
+        /// `id<TAB>text`, with or without a header.
+        Tsv = "tsv",
+        /// DPR's `question<TAB>['answer', "answer"]`; identifiers are row numbers.
+        Dpr = "dpr",
+        /// RocketQA's one column `text`, or four `text<TAB>-<TAB>-<TAB>0`; identifiers are row numbers.
+        RocketQa = "rocketqa",
+        /// TREC topics: `<top>` with `<num>` and `<title>`, or `<topic number="...">` with `<query>`.
+        Trec = "trec",
+    }
+}
+
+/// Tells the format from the name and the beginning of a file.
+///
+/// # Errors
+/// [`CorpusError::UnknownFormat`] with the formats that it could be.
+pub(crate) fn detect(sniff: &Sniff) -> Result<QueryFormat, CorpusError> {
+    let unknown = |candidates: &[QueryFormat]| sniff.unknown("queries", candidates, QueryFormat::name);
+    if sniff.named(&["jsonl", "ndjson"]) {
+        return Ok(QueryFormat::Jsonl);
+    }
+    match sniff.json() {
+        Some(Shape::Object) => return Ok(QueryFormat::Jsonl),
+        Some(Shape::Array) => return Ok(QueryFormat::Json),
+        None if sniff.begins_with_tag() => return Ok(QueryFormat::Trec),
+        None => {}
+    }
+    let lines = sniff.lines();
+    // An empty file holds no queries in any format; the reader says so.
+    let Some(first) = lines.first() else { return Ok(QueryFormat::Tsv) };
+    let cells: Vec<&str> = first.split('\t').collect();
+    if header_index(&cells, HEADER_ID).is_some() && header_index(&cells, HEADER_TEXT).is_some() {
+        return Ok(QueryFormat::Tsv);
+    }
+    let columns = usual_columns(&lines, tab_columns);
+    let usual: Vec<&str> = lines.iter().copied().filter(|line| tab_columns(line) == columns).collect();
+    match columns {
+        1 if sniff.named(&["tsv"]) => Ok(QueryFormat::Tsv),
+        // A line without tabs may be a query, or an identifier and a query with a space between.
+        1 if sniff.named(&["q"]) => Ok(QueryFormat::RocketQa),
+        1 => Err(unknown(&[QueryFormat::RocketQa, QueryFormat::Tsv])),
+        2 if usual.iter().all(|line| has_answers(line)) => Ok(QueryFormat::Dpr),
+        2 => Ok(QueryFormat::Tsv),
+        4 if usual.iter().all(|line| line.ends_with("\t-\t-\t0")) => Ok(QueryFormat::RocketQa),
+        _ => Err(unknown(QueryFormat::ALL)),
+    }
+}
+
+fn has_answers(line: &str) -> bool {
+    let fields = parse_quoted(line).unwrap_or_default();
+    fields.len() == 2 && fields.get(1).is_some_and(|answers| parse_string_list(answers).is_some())
+}

@@ -1,0 +1,11 @@
+//! Queries: topics, questions, with or without answers.
+
+mod detect;
+mod json;
+mod reader;
+mod sink;
+mod trec;
+mod tsv;
+
+pub use detect::QueryFormat;
+pub use reader::{read_queries, read_queries_from};

@@ -1,0 +1,68 @@
+//! Reading query files into memory.
+
+use toller_files::{Input, InputReader};
+use toller_ir::Query;
+
+use crate::error::CorpusError;
+use crate::format::Sniff;
+use crate::options::{ReadOptions, SkipReport};
+use crate::queries::detect::{QueryFormat, detect};
+use crate::queries::sink::QuerySink;
+use crate::queries::{json, trec, tsv};
+
+/// Reads the queries of one or several inputs, in order. Where `options` name no format, each file's is told
+/// from its content and name.
+///
+/// Formats without identifiers get row numbers from zero; with several inputs each file's begin with the
+/// name of the file up to its first dot and a hyphen (`P36-0`).
+///
+/// # Errors
+/// An input that cannot be read, a bad record (unless they are skipped), an identifier that occurs twice, and
+/// no queries at all.
+pub fn read_queries(
+    inputs: &[Input],
+    options: &ReadOptions<QueryFormat>,
+) -> Result<(Vec<Query>, SkipReport), CorpusError> {
+    let mut sink = QuerySink::new(options.skip_bad_lines);
+    for input in inputs {
+        sink.begin(input, inputs.len() > 1);
+        read_into(InputReader::open(input)?, options, &mut sink)?;
+    }
+    sink.finish(inputs)
+}
+
+/// Reads the queries of one input that is open already.
+///
+/// # Errors
+/// As [`read_queries`].
+pub fn read_queries_from(
+    reader: InputReader,
+    options: &ReadOptions<QueryFormat>,
+) -> Result<(Vec<Query>, SkipReport), CorpusError> {
+    let input = reader.input().clone();
+    let mut sink = QuerySink::new(options.skip_bad_lines);
+    sink.begin(&input, false);
+    read_into(reader, options, &mut sink)?;
+    sink.finish(&[input])
+}
+
+fn read_into(
+    mut reader: InputReader,
+    options: &ReadOptions<QueryFormat>,
+    sink: &mut QuerySink,
+) -> Result<(), CorpusError> {
+    let sniff = Sniff::new(&mut reader);
+    let format = match options.format {
+        Some(format) => format,
+        None => detect(&sniff)?,
+    };
+    let max_bytes = options.max_line_bytes;
+    match format {
+        QueryFormat::Jsonl => json::read_lines(reader, max_bytes, sink),
+        QueryFormat::Json => json::read_array(reader, max_bytes, sink),
+        QueryFormat::Tsv => tsv::read_columns(reader, max_bytes, sink),
+        QueryFormat::Dpr => tsv::read_dpr(reader, max_bytes, sink),
+        QueryFormat::RocketQa => tsv::read_rocketqa(reader, max_bytes, sink),
+        QueryFormat::Trec => trec::read_topics(reader, max_bytes, sink),
+    }
+}

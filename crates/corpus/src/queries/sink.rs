@@ -1,0 +1,97 @@
+//! Where parsed queries go: checked, numbered, counted.
+
+use std::collections::HashMap;
+
+use toller_files::Input;
+use toller_ir::Query;
+
+use crate::error::{BadKind, CorpusError, Place, Position, Wrong, excerpt};
+use crate::options::SkipReport;
+
+/// Collects the queries of all inputs.
+pub(crate) struct QuerySink {
+    queries: Vec<Query>,
+    /// Where each identifier stands: the index of the file, and the position in it.
+    places: HashMap<String, (usize, Position)>,
+    files: Vec<String>,
+    skipped: SkipReport,
+    skip_bad_lines: bool,
+    /// What precedes row numbers as identifiers: nothing for one input, the file's stem for several.
+    prefix: String,
+}
+
+impl QuerySink {
+    pub(crate) fn new(skip_bad_lines: bool) -> Self {
+        Self {
+            queries: Vec::new(),
+            places: HashMap::new(),
+            files: Vec::new(),
+            skipped: SkipReport::default(),
+            skip_bad_lines,
+            prefix: String::new(),
+        }
+    }
+
+    /// Begins the next input. With several, identifiers that are made of row numbers begin with the
+    /// name of the file up to its first dot: `P36-0` for the first row of `P36.test.json`.
+    pub(crate) fn begin(&mut self, input: &Input, several: bool) {
+        self.files.push(input.to_string());
+        self.prefix = match input.plain_name().filter(|_| several) {
+            Some(name) => format!("{}-", name.split('.').next().unwrap_or(name)),
+            None => String::new(),
+        };
+    }
+
+    /// The identifier of a query that has none of its own. `row` counts from zero.
+    pub(crate) fn row_id(&self, row: u64) -> String {
+        format!("{}{row}", self.prefix)
+    }
+
+    /// Takes the query that stands at `place`, or counts the bad record.
+    ///
+    /// # Errors
+    /// The bad record, unless bad records are skipped; any other error.
+    pub(crate) fn take(
+        &mut self,
+        place: Place,
+        parsed: Result<Query, CorpusError>,
+    ) -> Result<(), CorpusError> {
+        let checked = parsed.and_then(|query| self.check(&place, query));
+        match checked {
+            Ok(query) => {
+                self.places.insert(query.id.clone(), (self.files.len().saturating_sub(1), place.position));
+                self.queries.push(query);
+                Ok(())
+            }
+            Err(error) => self.skipped.take(error, self.skip_bad_lines),
+        }
+    }
+
+    fn check(&self, place: &Place, query: Query) -> Result<Query, CorpusError> {
+        let bad = |kind, found: &str, expected: String| {
+            Err(Wrong::new(kind, excerpt(found.as_bytes()), expected).at(place.clone()))
+        };
+        if query.id.trim().is_empty() {
+            return bad(BadKind::EmptyId, &query.id, "an identifier".to_owned());
+        }
+        if query.text.trim().is_empty() {
+            return bad(BadKind::EmptyQuery, &query.text, format!("a text for query {}", query.id));
+        }
+        if let Some((file, position)) = self.places.get(&query.id) {
+            let file = self.files.get(*file).cloned().unwrap_or_default();
+            let first = Place { file, position: *position };
+            let expected = format!("each identifier once; this one is first in {first}");
+            return bad(BadKind::DuplicateId, &query.id, expected);
+        }
+        Ok(query)
+    }
+
+    pub(crate) fn finish(self, inputs: &[Input]) -> Result<(Vec<Query>, SkipReport), CorpusError> {
+        if self.queries.is_empty() {
+            let names: Vec<_> = inputs.iter().map(Input::to_string).collect();
+            let files = if names.is_empty() { "no input".to_owned() } else { names.join(", ") };
+            return Err(CorpusError::Empty { files, what: "queries", after: self.skipped.after() });
+        }
+        Ok((self.queries, self.skipped))
+    }
+}

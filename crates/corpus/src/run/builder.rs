@@ -1,0 +1,144 @@
+//! Where parsed lines of a run go: checked, grouped by query.
+
+use indexmap::map::Entry;
+use toller_ir::{Run, RunEntry};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error::{BadKind, CorpusError, Place, Position, Wrong, excerpt};
+use crate::options::SkipReport;
+
+/// Collects the entries of a run. That no document comes twice for a query is checked at the end, query by
+/// query, which is faster than a set that all lines go through.
+pub(crate) struct RunBuilder {
+    file: String,
+    run: Run,
+    /// The line (or record) of each entry, beside the entries of `run`.
+    lines: Vec<Vec<u64>>,
+    /// The index of the query that the last entry belongs to: lines of a query are mostly together.
+    last_query: usize,
+    position: fn(u64) -> Position,
+    skipped: SkipReport,
+    skip_bad_lines: bool,
+}
+
+impl RunBuilder {
+    pub(crate) fn new(file: String, position: fn(u64) -> Position, skip_bad_lines: bool) -> Self {
+        Self {
+            file,
+            run: Run::default(),
+            lines: Vec::new(),
+            last_query: 0,
+            position,
+            skipped: SkipReport::default(),
+            skip_bad_lines,
+        }
+    }
+
+    /// Adds an entry of line (or record) number `line`.
+    pub(crate) fn add(&mut self, query: &str, document: &str, score: f64, line: u64) -> Result<(), Wrong> {
+        if !score.is_finite() {
+            return Err(Wrong::new(BadKind::BadNumber, format!("the score {score}"), "a finite number"));
+        }
+        for (id, what) in [(query, "query"), (document, "document")] {
+            if id.trim().is_empty() {
+                let found = format!("{} as the {what}", excerpt(id.as_bytes()));
+                return Err(Wrong::new(BadKind::EmptyId, found, "an identifier"));
+            }
+        }
+        let queries = &mut self.run.queries;
+        if queries.get_index(self.last_query).is_none_or(|(last, _)| last != query) {
+            self.last_query = match queries.entry(query.to_owned()) {
+                Entry::Occupied(entry) => entry.index(),
+                Entry::Vacant(entry) => {
+                    let index = entry.index();
+                    entry.insert(Vec::new());
+                    self.lines.push(Vec::new());
+                    index
+                }
+            };
+        }
+        if let Some((_, entries)) = queries.get_index_mut(self.last_query)
+            && let Some(lines) = self.lines.get_mut(self.last_query)
+        {
+            entries.push(RunEntry { doc_id: document.to_owned(), score });
+            lines.push(line);
+        }
+        Ok(())
+    }
+
+    /// Notes the tag of a line; the last one counts, as in trec_eval.
+    pub(crate) fn tag(&mut self, tag: &str) {
+        if self.run.tag != tag {
+            tag.clone_into(&mut self.run.tag);
+        }
+    }
+
+    /// Counts a bad line, or hands its error back if bad lines are not skipped.
+    pub(crate) fn wrong(&mut self, wrong: Wrong, line: u64) -> Result<(), CorpusError> {
+        let error = wrong.at(self.place(line));
+        self.skip(error)
+    }
+
+    pub(crate) fn skip(&mut self, error: CorpusError) -> Result<(), CorpusError> {
+        self.skipped.take(error, self.skip_bad_lines)
+    }
+
+    pub(crate) fn finish(mut self) -> Result<(Run, SkipReport), CorpusError> {
+        self.check_duplicates()?;
+        if self.run.queries.is_empty() {
+            return Err(CorpusError::Empty { files: self.file, what: "hits", after: self.skipped.after() });
+        }
+        Ok((self.run, self.skipped))
+    }
+
+    /// Finds documents that come twice for a query, and drops the later ones if bad lines are skipped.
+    fn check_duplicates(&mut self) -> Result<(), CorpusError> {
+        // The query, the later entry and the first one.
+        let mut duplicates: Vec<(usize, usize, usize)> = Vec::new();
+        let mut order: Vec<(u64, usize)> = Vec::new();
+        for (query, entries) in self.run.queries.values().enumerate() {
+            order.clear();
+            let hashes = entries.iter().map(|entry| xxh3_64(entry.doc_id.as_bytes()));
+            order.extend(hashes.zip(0..));
+            order.sort_unstable();
+            for same in order.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
+                for (at, (_, later)) in same.iter().enumerate().skip(1) {
+                    let doc = |index: usize| entries.get(index).map(|entry| &entry.doc_id);
+                    let first = same.iter().take(at).find(|(_, first)| doc(*first) == doc(*later));
+                    duplicates.extend(first.map(|(_, first)| (query, *later, *first)));
+                }
+            }
+        }
+        let line = |query: usize, entry: usize| {
+            self.lines.get(query).and_then(|lines| lines.get(entry)).copied().unwrap_or_default()
+        };
+        duplicates.sort_unstable_by_key(|(query, later, _)| line(*query, *later));
+        let wrongs: Vec<_> = duplicates
+            .iter()
+            .map(|(query, later, first)| {
+                let (first, later) = (line(*query, *first), (*later, line(*query, *later)));
+                let (id, entries) =
+                    self.run.queries.get_index(*query).map_or(("", &[][..]), |(id, e)| (id, e));
+                let document = entries.get(later.0).map_or("", |entry| entry.doc_id.as_str());
+                let first = (self.position)(first);
+                let found = format!("document {document} for query {id}, which is on {first} too");
+                (Wrong::new(BadKind::DuplicateHit, found, "each document once a query"), later.1)
+            })
+            .collect();
+        for (wrong, line) in wrongs {
+            self.wrong(wrong, line)?;
+        }
+        // From the last to the first, so that the indexes stay right.
+        duplicates.sort_unstable();
+        for (query, later, _) in duplicates.into_iter().rev() {
+            if let Some((_, entries)) = self.run.queries.get_index_mut(query) {
+                entries.remove(later);
+            }
+        }
+        Ok(())
+    }
+
+    fn place(&self, line: u64) -> Place {
+        Place { file: self.file.clone(), position: (self.position)(line) }
+    }
+}

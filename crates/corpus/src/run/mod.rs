@@ -1,0 +1,12 @@
+//! Runs: read in every format, written as TREC's.
+
+mod builder;
+mod columns;
+mod detect;
+mod json;
+mod reader;
+mod writer;
+
+pub use detect::RunFormat;
+pub use reader::{read_run, read_run_from};
+pub use writer::{RunWriteError, Score, TrecRunWriter};

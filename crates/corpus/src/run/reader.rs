@@ -1,0 +1,45 @@
+//! Reading runs.
+
+use toller_files::{Input, InputReader};
+use toller_ir::Run;
+
+use crate::error::{CorpusError, Position};
+use crate::format::Sniff;
+use crate::options::{ReadOptions, SkipReport};
+use crate::run::builder::RunBuilder;
+use crate::run::detect::{RunFormat, detect};
+use crate::run::{columns, json};
+
+/// Reads a run. Where `options` name no format it is told from the content.
+///
+/// # Errors
+/// A file that cannot be read, a bad line (unless they are skipped), a document that comes twice for a query,
+/// and a run without hits.
+pub fn read_run(input: &Input, options: &ReadOptions<RunFormat>) -> Result<(Run, SkipReport), CorpusError> {
+    read_run_from(InputReader::open(input)?, options)
+}
+
+/// Reads a run from an input that is open already.
+///
+/// # Errors
+/// As [`read_run`].
+pub fn read_run_from(
+    mut reader: InputReader,
+    options: &ReadOptions<RunFormat>,
+) -> Result<(Run, SkipReport), CorpusError> {
+    let sniff = Sniff::new(&mut reader);
+    let format = match options.format {
+        Some(format) => format,
+        None => detect(&sniff)?,
+    };
+    let is_json = matches!(format, RunFormat::Dpr | RunFormat::DuReaderJson);
+    let position = if is_json { Position::Record } else { Position::Line };
+    let mut builder = RunBuilder::new(sniff.file, position, options.skip_bad_lines);
+    let max_bytes = options.max_line_bytes;
+    match format {
+        RunFormat::Dpr => json::read_dpr(reader, max_bytes, &mut builder)?,
+        RunFormat::DuReaderJson => json::read_dureader(reader, max_bytes, &mut builder)?,
+        _ => columns::read_lines(reader, format, max_bytes, &mut builder)?,
+    }
+    builder.finish()
+}

@@ -1,0 +1,194 @@
+//! Writing TREC runs.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use toller_files::FileError;
+use toller_ir::Run;
+
+/// A score to be written. It is printed with the fewest digits that read back as the same number of the same
+/// type, so that distinct scores stay distinct and equal ones equal.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Score {
+    /// A score of a search.
+    F32(f32),
+    /// A score of a run that was read.
+    F64(f64),
+}
+
+impl Score {
+    fn is_finite(self) -> bool {
+        match self {
+            Self::F32(score) => score.is_finite(),
+            Self::F64(score) => score.is_finite(),
+        }
+    }
+}
+
+impl From<f32> for Score {
+    fn from(score: f32) -> Self {
+        Self::F32(score)
+    }
+}
+
+impl From<f64> for Score {
+    fn from(score: f64) -> Self {
+        Self::F64(score)
+    }
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // `Debug` of floats is the shortest form that reads back, with an exponent where that is shorter.
+        match self {
+            Self::F32(score) => write!(f, "{score:?}"),
+            Self::F64(score) => write!(f, "{score:?}"),
+        }
+    }
+}
+
+/// Why a run cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum RunWriteError {
+    /// The file cannot be written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// An identifier that a TREC run cannot hold.
+    #[error("the {what} id {id:?} cannot be written to a TREC run: it {why}")]
+    Id {
+        /// "query" or "document".
+        what: &'static str,
+        /// The identifier.
+        id: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A tag that a TREC run cannot hold.
+    #[error("the run tag {0:?} must be one word")]
+    Tag(String),
+    /// A score that is not a finite number.
+    #[error("the score {score} of document {document} for query {query} is not a finite number")]
+    Score {
+        /// The query's identifier.
+        query: String,
+        /// The document's identifier.
+        document: String,
+        /// The score.
+        score: Score,
+    },
+}
+
+impl RunWriteError {
+    /// What the user can do about it, where that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::File(error) => error.hint(),
+            Self::Id { .. } => Some(
+                "the columns of a TREC run are separated by spaces, so trec_eval could not read it; give the records \
+                 identifiers without spaces"
+                    .to_owned(),
+            ),
+            Self::Tag(_) => Some("choose a tag without spaces".to_owned()),
+            Self::Score { .. } => None,
+        }
+    }
+}
+
+/// Writes a TREC run: `query Q0 document rank score tag`, a line a hit, separated by single spaces.
+///
+/// Identifiers that are empty or hold white space are an error, since no reader of TREC runs could take the
+/// line apart; [`TrecRunWriter::tab_separated`] allows spaces.
+#[derive(Debug)]
+pub struct TrecRunWriter<W: Write> {
+    writer: W,
+    name: PathBuf,
+    tag: String,
+    separator: char,
+}
+
+impl<W: Write> TrecRunWriter<W> {
+    /// A writer of runs with the tag `tag`. `name` is the file's name for errors. (Buffer `writer`.)
+    ///
+    /// # Errors
+    /// When the tag is empty or holds white space.
+    pub fn new(writer: W, name: impl Into<PathBuf>, tag: &str) -> Result<Self, RunWriteError> {
+        if tag.is_empty() || tag.contains(char::is_whitespace) {
+            return Err(RunWriteError::Tag(tag.to_owned()));
+        }
+        Ok(Self { writer, name: name.into(), tag: tag.to_owned(), separator: ' ' })
+    }
+
+    /// Separates the columns by tabs, so that identifiers may hold spaces inside (not tabs or line breaks). Such
+    /// a run reads back with [`read_run`](crate::read_run); trec_eval reads it rightly only where no identifier
+    /// holds a space.
+    #[must_use]
+    pub fn tab_separated(mut self) -> Self {
+        self.separator = '\t';
+        self
+    }
+
+    /// Writes the hits of a query, best first; ranks count from one.
+    ///
+    /// # Errors
+    /// An identifier or a score that cannot be written, or a failure of the writer.
+    pub fn write_query<'a, S: Into<Score>>(
+        &mut self,
+        query: &str,
+        hits: impl IntoIterator<Item = (&'a str, S)>,
+    ) -> Result<(), RunWriteError> {
+        self.check_id("query", query)?;
+        for (rank, (document, score)) in (1_u64..).zip(hits) {
+            self.check_id("document", document)?;
+            let score = score.into();
+            if !score.is_finite() {
+                let (query, document) = (query.to_owned(), document.to_owned());
+                return Err(RunWriteError::Score { query, document, score });
+            }
+            let (tab, tag) = (self.separator, &self.tag);
+            writeln!(self.writer, "{query}{tab}Q0{tab}{document}{tab}{rank}{tab}{score}{tab}{tag}")
+                .map_err(|error| self.failed(error))?;
+        }
+        Ok(())
+    }
+
+    /// Writes a whole run in its own order, with this writer's tag.
+    ///
+    /// # Errors
+    /// As [`TrecRunWriter::write_query`].
+    pub fn write_run(&mut self, run: &Run) -> Result<(), RunWriteError> {
+        for (query, entries) in &run.queries {
+            self.write_query(query, entries.iter().map(|entry| (entry.doc_id.as_str(), entry.score)))?;
+        }
+        Ok(())
+    }
+
+    /// Flushes, and gives the writer back (an [`AtomicFile`](toller_files::AtomicFile) is then to be committed).
+    ///
+    /// # Errors
+    /// When flushing fails.
+    pub fn finish(mut self) -> Result<W, RunWriteError> {
+        self.writer.flush().map_err(|error| self.failed(error))?;
+        Ok(self.writer)
+    }
+
+    fn check_id(&self, what: &'static str, id: &str) -> Result<(), RunWriteError> {
+        let bad = |why| Err(RunWriteError::Id { what, id: id.to_owned(), why });
+        if id.trim().is_empty() {
+            return bad("is empty");
+        }
+        let spaces = self.separator == '\t' && id.trim() == id && !id.contains(['\t', '\n', '\r']);
+        if !spaces && id.contains(char::is_whitespace) {
+            return bad("holds white space");
+        }
+        if id.starts_with('#') && what == "query" {
+            return bad("begins with #, which makes the line a comment");
+        }
+        Ok(())
+    }
+
+    fn failed(&self, error: io::Error) -> RunWriteError {
+        FileError::new("write", &self.name, error).into()
+    }
+}

@@ -1,0 +1,19 @@
+//! The syntaxes that the formats share: lines, columns, JSON objects, tagged records, Python lists.
+
+mod columns;
+mod json;
+mod json_stream;
+mod lines;
+mod python_list;
+mod quoted;
+mod records;
+mod tagged;
+
+pub(crate) use columns::{blank, header_index, parse_grade, parse_score, tabs, tabs_or_spaces};
+pub(crate) use json::{FieldNames, Fields, Loose, Owned};
+pub(crate) use json_stream::{Shape, for_each_element};
+pub(crate) use lines::LineReader;
+pub(crate) use python_list::parse_string_list;
+pub(crate) use quoted::{QuotedRow, parse_quoted};
+pub(crate) use records::RecordLines;
+pub(crate) use tagged::{Element, ElementReader, collapse, field_text, plain_text};

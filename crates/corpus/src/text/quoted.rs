@@ -1,0 +1,159 @@
+//! Tab-separated rows with quoted fields, as Python's csv module writes them (dialect excel-tab).
+
+use crate::error::{BadKind, CorpusError, excerpt};
+use crate::text::LineReader;
+
+/// The fields of one row.
+#[derive(Debug, Default)]
+pub(crate) struct QuotedRow {
+    /// As many fields as the widest row had; only the first `width` belong to this row.
+    fields: Vec<String>,
+    width: usize,
+    /// The line on which the row begins.
+    pub(crate) line: u64,
+}
+
+impl QuotedRow {
+    pub(crate) fn fields(&self) -> &[String] {
+        self.fields.get(..self.width).unwrap_or_default()
+    }
+
+    /// Reads the row that begins with the next line. A quoted field may span lines. Returns false at the
+    /// end of the file.
+    pub(crate) fn read(&mut self, lines: &mut LineReader) -> Result<bool, CorpusError> {
+        let Some(line) = lines.next()? else { return Ok(false) };
+        let (mut state, mut bytes) = (self.begin(line), line.len());
+        self.line = lines.line();
+        while state == State::Quoted {
+            let limit = lines.max_line_bytes();
+            let begins = || excerpt(self.fields.get(self.width).map(String::as_bytes).unwrap_or_default());
+            if bytes > limit {
+                let found = format!("a quoted field without end that begins {}", begins());
+                let expected = format!("at most {limit} bytes a row");
+                return Err(lines.bad_at(self.line, BadKind::TooLong, found, expected));
+            }
+            match lines.next()? {
+                Some(line) => {
+                    bytes += line.len() + 1;
+                    self.push('\n');
+                    state = self.resume(line);
+                }
+                None => {
+                    let found = format!("a quoted field without end that begins {}", begins());
+                    let expected = "a closing double quote";
+                    return Err(lines.bad_at(self.line, BadKind::Malformed, found, expected));
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn begin(&mut self, line: &str) -> State {
+        self.width = 0;
+        self.clear_field();
+        self.scan(line, State::Start)
+    }
+
+    fn resume(&mut self, line: &str) -> State {
+        self.scan(line, State::Quoted)
+    }
+
+    /// Appends the characters of a line to the fields. The state is `Quoted` at the end if a quoted field is
+    /// still open; else the row is finished.
+    fn scan(&mut self, mut rest: &str, mut state: State) -> State {
+        loop {
+            let stop: &[char] = match state {
+                State::Quoted => &['"'],
+                State::Start => &['"', '\t'],
+                State::Bare => &['\t'],
+            };
+            // A quote opens a field only as its first character.
+            let found = match state {
+                State::Start if !rest.starts_with('"') => rest.find('\t'),
+                _ => rest.find(stop),
+            };
+            let Some(at) = found else {
+                self.push_str(rest);
+                if state != State::Quoted {
+                    self.width += 1;
+                }
+                return state;
+            };
+            self.push_str(rest.get(..at).unwrap_or_default());
+            let stopped_by = rest.as_bytes().get(at).copied();
+            rest = rest.get(at + 1..).unwrap_or_default();
+            state = match (state, stopped_by) {
+                (State::Quoted, _) if rest.starts_with('"') => {
+                    self.push('"');
+                    rest = rest.get(1..).unwrap_or_default();
+                    State::Quoted
+                }
+                // What follows a closing quote belongs to the field, as in Python.
+                (State::Quoted, _) => State::Bare,
+                (State::Start, Some(b'"')) => State::Quoted,
+                _ => {
+                    self.width += 1;
+                    self.clear_field();
+                    State::Start
+                }
+            };
+        }
+    }
+
+    /// Empties the field that is being filled, or makes it.
+    fn clear_field(&mut self) {
+        match self.fields.get_mut(self.width) {
+            Some(field) => field.clear(),
+            None => self.fields.push(String::new()),
+        }
+    }
+
+    fn push(&mut self, char: char) {
+        if let Some(field) = self.fields.get_mut(self.width) {
+            field.push(char);
+        }
+    }
+
+    fn push_str(&mut self, text: &str) {
+        if let Some(field) = self.fields.get_mut(self.width) {
+            field.push_str(text);
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// At the start of a field.
+    Start,
+    /// Inside double quotes.
+    Quoted,
+    /// In a field, outside quotes.
+    Bare,
+}
+
+/// The fields of one row that is one line, or `None` if a quoted field does not end on it.
+pub(crate) fn parse_quoted(line: &str) -> Option<Vec<String>> {
+    let mut row = QuotedRow::default();
+    let state = row.begin(line);
+    row.fields.truncate(row.width);
+    (state != State::Quoted).then_some(row.fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_quoted;
+
+    #[test]
+    fn quotes_are_read_as_python_reads_them() {
+        let parse = |text| parse_quoted(text).unwrap_or_default();
+        assert_eq!(parse("1\t\"Aaron (\"\"Ahärôn\"\") is\"\tAaron"), ["1", "Aaron (\"Ahärôn\") is", "Aaron"]);
+        assert_eq!(parse("1\ta \"b\" c\t"), ["1", "a \"b\" c", ""]);
+        assert_eq!(parse("\"\"\tx"), ["", "x"]);
+        assert_eq!(parse("\"a\"b\"c\tx"), ["ab\"c", "x"], "what follows the closing quote is literal");
+        assert_eq!(parse("\"a\tb\""), ["a\tb"]);
+        assert_eq!(parse(""), [""]);
+        assert_eq!(parse("\t"), ["", ""]);
+        assert_eq!(parse_quoted("\"open"), None);
+        assert_eq!(parse_quoted("\"open\"\""), None);
+    }
+}

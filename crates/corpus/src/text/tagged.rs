@@ -1,0 +1,294 @@
+//! Records between tags, `<doc>...</doc>` and `<top>...</top>`, in TREC's SGML and in XML.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::error::{BadKind, CorpusError, excerpt};
+use crate::text::LineReader;
+
+/// A record: what stands between its tags.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Element {
+    /// The line of its opening tag.
+    pub(crate) line: u64,
+    /// The attributes of its opening tag, as written.
+    pub(crate) attributes: String,
+    /// The text between the tags.
+    pub(crate) body: String,
+}
+
+/// Reads the elements with one of `names` one by one. Whatever wraps them (an XML declaration, a root
+/// element, comments) is passed over; text between them is a bad record.
+pub(crate) struct ElementReader {
+    lines: LineReader,
+    names: &'static [&'static str],
+    /// What is left of the current line.
+    rest: String,
+    max_bytes: usize,
+}
+
+impl ElementReader {
+    pub(crate) fn new(lines: LineReader, names: &'static [&'static str], max_bytes: usize) -> Self {
+        Self { lines, names, rest: String::new(), max_bytes }
+    }
+
+    pub(crate) fn lines(&self) -> &LineReader {
+        &self.lines
+    }
+
+    pub(crate) fn next(&mut self) -> Result<Option<Element>, CorpusError> {
+        loop {
+            if let Some(tag) = self.names.iter().find_map(|name| find_tag(&self.rest, name, 0)) {
+                let outside = self.rest.get(..tag.range.start).unwrap_or_default().trim().to_owned();
+                let after = self.rest.get(tag.range.end..).unwrap_or_default().to_owned();
+                let attributes = self.rest.get(tag.attributes.clone()).unwrap_or_default().to_owned();
+                self.rest.clear();
+                // The element comes first; what stood before it is reported with the next call at the latest.
+                self.check_outside(&outside).inspect_err(|_| {
+                    self.rest = format!("<{}{}>{after}", tag.name, attributes);
+                })?;
+                return self.body(tag.name, attributes, after).map(Some);
+            }
+            let outside = std::mem::take(&mut self.rest);
+            self.check_outside(outside.trim())?;
+            match self.lines.next()? {
+                Some(line) => self.rest.push_str(line),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Reads on to the closing tag.
+    fn body(
+        &mut self,
+        name: &'static str,
+        attributes: String,
+        after: String,
+    ) -> Result<Element, CorpusError> {
+        let line = self.lines.line();
+        let mut body = after;
+        // Where the last appended line begins: what is before it holds no closing tag.
+        let mut scanned = 0;
+        loop {
+            let close = find_closing_tag(&body, name, scanned);
+            let open = find_tag(&body, name, scanned).map(|tag| tag.range.start);
+            if let Some(open) = open.filter(|open| close.as_ref().is_none_or(|close| *open < close.start)) {
+                self.rest = body.split_off(open);
+                let found = format!("another <{name}> on line {}", self.lines.line());
+                return Err(self.lines.bad_at(line, BadKind::Malformed, found, format!("</{name}>")));
+            }
+            if let Some(close) = close {
+                self.rest = body.get(close.end..).unwrap_or_default().to_owned();
+                body.truncate(close.start);
+                return Ok(Element { line, attributes, body });
+            }
+            if body.len() > self.max_bytes {
+                let found = format!("a longer <{name}> that begins {}", excerpt(body.as_bytes()));
+                let expected = format!("at most {} bytes a record", self.max_bytes);
+                return Err(self.lines.bad_at(line, BadKind::TooLong, found, expected));
+            }
+            match self.lines.next()? {
+                Some(next) => {
+                    body.push('\n');
+                    scanned = body.len();
+                    body.push_str(next);
+                }
+                None => {
+                    let found = "the end of the file";
+                    return Err(self.lines.bad_at(line, BadKind::Malformed, found, format!("</{name}>")));
+                }
+            }
+        }
+    }
+
+    fn check_outside(&self, outside: &str) -> Result<(), CorpusError> {
+        if outside.is_empty() || outside.starts_with('<') {
+            return Ok(());
+        }
+        let expected = format!("<{}>", self.names.join("> or <"));
+        Err(self.lines.bad(BadKind::Malformed, excerpt(outside.as_bytes()), expected))
+    }
+}
+
+struct Tag {
+    name: &'static str,
+    /// The whole tag.
+    range: Range<usize>,
+    /// What stands between the name and the `>`.
+    attributes: Range<usize>,
+}
+
+/// The first opening tag `<name ...>` at or after `from`, whatever its case.
+fn find_tag(text: &str, name: &'static str, from: usize) -> Option<Tag> {
+    let bytes = text.as_bytes();
+    for offset in memchr::memchr_iter(b'<', bytes.get(from..)?) {
+        let start = from + offset;
+        let name_end = start + 1 + name.len();
+        if !bytes.get(start + 1..name_end).is_some_and(|found| found.eq_ignore_ascii_case(name.as_bytes())) {
+            continue;
+        }
+        if !bytes.get(name_end).is_some_and(|next| *next == b'>' || next.is_ascii_whitespace()) {
+            continue;
+        }
+        let close = name_end + memchr::memchr(b'>', bytes.get(name_end..)?)?;
+        return Some(Tag { name, range: start..close + 1, attributes: name_end..close });
+    }
+    None
+}
+
+/// The first closing tag `</name>` at or after `from`, whatever its case.
+fn find_closing_tag(text: &str, name: &str, from: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    for offset in memchr::memchr_iter(b'<', bytes.get(from..)?) {
+        let start = from + offset;
+        let name_end = start + 2 + name.len();
+        let named = bytes.get(start + 1) == Some(&b'/')
+            && bytes
+                .get(start + 2..name_end)
+                .is_some_and(|found| found.eq_ignore_ascii_case(name.as_bytes()));
+        if named && bytes.get(name_end) == Some(&b'>') {
+            return Some(start..name_end + 1);
+        }
+    }
+    None
+}
+
+/// The content of every element of `body` with one of `names`, joined by line breaks; `None` if there is
+/// none. An element without a closing tag ends at the next tag, as in the classical topics.
+pub(crate) fn field_text<'a>(body: &'a str, names: &[&'static str]) -> Option<Cow<'a, str>> {
+    let mut found: Option<Cow<'a, str>> = None;
+    for name in names {
+        let mut from = 0;
+        while let Some(tag) = find_tag(body, name, from) {
+            let start = tag.range.end;
+            let (end, next) = match find_closing_tag(body, name, start) {
+                Some(close) => (close.start, close.end),
+                None => {
+                    let end = next_tag(body, start);
+                    (end, end)
+                }
+            };
+            let content = body.get(start..end).unwrap_or_default();
+            found = Some(match found {
+                None => Cow::Borrowed(content),
+                Some(earlier) => Cow::Owned(format!("{earlier}\n{content}")),
+            });
+            from = next;
+        }
+        if found.is_some() {
+            return found;
+        }
+    }
+    found
+}
+
+/// Where the next tag begins: `<` and a letter or a slash.
+fn next_tag(text: &str, from: usize) -> usize {
+    let bytes = text.as_bytes();
+    memchr::memchr_iter(b'<', bytes.get(from..).unwrap_or_default())
+        .map(|offset| from + offset)
+        .find(|at| bytes.get(at + 1).is_some_and(|next| next.is_ascii_alphabetic() || *next == b'/'))
+        .unwrap_or(bytes.len())
+}
+
+/// The text of `markup`: tags and comments become spaces, CDATA sections are taken as they are, the five
+/// entities of XML and numeric references are decoded, and other entities are left as they are.
+pub(crate) fn plain_text(markup: &str) -> String {
+    let mut text = String::with_capacity(markup.len());
+    let mut rest = markup;
+    while let Some(at) = rest.find(['<', '&']) {
+        let (before, special) = rest.split_at(at);
+        text.push_str(before);
+        let (replacement, length) =
+            if special.starts_with('&') { entity(special) } else { markup_piece(special) };
+        text.push_str(&replacement);
+        rest = special.get(length..).unwrap_or_default();
+    }
+    text.push_str(rest);
+    text
+}
+
+/// What the markup at the start of `text` (which begins with `<`) stands for, and its length.
+fn markup_piece(text: &str) -> (Cow<'_, str>, usize) {
+    if let Some(section) = text.strip_prefix("<![CDATA[") {
+        let length = section.find("]]>").unwrap_or(section.len());
+        let content = section.get(..length).unwrap_or_default();
+        return (Cow::Borrowed(content), "<![CDATA[".len() + length + "]]>".len());
+    }
+    let end = if text.starts_with("<!--") { "-->" } else { ">" };
+    let is_tag =
+        text.as_bytes().get(1).is_some_and(|next| next.is_ascii_alphabetic() || b"/!?".contains(next));
+    match text.find(end).filter(|_| is_tag) {
+        Some(at) => (Cow::Borrowed(" "), at + end.len()),
+        None => (Cow::Borrowed("<"), 1),
+    }
+}
+
+/// What the entity at the start of `text` (which begins with `&`) stands for, and its length.
+fn entity(text: &str) -> (Cow<'_, str>, usize) {
+    const LONGEST: usize = 10;
+    let literal = (Cow::Borrowed("&"), 1);
+    let Some(end) = text.bytes().take(LONGEST + 1).position(|byte| byte == b';') else { return literal };
+    let name = text.get(1..end).unwrap_or_default();
+    let numeric = |digits: &str, radix| {
+        u32::from_str_radix(digits, radix)
+            .ok()
+            .and_then(char::from_u32)
+            .map(|char| Cow::Owned(char.to_string()))
+    };
+    let decoded = match name {
+        "amp" => Some(Cow::Borrowed("&")),
+        "lt" => Some(Cow::Borrowed("<")),
+        "gt" => Some(Cow::Borrowed(">")),
+        "quot" => Some(Cow::Borrowed("\"")),
+        "apos" => Some(Cow::Borrowed("'")),
+        _ => match name.strip_prefix("#x").or_else(|| name.strip_prefix("#X")) {
+            Some(hex) => numeric(hex, 16),
+            None => name.strip_prefix('#').and_then(|decimal| numeric(decimal, 10)),
+        },
+    };
+    decoded.map_or(literal, |decoded| (decoded, end + 1))
+}
+
+/// `text` with every run of white space as one space, and none at the ends.
+pub(crate) fn collapse(text: &str) -> String {
+    let mut collapsed = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !collapsed.is_empty() {
+            collapsed.push(' ');
+        }
+        collapsed.push_str(word);
+    }
+    collapsed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{collapse, field_text, plain_text};
+
+    #[test]
+    fn fields_end_at_their_closing_tag_or_at_the_next_tag() {
+        let closed = "<num> 7</num>\n<TITLE>a\nb < c</TITLE>";
+        assert_eq!(field_text(closed, &["num"]).as_deref(), Some(" 7"));
+        assert_eq!(field_text(closed, &["title"]).as_deref(), Some("a\nb < c"));
+        let open = "<num> Number: 301\n<title> x < y\n<desc> Description:\nz\n";
+        assert_eq!(field_text(open, &["title"]).as_deref(), Some(" x < y\n"));
+        assert_eq!(field_text(open, &["desc"]).as_deref(), Some(" Description:\nz\n"));
+        assert_eq!(field_text(open, &["headline"]), None);
+        assert_eq!(field_text("<text>a</text> <text>b</text>", &["text"]).as_deref(), Some("a\nb"));
+        assert_eq!(field_text("<titles>a</titles>", &["title"]), None);
+    }
+
+    #[test]
+    fn markup_is_not_text() {
+        assert_eq!(plain_text("a<p class=\"x\">b</p><!-- <c> -->d"), "a b  d");
+        assert_eq!(
+            plain_text("AT&amp;T &lt;1&gt; &#233;&#x4E2D; R&D &hyph; 1 < 2"),
+            "AT&T <1> é中 R&D &hyph; 1 < 2"
+        );
+        assert_eq!(plain_text("<![CDATA[a <b> &amp;]]>c"), "a <b> &amp;c");
+        assert_eq!(plain_text("<![CDATA[open"), "open");
+        assert_eq!(plain_text("&#1114112; &#xD800; & <"), "&#1114112; &#xD800; & <");
+        assert_eq!(collapse(" a\r\n b\t c "), "a b c");
+    }
+}

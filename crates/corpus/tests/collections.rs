@@ -1,0 +1,291 @@
+//! Collections in every format, good and bad.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::error::Error;
+
+use common::{assert_error, passage, passages, passages_with, skipping, unknown_candidates, with_format};
+use toller_corpus::{BadKind, CollectionFormat, CorpusError, ReadOptions, SkipReport};
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+#[test]
+fn jsonl_takes_every_name_of_a_field() -> Outcome {
+    let lines = concat!(
+        r#"{"_id": "a", "title": "T", "text": "x", "metadata": {"deep": [1, {"y": null}]}}"#,
+        "\n",
+        r#"{"id": 17, "contents": "line\nbreak \"q\" é中"}"#,
+        "\r\n",
+        r#"{"docid": "c", "document_text": "", "title": ""}"#,
+        "\n",
+        r#"{"text": "first name counts", "contents": "no", "title": null, "id": "e", "_id": "d"}"#,
+        "\n\n",
+    );
+    let expected = [
+        passage("a", "T", "x"),
+        passage("17", "", "line\nbreak \"q\" é中"),
+        passage("c", "", ""),
+        passage("d", "", "first name counts"),
+    ];
+    assert_eq!(passages("corpus.jsonl", lines)?, expected);
+    assert_eq!(passages("anything", lines)?, expected, "by content");
+    assert_eq!(
+        passages("anything", [b"\xef\xbb\xbf", lines.as_bytes()].concat())?,
+        expected,
+        "byte order mark"
+    );
+    Ok(())
+}
+
+#[test]
+fn tsv_with_and_without_a_header() -> Outcome {
+    let expected = [passage("0", "", "The presence of \"communication\""), passage("x-1", "", "")];
+    assert_eq!(passages("collection.tsv", "0\tThe presence of \"communication\"\r\nx-1\t\r\n")?, expected);
+    assert_eq!(passages("c", "pid\ttext\n0\tThe presence of \"communication\"\nx-1\t")?, expected);
+    assert_eq!(
+        passages("c", "url\ttext\tDocID\nu\tThe presence of \"communication\"\t0\nv\t\tx-1")?,
+        expected
+    );
+    Ok(())
+}
+
+#[test]
+fn dpr_is_quoted_as_csv() -> Outcome {
+    let rows = "id\ttext\ttitle\n1\t\"Aaron (\"\"Ahärôn\"\") is a prophet\"\tAaron\n2\ta \"b\" c\t\"\"\n3\t\"two\nlines\"\tT\n";
+    let expected = [
+        passage("1", "Aaron", "Aaron (\"Ahärôn\") is a prophet"),
+        passage("2", "", "a \"b\" c"),
+        passage("3", "T", "two\nlines"),
+    ];
+    assert_eq!(passages("psgs_w100.tsv", rows)?, expected);
+    let headless = rows.split_once('\n').unwrap().1;
+    let options = with_format(CollectionFormat::Dpr);
+    assert_eq!(passages_with("psgs_w100.tsv", headless, &options)?.0, expected);
+    // Without the header nothing says that the second column is the text.
+    let error = assert_error(passages("psgs_w100.tsv", headless), &["psgs_w100.tsv", "cannot tell"]);
+    assert_eq!(unknown_candidates(&error), ["dpr"]);
+    // As plain TSV the quotes are text.
+    let raw = passages_with(
+        "psgs_w100.tsv",
+        "id\ttext\ttitle\n1\t\"a\"\tb\n",
+        &with_format(CollectionFormat::Tsv),
+    )?
+    .0;
+    assert_eq!(raw, [passage("1", "b", "\"a\"")]);
+    assert_error(
+        passages("p.tsv", "id\ttext\ttitle\n1\tx\ty\n2\t\"open\tt\n3\tx\ty\n"),
+        &["p.tsv, line 3", "closing"],
+    );
+    Ok(())
+}
+
+#[test]
+fn rocketqa_numbers_its_rows() -> Outcome {
+    let four = "-\t\t第一\t0\n-\t标题\t第二\t0\n-\t-\tthird\t0\n";
+    let expected = [passage("0", "", "第一"), passage("1", "标题", "第二"), passage("2", "", "third")];
+    assert_eq!(passages("part-00", four)?, expected);
+    assert_eq!(passages("dureader.para", "-\t第一\n标题\t第二\n-\tthird\n")?, expected);
+    Ok(())
+}
+
+#[test]
+fn rows_are_numbered_over_files_and_bad_lines() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let mut inputs = Vec::new();
+    for (name, rows) in [("part-00", "-\t-\ta\t0\n-\t-\n-\t-\tc\t0\n\n"), ("part-01", "-\t-\td\t0\n")] {
+        let path = directory.path().join(name);
+        std::fs::write(&path, rows)?;
+        inputs.push(toller_files::Input::File(path));
+    }
+    let mut reader = toller_corpus::open_collection(&inputs, &skipping())?;
+    let ids: Vec<String> = reader.by_ref().map(|passage| passage.map(|p| p.id)).collect::<Result<_, _>>()?;
+    assert_eq!(ids, ["0", "2", "3"]);
+    assert_eq!(reader.skipped().total(), 1);
+    Ok(())
+}
+
+#[test]
+fn what_is_ambiguous_is_an_error_that_names_the_candidates() {
+    let both = ["tsv", "rocketqa"];
+    let spaces =
+        assert_error(passages("c", "Geneva Durben\tlikes\nOther Name\tlikes too\n"), &["c: cannot tell"]);
+    assert_eq!(unknown_candidates(&spaces), both);
+    let repeated = assert_error(passages("c", "a\tx\na\ty\na\tz\nb\tw\n"), &[]);
+    assert_eq!(unknown_candidates(&repeated), both);
+    assert!(repeated.hint().unwrap().contains("--format"));
+    let spaces_alone = assert_error(passages("c.txt", "1 some text\n"), &["\"1 some text\""]);
+    assert_eq!(unknown_candidates(&spaces_alone).len(), CollectionFormat::ALL.len());
+    let four = assert_error(passages("c", "a\tb\tc\td\n"), &[]);
+    assert_eq!(unknown_candidates(&four), ["rocketqa"]);
+    assert_error(passages("corpus.json", "[{\"id\": 1}]"), &["cannot tell"]);
+}
+
+#[test]
+fn trec_documents() -> Outcome {
+    let sgml = "<DOC>\n<DOCNO> FT911-1 </DOCNO>\n<HEADLINE>\nFT  14 MAY / R&amp;D\n</HEADLINE>\n<TEXT>\n<P>one\n</P>\
+                two &hyph; 1 < 2\n</TEXT>\n<TEXT>three</TEXT></DOC><doc><docno>2</docno>\n<text></text></doc>\n";
+    let expected =
+        [passage("FT911-1", "FT 14 MAY / R&D", "one\n two &hyph; 1 < 2\n\nthree"), passage("2", "", "")];
+    assert_eq!(passages("ft911", sgml)?, expected);
+    assert_eq!(passages("docs.xml", format!("<?xml version='1.0'?>\n<root>\n{sgml}</root>\n"))?, expected);
+    assert_error(passages("d", "<doc>\n<docno>1</docno></doc>"), &["d, line 1", "missing column", "<text>"]);
+    assert_error(
+        passages("d", "<doc><docno>1</docno><text>a</text>\n"),
+        &["d, line 1", "</doc>", "end of the file"],
+    );
+    assert_error(passages("d", "<doc>\n<doc></doc>"), &["d, line 1", "another <doc> on line 2"]);
+    assert_error(passages("d", "<doc><docno>1</docno><text/></doc> lost"), &["d, line 1"]);
+    // The good ones around a bad one survive.
+    let mixed = "<doc><docno>1</docno><text>a</text></doc>\n<doc>\n<doc><docno>2</docno><text>b</text></doc>";
+    let (good, skipped) = passages_with("d", mixed, &skipping())?;
+    assert_eq!(good, [passage("1", "", "a"), passage("2", "", "b")]);
+    assert_eq!(skipped.total(), 1);
+    Ok(())
+}
+
+/// A bad line among good ones: its kind, and what the error says besides the place.
+fn bad_line(name: &str, good: &str, bad: &[u8], kind: BadKind, parts: &[&str]) {
+    let after = good.lines().last().unwrap().replace('1', "3");
+    let content = [good.as_bytes(), b"\n", bad, b"\n", after.as_bytes(), b"\n"].concat();
+    let place = format!("{name}, line {}", good.lines().count() + 1);
+    let error = assert_error(passages(name, &content), &[parts, &[place.as_str()]].concat());
+    assert!(matches!(&error, CorpusError::Bad(record) if record.kind == kind), "{error}");
+    let (kept, skipped) = passages_with(name, &content, &skipping()).unwrap();
+    assert_eq!(kept.len(), 2, "{kept:?}");
+    assert_eq!(skipped.counts().collect::<Vec<_>>(), [(kind, 1)]);
+    assert_eq!(skipped.examples().len(), 1);
+    assert!(skipped.to_string().starts_with("skipped 1 bad line ("), "{skipped}");
+}
+
+#[test]
+fn bad_lines_of_jsonl() {
+    let bad = |line: &str, kind, parts: &[&str]| {
+        bad_line("c.jsonl", r#"{"id": "1", "text": "a"}"#, line.as_bytes(), kind, parts);
+    };
+    bad(r#"{"id": "", "text": "b"}"#, BadKind::EmptyId, &["empty id"]);
+    bad(r#"{"id": " ", "text": "b"}"#, BadKind::EmptyId, &["\" \""]);
+    bad(r#"{"text": "b"}"#, BadKind::MissingField, &["no identifier", "_id, id or docid"]);
+    bad(r#"{"id": null, "text": "b"}"#, BadKind::MissingField, &["no identifier"]);
+    bad(r#"{"id": "2"}"#, BadKind::MissingField, &["no text"]);
+    bad(r#"{"id": "2", "text": null}"#, BadKind::MissingField, &["no text"]);
+    bad(r#"{"id": "2", "text": ["b"]}"#, BadKind::Malformed, &["a list as the text", "a string"]);
+    bad(r#"{"id": 2.5, "text": "b"}"#, BadKind::Malformed, &["2.5 as the identifier"]);
+    bad(r#"{"id": "2", "text": "b", "title": {}}"#, BadKind::Malformed, &["an object as the title"]);
+    bad(r#"{"id": "2", "id": "4", "text": "b"}"#, BadKind::Malformed, &["the field id twice"]);
+    bad(r#"{"id": "2", "text": "b""#, BadKind::Malformed, &["EOF"]);
+    bad(r#"{"id": "2", "text": "b"} x"#, BadKind::Malformed, &["trailing"]);
+    bad(r#"["2", "b"]"#, BadKind::Malformed, &["a JSON object"]);
+    bad("", BadKind::BlankLine, &["an empty line"]);
+}
+
+#[test]
+fn bad_lines_of_tsv() {
+    let bad = |line: &[u8], kind, parts: &[&str]| bad_line("c.tsv", "1\ta", line, kind, parts);
+    bad(b"2", BadKind::MissingField, &["1 column in \"2\"", "2 tab-separated columns (id, text)"]);
+    bad(b"2\tb\tc", BadKind::ExtraColumn, &["3 columns"]);
+    bad(b"\tb", BadKind::EmptyId, &[]);
+    bad(b"2\tb\xff", BadKind::InvalidUtf8, &["0xff as byte 4"]);
+    bad(b"2\tb\xe4\xb8", BadKind::InvalidUtf8, &["0xe4"]);
+    bad(b"  ", BadKind::BlankLine, &[]);
+    bad_line("c.tsv", "pid\ttext\n1\ta", b"2", BadKind::MissingField, &["(id, text)"]);
+}
+
+#[test]
+fn a_line_that_is_too_long_is_not_held() -> Outcome {
+    let options = ReadOptions { max_line_bytes: 100, ..ReadOptions::default() };
+    for length in [101, 1_000, 1_000_000] {
+        let content = format!("1\ta\n2\t{}\n3\tc\n", "x".repeat(length));
+        let error = assert_error(
+            passages_with("c.tsv", &content, &options),
+            &["c.tsv, line 2", "line too long", "begins \"2\\txxx", "at most 100 bytes"],
+        );
+        assert!(error.to_string().len() < 300, "{error}");
+        let skip = ReadOptions { skip_bad_lines: true, ..options.clone() };
+        let (kept, skipped) = passages_with("c.tsv", &content, &skip)?;
+        assert_eq!(kept, [passage("1", "", "a"), passage("3", "", "c")]);
+        assert_eq!(skipped.total(), 1);
+    }
+    let fits = format!("1\t{}\r\n", "x".repeat(98));
+    assert_eq!(passages_with("c.tsv", fits, &options)?.0.len(), 1);
+    Ok(())
+}
+
+#[test]
+fn a_collection_without_passages_is_an_error() {
+    for (name, content) in
+        [("e.tsv", ""), ("e.tsv", "\n\n"), ("e.tsv", "pid\ttext\n"), ("e.jsonl", ""), ("e", "\u{feff}")]
+    {
+        assert_error(passages(name, content), &[name, "no passages found"]);
+    }
+    assert_error(passages("e.xml", "<?xml version=\"1.0\"?><root></root>"), &["no passages found"]);
+    let all_bad = passages_with(
+        "e.tsv",
+        "1\n2\n3\n",
+        &ReadOptions { format: Some(CollectionFormat::Tsv), ..skipping() },
+    );
+    assert_error(all_bad, &["no passages found after skipping 3 bad lines"]);
+    assert_error(
+        toller_corpus::open_collection(&[], &ReadOptions::default())
+            .and_then(|mut reader| reader.next().transpose()),
+        &["no input: no passages"],
+    );
+}
+
+#[test]
+fn damage_is_never_skipped_and_names_the_line() -> Outcome {
+    use std::io::Write;
+    let lines: String = (0..20_000).map(|i| format!("{i}\ttext {}\n", i * 7919 % 10_007)).collect();
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gz.write_all(lines.as_bytes())?;
+    let stored = gz.finish()?;
+    let mut reader = toller_corpus::read_collection_from(
+        common::open("c.tsv.gz", &stored[..stored.len() / 2]),
+        &skipping(),
+    )?;
+    let good = reader.by_ref().take_while(Result::is_ok).count();
+    assert!(good > 1_000);
+    assert!(reader.next().is_none(), "the reader ends after an error");
+    let error = passages_with("c.tsv.gz", &stored[..stored.len() / 2], &skipping()).unwrap_err();
+    let message = error.to_string();
+    assert!(message.contains("c.tsv.gz") && message.contains("incomplete"), "{message}");
+    assert!(message.contains(&format!("after line {good}")), "{message} after {good}");
+    assert_eq!(passages("c.tsv.gz", &stored)?.len(), 20_000);
+    Ok(())
+}
+
+#[test]
+fn the_skip_report_keeps_a_few_examples() -> Outcome {
+    let content: String =
+        (0..20).map(|i| if i % 2 == 0 { format!("{i}\ta\n") } else { format!("{i}\n") }).collect();
+    let (kept, skipped) =
+        passages_with("c.tsv", content, &ReadOptions { format: Some(CollectionFormat::Tsv), ..skipping() })?;
+    assert_eq!((kept.len(), skipped.total()), (10, 10));
+    assert_eq!(skipped.examples().len(), SkipReport::EXAMPLES);
+    assert!(
+        skipped.to_string().starts_with("skipped 10 bad lines (10 missing column)\n  c.tsv, line 2: "),
+        "{skipped}"
+    );
+    assert!(skipped.to_string().ends_with("..."));
+    Ok(())
+}
+
+#[test]
+fn a_bad_first_line_does_not_hide_the_format() -> Outcome {
+    for (name, bad) in [("c.tsv", "1"), ("c", "no tab"), ("c", "1\ta\tb")] {
+        let content = format!("{bad}\n2\tb\n3\tc\n");
+        assert_error(passages(name, &content), &[name, "line 1", "column"]);
+        assert_eq!(passages_with(name, &content, &skipping())?.0.len(), 2);
+    }
+    assert_error(passages("c.tsv", "1 only\n"), &["c.tsv, line 1", "missing column"]);
+    Ok(())
+}
+
+#[test]
+fn format_names_parse_and_print() {
+    for format in CollectionFormat::ALL {
+        assert_eq!(format.to_string().parse::<CollectionFormat>().unwrap(), *format);
+    }
+    let error = "csv".parse::<CollectionFormat>().unwrap_err();
+    assert!(error.to_string().contains("csv") && error.hint().unwrap().contains("jsonl, tsv"));
+}

@@ -1,0 +1,160 @@
+//! Collections as Parquet.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::error::Error;
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::Arc;
+
+use common::{assert_error, passage, skipping};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+use toller_corpus::{CorpusError, ReadOptions, open_collection};
+use toller_files::Input;
+use toller_ir::Passage;
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+/// Writes the next column; `None` is null.
+fn column<T: DataType>(
+    group: &mut SerializedRowGroupWriter<'_, File>,
+    values: Vec<Option<T::T>>,
+    optional: bool,
+) {
+    let mut writer = group.next_column().unwrap().unwrap();
+    let levels: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
+    let values: Vec<T::T> = values.into_iter().flatten().collect();
+    writer.typed::<T>().write_batch(&values, optional.then_some(&levels[..]), None).unwrap();
+    writer.close().unwrap();
+}
+
+fn text(value: &str) -> Option<ByteArray> {
+    Some(ByteArray::from(value))
+}
+
+/// Two row groups of `rows` rows: `id` (int64), `embedding` (passed over), `title` (optional), `text`.
+fn write(path: &Path, rows: i64, compression: Compression) {
+    let schema = "message m { required int64 id; required double embedding; optional binary title (UTF8); optional binary text (UTF8); }";
+    let properties =
+        WriterProperties::builder().set_compression(compression).set_data_page_row_count_limit(100).build();
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut writer =
+        SerializedFileWriter::new(File::create(path).unwrap(), schema, Arc::new(properties)).unwrap();
+    for part in 0..2 {
+        let ids = || part * rows..(part + 1) * rows;
+        let mut group = writer.next_row_group().unwrap();
+        column::<Int64Type>(&mut group, ids().map(Some).collect(), false);
+        column::<DoubleType>(&mut group, ids().map(|id| Some(id as f64)).collect(), false);
+        let title = |id: i64| if id % 3 == 0 { None } else { text(&format!("title {id}")) };
+        column::<ByteArrayType>(&mut group, ids().map(title).collect(), true);
+        column::<ByteArrayType>(&mut group, ids().map(|id| text(&format!("text 中 {id}"))).collect(), true);
+        group.close().unwrap();
+    }
+    writer.close().unwrap();
+}
+
+fn read(path: &Path) -> Result<Vec<Passage>, CorpusError> {
+    open_collection(&[Input::File(path.into())], &ReadOptions::default())?.collect()
+}
+
+#[test]
+fn row_groups_pages_nulls_and_codecs() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let codecs = [
+        Compression::UNCOMPRESSED,
+        Compression::SNAPPY,
+        Compression::ZSTD(ZstdLevel::try_new(1)?),
+        Compression::GZIP(Default::default()),
+    ];
+    for (at, codec) in codecs.into_iter().enumerate() {
+        let path = directory.path().join(format!("{at}.parquet"));
+        write(&path, 1_000, codec);
+        let passages = read(&path)?;
+        assert_eq!(passages.len(), 2_000, "{codec}");
+        assert_eq!(passages[0], passage("0", "", "text 中 0"));
+        assert_eq!(passages[1_999], passage("1999", "title 1999", "text 中 1999"));
+    }
+    // By content, whatever the name.
+    let renamed = directory.path().join("shard");
+    fs::rename(directory.path().join("0.parquet"), &renamed)?;
+    assert_eq!(read(&renamed)?.len(), 2_000);
+    Ok(())
+}
+
+#[test]
+fn string_ids_and_bad_rows() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("c.parquet");
+    let schema = "message m { optional binary docid (UTF8); optional binary contents (UTF8); }";
+    let mut writer = SerializedFileWriter::new(
+        File::create(&path)?,
+        Arc::new(parse_message_type(schema)?),
+        Default::default(),
+    )?;
+    let mut group = writer.next_row_group()?;
+    let ids = vec![text("a"), text(""), None, text("b"), Some(ByteArray::from(vec![0xff])), text("c")];
+    column::<ByteArrayType>(&mut group, ids, true);
+    let texts = vec![text(""), text("x"), text("x"), None, text("x"), text("y")];
+    column::<ByteArrayType>(&mut group, texts, true);
+    group.close()?;
+    writer.close()?;
+    assert_error(read(&path), &["c.parquet, row 2", "empty id"]);
+    let mut reader = open_collection(&[Input::File(path)], &skipping())?;
+    let kept = reader.by_ref().collect::<Result<Vec<_>, _>>()?;
+    assert_eq!(kept, [passage("a", "", ""), passage("c", "", "y")]);
+    assert_eq!(reader.skipped().total(), 4);
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_read_says_why() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("c.parquet");
+    write(&path, 10, Compression::SNAPPY);
+    let bytes = fs::read(&path)?;
+
+    let stream = toller_files::InputReader::from_reader(Input::Stdin, std::io::Cursor::new(bytes.clone()))?;
+    assert_error(
+        toller_corpus::read_collection_from(stream, &ReadOptions::default()),
+        &["standard input", "stream"],
+    );
+
+    let gz = directory.path().join("c.parquet.gz");
+    let mut encoder = flate2::write::GzEncoder::new(File::create(&gz)?, flate2::Compression::fast());
+    std::io::Write::write_all(&mut encoder, &bytes)?;
+    encoder.finish()?;
+    assert_error(read(&gz), &["c.parquet.gz", "compressed"]);
+
+    let cut = directory.path().join("cut.parquet");
+    fs::write(&cut, &bytes[..bytes.len() / 2])?;
+    assert_error(read(&cut), &["cut.parquet: not readable as parquet"]);
+
+    let other = directory.path().join("other.parquet");
+    let schema = Arc::new(parse_message_type("message m { required int64 id; required double score; }")?);
+    SerializedFileWriter::new(File::create(&other)?, schema, Default::default())?.close()?;
+    assert_error(read(&other), &["other.parquet", "no column text", "it has id, score"]);
+    Ok(())
+}
+
+#[test]
+fn damaged_files_never_panic() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("c.parquet");
+    write(&path, 50, Compression::SNAPPY);
+    let bytes = fs::read(&path)?;
+    // A fixed walk over the file: every byte is hit by some mask.
+    for (at, mask) in (0..bytes.len()).step_by(3).zip([0xff, 0x01, 0x80, 0x10].into_iter().cycle()) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= mask;
+        fs::write(&path, damaged)?;
+        if let Ok(reader) = open_collection(&[Input::File(path.clone())], &skipping()) {
+            assert!(reader.take(1_000).count() <= 1_000);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! Queries in every format, good and bad.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::error::Error;
+
+use common::{assert_error, open, queries, query, skipping, unknown_candidates};
+use toller_corpus::{BadKind, QueryFormat, ReadOptions, read_queries, read_queries_from};
+use toller_files::Input;
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+#[test]
+fn tsv_with_and_without_a_header() -> Outcome {
+    let expected = [query("1048585", "what is paula deen's brother", &[]), query("2", " Androgen", &[])];
+    let rows = "1048585\twhat is paula deen's brother\n2\t Androgen\n";
+    assert_eq!(queries("topics.txt", rows)?, expected);
+    assert_eq!(queries("queries.dev.tsv", format!("qid\ttext\r\n{}", rows.replace('\n', "\r\n")))?, expected);
+    assert_eq!(queries("q", "query\tother\tqid\na\tb\t1\n")?, [query("1", "a", &[])]);
+    Ok(())
+}
+
+#[test]
+fn json_lines_of_every_kind() -> Outcome {
+    let beir = "{\"_id\": \"q0\", \"text\": \"a\", \"metadata\": {}}\n{\"_id\": 1, \"text\": \"b\"}\n";
+    assert_eq!(queries("queries.jsonl", beir)?, [query("q0", "a", &[]), query("1", "b", &[])]);
+    let dpr = "{\"question\": \"How tall?\", \"answer\": [\"6,194\\\\s?m\", \"x\"]}\n{\"question\": \"Who?\", \"answer\": [\"I\"]}";
+    let expected = [query("0", "How tall?", &["6,194\\s?m", "x"]), query("1", "Who?", &["I"])];
+    assert_eq!(queries("topics.txt", dpr)?, expected);
+    let dureader = "{\"question_id\": \"d4\", \"question\": \"微信\", \"answer_paragraphs\": [{\"paragraph_id\": \"p\"}]}";
+    assert_eq!(queries("dev.json", dureader)?, [query("d4", "微信", &[])]);
+    assert_eq!(
+        queries("q", "{\"id\": \"1\", \"query\": \"x\", \"answers\": \"one\"}")?,
+        [query("1", "x", &["one"])]
+    );
+    Ok(())
+}
+
+#[test]
+fn identifiers_are_in_every_record_or_in_none() -> Outcome {
+    let some = "{\"id\": \"1\", \"text\": \"a\"}\n{\"text\": \"b\"}\n";
+    assert_error(queries("q.jsonl", some), &["q.jsonl, line 2", "no identifier"]);
+    let late = "{\"text\": \"a\"}\n{\"id\": \"1\", \"text\": \"b\"}\n";
+    assert_error(queries("q.jsonl", late), &["q.jsonl, line 2", "the identifier \"1\""]);
+    Ok(())
+}
+
+#[test]
+fn entity_questions_take_their_ids_from_the_file_when_there_are_several() -> Outcome {
+    let array = r#"[{"question": "What is the capital of A?", "answers": ["B", "C"]}, {"question": "D?", "answers": []}]"#;
+    let one = [query("0", "What is the capital of A?", &["B", "C"]), query("1", "D?", &[])];
+    assert_eq!(queries("P36.test.json", array)?, one);
+    let directory = tempfile::tempdir()?;
+    let inputs = ["P36.test.json", "P17.test.json"].map(|name| Input::File(directory.path().join(name)));
+    for input in &inputs {
+        std::fs::write(input.path().unwrap(), array)?;
+    }
+    let (both, _) = read_queries(&inputs, &ReadOptions::default())?;
+    assert_eq!(
+        both.iter().map(|query| query.id.as_str()).collect::<Vec<_>>(),
+        ["P36-0", "P36-1", "P17-0", "P17-1"]
+    );
+    assert_error(
+        read_queries(&[inputs[0].clone(), inputs[0].clone()], &ReadOptions::default()),
+        &["P36-0", "duplicate"],
+    );
+    Ok(())
+}
+
+#[test]
+fn a_broken_array_is_never_skipped() -> Outcome {
+    for broken in
+        ["[{\"question\": \"a\"}, {\"question\"", "[{\"question\": \"a\"}] x", "[{\"question\": \"a\"}, 3]"]
+    {
+        let error = read_queries_from(open("p.json", broken), &skipping()).unwrap_err();
+        assert!(error.to_string().contains("p.json: not readable as json"), "{error}");
+    }
+    // An element of the wrong shape is one bad record.
+    let shape =
+        "[{\"question\": 1}, {\"question\": \"a\"}, {\"other\": 2}, {\"question\": \"a\", \"answers\": [1]}]";
+    let (good, skipped) = read_queries_from(open("p.json", shape), &skipping())?;
+    assert_eq!(good, [query("1", "a", &[])]);
+    assert_eq!(skipped.total(), 3);
+    assert_error(queries("p.json", shape), &["p.json, record 1", "the number 1 as the text"]);
+    // Nor is an endless element held.
+    let options = ReadOptions { max_line_bytes: 10_000, ..ReadOptions::default() };
+    let endless = format!("[{{\"question\": \"{}\"}}]", "x".repeat(500_000));
+    assert_error(
+        read_queries_from(open("p.json", endless), &options),
+        &["element 1 is longer than 10000 bytes"],
+    );
+    Ok(())
+}
+
+#[test]
+fn dpr_questions_with_python_lists() -> Outcome {
+    let rows =
+        "who got it\t['Wilhelm Conrad Röntgen']\r\nwho sings\t\"['Solange', \"\"Destiny 's Child\"\"]\"\r\n";
+    let expected = [
+        query("0", "who got it", &["Wilhelm Conrad Röntgen"]),
+        query("1", "who sings", &["Solange", "Destiny 's Child"]),
+    ];
+    assert_eq!(queries("nq-test.qa.csv", rows)?, expected);
+    let bad = format!("{rows}no list\t['a'\n");
+    let options = ReadOptions { format: Some(QueryFormat::Dpr), ..ReadOptions::default() };
+    assert_error(read_queries_from(open("nq.csv", bad), &options), &["nq.csv, line 3", "as the answers"]);
+    Ok(())
+}
+
+#[test]
+fn rocketqa_in_one_or_four_columns() -> Outcome {
+    let expected = [query("0", "what is it", &[]), query("1", "微信", &[])];
+    assert_eq!(queries("marco.q", "what is it\n微信\n")?, expected);
+    assert_eq!(queries("dureader.q", "what is it\t-\t-\t0\n微信\t-\t-\t0\n")?, expected);
+    let error = assert_error(queries("topics.txt", "1 what is it\n"), &["cannot tell"]);
+    assert_eq!(unknown_candidates(&error), ["rocketqa", "tsv"]);
+    assert_error(queries("marco.q", "what\n\nis it\n"), &["marco.q, line 2", "blank line"]);
+    Ok(())
+}
+
+#[test]
+fn trec_topics_old_and_new() -> Outcome {
+    let classical = "\n<top>\n\n<num> Number: 301 \n<title> International\nOrganized Crime \n\n<desc> Description: \nIdentify \
+                     organizations\n\n<narr> Narrative: \nA relevant document\n\n</top>\n<top>\n<head> Tipster\n<num> Number:  051\n\
+                     <dom> Domain:  Economics\n<title> Topic:  Airbus Subsidies\n</top>\n";
+    let expected =
+        [query("301", "International Organized Crime", &[]), query("051", "Airbus Subsidies", &[])];
+    assert_eq!(queries("topics.301-450.txt", classical)?, expected);
+    let xml = "<?xml version='1.0'?>\r\n<xml>\r\n<top>\r\n<num> 1</num> \r\n<title>\r\nwhat R&amp;D\r\nlaws\r\n</title>\r\n</top>\r\n</xml>";
+    assert_eq!(queries("cran.qry.xml", xml)?, [query("1", "what R&D laws", &[])]);
+    let covid = "<topics task=\"COVID\">\n  <topic number=\"1\">\n    <query>coronavirus origin</query>\n    <question>what</question>\n  </topic>\n</topics>";
+    assert_eq!(queries("topics.xml", covid)?, [query("1", "coronavirus origin", &[])]);
+    let description = "<top>\n<num> Number: 201\n<desc> Description:\nWhat procedures exist?\n</top>";
+    assert_eq!(queries("topics.201-250", description)?, [query("201", "What procedures exist?", &[])]);
+    assert_error(
+        queries("t", "<top>\n<num> 1\n<title>\n</top>"),
+        &["t, line 1", "query without text", "query 1"],
+    );
+    assert_error(queries("t", "\n<top>\n<title> x\n</top>"), &["t, line 2", "no number"]);
+    Ok(())
+}
+
+#[test]
+fn bad_queries() -> Outcome {
+    let cases = [
+        ("1\t\n", BadKind::EmptyQuery, "a text for query 1"),
+        ("1\t  \n", BadKind::EmptyQuery, "query without text"),
+        ("\ttext\n", BadKind::EmptyId, "an identifier"),
+        ("1\n", BadKind::MissingField, "1 column"),
+        ("1\ta\tb\n", BadKind::ExtraColumn, "3 columns"),
+        ("7\tagain\n", BadKind::DuplicateId, "first in q.tsv, line 1"),
+    ];
+    for (line, kind, part) in cases {
+        let content = format!("7\tgood\n{line}8\tgood\n");
+        assert_error(queries("q.tsv", &content), &["q.tsv, line 2", part]);
+        let (good, skipped) = read_queries_from(open("q.tsv", &content), &skipping())?;
+        assert_eq!(good.len(), 2);
+        assert_eq!(skipped.counts().collect::<Vec<_>>(), [(kind, 1)]);
+    }
+    assert_error(queries("q.tsv", ""), &["q.tsv: no queries found"]);
+    assert_error(queries("q.tsv", "qid\ttext\n"), &["no queries found"]);
+    Ok(())
+}

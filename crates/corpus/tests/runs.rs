@@ -1,0 +1,184 @@
+//! Runs in every format, good and bad, and written.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::error::Error;
+
+use common::{assert_error, entries, open, run, skipping, unknown_candidates};
+use toller_corpus::{BadKind, ReadOptions, RunFormat, TrecRunWriter, read_run_from};
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+#[test]
+fn trec_runs_as_trec_eval_reads_them() -> Outcome {
+    let content = "\n# a comment\n301\tQ0\tFR-1\t104\t  2.5\tSTANDARD more junk\n  # another\n\n301 Q0 d#2 x -1e-3 last\n302 Q0 FR-1 1 3 last\r\n";
+    let found = run(content)?;
+    assert_eq!(entries(&found), [("301", "FR-1", 2.5), ("301", "d#2", -0.001), ("302", "FR-1", 3.0)]);
+    assert_eq!(found.tag, "last");
+    Ok(())
+}
+
+#[test]
+fn ranks_become_scores_that_fall() -> Outcome {
+    let found = run("7\td1\t1\n7\td2\t2\n8\td1\t1\n")?;
+    assert_eq!(entries(&found), [("7", "d1", -1.0), ("7", "d2", -2.0), ("8", "d1", -1.0)]);
+    assert_eq!(found.tag, "");
+    Ok(())
+}
+
+#[test]
+fn scores_in_three_columns() -> Outcome {
+    assert_eq!(entries(&run("7\td1\t80.25\n7\td2\t79\n")?), [("7", "d1", 80.25), ("7", "d2", 79.0)]);
+    assert_eq!(entries(&run("7\td1\t12\n7\td2\t9\n")?), [("7", "d1", 12.0), ("7", "d2", 9.0)]);
+    let error = assert_error(run("7\td1\t3\n7\td2\t9\n"), &["run.txt: cannot tell"]);
+    assert_eq!(unknown_candidates(&error), ["msmarco", "tevatron"]);
+    let options = ReadOptions { format: Some(RunFormat::Tevatron), ..ReadOptions::default() };
+    let (forced, _) = read_run_from(open("run.txt", "7\td1\t3\n7\td2\t9\n"), &options)?;
+    assert_eq!(entries(&forced), [("7", "d1", 3.0), ("7", "d2", 9.0)]);
+    Ok(())
+}
+
+#[test]
+fn dureader_runs_and_predictions() -> Outcome {
+    let found = run("微信 分享\t17\t1\t9.5\n微信 分享\t3\t2\t9.25\n")?;
+    assert_eq!(entries(&found), [("微信 分享", "17", 9.5), ("微信 分享", "3", 9.25)]);
+    let found = run("{\"q1\": [\"a\", \"b\"], \"q2\": [\"a\"]}")?;
+    assert_eq!(entries(&found), [("q1", "a", -1.0), ("q1", "b", -2.0), ("q2", "a", -1.0)]);
+    assert_error(run("{\"q1\": [\"a\", \"a\"]}"), &["run.txt, record 1", "retrieved twice"]);
+    assert_error(run("{\"q1\": \"a\"}"), &["not readable as dureader-json"]);
+    Ok(())
+}
+
+#[test]
+fn dpr_results() -> Outcome {
+    let content = r#"[{"question": "q", "answers": ["x"], "ctxs": [{"id": "wiki:1", "title": "t", "text": "…", "score": "81.5"}, {"id": 2, "score": 80}]},
+        {"question": "r", "ctxs": [{"id": "wiki:1", "score": 1.5, "has_answer": false}]}]"#;
+    assert_eq!(entries(&run(content)?), [("0", "wiki:1", 81.5), ("0", "2", 80.0), ("1", "wiki:1", 1.5)]);
+    assert_error(
+        run(r#"[{"question": "q", "ctxs": [{"id": "a", "score": "NaN"}]}]"#),
+        &["record 1", "\"NaN\" as the score"],
+    );
+    assert_error(
+        run(r#"[{"question": "q", "ctxs": [{"score": 1}]}]"#),
+        &["record 1", "null as the document"],
+    );
+    Ok(())
+}
+
+#[test]
+fn bad_lines() -> Outcome {
+    let cases = [
+        ("1 Q0 b 1 nan t", BadKind::BadNumber, "\"nan\" as the score"),
+        ("1 Q0 b 1 inf t", BadKind::BadNumber, "a finite number"),
+        ("1 Q0 b 1 1e999 t", BadKind::BadNumber, "a finite number"),
+        ("1 Q0 b 1 high t", BadKind::BadNumber, "\"high\""),
+        ("1 Q0 b 1 0.5", BadKind::MissingField, "5 columns"),
+        ("1 Q0 a 9 0.5 t", BadKind::DuplicateHit, "document a for query 1, which is on line 1 too"),
+    ];
+    for (line, kind, part) in cases {
+        let content = format!("1 Q0 a 1 2.0 t\n{line}\n2 Q0 a 1 1.0 t\n");
+        assert_error(run(&content), &["run.txt, line 2", part]);
+        let (good, skipped) = read_run_from(open("run.txt", &content), &skipping())?;
+        assert_eq!(entries(&good), [("1", "a", 2.0), ("2", "a", 1.0)]);
+        assert_eq!(skipped.counts().collect::<Vec<_>>(), [(kind, 1)]);
+    }
+    assert_error(run(""), &["run.txt: no hits found"]);
+    assert_error(run("7\td\t0\n7\te\t1\n"), &["cannot tell"]);
+    let options = ReadOptions { format: Some(RunFormat::MsMarco), ..ReadOptions::default() };
+    assert_error(read_run_from(open("r", "7\td\t0\n"), &options), &["r, line 1", "\"0\" as the rank"]);
+    Ok(())
+}
+
+#[test]
+fn a_bad_first_line_does_not_hide_the_format() -> Outcome {
+    let content = "1 Q0 b 1 0.5\n1 Q0 a 2 0.4 t\n1 Q0 c 3 0.3 t\n";
+    assert_error(run(content), &["run.txt, line 1", "5 columns"]);
+    let (good, _) = read_run_from(open("run.txt", content), &skipping())?;
+    assert_eq!(entries(&good), [("1", "a", 0.4), ("1", "c", 0.3)]);
+    Ok(())
+}
+
+#[test]
+fn several_duplicates_keep_the_first_of_each() -> Outcome {
+    let content =
+        "1 Q0 a 1 5 t\n2 Q0 a 1 5 t\n1 Q0 b 2 4 t\n1 Q0 a 3 3 t\n1 Q0 b 4 2 t\n1 Q0 a 5 1 t\n2 Q0 c 2 4 t\n";
+    let (good, skipped) = read_run_from(open("r", content), &skipping())?;
+    assert_eq!(entries(&good), [("1", "a", 5.0), ("1", "b", 4.0), ("2", "a", 5.0), ("2", "c", 4.0)]);
+    let lines: Vec<u64> = skipped.examples().iter().map(|bad| bad.place.position.number()).collect();
+    assert_eq!(lines, [4, 5, 6]);
+    Ok(())
+}
+
+#[test]
+fn what_is_written_reads_back() -> Outcome {
+    let scores = [
+        f32::MAX,
+        1e10,
+        16_777_216.0,
+        12.0,
+        0.1,
+        1e-7,
+        f32::MIN_POSITIVE,
+        f32::from_bits(1),
+        0.0,
+        -0.0,
+        -3.25,
+    ];
+    let ids: Vec<String> = (0..scores.len()).map(|i| format!("d{i}")).collect();
+    let mut writer = TrecRunWriter::new(Vec::new(), "run.txt", "toller")?;
+    writer.write_query("q1", ids.iter().map(String::as_str).zip(scores))?;
+    writer.write_query("empty", std::iter::empty::<(&str, f32)>())?;
+    let written = String::from_utf8(writer.finish()?)?;
+    assert!(
+        written.starts_with("q1 Q0 d0 1 3.4028235e38 toller\nq1 Q0 d1 2 10000000000.0 toller\n"),
+        "{written}"
+    );
+    let found = run(&written)?;
+    for ((_, doc, score), (id, expected)) in entries(&found).iter().zip(ids.iter().zip(scores)) {
+        assert_eq!((*doc, (*score as f32).to_bits()), (id.as_str(), expected.to_bits()));
+    }
+    assert_eq!((found.queries.len(), found.tag.as_str()), (1, "toller"));
+    // A run that was read is written with its f64 scores.
+    let mut writer = TrecRunWriter::new(Vec::new(), "run.txt", "toller")?;
+    writer.write_run(&found)?;
+    assert_eq!(run(writer.finish()?)?, found);
+    Ok(())
+}
+
+#[test]
+fn what_a_trec_run_cannot_hold_is_an_error() -> Outcome {
+    let write = |query: &str, doc: &str, score: f32| {
+        let mut writer = TrecRunWriter::new(Vec::new(), "run.txt", "t").unwrap();
+        writer.write_query(query, [(doc, score)]).map_err(|error| (error.to_string(), error.hint()))
+    };
+    let (message, hint) = write("q", "Geneva Durben", 1.0).unwrap_err();
+    assert!(
+        message.contains("\"Geneva Durben\"") && message.contains("white space") && hint.is_some(),
+        "{message}"
+    );
+    assert!(write("q", "", 1.0).is_err());
+    assert!(write("#q", "d", 1.0).is_err());
+    assert!(write("q", "d\u{2003}e", 1.0).is_err());
+    assert!(write("q", "d", f32::NAN).unwrap_err().0.contains("NaN"));
+    assert!(write("q", "d", f32::INFINITY).is_err());
+    assert!(TrecRunWriter::new(Vec::new(), "run.txt", "two words").is_err());
+    assert!(TrecRunWriter::new(Vec::new(), "run.txt", "").is_err());
+
+    let mut tabs = TrecRunWriter::new(Vec::new(), "run.txt", "t")?.tab_separated();
+    tabs.write_query("query 1", [("Geneva Durben", 2.0_f32), ("other", 1.0)])?;
+    assert!(tabs.write_query("q", [("a\tb", 1.0_f32)]).is_err());
+    let written = tabs.finish()?;
+    assert_eq!(entries(&run(&written)?), [("query 1", "Geneva Durben", 2.0), ("query 1", "other", 1.0)]);
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_names_the_file() -> Outcome {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full")?;
+    let mut writer = TrecRunWriter::new(full, "out/run.txt", "t")?;
+    let error = writer.write_query("q", [("d", 1.0_f32)]).unwrap_err();
+    assert!(error.to_string().contains("out/run.txt") && error.hint().is_some(), "{error}");
+    Ok(())
+}

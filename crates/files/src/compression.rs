@@ -1,0 +1,133 @@
+//! Which compression a stream has, told by its first bytes.
+
+use std::fmt;
+use std::io::{self, BufRead, Read};
+
+use flate2::bufread::MultiGzDecoder;
+use liblzma::bufread::XzDecoder;
+
+/// The compression of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// None: the bytes are the data.
+    Plain,
+    /// gzip (RFC 1952), one member or several.
+    Gzip,
+    /// Zstandard (RFC 8878), one frame or several.
+    Zstd,
+    /// xz, one stream or several.
+    Xz,
+}
+
+/// How many bytes [`Compression::detect`] wants to see.
+pub(crate) const MAGIC_BYTES: usize = 10;
+
+/// The first bytes of each compression. A Zstandard file may also begin with a skippable frame.
+const MAGIC: [(Compression, &[u8]); 3] = [
+    (Compression::Gzip, &[0x1f, 0x8b, 0x08]),
+    (Compression::Zstd, &[0x28, 0xb5, 0x2f, 0xfd]),
+    (Compression::Xz, &[0xfd, b'7', b'z', b'X', b'Z', 0x00]),
+];
+
+/// What users hand over by mistake, and how to get the data out.
+fn unsupported(head: &[u8]) -> Option<&'static str> {
+    match head {
+        [b'P', b'K', 3, 4, ..] => Some("it is a zip archive: unpack it first (unzip)"),
+        // "BZh", a level, and the magic of a block: pi in decimal.
+        [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..] => {
+            Some("it is compressed by bzip2: decompress it (bunzip2), or recompress it as gzip, zstd or xz")
+        }
+        _ => None,
+    }
+}
+
+impl Compression {
+    /// The compression of a stream that begins with `head` (at least [`MAGIC_BYTES`] bytes, or the
+    /// whole stream) and whose file has the name `name`. The bytes decide; the name only tells a
+    /// truncated compressed file from a short plain one.
+    ///
+    /// # Errors
+    /// For archives that cannot be read, and for a file whose name promises a compression but which
+    /// ends before it can begin.
+    pub(crate) fn detect(head: &[u8], name: Option<&str>) -> io::Result<Self> {
+        let skippable = matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]);
+        if skippable {
+            return Ok(Self::Zstd);
+        }
+        for (compression, magic) in MAGIC {
+            if head.starts_with(magic) {
+                return Ok(compression);
+            }
+            if compression.names(name) && magic.starts_with(head) {
+                return Err(compression.truncated());
+            }
+        }
+        if let Some(advice) = unsupported(head) {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, advice));
+        }
+        Ok(Self::Plain)
+    }
+
+    /// Whether a file of that name should have this compression.
+    fn names(self, name: Option<&str>) -> bool {
+        let extension = match self {
+            Self::Plain => return false,
+            Self::Gzip => "gz",
+            Self::Zstd => "zst",
+            Self::Xz => "xz",
+        };
+        name.and_then(|name| name.rsplit_once('.'))
+            .is_some_and(|(_, found)| found.eq_ignore_ascii_case(extension))
+    }
+
+    /// A reader of the decompressed bytes of `raw`.
+    pub(crate) fn decode(self, raw: impl BufRead + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+        Ok(match self {
+            Self::Plain => Box::new(raw),
+            Self::Gzip => Box::new(Decoder { compression: self, inner: MultiGzDecoder::new(raw) }),
+            Self::Zstd => {
+                Box::new(Decoder { compression: self, inner: zstd::stream::read::Decoder::with_buffer(raw)? })
+            }
+            Self::Xz => Box::new(Decoder { compression: self, inner: XzDecoder::new_multi_decoder(raw) }),
+        })
+    }
+
+    fn truncated(self) -> io::Error {
+        io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            format!("the {self} data end early: the file is incomplete"),
+        )
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Plain => "uncompressed",
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+            Self::Xz => "xz",
+        })
+    }
+}
+
+/// A decoder whose errors say what is wrong with the file in words.
+struct Decoder<D> {
+    compression: Compression,
+    inner: D,
+}
+
+impl<D: Read> Read for Decoder<D> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.inner.read(buffer).map_err(|error| match error.kind() {
+            // An error of the disk, not of the data.
+            _ if error.raw_os_error().is_some() => error,
+            io::ErrorKind::Interrupted => error,
+            io::ErrorKind::UnexpectedEof => self.compression.truncated(),
+            _ => {
+                let message = format!("the {} data are corrupt: {error}", self.compression);
+                io::Error::new(io::ErrorKind::InvalidData, message)
+            }
+        })
+    }
+}

@@ -1,0 +1,211 @@
+//! A decompressing reader that counts what it reads.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::compression::MAGIC_BYTES;
+use crate::{Compression, FileError, Input};
+
+/// The size of the buffers before and behind the decoder: large enough that a system call and a
+/// virtual call a buffer cost nothing.
+const BUFFER_BYTES: usize = 1 << 17;
+
+/// A decompressing, buffering reader of an [`Input`].
+///
+/// The compression (gzip, zstd, xz; several members or frames) is told by the first bytes, not by the
+/// name. A stream that ends early or is corrupt is an [`io::Error`] at the place where that shows, never
+/// an early end; [`InputReader::error`] adds the file's name to it.
+pub struct InputReader {
+    input: Input,
+    compression: Compression,
+    decoded: Box<dyn BufRead + Send>,
+    /// Decoded bytes that [`InputReader::peek`] looked at and nobody has consumed.
+    head: Vec<u8>,
+    head_consumed: usize,
+    /// An error met while peeking, to be returned behind the bytes that were good.
+    deferred: Option<io::Error>,
+    bytes_read: Arc<AtomicU64>,
+    total_bytes: Option<u64>,
+}
+
+impl InputReader {
+    /// Opens an input.
+    ///
+    /// # Errors
+    /// When the file cannot be opened, is a directory, or is an archive that cannot be read.
+    pub fn open(input: &Input) -> Result<Self, FileError> {
+        Self::open_counted(input, Arc::default())
+    }
+
+    /// Opens an input and adds the raw bytes that are read (compressed, as stored) to `bytes_read`: one
+    /// counter over several inputs drives one progress bar.
+    ///
+    /// # Errors
+    /// As [`InputReader::open`].
+    pub fn open_counted(input: &Input, bytes_read: Arc<AtomicU64>) -> Result<Self, FileError> {
+        match input {
+            Input::File(path) => {
+                let file = File::open(path).map_err(FileError::on("open", path))?;
+                // On Unix a directory opens and fails only when it is read.
+                if file.metadata().map_err(FileError::on("open", path))?.is_dir() {
+                    return Err(input.error("open", io::ErrorKind::IsADirectory.into()));
+                }
+                Self::over(input.clone(), file, bytes_read)
+            }
+            Input::Stdin => Self::over(Input::Stdin, io::stdin(), bytes_read),
+        }
+    }
+
+    /// Reads from any reader as if it were the content of `input` (whose name errors then carry).
+    ///
+    /// # Errors
+    /// As [`InputReader::open`].
+    pub fn from_reader(input: Input, raw: impl Read + Send + 'static) -> Result<Self, FileError> {
+        Self::over(input, raw, Arc::default())
+    }
+
+    fn over(
+        input: Input,
+        raw: impl Read + Send + 'static,
+        bytes_read: Arc<AtomicU64>,
+    ) -> Result<Self, FileError> {
+        let mut raw = Counted { inner: raw, count: Arc::clone(&bytes_read) };
+        let mut magic = Vec::with_capacity(MAGIC_BYTES);
+        raw.by_ref()
+            .take(MAGIC_BYTES as u64)
+            .read_to_end(&mut magic)
+            .map_err(|error| input.error("read", error))?;
+        let name = input.path().and_then(|path| path.file_name()).and_then(|name| name.to_str());
+        let compression = Compression::detect(&magic, name).map_err(|error| input.error("read", error))?;
+        let whole = Cursor::new(magic).chain(raw);
+        let decoded: Box<dyn BufRead + Send> = match compression {
+            Compression::Plain => Box::new(BufReader::with_capacity(BUFFER_BYTES, whole)),
+            _ => {
+                let decoder = compression
+                    .decode(BufReader::with_capacity(BUFFER_BYTES, whole))
+                    .map_err(|error| input.error("read", error))?;
+                Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder))
+            }
+        };
+        let total_bytes = input.size_bytes();
+        Ok(Self {
+            input,
+            compression,
+            decoded,
+            head: Vec::new(),
+            head_consumed: 0,
+            deferred: None,
+            bytes_read,
+            total_bytes,
+        })
+    }
+
+    /// What is being read.
+    #[must_use]
+    pub fn input(&self) -> &Input {
+        &self.input
+    }
+
+    /// The compression that was found.
+    #[must_use]
+    pub fn compression(&self) -> Compression {
+        self.compression
+    }
+
+    /// Raw bytes (compressed, as stored) read so far; with [`InputReader::open_counted`], by all readers
+    /// of the counter.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read.load(Ordering::Relaxed)
+    }
+
+    /// The file's size in raw bytes, where it is a regular file.
+    #[must_use]
+    pub fn total_bytes(&self) -> Option<u64> {
+        self.total_bytes
+    }
+
+    /// The next `bytes` decoded bytes without consuming them; fewer if the input ends or fails before.
+    /// (A failure is returned when the reading gets there.)
+    pub fn peek(&mut self, bytes: usize) -> &[u8] {
+        while self.head.len() - self.head_consumed < bytes && self.deferred.is_none() {
+            match self.decoded.fill_buf() {
+                Ok([]) => break,
+                Ok(available) => {
+                    let length = available.len();
+                    self.head.extend_from_slice(available);
+                    self.decoded.consume(length);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => self.deferred = Some(error),
+            }
+        }
+        let unread = self.head.get(self.head_consumed..).unwrap_or_default();
+        unread.get(..bytes).unwrap_or(unread)
+    }
+
+    /// The error of reading this input, with its name.
+    #[must_use]
+    pub fn error(&self, source: io::Error) -> FileError {
+        self.input.error("read", source)
+    }
+}
+
+impl BufRead for InputReader {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.head_consumed < self.head.len() {
+            return Ok(self.head.get(self.head_consumed..).unwrap_or_default());
+        }
+        if let Some(error) = self.deferred.take() {
+            return Err(error);
+        }
+        self.decoded.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        if self.head_consumed < self.head.len() {
+            self.head_consumed += amount;
+            if self.head_consumed >= self.head.len() {
+                self.head = Vec::new();
+                self.head_consumed = 0;
+            }
+        } else {
+            self.decoded.consume(amount);
+        }
+    }
+}
+
+impl Read for InputReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.fill_buf()?.read(buffer)?;
+        self.consume(read);
+        Ok(read)
+    }
+}
+
+impl fmt::Debug for InputReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InputReader")
+            .field("input", &self.input)
+            .field("compression", &self.compression)
+            .field("bytes_read", &self.bytes_read())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Counts the bytes that pass.
+struct Counted<R> {
+    inner: R,
+    count: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.count.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}

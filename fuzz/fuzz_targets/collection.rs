@@ -1,0 +1,23 @@
+//! Collections: no bytes make a reader panic, and no passage comes without an identifier.
+//! The first byte chooses the format (or detection) and whether bad lines are skipped; the rest is the file.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use toller_corpus::{CollectionFormat, ReadOptions, read_collection_from};
+use toller_files::{Input, InputReader};
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((choice, content)) = bytes.split_first() else { return };
+    let options = ReadOptions {
+        format: CollectionFormat::ALL.get(usize::from(choice >> 1)).copied(),
+        skip_bad_lines: choice & 1 == 1,
+        max_line_bytes: 4096,
+    };
+    let content = std::io::Cursor::new(content.to_vec());
+    let Ok(reader) = InputReader::from_reader(Input::Stdin, content) else { return };
+    if let Ok(passages) = read_collection_from(reader, &options) {
+        for passage in passages.flatten() {
+            assert!(!passage.id.trim().is_empty());
+        }
+    }
+});
