@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use toller_corpus::CorpusError;
+use toller_corpus::{CorpusError, RunWriteError};
+use toller_datasets::DatasetError;
 use toller_encoder::EncoderError;
 use toller_encoder::resolve::ResolveError;
-use toller_eval::EvalError;
+use toller_eval::{CompareError, EvalError};
 use toller_files::FileError;
 use toller_index::IndexError;
 use toller_pipeline::PipelineError;
@@ -72,7 +73,8 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         };
     }
     first_hint!(
-        PipelineError, CorpusError, EncoderError, ResolveError, StoreError, IndexError, EvalError, FileError
+        PipelineError, CorpusError, RunWriteError, EncoderError, ResolveError, StoreError, IndexError, EvalError,
+        CompareError, DatasetError, FileError
     );
     error.downcast_ref::<UsageError>().map(|error| error.hint.clone())
 }

@@ -1,5 +1,7 @@
 //! `toller`: text to a TREC run and a table of measures.
 
+#![allow(unreachable_pub, reason = "a binary exports nothing, so every pub is unreachable")]
+
 mod args;
 mod commands;
 mod error;

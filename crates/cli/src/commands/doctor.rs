@@ -16,7 +16,7 @@ pub struct DoctorArgs {}
 pub fn run(_: &DoctorArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
     let options = ResolveOptions::from_env();
     let features: Vec<String> = Isa::available().iter().map(ToString::to_string).collect();
-    let models: Vec<String> = known_models()?.iter().map(|model| model.name.clone()).collect();
+    let models: Vec<&str> = known_models()?.iter().map(|model| model.name).collect();
     let variables: Vec<(&str, String)> = env::ALL
         .iter()
         .filter_map(|variable| Some((variable.name, shown(variable.name, &variable.get()?.to_string_lossy()))))

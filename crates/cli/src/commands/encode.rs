@@ -6,8 +6,8 @@ use std::str::FromStr;
 use anyhow::Context;
 use toller_corpus::{CollectionFormat, QueryFormat, ReadOptions};
 use toller_encoder::{DualEncoder, Role};
-use toller_files::{Input, expand};
-use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, PassageText, PipelineError};
+use toller_files::expand;
+use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, PassageText};
 use toller_store::{DEFAULT_ROWS_PER_SHARD, DType, Encoding, ModelInfo, Part, Source, StoreSpec, StoreWriter};
 
 use super::encode_source::TextSource;

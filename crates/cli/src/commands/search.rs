@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use toller_corpus::{QueryFormat, ReadOptions, TrecRunWriter, read_queries};
 use toller_encoder::Role;
-use toller_files::{AtomicFile, FileError, Input};
+use toller_files::{AtomicFile, Input};
 use toller_index::{FlatIndex, IndexOptions};
 use toller_ir::{Query, Ranking};
 use toller_pipeline::encode_queries;
@@ -16,7 +16,7 @@ use toller_store::{OpenOptions, Store};
 use super::encode::format_error;
 use crate::error::UsageError;
 use crate::interrupt::{self, Interrupted};
-use crate::model::{self, Device, ModelArgs};
+use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
 
 /// Queries that are encoded and searched at a time: enough to use the machine fully, few enough that
@@ -94,12 +94,12 @@ pub fn run(args: &SearchArgs, ui: &Ui) -> anyhow::Result<()> {
 
     let searching = Instant::now();
     let hits = if args.output.as_os_str() == "-" {
-        write_run(args, &index, &queries, &vectors, &stop, TrecRunWriter::new(ui.out(), &args.tag)?, ui)?.1
+        let run = TrecRunWriter::new(ui.out(), "standard output", &args.tag)?;
+        write_run(args, &index, &queries, &vectors, &stop, run, ui)?.1
     } else {
-        let file = AtomicFile::create(&args.output)?;
-        let run = TrecRunWriter::new(file, &args.tag)?;
-        let (run, hits) = write_run(args, &index, &queries, &vectors, &stop, run, ui)?;
-        run.into_inner().commit()?;
+        let run = TrecRunWriter::new(AtomicFile::create(&args.output)?, &args.output, &args.tag)?;
+        let (file, hits) = write_run(args, &index, &queries, &vectors, &stop, run, ui)?;
+        file.commit()?;
         hits
     };
     report(args, &index, queries.len(), hits, prepared.as_secs_f64(), searching.elapsed().as_secs_f64(), ui)
@@ -171,7 +171,7 @@ fn stored_queries(path: &Path, index: &FlatIndex) -> anyhow::Result<(Vec<String>
     Ok((ids, vectors))
 }
 
-/// Searches block by block and writes the run; gives back the writer and the number of hits.
+/// Searches block by block and writes the run; gives back what it was written to and the number of hits.
 fn write_run<W: Write>(
     args: &SearchArgs,
     index: &FlatIndex,
@@ -180,7 +180,7 @@ fn write_run<W: Write>(
     stop: &AtomicBool,
     mut run: TrecRunWriter<W>,
     ui: &Ui,
-) -> anyhow::Result<(TrecRunWriter<W>, u64)> {
+) -> anyhow::Result<(W, u64)> {
     let bar = ui.progress("searching", "queries", queries.len() as u64);
     let (mut done, mut hits) = (0, 0);
     for (ids, vectors) in
@@ -192,15 +192,14 @@ fn write_run<W: Write>(
         }
         for (id, Ranking { hits: found }) in ids.iter().zip(index.search(vectors, args.k as usize)?) {
             let hits_of_query = found.iter().map(|hit| (index.doc_id(hit.doc), hit.score));
-            run.write_ranking(id, hits_of_query).map_err(|error| name_file(error, &args.output))?;
+            run.write_query(id, hits_of_query)?;
             hits += found.len() as u64;
         }
         done += ids.len() as u64;
         bar.set(done);
     }
-    run.flush().map_err(FileError::on("write", &args.output))?;
     bar.finish();
-    Ok((run, hits))
+    Ok((run.finish()?, hits))
 }
 
 fn report(

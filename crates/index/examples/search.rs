@@ -1,0 +1,49 @@
+//! Writes a small store, opens it as an index, and searches it: `cargo run --example search`.
+#![allow(clippy::print_stdout)]
+
+use std::error::Error;
+
+use toller_index::{FlatIndex, IndexOptions};
+use toller_store::{DType, Encoding, ModelInfo, OpenOptions, Role, Source, StoreSpec, StoreWriter};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    // What the encoder would write: three passages as vectors of four numbers.
+    let passages = [
+        ("cats", [0.9, 0.1, 0.0, 0.1]),
+        ("dogs", [0.8, 0.3, 0.1, 0.0]),
+        ("ships", [0.0, 0.1, 0.9, 0.4]),
+    ];
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("store");
+    let spec = StoreSpec {
+        model: ModelInfo { name: "by hand".to_owned(), fingerprint: "by-hand".to_owned() },
+        encoding: Encoding {
+            role: Role::Passage,
+            prompt: String::new(),
+            max_length: 512,
+            title_separator: " ".to_owned(),
+            compute_dtype: "f32".to_owned(),
+            normalized: false,
+            pooling: "mean".to_owned(),
+        },
+        dim: 4,
+        dtype: DType::F32,
+        rows_per_shard: 2,
+        source: Source { fingerprint: "three passages".to_owned(), passages: 3 },
+        part: None,
+    };
+    let mut writer = StoreWriter::create_or_resume(&path, spec)?;
+    for (id, vector) in &passages {
+        writer.push(id, vector)?;
+    }
+    writer.finish()?;
+
+    let index = FlatIndex::open(&[path], &OpenOptions::default(), &IndexOptions::default())?;
+    let queries = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0]; // [2, dim]
+    for (query, ranking) in index.search(&queries, 2)?.iter().enumerate() {
+        for hit in &ranking.hits {
+            println!("query {query}: {} {:.2}", index.doc_id(hit.doc), hit.score);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! What can go wrong with an index.
+
+use toller_compute::IpTopkError;
+use toller_store::StoreError;
+
+/// Why an index cannot be opened or searched.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum IndexError {
+    /// The stores cannot be opened.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The queries are not vectors that can be searched with, or no hits are asked for.
+    #[error(transparent)]
+    Search(#[from] IpTopkError),
+    /// Query vectors of another dimension than the index's.
+    #[error("the queries have {queries} dimensions, the index has {index}")]
+    DimMismatch {
+        /// Numbers in a query vector.
+        queries: usize,
+        /// Numbers in a vector of the index.
+        index: usize,
+    },
+    /// The system refused the threads that were asked for.
+    #[error("cannot start {threads} threads: {source}")]
+    Threads {
+        /// How many.
+        threads: usize,
+        /// What went wrong.
+        source: rayon::ThreadPoolBuildError,
+    },
+}
+
+impl IndexError {
+    /// What the user can do about it, where that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Store(error) => error.hint(),
+            Self::Search(error) => error.hint(),
+            Self::DimMismatch { .. } => {
+                Some("encode the queries with the model that encoded the collection".to_owned())
+            }
+            Self::Threads { .. } => Some("ask for fewer threads, or leave the number to RAYON_NUM_THREADS".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The flat index: every vector is scored.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use toller_compute::{Collection, Segment, Vectors, ip_topk};
+use toller_ir::{DocOrd, Ranking};
+use toller_store::{Embeddings, OpenOptions, Store};
+
+use crate::IndexError;
+
+/// How an index works; it does not change what is found.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IndexOptions {
+    /// The number of threads, of the index's own; `None` for rayon's current pool, which by default has as
+    /// many as the CPU, or as `RAYON_NUM_THREADS` says.
+    pub threads: Option<NonZeroUsize>,
+}
+
+/// Exact search by inner product over the vectors of stores.
+///
+/// ```no_run
+/// use toller_index::{FlatIndex, IndexOptions};
+/// use toller_store::OpenOptions;
+///
+/// # fn main() -> Result<(), toller_index::IndexError> {
+/// let index = FlatIndex::open(&["store".into()], &OpenOptions::default(), &IndexOptions::default())?;
+/// let queries = vec![0.1; 2 * index.dim()]; // [2, dim]
+/// for ranking in index.search(&queries, 10)? {
+///     for hit in ranking.hits {
+///         println!("{} {}", index.doc_id(hit.doc), hit.score);
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct FlatIndex {
+    store: Store,
+    pool: Option<ThreadPool>,
+}
+
+impl FlatIndex {
+    /// Opens stores as one index: the vectors of the first, then those of the next.
+    ///
+    /// # Errors
+    /// Those of [`Store::open`], and [`IndexError::Threads`].
+    pub fn open(stores: &[PathBuf], store: &OpenOptions<'_>, options: &IndexOptions) -> Result<Self, IndexError> {
+        // In the index's own threads, too, are checksums verified.
+        let pool = thread_pool(options)?;
+        let store = within(pool.as_ref(), || Store::open(stores, store))?;
+        Ok(Self { store, pool })
+    }
+
+    /// An index over an opened store.
+    ///
+    /// # Errors
+    /// [`IndexError::Threads`].
+    pub fn new(store: Store, options: &IndexOptions) -> Result<Self, IndexError> {
+        Ok(Self { store, pool: thread_pool(options)? })
+    }
+
+    /// The `k` documents of the largest inner product with each query, best first: one ranking a query, of
+    /// `k` hits or as many as there are documents. `queries` is `[queries, dim]`.
+    ///
+    /// Scores and order have the same bits for any batch of queries, number of threads and division into
+    /// shards or stores; see [`ip_topk`].
+    ///
+    /// # Errors
+    /// [`IndexError::Search`] if `k` is 0, if `queries` is no whole number of vectors of the index's
+    /// dimension, or if one is not finite.
+    pub fn search(&self, queries: &[f32], k: usize) -> Result<Vec<Ranking>, IndexError> {
+        let segments = self.store.shards().iter().map(|shard| Segment {
+            first: shard.first(),
+            vectors: match shard.embeddings() {
+                Embeddings::F32(values) => Vectors::F32(values),
+                Embeddings::F16(values) => Vectors::F16(values),
+                Embeddings::BF16(values) => Vectors::BF16(values),
+            },
+        });
+        let collection = Collection::new(self.dim(), segments.collect())?;
+        Ok(within(self.pool.as_ref(), || ip_topk(&collection, queries, k))?)
+    }
+
+    /// Checks that query vectors have the dimension of the index.
+    ///
+    /// # Errors
+    /// [`IndexError::DimMismatch`] if they have not.
+    pub fn check_dim(&self, dim: usize) -> Result<(), IndexError> {
+        if dim == self.dim() {
+            return Ok(());
+        }
+        Err(IndexError::DimMismatch { queries: dim, index: self.dim() })
+    }
+
+    /// The id of a document.
+    ///
+    /// # Panics
+    /// If `doc` is not below [`FlatIndex::doc_count`].
+    #[must_use]
+    pub fn doc_id(&self, doc: DocOrd) -> &str {
+        self.store.id(doc)
+    }
+
+    /// The number of documents.
+    #[must_use]
+    pub fn doc_count(&self) -> usize {
+        self.store.count()
+    }
+
+    /// Numbers in a vector.
+    #[must_use]
+    pub fn dim(&self) -> usize {
+        self.store.dim()
+    }
+
+    /// The stores behind the index.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+}
+
+fn thread_pool(options: &IndexOptions) -> Result<Option<ThreadPool>, IndexError> {
+    let build = |threads: NonZeroUsize| {
+        let pool = ThreadPoolBuilder::new().num_threads(threads.get()).build();
+        pool.map_err(|source| IndexError::Threads { threads: threads.get(), source })
+    };
+    options.threads.map(build).transpose()
+}
+
+/// Does `work` in `pool`, or where it is called.
+fn within<T: Send>(pool: Option<&ThreadPool>, work: impl FnOnce() -> T + Send) -> T {
+    match pool {
+        Some(pool) => pool.install(work),
+        None => work(),
+    }
+}

@@ -1,0 +1,160 @@
+//! The index over real stores on disk.
+#![allow(missing_docs)]
+
+use std::error::Error;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use toller_compute::IpTopkError;
+use toller_index::{FlatIndex, IndexError, IndexOptions};
+use toller_ir::Ranking;
+use toller_store::{
+    DType, Encoding, ModelInfo, OpenOptions, Part, Role, Source, StoreError, StoreSpec, StoreWriter,
+};
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+const DIM: usize = 37;
+const ROWS: usize = 3000;
+
+/// Numbers in -1..1 with many ties among vectors.
+fn vectors(rows: usize, seed: u64) -> Vec<f32> {
+    let mut state = seed | 1;
+    let mut next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let distinct: Vec<f32> = (0..97 * DIM).map(|_| (next() % 2001) as f32 / 1000.0 - 1.0).collect();
+    let mut values = Vec::new();
+    for _ in 0..rows {
+        let at = (next() % 97) as usize * DIM;
+        values.extend_from_slice(&distinct[at..at + DIM]);
+        if let (0, Some(x)) = (next() % 3, values.last_mut()) {
+            *x += 0.25;
+        }
+    }
+    values
+}
+
+fn spec(rows: usize, rows_per_shard: usize, dtype: DType, part: Option<Part>) -> StoreSpec {
+    StoreSpec {
+        model: ModelInfo { name: "m".to_owned(), fingerprint: "m".to_owned() },
+        encoding: Encoding {
+            role: Role::Passage,
+            prompt: String::new(),
+            max_length: 256,
+            title_separator: " ".to_owned(),
+            compute_dtype: "f32".to_owned(),
+            normalized: false,
+            pooling: "mean".to_owned(),
+        },
+        dim: DIM,
+        dtype,
+        rows_per_shard,
+        source: Source { fingerprint: "s".to_owned(), passages: rows as u64 },
+        part,
+    }
+}
+
+/// Writes rows `first..` of the collection.
+fn write(path: &Path, spec: StoreSpec, values: &[f32], first: usize) -> Result<()> {
+    let mut writer = StoreWriter::create_or_resume(path, spec)?;
+    for (row, vector) in values.chunks_exact(DIM).enumerate() {
+        writer.push(&format!("doc-{}", first + row), vector)?;
+    }
+    writer.finish()?;
+    Ok(())
+}
+
+fn open(paths: &[PathBuf], threads: usize) -> Result<FlatIndex> {
+    let options = IndexOptions { threads: NonZeroUsize::new(threads) };
+    Ok(FlatIndex::open(paths, &OpenOptions::default(), &options)?)
+}
+
+/// Ids and score bits.
+fn found(index: &FlatIndex, rankings: &[Ranking]) -> Vec<Vec<(String, u32)>> {
+    let hits = |ranking: &Ranking| {
+        ranking.hits.iter().map(|hit| (index.doc_id(hit.doc).to_owned(), hit.score.to_bits())).collect()
+    };
+    rankings.iter().map(hits).collect()
+}
+
+#[test]
+fn shards_parts_stores_threads_and_depth_do_not_matter() -> Result<()> {
+    for dtype in [DType::F32, DType::F16, DType::BF16] {
+        let folder = tempfile::tempdir()?;
+        let values = vectors(ROWS, 11);
+        let queries = vectors(23, 12);
+
+        let one = folder.path().join("one");
+        write(&one, spec(ROWS, ROWS, dtype, None), &values, 0)?;
+        let eight = folder.path().join("eight");
+        write(&eight, spec(ROWS, ROWS / 8, dtype, None), &values, 0)?;
+        let parts = folder.path().join("parts");
+        for index in 1..=3 {
+            let part = Part::new(index, 3, ROWS as u64)?;
+            let rows = part.rows(ROWS as u64);
+            let (start, end) = (rows.start as usize, rows.end as usize);
+            write(&parts, spec(ROWS, 700, dtype, Some(part)), &values[start * DIM..end * DIM], start)?;
+        }
+        let (front, back) = (folder.path().join("front"), folder.path().join("back"));
+        write(&front, spec(1234, 500, dtype, None), &values[..1234 * DIM], 0)?;
+        write(&back, spec(ROWS - 1234, 600, dtype, None), &values[1234 * DIM..], 1234)?;
+
+        let index = open(&[one], 1)?;
+        assert_eq!((index.doc_count(), index.dim()), (ROWS, DIM));
+        let expected = found(&index, &index.search(&queries, 1000)?);
+        assert!(expected.iter().all(|hits| hits.len() == 1000));
+        for paths in [vec![eight], vec![parts], vec![front, back]] {
+            for threads in [1, 2] {
+                let index = open(&paths, threads)?;
+                assert!(found(&index, &index.search(&queries, 1000)?) == expected, "{paths:?}, {threads} threads");
+                let ten = found(&index, &index.search(&queries, 10)?);
+                assert!(ten.iter().zip(&expected).all(|(ten, all)| ten[..] == all[..10]), "{paths:?}: ten");
+                let all = index.search(&queries[..DIM], ROWS + 1)?;
+                assert_eq!(all[0].hits.len(), ROWS);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn bad_queries_are_errors_that_say_which() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("store");
+    write(&path, spec(5, 5, DType::F32, None), &vectors(5, 3), 0)?;
+    let index = open(&[path], 1)?;
+
+    let mut queries = vec![0.5; 3 * DIM];
+    queries[2 * DIM + 4] = f32::NAN;
+    let error = index.search(&queries, 1).err().ok_or("NaN was searched with")?;
+    assert!(matches!(error, IndexError::Search(IpTopkError::QueryNotFinite { query: 2, column: 4, .. })));
+    assert!(error.to_string().contains("query 2") && error.hint().is_some());
+
+    let error = index.search(&queries[..DIM + 1], 1).err().ok_or("a part of a query was searched with")?;
+    assert!(error.to_string().contains("38") && error.to_string().contains("37"), "{error}");
+    let error = index.search(&queries[..DIM], 0).err().ok_or("k 0 was searched with")?;
+    assert_eq!((error.to_string().as_str(), error.hint().is_some()), ("k is 0", true));
+    let error = index.check_dim(768).err().ok_or("768 are not 37")?;
+    assert_eq!(error.to_string(), "the queries have 768 dimensions, the index has 37");
+    assert!(error.hint().is_some());
+    index.check_dim(DIM)?;
+    assert!(index.search(&[], 3)?.is_empty());
+    Ok(())
+}
+
+#[test]
+fn an_empty_store_has_no_hits_and_a_missing_one_is_an_error() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("store");
+    write(&path, spec(0, 5, DType::F16, None), &[], 0)?;
+    let index = open(&[path], 2)?;
+    assert_eq!(index.search(&[0.5; 2 * DIM], 10)?, vec![Ranking::default(); 2]);
+
+    let missing = FlatIndex::open(&[folder.path().join("nothing")], &OpenOptions::default(), &IndexOptions::default());
+    assert!(matches!(missing, Err(IndexError::Store(StoreError::File(_)))));
+    Ok(())
+}
