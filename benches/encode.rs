@@ -75,7 +75,9 @@ fn median(seconds: &mut [f64]) -> f64 {
 
 fn main() {
     let Some(model) = std::env::var_os("TOLLER_MINILM").map(PathBuf::from) else {
-        eprintln!("skipped: set TOLLER_MINILM to the directory of all-MiniLM-L6-v2 (scripts/get-minilm prints it)");
+        eprintln!(
+            "skipped: set TOLLER_MINILM to the directory of all-MiniLM-L6-v2 (scripts/get-minilm prints it)"
+        );
         return;
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -91,7 +93,9 @@ fn main() {
         let peers = ["sentence-transformers", "onnxruntime"];
         let mut peers: Vec<_> = peers
             .iter()
-            .filter_map(|peer| Some((*peer, Peer::start("encode.py", &[&[*peer][..], &arguments].concat())?, Vec::new())))
+            .filter_map(|peer| {
+                Some((*peer, Peer::start("encode.py", &[&[*peer][..], &arguments].concat())?, Vec::new()))
+            })
             .collect();
         let tokens = ours(&encoder, &texts, threads);
         let mut seconds = Vec::new();
@@ -105,11 +109,19 @@ fn main() {
         }
         let seconds = median(&mut seconds);
         let rate = |seconds: f64| tokens as f64 / seconds;
-        println!("{name}: {} texts, {:.1} tokens on average", texts.len(), tokens as f64 / texts.len() as f64);
+        println!(
+            "{name}: {} texts, {:.1} tokens on average",
+            texts.len(),
+            tokens as f64 / texts.len() as f64
+        );
         println!("  {:<24}{:>10.0} tokens/s", "toller", rate(seconds));
         for (peer, _, mut theirs) in peers {
             let theirs = median(&mut theirs);
-            println!("  {peer:<24}{:>10.0} tokens/s, toller is {:.2} times as fast", rate(theirs), theirs / seconds);
+            println!(
+                "  {peer:<24}{:>10.0} tokens/s, toller is {:.2} times as fast",
+                rate(theirs),
+                theirs / seconds
+            );
         }
     }
 }

@@ -26,7 +26,10 @@ fn timed(work: impl FnOnce()) -> f64 {
 
 fn main() -> candle_core::Result<()> {
     println!("instruction set {}, one thread, f32, median of {ROUNDS} rounds in turn", Isa::active());
-    println!("{:>6} {:>6} {:>6} {:>14} {:>14} {:>7}", "rows", "in", "out", "ours GFLOP/s", "gemm GFLOP/s", "ratio");
+    println!(
+        "{:>6} {:>6} {:>6} {:>14} {:>14} {:>7}",
+        "rows", "in", "out", "ours GFLOP/s", "gemm GFLOP/s", "ratio"
+    );
     for rows in [13, 128, 512, 2048] {
         for (depth, columns) in SHAPES {
             let x = Tensor::randn(0_f32, 1.0, (rows, depth), &Device::Cpu)?;
@@ -41,11 +44,25 @@ fn main() -> candle_core::Result<()> {
                 // SAFETY: the three slices have the shapes and strides that are passed.
                 theirs.push(timed(|| unsafe {
                     gemm::gemm(
-                        rows, columns, depth,
-                        c.as_mut_ptr(), 1, columns as isize, false,
-                        a.as_ptr(), 1, depth as isize,
-                        b.as_ptr(), depth as isize, 1,
-                        0.0, 1.0, false, false, false, gemm::Parallelism::None,
+                        rows,
+                        columns,
+                        depth,
+                        c.as_mut_ptr(),
+                        1,
+                        columns as isize,
+                        false,
+                        a.as_ptr(),
+                        1,
+                        depth as isize,
+                        b.as_ptr(),
+                        depth as isize,
+                        1,
+                        0.0,
+                        1.0,
+                        false,
+                        false,
+                        false,
+                        gemm::Parallelism::None,
                     );
                 }));
             }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// A running peer.
-pub struct Peer {
+pub(crate) struct Peer {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
@@ -14,7 +14,9 @@ pub struct Peer {
 
 /// The Python of the peers' environment, which `scripts/peers` makes.
 fn python() -> PathBuf {
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| Some(std::env::home_dir()?.join(".cache")));
+    let cache = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(std::env::home_dir()?.join(".cache")));
     let made = cache.unwrap_or_default().join("toller/peers/bin/python");
     std::env::var_os("TOLLER_PEERS_PYTHON").map_or(made, PathBuf::from)
 }
@@ -22,7 +24,7 @@ fn python() -> PathBuf {
 impl Peer {
     /// Starts `benches/peers/SCRIPT ARGUMENTS...` and waits until it is ready. `None`, with a word why,
     /// where the peers are not installed.
-    pub fn start(script: &str, arguments: &[&str]) -> Option<Self> {
+    pub(crate) fn start(script: &str, arguments: &[&str]) -> Option<Self> {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("benches/peers").join(script);
         let started = Command::new(python())
             .arg(path)
@@ -33,7 +35,10 @@ impl Peer {
         let mut child = match started {
             Ok(child) => child,
             Err(error) => {
-                eprintln!("peer {script} left out: {}: {error} (scripts/peers installs the peers)", python().display());
+                eprintln!(
+                    "peer {script} left out: {}: {error} (scripts/peers installs the peers)",
+                    python().display()
+                );
                 return None;
             }
         };
@@ -43,7 +48,7 @@ impl Peer {
     }
 
     /// One round: the seconds it took the peer.
-    pub fn round(&mut self) -> Option<f64> {
+    pub(crate) fn round(&mut self) -> Option<f64> {
         writeln!(self.stdin, "go").ok()?;
         self.line()?.parse().ok()
     }

@@ -73,8 +73,17 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         };
     }
     first_hint!(
-        PipelineError, CorpusError, RunWriteError, EncoderError, ResolveError, StoreError, IndexError, EvalError,
-        CompareError, DatasetError, FileError
+        PipelineError,
+        CorpusError,
+        RunWriteError,
+        EncoderError,
+        ResolveError,
+        StoreError,
+        IndexError,
+        EvalError,
+        CompareError,
+        DatasetError,
+        FileError
     );
     error.downcast_ref::<UsageError>().map(|error| error.hint.clone())
 }

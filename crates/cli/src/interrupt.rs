@@ -32,6 +32,10 @@ pub fn flag(ui: &Ui, message: &'static str) -> anyhow::Result<Arc<AtomicBool>> {
     let (set, ui) = (flag.clone(), *ui);
     ctrlc::set_handler(move || {
         if set.swap(true, Ordering::Relaxed) {
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "the user asked twice; an unfinished file stays a .tmp"
+            )]
             std::process::exit(i32::from(STATUS));
         }
         ui.status(format!("\n{message} (once more: stop now)"));

@@ -42,7 +42,8 @@ pub struct ModelArgs {
 }
 
 fn pooling(name: &str) -> Result<Pooling, String> {
-    Pooling::from_name(name).ok_or_else(|| format!("known are {}", Pooling::ALL.map(Pooling::name).join(", ")))
+    Pooling::from_name(name)
+        .ok_or_else(|| format!("known are {}", Pooling::ALL.map(Pooling::name).join(", ")))
 }
 
 /// A device as the command line names it.
@@ -65,7 +66,10 @@ impl FromStr for Device {
             "auto" => Ok(Self::Auto),
             "cpu" => Ok(Self::Cpu),
             "cuda" => Ok(Self::Cuda(0)),
-            _ => name.strip_prefix("cuda:").and_then(ordinal).ok_or_else(|| "auto, cpu, cuda or cuda:N".to_owned()),
+            _ => name
+                .strip_prefix("cuda:")
+                .and_then(ordinal)
+                .ok_or_else(|| "auto, cpu, cuda or cuda:N".to_owned()),
         }
     }
 }
@@ -114,8 +118,15 @@ pub struct LoadedModel {
 pub fn load(name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel> {
     check_device(args.device, ui)?;
     if let Some(dtype) = args.dtype.filter(|dtype| *dtype != ComputeType::F32) {
-        let message = format!("--dtype {}: on the CPU the encoder computes in f32 only", format!("{dtype:?}").to_lowercase());
-        return Err(UsageError::new(message, "use --dtype f32; to store half the bytes, add --store-dtype f16").into());
+        let message = format!(
+            "--dtype {}: on the CPU the encoder computes in f32 only",
+            format!("{dtype:?}").to_lowercase()
+        );
+        return Err(UsageError::new(
+            message,
+            "use --dtype f32; to store half the bytes, add --store-dtype f16",
+        )
+        .into());
     }
     let source = resolve(name, ui)?;
     let options = LoadOptions {
@@ -146,7 +157,9 @@ fn resolve(name: &str, ui: &Ui) -> anyhow::Result<ModelSource> {
                     bar.finish();
                 }
             }
-            ResolveEvent::Unconfirmed { reason } => ui.warning(format!("using the downloaded model as it is: {reason}")),
+            ResolveEvent::Unconfirmed { reason } => {
+                ui.warning(format!("using the downloaded model as it is: {reason}"))
+            }
         }
         ControlFlow::Continue(())
     };

@@ -87,12 +87,15 @@ const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 impl Progress {
     fn new(ui: Ui, title: &str, unit: &'static str, total: u64) -> Self {
         let terminal = io::stderr().is_terminal();
-        let target = if ui.quiet || !terminal { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let target =
+            if ui.quiet || !terminal { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(total), target);
         let style = if total == 0 {
             format!("{title} {{spinner}} {{human_pos}} {unit} ({{per_sec}}) {{elapsed}}")
         } else {
-            format!("{title} {{bar:32}} {{human_pos}}/{{human_len}} {unit} ({{per_sec}}, ETA {{eta}}) {{msg}}")
+            format!(
+                "{title} {{bar:32}} {{human_pos}}/{{human_len}} {unit} ({{per_sec}}, ETA {{eta}}) {{msg}}"
+            )
         };
         if let Ok(style) = ProgressStyle::with_template(&style) {
             bar.set_style(style);

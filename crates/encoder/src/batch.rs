@@ -70,8 +70,9 @@ mod tests {
 
     #[test]
     fn batches_fill_the_budget_in_order() {
-        let texts: Vec<Tokens> =
-            [3, 3, 4, 20, 1, 0, 9].map(|len| Tokens { input_ids: vec![len as u32; len], type_ids: vec![0; len] }).into();
+        let texts: Vec<Tokens> = [3, 3, 4, 20, 1, 0, 9]
+            .map(|len| Tokens { input_ids: vec![len as u32; len], type_ids: vec![0; len] })
+            .into();
         let lengths = |budget| -> Vec<Vec<usize>> {
             by_budget(&texts, budget).map(|batch| batch.iter().map(Tokens::len).collect()).collect()
         };

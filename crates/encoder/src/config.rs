@@ -117,7 +117,8 @@ impl TransformerConfig {
         let text = std::fs::read_to_string(path).map_err(FileError::on("read", path))?;
         let config_error = |problem: String| EncoderError::Config { path: path.to_owned(), problem };
         // The type first: another architecture's configuration may lack the fields below.
-        let Type { model_type } = serde_json::from_str(&text).map_err(|error| config_error(error.to_string()))?;
+        let Type { model_type } =
+            serde_json::from_str(&text).map_err(|error| config_error(error.to_string()))?;
         let model_type = model_type.ok_or_else(|| config_error("no \"model_type\"".to_owned()))?;
         let unsupported = |what: String| EncoderError::Unsupported {
             path: path.to_owned(),
@@ -162,7 +163,11 @@ impl TransformerConfig {
             max_positions: raw.max_position_embeddings,
             positions,
             token_types: if model_type == "distilbert" { 0 } else { raw.type_vocab_size },
-            task_types: if model_type == "ernie" && raw.use_task_id { raw.task_type_vocab_size.max(1) } else { 0 },
+            task_types: if model_type == "ernie" && raw.use_task_id {
+                raw.task_type_vocab_size.max(1)
+            } else {
+                0
+            },
             layer_norm_epsilon: raw.layer_norm_eps.unwrap_or(1e-12),
             model_type,
         })

@@ -78,7 +78,8 @@ impl DualEncoder {
     pub fn load(directory: &Path, options: &LoadOptions) -> Result<Self, EncoderError> {
         let mut fingerprint = Fingerprint::new();
         let (query, passage, layouts) = if has_towers(directory) {
-            let layouts = [Layout::read(&directory.join(TOWERS[0]))?, Layout::read(&directory.join(TOWERS[1]))?];
+            let layouts =
+                [Layout::read(&directory.join(TOWERS[0]))?, Layout::read(&directory.join(TOWERS[1]))?];
             let query = Arc::new(TextEncoder::load(&layouts[0], options, &mut fingerprint)?);
             let passage = Arc::new(TextEncoder::load(&layouts[1], options, &mut fingerprint)?);
             (query, passage, layouts)
@@ -87,7 +88,8 @@ impl DualEncoder {
             let tower = Arc::new(TextEncoder::load(&layout, options, &mut fingerprint)?);
             (tower.clone(), tower, [layout.clone(), layout])
         };
-        let prompt = |layout: &Layout, role: Role| layout.prompt(role.prompt_names()).unwrap_or_default().to_owned();
+        let prompt =
+            |layout: &Layout, role: Role| layout.prompt(role.prompt_names()).unwrap_or_default().to_owned();
         let query_prompt = prompt(&layouts[0], Role::Query);
         let passage_prompt = prompt(&layouts[1], Role::Passage);
         fingerprint.value("query prompt", query_prompt.as_bytes());

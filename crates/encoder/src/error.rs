@@ -93,15 +93,19 @@ impl EncoderError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::File(error) => return error.hint(),
-            Self::MissingFile { .. } => "give --model a sentence-transformers or transformers directory: config.json, \
+            Self::MissingFile { .. } => {
+                "give --model a sentence-transformers or transformers directory: config.json, \
                  a tokenizer.json or vocab.txt, and model.safetensors or pytorch_model.bin"
-                .to_owned(),
+                    .to_owned()
+            }
             Self::Unsupported { supported, .. } => format!("supported: {supported}"),
             Self::Weights { .. } => "download the model again; the file may be truncated".to_owned(),
             Self::MissingTensor { .. } | Self::TensorShape { .. } => {
                 "config.json and the weights are not of the same model; check both".to_owned()
             }
-            Self::TokenId { .. } => "the tokenizer and the weights are not of the same model; check both".to_owned(),
+            Self::TokenId { .. } => {
+                "the tokenizer and the weights are not of the same model; check both".to_owned()
+            }
             Self::MaxLength { .. } => "change --max-length".to_owned(),
             Self::Config { .. } | Self::Tokenizer(_) | Self::Compute(_) => return None,
         })

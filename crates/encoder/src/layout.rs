@@ -105,7 +105,9 @@ impl Layout {
                     return Err(EncoderError::Unsupported {
                         path: modules_path,
                         what: format!("module {index} of type {:?}", entry.class),
-                        supported: "a Transformer, then Pooling, then any number of Dense, Normalize and Dropout".to_owned(),
+                        supported:
+                            "a Transformer, then Pooling, then any number of Dense, Normalize and Dropout"
+                                .to_owned(),
                     });
                 }
             }

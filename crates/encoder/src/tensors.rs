@@ -107,9 +107,11 @@ impl Tensors {
                 .find_map(|file| file.get(&full_name).transpose())
                 .unwrap_or_else(|| candle_core::bail!("tensor {full_name:?} is gone")),
         };
-        loaded.and_then(|tensor| tensor.to_dtype(DType::F32)?.contiguous()).map_err(|error| EncoderError::Weights {
-            path: self.path.clone(),
-            problem: format!("tensor {full_name:?}: {error}"),
+        loaded.and_then(|tensor| tensor.to_dtype(DType::F32)?.contiguous()).map_err(|error| {
+            EncoderError::Weights {
+                path: self.path.clone(),
+                problem: format!("tensor {full_name:?}: {error}"),
+            }
         })
     }
 

@@ -41,7 +41,10 @@ impl TextEncoder {
         let folder = &layout.transformer;
         let config_path = folder.join("config.json");
         if !config_path.is_file() {
-            return Err(EncoderError::MissingFile { directory: folder.clone(), missing: "config.json".to_owned() });
+            return Err(EncoderError::MissingFile {
+                directory: folder.clone(),
+                missing: "config.json".to_owned(),
+            });
         }
         let config = TransformerConfig::read(&config_path)?;
         fingerprint.value("architecture", format!("{config:?}").as_bytes());
@@ -68,7 +71,15 @@ impl TextEncoder {
         for module in &layout.modules {
             head.push(HeadLayer::load(module, &mut dim, fingerprint)?);
         }
-        Ok(Self { tokenizer, max_length, transformer, poolings, head, dim, batch_tokens: options.batch_tokens })
+        Ok(Self {
+            tokenizer,
+            max_length,
+            transformer,
+            poolings,
+            head,
+            dim,
+            batch_tokens: options.batch_tokens,
+        })
     }
 
     /// The dimensions of a vector.
@@ -143,7 +154,10 @@ impl HeadLayer {
         if config.in_features != *dim {
             return Err(EncoderError::Config {
                 path: folder.join("config.json"),
-                problem: format!("takes {} dimensions, but what comes before makes {dim}", config.in_features),
+                problem: format!(
+                    "takes {} dimensions, but what comes before makes {dim}",
+                    config.in_features
+                ),
             });
         }
         fingerprint.value("module", format!("dense {:?}", config.activation_function).as_bytes());
@@ -168,10 +182,9 @@ fn max_length(
 ) -> Result<usize, EncoderError> {
     let longest = config.longest_input();
     match options.max_length {
-        Some(asked) if asked > longest => Err(EncoderError::MaxLength {
-            asked,
-            reason: format!("the model has positions for {longest}"),
-        }),
+        Some(asked) if asked > longest => {
+            Err(EncoderError::MaxLength { asked, reason: format!("the model has positions for {longest}") })
+        }
         Some(asked) => Ok(asked),
         None => Ok(layout.max_length.or_else(|| tokenizer.max_length()).unwrap_or(longest).min(longest)),
     }

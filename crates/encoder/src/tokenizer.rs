@@ -97,7 +97,9 @@ impl Tokenizer {
             strategy: TruncationStrategy::LongestFirst,
             ..TruncationParams::default()
         };
-        inner.with_truncation(Some(truncation)).map_err(|error| EncoderError::Tokenizer(error.to_string()))?;
+        inner
+            .with_truncation(Some(truncation))
+            .map_err(|error| EncoderError::Tokenizer(error.to_string()))?;
         Ok(Self { inner, lowercase })
     }
 
@@ -162,7 +164,14 @@ fn word_piece(
         .try_single(vec![format!("{cls}:0"), "$A:0".to_owned(), format!("{sep}:0")])
         .and_then(|builder| {
             builder.try_pair(
-                [format!("{cls}:0"), "$A:0".to_owned(), format!("{sep}:0"), "$B:1".to_owned(), format!("{sep}:1")].to_vec(),
+                [
+                    format!("{cls}:0"),
+                    "$A:0".to_owned(),
+                    format!("{sep}:0"),
+                    "$B:1".to_owned(),
+                    format!("{sep}:1"),
+                ]
+                .to_vec(),
             )
         })
         .map_err(|error| config_error(error.to_string()))?
@@ -193,5 +202,8 @@ fn missing_tokenizer(folder: &Path) -> EncoderError {
             };
         }
     }
-    EncoderError::MissingFile { directory: folder.to_owned(), missing: "tokenizer.json or vocab.txt".to_owned() }
+    EncoderError::MissingFile {
+        directory: folder.to_owned(),
+        missing: "tokenizer.json or vocab.txt".to_owned(),
+    }
 }

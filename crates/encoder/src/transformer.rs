@@ -62,7 +62,12 @@ impl Loader<'_> {
         Ok(Linear::new(&weight, Some(&bias))?)
     }
 
-    fn weight_and_bias(&mut self, name: &str, out: usize, input: usize) -> Result<(Tensor, Tensor), EncoderError> {
+    fn weight_and_bias(
+        &mut self,
+        name: &str,
+        out: usize,
+        input: usize,
+    ) -> Result<(Tensor, Tensor), EncoderError> {
         Ok((self.get(&format!("{name}.weight"), &[out, input])?, self.get(&format!("{name}.bias"), &[out])?))
     }
 
@@ -79,7 +84,8 @@ impl Transformer {
     /// Loads the weights of `config`'s architecture.
     pub(crate) fn load(loader: &mut Loader<'_>, config: &TransformerConfig) -> Result<Self, EncoderError> {
         let embeddings = Embeddings::load(loader, config)?;
-        let layers = (0..config.layers).map(|index| Layer::load(loader, config, index)).collect::<Result<_, _>>()?;
+        let layers =
+            (0..config.layers).map(|index| Layer::load(loader, config, index)).collect::<Result<_, _>>()?;
         Ok(Self { embeddings, layers, heads: config.heads, activation: config.activation })
     }
 
@@ -104,7 +110,8 @@ impl Embeddings {
         let task_types = table("task_type_embeddings", config.task_types)?;
         Ok(Self {
             words: loader.get("embeddings.word_embeddings.weight", &[config.vocabulary, hidden])?,
-            positions: loader.get("embeddings.position_embeddings.weight", &[config.max_positions, hidden])?,
+            positions: loader
+                .get("embeddings.position_embeddings.weight", &[config.max_positions, hidden])?,
             position_scheme: config.positions,
             token_types,
             task_type: task_types.map(|table| table.get(0)).transpose()?,

@@ -29,8 +29,11 @@ fn minilm() -> Option<PathBuf> {
 
 fn check(model: &Path, expected: &Path) {
     let encoder = DualEncoder::load(model, &LoadOptions::default()).unwrap();
-    let cases: Vec<Case> =
-        fs::read_to_string(expected).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let cases: Vec<Case> = fs::read_to_string(expected)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     assert!(cases.len() > 10);
     for role in [Role::Query, Role::Passage] {
         let of_role = |case: &&Case| match case.role.as_deref() {
@@ -49,12 +52,18 @@ fn check(model: &Path, expected: &Path) {
         let together = tower.encode(&tokens).unwrap();
         for (row, (case, tokens)) in cases.iter().zip(&tokens).enumerate() {
             let got = &together[row * tower.dim()..(row + 1) * tower.dim()];
-            let difference: f64 = got.iter().zip(&case.embedding).map(|(&a, b)| (f64::from(a) - b).powi(2)).sum();
+            let difference: f64 =
+                got.iter().zip(&case.embedding).map(|(&a, b)| (f64::from(a) - b).powi(2)).sum();
             let length: f64 = case.embedding.iter().map(|b| b * b).sum();
             let relative = (difference / length).sqrt();
             assert!(relative <= 1e-5, "relative error {relative:e} for {:?}", case.text);
             // Alone the same bits as among the others.
-            assert_eq!(tower.encode(std::slice::from_ref(tokens)).unwrap(), got, "{:?} in a batch", case.text);
+            assert_eq!(
+                tower.encode(std::slice::from_ref(tokens)).unwrap(),
+                got,
+                "{:?} in a batch",
+                case.text
+            );
         }
     }
 }

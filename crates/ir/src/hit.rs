@@ -40,9 +40,7 @@ impl Hit {
 impl Ord for Hit {
     fn cmp(&self, other: &Self) -> Ordering {
         // Adding 0.0 turns -0.0 into 0.0 and leaves every other value as it is.
-        (other.score + 0.0)
-            .total_cmp(&(self.score + 0.0))
-            .then(self.doc.cmp(&other.doc))
+        (other.score + 0.0).total_cmp(&(self.score + 0.0)).then(self.doc.cmp(&other.doc))
     }
 }
 

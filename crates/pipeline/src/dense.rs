@@ -50,7 +50,11 @@ impl Searcher for DenseSearcher {
 ///
 /// # Errors
 /// When a query cannot be tokenized or encoded; the error names it.
-pub fn encode_queries(encoder: &DualEncoder, prompt: &str, queries: &[Query]) -> Result<Vec<f32>, PipelineError> {
+pub fn encode_queries(
+    encoder: &DualEncoder,
+    prompt: &str,
+    queries: &[Query],
+) -> Result<Vec<f32>, PipelineError> {
     let tower = encoder.tower(Role::Query);
     let chunks: Vec<Vec<f32>> = queries
         .par_chunks(QUERIES_PER_CHUNK)

@@ -178,7 +178,8 @@ fn work<A, B>(
 }
 
 fn tokenize(tower: &TextEncoder, texts: Vec<Text>) -> Result<Tokenized, PipelineError> {
-    let mut tokenized = Tokenized { ids: Vec::with_capacity(texts.len()), tokens: Vec::with_capacity(texts.len()) };
+    let mut tokenized =
+        Tokenized { ids: Vec::with_capacity(texts.len()), tokens: Vec::with_capacity(texts.len()) };
     for (id, text) in texts {
         match tower.tokenize(&text) {
             Ok(tokens) => tokenized.tokens.push(tokens),

@@ -48,7 +48,9 @@ impl PipelineError {
             Self::Encoder(error) | Self::Text { source: error, .. } => error.hint(),
             Self::Store(error) => error.hint(),
             Self::Index(error) => error.hint(),
-            Self::CollectionChanged { .. } => Some("leave the files as they are while they are encoded".to_owned()),
+            Self::CollectionChanged { .. } => {
+                Some("leave the files as they are while they are encoded".to_owned())
+            }
         }
     }
 }

@@ -32,7 +32,8 @@ mod tests {
     #[test]
     fn a_title_comes_before_the_text() {
         let text = PassageText { prompt: "passage: ".to_owned(), title_separator: " ".to_owned() };
-        let mut passage = Passage { id: "1".to_owned(), title: Some("Dogs".to_owned()), text: "retrieve".to_owned() };
+        let mut passage =
+            Passage { id: "1".to_owned(), title: Some("Dogs".to_owned()), text: "retrieve".to_owned() };
         assert_eq!(text.of(&passage), "passage: Dogs retrieve");
         passage.title = None;
         assert_eq!(text.of(&passage), "passage: retrieve");

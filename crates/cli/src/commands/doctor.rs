@@ -19,7 +19,9 @@ pub fn run(_: &DoctorArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
     let models: Vec<&str> = known_models()?.iter().map(|model| model.name).collect();
     let variables: Vec<(&str, String)> = env::ALL
         .iter()
-        .filter_map(|variable| Some((variable.name, shown(variable.name, &variable.get()?.to_string_lossy()))))
+        .filter_map(|variable| {
+            Some((variable.name, shown(variable.name, &variable.get()?.to_string_lossy())))
+        })
         .collect();
     if ui.json {
         return ui.json(&serde_json::json!({
@@ -38,10 +40,16 @@ pub fn run(_: &DoctorArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
     }
     let mut out = ui.out();
     let mut row = |name: &str, value: String| writeln!(out, "{name:<18}{value}");
-    row("toller", format!("{} for {}-{}", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH, std::env::consts::OS))?;
+    row(
+        "toller",
+        format!("{} for {}-{}", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH, std::env::consts::OS),
+    )?;
     row("GPU", "none: this toller was built without CUDA, so --device cuda is an error".to_owned())?;
     row("CPU", format!("{} in use, of {}; {threads} threads", Isa::active(), features.join(", ")))?;
-    row("hub cache", format!("{}{}", options.hub_cache.display(), if options.offline { " (offline)" } else { "" }))?;
+    row(
+        "hub cache",
+        format!("{}{}", options.hub_cache.display(), if options.offline { " (offline)" } else { "" }),
+    )?;
     row("hub", options.endpoint.clone())?;
     row("hub token", if options.token.is_some() { "set" } else { "none" }.to_owned())?;
     row("toller cache", options.toller_cache.display().to_string())?;
@@ -50,7 +58,10 @@ pub fn run(_: &DoctorArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
         row(name, value)?;
     }
     if Isa::active() == Isa::Portable && cfg!(target_arch = "x86_64") {
-        row("warning", "this CPU has no AVX2 with FMA: encoding and search work, but are very slow".to_owned())?;
+        row(
+            "warning",
+            "this CPU has no AVX2 with FMA: encoding and search work, but are very slow".to_owned(),
+        )?;
     }
     out.flush()?;
     Ok(())

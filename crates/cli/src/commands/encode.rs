@@ -8,7 +8,9 @@ use toller_corpus::{CollectionFormat, QueryFormat, ReadOptions};
 use toller_encoder::{DualEncoder, Role};
 use toller_files::expand;
 use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, PassageText};
-use toller_store::{DEFAULT_ROWS_PER_SHARD, DType, Encoding, ModelInfo, Part, Source, StoreSpec, StoreWriter};
+use toller_store::{
+    DEFAULT_ROWS_PER_SHARD, DType, Encoding, ModelInfo, Part, Source, StoreSpec, StoreWriter,
+};
 
 use super::encode_source::TextSource;
 use crate::error::UsageError;
@@ -102,7 +104,10 @@ pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
         StoreWriter::create_or_resume(&args.output, spec)?
     };
     if writer.is_complete() {
-        ui.status(format!("{} is complete; nothing to do (--overwrite encodes it again)", writer.directory().display()));
+        ui.status(format!(
+            "{} is complete; nothing to do (--overwrite encodes it again)",
+            writer.directory().display()
+        ));
         return print_report(args, &EncodeReport::nothing_to_do(writer.manifest().clone()), &source, ui);
     }
     let report = encode(&model.encoder, role, &text, &source, writer, threads, ui)?;
@@ -210,7 +215,12 @@ fn encode(
 }
 
 /// The result: a sentence on stderr, or JSON on stdout.
-fn print_report(args: &EncodeArgs, report: &EncodeReport, source: &TextSource, ui: &Ui) -> anyhow::Result<()> {
+fn print_report(
+    args: &EncodeArgs,
+    report: &EncodeReport,
+    source: &TextSource,
+    ui: &Ui,
+) -> anyhow::Result<()> {
     let seconds = report.duration.as_secs_f64();
     let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
     let spec = &report.manifest.spec;

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use toller_corpus::{
-    CollectionFormat, Fingerprint, Fingerprinter, Location, QueryFormat, ReadOptions, SkipReport, open_collection,
-    read_queries, survey,
+    CollectionFormat, Fingerprint, Fingerprinter, Location, QueryFormat, ReadOptions, SkipReport,
+    open_collection, read_queries, survey,
 };
 use toller_files::{FileError, Input};
 use toller_ir::{Passage, Query};
@@ -13,6 +13,9 @@ use toller_pipeline::{PassageText, PipelineError};
 
 use super::encode::spool_directory;
 use crate::ui::Ui;
+
+/// Texts with their identifiers.
+type Texts<'a> = Box<dyn Iterator<Item = Result<(String, String), PipelineError>> + Send + 'a>;
 
 /// Texts that are known to be sound, how many they are, and which.
 pub struct TextSource {
@@ -49,7 +52,10 @@ impl TextSource {
         let surveyed = survey(&inputs, options, |progress| bar.set(progress.bytes));
         bar.finish();
         let surveyed = surveyed?;
-        ui.detail(format!("collection: {} passages, fingerprint {}", surveyed.passages, surveyed.fingerprint));
+        ui.detail(format!(
+            "collection: {} passages, fingerprint {}",
+            surveyed.passages, surveyed.fingerprint
+        ));
         Ok(Self {
             kind: Kind::Collection { inputs, options: options.clone(), duplicates: surveyed.duplicates },
             texts: surveyed.passages,
@@ -68,7 +74,13 @@ impl TextSource {
         }
         let fingerprint = fingerprinter.finish();
         ui.detail(format!("queries: {}, fingerprint {fingerprint}", queries.len()));
-        Ok(Self { texts: queries.len() as u64, kind: Kind::Queries(queries), fingerprint, skipped, _spool: None })
+        Ok(Self {
+            texts: queries.len() as u64,
+            kind: Kind::Queries(queries),
+            fingerprint,
+            skipped,
+            _spool: None,
+        })
     }
 
     /// The number of texts.
@@ -102,12 +114,7 @@ impl TextSource {
     }
 
     /// Reads `count` texts from the `first`, with their identifiers, as the model is given them.
-    pub fn read<'a>(
-        &'a self,
-        first: u64,
-        count: u64,
-        text: &'a PassageText,
-    ) -> anyhow::Result<Box<dyn Iterator<Item = Result<(String, String), PipelineError>> + Send + 'a>> {
+    pub fn read<'a>(&'a self, first: u64, count: u64, text: &'a PassageText) -> anyhow::Result<Texts<'a>> {
         let skip = usize::try_from(first)?;
         let take = usize::try_from(count)?;
         match &self.kind {
@@ -123,7 +130,9 @@ impl TextSource {
             }
             Kind::Queries(queries) => {
                 let texts = queries.iter().skip(skip).take(take);
-                Ok(Box::new(texts.map(|query| Ok((query.id.clone(), format!("{}{}", text.prompt, query.text))))))
+                Ok(Box::new(
+                    texts.map(|query| Ok((query.id.clone(), format!("{}{}", text.prompt, query.text)))),
+                ))
             }
         }
     }

@@ -134,10 +134,15 @@ fn query_vectors(args: &SearchArgs, index: &FlatIndex, ui: &Ui) -> anyhow::Resul
         return stored_queries(path, index);
     }
     let (Some(model), Some(queries)) = (&args.model, &args.queries) else {
-        return Err(UsageError::new("search needs queries", "give --model and --queries, or --query-vectors").into());
+        return Err(UsageError::new(
+            "search needs queries",
+            "give --model and --queries, or --query-vectors",
+        )
+        .into());
     };
     let format = args.format.as_deref().map(str::parse).transpose().map_err(format_error)?;
-    let options = ReadOptions::<QueryFormat> { format, skip_bad_lines: args.skip_bad_lines, ..ReadOptions::default() };
+    let options =
+        ReadOptions::<QueryFormat> { format, skip_bad_lines: args.skip_bad_lines, ..ReadOptions::default() };
     let (queries, skipped) = read_queries(&[Input::parse(queries)], &options)?;
     if skipped.total() > 0 {
         ui.warning(skipped.to_string());
