@@ -33,11 +33,18 @@ def onnxruntime():
     from tokenizers import Tokenizer
     from transformers import AutoModel
 
-    model = AutoModel.from_pretrained(model_directory, attn_implementation="eager").eval()
+    class States(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = AutoModel.from_pretrained(model_directory, attn_implementation="eager").eval()
+
+        def forward(self, input_ids, attention_mask, token_type_ids):
+            return self.model(input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids)[0]
+
     path = os.path.join(tempfile.mkdtemp(), "model.onnx")
     example = {name: torch.ones(2, 8, dtype=torch.long) for name in ("input_ids", "attention_mask", "token_type_ids")}
     axes = {name: {0: "batch", 1: "tokens"} for name in [*example, "last_hidden_state"]}
-    torch.onnx.export(model, (example["input_ids"], example["attention_mask"], example["token_type_ids"]), path,
+    torch.onnx.export(States(), tuple(example.values()), path,
                       input_names=list(example), output_names=["last_hidden_state"], dynamic_axes=axes, dynamo=False,
                       opset_version=17)
     options = ort.SessionOptions()

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use toller_compute::Pooling;
 use toller_encoder::resolve::{ModelSource, Origin, ResolveEvent, ResolveOptions, resolve_model};
-use toller_encoder::{DEFAULT_BATCH_TOKENS, DualEncoder, LoadOptions};
+use toller_encoder::{DEFAULT_BATCH_TOKENS, DualEncoder, LoadOptions, Role};
 use toller_store::ModelInfo;
 
 use crate::error::UsageError;
@@ -135,6 +135,11 @@ pub fn load(name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel
         batch_tokens: args.batch_tokens as usize,
     };
     let encoder = DualEncoder::load(&source.directory, &options)?;
+    if encoder.tower(Role::Passage).pooling_is_assumed() {
+        ui.warning(format!(
+            "{name} does not say how it pools (no modules.json): mean, as sentence-transformers does; --pooling decides"
+        ));
+    }
     let info = ModelInfo { name: name.to_owned(), fingerprint: encoder.fingerprint().to_owned() };
     Ok(LoadedModel { encoder, info })
 }

@@ -20,6 +20,7 @@ pub struct TextEncoder {
     max_length: usize,
     transformer: Transformer,
     poolings: Vec<Pooling>,
+    pooling_is_assumed: bool,
     head: Vec<HeadLayer>,
     dim: usize,
     batch_tokens: usize,
@@ -49,14 +50,12 @@ impl TextEncoder {
         let config = TransformerConfig::read(&config_path)?;
         fingerprint.value("architecture", format!("{config:?}").as_bytes());
 
-        let poolings = match (options.pooling, &layout.pooling, config.model_type.as_str()) {
-            (Some(pooling), ..) => vec![pooling],
-            (None, Some(poolings), _) => poolings.clone(),
-            // DPR's vector is the first token's state (Karpukhin et al. 2020, section 3.1).
-            (None, None, "dpr") => vec![Pooling::Cls],
-            // What sentence-transformers does with such a directory.
-            (None, None, _) => vec![Pooling::Mean],
-        };
+        let said = options.pooling.map(|pooling| vec![pooling]).or_else(|| layout.pooling.clone());
+        // DPR's vector is the first token's state (Karpukhin et al. 2020, section 3.1).
+        let said = said.or_else(|| (config.model_type == "dpr").then(|| vec![Pooling::Cls]));
+        let pooling_is_assumed = said.is_none();
+        // What sentence-transformers does with a directory that does not say.
+        let poolings = said.unwrap_or_else(|| vec![Pooling::Mean]);
         fingerprint.value("pooling", format!("{poolings:?}").as_bytes());
 
         let tokenizer_config = TokenizerConfig::read(folder)?;
@@ -76,6 +75,7 @@ impl TextEncoder {
             max_length,
             transformer,
             poolings,
+            pooling_is_assumed,
             head,
             dim,
             batch_tokens: options.batch_tokens,
@@ -104,6 +104,12 @@ impl TextEncoder {
     #[must_use]
     pub fn pooling(&self) -> String {
         self.poolings.iter().map(|pooling| pooling.name()).collect::<Vec<_>>().join("+")
+    }
+
+    /// Whether the model's directory does not say how to pool, so that it is the mean by default.
+    #[must_use]
+    pub fn pooling_is_assumed(&self) -> bool {
+        self.pooling_is_assumed
     }
 
     /// The tokens of a text, truncated, special tokens included.

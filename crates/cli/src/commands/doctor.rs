@@ -12,6 +12,9 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 pub struct DoctorArgs {}
 
+/// The width of the table's first column: the longest variable's name and a gap.
+const NAME_WIDTH: usize = 32;
+
 /// Prints the table, or JSON.
 pub fn run(_: &DoctorArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
     let options = ResolveOptions::from_env();
@@ -39,7 +42,7 @@ pub fn run(_: &DoctorArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
         }));
     }
     let mut out = ui.out();
-    let mut row = |name: &str, value: String| writeln!(out, "{name:<18}{value}");
+    let mut row = |name: &str, value: String| writeln!(out, "{name:<NAME_WIDTH$}{value}");
     row(
         "toller",
         format!("{} for {}-{}", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH, std::env::consts::OS),
