@@ -5,6 +5,7 @@
 mod args;
 mod commands;
 mod error;
+mod input;
 mod interrupt;
 mod model;
 mod threads;

@@ -26,7 +26,9 @@ pub enum Activation {
 
 /// A name that is no known activation function.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown activation function {0:?}; known are gelu, gelu_new, relu, silu, tanh, sigmoid and identity")]
+#[error(
+    "unknown activation function {0:?}; known are gelu, gelu_new, relu, silu, tanh, sigmoid and identity"
+)]
 pub struct UnknownActivation(pub String);
 
 impl FromStr for Activation {

@@ -5,6 +5,7 @@ mod activation;
 mod attention;
 mod cpu;
 mod custom_op;
+mod ip_topk;
 mod layer_norm;
 mod linear;
 mod normalize;
@@ -15,6 +16,7 @@ mod simd;
 
 pub use activation::{Activation, UnknownActivation};
 pub use attention::attention;
+pub use ip_topk::{Collection, IpTopkError, Segment, Vectors, ip_topk};
 pub use layer_norm::LayerNorm;
 pub use linear::Linear;
 pub use normalize::normalize;

@@ -80,7 +80,8 @@ impl Fused<'_> {
         if residual.is_some_and(|residual| residual.len() != rows * weight.columns) {
             bail!("linear: the residual is not [{rows}, {}]", weight.columns);
         }
-        let kernel = CpuLinear { x, rows, weight, bias: &self.layer.bias, residual, activation: self.activation };
+        let kernel =
+            CpuLinear { x, rows, weight, bias: &self.layer.bias, residual, activation: self.activation };
         Ok((CpuStorage::F32(simd::dispatch(kernel)), Shape::from((rows, weight.columns))))
     }
 }
@@ -100,7 +101,13 @@ impl CustomOp2 for Fused<'_> {
         "linear_add"
     }
 
-    fn cpu_fwd(&self, x: &CpuStorage, l1: &Layout, residual: &CpuStorage, l2: &Layout) -> Result<(CpuStorage, Shape)> {
+    fn cpu_fwd(
+        &self,
+        x: &CpuStorage,
+        l1: &Layout,
+        residual: &CpuStorage,
+        l2: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
         let residual = contiguous_f32("linear_add", residual, l2)?;
         self.run(contiguous_f32("linear_add", x, l1)?, l1, Some(residual))
     }

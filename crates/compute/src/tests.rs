@@ -132,7 +132,8 @@ proptest! {
 fn long_sequences_and_extreme_scores() {
     let (heads, head_size) = (2, 32);
     let sequences = Sequences::from_lengths([515, 1]);
-    let qkv: Vec<f32> = values(7, sequences.tokens() * 3 * heads * head_size).iter().map(|x| x * 50.0).collect();
+    let qkv: Vec<f32> =
+        values(7, sequences.tokens() * 3 * heads * head_size).iter().map(|x| x * 50.0).collect();
     let got = everywhere(|| Attention { qkv: &qkv, offsets: sequences.offsets(), heads, head_size });
     let expected = reference::attention(&qkv, sequences.offsets(), heads, head_size);
     assert!(relative_error(&got, &expected) < 2e-3, "{}", relative_error(&got, &expected));

@@ -8,11 +8,8 @@ use toller_store::{DType, Encoding, ModelInfo, OpenOptions, Role, Source, StoreS
 
 fn main() -> Result<(), Box<dyn Error>> {
     // What the encoder would write: three passages as vectors of four numbers.
-    let passages = [
-        ("cats", [0.9, 0.1, 0.0, 0.1]),
-        ("dogs", [0.8, 0.3, 0.1, 0.0]),
-        ("ships", [0.0, 0.1, 0.9, 0.4]),
-    ];
+    let passages =
+        [("cats", [0.9, 0.1, 0.0, 0.1]), ("dogs", [0.8, 0.3, 0.1, 0.0]), ("ships", [0.0, 0.1, 0.9, 0.4])];
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("store");
     let spec = StoreSpec {

@@ -41,7 +41,9 @@ impl IndexError {
             Self::DimMismatch { .. } => {
                 Some("encode the queries with the model that encoded the collection".to_owned())
             }
-            Self::Threads { .. } => Some("ask for fewer threads, or leave the number to RAYON_NUM_THREADS".to_owned()),
+            Self::Threads { .. } => {
+                Some("ask for fewer threads, or leave the number to RAYON_NUM_THREADS".to_owned())
+            }
         }
     }
 }

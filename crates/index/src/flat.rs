@@ -46,7 +46,11 @@ impl FlatIndex {
     ///
     /// # Errors
     /// Those of [`Store::open`], and [`IndexError::Threads`].
-    pub fn open(stores: &[PathBuf], store: &OpenOptions<'_>, options: &IndexOptions) -> Result<Self, IndexError> {
+    pub fn open(
+        stores: &[PathBuf],
+        store: &OpenOptions<'_>,
+        options: &IndexOptions,
+    ) -> Result<Self, IndexError> {
         // In the index's own threads, too, are checksums verified.
         let pool = thread_pool(options)?;
         let store = within(pool.as_ref(), || Store::open(stores, store))?;

@@ -110,7 +110,10 @@ fn shards_parts_stores_threads_and_depth_do_not_matter() -> Result<()> {
         for paths in [vec![eight], vec![parts], vec![front, back]] {
             for threads in [1, 2] {
                 let index = open(&paths, threads)?;
-                assert!(found(&index, &index.search(&queries, 1000)?) == expected, "{paths:?}, {threads} threads");
+                assert!(
+                    found(&index, &index.search(&queries, 1000)?) == expected,
+                    "{paths:?}, {threads} threads"
+                );
                 let ten = found(&index, &index.search(&queries, 10)?);
                 assert!(ten.iter().zip(&expected).all(|(ten, all)| ten[..] == all[..10]), "{paths:?}: ten");
                 let all = index.search(&queries[..DIM], ROWS + 1)?;
@@ -154,7 +157,8 @@ fn an_empty_store_has_no_hits_and_a_missing_one_is_an_error() -> Result<()> {
     let index = open(&[path], 2)?;
     assert_eq!(index.search(&[0.5; 2 * DIM], 10)?, vec![Ranking::default(); 2]);
 
-    let missing = FlatIndex::open(&[folder.path().join("nothing")], &OpenOptions::default(), &IndexOptions::default());
+    let missing =
+        FlatIndex::open(&[folder.path().join("nothing")], &OpenOptions::default(), &IndexOptions::default());
     assert!(matches!(missing, Err(IndexError::Store(StoreError::File(_)))));
     Ok(())
 }

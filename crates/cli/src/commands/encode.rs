@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::Context;
-use toller_corpus::{CollectionFormat, QueryFormat, ReadOptions};
 use toller_encoder::{DualEncoder, Role};
 use toller_files::expand;
 use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, PassageText};
@@ -13,7 +12,7 @@ use toller_store::{
 };
 
 use super::encode_source::TextSource;
-use crate::error::UsageError;
+use crate::input::InputArgs;
 use crate::interrupt::{self, Interrupted};
 use crate::model::{self, LoadedModel, ModelArgs};
 use crate::ui::Ui;
@@ -57,13 +56,8 @@ pub struct EncodeArgs {
     #[arg(long)]
     overwrite: bool,
 
-    /// Format of the input, where it cannot be told
-    #[arg(long, value_name = "NAME")]
-    format: Option<String>,
-
-    /// Count and report bad lines instead of stopping at the first
-    #[arg(long)]
-    skip_bad_lines: bool,
+    #[command(flatten)]
+    input: InputArgs,
 
     #[command(flatten)]
     model_args: ModelArgs,
@@ -128,26 +122,13 @@ fn open_source(args: &EncodeArgs, role: Role, ui: &Ui) -> anyhow::Result<TextSou
     match role {
         Role::Passage => {
             let inputs = expand(&args.corpus)?;
-            TextSource::collection(&inputs, &args.output, &read_options::<CollectionFormat>(args)?, ui)
+            TextSource::collection(&inputs, &args.output, &args.input.options()?, ui)
         }
         Role::Query => {
             let inputs = expand(&args.queries)?;
-            TextSource::queries(&inputs, &read_options::<QueryFormat>(args)?, ui)
+            TextSource::queries(&inputs, &args.input.options()?, ui)
         }
     }
-}
-
-fn read_options<F>(args: &EncodeArgs) -> anyhow::Result<ReadOptions<F>>
-where
-    F: FromStr<Err = toller_corpus::UnknownFormatName>,
-{
-    let format = args.format.as_deref().map(str::parse).transpose().map_err(format_error)?;
-    Ok(ReadOptions { format, skip_bad_lines: args.skip_bad_lines, ..ReadOptions::default() })
-}
-
-/// An unknown `--format` is wrong usage.
-pub(super) fn format_error(error: toller_corpus::UnknownFormatName) -> UsageError {
-    UsageError::new(format!("--format: {error}"), error.hint().unwrap_or_default())
 }
 
 fn spec(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use toller_corpus::{QueryFormat, ReadOptions, TrecRunWriter, read_queries};
+use toller_corpus::{TrecRunWriter, read_queries};
 use toller_encoder::Role;
 use toller_files::{AtomicFile, Input};
 use toller_index::{FlatIndex, IndexOptions};
@@ -13,8 +13,8 @@ use toller_ir::{Query, Ranking};
 use toller_pipeline::encode_queries;
 use toller_store::{OpenOptions, Store};
 
-use super::encode::format_error;
 use crate::error::UsageError;
+use crate::input::InputArgs;
 use crate::interrupt::{self, Interrupted};
 use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
@@ -62,13 +62,8 @@ pub struct SearchArgs {
     #[arg(long)]
     no_verify: bool,
 
-    /// Format of the queries, where it cannot be told
-    #[arg(long, value_name = "NAME")]
-    format: Option<String>,
-
-    /// Count and report bad lines instead of stopping at the first
-    #[arg(long)]
-    skip_bad_lines: bool,
+    #[command(flatten)]
+    input: InputArgs,
 
     #[command(flatten)]
     model_args: ModelArgs,
@@ -140,10 +135,7 @@ fn query_vectors(args: &SearchArgs, index: &FlatIndex, ui: &Ui) -> anyhow::Resul
         )
         .into());
     };
-    let format = args.format.as_deref().map(str::parse).transpose().map_err(format_error)?;
-    let options =
-        ReadOptions::<QueryFormat> { format, skip_bad_lines: args.skip_bad_lines, ..ReadOptions::default() };
-    let (queries, skipped) = read_queries(&[Input::parse(queries)], &options)?;
+    let (queries, skipped) = read_queries(&[Input::parse(queries)], &args.input.options()?)?;
     if skipped.total() > 0 {
         ui.warning(skipped.to_string());
     }

@@ -79,8 +79,9 @@ fn attend<S: Simd>(
         return;
     }
     let width = n.next_multiple_of(LANES);
-    pack_keys(&mut scratch.keys, qkv, n, 3 * hidden, hidden + first, head_size);
-    pack_values(&mut scratch.values, qkv, n, 3 * hidden, 2 * hidden + first, head_size);
+    let part = |part: usize| Rows::new(&qkv[part * hidden + first..], 3 * hidden, n, head_size);
+    pack_keys(&mut scratch.keys, part(1));
+    pack_values(&mut scratch.values, part(2));
     scratch.scores.grow(BLOCK * width);
     let scale = 1.0 / (head_size as f32).sqrt();
 
@@ -103,36 +104,36 @@ fn attend<S: Simd>(
     }
 }
 
-/// Keys as panels: `[32 keys]` for each depth, zeros beyond the last key.
+/// Keys `[n, head_size]` as panels: 32 keys for each depth, zeros beyond the last key.
 #[inline(always)]
-fn pack_keys(panels: &mut AlignedBuffer, qkv: &[f32], n: usize, stride: usize, first: usize, head_size: usize) {
+fn pack_keys(panels: &mut AlignedBuffer, keys: Rows<'_>) {
+    let (n, head_size) = (keys.count(), keys.depth());
     panels.grow(n.div_ceil(PANEL) * head_size * PANEL);
     let panels = panels.as_mut_slice();
     for (panel, target) in panels.chunks_exact_mut(head_size * PANEL).enumerate().take(n.div_ceil(PANEL)) {
-        let keys = PANEL.min(n - panel * PANEL);
-        if keys < PANEL {
+        let count = PANEL.min(n - panel * PANEL);
+        if count < PANEL {
             target.fill(0.0);
         }
-        for key in 0..keys {
-            let at = (panel * PANEL + key) * stride + first;
-            for (line, &value) in target.chunks_exact_mut(PANEL).zip(&qkv[at..at + head_size]) {
+        for key in 0..count {
+            for (line, &value) in target.chunks_exact_mut(PANEL).zip(keys.row(panel * PANEL + key)) {
                 line[key] = value;
             }
         }
     }
 }
 
-/// Values as panels: 32 columns of each token, zeros beyond the head's last column.
+/// Values `[n, head_size]` as panels: 32 columns of each token, zeros beyond the head's last column.
 #[inline(always)]
-fn pack_values(panels: &mut AlignedBuffer, qkv: &[f32], n: usize, stride: usize, first: usize, head_size: usize) {
+fn pack_values(panels: &mut AlignedBuffer, values: Rows<'_>) {
+    let (n, head_size) = (values.count(), values.depth());
     panels.grow(head_size.div_ceil(PANEL) * n * PANEL);
     let panels = panels.as_mut_slice();
     for (panel, target) in panels.chunks_exact_mut(n * PANEL).enumerate().take(head_size.div_ceil(PANEL)) {
-        let columns = PANEL.min(head_size - panel * PANEL);
+        let columns = panel * PANEL..head_size.min((panel + 1) * PANEL);
         for (token, line) in target.chunks_exact_mut(PANEL).enumerate() {
-            let at = token * stride + first + panel * PANEL;
-            line[..columns].copy_from_slice(&qkv[at..at + columns]);
-            line[columns..].fill(0.0);
+            line[..columns.len()].copy_from_slice(&values.row(token)[columns.clone()]);
+            line[columns.len()..].fill(0.0);
         }
     }
 }

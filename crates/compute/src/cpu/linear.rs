@@ -57,8 +57,14 @@ impl Kernel for Linear<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Vec<f32> {
         let columns = self.weight.columns;
-        assert!(self.bias.is_empty() || self.bias.len() >= columns.next_multiple_of(LANES), "an unpadded bias");
-        assert!(self.residual.is_none_or(|residual| residual.len() == self.rows * columns), "a residual of another shape");
+        assert!(
+            self.bias.is_empty() || self.bias.len() >= columns.next_multiple_of(LANES),
+            "an unpadded bias"
+        );
+        assert!(
+            self.residual.is_none_or(|residual| residual.len() == self.rows * columns),
+            "a residual of another shape"
+        );
         let mut out = Vec::with_capacity(self.rows * columns);
         let mut finish = Finish {
             bias: self.bias,

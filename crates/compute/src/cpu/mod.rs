@@ -1,6 +1,8 @@
 //! The operations on the CPU, over sixteen lanes.
 
 pub(crate) mod attention;
+pub(crate) mod ip_topk;
 pub(crate) mod layer_norm;
 pub(crate) mod linear;
+pub(crate) mod prefetch;
 pub(crate) mod tile;

@@ -103,6 +103,21 @@ impl<'a> Rows<'a> {
         assert!(values.len() >= needed, "{count} rows of {depth} need {needed} values");
         Self { values, stride, count, depth }
     }
+
+    /// How many rows there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Values of a row.
+    pub(crate) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// A row.
+    pub(crate) fn row(&self, index: usize) -> &'a [f32] {
+        &self.values[index * self.stride..][..self.depth]
+    }
 }
 
 /// Where the products go.
@@ -147,7 +162,10 @@ pub(crate) fn multiply<S: Simd, E: Epilogue>(
 ///
 /// # Safety
 /// `row < end <= rows.count`; `panel` holds `[depth, 32]` values.
-#[expect(clippy::too_many_arguments, reason = "one tile is described by as many numbers; a struct would only be unpacked")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one tile is described by as many numbers; a struct would only be unpacked"
+)]
 #[inline(always)]
 unsafe fn tile_of<S: Simd, E: Epilogue>(
     simd: S,
@@ -164,13 +182,23 @@ unsafe fn tile_of<S: Simd, E: Epilogue>(
         ($rows:literal) => {
             // SAFETY: passed on.
             unsafe {
-                if S::TILE_VECTORS == 2 {
+                // A last panel of at most sixteen columns is half as much work.
+                if S::TILE_VECTORS == 2 && column + LANES < columns {
                     tile::<S, E, $rows, 2>(simd, rows, row, count, panel, column, columns, epilogue);
                 } else {
                     tile::<S, E, $rows, 1>(simd, rows, row, count, panel, column, columns, epilogue);
                     if column + LANES < columns {
                         let right = panel.add(LANES);
-                        tile::<S, E, $rows, 1>(simd, rows, row, count, right, column + LANES, columns, epilogue);
+                        tile::<S, E, $rows, 1>(
+                            simd,
+                            rows,
+                            row,
+                            count,
+                            right,
+                            column + LANES,
+                            columns,
+                            epilogue,
+                        );
                     }
                 }
             }

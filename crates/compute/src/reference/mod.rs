@@ -1,9 +1,11 @@
 //! Every operation slow and obviously right, in f64: what the backends are tested against.
 
 mod attention;
+mod ip_topk;
 mod layer_norm;
 mod linear;
 
 pub use attention::attention;
+pub use ip_topk::ip_topk;
 pub use layer_norm::layer_norm;
 pub use linear::linear;

@@ -114,10 +114,73 @@ fn reductions_fold_halves_on_every_instruction_set() {
         }
     }
     // Values whose sum depends on the order.
-    let lanes: [f32; LANES] = std::array::from_fn(|i| (i as f32 * 1.7 + 0.3) * if i % 3 == 0 { -1e6 } else { 1.0 });
+    let lanes: [f32; LANES] =
+        std::array::from_fn(|i| (i as f32 * 1.7 + 0.3) * if i % 3 == 0 { -1e6 } else { 1.0 });
     let expected = dispatch_on(Isa::Portable, Sum(lanes));
     for isa in Isa::available() {
         let got = dispatch_on(isa, Sum(lanes));
         assert_eq!((got.0.to_bits(), got.1), (expected.0.to_bits(), expected.1), "{isa}");
+    }
+}
+
+/// What one lane operation gives for sixteen values: bits, so that -0.0 and 0.0 differ.
+#[test]
+fn loads_conversions_and_comparisons_are_exact_on_every_instruction_set() {
+    struct Operations<'a> {
+        bits: &'a [u16; LANES],
+        b: &'a [f32; LANES],
+    }
+    struct Found {
+        f16: [f32; LANES],
+        bf16: [f32; LANES],
+        wide: [f64; LANES],
+        product: [f64; LANES],
+        not_less: u16,
+    }
+    impl Kernel for Operations<'_> {
+        type Output = Found;
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) -> Found {
+            // SAFETY: every array holds sixteen values; f16 and bf16 are sixteen bits.
+            let (f16, bf16, b) = unsafe {
+                let bits = self.bits.as_ptr();
+                (simd.load_f16(bits.cast()), simd.load_bf16(bits.cast()), simd.load(self.b.as_ptr()))
+            };
+            let wide = simd.widen(bf16);
+            Found {
+                f16: simd.to_array(f16),
+                bf16: simd.to_array(bf16),
+                wide: simd.to_array_f64(wide),
+                product: simd.to_array_f64(simd.add_product(wide, simd.widen(b), wide)),
+                not_less: simd.not_less(bf16, b),
+            }
+        }
+    }
+    let b: [f32; LANES] = std::array::from_fn(|i| [1.0, -0.0, 0.0, f32::NAN, -3e38, 1e-45, 7.5][i % 7]);
+    for first in (0..=u16::MAX).step_by(LANES) {
+        let bits: [u16; LANES] = std::array::from_fn(|i| first + i as u16);
+        for isa in Isa::available() {
+            let found = dispatch_on(isa, Operations { bits: &bits, b: &b });
+            for lane in 0..LANES {
+                let f16 = half::f16::from_bits(bits[lane]).to_f32();
+                let bf16 = half::bf16::from_bits(bits[lane]).to_f32();
+                let same = |a: f32, b: f32| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+                assert!(
+                    same(found.f16[lane], f16) && same(found.bf16[lane], bf16),
+                    "{isa}: {:#x}",
+                    bits[lane]
+                );
+                let (wide, product) =
+                    (f64::from(bf16), f64::from(bf16) * f64::from(b[lane]) + f64::from(bf16));
+                let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+                assert!(
+                    same(found.wide[lane], wide) && same(found.product[lane], product),
+                    "{isa}: {:#x}",
+                    bits[lane]
+                );
+                let less = bf16 < b[lane];
+                assert_eq!(found.not_less >> lane & 1 == 0, less, "{isa}: {bf16} {}", b[lane]);
+            }
+        }
     }
 }

@@ -1,0 +1,30 @@
+//! The flags that say how input is read.
+
+use std::str::FromStr;
+
+use toller_corpus::{ReadOptions, UnknownFormatName};
+
+use crate::error::UsageError;
+
+/// Flags of the commands that read collections or queries.
+#[derive(Debug, clap::Args)]
+pub struct InputArgs {
+    /// Format of the input, where it cannot be told
+    #[arg(long, value_name = "NAME")]
+    format: Option<String>,
+
+    /// Count and report bad lines instead of stopping at the first
+    #[arg(long)]
+    skip_bad_lines: bool,
+}
+
+impl InputArgs {
+    /// How to read a file of the kind whose formats are `F`.
+    pub fn options<F: FromStr<Err = UnknownFormatName>>(&self) -> Result<ReadOptions<F>, UsageError> {
+        let unknown = |error: UnknownFormatName| {
+            UsageError::new(format!("--format: {error}"), error.hint().unwrap_or_default())
+        };
+        let format = self.format.as_deref().map(str::parse).transpose().map_err(unknown)?;
+        Ok(ReadOptions { format, skip_bad_lines: self.skip_bad_lines, ..ReadOptions::default() })
+    }
+}

@@ -1,0 +1,78 @@
+//! The nominated vectors of a query.
+
+use toller_ir::{DocOrd, Hit};
+
+/// A vector that may be among the k best, with bounds of its score.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) lower: f32,
+    pub(crate) upper: f32,
+    pub(crate) doc: DocOrd,
+}
+
+/// The candidates of one query, in no order.
+#[derive(Debug, Default)]
+pub(crate) struct Candidates {
+    entries: Vec<Candidate>,
+}
+
+/// How many candidates are kept before they are reduced: enough over `k` that a reduction, which costs time
+/// in proportion to the capacity, is paid for by as many nominations.
+pub(crate) fn capacity(k: usize) -> usize {
+    k.saturating_add(k.max(256))
+}
+
+impl Candidates {
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn entries(&self) -> &[Candidate] {
+        &self.entries
+    }
+
+    pub(crate) fn push(&mut self, candidate: Candidate) {
+        self.entries.push(candidate);
+    }
+
+    pub(crate) fn extend(&mut self, candidates: &[Candidate]) {
+        self.entries.extend_from_slice(candidates);
+    }
+
+    /// Drops what `threshold`, or the k-th best lower bound if that is higher, rules out. Returns the
+    /// higher one: at least k vectors score that much.
+    pub(crate) fn reduce(&mut self, k: usize, threshold: f32) -> f32 {
+        let mut threshold = threshold;
+        if self.entries.len() >= k {
+            let (_, kth, _) = self.entries.select_nth_unstable_by(k - 1, |a, b| b.lower.total_cmp(&a.lower));
+            threshold = threshold.max(kth.lower);
+        }
+        self.entries.retain(|candidate| candidate.upper >= threshold);
+        threshold
+    }
+
+    /// Replaces all candidates by vectors whose scores are known: the k best of them. Returns the k-th
+    /// score, or minus infinity if there are fewer.
+    pub(crate) fn replace(&mut self, hits: Vec<Hit>, k: usize) -> f32 {
+        let hits = best(hits, k);
+        let kth = if hits.len() < k {
+            f32::NEG_INFINITY
+        } else {
+            hits.last().map_or(f32::NEG_INFINITY, |hit| hit.score)
+        };
+        self.entries.clear();
+        let exact = |hit: Hit| Candidate { lower: hit.score, upper: hit.score, doc: hit.doc };
+        self.entries.extend(hits.into_iter().map(exact));
+        kth
+    }
+}
+
+/// The k best hits, in order.
+pub(crate) fn best(mut hits: Vec<Hit>, k: usize) -> Vec<Hit> {
+    if hits.len() > k {
+        hits.select_nth_unstable(k - 1);
+        hits.truncate(k);
+    }
+    hits.sort_unstable();
+    hits
+}

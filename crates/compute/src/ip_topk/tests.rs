@@ -1,0 +1,321 @@
+//! Every instruction set, dtype, division and thread count against the reference, bit by bit.
+#![allow(clippy::unwrap_used)]
+
+use half::{bf16, f16};
+use proptest::prelude::*;
+use toller_ir::{DocOrd, Ranking};
+
+use super::{Collection, IpTopkError, Segment, Vectors, ip_topk};
+use crate::cpu::ip_topk::search;
+use crate::reference;
+use crate::simd::Isa;
+
+/// Vectors that are hard in one way or another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Data {
+    Random,
+    AllEqual,
+    Duplicates,
+    /// Neighbours in the last bit of one number: closer together than the error of the fast pass.
+    OneBit,
+    /// One number in fifty is 10,000 times larger.
+    Outliers,
+    /// Sorted by score for the first query: every vector beats all before it.
+    Ascending,
+    AntiCorrelated,
+    Zeros,
+    SignedZeros,
+    /// Subnormal in f32, zero in f16.
+    Denormals,
+    /// 1e30: the fast pass overflows, and so do scores.
+    Huge,
+    /// From 1e-20 to 1e20.
+    Magnitudes,
+}
+
+const DATA: [Data; 12] = [
+    Data::Random,
+    Data::AllEqual,
+    Data::Duplicates,
+    Data::OneBit,
+    Data::Outliers,
+    Data::Ascending,
+    Data::AntiCorrelated,
+    Data::Zeros,
+    Data::SignedZeros,
+    Data::Denormals,
+    Data::Huge,
+    Data::Magnitudes,
+];
+
+/// Pseudo-random numbers (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    fn bits(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 >> 11
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.bits() % n as u64) as usize
+    }
+
+    /// In -1..1.
+    fn number(&mut self) -> f32 {
+        (self.bits() % (1 << 24)) as f32 / (1 << 23) as f32 - 1.0
+    }
+
+    fn numbers(&mut self, count: usize) -> Vec<f32> {
+        (0..count).map(|_| self.number()).collect()
+    }
+}
+
+/// Vectors `[n, dim]` and queries `[q, dim]`.
+fn make(data: Data, n: usize, q: usize, dim: usize, seed: u64) -> (Vec<f32>, Vec<f32>) {
+    let mut random = Random::new(seed);
+    let mut queries = random.numbers(q * dim);
+    let mut vectors = random.numbers(n * dim);
+    let base = random.numbers(dim);
+    match data {
+        Data::Random => {}
+        Data::AllEqual => vectors = base.repeat(n),
+        Data::Duplicates => {
+            let distinct = random.numbers(3 * dim);
+            for vector in vectors.chunks_exact_mut(dim) {
+                let at = random.below(3) * dim;
+                vector.copy_from_slice(&distinct[at..at + dim]);
+            }
+        }
+        Data::OneBit => {
+            for vector in vectors.chunks_exact_mut(dim) {
+                vector.copy_from_slice(&base);
+                let x = &mut vector[random.below(dim)];
+                *x = if random.below(2) == 0 { x.next_up() } else { x.next_down() };
+            }
+        }
+        Data::Outliers => {
+            for x in vectors.iter_mut().chain(&mut queries) {
+                *x *= if random.below(50) == 0 { 1e4 } else { 1.0 };
+            }
+        }
+        Data::Ascending => {
+            let query = queries.get(..dim).map_or(base, <[f32]>::to_vec);
+            let score = |x: &&[f32]| -> f32 { x.iter().zip(&query).map(|(a, b)| a * b).sum() };
+            let mut rows: Vec<&[f32]> = vectors.chunks_exact(dim).collect();
+            rows.sort_by(|a, b| score(a).total_cmp(&score(b)));
+            vectors = rows.concat();
+        }
+        Data::AntiCorrelated => {
+            for vector in vectors.chunks_exact_mut(dim) {
+                let scale = random.number().abs();
+                for (x, base) in vector.iter_mut().zip(&base) {
+                    *x = -scale * base + 1e-3 * *x;
+                }
+            }
+            queries = base.repeat(q);
+        }
+        Data::Zeros => vectors.fill(0.0),
+        Data::SignedZeros => {
+            for x in vectors.iter_mut().chain(&mut queries) {
+                *x = [0.0, -0.0, 1e-30, -1e-30][random.below(4)];
+            }
+        }
+        Data::Denormals => vectors.iter_mut().for_each(|x| *x *= 1e-41),
+        Data::Huge => vectors.iter_mut().chain(&mut queries).for_each(|x| *x *= 1e30),
+        Data::Magnitudes => {
+            for vector in vectors.chunks_exact_mut(dim) {
+                let scale = 10_f32.powi(random.below(40) as i32 - 20);
+                vector.iter_mut().for_each(|x| *x *= scale);
+            }
+        }
+    }
+    (vectors, queries)
+}
+
+#[derive(Clone, Copy, Debug)]
+enum DType {
+    F32,
+    F16,
+    BF16,
+}
+
+/// Vectors as a store would hold them: rounded, and finite.
+enum Stored {
+    F32(Vec<f32>),
+    F16(Vec<f16>),
+    BF16(Vec<bf16>),
+}
+
+impl Stored {
+    fn new(dtype: DType, values: &[f32]) -> Self {
+        let (f16_max, bf16_max) = (f16::MAX.to_f32(), bf16::MAX.to_f32());
+        match dtype {
+            DType::F32 => Self::F32(values.to_vec()),
+            DType::F16 => {
+                Self::F16(values.iter().map(|x| f16::from_f32(x.clamp(-f16_max, f16_max))).collect())
+            }
+            DType::BF16 => {
+                Self::BF16(values.iter().map(|x| bf16::from_f32(x.clamp(-bf16_max, bf16_max))).collect())
+            }
+        }
+    }
+
+    /// Segments of `rows` rows (the last may have fewer), one after the other.
+    fn collection(&self, dim: usize, rows: usize) -> Collection<'_> {
+        let pieces: Vec<Vectors<'_>> = match self {
+            Self::F32(values) => values.chunks(rows * dim).map(Vectors::F32).collect(),
+            Self::F16(values) => values.chunks(rows * dim).map(Vectors::F16).collect(),
+            Self::BF16(values) => values.chunks(rows * dim).map(Vectors::BF16).collect(),
+        };
+        let segment = |(i, vectors)| Segment { first: DocOrd((i * rows) as u32), vectors };
+        Collection::new(dim, pieces.into_iter().enumerate().map(segment).collect()).unwrap()
+    }
+}
+
+/// Ordinals and score bits.
+fn bits(rankings: &[Ranking]) -> Vec<Vec<(u32, u32)>> {
+    let hits = |ranking: &Ranking| ranking.hits.iter().map(|hit| (hit.doc.0, hit.score.to_bits())).collect();
+    rankings.iter().map(hits).collect()
+}
+
+fn with_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn equals_the_reference(
+        data in prop::sample::select(DATA.to_vec()),
+        dtype in prop::sample::select(vec![DType::F32, DType::F16, DType::BF16]),
+        n in 1_usize..900, q in prop::sample::select(vec![1_usize, 2, 3, 5, 6, 7, 16, 17, 33, 70]),
+        dim in prop_oneof![1_usize..20, 20_usize..140],
+        depth in prop_oneof![1_usize..12, 1_usize..1000], segment_rows in 1_usize..900, seed: u64,
+    ) {
+        let (vectors, queries) = make(data, n, q, dim, seed);
+        let stored = Stored::new(dtype, &vectors);
+        let whole = stored.collection(dim, n);
+        let divided = stored.collection(dim, segment_rows);
+        let expected = bits(&reference::ip_topk(&whole, &queries, depth).unwrap());
+        for isa in Isa::available() {
+            let got = with_threads(1, || search(isa, &whole, &queries, depth));
+            prop_assert!(bits(&got) == expected, "{isa}, one thread");
+            let got = with_threads(3, || search(isa, &divided, &queries, depth));
+            prop_assert!(bits(&got) == expected, "{isa}, three threads, segments of {segment_rows}");
+        }
+    }
+
+    #[test]
+    fn wide_vectors_equal_the_reference(
+        data in prop::sample::select(DATA.to_vec()),
+        n in 1_usize..40, q in 1_usize..20, dim in 1_usize..4200, depth in 1_usize..40, seed: u64,
+    ) {
+        let (vectors, queries) = make(data, n, q, dim, seed);
+        let stored = Stored::new(DType::F32, &vectors);
+        let collection = stored.collection(dim, n);
+        let expected = bits(&reference::ip_topk(&collection, &queries, depth).unwrap());
+        for isa in Isa::available() {
+            prop_assert!(bits(&search(isa, &collection, &queries, depth)) == expected, "{isa}");
+        }
+    }
+}
+
+/// Enough vectors that every thread reduces its candidates many times.
+#[test]
+fn batches_depths_threads_and_segments_do_not_matter() {
+    let (n, q, dim) = (12_000, 40, 48);
+    for data in DATA {
+        let (vectors, queries) = make(data, n, q, dim, 5);
+        let stored = Stored::new(DType::F32, &vectors);
+        let whole = stored.collection(dim, n);
+        let expected = bits(&reference::ip_topk(&whole, &queries, 1000).unwrap());
+
+        for (threads, segment_rows, batch) in [(1, n, 40), (2, n / 8, 40), (2, n, 7), (4, 1000, 1)] {
+            let collection = stored.collection(dim, segment_rows);
+            let mut got = Vec::new();
+            for queries in queries.chunks(batch * dim) {
+                got.extend(bits(&with_threads(threads, || ip_topk(&collection, queries, 1000)).unwrap()));
+            }
+            assert!(
+                got == expected,
+                "{data:?}: {threads} threads, segments of {segment_rows}, batches of {batch}"
+            );
+        }
+        for depth in [1, 10, 999] {
+            let expected: Vec<_> = expected.iter().map(|hits| hits[..depth].to_vec()).collect();
+            assert!(
+                bits(&ip_topk(&whole, &queries, depth).unwrap()) == expected,
+                "{data:?}: {depth} of 1000"
+            );
+        }
+    }
+}
+
+#[test]
+fn more_hits_than_vectors_and_no_vectors() {
+    let values = [1.0, 0.0, 3.0];
+    let segment = Segment { first: DocOrd(u32::MAX - 2), vectors: Vectors::F32(&values) };
+    let collection = Collection::new(1, vec![segment]).unwrap();
+    for k in [3, 4, 1000, usize::MAX] {
+        let rankings = ip_topk(&collection, &[2.0], k).unwrap();
+        let hits: Vec<(u32, f32)> = rankings[0].hits.iter().map(|hit| (hit.doc.0, hit.score)).collect();
+        assert_eq!(hits, [(u32::MAX, 6.0), (u32::MAX - 2, 2.0), (u32::MAX - 1, 0.0)]);
+    }
+    assert!(ip_topk(&collection, &[], 5).unwrap().is_empty());
+
+    let empty = Collection::new(7, Vec::new()).unwrap();
+    assert_eq!(ip_topk(&empty, &[1.0; 14], 5).unwrap(), vec![Ranking::default(); 2]);
+}
+
+#[test]
+fn scores_beyond_f32_are_infinite_and_ties_go_by_ordinal() {
+    let values = [1e30, -1e30, 2e30, 1.0];
+    let collection =
+        Collection::new(1, vec![Segment { first: DocOrd(0), vectors: Vectors::F32(&values) }]).unwrap();
+    let rankings = ip_topk(&collection, &[1e30], 4).unwrap();
+    let hits: Vec<(u32, f32)> = rankings[0].hits.iter().map(|hit| (hit.doc.0, hit.score)).collect();
+    assert_eq!(hits, [(0, f32::INFINITY), (2, f32::INFINITY), (3, 1e30), (1, f32::NEG_INFINITY)]);
+}
+
+#[test]
+fn what_cannot_be_searched_is_an_error() {
+    let values = [0.0; 6];
+    let segment = |first| Segment { first: DocOrd(first), vectors: Vectors::F32(&values) };
+    assert_eq!(Collection::new(0, vec![]).unwrap_err(), IpTopkError::ZeroDim);
+    let error = Collection::new(4, vec![segment(0)]).unwrap_err();
+    assert_eq!(error, IpTopkError::SegmentShape { segment: 0, len: 6, dim: 4 });
+    let error = Collection::new(3, vec![segment(0), segment(1)]).unwrap_err();
+    assert_eq!(error, IpTopkError::SegmentOrder { segment: 1, first: 1, expected: 2 });
+    assert!(matches!(Collection::new(3, vec![segment(u32::MAX)]), Err(IpTopkError::SegmentOrder { .. })));
+
+    let collection = Collection::new(3, vec![segment(0)]).unwrap();
+    assert_eq!(ip_topk(&collection, &[0.0; 3], 0).unwrap_err(), IpTopkError::ZeroK);
+    let error = ip_topk(&collection, &[0.0; 4], 1).unwrap_err();
+    assert_eq!(error, IpTopkError::QueryShape { len: 4, dim: 3 });
+    assert!(error.hint().is_some());
+    let error = ip_topk(&collection, &[0.0, 0.0, 0.0, 1.0, f32::NEG_INFINITY, 0.0], 1).unwrap_err();
+    assert_eq!(error, IpTopkError::QueryNotFinite { query: 1, column: 1, value: f32::NEG_INFINITY });
+    assert!(ip_topk(&collection, &[0.0, f32::NAN, 0.0], 1).unwrap_err().to_string().contains("query 0"));
+}
+
+/// A collection is taken to be finite; if it is not, nothing breaks.
+#[test]
+fn a_collection_that_is_not_finite_does_no_harm() {
+    let (mut vectors, queries) = make(Data::Random, 2000, 20, 24, 9);
+    for (i, x) in vectors.iter_mut().enumerate().filter(|(i, _)| i % 7 == 0) {
+        *x = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY][i % 3];
+    }
+    let stored = Stored::new(DType::F32, &vectors);
+    let collection = stored.collection(24, 300);
+    for isa in Isa::available() {
+        assert!(search(isa, &collection, &queries, 10).iter().all(|ranking| ranking.hits.len() == 10));
+    }
+}
