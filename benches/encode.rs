@@ -14,13 +14,17 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use peer::Peer;
 use toller_corpus::{ReadOptions, open_collection, read_queries};
 use toller_encoder::{DualEncoder, LoadOptions, Role};
 use toller_files::Input;
 use toller_pipeline::PassageText;
+
+// As in the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const ROUNDS: usize = 5;
 const PASSAGES: usize = 1000;
@@ -73,6 +77,11 @@ fn median(seconds: &mut [f64]) -> f64 {
     seconds[seconds.len() / 2]
 }
 
+/// The peers' threads spin for a while after their work, on cores that are then missing.
+fn rest() {
+    std::thread::sleep(Duration::from_millis(500));
+}
+
 fn main() {
     let Some(model) = std::env::var_os("TOLLER_MINILM").map(PathBuf::from) else {
         eprintln!(
@@ -100,10 +109,12 @@ fn main() {
         let tokens = ours(&encoder, &texts, threads);
         let mut seconds = Vec::new();
         for _ in 0..ROUNDS {
+            rest();
             let started = Instant::now();
             ours(&encoder, &texts, threads);
             seconds.push(started.elapsed().as_secs_f64());
             for (_, peer, theirs) in &mut peers {
+                rest();
                 theirs.extend(peer.round());
             }
         }

@@ -13,11 +13,15 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 use toller_compute::{Collection, Isa, Segment, Vectors, ip_topk};
 use toller_ir::DocOrd;
+
+/// Rest before every timed search, ours and theirs: OpenMP's threads go on spinning after their work, and
+/// would take a core from whoever comes next.
+const REST: Duration = Duration::from_millis(300);
 
 struct Options {
     vectors: usize,
@@ -120,11 +124,25 @@ fn matrix_rate(rounds: usize) -> f64 {
         // SAFETY: three matrices of N x N, row after row.
         unsafe {
             gemm::gemm(
-                N, N, N,
-                c.as_mut_ptr(), 1, n, false,
-                a.as_ptr(), 1, n,
-                b.as_ptr(), 1, n,
-                0.0, 1.0, false, false, false, parallelism,
+                N,
+                N,
+                N,
+                c.as_mut_ptr(),
+                1,
+                n,
+                false,
+                a.as_ptr(),
+                1,
+                n,
+                b.as_ptr(),
+                1,
+                n,
+                0.0,
+                1.0,
+                false,
+                false,
+                false,
+                parallelism,
             );
         }
     };
@@ -140,7 +158,12 @@ struct Peers {
 }
 
 impl Peers {
-    fn start(python: &str, options: &Options, vectors: &Path, queries: &Path) -> Result<Self, Box<dyn Error>> {
+    fn start(
+        python: &str,
+        options: &Options,
+        vectors: &Path,
+        queries: &Path,
+    ) -> Result<Self, Box<dyn Error>> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/peers/ip_topk.py");
         let mut process = Command::new(python)
             .arg(script)
@@ -191,7 +214,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let segment = Segment { first: DocOrd(0), vectors: Vectors::F32(&values) };
     let collection = Collection::new(dim, vec![segment])?;
 
-    println!("{n} x {dim} f32, {} threads, {}, median of {} rounds in turn", options.threads, Isa::active(), options.rounds);
+    println!(
+        "{n} x {dim} f32, {} threads, {}, median of {} rounds in turn",
+        options.threads,
+        Isa::active(),
+        options.rounds
+    );
     let folder = tempfile::tempdir()?;
     let mut peers = match &options.peers {
         Some(python) => {
@@ -204,7 +232,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let (read_rate, matrix_rate) = (read_rate(&values, options.rounds), matrix_rate(options.rounds));
     println!("limits: reads {read_rate:.1} GB/s, f32 matrix products {matrix_rate:.0} GFLOP/s");
-    println!("| batch | k | ms | queries/s | GB/s | GFLOP/s | of the floor | faiss ms | ratio | torch ms | ratio |");
+    println!(
+        "| batch | k | ms | queries/s | GB/s | GFLOP/s | of the floor | faiss ms | ratio | torch ms | ratio |"
+    );
     println!("|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
     for &batch in &options.batches {
         for &depth in &options.depths {
@@ -212,9 +242,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             let (mut ours, mut theirs) = (Vec::new(), [Vec::new(), Vec::new()]);
             // The first round warms up.
             for round in 0..=options.rounds {
-                let mut times = vec![seconds(|| drop(std::hint::black_box(ip_topk(&collection, queries, depth))))];
+                std::thread::sleep(REST);
+                let mut times =
+                    vec![seconds(|| drop(std::hint::black_box(ip_topk(&collection, queries, depth))))];
                 if let Some(peers) = &mut peers {
                     for name in peers.names.clone() {
+                        std::thread::sleep(REST);
                         times.push(peers.seconds(&name, batch, depth)?);
                     }
                 }

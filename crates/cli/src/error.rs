@@ -33,21 +33,30 @@ impl UsageError {
 }
 
 /// Prints an error with its causes and its hint, and chooses the exit status.
-pub fn report(error: &anyhow::Error) -> ExitCode {
-    if is_closed_pipe(error) {
+pub fn report(error: anyhow::Error) -> ExitCode {
+    if is_closed_pipe(&error) {
         // The reader of stdout has seen enough, as `head` does.
         return ExitCode::SUCCESS;
     }
+    let error = naming_stdout(error);
     let mut stderr = io::stderr().lock();
     if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
         let _ = writeln!(stderr, "{interrupted}");
         return ExitCode::from(interrupt::STATUS);
     }
-    let _ = writeln!(stderr, "error: {}", message(error));
+    let _ = writeln!(stderr, "error: {}", message(&error));
     if let Some(hint) = error.chain().find_map(hint) {
         let _ = writeln!(stderr, "hint: {hint}");
     }
     if error.downcast_ref::<UsageError>().is_some() { ExitCode::from(2) } else { ExitCode::FAILURE }
+}
+
+/// Every I/O error names its file; one that has no name comes from writing data to stdout.
+fn naming_stdout(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast::<io::Error>() {
+        Ok(source) => FileError::new("write", "standard output", source).into(),
+        Err(error) => error,
+    }
 }
 
 /// The error and its causes, each said once: some errors already say their source.

@@ -3,8 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use anyhow::Context;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use crate::ui::Ui;
 
@@ -26,20 +29,23 @@ impl std::error::Error for Interrupted {}
 /// The exit status of an interrupted command.
 pub const STATUS: u8 = 130;
 
-/// Sets the returned flag at the first SIGINT or SIGTERM, saying `message`; exits at the second.
+/// Sets the returned flag at the first SIGINT or SIGTERM, saying `message`; exits at the second. SIGHUP is
+/// left alone, so that `nohup` does what it is for.
 pub fn flag(ui: &Ui, message: &'static str) -> anyhow::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     let (set, ui) = (flag.clone(), *ui);
-    ctrlc::set_handler(move || {
-        if set.swap(true, Ordering::Relaxed) {
-            #[expect(
-                clippy::disallowed_methods,
-                reason = "the user asked twice; an unfinished file stays a .tmp"
-            )]
-            std::process::exit(i32::from(STATUS));
+    let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot listen for Ctrl-C")?;
+    thread::spawn(move || {
+        for _ in signals.forever() {
+            if set.swap(true, Ordering::Relaxed) {
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "asked twice; an unfinished file stays a .tmp"
+                )]
+                std::process::exit(i32::from(STATUS));
+            }
+            ui.status(format!("\n{message} (once more: stop now)"));
         }
-        ui.status(format!("\n{message} (once more: stop now)"));
-    })
-    .context("cannot listen for Ctrl-C")?;
+    });
     Ok(flag)
 }

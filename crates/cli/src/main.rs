@@ -27,6 +27,6 @@ fn main() -> ExitCode {
     let ui = cli.ui();
     match commands::run(&cli, &ui) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error::report(&error),
+        Err(error) => error::report(error),
     }
 }

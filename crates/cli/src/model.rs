@@ -93,18 +93,14 @@ pub enum ComputeType {
     Int8,
 }
 
-/// Checks that the device is there; says which one `auto` is.
-pub fn check_device(device: Device, ui: &Ui) -> Result<(), UsageError> {
+/// Checks that the device is there.
+pub fn check_device(device: Device) -> Result<(), UsageError> {
     match device {
         Device::Cuda(_) => Err(UsageError::new(
             format!("--device {device}: this toller was built without CUDA"),
             "use --device cpu; `toller doctor` tells what this build can do",
         )),
-        Device::Auto => {
-            ui.detail(format!("device: cpu ({})", toller_compute::Isa::active()));
-            Ok(())
-        }
-        Device::Cpu => Ok(()),
+        Device::Auto | Device::Cpu => Ok(()),
     }
 }
 
@@ -116,7 +112,10 @@ pub struct LoadedModel {
 
 /// Resolves and loads the model that `name` stands for.
 pub fn load(name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel> {
-    check_device(args.device, ui)?;
+    check_device(args.device)?;
+    if args.device == Device::Auto {
+        ui.detail(format!("device: cpu ({})", toller_compute::Isa::active()));
+    }
     if let Some(dtype) = args.dtype.filter(|dtype| *dtype != ComputeType::F32) {
         let message = format!(
             "--dtype {}: on the CPU the encoder computes in f32 only",
@@ -137,7 +136,7 @@ pub fn load(name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel
     let encoder = DualEncoder::load(&source.directory, &options)?;
     if encoder.tower(Role::Passage).pooling_is_assumed() {
         ui.warning(format!(
-            "{name} does not say how it pools (no modules.json): mean, as sentence-transformers does; --pooling decides"
+            "{name} does not say how it pools: taking the mean, as sentence-transformers does; --pooling decides"
         ));
     }
     let info = ModelInfo { name: name.to_owned(), fingerprint: encoder.fingerprint().to_owned() };

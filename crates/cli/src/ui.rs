@@ -1,9 +1,10 @@
 //! What the user sees: data on stdout, everything else on stderr.
 
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// How to talk to the user, from the global flags.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,10 +24,10 @@ impl Ui {
     }
 
     /// The result as JSON on stdout, if that was asked for.
-    pub fn json(&self, result: &serde_json::Value) -> anyhow::Result<()> {
+    pub fn json(&self, result: impl FnOnce() -> serde_json::Value) -> anyhow::Result<()> {
         if self.json {
             let mut out = self.out();
-            serde_json::to_writer_pretty(&mut out, result)?;
+            serde_json::to_writer_pretty(&mut out, &result()).map_err(io::Error::from)?;
             writeln!(out)?;
             out.flush()?;
         }
@@ -90,15 +91,20 @@ impl Progress {
         let target =
             if ui.quiet || !terminal { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(total), target);
-        let style = if total == 0 {
-            format!("{title} {{spinner}} {{human_pos}} {unit} ({{per_sec}}) {{elapsed}}")
-        } else {
-            format!(
-                "{title} {{bar:32}} {{human_pos}}/{{human_len}} {unit} ({{per_sec}}, ETA {{eta}}) {{msg}}"
-            )
+        let (done, all, rate) = match unit {
+            "bytes" => ("{bytes}", "{total_bytes}".to_owned(), "{bytes_per_sec}"),
+            _ => ("{human_pos}", format!("{{human_len}} {unit}"), "{rate}"),
+        };
+        let style = match total {
+            0 => format!("{title} {{spinner}} {done} ({rate}) {{elapsed}}"),
+            _ => format!("{title} {{bar:32}} {done}/{all} ({rate}, ETA {{eta}}) {{msg}}"),
         };
         if let Ok(style) = ProgressStyle::with_template(&style) {
-            bar.set_style(style);
+            let rate = |state: &ProgressState, out: &mut dyn fmt::Write| {
+                // Writing to the bar's line cannot fail.
+                let _ = write!(out, "{:.1}/s", state.per_sec());
+            };
+            bar.set_style(style.with_key("rate", rate));
         }
         let now = std::time::Instant::now();
         let plain = (!ui.quiet && !terminal).then(|| Plain {

@@ -52,6 +52,20 @@ impl FromStr for Activation {
 }
 
 impl Activation {
+    /// The name in Hugging Face configurations.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Identity => "identity",
+            Self::Gelu => "gelu",
+            Self::GeluTanh => "gelu_new",
+            Self::Relu => "relu",
+            Self::Silu => "silu",
+            Self::Tanh => "tanh",
+            Self::Sigmoid => "sigmoid",
+        }
+    }
+
     /// Applies the function in f64: the reference.
     #[must_use]
     pub fn reference(self, x: f64) -> f64 {

@@ -7,6 +7,7 @@ use toller_compute::Activation;
 use toller_files::FileError;
 
 use crate::EncoderError;
+use crate::fingerprint::Fingerprint;
 
 /// The names of the tensors of a layer, which is all that differs between BERT's namings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +77,8 @@ pub(crate) struct TransformerConfig {
     /// Rows of ERNIE's task type embeddings; 0 for an architecture without.
     pub(crate) task_types: usize,
     pub(crate) layer_norm_epsilon: f64,
+    /// Whether the weights are those of a cross-encoder or another classifier.
+    pub(crate) is_classifier: bool,
 }
 
 /// The `model_type`s that can be run.
@@ -94,9 +97,10 @@ struct Raw {
     #[serde(alias = "hidden_dim")]
     intermediate_size: usize,
     #[serde(alias = "activation")]
+    #[serde(default = "gelu")]
     hidden_act: String,
     max_position_embeddings: usize,
-    #[serde(default)]
+    #[serde(default = "two")]
     type_vocab_size: usize,
     #[serde(default)]
     task_type_vocab_size: usize,
@@ -109,6 +113,17 @@ struct Raw {
     is_decoder: bool,
     #[serde(default)]
     projection_dim: usize,
+    #[serde(default)]
+    architectures: Option<Vec<String>>,
+}
+
+/// The default of every architecture that has token types.
+fn two() -> usize {
+    2
+}
+
+fn gelu() -> String {
+    "gelu".to_owned()
 }
 
 impl TransformerConfig {
@@ -133,7 +148,8 @@ impl TransformerConfig {
         };
         let raw: Raw = serde_json::from_str(&text).map_err(|error| config_error(error.to_string()))?;
         if raw.position_embedding_type.as_deref().is_some_and(|kind| kind != "absolute") {
-            return Err(unsupported(format!("position_embedding_type {:?}", raw.position_embedding_type)));
+            let kind = raw.position_embedding_type.unwrap_or_default();
+            return Err(unsupported(format!("position_embedding_type {kind:?}")));
         }
         if raw.is_decoder {
             return Err(unsupported("a decoder (is_decoder)".to_owned()));
@@ -147,6 +163,11 @@ impl TransformerConfig {
                 raw.hidden_size, raw.num_attention_heads
             )));
         }
+        let epsilon = raw.layer_norm_eps.unwrap_or(1e-12);
+        if !(epsilon.is_finite() && epsilon > 0.0) {
+            return Err(config_error(format!("layer_norm_eps is {epsilon}")));
+        }
+        let classifies = |name: &String| name.ends_with("ForSequenceClassification");
         let activation = raw.hidden_act.parse().map_err(|error| config_error(format!("{error}")))?;
         let positions = match (roberta, raw.pad_token_id) {
             (true, pad) => Positions::AfterPadding(pad.unwrap_or(1)),
@@ -168,9 +189,23 @@ impl TransformerConfig {
             } else {
                 0
             },
-            layer_norm_epsilon: raw.layer_norm_eps.unwrap_or(1e-12),
+            layer_norm_epsilon: epsilon,
+            is_classifier: raw.architectures.is_some_and(|names| names.iter().any(classifies)),
             model_type,
         })
+    }
+
+    /// Adds all that decides the vectors and that the tensors' names and shapes do not say.
+    pub(crate) fn fingerprint(&self, fingerprint: &mut Fingerprint) {
+        fingerprint.value("layers", self.layers.to_string().as_bytes());
+        fingerprint.value("heads", self.heads.to_string().as_bytes());
+        fingerprint.value("activation", self.activation.name().as_bytes());
+        fingerprint.value("layer norm epsilon", self.layer_norm_epsilon.to_string().as_bytes());
+        let positions = match self.positions {
+            Positions::FromZero => "from zero".to_owned(),
+            Positions::AfterPadding(pad) => format!("after padding {pad}"),
+        };
+        fingerprint.value("positions", positions.as_bytes());
     }
 
     /// The number of tokens for which there are positions.

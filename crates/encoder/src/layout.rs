@@ -66,6 +66,17 @@ struct ModuleEntry {
     class: String,
 }
 
+/// The names that the file has had; the first that is there counts, as in sentence-transformers.
+const SENTENCE_BERT_CONFIGS: [&str; 7] = [
+    "sentence_bert_config.json",
+    "sentence_roberta_config.json",
+    "sentence_distilbert_config.json",
+    "sentence_camembert_config.json",
+    "sentence_albert_config.json",
+    "sentence_xlm-roberta_config.json",
+    "sentence_xlnet_config.json",
+];
+
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct SentenceBertConfig {
@@ -112,14 +123,24 @@ impl Layout {
                 }
             }
         }
-        let sentence_bert: SentenceBertConfig =
-            read_json(&layout.transformer.join("sentence_bert_config.json"))?.unwrap_or_default();
+        let mut sentence_bert = SentenceBertConfig::default();
+        for name in SENTENCE_BERT_CONFIGS {
+            if let Some(config) = read_json(&layout.transformer.join(name))? {
+                sentence_bert = config;
+                break;
+            }
+        }
         layout.max_length = sentence_bert.max_seq_length;
         layout.lowercase = sentence_bert.do_lower_case;
-        let config: SentenceTransformersConfig =
-            read_json(&directory.join("config_sentence_transformers.json"))?.unwrap_or_default();
+        let path = directory.join("config_sentence_transformers.json");
+        let config: SentenceTransformersConfig = read_json(&path)?.unwrap_or_default();
         layout.prompts = config.prompts.unwrap_or_default();
         layout.default_prompt = config.default_prompt_name;
+        if let Some(name) = layout.default_prompt.as_ref().filter(|name| !layout.prompts.contains_key(*name))
+        {
+            let problem = format!("the default prompt is {name:?}, but there is no prompt of that name");
+            return Err(EncoderError::Config { path, problem });
+        }
         Ok(layout)
     }
 

@@ -1,6 +1,9 @@
 //! The tensors of a model's weight files, whatever the format, the sharding and the naming.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use candle_core::pickle::PthTensors;
@@ -17,6 +20,8 @@ pub(crate) struct Tensors {
     /// The first weight file, for messages.
     path: PathBuf,
     names: BTreeSet<String>,
+    /// The names that were asked for.
+    used: RefCell<BTreeSet<String>>,
     /// What stands before the architecture's own names: `bert.`, `roberta.`, `ctx_encoder.bert_model.`.
     prefix: String,
 }
@@ -52,7 +57,7 @@ impl Tensors {
         } else {
             open_pickles(&paths)?
         };
-        Ok(Self { files, path, names, prefix: String::new() })
+        Ok(Self { files, path, names, used: RefCell::default(), prefix: String::new() })
     }
 
     /// Finds the prefix by a tensor that every model of the architecture has.
@@ -83,7 +88,7 @@ impl Tensors {
 
     /// The tensor `name` as f32 of the given shape.
     pub(crate) fn get(&self, name: &str, shape: &[usize]) -> Result<Tensor, EncoderError> {
-        let tensor = self.get_any_shape(name)?;
+        let tensor = self.load(name)?;
         if tensor.dims() != shape {
             return Err(EncoderError::TensorShape {
                 name: self.full_name(name),
@@ -94,8 +99,7 @@ impl Tensors {
         Ok(tensor)
     }
 
-    /// The tensor `name` as f32.
-    pub(crate) fn get_any_shape(&self, name: &str) -> Result<Tensor, EncoderError> {
+    fn load(&self, name: &str) -> Result<Tensor, EncoderError> {
         let full_name = self.full_name(name);
         if !self.names.contains(&full_name) {
             return Err(self.missing(&full_name));
@@ -107,12 +111,31 @@ impl Tensors {
                 .find_map(|file| file.get(&full_name).transpose())
                 .unwrap_or_else(|| candle_core::bail!("tensor {full_name:?} is gone")),
         };
-        loaded.and_then(|tensor| tensor.to_dtype(DType::F32)?.contiguous()).map_err(|error| {
-            EncoderError::Weights {
-                path: self.path.clone(),
-                problem: format!("tensor {full_name:?}: {error}"),
+        let as_f32 = |tensor: Tensor| {
+            if !tensor.dtype().is_float() {
+                candle_core::bail!("holds {:?}, not floating-point numbers", tensor.dtype());
             }
-        })
+            let tensor = tensor.to_dtype(DType::F32)?.contiguous()?;
+            // One NaN or infinity makes the sum one.
+            if !tensor.sum_all()?.to_scalar::<f32>()?.is_finite() {
+                candle_core::bail!("holds numbers that are not finite");
+            }
+            Ok(tensor)
+        };
+        let problem = |error| EncoderError::Weights {
+            path: self.path.clone(),
+            problem: format!("tensor {full_name:?}: {error}"),
+        };
+        let tensor = loaded.and_then(as_f32).map_err(problem)?;
+        self.used.borrow_mut().insert(full_name);
+        Ok(tensor)
+    }
+
+    /// The tensors that nobody asked for, without the prefix; those outside the prefix belong to heads.
+    pub(crate) fn unused(&self) -> Vec<String> {
+        let used = self.used.borrow();
+        let unused = self.names.iter().filter(|name| !used.contains(*name));
+        unused.filter_map(|name| name.strip_prefix(&self.prefix)).map(str::to_owned).collect()
     }
 
     /// A layer norm's tensor, whose name has changed over the years: `weight` and `bias` were `gamma` and
@@ -148,6 +171,7 @@ fn open_pickles(paths: &[PathBuf]) -> Result<(Files, BTreeSet<String>), EncoderE
     let mut files = Vec::new();
     let mut names = BTreeSet::new();
     for path in paths {
+        refuse_old_pickle(path)?;
         let plain = PthTensors::new(path, None).map_err(|error| broken(path, &error))?;
         // Training scripts put the weights under "state_dict" or, as DPR's do, under "model_dict".
         let file = if plain.tensor_infos().is_empty() {
@@ -163,6 +187,23 @@ fn open_pickles(paths: &[PathBuf]) -> Result<(Files, BTreeSet<String>), EncoderE
         files.push(file);
     }
     Ok((Files::Pickles(files), names))
+}
+
+/// PyTorch before 1.6 wrote bare pickles; since then they are in a zip archive.
+fn refuse_old_pickle(path: &Path) -> Result<(), EncoderError> {
+    let mut start = [0; 2];
+    let read = File::open(path).and_then(|mut file| file.read(&mut start));
+    read.map_err(FileError::on("read", path))?;
+    if start[0] != 0x80 {
+        return Ok(());
+    }
+    Err(EncoderError::Unsupported {
+        path: path.to_owned(),
+        what: "a pickle of PyTorch before 1.6".to_owned(),
+        supported: "safetensors, and pickles of PyTorch 1.6 and newer; transformers writes the former: \
+                    AutoModel.from_pretrained(DIR).save_pretrained(DIR)"
+            .to_owned(),
+    })
 }
 
 fn broken(path: &Path, error: &candle_core::Error) -> EncoderError {

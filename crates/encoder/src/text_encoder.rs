@@ -48,15 +48,22 @@ impl TextEncoder {
             });
         }
         let config = TransformerConfig::read(&config_path)?;
-        fingerprint.value("architecture", format!("{config:?}").as_bytes());
+        config.fingerprint(fingerprint);
 
         let said = options.pooling.map(|pooling| vec![pooling]).or_else(|| layout.pooling.clone());
         // DPR's vector is the first token's state (Karpukhin et al. 2020, section 3.1).
         let said = said.or_else(|| (config.model_type == "dpr").then(|| vec![Pooling::Cls]));
         let pooling_is_assumed = said.is_none();
+        if pooling_is_assumed && config.is_classifier {
+            return Err(EncoderError::Unsupported {
+                path: config_path,
+                what: "encoding with a classifier (a cross-encoder?)".to_owned(),
+                supported: "encoders; with --pooling its transformer is used as one".to_owned(),
+            });
+        }
         // What sentence-transformers does with a directory that does not say.
         let poolings = said.unwrap_or_else(|| vec![Pooling::Mean]);
-        fingerprint.value("pooling", format!("{poolings:?}").as_bytes());
+        fingerprint.value("pooling", joined(&poolings).as_bytes());
 
         let tokenizer_config = TokenizerConfig::read(folder)?;
         let max_length = max_length(layout, options, &config, &tokenizer_config)?;
@@ -65,6 +72,11 @@ impl TextEncoder {
 
         let tensors = Tensors::open(folder)?.find_prefix("embeddings.word_embeddings.weight")?;
         let transformer = Transformer::load(&mut Loader { tensors: &tensors, fingerprint }, &config)?;
+        let unused = tensors.unused();
+        if let Some(name) = unused.iter().find(|name| name.starts_with(config.names.layer)) {
+            let problem = format!("num_hidden_layers is {}, but the weights have {name:?}", config.layers);
+            return Err(EncoderError::Config { path: config_path, problem });
+        }
         let mut dim = config.hidden * poolings.len();
         let mut head = Vec::new();
         for module in &layout.modules {
@@ -103,7 +115,7 @@ impl TextEncoder {
     /// The poolings, joined by `+` where several are concatenated.
     #[must_use]
     pub fn pooling(&self) -> String {
-        self.poolings.iter().map(|pooling| pooling.name()).collect::<Vec<_>>().join("+")
+        joined(&self.poolings)
     }
 
     /// Whether the model's directory does not say how to pool, so that it is the mean by default.
@@ -166,7 +178,7 @@ impl HeadLayer {
                 ),
             });
         }
-        fingerprint.value("module", format!("dense {:?}", config.activation_function).as_bytes());
+        fingerprint.value("module", format!("dense {}", config.activation_function.name()).as_bytes());
         let tensors = Tensors::open(folder)?;
         let weight = tensors.get("linear.weight", &[config.out_features, config.in_features])?;
         fingerprint.tensor("linear.weight", &weight)?;
@@ -177,6 +189,11 @@ impl HeadLayer {
         *dim = config.out_features;
         Ok(Self::Dense(Linear::new(&weight, bias.as_ref())?, config.activation_function))
     }
+}
+
+/// The names of poolings that are concatenated.
+fn joined(poolings: &[Pooling]) -> String {
+    poolings.iter().map(|pooling| pooling.name()).collect::<Vec<_>>().join("+")
 }
 
 /// The maximum length: as asked for, else the model's own, never more than there are positions for.

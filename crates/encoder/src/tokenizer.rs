@@ -9,7 +9,9 @@ use tokenizers::models::wordpiece::WordPiece;
 use tokenizers::normalizers::bert::BertNormalizer;
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::template::TemplateProcessing;
-use tokenizers::{AddedToken, PostProcessor, TruncationParams, TruncationStrategy};
+use tokenizers::{
+    AddedToken, NormalizerWrapper, PostProcessor, TruncationDirection, TruncationParams, TruncationStrategy,
+};
 use toller_files::FileError;
 
 use crate::EncoderError;
@@ -31,6 +33,7 @@ pub(crate) struct TokenizerConfig {
     strip_accents: Option<bool>,
     tokenize_chinese_chars: Option<bool>,
     model_max_length: Option<f64>,
+    truncation_side: Option<String>,
     #[serde(flatten)]
     other: BTreeMap<String, Value>,
 }
@@ -51,6 +54,33 @@ impl TokenizerConfig {
     /// written as a number of thirty digits.
     pub(crate) fn max_length(&self) -> Option<usize> {
         self.model_max_length.filter(|&length| (1.0..1e9).contains(&length)).map(|length| length as usize)
+    }
+
+    /// The side on which texts are cut.
+    fn truncation_direction(&self, folder: &Path) -> Result<TruncationDirection, EncoderError> {
+        match self.truncation_side.as_deref() {
+            None | Some("right") => Ok(TruncationDirection::Right),
+            Some("left") => Ok(TruncationDirection::Left),
+            Some(other) => Err(EncoderError::Config {
+                path: folder.join("tokenizer_config.json"),
+                problem: format!("truncation_side is {other:?}, neither \"left\" nor \"right\""),
+            }),
+        }
+    }
+
+    /// Lets the flags overrule the normalizer of a `tokenizer.json`, as transformers does for BERT.
+    fn correct_normalizer(&self, tokenizer: &mut tokenizers::Tokenizer) -> Result<(), String> {
+        let Some(NormalizerWrapper::BertNormalizer(normalizer)) = tokenizer.get_normalizer() else {
+            return Ok(());
+        };
+        let corrected = BertNormalizer::new(
+            normalizer.clean_text,
+            self.tokenize_chinese_chars.unwrap_or(normalizer.handle_chinese_chars),
+            self.strip_accents.or(normalizer.strip_accents),
+            self.do_lower_case.unwrap_or(normalizer.lowercase),
+        );
+        tokenizer.with_normalizer(Some(corrected)).map_err(|error| error.to_string())?;
+        Ok(())
     }
 
     /// The text of a special token, written as a string or as an object.
@@ -75,15 +105,28 @@ impl Tokenizer {
         let vocabulary = folder.join("vocab.txt");
         let mut inner = if json.is_file() {
             let bytes = std::fs::read(&json).map_err(FileError::on("read", &json))?;
-            fingerprint.value("tokenizer.json", &bytes);
-            tokenizers::Tokenizer::from_bytes(&bytes)
-                .map_err(|error| EncoderError::Config { problem: error.to_string(), path: json.clone() })?
+            let problem = |problem: String| EncoderError::Config { problem, path: json.clone() };
+            let mut tokenizer =
+                tokenizers::Tokenizer::from_bytes(&bytes).map_err(|error| problem(error.to_string()))?;
+            let mut value: Value =
+                serde_json::from_slice(&bytes).map_err(|error| problem(error.to_string()))?;
+            if let Some(fields) = value.as_object_mut() {
+                // Neither is used: texts are not padded, and truncated to the length that is asked for.
+                fields.remove("truncation");
+                fields.remove("padding");
+            }
+            fingerprint.value("tokenizer.json", value.to_string().as_bytes());
+            config.correct_normalizer(&mut tokenizer).map_err(problem)?;
+            tokenizer
         } else if vocabulary.is_file() {
             word_piece(&vocabulary, config, fingerprint)?
         } else {
             return Err(missing_tokenizer(folder));
         };
-        fingerprint.value("lowercase", &[u8::from(lowercase)]);
+        let direction = config.truncation_direction(folder)?;
+        let flags = [config.do_lower_case, config.strip_accents, config.tokenize_chinese_chars];
+        fingerprint
+            .value("tokenizer flags", format!("{lowercase} {flags:?} {}", direction.as_ref()).as_bytes());
         inner.with_padding(None);
         let special = inner.get_post_processor().map_or(0, |processor| processor.added_tokens(false));
         if max_length <= special {
@@ -92,11 +135,8 @@ impl Tokenizer {
                 reason: format!("{special} of them are special tokens, so nothing is left for the text"),
             });
         }
-        let truncation = TruncationParams {
-            max_length,
-            strategy: TruncationStrategy::LongestFirst,
-            ..TruncationParams::default()
-        };
+        let truncation =
+            TruncationParams { max_length, strategy: TruncationStrategy::LongestFirst, direction, stride: 0 };
         inner
             .with_truncation(Some(truncation))
             .map_err(|error| EncoderError::Tokenizer(error.to_string()))?;
@@ -129,7 +169,6 @@ fn word_piece(
     fingerprint.value("vocab.txt", text.as_bytes());
     let lowercase = config.do_lower_case.unwrap_or(true);
     let chinese = config.tokenize_chinese_chars.unwrap_or(true);
-    fingerprint.value("flags", format!("{lowercase} {chinese} {:?}", config.strip_accents).as_bytes());
 
     let vocabulary: Vec<(String, u32)> = text
         .strip_suffix('\n')
@@ -146,6 +185,7 @@ fn word_piece(
         ("mask_token", "[MASK]"),
     ]
     .map(|(name, default)| config.special(name, default));
+    fingerprint.value("special tokens", specials.join("\n").as_bytes());
     let [_, unknown, cls, sep, _] = &specials;
     let id_of = |token: &str| {
         let found = vocabulary.iter().rev().find(|(known, _)| known == token).map(|(_, id)| *id);

@@ -97,3 +97,20 @@ fn the_real_minilm() {
     };
     check(&model, &shared.join("golden/minilm/expected.jsonl"));
 }
+
+/// The model that is part of the repository, in three forms of the same weights.
+#[test]
+fn one_model_in_three_forms() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
+    let forms = ["tiny-bert", "tiny-bert-pickle", "tiny-bert-shards"].map(|name| fixtures.join(name));
+    let [first, others @ ..] = forms.each_ref().map(|form| {
+        check(form, &fixtures.join("tiny-bert/expected.jsonl"));
+        let encoder = DualEncoder::load(form, &LoadOptions::default()).unwrap();
+        let tower = encoder.tower(Role::Passage);
+        let tokens = tower.tokenize("the same bits, whatever the file").unwrap();
+        (encoder.fingerprint().to_owned(), tower.encode(&[tokens]).unwrap())
+    });
+    for other in others {
+        assert_eq!(other, first);
+    }
+}

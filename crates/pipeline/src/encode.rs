@@ -1,11 +1,12 @@
 //! Encoding: texts in, a store out.
 //!
-//! Four stages, each ahead of the next by a bounded queue: a thread reads, threads tokenize, threads
-//! encode, and the caller's thread writes what comes, in order. Memory is bounded by the queues and one
-//! shard. A vector depends on its own text alone, so the number of threads and the batches leave no trace
+//! Four stages: a thread reads, threads tokenize, threads encode, and the caller's thread writes what
+//! comes, in order. The reader may be only so many chunks ahead of the writer, so memory is bounded by
+//! those and one shard. A vector depends on its own text alone, so the number of threads and the batches leave no trace
 //! in the store.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -19,13 +20,17 @@ use crate::PipelineError;
 /// the last unit does not leave the other threads idle for long.
 const TEXTS_PER_CHUNK: usize = 32;
 
+/// Chunks under way, at most, for each encoding thread: one in work, and enough behind it that no stage
+/// waits for another.
+const CHUNKS_PER_THREAD: usize = 6;
+
 /// What to encode with.
 pub struct EncodeJob<'a> {
     /// The model.
     pub encoder: &'a DualEncoder,
     /// Which of its towers.
     pub role: Role,
-    /// Threads that encode; tokenization and reading have one each beside them.
+    /// Threads that encode. One in eight more tokenize, and one more reads.
     pub threads: usize,
     /// Set from outside to stop at the end of the current shard.
     pub stop: &'a AtomicBool,
@@ -106,10 +111,17 @@ pub fn encode(
     let mut interrupted = false;
 
     std::thread::scope(|scope| {
-        let (texts_in, texts_out) = bounded(2 * threads);
-        let (tokens_in, tokens_out) = bounded(2 * threads);
-        let (vectors_in, vectors_out) = bounded(2 * threads);
-        scope.spawn(move || read(texts, &texts_in));
+        // A chunk that is under way holds a permit, which the writer gives back. So the queues never fill.
+        let ahead = CHUNKS_PER_THREAD * threads;
+        let (give_back, permits) = bounded(ahead);
+        let (texts_in, texts_out) = bounded(ahead);
+        let (tokens_in, tokens_out) = bounded(ahead);
+        let (vectors_in, vectors_out) = bounded(ahead);
+        for _ in 0..ahead {
+            // There is room for all of them.
+            let _ = give_back.send(());
+        }
+        scope.spawn(move || read(texts, &permits, &texts_in));
         // A tokenizer thread feeds several encoding threads on the CPU: it takes a few percent of their time.
         for _ in 0..threads.div_ceil(8) {
             let (texts_out, tokens_in) = (texts_out.clone(), tokens_in.clone());
@@ -125,6 +137,8 @@ pub fn encode(
         let mut rows = first_row;
         for chunk in in_order(&vectors_out) {
             let Encoded { ids, vectors, tokens: encoded } = chunk?;
+            // The reader may have finished, and then needs no permit.
+            let _ = give_back.send(());
             tokens += encoded;
             for (id, vector) in ids.iter().zip(vectors.chunks_exact(tower.dim())) {
                 if job.stop.load(Ordering::Relaxed) && writer.rows_buffered() == 0 {
@@ -154,8 +168,15 @@ pub fn encode(
 }
 
 /// The first stage: texts in chunks, until they end, fail, or nobody listens any more.
-fn read(mut texts: impl Iterator<Item = Result<Text, PipelineError>>, out: &Sender<Chunk<Vec<Text>>>) {
+fn read(
+    mut texts: impl Iterator<Item = Result<Text, PipelineError>>,
+    permits: &Receiver<()>,
+    out: &Sender<Chunk<Vec<Text>>>,
+) {
     for sequence in 0.. {
+        if permits.recv().is_err() {
+            return;
+        }
         let result: Result<Vec<Text>, PipelineError> = texts.by_ref().take(TEXTS_PER_CHUNK).collect();
         let last = !matches!(&result, Ok(texts) if texts.len() == TEXTS_PER_CHUNK);
         if out.send(Chunk { sequence, result }).is_err() || last {
@@ -164,14 +185,17 @@ fn read(mut texts: impl Iterator<Item = Result<Text, PipelineError>>, out: &Send
     }
 }
 
-/// A stage: takes chunks, works on them, hands them on; errors pass through.
+/// A stage: takes chunks, works on them, hands them on; errors pass through, and a panic becomes one, so
+/// that the writer is not left waiting for a chunk that never comes.
 fn work<A, B>(
     from: &Receiver<Chunk<A>>,
     to: &Sender<Chunk<B>>,
     mut step: impl FnMut(A) -> Result<B, PipelineError>,
 ) {
     for Chunk { sequence, result } in from {
-        if to.send(Chunk { sequence, result: result.and_then(&mut step) }).is_err() {
+        let result = catch_unwind(AssertUnwindSafe(|| result.and_then(&mut step)));
+        let result = result.unwrap_or_else(|_| Err(PipelineError::WorkerPanicked));
+        if to.send(Chunk { sequence, result }).is_err() {
             return;
         }
     }
@@ -206,7 +230,7 @@ fn culprit(tower: &TextEncoder, ids: &[String], tokens: &[Tokens], error: Encode
     error.into()
 }
 
-/// Puts chunks back into their order. The queues are bounded, so few are ever held back.
+/// Puts chunks back into their order; no more are held back than there are permits.
 fn in_order<T>(from: &Receiver<Chunk<T>>) -> impl Iterator<Item = Result<T, PipelineError>> {
     let mut early = BTreeMap::new();
     let mut next = 0;

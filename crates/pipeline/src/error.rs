@@ -29,6 +29,9 @@ pub enum PipelineError {
     /// The index.
     #[error(transparent)]
     Index(#[from] IndexError),
+    /// A defect: the panic's message is on stderr.
+    #[error("a thread of the job panicked")]
+    WorkerPanicked,
     /// A collection that has fewer passages now than when it was surveyed.
     #[error("the collection changed while it was read: {found} passages, {expected} before")]
     CollectionChanged {
@@ -48,6 +51,9 @@ impl PipelineError {
             Self::Encoder(error) | Self::Text { source: error, .. } => error.hint(),
             Self::Store(error) => error.hint(),
             Self::Index(error) => error.hint(),
+            Self::WorkerPanicked => {
+                Some("this is a defect of toller: please report it with what stands above".to_owned())
+            }
             Self::CollectionChanged { .. } => {
                 Some("leave the files as they are while they are encoded".to_owned())
             }

@@ -35,7 +35,8 @@ pub struct StoreSpec {
 pub struct ModelInfo {
     /// The name that the user gave, for messages; two names may stand for one model.
     pub name: String,
-    /// A hash of all that decides its output: weights, tokenizer, pooling, prompts, max length.
+    /// A hash of all that decides its output: weights, tokenizer, pooling, prompts; not the maximum length,
+    /// which may differ between queries and passages.
     pub fingerprint: String,
 }
 

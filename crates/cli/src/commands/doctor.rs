@@ -27,19 +27,21 @@ pub fn run(_: &DoctorArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
         })
         .collect();
     if ui.json {
-        return ui.json(&serde_json::json!({
-            "version": env!("CARGO_PKG_VERSION"),
-            "target": format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
-            "cuda": false,
-            "threads": threads,
-            "instruction_sets": features,
-            "instruction_set": Isa::active().to_string(),
-            "hub_cache": options.hub_cache,
-            "toller_cache": options.toller_cache,
-            "offline": options.offline,
-            "known_models": models,
-            "environment": variables.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
-        }));
+        return ui.json(|| {
+            serde_json::json!({
+                "version": env!("CARGO_PKG_VERSION"),
+                "target": format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
+                "cuda": false,
+                "threads": threads,
+                "instruction_sets": features,
+                "instruction_set": Isa::active().to_string(),
+                "hub_cache": options.hub_cache.display().to_string(),
+                "toller_cache": options.toller_cache.display().to_string(),
+                "offline": options.offline,
+                "known_models": models,
+                "environment": variables.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+            })
+        });
     }
     let mut out = ui.out();
     let mut row = |name: &str, value: String| writeln!(out, "{name:<NAME_WIDTH$}{value}");

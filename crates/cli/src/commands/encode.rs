@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use toller_encoder::{DualEncoder, Role};
@@ -12,6 +13,7 @@ use toller_store::{
 };
 
 use super::encode_source::TextSource;
+use crate::error::UsageError;
 use crate::input::InputArgs;
 use crate::interrupt::{self, Interrupted};
 use crate::model::{self, LoadedModel, ModelArgs};
@@ -41,7 +43,13 @@ pub struct EncodeArgs {
     store_dtype: DType,
 
     /// Text to put between a title and its text
-    #[arg(long, value_name = "TEXT", default_value = " ", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = " ",
+        allow_hyphen_values = true,
+        conflicts_with = "queries"
+    )]
     title_separator: String,
 
     /// Encode only the I-th of N parts of the collection, I from 1; the parts share one --output
@@ -83,6 +91,13 @@ impl FromStr for PartArg {
 
 /// Encodes.
 pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+    if args.output.as_os_str() == "-" {
+        return Err(
+            UsageError::new("--output - : a store is a directory", "give --output a directory").into()
+        );
+    }
+    // First, so that Ctrl-C leaves nothing behind from here on.
+    let stop = interrupt::flag(ui, "stopping at the end of this shard")?;
     let model = model::load(&args.model, &args.model_args, ui)?;
     let role = if args.queries.is_empty() { Role::Passage } else { Role::Query };
     let text = PassageText {
@@ -104,7 +119,7 @@ pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
         ));
         return print_report(args, &EncodeReport::nothing_to_do(writer.manifest().clone()), &source, ui);
     }
-    let report = encode(&model.encoder, role, &text, &source, writer, threads, ui)?;
+    let report = encode(&model.encoder, role, &text, &source, writer, threads, &stop, ui)?;
     source.report_skipped(ui);
     print_report(args, &report, &source, ui)?;
     if report.interrupted {
@@ -121,7 +136,7 @@ pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
 fn open_source(args: &EncodeArgs, role: Role, ui: &Ui) -> anyhow::Result<TextSource> {
     match role {
         Role::Passage => {
-            let inputs = expand(&args.corpus)?;
+            let inputs = expand(args.corpus.iter().map(|path| beir_corpus(path, ui)))?;
             TextSource::collection(&inputs, &args.output, &args.input.options()?, ui)
         }
         Role::Query => {
@@ -169,9 +184,9 @@ fn encode(
     source: &TextSource,
     writer: StoreWriter,
     threads: usize,
+    stop: &AtomicBool,
     ui: &Ui,
 ) -> anyhow::Result<EncodeReport> {
-    let stop = interrupt::flag(ui, "stopping at the end of this shard")?;
     let spec = &writer.manifest().spec;
     let first = spec.part.map_or(0, |part| part.first_row) + writer.rows_done();
     let left = spec.expected_rows() - writer.rows_done();
@@ -181,7 +196,7 @@ fn encode(
         bar.already_done(writer.rows_done());
     }
     let texts = source.read(first, left, text)?;
-    let job = EncodeJob { encoder, role, threads, stop: &stop };
+    let job = EncodeJob { encoder, role, threads, stop };
     let started = std::time::Instant::now();
     let on_progress = |progress: EncodeProgress| {
         bar.set(progress.rows);
@@ -205,7 +220,12 @@ fn print_report(
     let seconds = report.duration.as_secs_f64();
     let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
     let spec = &report.manifest.spec;
-    if report.rows > 0 {
+    if report.manifest.spec.expected_rows() == 0 {
+        ui.status(format!(
+            "this part of {} is empty: there are fewer passages than parts",
+            args.output.display()
+        ));
+    } else if report.rows > 0 {
         ui.status(format!(
             "encoded {} {} ({} tokens) in {seconds:.1} s: {:.1} {}/s, {:.0} tokens/s; {} rows of {} x {} in {}",
             report.rows,
@@ -220,22 +240,36 @@ fn print_report(
             args.output.display(),
         ));
     }
-    ui.json(&serde_json::json!({
-        "store": args.output,
-        "model": spec.model.name,
-        "model_fingerprint": spec.model.fingerprint,
-        "source_fingerprint": spec.source.fingerprint,
-        "rows": report.manifest.count,
-        "complete": report.manifest.complete,
-        "dim": spec.dim,
-        "dtype": spec.dtype.to_string(),
-        "encoded_rows": report.rows,
-        "encoded_tokens": report.tokens,
-        "seconds": seconds,
-        "rows_per_second": rate(report.rows),
-        "tokens_per_second": rate(report.tokens),
-        "skipped": source.skipped().total(),
-    }))
+    ui.json(|| {
+        serde_json::json!({
+            "store": args.output.display().to_string(),
+            "model": spec.model.name,
+            "model_fingerprint": spec.model.fingerprint,
+            "source_fingerprint": spec.source.fingerprint,
+            "rows": report.manifest.count,
+            "complete": report.manifest.complete,
+            "dim": spec.dim,
+            "dtype": spec.dtype.to_string(),
+            "encoded_rows": report.rows,
+            "encoded_tokens": report.tokens,
+            "seconds": seconds,
+            "rows_per_second": rate(report.rows),
+            "tokens_per_second": rate(report.tokens),
+            "skipped": source.skipped().total(),
+        })
+    })
+}
+
+/// A folder as BEIR publishes them holds the queries beside the corpus: only the latter is meant.
+fn beir_corpus(path: &Path, ui: &Ui) -> PathBuf {
+    let names = ["corpus.jsonl", "corpus.jsonl.gz", "corpus.jsonl.zst", "corpus.jsonl.xz"];
+    match names.map(|name| path.join(name)).into_iter().find(|corpus| corpus.is_file()) {
+        Some(corpus) => {
+            ui.status(format!("{} holds a BEIR collection: reading {}", path.display(), corpus.display()));
+            corpus
+        }
+        None => path.to_owned(),
+    }
 }
 
 /// Where the spool of standard input goes: beside the store, whose disk has to hold the vectors anyway.

@@ -1,13 +1,12 @@
 //! What `toller encode` reads: a collection or queries, surveyed before the first text is encoded.
 
-use std::io::{self, Write};
 use std::path::Path;
 
 use toller_corpus::{
-    CollectionFormat, Fingerprint, Fingerprinter, Location, QueryFormat, ReadOptions, SkipReport,
+    CollectionFormat, Fingerprint, Fingerprinter, Location, QueryFormat, ReadOptions, SkipReport, Survey,
     open_collection, read_queries, survey,
 };
-use toller_files::{FileError, Input};
+use toller_files::{Input, SpoolGuard, spool};
 use toller_ir::{Passage, Query};
 use toller_pipeline::{PassageText, PipelineError};
 
@@ -23,8 +22,8 @@ pub struct TextSource {
     texts: u64,
     fingerprint: Fingerprint,
     skipped: SkipReport,
-    /// Holds standard input, which can be read only once, until the command ends.
-    _spool: Option<tempfile::NamedTempFile>,
+    /// Hold what can be read only once, until the command ends.
+    _spools: Vec<SpoolGuard>,
 }
 
 enum Kind {
@@ -40,18 +39,20 @@ impl TextSource {
         options: &ReadOptions<CollectionFormat>,
         ui: &Ui,
     ) -> anyhow::Result<Self> {
+        let directory = spool_directory(output)?;
+        let mut spools = Vec::new();
         let mut inputs = inputs.to_vec();
-        let mut spool = None;
-        if let Some(stdin) = inputs.iter_mut().find(|input| **input == Input::Stdin) {
-            let file = spool_stdin(spool_directory(output)?)?;
-            *stdin = Input::File(file.path().to_owned());
-            spool = Some(file);
+        for input in &mut inputs {
+            let (readable, guard) = spool(input, directory)?;
+            *input = readable;
+            spools.push(guard);
         }
         let total: Option<u64> = inputs.iter().map(Input::size_bytes).sum();
         let bar = ui.progress("checking", "bytes", total.unwrap_or(0));
         let surveyed = survey(&inputs, options, |progress| bar.set(progress.bytes));
         bar.finish();
         let surveyed = surveyed?;
+        warn_of_unwritable_ids(&surveyed, ui);
         ui.detail(format!(
             "collection: {} passages, fingerprint {}",
             surveyed.passages, surveyed.fingerprint
@@ -61,7 +62,7 @@ impl TextSource {
             texts: surveyed.passages,
             fingerprint: surveyed.fingerprint,
             skipped: surveyed.skipped,
-            _spool: spool,
+            _spools: spools,
         })
     }
 
@@ -79,7 +80,7 @@ impl TextSource {
             kind: Kind::Queries(queries),
             fingerprint,
             skipped,
-            _spool: None,
+            _spools: Vec::new(),
         })
     }
 
@@ -138,13 +139,12 @@ impl TextSource {
     }
 }
 
-/// Copies standard input to a temporary file: a collection is read twice, to check it and to encode it.
-fn spool_stdin(directory: &Path) -> Result<tempfile::NamedTempFile, FileError> {
-    let mut file = tempfile::Builder::new()
-        .prefix(".toller-stdin-")
-        .tempfile_in(directory)
-        .map_err(FileError::on("create a temporary file in", directory))?;
-    let copied = io::copy(&mut io::stdin().lock(), &mut file).and_then(|_| file.flush());
-    copied.map_err(FileError::on("copy standard input to", file.path()))?;
-    Ok(file)
+/// Better now than after the search.
+fn warn_of_unwritable_ids(surveyed: &Survey, ui: &Ui) {
+    if let Some(first) = &surveyed.first_unwritable_id {
+        ui.warning(format!(
+            "{} identifiers hold white space ({first}): a TREC run of this collection will need `search --tab-separated`",
+            surveyed.unwritable_ids
+        ));
+    }
 }

@@ -213,10 +213,10 @@ fn run_names(paths: &[PathBuf]) -> Vec<String> {
     let unique = paths.iter().map(file_name).collect::<HashSet<_>>().len() == paths.len();
     paths
         .iter()
-        .map(|path| match Input::parse(path) {
-            Input::Stdin => "stdin".to_owned(),
-            Input::File(path) if unique => file_name(&path).to_string_lossy().into_owned(),
-            Input::File(path) => path.display().to_string(),
+        .map(|path| match Input::parse(path).path() {
+            None => "stdin".to_owned(),
+            Some(_) if unique => file_name(path).to_string_lossy().into_owned(),
+            Some(path) => path.display().to_string(),
         })
         .collect()
 }

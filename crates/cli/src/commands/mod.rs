@@ -7,6 +7,7 @@ mod encode;
 mod encode_source;
 mod eval;
 mod search;
+mod search_queries;
 
 use clap::Subcommand;
 

@@ -5,42 +5,41 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use toller_corpus::{TrecRunWriter, read_queries};
-use toller_encoder::Role;
-use toller_files::{AtomicFile, Input};
-use toller_index::{FlatIndex, IndexOptions};
-use toller_ir::{Query, Ranking};
-use toller_pipeline::encode_queries;
-use toller_store::{OpenOptions, Store};
+use toller_corpus::TrecRunWriter;
+use toller_files::AtomicFile;
 
+use super::search_queries::SearchQueries;
 use crate::error::UsageError;
 use crate::input::InputArgs;
 use crate::interrupt::{self, Interrupted};
 use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
 
-/// Queries that are encoded and searched at a time: enough to use the machine fully, few enough that
-/// their rankings of a thousand hits stay small and the progress visible.
+/// Queries that are searched at a time, at most: enough to use the machine fully, few enough to see
+/// progress.
 const QUERIES_PER_BLOCK: usize = 1024;
+
+/// Hits that are held at a time, unless a single query has more.
+const HITS_PER_BLOCK: usize = 8 << 20;
 
 /// Arguments of `toller search`.
 #[derive(Debug, clap::Args)]
 pub struct SearchArgs {
     /// Stores to search, as one collection in this order
     #[arg(long, value_name = "STORE", num_args = 1.., required = true)]
-    dense: Vec<PathBuf>,
+    pub(super) dense: Vec<PathBuf>,
 
     /// Model to encode the queries with: the one that the store was encoded with
     #[arg(long, value_name = "M", required_unless_present = "query_vectors")]
-    model: Option<String>,
+    pub(super) model: Option<String>,
 
-    /// Store of encoded queries, instead of a model and queries
-    #[arg(long, value_name = "STORE", conflicts_with_all = ["model", "queries"])]
-    query_vectors: Option<PathBuf>,
+    /// Store of encoded queries (`toller encode --queries`), instead of a model and queries
+    #[arg(long, value_name = "STORE", conflicts_with_all = ["model", "queries", "prompt", "max_length", "pooling", "dtype", "format", "skip_bad_lines"])]
+    pub(super) query_vectors: Option<PathBuf>,
 
     /// Queries: TSV, JSONL, TREC topics, DPR, EntityQuestions, DuReader; - for stdin
     #[arg(long, value_name = "FILE", required_unless_present = "query_vectors")]
-    queries: Option<PathBuf>,
+    pub(super) queries: Option<PathBuf>,
 
     /// Hits to return for each query
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
@@ -51,22 +50,30 @@ pub struct SearchArgs {
     output: PathBuf,
 
     /// The run's tag
-    #[arg(long, value_name = "TAG", default_value = "toller")]
+    #[arg(long, value_name = "TAG", default_value = "toller", value_parser = tag)]
     tag: String,
+
+    /// Separate the run's columns by tabs, so that identifiers may hold spaces (trec_eval cannot read such a run)
+    #[arg(long)]
+    tab_separated: bool,
 
     /// How to scan the vectors; every way gives the same hits and scores
     #[arg(long, value_enum, value_name = "auto|f32|f16|int8", default_value_t = Scan::Auto, help_heading = "Machine")]
     scan: Scan,
 
-    /// Trust the store's files without verifying their checksums
+    /// Trust the stores: verify no checksums, and no identifiers across several stores
     #[arg(long)]
-    no_verify: bool,
+    pub(super) no_verify: bool,
+
+    /// Take a store of queries for --dense, or one of passages for --query-vectors
+    #[arg(long)]
+    pub(super) any_role: bool,
 
     #[command(flatten)]
-    input: InputArgs,
+    pub(super) input: InputArgs,
 
     #[command(flatten)]
-    model_args: ModelArgs,
+    pub(super) model_args: ModelArgs,
 }
 
 /// The precision of the first pass over the vectors.
@@ -78,155 +85,123 @@ enum Scan {
     Int8,
 }
 
+fn tag(text: &str) -> Result<String, String> {
+    let one_word = !text.is_empty() && !text.contains(char::is_whitespace);
+    if one_word { Ok(text.to_owned()) } else { Err("one word, as in my-run".to_owned()) }
+}
+
 /// Searches.
 pub fn run(args: &SearchArgs, ui: &Ui) -> anyhow::Result<()> {
     check_usage(args, ui)?;
-    let started = Instant::now();
     let stop = interrupt::flag(ui, "stopping")?;
-    let index = open_index(&args.dense, !args.no_verify, ui)?;
-    let (queries, vectors) = query_vectors(args, &index, ui)?;
-    let prepared = started.elapsed();
-
-    let searching = Instant::now();
-    let hits = if args.output.as_os_str() == "-" {
+    if args.output.as_os_str() == "-" {
         let run = TrecRunWriter::new(ui.out(), "standard output", &args.tag)?;
-        write_run(args, &index, &queries, &vectors, &stop, run, ui)?.1
-    } else {
-        let run = TrecRunWriter::new(AtomicFile::create(&args.output)?, &args.output, &args.tag)?;
-        let (file, hits) = write_run(args, &index, &queries, &vectors, &stop, run, ui)?;
-        file.commit()?;
-        hits
-    };
-    report(args, &index, queries.len(), hits, prepared.as_secs_f64(), searching.elapsed().as_secs_f64(), ui)
+        search(args, run, &stop, ui)?;
+        return Ok(());
+    }
+    // Before the work, so that an output that cannot be written costs none.
+    let run = TrecRunWriter::new(AtomicFile::create(&args.output)?, &args.output, &args.tag)?;
+    search(args, run, &stop, ui)?.commit()?;
+    Ok(())
 }
 
 /// What can be refused before anything is read.
 fn check_usage(args: &SearchArgs, ui: &Ui) -> Result<(), UsageError> {
-    model::check_device(args.model_args.device, ui)?;
-    match args.scan {
-        Scan::Auto | Scan::F32 => Ok(()),
-        Scan::F16 | Scan::Int8 => Err(UsageError::new(
+    model::check_device(args.model_args.device)?;
+    if matches!(args.scan, Scan::F16 | Scan::Int8) {
+        return Err(UsageError::new(
             format!("--scan {}: this toller scans in f32 only", format!("{:?}", args.scan).to_lowercase()),
             "use --scan auto; the hits are the same",
-        )),
+        ));
     }
-}
-
-fn open_index(stores: &[PathBuf], verify: bool, ui: &Ui) -> anyhow::Result<FlatIndex> {
-    let bar = ui.progress("verifying", "bytes", 0);
-    let progress = |progress: toller_store::VerifyProgress| bar.set(progress.bytes_done);
-    let options = OpenOptions { verify, progress: Some(&progress) };
-    let index = FlatIndex::open(stores, &options, &IndexOptions::default());
-    bar.finish();
-    let index = index?;
-    ui.detail(format!("index: {} vectors of {} x {}", index.doc_count(), index.dim(), index.store().dtype()));
-    Ok(index)
-}
-
-/// The queries' identifiers and vectors `[queries, dim]`.
-fn query_vectors(args: &SearchArgs, index: &FlatIndex, ui: &Ui) -> anyhow::Result<(Vec<String>, Vec<f32>)> {
-    if let Some(path) = &args.query_vectors {
-        return stored_queries(path, index);
-    }
-    let (Some(model), Some(queries)) = (&args.model, &args.queries) else {
+    if args.output.as_os_str() == "-" && ui.json {
         return Err(UsageError::new(
-            "search needs queries",
-            "give --model and --queries, or --query-vectors",
-        )
-        .into());
-    };
-    let (queries, skipped) = read_queries(&[Input::parse(queries)], &args.input.options()?)?;
-    if skipped.total() > 0 {
-        ui.warning(skipped.to_string());
+            "--output - and --json would both write to stdout",
+            "give --output a file",
+        ));
     }
-    let model = model::load(model, &args.model_args, ui)?;
-    index.store().check_model(&model.info)?;
-    let prompt = args.model_args.prompt.as_deref().unwrap_or_else(|| model.encoder.prompt(Role::Query));
-    let bar = ui.progress("encoding", "queries", queries.len() as u64);
-    let mut vectors = Vec::with_capacity(queries.len() * index.dim());
-    for block in queries.chunks(QUERIES_PER_BLOCK) {
-        vectors.extend(encode_queries(&model.encoder, prompt, block)?);
-        bar.set((vectors.len() / index.dim().max(1)) as u64);
+    let overwritten = args.queries.iter().find(|queries| is_same_file(queries, &args.output));
+    let inside = args.dense.iter().chain(&args.query_vectors).find(|store| is_inside(&args.output, store));
+    if let Some(input) = overwritten.or(inside) {
+        return Err(UsageError::new(
+            format!("--output {} would overwrite the input {}", args.output.display(), input.display()),
+            "give --output another name",
+        ));
     }
-    bar.finish();
-    Ok((queries.into_iter().map(|Query { id, .. }| id).collect(), vectors))
+    Ok(())
 }
 
-/// Queries that were encoded before.
-fn stored_queries(path: &Path, index: &FlatIndex) -> anyhow::Result<(Vec<String>, Vec<f32>)> {
-    let store = Store::open(&[path.to_owned()], &OpenOptions::default())?;
-    index.store().check_model(&store.manifest().spec.model)?;
-    let mut ids = Vec::with_capacity(store.count());
-    let mut vectors = vec![0.0; store.count() * store.dim()];
-    let mut rest = &mut vectors[..];
-    for shard in store.shards() {
-        let (rows, after) = rest.split_at_mut(shard.rows() * store.dim());
-        shard.embeddings().widen(0..rows.len(), rows);
-        ids.extend((0..shard.rows()).map(|row| shard.id(row).to_owned()));
-        rest = after;
-    }
-    Ok((ids, vectors))
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }
 
-/// Searches block by block and writes the run; gives back what it was written to and the number of hits.
-fn write_run<W: Write>(
+/// Whether `path`, which need not exist, lies in `directory`.
+fn is_inside(path: &Path, directory: &Path) -> bool {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    parent
+        .canonicalize()
+        .is_ok_and(|parent| directory.canonicalize().is_ok_and(|directory| parent.starts_with(directory)))
+}
+
+/// Searches block by block, writes the run, reports, and gives back what the run was written to.
+fn search<W: Write>(
     args: &SearchArgs,
-    index: &FlatIndex,
-    queries: &[String],
-    vectors: &[f32],
-    stop: &AtomicBool,
     mut run: TrecRunWriter<W>,
+    stop: &AtomicBool,
     ui: &Ui,
-) -> anyhow::Result<(W, u64)> {
+) -> anyhow::Result<W> {
+    if args.tab_separated {
+        run = run.tab_separated();
+    }
+    let started = Instant::now();
+    let queries = SearchQueries::open(args, ui)?;
+    let prepare_secs = started.elapsed().as_secs_f64();
+
+    let searching = Instant::now();
+    let index = queries.index();
+    let k = args.k as usize;
+    let block = (HITS_PER_BLOCK / k.min(index.doc_count()).max(1)).clamp(1, QUERIES_PER_BLOCK);
     let bar = ui.progress("searching", "queries", queries.len() as u64);
-    let (mut done, mut hits) = (0, 0);
-    for (ids, vectors) in
-        queries.chunks(QUERIES_PER_BLOCK).zip(vectors.chunks(QUERIES_PER_BLOCK * index.dim().max(1)))
-    {
+    let mut hits = 0;
+    for first in (0..queries.len()).step_by(block) {
         if stop.load(Ordering::Relaxed) {
             bar.finish();
-            return Err(Interrupted { resume: format!("{} was not written", args.output.display()) }.into());
+            return Err(Interrupted { resume: "no run was written".to_owned() }.into());
         }
-        for (id, Ranking { hits: found }) in ids.iter().zip(index.search(vectors, args.k as usize)?) {
-            let hits_of_query = found.iter().map(|hit| (index.doc_id(hit.doc), hit.score));
-            run.write_query(id, hits_of_query)?;
-            hits += found.len() as u64;
+        let range = first..queries.len().min(first + block);
+        for (query, ranking) in range.clone().zip(queries.search(range.clone(), k)?) {
+            run.write_query(
+                queries.id(query),
+                ranking.hits.iter().map(|hit| (index.doc_id(hit.doc), hit.score)),
+            )?;
+            hits += ranking.hits.len();
         }
-        done += ids.len() as u64;
-        bar.set(done);
+        bar.set(range.end as u64);
     }
     bar.finish();
-    Ok((run.finish()?, hits))
-}
+    let written_to = run.finish()?;
 
-fn report(
-    args: &SearchArgs,
-    index: &FlatIndex,
-    queries: usize,
-    hits: u64,
-    prepared_secs: f64,
-    search_secs: f64,
-    ui: &Ui,
-) -> anyhow::Result<()> {
-    let rate = queries as f64 / search_secs.max(1e-9);
+    let search_secs = searching.elapsed().as_secs_f64();
+    let rate = queries.len() as f64 / search_secs.max(1e-9);
+    let output =
+        if args.output.as_os_str() == "-" { "stdout".into() } else { args.output.display().to_string() };
     ui.status(format!(
-        "searched {} vectors for {queries} queries in {search_secs:.2} s ({rate:.0} queries/s, \
-         {prepared_secs:.1} s to prepare): {hits} hits in {}",
+        "searched {} vectors for {} queries in {search_secs:.2} s ({rate:.0} queries/s, {prepare_secs:.1} s to \
+         prepare): {hits} hits in {output}",
         index.doc_count(),
-        args.output.display(),
+        queries.len(),
     ));
-    if args.output.as_os_str() == "-" {
-        // Stdout carries the run.
-        return Ok(());
-    }
-    ui.json(&serde_json::json!({
-        "run": args.output,
-        "queries": queries,
-        "vectors": index.doc_count(),
-        "k": args.k,
-        "hits": hits,
-        "prepare_seconds": prepared_secs,
-        "search_seconds": search_secs,
-        "queries_per_second": rate,
-    }))
+    ui.json(|| {
+        serde_json::json!({
+            "run": output,
+            "queries": queries.len(),
+            "vectors": index.doc_count(),
+            "k": k,
+            "hits": hits,
+            "prepare_seconds": prepare_secs,
+            "search_seconds": search_secs,
+            "queries_per_second": rate,
+        })
+    })?;
+    Ok(written_to)
 }

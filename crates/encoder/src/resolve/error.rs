@@ -204,7 +204,8 @@ impl ResolveError {
 }
 
 fn parent(path: &std::path::Path) -> String {
-    path.parent().unwrap_or(path).display().to_string()
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(std::path::Path::new(".")).display().to_string()
 }
 
 fn detail(message: &Option<String>) -> String {

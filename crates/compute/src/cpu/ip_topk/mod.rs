@@ -40,7 +40,7 @@ use self::thresholds::Thresholds;
 use crate::Collection;
 use crate::simd::{Isa, dispatch_on};
 
-/// Bytes of a block of vectors in f32. Measured with benches/ip_topk.rs.
+/// Bytes of a block of vectors in f32: a share of the second-level cache. Not tuned yet.
 const BLOCK_BYTES: usize = 256 << 10;
 /// The same for [`FEW`] queries: first-level cache, since a row is used few times.
 const BLOCK_BYTES_FEW: usize = 32 << 10;

@@ -15,7 +15,7 @@ use crate::cpu::tile::{self, AlignedBuffer, Epilogue, PANEL, Packed, Rows};
 use crate::simd::{Kernel, LANES, Simd};
 
 /// Up to so many queries, a row is multiplied with each query on its own; beyond, a register tile is
-/// filled. Measured with benches/ip_topk.rs.
+/// filled. See benches/results/ip_topk.md.
 pub(crate) const FEW: usize = 3;
 
 /// Queries that are searched in one pass.

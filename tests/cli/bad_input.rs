@@ -1,0 +1,298 @@
+//! Bad files and bad flags: each is refused with its place, what was found and expected, and a hint.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::support::Workspace;
+
+const GOOD: &[u8] = b"{\"_id\":\"a\",\"text\":\"one\"}\n";
+
+/// A collection that cannot be encoded, and what is said about it.
+struct BadCollection {
+    file: &'static str,
+    content: Vec<u8>,
+    says: &'static [&'static str],
+}
+
+fn bad_collections() -> Vec<BadCollection> {
+    let case = |file, content: &[u8], says| BadCollection { file, content: content.to_vec(), says };
+    let after_good = |file, line: &[u8], says| case(file, &[GOOD, line, b"\n"].concat(), says);
+    vec![
+        after_good(
+            "twice.jsonl",
+            br#"{"_id":"a","text":"two"}"#,
+            &[
+                "twice.jsonl, line 2: duplicate id: found \"a\"",
+                "twice.jsonl, line 1",
+                "hint: identifiers must be unique",
+            ],
+        ),
+        after_good(
+            "no-id.jsonl",
+            br#"{"_id":"","text":"two"}"#,
+            &["no-id.jsonl, line 2: empty id", "hint: correct the line, or pass --skip-bad-lines"],
+        ),
+        after_good(
+            "latin1.jsonl",
+            b"{\"_id\":\"b\",\"text\":\"caf\xe9\"}",
+            &[
+                "latin1.jsonl, line 2: invalid UTF-8: found byte 0xe9 as byte 23",
+                "hint: convert the file to UTF-8",
+            ],
+        ),
+        after_good(
+            "no-text.jsonl",
+            br#"{"_id":"b"}"#,
+            &[
+                "no-text.jsonl, line 2: missing column: found no text",
+                "text, contents",
+                "hint: if the file has another format",
+            ],
+        ),
+        after_good(
+            "broken.jsonl",
+            br#"{"_id":"b","#,
+            &["broken.jsonl, line 2: malformed record", "hint: if the file"],
+        ),
+        case(
+            "narrow.tsv",
+            b"a\tone\nb\n",
+            &["narrow.tsv, line 2: missing column: found 1 column in \"b\", expected 2", "hint: if the file"],
+        ),
+        case("empty.jsonl", b"", &["empty.jsonl: no passages found", "hint: check that this is the file"]),
+        case("blank.jsonl", b"\n\n", &["blank.jsonl: no passages found", "hint:"]),
+        case(
+            "cut.jsonl.gz",
+            &truncated_gzip(),
+            &[
+                "cannot read cut.jsonl.gz: the gzip data end early",
+                "(after line ",
+                "hint: copy or download the file again",
+            ],
+        ),
+        case(
+            "corrupt.jsonl.gz",
+            &corrupt_gzip(),
+            &["cannot read corrupt.jsonl.gz: ", "(after line ", "hint: copy or download the file again"],
+        ),
+        case("unknown", b"?\n", &["unknown", "hint: name the format with --format (jsonl, tsv,"]),
+    ]
+}
+
+/// Many compressed records.
+fn gzip() -> Vec<u8> {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    for number in 0..20_000 {
+        writeln!(gzip, "{{\"_id\":\"{number}\",\"text\":\"{}\"}}", number * 7919 % 10_007).unwrap();
+    }
+    gzip.finish().unwrap()
+}
+
+fn truncated_gzip() -> Vec<u8> {
+    let mut bytes = gzip();
+    bytes.truncate(bytes.len() / 2);
+    bytes
+}
+
+/// With another checksum at its end: only a reader that goes to the end and compares it can tell.
+fn corrupt_gzip() -> Vec<u8> {
+    let mut bytes = gzip();
+    let checksum = bytes.len() - 8;
+    bytes[checksum] ^= 1;
+    bytes
+}
+
+#[test]
+fn bad_collections_are_refused_before_anything_is_written() {
+    let workspace = Workspace::new();
+    for BadCollection { file, content, says } in bad_collections() {
+        workspace.write(file, content);
+        eprintln!("{file}");
+        workspace.toller(&format!("encode --model tiny-bert --corpus {file} --output store")).fails(1, says);
+        assert!(!workspace.path("store").exists(), "{file}");
+    }
+}
+
+#[test]
+fn a_line_without_end_is_refused_without_being_held_in_memory() {
+    let workspace = Workspace::new();
+    let mut content = GOOD.to_vec();
+    content.resize((64 << 20) + 1024, b'x');
+    workspace.write("long.jsonl", content);
+    workspace.toller("encode --model tiny-bert --corpus long.jsonl --output store").fails(
+        1,
+        &[
+            "long.jsonl, line 2: line too long",
+            "hint: a line this long is most often a file without line breaks",
+        ],
+    );
+}
+
+#[test]
+fn the_words_of_an_error_are_pinned() {
+    let workspace = Workspace::new();
+    workspace.write("twice.jsonl", [GOOD, GOOD].concat());
+    let stderr =
+        workspace.toller("encode --model tiny-bert --corpus twice.jsonl --output store").fails(1, &[]).stderr;
+    assert_eq!(
+        stderr,
+        "error: twice.jsonl, line 2: duplicate id: found \"a\", expected each identifier once; this one is first in \
+         twice.jsonl, line 1\n\
+         hint: identifiers must be unique over all the files; pass --skip-bad-lines to keep the first of each\n"
+    );
+    let stderr =
+        workspace.toller("encode --model tiny-bert --corpus none.jsonl --output store").fails(1, &[]).stderr;
+    assert_eq!(
+        stderr,
+        "error: cannot open none.jsonl: No such file or directory (os error 2)\n\
+         hint: check the path; relative paths start at the current directory\n"
+    );
+}
+
+#[test]
+fn bad_lines_are_counted_and_reported_when_they_may_be_skipped() {
+    let workspace = Workspace::new();
+    workspace.write("good.jsonl", b"{\"_id\":\"a\",\"text\":\"one\"}\n{\"_id\":\"c\",\"text\":\"three\"}\n");
+    let bad = b"{\"_id\":\"a\",\"text\":\"one\"}\n{\"_id\":\"\",\"text\":\"x\"}\n\xff\n{\"_id\":\"a\",\"text\":\"again\"}\n\
+        {\"_id\":\"c\",\"text\":\"three\"}\n";
+    workspace.write("bad.jsonl", bad);
+    let encode = "encode --model tiny-bert --json --skip-bad-lines";
+    let done = workspace.toller(&format!("{encode} --corpus bad.jsonl --output store")).succeeds();
+    assert_eq!(done.json()["skipped"], 3);
+    assert_eq!(done.json()["rows"], 2);
+    for words in [
+        "warning: skipped 3 bad lines (1 invalid UTF-8, 1 empty id, 1 duplicate id)",
+        "bad.jsonl, line 2: empty id",
+        "bad.jsonl, line 3: invalid UTF-8",
+        "bad.jsonl, line 4: duplicate id",
+    ] {
+        assert!(done.stderr.contains(words), "{words:?} is not in {}", done.stderr);
+    }
+    // The rows are as if the bad lines had never been there.
+    workspace.toller(&format!("{encode} --corpus good.jsonl --output good")).succeeds();
+    let shard = "shard-00000.safetensors";
+    assert!(workspace.read(&format!("store/{shard}")) == workspace.read(&format!("good/{shard}")));
+}
+
+#[test]
+fn bad_queries_are_refused() {
+    let workspace = Workspace::new();
+    workspace.write("one.jsonl", GOOD);
+    workspace.toller("encode --model tiny-bert --corpus one.jsonl --output store").succeeds();
+    let cases: [(&str, &[u8], &[&str]); 4] = [
+        (
+            "no-text.tsv",
+            b"q1\twho\nq2\t\n",
+            &["no-text.tsv, line 2: query without text", "query q2", "hint:"],
+        ),
+        ("twice.tsv", b"q1\twho\nq1\twhat\n", &["twice.tsv, line 2: duplicate id", "hint:"]),
+        ("none.tsv", b"", &["none.tsv: no queries found", "hint:"]),
+        (
+            "blank-in-id.jsonl",
+            b"{\"_id\":\"q 1\",\"text\":\"who\"}\n",
+            &["the query id \"q 1\" cannot be written to a TREC run: it holds white space", "hint:"],
+        ),
+    ];
+    for (file, content, says) in cases {
+        workspace.write(file, content);
+        workspace
+            .toller(&format!("search --dense store --model tiny-bert --queries {file} --output run.txt"))
+            .fails(1, says);
+        assert!(!workspace.path("run.txt").exists() && !workspace.path("run.txt.tmp").exists(), "{file}");
+    }
+}
+
+#[test]
+fn a_document_id_with_a_blank_is_refused_in_a_run() {
+    let workspace = Workspace::new();
+    workspace.write("blank.jsonl", br#"{"_id":"a b","text":"one"}"#);
+    workspace.write("q.tsv", "q1\twho\n");
+    workspace.toller("encode --model tiny-bert --corpus blank.jsonl --output store").succeeds();
+    workspace.toller("search --dense store --model tiny-bert --queries q.tsv --output run.txt").fails(
+        1,
+        &["the document id \"a b\" cannot be written to a TREC run: it holds white space", "hint:"],
+    );
+    assert!(!workspace.path("run.txt").exists() && !workspace.path("run.txt.tmp").exists());
+}
+
+#[test]
+fn bad_runs_and_judgments_are_refused() {
+    let workspace = Workspace::new();
+    workspace.write("qrels.txt", "q1 0 d1 1\n");
+    workspace.write("run.txt", "q1 Q0 d1 1 2.5 x\n");
+    let cases: [(&str, &str, &[&str]); 4] = [
+        ("nan.txt", "q1 Q0 d1 1 nan x\n", &["nan.txt, line 1: bad number: found \"nan\"", "hint:"]),
+        (
+            "twice.txt",
+            "q1 Q0 d1 1 2 x\nq1 Q0 d1 2 1 x\n",
+            &["twice.txt, line 2: document retrieved twice", "hint:"],
+        ),
+        ("narrow.txt", "q1 Q0 d1 1 2 x\nq1 Q0 d2 2\n", &["narrow.txt, line 2: missing column", "hint:"]),
+        ("empty.txt", "", &["empty.txt", "hint:"]),
+    ];
+    for (file, content, says) in cases {
+        workspace.write(file, content);
+        workspace.toller(&format!("eval --qrels qrels.txt {file}")).fails(1, says);
+    }
+    workspace.write("bad-qrels.txt", "q1 0 d1 1\nq1 0 d2 one\n");
+    workspace.toller("eval --qrels bad-qrels.txt run.txt").fails(1, &["bad-qrels.txt, line 2", "hint:"]);
+    workspace.toller("eval --qrels none.txt run.txt").fails(1, &["cannot open none.txt", "hint:"]);
+}
+
+#[test]
+fn wrong_usage_is_told_from_failure() {
+    let workspace = Workspace::new();
+    workspace.write("one.jsonl", GOOD);
+    workspace.write("q.tsv", "q1\twho\n");
+    workspace.write("qrels.txt", "q1 0 d1 1\n");
+    workspace.write("run.txt", "q1 Q0 d1 1 2.5 x\n");
+    workspace.toller("encode --model tiny-bert --corpus one.jsonl --output store").succeeds();
+    let encode = "encode --model tiny-bert --corpus one.jsonl --output new";
+    let search = "search --dense store --model tiny-bert --queries q.tsv --output new.txt";
+    let eval = "eval --qrels qrels.txt run.txt";
+    let cases: [(&str, &str, &[&str]); 20] = [
+        ("", "", &["Usage: toller"]),
+        ("nonsense", "", &["unrecognized subcommand 'nonsense'"]),
+        ("encode --model tiny-bert --output new", "", &["--corpus"]),
+        (encode, "--queries q.tsv", &["cannot be used with"]),
+        (
+            encode,
+            "--dtype f16",
+            &["--dtype f16: on the CPU the encoder computes in f32 only", "hint: use --dtype f32"],
+        ),
+        (encode, "--dtype int8", &["--dtype int8: on the CPU", "hint: use --dtype f32"]),
+        (
+            encode,
+            "--device cuda",
+            &["--device cuda:0: this toller was built without CUDA", "hint: use --device cpu"],
+        ),
+        (encode, "--device tpu", &["'tpu'", "auto, cpu, cuda or cuda:N"]),
+        (encode, "--store-dtype int8", &["`int8` is not a store dtype: expected f32, f16 or bf16"]),
+        (encode, "--format nope", &["--format: unknown format \"nope\"", "hint: use one of: jsonl, tsv,"]),
+        (encode, "--shard 9/8", &["there is no part 9 of 8"]),
+        (encode, "--shard 0/8", &["there is no part 0 of 8"]),
+        (encode, "--pooling median", &["known are cls, mean"]),
+        (encode, "--threads 0", &["'0'", "--threads"]),
+        (search, "--k 0", &["'0'", "--k"]),
+        (
+            search,
+            "--device cuda:1",
+            &["--device cuda:1: this toller was built without CUDA", "hint: use --device cpu"],
+        ),
+        (search, "--format nope", &["--format: unknown format \"nope\"", "hint: use one of: jsonl,"]),
+        ("search --dense store --output new.txt", "", &["--model"]),
+        (
+            eval,
+            "--measures nDCG@10,foo@3",
+            &["unknown measure 'foo' in 'foo@3'", "hint: the measures are nDCG, RR"],
+        ),
+        (eval, "--significance", &["there is only one", "hint: name two runs or more"]),
+    ];
+    for (command, flags, says) in cases {
+        eprintln!("toller {command} {flags}");
+        workspace.toller(&format!("{command} {flags}")).fails(2, says);
+        assert!(!workspace.path("new").exists() && !workspace.path("new.txt").exists(), "{command} {flags}");
+    }
+}

@@ -1,0 +1,97 @@
+//! A disk that is full, and a stdout that is: what was finished is kept, nothing is left half, and the error says where.
+#![cfg(target_os = "linux")]
+
+use std::fs::File;
+use std::process::Command;
+
+use crate::support::{Finished, Workspace};
+
+/// A small file system of its own, which only root can have.
+struct SmallDisk<'a> {
+    workspace: &'a Workspace,
+}
+
+impl<'a> SmallDisk<'a> {
+    /// Mounts `bytes` of memory at the workspace's `disk`; `None`, with a line on stderr, if that is not allowed.
+    fn mount(workspace: &'a Workspace, bytes: usize) -> Option<Self> {
+        let point = workspace.path("disk");
+        std::fs::create_dir(&point).unwrap();
+        let option = format!("size={bytes}");
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &option, "tmpfs"]).arg(&point).output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Self { workspace });
+        }
+        eprintln!("skipped: a small file system cannot be mounted here");
+        None
+    }
+
+    fn resize(&self, bytes: usize) {
+        let option = format!("remount,size={bytes}");
+        let status = Command::new("mount").args(["-o", &option]).arg(self.workspace.path("disk")).status();
+        assert!(status.unwrap().success());
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        let unmounted = Command::new("umount").arg(self.workspace.path("disk")).status();
+        if !unmounted.is_ok_and(|status| status.success()) {
+            eprintln!("{} stays mounted", self.workspace.path("disk").display());
+        }
+    }
+}
+
+#[test]
+fn an_encode_keeps_its_finished_shards_and_resumes_when_there_is_room() {
+    const ENCODE: &str = "encode --model tiny-bert --corpus data/corpus.jsonl --rows-per-shard 200 --output";
+    let workspace = Workspace::with_xquad();
+    let Some(disk) = SmallDisk::mount(&workspace, 96 << 10) else { return };
+    let full = workspace.toller(&format!("{ENCODE} disk/store"));
+    full.fails(
+        1,
+        &["error: cannot write disk/store/shard-", "No space left on device", "hint: free some space"],
+    );
+    let kept: Vec<String> = workspace.files_in("disk/store").into_iter().map(|(name, _)| name).collect();
+    assert!(kept.contains(&"shard-00000.safetensors".to_owned()), "{kept:?}");
+    assert!(kept.len() < 7, "{kept:?}");
+    assert!(kept.iter().all(|name| !name.ends_with(".tmp")), "{kept:?}");
+
+    disk.resize(4 << 20);
+    let resumed = workspace.toller(&format!("{ENCODE} disk/store")).succeeds();
+    assert!(resumed.stderr.contains("resuming disk/store at row "), "{}", resumed.stderr);
+    workspace.toller(&format!("{ENCODE} whole")).succeeds();
+    assert!(workspace.files_in("disk/store") == workspace.files_in("whole"));
+}
+
+#[test]
+fn a_search_leaves_no_half_run() {
+    let workspace = Workspace::with_xquad();
+    workspace.toller("encode --model tiny-bert --corpus data/corpus.jsonl --output store").succeeds();
+    let Some(_disk) = SmallDisk::mount(&workspace, 256 << 10) else { return };
+    workspace
+        .toller("search --dense store --model tiny-bert --queries data/queries.jsonl --output disk/run.txt")
+        .fails(1, &["error: cannot write disk/run.txt", "No space left on device", "hint: free some space"]);
+    assert_eq!(workspace.path("disk").read_dir().unwrap().count(), 0);
+}
+
+#[test]
+fn stdout_that_takes_no_data_is_named() {
+    let workspace = Workspace::with_xquad();
+    workspace.toller("encode --model tiny-bert --corpus data/corpus.jsonl --output store").succeeds();
+    let search = "search --dense store --model tiny-bert --queries data/queries.jsonl --k 3 --output";
+    workspace.toller(&format!("{search} run.txt")).succeeds();
+    for arguments in [
+        "doctor",
+        "doctor --json",
+        "completions bash",
+        "eval --qrels data/qrels.txt run.txt",
+        "eval --qrels data/qrels.txt run.txt --json",
+        &format!("{search} -"),
+        &format!("{search} run.txt --json"),
+    ] {
+        let full = File::create("/dev/full").unwrap();
+        let failed = Finished::new(workspace.command(arguments).stdout(full).output().unwrap());
+        failed.fails(1, &["error: cannot write standard output: No space left", "hint: free some space"]);
+    }
+}

@@ -1,0 +1,207 @@
+//! Encodes that are stopped: by `kill -9` at any moment, by Ctrl-C, by a scheduler.
+#![cfg(unix)]
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::{Finished, Workspace};
+
+/// How long to wait for something that a healthy process does in milliseconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[test]
+fn an_encode_killed_at_any_moment_resumes_to_the_same_bytes() {
+    const ENCODE: &str =
+        "encode --model tiny-bert --corpus corpus.jsonl --rows-per-shard 16 --threads 1 --output";
+    let workspace = Workspace::with_xquad();
+    workspace.head("data/corpus.jsonl", 320, "corpus.jsonl");
+    let started = Instant::now();
+    workspace.toller(&format!("{ENCODE} whole")).succeeds();
+    let duration = started.elapsed();
+    let expected = workspace.files_in("whole");
+    assert_eq!(expected.len(), 21, "twenty shards and a manifest");
+
+    let mut random = SplitMix64(20);
+    let mut cut_short = 0;
+    for moment in 0..10 {
+        let store = format!("store-{moment}");
+        let mut child = spawn(&workspace, &format!("{ENCODE} {store}"));
+        thread::sleep(duration.mul_f64((f64::from(moment) + random.unit()) / 10.0));
+        child.kill().unwrap();
+        cut_short += u32::from(!child.wait().unwrap().success());
+        workspace.toller(&format!("{ENCODE} {store}")).succeeds();
+        assert!(workspace.files_in(&store) == expected, "killed in tenth {moment} of {duration:?}");
+    }
+    assert!(cut_short >= 2, "only {cut_short} of 10 encodes were killed before they ended");
+}
+
+#[test]
+fn an_encode_killed_again_and_again_gets_on() {
+    const ENCODE: &str =
+        "encode --model tiny-bert --corpus long.jsonl --rows-per-shard 100 --threads 1 --output";
+    let workspace = Workspace::with_xquad();
+    repeat_corpus(&workspace, 5);
+    workspace.toller(&format!("{ENCODE} whole")).succeeds();
+
+    let mut resumed = 0;
+    for shard in (5..50).step_by(5) {
+        let mut child = spawn(&workspace, &format!("{ENCODE} store"));
+        // Each lives until it has finished some shards more than its predecessor.
+        wait_for(&mut child, &workspace.path(&format!("store/shard-{shard:05}.safetensors")));
+        child.kill().unwrap();
+        let stderr = Finished::new(child.wait_with_output().unwrap()).stderr;
+        resumed += usize::from(stderr.contains("resuming store at row"));
+    }
+    assert!(resumed >= 2, "only {resumed} encodes found rows of the one before");
+    workspace.toller(&format!("{ENCODE} store")).succeeds();
+    assert!(workspace.files_in("store") == workspace.files_in("whole"));
+}
+
+#[test]
+fn ctrl_c_finishes_the_shard_and_says_how_to_resume() {
+    stops_cleanly("INT");
+}
+
+#[test]
+fn a_schedulers_termination_is_as_clean() {
+    stops_cleanly("TERM");
+}
+
+fn stops_cleanly(signal: &str) {
+    let workspace = Workspace::with_xquad();
+    repeat_corpus(&workspace, 10);
+    let encode = "encode --model tiny-bert --corpus long.jsonl --rows-per-shard 500 --threads 1 --output";
+    let mut child = spawn(&workspace, &format!("{encode} store"));
+    wait_for(&mut child, &workspace.path("store/shard-00000.safetensors"));
+    send(signal, &child);
+    let stopped = Finished::new(child.wait_with_output().unwrap());
+    let done = stopped.fails(130, &["stopping at the end of this shard (once more: stop now)"]).stderr;
+    let message = done.lines().last().unwrap();
+    let rows = message
+        .strip_prefix("interrupted; ")
+        .and_then(|rest| {
+            rest.strip_suffix(" of 11800 rows are in the store; run the same command again to go on")
+        })
+        .unwrap_or_else(|| panic!("{done}"));
+    let rows: usize = rows.parse().unwrap();
+    assert!((500..11_800).contains(&rows) && rows.is_multiple_of(500), "{rows} rows are whole shards");
+
+    // Unfinished, it is refused; finished, it is what it would have been.
+    workspace.write("queries.tsv", "q1\twho\n");
+    workspace
+        .toller("search --dense store --model tiny-bert --queries queries.tsv --output run.txt")
+        .fails(1, &["the store store is incomplete", &format!("{rows} of 11800 rows"), "hint: run the same"]);
+    let resumed = workspace.toller(&format!("{encode} store")).succeeds();
+    assert!(resumed.stderr.contains(&format!("resuming store at row {rows}")), "{}", resumed.stderr);
+    workspace.toller(&format!("{encode} whole")).succeeds();
+    assert!(workspace.files_in("store") == workspace.files_in("whole"));
+}
+
+#[test]
+fn the_second_ctrl_c_stops_at_once() {
+    let workspace = Workspace::with_xquad();
+    repeat_corpus(&workspace, 20);
+    // A first shard that is soon there, and a second one that takes long.
+    let encode =
+        "encode --model tiny-bert --corpus long.jsonl --rows-per-shard 11000 --threads 1 --output store";
+    let mut child = spawn(&workspace, encode);
+    wait_for(&mut child, &workspace.path("store/shard-00000.safetensors"));
+    // Between two shards it would stop at once, and well; the next one is begun when the manifest has this one.
+    let started = Instant::now();
+    while !String::from_utf8(workspace.read("store/manifest.json")).unwrap().contains("shard-00000") {
+        assert!(started.elapsed() < PATIENCE, "the manifest does not list the shard");
+        thread::sleep(Duration::from_millis(1));
+    }
+    thread::sleep(Duration::from_millis(20));
+    send("INT", &child);
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("once more: stop now") {
+        assert!(stderr.read_line(&mut said).unwrap() > 0, "{said}");
+    }
+    send("INT", &child);
+    stderr.read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+    assert!(!said.contains("interrupted;"), "it went on to the end of the shard: {said}");
+    assert!(!workspace.path("store/shard-00001.safetensors").exists());
+    // What was finished is kept.
+    let resumed = workspace.toller(encode).succeeds();
+    assert!(resumed.stderr.contains("resuming store at row 11000"), "{}", resumed.stderr);
+}
+
+#[test]
+fn two_encodes_do_not_write_one_store() {
+    let workspace = Workspace::with_xquad();
+    repeat_corpus(&workspace, 10);
+    let encode =
+        "encode --model tiny-bert --corpus long.jsonl --rows-per-shard 500 --threads 1 --output store";
+    let mut first = spawn(&workspace, encode);
+    wait_for(&mut first, &workspace.path("store/shard-00000.safetensors"));
+    // Not for as long as the first one runs, which stands still meanwhile.
+    send("STOP", &first);
+    let second = workspace.toller(encode);
+    send("CONT", &first);
+    second.fails(1, &["another process is writing the store store", "hint: wait until it has ended"]);
+    Finished::new(first.wait_with_output().unwrap()).succeeds();
+}
+
+#[test]
+fn a_search_that_is_stopped_leaves_no_run() {
+    let workspace = Workspace::with_xquad();
+    workspace.toller("encode --model tiny-bert --corpus data/corpus.jsonl --output store").succeeds();
+    // Many queries, so that the search takes long; few hits, so that it is not the disk that does.
+    let queries: Vec<String> = (0..200_000).map(|number| format!("q{number}\twho was the first")).collect();
+    workspace.write("queries.tsv", queries.join("\n"));
+    let search =
+        "search --dense store --model tiny-bert --queries queries.tsv --k 1 --threads 1 --output run.txt";
+    let mut child = spawn(&workspace, search);
+    wait_for(&mut child, &workspace.path("run.txt.tmp"));
+    send("INT", &child);
+    let stopped = Finished::new(child.wait_with_output().unwrap());
+    stopped.fails(130, &["interrupted; no run was written"]);
+    assert!(!workspace.path("run.txt").exists() && !workspace.path("run.txt.tmp").exists());
+}
+
+/// Writes long.jsonl: the corpus several times, with other ids.
+fn repeat_corpus(workspace: &Workspace, times: usize) {
+    let lines = workspace.lines("data/corpus.jsonl");
+    let repeated = (0..times).flat_map(|time| {
+        lines.iter().map(move |line| line.replacen(r#""_id":""#, &format!(r#""_id":"{time}-"#), 1) + "\n")
+    });
+    workspace.write("long.jsonl", repeated.collect::<String>());
+}
+
+fn spawn(workspace: &Workspace, arguments: &str) -> Child {
+    workspace.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits until a process has made a file, or has ended.
+fn wait_for(child: &mut Child, path: &Path) {
+    let started = Instant::now();
+    while !path.exists() && child.try_wait().unwrap().is_none() {
+        assert!(started.elapsed() < PATIENCE, "no {}", path.display());
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn send(signal: &str, child: &Child) {
+    let status = Command::new("kill").arg(format!("-{signal}")).arg(child.id().to_string()).status();
+    assert!(status.unwrap().success(), "the process ended before it was sent SIG{signal}");
+}
+
+/// Steele, Lea and Flood 2014: random enough to spread moments.
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    /// The next number of [0, 1).
+    fn unit(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}

@@ -1,0 +1,16 @@
+//! The command line from outside: the binary is run as a user runs it, on files in a folder of its own.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on has failed, and says what it skips"
+)]
+
+mod bad_input;
+mod bad_model_or_store;
+mod full_disk;
+mod interruption;
+mod main_job;
+mod output;
+mod same_everywhere;
+mod support;

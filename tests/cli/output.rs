@@ -1,0 +1,199 @@
+//! Data on stdout, everything else on stderr; JSON where it is asked for; help that names every flag.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
+use crate::support::Workspace;
+
+/// A workspace with a store of all sentences.
+fn with_store() -> Workspace {
+    let workspace = Workspace::with_xquad();
+    workspace.toller("encode --model tiny-bert --corpus data/corpus.jsonl --output store").succeeds();
+    workspace
+}
+
+const SEARCH: &str = "search --dense store --model tiny-bert --queries data/queries.jsonl --k 5";
+
+#[test]
+fn stdout_carries_data_alone() {
+    let workspace = Workspace::with_xquad();
+    let encoded =
+        workspace.toller("encode -v --model tiny-bert --corpus data/corpus.jsonl --output store").succeeds();
+    assert_eq!(encoded.stdout, "");
+    for words in ["device: cpu", "model: tiny-bert", "collection: 1180 passages", "encoded 1180 passages"] {
+        assert!(encoded.stderr.contains(words), "{words:?} is not in {}", encoded.stderr);
+    }
+    let run = workspace.toller(&format!("{SEARCH} -v --output -")).succeeds();
+    assert_eq!(run.stdout.lines().count(), 1190 * 5);
+    for line in run.stdout.lines() {
+        let columns: Vec<&str> = line.split(' ').collect();
+        assert!(columns.len() == 6 && columns[1] == "Q0" && columns[5] == "toller", "{line:?}");
+    }
+    assert!(run.stderr.contains("searched 1180 vectors for 1190 queries"), "{}", run.stderr);
+    // What is piped into the next command is what a file would hold.
+    let table = "eval --qrels data/qrels.txt --measures RR --format csv -";
+    let piped = workspace.toller_reading(run.stdout.as_bytes(), table).succeeds();
+    assert!(piped.stdout.lines().count() == 2 && piped.stderr.is_empty(), "{piped:?}");
+    // Stdout cannot be the run's and the report's.
+    let both = ["error: --output - and --json would both write to stdout", "hint: give --output a file"];
+    workspace.toller(&format!("{SEARCH} --json --output -")).fails(2, &both);
+}
+
+#[test]
+fn json_is_json_and_tells_the_result() {
+    let workspace = with_store();
+    let result = workspace
+        .toller(
+            "encode --json --model tiny-bert --queries data/queries.jsonl --output queries --store-dtype f16",
+        )
+        .succeeds()
+        .json();
+    assert_eq!(
+        (&result["rows"], &result["dim"], &result["dtype"]),
+        (&1190.into(), &32.into(), &"f16".into())
+    );
+    assert_eq!(result["complete"], true);
+    let result = workspace.toller(&format!("{SEARCH} --json --output run.txt")).succeeds().json();
+    assert_eq!(
+        (&result["queries"], &result["vectors"], &result["hits"]),
+        (&1190.into(), &1180.into(), &5950.into())
+    );
+    let result = workspace.toller("eval --json --per-query --qrels data/qrels.txt run.txt").succeeds().json();
+    assert_eq!(result["runs"][0]["queries"], 1190);
+    let measures = result["runs"][0]["aggregates"].as_object().unwrap();
+    assert!(["nDCG@10", "RR@10", "AP", "R@100"].iter().all(|name| measures[*name].is_f64()), "{measures:?}");
+    let result = workspace.build_xquad("--json").json();
+    assert_eq!((&result["sentences"], &result["questions"]), (&1180.into(), &1190.into()));
+    let result = workspace.toller("doctor --json").succeeds().json();
+    assert!(result["instruction_sets"].as_array().unwrap().contains(&"portable".into()), "{result:#}");
+    assert_eq!(result["offline"], true);
+}
+
+#[test]
+fn quiet_commands_say_nothing() {
+    let workspace = Workspace::with_xquad();
+    for arguments in [
+        "encode -q --model tiny-bert --corpus data/corpus.jsonl --output store",
+        "encode -q --model tiny-bert --corpus data/corpus.jsonl --output store",
+        "search -q --dense store --model tiny-bert --queries data/queries.jsonl --k 5 --output run.txt",
+        "-q search --dense store --model tiny-bert --queries data/queries.jsonl --k 5 --output run.txt",
+    ] {
+        let done = workspace.toller(arguments).succeeds();
+        assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("", ""), "{arguments}");
+    }
+    let done = workspace.toller("eval -q --qrels data/qrels.txt run.txt").succeeds();
+    assert!(done.stderr.is_empty() && done.stdout.lines().count() == 2, "{done:?}");
+    // But errors are errors.
+    workspace.toller("eval -q --qrels none.txt run.txt").fails(1, &["error: cannot open none.txt"]);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let workspace = with_store();
+    workspace.toller(&format!("{SEARCH} --output run.txt")).succeeds();
+    for arguments in [
+        "eval --qrels data/qrels.txt run.txt --per-query",
+        "eval --qrels data/qrels.txt run.txt --per-query --json",
+        "search --dense store --model tiny-bert --queries data/queries.jsonl --k 1000 --output -",
+    ] {
+        let mut child =
+            workspace.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut first = String::new();
+        // Dropped after a line, as `head -1` does; far more than a pipe holds is still to come.
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        let mut stderr = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        assert!(!first.is_empty(), "{arguments}: {stderr}");
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{arguments}: {stderr}");
+        assert!(!stderr.contains("panicked") && !stderr.contains("error"), "{arguments}: {stderr}");
+    }
+}
+
+#[test]
+fn completions_for_every_shell() {
+    let workspace = Workspace::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = workspace.toller(&format!("completions {shell}")).succeeds();
+        assert!(script.stdout.contains("toller") && script.stdout.contains("query-vectors"), "{shell}");
+        assert_eq!(script.stderr, "");
+    }
+}
+
+#[test]
+fn help_names_every_flag_of_the_command_line() {
+    const COMMANDS: [(&str, &[&str]); 8] = [
+        ("", &["--json", "--verbose", "--quiet", "--threads", "--version"]),
+        (
+            "encode",
+            &[
+                "--model",
+                "--corpus",
+                "--queries",
+                "--output",
+                "--device",
+                "--dtype",
+                "--store-dtype",
+                "--max-length",
+                "--batch-tokens",
+                "--shard",
+                "--prompt",
+                "--title-separator",
+                "--skip-bad-lines",
+                "--overwrite",
+            ],
+        ),
+        (
+            "search",
+            &[
+                "--dense",
+                "--model",
+                "--query-vectors",
+                "--queries",
+                "--k",
+                "--output",
+                "--scan",
+                "--skip-bad-lines",
+            ],
+        ),
+        ("eval", &["--qrels", "--measures", "--per-query", "--significance", "--format", "--skip-bad-lines"]),
+        ("data", &["reqa"]),
+        ("data reqa", &["--output", "--unique-questions"]),
+        ("doctor", &[]),
+        ("completions", &["bash", "zsh", "fish"]),
+    ];
+    let workspace = Workspace::new();
+    for (command, flags) in COMMANDS {
+        let help = workspace.toller(&format!("{command} --help")).succeeds();
+        assert_eq!(help.stderr, "");
+        let words: BTreeSet<&str> =
+            help.stdout.split(|c: char| c.is_whitespace() || ",[]".contains(c)).collect();
+        for flag in flags {
+            assert!(words.contains(flag), "toller {command} --help does not name {flag}:\n{}", help.stdout);
+        }
+        assert!(words.contains("Usage:") && words.contains("--json"), "{command}");
+    }
+    // No command is left out above.
+    let help = workspace.toller("help").succeeds().stdout;
+    let listed =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let listed: BTreeSet<&str> = listed.filter_map(|line| line.split_whitespace().next()).collect();
+    let tested =
+        COMMANDS.iter().filter_map(|(command, _)| command.split(' ').next()).filter(|name| !name.is_empty());
+    assert_eq!(listed, tested.chain(["help"]).collect());
+}
+
+#[test]
+fn version_and_doctor_work_without_a_model() {
+    let workspace = Workspace::new();
+    let version = workspace.toller("--version").succeeds();
+    assert_eq!(version.stdout, format!("toller {}\n", env!("CARGO_PKG_VERSION")));
+    let doctor = workspace.toller("doctor").succeeds();
+    for row in ["toller ", "GPU ", "CPU ", "hub cache ", "known models "] {
+        assert!(
+            doctor.stdout.lines().any(|line| line.starts_with(row)),
+            "{row:?} is not in\n{}",
+            doctor.stdout
+        );
+    }
+}

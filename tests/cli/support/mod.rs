@@ -1,0 +1,151 @@
+//! A folder to work in, and the binary to run there.
+
+mod finished;
+mod model;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+pub(crate) use finished::Finished;
+pub(crate) use model::minilm;
+
+/// A temporary folder that holds the model `tiny-bert`. Commands run in it, so that they and their
+/// messages name files by short relative paths.
+pub(crate) struct Workspace {
+    folder: TempDir,
+}
+
+impl Workspace {
+    /// A folder with the model alone.
+    pub(crate) fn new() -> Self {
+        let workspace = Self { folder: tempfile::tempdir().unwrap() };
+        workspace.add_fixture("tiny-bert");
+        workspace
+    }
+
+    /// A folder with the model and XQuAD-R: data/corpus.jsonl, data/queries.jsonl, data/qrels.txt.
+    pub(crate) fn with_xquad() -> Self {
+        let workspace = Self::new();
+        workspace.build_xquad("--quiet");
+        workspace
+    }
+
+    /// Builds XQuAD-R in data/.
+    pub(crate) fn build_xquad(&self, flags: &str) -> Finished {
+        let mut build = self.command(&format!("data reqa --output data {flags}"));
+        Finished::new(build.arg(fixture("xquad-r/en.json.gz")).output().unwrap()).succeeds()
+    }
+
+    /// Copies a folder of tests/fixtures.
+    pub(crate) fn add_fixture(&self, name: &str) {
+        copy_folder(&fixture(name), &self.path(name));
+    }
+
+    /// A path in the folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file.
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.path(name), content).unwrap();
+    }
+
+    /// Reads a file.
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// The lines of a text file.
+    pub(crate) fn lines(&self, name: &str) -> Vec<String> {
+        String::from_utf8(self.read(name)).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    /// Writes the first `count` lines of a file to another.
+    pub(crate) fn head(&self, from: &str, count: usize, to: &str) {
+        let lines = self.lines(from);
+        assert!(lines.len() >= count, "{from} has {} lines", lines.len());
+        self.write(to, lines[..count].join("\n") + "\n");
+    }
+
+    /// The files below a directory with their content, the lock aside.
+    pub(crate) fn files_in(&self, name: &str) -> Vec<(String, Vec<u8>)> {
+        let mut files = Vec::new();
+        collect_files(&self.path(name), "", &mut files);
+        files.sort();
+        assert!(!files.is_empty(), "{name} holds no files");
+        files
+    }
+
+    /// `toller` with arguments that are separated by blanks, ready to run in the folder. It uses neither
+    /// the network nor the caches of this machine.
+    pub(crate) fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_toller"));
+        command
+            .args(arguments.split_whitespace())
+            .current_dir(self.folder.path())
+            .env("HF_HUB_OFFLINE", "1")
+            .env("HF_HUB_CACHE", self.path("no-hub-cache"))
+            .env("TOLLER_CACHE", self.path("no-cache"))
+            .env_remove("RAYON_NUM_THREADS")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs `toller` to its end.
+    pub(crate) fn toller(&self, arguments: &str) -> Finished {
+        Finished::new(self.command(arguments).output().unwrap())
+    }
+
+    /// Runs `toller` to its end, with standard input.
+    pub(crate) fn toller_reading(&self, stdin: &[u8], arguments: &str) -> Finished {
+        let mut child = self
+            .command(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        std::thread::scope(|scope| {
+            // A command that refuses its arguments closes the pipe without reading it.
+            scope.spawn(move || drop(pipe.write_all(stdin)));
+            Finished::new(child.wait_with_output().unwrap())
+        })
+    }
+}
+
+/// A path in tests/fixtures.
+pub(crate) fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+/// Copies a folder with all that is in it.
+pub(crate) fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+fn collect_files(folder: &Path, prefix: &str, files: &mut Vec<(String, Vec<u8>)>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = format!("{prefix}{}", path.file_name().unwrap().to_str().unwrap());
+        if path.is_dir() {
+            collect_files(&path, &format!("{name}/"), files);
+        } else if !name.ends_with(".lock") {
+            files.push((name, fs::read(path).unwrap()));
+        }
+    }
+}
