@@ -1,14 +1,16 @@
 //! The first pass over a collection: is it sound, how large is it, and which is it?
 
+use std::fmt;
 use std::sync::atomic::Ordering;
 
 use toller_files::Input;
 
 use crate::collection::{CollectionFormat, CollectionReader, Location, open_collection};
 use crate::duplicates::{Duplicate, DuplicateIds};
-use crate::error::{BadKind, BadRecord, CorpusError, excerpt};
+use crate::error::{BadKind, BadRecord, CorpusError, Place, excerpt};
 use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::options::{ReadOptions, SkipReport};
+use crate::run::holds_white_space;
 
 /// What a pass over a whole collection found.
 #[derive(Clone, Debug)]
@@ -21,6 +23,27 @@ pub struct Survey {
     pub skipped: SkipReport,
     /// With `skip_bad_lines`, the later ones of duplicates, for [`CollectionReader::without`]; else empty.
     pub duplicates: Vec<Location>,
+    /// The number of passages (later duplicates included) whose identifiers hold white space, so that
+    /// [`TrecRunWriter`](crate::TrecRunWriter) would refuse them once the search is done: to be warned of before it begins.
+    pub unwritable_ids: u64,
+    /// The first of these.
+    pub first_unwritable_id: Option<UnwritableId>,
+}
+
+/// An identifier that a TREC run cannot hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnwritableId {
+    /// The identifier.
+    pub id: String,
+    /// Where its passage is.
+    pub place: Place,
+}
+
+impl fmt::Display for UnwritableId {
+    /// The identifier shortened and quoted, and its place.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in {}", excerpt(self.id.as_bytes()), self.place)
+    }
 }
 
 /// How far a survey is.
@@ -42,16 +65,16 @@ const PROGRESS_PASSAGES: u64 = 4096;
 ///
 /// # Errors
 /// The first bad record, or the first duplicate with both places; with `skip_bad_lines`, only what cannot be
-/// skipped, or the first duplicate if there are more than [`DuplicateIds::CAPACITY`]. Standard input cannot be read twice, so it is refused: check it while it streams, with
-/// [`DuplicateIds`] and [`Fingerprinter`].
+/// skipped, or the first duplicate if there are more than [`DuplicateIds::CAPACITY`]. What can be read only once
+/// ([`Input::reads_once`]) is refused, since a survey is a pass of its own: [`toller_files::spool`] it first.
 pub fn survey(
     inputs: &[Input],
     options: &ReadOptions<CollectionFormat>,
     mut on_progress: impl FnMut(Progress),
 ) -> Result<Survey, CorpusError> {
-    if inputs.contains(&Input::Stdin) {
+    if let Some(once) = inputs.iter().find(|input| input.reads_once()) {
         return Err(CorpusError::Unsupported {
-            file: Input::Stdin.to_string(),
+            file: once.to_string(),
             reason: "it can be read only once, and a survey is a pass of its own",
             remedy: "save it as a file first",
         });
@@ -59,6 +82,7 @@ pub fn survey(
     let mut reader = open_collection(inputs, options)?;
     let (mut fingerprinter, mut ids) = (Fingerprinter::new(), DuplicateIds::new());
     let mut passages = 0;
+    let (mut unwritable_ids, mut first_unwritable_id) = (0, None);
     let progress = |passages, reader: &CollectionReader| Progress {
         passages,
         bytes: reader.bytes_read().load(Ordering::Relaxed),
@@ -67,6 +91,11 @@ pub fn survey(
     while let Some(passage) = reader.next().transpose()? {
         fingerprinter.push(&passage);
         ids.push(&passage.id, reader.location())?;
+        if holds_white_space(&passage.id) {
+            unwritable_ids += 1;
+            first_unwritable_id
+                .get_or_insert_with(|| UnwritableId { id: passage.id.clone(), place: reader.place() });
+        }
         passages += 1;
         if passages % PROGRESS_PASSAGES == 0 {
             on_progress(progress(passages, &reader));
@@ -76,7 +105,7 @@ pub fn survey(
     let found = ids.finish()?;
     let mut skipped = reader.skipped().clone();
     if let Some(earliest) = found.earliest {
-        let bad = duplicate_id(inputs, options, &reader, earliest)?;
+        let bad = duplicate_id(inputs, options, earliest)?;
         let listed = found.again.len() as u64 == found.count;
         if !options.skip_bad_lines || !listed {
             return Err(CorpusError::Bad(Box::new(bad)));
@@ -88,25 +117,38 @@ pub fn survey(
         fingerprint: fingerprinter.finish(),
         skipped,
         duplicates: found.again,
+        unwritable_ids,
+        first_unwritable_id,
     })
 }
 
-/// The record of a duplicate. The checker keeps hashes, so the identifier is read once more.
+/// The record of a duplicate. The checker keeps hashes and locations, so the identifier and the two places are
+/// read once more.
 fn duplicate_id(
     inputs: &[Input],
     options: &ReadOptions<CollectionFormat>,
-    places: &CollectionReader,
     duplicate: Duplicate,
 ) -> Result<BadRecord, CorpusError> {
     let mut reader = open_collection(inputs, options)?;
-    let mut found = "an identifier".to_owned();
+    let mut first = None;
     while let Some(passage) = reader.next().transpose()? {
-        if reader.location() == duplicate.again {
-            found = excerpt(passage.id.as_bytes());
-            break;
+        if reader.location() == duplicate.first {
+            first = Some((passage.id, reader.place()));
+        } else if reader.location() == duplicate.again
+            && let Some((id, first)) = first.take_if(|(id, _)| *id == passage.id)
+        {
+            return Ok(BadRecord {
+                place: reader.place(),
+                kind: BadKind::DuplicateId,
+                found: excerpt(id.as_bytes()),
+                expected: format!("each identifier once; this one is first in {first}"),
+            });
         }
     }
-    let place = places.place(duplicate.again);
-    let expected = format!("each identifier once; this one is first in {}", places.place(duplicate.first));
-    Ok(BadRecord { place, kind: BadKind::DuplicateId, found, expected })
+    let file = inputs.get(duplicate.again.input as usize).map(Input::to_string).unwrap_or_default();
+    Err(CorpusError::Unsupported {
+        file,
+        reason: "it changed while it was read",
+        remedy: "run the same command again, and leave the file as it is meanwhile",
+    })
 }

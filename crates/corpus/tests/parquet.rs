@@ -14,7 +14,7 @@ use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Ty
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
-use toller_corpus::{CorpusError, ReadOptions, open_collection};
+use toller_corpus::{CorpusError, ReadOptions, open_collection, survey};
 use toller_files::Input;
 use toller_ir::Passage;
 
@@ -83,6 +83,25 @@ fn row_groups_pages_nulls_and_codecs() -> Outcome {
     let renamed = directory.path().join("shard");
     fs::rename(directory.path().join("0.parquet"), &renamed)?;
     assert_eq!(read(&renamed)?.len(), 2_000);
+    Ok(())
+}
+
+#[test]
+fn rows_of_several_groups_are_duplicates_of_their_own() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let (once, part) = (directory.path().join("a.parquet"), directory.path().join("b.parquet"));
+    write(&once, 300, Compression::SNAPPY);
+    write(&part, 200, Compression::SNAPPY);
+    let inputs = [Input::File(part), Input::File(once)];
+    assert_error(
+        survey(&inputs, &ReadOptions::default(), |_| {}),
+        &["a.parquet, row 1: duplicate id: found \"0\"", "b.parquet, row 1"],
+    );
+    let found = survey(&inputs, &skipping(), |_| {})?;
+    assert_eq!((found.passages, found.duplicates.len()), (600, 400));
+    let kept = open_collection(&inputs, &skipping())?.without(found.duplicates);
+    let ids = kept.map(|passage| passage.map(|passage| passage.id)).collect::<Result<Vec<_>, _>>()?;
+    assert!(ids.into_iter().eq((0..600).map(|id| id.to_string())));
     Ok(())
 }
 

@@ -57,6 +57,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
             "qid",
             "pid",
             "{\"id\":\"a\",\"text\":\"b\"}",
+            "<doc><docno>a</docno><text>b</text></doc>",
             "[{\"question\":\"a\"}]",
             "[{\"ctxs\":[]}]",
             "\u{feff}",
@@ -111,8 +112,26 @@ proptest! {
     }
 
     #[test]
+    fn locations_strictly_ascend(bytes in bytes()) {
+        for format in with_detection(CollectionFormat::ALL) {
+            // Long enough for several records on one line.
+            let options = ReadOptions { max_line_bytes: 4096, ..options(format, true) };
+            let Ok(mut reader) = read_collection_from(open("c", &bytes), &options) else { continue };
+            let (mut last, mut line) = (None, 0);
+            while let Some(Ok(_)) = reader.next() {
+                prop_assert!(Some(reader.location()) > last, "{:?} after {last:?}", reader.location());
+                last = Some(reader.location());
+                // Lines ascend too, but not strictly.
+                let position = reader.place().position.number();
+                prop_assert!(position >= line.max(1), "{position} after {line}");
+                line = position;
+            }
+        }
+    }
+
+    #[test]
     fn a_written_run_reads_back(
-        queries in prop::collection::hash_map("[!$-~é中]{1,8}", prop::collection::hash_map("[!-~é中]{1,8}", any::<f32>().prop_filter("finite", |s| s.is_finite()), 1..20), 1..10)
+        queries in prop::collection::hash_map("(\\[\\{|\\{\")?[!$-~é中]{1,8}", prop::collection::hash_map("[!-~é中]{1,8}", any::<f32>().prop_filter("finite", |s| s.is_finite()), 1..20), 1..10)
     ) {
         let mut writer = TrecRunWriter::new(Vec::new(), "run.txt", "t").unwrap();
         for (query, hits) in &queries {

@@ -3,13 +3,14 @@
 
 mod common;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::error::Error;
 
 use common::{assert_error, skipping};
 use proptest::prelude::*;
 use toller_corpus::{
-    BadKind, CollectionFormat, DuplicateIds, Fingerprinter, Location, ReadOptions, open_collection, survey,
+    BadKind, CollectionFormat, DuplicateIds, Fingerprinter, Location, Position, ReadOptions, open_collection,
+    survey,
 };
 use toller_files::Input;
 
@@ -77,8 +78,78 @@ fn duplicates_can_be_left_out() -> Outcome {
 }
 
 #[test]
-fn standard_input_cannot_be_surveyed() {
+fn two_documents_on_one_line_are_two_places() -> Outcome {
+    let document = |id: &str, text: &str| format!("<DOC><DOCNO>{id}</DOCNO><TEXT>{text}</TEXT></DOC>");
+    let content = format!("{}\n{}{}\n", document("a", "x"), document("b", "y"), document("a", "z"));
+    let (_directory, inputs) = files(&[("docs.trec", &content)]);
+    assert_error(
+        survey(&inputs, &ReadOptions::default(), |_| {}),
+        &["docs.trec, line 2: duplicate id: found \"a\"", "first in ", "docs.trec, line 1"],
+    );
+    let options = skipping::<CollectionFormat>();
+    let found = survey(&inputs, &options, |_| {})?;
+    assert_eq!((found.passages, &found.duplicates[..]), (2, &[Location { input: 0, number: 3 }][..]));
+    let mut reader = open_collection(&inputs, &options)?.without(found.duplicates);
+    let kept: Vec<_> =
+        reader.by_ref().map(|passage| passage.map(|p| (p.id, p.text))).collect::<Result<_, _>>()?;
+    assert_eq!(kept, [("a".into(), "x".into()), ("b".into(), "y".into())]);
+    let [skipped] = reader.skipped().examples() else { return Err("one is left out".into()) };
+    assert!(skipped.place.to_string().ends_with("docs.trec, line 2"), "{skipped}");
+    Ok(())
+}
+
+#[test]
+fn duplicates_of_rows_on_several_lines_have_the_lines_of_their_beginnings() {
+    let rows = "id\ttext\ttitle\n1\t\"a\nb\nc\"\tT\n2\tx\tT\n2\t\"d\ne\"\tT\n";
+    let (_directory, inputs) = files(&[("psgs.tsv", rows)]);
+    assert_error(
+        survey(&inputs, &ReadOptions::default(), |_| {}),
+        &["psgs.tsv, line 6: duplicate id", "psgs.tsv, line 5"],
+    );
+}
+
+#[test]
+fn identifiers_that_no_run_can_hold_are_counted() -> Outcome {
+    let (_directory, inputs) = files(&[("a.tsv", "1\tx\n2\ty\n"), ("b.tsv", "3\tx\nd 4\tz\n\u{a0}5\tw\n")]);
+    let options = ReadOptions { format: Some(CollectionFormat::Tsv), ..ReadOptions::default() };
+    let found = survey(&inputs, &options, |_| {})?;
+    assert_eq!(found.unwritable_ids, 2);
+    let first = found.first_unwritable_id.ok_or("there is a first")?;
+    assert_eq!((first.id.as_str(), first.place.position), ("d 4", Position::Line(2)));
+    assert_eq!(first.to_string(), format!("\"d 4\" in {}, line 2", inputs[1]));
+
+    let found = survey(&inputs[..1], &options, |_| {})?;
+    assert_eq!((found.unwritable_ids, found.first_unwritable_id), (0, None));
+    Ok(())
+}
+
+#[test]
+fn what_reads_once_cannot_be_surveyed() {
     assert_error(survey(&[Input::Stdin], &ReadOptions::default(), |_| {}), &["standard input", "only once"]);
+    if cfg!(unix) {
+        let device = Input::File("/dev/null".into());
+        assert_error(survey(&[device], &ReadOptions::default(), |_| {}), &["/dev/null", "only once"]);
+    }
+}
+
+#[test]
+fn a_spooled_copy_is_surveyed_under_the_name_of_the_original() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("copy");
+    std::fs::write(&path, "1\tx\n2\ty\n2\tz\n")?;
+    let pipe = Input::Spooled { path: path.clone(), name: "pipe/c.tsv".to_owned() };
+    assert_error(
+        survey(&[pipe], &ReadOptions::default(), |_| {}),
+        &["pipe/c.tsv, line 3: duplicate id", "first in pipe/c.tsv, line 2"],
+    );
+    // Only the extension tells that one column is bad TSV.
+    std::fs::write(&path, "one\ntwo\n")?;
+    let named = |name: &str| Input::Spooled { path: path.clone(), name: name.to_owned() };
+    assert_error(open_collection(&[named("c")], &ReadOptions::default()), &["cannot tell its format"]);
+    let lines =
+        open_collection(&[named("c.tsv.gz")], &ReadOptions::default())?.collect::<Result<Vec<_>, _>>();
+    assert_error(lines, &["c.tsv.gz, line 1", "1 column"]);
+    Ok(())
 }
 
 #[test]
@@ -102,8 +173,59 @@ fn naive(ids: &[u8]) -> (Option<(Location, Location)>, Vec<Location>) {
     (earliest, again)
 }
 
+/// A collection of passages with these identifiers and their indexes as texts, in a format and with the
+/// line ends that `breaks` chooses where the format leaves the choice.
+fn render(format: CollectionFormat, ids: &[u8], breaks: &[bool]) -> String {
+    let mut content = String::new();
+    for (at, (id, more)) in ids.iter().zip(breaks.iter().cycle()).enumerate() {
+        content += &match format {
+            CollectionFormat::Jsonl => format!("{{\"id\": {id}, \"text\": \"{at}\"}}\n"),
+            // Short rows are bad records in between.
+            CollectionFormat::Tsv if *more => format!("bad\n{id}\t{at}\n"),
+            CollectionFormat::Tsv => format!("{id}\t{at}\n"),
+            CollectionFormat::Dpr if *more => format!("{id}\t\"{at}\"\t\"a\nb\"\n"),
+            CollectionFormat::Dpr => format!("{id}\t{at}\tt\n"),
+            CollectionFormat::Trec => {
+                let end = if *more { "\n" } else { "" };
+                format!("<doc>{end}<docno>{id}</docno><text>{at}</text></doc>{end}")
+            }
+            // Without identifiers, and not a text format.
+            CollectionFormat::RocketQa | CollectionFormat::Parquet => String::new(),
+        };
+    }
+    content
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_first_of_each_identifier_is_what_is_left(
+        ids in prop::collection::vec(0_u8..12, 2..40),
+        breaks in prop::collection::vec(any::<bool>(), 1..8),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let cut = 1 + cut.index(ids.len() - 1);
+        for format in
+            [CollectionFormat::Jsonl, CollectionFormat::Tsv, CollectionFormat::Dpr, CollectionFormat::Trec]
+        {
+            let whole = render(format, &ids, &breaks);
+            let second = render(format, &ids[cut..], &breaks);
+            let (_directory, inputs) = files(&[("a", &whole), ("b", &second)]);
+            let options = ReadOptions { format: Some(format), ..skipping() };
+            let found = survey(&inputs, &options, |_| {}).unwrap();
+            let kept: Vec<_> = open_collection(&inputs, &options)
+                .unwrap()
+                .without(found.duplicates)
+                .map(|passage| passage.map(|passage| (passage.id, passage.text)).unwrap())
+                .collect();
+            let mut seen = HashSet::new();
+            let firsts = ids.iter().enumerate().filter(|(_, id)| seen.insert(**id));
+            let firsts: Vec<_> = firsts.map(|(at, id)| (id.to_string(), at.to_string())).collect();
+            prop_assert_eq!(found.passages, firsts.len() as u64);
+            prop_assert_eq!(kept, firsts, "{}", format);
+        }
+    }
 
     #[test]
     fn spilled_duplicates_equal_a_sets(ids in prop::collection::vec(any::<u8>(), 0..200), capacity in 1_usize..40) {

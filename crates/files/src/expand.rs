@@ -19,29 +19,25 @@ use crate::{FileError, Input};
 pub fn expand<P: AsRef<Path>>(arguments: impl IntoIterator<Item = P>) -> Result<Vec<Input>, FileError> {
     let mut inputs = Vec::new();
     for argument in arguments {
-        let path = argument.as_ref();
-        match Input::parse(path) {
-            Input::Stdin => {
-                if inputs.contains(&Input::Stdin) {
-                    let twice = "standard input (-) can be read only once, and it is named twice";
-                    return Err(Input::Stdin.error("use", invalid(twice)));
-                }
-                inputs.push(Input::Stdin);
+        let input = Input::parse(argument.as_ref());
+        let Some(path) = input.path() else {
+            if inputs.contains(&input) {
+                let twice = "standard input (-) can be read only once, and it is named twice";
+                return Err(input.error("use", invalid(twice)));
             }
-            Input::File(path) => {
-                let metadata = fs::metadata(&path).map_err(FileError::on("open", &path))?;
-                if !metadata.is_dir() {
-                    inputs.push(Input::File(path));
-                    continue;
-                }
-                let before = inputs.len();
-                walk(&path, &mut Vec::new(), &mut inputs)?;
-                if inputs.len() == before {
-                    let empty = "the directory holds no data files (hidden files, _*, *.tmp, README, LICENSE and \
-                                 NOTICE do not count)";
-                    return Err(FileError::new("use", path, invalid(empty)));
-                }
-            }
+            inputs.push(input);
+            continue;
+        };
+        if !fs::metadata(path).map_err(FileError::on("open", path))?.is_dir() {
+            inputs.push(input);
+            continue;
+        }
+        let before = inputs.len();
+        walk(path, &mut Vec::new(), &mut inputs)?;
+        if inputs.len() == before {
+            let empty = "the directory holds no data files (hidden files, _*, *.tmp, README, LICENSE and NOTICE \
+                         do not count)";
+            return Err(FileError::new("use", path, invalid(empty)));
         }
     }
     Ok(inputs)

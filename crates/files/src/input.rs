@@ -1,7 +1,7 @@
 //! Where input comes from.
 
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,17 @@ pub enum Input {
     File(PathBuf),
     /// Standard input, `-` on the command line.
     Stdin,
+    /// A copy of what can be read only once; [`spool`](crate::spool) makes it.
+    Spooled {
+        /// Where the copy is.
+        path: PathBuf,
+        /// What it is a copy of, as messages name it: the path as it was given, or "standard input".
+        name: String,
+    },
 }
+
+/// What messages call standard input.
+const STDIN_NAME: &str = "standard input";
 
 impl Input {
     /// Reads a command line argument: `-` is standard input, all else a path (a file that is really
@@ -25,20 +35,31 @@ impl Input {
         if path.as_os_str() == "-" { Self::Stdin } else { Self::File(path) }
     }
 
-    /// The path, unless this is standard input.
+    /// The path to read from (of a spooled input, the copy's), unless this is standard input.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Self::File(path) => Some(path),
+            Self::File(path) | Self::Spooled { path, .. } => Some(path),
             Self::Stdin => None,
         }
     }
 
+    /// The file's name without its directories; of a spooled input, the name of what it is a copy of. `None`
+    /// for standard input and for names that are not UTF-8.
+    pub(crate) fn file_name(&self) -> Option<&str> {
+        let path = match self {
+            Self::File(path) => path,
+            Self::Spooled { name, .. } if name != STDIN_NAME => Path::new(name),
+            Self::Spooled { .. } | Self::Stdin => return None,
+        };
+        path.file_name()?.to_str()
+    }
+
     /// The file's name without the extension of its compression: `corpus.tsv` for
-    /// `data/corpus.tsv.gz`. `None` for standard input and for names that are not UTF-8.
+    /// `data/corpus.tsv.gz`. `None` for standard input, spooled or not, and for names that are not UTF-8.
     #[must_use]
     pub fn plain_name(&self) -> Option<&str> {
-        let name = self.path()?.file_name()?.to_str()?;
+        let name = self.file_name()?;
         let compressed = name.rsplit_once('.').filter(|(_, extension)| {
             ["gz", "zst", "xz"].iter().any(|known| extension.eq_ignore_ascii_case(known))
         });
@@ -52,6 +73,27 @@ impl Input {
         metadata.is_file().then_some(metadata.len())
     }
 
+    /// Whether this can be read only once: standard input, or a file that is there and is no regular one (a
+    /// named pipe, the `/dev/fd/63` of a process substitution, a device). [`spool`](crate::spool) makes a copy
+    /// of it that can be read again. (That a file is missing or a directory is for opening to say.)
+    #[must_use]
+    pub fn reads_once(&self) -> bool {
+        let Some(path) = self.path() else { return true };
+        fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+    }
+
+    /// The open file; `None` for standard input, which is open already.
+    pub(crate) fn open_file(&self) -> Result<Option<File>, FileError> {
+        let Some(path) = self.path() else { return Ok(None) };
+        let open = |error| self.error("open", error);
+        let file = File::open(path).map_err(open)?;
+        // On Unix a directory opens and fails only when it is read.
+        if file.metadata().map_err(open)?.is_dir() {
+            return Err(open(io::ErrorKind::IsADirectory.into()));
+        }
+        Ok(Some(file))
+    }
+
     /// An error of `action` ("open", "read") on this input.
     #[must_use]
     pub fn error(&self, action: &'static str, source: io::Error) -> FileError {
@@ -63,7 +105,8 @@ impl fmt::Display for Input {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(f, "{}", path.display()),
-            Self::Stdin => f.write_str("standard input"),
+            Self::Stdin => f.write_str(STDIN_NAME),
+            Self::Spooled { name, .. } => f.write_str(name),
         }
     }
 }
@@ -85,5 +128,27 @@ mod tests {
         assert_eq!(Input::parse("corpus.tsv").plain_name(), Some("corpus.tsv"));
         assert_eq!(Input::parse("part-00").plain_name(), Some("part-00"));
         assert_eq!(Input::Stdin.plain_name(), None);
+    }
+
+    #[test]
+    fn a_copy_goes_by_the_name_of_the_original() {
+        let spooled = |name: &str| Input::Spooled { path: "/proc/self/fd/7".into(), name: name.to_owned() };
+        let pipe = spooled("dir/corpus.jsonl.gz");
+        assert_eq!(pipe.to_string(), "dir/corpus.jsonl.gz");
+        assert_eq!(pipe.plain_name(), Some("corpus.jsonl"));
+        let stdin = spooled(&Input::Stdin.to_string());
+        assert_eq!((stdin.to_string(), stdin.plain_name()), (Input::Stdin.to_string(), None));
+    }
+
+    #[test]
+    fn what_reads_once() -> Result<(), Box<dyn std::error::Error>> {
+        let file = tempfile::NamedTempFile::new()?;
+        assert!(Input::Stdin.reads_once());
+        assert!(!Input::File(file.path().into()).reads_once());
+        assert!(!Input::File(std::env::temp_dir()).reads_once());
+        assert!(!Input::File("no/such/file".into()).reads_once());
+        #[cfg(unix)]
+        assert!(Input::File("/dev/null".into()).reads_once());
+        Ok(())
     }
 }

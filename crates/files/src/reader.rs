@@ -1,7 +1,6 @@
 //! A decompressing reader that counts what it reads.
 
 use std::fmt;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,16 +45,9 @@ impl InputReader {
     /// # Errors
     /// As [`InputReader::open`].
     pub fn open_counted(input: &Input, bytes_read: Arc<AtomicU64>) -> Result<Self, FileError> {
-        match input {
-            Input::File(path) => {
-                let file = File::open(path).map_err(FileError::on("open", path))?;
-                // On Unix a directory opens and fails only when it is read.
-                if file.metadata().map_err(FileError::on("open", path))?.is_dir() {
-                    return Err(input.error("open", io::ErrorKind::IsADirectory.into()));
-                }
-                Self::over(input.clone(), file, bytes_read)
-            }
-            Input::Stdin => Self::over(Input::Stdin, io::stdin(), bytes_read),
+        match input.open_file()? {
+            Some(file) => Self::over(input.clone(), file, bytes_read),
+            None => Self::over(input.clone(), io::stdin(), bytes_read),
         }
     }
 
@@ -78,8 +70,8 @@ impl InputReader {
             .take(MAGIC_BYTES as u64)
             .read_to_end(&mut magic)
             .map_err(|error| input.error("read", error))?;
-        let name = input.path().and_then(|path| path.file_name()).and_then(|name| name.to_str());
-        let compression = Compression::detect(&magic, name).map_err(|error| input.error("read", error))?;
+        let compression =
+            Compression::detect(&magic, input.file_name()).map_err(|error| input.error("read", error))?;
         let whole = Cursor::new(magic).chain(raw);
         let decoded: Box<dyn BufRead + Send> = match compression {
             Compression::Plain => Box::new(BufReader::with_capacity(BUFFER_BYTES, whole)),

@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
-use toller_encoder::{DualEncoder, Role};
+use toller_encoder::Role;
 use toller_files::expand;
 use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, PassageText};
 use toller_store::{
@@ -119,7 +118,8 @@ pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
         ));
         return print_report(args, &EncodeReport::nothing_to_do(writer.manifest().clone()), &source, ui);
     }
-    let report = encode(&model.encoder, role, &text, &source, writer, threads, &stop, ui)?;
+    let job = EncodeJob { encoder: &model.encoder, role, threads, stop: &stop };
+    let report = encode(&job, &text, &source, writer, ui)?;
     source.report_skipped(ui);
     print_report(args, &report, &source, ui)?;
     if report.interrupted {
@@ -178,13 +178,10 @@ fn spec(
 }
 
 fn encode(
-    encoder: &DualEncoder,
-    role: Role,
+    job: &EncodeJob<'_>,
     text: &PassageText,
     source: &TextSource,
     writer: StoreWriter,
-    threads: usize,
-    stop: &AtomicBool,
     ui: &Ui,
 ) -> anyhow::Result<EncodeReport> {
     let spec = &writer.manifest().spec;
@@ -196,7 +193,6 @@ fn encode(
         bar.already_done(writer.rows_done());
     }
     let texts = source.read(first, left, text)?;
-    let job = EncodeJob { encoder, role, threads, stop };
     let started = std::time::Instant::now();
     let on_progress = |progress: EncodeProgress| {
         bar.set(progress.rows);
@@ -205,7 +201,7 @@ fn encode(
             None => format!("{:.0} tokens/s", progress.tokens as f64 / started.elapsed().as_secs_f64()),
         });
     };
-    let report = toller_pipeline::encode(&job, texts, writer, on_progress);
+    let report = toller_pipeline::encode(job, texts, writer, on_progress);
     bar.finish();
     Ok(report?)
 }

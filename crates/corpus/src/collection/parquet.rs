@@ -11,7 +11,7 @@ use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use toller_files::{Compression, Input, InputReader};
+use toller_files::{Compression, InputReader};
 use toller_ir::Passage;
 
 use crate::collection::reader::PassageSource;
@@ -60,9 +60,8 @@ impl ParquetPassages {
                 "decompress it first; Parquet compresses inside",
             ));
         }
-        let path = match reader.input() {
-            Input::File(path) if reader.total_bytes().is_some() => path,
-            _ => return Err(unsupported("Parquet cannot be read from a stream", "save it as a file first")),
+        let Some(path) = reader.input().path().filter(|_| reader.total_bytes().is_some()) else {
+            return Err(unsupported("Parquet cannot be read from a stream", "save it as a file first"));
         };
         let opened = File::open(path).map_err(|error| reader.input().error("open", error))?;
         let reader = guard(&file, || SerializedFileReader::new(opened))?;

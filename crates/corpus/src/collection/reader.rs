@@ -30,13 +30,14 @@ pub(crate) trait PassageSource {
     fn rows(&self) -> u64;
 }
 
-/// Where a passage stands: the index of its input, and the number of its line, record or row in it. Ordered
-/// as the passages are read.
+/// Which record a passage is: the index of its input, and the number of the record in it. No two passages
+/// have the same (of several on one line, say), and they are ordered as the passages are read. What to show a user is
+/// [`CollectionReader::place`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
     /// The index of the input in the list that was opened.
     pub input: u32,
-    /// The line, record or row, from one.
+    /// How many records of the input there are up to this one, good and bad.
     pub number: u64,
 }
 
@@ -55,9 +56,10 @@ pub struct CollectionReader {
     skipped: SkipReport,
     /// Passages to leave out, last first.
     left_out: Vec<Location>,
+    /// The records of the open input so far, good and bad.
+    records: u64,
     location: Location,
-    /// The last position in each input that was opened, for the kind of position that it has.
-    positions: Vec<Position>,
+    position: Position,
     first_row: u64,
     yielded: u64,
     finished: bool,
@@ -110,8 +112,9 @@ impl CollectionReader {
             options: options.clone(),
             skipped: SkipReport::default(),
             left_out: Vec::new(),
+            records: 0,
             location: Location { input: 0, number: 0 },
-            positions: Vec::new(),
+            position: Position::Line(0),
             first_row: 0,
             yielded: 0,
             finished: false,
@@ -141,17 +144,11 @@ impl CollectionReader {
         self.location
     }
 
-    /// The place of a location, for messages.
+    /// The same for messages: the file, and the line or row where the passage begins.
     #[must_use]
-    pub fn place(&self, location: Location) -> Place {
-        let index = location.input as usize;
-        let input = self.inputs.get(index);
-        let position = match self.positions.get(index) {
-            Some(Position::Row(_)) => Position::Row(location.number),
-            Some(Position::Record(_)) => Position::Record(location.number),
-            _ => Position::Line(location.number),
-        };
-        Place { file: input.map(Input::to_string).unwrap_or_default(), position }
+    pub fn place(&self) -> Place {
+        let input = self.inputs.get(self.location.input as usize);
+        Place { file: input.map(Input::to_string).unwrap_or_default(), position: self.position }
     }
 
     /// The bytes read so far, as stored (compressed), over all inputs. Clone it to show progress from
@@ -171,7 +168,7 @@ impl CollectionReader {
     fn open_next(&mut self) -> Result<bool, CorpusError> {
         self.current = None;
         let Some(input) = self.inputs.get(self.opened) else { return Ok(false) };
-        self.location = Location { input: self.opened as u32, number: 0 };
+        self.records = 0;
         self.opened += 1;
         let reader = InputReader::open_counted(input, Arc::clone(&self.bytes_read))?;
         self.start(reader)?;
@@ -185,7 +182,6 @@ impl CollectionReader {
             None => detect(&sniff)?,
         };
         let max_line_bytes = self.options.max_line_bytes;
-        self.positions.push(Position::Line(0));
         self.current = Some(match format {
             CollectionFormat::Jsonl => Box::new(JsonlPassages::new(reader, max_line_bytes)),
             CollectionFormat::Tsv => Box::new(TsvPassages::plain(reader, max_line_bytes)),
@@ -206,39 +202,37 @@ impl CollectionReader {
         loop {
             let Some(source) = self.current.as_mut() else { return Ok(None) };
             let next = source.next();
-            let position = source.position();
-            self.location.number = position.number();
-            if let Some(last) = self.positions.last_mut() {
-                *last = position;
+            if matches!(next, Ok(None)) {
+                self.first_row += source.rows();
+                if !self.open_next()? {
+                    return Ok(None);
+                }
+                continue;
             }
-            match next? {
-                Some(passage) if self.left_out.last() == Some(&self.location) => {
-                    self.left_out.pop();
-                    let found = format!("{} once more", excerpt(passage.id.as_bytes()));
-                    return Err(self.bad(BadKind::DuplicateId, found, "each identifier once"));
-                }
-                Some(passage) if passage.id.trim().is_empty() => {
-                    let found = format!(
-                        "{} before {}",
-                        excerpt(passage.id.as_bytes()),
-                        excerpt(passage.text.as_bytes())
-                    );
-                    return Err(self.bad(BadKind::EmptyId, found, "an identifier"));
-                }
-                Some(passage) => return Ok(Some(passage)),
-                None => {
-                    self.first_row += source.rows();
-                    if !self.open_next()? {
-                        return Ok(None);
-                    }
-                }
-            }
+            self.records += 1;
+            self.location = Location { input: self.opened.saturating_sub(1) as u32, number: self.records };
+            self.position = source.position();
+            return next?.map(|passage| self.checked(passage)).transpose();
         }
     }
 
+    /// The passage at the current location, unless it is to be left out or has no identifier.
+    fn checked(&mut self, passage: Passage) -> Result<Passage, CorpusError> {
+        let id = || excerpt(passage.id.as_bytes());
+        if self.left_out.last() == Some(&self.location) {
+            self.left_out.pop();
+            let found = format!("{} once more", id());
+            return Err(self.bad(BadKind::DuplicateId, found, "each identifier once"));
+        }
+        if passage.id.trim().is_empty() {
+            let found = format!("{} before {}", id(), excerpt(passage.text.as_bytes()));
+            return Err(self.bad(BadKind::EmptyId, found, "an identifier"));
+        }
+        Ok(passage)
+    }
+
     fn bad(&self, kind: BadKind, found: String, expected: &str) -> CorpusError {
-        let place = self.place(self.location);
-        Wrong::new(kind, found, expected).at(place)
+        Wrong::new(kind, found, expected).at(self.place())
     }
 
     fn empty(&self) -> CorpusError {

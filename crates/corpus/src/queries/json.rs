@@ -4,8 +4,9 @@ use toller_files::InputReader;
 use toller_ir::Query;
 
 use crate::error::{BadKind, CorpusError, Place, Wrong, excerpt};
+use crate::queries::lines::for_each_line;
 use crate::queries::sink::QuerySink;
-use crate::text::{FieldNames, Fields, Owned, RecordLines, Shape, for_each_element};
+use crate::text::{FieldNames, Fields, Owned, Shape, for_each_element};
 
 /// The fields of a query, in the order of [`ID`], [`TEXT`] and [`ANSWERS`]; of several names for one thing
 /// the first that is there counts.
@@ -30,28 +31,13 @@ pub(crate) fn read_lines(
     max_bytes: usize,
     sink: &mut QuerySink,
 ) -> Result<(), CorpusError> {
-    let mut lines = RecordLines::new(reader, max_bytes);
     let mut records = Records::default();
-    loop {
-        match lines.advance() {
-            Ok(true) => {}
-            Ok(false) => return Ok(()),
-            Err(error) => {
-                sink.take(lines.lines().place(), Err(error))?;
-                continue;
-            }
-        }
-        let row = lines.last_record() - 1;
-        let Some(line) = lines.lines_mut().next()? else { return Ok(()) };
-        let parsed = serde_json::from_str(line)
-            .map_err(|error| {
-                Wrong::new(BadKind::Malformed, format!("{} ({error})", excerpt(line.as_bytes())), EXPECTED)
-            })
-            .and_then(|fields: Record<'_>| records.query(&fields, row, sink));
-        let place = lines.lines().place();
-        let query = parsed.map_err(|wrong| wrong.at(place.clone()));
-        sink.take(place, query)?;
-    }
+    for_each_line(reader, max_bytes, sink, |line, row, sink| {
+        let fields: Record<'_> = serde_json::from_str(line).map_err(|error| {
+            Wrong::new(BadKind::Malformed, format!("{} ({error})", excerpt(line.as_bytes())), EXPECTED)
+        })?;
+        records.query(&fields, row, sink).map(Some)
+    })
 }
 
 /// Reads one JSON array of objects.

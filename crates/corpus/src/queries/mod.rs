@@ -2,6 +2,7 @@
 
 mod detect;
 mod json;
+mod lines;
 mod reader;
 mod sink;
 mod trec;

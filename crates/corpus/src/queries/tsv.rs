@@ -4,41 +4,13 @@ use toller_files::InputReader;
 use toller_ir::Query;
 
 use crate::error::{BadKind, CorpusError, Wrong, counted, excerpt};
+use crate::queries::lines::for_each_line;
 use crate::queries::sink::QuerySink;
 use crate::text::{QuotedRow, RecordLines, header_index, parse_string_list, tabs};
 
 /// The names of columns in headers; T2Ranking has `qid text`.
 pub(crate) const HEADER_ID: &[&str] = &["qid", "id", "_id", "query_id", "query-id", "question_id"];
 pub(crate) const HEADER_TEXT: &[&str] = &["text", "query", "question"];
-
-/// Calls `parse` with each line and its row number from zero, and hands the query to `sink`. Where `parse`
-/// returns nothing, the line is no query (a header).
-fn for_each_line(
-    reader: InputReader,
-    max_bytes: usize,
-    sink: &mut QuerySink,
-    mut parse: impl FnMut(&str, u64, &QuerySink) -> Result<Option<Query>, Wrong>,
-) -> Result<(), CorpusError> {
-    let mut lines = RecordLines::new(reader, max_bytes);
-    loop {
-        match lines.advance() {
-            Ok(true) => {}
-            Ok(false) => return Ok(()),
-            Err(error) => {
-                sink.take(lines.lines().place(), Err(error))?;
-                continue;
-            }
-        }
-        let row = lines.last_record() - 1;
-        let Some(line) = lines.lines_mut().next()? else { return Ok(()) };
-        let query = match parse(line, row, sink) {
-            Ok(None) => continue,
-            Ok(Some(query)) => Ok(query),
-            Err(wrong) => Err(wrong.at(lines.lines().place())),
-        };
-        sink.take(lines.lines().place(), query)?;
-    }
-}
 
 /// The most columns that a header may name.
 const MAX_COLUMNS: usize = 8;

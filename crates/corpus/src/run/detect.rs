@@ -2,7 +2,7 @@
 
 use crate::error::CorpusError;
 use crate::format::{Sniff, formats, tab_columns, usual_columns};
-use crate::text::{Shape, tabs_or_spaces};
+use crate::text::{Shape, parse_score, tabs_or_spaces};
 
 formats! {
     /// The formats of runs.
@@ -28,13 +28,17 @@ formats! {
 /// [`CorpusError::UnknownFormat`] with the formats that it could be.
 pub(crate) fn detect(sniff: &Sniff) -> Result<RunFormat, CorpusError> {
     let unknown = |candidates: &[RunFormat]| sniff.unknown("a run", candidates, RunFormat::name);
+    let lines: Vec<&str> =
+        sniff.lines().into_iter().filter(|line| !line.trim_start().starts_with('#')).collect();
+    // An identifier may begin as JSON does.
+    if lines.first().is_some_and(|line| is_trec(line)) {
+        return Ok(RunFormat::Trec);
+    }
     match sniff.json() {
         Some(Shape::Array) => return Ok(RunFormat::Dpr),
         Some(Shape::Object) => return Ok(RunFormat::DuReaderJson),
         None => {}
     }
-    let lines: Vec<&str> =
-        sniff.lines().into_iter().filter(|line| !line.trim_start().starts_with('#')).collect();
     if lines.is_empty() {
         return Ok(RunFormat::Trec);
     }
@@ -52,6 +56,14 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<RunFormat, CorpusError> {
         }
         _ => Err(unknown(RunFormat::ALL)),
     }
+}
+
+/// Whether a line is beyond doubt one of a TREC run: it has the `Q0`, a rank and a score in their columns.
+fn is_trec(line: &str) -> bool {
+    let mut cells = [""; 6];
+    let width = tabs_or_spaces(line, &mut cells);
+    let [_, constant, _, rank, score, _] = cells;
+    width >= 6 && constant == "Q0" && rank.parse::<u64>().is_ok() && parse_score(score).is_some()
 }
 
 /// The third column of MS MARCO's runs are the ranks 1, 2, ... of each query. A fraction, an exponent, a sign or

@@ -96,6 +96,11 @@ impl RunWriteError {
     }
 }
 
+/// Whether an identifier would fall apart between the spaces of a TREC run.
+pub(crate) fn holds_white_space(id: &str) -> bool {
+    id.contains(char::is_whitespace)
+}
+
 /// Writes a TREC run: `query Q0 document rank score tag`, a line a hit, separated by single spaces.
 ///
 /// Identifiers that are empty or hold white space are an error, since no reader of TREC runs could take the
@@ -179,7 +184,7 @@ impl<W: Write> TrecRunWriter<W> {
             return bad("is empty");
         }
         let spaces = self.separator == '\t' && id.trim() == id && !id.contains(['\t', '\n', '\r']);
-        if !spaces && id.contains(char::is_whitespace) {
+        if !spaces && holds_white_space(id) {
             return bad("holds white space");
         }
         if id.starts_with('#') && what == "query" {

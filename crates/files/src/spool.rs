@@ -1,0 +1,155 @@
+//! Copies of input that can be read only once, for work that takes more than one pass.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::TempPath;
+
+use crate::{FileError, Input};
+
+/// Keeps the copy that [`spool`] made; dropping it removes the copy, and the input must not be read after that.
+///
+/// On Linux the copy has no name in its directory, so nothing is left of it however the process ends.
+/// Elsewhere it has one, and a process that is killed leaves it behind.
+#[derive(Debug)]
+#[must_use = "the copy is removed when the guard is dropped"]
+pub struct SpoolGuard {
+    _kept: Option<Kept>,
+}
+
+/// A temporary file. (The file is closed before its name is removed, as Windows wants it.)
+#[derive(Debug)]
+struct Kept {
+    file: File,
+    /// What removes the file, unless it has no name: then it is gone with its last descriptor.
+    _name: Option<TempPath>,
+}
+
+/// An input that can be read any number of times, as long as the guard lives: a copy of `input` in
+/// `directory`, byte for byte (compressed data stay compressed), if it [can be read only
+/// once](Input::reads_once); else `input` itself. The copy goes by the name of the original in messages, and
+/// where its extension tells a format.
+///
+/// # Errors
+/// When `input` cannot be opened or read, or the copy cannot be made or written.
+pub fn spool(input: &Input, directory: &Path) -> Result<(Input, SpoolGuard), FileError> {
+    if !input.reads_once() {
+        return Ok((input.clone(), SpoolGuard { _kept: None }));
+    }
+    match input.open_file()? {
+        Some(file) => spool_from(file, input, directory),
+        None => spool_from(io::stdin().lock(), input, directory),
+    }
+}
+
+/// Copies `raw`, the content of `input`.
+fn spool_from(mut raw: impl Read, input: &Input, directory: &Path) -> Result<(Input, SpoolGuard), FileError> {
+    let (mut kept, path) =
+        create(directory).map_err(FileError::on("create a temporary file in", directory))?;
+    let mut buffer = vec![0; 1 << 17];
+    // Not `io::copy`, whose error does not say which of the two files failed.
+    loop {
+        let read = match raw.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(input.error("read", error)),
+        };
+        kept.file
+            .write_all(buffer.get(..read).unwrap_or_default())
+            .map_err(FileError::on("write a temporary file in", directory))?;
+    }
+    Ok((Input::Spooled { path, name: input.to_string() }, SpoolGuard { _kept: Some(kept) }))
+}
+
+/// A temporary file in `directory`, and a path that opens it.
+fn create(directory: &Path) -> io::Result<(Kept, PathBuf)> {
+    if let Some(unnamed) = create_unnamed(directory)? {
+        return Ok(unnamed);
+    }
+    let (file, path) = tempfile::Builder::new().prefix("toller-").tempfile_in(directory)?.into_parts();
+    let named = path.to_path_buf();
+    Ok((Kept { file, _name: Some(path) }, named))
+}
+
+/// A file without a name, which Linux opens again through the file descriptor; `None` where `/proc` is missing.
+#[cfg(target_os = "linux")]
+fn create_unnamed(directory: &Path) -> io::Result<Option<(Kept, PathBuf)>> {
+    use std::os::fd::AsRawFd;
+    let file = tempfile::tempfile_in(directory)?;
+    let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    Ok(File::open(&path).is_ok().then(|| (Kept { file, _name: None }, path)))
+}
+
+/// A file without a name has no path that opens it here.
+#[cfg(not(target_os = "linux"))]
+fn create_unnamed(_directory: &Path) -> io::Result<Option<(Kept, PathBuf)>> {
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+    use std::fs;
+    use std::io::{self, Read};
+
+    use super::{spool, spool_from};
+    use crate::{Input, InputReader};
+
+    type Outcome = Result<(), Box<dyn Error>>;
+
+    fn content(input: &Input) -> Result<Vec<u8>, Box<dyn Error>> {
+        let mut read = Vec::new();
+        InputReader::open(input)?.read_to_end(&mut read)?;
+        Ok(read)
+    }
+
+    #[test]
+    fn a_stream_reads_twice_and_leaves_nothing() -> Outcome {
+        let directory = tempfile::tempdir()?;
+        // Longer than the buffer.
+        let text = "1\ttext\n".repeat(50_000).into_bytes();
+        let (input, guard) = spool_from(text.as_slice(), &Input::Stdin, directory.path())?;
+        assert!(!input.reads_once());
+        assert_eq!((input.to_string(), input.plain_name()), ("standard input".to_owned(), None));
+        assert_eq!(input.size_bytes(), Some(text.len() as u64));
+        assert!(content(&input)? == text && content(&input)? == text);
+        if cfg!(target_os = "linux") {
+            assert_eq!(fs::read_dir(directory.path())?.count(), 0, "it has no name");
+        }
+        drop(guard);
+        assert_eq!(fs::read_dir(directory.path())?.count(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn a_regular_file_is_not_copied() -> Outcome {
+        let directory = tempfile::tempdir()?;
+        let input = Input::File(directory.path().join("c.tsv"));
+        let (missing, _guard) = spool(&input, directory.path())?;
+        assert_eq!(missing, input, "opening it is to say that it is missing");
+        fs::write(directory.path().join("c.tsv"), "1\ttext\n")?;
+        let (regular, _guard) = spool(&input, directory.path())?;
+        assert_eq!(regular, input);
+        Ok(())
+    }
+
+    #[test]
+    fn errors_tell_the_source_from_the_copy() -> Outcome {
+        struct Failing;
+        impl Read for Failing {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::Error::other("the cable is out"))
+            }
+        }
+        let directory = tempfile::tempdir()?;
+        let error = spool_from(Failing, &Input::Stdin, directory.path()).err().ok_or("it fails")?;
+        assert_eq!(error.to_string(), "cannot read standard input: the cable is out");
+        assert_eq!(fs::read_dir(directory.path())?.count(), 0);
+        let nowhere = directory.path().join("none");
+        let error = spool_from(io::empty(), &Input::Stdin, &nowhere).err().ok_or("there is no directory")?;
+        assert!(error.path == nowhere && error.hint().is_some(), "{error}");
+        Ok(())
+    }
+}
