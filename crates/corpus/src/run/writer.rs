@@ -86,8 +86,8 @@ impl RunWriteError {
         match self {
             Self::File(error) => error.hint(),
             Self::Id { .. } => Some(
-                "the columns of a TREC run are separated by spaces, so trec_eval could not read it; give the records \
-                 identifiers without spaces"
+                "the columns of a TREC run are separated by spaces, so trec_eval could not read it; --tab-separated \
+                 writes a run that toller eval reads"
                     .to_owned(),
             ),
             Self::Tag(_) => Some("choose a tag without spaces".to_owned()),
