@@ -160,7 +160,7 @@ pub fn encode(
     let manifest = if interrupted {
         writer.manifest().clone()
     } else if rows < expected {
-        return Err(PipelineError::CollectionChanged { found: rows, expected });
+        return Err(PipelineError::CollectionChanged);
     } else {
         writer.finish()?
     };

@@ -32,14 +32,9 @@ pub enum PipelineError {
     /// A defect: the panic's message is on stderr.
     #[error("a thread of the job panicked")]
     WorkerPanicked,
-    /// A collection that has fewer passages now than when it was surveyed.
-    #[error("the collection changed while it was read: {found} passages, {expected} before")]
-    CollectionChanged {
-        /// The passages that are there now.
-        found: u64,
-        /// The passages that the survey counted.
-        expected: u64,
-    },
+    /// A collection that is another one now than when it was surveyed.
+    #[error("the collection changed while it was encoded")]
+    CollectionChanged,
 }
 
 impl PipelineError {
@@ -54,9 +49,10 @@ impl PipelineError {
             Self::WorkerPanicked => {
                 Some("this is a defect of toller: please report it with what stands above".to_owned())
             }
-            Self::CollectionChanged { .. } => {
-                Some("leave the files as they are while they are encoded".to_owned())
-            }
+            Self::CollectionChanged => Some(
+                "leave the files as they are while they are encoded; encode again with --overwrite"
+                    .to_owned(),
+            ),
         }
     }
 }

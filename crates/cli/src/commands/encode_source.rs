@@ -122,8 +122,16 @@ impl TextSource {
             Kind::Collection { inputs, options, duplicates } => {
                 let passages = open_collection(inputs, options)?.without(duplicates.clone());
                 // An error among the skipped would be an error among the surveyed.
-                let texts = passages.skip(skip).take(take).map(move |passage| {
+                let mut fingerprinter = Fingerprinter::new();
+                // A part, or what a resumed job still lacks, has no fingerprint to compare with.
+                let is_whole = first == 0 && count == self.texts && duplicates.is_empty();
+                let surveyed = self.fingerprint;
+                let texts = passages.skip(skip).take(take).enumerate().map(move |(row, passage)| {
                     let passage = passage?;
+                    fingerprinter.push(&passage);
+                    if is_whole && row as u64 + 1 == count && fingerprinter.finish() != surveyed {
+                        return Err(PipelineError::CollectionChanged);
+                    }
                     let text = text.of(&passage);
                     Ok((passage.id, text))
                 });

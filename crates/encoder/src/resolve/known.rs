@@ -67,9 +67,10 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     MANIFESTS.iter().map(|(name, _)| *name)
 }
 
-/// The known model of that name.
+/// The known model of that name, or of that id on the hub (without a revision, so that the pinned one is
+/// as good as any).
 pub(super) fn find(name: &str) -> Result<Option<KnownModel>, ResolveError> {
-    MANIFESTS.iter().find(|(known, _)| *known == name).map(|(name, text)| parse(name, text)).transpose()
+    Ok(known_models()?.into_iter().find(|model| model.name == name || model.source == name))
 }
 
 fn parse(name: &'static str, text: &str) -> Result<KnownModel, ResolveError> {

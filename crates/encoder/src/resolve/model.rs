@@ -34,8 +34,8 @@ pub enum Origin {
     },
 }
 
-/// Resolves `name`, downloading what is missing: an existing directory, else the name of a manifest in
-/// `models/`, else a Hugging Face id `org/name`, with `@revision` (a branch, a tag or a commit) after it
+/// Resolves `name`, downloading what is missing: an existing directory, else the name (or the hub's
+/// id) of a manifest in `models/`, else a Hugging Face id `org/name`, with `@revision` (a branch, a tag or a commit) after it
 /// if it is not to be `main`.
 ///
 /// A model that the hub cache holds is used without asking the hub; name a revision to pin it.
