@@ -1,6 +1,9 @@
 //! What makes two models the same model.
 
+use std::collections::BTreeMap;
+
 use candle_core::Tensor;
+use serde_json::Value;
 
 /// A fingerprint over everything that decides a model's vectors: weights, tokenizer, architecture,
 /// pooling, prompts. Files that say the same in another form (safetensors or pickle, with or without a
@@ -19,6 +22,22 @@ impl Fingerprint {
         for part in [name.as_bytes(), value] {
             self.0.update(&(part.len() as u64).to_le_bytes());
             self.0.update(part);
+        }
+    }
+
+    /// Adds a JSON value, the keys of its objects in byte order, however the parser keeps them.
+    pub(crate) fn json(&mut self, name: &str, value: &Value) {
+        match value {
+            Value::Object(fields) => {
+                let fields: BTreeMap<&String, &Value> = fields.iter().collect();
+                self.value(name, fields.len().to_string().as_bytes());
+                fields.into_iter().for_each(|(key, value)| self.json(key, value));
+            }
+            Value::Array(items) => {
+                self.value(name, items.len().to_string().as_bytes());
+                items.iter().for_each(|item| self.json("", item));
+            }
+            plain => self.value(name, plain.to_string().as_bytes()),
         }
     }
 

@@ -115,7 +115,7 @@ impl Tokenizer {
                 fields.remove("truncation");
                 fields.remove("padding");
             }
-            fingerprint.value("tokenizer.json", value.to_string().as_bytes());
+            fingerprint.json("tokenizer.json", &value);
             config.correct_normalizer(&mut tokenizer).map_err(problem)?;
             tokenizer
         } else if vocabulary.is_file() {
