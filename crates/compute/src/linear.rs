@@ -35,18 +35,6 @@ impl Linear {
         Ok(Self { weight, bias: padded })
     }
 
-    /// The width of the input.
-    #[must_use]
-    pub fn in_features(&self) -> usize {
-        self.weight.depth
-    }
-
-    /// The width of the output.
-    #[must_use]
-    pub fn out_features(&self) -> usize {
-        self.weight.columns
-    }
-
     /// `activation(x * weight^T + bias)`: `x` `[rows, in]`, the result `[rows, out]`.
     ///
     /// # Errors

@@ -7,13 +7,13 @@ use half::{bf16, f16};
 use crate::Vectors;
 use crate::cpu::prefetch::prefetch;
 use crate::cpu::tile::AlignedBuffer;
+use crate::simd::{LANES, Simd};
 
 /// Bytes of a line of the cache.
 const LINE_BYTES: usize = 64;
 
 /// How many numbers ahead of the stream memory is asked for.
 const AHEAD: usize = 1024;
-use crate::simd::{LANES, Simd};
 
 /// The numbers `range` of `vectors` in f32, which is exact: in place if they are stored so, else in `buffer`.
 #[inline(always)]
