@@ -29,6 +29,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const ROUNDS: usize = 5;
 const PASSAGES: usize = 1000;
 
+/// Reads a set of texts.
+type Texts = fn() -> Vec<String>;
+
 fn shared() -> PathBuf {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
     std::env::var_os("TOLLER_SHARED").map_or(beside, PathBuf::from)
@@ -94,8 +97,7 @@ fn main() {
     println!("{}, {threads} threads, f32, median of {ROUNDS} rounds in turn", toller_compute::Isa::active());
     // `cargo bench --bench encode -- claims` runs only what has that in its name.
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
-    let all: [(&str, fn() -> Vec<String>); 2] =
-        [("SciFact passages", scifact), ("SciFact claims", questions)];
+    let all = [("SciFact passages", scifact as Texts), ("SciFact claims", questions)];
     for (name, texts) in all.into_iter().filter(|(name, _)| name.contains(&wanted)) {
         let texts = texts();
         let mut file = tempfile::NamedTempFile::new().unwrap();
