@@ -32,6 +32,25 @@ impl UsageError {
     }
 }
 
+/// An error of a file whose format is named by another flag than `--format`.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct OtherFormatFlag {
+    error: CorpusError,
+    flag: &'static str,
+}
+
+impl OtherFormatFlag {
+    /// For `map_err`: the flag that names the format.
+    pub fn is(flag: &'static str) -> impl FnOnce(CorpusError) -> Self {
+        move |error| Self { error, flag }
+    }
+
+    fn hint(&self) -> Option<String> {
+        self.error.hint().map(|hint| hint.replace("--format", self.flag))
+    }
+}
+
 /// Prints an error with its causes and its hint, and chooses the exit status.
 pub fn report(error: anyhow::Error) -> ExitCode {
     if is_closed_pipe(&error) {
@@ -84,6 +103,7 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
     first_hint!(
         PipelineError,
         CorpusError,
+        OtherFormatFlag,
         RunWriteError,
         EncoderError,
         ResolveError,

@@ -14,7 +14,7 @@ use toller_eval::{
 use toller_files::Input;
 use toller_ir::Qrels;
 
-use crate::error::UsageError;
+use crate::error::{OtherFormatFlag, UsageError};
 use crate::ui::Ui;
 
 /// Measures runs against relevance judgments, as trec_eval does.
@@ -174,7 +174,8 @@ impl EvalArgs {
 }
 
 fn load_qrels(args: &EvalArgs, ui: &Ui) -> anyhow::Result<Qrels> {
-    let (qrels, skipped) = read_qrels(&Input::parse(&args.qrels), &args.read_options(args.qrels_format))?;
+    let (qrels, skipped) = read_qrels(&Input::parse(&args.qrels), &args.read_options(args.qrels_format))
+        .map_err(OtherFormatFlag::is("--qrels-format"))?;
     if skipped.total() > 0 {
         ui.warning(format!("{}: {skipped}", args.qrels.display()));
     }
@@ -190,7 +191,8 @@ fn evaluate_run(
     ui: &Ui,
 ) -> anyhow::Result<Evaluation> {
     let input = Input::parse(path);
-    let (run, skipped) = read_run(&input, &args.read_options(args.run_format))?;
+    let (run, skipped) =
+        read_run(&input, &args.read_options(args.run_format)).map_err(OtherFormatFlag::is("--run-format"))?;
     if skipped.total() > 0 {
         ui.warning(format!("{input}: {skipped}"));
     }
