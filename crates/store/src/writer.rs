@@ -8,6 +8,7 @@ use toller_files::FileError;
 
 use crate::directory::{self, WriteLock};
 use crate::manifest::{Manifest, shard_file_name};
+use crate::part;
 use crate::shard_buffer::ShardBuffer;
 use crate::spec::Agreement;
 use crate::{StoreError, StoreSpec};
@@ -36,12 +37,13 @@ impl StoreWriter {
     /// [`model.name`]: crate::ModelInfo::name
     ///
     /// # Errors
-    /// [`StoreError::SpecMismatch`] if the store was begun with another spec, [`StoreError::DirectoryInUse`]
+    /// [`StoreError::SpecMismatch`] if the store, or another part of it, was begun with another spec, [`StoreError::DirectoryInUse`]
     /// or [`StoreError::MixedParts`] if something else is there (nothing is changed then),
     /// [`StoreError::Locked`] if another process is writing it, [`StoreError::InvalidSpec`], errors of a
     /// damaged manifest or missing shard, and file errors.
     pub fn create_or_resume(store: &Path, spec: StoreSpec) -> Result<Self, StoreError> {
         let (directory, lock) = claim(store, &spec)?;
+        check_siblings_agree(store, &spec)?;
         let manifest = match Manifest::read(&directory)? {
             Some(manifest) => {
                 let differences = manifest.spec.differences(&spec, Agreement::Resume);
@@ -195,6 +197,22 @@ fn claim(store: &Path, spec: &StoreSpec) -> Result<(PathBuf, WriteLock), StoreEr
     // Once more: another process may have come between the check and the lock.
     directory::check_is_store_or_empty(&directory)?;
     Ok((directory, lock))
+}
+
+/// Makes sure that the parts that are there can be opened as one with the part of `spec`, before that is
+/// encoded. Replacing a store is not checked so: its parts are replaced one after the other.
+fn check_siblings_agree(store: &Path, spec: &StoreSpec) -> Result<(), StoreError> {
+    let Some(part) = &spec.part else { return Ok(()) };
+    for index in (1..=part.of).filter(|index| *index != part.index) {
+        let path = store.join(part::directory_name(index, part.of));
+        // A sibling that is damaged is for its own writer, or for opening, to tell.
+        let Ok(Some(sibling)) = Manifest::read(&path) else { continue };
+        let differences = sibling.spec.differences(spec, Agreement::Parts);
+        if !differences.is_empty() {
+            return Err(StoreError::SpecMismatch { path, differences });
+        }
+    }
+    Ok(())
 }
 
 /// Writes the manifest of an empty store.

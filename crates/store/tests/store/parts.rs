@@ -55,7 +55,14 @@ fn parts_must_be_of_one_mould() -> TestResult {
         write(directory.path(), part_of(spec(6), 1, 2)?)?;
         let mut other = spec(6);
         change(&mut other);
-        write(directory.path(), part_of(other, 2, 2)?)?;
+        // Before it is encoded...
+        let found = error(write(directory.path(), part_of(other.clone(), 2, 2)?))?;
+        let StoreError::SpecMismatch { differences, .. } = &found else { return Err(found.into()) };
+        assert_eq!(differences.iter().map(|difference| difference.field).collect::<Vec<_>>(), [field]);
+        // ... and when they are opened, for parts that were replaced one by one.
+        let mut writer = StoreWriter::overwrite(directory.path(), part_of(other, 2, 2)?)?;
+        push_until(&mut writer, 3)?;
+        writer.finish()?;
         let found = error(open(directory.path()))?;
         let StoreError::Disagreement { differences, .. } = &found else { return Err(found.into()) };
         assert_eq!(differences.iter().map(|difference| difference.field).collect::<Vec<_>>(), [field]);
