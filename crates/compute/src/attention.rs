@@ -4,6 +4,7 @@ use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, bail};
 
 use crate::cpu::attention::Attention as CpuAttention;
 use crate::custom_op::contiguous_f32;
+use crate::profile::{Operation, timer};
 use crate::sequences::Sequences;
 use crate::simd;
 
@@ -37,6 +38,9 @@ impl CustomOp1 for Attention<'_> {
     fn cpu_fwd(&self, qkv: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let qkv = contiguous_f32("attention", qkv, layout)?;
         let offsets = self.sequences.offsets();
+        // Queries with keys, and weights with values: 2 * length * length * hidden each.
+        let squares: usize = self.sequences.ranges().map(|tokens| tokens.len() * tokens.len()).sum();
+        let _timer = timer(Operation::Attention, 4 * squares * self.heads * self.head_size);
         let out = simd::dispatch(CpuAttention { qkv, offsets, heads: self.heads, head_size: self.head_size });
         Ok((CpuStorage::F32(out), Shape::from((self.sequences.tokens(), self.heads * self.head_size))))
     }

@@ -4,6 +4,7 @@ use candle_core::{CpuStorage, CustomOp1, DType, Layout, Result, Shape, Tensor, b
 
 use crate::cpu::layer_norm::LayerNorm as CpuLayerNorm;
 use crate::custom_op::contiguous_f32;
+use crate::profile::{Operation, timer};
 use crate::simd;
 
 /// Layer normalisation over the last dimension (Ba et al. 2016, equation 4).
@@ -50,6 +51,7 @@ impl CustomOp1 for Forward<'_> {
         if layout.dims().last() != Some(&weight.len()) {
             bail!("layer norm of width {} over {:?}", weight.len(), layout.dims());
         }
+        let _timer = timer(Operation::LayerNorm, 0);
         let out = simd::dispatch(CpuLayerNorm { x, weight, bias, epsilon: *epsilon });
         Ok((CpuStorage::F32(out), layout.shape().clone()))
     }

@@ -10,6 +10,7 @@ mod layer_norm;
 mod linear;
 mod normalize;
 mod pooling;
+pub mod profile;
 pub mod reference;
 mod sequences;
 mod simd;

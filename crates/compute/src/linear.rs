@@ -6,6 +6,7 @@ use crate::activation::Activation;
 use crate::cpu::linear::Linear as CpuLinear;
 use crate::cpu::tile::Packed;
 use crate::custom_op::contiguous_f32;
+use crate::profile::{Operation, timer};
 use crate::simd::{self, LANES};
 
 /// A linear layer, its weight laid out for the device it runs on.
@@ -68,6 +69,7 @@ impl Fused<'_> {
         if residual.is_some_and(|residual| residual.len() != rows * weight.columns) {
             bail!("linear: the residual is not [{rows}, {}]", weight.columns);
         }
+        let _timer = timer(Operation::Linear, 2 * rows * depth * weight.columns);
         let kernel =
             CpuLinear { x, rows, weight, bias: &self.layer.bias, residual, activation: self.activation };
         Ok((CpuStorage::F32(simd::dispatch(kernel)), Shape::from((rows, weight.columns))))

@@ -3,6 +3,7 @@
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
 
 use crate::custom_op::contiguous_f32;
+use crate::profile::{Operation, timer};
 
 /// A row shorter than this is divided by it instead of by its length, as PyTorch's `normalize` does.
 const SHORTEST: f64 = 1e-12;
@@ -24,6 +25,7 @@ impl CustomOp1 for Normalize {
     }
 
     fn cpu_fwd(&self, x: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let _timer = timer(Operation::Pooling, 0);
         let mut out = contiguous_f32("normalize", x, layout)?.to_vec();
         let (_, width) = layout.shape().dims2()?;
         for row in out.chunks_exact_mut(width.max(1)) {

@@ -5,6 +5,7 @@ use std::fmt;
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, bail};
 
 use crate::custom_op::contiguous_f32;
+use crate::profile::{Operation, timer};
 use crate::sequences::Sequences;
 
 /// How the token states of a sequence become one vector; the names are sentence-transformers'.
@@ -80,6 +81,7 @@ impl CustomOp1 for Pool<'_> {
 
     fn cpu_fwd(&self, states: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let states = contiguous_f32("pool", states, layout)?;
+        let _timer = timer(Operation::Pooling, 0);
         let (_, hidden) = layout.shape().dims2()?;
         let mut out = vec![0.0; self.sequences.count() * hidden];
         if hidden > 0 {
