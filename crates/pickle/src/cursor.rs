@@ -1,0 +1,64 @@
+//! A place in the input; whatever it takes is checked against what is there.
+
+use crate::PickleError;
+
+/// A place in the input.
+pub(crate) struct Cursor<'a> {
+    bytes: &'a [u8],
+    offset: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, offset: 0 }
+    }
+
+    pub(crate) fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// The next `length` bytes.
+    pub(crate) fn take(&mut self, length: u64) -> Result<&'a [u8], PickleError> {
+        let end = usize::try_from(length).ok().and_then(|length| self.offset.checked_add(length));
+        let taken = end.and_then(|end| self.bytes.get(self.offset..end)).ok_or_else(|| self.truncated())?;
+        self.offset += taken.len();
+        Ok(taken)
+    }
+
+    /// The next `N` bytes.
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], PickleError> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(N as u64)?);
+        Ok(array)
+    }
+
+    pub(crate) fn u8(&mut self) -> Result<u8, PickleError> {
+        let [byte] = self.array()?;
+        Ok(byte)
+    }
+
+    pub(crate) fn u16(&mut self) -> Result<u16, PickleError> {
+        Ok(u16::from_le_bytes(self.array()?))
+    }
+
+    pub(crate) fn u32(&mut self) -> Result<u32, PickleError> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    pub(crate) fn u64(&mut self) -> Result<u64, PickleError> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    /// The bytes up to the next line feed, which is passed over.
+    pub(crate) fn line(&mut self) -> Result<&'a [u8], PickleError> {
+        let rest = self.bytes.get(self.offset..).unwrap_or_default();
+        let length = rest.iter().position(|&byte| byte == b'\n').ok_or_else(|| self.truncated())?;
+        let line = self.take(length as u64)?;
+        self.offset += 1;
+        Ok(line)
+    }
+
+    fn truncated(&self) -> PickleError {
+        PickleError::Truncated { offset: self.bytes.len() }
+    }
+}

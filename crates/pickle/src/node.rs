@@ -1,0 +1,89 @@
+//! The arena that holds what a pickle says.
+
+use std::borrow::Cow;
+
+use crate::machine::Machine;
+use crate::{PickleError, Value};
+
+/// The number of a node in the arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Ref(pub(crate) u32);
+
+/// A value; what it consists of are references into the arena.
+pub(crate) enum Node<'a> {
+    None,
+    Bool(bool),
+    Int(i64),
+    /// What does not fit in an `i64`.
+    BigInt(Box<i128>),
+    Float(f64),
+    Str(Cow<'a, str>),
+    /// `bytes`, `bytearray`, or a string of Python 2.
+    Bytes(Cow<'a, [u8]>),
+    List(Vec<Ref>),
+    Tuple(Box<[Ref]>),
+    Dict(Vec<(Ref, Ref)>),
+    Set(Vec<Ref>),
+    Global(Box<Global<'a>>),
+    Object(Box<Parts>),
+    PersistentId(Ref),
+}
+
+/// A name that Python would import.
+pub(crate) struct Global<'a> {
+    pub(crate) module: Cow<'a, str>,
+    pub(crate) name: Cow<'a, str>,
+}
+
+/// What Python would make by a call.
+pub(crate) struct Parts {
+    /// What would be called.
+    pub(crate) callable: Ref,
+    /// The tuple of arguments.
+    pub(crate) args: Ref,
+    /// The dictionary of named arguments.
+    pub(crate) named_args: Option<Ref>,
+    /// What `__setstate__` would be given.
+    pub(crate) state: Option<Ref>,
+    /// What `append`, `extend` or `add` would be given.
+    pub(crate) items: Vec<Ref>,
+    /// What `__setitem__` would be given.
+    pub(crate) pairs: Vec<(Ref, Ref)>,
+}
+
+/// A pickle that was read: its values, and where it ended.
+pub struct Pickle<'a> {
+    nodes: Vec<Node<'a>>,
+    root: Ref,
+    end: usize,
+}
+
+impl<'a> Pickle<'a> {
+    /// Reads the pickle that `bytes` begin with. More may follow it, as further pickles do in some files:
+    /// see [`Pickle::end`].
+    ///
+    /// # Errors
+    /// When the bytes are no pickle, are damaged or end too early, and for what refers outside the file.
+    pub fn load(bytes: &'a [u8]) -> Result<Self, PickleError> {
+        let (nodes, root, end) = Machine::new(bytes).run()?;
+        Ok(Self { nodes, root, end })
+    }
+
+    /// The value that the whole pickle stands for.
+    #[must_use]
+    pub fn root(&self) -> Value<'_, 'a> {
+        Value::new(self, self.root)
+    }
+
+    /// How many bytes the pickle takes.
+    #[must_use]
+    pub fn end(&self) -> usize {
+        self.end
+    }
+
+    /// The node that a reference of this arena refers to.
+    pub(crate) fn node(&self, reference: Ref) -> &Node<'a> {
+        // References are made with the nodes they refer to, which are never removed.
+        &self.nodes[reference.0 as usize]
+    }
+}
