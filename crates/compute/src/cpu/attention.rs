@@ -7,6 +7,7 @@
 
 use std::cell::RefCell;
 
+use super::product::Numbers;
 use super::tile::{AlignedBuffer, Epilogue, PANEL, Rows, multiply};
 use crate::simd::{self, Kernel, LANES, Simd};
 
@@ -188,6 +189,8 @@ struct Store<'a> {
 }
 
 impl Epilogue for Store<'_> {
+    type Product = Numbers;
+
     #[inline(always)]
     unsafe fn store<S: Simd>(&mut self, simd: S, row: usize, column: usize, count: usize, mut sums: S::F32) {
         if let Some(divisors) = self.divisors {

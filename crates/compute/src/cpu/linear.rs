@@ -1,5 +1,6 @@
 //! A linear layer on the CPU: product, bias, residual and activation in one pass over the output.
 
+use super::product::Numbers;
 use super::tile::{Epilogue, Packed, Rows, multiply};
 use crate::activation::Activation;
 use crate::simd::{Kernel, LANES, Simd};
@@ -26,6 +27,8 @@ struct Finish<'a> {
 }
 
 impl Epilogue for Finish<'_> {
+    type Product = Numbers;
+
     #[inline(always)]
     unsafe fn store<S: Simd>(&mut self, simd: S, row: usize, column: usize, count: usize, mut sums: S::F32) {
         let at = row * self.columns + column;

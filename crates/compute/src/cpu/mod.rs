@@ -5,4 +5,5 @@ pub(crate) mod ip_topk;
 pub(crate) mod layer_norm;
 pub(crate) mod linear;
 pub(crate) mod prefetch;
+pub(crate) mod product;
 pub(crate) mod tile;

@@ -1,4 +1,4 @@
-//! The matrix product that everything else is made of: rows of f32 times packed panels.
+//! The matrix product that everything else is made of: rows of values times packed panels.
 //!
 //! Idea: a register tile of `Simd::TILE_ROWS` rows by `Simd::TILE_VECTORS` vectors of columns stays in
 //! registers over the whole depth. Each step loads the columns once and broadcasts one value a row, so
@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use super::product::Product;
 use crate::simd::{LANES, Simd};
 
 /// Columns of a packed panel.
@@ -19,37 +20,48 @@ pub(crate) const PANEL: usize = 2 * LANES;
 /// 1 MiB that a server core has today. Not swept.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// Sixteen f32, aligned as the widest register.
+/// Bytes of a [`Product::Value`].
+const VALUE_BYTES: usize = 4;
+
+/// Sixteen values of four bytes, aligned as the widest register.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Line([f32; LANES]);
+struct Line<V>([V; LANES]);
 
-/// A buffer of f32 aligned to 64 bytes.
-#[derive(Clone, Default)]
-pub(crate) struct AlignedBuffer {
-    lines: Vec<Line>,
+/// A buffer of values of four bytes, aligned to 64 bytes.
+#[derive(Clone)]
+pub(crate) struct AlignedBuffer<V = f32> {
+    lines: Vec<Line<V>>,
 }
 
-impl AlignedBuffer {
+impl<V> Default for AlignedBuffer<V> {
+    fn default() -> Self {
+        Self { lines: Vec::new() }
+    }
+}
+
+impl<V: Copy + Default> AlignedBuffer<V> {
     /// A buffer of at least `len` zeros.
     pub(crate) fn zeros(len: usize) -> Self {
-        Self { lines: vec![Line([0.0; LANES]); len.div_ceil(LANES)] }
+        Self { lines: vec![Line([V::default(); LANES]); len.div_ceil(LANES)] }
     }
 
     /// Grows to at least `len` values; what is there is kept.
     pub(crate) fn grow(&mut self, len: usize) {
         let lines = len.div_ceil(LANES);
         if lines > self.lines.len() {
-            self.lines.resize(lines, Line([0.0; LANES]));
+            self.lines.resize(lines, Line([V::default(); LANES]));
         }
     }
 
-    pub(crate) fn as_slice(&self) -> &[f32] {
-        // SAFETY: a `Line` is sixteen f32 without padding.
+    pub(crate) fn as_slice(&self) -> &[V] {
+        const { assert!(size_of::<Line<V>>() == LANES * size_of::<V>(), "no padding") };
+        // SAFETY: a `Line` is sixteen values without padding.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.lines.len() * LANES) }
     }
 
-    pub(crate) fn as_mut_slice(&mut self) -> &mut [f32] {
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [V] {
+        const { assert!(size_of::<Line<V>>() == LANES * size_of::<V>(), "no padding") };
         // SAFETY: as above.
         unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.lines.len() * LANES) }
     }
@@ -58,15 +70,15 @@ impl AlignedBuffer {
 /// A matrix `[columns, depth]` packed for [`multiply`]: panels of 32 columns, each `[depth, 32]`, the
 /// last one padded with zeros.
 #[derive(Clone)]
-pub(crate) struct Packed {
-    panels: Arc<AlignedBuffer>,
+pub(crate) struct Packed<V = f32> {
+    panels: Arc<AlignedBuffer<V>>,
     pub(crate) columns: usize,
     pub(crate) depth: usize,
 }
 
-impl Packed {
+impl<V: Copy + Default> Packed<V> {
     /// Packs a row-major matrix `[columns, depth]`, the layout of a linear layer's weight.
-    pub(crate) fn new(matrix: &[f32], columns: usize, depth: usize) -> Self {
+    pub(crate) fn new(matrix: &[V], columns: usize, depth: usize) -> Self {
         assert_eq!(matrix.len(), columns * depth, "a matrix of {columns} x {depth}");
         let mut panels = AlignedBuffer::zeros(columns.div_ceil(PANEL) * depth * PANEL);
         let packed = panels.as_mut_slice();
@@ -79,26 +91,26 @@ impl Packed {
         Self { panels: Arc::new(panels), columns, depth }
     }
 
-    pub(crate) fn panels(&self) -> &[f32] {
+    pub(crate) fn panels(&self) -> &[V] {
         self.panels.as_slice()
     }
 }
 
-/// Rows of f32 in memory: `rows` of them, `stride` values apart.
+/// Rows of values in memory: `count` of them, `stride` values apart.
 #[derive(Clone, Copy)]
-pub(crate) struct Rows<'a> {
-    values: &'a [f32],
+pub(crate) struct Rows<'a, V = f32> {
+    values: &'a [V],
     stride: usize,
     count: usize,
     depth: usize,
 }
 
-impl<'a> Rows<'a> {
+impl<'a, V> Rows<'a, V> {
     /// `count` rows of `depth` values, the first at the start of `values`, the next `stride` further.
     ///
     /// # Panics
     /// When `values` is too short: the products below rely on it.
-    pub(crate) fn new(values: &'a [f32], stride: usize, count: usize, depth: usize) -> Self {
+    pub(crate) fn new(values: &'a [V], stride: usize, count: usize, depth: usize) -> Self {
         let needed = if count == 0 { 0 } else { (count - 1) * stride + depth };
         assert!(values.len() >= needed, "{count} rows of {depth} need {needed} values");
         Self { values, stride, count, depth }
@@ -115,32 +127,50 @@ impl<'a> Rows<'a> {
     }
 
     /// A row.
-    pub(crate) fn row(&self, index: usize) -> &'a [f32] {
+    pub(crate) fn row(&self, index: usize) -> &'a [V] {
         &self.values[index * self.stride..][..self.depth]
     }
 }
 
 /// Where the products go.
 pub(crate) trait Epilogue {
+    /// What is multiplied.
+    type Product: Product;
+
     /// Takes the sums of `row` for the columns from `column`, of which `count` are real.
     ///
     /// # Safety
     /// `row` and `column + count` are within the product's shape; `count` is at most sixteen.
-    unsafe fn store<S: Simd>(&mut self, simd: S, row: usize, column: usize, count: usize, sums: S::F32);
+    unsafe fn store<S: Simd>(
+        &mut self,
+        simd: S,
+        row: usize,
+        column: usize,
+        count: usize,
+        sums: <Self::Product as Product>::Sums<S>,
+    );
+
+    /// Called as the product goes, once for every sixteen values of every row: a place to ask for memory
+    /// that will be needed, spread over the time that the product takes.
+    #[inline(always)]
+    fn at(&self, _row: usize, _value: usize) {}
 }
+
+/// The values that an epilogue's product multiplies.
+type Value<E> = <<E as Epilogue>::Product as Product>::Value;
 
 /// Multiplies rows `[count, depth]` with panels of `columns` columns and gives every sum to the epilogue.
 #[inline(always)]
 pub(crate) fn multiply<S: Simd, E: Epilogue>(
     simd: S,
-    rows: Rows<'_>,
-    panels: &[f32],
+    rows: Rows<'_, Value<E>>,
+    panels: &[Value<E>],
     columns: usize,
     epilogue: &mut E,
 ) {
     let panel_len = rows.depth * PANEL;
     assert!(panels.len() >= columns.div_ceil(PANEL) * panel_len, "too few panels for {columns} columns");
-    let block_tiles = (BLOCK_BYTES / (rows.depth.max(1) * 4 * S::TILE_ROWS)).max(2);
+    let block_tiles = (BLOCK_BYTES / (rows.depth.max(1) * VALUE_BYTES * S::TILE_ROWS)).max(2);
     let block_rows = block_tiles * S::TILE_ROWS;
     for block in (0..rows.count).step_by(block_rows) {
         let block_end = (block + block_rows).min(rows.count);
@@ -149,8 +179,8 @@ pub(crate) fn multiply<S: Simd, E: Epilogue>(
                 // SAFETY: the rows from `row` to `block_end` are within `rows`, which `Rows::new` checked;
                 // the panel is within `panels`, as asserted above.
                 unsafe {
-                    let panel_start = panels.as_ptr().add(panel * panel_len);
-                    tile_of(simd, rows, row, block_end, panel_start, panel * PANEL, columns, epilogue);
+                    let start = panels.as_ptr().add(panel * panel_len);
+                    tile_of(simd, rows, row, block_end, start, panel * PANEL, columns, epilogue);
                 }
             }
         }
@@ -169,10 +199,10 @@ pub(crate) fn multiply<S: Simd, E: Epilogue>(
 #[inline(always)]
 unsafe fn tile_of<S: Simd, E: Epilogue>(
     simd: S,
-    rows: Rows<'_>,
+    rows: Rows<'_, Value<E>>,
     row: usize,
     end: usize,
-    panel: *const f32,
+    panel: *const Value<E>,
     column: usize,
     columns: usize,
     epilogue: &mut E,
@@ -222,10 +252,10 @@ unsafe fn tile_of<S: Simd, E: Epilogue>(
 #[inline(always)]
 unsafe fn tile<S: Simd, E: Epilogue, const ROWS: usize, const VECTORS: usize>(
     simd: S,
-    rows: Rows<'_>,
+    rows: Rows<'_, Value<E>>,
     row: usize,
     count: usize,
-    panel: *const f32,
+    panel: *const Value<E>,
     column: usize,
     columns: usize,
     epilogue: &mut E,
@@ -233,16 +263,25 @@ unsafe fn tile<S: Simd, E: Epilogue, const ROWS: usize, const VECTORS: usize>(
     // SAFETY: row + r is at most the last row of the tile, which exists; every depth index is below
     // `depth`, within the row and within the panel.
     unsafe {
-        let starts: [*const f32; ROWS] =
+        let starts: [*const Value<E>; ROWS] =
             std::array::from_fn(|r| rows.values.as_ptr().add((row + r.min(count - 1)) * rows.stride));
-        let mut sums = [[simd.splat(0.0); VECTORS]; ROWS];
-        for i in 0..rows.depth {
-            let line = panel.add(i * PANEL);
-            let weights: [S::F32; VECTORS] = std::array::from_fn(|v| simd.load(line.add(v * LANES)));
-            for r in 0..ROWS {
-                let value = simd.splat(*starts[r].add(i));
-                for v in 0..VECTORS {
-                    sums[r][v] = simd.fma(value, weights[v], sums[r][v]);
+        let mut sums = [[E::Product::zero(simd); VECTORS]; ROWS];
+        for first in (0..rows.depth).step_by(LANES) {
+            // Once for the row, not for each panel.
+            if column == 0 {
+                for r in 0..ROWS {
+                    epilogue.at(row + r, first);
+                }
+            }
+            for i in first..(first + LANES).min(rows.depth) {
+                let line = panel.add(i * PANEL);
+                let weights: [_; VECTORS] =
+                    std::array::from_fn(|v| E::Product::load(simd, line.add(v * LANES)));
+                for r in 0..ROWS {
+                    let value = E::Product::splat(simd, *starts[r].add(i));
+                    for v in 0..VECTORS {
+                        sums[r][v] = E::Product::multiply_add(simd, value, weights[v], sums[r][v]);
+                    }
                 }
             }
         }

@@ -1,33 +1,43 @@
 //! AVX2 with FMA: sixteen lanes are two registers.
 
 use std::arch::x86_64::{
-    __m128i, __m256, __m256d, _CMP_NLT_UQ, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT, _mm_loadu_si128,
-    _mm256_add_epi32, _mm256_add_ps, _mm256_castps256_ps128, _mm256_castsi256_ps, _mm256_cmp_ps,
-    _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_cvtps_epi32, _mm256_cvtps_pd, _mm256_div_ps,
-    _mm256_extractf128_ps, _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_max_ps, _mm256_min_ps,
-    _mm256_movemask_ps, _mm256_mul_ps, _mm256_round_ps, _mm256_set1_epi32, _mm256_set1_ps, _mm256_slli_epi32,
-    _mm256_storeu_pd, _mm256_storeu_ps, _mm256_sub_ps,
+    __m128i, __m256, __m256d, __m256i, _CMP_NLT_UQ, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT,
+    _mm_loadu_si128, _mm_packs_epi16, _mm_storeu_si128, _mm256_abs_epi8, _mm256_add_epi32, _mm256_add_ps,
+    _mm256_and_si256, _mm256_castps256_ps128, _mm256_castsi256_ps, _mm256_castsi256_si128, _mm256_cmp_ps,
+    _mm256_cvtepi32_ps, _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_cvtps_epi32, _mm256_cvtps_pd,
+    _mm256_div_ps, _mm256_dpbusd_avx_epi32, _mm256_extractf128_ps, _mm256_extracti128_si256, _mm256_fmadd_pd,
+    _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_madd_epi16, _mm256_max_ps, _mm256_min_ps,
+    _mm256_movemask_ps, _mm256_mul_ps, _mm256_packs_epi32, _mm256_permute4x64_epi64, _mm256_round_ps,
+    _mm256_set1_epi16, _mm256_set1_epi32, _mm256_set1_ps, _mm256_slli_epi16, _mm256_slli_epi32,
+    _mm256_srai_epi16, _mm256_srli_epi16, _mm256_storeu_pd, _mm256_storeu_ps, _mm256_storeu_si256,
+    _mm256_sub_ps,
 };
 
 use half::{bf16, f16};
 
 use super::{Kernel, LANES, Simd};
 
-/// A CPU with AVX2, FMA and F16C.
+/// A CPU with AVX2, FMA and F16C; with `VNNI`, also AVX-VNNI.
 #[derive(Clone, Copy)]
-pub(crate) struct Avx2(());
+pub(crate) struct Avx2<const VNNI: bool>(());
 
-impl Avx2 {
+impl<const VNNI: bool> Avx2<VNNI> {
     pub(crate) fn new() -> Option<Self> {
         (is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("fma")
-            && is_x86_feature_detected!("f16c"))
+            && is_x86_feature_detected!("f16c")
+            && (!VNNI || is_x86_feature_detected!("avxvnni")))
         .then_some(Self(()))
     }
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
-fn with_features<K: Kernel>(simd: Avx2, kernel: K) -> K::Output {
+fn with_features<K: Kernel>(simd: Avx2<false>, kernel: K) -> K::Output {
+    kernel.run(simd)
+}
+
+#[target_feature(enable = "avx2,fma,f16c,avxvnni")]
+fn with_vnni<K: Kernel>(simd: Avx2<true>, kernel: K) -> K::Output {
     kernel.run(simd)
 }
 
@@ -41,10 +51,11 @@ fn both(a: Pair, b: Pair, operation: impl Fn(__m256, __m256) -> __m256) -> Pair 
 }
 
 // SAFETY of every block below: an `Avx2` exists only where `new` found the features.
-impl Simd for Avx2 {
+impl<const VNNI: bool> Simd for Avx2<VNNI> {
     type F32 = Pair;
     /// Four lanes each.
     type F64 = [__m256d; 4];
+    type I32 = [__m256i; 2];
 
     // 6 x 2 accumulators, 2 registers of weights and a broadcast: 15 of 16 registers.
     const TILE_ROWS: usize = 6;
@@ -53,7 +64,7 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn vectorize<K: Kernel>(self, kernel: K) -> K::Output {
         // SAFETY: see above.
-        unsafe { with_features(self, kernel) }
+        unsafe { if VNNI { with_vnni(Avx2(()), kernel) } else { with_features(Avx2(()), kernel) } }
     }
 
     #[inline(always)]
@@ -196,5 +207,80 @@ impl Simd for Avx2 {
             unsafe { _mm256_storeu_pd(lanes.as_mut_ptr().add(4 * i), part) };
         }
         lanes
+    }
+
+    #[inline(always)]
+    fn splat_i32(self, value: i32) -> [__m256i; 2] {
+        // SAFETY: see above.
+        let half = unsafe { _mm256_set1_epi32(value) };
+        [half, half]
+    }
+
+    #[inline(always)]
+    unsafe fn load_i32(self, from: *const i32) -> [__m256i; 2] {
+        // SAFETY: see above; the caller vouches for 64 bytes.
+        unsafe { [_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(8).cast())] }
+    }
+
+    #[inline(always)]
+    fn dot(self, sums: [__m256i; 2], a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] {
+        let dot = |sums, a, b| {
+            // SAFETY: see above.
+            unsafe {
+                if VNNI {
+                    return _mm256_dpbusd_avx_epi32(sums, a, b);
+                }
+                // Bytes widened to sixteen bits, even and odd ones apart.
+                let low = _mm256_set1_epi16(0xff);
+                let even = _mm256_madd_epi16(
+                    _mm256_and_si256(a, low),
+                    _mm256_srai_epi16::<8>(_mm256_slli_epi16::<8>(b)),
+                );
+                let odd = _mm256_madd_epi16(_mm256_srli_epi16::<8>(a), _mm256_srai_epi16::<8>(b));
+                _mm256_add_epi32(sums, _mm256_add_epi32(even, odd))
+            }
+        };
+        [dot(sums[0], a[0], b[0]), dot(sums[1], a[1], b[1])]
+    }
+
+    #[inline(always)]
+    fn add_i32(self, a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] {
+        // SAFETY: see above.
+        unsafe { [_mm256_add_epi32(a[0], b[0]), _mm256_add_epi32(a[1], b[1])] }
+    }
+
+    #[inline(always)]
+    fn abs_i8(self, a: [__m256i; 2]) -> [__m256i; 2] {
+        // SAFETY: see above.
+        unsafe { [_mm256_abs_epi8(a[0]), _mm256_abs_epi8(a[1])] }
+    }
+
+    #[inline(always)]
+    fn to_f32(self, a: [__m256i; 2]) -> Pair {
+        // SAFETY: see above.
+        unsafe { [_mm256_cvtepi32_ps(a[0]), _mm256_cvtepi32_ps(a[1])] }
+    }
+
+    #[inline(always)]
+    fn to_array_i32(self, a: [__m256i; 2]) -> [i32; LANES] {
+        let mut lanes = [0_i32; LANES];
+        // SAFETY: see above; `lanes` holds twice eight values.
+        unsafe {
+            _mm256_storeu_si256(lanes.as_mut_ptr().cast(), a[0]);
+            _mm256_storeu_si256(lanes.as_mut_ptr().add(8).cast(), a[1]);
+        }
+        lanes
+    }
+
+    #[inline(always)]
+    unsafe fn store_i8(self, to: *mut i8, a: Pair) {
+        // SAFETY: see above; the caller vouches for sixteen bytes.
+        unsafe {
+            let words = _mm256_packs_epi32(_mm256_cvtps_epi32(a[0]), _mm256_cvtps_epi32(a[1]));
+            // The packs work on each half of the register: put its quarters in order.
+            let words = _mm256_permute4x64_epi64::<0b11_01_10_00>(words);
+            let bytes = _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256::<1>(words));
+            _mm_storeu_si128(to.cast(), bytes);
+        }
     }
 }

@@ -2,36 +2,44 @@
 
 use std::arch::x86_64::{
     __m256i, __m512, __m512d, __m512i, _CMP_NLT_UQ, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT,
-    _mm256_loadu_si256, _mm512_add_epi32, _mm512_add_ps, _mm512_castps512_ps256, _mm512_castsi512_ps,
-    _mm512_cmp_ps_mask, _mm512_cvtepu16_epi32, _mm512_cvtph_ps, _mm512_cvtps_epi32, _mm512_cvtps_pd,
-    _mm512_div_ps, _mm512_extractf32x8_ps, _mm512_fmadd_pd, _mm512_fmadd_ps, _mm512_loadu_ps,
-    _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps, _mm512_max_ps, _mm512_min_ps, _mm512_mul_ps,
-    _mm512_roundscale_ps, _mm512_set1_epi32, _mm512_set1_ps, _mm512_slli_epi32, _mm512_storeu_pd,
-    _mm512_storeu_ps, _mm512_sub_ps,
+    _mm_storeu_si128, _mm256_loadu_si256, _mm512_abs_epi8, _mm512_add_epi32, _mm512_add_ps, _mm512_and_si512,
+    _mm512_castps512_ps256, _mm512_castsi512_ps, _mm512_cmp_ps_mask, _mm512_cvtepi32_epi8,
+    _mm512_cvtepi32_ps, _mm512_cvtepu16_epi32, _mm512_cvtph_ps, _mm512_cvtps_epi32, _mm512_cvtps_pd,
+    _mm512_div_ps, _mm512_dpbusd_epi32, _mm512_extractf32x8_ps, _mm512_fmadd_pd, _mm512_fmadd_ps,
+    _mm512_loadu_ps, _mm512_loadu_si512, _mm512_madd_epi16, _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps,
+    _mm512_max_ps, _mm512_min_ps, _mm512_mul_ps, _mm512_roundscale_ps, _mm512_set1_epi16, _mm512_set1_epi32,
+    _mm512_set1_ps, _mm512_slli_epi16, _mm512_slli_epi32, _mm512_srai_epi16, _mm512_srli_epi16,
+    _mm512_storeu_pd, _mm512_storeu_ps, _mm512_storeu_si512, _mm512_sub_ps,
 };
 
 use half::{bf16, f16};
 
 use super::{Kernel, LANES, Simd};
 
-/// A CPU with AVX-512 F, BW, DQ and VL.
+/// A CPU with AVX-512 F, BW, DQ and VL; with `VNNI`, also that.
 #[derive(Clone, Copy)]
-pub(crate) struct Avx512(());
+pub(crate) struct Avx512<const VNNI: bool>(());
 
-impl Avx512 {
+impl<const VNNI: bool> Avx512<VNNI> {
     pub(crate) fn new() -> Option<Self> {
         (is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("fma")
-            && is_x86_feature_detected!("f16c"))
+            && is_x86_feature_detected!("f16c")
+            && (!VNNI || is_x86_feature_detected!("avx512vnni")))
         .then_some(Self(()))
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,f16c")]
-fn with_features<K: Kernel>(simd: Avx512, kernel: K) -> K::Output {
+fn with_features<K: Kernel>(simd: Avx512<false>, kernel: K) -> K::Output {
+    kernel.run(simd)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,avx512vnni")]
+fn with_vnni<K: Kernel>(simd: Avx512<true>, kernel: K) -> K::Output {
     kernel.run(simd)
 }
 
@@ -43,10 +51,11 @@ fn first(count: usize) -> u16 {
 }
 
 // SAFETY of every block below: an `Avx512` exists only where `new` found the features.
-impl Simd for Avx512 {
+impl<const VNNI: bool> Simd for Avx512<VNNI> {
     type F32 = __m512;
     /// Lanes 0..8 and 8..16.
     type F64 = [__m512d; 2];
+    type I32 = __m512i;
 
     // 12 x 2 accumulators, 2 columns of weights and a broadcast: 27 of 32 registers.
     const TILE_ROWS: usize = 12;
@@ -55,7 +64,7 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn vectorize<K: Kernel>(self, kernel: K) -> K::Output {
         // SAFETY: see above.
-        unsafe { with_features(self, kernel) }
+        unsafe { if VNNI { with_vnni(Avx512(()), kernel) } else { with_features(Avx512(()), kernel) } }
     }
 
     #[inline(always)]
@@ -185,6 +194,68 @@ impl Simd for Avx512 {
             _mm512_storeu_pd(lanes.as_mut_ptr().add(8), a[1]);
         }
         lanes
+    }
+
+    #[inline(always)]
+    fn splat_i32(self, value: i32) -> __m512i {
+        // SAFETY: see above.
+        unsafe { _mm512_set1_epi32(value) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_i32(self, from: *const i32) -> __m512i {
+        // SAFETY: see above; the caller vouches for the pointer.
+        unsafe { _mm512_loadu_si512(from.cast()) }
+    }
+
+    #[inline(always)]
+    fn dot(self, sums: __m512i, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: see above.
+        unsafe {
+            if VNNI {
+                return _mm512_dpbusd_epi32(sums, a, b);
+            }
+            // Bytes widened to sixteen bits, even and odd ones apart.
+            let low = _mm512_set1_epi16(0xff);
+            let even = _mm512_madd_epi16(
+                _mm512_and_si512(a, low),
+                _mm512_srai_epi16::<8>(_mm512_slli_epi16::<8>(b)),
+            );
+            let odd = _mm512_madd_epi16(_mm512_srli_epi16::<8>(a), _mm512_srai_epi16::<8>(b));
+            _mm512_add_epi32(sums, _mm512_add_epi32(even, odd))
+        }
+    }
+
+    #[inline(always)]
+    fn add_i32(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: see above.
+        unsafe { _mm512_add_epi32(a, b) }
+    }
+
+    #[inline(always)]
+    fn abs_i8(self, a: __m512i) -> __m512i {
+        // SAFETY: see above.
+        unsafe { _mm512_abs_epi8(a) }
+    }
+
+    #[inline(always)]
+    fn to_f32(self, a: __m512i) -> __m512 {
+        // SAFETY: see above.
+        unsafe { _mm512_cvtepi32_ps(a) }
+    }
+
+    #[inline(always)]
+    fn to_array_i32(self, a: __m512i) -> [i32; LANES] {
+        let mut lanes = [0; LANES];
+        // SAFETY: see above; `lanes` holds sixteen values.
+        unsafe { _mm512_storeu_si512(lanes.as_mut_ptr().cast(), a) };
+        lanes
+    }
+
+    #[inline(always)]
+    unsafe fn store_i8(self, to: *mut i8, a: __m512) {
+        // SAFETY: see above; the caller vouches for sixteen bytes.
+        unsafe { _mm_storeu_si128(to.cast(), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(a))) }
     }
 
     #[inline(always)]

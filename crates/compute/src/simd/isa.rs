@@ -6,8 +6,12 @@ use std::sync::OnceLock;
 /// An instruction set that the CPU kernels are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isa {
+    /// [`Isa::Avx512`] with the byte products of VNNI.
+    Avx512Vnni,
     /// AVX-512 F, BW, DQ and VL with FMA: x86-64-v4.
     Avx512,
+    /// [`Isa::Avx2`] with the byte products of AVX-VNNI.
+    Avx2Vnni,
     /// AVX2 with FMA and F16C: x86-64-v3.
     Avx2,
     /// Whatever the compiler's baseline offers (NEON on 64-bit Arm). Without fused multiply-add in
@@ -22,12 +26,14 @@ impl Isa {
         let mut found = Vec::new();
         #[cfg(target_arch = "x86_64")]
         {
-            if super::avx512::Avx512::new().is_some() {
-                found.push(Self::Avx512);
-            }
-            if super::avx2::Avx2::new().is_some() {
-                found.push(Self::Avx2);
-            }
+            use super::{avx2::Avx2, avx512::Avx512};
+            let supported = [
+                (Self::Avx512Vnni, Avx512::<true>::new().is_some()),
+                (Self::Avx512, Avx512::<false>::new().is_some()),
+                (Self::Avx2Vnni, Avx2::<true>::new().is_some()),
+                (Self::Avx2, Avx2::<false>::new().is_some()),
+            ];
+            found.extend(supported.into_iter().filter_map(|(isa, supported)| supported.then_some(isa)));
         }
         found.push(Self::Portable);
         found
@@ -39,12 +45,19 @@ impl Isa {
         static ACTIVE: OnceLock<Isa> = OnceLock::new();
         *ACTIVE.get_or_init(|| Self::available().first().copied().unwrap_or(Self::Portable))
     }
+
+    /// Whether products of bytes are several times as fast as those of f32.
+    pub(crate) fn has_byte_products(self) -> bool {
+        matches!(self, Self::Avx512Vnni | Self::Avx2Vnni)
+    }
 }
 
 impl fmt::Display for Isa {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Avx512Vnni => "AVX-512 with VNNI",
             Self::Avx512 => "AVX-512",
+            Self::Avx2Vnni => "AVX2 with VNNI",
             Self::Avx2 => "AVX2",
             Self::Portable => "portable",
         })

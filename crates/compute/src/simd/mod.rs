@@ -32,6 +32,8 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     type F32: Copy;
     /// Sixteen lanes of f64.
     type F64: Copy;
+    /// Sixteen lanes of i32, or of four bytes each.
+    type I32: Copy;
 
     /// Rows of the register tile of a matrix product.
     const TILE_ROWS: usize;
@@ -90,6 +92,34 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn add_product(self, a: Self::F64, b: Self::F64, c: Self::F64) -> Self::F64;
     /// The lanes of f64 as an array, lane 0 first.
     fn to_array_f64(self, a: Self::F64) -> [f64; LANES];
+
+    fn splat_i32(self, value: i32) -> Self::I32;
+    /// Loads sixteen lanes of i32, which is 64 bytes.
+    ///
+    /// # Safety
+    /// `from` is valid for reading 64 bytes; it need not be aligned.
+    unsafe fn load_i32(self, from: *const i32) -> Self::I32;
+    /// Adds to each lane of `sums` the inner product of its four unsigned bytes of `a` and its four signed
+    /// bytes of `b`: exact, as long as the sum fits.
+    fn dot(self, sums: Self::I32, a: Self::I32, b: Self::I32) -> Self::I32;
+    fn add_i32(self, a: Self::I32, b: Self::I32) -> Self::I32;
+    /// The absolute values of signed bytes above -128.
+    fn abs_i8(self, a: Self::I32) -> Self::I32;
+    /// The nearest f32, ties to even.
+    fn to_f32(self, a: Self::I32) -> Self::F32;
+    /// The lanes of i32 as an array, lane 0 first.
+    fn to_array_i32(self, a: Self::I32) -> [i32; LANES];
+    /// Stores the lanes of `a`, rounded to the nearest integer (ties to even), as signed bytes.
+    ///
+    /// # Safety
+    /// `to` is valid for writing sixteen bytes; the rounded lanes are in -128..=127.
+    unsafe fn store_i8(self, to: *mut i8, a: Self::F32);
+
+    /// The sum of the lanes of i32, which fits.
+    #[inline(always)]
+    fn sum_i32(self, a: Self::I32) -> i32 {
+        fold(self.to_array_i32(a), i32::wrapping_add)
+    }
 
     /// The sum of the lanes of f64, halves added until one is left.
     #[inline(always)]
@@ -161,23 +191,45 @@ pub(crate) fn dispatch<K: Kernel>(kernel: K) -> K::Output {
     dispatch_on(Isa::active(), kernel)
 }
 
-/// Runs `kernel` on `isa`, or portably where this machine lacks it.
+/// Runs `kernel` on `isa`, or portably where this machine lacks it. Its byte products, if it has any, do
+/// without VNNI: see [`dispatch_bytes_on`].
 pub(crate) fn dispatch_on<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]
-    {
-        if isa == Isa::Avx512
-            && let Some(simd) = avx512::Avx512::new()
-        {
-            return simd.vectorize(kernel);
+    match isa {
+        Isa::Avx512Vnni | Isa::Avx512 => {
+            if let Some(simd) = avx512::Avx512::<false>::new() {
+                return simd.vectorize(kernel);
+            }
         }
-        if isa == Isa::Avx2
-            && let Some(simd) = avx2::Avx2::new()
-        {
-            return simd.vectorize(kernel);
+        Isa::Avx2Vnni | Isa::Avx2 => {
+            if let Some(simd) = avx2::Avx2::<false>::new() {
+                return simd.vectorize(kernel);
+            }
         }
+        Isa::Portable => {}
     }
     let _ = isa;
     portable::Portable.vectorize(kernel)
+}
+
+/// [`dispatch_on`] for a `kernel` that multiplies bytes ([`Simd::dot`]). Only such kernels are compiled for
+/// VNNI, where nothing else would differ.
+pub(crate) fn dispatch_bytes_on<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
+    #[cfg(target_arch = "x86_64")]
+    match isa {
+        Isa::Avx512Vnni => {
+            if let Some(simd) = avx512::Avx512::<true>::new() {
+                return simd.vectorize(kernel);
+            }
+        }
+        Isa::Avx2Vnni => {
+            if let Some(simd) = avx2::Avx2::<true>::new() {
+                return simd.vectorize(kernel);
+            }
+        }
+        Isa::Avx512 | Isa::Avx2 | Isa::Portable => {}
+    }
+    dispatch_on(isa, kernel)
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ fn lanewise(a: Lanes, b: Lanes, operation: impl Fn(f32, f32) -> f32) -> Lanes {
 impl Simd for Portable {
     type F32 = Lanes;
     type F64 = [f64; LANES];
+    type I32 = [i32; LANES];
 
     // Sixteen lanes are four registers of NEON: 4 x 4 accumulators of 32 registers.
     const TILE_ROWS: usize = 4;
@@ -134,5 +135,51 @@ impl Simd for Portable {
     #[inline(always)]
     fn to_array_f64(self, a: [f64; LANES]) -> [f64; LANES] {
         a
+    }
+
+    #[inline(always)]
+    fn splat_i32(self, value: i32) -> [i32; LANES] {
+        [value; LANES]
+    }
+
+    #[inline(always)]
+    unsafe fn load_i32(self, from: *const i32) -> [i32; LANES] {
+        // SAFETY: the caller vouches for 64 bytes.
+        unsafe { from.cast::<[i32; LANES]>().read_unaligned() }
+    }
+
+    #[inline(always)]
+    fn dot(self, sums: [i32; LANES], a: [i32; LANES], b: [i32; LANES]) -> [i32; LANES] {
+        std::array::from_fn(|lane| {
+            let products = a[lane].to_le_bytes().into_iter().zip(b[lane].to_le_bytes());
+            products.map(|(a, b)| i32::from(a) * i32::from(b as i8)).fold(sums[lane], i32::wrapping_add)
+        })
+    }
+
+    #[inline(always)]
+    fn add_i32(self, a: [i32; LANES], b: [i32; LANES]) -> [i32; LANES] {
+        std::array::from_fn(|lane| a[lane].wrapping_add(b[lane]))
+    }
+
+    #[inline(always)]
+    fn abs_i8(self, a: [i32; LANES]) -> [i32; LANES] {
+        a.map(|bytes| i32::from_le_bytes(bytes.to_le_bytes().map(|byte| (byte as i8).unsigned_abs())))
+    }
+
+    #[inline(always)]
+    fn to_f32(self, a: [i32; LANES]) -> Lanes {
+        a.map(|lane| lane as f32)
+    }
+
+    #[inline(always)]
+    fn to_array_i32(self, a: [i32; LANES]) -> [i32; LANES] {
+        a
+    }
+
+    #[inline(always)]
+    unsafe fn store_i8(self, to: *mut i8, a: Lanes) {
+        let bytes = a.map(|lane| lane.round_ties_even() as i8);
+        // SAFETY: the caller vouches for sixteen bytes.
+        unsafe { to.cast::<[i8; LANES]>().write_unaligned(bytes) }
     }
 }

@@ -1,7 +1,7 @@
 //! Every instruction set against the standard library, and against each other bit by bit.
 #![allow(clippy::unwrap_used)]
 
-use super::{Isa, Kernel, LANES, Simd, dispatch_on, erf, exp, gelu, tanh};
+use super::{Isa, Kernel, LANES, Simd, dispatch_bytes_on, dispatch_on, erf, exp, gelu, tanh};
 
 /// Applies a function to a whole slice.
 struct Map<'a, F> {
@@ -181,6 +181,76 @@ fn loads_conversions_and_comparisons_are_exact_on_every_instruction_set() {
                 let less = bf16 < b[lane];
                 assert_eq!(found.not_less >> lane & 1 == 0, less, "{isa}: {bf16} {}", b[lane]);
             }
+        }
+    }
+}
+
+#[test]
+fn byte_operations_are_exact_on_every_instruction_set() {
+    const BYTES: usize = 4 * LANES;
+    struct Operations {
+        sums: [i32; LANES],
+        unsigned: [u8; BYTES],
+        signed: [i8; BYTES],
+        floats: [f32; LANES],
+    }
+    struct Found {
+        dot: [i32; LANES],
+        added: [i32; LANES],
+        total: i32,
+        absolute: [i32; LANES],
+        converted: [f32; LANES],
+        rounded: [i8; LANES],
+    }
+    impl Kernel for Operations {
+        type Output = Found;
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) -> Found {
+            let mut rounded = [0; LANES];
+            // SAFETY: every array holds 64 bytes, `rounded` sixteen.
+            let (sums, a, b) = unsafe {
+                simd.store_i8(rounded.as_mut_ptr(), simd.load(self.floats.as_ptr()));
+                (
+                    simd.load_i32(self.sums.as_ptr()),
+                    simd.load_i32(self.unsigned.as_ptr().cast()),
+                    simd.load_i32(self.signed.as_ptr().cast()),
+                )
+            };
+            let dot = simd.dot(sums, a, b);
+            Found {
+                dot: simd.to_array_i32(dot),
+                added: simd.to_array_i32(simd.add_i32(dot, simd.splat_i32(-7))),
+                total: simd.sum_i32(dot),
+                absolute: simd.to_array_i32(simd.abs_i8(b)),
+                converted: simd.to_array(simd.to_f32(dot)),
+                rounded,
+            }
+        }
+    }
+    for round in 0..500_u32 {
+        let bits = |i: usize| round.wrapping_mul(2_654_435_761).wrapping_add(i as u32 * 40_503) >> 13;
+        // The extremes in the first rounds: saturating sixteen-bit sums would show.
+        let unsigned: [u8; BYTES] = std::array::from_fn(|i| if round < 2 { 255 } else { bits(i) as u8 });
+        let signed: [i8; BYTES] = std::array::from_fn(|i| match round {
+            0 => 127,
+            1 => -127,
+            _ => (bits(i + 99) as i8).max(-127),
+        });
+        let sums: [i32; LANES] = std::array::from_fn(|i| bits(i) as i32 - 200_000);
+        let floats: [f32; LANES] = std::array::from_fn(|i| bits(i) as f32 % 509.0 / 2.0 - 127.0);
+        let products = |lane: usize| {
+            (4 * lane..4 * lane + 4).map(|i| i32::from(unsigned[i]) * i32::from(signed[i])).sum::<i32>()
+        };
+        let dot: [i32; LANES] = std::array::from_fn(|lane| sums[lane] + products(lane));
+        for isa in Isa::available() {
+            let found = dispatch_bytes_on(isa, Operations { sums, unsigned, signed, floats });
+            assert_eq!(found.dot, dot, "{isa}, round {round}");
+            assert_eq!(found.added, dot.map(|sum| sum - 7), "{isa}, round {round}");
+            assert_eq!(found.total, dot.iter().sum::<i32>(), "{isa}, round {round}");
+            assert_eq!(found.converted, dot.map(|sum| sum as f32), "{isa}, round {round}");
+            let absolute: Vec<u8> = found.absolute.into_iter().flat_map(i32::to_le_bytes).collect();
+            assert_eq!(absolute, signed.map(i8::unsigned_abs), "{isa}, round {round}");
+            assert_eq!(found.rounded, floats.map(|x| x.round_ties_even() as i8), "{isa}, round {round}");
         }
     }
 }

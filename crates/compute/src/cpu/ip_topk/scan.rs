@@ -11,6 +11,7 @@ use super::rescore::{Pair, Scores};
 use super::rows::{inner_products, largest_square, widened};
 use super::thresholds::Thresholds;
 use crate::Collection;
+use crate::cpu::product::Numbers;
 use crate::cpu::tile::{self, AlignedBuffer, Epilogue, PANEL, Packed, Rows};
 use crate::simd::{Kernel, LANES, Simd};
 
@@ -197,6 +198,8 @@ impl Nominator<'_> {
 }
 
 impl Epilogue for Nominator<'_> {
+    type Product = Numbers;
+
     #[inline(always)]
     unsafe fn store<S: Simd>(&mut self, simd: S, row: usize, column: usize, count: usize, sums: S::F32) {
         // SAFETY: `column` begins sixteen columns of a panel, and the cutoffs fill whole panels.

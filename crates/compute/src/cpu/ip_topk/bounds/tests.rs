@@ -3,6 +3,7 @@
 
 use super::{ErrorBound, cutoff, interval};
 use crate::cpu::ip_topk::rows::{inner_products, largest_square, score};
+use crate::cpu::product::Numbers;
 use crate::cpu::tile::{Epilogue, Packed, Rows, multiply};
 use crate::simd::{Isa, Kernel, LANES, Simd, dispatch_on};
 
@@ -22,6 +23,8 @@ struct Found {
 struct First(f32);
 
 impl Epilogue for First {
+    type Product = Numbers;
+
     unsafe fn store<S: Simd>(&mut self, simd: S, _: usize, _: usize, _: usize, sums: S::F32) {
         self.0 = simd.to_array(sums)[0];
     }
