@@ -1,14 +1,16 @@
 //! One suite for every instruction set of the CPU: near the f64 reference, and the same bits everywhere.
 #![allow(clippy::unwrap_used)]
 
+use candle_core::{Device, Tensor};
 use proptest::prelude::*;
 
 use crate::cpu::attention::Attention;
+use crate::cpu::gated_linear::{GatedLinear, interleave};
 use crate::cpu::layer_norm::LayerNorm;
 use crate::cpu::linear::Linear;
 use crate::cpu::tile::Packed;
 use crate::simd::{Isa, Kernel, LANES, dispatch_on};
-use crate::{Activation, Sequences, reference};
+use crate::{Activation, AttentionOptions, RelativeBias, Rotary, Sequences, reference};
 
 /// Runs a kernel on every instruction set, asserts equal bits, and returns the result.
 fn everywhere<K: Kernel<Output = Vec<f32>>>(kernel: impl Fn() -> K) -> Vec<f32> {
@@ -115,38 +117,138 @@ proptest! {
     }
 
     #[test]
-    fn attention_equals_the_reference(
-        lengths in prop::collection::vec(0_usize..70, 0..5), heads in 1_usize..4, head_size in 1_usize..70,
-        seed: u64, sharpness in 0.1_f32..20.0,
+    fn gated_linear_equals_the_reference(
+        rows in 0_usize..30, depth in 1_usize..60, columns in 1_usize..70, seed: u64,
+        activation in prop::sample::select(ACTIVATIONS.to_vec()), with_bias: bool,
     ) {
+        let x = values(seed, rows * depth);
+        let halves = [values(seed ^ 1, columns * depth), values(seed ^ 2, columns * depth)];
+        let biases = [values(seed ^ 3, columns), values(seed ^ 4, columns)];
+        let width = 2 * columns.next_multiple_of(LANES);
+        let weight = Packed::new(&interleave(&halves[0], &halves[1], columns, depth), width, depth);
+        let bias = if with_bias { interleave(&biases[0], &biases[1], columns, 1) } else { Vec::new() };
+        let got = everywhere(|| GatedLinear { x: &x, rows, weight: &weight, bias: &bias, activation, columns });
+        let [activated, linear] = [0, 1].map(|half| (&halves[half][..], with_bias.then_some(&biases[half][..])));
+        let expected = reference::gated_linear(&x, activated, linear, activation, depth);
+        // Each factor is at most depth + 1, with the rounding of a chain of as many products.
+        let allowed = 4.0 * ((depth + 2) as f64).powi(2) * f64::from(f32::EPSILON) * (depth + 1) as f64 + 1e-6;
+        prop_assert_eq!(got.len(), expected.len());
+        for (&got, &expected) in got.iter().zip(&expected) {
+            prop_assert!((f64::from(got) - expected).abs() <= allowed.min(1e-3), "{got} for {expected}");
+        }
+        for (row, x) in x.chunks_exact(depth).enumerate() {
+            let alone = everywhere(|| GatedLinear { x, rows: 1, weight: &weight, bias: &bias, activation, columns });
+            prop_assert_eq!(&alone[..], &got[row * columns..(row + 1) * columns]);
+        }
+    }
+
+    #[test]
+    fn attention_equals_the_reference(
+        lengths in prop::collection::vec(0_usize..70, 0..5), heads in 1_usize..4, half_size in 1_usize..36,
+        odd: bool, seed: u64, sharpness in 0.1_f32..20.0, rotates: bool, reach in prop::option::of(0_usize..9),
+        window in prop::option::of(0_usize..80),
+    ) {
+        let head_size = 2 * half_size - usize::from(odd && !rotates);
+        let positions = Positions::new(heads, head_size, rotates, reach, window, seed);
         let sequences = Sequences::from_lengths(lengths);
-        let qkv: Vec<f32> =
-            values(seed, sequences.tokens() * 3 * heads * head_size).iter().map(|x| x * sharpness).collect();
-        let offsets = sequences.offsets();
-        let got = everywhere(|| Attention { qkv: &qkv, offsets, heads, head_size });
-        let expected = reference::attention(&qkv, offsets, heads, head_size);
+        let width = 3 * heads * head_size;
+        let qkv: Vec<f32> = values(seed, sequences.tokens() * width).iter().map(|x| x * sharpness).collect();
+        let got = positions.attend(&qkv, sequences.offsets(), head_size);
+        let expected = reference::attention(&qkv, sequences.offsets(), head_size, &positions.options());
         prop_assert!(relative_error(&got, &expected) < 1e-4 * f64::from(sharpness.max(1.0)));
 
         // A sequence alone gives the same bits as among others.
         for tokens in sequences.ranges() {
-            let width = 3 * heads * head_size;
-            let alone = Sequences::from_lengths([tokens.len()]);
             let qkv = &qkv[tokens.start * width..tokens.end * width];
-            let alone = everywhere(|| Attention { qkv, offsets: alone.offsets(), heads, head_size });
+            let alone = positions.attend(qkv, &[0, tokens.len() as u32], head_size);
             prop_assert_eq!(&alone[..], &got[tokens.start * width / 3..tokens.end * width / 3]);
         }
     }
 }
 
+/// What attention may know of positions.
+struct Positions {
+    heads: usize,
+    rotary: Option<Rotary>,
+    relative_bias: Option<RelativeBias>,
+    window: Option<usize>,
+}
+
+impl Positions {
+    fn new(
+        heads: usize,
+        head_size: usize,
+        rotates: bool,
+        reach: Option<usize>,
+        window: Option<usize>,
+        seed: u64,
+    ) -> Self {
+        let relative_bias = reach.map(|reach| {
+            let columns = 2 * reach + 1;
+            let table: Vec<f32> = values(seed ^ 7, heads * columns).iter().map(|x| 3.0 * x).collect();
+            RelativeBias::new(&Tensor::from_vec(table, (heads, columns), &Device::Cpu).unwrap()).unwrap()
+        });
+        Self { heads, rotary: rotates.then(|| Rotary::new(head_size, 100.0).unwrap()), relative_bias, window }
+    }
+
+    fn options(&self) -> AttentionOptions<'_> {
+        AttentionOptions {
+            heads: self.heads,
+            rotary: self.rotary.as_ref(),
+            relative_bias: self.relative_bias.as_ref(),
+            window: self.window,
+        }
+    }
+
+    /// Attention on every instruction set.
+    fn attend(&self, qkv: &[f32], offsets: &[u32], head_size: usize) -> Vec<f32> {
+        let longest = offsets.windows(2).map(|bounds| bounds[1] - bounds[0]).max().unwrap_or(0);
+        let table = self.rotary.as_ref().map(|rotary| rotary.table(longest as usize));
+        everywhere(|| Attention {
+            qkv,
+            offsets,
+            heads: self.heads,
+            head_size,
+            rotary: table.as_deref(),
+            relative_bias: self.relative_bias.as_ref(),
+            window: self.window,
+        })
+    }
+}
+
+/// 515 tokens are several blocks of queries and many panels of keys; a window of 64 leaves most of them out.
 #[test]
 fn long_sequences_and_extreme_scores() {
     let (heads, head_size) = (2, 32);
     let sequences = Sequences::from_lengths([515, 1]);
     let qkv: Vec<f32> =
         values(7, sequences.tokens() * 3 * heads * head_size).iter().map(|x| x * 50.0).collect();
-    let got = everywhere(|| Attention { qkv: &qkv, offsets: sequences.offsets(), heads, head_size });
-    let expected = reference::attention(&qkv, sequences.offsets(), heads, head_size);
-    assert!(relative_error(&got, &expected) < 2e-3, "{}", relative_error(&got, &expected));
+    for (rotates, reach, window) in
+        [(false, None, None), (true, None, Some(64)), (false, Some(91), None), (true, Some(4), Some(0))]
+    {
+        let positions = Positions::new(heads, head_size, rotates, reach, window, 7);
+        let got = positions.attend(&qkv, sequences.offsets(), head_size);
+        let expected = reference::attention(&qkv, sequences.offsets(), head_size, &positions.options());
+        assert!(relative_error(&got, &expected) < 2e-3, "{}", relative_error(&got, &expected));
+    }
+}
+
+/// A key outside the window changes no bit; one at its edge does.
+#[test]
+fn a_window_ends_where_it_ends() {
+    let (heads, head_size, n, window) = (1, 16, 300, 64);
+    let positions = Positions::new(heads, head_size, true, None, Some(window), 1);
+    let width = 3 * heads * head_size;
+    let qkv = values(3, n * width);
+    let before = positions.attend(&qkv, &[0, n as u32], head_size);
+    let changed = 150;
+    let mut other = qkv;
+    other[changed * width + head_size..(changed + 1) * width].fill(2.5);
+    let after = positions.attend(&other, &[0, n as u32], head_size);
+    for token in 0..n {
+        let of = |out: &[f32]| out[token * head_size..(token + 1) * head_size].to_vec();
+        assert_eq!(of(&before) != of(&after), token.abs_diff(changed) <= window, "token {token}");
+    }
 }
 
 #[test]

@@ -2,14 +2,16 @@
 
 use candle_core::{Device, Result, Tensor};
 use toller_compute::profile::{Operation, Recording};
-use toller_compute::{Activation, LayerNorm, Linear, Pooling, Sequences, attention, normalize, pool};
+use toller_compute::{
+    Activation, AttentionOptions, LayerNorm, Linear, Pooling, Sequences, attention, normalize, pool,
+};
 
 /// Every operation once: three tokens in two sequences, two heads of four.
 fn compute() -> Result<()> {
     let random = |shape: &[usize]| Tensor::randn(0_f32, 1.0, shape, &Device::Cpu);
     let sequences = Sequences::from_lengths([2, 1]);
     let qkv = Linear::new(&random(&[24, 8])?, None)?.forward(&random(&[3, 8])?, Activation::Identity)?;
-    let context = attention(&qkv, &sequences, 2)?;
+    let context = attention(&qkv, &sequences, &AttentionOptions { heads: 2, ..AttentionOptions::default() })?;
     let states = LayerNorm::new(&random(&[8])?, &random(&[8])?, 1e-5)?.forward(&context)?;
     normalize(&pool(&states, &sequences, Pooling::Mean)?)?;
     Ok(())

@@ -11,7 +11,7 @@ use crate::fingerprint::Fingerprint;
 use crate::layout::{Layout, Module};
 use crate::tensors::Tensors;
 use crate::tokenizer::{Tokenizer, TokenizerConfig};
-use crate::transformer::{Loader, Transformer};
+use crate::transformer::Transformer;
 use crate::{EncoderError, LoadOptions};
 
 /// A tokenizer, a transformer, a pooling and what follows it: text to one vector.
@@ -70,13 +70,7 @@ impl TextEncoder {
         let tokenizer =
             Tokenizer::load(folder, &tokenizer_config, max_length, layout.lowercase, fingerprint)?;
 
-        let tensors = Tensors::open(folder)?.find_prefix("embeddings.word_embeddings.weight")?;
-        let transformer = Transformer::load(&mut Loader { tensors: &tensors, fingerprint }, &config)?;
-        let unused = tensors.unused();
-        if let Some(name) = unused.iter().find(|name| name.starts_with(config.names.layer)) {
-            let problem = format!("num_hidden_layers is {}, but the weights have {name:?}", config.layers);
-            return Err(EncoderError::Config { path: config_path, problem });
-        }
+        let (transformer, _) = Transformer::open(folder, &config, fingerprint)?;
         let mut dim = config.hidden * poolings.len();
         let mut head = Vec::new();
         for module in &layout.modules {

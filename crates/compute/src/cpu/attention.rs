@@ -2,13 +2,21 @@
 //!
 //! Idea: a head at a time, keys and values packed once as panels of the register-tiled product; then
 //! blocks of 48 queries: scores, softmax in place, product with the values, all in a scratch that stays
-//! in the second-level cache. Nothing of size [heads, n, n] exists, and no pad token does.
-//! Cost model: 2 * n^2 * hidden multiply-adds a sequence, n^2 * heads exponentials.
+//! in the second-level cache. Nothing of size [heads, n, n] exists, and no pad token does. With a window, a
+//! block takes only the panels of keys that one of its queries sees.
+//! Cost model: 2 * n * k * hidden multiply-adds a sequence and n * k * heads exponentials, where k is n, or
+//! with a window of w about 2 w + 80.
+//!
+//! Which keys a block takes depends on the sequence alone, so its bits do too: a key outside a query's
+//! window, but inside the block's, has weight zero, which changes no sum.
 
 use std::cell::RefCell;
+use std::ops::Range;
 
 use super::product::Numbers;
 use super::tile::{AlignedBuffer, Epilogue, PANEL, Rows, multiply};
+use crate::relative_bias::RelativeBias;
+use crate::rotary::RotaryTable;
 use crate::simd::{self, Kernel, LANES, Simd};
 
 /// Queries of a block: four register tiles of AVX-512. The scores of 512 keys are then 96 KiB.
@@ -22,17 +30,27 @@ pub(crate) struct Attention<'a> {
     pub(crate) offsets: &'a [u32],
     pub(crate) heads: usize,
     pub(crate) head_size: usize,
+    /// Rotations for the longest sequence at least.
+    pub(crate) rotary: Option<&'a RotaryTable>,
+    /// Added to the scaled scores.
+    pub(crate) relative_bias: Option<&'a RelativeBias>,
+    /// The distance at which a key is still seen; `None` for any.
+    pub(crate) window: Option<usize>,
 }
 
 /// Buffers that a thread keeps from call to call.
 #[derive(Default)]
 struct Scratch {
+    /// Queries or keys of a head after rotation: `[n, head_size]`.
+    rotated: AlignedBuffer,
     /// Keys of a head: `[panels of 32 keys, head_size, 32]`.
     keys: AlignedBuffer,
     /// Values of a head: `[panels of 32 columns, n, 32]`.
     values: AlignedBuffer,
-    /// `[BLOCK, n rounded up to whole vectors]`.
+    /// `[BLOCK, keys of a block rounded up to whole vectors]`.
     scores: AlignedBuffer,
+    /// The relative biases of a head, from distance -(n - 1) to n - 1.
+    biases: Vec<f32>,
 }
 
 thread_local! {
@@ -53,10 +71,13 @@ impl Kernel for Attention<'_> {
         let mut scratch = SCRATCH.take();
         for bounds in self.offsets.windows(2) {
             let (start, end) = (bounds[0] as usize, bounds[1] as usize);
+            if start == end {
+                continue;
+            }
             let qkv = &self.qkv[start * 3 * hidden..end * 3 * hidden];
             let out = &mut out[start * hidden..end * hidden];
             for head in 0..self.heads {
-                attend(simd, qkv, out, hidden, head * self.head_size, self.head_size, &mut scratch);
+                self.attend(simd, qkv, out, head, &mut scratch);
             }
         }
         SCRATCH.set(scratch);
@@ -64,44 +85,120 @@ impl Kernel for Attention<'_> {
     }
 }
 
-/// One head of one sequence: `qkv` `[n, 3 * hidden]`, `out` `[n, hidden]`, columns from `first`.
-#[inline(always)]
-fn attend<S: Simd>(
-    simd: S,
-    qkv: &[f32],
-    out: &mut [f32],
-    hidden: usize,
-    first: usize,
-    head_size: usize,
-    scratch: &mut Scratch,
-) {
-    let n = out.len() / hidden;
-    if n == 0 {
-        return;
-    }
-    let width = n.next_multiple_of(LANES);
-    let part = |part: usize| Rows::new(&qkv[part * hidden + first..], 3 * hidden, n, head_size);
-    pack_keys(&mut scratch.keys, part(1));
-    pack_values(&mut scratch.values, part(2));
-    scratch.scores.grow(BLOCK * width);
-    let scale = 1.0 / (head_size as f32).sqrt();
-
-    for block in (0..n).step_by(BLOCK) {
-        let count = BLOCK.min(n - block);
-        let queries = Rows::new(&qkv[block * 3 * hidden + first..], 3 * hidden, count, head_size);
-        let scores = scratch.scores.as_mut_slice();
-        let mut store = Store { out: scores.as_mut_ptr(), stride: width, divisors: None };
-        multiply(simd, queries, scratch.keys.as_slice(), n, &mut store);
-
-        let mut sums = [0.0; BLOCK];
-        for (row, sum) in scores.chunks_exact_mut(width).zip(&mut sums).take(count) {
-            *sum = softmax_numerators(simd, &mut row[..n], scale);
+impl Attention<'_> {
+    /// One head of one sequence: `qkv` `[n, 3 * hidden]`, `out` `[n, hidden]`, n not 0.
+    #[inline(always)]
+    fn attend<S: Simd>(&self, simd: S, qkv: &[f32], out: &mut [f32], head: usize, scratch: &mut Scratch) {
+        let Scratch { rotated, keys, values, scores, biases } = scratch;
+        let (head_size, hidden, first) = (self.head_size, self.heads * self.head_size, head * self.head_size);
+        let n = out.len() / hidden;
+        let part = |part: usize| Rows::new(&qkv[part * hidden + first..], 3 * hidden, n, head_size);
+        let queries = match self.rotary {
+            None => {
+                pack_keys(keys, part(1));
+                part(0)
+            }
+            Some(table) => {
+                rotated.grow(n * head_size);
+                rotate(simd, part(1), table, rotated.as_mut_slice());
+                pack_keys(keys, Rows::new(rotated.as_slice(), head_size, n, head_size));
+                rotate(simd, part(0), table, rotated.as_mut_slice());
+                Rows::new(rotated.as_slice(), head_size, n, head_size)
+            }
+        };
+        pack_values(values, part(2));
+        if let Some(bias) = self.relative_bias {
+            bias.write_line(head, n, biases);
         }
+        let scale = 1.0 / (head_size as f32).sqrt();
+        let reach = self.window.unwrap_or(n).min(n);
 
-        let weights = Rows::new(scores, width, count, n);
-        let target = &mut out[block * hidden + first..];
-        let mut store = Store { out: target.as_mut_ptr(), stride: hidden, divisors: Some(&sums) };
-        multiply(simd, weights, scratch.values.as_slice(), head_size, &mut store);
+        for block in (0..n).step_by(BLOCK) {
+            let count = BLOCK.min(n - block);
+            // The keys that one of the queries sees, from a whole panel.
+            let seen = block.saturating_sub(reach) / PANEL * PANEL..(block + count + reach).min(n);
+            let width = seen.len().next_multiple_of(LANES);
+            scores.grow(BLOCK * width);
+            let scores = scores.as_mut_slice();
+            let mut store = Store { out: scores.as_mut_ptr(), stride: width, divisors: None };
+            let panels = &keys.as_slice()[seen.start * head_size..];
+            multiply(simd, queries.range(block..block + count), panels, seen.len(), &mut store);
+
+            let mut sums = [0.0; BLOCK];
+            for (row, sum) in sums.iter_mut().enumerate().take(count) {
+                let query = block + row;
+                let row = &mut scores[row * width..][..seen.len()];
+                let own = query.saturating_sub(reach).max(seen.start)..(query + reach + 1).min(seen.end);
+                let row = keep(row, own.start - seen.start..own.end - seen.start);
+                let mut factor = scale;
+                if self.relative_bias.is_some() {
+                    add_biases(simd, row, scale, &biases[own.start + n - 1 - query..]);
+                    factor = 1.0;
+                }
+                *sum = softmax_numerators(simd, row, factor);
+            }
+
+            let weights = Rows::new(scores, width, count, seen.len());
+            for column in (0..head_size).step_by(PANEL) {
+                let panel = &values.as_slice()[column * n + seen.start * PANEL..];
+                let target = &mut out[block * hidden + first + column..];
+                let mut store = Store { out: target.as_mut_ptr(), stride: hidden, divisors: Some(&sums) };
+                multiply(simd, weights, panel, PANEL.min(head_size - column), &mut store);
+            }
+        }
+    }
+}
+
+/// Zeros all of a row but `own`, and returns that.
+#[inline(always)]
+fn keep(row: &mut [f32], own: Range<usize>) -> &mut [f32] {
+    row[..own.start].fill(0.0);
+    row[own.end..].fill(0.0);
+    &mut row[own]
+}
+
+/// Rotates rows `[n, head_size]` by their positions into `out`: values i and i + head_size / 2 are a pair.
+#[inline(always)]
+fn rotate<S: Simd>(simd: S, rows: Rows<'_>, table: &RotaryTable, out: &mut [f32]) {
+    let half = rows.depth() / 2;
+    let angles = table.cos.chunks_exact(half).zip(table.sin.chunks_exact(half));
+    assert!(table.cos.len() >= rows.count() * half, "rotations for {} positions", rows.count());
+    for ((position, out), (cos, sin)) in
+        out.chunks_exact_mut(2 * half).enumerate().take(rows.count()).zip(angles)
+    {
+        let (low, high) = rows.row(position).split_at(half);
+        let (out_low, out_high) = out.split_at_mut(half);
+        for at in (0..half).step_by(LANES) {
+            let count = LANES.min(half - at);
+            // SAFETY: `at + count <= half`, the length of all six slices.
+            unsafe {
+                let low = simd.load_part(low.as_ptr().add(at), count);
+                let high = simd.load_part(high.as_ptr().add(at), count);
+                let cos = simd.load_part(cos.as_ptr().add(at), count);
+                let sin = simd.load_part(sin.as_ptr().add(at), count);
+                let minus_sin = simd.sub(simd.splat(0.0), sin);
+                let to_low = simd.fma(low, cos, simd.mul(high, minus_sin));
+                let to_high = simd.fma(high, cos, simd.mul(low, sin));
+                simd.store_part(out_low.as_mut_ptr().add(at), to_low, count);
+                simd.store_part(out_high.as_mut_ptr().add(at), to_high, count);
+            }
+        }
+    }
+}
+
+/// Turns a row of scores into scale * score + bias.
+#[inline(always)]
+fn add_biases<S: Simd>(simd: S, row: &mut [f32], scale: f32, biases: &[f32]) {
+    let biases = &biases[..row.len()];
+    let factor = simd.splat(scale);
+    for at in (0..row.len()).step_by(LANES) {
+        let count = LANES.min(row.len() - at);
+        // SAFETY: `at + count <= row.len()`, the length of both slices.
+        unsafe {
+            let score = simd.load_part(row.as_ptr().add(at), count);
+            let bias = simd.load_part(biases.as_ptr().add(at), count);
+            simd.store_part(row.as_mut_ptr().add(at), simd.fma(score, factor, bias), count);
+        }
     }
 }
 

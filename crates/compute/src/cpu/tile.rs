@@ -126,6 +126,16 @@ impl<'a, V> Rows<'a, V> {
         self.depth
     }
 
+    /// Some of the rows.
+    pub(crate) fn range(&self, rows: std::ops::Range<usize>) -> Self {
+        Self::new(
+            self.values.get(rows.start * self.stride..).unwrap_or_default(),
+            self.stride,
+            rows.len(),
+            self.depth,
+        )
+    }
+
     /// A row.
     pub(crate) fn row(&self, index: usize) -> &'a [V] {
         &self.values[index * self.stride..][..self.depth]

@@ -1,11 +1,13 @@
 //! Every operation slow and obviously right, in f64: what the backends are tested against.
 
 mod attention;
+mod gated_linear;
 mod ip_topk;
 mod layer_norm;
 mod linear;
 
 pub use attention::attention;
+pub use gated_linear::gated_linear;
 pub use ip_topk::ip_topk;
 pub use layer_norm::layer_norm;
 pub use linear::linear;

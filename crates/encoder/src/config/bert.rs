@@ -1,0 +1,111 @@
+//! BERT and those who differ from it by names and positions: ERNIE, RoBERTa, XLM-R, CamemBERT, DistilBERT,
+//! DPR's encoders and MPNet.
+
+use serde::Deserialize;
+
+use super::{AttentionConfig, NormConfig, NormPlacement, Positions, Refusal, TransformerConfig, names, two};
+
+/// config.json as it is written; aliases are DistilBERT's names.
+#[derive(Deserialize)]
+struct Raw {
+    vocab_size: usize,
+    #[serde(alias = "dim")]
+    hidden_size: usize,
+    #[serde(alias = "n_layers")]
+    num_hidden_layers: usize,
+    #[serde(alias = "n_heads")]
+    num_attention_heads: usize,
+    #[serde(alias = "hidden_dim")]
+    intermediate_size: usize,
+    #[serde(alias = "activation")]
+    #[serde(default = "gelu")]
+    hidden_act: String,
+    max_position_embeddings: usize,
+    #[serde(default = "two")]
+    type_vocab_size: usize,
+    #[serde(default = "three")]
+    task_type_vocab_size: usize,
+    #[serde(default)]
+    use_task_id: bool,
+    layer_norm_eps: Option<f64>,
+    pad_token_id: Option<u32>,
+    position_embedding_type: Option<String>,
+    #[serde(default)]
+    is_decoder: bool,
+    #[serde(default)]
+    projection_dim: usize,
+    #[serde(default = "mpnet_buckets")]
+    relative_attention_num_buckets: usize,
+}
+
+/// transformers' default of ERNIE's task types.
+fn three() -> usize {
+    3
+}
+
+fn gelu() -> String {
+    "gelu".to_owned()
+}
+
+/// The buckets that MPNet computes with, whatever its configuration says.
+const MPNET_BUCKETS: usize = 32;
+
+fn mpnet_buckets() -> usize {
+    MPNET_BUCKETS
+}
+
+pub(super) fn read(text: &str, model_type: &str) -> Result<TransformerConfig, Refusal> {
+    let raw: Raw = serde_json::from_str(text).map_err(Refusal::invalid)?;
+    if let Some(kind) = raw.position_embedding_type.filter(|kind| kind != "absolute") {
+        return Err(Refusal::Unsupported(format!("position_embedding_type {kind:?}")));
+    }
+    if raw.is_decoder {
+        return Err(Refusal::Unsupported("a decoder (is_decoder)".to_owned()));
+    }
+    let (names, positions) = match model_type {
+        "distilbert" => (names::DISTILBERT, Positions::FromZero),
+        // MPNet's own padding id, whatever the tokenizer's is.
+        "mpnet" => (names::MPNET, Positions::AfterPadding(1)),
+        "roberta" | "xlm-roberta" | "camembert" => {
+            (names::BERT, Positions::AfterPadding(raw.pad_token_id.unwrap_or(1)))
+        }
+        _ => (names::BERT, Positions::FromZero),
+    };
+    let relative_buckets = (model_type == "mpnet").then_some(raw.relative_attention_num_buckets);
+    if let Some(buckets) = relative_buckets.filter(|buckets| *buckets < MPNET_BUCKETS) {
+        return Err(Refusal::Unsupported(format!("relative_attention_num_buckets {buckets}")));
+    }
+    let has_token_types = !matches!(model_type, "distilbert" | "mpnet");
+    let has_task_types = model_type == "ernie" && raw.use_task_id;
+    Ok(TransformerConfig {
+        model_type: model_type.to_owned(),
+        names,
+        other_names: None,
+        vocabulary: raw.vocab_size,
+        hidden: raw.hidden_size,
+        layers: raw.num_hidden_layers,
+        intermediate: raw.intermediate_size,
+        activation: raw.hidden_act.parse().map_err(Refusal::invalid)?,
+        attention: AttentionConfig {
+            heads: raw.num_attention_heads,
+            bias: true,
+            relative_buckets,
+            rotary_theta: None,
+            local: None,
+        },
+        up_bias: true,
+        down_bias: true,
+        norm: NormConfig {
+            // DistilBERT's is fixed.
+            epsilon: raw.layer_norm_eps.filter(|_| model_type != "distilbert").unwrap_or(1e-12),
+            bias: true,
+            placement: NormPlacement::After,
+        },
+        max_positions: raw.max_position_embeddings,
+        positions,
+        token_types: if has_token_types { raw.type_vocab_size } else { 0 },
+        task_types: if has_task_types { raw.task_type_vocab_size } else { 0 },
+        projection: if model_type == "dpr" { raw.projection_dim } else { 0 },
+        is_classifier: false,
+    })
+}

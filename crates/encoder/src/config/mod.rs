@@ -1,0 +1,251 @@
+//! config.json: the architecture of a transformer encoder.
+
+mod bert;
+mod modernbert;
+mod names;
+mod nomic_bert;
+mod rope;
+
+use std::path::Path;
+
+use serde::Deserialize;
+use toller_compute::Activation;
+use toller_files::FileError;
+
+pub(crate) use self::names::{Names, QkvNames, UpNames};
+use crate::EncoderError;
+use crate::fingerprint::Fingerprint;
+
+/// How a token's position is told to the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Positions {
+    /// An embedding for each, numbered 0, 1, 2, ...
+    FromZero,
+    /// RoBERTa's embeddings: the first token that is not padding has the padding id plus one, and so on; a
+    /// padding token, should a text contain one, has the padding id.
+    AfterPadding(u32),
+    /// No embeddings: queries and keys are rotated.
+    Rotary,
+}
+
+/// How the tokens attend.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct AttentionConfig {
+    pub(crate) heads: usize,
+    /// Whether the linear layers have a bias.
+    pub(crate) bias: bool,
+    /// MPNet's: rows of the table of biases by distance.
+    pub(crate) relative_buckets: Option<usize>,
+    /// The base of the rotary embedding of global layers.
+    pub(crate) rotary_theta: Option<f64>,
+    pub(crate) local: Option<LocalAttention>,
+}
+
+/// Layers in which a token sees its neighbours only.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LocalAttention {
+    /// The distance at which a token is still seen.
+    pub(crate) reach: usize,
+    /// The base of the rotary embedding.
+    pub(crate) theta: f64,
+    pub(crate) layers: LocalLayers,
+}
+
+/// Which layers are local.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LocalLayers {
+    /// All but those whose number, from 0, this divides.
+    AllButEvery(usize),
+    /// One entry a layer.
+    Listed(Vec<bool>),
+}
+
+/// The norms of a model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct NormConfig {
+    pub(crate) epsilon: f64,
+    pub(crate) bias: bool,
+    pub(crate) placement: NormPlacement,
+}
+
+/// Where the norms of a layer are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NormPlacement {
+    /// After attention and feed-forward network, each with its residual: BERT's.
+    After,
+    /// Before each, outside the residual; the first layer's attention takes the embeddings' norm as its own
+    /// (Warner et al. 2024, section 2.1.1).
+    Before,
+}
+
+/// A transformer encoder.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TransformerConfig {
+    /// `model_type` of config.json.
+    pub(crate) model_type: String,
+    pub(crate) names: Names,
+    /// Another naming that the tensors may have.
+    pub(crate) other_names: Option<Names>,
+    pub(crate) vocabulary: usize,
+    pub(crate) hidden: usize,
+    pub(crate) layers: usize,
+    /// The width of the feed-forward network, gates not counted.
+    pub(crate) intermediate: usize,
+    pub(crate) activation: Activation,
+    pub(crate) attention: AttentionConfig,
+    /// Whether the first half of the feed-forward network has a bias.
+    pub(crate) up_bias: bool,
+    /// The same of the second half.
+    pub(crate) down_bias: bool,
+    pub(crate) norm: NormConfig,
+    /// Rows of the position embeddings; without them, the longest input the model is made for.
+    pub(crate) max_positions: usize,
+    pub(crate) positions: Positions,
+    /// Rows of the token type embeddings; 0 for an architecture without.
+    pub(crate) token_types: usize,
+    /// Rows of ERNIE's task type embeddings; 0 for an architecture without.
+    pub(crate) task_types: usize,
+    /// The dimensions that DPR projects its vectors to; 0 for no projection.
+    pub(crate) projection: usize,
+    /// Whether the weights are those of a cross-encoder or another classifier.
+    pub(crate) is_classifier: bool,
+}
+
+/// The `model_type`s that can be run.
+const SUPPORTED: &str =
+    "bert, ernie, roberta, xlm-roberta, camembert, distilbert, dpr, mpnet, modernbert, nomic_bert";
+
+/// Why a configuration is refused.
+enum Refusal {
+    /// It asks for what is not there.
+    Unsupported(String),
+    /// It is wrong.
+    Invalid(String),
+}
+
+impl Refusal {
+    fn invalid(error: impl std::fmt::Display) -> Self {
+        Self::Invalid(error.to_string())
+    }
+}
+
+/// What every configuration has.
+#[derive(Deserialize)]
+struct Common {
+    model_type: Option<String>,
+    architectures: Option<Vec<String>>,
+}
+
+/// The default of every architecture that has token types.
+fn two() -> usize {
+    2
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl TransformerConfig {
+    /// Reads `config.json`.
+    pub(crate) fn read(path: &Path) -> Result<Self, EncoderError> {
+        let text = std::fs::read_to_string(path).map_err(FileError::on("read", path))?;
+        Self::parse(&text).map_err(|refusal| match refusal {
+            Refusal::Unsupported(what) => EncoderError::Unsupported {
+                path: path.to_owned(),
+                what,
+                supported: format!("model_type {SUPPORTED}, as transformers makes them by default"),
+            },
+            Refusal::Invalid(problem) => EncoderError::Config { path: path.to_owned(), problem },
+        })
+    }
+
+    fn parse(text: &str) -> Result<Self, Refusal> {
+        // The type first: another architecture's configuration may lack the fields of those below.
+        let common: Common = serde_json::from_str(text).map_err(Refusal::invalid)?;
+        let model_type = common.model_type.ok_or_else(|| Refusal::invalid("no \"model_type\""))?;
+        let mut config = match model_type.as_str() {
+            "bert" | "ernie" | "dpr" | "roberta" | "xlm-roberta" | "camembert" | "distilbert" | "mpnet" => {
+                bert::read(text, &model_type)?
+            }
+            "modernbert" => modernbert::read(text, &model_type)?,
+            "nomic_bert" => nomic_bert::read(text, &model_type)?,
+            other => return Err(Refusal::Unsupported(format!("model_type {other:?}"))),
+        };
+        let classifies = |name: &String| name.ends_with("ForSequenceClassification");
+        config.is_classifier = common.architectures.is_some_and(|names| names.iter().any(classifies));
+        config.check()?;
+        Ok(config)
+    }
+
+    /// What holds for every architecture.
+    fn check(&self) -> Result<(), Refusal> {
+        let (hidden, heads) = (self.hidden, self.attention.heads);
+        if heads == 0 || hidden == 0 || !hidden.is_multiple_of(heads) {
+            return Err(Refusal::Invalid(format!(
+                "a hidden size of {hidden} does not divide into {heads} heads"
+            )));
+        }
+        // Products of two sizes are shapes of tensors.
+        let sizes = [hidden, self.intermediate, self.vocabulary, self.max_positions, self.projection];
+        if let Some(size) = sizes.into_iter().find(|size| *size > u32::MAX as usize) {
+            return Err(Refusal::Invalid(format!("a size of {size}")));
+        }
+        let epsilon = self.norm.epsilon;
+        if !(epsilon.is_finite() && epsilon > 0.0) {
+            return Err(Refusal::Invalid(format!("the epsilon of the norms (layer_norm_eps) is {epsilon}")));
+        }
+        let thetas = [self.attention.rotary_theta, self.attention.local.as_ref().map(|local| local.theta)];
+        for theta in thetas.into_iter().flatten() {
+            if !(theta.is_finite() && theta > 0.0) {
+                return Err(Refusal::Invalid(format!("the base of the rotary positions is {theta}")));
+            }
+            if !(hidden / heads).is_multiple_of(2) {
+                return Err(Refusal::Invalid(format!("rotary positions in heads of {}", hidden / heads)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds all that decides the vectors and that the tensors' names and shapes do not say.
+    pub(crate) fn fingerprint(&self, fingerprint: &mut Fingerprint) {
+        fingerprint.value("layers", self.layers.to_string().as_bytes());
+        fingerprint.value("heads", self.attention.heads.to_string().as_bytes());
+        fingerprint.value("activation", self.activation.name().as_bytes());
+        fingerprint.value("layer norm epsilon", self.norm.epsilon.to_string().as_bytes());
+        let positions = match self.positions {
+            Positions::FromZero => "from zero".to_owned(),
+            Positions::AfterPadding(pad) => format!("after padding {pad}"),
+            Positions::Rotary => "rotary".to_owned(),
+        };
+        fingerprint.value("positions", positions.as_bytes());
+        if let Some(theta) = self.attention.rotary_theta {
+            fingerprint.value("rotary base", theta.to_string().as_bytes());
+        }
+    }
+
+    /// The number of tokens for which there are positions.
+    pub(crate) fn longest_input(&self) -> usize {
+        match self.positions {
+            Positions::FromZero | Positions::Rotary => self.max_positions,
+            Positions::AfterPadding(pad) => self.max_positions.saturating_sub(pad as usize + 1),
+        }
+    }
+
+    /// The size of a head.
+    pub(crate) fn head_size(&self) -> usize {
+        self.hidden / self.attention.heads
+    }
+}
+
+impl LocalLayers {
+    /// Whether the layer of that number is local.
+    pub(crate) fn contain(&self, layer: usize) -> bool {
+        match self {
+            Self::AllButEvery(n) => !layer.is_multiple_of(*n),
+            Self::Listed(layers) => layers.get(layer).copied().unwrap_or(false),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

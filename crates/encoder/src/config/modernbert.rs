@@ -1,0 +1,131 @@
+//! ModernBERT (Warner et al. 2024, section 2.1).
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::rope::theta_of;
+use super::{
+    AttentionConfig, LocalAttention, LocalLayers, NormConfig, NormPlacement, Positions, Refusal,
+    TransformerConfig, names,
+};
+
+/// config.json as transformers has written it over the years; the defaults are its own.
+#[derive(Deserialize)]
+struct Raw {
+    vocab_size: usize,
+    hidden_size: usize,
+    num_hidden_layers: usize,
+    num_attention_heads: usize,
+    intermediate_size: usize,
+    #[serde(default = "gelu")]
+    hidden_activation: String,
+    max_position_embeddings: usize,
+    #[serde(default = "epsilon")]
+    norm_eps: f64,
+    #[serde(default)]
+    norm_bias: bool,
+    #[serde(default)]
+    attention_bias: bool,
+    #[serde(default)]
+    mlp_bias: bool,
+    /// Tokens that a local layer sees, half of them before and half after.
+    #[serde(default = "local_attention")]
+    local_attention: usize,
+    /// Since transformers 5: the kind of each layer.
+    layer_types: Option<Vec<String>>,
+    /// Before: every n-th layer is global.
+    #[serde(default = "every_third")]
+    global_attn_every_n_layers: usize,
+    /// Since transformers 5: a table for each kind of layer.
+    rope_parameters: Option<RopeParameters>,
+    /// Before: one number for each kind.
+    #[serde(default = "global_theta")]
+    global_rope_theta: f64,
+    local_rope_theta: Option<f64>,
+    rope_scaling: Option<Value>,
+}
+
+#[derive(Default, Deserialize)]
+struct RopeParameters {
+    full_attention: Option<Value>,
+    sliding_attention: Option<Value>,
+}
+
+fn gelu() -> String {
+    "gelu".to_owned()
+}
+
+fn epsilon() -> f64 {
+    1e-5
+}
+
+fn local_attention() -> usize {
+    128
+}
+
+fn every_third() -> usize {
+    3
+}
+
+fn global_theta() -> f64 {
+    160_000.0
+}
+
+const LOCAL_THETA: f64 = 10_000.0;
+
+pub(super) fn read(text: &str, model_type: &str) -> Result<TransformerConfig, Refusal> {
+    let raw: Raw = serde_json::from_str(text).map_err(Refusal::invalid)?;
+    if let Some(scaling) = raw.rope_scaling {
+        return Err(Refusal::Unsupported(format!("rope_scaling {scaling}")));
+    }
+    let parameters = raw.rope_parameters.unwrap_or_default();
+    let global_theta = theta_of(parameters.full_attention.as_ref(), raw.global_rope_theta)?;
+    let local_theta =
+        theta_of(parameters.sliding_attention.as_ref(), raw.local_rope_theta.unwrap_or(LOCAL_THETA))?;
+    let layers = match raw.layer_types {
+        Some(types) => LocalLayers::Listed(local_layers(&types, raw.num_hidden_layers)?),
+        None if raw.global_attn_every_n_layers == 0 => {
+            return Err(Refusal::Invalid("global_attn_every_n_layers is 0".to_owned()));
+        }
+        None => LocalLayers::AllButEvery(raw.global_attn_every_n_layers),
+    };
+    Ok(TransformerConfig {
+        model_type: model_type.to_owned(),
+        names: names::MODERNBERT,
+        other_names: None,
+        vocabulary: raw.vocab_size,
+        hidden: raw.hidden_size,
+        layers: raw.num_hidden_layers,
+        intermediate: raw.intermediate_size,
+        activation: raw.hidden_activation.parse().map_err(Refusal::invalid)?,
+        attention: AttentionConfig {
+            heads: raw.num_attention_heads,
+            bias: raw.attention_bias,
+            relative_buckets: None,
+            rotary_theta: Some(global_theta),
+            local: Some(LocalAttention { reach: raw.local_attention / 2, theta: local_theta, layers }),
+        },
+        up_bias: raw.mlp_bias,
+        down_bias: raw.mlp_bias,
+        norm: NormConfig { epsilon: raw.norm_eps, bias: raw.norm_bias, placement: NormPlacement::Before },
+        max_positions: raw.max_position_embeddings,
+        positions: Positions::Rotary,
+        token_types: 0,
+        task_types: 0,
+        projection: 0,
+        is_classifier: false,
+    })
+}
+
+/// Which layers are local.
+fn local_layers(types: &[String], layers: usize) -> Result<Vec<bool>, Refusal> {
+    if types.len() != layers {
+        return Err(Refusal::Invalid(format!("{} layer_types for {layers} layers", types.len())));
+    }
+    let is_local = |kind: &String| match kind.as_str() {
+        "sliding_attention" => Ok(true),
+        "full_attention" => Ok(false),
+        other => Err(Refusal::Unsupported(format!("a layer of type {other:?}"))),
+    };
+    types.iter().map(is_local).collect()
+}

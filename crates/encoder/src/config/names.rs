@@ -1,0 +1,119 @@
+//! The tensors' names: much of what differs between architectures.
+
+/// Where the tensors of an architecture are, each without `.weight` or `.bias`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Names {
+    /// Word embeddings: every model has them, so they also show what stands before all names.
+    pub(crate) words: &'static str,
+    pub(crate) positions: &'static str,
+    pub(crate) token_types: &'static str,
+    pub(crate) task_types: &'static str,
+    pub(crate) embedding_norm: &'static str,
+    /// One row for each bucket of distances, one column for each head.
+    pub(crate) relative_bias: &'static str,
+    /// What stands before a layer's number.
+    pub(crate) layer: &'static str,
+    pub(crate) qkv: QkvNames,
+    pub(crate) attention_output: &'static str,
+    pub(crate) attention_norm: &'static str,
+    pub(crate) up: UpNames,
+    pub(crate) down: &'static str,
+    pub(crate) output_norm: &'static str,
+    /// A norm after the last layer.
+    pub(crate) final_norm: Option<&'static str>,
+}
+
+/// Queries, keys and values: three layers, or one whose rows are theirs in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum QkvNames {
+    Separate([&'static str; 3]),
+    Fused(&'static str),
+}
+
+/// The first half of the feed-forward network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UpNames {
+    /// activation(x).
+    Plain(&'static str),
+    /// activation(x) y, two layers (Shazeer 2020, section 2).
+    Gated { activated: &'static str, linear: &'static str },
+    /// The same as one layer whose rows are those of x, then those of y.
+    GatedFused(&'static str),
+}
+
+pub(super) const BERT: Names = Names {
+    words: "embeddings.word_embeddings",
+    positions: "embeddings.position_embeddings",
+    token_types: "embeddings.token_type_embeddings",
+    task_types: "embeddings.task_type_embeddings",
+    embedding_norm: "embeddings.LayerNorm",
+    relative_bias: "encoder.relative_attention_bias",
+    layer: "encoder.layer",
+    qkv: QkvNames::Separate(["attention.self.query", "attention.self.key", "attention.self.value"]),
+    attention_output: "attention.output.dense",
+    attention_norm: "attention.output.LayerNorm",
+    up: UpNames::Plain("intermediate.dense"),
+    down: "output.dense",
+    output_norm: "output.LayerNorm",
+    final_norm: None,
+};
+
+pub(super) const DISTILBERT: Names = Names {
+    layer: "transformer.layer",
+    qkv: QkvNames::Separate(["attention.q_lin", "attention.k_lin", "attention.v_lin"]),
+    attention_output: "attention.out_lin",
+    attention_norm: "sa_layer_norm",
+    up: UpNames::Plain("ffn.lin1"),
+    down: "ffn.lin2",
+    output_norm: "output_layer_norm",
+    ..BERT
+};
+
+pub(super) const MPNET: Names = Names {
+    qkv: QkvNames::Separate(["attention.attn.q", "attention.attn.k", "attention.attn.v"]),
+    attention_output: "attention.attn.o",
+    attention_norm: "attention.LayerNorm",
+    ..BERT
+};
+
+pub(super) const MODERNBERT: Names = Names {
+    words: "embeddings.tok_embeddings",
+    embedding_norm: "embeddings.norm",
+    layer: "layers",
+    qkv: QkvNames::Fused("attn.Wqkv"),
+    attention_output: "attn.Wo",
+    attention_norm: "attn_norm",
+    up: UpNames::GatedFused("mlp.Wi"),
+    down: "mlp.Wo",
+    output_norm: "mlp_norm",
+    final_norm: Some("final_norm"),
+    ..BERT
+};
+
+/// NomicBERT as its authors publish it.
+pub(super) const NOMIC_BERT: Names = Names {
+    embedding_norm: "emb_ln",
+    layer: "encoder.layers",
+    qkv: QkvNames::Fused("attn.Wqkv"),
+    attention_output: "attn.out_proj",
+    attention_norm: "norm1",
+    up: UpNames::Gated { activated: "mlp.fc12", linear: "mlp.fc11" },
+    down: "mlp.fc2",
+    output_norm: "norm2",
+    ..BERT
+};
+
+/// NomicBERT without gates, as its authors' code has it.
+pub(super) const NOMIC_BERT_UNGATED: Names = Names { up: UpNames::Plain("mlp.fc1"), ..NOMIC_BERT };
+
+/// NomicBERT as transformers names its parts.
+pub(super) const NOMIC_BERT_TRANSFORMERS: Names = Names {
+    layer: "layers",
+    qkv: QkvNames::Separate(["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"]),
+    attention_output: "self_attn.o_proj",
+    attention_norm: "post_attention_layernorm",
+    up: UpNames::Gated { activated: "mlp.gate_proj", linear: "mlp.up_proj" },
+    down: "mlp.down_proj",
+    output_norm: "post_mlp_layernorm",
+    ..BERT
+};

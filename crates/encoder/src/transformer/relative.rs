@@ -1,0 +1,67 @@
+//! MPNet's relative positions: a bias for each head and bucket of distances.
+
+use candle_core::{Device, Tensor};
+use toller_compute::RelativeBias;
+
+use super::Loader;
+use crate::EncoderError;
+use crate::config::{Names, TransformerConfig};
+
+/// Buckets for keys before the query, and as many for those after it.
+const BUCKETS_A_SIDE: usize = 16;
+
+/// The distance from which on all keys of a side share a bucket.
+const REACH: usize = 91;
+
+/// Loads the table of biases, where the architecture has one; it is shared by all layers.
+pub(super) fn load(
+    loader: &mut Loader<'_>,
+    config: &TransformerConfig,
+    names: &Names,
+) -> Result<Option<RelativeBias>, EncoderError> {
+    let Some(buckets) = config.attention.relative_buckets else {
+        return Ok(None);
+    };
+    let heads = config.attention.heads;
+    let table = loader.get(&format!("{}.weight", names.relative_bias), &[buckets, heads])?;
+    let reach = REACH as i64;
+    let rows: Vec<u32> = (-reach..=reach).map(|distance| bucket(distance) as u32).collect();
+    let rows = Tensor::from_vec(rows, 2 * REACH + 1, &Device::Cpu)?;
+    let by_distance = table.index_select(&rows, 0)?.t()?.contiguous()?; // [heads, 2 * REACH + 1]
+    Ok(Some(RelativeBias::new(&by_distance)?))
+}
+
+/// The bucket of a key at `distance` after the query (Raffel et al. 2020, section 2.1): 8 buckets a side
+/// for the distances below 8, then 8 + floor(8 log(d / 8) / log(128 / 8)), at most 15. The logarithms'
+/// quotient is 2 log2(d / 8) = log2(d^2) - 6, so that whole numbers suffice.
+fn bucket(distance: i64) -> usize {
+    let side = if distance > 0 { BUCKETS_A_SIDE } else { 0 };
+    let distance = distance.unsigned_abs();
+    let within = if distance < 8 {
+        distance as usize
+    } else {
+        (distance.saturating_mul(distance).ilog2() as usize + 2).min(BUCKETS_A_SIDE - 1)
+    };
+    side + within
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{REACH, bucket};
+
+    /// What transformers' `MPNetEncoder.relative_position_bucket` gives.
+    #[test]
+    fn buckets_are_those_of_transformers() {
+        let first_of_bucket = [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91];
+        for (expected, pair) in first_of_bucket.windows(2).enumerate() {
+            for distance in pair[0]..pair[1] {
+                assert_eq!(bucket(-distance), expected, "{distance}");
+                assert_eq!(bucket(distance), if distance == 0 { 0 } else { 16 + expected });
+            }
+        }
+        assert_eq!(REACH as i64, 91);
+        for distance in [91, 127, 128, 100_000, i64::MAX] {
+            assert_eq!((bucket(-distance), bucket(distance)), (15, 31));
+        }
+    }
+}
