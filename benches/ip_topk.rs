@@ -2,10 +2,15 @@
 //! same f32 vectors, with the same number of threads, in turn in one run.
 //!
 //! `cargo bench --bench ip_topk -- [--vectors N] [--dim D] [--batches 1,8,...] [--depths 10,...]
-//! [--rounds R] [--threads T] [--peers PYTHON]`; PYTHON is an interpreter with numpy, faiss and torch.
+//! [--rounds R] [--threads T] [--searches f32,codes,...] [--peers PYTHON]`; PYTHON is an interpreter with
+//! numpy, faiss and torch.
 //!
-//! Floors: bytes of the vectors / the measured read rate, and 2 * queries * vectors * dim operations / the
-//! measured f32 matrix rate (the crate `gemm`); the larger of the two is the floor of a search.
+//! A search is `f32`, `int8` (which rounds the vectors as it goes), `auto` (which chooses between the two), or
+//! `codes`: int8 over a collection that has codes, as a store that was encoded with `--codes int8`.
+//!
+//! Floors: bytes of the vectors (or codes) / the measured read rate, and 2 * queries * vectors * dim operations
+//! / the measured f32 matrix rate (the crate `gemm`), or four times that rate for int8, since VNNI multiplies
+//! four bytes where an FMA multiplies one number; the larger of the two is the floor of a search.
 #![allow(clippy::print_stdout, missing_docs)]
 
 use std::error::Error;
@@ -16,7 +21,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
-use toller_compute::{Collection, Isa, Segment, Vectors, ip_topk};
+use toller_compute::{Codes, Collection, IpTopkOptions, Isa, Scan, Segment, Vectors, ip_topk, quantize};
 use toller_ir::DocOrd;
 
 /// Rest before every timed search, ours and theirs: OpenMP's threads go on spinning after their work, and
@@ -30,7 +35,36 @@ struct Options {
     depths: Vec<usize>,
     rounds: usize,
     threads: usize,
+    searches: Vec<Search>,
     peers: Option<String>,
+}
+
+/// A way to search.
+#[derive(Clone, Copy, PartialEq)]
+struct Search {
+    name: &'static str,
+    scan: Scan,
+    /// Whether the collection has codes.
+    codes: bool,
+}
+
+const SEARCHES: [Search; 5] = [
+    Search { name: "f32", scan: Scan::F32, codes: false },
+    Search { name: "f16", scan: Scan::F16, codes: false },
+    Search { name: "int8", scan: Scan::Int8, codes: false },
+    Search { name: "codes", scan: Scan::Int8, codes: true },
+    Search { name: "auto", scan: Scan::Auto, codes: false },
+];
+
+impl Search {
+    /// Bytes of a number, and how many f32 multiply-adds take as long as one of its.
+    fn costs(self) -> (f64, f64) {
+        match (self.scan, self.codes) {
+            (Scan::F32 | Scan::F16, _) => (4.0, 1.0),
+            (Scan::Int8 | Scan::Auto, false) => (4.0, 0.25),
+            (Scan::Int8 | Scan::Auto, true) => (1.0, 0.25),
+        }
+    }
 }
 
 fn options() -> Result<Options, Box<dyn Error>> {
@@ -41,6 +75,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
         depths: vec![10, 100, 1000],
         rounds: 5,
         threads: std::thread::available_parallelism()?.get(),
+        searches: SEARCHES.into_iter().filter(|search| search.scan != Scan::F16).collect(),
         peers: None,
     };
     let list = |text: &str| text.split(',').map(str::parse).collect::<Result<Vec<usize>, _>>();
@@ -54,6 +89,11 @@ fn options() -> Result<Options, Box<dyn Error>> {
             "--depths" => options.depths = list(&value)?,
             "--rounds" => options.rounds = value.parse::<usize>()?.max(1),
             "--threads" => options.threads = value.parse()?,
+            "--searches" => {
+                let named = |name| SEARCHES.into_iter().find(|search| search.name == name);
+                let found = value.split(',').map(|name| named(name).ok_or(format!("no search {name}")));
+                options.searches = found.collect::<Result<_, _>>()?;
+            }
             "--peers" => options.peers = Some(value),
             _ => return Err(format!("unknown option {name}").into()),
         }
@@ -211,8 +251,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let largest_batch = options.batches.iter().copied().max().unwrap_or(1);
     let values = random_vectors(n, dim, 1);
     let queries = random_vectors(largest_batch, dim, 2);
-    let segment = Segment { first: DocOrd(0), vectors: Vectors::F32(&values) };
-    let collection = Collection::new(dim, vec![segment])?;
+    let quantized = quantize(&values, dim);
+    let codes = Codes {
+        values: &quantized.codes,
+        scales: &quantized.scales,
+        residual_norms: &quantized.residual_norms,
+    };
+    let collection = |codes| {
+        Collection::new(dim, vec![Segment { first: DocOrd(0), vectors: Vectors::F32(&values), codes }])
+    };
+    let (plain, coded) = (collection(None)?, collection(Some(codes))?);
 
     println!(
         "{n} x {dim} f32, {} threads, {}, median of {} rounds in turn",
@@ -233,46 +281,58 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (read_rate, matrix_rate) = (read_rate(&values, options.rounds), matrix_rate(options.rounds));
     println!("limits: reads {read_rate:.1} GB/s, f32 matrix products {matrix_rate:.0} GFLOP/s");
     println!(
-        "| batch | k | ms | queries/s | GB/s | GFLOP/s | of the floor | faiss ms | ratio | torch ms | ratio |"
+        "| batch | k | search | ms | queries/s | of the floor | nominated | faiss ms | ratio | torch ms | ratio |"
     );
-    println!("|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
+    println!("|--:|--:|--|--:|--:|--:|--:|--:|--:|--:|--:|");
     for &batch in &options.batches {
         for &depth in &options.depths {
             let queries = &queries[..batch * dim];
-            let (mut ours, mut theirs) = (Vec::new(), [Vec::new(), Vec::new()]);
+            let mut ours: Vec<Vec<f64>> = vec![Vec::new(); options.searches.len()];
+            let mut nominated = vec![0.0; options.searches.len()];
+            let mut theirs = [Vec::new(), Vec::new()];
             // The first round warms up.
             for round in 0..=options.rounds {
-                std::thread::sleep(REST);
-                let mut times =
-                    vec![seconds(|| drop(std::hint::black_box(ip_topk(&collection, queries, depth))))];
-                if let Some(peers) = &mut peers {
-                    for name in peers.names.clone() {
-                        std::thread::sleep(REST);
-                        times.push(peers.seconds(&name, batch, depth)?);
+                for (at, search) in options.searches.iter().enumerate() {
+                    std::thread::sleep(REST);
+                    let collection = if search.codes { &coded } else { &plain };
+                    let how = IpTopkOptions { scan: search.scan, ..IpTopkOptions::default() };
+                    let start = Instant::now();
+                    let found = std::hint::black_box(ip_topk(collection, queries, depth, &how))?;
+                    let time = start.elapsed().as_secs_f64();
+                    nominated[at] = found.nominated.iter().sum::<usize>() as f64 / batch as f64;
+                    if round > 0 {
+                        ours[at].push(time);
                     }
                 }
-                if round > 0 {
-                    ours.push(times[0]);
-                    times[1..].iter().zip(&mut theirs).for_each(|(&time, list)| list.push(time));
+                if let Some(peers) = &mut peers {
+                    for (name, times) in peers.names.clone().iter().zip(&mut theirs) {
+                        std::thread::sleep(REST);
+                        let time = peers.seconds(name, batch, depth)?;
+                        if round > 0 {
+                            times.push(time);
+                        }
+                    }
                 }
             }
-            let ours = median(ours);
-            let gigabytes = size_of_val(&values[..]) as f64 * 1e-9;
-            let operations = 2.0 * batch as f64 * values.len() as f64 * 1e-9;
-            let floor = (gigabytes / read_rate).max(operations / matrix_rate);
-            print!(
-                "| {batch} | {depth} | {:.2} | {:.0} | {:.1} | {:.0} | {:.2} |",
-                ours * 1e3,
-                batch as f64 / ours,
-                gigabytes / ours,
-                operations / ours,
-                floor / ours
-            );
-            for times in theirs.into_iter().filter(|times| !times.is_empty()) {
+            let theirs: Vec<f64> = theirs.into_iter().filter(|times| !times.is_empty()).map(median).collect();
+            for ((search, times), nominated) in options.searches.iter().zip(ours).zip(nominated) {
                 let time = median(times);
-                print!(" {:.2} | {:.2} |", time * 1e3, time / ours);
+                let (bytes, operations) = search.costs();
+                let numbers = values.len() as f64 * 1e-9;
+                let floor = (bytes * numbers / read_rate)
+                    .max(2.0 * batch as f64 * operations * numbers / matrix_rate);
+                print!(
+                    "| {batch} | {depth} | {} | {:.2} | {:.0} | {:.2} | {nominated:.0} |",
+                    search.name,
+                    time * 1e3,
+                    batch as f64 / time,
+                    floor / time
+                );
+                for &theirs in &theirs {
+                    print!(" {:.2} | {:.2} |", theirs * 1e3, theirs / time);
+                }
+                println!();
             }
-            println!();
         }
     }
     Ok(())

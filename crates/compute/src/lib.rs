@@ -12,6 +12,7 @@ mod linear;
 mod normalize;
 mod pooling;
 pub mod profile;
+mod quantize;
 pub mod reference;
 mod relative_bias;
 mod rotary;
@@ -21,11 +22,15 @@ mod simd;
 pub use activation::{Activation, UnknownActivation};
 pub use attention::{AttentionOptions, attention};
 pub use gated_linear::GatedLinear;
-pub use ip_topk::{Collection, IpTopkError, Segment, Vectors, ip_topk};
+pub use ip_topk::{
+    Codes, Collection, DocSet, Filter, IpTopkError, IpTopkOptions, Scan, Segment, TopK, UnknownScan, Vectors,
+    ip_topk,
+};
 pub use layer_norm::LayerNorm;
 pub use linear::Linear;
 pub use normalize::normalize;
 pub use pooling::{Pooling, pool};
+pub use quantize::{Quantized, quantize};
 pub use relative_bias::RelativeBias;
 pub use rotary::Rotary;
 pub use sequences::Sequences;

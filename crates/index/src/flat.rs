@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use toller_compute::{Collection, Segment, Vectors, ip_topk};
+use toller_compute::{Collection, IpTopkOptions, Segment, Vectors, ip_topk};
 use toller_ir::{DocOrd, Ranking};
 use toller_store::{Embeddings, OpenOptions, Store};
 
@@ -82,9 +82,11 @@ impl FlatIndex {
                 Embeddings::F16(values) => Vectors::F16(values),
                 Embeddings::BF16(values) => Vectors::BF16(values),
             },
+            codes: None,
         });
         let collection = Collection::new(self.dim(), segments.collect())?;
-        Ok(within(self.pool.as_ref(), || ip_topk(&collection, queries, k))?)
+        Ok(within(self.pool.as_ref(), || ip_topk(&collection, queries, k, &IpTopkOptions::default()))?
+            .rankings)
     }
 
     /// Checks that query vectors have the dimension of the index.

@@ -7,4 +7,5 @@ pub(crate) mod layer_norm;
 pub(crate) mod linear;
 pub(crate) mod prefetch;
 pub(crate) mod product;
+pub(crate) mod quantize;
 pub(crate) mod tile;

@@ -5,10 +5,12 @@ use half::{bf16, f16};
 use proptest::prelude::*;
 use toller_ir::{DocOrd, Ranking};
 
-use super::{Collection, IpTopkError, Segment, Vectors, ip_topk};
+use super::{
+    Codes, Collection, DocSet, Filter, IpTopkError, IpTopkOptions, Scan, Segment, TopK, Vectors, ip_topk,
+};
 use crate::cpu::ip_topk::search;
-use crate::reference;
 use crate::simd::Isa;
+use crate::{Quantized, quantize, reference};
 
 /// Vectors that are hard in one way or another.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -146,37 +148,74 @@ enum DType {
     BF16,
 }
 
-/// Vectors as a store would hold them: rounded, and finite.
-enum Stored {
+/// Vectors as a store would hold them: rounded, and finite; with their codes.
+struct Stored {
+    values: Values,
+    codes: Quantized,
+    dim: usize,
+}
+
+enum Values {
     F32(Vec<f32>),
     F16(Vec<f16>),
     BF16(Vec<bf16>),
 }
 
 impl Stored {
-    fn new(dtype: DType, values: &[f32]) -> Self {
+    fn new(dtype: DType, values: &[f32], dim: usize) -> Self {
         let (f16_max, bf16_max) = (f16::MAX.to_f32(), bf16::MAX.to_f32());
-        match dtype {
-            DType::F32 => Self::F32(values.to_vec()),
+        let values = match dtype {
+            DType::F32 => Values::F32(values.to_vec()),
             DType::F16 => {
-                Self::F16(values.iter().map(|x| f16::from_f32(x.clamp(-f16_max, f16_max))).collect())
+                Values::F16(values.iter().map(|x| f16::from_f32(x.clamp(-f16_max, f16_max))).collect())
             }
             DType::BF16 => {
-                Self::BF16(values.iter().map(|x| bf16::from_f32(x.clamp(-bf16_max, bf16_max))).collect())
+                Values::BF16(values.iter().map(|x| bf16::from_f32(x.clamp(-bf16_max, bf16_max))).collect())
             }
-        }
+        };
+        let wide: Vec<f32> = match &values {
+            Values::F32(values) => values.clone(),
+            Values::F16(values) => values.iter().map(|x| x.to_f32()).collect(),
+            Values::BF16(values) => values.iter().map(|x| x.to_f32()).collect(),
+        };
+        Self { values, codes: quantize(&wide, dim), dim }
     }
 
-    /// Segments of `rows` rows (the last may have fewer), one after the other.
-    fn collection(&self, dim: usize, rows: usize) -> Collection<'_> {
-        let pieces: Vec<Vectors<'_>> = match self {
-            Self::F32(values) => values.chunks(rows * dim).map(Vectors::F32).collect(),
-            Self::F16(values) => values.chunks(rows * dim).map(Vectors::F16).collect(),
-            Self::BF16(values) => values.chunks(rows * dim).map(Vectors::BF16).collect(),
-        };
-        let segment = |(i, vectors)| Segment { first: DocOrd((i * rows) as u32), vectors };
-        Collection::new(dim, pieces.into_iter().enumerate().map(segment).collect()).unwrap()
+    /// Segments of `rows` rows (the last may have fewer), one after the other; without codes.
+    fn collection(&self, rows: usize) -> Collection<'_> {
+        self.segments(rows, |_| false)
     }
+
+    /// As above, with codes in the segments that `coded` picks.
+    fn segments(&self, rows: usize, coded: impl Fn(usize) -> bool) -> Collection<'_> {
+        let (dim, all) = (self.dim, &self.codes);
+        let pieces: Vec<Vectors<'_>> = match &self.values {
+            Values::F32(values) => values.chunks(rows * dim).map(Vectors::F32).collect(),
+            Values::F16(values) => values.chunks(rows * dim).map(Vectors::F16).collect(),
+            Values::BF16(values) => values.chunks(rows * dim).map(Vectors::BF16).collect(),
+        };
+        let segment = |(i, vectors): (usize, Vectors<'_>)| {
+            let first = i * rows;
+            let range = first..first + vectors.len() / dim;
+            let codes = Codes {
+                values: &all.codes[range.start * dim..range.end * dim],
+                scales: &all.scales[range.clone()],
+                residual_norms: &all.residual_norms[range],
+            };
+            (first, codes)
+        };
+        let segments = pieces.into_iter().enumerate().map(|(i, vectors)| {
+            let (first, codes) = segment((i, vectors));
+            Segment { first: DocOrd(first as u32), vectors, codes: coded(i).then_some(codes) }
+        });
+        Collection::new(dim, segments.collect()).unwrap()
+    }
+}
+
+const SCANS: [Scan; 4] = [Scan::Auto, Scan::F32, Scan::F16, Scan::Int8];
+
+fn with(scan: Scan) -> IpTopkOptions<'static> {
+    IpTopkOptions { scan, ..IpTopkOptions::default() }
 }
 
 /// Ordinals and score bits.
@@ -190,7 +229,7 @@ fn with_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn equals_the_reference(
@@ -201,15 +240,47 @@ proptest! {
         depth in prop_oneof![1_usize..12, 1_usize..1000], segment_rows in 1_usize..900, seed: u64,
     ) {
         let (vectors, queries) = make(data, n, q, dim, seed);
-        let stored = Stored::new(dtype, &vectors);
-        let whole = stored.collection(dim, n);
-        let divided = stored.collection(dim, segment_rows);
-        let expected = bits(&reference::ip_topk(&whole, &queries, depth).unwrap());
+        let stored = Stored::new(dtype, &vectors, dim);
+        let whole = stored.segments(n, |_| seed % 2 == 0);
+        let divided = stored.segments(segment_rows, |segment| !segment.is_multiple_of(3));
+        let expected = bits(&reference::ip_topk(&whole, &queries, depth, &Filter::default()).unwrap());
         for isa in Isa::available() {
-            let got = with_threads(1, || search(isa, &whole, &queries, depth));
-            prop_assert!(bits(&got) == expected, "{isa}, one thread");
-            let got = with_threads(3, || search(isa, &divided, &queries, depth));
-            prop_assert!(bits(&got) == expected, "{isa}, three threads, segments of {segment_rows}");
+            for scan in SCANS {
+                let got = with_threads(1, || search(isa, &whole, &queries, depth, &with(scan)));
+                prop_assert!(bits(&got.rankings) == expected, "{isa}, {scan}, one thread");
+            }
+            let scan = SCANS[(seed % 4) as usize];
+            let got = with_threads(3, || search(isa, &divided, &queries, depth, &with(scan)));
+            prop_assert!(bits(&got.rankings) == expected, "{isa}, {scan}, segments of {segment_rows}");
+        }
+    }
+
+    #[test]
+    fn filters_equal_the_reference(
+        data in prop::sample::select(DATA.to_vec()),
+        dtype in prop::sample::select(vec![DType::F32, DType::F16]),
+        n in 1_usize..900, q in 1_usize..40, dim in 1_usize..70, depth in 1_usize..1000,
+        segment_rows in 1_usize..900, kept in 1_usize..100, excluded in 0_usize..100, seed: u64,
+    ) {
+        let (vectors, queries) = make(data, n, q, dim, seed);
+        let stored = Stored::new(dtype, &vectors, dim);
+        let mut random = Random::new(seed ^ 1);
+        let mut some = |percent: usize| -> Vec<DocOrd> {
+            (0..n as u32).map(DocOrd).filter(|_| random.below(100) < percent).collect()
+        };
+        let allowed: DocSet = some(kept).into_iter().collect();
+        let excluded: Vec<Vec<DocOrd>> = (0..q).map(|query| some(excluded / (query + 1))).collect();
+        let allowed = (seed % 3 != 0).then_some(&allowed);
+        let excluded: &[Vec<DocOrd>] = if seed % 3 == 1 { &[] } else { &excluded };
+        let filter = Filter { allowed, excluded };
+        let collection = stored.segments(segment_rows, |segment| segment.is_multiple_of(2));
+        let expected = bits(&reference::ip_topk(&collection, &queries, depth, &filter).unwrap());
+        for isa in Isa::available() {
+            for scan in SCANS {
+                let options = IpTopkOptions { scan, filter, read_ahead: None };
+                let got = with_threads(2, || search(isa, &collection, &queries, depth, &options));
+                prop_assert!(bits(&got.rankings) == expected, "{isa}, {scan}");
+            }
         }
     }
 
@@ -219,76 +290,119 @@ proptest! {
         n in 1_usize..40, q in 1_usize..20, dim in 1_usize..4200, depth in 1_usize..40, seed: u64,
     ) {
         let (vectors, queries) = make(data, n, q, dim, seed);
-        let stored = Stored::new(DType::F32, &vectors);
-        let collection = stored.collection(dim, n);
-        let expected = bits(&reference::ip_topk(&collection, &queries, depth).unwrap());
+        let stored = Stored::new(DType::F32, &vectors, dim);
+        let collection = stored.segments(n, |_| seed % 2 == 0);
+        let expected = bits(&reference::ip_topk(&collection, &queries, depth, &Filter::default()).unwrap());
         for isa in Isa::available() {
-            prop_assert!(bits(&search(isa, &collection, &queries, depth)) == expected, "{isa}");
+            for scan in SCANS {
+                let got = search(isa, &collection, &queries, depth, &with(scan));
+                prop_assert!(bits(&got.rankings) == expected, "{isa}, {scan}");
+            }
         }
     }
 }
 
 /// Enough vectors that every thread reduces its candidates many times.
 #[test]
-fn batches_depths_threads_and_segments_do_not_matter() {
+fn scans_batches_depths_threads_and_segments_do_not_matter() {
     let (n, q, dim) = (12_000, 40, 48);
     for data in DATA {
         let (vectors, queries) = make(data, n, q, dim, 5);
-        let stored = Stored::new(DType::F32, &vectors);
-        let whole = stored.collection(dim, n);
-        let expected = bits(&reference::ip_topk(&whole, &queries, 1000).unwrap());
+        let stored = Stored::new(DType::F32, &vectors, dim);
+        let whole = stored.collection(n);
+        let expected = bits(&reference::ip_topk(&whole, &queries, 1000, &Filter::default()).unwrap());
 
-        for (threads, segment_rows, batch) in [(1, n, 40), (2, n / 8, 40), (2, n, 7), (4, 1000, 1)] {
-            let collection = stored.collection(dim, segment_rows);
+        let divisions = [(1, n, 40), (2, n / 8, 40), (2, n, 7), (4, 1000, 1)];
+        for ((threads, segment_rows, batch), scan) in divisions.into_iter().zip(SCANS) {
+            let collection = stored.segments(segment_rows, |segment| segment.is_multiple_of(2));
             let mut got = Vec::new();
             for queries in queries.chunks(batch * dim) {
-                got.extend(bits(&with_threads(threads, || ip_topk(&collection, queries, 1000)).unwrap()));
+                let found =
+                    with_threads(threads, || ip_topk(&collection, queries, 1000, &with(scan))).unwrap();
+                got.extend(bits(&found.rankings));
             }
             assert!(
                 got == expected,
-                "{data:?}: {threads} threads, segments of {segment_rows}, batches of {batch}"
+                "{data:?}, {scan}: {threads} threads, segments of {segment_rows}, batches of {batch}"
             );
         }
-        for depth in [1, 10, 999] {
+        for (depth, scan) in [1, 10, 999].into_iter().zip([Scan::Int8, Scan::Int8, Scan::Auto]) {
             let expected: Vec<_> = expected.iter().map(|hits| hits[..depth].to_vec()).collect();
-            assert!(
-                bits(&ip_topk(&whole, &queries, depth).unwrap()) == expected,
-                "{data:?}: {depth} of 1000"
-            );
+            let found = ip_topk(&whole, &queries, depth, &with(scan)).unwrap();
+            assert!(bits(&found.rankings) == expected, "{data:?}, {scan}: {depth} of 1000");
         }
+    }
+}
+
+#[test]
+fn few_are_nominated() {
+    let (n, q, dim, k) = (20_000, 30, 128, 10);
+    let (vectors, queries) = make(Data::Random, n, q, dim, 3);
+    let stored = Stored::new(DType::F32, &vectors, dim);
+    for (scan, limit) in [(Scan::F32, 400), (Scan::F16, 400), (Scan::Int8, 1000)] {
+        for collection in [stored.collection(n), stored.segments(n, |_| true)] {
+            let TopK { nominated, .. } = ip_topk(&collection, &queries, k, &with(scan)).unwrap();
+            assert_eq!(nominated.len(), q);
+            let range = k..limit;
+            assert!(nominated.iter().all(|count| range.contains(count)), "{scan}: {nominated:?}");
+        }
+    }
+}
+
+/// What is told of early is all that is scanned, but for the very first block.
+#[test]
+fn the_system_is_told_of_what_will_be_read() {
+    let (n, dim) = (5000, 64);
+    let (vectors, queries) = make(Data::Random, n, 4, dim, 8);
+    let stored = Stored::new(DType::F32, &vectors, dim);
+    for (scan, coded, bytes) in [(Scan::F32, false, 4), (Scan::Int8, true, 1), (Scan::Int8, false, 4)] {
+        let collection = stored.segments(n / 3, |_| coded);
+        let told = std::sync::atomic::AtomicUsize::new(0);
+        let read_ahead = |piece: &[u8]| {
+            told.fetch_add(piece.len(), std::sync::atomic::Ordering::Relaxed);
+        };
+        let options = IpTopkOptions { scan, read_ahead: Some(&read_ahead), ..IpTopkOptions::default() };
+        with_threads(2, || ip_topk(&collection, &queries, 5, &options)).unwrap();
+        let (told, all) = (told.into_inner(), n * dim * bytes);
+        assert!(told <= all && told > all * 9 / 10, "{scan}: {told} of {all} bytes");
     }
 }
 
 #[test]
 fn more_hits_than_vectors_and_no_vectors() {
     let values = [1.0, 0.0, 3.0];
-    let segment = Segment { first: DocOrd(u32::MAX - 2), vectors: Vectors::F32(&values) };
+    let segment = Segment { first: DocOrd(u32::MAX - 2), vectors: Vectors::F32(&values), codes: None };
     let collection = Collection::new(1, vec![segment]).unwrap();
     for k in [3, 4, 1000, usize::MAX] {
-        let rankings = ip_topk(&collection, &[2.0], k).unwrap();
+        let TopK { rankings, .. } = ip_topk(&collection, &[2.0], k, &IpTopkOptions::default()).unwrap();
         let hits: Vec<(u32, f32)> = rankings[0].hits.iter().map(|hit| (hit.doc.0, hit.score)).collect();
         assert_eq!(hits, [(u32::MAX, 6.0), (u32::MAX - 2, 2.0), (u32::MAX - 1, 0.0)]);
     }
-    assert!(ip_topk(&collection, &[], 5).unwrap().is_empty());
+    assert_eq!(ip_topk(&collection, &[], 5, &IpTopkOptions::default()).unwrap(), TopK::default());
 
     let empty = Collection::new(7, Vec::new()).unwrap();
-    assert_eq!(ip_topk(&empty, &[1.0; 14], 5).unwrap(), vec![Ranking::default(); 2]);
+    for scan in SCANS {
+        let found = ip_topk(&empty, &[1.0; 14], 5, &with(scan)).unwrap();
+        assert_eq!(found, TopK { rankings: vec![Ranking::default(); 2], nominated: vec![0; 2] });
+    }
 }
 
 #[test]
 fn scores_beyond_f32_are_infinite_and_ties_go_by_ordinal() {
     let values = [1e30, -1e30, 2e30, 1.0];
-    let collection =
-        Collection::new(1, vec![Segment { first: DocOrd(0), vectors: Vectors::F32(&values) }]).unwrap();
-    let rankings = ip_topk(&collection, &[1e30], 4).unwrap();
-    let hits: Vec<(u32, f32)> = rankings[0].hits.iter().map(|hit| (hit.doc.0, hit.score)).collect();
-    assert_eq!(hits, [(0, f32::INFINITY), (2, f32::INFINITY), (3, 1e30), (1, f32::NEG_INFINITY)]);
+    let collection = Stored::new(DType::F32, &values, 1);
+    for scan in SCANS {
+        let TopK { rankings, .. } = ip_topk(&collection.collection(4), &[1e30], 4, &with(scan)).unwrap();
+        let hits: Vec<(u32, f32)> = rankings[0].hits.iter().map(|hit| (hit.doc.0, hit.score)).collect();
+        assert_eq!(hits, [(0, f32::INFINITY), (2, f32::INFINITY), (3, 1e30), (1, f32::NEG_INFINITY)]);
+    }
 }
 
 #[test]
 fn what_cannot_be_searched_is_an_error() {
     let values = [0.0; 6];
-    let segment = |first| Segment { first: DocOrd(first), vectors: Vectors::F32(&values) };
+    let segment = |first| Segment { first: DocOrd(first), vectors: Vectors::F32(&values), codes: None };
+    let options = IpTopkOptions::default();
     assert_eq!(Collection::new(0, vec![]).unwrap_err(), IpTopkError::ZeroDim);
     let error = Collection::new(4, vec![segment(0)]).unwrap_err();
     assert_eq!(error, IpTopkError::SegmentShape { segment: 0, len: 6, dim: 4 });
@@ -297,13 +411,36 @@ fn what_cannot_be_searched_is_an_error() {
     assert!(matches!(Collection::new(3, vec![segment(u32::MAX)]), Err(IpTopkError::SegmentOrder { .. })));
 
     let collection = Collection::new(3, vec![segment(0)]).unwrap();
-    assert_eq!(ip_topk(&collection, &[0.0; 3], 0).unwrap_err(), IpTopkError::ZeroK);
-    let error = ip_topk(&collection, &[0.0; 4], 1).unwrap_err();
+    assert_eq!(ip_topk(&collection, &[0.0; 3], 0, &options).unwrap_err(), IpTopkError::ZeroK);
+    let error = ip_topk(&collection, &[0.0; 4], 1, &options).unwrap_err();
     assert_eq!(error, IpTopkError::QueryShape { len: 4, dim: 3 });
     assert!(error.hint().is_some());
-    let error = ip_topk(&collection, &[0.0, 0.0, 0.0, 1.0, f32::NEG_INFINITY, 0.0], 1).unwrap_err();
+    let error = ip_topk(&collection, &[0.0, 0.0, 0.0, 1.0, f32::NEG_INFINITY, 0.0], 1, &options).unwrap_err();
     assert_eq!(error, IpTopkError::QueryNotFinite { query: 1, column: 1, value: f32::NEG_INFINITY });
-    assert!(ip_topk(&collection, &[0.0, f32::NAN, 0.0], 1).unwrap_err().to_string().contains("query 0"));
+    assert!(
+        ip_topk(&collection, &[0.0, f32::NAN, 0.0], 1, &options).unwrap_err().to_string().contains("query 0")
+    );
+
+    let excluded = [vec![DocOrd(0)], vec![]];
+    let options = IpTopkOptions { filter: Filter { excluded: &excluded, ..Filter::default() }, ..options };
+    let error = ip_topk(&collection, &[0.0; 3], 1, &options).unwrap_err();
+    assert_eq!(error, IpTopkError::ExclusionShape { lists: 2, queries: 1 });
+
+    let codes = Codes { values: &[0; 6], scales: &[0.0; 2], residual_norms: &[0.0; 1] };
+    let error = Collection::new(3, vec![Segment { codes: Some(codes), ..segment(0) }]).unwrap_err();
+    assert_eq!(error, IpTopkError::CodesShape { segment: 0, rows: 2 });
+
+    let values = vec![0.5; 70_000];
+    let segment = Segment { first: DocOrd(0), vectors: Vectors::F32(&values), codes: None };
+    let collection = Collection::new(70_000, vec![segment]).unwrap();
+    let error = ip_topk(&collection, &values, 1, &with(Scan::Int8)).unwrap_err();
+    assert_eq!(error, IpTopkError::DimTooLarge { dim: 70_000, max: 65_536 });
+    for scan in [Scan::Auto, Scan::F32, Scan::F16] {
+        assert_eq!(
+            ip_topk(&collection, &values, 1, &with(scan)).unwrap().rankings[0].hits[0].score,
+            17_500.0
+        );
+    }
 }
 
 /// A collection is taken to be finite; if it is not, nothing breaks.
@@ -313,9 +450,13 @@ fn a_collection_that_is_not_finite_does_no_harm() {
     for (i, x) in vectors.iter_mut().enumerate().filter(|(i, _)| i % 7 == 0) {
         *x = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY][i % 3];
     }
-    let stored = Stored::new(DType::F32, &vectors);
-    let collection = stored.collection(24, 300);
-    for isa in Isa::available() {
-        assert!(search(isa, &collection, &queries, 10).iter().all(|ranking| ranking.hits.len() == 10));
+    let stored = Stored::new(DType::F32, &vectors, 24);
+    for collection in [stored.collection(300), stored.segments(300, |_| true)] {
+        for isa in Isa::available() {
+            for scan in SCANS {
+                let TopK { rankings, .. } = search(isa, &collection, &queries, 10, &with(scan));
+                assert!(rankings.iter().all(|ranking| ranking.hits.len() == 10), "{isa}, {scan}");
+            }
+        }
     }
 }

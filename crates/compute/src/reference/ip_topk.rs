@@ -4,14 +4,19 @@ use half::{bf16, f16};
 use toller_ir::{DocOrd, Hit, Ranking};
 
 use crate::ip_topk::check;
-use crate::{Collection, IpTopkError, Vectors};
+use crate::{Collection, Filter, IpTopkError, Vectors};
 
-/// What [`crate::ip_topk`] returns: every score in f64 in the fixed order, all of them sorted.
+/// The rankings that [`crate::ip_topk`] returns: every score in f64 in the fixed order, all of them sorted.
 ///
 /// # Errors
 /// As for [`crate::ip_topk`].
-pub fn ip_topk(collection: &Collection<'_>, queries: &[f32], k: usize) -> Result<Vec<Ranking>, IpTopkError> {
-    check(collection, queries, k)?;
+pub fn ip_topk(
+    collection: &Collection<'_>,
+    queries: &[f32],
+    k: usize,
+    filter: &Filter<'_>,
+) -> Result<Vec<Ranking>, IpTopkError> {
+    check(collection, queries, k, filter)?;
     let dim = collection.dim();
     let mut vectors: Vec<(DocOrd, Vec<f64>)> = Vec::new();
     for segment in collection.segments() {
@@ -23,14 +28,19 @@ pub fn ip_topk(collection: &Collection<'_>, queries: &[f32], k: usize) -> Result
         let ordinals = (segment.first.0..).map(DocOrd);
         vectors.extend(ordinals.zip(numbers.chunks_exact(dim).map(<[f64]>::to_vec)));
     }
-    let ranking = |query: &[f32]| {
+    let ranking = |(number, query): (usize, &[f32])| {
         let score = |vector: &[f64]| inner_product(query, vector) as f32;
-        let mut hits: Vec<Hit> = vectors.iter().map(|(doc, vector)| Hit::new(*doc, score(vector))).collect();
+        let mut hits: Vec<Hit> = vectors
+            .iter()
+            .filter(|(doc, _)| filter.allowed.is_none_or(|allowed| allowed.contains(*doc)))
+            .filter(|(doc, _)| !filter.excluded.get(number).is_some_and(|excluded| excluded.contains(doc)))
+            .map(|(doc, vector)| Hit::new(*doc, score(vector)))
+            .collect();
         hits.sort();
         hits.truncate(k);
         Ranking { hits }
     };
-    Ok(queries.chunks_exact(dim).map(ranking).collect())
+    Ok(queries.chunks_exact(dim).enumerate().map(ranking).collect())
 }
 
 /// The inner product in the fixed order: sixteen partial sums, then halves.

@@ -5,12 +5,12 @@ use std::arch::x86_64::{
     _mm_loadu_si128, _mm_packs_epi16, _mm_storeu_si128, _mm256_abs_epi8, _mm256_add_epi32, _mm256_add_ps,
     _mm256_and_si256, _mm256_castps256_ps128, _mm256_castsi256_ps, _mm256_castsi256_si128, _mm256_cmp_ps,
     _mm256_cvtepi32_ps, _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_cvtps_epi32, _mm256_cvtps_pd,
-    _mm256_div_ps, _mm256_dpbusd_avx_epi32, _mm256_extractf128_ps, _mm256_extracti128_si256, _mm256_fmadd_pd,
-    _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_madd_epi16, _mm256_max_ps, _mm256_min_ps,
-    _mm256_movemask_ps, _mm256_mul_ps, _mm256_packs_epi32, _mm256_permute4x64_epi64, _mm256_round_ps,
-    _mm256_set1_epi16, _mm256_set1_epi32, _mm256_set1_ps, _mm256_slli_epi16, _mm256_slli_epi32,
-    _mm256_srai_epi16, _mm256_srli_epi16, _mm256_storeu_pd, _mm256_storeu_ps, _mm256_storeu_si256,
-    _mm256_sub_ps,
+    _mm256_cvtps_ph, _mm256_div_ps, _mm256_dpbusd_avx_epi32, _mm256_extractf128_ps, _mm256_extracti128_si256,
+    _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_madd_epi16, _mm256_max_ps,
+    _mm256_min_ps, _mm256_movemask_ps, _mm256_mul_ps, _mm256_packs_epi32, _mm256_permute4x64_epi64,
+    _mm256_round_ps, _mm256_set1_epi16, _mm256_set1_epi32, _mm256_set1_ps, _mm256_slli_epi16,
+    _mm256_slli_epi32, _mm256_srai_epi16, _mm256_srli_epi16, _mm256_storeu_pd, _mm256_storeu_ps,
+    _mm256_storeu_si256, _mm256_sub_ps,
 };
 
 use half::{bf16, f16};
@@ -174,6 +174,14 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
         [0, 8].map(|lane| unsafe {
             let bits = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.add(lane).cast::<__m128i>()));
             _mm256_castsi256_ps(_mm256_slli_epi32::<16>(bits))
+        })
+    }
+
+    #[inline(always)]
+    fn round_f16(self, a: Pair) -> Pair {
+        a.map(|half| {
+            // SAFETY: see above.
+            unsafe { _mm256_cvtph_ps(_mm256_cvtps_ph::<{ _MM_FROUND_TO_NEAREST_INT }>(half)) }
         })
     }
 

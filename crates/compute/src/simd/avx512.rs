@@ -5,11 +5,12 @@ use std::arch::x86_64::{
     _mm_storeu_si128, _mm256_loadu_si256, _mm512_abs_epi8, _mm512_add_epi32, _mm512_add_ps, _mm512_and_si512,
     _mm512_castps512_ps256, _mm512_castsi512_ps, _mm512_cmp_ps_mask, _mm512_cvtepi32_epi8,
     _mm512_cvtepi32_ps, _mm512_cvtepu16_epi32, _mm512_cvtph_ps, _mm512_cvtps_epi32, _mm512_cvtps_pd,
-    _mm512_div_ps, _mm512_dpbusd_epi32, _mm512_extractf32x8_ps, _mm512_fmadd_pd, _mm512_fmadd_ps,
-    _mm512_loadu_ps, _mm512_loadu_si512, _mm512_madd_epi16, _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps,
-    _mm512_max_ps, _mm512_min_ps, _mm512_mul_ps, _mm512_roundscale_ps, _mm512_set1_epi16, _mm512_set1_epi32,
-    _mm512_set1_ps, _mm512_slli_epi16, _mm512_slli_epi32, _mm512_srai_epi16, _mm512_srli_epi16,
-    _mm512_storeu_pd, _mm512_storeu_ps, _mm512_storeu_si512, _mm512_sub_ps,
+    _mm512_cvtps_ph, _mm512_div_ps, _mm512_dpbusd_epi32, _mm512_extractf32x8_ps, _mm512_fmadd_pd,
+    _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_madd_epi16, _mm512_mask_storeu_ps,
+    _mm512_maskz_loadu_ps, _mm512_max_ps, _mm512_min_ps, _mm512_mul_ps, _mm512_roundscale_ps,
+    _mm512_set1_epi16, _mm512_set1_epi32, _mm512_set1_ps, _mm512_slli_epi16, _mm512_slli_epi32,
+    _mm512_srai_epi16, _mm512_srli_epi16, _mm512_storeu_pd, _mm512_storeu_ps, _mm512_storeu_si512,
+    _mm512_sub_ps,
 };
 
 use half::{bf16, f16};
@@ -169,6 +170,12 @@ impl<const VNNI: bool> Simd for Avx512<VNNI> {
             let bits = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from.cast::<__m256i>()));
             _mm512_castsi512_ps(_mm512_slli_epi32::<16>(bits))
         }
+    }
+
+    #[inline(always)]
+    fn round_f16(self, a: __m512) -> __m512 {
+        // SAFETY: see above.
+        unsafe { _mm512_cvtph_ps(_mm512_cvtps_ph::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(a)) }
     }
 
     #[inline(always)]

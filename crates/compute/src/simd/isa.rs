@@ -45,11 +45,6 @@ impl Isa {
         static ACTIVE: OnceLock<Isa> = OnceLock::new();
         *ACTIVE.get_or_init(|| Self::available().first().copied().unwrap_or(Self::Portable))
     }
-
-    /// Whether products of bytes are several times as fast as those of f32.
-    pub(crate) fn has_byte_products(self) -> bool {
-        matches!(self, Self::Avx512Vnni | Self::Avx2Vnni)
-    }
 }
 
 impl fmt::Display for Isa {

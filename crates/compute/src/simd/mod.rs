@@ -85,6 +85,9 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// `from` is valid for reading sixteen bf16; it need not be aligned.
     unsafe fn load_bf16(self, from: *const bf16) -> Self::F32;
 
+    /// Rounds to f16 (ties to even; infinite beyond its range) and back.
+    fn round_f16(self, a: Self::F32) -> Self::F32;
+
     /// The lanes in f64, which is exact.
     fn widen(self, a: Self::F32) -> Self::F64;
     /// `a * b + c` where `a` and `b` hold f32 values: their product is exact in f64, so that the result is

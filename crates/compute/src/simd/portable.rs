@@ -123,6 +123,11 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
+    fn round_f16(self, a: Lanes) -> Lanes {
+        a.map(|lane| f16::from_f32(lane).to_f32())
+    }
+
+    #[inline(always)]
     fn widen(self, a: Lanes) -> [f64; LANES] {
         a.map(f64::from)
     }

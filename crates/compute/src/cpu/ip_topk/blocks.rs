@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use toller_ir::DocOrd;
 
-use crate::{Collection, Vectors};
+use crate::{Codes, Collection, Vectors};
 
 /// Every so manyeth block is scanned before the others: a sample of the whole collection raises the
 /// thresholds before most vectors are seen, whatever order they are stored in. (Vectors stored by
@@ -20,9 +20,12 @@ pub(crate) struct Blocks<'a> {
 }
 
 /// Rows that follow each other.
+#[derive(Clone)]
 pub(crate) struct Block<'a> {
     /// The vectors of the segment.
     pub(crate) vectors: Vectors<'a>,
+    /// The codes of the block's rows.
+    pub(crate) codes: Option<Codes<'a>>,
     /// The rows of the segment.
     pub(crate) rows: Range<usize>,
     /// The ordinal of the first row.
@@ -43,6 +46,11 @@ impl<'a> Blocks<'a> {
         self.ends.last().copied().unwrap_or(0)
     }
 
+    /// How many blocks make so many bytes of vectors.
+    pub(crate) fn in_bytes(&self, bytes: usize) -> usize {
+        bytes.div_ceil(self.block_rows * self.collection.dim() * size_of::<f32>())
+    }
+
     /// The block that is scanned after `turn` others, or `None` after the last.
     pub(crate) fn at(&self, turn: usize) -> Option<Block<'a>> {
         if turn >= self.count() {
@@ -56,7 +64,14 @@ impl<'a> Blocks<'a> {
         let rows = segment.vectors.len() / self.collection.dim();
         // Does not wrap: the ordinals of a collection fit in 32 bits.
         let first = DocOrd(segment.first.0 + start as u32);
-        Some(Block { vectors: segment.vectors, rows: start..(start + self.block_rows).min(rows), first })
+        let rows = start..(start + self.block_rows).min(rows);
+        let dim = self.collection.dim();
+        let codes = segment.codes.map(|codes| Codes {
+            values: &codes.values[rows.start * dim..rows.end * dim],
+            scales: &codes.scales[rows.clone()],
+            residual_norms: &codes.residual_norms[rows.clone()],
+        });
+        Some(Block { vectors: segment.vectors, codes, rows, first })
     }
 }
 
@@ -85,8 +100,11 @@ mod tests {
     #[test]
     fn blocks_cover_the_segments() -> Result<(), IpTopkError> {
         let values = [0.0; 2 * 100];
-        let segment =
-            |first, rows: usize| Segment { first: DocOrd(first), vectors: Vectors::F32(&values[..2 * rows]) };
+        let segment = |first, rows: usize| Segment {
+            first: DocOrd(first),
+            vectors: Vectors::F32(&values[..2 * rows]),
+            codes: None,
+        };
         let collection =
             Collection::new(2, vec![segment(0, 100), segment(100, 0), segment(200, 7), segment(300, 1)])?;
         let blocks = Blocks::new(&collection, 6);

@@ -24,6 +24,13 @@
 //! hence |x|^2 <= (s + d 2^-149) / (1 - g(m)), and so for any upper bound of s. An infinite s makes the
 //! bound infinite.
 //!
+//! A pass that rounds q and x to f16 first, to q' and x', works on those. With h = 2^-11 and t = sqrt(d) 2^-25
+//! (half the distance of subnormal f16), |q - q'| <= h |q| + t and |x| <= (|x'| + t) / (1 - h), so that
+//!
+//! ```text
+//! |<q',x'> - <q,x>| <= |q - q'| |x| + |q'| |x - x'| <= (h |q| + t) |x| + |q'| (h |x| + t).
+//! ```
+//!
 //! The score is then rounded to f32. Rounding is monotone: l <= score <= u with l, u in f32 gives
 //! l <= rounded <= u.
 
@@ -38,7 +45,14 @@ pub(crate) struct ErrorBound {
     underflow: f64,
     /// 1 - g(m).
     shrinkage: f64,
+    /// t for a pass that rounds to f16.
+    halves: Option<f64>,
 }
+
+/// h: half the distance of neighbours in f16, relative.
+const HALF_UNIT: f64 = 1.0 / 2048.0;
+/// Half the distance of subnormal f16.
+const HALF_LEAST: f64 = 1.0 / (1 << 25) as f64;
 
 /// Makes up for the roundings below: in f64, fewer than 2^24 of them, relative.
 const ROUNDINGS: f64 = 1.0 + 1.0 / (1_u64 << 28) as f64;
@@ -62,19 +76,38 @@ impl ErrorBound {
             relative: if usable { gamma_f32 + gamma(operations, f64::EPSILON / 2.0) } else { f64::INFINITY },
             underflow: query.len() as f64 * f64::from(f32::from_bits(1)),
             shrinkage: 1.0 - gamma_f32,
+            halves: None,
         }
+    }
+
+    /// For a pass that first rounds `query` and the vectors to f16; its sums of squares are those of the
+    /// rounded vectors.
+    pub(crate) fn halves(query: &[f32]) -> Self {
+        let bound = Self::new(query);
+        let slack = (query.len() as f64).sqrt() * HALF_LEAST * ROUNDINGS;
+        let finite = query.iter().all(|&x| half::f16::from_f32(x).is_finite());
+        // As long as the query before or after it was rounded.
+        let length =
+            if finite { (bound.length * (1.0 + HALF_UNIT) + slack) * ROUNDINGS } else { f64::INFINITY };
+        Self { length, halves: Some(slack), ..bound }
     }
 
     /// The bound for vectors whose squares add up to at most `largest_square` in the pass; infinite where
     /// there is none.
     pub(crate) fn error(&self, largest_square: f32) -> f32 {
-        let length = ((f64::from(largest_square) + self.underflow) / self.shrinkage).sqrt() * ROUNDINGS;
+        let mut length = ((f64::from(largest_square) + self.underflow) / self.shrinkage).sqrt() * ROUNDINGS;
+        let mut rounded_away = 0.0;
+        if let Some(slack) = self.halves {
+            length = (length + slack) / (1.0 - HALF_UNIT) * ROUNDINGS;
+            rounded_away =
+                (HALF_UNIT * self.length + slack) * length + self.length * (HALF_UNIT * length + slack);
+        }
         let product = self.length * length;
         // Not `>`: a NaN has no bound either.
         if !(product <= f64::from(f32::MAX) / 4.0 && self.relative.is_finite()) {
             return f32::INFINITY;
         }
-        let error = (self.relative * product + self.underflow) * ROUNDINGS;
+        let error = (self.relative * product + self.underflow + rounded_away) * ROUNDINGS;
         (error as f32).next_up()
     }
 }
@@ -103,12 +136,12 @@ pub(crate) fn interval(score: f32, error: f32) -> (f32, f32) {
 
 /// A value not above `x`, even if `x` has been rounded in f64: rounding to f32 moves it by half the
 /// distance of neighbours at most, and the next lower value is a whole one away.
-fn rounded_down(x: f64) -> f32 {
+pub(crate) fn rounded_down(x: f64) -> f32 {
     (x as f32).next_down()
 }
 
 /// A value not below `x`; see [`rounded_down`].
-fn rounded_up(x: f64) -> f32 {
+pub(crate) fn rounded_up(x: f64) -> f32 {
     (x as f32).next_up()
 }
 

@@ -10,6 +10,13 @@ pub(crate) struct Candidate {
     pub(crate) doc: DocOrd,
 }
 
+impl Candidate {
+    /// The score, where it is known: the bounds of others are never equal.
+    pub(crate) fn score(&self) -> Option<f32> {
+        (self.lower == self.upper).then_some(self.lower)
+    }
+}
+
 /// The candidates of one query, in no order.
 #[derive(Debug, Default)]
 pub(crate) struct Candidates {

@@ -12,9 +12,6 @@ use crate::simd::{LANES, Simd};
 /// Bytes of a line of the cache.
 const LINE_BYTES: usize = 64;
 
-/// How many numbers ahead of the stream memory is asked for.
-const AHEAD: usize = 1024;
-
 /// The numbers `range` of `vectors` in f32, which is exact: in place if they are stored so, else in `buffer`.
 #[inline(always)]
 pub(crate) fn widened<'a, S: Simd>(
@@ -23,35 +20,86 @@ pub(crate) fn widened<'a, S: Simd>(
     range: Range<usize>,
     buffer: &'a mut AlignedBuffer,
 ) -> &'a [f32] {
+    if let Vectors::F32(values) = vectors {
+        return &values[range];
+    }
     let len = range.len();
-    match vectors {
-        Vectors::F32(values) => return &values[range],
-        Vectors::F16(values) => {
-            buffer.grow(len);
-            // SAFETY: passed on: the pointer is valid for sixteen values.
-            let load = |from: &[f16; LANES]| unsafe { simd.load_f16(from.as_ptr()) };
-            convert(simd, &values[range], buffer.as_mut_slice(), f16::ZERO, load);
-        }
-        Vectors::BF16(values) => {
-            buffer.grow(len);
-            // SAFETY: as above.
-            let load = |from: &[bf16; LANES]| unsafe { simd.load_bf16(from.as_ptr()) };
-            convert(simd, &values[range], buffer.as_mut_slice(), bf16::ZERO, load);
+    buffer.grow(len);
+    widen(simd, vectors, range, buffer.as_mut_slice());
+    &buffer.as_slice()[..len]
+}
+
+/// The numbers `range` of `vectors` rounded to f16, in f32.
+#[inline(always)]
+pub(crate) fn halved<'a, S: Simd>(
+    simd: S,
+    vectors: Vectors<'a>,
+    range: Range<usize>,
+    buffer: &'a mut AlignedBuffer,
+) -> &'a [f32] {
+    let len = range.len();
+    buffer.grow(len);
+    widen(simd, vectors, range, buffer.as_mut_slice());
+    if !matches!(vectors, Vectors::F16(_)) {
+        let lines = len.div_ceil(LANES);
+        for line in buffer.as_mut_slice().chunks_exact_mut(LANES).take(lines) {
+            // SAFETY: a line is sixteen values.
+            unsafe { simd.store(line.as_mut_ptr(), simd.round_f16(simd.load(line.as_ptr()))) };
         }
     }
     &buffer.as_slice()[..len]
 }
 
+/// The rows `rows` of `vectors`, of `dim` numbers, one after the other in f32.
+#[inline(always)]
+pub(crate) fn gathered<'a, S: Simd>(
+    simd: S,
+    vectors: Vectors<'_>,
+    dim: usize,
+    rows: impl ExactSizeIterator<Item = usize>,
+    buffer: &'a mut AlignedBuffer,
+) -> &'a [f32] {
+    let len = rows.len() * dim;
+    // Room for a last vector of sixteen that goes beyond its row; the next row writes over it.
+    buffer.grow(len + LANES);
+    for (at, row) in rows.enumerate() {
+        widen(simd, vectors, row * dim..(row + 1) * dim, &mut buffer.as_mut_slice()[at * dim..]);
+    }
+    &buffer.as_slice()[..len]
+}
+
+/// Writes the numbers `range` of `vectors` to the start of `to`, and zeros up to whole vectors.
+#[inline(always)]
+fn widen<S: Simd>(simd: S, vectors: Vectors<'_>, range: Range<usize>, to: &mut [f32]) {
+    // SAFETY of the loads: passed on, the pointers are valid for sixteen values.
+    match vectors {
+        Vectors::F32(values) => {
+            let load = |from: &[f32; LANES]| unsafe { simd.load(from.as_ptr()) };
+            convert(simd, &values[range], to, 0.0, load);
+        }
+        Vectors::F16(values) => {
+            let load = |from: &[f16; LANES]| unsafe { simd.load_f16(from.as_ptr()) };
+            convert(simd, &values[range], to, f16::ZERO, load);
+        }
+        Vectors::BF16(values) => {
+            let load = |from: &[bf16; LANES]| unsafe { simd.load_bf16(from.as_ptr()) };
+            convert(simd, &values[range], to, bf16::ZERO, load);
+        }
+    }
+}
+
+/// The bytes of the numbers `range` of `vectors`.
+pub(crate) fn bytes_of<'a>(vectors: &Vectors<'a>, range: Range<usize>) -> &'a [u8] {
+    match vectors {
+        Vectors::F32(values) => bytemuck::cast_slice(&values[range]),
+        Vectors::F16(values) => bytemuck::cast_slice(&values[range]),
+        Vectors::BF16(values) => bytemuck::cast_slice(&values[range]),
+    }
+}
+
 /// Asks for the numbers `range` of `vectors` to be brought to the cache.
 pub(crate) fn prefetch_row(vectors: Vectors<'_>, range: Range<usize>) {
-    fn lines<T>(row: &[T]) {
-        row.chunks(LINE_BYTES / size_of::<T>()).for_each(|line| prefetch(line.as_ptr()));
-    }
-    match vectors {
-        Vectors::F32(values) => lines(&values[range]),
-        Vectors::F16(values) => lines(&values[range]),
-        Vectors::BF16(values) => lines(&values[range]),
-    }
+    bytes_of(&vectors, range).chunks(LINE_BYTES).for_each(|line| prefetch(line.as_ptr()));
 }
 
 /// Writes `from`, padded with zeros to whole vectors, to the start of `to`.
@@ -88,38 +136,12 @@ pub(crate) fn largest_square<S: Simd>(simd: S, rows: &[f32], dim: usize) -> f32 
     let mut largest = simd.splat(0.0);
     for row in rows.chunks_exact(dim) {
         let mut sums = simd.splat(0.0);
-        for_each_vector(simd, row, |at, x| {
-            prefetch(row.as_ptr().wrapping_add(at + AHEAD));
+        for_each_vector(simd, row, |x| {
             sums = simd.fma(x, x, sums);
         });
         largest = simd.max(sums, largest);
     }
     simd.sum(largest)
-}
-
-/// The inner products of one row with `QUERIES` queries, `queries` being `[QUERIES, stride]` and zero from
-/// `row.len()` on: at most `dim / 16 + 5` operations.
-#[inline(always)]
-pub(crate) fn inner_products<S: Simd, const QUERIES: usize>(
-    simd: S,
-    row: &[f32],
-    queries: &[f32],
-    stride: usize,
-) -> [f32; QUERIES] {
-    assert!(
-        stride >= row.len().next_multiple_of(LANES) && queries.len() >= QUERIES * stride,
-        "padded queries"
-    );
-    let mut sums = [simd.splat(0.0); QUERIES];
-    for_each_vector(simd, row, |at, x| {
-        for (query, sum) in sums.iter_mut().enumerate() {
-            // SAFETY: `at` is at most the last multiple of sixteen below `row.len()`, hence at most
-            // `stride - 16`; `queries` holds `QUERIES * stride` values, as asserted.
-            let q = unsafe { simd.load(queries.as_ptr().add(query * stride + at)) };
-            *sum = simd.fma(q, x, *sum);
-        }
-    });
-    sums.map(|sum| simd.sum(sum))
 }
 
 /// The score of `vector`: the inner product in f64, in the fixed order (see [`crate::ip_topk`]), rounded.
@@ -145,16 +167,16 @@ pub(crate) fn score<S: Simd>(simd: S, query: &[f32], vector: &[f32]) -> f32 {
     simd.sum_f64(sums) as f32
 }
 
-/// Calls `visit` with the place and the values of every sixteen numbers of `row`; zeros fill the last.
+/// Calls `visit` with every sixteen numbers of `row`; zeros fill the last.
 #[inline(always)]
-fn for_each_vector<S: Simd>(simd: S, row: &[f32], mut visit: impl FnMut(usize, S::F32)) {
+fn for_each_vector<S: Simd>(simd: S, row: &[f32], mut visit: impl FnMut(S::F32)) {
     let (whole, rest) = row.as_chunks::<LANES>();
-    for (i, values) in whole.iter().enumerate() {
+    for values in whole {
         // SAFETY: a chunk is sixteen values.
-        visit(i * LANES, unsafe { simd.load(values.as_ptr()) });
+        visit(unsafe { simd.load(values.as_ptr()) });
     }
     if !rest.is_empty() {
         // SAFETY: `rest` has fewer than sixteen values.
-        visit(whole.len() * LANES, unsafe { simd.load_part(rest.as_ptr(), rest.len()) });
+        visit(unsafe { simd.load_part(rest.as_ptr(), rest.len()) });
     }
 }

@@ -1,232 +1,188 @@
-//! One thread's share of the fast pass: blocks of vectors against all queries, survivors into buffers.
+//! One thread's share of the scan: blocks of vectors against all queries.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
-use toller_ir::{DocOrd, Hit};
+use toller_ir::DocOrd;
 
-use super::blocks::Blocks;
-use super::bounds::{self, ErrorBound};
-use super::candidates::{Candidate, Candidates, capacity};
-use super::rescore::{Pair, Scores};
-use super::rows::{inner_products, largest_square, widened};
+use super::ahead::Ahead;
+use super::blocks::{Block, Blocks};
+use super::choice::{Choice, Pass};
+use super::nominate::{Group, Nominated, Nominator};
+use super::rows::{self, gathered, halved, widened};
 use super::thresholds::Thresholds;
-use crate::Collection;
-use crate::cpu::product::Numbers;
-use crate::cpu::tile::{self, AlignedBuffer, Epilogue, PANEL, Packed, Rows};
-use crate::simd::{Kernel, LANES, Simd};
+use super::{codes, numbers};
+use crate::Scan as Precision;
+use crate::cpu::tile::AlignedBuffer;
+use crate::simd::{Kernel, Simd};
 
-/// Up to so many queries, a row is multiplied with each query on its own; beyond, a register tile is
-/// filled. See benches/results/ip_topk.md.
-pub(crate) const FEW: usize = 3;
+/// Bytes that the system is told of before they are scanned.
+const READ_AHEAD_BYTES: usize = 32 << 20;
 
-/// Queries that are searched in one pass.
-pub(crate) struct Group<'a> {
-    /// `[count, dim]`.
-    pub(crate) queries: &'a [f32],
-    pub(crate) count: usize,
-    pub(crate) k: usize,
-    bounds: Vec<ErrorBound>,
-    layout: Layout,
+/// Queries as each pass wants them, for the passes that may be used.
+pub(crate) struct Prepared {
+    pub(crate) numbers: Option<numbers::Queries>,
+    pub(crate) halves: Option<numbers::Queries>,
+    pub(crate) codes: Option<codes::Queries>,
 }
 
-/// The queries as the products want them.
-enum Layout {
-    /// `[count, stride]`, padded with zeros.
-    Rows {
-        values: AlignedBuffer,
-        stride: usize,
-    },
-    Panels(Packed),
-}
-
-impl<'a> Group<'a> {
-    /// `queries` is `[count, dim]`.
-    pub(crate) fn new(queries: &'a [f32], dim: usize, k: usize) -> Self {
-        let count = queries.len() / dim;
-        let layout = if count <= FEW {
-            let stride = dim.next_multiple_of(LANES);
-            let mut values = AlignedBuffer::zeros(count * stride);
-            for (to, from) in values.as_mut_slice().chunks_exact_mut(stride).zip(queries.chunks_exact(dim)) {
-                to[..dim].copy_from_slice(from);
-            }
-            Layout::Rows { values, stride }
-        } else {
-            Layout::Panels(Packed::new(queries, count, dim))
-        };
-        let bounds = queries.chunks_exact(dim).map(ErrorBound::new).collect();
-        Self { queries, count, k, bounds, layout }
+impl Prepared {
+    pub(crate) fn new(precision: Precision, queries: &[f32], dim: usize) -> Self {
+        let int8 = dim <= crate::ip_topk::MAX_INT8_DIM;
+        let wanted = |other| precision == other || precision == Precision::Auto;
+        Self {
+            numbers: wanted(Precision::F32).then(|| numbers::Queries::new(queries, dim)),
+            halves: (precision == Precision::F16).then(|| numbers::Queries::halves(queries, dim)),
+            codes: (wanted(Precision::Int8) && int8).then(|| codes::Queries::new(queries, dim)),
+        }
     }
 }
 
 /// The scan of one thread: takes blocks until there are none, and returns the candidates of each query.
 pub(crate) struct Scan<'a> {
-    pub(crate) collection: &'a Collection<'a>,
-    pub(crate) group: &'a Group<'a>,
+    pub(crate) group: Group<'a>,
+    pub(crate) prepared: &'a Prepared,
+    pub(crate) precision: Precision,
     pub(crate) blocks: &'a Blocks<'a>,
     /// How many blocks have been taken, by all threads.
     pub(crate) taken: &'a AtomicUsize,
     pub(crate) thresholds: &'a Thresholds,
+    pub(crate) read_ahead: Option<&'a (dyn Fn(&[u8]) + Sync)>,
+}
+
+/// What the passes remember from block to block.
+#[derive(Default)]
+struct States {
+    /// Vectors widened to f32.
+    wide: AlignedBuffer,
+    /// Which vectors of a block the filter allows, where it leaves few.
+    chosen: Vec<DocOrd>,
+    numbers: numbers::State,
+    codes: codes::State,
 }
 
 impl Kernel for Scan<'_> {
-    type Output = Vec<Candidates>;
+    type Output = Nominated;
 
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> Vec<Candidates> {
-        let Self { collection, group, blocks, taken, thresholds } = self;
-        let dim = collection.dim();
-        let mut nominator = Nominator {
-            collection,
-            group,
-            thresholds,
-            first: DocOrd(0),
-            cutoffs: vec![f32::NEG_INFINITY; group.count.next_multiple_of(PANEL)],
-            errors: vec![f32::INFINITY; group.count],
-            candidates: (0..group.count).map(|_| Candidates::default()).collect(),
-        };
-        let mut buffer = AlignedBuffer::default();
-        // Relaxed: each block is taken once, and all else is shared before the threads start.
-        while let Some(block) = blocks.at(taken.fetch_add(1, Ordering::Relaxed)) {
-            let numbers = block.rows.start * dim..block.rows.end * dim;
-            let rows = widened(simd, block.vectors, numbers, &mut buffer);
-            // Also what brings the rows from memory to the cache, in a stream.
-            nominator.begin(block.first, largest_square(simd, rows, dim));
-            match &group.layout {
-                Layout::Rows { values, stride } => {
-                    let (queries, stride) = (values.as_slice(), *stride);
-                    match group.count {
-                        1 => multiply_few::<S, 1>(simd, rows, dim, queries, stride, &mut nominator),
-                        2 => multiply_few::<S, 2>(simd, rows, dim, queries, stride, &mut nominator),
-                        _ => multiply_few::<S, FEW>(simd, rows, dim, queries, stride, &mut nominator),
-                    }
-                }
-                Layout::Panels(packed) => {
-                    let rows = Rows::new(rows, dim, block.rows.len(), dim);
-                    tile::multiply(simd, rows, packed.panels(), group.count, &mut nominator);
-                }
+    fn run<S: Simd>(self, simd: S) -> Nominated {
+        let mut nominator = Nominator::new(self.group, self.thresholds);
+        let mut states = States::default();
+        let mut choice = Choice::new(self.precision, self.prepared.codes.is_some());
+        let mut upcoming = self.take(choice.pass());
+        while let Some(block) = upcoming {
+            let pass = choice.pass();
+            upcoming = self.take(pass);
+            let started = Instant::now();
+            let rows = block.rows.len();
+            self.scan(simd, &block, upcoming.as_ref(), pass, &mut states, &mut nominator);
+            choice.took(started.elapsed(), rows);
+        }
+        nominator.finish()
+    }
+}
+
+impl<'a> Scan<'a> {
+    /// The next block that has any vector to look at.
+    fn take(&self, pass: Pass) -> Option<Block<'a>> {
+        loop {
+            // Relaxed: each block is taken once, and all else is shared before the threads start.
+            let turn = self.taken.fetch_add(1, Ordering::Relaxed);
+            let block = self.blocks.at(turn)?;
+            self.read_ahead(turn, pass);
+            let allowed = self.group.filter.allowed;
+            if allowed.is_none_or(|allowed| allowed.within(ordinals(&block)).next().is_some()) {
+                return Some(block);
             }
         }
-        nominator.candidates
     }
-}
 
-/// Multiplies each row with each of `QUERIES` queries, `[QUERIES, stride]`.
-#[inline(always)]
-fn multiply_few<S: Simd, const QUERIES: usize>(
-    simd: S,
-    rows: &[f32],
-    dim: usize,
-    queries: &[f32],
-    stride: usize,
-    nominator: &mut Nominator<'_>,
-) {
-    for (row, values) in rows.chunks_exact(dim).enumerate() {
-        let products = inner_products::<S, QUERIES>(simd, values, queries, stride);
-        for (query, &product) in products.iter().enumerate() {
-            nominator.offer(simd, row, query, product);
+    /// Tells the system of the block that will be taken some turns from now; at first, of all up to it.
+    fn read_ahead(&self, turn: usize, pass: Pass) {
+        let Some(read_ahead) = self.read_ahead else { return };
+        let tell = |turn| {
+            if let Some(block) = self.blocks.at(turn) {
+                read_ahead(self.bytes_of(&block, pass));
+            }
+        };
+        let distance = self.blocks.in_bytes(READ_AHEAD_BYTES);
+        if turn == 0 {
+            (1..distance).for_each(tell);
         }
+        tell(turn + distance);
     }
-}
 
-/// Compares scores of the pass with what can still be among the k best.
-struct Nominator<'a> {
-    collection: &'a Collection<'a>,
-    group: &'a Group<'a>,
-    thresholds: &'a Thresholds,
-    /// The ordinal of the block's first row.
-    first: DocOrd,
-    /// Per query, for this block: the least score of the pass that nominates. Padded to whole panels.
-    cutoffs: Vec<f32>,
-    /// Per query, for this block: the error of the pass.
-    errors: Vec<f32>,
-    candidates: Vec<Candidates>,
-}
-
-impl Nominator<'_> {
-    /// A new block, its first row's ordinal and its largest sum of squares.
-    fn begin(&mut self, first: DocOrd, largest_square: f32) {
-        self.first = first;
-        let bounds = &self.group.bounds;
-        for (query, (bound, error)) in bounds.iter().zip(&mut self.errors).enumerate() {
-            *error = bound.error(largest_square);
-            self.cutoffs[query] = bounds::cutoff(self.thresholds.get(query), *error);
+    /// What a pass reads of a block.
+    fn bytes_of(&self, block: &Block<'a>, pass: Pass) -> &'a [u8] {
+        let dim = self.group.collection.dim();
+        match (pass, block.codes) {
+            (Pass::Int8, Some(codes)) => bytemuck::cast_slice(codes.values),
+            _ => rows::bytes_of(&block.vectors, numbers_of(block, dim)),
         }
     }
 
-    /// Nominates one score of the pass, if it reaches the cutoff.
+    /// Nominates among the vectors of `block`, while those of `upcoming` come to the cache.
     #[inline(always)]
-    fn offer<S: Simd>(&mut self, simd: S, row: usize, query: usize, score: f32) {
-        let below = score < self.cutoffs[query];
-        // Not `>=`: what overflowed to NaN is nominated.
-        if !below {
-            self.nominate(simd, row, query, score);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn nominate<S: Simd>(&mut self, simd: S, row: usize, query: usize, score: f32) {
-        let (lower, upper) = bounds::interval(score, self.errors[query]);
-        // Does not wrap: the ordinals of a collection fit in 32 bits.
-        let doc = DocOrd(self.first.0 + row as u32);
-        let candidates = &mut self.candidates[query];
-        candidates.push(Candidate { lower, upper, doc });
-        if candidates.len() >= capacity(self.group.k) {
-            self.reduce(simd, query);
-        }
-    }
-
-    /// Makes room among the candidates of a query and raises its threshold.
-    fn reduce<S: Simd>(&mut self, simd: S, query: usize) {
-        let k = self.group.k;
-        let candidates = &mut self.candidates[query];
-        let mut threshold = candidates.reduce(k, self.thresholds.get(query));
-        if candidates.len() > capacity(k).midpoint(k) {
-            // Too many scores lie closer together than the error: only the scores themselves decide.
-            let mut pairs: Vec<Pair> =
-                candidates.entries().iter().map(|candidate| Pair::new(candidate.doc, query)).collect();
-            pairs.sort_unstable();
-            let mut scores = vec![0.0; pairs.len()];
-            let (collection, queries) = (self.collection, self.group.queries);
-            simd.vectorize(Scores { collection, queries, pairs: &pairs, scores: &mut scores });
-            let hits = pairs.iter().zip(scores).map(|(pair, score)| Hit::new(pair.doc(), score)).collect();
-            threshold = threshold.max(candidates.replace(hits, k));
-        }
-        self.thresholds.raise(query, threshold);
-        self.cutoffs[query] = bounds::cutoff(threshold, self.errors[query]);
-    }
-}
-
-impl Epilogue for Nominator<'_> {
-    type Product = Numbers;
-
-    #[inline(always)]
-    unsafe fn store<S: Simd>(&mut self, simd: S, row: usize, column: usize, count: usize, sums: S::F32) {
-        // SAFETY: `column` begins sixteen columns of a panel, and the cutoffs fill whole panels.
-        let cutoffs = unsafe { simd.load(self.cutoffs.as_ptr().add(column)) };
-        let reached = u32::from(simd.not_less(sums, cutoffs)) & ((1 << count) - 1);
-        if reached != 0 {
-            self.nominate_lanes(simd, row, column, reached, &simd.to_array(sums));
-        }
-    }
-}
-
-impl Nominator<'_> {
-    /// Nominates the lanes whose bits are set in `reached`.
-    #[cold]
-    #[inline(never)]
-    fn nominate_lanes<S: Simd>(
-        &mut self,
+    fn scan<S: Simd>(
+        &self,
         simd: S,
-        row: usize,
-        column: usize,
-        mut reached: u32,
-        scores: &[f32; LANES],
+        block: &Block<'a>,
+        upcoming: Option<&Block<'a>>,
+        pass: Pass,
+        states: &mut States,
+        nominator: &mut Nominator<'a>,
     ) {
-        while reached != 0 {
-            let lane = reached.trailing_zeros() as usize;
-            self.nominate(simd, row, column + lane, scores[lane]);
-            reached &= reached - 1;
+        let States { wide, chosen, numbers, codes } = states;
+        let Prepared { numbers: in_f32, halves, codes: in_codes } = self.prepared;
+        let dim = self.group.collection.dim();
+        let (vectors, range) = (block.vectors, numbers_of(block, dim));
+        chosen.clear();
+        if let Some(allowed) = self.group.filter.allowed
+            && pass != Pass::F16
+        {
+            chosen.extend(allowed.within(ordinals(block)));
+            if chosen.len() * 2 > block.rows.len() {
+                chosen.clear();
+            }
+        }
+        nominator.begin(block.first, chosen);
+        let ahead = |depth| {
+            upcoming.map_or(Ahead::NONE, |next| Ahead::new(self.bytes_of(next, pass), next.rows.len(), depth))
+        };
+        let row = |doc: &DocOrd| block.rows.start + doc.index() - block.first.index();
+        match (pass, in_f32, halves, in_codes) {
+            (Pass::Int8, _, _, Some(queries)) => {
+                let source = match block.codes {
+                    Some(codes) if chosen.is_empty() => codes::Source::Stored(codes),
+                    _ if chosen.is_empty() => codes::Source::Numbers(widened(simd, vectors, range, wide)),
+                    _ => codes::Source::Numbers(gathered(simd, vectors, dim, chosen.iter().map(row), wide)),
+                };
+                codes::scan(simd, queries, source, ahead(queries.depth()), codes, nominator);
+            }
+            (Pass::F16, _, Some(queries), _) => {
+                let rows = halved(simd, vectors, range, wide);
+                numbers::scan(simd, queries, rows, ahead(dim), numbers, nominator);
+            }
+            (_, Some(queries), ..) => {
+                let rows = if chosen.is_empty() {
+                    widened(simd, vectors, range, wide)
+                } else {
+                    gathered(simd, vectors, dim, chosen.iter().map(row), wide)
+                };
+                numbers::scan(simd, queries, rows, ahead(dim), numbers, nominator);
+            }
+            _ => unreachable!("a pass whose queries were not prepared"),
         }
     }
+}
+
+/// The numbers of a block, counted in its segment.
+fn numbers_of(block: &Block<'_>, dim: usize) -> Range<usize> {
+    block.rows.start * dim..block.rows.end * dim
+}
+
+/// The ordinals of a block.
+fn ordinals(block: &Block<'_>) -> Range<usize> {
+    block.first.index()..block.first.index() + block.rows.len()
 }

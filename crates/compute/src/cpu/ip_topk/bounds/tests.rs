@@ -2,22 +2,23 @@
 //! it has to be.
 
 use super::{ErrorBound, cutoff, interval};
-use crate::cpu::ip_topk::rows::{inner_products, largest_square, score};
+use crate::Vectors;
+use crate::cpu::ip_topk::rows::{halved, largest_square, score};
 use crate::cpu::product::Numbers;
-use crate::cpu::tile::{Epilogue, Packed, Rows, multiply};
-use crate::simd::{Isa, Kernel, LANES, Simd, dispatch_on};
+use crate::cpu::tile::{AlignedBuffer, Epilogue, Packed, Rows, multiply};
+use crate::simd::{Isa, Kernel, Simd, dispatch_on};
 
-/// Both fast passes and the score of one query and one vector, and the sum of squares.
+/// The passes in f32 and f16 and the score of one query and one vector.
 struct Passes<'a> {
     query: &'a [f32],
     vector: &'a [f32],
 }
 
 struct Found {
-    lanes: f32,
-    chain: f32,
+    /// What the pass in f32 computes, and the sum of the vector's squares.
+    f32: (f32, f32),
+    f16: (f32, f32),
     score: f32,
-    square: f32,
 }
 
 struct First(f32);
@@ -37,15 +38,20 @@ impl Kernel for Passes<'_> {
     fn run<S: Simd>(self, simd: S) -> Found {
         let Self { query, vector } = self;
         let dim = query.len();
-        let stride = dim.next_multiple_of(LANES);
-        let mut padded = query.to_vec();
-        padded.resize(stride, 0.0);
-        let [lanes] = inner_products::<S, 1>(simd, vector, &padded, stride);
-        let mut chain = First(0.0);
-        let rows = Rows::new(vector, dim, 1, dim);
-        multiply(simd, rows, Packed::new(query, 1, dim).panels(), 1, &mut chain);
-        let square = largest_square(simd, vector, dim);
-        Found { lanes, chain: chain.0, score: score(simd, query, vector), square }
+        let pass = |query: &[f32], vector: &[f32]| {
+            let mut sum = First(0.0);
+            let rows = Rows::new(vector, dim, 1, dim);
+            multiply(simd, rows, Packed::new(query, 1, dim).panels(), 1, &mut sum);
+            (sum.0, largest_square(simd, vector, dim))
+        };
+        let mut buffer = AlignedBuffer::default();
+        let halved_vector = halved(simd, Vectors::F32(vector), 0..dim, &mut buffer);
+        let halved_query: Vec<f32> = query.iter().map(|&x| half::f16::from_f32(x).to_f32()).collect();
+        Found {
+            f32: pass(query, vector),
+            f16: pass(&halved_query, halved_vector),
+            score: score(simd, query, vector),
+        }
     }
 }
 
@@ -58,8 +64,9 @@ fn check(query: &[f32], vector: &[f32]) -> f64 {
     let mut share = 0.0_f64;
     for isa in Isa::available() {
         let found = dispatch_on(isa, Passes { query, vector });
-        let error = ErrorBound::new(query).error(found.square);
-        for pass in [found.lanes, found.chain] {
+        let bounds = [(found.f32, ErrorBound::new(query)), (found.f16, ErrorBound::halves(query))];
+        for ((pass, square), bound) in bounds {
+            let error = bound.error(square);
             let (lower, upper) = interval(pass, error);
             assert!(
                 lower < upper && lower <= found.score && found.score <= upper,
@@ -124,13 +131,18 @@ fn is_no_larger_than_proved() {
     for dim in [1, 16, 384, 768, 4096] {
         let query: Vec<f32> = (1..=dim).map(|i| (i as f32).sin()).collect();
         let found = dispatch_on(Isa::active(), Passes { query: &query, vector: &query });
-        let error = ErrorBound::new(&query).error(found.square);
-        let proved = (dim as f64 + 4.0) * 2_f64.powi(-24) * length(&query).powi(2);
+        let squared = length(&query).powi(2);
+        let error = ErrorBound::new(&query).error(found.f32.1);
+        let proved = (dim as f64 + 4.0) * 2_f64.powi(-24) * squared;
         assert!(f64::from(error) < 1.01 * proved, "{dim}: {error} {proved}");
+        let error = ErrorBound::halves(&query).error(found.f16.1);
+        let proved = proved + 2.0 * 2_f64.powi(-11) * squared;
+        assert!(f64::from(error) < 1.01 * proved, "{dim}, halves: {error} {proved}");
     }
     assert_eq!(ErrorBound::new(&[1e30, 1e30]).error(1e38), f32::INFINITY);
     assert_eq!(ErrorBound::new(&[1.0]).error(f32::INFINITY), f32::INFINITY);
     assert_eq!(ErrorBound::new(&[1.0]).error(f32::NAN), f32::INFINITY);
+    assert_eq!(ErrorBound::halves(&[7e4]).error(1.0), f32::INFINITY);
     assert_eq!(cutoff(1.0, f32::INFINITY), f32::NEG_INFINITY);
     assert_eq!(cutoff(f32::NEG_INFINITY, 1.0), f32::NEG_INFINITY);
 }

@@ -1,0 +1,37 @@
+//! Asking the cache for the next block while this one is multiplied.
+
+use crate::cpu::prefetch::prefetch;
+use crate::simd::LANES;
+
+/// Bytes of a line of the cache.
+const LINE_BYTES: usize = 64;
+
+/// The rows that come next, as bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Ahead {
+    start: *const u8,
+    row_bytes: usize,
+    /// Lines to ask for with every sixteen values of a row.
+    lines: usize,
+}
+
+impl Ahead {
+    /// Nothing to ask for.
+    pub(crate) const NONE: Self = Self { start: std::ptr::null(), row_bytes: 0, lines: 0 };
+
+    /// The `rows` rows of `bytes`, while rows of `depth` values are multiplied.
+    pub(crate) fn new(bytes: &[u8], rows: usize, depth: usize) -> Self {
+        let row_bytes = bytes.len() / rows.max(1);
+        let lines = row_bytes.div_ceil(LINE_BYTES).div_ceil(depth.div_ceil(LANES).max(1));
+        Self { start: bytes.as_ptr(), row_bytes, lines }
+    }
+
+    /// Asks for the part of row `row` that corresponds to the sixteen values from `value` on.
+    #[inline(always)]
+    pub(crate) fn at(&self, row: usize, value: usize) {
+        let first = row * self.row_bytes + value / LANES * self.lines * LINE_BYTES;
+        for line in 0..self.lines {
+            prefetch(self.start.wrapping_add(first + line * LINE_BYTES));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The nominated of one thread's share of the scan.
+
+use toller_ir::{DocOrd, Hit};
+
+use super::candidates::{Candidate, Candidates, capacity};
+use super::rescore::{Pair, Scores};
+use super::thresholds::Thresholds;
+use crate::simd::Simd;
+use crate::{Collection, Filter};
+
+/// Queries that are searched in one pass.
+#[derive(Clone, Copy)]
+pub(crate) struct Group<'a> {
+    pub(crate) collection: &'a Collection<'a>,
+    /// `[count, dim]`.
+    pub(crate) queries: &'a [f32],
+    pub(crate) count: usize,
+    /// The first query's number among all, for the filter.
+    pub(crate) first: usize,
+    pub(crate) k: usize,
+    pub(crate) filter: Filter<'a>,
+}
+
+/// Keeps what can still be among the k best of each query.
+pub(crate) struct Nominator<'a> {
+    group: Group<'a>,
+    thresholds: &'a Thresholds,
+    /// The ordinal of the block's first row; the others follow, unless they are in `chosen`.
+    first: DocOrd,
+    /// One ordinal a row.
+    chosen: Vec<DocOrd>,
+    candidates: Vec<Candidates>,
+    /// Per query, how many were scored to make room.
+    rescored: Vec<usize>,
+}
+
+/// What a thread nominated.
+pub(crate) struct Nominated {
+    /// Per query.
+    pub(crate) candidates: Vec<Candidates>,
+    /// Per query, how many were scored already.
+    pub(crate) rescored: Vec<usize>,
+}
+
+impl<'a> Nominator<'a> {
+    pub(crate) fn new(group: Group<'a>, thresholds: &'a Thresholds) -> Self {
+        Self {
+            group,
+            thresholds,
+            first: DocOrd(0),
+            chosen: Vec::new(),
+            candidates: (0..group.count).map(|_| Candidates::default()).collect(),
+            rescored: vec![0; group.count],
+        }
+    }
+
+    /// A new block begins, with its first row at `first` and the others behind it; or, where `chosen` is not
+    /// empty, with each row at its place there.
+    pub(crate) fn begin(&mut self, first: DocOrd, chosen: &[DocOrd]) {
+        self.first = first;
+        self.chosen.clear();
+        self.chosen.extend_from_slice(chosen);
+    }
+
+    /// A score that at least k vectors reach.
+    pub(crate) fn threshold(&self, query: usize) -> f32 {
+        self.thresholds.get(query)
+    }
+
+    /// Nominates a row whose score is within `bounds`, unless the filter is against it.
+    pub(crate) fn nominate<S: Simd>(&mut self, simd: S, row: usize, query: usize, bounds: (f32, f32)) {
+        // Does not wrap: the ordinals of a collection fit in 32 bits.
+        let doc = self.chosen.get(row).copied().unwrap_or(DocOrd(self.first.0 + row as u32));
+        if !self.group.filter.admits(self.group.first + query, doc) {
+            return;
+        }
+        let (lower, upper) = bounds;
+        let candidates = &mut self.candidates[query];
+        candidates.push(Candidate { lower, upper, doc });
+        if candidates.len() >= capacity(self.group.k) {
+            self.reduce(simd, query);
+        }
+    }
+
+    /// Makes room among the candidates of a query and raises its threshold.
+    fn reduce<S: Simd>(&mut self, simd: S, query: usize) {
+        let k = self.group.k;
+        let candidates = &mut self.candidates[query];
+        let mut threshold = candidates.reduce(k, self.thresholds.get(query));
+        if candidates.len() > capacity(k).midpoint(k) {
+            // Too many scores lie closer together than the error: only the scores themselves decide.
+            let (mut hits, mut pairs) = (Vec::with_capacity(candidates.len()), Vec::new());
+            for candidate in candidates.entries() {
+                match candidate.score() {
+                    Some(score) => hits.push(Hit::new(candidate.doc, score)),
+                    None => pairs.push(Pair::new(candidate.doc, query)),
+                }
+            }
+            pairs.sort_unstable();
+            let mut scores = vec![0.0; pairs.len()];
+            let Group { collection, queries, .. } = self.group;
+            simd.vectorize(Scores { collection, queries, pairs: &pairs, scores: &mut scores });
+            self.rescored[query] += pairs.len();
+            hits.extend(pairs.iter().zip(scores).map(|(pair, score)| Hit::new(pair.doc(), score)));
+            threshold = threshold.max(candidates.replace(hits, k));
+        }
+        self.thresholds.raise(query, threshold);
+    }
+
+    pub(crate) fn finish(self) -> Nominated {
+        Nominated { candidates: self.candidates, rescored: self.rescored }
+    }
+}

@@ -1,0 +1,131 @@
+//! What is searched: vectors as a store holds them, in segments.
+
+use half::{bf16, f16};
+use toller_ir::DocOrd;
+
+use super::IpTopkError;
+
+/// Vectors as they are stored, row after row.
+#[derive(Clone, Copy, Debug)]
+pub enum Vectors<'a> {
+    /// IEEE 754 binary32.
+    F32(&'a [f32]),
+    /// IEEE 754 binary16.
+    F16(&'a [f16]),
+    /// bfloat16.
+    BF16(&'a [bf16]),
+}
+
+/// Vectors whose ordinals follow each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment<'a> {
+    /// The ordinal of the first vector.
+    pub first: DocOrd,
+    /// `[rows, dim]`; the numbers are finite.
+    pub vectors: Vectors<'a>,
+    /// The same vectors in one byte a number, where the store has them.
+    pub codes: Option<Codes<'a>>,
+}
+
+/// Vectors rounded to one byte a number, made by [`crate::quantize`] of the very vectors beside them: row `i`
+/// is about `scales[i] * values[i]`, and no further from it than `residual_norms[i]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Codes<'a> {
+    /// `[rows, dim]`, each in -127..=127.
+    pub values: &'a [i8],
+    /// `[rows]`.
+    pub scales: &'a [f32],
+    /// `[rows]`: an upper bound of the length of what rounding took away.
+    pub residual_norms: &'a [f32],
+}
+
+/// Everything that a search looks at: the segments of a store, or of several.
+///
+/// Numbers are taken to be finite (a store holds no others). Where they are not, scores mean nothing, but
+/// nothing else breaks.
+#[derive(Clone, Debug)]
+pub struct Collection<'a> {
+    dim: usize,
+    /// Ordinals ascend.
+    segments: Vec<Segment<'a>>,
+    rows: usize,
+}
+
+impl Vectors<'_> {
+    /// The number of numbers.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::F32(values) => values.len(),
+            Self::F16(values) => values.len(),
+            Self::BF16(values) => values.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<'a> Collection<'a> {
+    /// Vectors of `dim` numbers in `segments`, whose ordinals ascend (gaps are allowed).
+    ///
+    /// # Errors
+    /// [`IpTopkError::ZeroDim`], [`IpTopkError::SegmentShape`], [`IpTopkError::SegmentOrder`].
+    pub fn new(dim: usize, segments: Vec<Segment<'a>>) -> Result<Self, IpTopkError> {
+        if dim == 0 {
+            return Err(IpTopkError::ZeroDim);
+        }
+        let (mut rows, mut expected) = (0, 0);
+        for (index, segment) in segments.iter().enumerate() {
+            let len = segment.vectors.len();
+            if !len.is_multiple_of(dim) {
+                return Err(IpTopkError::SegmentShape { segment: index, len, dim });
+            }
+            let first = u64::from(segment.first.0);
+            let end = first + (len / dim) as u64;
+            if first < expected || end > 1 << 32 {
+                return Err(IpTopkError::SegmentOrder { segment: index, first: segment.first.0, expected });
+            }
+            if let Some(codes) = &segment.codes
+                && [codes.values.len(), codes.scales.len() * dim, codes.residual_norms.len() * dim]
+                    != [len; 3]
+            {
+                return Err(IpTopkError::CodesShape { segment: index, rows: len / dim });
+            }
+            rows += len / dim;
+            expected = end;
+        }
+        Ok(Self { dim, segments, rows })
+    }
+
+    /// Numbers in a vector.
+    #[must_use]
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// The number of vectors.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The segments, ordinals ascending.
+    #[must_use]
+    pub fn segments(&self) -> &[Segment<'a>] {
+        &self.segments
+    }
+
+    /// The segment of a vector, and its place there.
+    ///
+    /// # Panics
+    /// When no segment holds `doc`.
+    pub(crate) fn locate(&self, doc: DocOrd) -> (&Segment<'a>, usize) {
+        let next = self.segments.partition_point(|segment| segment.first <= doc);
+        let segment = &self.segments[next - 1];
+        (segment, doc.index() - segment.first.index())
+    }
+}
