@@ -25,6 +25,30 @@ impl Tokens {
     }
 }
 
+/// The tokens of a text without special tokens: made once, used in any number of pairs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TokenizedText {
+    /// As many as an input can hold, and one more.
+    pub(crate) ids: Vec<u32>,
+    /// All that were counted; the last segment that was tokenized may have had more than are kept.
+    pub(crate) len: usize,
+}
+
+impl TokenizedText {
+    /// The number of tokens of the text, as far as they were counted: of a text that is too long for the model, more
+    /// than the model's maximum length.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no token.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
 /// Several texts in one flat matrix, without any padding.
 pub(crate) struct TokenBatch {
     /// `[tokens]`.

@@ -82,6 +82,12 @@ pub enum EncoderError {
         /// Why that cannot be.
         reason: String,
     },
+    /// A first text of a pair that leaves no room for the second.
+    #[error("the first text of the pair (the query) alone is too long for {max_length} tokens")]
+    FirstTextTooLong {
+        /// The tokens of an input, special tokens included.
+        max_length: usize,
+    },
     /// The numeric operations failed.
     #[error("computing failed: {0}")]
     Compute(#[from] candle_core::Error),
@@ -105,6 +111,9 @@ impl EncoderError {
             }
             Self::TokenId { .. } => {
                 "the tokenizer and the weights are not of the same model; check both".to_owned()
+            }
+            Self::FirstTextTooLong { .. } => {
+                "truncate both texts (longest_first), or raise --max-length".to_owned()
             }
             Self::MaxLength { .. } => "change --max-length".to_owned(),
             Self::Config { .. } | Self::Tokenizer(_) | Self::Compute(_) => return None,

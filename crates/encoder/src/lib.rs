@@ -6,6 +6,7 @@ mod dual_encoder;
 pub mod env;
 mod error;
 mod fingerprint;
+mod input;
 mod layout;
 pub mod resolve;
 mod tensors;
@@ -13,7 +14,9 @@ mod text_encoder;
 mod tokenizer;
 mod transformer;
 
-pub use batch::Tokens;
+pub use batch::{TokenizedText, Tokens};
 pub use dual_encoder::{DEFAULT_BATCH_TOKENS, DualEncoder, LoadOptions, Role};
 pub use error::EncoderError;
+pub use input::{TextInput, TitleTypes};
 pub use text_encoder::TextEncoder;
+pub use tokenizer::PairTruncation;

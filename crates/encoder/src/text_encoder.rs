@@ -12,7 +12,7 @@ use crate::layout::{Layout, Module};
 use crate::tensors::Tensors;
 use crate::tokenizer::{Tokenizer, TokenizerConfig};
 use crate::transformer::Transformer;
-use crate::{EncoderError, LoadOptions};
+use crate::{EncoderError, LoadOptions, TextInput, TitleTypes};
 
 /// A tokenizer, a transformer, a pooling and what follows it: text to one vector.
 pub struct TextEncoder {
@@ -124,6 +124,22 @@ impl TextEncoder {
     /// When the tokenizer fails.
     pub fn tokenize(&self, text: &str) -> Result<Tokens, EncoderError> {
         self.tokenizer.encode(text)
+    }
+
+    /// The tokens of a text, with or without a title apart from it, truncated, special tokens included.
+    ///
+    /// # Errors
+    /// When the tokenizer fails, or a title and its text have no room among the special tokens.
+    pub fn tokenize_input(&self, input: &TextInput) -> Result<Tokens, EncoderError> {
+        let (title, text, types) = match input {
+            TextInput::Plain(text) => return self.tokenizer.encode(text),
+            TextInput::Titled { title, text, types } => (title, text, types),
+        };
+        let mut tokens = self.tokenizer.encode_titled(title, text)?;
+        if *types == TitleTypes::OneSegment {
+            tokens.type_ids.fill(0);
+        }
+        Ok(tokens)
     }
 
     /// The vectors of tokenized texts: `[texts, dim]`, row by row. A text's vector is the same bits

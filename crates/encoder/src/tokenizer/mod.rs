@@ -1,23 +1,40 @@
 //! From text to token ids, as Hugging Face's tokenizers do it.
 
 mod config;
+mod pair;
+mod segments;
+mod template;
+#[cfg(test)]
+mod tests;
 mod vocabulary;
 
 use std::path::Path;
 
 use serde_json::Value;
-use tokenizers::{PostProcessor, TruncationParams, TruncationStrategy};
+use tokenizers::TruncationDirection;
 use toller_files::FileError;
 
 pub(crate) use self::config::TokenizerConfig;
+pub use self::pair::PairTruncation;
+use self::segments::Cuts;
+use self::template::Template;
 use self::vocabulary::word_piece;
 use crate::EncoderError;
-use crate::batch::Tokens;
+use crate::batch::{TokenizedText, Tokens};
 use crate::fingerprint::Fingerprint;
 
 /// A tokenizer that truncates to a maximum length and never pads.
+///
+/// The tokens of an input are those of its texts, each tokenized alone, with special tokens put around them. So a text can be tokenized
+/// once and used in many pairs.
 pub(crate) struct Tokenizer {
+    /// Makes the tokens of a text. It neither truncates nor pads nor adds special tokens.
     inner: tokenizers::Tokenizer,
+    cuts: Cuts,
+    template: Template,
+    max_length: usize,
+    /// The side on which texts are cut.
+    side: TruncationDirection,
     /// Whether texts are lower-cased first (`do_lower_case` of sentence_bert_config.json).
     lowercase: bool,
 }
@@ -54,39 +71,107 @@ impl Tokenizer {
         } else {
             return Err(missing_tokenizer(folder));
         };
-        let direction = config.truncation_direction(folder)?;
+        let side = config.truncation_direction(folder)?;
         let flags = [config.do_lower_case, config.strip_accents, config.tokenize_chinese_chars];
-        fingerprint
-            .value("tokenizer flags", format!("{lowercase} {flags:?} {}", direction.as_ref()).as_bytes());
+        fingerprint.value("tokenizer flags", format!("{lowercase} {flags:?} {}", side.as_ref()).as_bytes());
         inner.with_padding(None);
-        let special = inner.get_post_processor().map_or(0, |processor| processor.added_tokens(false));
-        if max_length <= special {
-            return Err(EncoderError::MaxLength {
-                asked: max_length,
-                reason: format!("{special} of them are special tokens, so nothing is left for the text"),
-            });
-        }
-        let truncation =
-            TruncationParams { max_length, strategy: TruncationStrategy::LongestFirst, direction, stride: 0 };
-        inner
-            .with_truncation(Some(truncation))
-            .map_err(|error| EncoderError::Tokenizer(error.to_string()))?;
-        Ok(Self { inner, lowercase })
+        inner.with_truncation(None).map_err(library_error)?;
+        let template = Template::of(&inner).map_err(library_error)?;
+        room(max_length, template.specials())?;
+        Ok(Self { cuts: Cuts::of(&inner), inner, template, max_length, side, lowercase })
     }
 
-    /// The tokens of a text, special tokens included.
+    /// The tokens of a text as an input of its own, special tokens included.
     pub(crate) fn encode(&self, text: &str) -> Result<Tokens, EncoderError> {
-        let lowered;
-        let text = if self.lowercase {
-            lowered = text.to_lowercase();
-            &lowered
-        } else {
-            text
-        };
-        let encoding =
-            self.inner.encode_fast(text, true).map_err(|error| EncoderError::Tokenizer(error.to_string()))?;
-        Ok(Tokens { input_ids: encoding.get_ids().to_vec(), type_ids: encoding.get_type_ids().to_vec() })
+        let room = room(self.max_length, self.template.specials())?;
+        Ok(self.template.compose(&self.pieces(text, room, room)?.ids))
     }
+
+    /// The tokens of a text that is to be in a pair, without special ones.
+    ///
+    /// All of a text is tokenized where `truncation` depends on which of two texts is the longer one, however long
+    /// they are; else as much as a pair can use.
+    pub(crate) fn tokenize(
+        &self,
+        text: &str,
+        truncation: PairTruncation,
+    ) -> Result<TokenizedText, EncoderError> {
+        // One more, so that a text that is too long is known as such.
+        let most = self.max_length + 1;
+        self.pieces(text, most, if truncation == PairTruncation::LongestFirst { usize::MAX } else { most })
+    }
+
+    /// The tokens of a pair of tokenized texts, special tokens included.
+    pub(crate) fn compose_pair(
+        &self,
+        first: &TokenizedText,
+        second: &TokenizedText,
+        truncation: PairTruncation,
+    ) -> Result<Tokens, EncoderError> {
+        let room = room(self.max_length, self.template.pair_specials())?;
+        let (first_kept, second_kept) = truncation
+            .lengths(first.len(), second.len(), room)
+            .ok_or(EncoderError::FirstTextTooLong { max_length: self.max_length })?;
+        let [first, second] =
+            [(first, first_kept), (second, second_kept)].map(|(text, length)| self.cut(&text.ids, length));
+        Ok(self.template.compose_pair(first, second))
+    }
+
+    /// The tokens of a title and a text, the longer one cut where they are too long together.
+    pub(crate) fn encode_titled(&self, title: &str, text: &str) -> Result<Tokens, EncoderError> {
+        let truncation = PairTruncation::LongestFirst;
+        let title = self.tokenize(title, truncation)?;
+        // A text that is cut off where it is longer than its title is known to be the longer one.
+        let most = self.max_length.max(title.len()) + 1;
+        self.compose_pair(&title, &self.pieces(text, self.max_length + 1, most)?, truncation)
+    }
+
+    /// At most `kept` tokens of a text, the first or the last of them, without special ones; tokenizing stops when
+    /// there are `enough`.
+    fn pieces(&self, text: &str, kept: usize, enough: usize) -> Result<TokenizedText, EncoderError> {
+        let (mut ids, mut len) = (Vec::new(), 0);
+        for segment in self.cuts.segments(text, enough) {
+            let lowered;
+            let segment = if self.lowercase {
+                lowered = segment.to_lowercase();
+                &lowered
+            } else {
+                segment
+            };
+            let encoding = self.inner.encode_fast(segment, false).map_err(library_error)?;
+            len += encoding.len();
+            ids.extend_from_slice(encoding.get_ids());
+            match self.side {
+                TruncationDirection::Right => ids.truncate(kept),
+                TruncationDirection::Left => drop(ids.drain(..ids.len().saturating_sub(kept))),
+            }
+            // The last tokens are known at the end alone.
+            if len >= enough && self.side == TruncationDirection::Right {
+                break;
+            }
+        }
+        Ok(TokenizedText { ids, len })
+    }
+
+    /// The tokens that remain when a text is cut to `length`.
+    fn cut<'a>(&self, ids: &'a [u32], length: usize) -> &'a [u32] {
+        match self.side {
+            TruncationDirection::Right => &ids[..length.min(ids.len())],
+            TruncationDirection::Left => &ids[ids.len().saturating_sub(length)..],
+        }
+    }
+}
+
+/// The tokens that are left for texts.
+fn room(max_length: usize, specials: usize) -> Result<usize, EncoderError> {
+    max_length.checked_sub(specials).filter(|&room| room > 0).ok_or_else(|| EncoderError::MaxLength {
+        asked: max_length,
+        reason: format!("{specials} of them are special tokens, so nothing is left for the text"),
+    })
+}
+
+fn library_error(error: tokenizers::Error) -> EncoderError {
+    EncoderError::Tokenizer(error.to_string())
 }
 
 fn missing_tokenizer(folder: &Path) -> EncoderError {

@@ -1,0 +1,171 @@
+//! Where a long text may be cut before it is tokenized.
+//!
+//! Tokenizing costs a hundred bytes of memory and a microsecond for every few bytes of text, and most of the tokens of an
+//! over-long text are cut off afterwards. So a long text is tokenized in segments until there are tokens enough.
+//! That gives the same tokens only where a cut does not change what is beside it; what follows says where.
+
+use serde_json::Value;
+use tokenizers::AddedToken;
+
+/// Bytes of the first segment for each token that is wanted: words of most languages have fewer.
+const BYTES_PER_TOKEN: usize = 6;
+
+/// A segment is at most so long, where there is a place to cut: some megabytes of the library's memory.
+const LONGEST_SEGMENT: usize = 1 << 16;
+
+/// The places at which a tokenizer's texts may be cut: the tokens of the parts, one after the other, are the tokens of
+/// the whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cuts {
+    /// Before a blank (U+0020) between two letters or digits, other than those of [`is_plain`].
+    ///
+    /// 1. *Added tokens* are searched for in the text before all else. None spans the cut, since none has a blank after
+    ///    another character; none takes the blank from behind (`rstrip`) or looks at what is beside it (`single_word`);
+    ///    one that takes the blank before it (`lstrip`) has it in its own segment.
+    /// 2. *Normalizers*: those of [`normalizes_locally`] map characters or grapheme clusters one by one, or reorder and
+    ///    compose marks. The blank is a starter that composes with nothing before it, and a cluster never
+    ///    goes on from a plain letter to a blank. The letter before it does not become white space, so no run of white
+    ///    space spans the cut.
+    /// 3. *Pre-tokenizers*: those of [`splits_at_blanks`] always split there, whether they look at the text or, like
+    ///    GPT-2's pattern, at what follows alone; and a segment that begins with a blank gets no prefix of its own.
+    /// 4. *Models* see one pre-token at a time.
+    blanks: bool,
+    /// Between two Chinese characters, each of which BERT's normalizer sets apart by blanks. No added token holds one.
+    ideographs: bool,
+}
+
+impl Cuts {
+    /// The cuts of a tokenizer; none where its kind is not known to allow them.
+    pub(super) fn of(tokenizer: &tokenizers::Tokenizer) -> Self {
+        let json = |part: Option<serde_json::Result<Value>>| part.and_then(Result::ok).unwrap_or_default();
+        let normalizer = json(tokenizer.get_normalizer().map(serde_json::to_value));
+        let pre_tokenizer = json(tokenizer.get_pre_tokenizer().map(serde_json::to_value));
+        let added = tokenizer.get_added_tokens_decoder();
+        let is_bert = kind(&normalizer) == "BertNormalizer" && kind(&pre_tokenizer) == "BertPreTokenizer";
+        let local = is_bert || (normalizes_locally(&normalizer) && splits_at_blanks(&pre_tokenizer));
+        Self {
+            blanks: local && added.values().all(stays_off_blanks),
+            ideographs: is_bert
+                && normalizer.get("handle_chinese_chars") == Some(&Value::Bool(true))
+                && added.values().all(|token| token.content.is_ascii()),
+        }
+    }
+
+    /// `text` in segments that may be tokenized one by one, the first long enough for `tokens` tokens of usual length.
+    pub(super) fn segments<'a>(self, text: &'a str, tokens: usize) -> impl Iterator<Item = &'a str> {
+        let mut rest = Some(text);
+        let mut length = tokens.saturating_mul(BYTES_PER_TOKEN).clamp(64, LONGEST_SEGMENT);
+        std::iter::from_fn(move || {
+            let text = rest.take()?;
+            let Some(cut) = self.find(text, length) else { return Some(text) };
+            let (segment, after) = text.split_at(cut);
+            rest = Some(after);
+            length = (2 * length).min(LONGEST_SEGMENT);
+            Some(segment)
+        })
+    }
+
+    /// The first place after `from` bytes at which `text` may be cut.
+    fn find(self, text: &str, from: usize) -> Option<usize> {
+        if !(self.blanks || self.ideographs) || from >= text.len() {
+            return None;
+        }
+        let from = text.ceil_char_boundary(from);
+        let mut before = ['\0'; 2];
+        for (at, c) in text[from..].char_indices() {
+            let at = from + at;
+            let [first, second] = before;
+            if self.blanks && second == ' ' && is_plain(first) && is_plain(c) {
+                return Some(at - 1);
+            }
+            if self.ideographs && is_ideograph(second) && is_ideograph(c) {
+                return Some(at);
+            }
+            before = [second, c];
+        }
+        None
+    }
+}
+
+/// A letter or digit that neither joins a blank in a grapheme cluster (the letters of the property `Prepend`) nor
+/// has a compatibility decomposition with a blank in it.
+fn is_plain(c: char) -> bool {
+    let unusual = matches!(c, '\u{37a}' | '\u{d4e}' | '\u{fb50}'..='\u{feff}' | '\u{11000}'..='\u{11fff}');
+    c.is_alphanumeric() && !unusual
+}
+
+/// What BERT takes for a Chinese character: ideographs, neither kana nor hangul (Devlin et al.'s `_is_chinese_char`).
+fn is_ideograph(c: char) -> bool {
+    matches!(c,
+        '\u{4e00}'..='\u{9fff}'
+        | '\u{3400}'..='\u{4dbf}'
+        | '\u{20000}'..='\u{2a6df}'
+        | '\u{2a700}'..='\u{2b73f}'
+        | '\u{2b740}'..='\u{2b81f}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{2f800}'..='\u{2fa1f}')
+}
+
+fn kind(part: &Value) -> &str {
+    part.get("type").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn holds_blank_after_other(text: &str) -> bool {
+    text.chars().zip(text.chars().skip(1)).any(|(one, next)| !one.is_whitespace() && next.is_whitespace())
+}
+
+fn stays_off_blanks(token: &AddedToken) -> bool {
+    // A normalizer may put blanks into a content that is not ASCII.
+    let normalizes_to_itself = !token.normalized || token.content.is_ascii();
+    !(token.rstrip || token.single_word || holds_blank_after_other(&token.content)) && normalizes_to_itself
+}
+
+fn normalizes_locally(normalizer: &Value) -> bool {
+    match kind(normalizer) {
+        "" => normalizer.is_null(),
+        "NFC" | "NFD" | "NFKC" | "NFKD" | "Lowercase" | "Nmt" | "Precompiled" => true,
+        // At the end of a segment, which ends in a letter, there is nothing to strip.
+        "Strip" => normalizer.get("strip_left") == Some(&Value::Bool(false)),
+        "Replace" => {
+            let pattern = |kind| normalizer.get("pattern")?.get(kind)?.as_str();
+            match (pattern("Regex"), pattern("String")) {
+                // Runs of blanks, of which the cut spans none.
+                (Some(regex), _) => regex == " {2,}",
+                // Neither spans the cut nor ends in the letter before it.
+                (None, Some(text)) => {
+                    !holds_blank_after_other(text)
+                        && !text.chars().next_back().is_some_and(char::is_alphanumeric)
+                }
+                (None, None) => false,
+            }
+        }
+        "Sequence" => normalizer
+            .get("normalizers")
+            .and_then(Value::as_array)
+            .is_some_and(|parts| parts.iter().all(normalizes_locally)),
+        _ => false,
+    }
+}
+
+fn splits_at_blanks(pre_tokenizer: &Value) -> bool {
+    match kind(pre_tokenizer) {
+        "BertPreTokenizer" | "WhitespaceSplit" | "Whitespace" => true,
+        "ByteLevel" => pre_tokenizer.get("use_regex") == Some(&Value::Bool(true)),
+        "Metaspace" => pre_tokenizer.get("split") == Some(&Value::Bool(true)),
+        // What follows a split sees one part at a time.
+        "Sequence" => pre_tokenizer.get("pretokenizers").and_then(Value::as_array).is_some_and(|parts| {
+            let known = [
+                "BertPreTokenizer",
+                "WhitespaceSplit",
+                "Whitespace",
+                "ByteLevel",
+                "Metaspace",
+                "Punctuation",
+                "Digits",
+            ];
+            parts.first().is_some_and(splits_at_blanks)
+                && parts.iter().all(|part| known.contains(&kind(part)))
+        }),
+        _ => false,
+    }
+}
