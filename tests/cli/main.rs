@@ -8,6 +8,7 @@
 
 mod bad_input;
 mod bad_model_or_store;
+mod bench;
 mod full_disk;
 mod interruption;
 mod main_job;

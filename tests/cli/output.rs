@@ -122,7 +122,7 @@ fn completions_for_every_shell() {
 
 #[test]
 fn help_names_every_flag_of_the_command_line() {
-    const COMMANDS: [(&str, &[&str]); 8] = [
+    const COMMANDS: [(&str, &[&str]); 11] = [
         ("", &["--json", "--verbose", "--quiet", "--threads", "--version"]),
         (
             "encode",
@@ -157,6 +157,26 @@ fn help_names_every_flag_of_the_command_line() {
             ],
         ),
         ("eval", &["--qrels", "--measures", "--per-query", "--significance", "--format", "--skip-bad-lines"]),
+        ("bench", &["encode", "search"]),
+        (
+            "bench encode",
+            &["--model", "--lengths", "--corpus", "--passages", "--seconds", "--plot", "--dtype"],
+        ),
+        (
+            "bench search",
+            &[
+                "--vectors",
+                "--dim",
+                "--store-dtype",
+                "--seed",
+                "--dense",
+                "--query-vectors",
+                "--queries",
+                "--k",
+                "--seconds",
+                "--plot",
+            ],
+        ),
         ("data", &["reqa"]),
         ("data reqa", &["--output", "--unique-questions"]),
         ("doctor", &[]),

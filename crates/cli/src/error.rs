@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use toller_bench::BenchError;
 use toller_corpus::{CorpusError, RunWriteError};
 use toller_datasets::DatasetError;
 use toller_encoder::EncoderError;
@@ -11,6 +12,7 @@ use toller_eval::{CompareError, EvalError};
 use toller_files::FileError;
 use toller_index::IndexError;
 use toller_pipeline::PipelineError;
+use toller_plot::PlotError;
 use toller_store::StoreError;
 
 use crate::interrupt::{self, Interrupted};
@@ -112,7 +114,9 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         EvalError,
         CompareError,
         DatasetError,
-        FileError
+        FileError,
+        BenchError,
+        PlotError
     );
     error.downcast_ref::<UsageError>().map(|error| error.hint.clone())
 }

@@ -50,7 +50,17 @@ pub enum Embeddings<'a> {
     BF16(&'a [bf16]),
 }
 
-impl Embeddings<'_> {
+impl<'a> Embeddings<'a> {
+    /// The bytes of the vectors, as they lie in the file.
+    #[must_use]
+    pub fn as_bytes(&self) -> &'a [u8] {
+        match self {
+            Self::F32(values) => bytemuck::cast_slice(values),
+            Self::F16(values) => bytemuck::cast_slice(values),
+            Self::BF16(values) => bytemuck::cast_slice(values),
+        }
+    }
+
     /// Writes the numbers `range` (of the flat [rows * dim]), widened to f32, which is exact, to `out`.
     ///
     /// # Panics

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod bench;
 mod completions;
 mod data;
 mod doctor;
@@ -24,6 +25,8 @@ pub enum Command {
     Search(search::SearchArgs),
     /// Evaluate runs against relevance judgments, as trec_eval does
     Eval(eval::EvalArgs),
+    /// Measure how fast this machine encodes and searches
+    Bench(bench::BenchArgs),
     /// Build a benchmark's collection, queries and judgments
     Data(data::DataArgs),
     /// Tell what this build and this machine can do
@@ -39,6 +42,7 @@ pub fn run(cli: &Cli, ui: &Ui) -> anyhow::Result<()> {
         Command::Encode(args) => encode::run(args, threads, ui),
         Command::Search(args) => search::run(args, ui),
         Command::Eval(args) => eval::run(args, ui),
+        Command::Bench(args) => bench::run(args, threads, ui),
         Command::Data(args) => data::run(args, ui),
         Command::Doctor(args) => doctor::run(args, threads, ui),
         Command::Completions(args) => completions::run(args, ui),

@@ -1,0 +1,218 @@
+//! The figures of the benchmarks, drawn.
+
+use toller_plot::{Axis, Bars, Curve, Curves, Figure, Panel, Part, Style};
+
+use crate::encode::EncodePoint;
+use crate::limits::Limits;
+use crate::search::{Case, Point};
+
+/// Curves of a panel for one size that is held, at most.
+const CURVES: usize = 3;
+
+/// The batch at which cost is shown against vectors and hits, where it was measured: large enough that
+/// the machine computes, not reads.
+const HELD_QUERIES: usize = 256;
+
+/// A size that is varied.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Size {
+    Vectors,
+    Queries,
+    Hits,
+}
+
+impl Size {
+    fn of(self, case: &Case) -> usize {
+        match self {
+            Self::Vectors => case.vectors,
+            Self::Queries => case.queries,
+            Self::Hits => case.k,
+        }
+    }
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::Vectors => "vectors",
+            Self::Queries => "queries of a batch",
+            Self::Hits => "hits of a query (k)",
+        }
+    }
+}
+
+/// The time of a search against each size that was varied (against the queries, if none was), with the
+/// machine's floors beside: a panel each. Figures in `points` are those of every combination of sizes.
+#[must_use]
+pub fn search_figure(points: &[Point], limits: &Limits, subtitle: String) -> Figure {
+    let varied: Vec<Size> = [Size::Vectors, Size::Queries, Size::Hits]
+        .into_iter()
+        .filter(|&size| distinct(points, size).len() > 1)
+        .collect();
+    let varied = if varied.is_empty() { vec![Size::Queries] } else { varied };
+    let panels = varied.into_iter().map(|size| search_panel(points, limits, size)).collect();
+    Figure { title: "Exact search: time against size".to_owned(), subtitle, panels }
+}
+
+fn search_panel(points: &[Point], limits: &Limits, varied: Size) -> Panel {
+    let most = |size| distinct(points, size).last().copied().unwrap_or(0);
+    let queries = distinct(points, Size::Queries);
+    let held_queries = if queries.contains(&HELD_QUERIES) { HELD_QUERIES } else { most(Size::Queries) };
+    // The other two sizes: one is held, the other makes the curves.
+    let (held, held_at, curves_of) = match varied {
+        Size::Vectors => (Size::Queries, held_queries, Size::Hits),
+        Size::Queries => (Size::Vectors, most(Size::Vectors), Size::Hits),
+        Size::Hits => (Size::Vectors, most(Size::Vectors), Size::Queries),
+    };
+    let points: Vec<&Point> = points.iter().filter(|point| held.of(&point.case) == held_at).collect();
+    let curve = |name: String, style, at: usize, milliseconds: &dyn Fn(&Point) -> f64| {
+        let of_curve = points.iter().filter(|point| curves_of.of(&point.case) == at);
+        let mut points: Vec<(f64, f64)> =
+            of_curve.map(|point| (varied.of(&point.case) as f64, milliseconds(point))).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Curve { name, points, style }
+    };
+    let lines = few(distinct(points.iter().copied(), curves_of), CURVES);
+    let name = |at: usize| match curves_of {
+        Size::Hits => format!("k {}", grouped(at)),
+        _ => format!("{} queries", grouped(at)),
+    };
+    let median = |point: &Point| point.timings.median() * 1e3;
+    let mut curves: Vec<Curve> =
+        lines.iter().map(|&at| curve(name(at), Style::Measured, at, &median)).collect();
+    let floor = |point: &Point| limits.floor_secs(point.bytes, point.operations) * 1e3;
+    match varied {
+        Size::Hits => curves
+            .extend(lines.iter().map(|&at| curve(format!("floor, {}", name(at)), Style::Bound, at, &floor))),
+        // The floor does not depend on k: any curve's sizes give it.
+        _ => curves.extend(
+            lines
+                .first()
+                .map(|&at| curve("floor: read rate, matrix rate".to_owned(), Style::Bound, at, &floor)),
+        ),
+    }
+    let unit = if held == Size::Queries && held_at == 1 { "query" } else { held.label() };
+    Panel {
+        title: format!("{} {unit}", grouped(held_at)),
+        content: Curves { x: Axis::log(varied.label()), y: Axis::log("milliseconds a search"), curves }
+            .into(),
+    }
+}
+
+/// The values of a size, ascending.
+fn distinct<'a>(points: impl IntoIterator<Item = &'a Point>, size: Size) -> Vec<usize> {
+    let mut values: Vec<usize> = points.into_iter().map(|point| size.of(&point.case)).collect();
+    values.sort_unstable();
+    values.dedup();
+    values
+}
+
+/// At most `count` of the values, the first and the last among them.
+fn few(values: Vec<usize>, count: usize) -> Vec<usize> {
+    if values.len() <= count {
+        return values;
+    }
+    (0..count).map(|index| values[index * (values.len() - 1) / (count - 1)]).collect()
+}
+
+/// A number with its thousands apart: 1,000,000.
+#[must_use]
+pub fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// Tokens a second against the length of the texts, with the floor of the matrix rate, and what the time
+/// goes to at each length.
+#[must_use]
+pub fn encode_figure(points: &[EncodePoint], matrix_rate: f64, subtitle: String) -> Figure {
+    let rate = |name: &str, style, rate: &dyn Fn(&EncodePoint) -> f64| Curve {
+        name: name.to_owned(),
+        points: points.iter().map(|point| (point.tokens_per_text(), rate(point))).collect(),
+        style,
+    };
+    let at_matrix_rate =
+        |point: &EncodePoint| point.tokens as f64 / (point.matrix_operations() / matrix_rate);
+    let curves = vec![
+        rate("encode, tokenization included", Style::Measured, &EncodePoint::tokens_per_sec),
+        rate("at the matrix rate", Style::Bound, &at_matrix_rate),
+    ];
+    let (x, y) = (Axis::log("tokens of a text"), Axis::linear("tokens a second"));
+    let shares: Vec<_> = points.iter().map(EncodePoint::shares).collect();
+    let names = shares.first().map(|shares| shares.iter().map(|share| share.name).collect::<Vec<_>>());
+    let parts = names.unwrap_or_default().into_iter().enumerate().map(|(index, name)| Part {
+        name: name.to_owned(),
+        values: shares.iter().map(|shares| shares[index].of_time * 100.0).collect(),
+    });
+    let bars = Bars {
+        x_label: "tokens of a text".to_owned(),
+        y_label: "% of the threads' time".to_owned(),
+        categories: points.iter().map(|point| format!("{:.0}", point.tokens_per_text())).collect(),
+        parts: parts.collect(),
+    };
+    Figure {
+        title: "Encoding".to_owned(),
+        subtitle,
+        panels: vec![
+            Panel { title: "Throughput".to_owned(), content: Curves { x, y, curves }.into() },
+            Panel { title: "Where the time goes".to_owned(), content: bars.into() },
+        ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toller_plot::{Content, Style};
+
+    use super::{few, grouped, search_figure};
+    use crate::Timings;
+    use crate::limits::Limits;
+    use crate::search::{Case, Point};
+
+    /// A second for each thousand of pairs of vector and query.
+    fn points(vectors: &[usize], queries: &[usize], ks: &[usize]) -> Vec<Point> {
+        let mut points = Vec::new();
+        for &vectors in vectors {
+            for &queries in queries {
+                for &k in ks {
+                    let seconds = (vectors * queries) as f64 / 1e3;
+                    let timings = Timings::new(vec![seconds]).expect("a round");
+                    let (bytes, operations) = (vectors as f64, (vectors * queries) as f64);
+                    points.push(Point { case: Case { vectors, queries, k }, timings, bytes, operations });
+                }
+            }
+        }
+        points
+    }
+
+    const LIMITS: Limits = Limits { read_rate: 1e3, matrix_rate: 1e4 };
+
+    #[test]
+    fn a_panel_for_every_size_that_was_varied() {
+        let figure =
+            search_figure(&points(&[10, 20], &[1, 256, 1024], &[5, 6, 7, 8]), &LIMITS, String::new());
+        let titles: Vec<&str> = figure.panels.iter().map(|panel| panel.title.as_str()).collect();
+        assert_eq!(titles, ["256 queries of a batch", "20 vectors", "20 vectors"]);
+        let Content::Curves(curves) = &figure.panels[1].content else { panic!("not curves") };
+        let names: Vec<&str> = curves.curves.iter().map(|curve| curve.name.as_str()).collect();
+        assert_eq!(names, ["k 5", "k 6", "k 8", "floor: read rate, matrix rate"]);
+        assert_eq!(curves.curves[0].points, [(1.0, 20.0), (256.0, 5120.0), (1024.0, 20480.0)]);
+        // 20 bytes at 1e3 a second; 20 * 256 and 20 * 1024 operations at 1e4.
+        assert_eq!(curves.curves[3].points, [(1.0, 20.0), (256.0, 512.0), (1024.0, 2048.0)]);
+        assert_eq!(curves.curves[3].style, Style::Bound);
+        let one = search_figure(&points(&[10], &[3], &[5]), &LIMITS, String::new());
+        assert_eq!(one.panels.len(), 1);
+        assert!(one.to_svg().is_ok());
+    }
+
+    #[test]
+    fn numbers_are_grouped_and_few() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!((few((0..9).collect(), 3), few(vec![1, 2], 3)), (vec![0, 4, 8], vec![1, 2]));
+    }
+}

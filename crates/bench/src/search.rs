@@ -1,0 +1,192 @@
+//! Measuring searches: time, rates and shares of the machine's limits.
+
+use std::time::Duration;
+
+use toller_ir::Ranking;
+use toller_store::Store;
+
+use crate::limits::Limits;
+use crate::vectors::Random;
+use crate::{BenchError, Budget, Timings, measure, timings::timed, unit_vectors};
+
+/// The sizes of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// Vectors that are searched.
+    pub vectors: usize,
+    /// Queries of a batch.
+    pub queries: usize,
+    /// Hits of a query.
+    pub k: usize,
+}
+
+/// A measured search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Its sizes.
+    pub case: Case,
+    /// Seconds of a search of the whole batch.
+    pub timings: Timings,
+    /// Bytes of the stored vectors.
+    pub bytes: f64,
+    /// Multiplications and additions that scoring every vector takes.
+    pub operations: f64,
+}
+
+/// Vectors to search with, `[count, dim]`: more than a batch, so that every search has others.
+#[derive(Clone, Debug)]
+pub struct QueryPool {
+    values: Vec<f32>,
+    dim: usize,
+}
+
+impl QueryPool {
+    /// Queries that follow each other in `values`, `[count, dim]`.
+    #[must_use]
+    pub fn new(values: Vec<f32>, dim: usize) -> Self {
+        Self { values, dim }
+    }
+
+    /// Random directions.
+    ///
+    /// # Errors
+    /// [`BenchError::Memory`] if the machine refuses the memory.
+    pub fn random(count: usize, dim: usize, seed: u64) -> Result<Self, BenchError> {
+        Ok(Self::new(unit_vectors(count, dim, seed)?, dim))
+    }
+
+    /// All vectors of a store, in its order.
+    #[must_use]
+    pub fn all_of(store: &Store) -> Self {
+        let mut values = vec![0.0; store.count() * store.dim()];
+        let mut rest = values.as_mut_slice();
+        for shard in store.shards() {
+            let len = shard.rows() * shard.dim();
+            let (out, after) = rest.split_at_mut(len);
+            shard.embeddings().widen(0..len, out);
+            rest = after;
+        }
+        Self::new(values, store.dim())
+    }
+
+    /// Vectors drawn at random, with repetition, from a store that holds some.
+    #[must_use]
+    pub fn drawn_from(store: &Store, count: usize, seed: u64) -> Self {
+        let dim = store.dim();
+        let mut values = vec![0.0; if store.count() == 0 { 0 } else { count * dim }];
+        let mut random = Random::new(seed, 0);
+        for vector in values.chunks_exact_mut(dim) {
+            let (shard, row) = store.locate(toller_ir::DocOrd(random.index(store.count()) as u32));
+            shard.embeddings().widen(row * dim..(row + 1) * dim, vector);
+        }
+        Self::new(values, dim)
+    }
+
+    /// The number of queries.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.values.len() / self.dim
+    }
+
+    /// The batch of a round: one after the other, from the start again when the rest is too few.
+    fn batch(&self, round: usize, queries: usize) -> &[f32] {
+        let first = round % (self.count() / queries) * queries;
+        &self.values[first * self.dim..(first + queries) * self.dim]
+    }
+}
+
+/// Measures `search`, which is given `[case.queries, dim]`, with other queries each round.
+///
+/// # Errors
+/// [`BenchError::TooFewQueries`], and what the search fails with.
+pub fn measure_search(
+    case: Case,
+    pool: &QueryPool,
+    bytes_per_number: usize,
+    budget: &Budget,
+    mut search: impl FnMut(&[f32]) -> Result<Vec<Ranking>, BenchError>,
+) -> Result<Point, BenchError> {
+    let too_few = BenchError::TooFewQueries { batch: case.queries, queries: pool.count() };
+    if case.queries == 0 || case.queries > pool.count() {
+        return Err(too_few);
+    }
+    let timings = measure(budget, |round| {
+        let queries = pool.batch(round, case.queries);
+        let mut result = Ok(Vec::new());
+        let time: Duration = timed(|| result = search(queries));
+        result.map(|_| time)
+    })?;
+    let numbers = case.vectors as f64 * pool.dim as f64;
+    let bytes = numbers * bytes_per_number as f64;
+    Ok(Point { case, timings, bytes, operations: 2.0 * numbers * case.queries as f64 })
+}
+
+impl Point {
+    /// Queries a second, by the median round; as all rates here.
+    #[must_use]
+    pub fn queries_per_sec(&self) -> f64 {
+        self.case.queries as f64 / self.timings.median()
+    }
+
+    /// Bytes of stored vectors a second: each counts once a batch.
+    #[must_use]
+    pub fn bytes_per_sec(&self) -> f64 {
+        self.bytes / self.timings.median()
+    }
+
+    /// Multiplications and additions a second.
+    #[must_use]
+    pub fn operations_per_sec(&self) -> f64 {
+        self.operations / self.timings.median()
+    }
+
+    /// The time that the limits allow, as a share of the time it took.
+    #[must_use]
+    pub fn share_of_floor(&self, limits: &Limits) -> f64 {
+        limits.floor_secs(self.bytes, self.operations) / self.timings.median()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Case, QueryPool, measure_search};
+    use crate::limits::Limits;
+    use crate::{BenchError, Budget};
+
+    #[test]
+    fn rounds_have_other_queries_and_rates_follow_from_the_sizes() -> Result<(), BenchError> {
+        let pool = QueryPool::new((0..10).map(|x| x as f32).collect(), 2);
+        let case = Case { vectors: 1000, queries: 2, k: 1 };
+        let budget = Budget { time: Duration::ZERO, min_rounds: 3, max_rounds: 3 };
+        let mut seen = Vec::new();
+        let point = measure_search(case, &pool, 4, &budget, |queries| {
+            seen.push(queries.to_vec());
+            std::thread::sleep(Duration::from_millis(2));
+            Ok(Vec::new())
+        })?;
+        let (first, second) = (vec![0.0, 1.0, 2.0, 3.0], vec![4.0, 5.0, 6.0, 7.0]);
+        assert_eq!(seen, [first.clone(), second.clone(), first, second]);
+        assert_eq!((point.bytes, point.operations), (8000.0, 8000.0));
+        let seconds = point.timings.median();
+        assert!(seconds >= 0.002, "{seconds}");
+        assert_eq!(point.queries_per_sec(), 2.0 / seconds);
+        assert_eq!((point.bytes_per_sec(), point.operations_per_sec()), (8000.0 / seconds, 8000.0 / seconds));
+        let limits = Limits { read_rate: 8000.0, matrix_rate: 4000.0 };
+        assert_eq!(point.share_of_floor(&limits), 2.0 / seconds);
+        Ok(())
+    }
+
+    #[test]
+    fn batches_beyond_the_pool_are_errors() -> Result<(), BenchError> {
+        let pool = QueryPool::random(3, 4, 1)?;
+        let budget = Budget { time: Duration::ZERO, min_rounds: 1, max_rounds: 1 };
+        for queries in [0, 4] {
+            let case = Case { vectors: 1, queries, k: 1 };
+            let result = measure_search(case, &pool, 4, &budget, |_| Ok(Vec::new()));
+            assert!(matches!(result, Err(BenchError::TooFewQueries { queries: 3, .. })), "{result:?}");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,242 @@
+//! `toller bench encode`: how fast a model encodes here, and where the time goes.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use toller_bench::encode::{EncodePoint, Pass, measure_encode, measure_latency};
+use toller_bench::figures::encode_figure;
+use toller_bench::limits::matrix_rate;
+use toller_bench::{Timings, Words};
+use toller_compute::Isa;
+use toller_encoder::Role;
+use toller_pipeline::{EncodeJob, PipelineError};
+use toller_store::{DEFAULT_ROWS_PER_SHARD, DType, Encoding, Source, StoreSpec, StoreWriter};
+
+use super::encode_texts::{TextArgs, Texts};
+use super::options::{BenchOptions, write_plot};
+use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
+use crate::interrupt::{self, Interrupted};
+use crate::model::{self, LoadedModel, ModelArgs};
+use crate::ui::Ui;
+
+/// Arguments of `toller bench encode`.
+#[derive(Debug, clap::Args)]
+pub struct BenchEncodeArgs {
+    /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name
+    #[arg(long, value_name = "M")]
+    model: String,
+
+    #[command(flatten)]
+    texts: TextArgs,
+
+    #[command(flatten)]
+    options: BenchOptions,
+
+    #[command(flatten)]
+    model_args: ModelArgs,
+}
+
+/// Passes over the texts, at least.
+const MIN_ROUNDS: usize = 3;
+/// Queries whose latency is measured, at least.
+const MIN_QUERIES: usize = 20;
+/// Tokens of these queries.
+const QUERY_TOKENS: usize = 16;
+/// Different queries.
+const QUERIES: u64 = 256;
+
+/// Measures each kind of text, and the latency of a query.
+pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+    let stop = interrupt::flag(ui, "stopping after this figure")?;
+    let plot = args.options.open_plot()?;
+    let model = model::load(&args.model, &args.model_args, ui)?;
+    let tower = model.encoder.tower(Role::Passage);
+    let passes = Passes { model: &model, threads, directory: tempfile::tempdir()?, stop: &stop };
+    let prompt = |role| args.model_args.prompt.as_deref().unwrap_or_else(|| model.encoder.prompt(role));
+    let estimate = |texts: &[String]| Ok(passes.run(texts)?.duration);
+    let texts = args.texts.open(tower, prompt(Role::Passage), args.options.seconds, estimate)?;
+    let matrix_rate = matrix_rate(&args.options.budget(MIN_ROUNDS))?;
+
+    let bar = ui.progress("measuring", "figures", texts.len() as u64 + 1);
+    let mut points = Vec::new();
+    for Texts { texts, .. } in &texts {
+        let budget = args.options.budget(MIN_ROUNDS);
+        points.push(measure_encode(tower, texts, threads, &budget, || passes.run(texts))?);
+        bar.set(points.len() as u64);
+        if stop.load(Ordering::Relaxed) {
+            bar.finish();
+            return Err(Interrupted { resume: "nothing was printed".to_owned() }.into());
+        }
+    }
+    let words = Words::new(model.encoder.tower(Role::Query))?;
+    let query = |seed| format!("{}{}", prompt(Role::Query), words.text(QUERY_TOKENS, seed));
+    let queries: Vec<String> = (0..QUERIES).map(query).collect();
+    let budget = args.options.budget(MIN_QUERIES);
+    let latency = measure_latency(model.encoder.tower(Role::Query), &queries, &budget)?;
+    bar.finish();
+
+    let names: Vec<&str> = texts.iter().map(|texts| texts.name.as_str()).collect();
+    let report = Report { args, threads, matrix_rate, names, points: &points, latency: &latency };
+    if ui.json {
+        ui.json(|| report.json(&model))?;
+    } else {
+        let mut out = ui.out();
+        report.tables(&mut out)?;
+        out.flush()?;
+    }
+    write_plot(plot, || encode_figure(&points, matrix_rate, report.subject()))
+}
+
+/// Passes over texts as `toller encode` makes them, into a store that is thrown away.
+struct Passes<'a> {
+    model: &'a LoadedModel,
+    threads: usize,
+    directory: tempfile::TempDir,
+    stop: &'a AtomicBool,
+}
+
+impl Passes<'_> {
+    fn run(&self, texts: &[String]) -> anyhow::Result<Pass> {
+        let tower = self.model.encoder.tower(Role::Passage);
+        let spec = StoreSpec {
+            model: self.model.info.clone(),
+            encoding: Encoding {
+                role: toller_store::Role::Passage,
+                prompt: String::new(),
+                max_length: tower.max_length(),
+                title_separator: String::new(),
+                compute_dtype: "f32".to_owned(),
+                normalized: tower.normalizes(),
+                pooling: tower.pooling(),
+            },
+            dim: tower.dim(),
+            dtype: DType::F32,
+            rows_per_shard: DEFAULT_ROWS_PER_SHARD,
+            source: Source { fingerprint: String::new(), passages: texts.len() as u64 },
+            part: None,
+        };
+        let writer = StoreWriter::overwrite(&self.directory.path().join("store"), spec)?;
+        let job = EncodeJob {
+            encoder: &self.model.encoder,
+            role: Role::Passage,
+            threads: self.threads,
+            stop: self.stop,
+        };
+        let rows = texts.iter().enumerate();
+        let rows = rows.map(|(row, text)| Ok::<_, PipelineError>((row.to_string(), text.clone())));
+        // Until the last vector is there: how long a disk takes to sync a small store says nothing of encoding.
+        let started = Instant::now();
+        let mut duration = Duration::ZERO;
+        let report = toller_pipeline::encode(&job, rows, writer, |_| duration = started.elapsed())?;
+        Ok(Pass { tokens: report.tokens, duration })
+    }
+}
+
+/// What was measured, to be told.
+struct Report<'a> {
+    args: &'a BenchEncodeArgs,
+    threads: usize,
+    matrix_rate: f64,
+    /// What the texts of each point are.
+    names: Vec<&'a str>,
+    points: &'a [EncodePoint],
+    latency: &'a Timings,
+}
+
+impl Report<'_> {
+    fn subject(&self) -> String {
+        format!("{}, f32, {}, {} threads", self.args.model, Isa::active(), self.threads)
+    }
+
+    fn tables(&self, out: &mut impl Write) -> std::io::Result<()> {
+        writeln!(out, "{}", self.subject())?;
+        writeln!(out, "limit: f32 matrix products {} GFLOP/s\n", giga(self.matrix_rate))?;
+        let mut table = Table::new([
+            "texts",
+            "tokens each",
+            "texts/s",
+            "tokens/s",
+            "GFLOP/s",
+            "of matrix",
+            "tokenize alone, tokens/s",
+        ]);
+        for (name, point) in self.names.iter().zip(self.points) {
+            table.push([
+                (*name).to_owned(),
+                format!("{:.1}", point.tokens_per_text()),
+                format!("{:.1}", point.texts_per_sec()),
+                format!("{:.0}", point.tokens_per_sec()),
+                giga(point.operations_per_sec()),
+                share(point.operations_per_sec() / self.matrix_rate),
+                format!("{:.0}", point.tokenized_per_sec()),
+            ]);
+        }
+        table.write(out)?;
+
+        writeln!(
+            out,
+            "\nwhere the threads' time goes, in %; in brackets the share of the matrix rate while at it:\n"
+        )?;
+        let shares: Vec<_> = self.points.iter().map(EncodePoint::shares).collect();
+        let parts = shares.first().map(|shares| shares.iter().map(|share| share.name).collect::<Vec<_>>());
+        let mut table = Table::new(["texts"].into_iter().chain(parts.unwrap_or_default()));
+        for (name, shares) in self.names.iter().zip(&shares) {
+            let cells = shares.iter().map(|part| {
+                let rate =
+                    part.operations_per_sec.map(|rate| format!(" ({})", share(rate / self.matrix_rate)));
+                format!("{:.1}{}", part.of_time * 100.0, rate.unwrap_or_default())
+            });
+            table.push([(*name).to_owned()].into_iter().chain(cells));
+        }
+        table.write(out)?;
+
+        writeln!(
+            out,
+            "\nlatency of one query of {QUERY_TOKENS} tokens, on one thread, tokenization included:\n"
+        )?;
+        let mut table = Table::new(LATENCY_HEADER);
+        table.push(latency_cells(self.latency));
+        table.write(out)
+    }
+
+    fn json(&self, model: &LoadedModel) -> Value {
+        let figure = |(name, point): (&&str, &EncodePoint)| {
+            let shares = point.shares();
+            let tokenization = shares.iter().find(|share| share.name == "tokenization");
+            let part = |share: &toller_bench::encode::Share| {
+                json!({
+                    "name": share.name,
+                    "share_of_time": share.of_time,
+                    "gflop_per_second": share.operations_per_sec.map(|rate| rate * 1e-9),
+                    "share_of_matrix_rate": share.operations_per_sec.map(|rate| rate / self.matrix_rate),
+                })
+            };
+            json!({
+                "texts": name,
+                "passages": point.texts,
+                "tokens": point.tokens,
+                "tokens_per_passage": point.tokens_per_text(),
+                "seconds": timings_json(&point.timings),
+                "passages_per_second": point.texts_per_sec(),
+                "tokens_per_second": point.tokens_per_sec(),
+                "gflop_per_second": point.operations_per_sec() * 1e-9,
+                "share_of_matrix_rate": point.operations_per_sec() / self.matrix_rate,
+                "tokenize_alone_tokens_per_second": point.tokenized_per_sec(),
+                "tokenization_share": tokenization.map(|share| share.of_time),
+                "shares": shares.iter().map(part).collect::<Vec<_>>(),
+            })
+        };
+        json!({
+            "model": self.args.model,
+            "model_fingerprint": model.info.fingerprint,
+            "dtype": "f32",
+            "instruction_set": Isa::active().to_string(),
+            "threads": self.threads,
+            "limits": { "matrix_gflop_per_second": self.matrix_rate * 1e-9 },
+            "figures": self.names.iter().zip(self.points).map(figure).collect::<Vec<_>>(),
+            "query_latency": { "tokens": QUERY_TOKENS, "seconds": timings_json(self.latency) },
+        })
+    }
+}

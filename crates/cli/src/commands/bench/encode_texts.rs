@@ -1,0 +1,105 @@
+//! What `toller bench encode` encodes: texts of chosen lengths, or a collection.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use toller_bench::Words;
+use toller_corpus::open_collection;
+use toller_encoder::TextEncoder;
+use toller_files::expand;
+use toller_pipeline::PassageText;
+
+use crate::error::UsageError;
+use crate::input::InputArgs;
+
+/// What is encoded.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Texts")]
+pub(super) struct TextArgs {
+    /// Lengths of made-up texts, in tokens [default: 16,64,256, as far as the model goes]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    lengths: Vec<u32>,
+
+    /// Collection to encode instead, as for `toller encode`
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "lengths")]
+    corpus: Vec<PathBuf>,
+
+    /// Passages of --corpus to encode, from its start
+    #[arg(long, value_name = "N", default_value_t = 1000, requires = "corpus", value_parser = clap::value_parser!(u32).range(1..))]
+    passages: u32,
+
+    /// Text to put between a title and its text
+    #[arg(long, value_name = "TEXT", default_value = " ", allow_hyphen_values = true, requires = "corpus")]
+    title_separator: String,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+/// Texts of a kind.
+pub(super) struct Texts {
+    pub(super) name: String,
+    pub(super) texts: Vec<String>,
+}
+
+const DEFAULT_LENGTHS: [u32; 3] = [16, 64, 256];
+
+/// Texts to estimate by how many make a pass.
+const FEW_TEXTS: usize = 64;
+/// Texts of a pass, at most: memory stays small.
+const MOST_TEXTS: usize = 50_000;
+
+impl TextArgs {
+    /// The texts, as `tower` is given them; made-up ones as many as take about `pass_time`, by `estimate`.
+    pub(super) fn open(
+        &self,
+        tower: &TextEncoder,
+        prompt: &str,
+        pass_time: Duration,
+        estimate: impl Fn(&[String]) -> anyhow::Result<Duration>,
+    ) -> anyhow::Result<Vec<Texts>> {
+        if !self.corpus.is_empty() {
+            return Ok(vec![self.collection(prompt)?]);
+        }
+        let longest = tower.max_length() as u32;
+        let mut lengths = self.lengths.clone();
+        if let Some(too_long) = lengths.iter().find(|&&length| length > longest) {
+            return Err(UsageError::new(
+                format!("--lengths {too_long}: texts are cut to {longest} tokens"),
+                "give shorter --lengths, or a larger --max-length",
+            )
+            .into());
+        }
+        if lengths.is_empty() {
+            lengths = DEFAULT_LENGTHS.iter().map(|&length| length.min(longest)).collect();
+        }
+        lengths.sort_unstable();
+        lengths.dedup();
+        let words = Words::new(tower)?;
+        let of_length = |length: u32| {
+            let text = |seed| format!("{prompt}{}", words.text(length as usize, seed));
+            let few: Vec<String> = (0..FEW_TEXTS as u64).map(text).collect();
+            // The first pass warms up.
+            estimate(&few)?;
+            let each_secs = estimate(&few)?.as_secs_f64() / FEW_TEXTS as f64;
+            let count = ((pass_time.as_secs_f64() / each_secs) as usize).clamp(FEW_TEXTS, MOST_TEXTS);
+            let texts = (0..count as u64).map(text).collect();
+            Ok(Texts { name: format!("{length} tokens"), texts })
+        };
+        lengths.into_iter().map(of_length).collect()
+    }
+
+    fn collection(&self, prompt: &str) -> anyhow::Result<Texts> {
+        let inputs = expand(&self.corpus)?;
+        let text = PassageText { prompt: prompt.to_owned(), title_separator: self.title_separator.clone() };
+        let passages = open_collection(&inputs, &self.input.options()?)?.take(self.passages as usize);
+        let texts: Vec<String> =
+            passages.map(|passage| Ok(text.of(&passage?))).collect::<anyhow::Result<_>>()?;
+        let names: Vec<String> = self.corpus.iter().map(|path| path.display().to_string()).collect();
+        if texts.is_empty() {
+            let message = format!("{} holds no passages", names.join(" "));
+            return Err(UsageError::new(message, "give --corpus a collection with passages").into());
+        }
+        Ok(Texts { name: names.join(" "), texts })
+    }
+}

@@ -1,0 +1,33 @@
+//! `toller bench`: how fast this machine is, beside what it could be.
+
+mod encode;
+mod encode_texts;
+mod options;
+mod output;
+mod search;
+mod search_source;
+
+use crate::ui::Ui;
+
+/// Measures this machine: rates, shares of its limits, latencies.
+#[derive(Debug, clap::Args)]
+pub struct BenchArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Measure encoding: tokens a second by the length of texts, and where the time goes
+    Encode(encode::BenchEncodeArgs),
+    /// Measure exact search: time against vectors, queries and k, beside the machine's limits
+    Search(search::BenchSearchArgs),
+}
+
+/// Measures.
+pub fn run(args: &BenchArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+    match &args.what {
+        What::Encode(args) => encode::run(args, threads, ui),
+        What::Search(args) => search::run(args, threads, ui),
+    }
+}

@@ -1,0 +1,54 @@
+//! The flags that all benchmarks share.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use toller_bench::Budget;
+use toller_files::AtomicFile;
+use toller_plot::Figure;
+
+/// How long to measure, and what to draw.
+#[derive(Debug, clap::Args)]
+pub(super) struct BenchOptions {
+    /// Seconds to measure each figure for, at least; a warm-up and the least number of rounds come on top
+    #[arg(long, value_name = "S", default_value = "1", value_parser = seconds)]
+    pub(super) seconds: Duration,
+
+    /// Draw the figures, as SVG
+    #[arg(long, value_name = "FILE.svg", help_heading = "Output")]
+    plot: Option<PathBuf>,
+}
+
+/// Ten rounds in a thousand figures would be no benchmark any more.
+const MOST_SECONDS: f64 = 3600.0;
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "a number of seconds, as in 0.5".to_owned())?;
+    if (0.0..=MOST_SECONDS).contains(&seconds) {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err(format!("between 0 and {MOST_SECONDS}"))
+    }
+}
+
+impl BenchOptions {
+    /// Rounds for a figure: at least `min_rounds`.
+    pub(super) fn budget(&self, min_rounds: usize) -> Budget {
+        Budget { time: self.seconds, min_rounds, max_rounds: 100_000 }
+    }
+
+    /// The file to draw to, made before the work, so that one that cannot be written costs none.
+    pub(super) fn open_plot(&self) -> anyhow::Result<Option<AtomicFile>> {
+        Ok(self.plot.as_ref().map(AtomicFile::create).transpose()?)
+    }
+}
+
+/// Draws the figure, if that was asked for.
+pub(super) fn write_plot(file: Option<AtomicFile>, figure: impl FnOnce() -> Figure) -> anyhow::Result<()> {
+    if let Some(mut file) = file {
+        file.write_all(figure().to_svg()?.as_bytes())?;
+        file.commit()?;
+    }
+    Ok(())
+}

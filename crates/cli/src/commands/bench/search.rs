@@ -1,0 +1,171 @@
+//! `toller bench search`: what an exact search takes, and what the machine would allow.
+
+use std::io::Write;
+use std::sync::atomic::Ordering;
+
+use serde_json::{Value, json};
+use toller_bench::figures::{grouped, search_figure};
+use toller_bench::limits::{Limits, matrix_rate, read_rate};
+use toller_bench::search::{Case, Point, measure_search};
+use toller_compute::Isa;
+
+use super::options::{BenchOptions, write_plot};
+use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
+use super::search_source::{Source, SourceArgs};
+use crate::interrupt::{self, Interrupted};
+use crate::ui::Ui;
+
+/// Arguments of `toller bench search`.
+#[derive(Debug, clap::Args)]
+pub struct BenchSearchArgs {
+    #[command(flatten)]
+    source: SourceArgs,
+
+    /// Queries of a batch
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,8,32,256,1024", value_parser = clap::value_parser!(u32).range(1..))]
+    queries: Vec<u32>,
+
+    /// Hits of a query
+    #[arg(long, value_name = "K,...", value_delimiter = ',', default_value = "10,100,1000", value_parser = clap::value_parser!(u32).range(1..))]
+    k: Vec<u32>,
+
+    #[command(flatten)]
+    options: BenchOptions,
+}
+
+/// Rounds of a batch, at least.
+const MIN_ROUNDS: usize = 3;
+/// Rounds of a single query, at least: its percentiles are told.
+const MIN_ROUNDS_ALONE: usize = 20;
+
+/// Measures every combination of sizes.
+pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+    let stop = interrupt::flag(ui, "stopping after this figure")?;
+    let plot = args.options.open_plot()?;
+    let largest = args.queries.iter().copied().max().unwrap_or(1);
+    let source = Source::open(&args.source, largest as usize, ui)?;
+    let budget = args.options.budget(MIN_ROUNDS);
+    let limits =
+        Limits { read_rate: read_rate(&source.bytes(), &budget), matrix_rate: matrix_rate(&budget)? };
+
+    let cases = cases(args, &source);
+    let bar = ui.progress("measuring", "figures", cases.len() as u64);
+    let mut points = Vec::new();
+    for case in cases {
+        if stop.load(Ordering::Relaxed) {
+            bar.finish();
+            return Err(Interrupted { resume: "nothing was printed".to_owned() }.into());
+        }
+        let rounds = if case.queries == 1 { MIN_ROUNDS_ALONE } else { MIN_ROUNDS };
+        let search = |queries: &[f32]| source.search(case.vectors, queries, case.k);
+        let budget = args.options.budget(rounds);
+        points.push(measure_search(case, &source.queries, source.dtype.size(), &budget, search)?);
+        bar.set(points.len() as u64);
+    }
+    bar.finish();
+
+    let machine = format!("{}, {threads} threads", Isa::active());
+    if ui.json {
+        ui.json(|| report(&source, &limits, &points, threads))?;
+    } else {
+        let mut out = ui.out();
+        writeln!(out, "{}; {machine}", source.describe())?;
+        tables(&limits, &points, &mut out)?;
+        out.flush()?;
+    }
+    write_plot(plot, || search_figure(&points, &limits, format!("{}; {machine}", source.describe())))
+}
+
+/// All combinations, the smallest first.
+fn cases(args: &BenchSearchArgs, source: &Source) -> Vec<Case> {
+    let sorted = |values: &[u32]| {
+        let mut values: Vec<usize> = values.iter().map(|&value| value as usize).collect();
+        values.sort_unstable();
+        values.dedup();
+        values
+    };
+    let (batches, depths) = (sorted(&args.queries), sorted(&args.k));
+    let mut cases = Vec::new();
+    for &vectors in &source.counts {
+        for &queries in &batches {
+            cases.extend(depths.iter().map(|&k| Case { vectors, queries, k }));
+        }
+    }
+    cases
+}
+
+fn tables(limits: &Limits, points: &[Point], out: &mut impl Write) -> std::io::Result<()> {
+    writeln!(
+        out,
+        "limits: reads {} GB/s (of these vectors), f32 matrix products {} GFLOP/s",
+        giga(limits.read_rate),
+        giga(limits.matrix_rate)
+    )?;
+    writeln!(out)?;
+    let mut table = Table::new([
+        "vectors",
+        "queries",
+        "k",
+        "ms",
+        "queries/s",
+        "GB/s",
+        "GFLOP/s",
+        "of reads",
+        "of matrix",
+        "of floor",
+    ]);
+    for point in points {
+        let Case { vectors, queries, k } = point.case;
+        table.push([
+            grouped(vectors),
+            grouped(queries),
+            grouped(k),
+            format!("{:.2}", point.timings.median() * 1e3),
+            format!("{:.0}", point.queries_per_sec()),
+            giga(point.bytes_per_sec()),
+            giga(point.operations_per_sec()),
+            share(point.bytes_per_sec() / limits.read_rate),
+            share(point.operations_per_sec() / limits.matrix_rate),
+            share(point.share_of_floor(limits)),
+        ]);
+    }
+    table.write(out)?;
+    let alone: Vec<&Point> = points.iter().filter(|point| point.case.queries == 1).collect();
+    if !alone.is_empty() {
+        writeln!(out, "\nlatency of one query at a time:\n")?;
+        let mut table = Table::new(["vectors", "k"].into_iter().chain(LATENCY_HEADER));
+        for point in alone {
+            let sizes = [grouped(point.case.vectors), grouped(point.case.k)];
+            table.push(sizes.into_iter().chain(latency_cells(&point.timings)));
+        }
+        table.write(out)?;
+    }
+    Ok(())
+}
+
+fn report(source: &Source, limits: &Limits, points: &[Point], threads: usize) -> Value {
+    let figure = |point: &Point| {
+        json!({
+            "vectors": point.case.vectors,
+            "queries": point.case.queries,
+            "k": point.case.k,
+            "seconds": timings_json(&point.timings),
+            "queries_per_second": point.queries_per_sec(),
+            "gigabytes_per_second": point.bytes_per_sec() * 1e-9,
+            "gflop_per_second": point.operations_per_sec() * 1e-9,
+            "share_of_read_rate": point.bytes_per_sec() / limits.read_rate,
+            "share_of_matrix_rate": point.operations_per_sec() / limits.matrix_rate,
+            "share_of_floor": point.share_of_floor(limits),
+        })
+    };
+    json!({
+        "instruction_set": Isa::active().to_string(),
+        "threads": threads,
+        "limits": {
+            "read_gigabytes_per_second": limits.read_rate * 1e-9,
+            "matrix_gflop_per_second": limits.matrix_rate * 1e-9,
+        },
+        "vectors": source.json(),
+        "figures": points.iter().map(figure).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,158 @@
+//! What `toller bench search` searches: random vectors or a store, and with what.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use toller_bench::figures::grouped;
+use toller_bench::search::QueryPool;
+use toller_bench::{BenchError, RandomVectors};
+use toller_compute::{Collection, Segment, ip_topk};
+use toller_index::{FlatIndex, IndexOptions};
+use toller_ir::{DocOrd, Ranking};
+use toller_store::{DType, OpenOptions, Store};
+
+use crate::error::UsageError;
+use crate::ui::Ui;
+
+/// What is searched.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Vectors")]
+pub(super) struct SourceArgs {
+    /// Numbers of random unit vectors to search, as in 100000,1000000
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "100000", value_parser = clap::value_parser!(u32).range(1..))]
+    vectors: Vec<u32>,
+
+    /// Numbers in a random vector
+    #[arg(long, value_name = "D", default_value_t = 384, value_parser = clap::value_parser!(u32).range(1..))]
+    dim: u32,
+
+    /// What the random vectors are stored in
+    #[arg(long, value_name = "f32|f16|bf16", default_value_t = DType::F32)]
+    store_dtype: DType,
+
+    /// Seed of the random vectors and of the choice of queries
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Stores to search instead of random vectors
+    #[arg(long, value_name = "STORE", num_args = 1.., conflicts_with_all = ["vectors", "dim", "store_dtype"])]
+    dense: Vec<PathBuf>,
+
+    /// Store of encoded queries to search with [default: vectors of --dense, drawn at random]
+    #[arg(long, value_name = "STORE", requires = "dense")]
+    query_vectors: Option<PathBuf>,
+}
+
+/// Queries to choose batches from, at least: so that not every search has the same.
+const LEAST_QUERIES: usize = 1024;
+
+/// Vectors with something to search them with.
+pub(super) struct Source {
+    vectors: Searched,
+    pub(super) queries: QueryPool,
+    /// The numbers of vectors to search, ascending.
+    pub(super) counts: Vec<usize>,
+    pub(super) dim: usize,
+    pub(super) dtype: DType,
+    /// Where the vectors come from.
+    origin: String,
+}
+
+enum Searched {
+    Random(RandomVectors),
+    Index(FlatIndex),
+}
+
+impl Source {
+    /// Makes or opens the vectors, with queries for batches of `largest_batch`.
+    pub(super) fn open(args: &SourceArgs, largest_batch: usize, ui: &Ui) -> anyhow::Result<Self> {
+        let pool = largest_batch.max(LEAST_QUERIES);
+        if args.dense.is_empty() { Ok(Self::random(args, pool, ui)?) } else { Self::stored(args, pool, ui) }
+    }
+
+    fn random(args: &SourceArgs, pool: usize, ui: &Ui) -> Result<Self, BenchError> {
+        let mut counts: Vec<usize> = args.vectors.iter().map(|&count| count as usize).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        let most = counts.last().copied().unwrap_or(0);
+        let (dim, dtype) = (args.dim as usize, args.store_dtype);
+        ui.status(format!(
+            "making {} random vectors of {dim} x {dtype}: {:.2} GB",
+            grouped(most),
+            most as f64 * dim as f64 * dtype.size() as f64 * 1e-9
+        ));
+        Ok(Self {
+            vectors: Searched::Random(RandomVectors::new(most, dim, dtype, args.seed)?),
+            queries: QueryPool::random(pool, dim, !args.seed)?,
+            counts,
+            dim,
+            dtype,
+            origin: "random unit vectors".to_owned(),
+        })
+    }
+
+    fn stored(args: &SourceArgs, pool: usize, ui: &Ui) -> anyhow::Result<Self> {
+        let open = OpenOptions::default();
+        let index = FlatIndex::open(&args.dense, &open, &IndexOptions::default())?;
+        if index.doc_count() == 0 {
+            return Err(
+                UsageError::new("the store holds no vectors", "give --dense a store with vectors").into()
+            );
+        }
+        let store = index.store();
+        let queries = match &args.query_vectors {
+            Some(path) => {
+                let queries = Store::open(std::slice::from_ref(path), &open)?;
+                index.check_dim(queries.dim())?;
+                store.check_model(&queries.manifest().spec.model)?;
+                QueryPool::all_of(&queries)
+            }
+            None => {
+                ui.status("no --query-vectors: searching with vectors of the store itself, drawn at random");
+                QueryPool::drawn_from(store, pool, args.seed)
+            }
+        };
+        let names: Vec<String> = args.dense.iter().map(|path| path.display().to_string()).collect();
+        let (counts, dim, dtype) = (vec![index.doc_count()], index.dim(), store.dtype());
+        Ok(Self { queries, counts, dim, dtype, origin: names.join(" "), vectors: Searched::Index(index) })
+    }
+
+    /// The bytes of all vectors.
+    pub(super) fn bytes(&self) -> Vec<&[u8]> {
+        match &self.vectors {
+            Searched::Random(vectors) => vec![vectors.as_bytes()],
+            Searched::Index(index) => {
+                index.store().shards().iter().map(|shard| shard.embeddings().as_bytes()).collect()
+            }
+        }
+    }
+
+    /// Searches the first `count` vectors.
+    pub(super) fn search(&self, count: usize, queries: &[f32], k: usize) -> Result<Vec<Ranking>, BenchError> {
+        match &self.vectors {
+            Searched::Random(vectors) => {
+                let segment = Segment { first: DocOrd(0), vectors: vectors.first(count, self.dim) };
+                Ok(ip_topk(&Collection::new(self.dim, vec![segment])?, queries, k)?)
+            }
+            // A store is searched whole.
+            Searched::Index(index) => Ok(index.search(queries, k)?),
+        }
+    }
+
+    /// What it is, in a few words.
+    pub(super) fn describe(&self) -> String {
+        let counts: Vec<String> = self.counts.iter().map(|&count| grouped(count)).collect();
+        format!("{} x {} {}, {}", counts.join(", "), self.dim, self.dtype, self.origin)
+    }
+
+    /// What it is, as JSON.
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "origin": self.origin,
+            "counts": self.counts,
+            "dim": self.dim,
+            "dtype": self.dtype.to_string(),
+            "queries": self.queries.count(),
+        })
+    }
+}

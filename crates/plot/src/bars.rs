@@ -1,0 +1,86 @@
+//! A panel of stacked bars: what a whole is made of.
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::HPos;
+
+use crate::legend::{Entry, Key};
+use crate::scale::{Ruler, short};
+use crate::style::{Area, anchored, chart, colour, mesh};
+use crate::{PlotError, Scale};
+
+/// Stacked bars, one for each category.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bars {
+    /// What the categories are.
+    pub x_label: String,
+    /// What is stacked, with the unit.
+    pub y_label: String,
+    /// The name of each bar.
+    pub categories: Vec<String>,
+    /// The parts of every bar, the lowest first.
+    pub parts: Vec<Part>,
+}
+
+/// A part of every bar.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// Its name in the legend.
+    pub name: String,
+    /// Its height in each bar, at least 0: `[categories]`.
+    pub values: Vec<f64>,
+}
+
+/// The width of a bar, as a share of its category's.
+const BAR_WIDTH: f64 = 0.6;
+
+/// A part of less than this share of the tallest bar is too low for a number in it.
+const LOWEST_WITH_NUMBER: f64 = 0.05;
+
+impl Bars {
+    pub(crate) fn legend(&self) -> Vec<Entry> {
+        let entry = |(index, part): (usize, &Part)| Entry {
+            name: part.name.clone(),
+            colour: colour(index),
+            key: Key::Box,
+        };
+        // As they lie on each other: the uppermost first.
+        self.parts.iter().enumerate().map(entry).rev().collect()
+    }
+
+    pub(crate) fn draw(&self, area: &Area<'_>, title: &str) -> Result<(), PlotError> {
+        let categories = self.categories.len();
+        for part in &self.parts {
+            if part.values.len() != categories {
+                let values = part.values.len();
+                return Err(PlotError::BarShape { part: part.name.clone(), values, categories });
+            }
+        }
+        let empty = || PlotError::Empty { panel: title.to_owned() };
+        let height = |category: usize| self.parts.iter().map(|part| part.values[category]).sum::<f64>();
+        let heights = (0..categories).map(height);
+        if heights.clone().any(|height| !height.is_finite()) {
+            return Err(empty());
+        }
+        let y = Ruler::new(Scale::Linear, heights).ok_or_else(empty)?;
+        let top_of_panel = y.range.end;
+        let mut chart = chart(area, title, Ruler::categories(&self.categories), y)?;
+        mesh(&mut chart, &self.x_label, &self.y_label).disable_x_mesh().draw()?;
+        for category in 0..categories {
+            let mut bottom = 0.0;
+            let (left, right) = (0.5 - BAR_WIDTH / 2.0, 0.5 + BAR_WIDTH / 2.0);
+            for (index, part) in self.parts.iter().enumerate() {
+                let top = bottom + part.values[category];
+                let x = category as f64;
+                let corners = [(x + left, bottom), (x + right, top)];
+                chart.draw_series([Rectangle::new(corners, colour(index).filled())])?;
+                if top - bottom >= LOWEST_WITH_NUMBER * top_of_panel {
+                    let number = short(top - bottom);
+                    let place = (x + 0.5, (bottom + top) / 2.0);
+                    chart.draw_series([Text::new(number, place, anchored(12, WHITE, HPos::Center))])?;
+                }
+                bottom = top;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! A panel of curves.
+
+use plotters::prelude::*;
+
+use crate::legend::{Entry, Key};
+use crate::scale::Ruler;
+use crate::style::{Area, chart, colour, mesh};
+use crate::{Axis, PlotError};
+
+/// Curves over two axes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curves {
+    /// What was varied.
+    pub x: Axis,
+    /// What came of it.
+    pub y: Axis,
+    /// The curves, in the order of the legend.
+    pub curves: Vec<Curve>,
+}
+
+/// A curve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// Its name in the legend.
+    pub name: String,
+    /// Points (x, y), x ascending. What the axes cannot show is left out.
+    pub points: Vec<(f64, f64)>,
+    /// How it looks.
+    pub style: Style,
+}
+
+/// How a curve looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// A line with a dot at each point.
+    Measured,
+    /// A dashed grey line: what the machine allows, or another figure to compare with.
+    Bound,
+}
+
+impl Curve {
+    /// The points where they lie on the axes.
+    fn placed<'a>(&'a self, curves: &'a Curves) -> impl Iterator<Item = (f64, f64)> + Clone + 'a {
+        self.points.iter().filter_map(|&(x, y)| Some((curves.x.scale.place(x)?, curves.y.scale.place(y)?)))
+    }
+}
+
+impl Curves {
+    pub(crate) fn legend(&self) -> Vec<Entry> {
+        let key = |curve: &Curve| if curve.style == Style::Bound { Key::Dashes } else { Key::Line };
+        let entry =
+            |(curve, colour): (&Curve, _)| Entry { name: curve.name.clone(), colour, key: key(curve) };
+        self.curves.iter().zip(self.colours()).map(entry).collect()
+    }
+
+    /// Measured curves take colours in turn, bounds are shades of grey.
+    fn colours(&self) -> Vec<RGBColor> {
+        let (mut measured, mut bounds) = (0, 0);
+        let shade = |index: usize| RGBColor(120, 120, 120).mix(1.0 - 0.25 * (index % 3) as f64);
+        let colour = |curve: &Curve| match curve.style {
+            Style::Measured => {
+                measured += 1;
+                colour(measured - 1)
+            }
+            Style::Bound => {
+                bounds += 1;
+                let RGBAColor(r, g, b, alpha) = shade(bounds - 1);
+                let on_white = |channel: u8| (f64::from(channel) * alpha + 255.0 * (1.0 - alpha)) as u8;
+                RGBColor(on_white(r), on_white(g), on_white(b))
+            }
+        };
+        self.curves.iter().map(colour).collect()
+    }
+
+    pub(crate) fn draw(&self, area: &Area<'_>, title: &str) -> Result<(), PlotError> {
+        let points = || self.curves.iter().flat_map(|curve| curve.placed(self));
+        let empty = || PlotError::Empty { panel: title.to_owned() };
+        let x = Ruler::at_data(self.x.scale, points().map(|(x, _)| x)).ok_or_else(empty)?;
+        let y = Ruler::new(self.y.scale, points().map(|(_, y)| y)).ok_or_else(empty)?;
+        let mut chart = chart(area, title, x, y)?;
+        mesh(&mut chart, &self.x.label, &self.y.label).draw()?;
+        for (curve, colour) in self.curves.iter().zip(self.colours()) {
+            let points = curve.placed(self);
+            match curve.style {
+                Style::Bound => {
+                    chart.draw_series(DashedLineSeries::new(points, 6, 4, colour.stroke_width(2)))?;
+                }
+                Style::Measured => {
+                    chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
+                    chart.draw_series(points.map(|point| Circle::new(point, 3, colour.filled())))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,55 @@
+//! What can go wrong with a figure.
+
+use std::error::Error;
+
+use plotters::drawing::DrawingAreaErrorKind;
+
+/// Why a figure cannot be drawn.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlotError {
+    /// A figure without panels.
+    #[error("the figure {figure:?} has no panel")]
+    NoPanel {
+        /// Its title.
+        figure: String,
+    },
+    /// A panel without anything to show.
+    #[error("the panel {panel:?} has no finite point, or none above 0 for a logarithmic axis")]
+    Empty {
+        /// Its title.
+        panel: String,
+    },
+    /// Bars of another number than there are categories.
+    #[error("the part {part:?} has {values} values for {categories} categories")]
+    BarShape {
+        /// The part's name.
+        part: String,
+        /// How many values it has.
+        values: usize,
+        /// How many categories there are.
+        categories: usize,
+    },
+    /// The drawing library failed.
+    #[error("cannot draw the figure: {0}")]
+    Draw(String),
+}
+
+impl PlotError {
+    /// What the user can do about it, where that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::NoPanel { .. } | Self::Empty { .. } => {
+                "measure at two or more sizes, so that there is a curve"
+            }
+            Self::BarShape { .. } | Self::Draw(_) => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+impl<E: Error + Send + Sync> From<DrawingAreaErrorKind<E>> for PlotError {
+    fn from(error: DrawingAreaErrorKind<E>) -> Self {
+        Self::Draw(error.to_string())
+    }
+}

@@ -1,0 +1,236 @@
+//! `toller bench`: figures that are there, positive and consistent; plots that are SVG; flags that are refused.
+
+use quick_xml::Reader;
+use quick_xml::events::Event;
+use serde_json::Value;
+
+use crate::support::Workspace;
+
+/// A number of a JSON object.
+#[track_caller]
+fn number(value: &Value, name: &str) -> f64 {
+    value[name].as_f64().unwrap_or_else(|| panic!("{name} is no number in {value:#}"))
+}
+
+#[track_caller]
+fn close(a: f64, b: f64) {
+    assert!((a - b).abs() <= 1e-9 * b.abs(), "{a} is not {b}");
+}
+
+/// Checks the statistics of rounds, and gives the median.
+#[track_caller]
+fn median(seconds: &Value) -> f64 {
+    let names = ["min", "p50", "p95", "p99", "max"].map(|name| number(seconds, name));
+    assert!(names[0] > 0.0 && names.is_sorted(), "{seconds:#}");
+    let median = number(seconds, "median");
+    assert!((names[0]..=names[4]).contains(&median) && number(seconds, "rounds") >= 3.0, "{seconds:#}");
+    median
+}
+
+/// The texts of an SVG document, which must be well-formed.
+#[track_caller]
+fn svg_texts(workspace: &Workspace, name: &str) -> Vec<String> {
+    let svg = String::from_utf8(workspace.read(name)).unwrap();
+    assert!(svg.starts_with("<svg"), "{svg:.100}");
+    let mut reader = Reader::from_str(&svg);
+    let mut texts = Vec::new();
+    loop {
+        match reader.read_event().unwrap() {
+            Event::Text(text) => texts.push(text.trim().to_owned()),
+            Event::Eof => return texts,
+            _ => {}
+        }
+    }
+}
+
+/// Checks the figures of `bench search`, whose vectors have `dim` numbers of `bytes` bytes.
+#[track_caller]
+fn check_search(result: &Value, dim: f64, bytes: f64, cases: &[(u64, u64, u64)]) {
+    let limit = |name| number(&result["limits"], name);
+    let (read_rate, matrix_rate) = (limit("read_gigabytes_per_second"), limit("matrix_gflop_per_second"));
+    assert!(read_rate > 0.0 && matrix_rate > 0.0 && number(result, "threads") >= 1.0, "{result:#}");
+    let figures = result["figures"].as_array().unwrap();
+    let sizes = |figure: &Value| {
+        let [vectors, queries, k] = ["vectors", "queries", "k"].map(|name| figure[name].as_u64().unwrap());
+        (vectors, queries, k)
+    };
+    assert_eq!(figures.iter().map(sizes).collect::<Vec<_>>(), cases);
+    for figure in figures {
+        let seconds = median(&figure["seconds"]);
+        let (vectors, queries) = (number(figure, "vectors"), number(figure, "queries"));
+        let (gigabytes, gflop) = (vectors * dim * bytes * 1e-9, 2e-9 * vectors * dim * queries);
+        close(number(figure, "queries_per_second"), queries / seconds);
+        close(number(figure, "gigabytes_per_second"), gigabytes / seconds);
+        close(number(figure, "gflop_per_second"), gflop / seconds);
+        close(number(figure, "share_of_read_rate"), gigabytes / seconds / read_rate);
+        close(number(figure, "share_of_matrix_rate"), gflop / seconds / matrix_rate);
+        let floor = (gigabytes / read_rate).max(gflop / matrix_rate);
+        close(number(figure, "share_of_floor"), floor / seconds);
+    }
+}
+
+#[test]
+fn search_figures_follow_from_their_sizes() {
+    let workspace = Workspace::new();
+    let sizes = "--vectors 500,300 --dim 24 --queries 4,1 --k 2,600 --seconds 0";
+    let mut cases = Vec::new();
+    for vectors in [300, 500] {
+        for queries in [1, 4] {
+            cases.extend([2, 600].map(|k| (vectors, queries, k)));
+        }
+    }
+    for (dtype, bytes) in [("f32", 4.0), ("f16", 2.0), ("bf16", 2.0)] {
+        let flags = format!("bench search {sizes} --store-dtype {dtype} --threads 2 --json --plot cost.svg");
+        let done = workspace.toller(&flags).succeeds();
+        let result = done.json();
+        check_search(&result, 24.0, bytes, &cases);
+        assert_eq!((&result["vectors"]["dtype"], &result["threads"]), (&dtype.into(), &2.into()));
+        assert!(done.stderr.contains("making 500 random vectors of 24 x"), "{}", done.stderr);
+    }
+    let texts = svg_texts(&workspace, "cost.svg");
+    for words in
+        ["vectors", "queries of a batch", "hits of a query (k)", "milliseconds a search", "k 600", "300"]
+    {
+        assert!(texts.iter().any(|text| text == words), "{words:?} is not in {texts:?}");
+    }
+}
+
+#[test]
+fn search_tables_are_data_and_have_a_row_for_each_figure() {
+    let workspace = Workspace::new();
+    let sizes = "--vectors 100,1000 --dim 8 --queries 1,3 --k 5 --seconds 0";
+    let done = workspace.toller(&format!("bench search -q {sizes}")).succeeds();
+    assert_eq!(done.stderr, "");
+    let rows = |first: &str| {
+        let row = |line: &&str| line.split('|').nth(1).is_some_and(|cell| cell.trim() == first);
+        done.stdout.lines().filter(row).count()
+    };
+    // Two batches each, and a line of latencies.
+    assert_eq!([rows("vectors"), rows("100"), rows("1,000")], [2, 3, 3], "{}", done.stdout);
+    assert!(done.stdout.contains("100, 1,000 x 8 f32, random unit vectors; "), "{}", done.stdout);
+}
+
+#[test]
+fn stores_are_searched_with_their_own_vectors_or_with_queries() {
+    let workspace = Workspace::with_xquad();
+    for (flag, store) in
+        [("--corpus data/corpus.jsonl", "store"), ("--queries data/queries.jsonl", "queries")]
+    {
+        let flags = format!("encode -q --model tiny-bert {flag} --output {store} --store-dtype f16");
+        workspace.toller(&flags).succeeds();
+    }
+    let bench = "bench search --dense store --queries 1,1100 --k 10 --seconds 0 --json";
+    let cases = [(1180, 1, 10), (1180, 1100, 10)];
+    for (flags, queries) in [("", 1100), ("--query-vectors queries", 1190)] {
+        let result = workspace.toller(&format!("{bench} {flags}")).succeeds().json();
+        check_search(&result, 32.0, 2.0, &cases);
+        assert_eq!(result["vectors"]["queries"], queries);
+    }
+    // More than there are.
+    let too_many = "bench search --dense store --query-vectors queries --queries 1191 --seconds 0";
+    workspace.toller(too_many).fails(1, &["a batch of 1191 queries", "but there are 1190", "hint:"]);
+    // Queries of another model.
+    workspace.add_fixture("tiny-bert-shards");
+    let other = "encode -q --model tiny-bert --pooling cls --queries data/queries.jsonl --output other";
+    workspace.toller(other).succeeds();
+    workspace.toller(&format!("{bench} --query-vectors other")).fails(1, &["error:", "model"]);
+}
+
+#[test]
+fn encode_figures_add_up() {
+    let workspace = Workspace::new();
+    let flags =
+        "bench encode --model tiny-bert --lengths 8,24 --seconds 0 --threads 2 --json --plot rates.svg";
+    let result = workspace.toller(flags).succeeds().json();
+    check_encode(&result, &[8.0, 24.0]);
+    assert_eq!((&result["figures"][0]["texts"], &result["threads"]), (&"8 tokens".into(), &2.into()));
+    let latency = &result["query_latency"];
+    assert!(median(&latency["seconds"]) > 0.0 && number(&latency["seconds"], "rounds") >= 20.0);
+    let texts = svg_texts(&workspace, "rates.svg");
+    for words in ["tokens of a text", "tokens a second", "at the matrix rate", "attention", "tokenization"] {
+        assert!(texts.iter().any(|text| text == words), "{words:?} is not in {texts:?}");
+    }
+    let table = workspace.toller("bench encode -q --model tiny-bert --seconds 0").succeeds();
+    for words in ["where the threads' time goes", "latency of one query", " 16 tokens ", " layer norm "] {
+        assert!(table.stdout.contains(words), "{words:?} is not in {}", table.stdout);
+    }
+    assert_eq!(table.stderr, "");
+}
+
+#[test]
+fn a_collection_is_encoded_as_far_as_asked() {
+    let workspace = Workspace::with_xquad();
+    let flags = "bench encode --model tiny-bert --corpus data/corpus.jsonl --passages 70 --seconds 0 --json";
+    let result = workspace.toller(flags).succeeds().json();
+    let figures = result["figures"].as_array().unwrap();
+    assert_eq!((figures.len(), &figures[0]["passages"]), (1, &70.into()));
+    check_encode(&result, &[number(&figures[0], "tokens") / 70.0]);
+}
+
+/// Checks the figures of `bench encode`, whose texts have so many tokens on average.
+#[track_caller]
+fn check_encode(result: &Value, lengths: &[f64]) {
+    let matrix_rate = number(&result["limits"], "matrix_gflop_per_second");
+    let figures = result["figures"].as_array().unwrap();
+    assert_eq!(figures.len(), lengths.len());
+    for (figure, &length) in figures.iter().zip(lengths) {
+        let seconds = median(&figure["seconds"]);
+        close(number(figure, "tokens_per_passage"), length);
+        close(number(figure, "tokens"), length * number(figure, "passages"));
+        close(number(figure, "tokens_per_second"), number(figure, "tokens") / seconds);
+        close(number(figure, "passages_per_second"), number(figure, "passages") / seconds);
+        let gflop = number(figure, "gflop_per_second");
+        assert!(gflop > 0.0 && number(figure, "tokenize_alone_tokens_per_second") > 0.0, "{figure:#}");
+        close(number(figure, "share_of_matrix_rate"), gflop / matrix_rate);
+        let shares = figure["shares"].as_array().unwrap();
+        let names: Vec<&str> = shares.iter().map(|share| share["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["linear", "attention", "layer norm", "pooling", "tokenization", "other"]);
+        close(shares.iter().map(|share| number(share, "share_of_time")).sum(), 1.0);
+        for share in &shares[..5] {
+            assert!(number(share, "share_of_time") > 0.0, "{share:#}");
+        }
+        for share in &shares[..2] {
+            close(number(share, "share_of_matrix_rate"), number(share, "gflop_per_second") / matrix_rate);
+        }
+        assert_eq!(shares[2]["gflop_per_second"], Value::Null);
+        assert_eq!(figure["tokenization_share"], shares[4]["share_of_time"]);
+    }
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    let workspace = Workspace::new();
+    for (arguments, says) in [
+        ("bench", &["Usage"][..]),
+        ("bench nothing", &["nothing"]),
+        ("bench encode", &["--model"]),
+        ("bench encode --model tiny-bert --lengths 0", &["--lengths"]),
+        ("bench encode --model tiny-bert --lengths 5000", &["--lengths 5000", "hint: give shorter"]),
+        ("bench encode --model tiny-bert --corpus c --lengths 5", &["--corpus", "--lengths"]),
+        ("bench encode --model tiny-bert --passages 5", &["--corpus"]),
+        ("bench search --vectors 0", &["--vectors"]),
+        ("bench search --vectors 10,x", &["--vectors"]),
+        ("bench search --dim 0", &["--dim"]),
+        ("bench search --queries 0", &["--queries"]),
+        ("bench search --k 10,", &["--k"]),
+        ("bench search --k -1", &["-1"]),
+        ("bench search --store-dtype int8", &["--store-dtype"]),
+        ("bench search --seconds -1", &["--seconds"]),
+        ("bench search --seconds nan", &["--seconds", "between 0 and 3600"]),
+        ("bench search --seconds 1e9", &["--seconds"]),
+        ("bench search --dense store --dim 4", &["--dense", "--dim"]),
+        ("bench search --dense store --vectors 4", &["--dense", "--vectors"]),
+        ("bench search --query-vectors store", &["--dense"]),
+    ] {
+        workspace.toller(arguments).fails(2, says);
+    }
+    for (arguments, says) in [
+        ("bench search --vectors 4294967295 --dim 4294967295", &["do not fit in memory", "hint: lower"][..]),
+        ("bench search --dense none", &["none"]),
+        ("bench search --plot none/cost.svg", &["none/cost.svg"]),
+        ("bench encode --model none/here", &["none/here"]),
+        ("bench encode --model tiny-bert --corpus none.jsonl", &["none.jsonl"]),
+    ] {
+        workspace.toller(arguments).fails(1, says);
+    }
+}
