@@ -14,9 +14,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use peer::Peer;
+use toller_bench::{Timings, timed};
 use toller_corpus::{ReadOptions, open_collection, read_queries};
 use toller_encoder::{DualEncoder, LoadOptions, Role};
 use toller_files::Input;
@@ -75,11 +76,6 @@ fn ours(encoder: &DualEncoder, texts: &[String], threads: usize) -> usize {
     tokens.into_inner()
 }
 
-fn median(seconds: &mut [f64]) -> f64 {
-    seconds.sort_by(f64::total_cmp);
-    seconds[seconds.len() / 2]
-}
-
 /// The peers' threads spin for a while after their work, on cores that are then missing.
 fn rest() {
     std::thread::sleep(Duration::from_millis(500));
@@ -117,15 +113,13 @@ fn main() {
         let mut seconds = Vec::new();
         for _ in 0..ROUNDS {
             rest();
-            let started = Instant::now();
-            ours(&encoder, &texts, threads);
-            seconds.push(started.elapsed().as_secs_f64());
+            seconds.push(timed(|| ours(&encoder, &texts, threads)).as_secs_f64());
             for (_, peer, theirs) in &mut peers {
                 rest();
                 theirs.extend(peer.round());
             }
         }
-        let seconds = median(&mut seconds);
+        let seconds = Timings::new(seconds).unwrap().median();
         let rate = |seconds: f64| tokens as f64 / seconds;
         println!(
             "{name}: {} texts, {:.1} tokens on average",
@@ -133,8 +127,8 @@ fn main() {
             tokens as f64 / texts.len() as f64
         );
         println!("  {:<24}{:>10.0} tokens/s", "toller", rate(seconds));
-        for (peer, _, mut theirs) in peers {
-            let theirs = median(&mut theirs);
+        for (peer, _, theirs) in peers {
+            let theirs = Timings::new(theirs).unwrap().median();
             println!(
                 "  {peer:<24}{:>10.0} tokens/s, toller is {:.2} times as fast",
                 rate(theirs),

@@ -20,7 +20,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rayon::prelude::*;
+use toller_bench::limits::{Limits, matrix_rate, read_rate};
+use toller_bench::{Budget, Timings, unit_vectors};
 use toller_compute::{Codes, Collection, IpTopkOptions, Isa, Scan, Segment, Vectors, ip_topk, quantize};
 use toller_ir::DocOrd;
 
@@ -101,94 +102,6 @@ fn options() -> Result<Options, Box<dyn Error>> {
     Ok(options)
 }
 
-/// Vectors of length one in random directions, `[count, dim]`.
-fn random_vectors(count: usize, dim: usize, seed: u64) -> Vec<f32> {
-    let mut values = vec![0.0_f32; count * dim];
-    values.par_chunks_mut(dim).enumerate().for_each(|(row, vector)| {
-        let mut state = (row as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed;
-        let mut uniform = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 40) as f32 / (1_u64 << 24) as f32 - 0.5
-        };
-        for _ in 0..8 {
-            uniform();
-        }
-        // A sum of four uniform numbers is close enough to normal.
-        vector.fill_with(|| uniform() + uniform() + uniform() + uniform());
-        let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
-        vector.iter_mut().for_each(|x| *x /= length);
-    });
-    values
-}
-
-fn seconds(work: impl FnOnce()) -> f64 {
-    let start = Instant::now();
-    work();
-    start.elapsed().as_secs_f64()
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-/// GB/s of reading all vectors with all threads.
-fn read_rate(values: &[f32], rounds: usize) -> f64 {
-    let sum = |piece: &[f32]| {
-        let (lines, _) = piece.as_chunks::<32>();
-        let mut sums = [0_u32; 32];
-        for line in lines {
-            for (sum, x) in sums.iter_mut().zip(line) {
-                *sum ^= x.to_bits();
-            }
-        }
-        sums.iter().fold(0, |a, b| a ^ b)
-    };
-    let piece = values.len().div_ceil(rayon::current_num_threads()).max(1);
-    let read = || {
-        std::hint::black_box(values.par_chunks(piece).map(sum).reduce(|| 0, |a, b| a ^ b));
-    };
-    size_of_val(values) as f64 * 1e-9 / median((0..rounds).map(|_| seconds(read)).collect())
-}
-
-/// GFLOP/s of a large f32 matrix product with all threads.
-fn matrix_rate(rounds: usize) -> f64 {
-    const N: usize = 2048;
-    let (a, b) = (random_vectors(N, N, 3), random_vectors(N, N, 4));
-    let mut c = vec![0_f32; N * N];
-    let parallelism = gemm::Parallelism::Rayon(rayon::current_num_threads());
-    let mut multiply = || {
-        let n = N as isize;
-        // SAFETY: three matrices of N x N, row after row.
-        unsafe {
-            gemm::gemm(
-                N,
-                N,
-                N,
-                c.as_mut_ptr(),
-                1,
-                n,
-                false,
-                a.as_ptr(),
-                1,
-                n,
-                b.as_ptr(),
-                1,
-                n,
-                0.0,
-                1.0,
-                false,
-                false,
-                false,
-                parallelism,
-            );
-        }
-    };
-    2.0 * (N * N * N) as f64 * 1e-9 / median((0..rounds).map(|_| seconds(&mut multiply)).collect())
-}
-
 /// The peers, in a process that answers every line `PEER BATCH DEPTH` with the seconds it took.
 struct Peers {
     process: Child,
@@ -249,8 +162,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     rayon::ThreadPoolBuilder::new().num_threads(options.threads).build_global()?;
     let Options { vectors: n, dim, .. } = options;
     let largest_batch = options.batches.iter().copied().max().unwrap_or(1);
-    let values = random_vectors(n, dim, 1);
-    let queries = random_vectors(largest_batch, dim, 2);
+    let values = unit_vectors(n, dim, 1)?;
+    let queries = unit_vectors(largest_batch, dim, 2)?;
     let quantized = quantize(&values, dim);
     let codes = Codes {
         values: &quantized.codes,
@@ -278,8 +191,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         None => None,
     };
-    let (read_rate, matrix_rate) = (read_rate(&values, options.rounds), matrix_rate(options.rounds));
-    println!("limits: reads {read_rate:.1} GB/s, f32 matrix products {matrix_rate:.0} GFLOP/s");
+    let budget = Budget::rounds(options.rounds);
+    let limits = Limits {
+        read_rate: read_rate(&[bytemuck::cast_slice(&values)], &budget),
+        matrix_rate: matrix_rate(&budget)?,
+    };
+    println!(
+        "limits: reads {:.1} GB/s, f32 matrix products {:.0} GFLOP/s",
+        limits.read_rate * 1e-9,
+        limits.matrix_rate * 1e-9
+    );
     println!(
         "| batch | k | search | ms | queries/s | of the floor | nominated | faiss ms | ratio | torch ms | ratio |"
     );
@@ -314,13 +235,12 @@ fn main() -> Result<(), Box<dyn Error>> {
                     }
                 }
             }
-            let theirs: Vec<f64> = theirs.into_iter().filter(|times| !times.is_empty()).map(median).collect();
+            let theirs: Vec<f64> = theirs.into_iter().filter_map(Timings::new).map(|times| times.median()).collect();
             for ((search, times), nominated) in options.searches.iter().zip(ours).zip(nominated) {
-                let time = median(times);
+                let time = Timings::new(times).ok_or("no rounds")?.median();
                 let (bytes, operations) = search.costs();
-                let numbers = values.len() as f64 * 1e-9;
-                let floor = (bytes * numbers / read_rate)
-                    .max(2.0 * batch as f64 * operations * numbers / matrix_rate);
+                let numbers = values.len() as f64;
+                let floor = limits.floor_secs(bytes * numbers, 2.0 * batch as f64 * operations * numbers);
                 print!(
                     "| {batch} | {depth} | {} | {:.2} | {:.0} | {:.2} | {nominated:.0} |",
                     search.name,

@@ -4,25 +4,13 @@
 //! Floor: 2 * rows * in * out operations at two AVX-512 multiply-adds a cycle.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
-use std::time::Instant;
-
 use candle_core::{Device, Tensor};
+use toller_bench::{Timings, timed};
 use toller_compute::{Activation, Isa, Linear};
 
 /// (input width, output width): fused QKV, attention output, feed-forward up and down.
 const SHAPES: [(usize, usize); 4] = [(384, 1152), (384, 384), (384, 1536), (1536, 384)];
 const ROUNDS: usize = 15;
-
-fn median(mut seconds: Vec<f64>) -> f64 {
-    seconds.sort_by(f64::total_cmp);
-    seconds[seconds.len() / 2]
-}
-
-fn timed(work: impl FnOnce()) -> f64 {
-    let start = Instant::now();
-    work();
-    start.elapsed().as_secs_f64()
-}
 
 fn main() -> candle_core::Result<()> {
     println!("instruction set {}, one thread, f32, median of {ROUNDS} rounds in turn", Isa::active());
@@ -40,9 +28,9 @@ fn main() -> candle_core::Result<()> {
             let mut c = vec![0_f32; rows * columns];
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());
             for _ in 0..ROUNDS {
-                ours.push(timed(|| drop(layer.forward(&x, Activation::Identity).unwrap())));
+                ours.push(timed(|| layer.forward(&x, Activation::Identity).unwrap()).as_secs_f64());
                 // SAFETY: the three slices have the shapes and strides that are passed.
-                theirs.push(timed(|| unsafe {
+                let multiplied = timed(|| unsafe {
                     gemm::gemm(
                         rows,
                         columns,
@@ -64,10 +52,14 @@ fn main() -> candle_core::Result<()> {
                         false,
                         gemm::Parallelism::None,
                     );
-                }));
+                });
+                theirs.push(multiplied.as_secs_f64());
             }
             let operations = 2.0 * (rows * depth * columns) as f64 * 1e-9;
-            let (ours, theirs) = (operations / median(ours), operations / median(theirs));
+            let (ours, theirs) = (
+                operations / Timings::new(ours).unwrap().median(),
+                operations / Timings::new(theirs).unwrap().median(),
+            );
             println!("{rows:>6} {depth:>6} {columns:>6} {ours:>14.1} {theirs:>14.1} {:>7.2}", ours / theirs);
         }
     }

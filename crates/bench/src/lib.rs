@@ -15,5 +15,5 @@ mod vectors;
 
 pub use error::BenchError;
 pub use texts::Words;
-pub use timings::{Budget, Timings, measure};
+pub use timings::{Budget, Timings, measure, timed};
 pub use vectors::{RandomVectors, unit_vectors};

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use rayon::prelude::*;
 
-use crate::{BenchError, Budget, measure, timings::timed, unit_vectors};
+use crate::{BenchError, Budget, measure, timed, unit_vectors};
 
 /// The rates of all threads of rayon's current pool together.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -99,14 +99,12 @@ fn rate(work: f64, budget: &Budget, mut round: impl FnMut() -> std::time::Durati
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::{Limits, matrix_rate, read_rate};
     use crate::{BenchError, Budget};
 
     #[test]
     fn limits_are_those_of_a_computer() -> Result<(), BenchError> {
-        let budget = Budget { time: Duration::ZERO, min_rounds: 1, max_rounds: 1 };
+        let budget = Budget::rounds(1);
         let bytes = vec![1_u8; 32 << 20];
         let read = read_rate(&[&bytes, &bytes[..77]], &budget);
         assert!((1e8..1e13).contains(&read), "{read}");

@@ -7,7 +7,7 @@ use toller_store::Store;
 
 use crate::limits::Limits;
 use crate::vectors::Random;
-use crate::{BenchError, Budget, Timings, measure, timings::timed, unit_vectors};
+use crate::{BenchError, Budget, Timings, measure, timed, unit_vectors};
 
 /// The sizes of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,7 +159,7 @@ mod tests {
     fn rounds_have_other_queries_and_rates_follow_from_the_sizes() -> Result<(), BenchError> {
         let pool = QueryPool::new((0..10).map(|x| x as f32).collect(), 2);
         let case = Case { vectors: 1000, queries: 2, k: 1 };
-        let budget = Budget { time: Duration::ZERO, min_rounds: 3, max_rounds: 3 };
+        let budget = Budget::rounds(3);
         let mut seen = Vec::new();
         let point = measure_search(case, &pool, 4, &budget, |queries| {
             seen.push(queries.to_vec());
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn batches_beyond_the_pool_are_errors() -> Result<(), BenchError> {
         let pool = QueryPool::random(3, 4, 1)?;
-        let budget = Budget { time: Duration::ZERO, min_rounds: 1, max_rounds: 1 };
+        let budget = Budget::rounds(1);
         for queries in [0, 4] {
             let case = Case { vectors: 1, queries, k: 1 };
             let result = measure_search(case, &pool, 4, &budget, |_| Ok(Vec::new()));

@@ -13,6 +13,14 @@ pub struct Budget {
     pub max_rounds: usize,
 }
 
+impl Budget {
+    /// So many rounds, however long they take.
+    #[must_use]
+    pub fn rounds(rounds: usize) -> Self {
+        Self { time: Duration::ZERO, min_rounds: rounds, max_rounds: rounds }
+    }
+}
+
 /// Seconds of repeated rounds of the same work: at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timings {
@@ -82,11 +90,13 @@ pub fn measure<E>(budget: &Budget, mut work: impl FnMut(usize) -> Result<Duratio
     }
 }
 
-/// How long the work takes.
-pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> Duration {
+/// How long the work takes; what it makes is dropped afterwards.
+pub fn timed<T>(work: impl FnOnce() -> T) -> Duration {
     let started = Instant::now();
-    std::hint::black_box(work());
-    started.elapsed()
+    let made = std::hint::black_box(work());
+    let time = started.elapsed();
+    drop(made);
+    time
 }
 
 #[cfg(test)]

@@ -1,0 +1,198 @@
+//! Whether an encode of many short passages stays as fast and as small as it began.
+//!
+//! `cargo bench --bench flat_throughput -- --model DIR [--passages N] [--texts FILE...] [--threads T]`
+//! encodes N / 10 and N passages (1,000,000), each in a process of its own, as `toller encode` does: surveyed,
+//! read, tokenized, encoded and written to a store. Passages are 6 to 10 words in a row from the texts of a
+//! collection (SciFact's, in the folder that TOLLER_SHARED names). Prints the throughput of each tenth of the
+//! job, the last over the first, and both peaks of memory.
+#![allow(clippy::print_stdout, missing_docs)]
+
+use std::error::Error;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use toller_corpus::{ReadOptions, open_collection, survey};
+use toller_encoder::{DualEncoder, LoadOptions, Role};
+use toller_files::Input;
+use toller_pipeline::{EncodeJob, PassageText, PipelineError};
+use toller_store::{DEFAULT_ROWS_PER_SHARD, DType, Encoding, ModelInfo, Source, StoreSpec, StoreWriter};
+
+// As in the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Parts of a job whose throughput is told.
+const TENTHS: u64 = 10;
+
+/// Words of a passage, in turn.
+const WORDS: std::ops::RangeInclusive<usize> = 6..=10;
+
+struct Options {
+    model: PathBuf,
+    passages: u64,
+    texts: Vec<PathBuf>,
+    threads: usize,
+    /// In the process that encodes: the collection.
+    encode: Option<PathBuf>,
+}
+
+fn options() -> Result<Options, Box<dyn Error>> {
+    let shared = std::env::var_os("TOLLER_SHARED").map(PathBuf::from);
+    let shared = shared.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"));
+    let mut options = Options {
+        model: std::env::var_os("TOLLER_MINILM").map(PathBuf::from).unwrap_or_default(),
+        passages: 1_000_000,
+        texts: Vec::new(),
+        threads: std::thread::available_parallelism()?.get(),
+        encode: None,
+    };
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    while let Some(name) = arguments.next() {
+        let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
+        match name.as_str() {
+            "--model" => options.model = value.into(),
+            "--passages" => options.passages = value.parse::<u64>()?.max(TENTHS),
+            "--texts" => options.texts.push(value.into()),
+            "--threads" => options.threads = value.parse()?,
+            "--encode" => options.encode = Some(value.into()),
+            _ => return Err(format!("unknown option {name}").into()),
+        }
+    }
+    if options.texts.is_empty() {
+        options.texts.push(shared.join("data/scifact/corpus.jsonl.gz"));
+    }
+    if options.model.as_os_str().is_empty() {
+        return Err("--model DIR, or TOLLER_MINILM, names the model".into());
+    }
+    Ok(options)
+}
+
+/// Writes `count` short passages cut from the texts, in turn and from the start again.
+fn write_collection(path: &Path, texts: &[PathBuf], count: u64) -> Result<(), Box<dyn Error>> {
+    let inputs: Vec<Input> = texts.iter().map(|path| Input::parse(path)).collect();
+    let mut words = Vec::new();
+    for passage in open_collection(&inputs, &ReadOptions::default())? {
+        words.extend(passage?.text.split_whitespace().map(str::to_owned));
+    }
+    if words.len() < *WORDS.end() {
+        return Err("the texts have too few words".into());
+    }
+    let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    let mut next = 0;
+    for (row, length) in (0..count).zip(WORDS.cycle()) {
+        if next + length > words.len() {
+            next = 0;
+        }
+        let text = words[next..next + length].join(" ");
+        writeln!(file, "{}", serde_json::json!({ "_id": row.to_string(), "text": text }))?;
+        next += length;
+    }
+    Ok(file.flush()?)
+}
+
+/// Peak memory of this process, in MiB, where the system tells.
+fn peak_memory() -> Option<f64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()? / 1024.0)
+}
+
+/// Encodes the collection; prints the rate of each tenth in passages/s, then tokens, then the peak.
+fn encode(options: &Options, collection: &Path) -> Result<(), Box<dyn Error>> {
+    let encoder = DualEncoder::load(&options.model, &LoadOptions::default())?;
+    let tower = encoder.tower(Role::Passage);
+    let (inputs, read) = (vec![Input::parse(collection)], ReadOptions::default());
+    let surveyed = survey(&inputs, &read, |_| {})?;
+    let text =
+        PassageText { prompt: encoder.prompt(Role::Passage).to_owned(), title_separator: " ".to_owned() };
+    let spec = StoreSpec {
+        model: ModelInfo { name: String::new(), fingerprint: encoder.fingerprint().to_owned() },
+        encoding: Encoding {
+            role: toller_store::Role::Passage,
+            prompt: text.prompt.clone(),
+            max_length: tower.max_length(),
+            title_separator: text.title_separator.clone(),
+            compute_dtype: "f32".to_owned(),
+            normalized: tower.normalizes(),
+            pooling: tower.pooling(),
+        },
+        dim: tower.dim(),
+        dtype: DType::F32,
+        rows_per_shard: DEFAULT_ROWS_PER_SHARD,
+        source: Source { fingerprint: surveyed.fingerprint.to_string(), passages: surveyed.passages },
+        part: None,
+    };
+    let folder = tempfile::tempdir()?;
+    let writer = StoreWriter::create_or_resume(&folder.path().join("store"), spec)?;
+    let stop = AtomicBool::new(false);
+    let job = EncodeJob { encoder: &encoder, role: Role::Passage, threads: options.threads, stop: &stop };
+    let texts = open_collection(&inputs, &read)?.map(|passage| {
+        let passage = passage.map_err(PipelineError::from)?;
+        let text = text.of(&passage);
+        Ok((passage.id, text))
+    });
+    let (mut rates, mut tenth) = (Vec::new(), (Instant::now(), 0));
+    let report = toller_pipeline::encode(&job, texts, writer, |progress| {
+        let (since, rows) = tenth;
+        if progress.rows >= (rates.len() as u64 + 1) * options.passages / TENTHS {
+            rates.push((progress.rows - rows) as f64 / since.elapsed().as_secs_f64());
+            tenth = (Instant::now(), progress.rows);
+        }
+    })?;
+    let rates: Vec<String> = rates.iter().map(|rate| format!("{rate:.0}")).collect();
+    println!("{}", rates.join(" "));
+    println!("{}", report.tokens);
+    println!("{:.1}", peak_memory().unwrap_or(f64::NAN));
+    Ok(())
+}
+
+/// Encodes `passages` in a process of its own, and tells; the peak in MiB.
+fn run(options: &Options, passages: u64, folder: &Path) -> Result<f64, Box<dyn Error>> {
+    let collection = folder.join(format!("{passages}.jsonl"));
+    write_collection(&collection, &options.texts, passages)?;
+    let child = Command::new(std::env::current_exe()?)
+        .args(["--passages", &passages.to_string(), "--threads", &options.threads.to_string()])
+        .arg("--model")
+        .arg(&options.model)
+        .arg("--encode")
+        .arg(&collection)
+        .stderr(std::process::Stdio::inherit())
+        .output()?;
+    fs::remove_file(&collection)?;
+    if !child.status.success() {
+        return Err(format!("the process that encodes failed: {}", child.status).into());
+    }
+    let said = String::from_utf8(child.stdout)?;
+    let mut lines = said.lines();
+    let rates: Vec<f64> = lines.next().unwrap_or("").split(' ').map(str::parse).collect::<Result<_, _>>()?;
+    let tokens: f64 = lines.next().ok_or("no number of tokens")?.parse()?;
+    let peak: f64 = lines.next().ok_or("no peak of memory")?.parse()?;
+    let (first, last) = (rates.first().ok_or("no rates")?, rates.last().ok_or("no rates")?);
+    let cells: Vec<String> = rates.iter().map(|rate| format!("{rate:.0}")).collect();
+    println!(
+        "| {passages} | {:.1} | {} | {:.3} | {peak:.0} |",
+        tokens / passages as f64,
+        cells.join(" "),
+        last / first
+    );
+    Ok(peak)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let options = options()?;
+    if let Some(collection) = &options.encode {
+        return encode(&options, collection);
+    }
+    let folder = tempfile::tempdir()?;
+    println!("{}, {} threads, f32", toller_compute::Isa::active(), options.threads);
+    println!("| passages | tokens each | passages/s of each tenth | last / first | peak MiB |");
+    println!("|--:|--:|--|--:|--:|");
+    let few = run(&options, options.passages / TENTHS, folder.path())?;
+    let many = run(&options, options.passages, folder.path())?;
+    println!("\npeak memory of all over that of a tenth: {:.3}", many / few);
+    Ok(())
+}
