@@ -235,7 +235,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                     }
                 }
             }
-            let theirs: Vec<f64> = theirs.into_iter().filter_map(Timings::new).map(|times| times.median()).collect();
+            let theirs: Vec<f64> =
+                theirs.into_iter().filter_map(Timings::new).map(|times| times.median()).collect();
             for ((search, times), nominated) in options.searches.iter().zip(ours).zip(nominated) {
                 let time = Timings::new(times).ok_or("no rounds")?.median();
                 let (bytes, operations) = search.costs();

@@ -43,7 +43,7 @@ fn svg_texts(workspace: &Workspace, name: &str) -> Vec<String> {
     }
 }
 
-/// Checks the figures of `bench search`, whose vectors have `dim` numbers of `bytes` bytes.
+/// Checks the figures of `bench search`, whose vectors have `dim` numbers and are scanned in `bytes` each.
 #[track_caller]
 fn check_search(result: &Value, dim: f64, bytes: f64, cases: &[(u64, u64, u64)]) {
     let limit = |name| number(&result["limits"], name);
@@ -58,7 +58,7 @@ fn check_search(result: &Value, dim: f64, bytes: f64, cases: &[(u64, u64, u64)])
     for figure in figures {
         let seconds = median(&figure["seconds"]);
         let (vectors, queries) = (number(figure, "vectors"), number(figure, "queries"));
-        let (gigabytes, gflop) = (vectors * dim * bytes * 1e-9, 2e-9 * vectors * dim * queries);
+        let (gigabytes, gflop) = (vectors * bytes * 1e-9, 2e-9 * vectors * dim * queries);
         close(number(figure, "queries_per_second"), queries / seconds);
         close(number(figure, "gigabytes_per_second"), gigabytes / seconds);
         close(number(figure, "gflop_per_second"), gflop / seconds);
@@ -66,6 +66,9 @@ fn check_search(result: &Value, dim: f64, bytes: f64, cases: &[(u64, u64, u64)])
         close(number(figure, "share_of_matrix_rate"), gflop / seconds / matrix_rate);
         let floor = (gigabytes / read_rate).max(gflop / matrix_rate);
         close(number(figure, "share_of_floor"), floor / seconds);
+        let hits = number(figure, "k").min(vectors);
+        let [mean, most] = ["mean", "max"].map(|name| number(&figure["nominated"], name));
+        assert!(hits <= mean && mean <= most && most <= vectors, "{figure:#}");
     }
 }
 
@@ -83,7 +86,7 @@ fn search_figures_follow_from_their_sizes() {
         let flags = format!("bench search {sizes} --store-dtype {dtype} --threads 2 --json --plot cost.svg");
         let done = workspace.toller(&flags).succeeds();
         let result = done.json();
-        check_search(&result, 24.0, bytes, &cases);
+        check_search(&result, 24.0, 24.0 * bytes, &cases);
         assert_eq!((&result["vectors"]["dtype"], &result["threads"]), (&dtype.into(), &2.into()));
         assert!(done.stderr.contains("making 500 random vectors of 24 x"), "{}", done.stderr);
     }
@@ -93,6 +96,28 @@ fn search_figures_follow_from_their_sizes() {
     {
         assert!(texts.iter().any(|text| text == words), "{words:?} is not in {texts:?}");
     }
+}
+
+#[test]
+fn scans_are_measured_beside_each_other() {
+    let workspace = Workspace::new();
+    let bench = "bench search --vectors 400 --dim 16 --queries 1,4 --k 3 --seconds 0 --json --plot scans.svg";
+    for (flags, bytes) in
+        [("--scan f32,f16,int8", [64.0; 3]), ("--scan f32,int8,auto --codes", [64.0, 24.0, 24.0])]
+    {
+        let mut result = workspace.toller(&format!("{bench} {flags}")).succeeds().json();
+        let figures = result["figures"].as_array().unwrap().clone();
+        let scans: Vec<&str> = flags.split([' ', ',']).skip(1).take(3).collect();
+        for (scan, bytes) in scans.into_iter().zip(bytes) {
+            let of_scan: Vec<Value> =
+                figures.iter().filter(|figure| figure["scan"] == scan).cloned().collect();
+            result["figures"] = of_scan.into();
+            check_search(&result, 16.0, bytes, &[(400, 1, 3), (400, 4, 3)]);
+        }
+        assert_eq!(result["vectors"]["codes"], flags.contains("--codes"));
+    }
+    let texts = svg_texts(&workspace, "scans.svg");
+    assert!(texts.iter().any(|text| text == "int8, k 3"), "{texts:?}");
 }
 
 #[test]
@@ -123,7 +148,7 @@ fn stores_are_searched_with_their_own_vectors_or_with_queries() {
     let cases = [(1180, 1, 10), (1180, 1100, 10)];
     for (flags, queries) in [("", 1100), ("--query-vectors queries", 1190)] {
         let result = workspace.toller(&format!("{bench} {flags}")).succeeds().json();
-        check_search(&result, 32.0, 2.0, &cases);
+        check_search(&result, 32.0, 64.0, &cases);
         assert_eq!(result["vectors"]["queries"], queries);
     }
     // More than there are.
@@ -218,6 +243,8 @@ fn what_cannot_be_measured_is_refused() {
         ("bench search --seconds -1", &["--seconds"]),
         ("bench search --seconds nan", &["--seconds", "between 0 and 3600"]),
         ("bench search --seconds 1e9", &["--seconds"]),
+        ("bench search --scan f64", &["--scan", "f64"]),
+        ("bench search --dense store --codes", &["--dense", "--codes"]),
         ("bench search --dense store --dim 4", &["--dense", "--dim"]),
         ("bench search --dense store --vectors 4", &["--dense", "--vectors"]),
         ("bench search --query-vectors store", &["--dense"]),

@@ -166,6 +166,8 @@ fn help_names_every_flag_of_the_command_line() {
             "bench search",
             &[
                 "--vectors",
+                "--scan",
+                "--codes",
                 "--dim",
                 "--store-dtype",
                 "--seed",

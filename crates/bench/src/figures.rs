@@ -1,5 +1,6 @@
 //! The figures of the benchmarks, drawn.
 
+use toller_compute::Scan;
 use toller_plot::{Axis, Bars, Curve, Curves, Figure, Panel, Part, Style};
 
 use crate::encode::EncodePoint;
@@ -56,38 +57,50 @@ fn search_panel(points: &[Point], limits: &Limits, varied: Size) -> Panel {
     let most = |size| distinct(points, size).last().copied().unwrap_or(0);
     let queries = distinct(points, Size::Queries);
     let held_queries = if queries.contains(&HELD_QUERIES) { HELD_QUERIES } else { most(Size::Queries) };
-    // The other two sizes: one is held, the other makes the curves.
+    // The other two sizes: one is held, the other makes the curves, one for each scan.
     let (held, held_at, curves_of) = match varied {
         Size::Vectors => (Size::Queries, held_queries, Size::Hits),
         Size::Queries => (Size::Vectors, most(Size::Vectors), Size::Hits),
         Size::Hits => (Size::Vectors, most(Size::Vectors), Size::Queries),
     };
     let points: Vec<&Point> = points.iter().filter(|point| held.of(&point.case) == held_at).collect();
-    let curve = |name: String, style, at: usize, milliseconds: &dyn Fn(&Point) -> f64| {
-        let of_curve = points.iter().filter(|point| curves_of.of(&point.case) == at);
-        let mut points: Vec<(f64, f64)> =
-            of_curve.map(|point| (varied.of(&point.case) as f64, milliseconds(point))).collect();
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Curve { name, points, style }
+    let mut scans: Vec<Scan> = Vec::new();
+    for point in &points {
+        if !scans.contains(&point.case.scan) {
+            scans.push(point.case.scan);
+        }
+    }
+    let curve = |name: String, style, (scan, at): (Scan, usize), seconds: &dyn Fn(&Point) -> f64| {
+        let mut of_curve: Vec<(f64, f64)> = points
+            .iter()
+            .filter(|point| point.case.scan == scan && curves_of.of(&point.case) == at)
+            .map(|point| (varied.of(&point.case) as f64, seconds(point) * 1e3))
+            .collect();
+        of_curve.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Curve { name, points: of_curve, style }
     };
-    let lines = few(distinct(points.iter().copied(), curves_of), CURVES);
+    let sizes = few(distinct(points.iter().copied(), curves_of), if scans.len() > 1 { 2 } else { CURVES });
     let name = |at: usize| match curves_of {
         Size::Hits => format!("k {}", grouped(at)),
         _ => format!("{} queries", grouped(at)),
     };
-    let median = |point: &Point| point.timings.median() * 1e3;
-    let mut curves: Vec<Curve> =
-        lines.iter().map(|&at| curve(name(at), Style::Measured, at, &median)).collect();
-    let floor = |point: &Point| limits.floor_secs(point.bytes, point.operations) * 1e3;
-    match varied {
-        Size::Hits => curves
-            .extend(lines.iter().map(|&at| curve(format!("floor, {}", name(at)), Style::Bound, at, &floor))),
-        // The floor does not depend on k: any curve's sizes give it.
-        _ => curves.extend(
-            lines
-                .first()
-                .map(|&at| curve("floor: read rate, matrix rate".to_owned(), Style::Bound, at, &floor)),
-        ),
+    let mut curves = Vec::new();
+    for &scan in &scans {
+        for &at in &sizes {
+            let name = if scans.len() > 1 { format!("{scan}, {}", name(at)) } else { name(at) };
+            curves.push(curve(name, Style::Measured, (scan, at), &|point| point.timings.median()));
+        }
+    }
+    // The first scan's; it does not depend on k, so that any curve's sizes give it.
+    let floor = |point: &Point| limits.floor_secs(point.bytes, point.operations);
+    for &scan in scans.iter().take(1) {
+        for &at in if varied == Size::Hits { &sizes[..] } else { &sizes[..1] } {
+            let name = match varied {
+                Size::Hits => format!("floor, {}", name(at)),
+                _ => "floor: read rate, matrix rate".to_owned(),
+            };
+            curves.push(curve(name, Style::Bound, (scan, at), &floor));
+        }
     }
     let unit = if held == Size::Queries && held_at == 1 { "query" } else { held.label() };
     Panel {
@@ -167,12 +180,13 @@ pub fn encode_figure(points: &[EncodePoint], matrix_rate: f64, subtitle: String)
 
 #[cfg(test)]
 mod tests {
+    use toller_compute::Scan;
     use toller_plot::{Content, Style};
 
     use super::{few, grouped, search_figure};
     use crate::Timings;
     use crate::limits::Limits;
-    use crate::search::{Case, Point};
+    use crate::search::{Case, Nominated, Point};
 
     /// A second for each thousand of pairs of vector and query.
     fn points(vectors: &[usize], queries: &[usize], ks: &[usize]) -> Vec<Point> {
@@ -183,7 +197,9 @@ mod tests {
                     let seconds = (vectors * queries) as f64 / 1e3;
                     let timings = Timings::new(vec![seconds]).expect("a round");
                     let (bytes, operations) = (vectors as f64, (vectors * queries) as f64);
-                    points.push(Point { case: Case { vectors, queries, k }, timings, bytes, operations });
+                    let (case, nominated) =
+                        (Case { vectors, queries, k, scan: Scan::F32 }, Nominated::default());
+                    points.push(Point { case, timings, bytes, operations, nominated });
                 }
             }
         }
@@ -205,6 +221,18 @@ mod tests {
         // 20 bytes at 1e3 a second; 20 * 256 and 20 * 1024 operations at 1e4.
         assert_eq!(curves.curves[3].points, [(1.0, 20.0), (256.0, 512.0), (1024.0, 2048.0)]);
         assert_eq!(curves.curves[3].style, Style::Bound);
+        let mut scans = points(&[10], &[1, 2], &[5]);
+        scans.extend(points(&[10], &[1, 2], &[5]).into_iter().map(|mut point| {
+            point.case.scan = Scan::Int8;
+            point
+        }));
+        let Content::Curves(curves) =
+            &search_figure(&scans, &LIMITS, String::new()).panels[0].content.clone()
+        else {
+            panic!("not curves")
+        };
+        let names: Vec<&str> = curves.curves.iter().map(|curve| curve.name.as_str()).collect();
+        assert_eq!(names, ["f32, k 5", "int8, k 5", "floor: read rate, matrix rate"]);
         let one = search_figure(&points(&[10], &[3], &[5]), &LIMITS, String::new());
         assert_eq!(one.panels.len(), 1);
         assert!(one.to_svg().is_ok());

@@ -1,13 +1,13 @@
 //! Measuring searches: time, rates and shares of the machine's limits.
 
-use std::time::Duration;
+use std::time::Instant;
 
-use toller_ir::Ranking;
+use toller_compute::{Scan, TopK};
 use toller_store::Store;
 
 use crate::limits::Limits;
 use crate::vectors::Random;
-use crate::{BenchError, Budget, Timings, measure, timed, unit_vectors};
+use crate::{BenchError, Budget, Timings, measure, unit_vectors};
 
 /// The sizes of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub struct Case {
     pub queries: usize,
     /// Hits of a query.
     pub k: usize,
+    /// The precision in which vectors are nominated.
+    pub scan: Scan,
 }
 
 /// A measured search.
@@ -27,10 +29,21 @@ pub struct Point {
     pub case: Case,
     /// Seconds of a search of the whole batch.
     pub timings: Timings,
-    /// Bytes of the stored vectors.
+    /// Bytes that a scan reads, once a batch.
     pub bytes: f64,
     /// Multiplications and additions that scoring every vector takes.
     pub operations: f64,
+    /// How many vectors were nominated to be scored again.
+    pub nominated: Nominated,
+}
+
+/// Vectors that a scan nominates for a query, over all queries of all rounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Nominated {
+    /// On average.
+    pub mean: f64,
+    /// At most.
+    pub max: usize,
 }
 
 /// Vectors to search with, `[count, dim]`: more than a batch, so that every search has others.
@@ -95,30 +108,36 @@ impl QueryPool {
     }
 }
 
-/// Measures `search`, which is given `[case.queries, dim]`, with other queries each round.
+/// Measures `search`, which is given `[case.queries, dim]`, with other queries each round. The scan reads
+/// `bytes` a batch.
 ///
 /// # Errors
 /// [`BenchError::TooFewQueries`], and what the search fails with.
 pub fn measure_search(
     case: Case,
     pool: &QueryPool,
-    bytes_per_number: usize,
+    bytes: usize,
     budget: &Budget,
-    mut search: impl FnMut(&[f32]) -> Result<Vec<Ranking>, BenchError>,
+    mut search: impl FnMut(&[f32]) -> Result<TopK, BenchError>,
 ) -> Result<Point, BenchError> {
     let too_few = BenchError::TooFewQueries { batch: case.queries, queries: pool.count() };
     if case.queries == 0 || case.queries > pool.count() {
         return Err(too_few);
     }
+    let (mut searched, mut sum, mut max) = (0, 0, 0);
     let timings = measure(budget, |round| {
         let queries = pool.batch(round, case.queries);
-        let mut result = Ok(Vec::new());
-        let time: Duration = timed(|| result = search(queries));
-        result.map(|_| time)
+        let started = Instant::now();
+        let found = std::hint::black_box(search(queries)?);
+        let time = started.elapsed();
+        searched += found.nominated.len();
+        sum += found.nominated.iter().sum::<usize>();
+        max = found.nominated.into_iter().fold(max, usize::max);
+        Ok::<_, BenchError>(time)
     })?;
-    let numbers = case.vectors as f64 * pool.dim as f64;
-    let bytes = numbers * bytes_per_number as f64;
-    Ok(Point { case, timings, bytes, operations: 2.0 * numbers * case.queries as f64 })
+    let operations = 2.0 * case.vectors as f64 * pool.dim as f64 * case.queries as f64;
+    let nominated = Nominated { mean: sum as f64 / searched.max(1) as f64, max };
+    Ok(Point { case, timings, bytes: bytes as f64, operations, nominated })
 }
 
 impl Point {
@@ -128,7 +147,7 @@ impl Point {
         self.case.queries as f64 / self.timings.median()
     }
 
-    /// Bytes of stored vectors a second: each counts once a batch.
+    /// Bytes that the scan reads a second: each counts once a batch.
     #[must_use]
     pub fn bytes_per_sec(&self) -> f64 {
         self.bytes / self.timings.median()
@@ -151,24 +170,28 @@ impl Point {
 mod tests {
     use std::time::Duration;
 
-    use super::{Case, QueryPool, measure_search};
+    use toller_compute::{Scan, TopK};
+
+    use super::{Case, Nominated, QueryPool, measure_search};
     use crate::limits::Limits;
     use crate::{BenchError, Budget};
 
     #[test]
     fn rounds_have_other_queries_and_rates_follow_from_the_sizes() -> Result<(), BenchError> {
         let pool = QueryPool::new((0..10).map(|x| x as f32).collect(), 2);
-        let case = Case { vectors: 1000, queries: 2, k: 1 };
+        let case = Case { vectors: 1000, queries: 2, k: 1, scan: Scan::F32 };
         let budget = Budget::rounds(3);
         let mut seen = Vec::new();
-        let point = measure_search(case, &pool, 4, &budget, |queries| {
+        let point = measure_search(case, &pool, 8000, &budget, |queries| {
             seen.push(queries.to_vec());
             std::thread::sleep(Duration::from_millis(2));
-            Ok(Vec::new())
+            Ok(TopK { rankings: Vec::new(), nominated: vec![3, seen.len()] })
         })?;
         let (first, second) = (vec![0.0, 1.0, 2.0, 3.0], vec![4.0, 5.0, 6.0, 7.0]);
         assert_eq!(seen, [first.clone(), second.clone(), first, second]);
         assert_eq!((point.bytes, point.operations), (8000.0, 8000.0));
+        // Three each, and 1 to 4.
+        assert_eq!(point.nominated, Nominated { mean: 22.0 / 8.0, max: 4 });
         let seconds = point.timings.median();
         assert!(seconds >= 0.002, "{seconds}");
         assert_eq!(point.queries_per_sec(), 2.0 / seconds);
@@ -183,8 +206,8 @@ mod tests {
         let pool = QueryPool::random(3, 4, 1)?;
         let budget = Budget::rounds(1);
         for queries in [0, 4] {
-            let case = Case { vectors: 1, queries, k: 1 };
-            let result = measure_search(case, &pool, 4, &budget, |_| Ok(Vec::new()));
+            let case = Case { vectors: 1, queries, k: 1, scan: Scan::F32 };
+            let result = measure_search(case, &pool, 4, &budget, |_| Ok(TopK::default()));
             assert!(matches!(result, Err(BenchError::TooFewQueries { queries: 3, .. })), "{result:?}");
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 use rayon::prelude::*;
-use toller_compute::Vectors;
+use toller_compute::{Quantized, Vectors, quantize};
 use toller_store::DType;
 
 use crate::BenchError;
@@ -38,6 +38,19 @@ impl RandomVectors {
             Self::F32(values) => bytemuck::cast_slice(values),
             Self::F16(values) => bytemuck::cast_slice(values),
             Self::BF16(values) => bytemuck::cast_slice(values),
+        }
+    }
+
+    /// All of them in one byte a number, as a store may keep them beside.
+    ///
+    /// # Panics
+    /// If they are no whole number of vectors of `dim` numbers.
+    #[must_use]
+    pub fn quantize(&self, dim: usize) -> Quantized {
+        match self {
+            Self::F32(values) => quantize(values, dim),
+            Self::F16(values) => quantize(&values.iter().map(|x| x.to_f32()).collect::<Vec<_>>(), dim),
+            Self::BF16(values) => quantize(&values.iter().map(|x| x.to_f32()).collect::<Vec<_>>(), dim),
         }
     }
 

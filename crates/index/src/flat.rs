@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use toller_compute::{Collection, IpTopkOptions, Segment, Vectors, ip_topk};
+use toller_compute::{Collection, IpTopkOptions, Segment, TopK, Vectors, ip_topk};
 use toller_ir::{DocOrd, Ranking};
 use toller_store::{Embeddings, OpenOptions, Store};
 
@@ -75,6 +75,19 @@ impl FlatIndex {
     /// [`IndexError::Search`] if `k` is 0, if `queries` is no whole number of vectors of the index's
     /// dimension, or if one is not finite.
     pub fn search(&self, queries: &[f32], k: usize) -> Result<Vec<Ranking>, IndexError> {
+        Ok(self.search_with(queries, k, &IpTopkOptions::default())?.rankings)
+    }
+
+    /// As [`FlatIndex::search`], scanned and filtered as `options` say; the nominated are told beside.
+    ///
+    /// # Errors
+    /// As for [`FlatIndex::search`], and what [`ip_topk`] refuses of the options.
+    pub fn search_with(
+        &self,
+        queries: &[f32],
+        k: usize,
+        options: &IpTopkOptions<'_>,
+    ) -> Result<TopK, IndexError> {
         let segments = self.store.shards().iter().map(|shard| Segment {
             first: shard.first(),
             vectors: match shard.embeddings() {
@@ -85,8 +98,7 @@ impl FlatIndex {
             codes: None,
         });
         let collection = Collection::new(self.dim(), segments.collect())?;
-        Ok(within(self.pool.as_ref(), || ip_topk(&collection, queries, k, &IpTopkOptions::default()))?
-            .rankings)
+        Ok(within(self.pool.as_ref(), || ip_topk(&collection, queries, k, options))?)
     }
 
     /// Checks that query vectors have the dimension of the index.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toller_bench::figures::{grouped, search_figure};
 use toller_bench::limits::{Limits, matrix_rate, read_rate};
 use toller_bench::search::{Case, Point, measure_search};
-use toller_compute::Isa;
+use toller_compute::{Isa, Scan};
 
 use super::options::{BenchOptions, write_plot};
 use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
@@ -28,6 +28,10 @@ pub struct BenchSearchArgs {
     /// Hits of a query
     #[arg(long, value_name = "K,...", value_delimiter = ',', default_value = "10,100,1000", value_parser = clap::value_parser!(u32).range(1..))]
     k: Vec<u32>,
+
+    /// How to scan the vectors; every way gives the same hits
+    #[arg(long, value_name = "auto|f32|f16|int8,...", value_delimiter = ',', default_value = "auto")]
+    scan: Vec<Scan>,
 
     #[command(flatten)]
     options: BenchOptions,
@@ -57,9 +61,9 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> anyhow::Result<()
             return Err(Interrupted { resume: "nothing was printed".to_owned() }.into());
         }
         let rounds = if case.queries == 1 { MIN_ROUNDS_ALONE } else { MIN_ROUNDS };
-        let search = |queries: &[f32]| source.search(case.vectors, queries, case.k);
-        let budget = args.options.budget(rounds);
-        points.push(measure_search(case, &source.queries, source.dtype.size(), &budget, search)?);
+        let search = |queries: &[f32]| source.search(case.vectors, queries, case.k, case.scan);
+        let bytes = source.scanned_bytes(case.vectors, case.scan);
+        points.push(measure_search(case, &source.queries, bytes, &args.options.budget(rounds), search)?);
         bar.set(points.len() as u64);
     }
     bar.finish();
@@ -85,10 +89,13 @@ fn cases(args: &BenchSearchArgs, source: &Source) -> Vec<Case> {
         values
     };
     let (batches, depths) = (sorted(&args.queries), sorted(&args.k));
+    let scans = &args.scan;
     let mut cases = Vec::new();
     for &vectors in &source.counts {
         for &queries in &batches {
-            cases.extend(depths.iter().map(|&k| Case { vectors, queries, k }));
+            for &k in &depths {
+                cases.extend(scans.iter().map(|&scan| Case { vectors, queries, k, scan }));
+            }
         }
     }
     cases
@@ -106,6 +113,7 @@ fn tables(limits: &Limits, points: &[Point], out: &mut impl Write) -> std::io::R
         "vectors",
         "queries",
         "k",
+        "scan",
         "ms",
         "queries/s",
         "GB/s",
@@ -113,13 +121,16 @@ fn tables(limits: &Limits, points: &[Point], out: &mut impl Write) -> std::io::R
         "of reads",
         "of matrix",
         "of floor",
+        "nominated",
+        "at most",
     ]);
     for point in points {
-        let Case { vectors, queries, k } = point.case;
+        let Case { vectors, queries, k, scan } = point.case;
         table.push([
             grouped(vectors),
             grouped(queries),
             grouped(k),
+            scan.to_string(),
             format!("{:.2}", point.timings.median() * 1e3),
             format!("{:.0}", point.queries_per_sec()),
             giga(point.bytes_per_sec()),
@@ -127,15 +138,17 @@ fn tables(limits: &Limits, points: &[Point], out: &mut impl Write) -> std::io::R
             share(point.bytes_per_sec() / limits.read_rate),
             share(point.operations_per_sec() / limits.matrix_rate),
             share(point.share_of_floor(limits)),
+            format!("{:.1}", point.nominated.mean),
+            grouped(point.nominated.max),
         ]);
     }
     table.write(out)?;
     let alone: Vec<&Point> = points.iter().filter(|point| point.case.queries == 1).collect();
     if !alone.is_empty() {
         writeln!(out, "\nlatency of one query at a time:\n")?;
-        let mut table = Table::new(["vectors", "k"].into_iter().chain(LATENCY_HEADER));
+        let mut table = Table::new(["vectors", "k", "scan"].into_iter().chain(LATENCY_HEADER));
         for point in alone {
-            let sizes = [grouped(point.case.vectors), grouped(point.case.k)];
+            let sizes = [grouped(point.case.vectors), grouped(point.case.k), point.case.scan.to_string()];
             table.push(sizes.into_iter().chain(latency_cells(&point.timings)));
         }
         table.write(out)?;
@@ -149,6 +162,7 @@ fn report(source: &Source, limits: &Limits, points: &[Point], threads: usize) ->
             "vectors": point.case.vectors,
             "queries": point.case.queries,
             "k": point.case.k,
+            "scan": point.case.scan.to_string(),
             "seconds": timings_json(&point.timings),
             "queries_per_second": point.queries_per_sec(),
             "gigabytes_per_second": point.bytes_per_sec() * 1e-9,
@@ -156,6 +170,7 @@ fn report(source: &Source, limits: &Limits, points: &[Point], threads: usize) ->
             "share_of_read_rate": point.bytes_per_sec() / limits.read_rate,
             "share_of_matrix_rate": point.operations_per_sec() / limits.matrix_rate,
             "share_of_floor": point.share_of_floor(limits),
+            "nominated": { "mean": point.nominated.mean, "max": point.nominated.max },
         })
     };
     json!({

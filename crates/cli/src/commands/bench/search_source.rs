@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use toller_bench::figures::grouped;
 use toller_bench::search::QueryPool;
 use toller_bench::{BenchError, RandomVectors};
-use toller_compute::{Collection, Segment, ip_topk};
+use toller_compute::{Codes, Collection, IpTopkOptions, Quantized, Scan, Segment, TopK, ip_topk};
 use toller_index::{FlatIndex, IndexOptions};
-use toller_ir::{DocOrd, Ranking};
+use toller_ir::DocOrd;
 use toller_store::{DType, OpenOptions, Store};
 
 use crate::error::UsageError;
@@ -30,12 +30,16 @@ pub(super) struct SourceArgs {
     #[arg(long, value_name = "f32|f16|bf16", default_value_t = DType::F32)]
     store_dtype: DType,
 
+    /// Give the random vectors int8 codes, as a store may have them: an int8 scan reads those
+    #[arg(long)]
+    codes: bool,
+
     /// Seed of the random vectors and of the choice of queries
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
     /// Stores to search instead of random vectors
-    #[arg(long, value_name = "STORE", num_args = 1.., conflicts_with_all = ["vectors", "dim", "store_dtype"])]
+    #[arg(long, value_name = "STORE", num_args = 1.., conflicts_with_all = ["vectors", "dim", "store_dtype", "codes"])]
     dense: Vec<PathBuf>,
 
     /// Store of encoded queries to search with [default: vectors of --dense, drawn at random]
@@ -59,7 +63,7 @@ pub(super) struct Source {
 }
 
 enum Searched {
-    Random(RandomVectors),
+    Random(RandomVectors, Option<Quantized>),
     Index(FlatIndex),
 }
 
@@ -81,8 +85,10 @@ impl Source {
             grouped(most),
             most as f64 * dim as f64 * dtype.size() as f64 * 1e-9
         ));
+        let vectors = RandomVectors::new(most, dim, dtype, args.seed)?;
+        let codes = args.codes.then(|| vectors.quantize(dim));
         Ok(Self {
-            vectors: Searched::Random(RandomVectors::new(most, dim, dtype, args.seed)?),
+            vectors: Searched::Random(vectors, codes),
             queries: QueryPool::random(pool, dim, !args.seed)?,
             counts,
             dim,
@@ -120,7 +126,7 @@ impl Source {
     /// The bytes of all vectors.
     pub(super) fn bytes(&self) -> Vec<&[u8]> {
         match &self.vectors {
-            Searched::Random(vectors) => vec![vectors.as_bytes()],
+            Searched::Random(vectors, _) => vec![vectors.as_bytes()],
             Searched::Index(index) => {
                 index.store().shards().iter().map(|shard| shard.embeddings().as_bytes()).collect()
             }
@@ -128,14 +134,37 @@ impl Source {
     }
 
     /// Searches the first `count` vectors.
-    pub(super) fn search(&self, count: usize, queries: &[f32], k: usize) -> Result<Vec<Ranking>, BenchError> {
+    pub(super) fn search(
+        &self,
+        count: usize,
+        queries: &[f32],
+        k: usize,
+        scan: Scan,
+    ) -> Result<TopK, BenchError> {
+        let options = IpTopkOptions { scan, ..IpTopkOptions::default() };
         match &self.vectors {
-            Searched::Random(vectors) => {
-                let segment = Segment { first: DocOrd(0), vectors: vectors.first(count, self.dim) };
-                Ok(ip_topk(&Collection::new(self.dim, vec![segment])?, queries, k)?)
+            Searched::Random(vectors, codes) => {
+                let codes = codes.as_ref().map(|codes| Codes {
+                    values: &codes.codes[..count * self.dim],
+                    scales: &codes.scales[..count],
+                    residual_norms: &codes.residual_norms[..count],
+                });
+                let vectors = vectors.first(count, self.dim);
+                let segment = Segment { first: DocOrd(0), vectors, codes };
+                Ok(ip_topk(&Collection::new(self.dim, vec![segment])?, queries, k, &options)?)
             }
             // A store is searched whole.
-            Searched::Index(index) => Ok(index.search(queries, k)?),
+            Searched::Index(index) => Ok(index.search_with(queries, k, &options)?),
+        }
+    }
+
+    /// Bytes that a scan of the first `count` vectors reads.
+    pub(super) fn scanned_bytes(&self, count: usize, scan: Scan) -> usize {
+        let has_codes = matches!(&self.vectors, Searched::Random(_, Some(_)));
+        match scan {
+            // A byte a number, a scale and a residual norm. `auto` takes the codes where they pay.
+            Scan::Int8 | Scan::Auto if has_codes => count * (self.dim + 8),
+            _ => count * self.dim * self.dtype.size(),
         }
     }
 
@@ -152,6 +181,7 @@ impl Source {
             "counts": self.counts,
             "dim": self.dim,
             "dtype": self.dtype.to_string(),
+            "codes": matches!(&self.vectors, Searched::Random(_, Some(_))),
             "queries": self.queries.count(),
         })
     }
