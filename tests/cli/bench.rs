@@ -240,7 +240,7 @@ fn what_cannot_be_measured_is_refused() {
         ("bench search --k 10,", &["--k"]),
         ("bench search --k -1", &["-1"]),
         ("bench search --store-dtype int8", &["--store-dtype"]),
-        ("bench search --seconds -1", &["--seconds"]),
+        ("bench search --seconds=-1", &["--seconds"]),
         ("bench search --seconds nan", &["--seconds", "between 0 and 3600"]),
         ("bench search --seconds 1e9", &["--seconds"]),
         ("bench search --scan f64", &["--scan", "f64"]),
