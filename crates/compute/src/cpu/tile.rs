@@ -160,10 +160,10 @@ pub(crate) trait Epilogue {
         sums: <Self::Product as Product>::Sums<S>,
     );
 
-    /// Called as the product goes, once for every sixteen values of every row: a place to ask for memory
-    /// that will be needed, spread over the time that the product takes.
+    /// Called as the product goes, with every sixteen values of a tile of `rows` rows from `row` on: a place to
+    /// ask for memory that will be needed, spread over the time that the product takes.
     #[inline(always)]
-    fn at(&self, _row: usize, _value: usize) {}
+    fn at(&self, _row: usize, _rows: usize, _value: usize) {}
 }
 
 /// The values that an epilogue's product multiplies.
@@ -277,11 +277,9 @@ unsafe fn tile<S: Simd, E: Epilogue, const ROWS: usize, const VECTORS: usize>(
             std::array::from_fn(|r| rows.values.as_ptr().add((row + r.min(count - 1)) * rows.stride));
         let mut sums = [[E::Product::zero(simd); VECTORS]; ROWS];
         for first in (0..rows.depth).step_by(LANES) {
-            // Once for the row, not for each panel.
+            // Once for the rows, not for each panel.
             if column == 0 {
-                for r in 0..ROWS {
-                    epilogue.at(row + r, first);
-                }
+                epilogue.at(row, ROWS, first);
             }
             for i in first..(first + LANES).min(rows.depth) {
                 let line = panel.add(i * PANEL);

@@ -26,12 +26,14 @@ impl Ahead {
         Self { start: bytes.as_ptr(), row_bytes, lines }
     }
 
-    /// Asks for the part of row `row` that corresponds to the sixteen values from `value` on.
+    /// Asks for a piece of the `rows` rows from `row` on: the one that corresponds to the sixteen values from
+    /// `value` on, if rows were divided like that. All the pieces together are the rows.
     #[inline(always)]
-    pub(crate) fn at(&self, row: usize, value: usize) {
-        let first = row * self.row_bytes + value / LANES * self.lines * LINE_BYTES;
-        for line in 0..self.lines {
-            prefetch(self.start.wrapping_add(first + line * LINE_BYTES));
+    pub(crate) fn at(&self, row: usize, rows: usize, value: usize) {
+        let lines = rows * self.lines;
+        let first = self.start.wrapping_add(row * self.row_bytes + value / LANES * lines * LINE_BYTES);
+        for line in 0..lines {
+            prefetch(first.wrapping_add(line * LINE_BYTES));
         }
     }
 }

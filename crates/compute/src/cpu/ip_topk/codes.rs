@@ -320,8 +320,8 @@ impl Epilogue for Compare<'_, '_> {
     }
 
     #[inline(always)]
-    fn at(&self, row: usize, value: usize) {
-        self.ahead.at(row, value);
+    fn at(&self, row: usize, rows: usize, value: usize) {
+        self.ahead.at(row, rows, value);
     }
 }
 
