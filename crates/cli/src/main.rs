@@ -10,6 +10,7 @@ mod interrupt;
 mod model;
 mod threads;
 mod ui;
+mod verifying;
 
 use std::process::ExitCode;
 

@@ -52,6 +52,8 @@ pub struct EncodeProgress {
 pub struct EncodeReport {
     /// The store's manifest as the job left it.
     pub manifest: Manifest,
+    /// Rows that the store has now.
+    pub rows_done: u64,
     /// Rows that this run encoded.
     pub rows: u64,
     /// Tokens that this run encoded, special tokens included.
@@ -66,7 +68,7 @@ impl EncodeReport {
     /// The report on a store that is complete already.
     #[must_use]
     pub fn nothing_to_do(manifest: Manifest) -> Self {
-        Self { manifest, rows: 0, tokens: 0, duration: Duration::ZERO, interrupted: false }
+        Self { rows_done: manifest.count, manifest, rows: 0, tokens: 0, duration: Duration::ZERO, interrupted: false }
     }
 }
 
@@ -91,7 +93,7 @@ struct Encoded {
     tokens: u64,
 }
 
-/// Encodes `texts`, which start at the first row that `writer` still lacks, and finishes the store.
+/// Encodes `texts`, which are those of [`StoreWriter::missing_rows`], and finishes the store.
 ///
 /// # Errors
 /// The first error in the order of the texts; the shards finished before it are kept.
@@ -105,7 +107,6 @@ pub fn encode(
     let tower = job.encoder.tower(job.role);
     let threads = job.threads.max(1);
     let first_row = writer.rows_done();
-    let rows_per_shard = writer.manifest().spec.rows_per_shard as u64;
     let expected = writer.manifest().spec.expected_rows();
     let mut tokens = 0;
     let mut interrupted = false;
@@ -148,7 +149,7 @@ pub fn encode(
                 writer.push(id, vector)?;
                 rows += 1;
             }
-            let rest_of_shard = (rows_per_shard - writer.rows_buffered() as u64).min(expected - rows);
+            let rest_of_shard = (writer.rows_of_shard() as u64 - writer.rows_buffered() as u64).min(expected - rows);
             let stopping_in = job.stop.load(Ordering::Relaxed).then_some(rest_of_shard);
             on_progress(EncodeProgress { rows, tokens, stopping_in });
         }
@@ -164,7 +165,8 @@ pub fn encode(
     } else {
         writer.finish()?
     };
-    Ok(EncodeReport { manifest, rows: rows - first_row, tokens, duration: started.elapsed(), interrupted })
+    let duration = started.elapsed();
+    Ok(EncodeReport { manifest, rows_done: rows, rows: rows - first_row, tokens, duration, interrupted })
 }
 
 /// The first stage: texts in chunks, until they end, fail, or nobody listens any more.

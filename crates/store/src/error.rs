@@ -124,6 +124,12 @@ pub enum StoreError {
         /// The other one.
         given: Box<ModelInfo>,
     },
+    /// The store was imported, and nobody said which model made its vectors.
+    #[error("the store was imported and does not know its model, so not whether it is {} (fingerprint {})", given.name, given.fingerprint)]
+    UnknownModel {
+        /// The model to search with.
+        given: Box<ModelInfo>,
+    },
 
     /// A shard that the manifest lists is not there.
     #[error("the shard {} is missing", path.display())]
@@ -251,6 +257,18 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether a shard is missing or not as it was written, so that writing it anew is the remedy.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        matches!(
+            self,
+            Self::ShardMissing { .. }
+                | Self::ShardSize { .. }
+                | Self::ShardChecksum { .. }
+                | Self::ShardInvalid { .. }
+        )
+    }
+
     /// What the user can do about it, where that is known.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
@@ -286,10 +304,17 @@ impl StoreError {
                     stored.name
                 ));
             }
+            Self::UnknownModel { .. } => {
+                "if this model made the vectors, add `--assume-model`, or import them again with `--model`; vectors of \
+                 queries are searched with `--query-vectors`"
+            }
             Self::ShardMissing { .. }
             | Self::ShardSize { .. }
             | Self::ShardChecksum { .. }
-            | Self::ShardInvalid { .. } => "restore the file from a copy, or encode again with `--overwrite`",
+            | Self::ShardInvalid { .. } => {
+                "restore the file from a copy, or run the command that wrote the store again: it writes damaged and \
+                 missing shards anew, and keeps the others"
+            }
             Self::ManifestChecksum { .. } | Self::ManifestInvalid { .. } => {
                 "the manifest must not be edited; restore it from a copy, or encode again with `--overwrite`"
             }

@@ -44,6 +44,7 @@
 //! ```
 
 mod checksum;
+mod damage;
 mod directory;
 mod dtype;
 mod duplicates;
@@ -58,12 +59,13 @@ mod verify;
 mod writer;
 
 pub use checksum::{Checksum, ParseChecksumError};
+pub use damage::{Damage, find_damage};
 pub use dtype::{DType, ParseDTypeError};
 pub use error::StoreError;
 pub use manifest::{FORMAT_VERSION, Manifest, ShardEntry};
 pub use part::Part;
 pub use shard::{Embeddings, Shard};
 pub use spec::{DEFAULT_ROWS_PER_SHARD, Difference, Encoding, ModelInfo, Role, Source, StoreSpec};
-pub use store::{OpenOptions, Store};
+pub use store::{OpenOptions, Store, StorePart, inspect};
 pub use verify::VerifyProgress;
 pub use writer::StoreWriter;

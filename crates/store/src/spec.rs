@@ -40,6 +40,24 @@ pub struct ModelInfo {
     pub fingerprint: String,
 }
 
+/// What the fingerprint of a model that is not known begins with.
+const UNKNOWN_MODEL: &str = "unknown:";
+
+impl ModelInfo {
+    /// The model of vectors that were imported without a word on it. It is equal to itself alone: `vectors` identifies them,
+    /// so that other vectors of a model that is not known do not pass for vectors of the same model.
+    #[must_use]
+    pub fn unknown(vectors: &str) -> Self {
+        Self { name: "unknown".to_owned(), fingerprint: format!("{UNKNOWN_MODEL}{vectors}") }
+    }
+
+    /// Whether it is known which model this is.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        !self.fingerprint.starts_with(UNKNOWN_MODEL)
+    }
+}
+
 /// How texts become vectors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Encoding {

@@ -38,9 +38,12 @@ pub struct Store {
 }
 
 /// A directory with a manifest: a store that was written whole, or a part.
-struct Opened {
-    directory: PathBuf,
-    manifest: Manifest,
+#[derive(Clone, Debug)]
+pub struct StorePart {
+    /// The directory.
+    pub directory: PathBuf,
+    /// Its manifest.
+    pub manifest: Manifest,
 }
 
 impl Store {
@@ -52,7 +55,7 @@ impl Store {
     /// If a path is not a store, is incomplete, damaged, of a newer format, or disagrees with the others;
     /// each names the file.
     pub fn open(paths: &[PathBuf], options: &OpenOptions<'_>) -> Result<Self, StoreError> {
-        let mut opened: Vec<Opened> = Vec::new();
+        let mut opened: Vec<StorePart> = Vec::new();
         for path in paths {
             let mut store = read_manifests(path)?;
             if let (Some(first), Some(other)) = (opened.first(), store.first()) {
@@ -139,23 +142,23 @@ impl Store {
     /// Checks that the vectors were made by `model`, by its fingerprint.
     ///
     /// # Errors
-    /// [`StoreError::WrongModel`] if they were not.
+    /// [`StoreError::WrongModel`] if they were not, [`StoreError::UnknownModel`] if the store does not know.
     pub fn check_model(&self, model: &ModelInfo) -> Result<(), StoreError> {
         let stored = &self.manifest().spec.model;
         if stored.fingerprint == model.fingerprint {
             return Ok(());
+        }
+        if !stored.is_known() {
+            return Err(StoreError::UnknownModel { given: Box::new(model.clone()) });
         }
         Err(StoreError::WrongModel { stored: Box::new(stored.clone()), given: Box::new(model.clone()) })
     }
 }
 
 /// The complete store, or all the parts of a store, at `path`.
-fn read_manifests(path: &Path) -> Result<Vec<Opened>, StoreError> {
-    let store = match Manifest::read(path)? {
-        Some(manifest) => vec![Opened { directory: path.to_owned(), manifest }],
-        None => read_parts(path)?,
-    };
-    for Opened { directory, manifest } in &store {
+fn read_manifests(path: &Path) -> Result<Vec<StorePart>, StoreError> {
+    let store = inspect(path)?;
+    for StorePart { directory, manifest } in &store {
         if !manifest.complete {
             return Err(StoreError::Incomplete {
                 path: directory.clone(),
@@ -167,8 +170,20 @@ fn read_manifests(path: &Path) -> Result<Vec<Opened>, StoreError> {
     Ok(store)
 }
 
+/// Reads the manifest of the store at `path`, or those of its parts in their order, finished or not. No shard is touched.
+///
+/// # Errors
+/// If the path is not a store, a manifest is damaged or of a newer format, a part is missing, or parts do not belong
+/// together.
+pub fn inspect(path: &Path) -> Result<Vec<StorePart>, StoreError> {
+    match Manifest::read(path)? {
+        Some(manifest) => Ok(vec![StorePart { directory: path.to_owned(), manifest }]),
+        None => read_parts(path),
+    }
+}
+
 /// The parts in a directory without a manifest.
-fn read_parts(path: &Path) -> Result<Vec<Opened>, StoreError> {
+fn read_parts(path: &Path) -> Result<Vec<StorePart>, StoreError> {
     if !path.is_dir() {
         // Tells a missing directory from a file.
         return Err(match std::fs::metadata(path) {
@@ -184,7 +199,7 @@ fn read_parts(path: &Path) -> Result<Vec<Opened>, StoreError> {
     if let Some(&(_, second)) = found.iter().find(|(_, other)| *other != of) {
         return Err(StoreError::MixedParts { path: path.to_owned(), first: of, second });
     }
-    let mut parts: Vec<Opened> = Vec::new();
+    let mut parts: Vec<StorePart> = Vec::new();
     let mut missing = Vec::new();
     for index in 1..=of {
         let directory = path.join(part::directory_name(index, of));
@@ -198,7 +213,7 @@ fn read_parts(path: &Path) -> Result<Vec<Opened>, StoreError> {
                 holds.map_or("a whole store".to_owned(), |(index, of)| format!("part {index} of {of}"));
             return Err(StoreError::MisplacedPart { path: directory, found });
         }
-        parts.push(Opened { directory, manifest });
+        parts.push(StorePart { directory, manifest });
     }
     if !missing.is_empty() {
         return Err(StoreError::MissingParts { path: path.to_owned(), missing, of });
@@ -209,7 +224,7 @@ fn read_parts(path: &Path) -> Result<Vec<Opened>, StoreError> {
     Ok(parts)
 }
 
-fn check_agreement(first: &Opened, second: &Opened, agreement: Agreement) -> Result<(), StoreError> {
+fn check_agreement(first: &StorePart, second: &StorePart, agreement: Agreement) -> Result<(), StoreError> {
     let differences = first.manifest.spec.differences(&second.manifest.spec, agreement);
     if differences.is_empty() {
         return Ok(());
@@ -219,7 +234,7 @@ fn check_agreement(first: &Opened, second: &Opened, agreement: Agreement) -> Res
 }
 
 /// Opens the shards of all directories, in parallel.
-fn open_shards(opened: &[Opened], options: &OpenOptions<'_>) -> Result<Vec<Shard>, StoreError> {
+fn open_shards(opened: &[StorePart], options: &OpenOptions<'_>) -> Result<Vec<Shard>, StoreError> {
     let entries = || {
         let stores = opened.iter();
         stores.flat_map(|store| store.manifest.shards.iter().map(move |entry| (store, entry)))

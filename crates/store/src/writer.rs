@@ -1,17 +1,16 @@
 //! Writing a store, shard by shard, so that nothing finished is ever lost.
 
-use std::fs;
-use std::io::ErrorKind;
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use toller_files::FileError;
-
+use crate::damage::{Damage, find_damage};
 use crate::directory::{self, WriteLock};
 use crate::manifest::{Manifest, shard_file_name};
 use crate::part;
 use crate::shard_buffer::ShardBuffer;
 use crate::spec::Agreement;
-use crate::{StoreError, StoreSpec};
+use crate::{OpenOptions, StoreError, StorePart, StoreSpec};
 
 /// Writes a store. At most one shard is in memory; a full one is written, synced and renamed into place,
 /// and then the manifest that lists it. A process that dies at any moment leaves a store that
@@ -22,6 +21,9 @@ use crate::{StoreError, StoreSpec};
 pub struct StoreWriter {
     directory: PathBuf,
     manifest: Manifest,
+    /// Listed shards that have to be written anew, in order. Until then the manifest lists them as they were: what is
+    /// written is, byte for byte, what was there.
+    damaged: VecDeque<Damage>,
     buffer: ShardBuffer,
     _lock: WriteLock,
 }
@@ -31,8 +33,8 @@ impl StoreWriter {
     /// With [`StoreSpec::part`], the part's directory in `store` is written. If the store is complete,
     /// [`StoreWriter::is_complete`] says so and there is nothing to do.
     ///
-    /// The finished shards of a resumed store must be there with their right lengths; their checksums are
-    /// verified by [`Store::open`](crate::Store::open).
+    /// The finished shards of a resumed store are verified. One that is missing or damaged is written anew, before the
+    /// shards that are still to come: [`StoreWriter::missing_rows`] says which rows to push.
     ///
     /// [`model.name`]: crate::ModelInfo::name
     ///
@@ -40,22 +42,34 @@ impl StoreWriter {
     /// [`StoreError::SpecMismatch`] if the store, or another part of it, was begun with another spec, [`StoreError::DirectoryInUse`]
     /// or [`StoreError::MixedParts`] if something else is there (nothing is changed then),
     /// [`StoreError::Locked`] if another process is writing it, [`StoreError::InvalidSpec`], errors of a
-    /// damaged manifest or missing shard, and file errors.
+    /// damaged manifest, and file errors.
     pub fn create_or_resume(store: &Path, spec: StoreSpec) -> Result<Self, StoreError> {
+        Self::create_or_resume_with(store, spec, &OpenOptions::default())
+    }
+
+    /// As [`StoreWriter::create_or_resume`], with progress while the finished shards are verified; or without verifying
+    /// their checksums, so that only missing and truncated ones are noticed.
+    ///
+    /// # Errors
+    /// As [`StoreWriter::create_or_resume`].
+    pub fn create_or_resume_with(
+        store: &Path,
+        spec: StoreSpec,
+        options: &OpenOptions<'_>,
+    ) -> Result<Self, StoreError> {
         let (directory, lock) = claim(store, &spec)?;
         check_siblings_agree(store, &spec)?;
-        let manifest = match Manifest::read(&directory)? {
-            Some(manifest) => {
-                let differences = manifest.spec.differences(&spec, Agreement::Resume);
-                if !differences.is_empty() {
-                    return Err(StoreError::SpecMismatch { path: directory, differences });
-                }
-                check_shards_present(&directory, &manifest)?;
-                manifest
-            }
-            None => begin(&directory, spec)?,
+        let Some(manifest) = Manifest::read(&directory)? else {
+            let manifest = begin(&directory, spec)?;
+            return Self::start(directory, manifest, Vec::new(), lock);
         };
-        Self::start(directory, manifest, lock)
+        let differences = manifest.spec.differences(&spec, Agreement::Resume);
+        if !differences.is_empty() {
+            return Err(StoreError::SpecMismatch { path: directory, differences });
+        }
+        let part = StorePart { directory, manifest };
+        let damaged = find_damage(std::slice::from_ref(&part), options)?;
+        Self::start(part.directory, part.manifest, damaged, lock)
     }
 
     /// Creates the store `store` in place of the one that is there, if any. What is not a store is never
@@ -66,13 +80,18 @@ impl StoreWriter {
     pub fn overwrite(store: &Path, spec: StoreSpec) -> Result<Self, StoreError> {
         let (directory, lock) = claim(store, &spec)?;
         let manifest = begin(&directory, spec)?;
-        Self::start(directory, manifest, lock)
+        Self::start(directory, manifest, Vec::new(), lock)
     }
 
-    fn start(directory: PathBuf, manifest: Manifest, lock: WriteLock) -> Result<Self, StoreError> {
+    fn start(
+        directory: PathBuf,
+        manifest: Manifest,
+        damaged: Vec<Damage>,
+        lock: WriteLock,
+    ) -> Result<Self, StoreError> {
         directory::remove_leftovers(&directory, &manifest)?;
         let buffer = ShardBuffer::new(manifest.spec.dim, manifest.spec.dtype);
-        Ok(Self { directory, manifest, buffer, _lock: lock })
+        Ok(Self { directory, manifest, damaged: damaged.into(), buffer, _lock: lock })
     }
 
     /// The directory that is written: the store's, or the part's in it.
@@ -81,17 +100,39 @@ impl StoreWriter {
         &self.directory
     }
 
-    /// What is finished so far.
+    /// What the store holds so far. Damaged shards are listed as they were.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// The rows of the finished shards. After [`StoreWriter::create_or_resume`], the next row to push is
-    /// this one, counted from the first of the source (or of the part).
+    /// The listed shards that are still to be written anew, in order.
+    pub fn damaged(&self) -> impl ExactSizeIterator<Item = &Damage> {
+        self.damaged.iter()
+    }
+
+    /// The rows of the finished and sound shards.
     #[must_use]
     pub fn rows_done(&self) -> u64 {
         self.manifest.count
+            - self.damaged.iter().map(|damage| damage.rows.end - damage.rows.start).sum::<u64>()
+    }
+
+    /// The rows that are not in finished and sound shards, counted from the first of the source (or of the part), as
+    /// ranges in order: what is to be pushed, in this order. After [`StoreWriter::create_or_resume`] of a sound store that
+    /// is one range that begins at [`StoreWriter::rows_done`], or none.
+    #[must_use]
+    pub fn missing_rows(&self) -> Vec<Range<u64>> {
+        let rest = self.manifest.count..self.manifest.spec.expected_rows();
+        let mut missing: Vec<Range<u64>> = Vec::new();
+        for rows in self.damaged.iter().map(|damage| damage.rows.clone()).chain([rest]) {
+            match missing.last_mut() {
+                Some(last) if last.end == rows.start => last.end = rows.end,
+                _ if rows.is_empty() => {}
+                _ => missing.push(rows),
+            }
+        }
+        missing
     }
 
     /// The rows pushed since the last finished shard. Zero means that stopping now loses nothing.
@@ -100,13 +141,20 @@ impl StoreWriter {
         self.buffer.rows()
     }
 
-    /// Whether the store is finished.
+    /// The rows of the shard that is being filled when it is full.
     #[must_use]
-    pub fn is_complete(&self) -> bool {
-        self.manifest.complete
+    pub fn rows_of_shard(&self) -> usize {
+        let anew = self.damaged.front().map(|damage| (damage.rows.end - damage.rows.start) as usize);
+        anew.unwrap_or(self.manifest.spec.rows_per_shard)
     }
 
-    /// Adds the next row, rounded to the store's dtype (to nearest, ties to even), and writes the shard if
+    /// Whether the store is finished and sound.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.manifest.complete && self.damaged.is_empty()
+    }
+
+    /// Adds the next row of [`StoreWriter::missing_rows`], rounded to the store's dtype (to nearest, ties to even), and writes the shard if
     /// that fills it.
     ///
     /// # Errors
@@ -143,13 +191,17 @@ impl StoreWriter {
     /// # Errors
     /// [`StoreError::RowCount`] if rows are missing, with what was pushed of full shards kept; file errors.
     pub fn finish(self) -> Result<Manifest, StoreError> {
-        if self.manifest.complete {
+        if self.is_complete() {
             return Ok(self.manifest);
         }
         let expected = self.manifest.spec.expected_rows();
         let found = self.rows_pushed();
         if found != expected {
             return Err(StoreError::RowCount { path: self.directory, expected, found });
+        }
+        if self.manifest.complete {
+            // Damaged shards alone were missing, and all of them are written.
+            return Ok(self.manifest);
         }
         let mut finished = self.with_buffered_shard()?;
         finished.complete = true;
@@ -158,18 +210,35 @@ impl StoreWriter {
     }
 
     fn rows_pushed(&self) -> u64 {
-        self.manifest.count + self.buffer.rows() as u64
+        self.rows_done() + self.buffer.rows() as u64
     }
 
     fn write_full_shard(&mut self) -> Result<(), StoreError> {
-        if self.buffer.rows() < self.manifest.spec.rows_per_shard {
+        if self.buffer.rows() < self.rows_of_shard() {
             return Ok(());
         }
-        let manifest = self.with_buffered_shard()?;
-        manifest.write(&self.directory)?;
-        self.manifest = manifest;
+        let manifest = match self.damaged.front() {
+            Some(damage) => self.with_shard_anew(damage.shard)?,
+            None => self.with_buffered_shard()?,
+        };
+        if manifest != self.manifest {
+            manifest.write(&self.directory)?;
+            self.manifest = manifest;
+        }
+        self.damaged.pop_front();
         self.buffer.clear();
         Ok(())
+    }
+
+    /// Writes the buffered rows in place of the listed shard `index`; gives the manifest that lists it, which is the same
+    /// unless the rows were computed differently, on another device for one.
+    fn with_shard_anew(&self, index: usize) -> Result<Manifest, StoreError> {
+        let mut manifest = self.manifest.clone();
+        let shard = self.buffer.write(&self.directory, shard_file_name(index))?;
+        if let Some(entry) = manifest.shards.get_mut(index) {
+            *entry = shard;
+        }
+        Ok(manifest)
     }
 
     /// Writes the buffered rows, if any, as the next shard; gives the manifest that lists it.
@@ -220,21 +289,4 @@ fn begin(directory: &Path, spec: StoreSpec) -> Result<Manifest, StoreError> {
     let manifest = Manifest::new(spec);
     manifest.write(directory)?;
     Ok(manifest)
-}
-
-fn check_shards_present(directory: &Path, manifest: &Manifest) -> Result<(), StoreError> {
-    for shard in &manifest.shards {
-        let path = directory.join(&shard.file);
-        match fs::metadata(&path) {
-            Ok(metadata) if metadata.len() == shard.bytes => {}
-            Ok(metadata) => {
-                return Err(StoreError::ShardSize { path, expected: shard.bytes, found: metadata.len() });
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(StoreError::ShardMissing { path });
-            }
-            Err(error) => return Err(FileError::new("examine", path, error).into()),
-        }
-    }
-    Ok(())
 }

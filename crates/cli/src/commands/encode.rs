@@ -17,6 +17,7 @@ use crate::input::InputArgs;
 use crate::interrupt::{self, Interrupted};
 use crate::model::{self, LoadedModel, ModelArgs};
 use crate::ui::Ui;
+use crate::verifying::verifying;
 
 /// Arguments of `toller encode`.
 #[derive(Debug, clap::Args)]
@@ -109,7 +110,7 @@ pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
     let writer = if args.overwrite {
         StoreWriter::overwrite(&args.output, spec)?
     } else {
-        StoreWriter::create_or_resume(&args.output, spec)?
+        resume(&args.output, spec, ui)?
     };
     if writer.is_complete() {
         ui.status(format!(
@@ -123,7 +124,7 @@ pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
     source.report_skipped(ui);
     print_report(args, &report, &source, ui)?;
     if report.interrupted {
-        let done = report.manifest.count;
+        let done = report.rows_done;
         let all = report.manifest.spec.expected_rows();
         return Err(Interrupted {
             resume: format!("{done} of {all} rows are in the store; run the same command again to go on"),
@@ -131,6 +132,19 @@ pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
         .into());
     }
     Ok(())
+}
+
+/// Creates the store, or opens the one that is there; says which of its shards are damaged and so written anew.
+pub(super) fn resume(store: &Path, spec: StoreSpec, ui: &Ui) -> anyhow::Result<StoreWriter> {
+    let writer = verifying(true, ui, |options| StoreWriter::create_or_resume_with(store, spec, options))?;
+    for damage in writer.damaged() {
+        ui.warning(format!(
+            "{}; its {} rows are written anew",
+            damage.error,
+            damage.rows.end - damage.rows.start
+        ));
+    }
+    Ok(writer)
 }
 
 fn open_source(args: &EncodeArgs, role: Role, ui: &Ui) -> anyhow::Result<TextSource> {
@@ -185,14 +199,16 @@ fn encode(
     ui: &Ui,
 ) -> anyhow::Result<EncodeReport> {
     let spec = &writer.manifest().spec;
-    let first = spec.part.map_or(0, |part| part.first_row) + writer.rows_done();
-    let left = spec.expected_rows() - writer.rows_done();
+    let first = spec.part.map_or(0, |part| part.first_row);
+    let missing =
+        writer.missing_rows().into_iter().map(|rows| first + rows.start..first + rows.end).collect();
     let bar = ui.progress("encoding", source.unit(), spec.expected_rows());
     if writer.rows_done() > 0 {
-        ui.status(format!("resuming {} at row {}", writer.directory().display(), writer.rows_done()));
-        bar.already_done(writer.rows_done());
+        let (store, done, all) = (writer.directory().display(), writer.rows_done(), spec.expected_rows());
+        ui.status(format!("resuming {store}: {done} of {all} rows are there"));
+        bar.already_done(done);
     }
-    let texts = source.read(first, left, text)?;
+    let texts = source.read(missing, text)?;
     let started = std::time::Instant::now();
     let on_progress = |progress: EncodeProgress| {
         bar.set(progress.rows);

@@ -1,5 +1,6 @@
 //! What `toller encode` reads: a collection or queries, surveyed before the first text is encoded.
 
+use std::ops::Range;
 use std::path::Path;
 
 use toller_corpus::{
@@ -114,22 +115,25 @@ impl TextSource {
         }
     }
 
-    /// Reads `count` texts from the `first`, with their identifiers, as the model is given them.
-    pub fn read<'a>(&'a self, first: u64, count: u64, text: &'a PassageText) -> anyhow::Result<Texts<'a>> {
-        let skip = usize::try_from(first)?;
-        let take = usize::try_from(count)?;
+    /// Reads the texts of `rows`, ranges in order, with their identifiers, as the model is given them.
+    pub fn read<'a>(&'a self, rows: Vec<Range<u64>>, text: &'a PassageText) -> anyhow::Result<Texts<'a>> {
+        let end = usize::try_from(rows.last().map_or(0, |last| last.end))?;
+        // A part, or what a resumed job still lacks, has no fingerprint to compare with.
+        let is_whole = matches!(rows.as_slice(), [all] if *all == (0..self.texts));
+        let wanted = move |row: u64| rows.iter().any(|range| range.contains(&row));
         match &self.kind {
             Kind::Collection { inputs, options, duplicates } => {
                 let passages = open_collection(inputs, options)?.without(duplicates.clone());
-                // An error among the skipped would be an error among the surveyed.
                 let mut fingerprinter = Fingerprinter::new();
-                // A part, or what a resumed job still lacks, has no fingerprint to compare with.
-                let is_whole = first == 0 && count == self.texts && duplicates.is_empty();
-                let surveyed = self.fingerprint;
-                let texts = passages.skip(skip).take(take).enumerate().map(move |(row, passage)| {
+                let is_whole = is_whole && duplicates.is_empty();
+                let passages = passages
+                    .take(end)
+                    .zip(0..)
+                    .filter(move |(passage, row)| passage.is_err() || wanted(*row));
+                let texts = passages.map(move |(passage, row)| {
                     let passage = passage?;
                     fingerprinter.push(&passage);
-                    if is_whole && row as u64 + 1 == count && fingerprinter.finish() != surveyed {
+                    if is_whole && row + 1 == self.texts && fingerprinter.finish() != self.fingerprint {
                         return Err(PipelineError::CollectionChanged);
                     }
                     let text = text.of(&passage);
@@ -138,7 +142,8 @@ impl TextSource {
                 Ok(Box::new(texts))
             }
             Kind::Queries(queries) => {
-                let texts = queries.iter().skip(skip).take(take);
+                let texts =
+                    queries.iter().zip(0..).filter(move |(_, row)| wanted(*row)).map(|(query, _)| query);
                 Ok(Box::new(
                     texts.map(|query| Ok((query.id.clone(), format!("{}{}", text.prompt, query.text)))),
                 ))

@@ -55,11 +55,12 @@ pub(crate) fn embedding(row: u64, dim: usize) -> Vec<f32> {
     (0..dim as u64).map(|column| ((row * 7 + column * 3) % 101) as f32 / 64.0 - 0.5).collect()
 }
 
-/// Pushes the rows of the spec from where the writer stands up to `until` (of its own rows).
+/// Pushes the rows that the writer lacks, up to `until` (of its own rows).
 pub(crate) fn push_until(writer: &mut StoreWriter, until: u64) -> Result<(), StoreError> {
     let spec = writer.manifest().spec.clone();
     let first = spec.part.map_or(0, |part| part.first_row);
-    for row in writer.rows_done() + writer.rows_buffered() as u64..until {
+    let missing = writer.missing_rows().into_iter().flatten().skip(writer.rows_buffered());
+    for row in missing.filter(|row| *row < until) {
         writer.push(&id(first + row), &embedding(first + row, spec.dim))?;
     }
     Ok(())

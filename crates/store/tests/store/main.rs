@@ -5,5 +5,6 @@ mod damage;
 mod golden;
 mod kill;
 mod parts;
+mod repair;
 mod resume;
 mod round_trip;

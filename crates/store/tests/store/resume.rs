@@ -229,20 +229,8 @@ fn rows_that_are_missing_are_noticed() -> TestResult {
     let mut writer = StoreWriter::create_or_resume(directory.path(), spec(7))?;
     push_until(&mut writer, 5)?;
     assert!(matches!(writer.finish(), Err(StoreError::RowCount { expected: 7, found: 5, .. })));
-    // The finished shard is kept; a finished shard that is gone or cut is an error, not encoded over.
+    // The finished shard is kept.
     assert_eq!(StoreWriter::create_or_resume(directory.path(), spec(7))?.rows_done(), 3);
-    let shard = directory.path().join("shard-00000.safetensors");
-    let bytes = fs::read(&shard)?;
-    fs::write(&shard, &bytes[..bytes.len() - 1])?;
-    assert!(matches!(
-        StoreWriter::create_or_resume(directory.path(), spec(7)),
-        Err(StoreError::ShardSize { .. })
-    ));
-    fs::remove_file(&shard)?;
-    assert!(matches!(
-        StoreWriter::create_or_resume(directory.path(), spec(7)),
-        Err(StoreError::ShardMissing { .. })
-    ));
     Ok(())
 }
 
