@@ -1,25 +1,18 @@
 //! Collections as Parquet files, read column by column and page by page.
 
-use std::collections::VecDeque;
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parquet::basic::{ConvertedType, LogicalType};
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use toller_files::{Compression, InputReader};
 use toller_ir::Passage;
+use toller_parquet::{Column, Value};
 
 use crate::collection::reader::PassageSource;
 use crate::collection::tsv::HEADER;
 use crate::error::{BadKind, CorpusError, Place, Position, Wrong};
-
-/// How many rows are decoded at a time.
-const BATCH_ROWS: usize = 256;
 
 /// Reads the columns `id`, `text` and, if there is one, `title` (with all the names of other formats).
 pub(crate) struct ParquetPassages {
@@ -104,16 +97,7 @@ impl ParquetPassages {
             let (reader, columns) = (&self.reader, (self.id, self.text, self.title));
             let group = guard(&self.file, || {
                 let group = reader.get_row_group(index)?;
-                let column = |index: usize| -> Result<Column, ParquetError> {
-                    let descriptor = group.metadata().column(index).column_descr();
-                    let integer = match descriptor.logical_type_ref() {
-                        Some(LogicalType::Integer(integer)) => Some(integer.is_signed),
-                        _ => None,
-                    };
-                    let unsigned =
-                        integer == Some(false) || descriptor.converted_type() == ConvertedType::UINT_64;
-                    Column::new(group.get_column_reader(index)?, descriptor.max_def_level(), unsigned)
-                };
+                let column = |index: usize| Column::open(group.as_ref(), index);
                 let (id, text, title) = columns;
                 Ok(RowGroup {
                     rows_left: u64::try_from(group.metadata().num_rows()).unwrap_or_default(),
@@ -213,82 +197,11 @@ impl PassageSource for ParquetPassages {
     }
 }
 
-/// A value of a column that is not null.
-enum Value {
-    Text(ByteArray),
-    Integer(i128),
-}
-
-/// One column of a row group, decoded a batch at a time.
-struct Column {
-    reader: ColumnReader,
-    max_def_level: i16,
-    unsigned: bool,
-    decoded: VecDeque<Option<Value>>,
-}
-
-impl Column {
-    fn new(reader: ColumnReader, max_def_level: i16, unsigned: bool) -> Result<Self, ParquetError> {
-        let known = matches!(
-            reader,
-            ColumnReader::ByteArrayColumnReader(_)
-                | ColumnReader::Int32ColumnReader(_)
-                | ColumnReader::Int64ColumnReader(_)
-        );
-        if !known {
-            return Err(ParquetError::General("a column is neither of strings nor of integers".to_owned()));
-        }
-        Ok(Self { reader, max_def_level, unsigned, decoded: VecDeque::with_capacity(BATCH_ROWS) })
-    }
-
-    /// The value of the next row, `None` for null.
-    fn next(&mut self) -> Result<Option<Value>, ParquetError> {
-        if self.decoded.is_empty() {
-            let (decoded, max, unsigned) = (&mut self.decoded, self.max_def_level, self.unsigned);
-            match &mut self.reader {
-                ColumnReader::ByteArrayColumnReader(reader) => decode(reader, max, decoded, Value::Text)?,
-                ColumnReader::Int32ColumnReader(reader) => decode(reader, max, decoded, |value| {
-                    Value::Integer(if unsigned { i128::from(value as u32) } else { value.into() })
-                })?,
-                ColumnReader::Int64ColumnReader(reader) => decode(reader, max, decoded, |value| {
-                    Value::Integer(if unsigned { i128::from(value as u64) } else { value.into() })
-                })?,
-                _ => {}
-            }
-        }
-        self.decoded
-            .pop_front()
-            .ok_or_else(|| ParquetError::EOF("a column ends before its row group".to_owned()))
-    }
-}
-
-/// Decodes the next batch of a column.
-fn decode<T: DataType>(
-    reader: &mut ColumnReaderImpl<T>,
-    max_def_level: i16,
-    decoded: &mut VecDeque<Option<Value>>,
-    value: impl Fn(T::T) -> Value,
-) -> Result<(), ParquetError> {
-    let (mut levels, mut values) = (Vec::with_capacity(BATCH_ROWS), Vec::with_capacity(BATCH_ROWS));
-    let (records, _, _) = reader.read_records(BATCH_ROWS, Some(&mut levels), None, &mut values)?;
-    let mut values = values.into_iter();
-    if max_def_level == 0 {
-        decoded.extend(values.map(|found| Some(value(found))));
-        return Ok(());
-    }
-    for level in levels.into_iter().take(records) {
-        decoded.push_back(if level == max_def_level { values.next().map(&value) } else { None });
-    }
-    Ok(())
-}
-
-/// Runs a call into the parquet crate. That crate asserts some properties of well-formed files; where a
-/// damaged file breaks them, the file is at fault and not the program.
+/// Runs a call into the parquet crate; what goes wrong is the fault of `file`.
 fn guard<T>(file: &str, call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, CorpusError> {
-    let message = match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(Ok(value)) => return Ok(value),
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => "the file is damaged".to_owned(),
-    };
-    Err(CorpusError::Broken { file: file.to_owned(), format: "parquet", message })
+    toller_parquet::guard(call).map_err(|error| CorpusError::Broken {
+        file: file.to_owned(),
+        format: "parquet",
+        message: error.to_string(),
+    })
 }

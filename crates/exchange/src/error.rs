@@ -1,0 +1,216 @@
+//! What can go wrong with other programs' files, and the remedy.
+
+use std::path::PathBuf;
+
+use toller_files::FileError;
+use toller_pickle::PickleError;
+use toller_store::StoreError;
+
+use crate::VectorFormat;
+
+/// An error of importing or exporting vectors.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExchangeError {
+    /// The system refused an operation on a file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The store refused what it was given, or cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Which format a file has cannot be told.
+    #[error("cannot tell the format of {}: {reason}", path.display())]
+    UnknownFormat {
+        /// The file.
+        path: PathBuf,
+        /// What was looked for.
+        reason: String,
+    },
+    /// The bytes are not what the format asks for.
+    #[error("{} is not a valid {format} file: {reason}", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// The format it was read as.
+        format: VectorFormat,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A file is shorter or longer than its header says.
+    #[error("{} has {found} bytes, but its header says {expected}", path.display())]
+    Length {
+        /// The file.
+        path: PathBuf,
+        /// Bytes by its header.
+        expected: u64,
+        /// Its bytes.
+        found: u64,
+    },
+    /// A pickle that cannot be read, or holds something else.
+    #[error("{}: {source}", path.display())]
+    Pickle {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: PickleError,
+    },
+    /// A valid file of a kind that is not imported.
+    #[error("{}: {what}", path.display())]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        what: String,
+        /// What to do instead.
+        remedy: String,
+    },
+    /// A file of vectors alone, and no word on their ids.
+    #[error("{} holds vectors without identifiers", path.display())]
+    NoIds {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Ids were given for a file that has its own.
+    #[error("{} has identifiers of its own", path.display())]
+    HasIds {
+        /// The file.
+        path: PathBuf,
+    },
+    /// As many files of ids as of vectors are needed.
+    #[error("{ids} files of identifiers were given for {inputs} files of vectors")]
+    IdFileCount {
+        /// The files of ids.
+        ids: usize,
+        /// The files of vectors.
+        inputs: usize,
+    },
+    /// Fewer or more ids than vectors.
+    #[error("{} has {ids} identifiers, but {} has {vectors} vectors", ids_path.display(), path.display())]
+    IdCount {
+        /// The file of the vectors.
+        path: PathBuf,
+        /// The file of the ids.
+        ids_path: PathBuf,
+        /// The number of ids; when too many, counted until the first too many.
+        ids: u64,
+        /// The number of vectors.
+        vectors: u64,
+    },
+    /// An id that is none.
+    #[error("{}, row {row}: {reason}", path.display())]
+    BadId {
+        /// The file.
+        path: PathBuf,
+        /// The row in it, from one.
+        row: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// An id that occurs twice.
+    #[error("the identifier {id:?} occurs twice: {}, row {row}, and {}, row {again_row}", path.display(), again_path.display())]
+    DuplicateId {
+        /// The id.
+        id: String,
+        /// The file of its first occurrence.
+        path: PathBuf,
+        /// The row of its first occurrence, from one.
+        row: u64,
+        /// The file of its second.
+        again_path: PathBuf,
+        /// The row of its second, from one.
+        again_row: u64,
+    },
+    /// A vector with NaN or infinity.
+    #[error("{}, row {row}: the vector of {id:?} is not finite: number {column} is {value}", path.display())]
+    NotFinite {
+        /// The file.
+        path: PathBuf,
+        /// The row in it, from one.
+        row: u64,
+        /// The id.
+        id: String,
+        /// Which number of the vector, from zero.
+        column: usize,
+        /// Its value.
+        value: f32,
+    },
+    /// A vector of another length than the first.
+    #[error("{}, row {row}: the vector of {id:?} has {found} numbers, and the first vector {expected}", path.display())]
+    Dim {
+        /// The file.
+        path: PathBuf,
+        /// The row in it, from one.
+        row: u64,
+        /// The id.
+        id: String,
+        /// Numbers of the first vector.
+        expected: usize,
+        /// Numbers of this one.
+        found: usize,
+    },
+    /// Doubles, which a store does not hold.
+    #[error("{} holds float64, which would be rounded to float32", path.display())]
+    Doubles {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is not a single vector.
+    #[error("there are no vectors in {}", path.display())]
+    Empty {
+        /// The first file.
+        path: PathBuf,
+    },
+    /// Exporting would replace something.
+    #[error("{} is there already", path.display())]
+    Exists {
+        /// What is there.
+        path: PathBuf,
+    },
+    /// The caller wanted no more.
+    #[error("stopped")]
+    Stopped,
+    /// An id that the target cannot hold.
+    #[error("the identifier {id:?} cannot be written to {}: {reason}", path.display())]
+    UnwritableId {
+        /// The id.
+        id: String,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: &'static str,
+    },
+}
+
+impl ExchangeError {
+    /// What the user can do about it, where that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::File(error) => return error.hint(),
+            Self::Store(error) => return error.hint(),
+            Self::Pickle { source, .. } => return source.hint().map(str::to_owned),
+            Self::Unsupported { remedy, .. } => return Some(remedy.clone()),
+            Self::UnknownFormat { .. } => "name it with `--format faiss|npy|parquet|pickle`",
+            Self::Invalid { .. } | Self::Length { .. } => {
+                "check that this is the file you mean, and copy or download it again"
+            }
+            Self::NoIds { .. } => {
+                "name a file with one identifier a line, or a JSON list, with `--ids FILE`; `--row-ids` takes the row \
+                 numbers from 0"
+            }
+            Self::HasIds { .. } => "leave out `--ids` and `--row-ids`",
+            Self::IdFileCount { .. } => "give `--ids FILE` once for each file of vectors, in the same order",
+            Self::IdCount { .. } => "give the identifiers that were written with these vectors",
+            Self::BadId { .. } => "an identifier is a string that is not blank, or an integer",
+            Self::DuplicateId { .. } => "give each file once, and each vector an identifier of its own",
+            Self::NotFinite { .. } => "encode this text again; a store holds finite numbers only",
+            Self::Dim { .. } => "import vectors of one model at a time",
+            Self::Doubles { .. } => "add `--narrow-f64` if float32 is precise enough",
+            Self::Empty { .. } => "name the files that hold the vectors",
+            Self::Exists { .. } => "give another --output, or replace it with `--overwrite`",
+            Self::Stopped => return None,
+            Self::UnwritableId { .. } => "export to Parquet, which holds any identifier",
+        };
+        Some(hint.to_owned())
+    }
+}

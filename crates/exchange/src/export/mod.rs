@@ -1,0 +1,103 @@
+//! From a store to other programs' files.
+
+mod faiss;
+mod format;
+mod ids;
+mod npy;
+mod parquet;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use toller_files::FileError;
+use toller_store::{DType, Store};
+
+use crate::ExchangeError;
+use crate::progress::{Progress, report};
+pub use format::{ExportFormat, UnknownExportFormat};
+
+/// Numbers that are converted at a time.
+const BLOCK_NUMBERS: usize = 1 << 18;
+
+/// How to export.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExportOptions {
+    /// Write f32 where the format could hold the store's f16.
+    pub widen: bool,
+    /// Replace files that are there.
+    pub overwrite: bool,
+}
+
+/// What was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// The files.
+    pub files: Vec<PathBuf>,
+    /// Their bytes, all together.
+    pub bytes: u64,
+}
+
+/// Writes the vectors and ids of `store` to `output`, in `format`. Where the format has no place for ids they go to a file
+/// beside it, before the vectors. Files appear whole or not at all. `progress` is given the rows written, and may stop.
+///
+/// bf16, which none of the formats has, becomes f32, exactly; so does f16 in FAISS's.
+///
+/// # Errors
+/// When a file is there already and is not to be replaced, or cannot be written; for an id that the format cannot hold;
+/// [`ExchangeError::Stopped`].
+pub fn export(
+    store: &Store,
+    output: &Path,
+    format: ExportFormat,
+    options: &ExportOptions,
+    progress: &mut Progress<'_>,
+) -> Result<Exported, ExchangeError> {
+    let (vectors, ids) = format.files(output);
+    let files: Vec<PathBuf> = ids.iter().chain([&vectors]).cloned().collect();
+    if let Some(path) = files.iter().find(|path| path.is_file()).filter(|_| !options.overwrite) {
+        return Err(ExchangeError::Exists { path: path.clone() });
+    }
+    if format == ExportFormat::Pyserini {
+        fs::create_dir_all(output).map_err(FileError::on("create", output))?;
+    }
+    if let Some(ids) = &ids {
+        ids::write(store, ids)?;
+    }
+    let half = store.dtype() == DType::F16 && !options.widen;
+    match format {
+        ExportFormat::Npy => npy::write(store, &vectors, half, progress)?,
+        ExportFormat::Parquet => parquet::write(store, &vectors, half, progress)?,
+        ExportFormat::FaissIdMap => faiss::write_id_map(store, &vectors, progress)?,
+        ExportFormat::Faiss | ExportFormat::Pyserini => faiss::write_flat(store, &vectors, progress)?,
+    }
+    let bytes = files.iter().filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum();
+    Ok(Exported { files, bytes })
+}
+
+/// Calls `write` with the numbers of all rows in order, some at a time, widened to f32, and `progress` with the rows done.
+fn for_each_block(
+    store: &Store,
+    progress: &mut Progress<'_>,
+    mut write: impl FnMut(&[f32]) -> Result<(), ExchangeError>,
+) -> Result<(), ExchangeError> {
+    let dim = store.dim();
+    let block_rows = (BLOCK_NUMBERS / dim).max(1);
+    let mut numbers = vec![0.0; block_rows * dim];
+    let mut done = 0;
+    for shard in store.shards() {
+        for first in (0..shard.rows()).step_by(block_rows) {
+            let rows = block_rows.min(shard.rows() - first);
+            let block = &mut numbers[..rows * dim];
+            shard.embeddings().widen(first * dim..(first + rows) * dim, block);
+            write(block)?;
+            done += rows as u64;
+            report(progress, done)?;
+        }
+    }
+    Ok(())
+}
+
+/// The ids of all rows in order.
+fn all_ids(store: &Store) -> impl Iterator<Item = &str> {
+    store.shards().iter().flat_map(|shard| (0..shard.rows()).map(move |row| shard.id(row)))
+}

@@ -1,0 +1,107 @@
+//! The formats, by name and by first bytes.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::str::FromStr;
+
+use toller_files::FileError;
+
+use crate::ExchangeError;
+
+/// A format of vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum VectorFormat {
+    /// FAISS's `IndexFlatIP`, and `IndexIDMap` of it; as a directory with `index` and `docid`, Pyserini's.
+    Faiss,
+    /// A NumPy array.
+    Npy,
+    /// Parquet with a column of ids and one of lists of floats.
+    Parquet,
+    /// A pickle, as Tevatron and DPR write it.
+    Pickle,
+}
+
+impl VectorFormat {
+    /// All formats.
+    pub const ALL: [Self; 4] = [Self::Faiss, Self::Npy, Self::Parquet, Self::Pickle];
+
+    /// The name, as the command line spells it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Faiss => "faiss",
+            Self::Npy => "npy",
+            Self::Parquet => "parquet",
+            Self::Pickle => "pickle",
+        }
+    }
+
+    /// The format of an existing file, by its first bytes.
+    pub(crate) fn detect(path: &Path) -> Result<Self, ExchangeError> {
+        let mut head = Vec::new();
+        let file = File::open(path).map_err(FileError::on("open", path))?;
+        file.take(8).read_to_end(&mut head).map_err(FileError::on("read", path))?;
+        let unknown =
+            |reason: &str| ExchangeError::UnknownFormat { path: path.to_owned(), reason: reason.to_owned() };
+        match head.as_slice() {
+            [] => Err(unknown("it is empty")),
+            [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Ok(Self::Npy),
+            [b'P', b'A', b'R', b'1', ..] => Ok(Self::Parquet),
+            // FAISS's four letters: Ix.. for most indexes, Iw.. and IH.. for inverted files and graphs.
+            [b'I', b'x' | b'w' | b'H' | b'N' | b'B', _, _, ..] => Ok(Self::Faiss),
+            // Protocol 2 and later say their number first; the others begin like any text.
+            [0x80, 2..=5, ..] => Ok(Self::Pickle),
+            _ if Self::of_name(path) == Some(Self::Pickle) => Ok(Self::Pickle),
+            [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] | [0xfd, b'7', b'z', b'X', ..] => {
+                Err(ExchangeError::Unsupported {
+                    path: path.to_owned(),
+                    what: "a compressed file".to_owned(),
+                    remedy: "decompress it first".to_owned(),
+                })
+            }
+            [b'P', b'K', 3, 4, ..] => Err(ExchangeError::Unsupported {
+                path: path.to_owned(),
+                what: "a zip archive, as `numpy.savez` and `torch.save` write it".to_owned(),
+                remedy: "save the array alone, with `numpy.save`".to_owned(),
+            }),
+            _ => Err(unknown("it begins like none of FAISS, NumPy, Parquet and pickle")),
+        }
+    }
+
+    /// The format that a file's name stands for.
+    #[must_use]
+    pub fn of_name(path: &Path) -> Option<Self> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        match extension.as_str() {
+            "faiss" | "index" => Some(Self::Faiss),
+            "npy" => Some(Self::Npy),
+            "parquet" => Some(Self::Parquet),
+            "pkl" | "pickle" => Some(Self::Pickle),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for VectorFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What is not the name of a format.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is not a format of vectors: expected faiss, npy, parquet or pickle")]
+pub struct UnknownFormat(String);
+
+impl FromStr for VectorFormat {
+    type Err = UnknownFormat;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|format| format.name() == text)
+            .ok_or_else(|| UnknownFormat(text.to_owned()))
+    }
+}

@@ -1,0 +1,28 @@
+//! Vectors in other programs' files, to a store and back.
+//!
+//! [`Source`] reads FAISS's flat indexes, NumPy's arrays, Parquet and pickles, one or several files as one
+//! sequence of rows, as often as need be and without holding a file in memory. [`survey`] checks every row and
+//! identifies the whole; [`store_spec`] says what the store is to be, and [`import`] fills it. [`export`] writes a store as
+//! FAISS's flat index, a NumPy array or Parquet. docs/formats.md has what each format keeps and loses.
+
+mod error;
+mod export;
+mod format;
+mod ids;
+mod import;
+mod mapped;
+mod matrix;
+mod numbers;
+mod progress;
+mod source;
+mod survey;
+
+pub use error::ExchangeError;
+pub use export::{ExportFormat, ExportOptions, Exported, UnknownExportFormat, export};
+pub use format::{UnknownFormat, VectorFormat};
+pub use ids::IdsFrom;
+pub use import::{import, store_spec};
+pub use numbers::{NumberType, Precision};
+pub use progress::Progress;
+pub use source::{Row, Source, SourceOptions};
+pub use survey::{Survey, survey};

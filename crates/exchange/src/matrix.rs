@@ -1,0 +1,68 @@
+//! Vectors that lie one after the other in a file: NumPy's and FAISS's.
+
+use std::ops::Range;
+
+use crate::mapped::Mapped;
+use crate::{ExchangeError, NumberType, VectorFormat};
+
+/// Bytes after which what was read is given back to the system.
+const FORGET_BYTES: usize = 64 << 20;
+
+/// A matrix [rows, dim] in a mapped file.
+pub(crate) struct Matrix {
+    pub(crate) file: Mapped,
+    pub(crate) rows: usize,
+    pub(crate) dim: usize,
+    pub(crate) numbers: NumberType,
+    /// Where the numbers lie: exactly as many bytes as the extents say, within the file.
+    place: Range<usize>,
+}
+
+impl Matrix {
+    /// The matrix that begins at `start`.
+    pub(crate) fn new(
+        file: Mapped,
+        format: VectorFormat,
+        start: usize,
+        [rows, dim]: [usize; 2],
+        numbers: NumberType,
+    ) -> Result<Self, ExchangeError> {
+        if dim == 0 {
+            let reason = "its vectors have no numbers".to_owned();
+            return Err(ExchangeError::Invalid { path: file.path, format, reason });
+        }
+        let bytes = rows.checked_mul(dim).and_then(|count| count.checked_mul(numbers.size()));
+        let end = bytes.and_then(|bytes| start.checked_add(bytes));
+        match end.filter(|&end| end <= file.bytes().len()) {
+            Some(end) => Ok(Self { place: start..end, file, rows, dim, numbers }),
+            None => {
+                let expected = end.map_or(u64::MAX, |end| end as u64);
+                Err(ExchangeError::Length { expected, found: file.bytes().len() as u64, path: file.path })
+            }
+        }
+    }
+
+    /// Where the matrix ends in the file.
+    pub(crate) fn end(&self) -> usize {
+        self.place.end
+    }
+
+    fn row_bytes(&self) -> usize {
+        self.dim * self.numbers.size()
+    }
+
+    /// Replaces the content of `out` by row `row`, which must be below [`Matrix::rows`].
+    pub(crate) fn row(&self, row: usize, out: &mut Vec<f32>) {
+        let start = self.place.start + row * self.row_bytes();
+        self.numbers.decode(&self.file.bytes()[start..start + self.row_bytes()], out);
+    }
+
+    /// To be called after row `row` when rows are read in order: gives back what was read.
+    pub(crate) fn done(&self, row: usize) {
+        let rows = (FORGET_BYTES / self.row_bytes()).max(1);
+        if (row + 1) % rows == 0 {
+            let end = self.place.start + (row + 1) * self.row_bytes();
+            self.file.forget(end - rows * self.row_bytes()..end);
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Progress of long work, and how it is stopped.
+
+use std::ops::ControlFlow;
+
+use crate::ExchangeError;
+
+/// Rows between two reports.
+const STEP_ROWS: u64 = 1024;
+
+/// Is given the rows done, every so often, and says whether to go on.
+pub type Progress<'p> = dyn FnMut(u64) -> ControlFlow<()> + 'p;
+
+/// Reports `rows`.
+pub(crate) fn report(progress: &mut Progress<'_>, rows: u64) -> Result<(), ExchangeError> {
+    match progress(rows) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(ExchangeError::Stopped),
+    }
+}
+
+/// Reports `rows` if it is time to.
+pub(crate) fn report_sometimes(progress: &mut Progress<'_>, rows: u64) -> Result<(), ExchangeError> {
+    if rows % STEP_ROWS == 0 { report(progress, rows) } else { Ok(()) }
+}

@@ -1,0 +1,300 @@
+//! Vectors with ids, from one or several files as one sequence of rows.
+
+mod faiss;
+mod npy;
+mod parquet;
+mod pickle;
+
+use std::path::{Path, PathBuf};
+
+use crate::ids::{self, IdsFrom};
+use crate::matrix::Matrix;
+use crate::{ExchangeError, Precision, VectorFormat};
+use parquet::ParquetVectors;
+
+/// How to read files of vectors.
+#[derive(Clone, Debug, Default)]
+pub struct SourceOptions {
+    /// The format, where the first bytes do not tell it.
+    pub format: Option<VectorFormat>,
+    /// Where the ids come from, for files that have none.
+    pub ids: IdsFrom,
+    /// The Parquet column of the ids; `None` for `_id`, `id` or `docid`.
+    pub id_column: Option<String>,
+    /// The Parquet column of the vectors; `None` for `embedding`, `embeddings`, `emb` or `vector`.
+    pub vector_column: Option<String>,
+    /// Whether float64 is rounded to float32 rather than refused.
+    pub narrow_f64: bool,
+    /// Whether a FAISS index for another metric than the inner product is taken for its vectors.
+    pub any_metric: bool,
+}
+
+/// Files of vectors, as one sequence of rows.
+pub struct Source {
+    files: Vec<SourceFile>,
+    dim: usize,
+    rows: u64,
+    precision: Precision,
+}
+
+/// A row of a [`Source`].
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// The file, by its place among those opened.
+    pub file: usize,
+    /// The row in the file, from zero.
+    pub row: u64,
+    /// Its id.
+    pub id: &'a str,
+    /// Its vector, [dim].
+    pub vector: &'a [f32],
+}
+
+/// What is done with each row.
+pub(crate) type Visit<'v> = dyn FnMut(Row<'_>) -> Result<(), ExchangeError> + 'v;
+
+/// What a reader of one file does with each row: its number, its id and its vector.
+pub(crate) type VisitRow<'v> = dyn FnMut(u64, &str, &[f32]) -> Result<(), ExchangeError> + 'v;
+
+/// One file.
+struct SourceFile {
+    path: PathBuf,
+    kind: Kind,
+}
+
+enum Kind {
+    /// NumPy's and FAISS's vectors, and where their ids are.
+    Matrix(Matrix, MatrixIds),
+    Parquet(ParquetVectors),
+    /// Read anew in each pass, so that one file's ids are in memory at a time.
+    Pickle(pickle::Shape),
+}
+
+/// The ids of a matrix.
+enum MatrixIds {
+    /// In a file, as text.
+    File(PathBuf),
+    /// In FAISS's file, as `rows` integers of eight bytes that begin at this byte.
+    Int64(usize),
+    /// The row numbers, counted on from the files before.
+    Rows,
+}
+
+impl Source {
+    /// Opens files of vectors, in this order. A directory is taken for Pyserini's: its files `index` and `docid`.
+    ///
+    /// # Errors
+    /// When a file is none of the formats, is damaged, has no ids, or has vectors of another length than the first;
+    /// for float64 and for metrics other than the inner product, unless the options take them.
+    pub fn open(paths: &[PathBuf], options: &SourceOptions) -> Result<Self, ExchangeError> {
+        if let IdsFrom::Files(files) = &options.ids
+            && files.len() != paths.len()
+        {
+            return Err(ExchangeError::IdFileCount { ids: files.len(), inputs: paths.len() });
+        }
+        let mut files = Vec::new();
+        let mut dims: Vec<(usize, Precision)> = Vec::new();
+        let mut rows = 0_u64;
+        for (number, path) in paths.iter().enumerate() {
+            let path = pyserini_index(path);
+            let kind = Kind::open(&path, number, options)?;
+            rows = rows.saturating_add(kind.rows());
+            if let Some(shape) = kind.dim_and_precision() {
+                dims.push(shape);
+            }
+            files.push(SourceFile { path, kind });
+        }
+        let Some(&(dim, _)) = dims.first() else {
+            return Err(ExchangeError::Empty { path: paths.first().cloned().unwrap_or_default() });
+        };
+        for file in &files {
+            let doubles = matches!(file.kind.dim_and_precision(), Some((_, Precision::F64)));
+            if doubles && !options.narrow_f64 {
+                return Err(ExchangeError::Doubles { path: file.path.clone() });
+            }
+        }
+        let all_half = dims.iter().all(|(_, precision)| *precision == Precision::F16);
+        let precision = if all_half { Precision::F16 } else { Precision::F32 };
+        Ok(Self { files, dim, rows, precision })
+    }
+
+    /// Numbers in a vector.
+    #[must_use]
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// The number of rows, by the files' headers.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The least precision that loses nothing, where doubles count as f32.
+    #[must_use]
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// The file of a row.
+    #[must_use]
+    pub fn path(&self, file: usize) -> &Path {
+        self.files.get(file).map_or(Path::new(""), |file| &file.path)
+    }
+
+    /// Calls `visit` for each row in order. Every row has [`Source::dim`] numbers.
+    ///
+    /// # Errors
+    /// The first of a file that is damaged, an id that is blank or missing, a vector of another length, or of `visit`.
+    pub fn for_each(&self, visit: &mut Visit<'_>) -> Result<(), ExchangeError> {
+        let mut first = 0;
+        for (number, file) in self.files.iter().enumerate() {
+            let mut visit_row = |row: u64, id: &str, vector: &[f32]| {
+                let path = || file.path.clone();
+                if id.trim().is_empty() {
+                    let reason = "the identifier is blank".to_owned();
+                    return Err(ExchangeError::BadId { path: path(), row: row + 1, reason });
+                }
+                if vector.len() != self.dim {
+                    let (expected, found) = (self.dim, vector.len());
+                    return Err(ExchangeError::Dim {
+                        path: path(),
+                        row: row + 1,
+                        id: id.to_owned(),
+                        expected,
+                        found,
+                    });
+                }
+                visit(Row { file: number, row, id, vector })
+            };
+            match &file.kind {
+                Kind::Matrix(matrix, ids) => each_of_matrix(&file.path, matrix, ids, first, &mut visit_row)?,
+                Kind::Parquet(parquet) => parquet.for_each(&mut visit_row)?,
+                Kind::Pickle(_) => pickle::for_each(&file.path, &mut visit_row)?,
+            }
+            first += file.kind.rows();
+        }
+        Ok(())
+    }
+}
+
+impl Kind {
+    fn open(path: &Path, number: usize, options: &SourceOptions) -> Result<Self, ExchangeError> {
+        let format = match options.format {
+            Some(format) => format,
+            None => VectorFormat::detect(path)?,
+        };
+        let no_ids_wanted = |path: &Path| match options.ids {
+            IdsFrom::Beside => Ok(()),
+            IdsFrom::Files(_) | IdsFrom::Rows => Err(ExchangeError::HasIds { path: path.to_owned() }),
+        };
+        match format {
+            VectorFormat::Npy => {
+                let matrix = npy::open(path)?;
+                let ids = ids_of_matrix(path, number, options)?;
+                Ok(Self::Matrix(matrix, ids))
+            }
+            VectorFormat::Faiss => {
+                let faiss::Flat { matrix, ids } = faiss::open(path, options.any_metric)?;
+                let ids = match ids {
+                    Some(start) if options.ids == IdsFrom::Beside => MatrixIds::Int64(start),
+                    Some(_) => return Err(ExchangeError::HasIds { path: path.to_owned() }),
+                    None => ids_of_matrix(path, number, options)?,
+                };
+                Ok(Self::Matrix(matrix, ids))
+            }
+            VectorFormat::Parquet => {
+                no_ids_wanted(path)?;
+                let columns = (options.id_column.as_deref(), options.vector_column.as_deref());
+                Ok(Self::Parquet(ParquetVectors::open(path, columns)?))
+            }
+            VectorFormat::Pickle => {
+                no_ids_wanted(path)?;
+                Ok(Self::Pickle(pickle::shape(path)?))
+            }
+        }
+    }
+
+    fn rows(&self) -> u64 {
+        match self {
+            Self::Matrix(matrix, _) => matrix.rows as u64,
+            Self::Parquet(parquet) => parquet.rows(),
+            Self::Pickle(shape) => shape.rows,
+        }
+    }
+
+    /// `None` for a file without rows, if only a row tells.
+    fn dim_and_precision(&self) -> Option<(usize, Precision)> {
+        match self {
+            Self::Matrix(matrix, _) => Some((matrix.dim, matrix.numbers.precision)),
+            Self::Parquet(parquet) => parquet.dim_and_precision(),
+            Self::Pickle(shape) => shape.first,
+        }
+    }
+}
+
+/// The index in a directory of Pyserini's; other paths stay as they are.
+fn pyserini_index(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join("index") } else { path.to_owned() }
+}
+
+fn ids_of_matrix(path: &Path, number: usize, options: &SourceOptions) -> Result<MatrixIds, ExchangeError> {
+    match &options.ids {
+        IdsFrom::Rows => Ok(MatrixIds::Rows),
+        IdsFrom::Files(files) => match files.get(number) {
+            Some(file) => Ok(MatrixIds::File(file.clone())),
+            None => Err(ExchangeError::NoIds { path: path.to_owned() }),
+        },
+        IdsFrom::Beside => match ids::beside(path) {
+            Some(file) => Ok(MatrixIds::File(file)),
+            None => Err(ExchangeError::NoIds { path: path.to_owned() }),
+        },
+    }
+}
+
+fn each_of_matrix(
+    path: &Path,
+    matrix: &Matrix,
+    ids: &MatrixIds,
+    first: u64,
+    visit: &mut VisitRow<'_>,
+) -> Result<(), ExchangeError> {
+    let mut vector = Vec::with_capacity(matrix.dim);
+    let mut row_with_id = |row: usize, id: &str| {
+        matrix.row(row, &mut vector);
+        visit(row as u64, id, &vector)?;
+        matrix.done(row);
+        Ok(())
+    };
+    match ids {
+        MatrixIds::Rows => {
+            (0..matrix.rows).try_for_each(|row| row_with_id(row, &(first + row as u64).to_string()))
+        }
+        MatrixIds::Int64(start) => {
+            let (numbers, _) = matrix.file.bytes().get(*start..).unwrap_or_default().as_chunks::<8>();
+            let mut numbered = (0..matrix.rows).zip(numbers);
+            numbered.try_for_each(|(row, &id)| row_with_id(row, &i64::from_le_bytes(id).to_string()))
+        }
+        MatrixIds::File(ids_path) => {
+            let count = |ids| ExchangeError::IdCount {
+                path: path.to_owned(),
+                ids_path: ids_path.clone(),
+                ids,
+                vectors: matrix.rows as u64,
+            };
+            let mut seen = 0;
+            ids::for_each(ids_path, &mut |row, id| {
+                seen = row + 1;
+                match usize::try_from(row).ok().filter(|&row| row < matrix.rows) {
+                    Some(_) if id.trim().is_empty() => {
+                        let reason = "the identifier is blank".to_owned();
+                        Err(ExchangeError::BadId { path: ids_path.clone(), row: row + 1, reason })
+                    }
+                    Some(row) => row_with_id(row, id),
+                    None => Err(count(seen)),
+                }
+            })?;
+            if seen == matrix.rows as u64 { Ok(()) } else { Err(count(seen)) }
+        }
+    }
+}

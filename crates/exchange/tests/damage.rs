@@ -1,0 +1,102 @@
+//! Cut and damaged files of every format: an error, never a panic and never a huge allocation.
+
+mod common;
+
+use std::fs;
+
+use common::{TestResult, fixture, read};
+use proptest::prelude::*;
+use toller_exchange::{ExchangeError, IdsFrom, Source, SourceOptions};
+
+/// Files of every format, and whether they bring their ids.
+const FILES: [(&str, bool); 10] = [
+    ("flat-ip.faiss", false),
+    ("id-map.faiss", true),
+    ("f4.npy", false),
+    ("version-3.npy", false),
+    ("list-f4.parquet", true),
+    ("list-f2.parquet", true),
+    ("fixed.parquet", true),
+    ("tevatron-0.pkl", true),
+    ("tevatron-4.pkl", true),
+    ("dpr.pkl", true),
+];
+
+/// Reads all of `bytes` as a file of the fixture's name.
+fn read_all(name: &str, has_ids: bool, bytes: &[u8]) -> Result<usize, ExchangeError> {
+    let Ok(directory) = tempfile::tempdir() else { return Ok(0) };
+    let path = directory.path().join(name);
+    if fs::write(&path, bytes).is_err() {
+        return Ok(0);
+    }
+    let ids = if has_ids { IdsFrom::Beside } else { IdsFrom::Rows };
+    let options = SourceOptions { ids, narrow_f64: true, any_metric: true, ..SourceOptions::default() };
+    let source = Source::open(&[path], &options)?;
+    Ok(read(&source)?.0.len())
+}
+
+#[test]
+fn every_cut_is_an_error() -> TestResult {
+    for (name, has_ids) in FILES {
+        let bytes = fs::read(fixture(name))?;
+        assert_eq!(read_all(name, has_ids, &bytes)?, 7, "{name}");
+        for length in 0..bytes.len() {
+            assert!(read_all(name, has_ids, &bytes[..length]).is_err(), "{name} cut to {length} bytes");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_follows_is_an_error_where_nothing_may_follow() -> TestResult {
+    for (name, has_ids) in FILES.iter().filter(|(name, _)| name.ends_with("npy") || name.ends_with("faiss")) {
+        let mut bytes = fs::read(fixture(name))?;
+        bytes.push(0);
+        assert!(matches!(read_all(name, *has_ids, &bytes), Err(ExchangeError::Length { .. })), "{name}");
+    }
+    Ok(())
+}
+
+#[test]
+fn headers_of_impossible_sizes_are_refused() -> TestResult {
+    let mut faiss = fs::read(fixture("flat-ip.faiss"))?;
+    for (place, bytes) in [(4, [0xff; 4]), (8, [0xff; 4]), (12, [0x7f; 4]), (37, [0xff; 4]), (4, [0; 4])] {
+        let kept = faiss.clone();
+        faiss[place..place + 4].copy_from_slice(&bytes);
+        assert!(read_all("flat-ip.faiss", false, &faiss).is_err(), "{place}");
+        faiss = kept;
+    }
+    for shape in [
+        "(9223372036854775807, 4)",
+        "(4611686018427387904, 4)",
+        "(7, 0)",
+        "(8, 5)",
+        "(99999999999999999999, 5)",
+    ] {
+        let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}\n");
+        let length = (header.len() as u16).to_le_bytes();
+        let bytes = [b"\x93NUMPY\x01\x00", &length[..], header.as_bytes(), &[0; 140]].concat();
+        assert!(read_all("f4.npy", false, &bytes).is_err(), "{shape}");
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn damaged_bytes_never_panic(
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..5),
+    ) {
+        for (name, has_ids) in FILES {
+            let mut bytes = fs::read(fixture(name)).map_err(|error| TestCaseError::fail(error.to_string()))?;
+            for (place, byte) in &changes {
+                let place = place.index(bytes.len());
+                bytes[place] = *byte;
+            }
+            if let Err(error) = read_all(name, has_ids, &bytes) {
+                prop_assert!(!error.to_string().is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Files that FAISS, NumPy, pyarrow and pickle wrote. `scripts/make-exchange-fixtures` made them.
+
+mod common;
+
+use std::path::PathBuf;
+
+use common::{TestResult, error, fixture, read};
+use toller_exchange::{ExchangeError, IdsFrom, Precision, Source, SourceOptions};
+
+const ROWS: usize = 7;
+const DIM: usize = 5;
+
+/// What every fixture holds.
+fn vectors() -> Vec<Vec<f32>> {
+    let number = |row: usize, column: usize| ((7 * row + 3 * column) % 23) as f32;
+    (0..ROWS).map(|row| (0..DIM).map(|column| (number(row, column) - 11.0) / 8.0).collect()).collect()
+}
+
+fn names() -> Vec<String> {
+    (0..ROWS).map(|row| format!("d{row}")).collect()
+}
+
+fn numbers(first: usize) -> Vec<String> {
+    (first..first + ROWS).map(|number| number.to_string()).collect()
+}
+
+fn open(names: &[&str], options: &SourceOptions) -> Result<Source, ExchangeError> {
+    let paths: Vec<PathBuf> = names.iter().map(|name| fixture(name)).collect();
+    Source::open(&paths, options)
+}
+
+#[track_caller]
+fn holds(name: &str, options: &SourceOptions, ids: &[String], precision: Precision) -> TestResult {
+    let source = open(&[name], options).map_err(|error| format!("{name}: {error}"))?;
+    assert_eq!((source.rows(), source.dim(), source.precision()), (ROWS as u64, DIM, precision), "{name}");
+    let (found, rows) = read(&source).map_err(|error| format!("{name}: {error}"))?;
+    assert_eq!(found, ids, "{name}");
+    assert_eq!(rows, vectors(), "{name}");
+    Ok(())
+}
+
+#[test]
+fn faiss() -> TestResult {
+    let rows = SourceOptions { ids: IdsFrom::Rows, ..SourceOptions::default() };
+    holds("flat-ip.faiss", &rows, &numbers(0), Precision::F32)?;
+    let plain = SourceOptions::default();
+    holds("id-map.faiss", &plain, &numbers(100), Precision::F32)?;
+    holds("id-map2.faiss", &plain, &numbers(100), Precision::F32)?;
+    holds("pyserini", &plain, &names(), Precision::F32)?;
+    holds("pyserini/index", &plain, &names(), Precision::F32)?;
+    holds("flat-l2.faiss", &SourceOptions { any_metric: true, ..rows.clone() }, &numbers(0), Precision::F32)?;
+    let refused = error(open(&["flat-l2.faiss"], &rows))?;
+    assert!(
+        refused.to_string().contains("L2")
+            && refused.hint().is_some_and(|hint| hint.contains("--any-metric"))
+    );
+    let refused = error(open(&["ivf.faiss"], &rows))?;
+    assert!(refused.to_string().contains("kind IwFl"), "{refused}");
+    assert!(matches!(error(open(&["flat-ip.faiss"], &plain))?, ExchangeError::NoIds { .. }));
+    assert!(matches!(error(open(&["id-map.faiss"], &rows))?, ExchangeError::HasIds { .. }));
+    Ok(())
+}
+
+#[test]
+fn npy() -> TestResult {
+    holds("f4.npy", &SourceOptions::default(), &names(), Precision::F32)?;
+    let rows = SourceOptions { ids: IdsFrom::Rows, ..SourceOptions::default() };
+    holds("f2.npy", &rows, &numbers(0), Precision::F16)?;
+    for name in ["big-endian.npy", "version-2.npy", "version-3.npy"] {
+        holds(name, &rows, &numbers(0), Precision::F32)?;
+    }
+    assert!(matches!(error(open(&["f8.npy"], &rows))?, ExchangeError::Doubles { .. }));
+    holds("f8.npy", &SourceOptions { narrow_f64: true, ..rows.clone() }, &numbers(0), Precision::F32)?;
+    for (name, says) in [("fortran.npy", "Fortran"), ("ints.npy", "<i4"), ("flat.npy", "1 dimensions")] {
+        let refused = error(open(&[name], &rows))?;
+        assert!(refused.to_string().contains(says), "{refused}");
+        assert!(refused.hint().is_some());
+    }
+    Ok(())
+}
+
+#[test]
+fn parquet() -> TestResult {
+    let plain = SourceOptions::default();
+    let doubles = SourceOptions { narrow_f64: true, ..plain.clone() };
+    holds("list-f4.parquet", &plain, &names(), Precision::F32)?;
+    holds("list-f8.parquet", &doubles, &names(), Precision::F32)?;
+    holds("list-f2.parquet", &plain, &names(), Precision::F16)?;
+    holds("fixed.parquet", &plain, &numbers(100), Precision::F32)?;
+    let columns = |id: &str, vector: &str| SourceOptions {
+        id_column: Some(id.to_owned()),
+        vector_column: Some(vector.to_owned()),
+        ..SourceOptions::default()
+    };
+    holds("large.parquet", &columns("name", "v"), &names(), Precision::F32)?;
+    holds("fixed.parquet", &columns("title", "emb"), &names(), Precision::F32)?;
+    assert!(matches!(error(open(&["list-f8.parquet"], &plain))?, ExchangeError::Doubles { .. }));
+    for options in [&plain, &columns("name", "name"), &columns("v", "v")] {
+        let refused = error(open(&["large.parquet"], options))?;
+        assert!(refused.to_string().contains("it has text, name, v.list.element"), "{refused}");
+        assert!(refused.hint().is_some_and(|hint| hint.contains("--vector-column")));
+    }
+    let refused = error(open(&["null-number.parquet"], &plain).and_then(|source| read(&source)))?;
+    assert!(refused.to_string().contains("null"), "{refused}");
+    let refused = error(open(&["null-list.parquet"], &plain).and_then(|source| read(&source)))?;
+    assert!(matches!(&refused, ExchangeError::Dim { row: 7, id, found: 0, .. } if id == "d6"), "{refused}");
+    Ok(())
+}
+
+#[test]
+fn pickles() -> TestResult {
+    let plain = SourceOptions::default();
+    for protocol in 0..=5 {
+        // The lowest have no magic bytes, and are known by their names.
+        holds(&format!("tevatron-{protocol}.pkl"), &plain, &names(), Precision::F32)?;
+    }
+    holds("tevatron-f2.pkl", &plain, &names(), Precision::F16)?;
+    let doubles = SourceOptions { narrow_f64: true, ..plain.clone() };
+    holds("tevatron-f8.pkl", &doubles, &names(), Precision::F32)?;
+    assert!(matches!(error(open(&["tevatron-f8.pkl"], &plain))?, ExchangeError::Doubles { .. }));
+    holds("tevatron-scalars.pkl", &plain, &numbers(100), Precision::F32)?;
+    for name in ["array-ids", "object-ids", "numpy1"] {
+        holds(&format!("tevatron-{name}.pkl"), &plain, &names(), Precision::F32)?;
+    }
+    for name in ["dpr.pkl", "dpr-extra.pkl", "dpr-mixed.pkl", "dictionary.pkl"] {
+        holds(name, &plain, &names(), Precision::F32)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_pickle_of_something_else_is_named() -> TestResult {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("evil.pkl");
+    // os.system('true')
+    std::fs::write(&path, b"\x80\x02cposix\nsystem\nX\x04\x00\x00\x00true\x85R.")?;
+    let refused = error(Source::open(&[path], &SourceOptions::default()))?;
+    assert!(refused.to_string().contains("an object of `posix.system`"), "{refused}");
+    Ok(())
+}
+
+#[test]
+fn several_files_are_one_sequence() -> TestResult {
+    let source = open(&["id-map.faiss", "tevatron-f2.pkl", "fixed.parquet"], &SourceOptions::default())?;
+    assert_eq!((source.rows(), source.precision()), (21, Precision::F32));
+    let (ids, rows) = read(&source)?;
+    assert_eq!(ids, [numbers(100), names(), numbers(100)].concat());
+    assert_eq!(rows, [vectors(), vectors(), vectors()].concat());
+    let again = error(toller_exchange::survey(&source, &mut |_| std::ops::ControlFlow::Continue(())))?;
+    assert!(
+        matches!(&again, ExchangeError::DuplicateId { id, row: 1, again_row: 1, again_path, .. }
+            if id == "100" && again_path.ends_with("fixed.parquet")),
+        "{again}"
+    );
+    let rows = SourceOptions { ids: IdsFrom::Rows, ..SourceOptions::default() };
+    let (ids, _) = read(&open(&["f4.npy", "f2.npy"], &rows)?)?;
+    assert_eq!(ids, numbers(0).into_iter().chain(numbers(ROWS)).collect::<Vec<_>>());
+    Ok(())
+}
+
+#[test]
+fn ids_of_another_number_or_kind_are_refused() -> TestResult {
+    let directory = tempfile::tempdir()?;
+    let with = |name: &str, content: &str| -> Result<ExchangeError, Box<dyn std::error::Error>> {
+        let path = directory.path().join(name);
+        std::fs::write(&path, content)?;
+        let options = SourceOptions { ids: IdsFrom::Files(vec![path]), ..SourceOptions::default() };
+        error(open(&["f4.npy"], &options).and_then(|source| read(&source)))
+    };
+    assert!(matches!(
+        with("six.txt", "a\nb\nc\nd\ne\nf\n")?,
+        ExchangeError::IdCount { ids: 6, vectors: 7, .. }
+    ));
+    assert!(matches!(with("eight.txt", "a\nb\nc\nd\ne\nf\ng\nh")?, ExchangeError::IdCount { ids: 8, .. }));
+    assert!(matches!(with("six.json", "[1, 2, 3, 4, 5, 6]")?, ExchangeError::IdCount { ids: 6, .. }));
+    assert!(matches!(with("blank.txt", "a\nb\n \nd\ne\nf\ng\n")?, ExchangeError::BadId { row: 3, .. }));
+    assert!(matches!(with("number.json", "[\"a\", 2.5]")?, ExchangeError::BadId { row: 2, .. }));
+    assert!(matches!(with("cut.json", "[\"a\", \"b\"")?, ExchangeError::BadId { row: 3, .. }));
+    assert!(matches!(with("object.json", "{}")?, ExchangeError::BadId { row: 1, .. }));
+
+    let path = directory.path().join("seven.json");
+    std::fs::write(&path, "[\"a\", -2, \"é\", \"d\", 5, \"f\", \"g\"]")?;
+    let options = SourceOptions { ids: IdsFrom::Files(vec![path.clone()]), ..SourceOptions::default() };
+    assert_eq!(read(&open(&["f4.npy"], &options)?)?.0, ["a", "-2", "é", "d", "5", "f", "g"]);
+    assert!(matches!(error(open(&["f4.npy", "f2.npy"], &options))?, ExchangeError::IdFileCount { .. }));
+    assert!(matches!(error(open(&["dpr.pkl"], &options))?, ExchangeError::HasIds { .. }));
+    Ok(())
+}

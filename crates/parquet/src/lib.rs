@@ -1,0 +1,15 @@
+//! Columns of Parquet files, row by row, from files that may be damaged.
+//!
+//! [`Column`] reads strings and integers, [`ListColumn`] lists of floats; both hold a few hundred rows at a time. Every call
+//! into the parquet crate goes through [`guard`], which makes an error of a panic.
+
+mod guard;
+mod lists;
+mod values;
+
+pub use guard::{BrokenParquet, guard};
+pub use lists::{FloatType, ListColumn};
+pub use values::{Column, Value};
+
+/// How many rows are decoded at a time.
+const BATCH_ROWS: usize = 256;
