@@ -14,4 +14,5 @@ mod interruption;
 mod main_job;
 mod output;
 mod same_everywhere;
+mod store_tools;
 mod support;

@@ -9,6 +9,7 @@ use toller_datasets::DatasetError;
 use toller_encoder::EncoderError;
 use toller_encoder::resolve::ResolveError;
 use toller_eval::{CompareError, EvalError};
+use toller_exchange::ExchangeError;
 use toller_files::FileError;
 use toller_index::IndexError;
 use toller_pipeline::PipelineError;
@@ -31,6 +32,25 @@ impl UsageError {
     /// `message` and the remedy.
     pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { message: message.into(), hint: hint.into() }
+    }
+}
+
+/// A failure that a command found out itself, with what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Remedied {
+    message: String,
+    hint: String,
+}
+
+impl Remedied {
+    /// `message` and the remedy.
+    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: hint.into() }
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some(self.hint.clone())
     }
 }
 
@@ -114,6 +134,8 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         EvalError,
         CompareError,
         DatasetError,
+        ExchangeError,
+        Remedied,
         FileError,
         BenchError,
         PlotError

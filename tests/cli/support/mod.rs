@@ -2,6 +2,7 @@
 
 mod finished;
 mod model;
+mod peers;
 
 use std::fs;
 use std::io::Write;
@@ -12,6 +13,7 @@ use tempfile::TempDir;
 
 pub(crate) use finished::Finished;
 pub(crate) use model::minilm;
+pub(crate) use peers::peers_python;
 
 /// A temporary folder that holds the model `tiny-bert`. Commands run in it, so that they and their
 /// messages name files by short relative paths.

@@ -9,6 +9,7 @@ mod encode_source;
 mod eval;
 mod search;
 mod search_queries;
+mod store;
 
 use clap::Subcommand;
 
@@ -25,6 +26,8 @@ pub enum Command {
     Search(search::SearchArgs),
     /// Evaluate runs against relevance judgments, as trec_eval does
     Eval(eval::EvalArgs),
+    /// Import, export, describe or verify stores of vectors
+    Store(store::StoreArgs),
     /// Measure how fast this machine encodes and searches
     Bench(bench::BenchArgs),
     /// Build a benchmark's collection, queries and judgments
@@ -42,6 +45,7 @@ pub fn run(cli: &Cli, ui: &Ui) -> anyhow::Result<()> {
         Command::Encode(args) => encode::run(args, threads, ui),
         Command::Search(args) => search::run(args, ui),
         Command::Eval(args) => eval::run(args, ui),
+        Command::Store(args) => store::run(args, ui),
         Command::Bench(args) => bench::run(args, threads, ui),
         Command::Data(args) => data::run(args, ui),
         Command::Doctor(args) => doctor::run(args, threads, ui),

@@ -69,6 +69,10 @@ pub struct SearchArgs {
     #[arg(long)]
     pub(super) any_role: bool,
 
+    /// Take --model for the model of a store that was imported without one
+    #[arg(long, conflicts_with = "query_vectors")]
+    pub(super) assume_model: bool,
+
     #[command(flatten)]
     pub(super) input: InputArgs,
 

@@ -9,7 +9,7 @@ use toller_files::Input;
 use toller_index::{FlatIndex, IndexOptions};
 use toller_ir::{Query, Ranking, Searcher};
 use toller_pipeline::DenseSearcher;
-use toller_store::{ModelInfo, OpenOptions, Store};
+use toller_store::{ModelInfo, OpenOptions, Store, StoreError};
 
 use super::search::SearchArgs;
 use crate::error::UsageError;
@@ -96,7 +96,7 @@ fn open_index(args: &SearchArgs, model: &ModelInfo, ui: &Ui) -> anyhow::Result<F
     let unverified = OpenOptions { verify: false, ..OpenOptions::default() };
     let store = Store::open(&args.dense, &unverified)?;
     check_role(&store, toller_store::Role::Passage, "--dense", args)?;
-    store.check_model(model)?;
+    check_model(&store, model, args, ui)?;
     if args.no_verify {
         return Ok(FlatIndex::new(store, &IndexOptions::default())?);
     }
@@ -110,6 +110,21 @@ fn open_index(args: &SearchArgs, model: &ModelInfo, ui: &Ui) -> anyhow::Result<F
     let index = index?;
     ui.detail(format!("index: {} vectors of {} x {}", index.doc_count(), index.dim(), index.store().dtype()));
     Ok(index)
+}
+
+/// The store's model is that of the queries. Of vectors whose model is not known the user knows it; of a text they have to
+/// say so.
+fn check_model(store: &Store, queries: &ModelInfo, args: &SearchArgs, ui: &Ui) -> Result<(), StoreError> {
+    let stored = &store.manifest().spec.model;
+    let unknown = !stored.is_known() || !queries.is_known();
+    match store.check_model(queries) {
+        Err(_) if unknown && args.query_vectors.is_some() => {
+            ui.warning("imported vectors do not know their model: whether one made passages and queries is not checked");
+            Ok(())
+        }
+        Err(StoreError::UnknownModel { .. }) if args.assume_model => Ok(()),
+        checked => checked,
+    }
 }
 
 /// A query is encoded differently from a passage (prompts, towers, lengths), so the two are not mixed up.

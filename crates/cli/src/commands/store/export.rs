@@ -1,0 +1,72 @@
+//! `toller store export`: a store in, other programs' files out.
+
+use std::path::PathBuf;
+
+use toller_exchange::{ExportFormat, ExportOptions, export};
+use toller_store::Store;
+
+use super::import::{go_on, stopped};
+use crate::error::UsageError;
+use crate::interrupt;
+use crate::ui::Ui;
+use crate::verifying::verifying;
+
+/// Arguments of `toller store export`.
+#[derive(Debug, clap::Args)]
+pub struct ExportArgs {
+    /// Stores, written as one in this order
+    #[arg(value_name = "STORE", required = true)]
+    stores: Vec<PathBuf>,
+
+    /// File to write, or directory with --format pyserini. Identifiers go to X.ids.txt beside X.npy and X.faiss
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// What to write [default: by the name: .npy, .parquet, .faiss or .index]
+    #[arg(long, value_name = "npy|parquet|faiss|faiss-idmap|pyserini")]
+    format: Option<ExportFormat>,
+
+    /// Write float32 where the store and the format have float16
+    #[arg(long)]
+    widen: bool,
+
+    /// Replace files that are there
+    #[arg(long)]
+    overwrite: bool,
+
+    /// Trust the stores: verify no checksums, and no identifiers across several stores
+    #[arg(long)]
+    no_verify: bool,
+}
+
+/// Exports.
+pub fn run(args: &ExportArgs, ui: &Ui) -> anyhow::Result<()> {
+    let format = args.format.or_else(|| ExportFormat::of_name(&args.output)).ok_or_else(|| {
+        UsageError::new(
+            format!("the name {} does not tell a format", args.output.display()),
+            "add --format npy, parquet, faiss, faiss-idmap or pyserini",
+        )
+    })?;
+    let stop = interrupt::flag(ui, "stopping")?;
+    let store = verifying(!args.no_verify, ui, |options| Store::open(&args.stores, options))?;
+    let bar = ui.progress("exporting", "vectors", store.count() as u64);
+    let options = ExportOptions { widen: args.widen, overwrite: args.overwrite };
+    let exported = export(&store, &args.output, format, &options, &mut |rows| {
+        bar.set(rows);
+        go_on(&stop)
+    });
+    bar.finish();
+    let exported = exported.map_err(stopped("nothing was written"))?;
+
+    let files: Vec<String> = exported.files.iter().map(|file| file.display().to_string()).collect();
+    ui.status(format!("exported {} vectors of {} to {}", store.count(), store.dim(), files.join(" and ")));
+    ui.json(|| {
+        serde_json::json!({
+            "format": format.name(),
+            "files": files,
+            "bytes": exported.bytes,
+            "rows": store.count(),
+            "dim": store.dim(),
+        })
+    })
+}

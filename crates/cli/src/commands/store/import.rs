@@ -1,0 +1,214 @@
+//! `toller store import`: other programs' vectors in, a store out.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use toller_encoder::Role;
+use toller_exchange::{
+    ExchangeError, IdsFrom, Source, SourceOptions, Survey, VectorFormat, import, store_spec, survey,
+};
+use toller_store::{DType, Encoding, StoreSpec, StoreWriter};
+
+use crate::commands::encode::resume;
+use crate::error::UsageError;
+use crate::interrupt::{self, Interrupted};
+use crate::model::{self, ModelArgs};
+use crate::ui::Ui;
+
+/// Arguments of `toller store import`.
+#[derive(Debug, clap::Args)]
+pub struct ImportArgs {
+    /// Files of vectors, as one collection in this order: FAISS's IndexFlatIP, Pyserini's directory, .npy, Parquet, or
+    /// Tevatron's or DPR's pickles
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    /// Directory to write the store to; an interrupted import of the same is resumed
+    #[arg(short, long, value_name = "STORE")]
+    output: PathBuf,
+
+    /// Format of the files, where their first bytes do not tell it
+    #[arg(long, value_name = "faiss|npy|parquet|pickle")]
+    format: Option<VectorFormat>,
+
+    /// File of identifiers, one a line or a JSON list; once for each file of vectors [default: what stands beside the
+    /// vectors, X.ids.txt or X.ids.json for X.npy, docid for Pyserini's index]
+    #[arg(long, value_name = "FILE", conflicts_with = "row_ids")]
+    ids: Vec<PathBuf>,
+
+    /// Take row numbers from 0, on through all files, as identifiers
+    #[arg(long)]
+    row_ids: bool,
+
+    /// Parquet column of the identifiers [default: _id, id or docid]
+    #[arg(long, value_name = "NAME")]
+    id_column: Option<String>,
+
+    /// Parquet column of the vectors [default: embedding, embeddings, emb or vector]
+    #[arg(long, value_name = "NAME")]
+    vector_column: Option<String>,
+
+    /// Round float64 to float32 instead of refusing it
+    #[arg(long)]
+    narrow_f64: bool,
+
+    /// Take the vectors of a FAISS index for another metric than the inner product
+    #[arg(long)]
+    any_metric: bool,
+
+    /// What the vectors were made of
+    #[arg(long, value_name = "passage|query", value_enum, default_value_t = RoleArg::Passage)]
+    role: RoleArg,
+
+    /// What to store [default: f16 if all files hold float16, else f32]
+    #[arg(long, value_name = "f32|f16|bf16")]
+    store_dtype: Option<DType>,
+
+    /// Replace the store that is there instead of resuming it
+    #[arg(long)]
+    overwrite: bool,
+
+    /// Model that made the vectors, on your word: the store can then be searched with it. Without it the store's
+    /// model is unknown
+    #[arg(long, value_name = "M", help_heading = "Model")]
+    model: Option<String>,
+
+    #[command(flatten)]
+    model_args: ModelArgs,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum RoleArg {
+    Passage,
+    Query,
+}
+
+/// Imports.
+pub fn run(args: &ImportArgs, ui: &Ui) -> anyhow::Result<()> {
+    let stop = interrupt::flag(ui, "stopping")?;
+    let source = Source::open(&args.files, &source_options(args))?;
+    ui.detail(format!("source: {} vectors of {}", source.rows(), source.dim()));
+    let surveyed = check(&source, &stop, ui)?;
+    let spec = spec(args, &source, &surveyed, ui)?;
+
+    let writer = if args.overwrite {
+        StoreWriter::overwrite(&args.output, spec)?
+    } else {
+        resume(&args.output, spec, ui)?
+    };
+    if writer.is_complete() {
+        let store = writer.directory().display();
+        ui.status(format!("{store} is complete; nothing to do (--overwrite imports it again)"));
+        return report(args, writer.manifest(), ui);
+    }
+    let bar = ui.progress("importing", "vectors", surveyed.rows);
+    let outcome = import(&source, writer, &mut |rows| {
+        bar.set(rows);
+        go_on(&stop)
+    });
+    bar.finish();
+    let manifest = outcome.map_err(stopped("run the same command again to go on"))?;
+    let store = args.output.display();
+    ui.status(format!(
+        "imported {} vectors of {} x {} into {store}",
+        manifest.count, manifest.spec.dim, manifest.spec.dtype
+    ));
+    report(args, &manifest, ui)
+}
+
+fn source_options(args: &ImportArgs) -> SourceOptions {
+    let ids = match (args.row_ids, args.ids.as_slice()) {
+        (true, _) => IdsFrom::Rows,
+        (false, []) => IdsFrom::Beside,
+        (false, files) => IdsFrom::Files(files.to_vec()),
+    };
+    SourceOptions {
+        format: args.format,
+        ids,
+        id_column: args.id_column.clone(),
+        vector_column: args.vector_column.clone(),
+        narrow_f64: args.narrow_f64,
+        any_metric: args.any_metric,
+    }
+}
+
+fn check(source: &Source, stop: &AtomicBool, ui: &Ui) -> anyhow::Result<Survey> {
+    let bar = ui.progress("checking", "vectors", source.rows());
+    let surveyed = survey(source, &mut |rows| {
+        bar.set(rows);
+        go_on(stop)
+    });
+    bar.finish();
+    surveyed.map_err(stopped("nothing was written"))
+}
+
+/// What the store will be. With a model it is as if that model had encoded it, where the vectors do not contradict.
+fn spec(args: &ImportArgs, source: &Source, surveyed: &Survey, ui: &Ui) -> anyhow::Result<StoreSpec> {
+    let (store_role, role) = match args.role {
+        RoleArg::Passage => (toller_store::Role::Passage, Role::Passage),
+        RoleArg::Query => (toller_store::Role::Query, Role::Query),
+    };
+    let dtype = args.store_dtype.unwrap_or_else(|| source.precision().store_dtype());
+    let mut spec = store_spec(source, surveyed, store_role, dtype);
+    let Some(name) = &args.model else { return Ok(spec) };
+
+    let model = model::load(name, &args.model_args, ui)?;
+    let tower = model.encoder.tower(role);
+    let contradiction = |what: String| {
+        UsageError::new(
+            format!("--model {name}: {what}"),
+            "name the model that made the vectors, or leave out --model",
+        )
+    };
+    if tower.dim() != source.dim() {
+        let what = format!("its vectors have {} numbers, and these have {}", tower.dim(), source.dim());
+        return Err(contradiction(what).into());
+    }
+    if tower.normalizes() && !surveyed.normalized {
+        return Err(contradiction("its vectors have length one, and these have not".to_owned()).into());
+    }
+    let prompt = args.model_args.prompt.clone();
+    spec.encoding = Encoding {
+        prompt: prompt.unwrap_or_else(|| model.encoder.prompt(role).to_owned()),
+        max_length: tower.max_length(),
+        normalized: tower.normalizes(),
+        pooling: tower.pooling(),
+        ..spec.encoding
+    };
+    spec.model = model.info;
+    Ok(spec)
+}
+
+fn report(args: &ImportArgs, manifest: &toller_store::Manifest, ui: &Ui) -> anyhow::Result<()> {
+    let spec = &manifest.spec;
+    if !spec.model.is_known() {
+        ui.status("the store does not know its model: search it with --query-vectors, or with --model and --assume-model");
+    }
+    ui.json(|| {
+        serde_json::json!({
+            "store": args.output.display().to_string(),
+            "model": spec.model.is_known().then_some(&spec.model.name),
+            "model_fingerprint": spec.model.fingerprint,
+            "source_fingerprint": spec.source.fingerprint,
+            "rows": manifest.count,
+            "dim": spec.dim,
+            "dtype": spec.dtype.to_string(),
+            "role": spec.encoding.role.to_string(),
+            "normalized": spec.encoding.normalized,
+        })
+    })
+}
+
+/// Whether work goes on.
+pub(super) fn go_on(stop: &AtomicBool) -> ControlFlow<()> {
+    if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
+/// For `map_err`: work that the user stopped is no failure.
+pub(super) fn stopped(resume: &'static str) -> impl FnOnce(ExchangeError) -> anyhow::Error {
+    move |error| match error {
+        ExchangeError::Stopped => Interrupted { resume: resume.to_owned() }.into(),
+        error => error.into(),
+    }
+}

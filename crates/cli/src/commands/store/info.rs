@@ -1,0 +1,131 @@
+//! `toller store info`: what stores hold.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use toller_store::{Manifest, StorePart, inspect};
+
+use crate::ui::Ui;
+
+/// Arguments of `toller store info`.
+#[derive(Debug, clap::Args)]
+pub struct InfoArgs {
+    /// Stores
+    #[arg(value_name = "STORE", required = true)]
+    stores: Vec<PathBuf>,
+}
+
+/// Describes the stores from their manifests; the vectors are not read.
+pub fn run(args: &InfoArgs, ui: &Ui) -> anyhow::Result<()> {
+    let stores: Vec<Description> = args.stores.iter().map(|path| describe(path)).collect::<Result<_, _>>()?;
+    if ui.json {
+        return ui.json(|| stores.iter().map(Description::json).collect());
+    }
+    let mut out = ui.out();
+    for (number, store) in stores.iter().enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        for (name, value) in store.lines() {
+            writeln!(out, "{name:<12} {value}")?;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+/// A store, or all its parts.
+struct Description {
+    path: PathBuf,
+    /// The manifest of the first part, for what all have in common.
+    first: Manifest,
+    rows: u64,
+    rows_expected: u64,
+    parts: usize,
+    shards: usize,
+    bytes: u64,
+    complete: bool,
+}
+
+fn describe(path: &Path) -> Result<Description, toller_store::StoreError> {
+    let parts = inspect(path)?;
+    let Some(StorePart { manifest: first, .. }) = parts.first() else {
+        return Err(toller_store::StoreError::NotAStore { path: path.to_owned() });
+    };
+    let manifests = || parts.iter().map(|part| &part.manifest);
+    Ok(Description {
+        path: path.to_owned(),
+        rows: manifests().map(|manifest| manifest.count).sum(),
+        rows_expected: manifests().map(|manifest| manifest.spec.expected_rows()).sum(),
+        parts: parts.len(),
+        shards: manifests().map(|manifest| manifest.shards.len()).sum(),
+        bytes: manifests().flat_map(|manifest| &manifest.shards).map(|shard| shard.bytes).sum(),
+        complete: manifests().all(|manifest| manifest.complete),
+        first: first.clone(),
+    })
+}
+
+impl Description {
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let spec = &self.first.spec;
+        let encoding = &spec.encoding;
+        let model = if spec.model.is_known() {
+            format!("{} (fingerprint {})", spec.model.name, spec.model.fingerprint)
+        } else {
+            "unknown: the vectors were imported".to_owned()
+        };
+        let rows = if self.complete {
+            self.rows.to_string()
+        } else {
+            format!("{} of {}: incomplete", self.rows, self.rows_expected)
+        };
+        let shards = if self.parts > 1 {
+            format!("{} in {} parts, of up to {} rows", self.shards, self.parts, spec.rows_per_shard)
+        } else {
+            format!("{} of up to {} rows", self.shards, spec.rows_per_shard)
+        };
+        let mut lines = vec![
+            ("store", self.path.display().to_string()),
+            ("model", model),
+            ("role", encoding.role.to_string()),
+            ("vectors", rows),
+            ("dimension", spec.dim.to_string()),
+            ("dtype", spec.dtype.to_string()),
+            ("normalized", if encoding.normalized { "yes" } else { "no" }.to_owned()),
+        ];
+        if spec.model.is_known() {
+            lines.extend([
+                ("prompt", format!("{:?}", encoding.prompt)),
+                ("max length", format!("{} tokens", encoding.max_length)),
+                ("pooling", encoding.pooling.clone()),
+                ("computed in", encoding.compute_dtype.clone()),
+            ]);
+        }
+        lines.extend([
+            ("shards", shards),
+            ("bytes", self.bytes.to_string()),
+            ("source", format!("{} (fingerprint {})", spec.source.passages, spec.source.fingerprint)),
+        ]);
+        lines
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let spec = &self.first.spec;
+        serde_json::json!({
+            "store": self.path.display().to_string(),
+            "complete": self.complete,
+            "model": spec.model.is_known().then_some(&spec.model.name),
+            "model_fingerprint": spec.model.fingerprint,
+            "encoding": spec.encoding,
+            "rows": self.rows,
+            "rows_expected": self.rows_expected,
+            "dim": spec.dim,
+            "dtype": spec.dtype.to_string(),
+            "parts": self.parts,
+            "shards": self.shards,
+            "rows_per_shard": spec.rows_per_shard,
+            "bytes": self.bytes,
+            "source_fingerprint": spec.source.fingerprint,
+            "source_passages": spec.source.passages,
+        })
+    }
+}

@@ -1,0 +1,37 @@
+//! `toller store`: what can be done with a store besides searching it. One file per subcommand.
+
+mod export;
+mod import;
+mod info;
+mod verify;
+
+use crate::ui::Ui;
+
+/// Import, export, describe or verify stores of vectors.
+#[derive(Debug, clap::Args)]
+pub struct StoreArgs {
+    #[command(subcommand)]
+    command: StoreCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum StoreCommand {
+    /// Make a store of vectors in FAISS, NumPy, Parquet or pickle files
+    Import(import::ImportArgs),
+    /// Write a store's vectors as FAISS's flat index, a NumPy array or Parquet
+    Export(export::ExportArgs),
+    /// Tell what stores hold, finished or not
+    Info(info::InfoArgs),
+    /// Verify every checksum of stores, and name what is damaged
+    Verify(verify::VerifyArgs),
+}
+
+/// Runs the subcommand.
+pub fn run(args: &StoreArgs, ui: &Ui) -> anyhow::Result<()> {
+    match &args.command {
+        StoreCommand::Import(args) => import::run(args, ui),
+        StoreCommand::Export(args) => export::run(args, ui),
+        StoreCommand::Info(args) => info::run(args, ui),
+        StoreCommand::Verify(args) => verify::run(args, ui),
+    }
+}

@@ -1,0 +1,238 @@
+//! `toller store`: vectors from other programs and back, and what is damaged.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{Finished, Workspace, copy_folder, peers_python};
+
+const ENCODE: &str = "encode --model tiny-bert --corpus corpus.jsonl --output store --rows-per-shard 10";
+const SEARCH: &str = "search --k 5 --output run.txt";
+
+/// A collection of thirty passages whose ids are numbers, two queries, and stores of both.
+fn workspace_with_stores() -> Workspace {
+    let workspace = Workspace::new();
+    let lines = (0..30).map(|number| format!("{{\"_id\":\"{number}\",\"text\":\"the year {number}\"}}\n"));
+    workspace.write("corpus.jsonl", lines.collect::<String>());
+    workspace.write("q.tsv", "q1\twho\nq2\tthe year 7\n");
+    workspace.toller(ENCODE).succeeds();
+    workspace.toller("encode --model tiny-bert --queries q.tsv --output queries").succeeds();
+    workspace
+}
+
+/// The exchange crate's fixtures, beside the model.
+fn add_vectors(workspace: &Workspace) {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/exchange/tests/fixtures");
+    copy_folder(&fixtures, &workspace.path("vectors"));
+}
+
+#[test]
+fn every_format_there_and_back_finds_the_same() {
+    let workspace = workspace_with_stores();
+    workspace.toller(&format!("{SEARCH} --dense store --model tiny-bert --queries q.tsv")).succeeds();
+    let run = workspace.read("run.txt");
+    for (output, flags) in [
+        ("a.npy", ""),
+        ("b.parquet", ""),
+        ("c.faiss", ""),
+        ("d.index", "--format faiss-idmap"),
+        ("pyserini", "--format pyserini"),
+    ] {
+        let back = format!("{output}-back");
+        workspace.toller(&format!("store export store --output {output} {flags}")).succeeds();
+        let imported = workspace
+            .toller(&format!("store import {output} --output {back} --model tiny-bert --json"))
+            .succeeds()
+            .json();
+        assert_eq!((&imported["rows"], &imported["model"]), (&30.into(), &"tiny-bert".into()));
+        workspace.toller(&format!("{SEARCH} --dense {back} --model tiny-bert --queries q.tsv")).succeeds();
+        assert!(workspace.read("run.txt") == run, "{output}");
+        workspace
+            .toller(&format!("store export store --output {output} {flags}"))
+            .fails(1, &["is there already", "hint: give another --output, or replace it with `--overwrite`"]);
+        workspace.toller(&format!("store export store --output {output} {flags} --overwrite")).succeeds();
+    }
+}
+
+#[test]
+fn an_imported_store_is_searched_on_the_users_word_alone() {
+    let workspace = workspace_with_stores();
+    workspace.toller("store export store --output x.npy").succeeds();
+    let imported = workspace.toller("store import x.npy --output imported").succeeds();
+    assert!(imported.stderr.contains("does not know its model"), "{}", imported.stderr);
+    let search = format!("{SEARCH} --dense imported --model tiny-bert --queries q.tsv");
+    workspace
+        .toller(&search)
+        .fails(1, &["imported and does not know its model", "is tiny-bert", "hint:", "`--assume-model`"]);
+    workspace.toller(&format!("{search} --assume-model")).succeeds();
+    let run = workspace.read("run.txt");
+    let by_vectors =
+        workspace.toller(&format!("{SEARCH} --dense imported --query-vectors queries")).succeeds();
+    assert!(by_vectors.stderr.contains("is not checked"), "{}", by_vectors.stderr);
+    assert!(workspace.read("run.txt") == run);
+    // A word for one model is no word for another.
+    copy_folder(&workspace.path("tiny-bert"), &workspace.path("other"));
+    let mut weights = workspace.read("other/model.safetensors");
+    let place = weights.len() - 100;
+    weights[place] ^= 1;
+    workspace.write("other/model.safetensors", weights);
+    workspace
+        .toller(&format!("{SEARCH} --dense store --model other --queries q.tsv --assume-model"))
+        .fails(1, &["encoded with another model"]);
+    let info = workspace.toller("store info imported --json").succeeds().json();
+    assert_eq!(info[0]["model"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_model_that_cannot_have_made_the_vectors_is_refused() {
+    let workspace = Workspace::new();
+    add_vectors(&workspace);
+    workspace
+        .toller("store import vectors/f4.npy --output imported --model tiny-bert")
+        .fails(2, &["--model tiny-bert: its vectors have 32 numbers, and these have 5", "hint:"]);
+    assert!(!workspace.path("imported").exists());
+}
+
+#[test]
+fn files_of_other_programs_are_imported_with_their_ids() {
+    let workspace = Workspace::new();
+    add_vectors(&workspace);
+    for (files, flags, dtype) in [
+        ("f4.npy", "", "f32"),
+        ("f2.npy", "--row-ids", "f16"),
+        ("f8.npy", "--row-ids --narrow-f64", "f32"),
+        ("pyserini", "", "f32"),
+        ("flat-ip.faiss", "--ids vectors/f4.ids.txt", "f32"),
+        ("flat-l2.faiss", "--ids vectors/f4.ids.txt --any-metric", "f32"),
+        ("id-map.faiss", "--store-dtype bf16", "bf16"),
+        ("list-f4.parquet", "", "f32"),
+        ("large.parquet", "--id-column name --vector-column v", "f32"),
+        ("tevatron-4.pkl", "", "f32"),
+        ("dpr.pkl", "--role query", "f32"),
+    ] {
+        let import = format!("store import vectors/{files} {flags} --output imported --overwrite --json");
+        let imported = workspace.toller(&import).succeeds().json();
+        assert_eq!((&imported["rows"], &imported["dim"]), (&7.into(), &5.into()), "{files}");
+        assert_eq!(imported["dtype"], dtype, "{files}");
+        workspace.toller("store verify imported").succeeds();
+    }
+    let both = "store import vectors/tevatron-4.pkl vectors/id-map.faiss --output both --json";
+    assert_eq!(workspace.toller(both).succeeds().json()["rows"], 14);
+    let again = workspace.toller(both).succeeds();
+    assert!(again.stderr.contains("both is complete; nothing to do"), "{}", again.stderr);
+}
+
+#[test]
+fn what_cannot_be_imported_says_why_and_leaves_nothing() {
+    let workspace = Workspace::new();
+    add_vectors(&workspace);
+    workspace.write("seven.txt", "a\nb\nc\nd\nb\nf\ng\n");
+    workspace.write("six.json", "[1,2,3,4,5,6]");
+    workspace.write("noise.npy", "noise");
+    let cases: [(&str, i32, &[&str]); 10] = [
+        ("vectors/f2.npy", 1, &["f2.npy holds vectors without identifiers", "hint:", "`--ids FILE`"]),
+        ("vectors/f2.npy --ids seven.txt", 1, &["\"b\" occurs twice", "row 2", "row 5"]),
+        ("vectors/f2.npy --ids six.json", 1, &["six.json has 6 identifiers", "7 vectors"]),
+        ("vectors/f8.npy --row-ids", 1, &["float64", "hint: add `--narrow-f64`"]),
+        ("vectors/fortran.npy --row-ids", 1, &["Fortran order", "hint:", "ascontiguousarray"]),
+        ("vectors/flat-l2.faiss --row-ids", 1, &["L2", "hint: add `--any-metric`"]),
+        ("vectors/ivf.faiss --row-ids", 1, &["kind IwFl, not a flat one", "hint:"]),
+        ("vectors/large.parquet", 1, &["no column _id or id or docid", "hint:", "--id-column"]),
+        ("noise.npy --row-ids", 1, &["cannot tell the format of noise.npy", "hint:"]),
+        ("vectors/f4.npy vectors/f4.npy", 1, &["\"d0\" occurs twice", "hint: give each file once"]),
+    ];
+    for (arguments, code, says) in cases {
+        workspace.toller(&format!("store import {arguments} --output imported")).fails(code, says);
+        assert!(!workspace.path("imported").exists(), "{arguments}");
+    }
+}
+
+#[test]
+fn a_damaged_shard_is_named_and_written_anew_alone() {
+    let workspace = workspace_with_stores();
+    let whole = workspace.files_in("store");
+    workspace.toller("store verify store").succeeds();
+    let shard = "store/shard-00001.safetensors";
+    let mut bytes = workspace.read(shard);
+    let place = bytes.len() - 40;
+    bytes[place] ^= 1;
+    workspace.write(shard, bytes);
+    fs::remove_file(workspace.path("store/shard-00002.safetensors")).unwrap();
+
+    let verified = workspace.toller("store verify store");
+    assert_eq!(verified.code, Some(1));
+    assert_eq!(verified.stdout.lines().count(), 2);
+    assert!(verified.stdout.contains("shard-00001.safetensors is damaged"), "{}", verified.stdout);
+    assert!(
+        verified.stdout.contains("shard-00002.safetensors is missing: rows 20 to 30"),
+        "{}",
+        verified.stdout
+    );
+    assert!(
+        verified.stderr.contains("2 of 3 shards are damaged or missing, with 20 of 30 rows"),
+        "{}",
+        verified.stderr
+    );
+    assert!(verified.stderr.contains("hint:"), "{}", verified.stderr);
+    let json = workspace.toller("store verify store --json").json();
+    assert_eq!(
+        (&json["damaged"][0]["first_row"], &json["damaged"][1]["file"]),
+        (&10.into(), &"store/shard-00002.safetensors".into())
+    );
+
+    let encoded = workspace.toller(&format!("{ENCODE} --json")).succeeds();
+    assert_eq!(encoded.json()["encoded_rows"], 20);
+    for says in
+        ["warning: the shard store/shard-00001.safetensors is damaged", "its 10 rows are written anew"]
+    {
+        assert!(encoded.stderr.contains(says), "{}", encoded.stderr);
+    }
+    assert!(workspace.files_in("store") == whole);
+    workspace.toller("store verify store").succeeds();
+}
+
+#[test]
+fn info_describes_stores_finished_or_not() {
+    let workspace = workspace_with_stores();
+    let text = workspace.toller("store info store queries").succeeds().stdout;
+    for says in [
+        "tiny-bert (fingerprint ",
+        "vectors      30\n",
+        "dimension    32\n",
+        "role         query",
+        "3 of up to 10 rows",
+    ] {
+        assert!(text.contains(says), "{says:?} is not in:\n{text}");
+    }
+    for part in [1, 2] {
+        let encode = "encode --model tiny-bert --corpus corpus.jsonl --output parts";
+        workspace.toller(&format!("{encode} --shard {part}/2")).succeeds();
+    }
+    let json = workspace.toller("store info parts --json").succeeds().json();
+    assert_eq!(
+        (&json[0]["parts"], &json[0]["rows"], &json[0]["complete"]),
+        (&2.into(), &30.into(), &true.into())
+    );
+    workspace.toller("store info q.tsv").fails(1, &["q.tsv is not a store", "hint:"]);
+}
+
+#[test]
+fn faiss_numpy_and_pyarrow_read_what_is_exported_and_find_the_same() {
+    let Some(python) = peers_python() else { return };
+    let workspace = workspace_with_stores();
+    for output in [
+        "x.npy",
+        "x.parquet",
+        "x.faiss --overwrite",
+        "m.index --format faiss-idmap",
+        "pyserini --format pyserini",
+    ] {
+        workspace.toller(&format!("store export store --output {output}")).succeeds();
+    }
+    workspace.toller("store export queries --output q.npy").succeeds();
+    workspace.toller(&format!("{SEARCH} --dense store --query-vectors queries")).succeeds();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/exchange.py");
+    let checked =
+        Command::new(python).arg(script).arg("run.txt").current_dir(workspace.path(".")).output().unwrap();
+    assert_eq!(Finished::new(checked).succeeds().stdout, "same\n");
+}
