@@ -1,0 +1,133 @@
+//! Tokenizing on one thread and on all: ours and the `tokenizers` crate in turn, on the same texts, at most 192
+//! tokens each. Run: `TOLLER_MINILM=DIR cargo bench --bench tokenize`.
+//!
+//! Why it matters: a GPU encodes 0.6 to 2 million tokens/s, so what tokenizes slower than some ten times that, over
+//! the threads there are, is what it waits for.
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, missing_docs)]
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+use tokenizers::models::wordpiece::WordPiece;
+use tokenizers::normalizers::bert::BertNormalizer;
+use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
+use tokenizers::{Tokenizer, TruncationParams};
+use toller_bench::{Timings, timed};
+use toller_encoder::{DualEncoder, LoadOptions, Role};
+
+// As in the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const ROUNDS: usize = 5;
+/// As many as the smallest of the models has positions for.
+const MAX_LENGTH: usize = 192;
+
+fn shared() -> PathBuf {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
+    std::env::var_os("TOLLER_SHARED").map_or(beside, PathBuf::from)
+}
+
+fn read(path: &str) -> String {
+    let mut text = String::new();
+    let file = std::fs::File::open(shared().join("data").join(path)).unwrap();
+    flate2::read::MultiGzDecoder::new(file).read_to_string(&mut text).unwrap();
+    text
+}
+
+fn scifact() -> Vec<String> {
+    let passage = |line: &str| {
+        let passage: Value = serde_json::from_str(line).unwrap();
+        format!("{} {}", passage["title"].as_str().unwrap(), passage["text"].as_str().unwrap())
+    };
+    read("scifact/corpus.jsonl.gz").lines().take(1500).map(passage).collect()
+}
+
+/// The paragraphs of SQuAD's JSON.
+fn paragraphs(path: &str) -> Vec<String> {
+    let file: Value = serde_json::from_str(&read(path)).unwrap();
+    let articles = file["data"].as_array().unwrap().iter();
+    let paragraphs = articles.flat_map(|article| article["paragraphs"].as_array().unwrap());
+    paragraphs.map(|paragraph| paragraph["context"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The peer: `tokenizer.json`, or what stands for a bare `vocab.txt`. Special tokens are left out.
+fn reference(folder: &Path) -> Tokenizer {
+    let mut tokenizer = Tokenizer::from_file(folder.join("tokenizer.json")).unwrap_or_else(|_| {
+        let vocabulary = folder.join("vocab.txt");
+        let model = WordPiece::from_file(vocabulary.to_str().unwrap()).unk_token("[UNK]".to_owned());
+        let mut tokenizer = Tokenizer::new(model.build().unwrap());
+        tokenizer.with_normalizer(Some(BertNormalizer::default())).unwrap();
+        tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
+        tokenizer
+    });
+    let truncation = TruncationParams { max_length: MAX_LENGTH - 2, ..TruncationParams::default() };
+    tokenizer.with_truncation(Some(truncation)).unwrap();
+    tokenizer.with_padding(None);
+    tokenizer
+}
+
+/// Gives all texts to `tokenize`, from so many threads; the number of tokens.
+fn all(texts: &[String], threads: usize, tokenize: impl Fn(&str) -> usize + Sync) -> usize {
+    let (next, tokens) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(text) = texts.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    tokens.fetch_add(tokenize(text), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    tokens.into_inner()
+}
+
+fn main() {
+    let Some(minilm) = std::env::var_os("TOLLER_MINILM").map(PathBuf::from) else {
+        eprintln!(
+            "skipped: set TOLLER_MINILM to the directory of all-MiniLM-L6-v2 (scripts/get-minilm prints it)"
+        );
+        return;
+    };
+    let golden = shared().join("golden");
+    let (chinese, cased) = (golden.join("ernie-cls"), golden.join("mbert-dpr"));
+    let mut sets =
+        vec![("SciFact", scifact(), minilm), ("CMRC 2018", paragraphs("cmrc2018/dev.json.gz"), chinese)];
+    for (name, file) in [
+        ("XQuAD-R de", "de"),
+        ("XQuAD-R ru", "ru"),
+        ("XQuAD-R ar", "ar"),
+        ("XQuAD-R hi", "hi"),
+        ("XQuAD-R th", "th"),
+    ] {
+        sets.push((name, paragraphs(&format!("xquad-r/{file}.json.gz")), cased.clone()));
+    }
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    println!("millions of tokens/s, median of {ROUNDS} rounds in turn, {cores} cores");
+    for (name, texts, folder) in sets {
+        let options = LoadOptions { max_length: Some(MAX_LENGTH), ..LoadOptions::default() };
+        let encoder = DualEncoder::load(&folder, &options).unwrap();
+        let tower = encoder.tower(Role::Passage);
+        let folder = Some(folder.join("ctx_encoder")).filter(|tower| tower.is_dir()).unwrap_or(folder);
+        let reference = reference(&folder);
+        let ours = |text: &str| tower.tokenize(text).unwrap().len() - 2;
+        let theirs = |text: &str| reference.encode_fast(text, false).unwrap().len().min(MAX_LENGTH - 2);
+        for threads in if cores > 1 { vec![1, cores] } else { vec![1] } {
+            let tokens = all(&texts, threads, ours);
+            assert_eq!(tokens, all(&texts, threads, theirs), "{name}");
+            let (mut our_seconds, mut their_seconds) = (Vec::new(), Vec::new());
+            for _ in 0..ROUNDS {
+                our_seconds.push(timed(|| all(&texts, threads, ours)).as_secs_f64());
+                their_seconds.push(timed(|| all(&texts, threads, theirs)).as_secs_f64());
+            }
+            let rate = |seconds| tokens as f64 * 1e-6 / Timings::new(seconds).unwrap().median();
+            let (ours, theirs) = (rate(our_seconds), rate(their_seconds));
+            println!(
+                "{name:<12} {threads} threads {tokens:>7} tokens: toller {ours:>6.2}, tokenizers {theirs:>6.2}, ratio {:.1}",
+                ours / theirs
+            );
+        }
+    }
+}
