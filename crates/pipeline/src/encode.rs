@@ -68,7 +68,14 @@ impl EncodeReport {
     /// The report on a store that is complete already.
     #[must_use]
     pub fn nothing_to_do(manifest: Manifest) -> Self {
-        Self { rows_done: manifest.count, manifest, rows: 0, tokens: 0, duration: Duration::ZERO, interrupted: false }
+        Self {
+            rows_done: manifest.count,
+            manifest,
+            rows: 0,
+            tokens: 0,
+            duration: Duration::ZERO,
+            interrupted: false,
+        }
     }
 }
 
@@ -149,7 +156,8 @@ pub fn encode(
                 writer.push(id, vector)?;
                 rows += 1;
             }
-            let rest_of_shard = (writer.rows_of_shard() as u64 - writer.rows_buffered() as u64).min(expected - rows);
+            let rest_of_shard =
+                (writer.rows_of_shard() as u64 - writer.rows_buffered() as u64).min(expected - rows);
             let stopping_in = job.stop.load(Ordering::Relaxed).then_some(rest_of_shard);
             on_progress(EncodeProgress { rows, tokens, stopping_in });
         }
