@@ -204,9 +204,9 @@ fn encode(
         writer.missing_rows().into_iter().map(|rows| first + rows.start..first + rows.end).collect();
     let bar = ui.progress("encoding", source.unit(), spec.expected_rows());
     if writer.rows_done() > 0 {
-        let (store, done, all) = (writer.directory().display(), writer.rows_done(), spec.expected_rows());
-        ui.status(format!("resuming {store}: {done} of {all} rows are there"));
-        bar.already_done(done);
+        let next = writer.missing_rows().first().map_or(writer.rows_done(), |rows| rows.start);
+        ui.status(format!("resuming {} at row {next}", writer.directory().display()));
+        bar.already_done(writer.rows_done());
     }
     let texts = source.read(missing, text)?;
     let started = std::time::Instant::now();
