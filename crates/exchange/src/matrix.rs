@@ -60,7 +60,7 @@ impl Matrix {
     /// To be called after row `row` when rows are read in order: gives back what was read.
     pub(crate) fn done(&self, row: usize) {
         let rows = (FORGET_BYTES / self.row_bytes()).max(1);
-        if (row + 1) % rows == 0 {
+        if (row + 1).is_multiple_of(rows) {
             let end = self.place.start + (row + 1) * self.row_bytes();
             self.file.forget(end - rows * self.row_bytes()..end);
         }

@@ -20,5 +20,5 @@ pub(crate) fn report(progress: &mut Progress<'_>, rows: u64) -> Result<(), Excha
 
 /// Reports `rows` if it is time to.
 pub(crate) fn report_sometimes(progress: &mut Progress<'_>, rows: u64) -> Result<(), ExchangeError> {
-    if rows % STEP_ROWS == 0 { report(progress, rows) } else { Ok(()) }
+    if rows.is_multiple_of(STEP_ROWS) { report(progress, rows) } else { Ok(()) }
 }
