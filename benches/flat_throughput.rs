@@ -15,11 +15,12 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use toller_bench::encode::scratch_spec;
 use toller_corpus::{ReadOptions, open_collection, survey};
 use toller_encoder::{DualEncoder, LoadOptions, Role};
 use toller_files::Input;
 use toller_pipeline::{EncodeJob, PassageText, PipelineError};
-use toller_store::{DEFAULT_ROWS_PER_SHARD, DType, Encoding, ModelInfo, Source, StoreSpec, StoreWriter};
+use toller_store::StoreWriter;
 
 // As in the binary.
 #[global_allocator]
@@ -104,28 +105,11 @@ fn peak_memory() -> Option<f64> {
 /// Encodes the collection; prints the rate of each tenth in passages/s, then tokens, then the peak.
 fn encode(options: &Options, collection: &Path) -> Result<(), Box<dyn Error>> {
     let encoder = DualEncoder::load(&options.model, &LoadOptions::default())?;
-    let tower = encoder.tower(Role::Passage);
     let (inputs, read) = (vec![Input::parse(collection)], ReadOptions::default());
     let surveyed = survey(&inputs, &read, |_| {})?;
     let text =
         PassageText { prompt: encoder.prompt(Role::Passage).to_owned(), title_separator: " ".to_owned() };
-    let spec = StoreSpec {
-        model: ModelInfo { name: String::new(), fingerprint: encoder.fingerprint().to_owned() },
-        encoding: Encoding {
-            role: toller_store::Role::Passage,
-            prompt: text.prompt.clone(),
-            max_length: tower.max_length(),
-            title_separator: text.title_separator.clone(),
-            compute_dtype: "f32".to_owned(),
-            normalized: tower.normalizes(),
-            pooling: tower.pooling(),
-        },
-        dim: tower.dim(),
-        dtype: DType::F32,
-        rows_per_shard: DEFAULT_ROWS_PER_SHARD,
-        source: Source { fingerprint: surveyed.fingerprint.to_string(), passages: surveyed.passages },
-        part: None,
-    };
+    let spec = scratch_spec(&encoder, surveyed.passages);
     let folder = tempfile::tempdir()?;
     let writer = StoreWriter::create_or_resume(&folder.path().join("store"), spec)?;
     let stop = AtomicBool::new(false);

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use toller_compute::profile::{Cost, Operation, Recording};
-use toller_encoder::{EncoderError, TextEncoder};
+use toller_encoder::{DualEncoder, EncoderError, Role, TextEncoder};
+use toller_store::{DEFAULT_ROWS_PER_SHARD, DType, Encoding, ModelInfo, Source, StoreSpec};
 
 use crate::{BenchError, Budget, Timings, measure};
 
@@ -95,6 +96,29 @@ fn tokenize_secs(tower: &TextEncoder, texts: &[String]) -> Result<f64, EncoderEr
         std::hint::black_box(tower.tokenize(text)?);
     }
     Ok(started.elapsed().as_secs_f64())
+}
+
+/// The spec of a store that the vectors of so many passages are written to, and that nobody keeps.
+#[must_use]
+pub fn scratch_spec(encoder: &DualEncoder, passages: u64) -> StoreSpec {
+    let tower = encoder.tower(Role::Passage);
+    StoreSpec {
+        model: ModelInfo { name: String::new(), fingerprint: encoder.fingerprint().to_owned() },
+        encoding: Encoding {
+            role: toller_store::Role::Passage,
+            prompt: encoder.prompt(Role::Passage).to_owned(),
+            max_length: tower.max_length(),
+            title_separator: " ".to_owned(),
+            compute_dtype: "f32".to_owned(),
+            normalized: tower.normalizes(),
+            pooling: tower.pooling(),
+        },
+        dim: tower.dim(),
+        dtype: DType::F32,
+        rows_per_shard: DEFAULT_ROWS_PER_SHARD,
+        source: Source { fingerprint: String::new(), passages },
+        part: None,
+    }
 }
 
 /// What a thread does with its time.

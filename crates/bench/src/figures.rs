@@ -31,6 +31,17 @@ impl Size {
         }
     }
 
+    /// A value of it, in words.
+    fn say(self, value: usize) -> String {
+        let number = grouped(value);
+        match self {
+            Self::Hits => format!("k {number}"),
+            Self::Vectors => format!("{number} vectors"),
+            Self::Queries if value == 1 => "1 query".to_owned(),
+            Self::Queries => format!("{number} queries"),
+        }
+    }
+
     fn label(self) -> &'static str {
         match self {
             Self::Vectors => "vectors",
@@ -79,15 +90,18 @@ fn search_panel(points: &[Point], limits: &Limits, varied: Size) -> Panel {
         of_curve.sort_by(|a, b| a.0.total_cmp(&b.0));
         Curve { name, points: of_curve, style }
     };
-    let sizes = few(distinct(points.iter().copied(), curves_of), if scans.len() > 1 { 2 } else { CURVES });
-    let name = |at: usize| match curves_of {
-        Size::Hits => format!("k {}", grouped(at)),
-        _ => format!("{} queries", grouped(at)),
-    };
+    let most_curves = if scans.len() > 1 { CURVES - 1 } else { CURVES };
+    let mut sizes = few(distinct(points.iter().copied(), curves_of), most_curves);
+    if curves_of == Size::Queries && sizes.len() > 2 {
+        // The batch of the other panel, too.
+        sizes[1] = held_queries.max(sizes[0]);
+        sizes.dedup();
+    }
     let mut curves = Vec::new();
     for &scan in &scans {
         for &at in &sizes {
-            let name = if scans.len() > 1 { format!("{scan}, {}", name(at)) } else { name(at) };
+            let name =
+                if scans.len() > 1 { format!("{scan}, {}", curves_of.say(at)) } else { curves_of.say(at) };
             curves.push(curve(name, Style::Measured, (scan, at), &|point| point.timings.median()));
         }
     }
@@ -96,15 +110,19 @@ fn search_panel(points: &[Point], limits: &Limits, varied: Size) -> Panel {
     for &scan in scans.iter().take(1) {
         for &at in if varied == Size::Hits { &sizes[..] } else { &sizes[..1] } {
             let name = match varied {
-                Size::Hits => format!("floor, {}", name(at)),
+                Size::Hits => format!("floor, {}", curves_of.say(at)),
                 _ => "floor: read rate, matrix rate".to_owned(),
             };
             curves.push(curve(name, Style::Bound, (scan, at), &floor));
         }
     }
-    let unit = if held == Size::Queries && held_at == 1 { "query" } else { held.label() };
+    let against = match varied {
+        Size::Vectors => "vectors",
+        Size::Queries => "queries",
+        Size::Hits => "k",
+    };
     Panel {
-        title: format!("{} {unit}", grouped(held_at)),
+        title: format!("Against {against}, at {}", held.say(held_at)),
         content: Curves { x: Axis::log(varied.label()), y: Axis::log("milliseconds a search"), curves }
             .into(),
     }
@@ -213,7 +231,10 @@ mod tests {
         let figure =
             search_figure(&points(&[10, 20], &[1, 256, 1024], &[5, 6, 7, 8]), &LIMITS, String::new());
         let titles: Vec<&str> = figure.panels.iter().map(|panel| panel.title.as_str()).collect();
-        assert_eq!(titles, ["256 queries of a batch", "20 vectors", "20 vectors"]);
+        assert_eq!(
+            titles,
+            ["Against vectors, at 256 queries", "Against queries, at 20 vectors", "Against k, at 20 vectors"]
+        );
         let Content::Curves(curves) = &figure.panels[1].content else { panic!("not curves") };
         let names: Vec<&str> = curves.curves.iter().map(|curve| curve.name.as_str()).collect();
         assert_eq!(names, ["k 5", "k 6", "k 8", "floor: read rate, matrix rate"]);

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toller_bench::encode::{EncodePoint, Pass, measure_encode, measure_latency};
+use toller_bench::encode::{EncodePoint, Pass, measure_encode, measure_latency, scratch_spec};
 use toller_bench::figures::encode_figure;
 use toller_bench::limits::matrix_rate;
 use toller_bench::{Timings, Words};
 use toller_compute::Isa;
 use toller_encoder::Role;
 use toller_pipeline::{EncodeJob, PipelineError};
-use toller_store::{DEFAULT_ROWS_PER_SHARD, DType, Encoding, Source, StoreSpec, StoreWriter};
+use toller_store::StoreWriter;
 
 use super::encode_texts::{TextArgs, Texts};
 use super::options::{BenchOptions, write_plot};
@@ -99,24 +99,7 @@ struct Passes<'a> {
 
 impl Passes<'_> {
     fn run(&self, texts: &[String]) -> anyhow::Result<Pass> {
-        let tower = self.model.encoder.tower(Role::Passage);
-        let spec = StoreSpec {
-            model: self.model.info.clone(),
-            encoding: Encoding {
-                role: toller_store::Role::Passage,
-                prompt: String::new(),
-                max_length: tower.max_length(),
-                title_separator: String::new(),
-                compute_dtype: "f32".to_owned(),
-                normalized: tower.normalizes(),
-                pooling: tower.pooling(),
-            },
-            dim: tower.dim(),
-            dtype: DType::F32,
-            rows_per_shard: DEFAULT_ROWS_PER_SHARD,
-            source: Source { fingerprint: String::new(), passages: texts.len() as u64 },
-            part: None,
-        };
+        let spec = scratch_spec(&self.model.encoder, texts.len() as u64);
         let writer = StoreWriter::overwrite(&self.directory.path().join("store"), spec)?;
         let job = EncodeJob {
             encoder: &self.model.encoder,
