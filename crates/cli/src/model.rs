@@ -24,6 +24,10 @@ pub struct ModelArgs {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub prompt: Option<String>,
 
+    /// Model of the queries, where it is another than --model, which is the passages' then
+    #[arg(long, value_name = "Q")]
+    pub query_model: Option<String>,
+
     /// How token states become a vector [default: the model's own; mean where it does not say]
     #[arg(long, value_name = "NAME", value_parser = pooling)]
     pub pooling: Option<Pooling>,
@@ -128,7 +132,9 @@ pub fn load(name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel
         .into());
     }
     let source = resolve(name, ui)?;
+    let query_source = args.query_model.as_deref().map(|name| resolve(name, ui)).transpose()?;
     let options = LoadOptions {
+        query_model: query_source.map(|source| source.directory),
         max_length: args.max_length.map(|length| length as usize),
         pooling: args.pooling,
         batch_tokens: args.batch_tokens as usize,
@@ -139,7 +145,11 @@ pub fn load(name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel
             "{name} does not say how it pools: taking the mean, as sentence-transformers does; --pooling decides"
         ));
     }
-    let info = ModelInfo { name: name.to_owned(), fingerprint: encoder.fingerprint().to_owned() };
+    let name = match &args.query_model {
+        Some(query_model) => format!("{name} with {query_model} for queries"),
+        None => name.to_owned(),
+    };
+    let info = ModelInfo { name, fingerprint: encoder.fingerprint().to_owned() };
     Ok(LoadedModel { encoder, info })
 }
 

@@ -1,7 +1,7 @@
 //! Dual encoders: queries and passages into one space (Karpukhin et al. 2020, equation 1).
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toller_compute::Pooling;
@@ -10,7 +10,7 @@ use crate::EncoderError;
 use crate::fingerprint::Fingerprint;
 use crate::layout::Layout;
 use crate::resolve::TOWERS;
-use crate::text_encoder::{TextEncoder, has_towers};
+use crate::text_encoder::TextEncoder;
 
 /// Which side of a dual encoder a text is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,8 @@ impl fmt::Display for Role {
 pub struct LoadOptions {
     /// Truncate to this many tokens instead of the model's own maximum.
     pub max_length: Option<usize>,
+    /// A model of its own for queries (a directory), beside the one that is loaded, which is for passages then.
+    pub query_model: Option<PathBuf>,
     /// Pool this way instead of the model's own.
     pub pooling: Option<Pooling>,
     /// The tokens of a flat batch, at most.
@@ -53,7 +55,7 @@ pub struct LoadOptions {
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { max_length: None, pooling: None, batch_tokens: DEFAULT_BATCH_TOKENS }
+        Self { max_length: None, query_model: None, pooling: None, batch_tokens: DEFAULT_BATCH_TOKENS }
     }
 }
 
@@ -74,21 +76,27 @@ pub struct DualEncoder {
 impl DualEncoder {
     /// Loads a model directory: sentence-transformers, plain transformers, or DPR's two encoders.
     ///
+    /// With [`LoadOptions::query_model`], `directory` and that one are the towers of one dual encoder, with one fingerprint; of a
+    /// directory with two encoders, the one of the role counts.
+    ///
     /// # Errors
     /// When a file is missing or broken, or the model cannot be run as it was made to be run.
     pub fn load(directory: &Path, options: &LoadOptions) -> Result<Self, EncoderError> {
         let mut fingerprint = Fingerprint::new();
-        let (query, passage, layouts) = if has_towers(directory) {
-            let layouts =
-                [Layout::read(&directory.join(TOWERS[0]))?, Layout::read(&directory.join(TOWERS[1]))?];
-            let query = Arc::new(TextEncoder::load(&layouts[0], options, &mut fingerprint)?);
-            let passage = Arc::new(TextEncoder::load(&layouts[1], options, &mut fingerprint)?);
-            (query, passage, layouts)
-        } else {
-            let layout = Layout::read(directory)?;
-            let tower = Arc::new(TextEncoder::load(&layout, options, &mut fingerprint)?);
-            (tower.clone(), tower, [layout.clone(), layout])
-        };
+        let (query, passage, layouts) =
+            if let Some(folders) = towers(directory, options.query_model.as_deref()) {
+                let layouts = [Layout::read(&folders[0])?, Layout::read(&folders[1])?];
+                let query = Arc::new(TextEncoder::load(&layouts[0], options, &mut fingerprint)?);
+                let passage = Arc::new(TextEncoder::load(&layouts[1], options, &mut fingerprint)?);
+                if query.dim() != passage.dim() {
+                    return Err(EncoderError::Towers { query: query.dim(), passage: passage.dim() });
+                }
+                (query, passage, layouts)
+            } else {
+                let layout = Layout::read(directory)?;
+                let tower = Arc::new(TextEncoder::load(&layout, options, &mut fingerprint)?);
+                (tower.clone(), tower, [layout.clone(), layout])
+            };
         let prompt =
             |layout: &Layout, role: Role| layout.prompt(role.prompt_names()).unwrap_or_default().to_owned();
         let query_prompt = prompt(&layouts[0], Role::Query);
@@ -122,4 +130,21 @@ impl DualEncoder {
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
+}
+
+/// The folders of the queries' and the passages' encoder, where they are two.
+fn towers(directory: &Path, query_model: Option<&Path>) -> Option<[PathBuf; 2]> {
+    let tower = |directory: &Path, index: usize| {
+        if has_towers(directory) { directory.join(TOWERS[index]) } else { directory.to_owned() }
+    };
+    match query_model {
+        Some(query_model) => Some([tower(query_model, 0), tower(directory, 1)]),
+        None => has_towers(directory).then(|| [tower(directory, 0), tower(directory, 1)]),
+    }
+}
+
+/// Whether a directory has the layout of DPR: two encoders in two folders.
+fn has_towers(directory: &Path) -> bool {
+    let config = |folder: &str| directory.join(folder).join("config.json").is_file();
+    !directory.join("config.json").is_file() && TOWERS.iter().all(|tower| config(tower))
 }

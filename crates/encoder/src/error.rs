@@ -88,9 +88,34 @@ pub enum EncoderError {
         /// The tokens of an input, special tokens included.
         max_length: usize,
     },
+    /// Two towers whose vectors cannot be compared.
+    #[error("the queries' model makes vectors of {query} dimensions, the passages' of {passage}")]
+    Towers {
+        /// The dimensions of a query's vector.
+        query: usize,
+        /// The dimensions of a passage's vector.
+        passage: usize,
+    },
+    /// A label that a classifier does not have, or none where one must be chosen.
+    #[error("{}", match asked {
+        Some(label) => format!("label {label}: the model has {}", named(labels)),
+        None => format!("which label of the model is its score? It has {}", named(labels)),
+    })]
+    Label {
+        /// The label that was asked for.
+        asked: Option<usize>,
+        /// The labels' names.
+        labels: Vec<String>,
+    },
     /// The numeric operations failed.
     #[error("computing failed: {0}")]
     Compute(#[from] candle_core::Error),
+}
+
+/// Labels with their numbers: `0 (contradiction), 1 (entailment)`.
+fn named(labels: &[String]) -> String {
+    let numbered = labels.iter().enumerate().map(|(number, name)| format!("{number} ({name})"));
+    numbered.collect::<Vec<_>>().join(", ")
 }
 
 impl EncoderError {
@@ -115,6 +140,8 @@ impl EncoderError {
             Self::FirstTextTooLong { .. } => {
                 "truncate both texts (longest_first), or raise --max-length".to_owned()
             }
+            Self::Towers { .. } => "take two encoders that were trained together".to_owned(),
+            Self::Label { .. } => "choose a label by its number".to_owned(),
             Self::MaxLength { .. } => "change --max-length".to_owned(),
             Self::Config { .. } | Self::Tokenizer(_) | Self::Compute(_) => return None,
         })

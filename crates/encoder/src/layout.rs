@@ -9,6 +9,8 @@ use toller_compute::{Activation, Pooling};
 use toller_files::FileError;
 
 use crate::EncoderError;
+use crate::config::TransformerConfig;
+use crate::tokenizer::TokenizerConfig;
 
 /// What follows the pooling.
 #[derive(Clone, Debug, PartialEq)]
@@ -156,6 +158,24 @@ impl Layout {
         }
     }
 
+    /// The maximum length: as asked for, else the model's own, never more than there are positions for.
+    pub(crate) fn max_length(
+        &self,
+        asked: Option<usize>,
+        config: &TransformerConfig,
+        tokenizer: &TokenizerConfig,
+    ) -> Result<usize, EncoderError> {
+        let longest = config.longest_input();
+        match asked {
+            Some(asked) if asked > longest => Err(EncoderError::MaxLength {
+                asked,
+                reason: format!("the model has positions for {longest}"),
+            }),
+            Some(asked) => Ok(asked),
+            None => Ok(self.max_length.or_else(|| tokenizer.max_length()).unwrap_or(longest).min(longest)),
+        }
+    }
+
     /// The prompt under the first of these names that the model has, else its default one.
     pub(crate) fn prompt(&self, names: &[&str]) -> Option<&str> {
         let named = names.iter().find_map(|name| self.prompts.get(*name));
@@ -210,12 +230,12 @@ fn read_pooling(folder: &Path) -> Result<Vec<Pooling>, EncoderError> {
 }
 
 /// Reads a JSON file, if it is there.
-fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<T>, EncoderError> {
+pub(crate) fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<T>, EncoderError> {
     if path.is_file() { required_json(path).map(Some) } else { Ok(None) }
 }
 
 /// Reads a JSON file that must be there.
-fn required_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, EncoderError> {
+pub(crate) fn required_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, EncoderError> {
     let text = std::fs::read(path).map_err(FileError::on("read", path))?;
     serde_json::from_slice(&text)
         .map_err(|error| EncoderError::Config { problem: error.to_string(), path: path.to_owned() })

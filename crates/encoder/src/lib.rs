@@ -1,7 +1,9 @@
-//! Text to vectors: resolving a model's name, tokenization, the transformer, pooling, dual encoders.
+//! Text to vectors and pairs of texts to scores: resolving a model's name, tokenization, the transformer, pooling, dual
+//! encoders, cross-encoders.
 
 mod batch;
 mod config;
+mod cross_encoder;
 mod dual_encoder;
 pub mod env;
 mod error;
@@ -15,6 +17,7 @@ mod tokenizer;
 mod transformer;
 
 pub use batch::{TokenizedText, Tokens};
+pub use cross_encoder::{CrossEncoder, CrossEncoderOptions, ScoreActivation};
 pub use dual_encoder::{DEFAULT_BATCH_TOKENS, DualEncoder, LoadOptions, Role};
 pub use error::EncoderError;
 pub use input::{TextInput, TitleTypes};

@@ -81,6 +81,13 @@ impl Tensors {
         Ok(self)
     }
 
+    /// The same weights, one level up: what stands beside the transformer, such as a classifier beside `bert.`.
+    pub(crate) fn outside(mut self) -> Self {
+        let inner = self.prefix.strip_suffix('.').unwrap_or_default();
+        self.prefix = inner.rfind('.').map_or_else(String::new, |end| inner[..=end].to_owned());
+        self
+    }
+
     /// Whether there is a tensor of this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.names.contains(&self.full_name(name))

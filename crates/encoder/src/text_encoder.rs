@@ -1,7 +1,5 @@
 //! One tower: text to vector.
 
-use std::path::Path;
-
 use candle_core::Tensor;
 use toller_compute::{Activation, Linear, Pooling, normalize, pool};
 
@@ -66,9 +64,15 @@ impl TextEncoder {
         fingerprint.value("pooling", joined(&poolings).as_bytes());
 
         let tokenizer_config = TokenizerConfig::read(folder)?;
-        let max_length = max_length(layout, options, &config, &tokenizer_config)?;
-        let tokenizer =
-            Tokenizer::load(folder, &tokenizer_config, max_length, layout.lowercase, fingerprint)?;
+        let max_length = layout.max_length(options.max_length, &config, &tokenizer_config)?;
+        let tokenizer = Tokenizer::load(
+            folder,
+            &tokenizer_config,
+            max_length,
+            layout.lowercase,
+            &config.model_type,
+            fingerprint,
+        )?;
 
         let (transformer, _) = Transformer::open(folder, &config, fingerprint)?;
         let mut dim = config.hidden * poolings.len();
@@ -204,27 +208,4 @@ impl HeadLayer {
 /// The names of poolings that are concatenated.
 fn joined(poolings: &[Pooling]) -> String {
     poolings.iter().map(|pooling| pooling.name()).collect::<Vec<_>>().join("+")
-}
-
-/// The maximum length: as asked for, else the model's own, never more than there are positions for.
-fn max_length(
-    layout: &Layout,
-    options: &LoadOptions,
-    config: &TransformerConfig,
-    tokenizer: &TokenizerConfig,
-) -> Result<usize, EncoderError> {
-    let longest = config.longest_input();
-    match options.max_length {
-        Some(asked) if asked > longest => {
-            Err(EncoderError::MaxLength { asked, reason: format!("the model has positions for {longest}") })
-        }
-        Some(asked) => Ok(asked),
-        None => Ok(layout.max_length.or_else(|| tokenizer.max_length()).unwrap_or(longest).min(longest)),
-    }
-}
-
-/// Whether a directory has the layout of DPR: two encoders in two folders.
-pub(crate) fn has_towers(directory: &Path) -> bool {
-    let config = |folder: &str| directory.join(folder).join("config.json").is_file();
-    !directory.join("config.json").is_file() && crate::resolve::TOWERS.iter().all(|tower| config(tower))
 }

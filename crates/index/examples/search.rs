@@ -18,6 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             role: Role::Passage,
             prompt: String::new(),
             max_length: 512,
+            title_mode: "join".to_owned(),
             title_separator: " ".to_owned(),
             compute_dtype: "f32".to_owned(),
             normalized: false,

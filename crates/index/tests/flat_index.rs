@@ -45,6 +45,7 @@ fn spec(rows: usize, rows_per_shard: usize, dtype: DType, part: Option<Part>) ->
             role: Role::Passage,
             prompt: String::new(),
             max_length: 256,
+            title_mode: "join".to_owned(),
             title_separator: " ".to_owned(),
             compute_dtype: "f32".to_owned(),
             normalized: false,

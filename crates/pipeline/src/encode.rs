@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use toller_encoder::{DualEncoder, EncoderError, Role, TextEncoder, Tokens};
+use toller_encoder::{DualEncoder, EncoderError, Role, TextEncoder, TextInput, Tokens};
 use toller_store::{Manifest, StoreWriter};
 
 use crate::PipelineError;
@@ -80,7 +80,7 @@ impl EncodeReport {
 }
 
 /// A text with its identifier.
-type Text = (String, String);
+type Text = (String, TextInput);
 
 /// A unit of work: its place in the order, and what has become of it so far.
 struct Chunk<T> {
@@ -215,7 +215,7 @@ fn tokenize(tower: &TextEncoder, texts: Vec<Text>) -> Result<Tokenized, Pipeline
     let mut tokenized =
         Tokenized { ids: Vec::with_capacity(texts.len()), tokens: Vec::with_capacity(texts.len()) };
     for (id, text) in texts {
-        match tower.tokenize(&text) {
+        match tower.tokenize_input(&text) {
             Ok(tokens) => tokenized.tokens.push(tokens),
             Err(source) => return Err(PipelineError::Text { id, source }),
         }

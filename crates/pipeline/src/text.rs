@@ -1,43 +1,97 @@
 //! What a model is given of a passage.
 
+use toller_encoder::{TextInput, TitleTypes};
 use toller_ir::Passage;
 
-/// How a passage becomes the text that is encoded.
+/// How the title of a passage is given to the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TitleMode {
+    /// Title, this separator and text are one text. A passage without a title is its text.
+    Join(String),
+    /// `[CLS] title [SEP] text [SEP]` as one segment, token types 0: DPR (Karpukhin et al. 2020). A passage without a title is its
+    /// text.
+    Sep,
+    /// The same as two segments, token types 0 and 1: RocketQA (Qu et al. 2021). Where there is no title, the first segment
+    /// is empty, so that a text is always of type 1.
+    Pair,
+}
+
+impl TitleMode {
+    /// Its name on the command line and in stores.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Join(_) => "join",
+            Self::Sep => "sep",
+            Self::Pair => "pair",
+        }
+    }
+
+    /// What stands between title and text where they are joined; else empty.
+    #[must_use]
+    pub fn separator(&self) -> &str {
+        match self {
+            Self::Join(separator) => separator,
+            Self::Sep | Self::Pair => "",
+        }
+    }
+}
+
+/// How a passage becomes what is encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassageText {
-    /// Put before the text, as it is.
+    /// Put before what comes first, as it is.
     pub prompt: String,
-    /// Put between the title and the text, where there is a title.
-    pub title_separator: String,
+    /// What is done with titles.
+    pub title: TitleMode,
 }
 
 impl PassageText {
-    /// The text of a passage: prompt, title, separator, text.
+    /// What the model is given of a passage.
     #[must_use]
-    pub fn of(&self, passage: &Passage) -> String {
-        let Self { prompt, title_separator } = self;
-        match passage.title.as_deref() {
-            Some(title) if !title.is_empty() => format!("{prompt}{title}{title_separator}{}", passage.text),
-            _ => format!("{prompt}{}", passage.text),
+    pub fn of(&self, passage: &Passage) -> TextInput {
+        let title = passage.title.as_deref().unwrap_or_default();
+        let (prompt, text) = (&self.prompt, &passage.text);
+        let titled =
+            |types| TextInput::Titled { title: format!("{prompt}{title}"), text: text.clone(), types };
+        match &self.title {
+            TitleMode::Pair => titled(TitleTypes::TwoSegments),
+            TitleMode::Sep if !title.is_empty() => titled(TitleTypes::OneSegment),
+            TitleMode::Join(separator) if !title.is_empty() => {
+                TextInput::Plain(format!("{prompt}{title}{separator}{text}"))
+            }
+            TitleMode::Sep | TitleMode::Join(_) => TextInput::Plain(format!("{prompt}{text}")),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use toller_encoder::{TextInput, TitleTypes};
     use toller_ir::Passage;
 
-    use super::PassageText;
+    use super::{PassageText, TitleMode};
+
+    fn of(mode: &TitleMode, title: Option<&str>) -> TextInput {
+        let text = PassageText { prompt: "passage: ".to_owned(), title: mode.clone() };
+        text.of(&Passage { id: "1".to_owned(), title: title.map(str::to_owned), text: "retrieve".to_owned() })
+    }
+
+    fn titled(title: &str, types: TitleTypes) -> TextInput {
+        TextInput::Titled { title: title.to_owned(), text: "retrieve".to_owned(), types }
+    }
 
     #[test]
     fn a_title_comes_before_the_text() {
-        let text = PassageText { prompt: "passage: ".to_owned(), title_separator: " ".to_owned() };
-        let mut passage =
-            Passage { id: "1".to_owned(), title: Some("Dogs".to_owned()), text: "retrieve".to_owned() };
-        assert_eq!(text.of(&passage), "passage: Dogs retrieve");
-        passage.title = None;
-        assert_eq!(text.of(&passage), "passage: retrieve");
-        passage.title = Some(String::new());
-        assert_eq!(text.of(&passage), "passage: retrieve");
+        let join = TitleMode::Join(" ".to_owned());
+        let plain = |text: &str| TextInput::Plain(text.to_owned());
+        assert_eq!(of(&join, Some("Dogs")), plain("passage: Dogs retrieve"));
+        assert_eq!(of(&TitleMode::Sep, Some("Dogs")), titled("passage: Dogs", TitleTypes::OneSegment));
+        assert_eq!(of(&TitleMode::Pair, Some("Dogs")), titled("passage: Dogs", TitleTypes::TwoSegments));
+        for none in [None, Some("")] {
+            assert_eq!(of(&join, none), plain("passage: retrieve"));
+            assert_eq!(of(&TitleMode::Sep, none), plain("passage: retrieve"));
+            assert_eq!(of(&TitleMode::Pair, none), titled("passage: ", TitleTypes::TwoSegments));
+        }
     }
 }

@@ -17,6 +17,7 @@
 //!         role: Role::Passage,
 //!         prompt: String::new(),
 //!         max_length: 256,
+//!         title_mode: "join".into(),
 //!         title_separator: " ".into(),
 //!         compute_dtype: "f32".into(),
 //!         normalized: true,

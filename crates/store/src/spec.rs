@@ -67,7 +67,10 @@ pub struct Encoding {
     pub prompt: String,
     /// Tokens after which a text is cut, the special ones included.
     pub max_length: usize,
-    /// What stands between title and text.
+    /// How a title is given to the model: `join`, `sep`, `pair`.
+    #[serde(default = "join", skip_serializing_if = "is_join")]
+    pub title_mode: String,
+    /// What stands between title and text, where they are joined.
     pub title_separator: String,
     /// The number format that the model computes in: f32, f16, bf16, int8.
     pub compute_dtype: String,
@@ -75,6 +78,15 @@ pub struct Encoding {
     pub normalized: bool,
     /// How token vectors become one, in words: "mean", "cls".
     pub pooling: String,
+}
+
+/// The title mode of every store before there were others, which is not written.
+fn join() -> String {
+    "join".to_owned()
+}
+
+fn is_join(mode: &String) -> bool {
+    *mode == join()
 }
 
 /// Which side of a search a vector is made for.
@@ -205,7 +217,7 @@ impl StoreSpec {
     }
 
     /// Each field with the first level of agreement that compares it. `model.name` is compared at none.
-    fn fields(&self) -> [(Agreement, &'static str, String); 14] {
+    fn fields(&self) -> [(Agreement, &'static str, String); 15] {
         use Agreement::{Parts, Resume, Stores};
         let Self { model, encoding, dim, dtype, rows_per_shard, source, part } = self;
         let quoted = |text: &str| format!("{text:?}");
@@ -219,6 +231,7 @@ impl StoreSpec {
             (Stores, "dim", dim.to_string()),
             (Stores, "dtype", dtype.to_string()),
             (Parts, "encoding.max_length", encoding.max_length.to_string()),
+            (Parts, "encoding.title_mode", encoding.title_mode.clone()),
             (Parts, "encoding.title_separator", quoted(&encoding.title_separator)),
             (Parts, "encoding.compute_dtype", encoding.compute_dtype.clone()),
             (Parts, "source.fingerprint", quoted(&source.fingerprint)),

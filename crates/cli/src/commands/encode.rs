@@ -6,7 +6,7 @@ use std::str::FromStr;
 use anyhow::Context;
 use toller_encoder::Role;
 use toller_files::expand;
-use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, PassageText};
+use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, PassageText, TitleMode};
 use toller_store::{
     DEFAULT_ROWS_PER_SHARD, DType, Encoding, ModelInfo, Part, Source, StoreSpec, StoreWriter,
 };
@@ -42,15 +42,14 @@ pub struct EncodeArgs {
     #[arg(long, value_name = "f32|f16|bf16", default_value_t = DType::F32)]
     store_dtype: DType,
 
-    /// Text to put between a title and its text
-    #[arg(
-        long,
-        value_name = "TEXT",
-        default_value = " ",
-        allow_hyphen_values = true,
-        conflicts_with = "queries"
-    )]
-    title_separator: String,
+    /// How a title is given to the model: one text with the separator between; `title [SEP] text` as one segment (DPR);
+    /// or as a pair of segments (RocketQA)
+    #[arg(long, value_name = "join|sep|pair", value_enum, default_value_t = TitleModeName::Join, conflicts_with = "queries")]
+    title_mode: TitleModeName,
+
+    /// Text to put between a title and its text where they are joined [default: a blank]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "queries")]
+    title_separator: Option<String>,
 
     /// Encode only the I-th of N parts of the collection, I from 1; the parts share one --output
     #[arg(long, value_name = "I/N", conflicts_with = "queries")]
@@ -69,6 +68,28 @@ pub struct EncodeArgs {
 
     #[command(flatten)]
     model_args: ModelArgs,
+}
+
+/// A title mode as given on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum TitleModeName {
+    Join,
+    Sep,
+    Pair,
+}
+
+fn title_mode(args: &EncodeArgs) -> Result<TitleMode, UsageError> {
+    match (args.title_mode, &args.title_separator) {
+        (TitleModeName::Join, separator) => {
+            Ok(TitleMode::Join(separator.clone().unwrap_or_else(|| " ".to_owned())))
+        }
+        (_, Some(_)) => Err(UsageError::new(
+            "--title-separator joins a title and its text, which --title-mode sep and pair keep apart",
+            "leave one of them out",
+        )),
+        (TitleModeName::Sep, None) => Ok(TitleMode::Sep),
+        (TitleModeName::Pair, None) => Ok(TitleMode::Pair),
+    }
 }
 
 /// `I/N` as given on the command line.
@@ -102,7 +123,7 @@ pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
     let role = if args.queries.is_empty() { Role::Passage } else { Role::Query };
     let text = PassageText {
         prompt: args.model_args.prompt.clone().unwrap_or_else(|| model.encoder.prompt(role).to_owned()),
-        title_separator: args.title_separator.clone(),
+        title: title_mode(args)?,
     };
     let source = open_source(args, role, ui)?;
     let spec = spec(args, &model, role, &text, &source)?;
@@ -178,7 +199,8 @@ fn spec(
             },
             prompt: text.prompt.clone(),
             max_length: tower.max_length(),
-            title_separator: text.title_separator.clone(),
+            title_mode: text.title.name().to_owned(),
+            title_separator: text.title.separator().to_owned(),
             compute_dtype: "f32".to_owned(),
             normalized: tower.normalizes(),
             pooling: tower.pooling(),

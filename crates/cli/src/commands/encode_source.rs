@@ -7,6 +7,7 @@ use toller_corpus::{
     CollectionFormat, Fingerprint, Fingerprinter, Location, QueryFormat, ReadOptions, SkipReport, Survey,
     open_collection, read_queries, survey,
 };
+use toller_encoder::TextInput;
 use toller_files::{Input, SpoolGuard, spool};
 use toller_ir::{Passage, Query};
 use toller_pipeline::{PassageText, PipelineError};
@@ -15,7 +16,7 @@ use super::encode::spool_directory;
 use crate::ui::Ui;
 
 /// Texts with their identifiers.
-type Texts<'a> = Box<dyn Iterator<Item = Result<(String, String), PipelineError>> + Send + 'a>;
+type Texts<'a> = Box<dyn Iterator<Item = Result<(String, TextInput), PipelineError>> + Send + 'a>;
 
 /// Texts that are known to be sound, how many they are, and which.
 pub struct TextSource {
@@ -144,9 +145,8 @@ impl TextSource {
             Kind::Queries(queries) => {
                 let texts =
                     queries.iter().zip(0..).filter(move |(_, row)| wanted(*row)).map(|(query, _)| query);
-                Ok(Box::new(
-                    texts.map(|query| Ok((query.id.clone(), format!("{}{}", text.prompt, query.text)))),
-                ))
+                let input = |query: &Query| TextInput::Plain(format!("{}{}", text.prompt, query.text));
+                Ok(Box::new(texts.map(move |query| Ok((query.id.clone(), input(query))))))
             }
         }
     }

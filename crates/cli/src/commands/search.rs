@@ -34,7 +34,7 @@ pub struct SearchArgs {
     pub(super) model: Option<String>,
 
     /// Store of encoded queries (`toller encode --queries`), instead of a model and queries
-    #[arg(long, value_name = "STORE", conflicts_with_all = ["model", "queries", "prompt", "max_length", "pooling", "dtype", "format", "skip_bad_lines"])]
+    #[arg(long, value_name = "STORE", conflicts_with_all = ["model", "query_model", "queries", "prompt", "max_length", "pooling", "dtype", "format", "skip_bad_lines"])]
     pub(super) query_vectors: Option<PathBuf>,
 
     /// Queries: TSV, JSONL, TREC topics, DPR, EntityQuestions, DuReader; - for stdin

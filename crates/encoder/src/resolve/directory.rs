@@ -16,6 +16,10 @@ use super::weights::{self, PICKLE_INDEX, SAFETENSORS_INDEX};
 /// The folders of a model with two encoders: the queries' and the passages'.
 pub const TOWERS: [&str; 2] = ["question_encoder", "ctx_encoder"];
 
+/// The files that a tokenizer can be, the best first.
+pub(crate) const TOKENIZER_FILES: [&str; 5] =
+    ["tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model"];
+
 /// One entry of `modules.json`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Module {
@@ -74,7 +78,7 @@ pub(super) fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, 
 
 fn missing_of_transformer(directory: &Path, folder: &str) -> Result<Vec<String>, ResolveError> {
     let mut missing = missing_config(directory, folder);
-    if !["tokenizer.json", "vocab.txt"].iter().any(|name| directory.join(folder).join(name).is_file()) {
+    if !TOKENIZER_FILES.iter().any(|name| directory.join(folder).join(name).is_file()) {
         missing.push(format!("{} (or vocab.txt)", inside(folder, "tokenizer.json")));
     }
     missing.extend(missing_weights(directory, folder)?);

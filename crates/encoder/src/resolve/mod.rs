@@ -13,6 +13,7 @@ mod sha256;
 mod tests;
 mod weights;
 
+pub(crate) use directory::TOKENIZER_FILES;
 pub use directory::TOWERS;
 pub use error::{Looked, ResolveError};
 pub use known::{KnownModel, known_models};

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokenizers::normalizers::bert::BertNormalizer;
-use tokenizers::{NormalizerWrapper, TruncationDirection};
-use toller_files::FileError;
+use tokenizers::{AddedToken, NormalizerWrapper, TruncationDirection};
 
 use crate::EncoderError;
+use crate::layout::read_json;
 
 /// tokenizer_config.json, as far as it matters here.
 #[derive(Default, Deserialize)]
@@ -18,6 +18,12 @@ pub(crate) struct TokenizerConfig {
     pub(super) do_lower_case: Option<bool>,
     pub(super) strip_accents: Option<bool>,
     pub(super) tokenize_chinese_chars: Option<bool>,
+    pub(super) add_prefix_space: Option<bool>,
+    /// Whether special tokens in a text are text.
+    #[serde(default)]
+    pub(super) split_special_tokens: bool,
+    /// The Python class.
+    pub(super) tokenizer_class: Option<String>,
     model_max_length: Option<f64>,
     truncation_side: Option<String>,
     #[serde(flatten)]
@@ -25,15 +31,22 @@ pub(crate) struct TokenizerConfig {
 }
 
 impl TokenizerConfig {
-    /// Reads `tokenizer_config.json` of a folder; nothing is set where there is none.
+    /// Reads `tokenizer_config.json` of a folder, and the files that older folders have beside it; nothing is set where there
+    /// is none.
     pub(crate) fn read(folder: &Path) -> Result<Self, EncoderError> {
-        let path = folder.join("tokenizer_config.json");
-        if !path.is_file() {
-            return Ok(Self::default());
+        let mut config: Self = read_json(&folder.join("tokenizer_config.json"))?.unwrap_or_default();
+        // The older form of a tokenizer's tokens: files of their own, which count where the newer form is not there.
+        if !config.other.contains_key("added_tokens_decoder") {
+            let tokens: Option<BTreeMap<String, Value>> = read_json(&folder.join("special_tokens_map.json"))?;
+            config.other.extend(tokens.unwrap_or_default());
+            let added: Option<BTreeMap<String, u32>> = read_json(&folder.join("added_tokens.json"))?;
+            if let Some(added) = added {
+                let by_id =
+                    added.into_iter().map(|(token, id)| (id.to_string(), json!({ "content": token })));
+                config.other.insert("added_tokens_decoder".to_owned(), Value::Object(by_id.collect()));
+            }
         }
-        let text = std::fs::read_to_string(&path).map_err(FileError::on("read", &path))?;
-        serde_json::from_str(&text)
-            .map_err(|error| EncoderError::Config { problem: error.to_string(), path: path.clone() })
+        Ok(config)
     }
 
     /// The longest input, special tokens included, where the configuration has a real one: "unlimited" is
@@ -69,10 +82,41 @@ impl TokenizerConfig {
         Ok(())
     }
 
-    /// The text of a special token, written as a string or as an object.
-    pub(super) fn special(&self, name: &str, default: &str) -> String {
-        let value = self.other.get(name);
-        let text = value.and_then(|value| value.as_str().or_else(|| value.get("content")?.as_str()));
-        text.unwrap_or(default).to_owned()
+    /// A special token, written as a string or as an object with its flags.
+    pub(super) fn special(&self, role: &str, default: &str) -> AddedToken {
+        let written = self.other.get(role).and_then(|value| added_token(value, true));
+        written.unwrap_or_else(|| AddedToken::from(default, true))
     }
+
+    /// `added_tokens_decoder`: the tokens with an id, in the order of these.
+    pub(super) fn added_tokens(&self) -> Vec<(u32, AddedToken)> {
+        let entries = self.other.get("added_tokens_decoder").and_then(Value::as_object);
+        let tokens = entries.into_iter().flatten();
+        let mut tokens: Vec<(u32, AddedToken)> =
+            tokens.filter_map(|(id, token)| Some((id.parse().ok()?, added_token(token, false)?))).collect();
+        tokens.sort_by_key(|(id, _)| *id);
+        tokens
+    }
+
+    /// `additional_special_tokens`, which newer files call `extra_special_tokens`.
+    pub(super) fn additional_tokens(&self) -> Vec<AddedToken> {
+        let lists = ["additional_special_tokens", "extra_special_tokens"];
+        let tokens = lists.iter().filter_map(|name| self.other.get(*name)?.as_array()).flatten();
+        tokens.filter_map(|token| added_token(token, true)).collect()
+    }
+}
+
+/// A token written as a string, or as an object with flags, which are not set where they are not written.
+fn added_token(value: &Value, special: bool) -> Option<AddedToken> {
+    let content =
+        value.as_str().or_else(|| value.get("content")?.as_str()).filter(|content| !content.is_empty())?;
+    let flag = |name: &str, default| value.get(name).and_then(Value::as_bool).unwrap_or(default);
+    let special = flag("special", special) || special;
+    Some(
+        AddedToken::from(content, special)
+            .single_word(flag("single_word", false))
+            .lstrip(flag("lstrip", false))
+            .rstrip(flag("rstrip", false))
+            .normalized(flag("normalized", !special)),
+    )
 }

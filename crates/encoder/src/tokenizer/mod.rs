@@ -1,8 +1,12 @@
 //! From text to token ids, as Hugging Face's tokenizers do it.
 
+mod byte_pairs;
 mod config;
+mod open;
 mod pair;
 mod segments;
+mod sentence_piece;
+mod special;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -11,19 +15,20 @@ mod wordpiece;
 
 use std::path::Path;
 
-use serde_json::Value;
 use tokenizers::TruncationDirection;
-use toller_files::FileError;
 
 pub(crate) use self::config::TokenizerConfig;
 pub use self::pair::PairTruncation;
 use self::segments::Cuts;
 use self::template::Template;
-use self::vocabulary::word_piece;
 use self::wordpiece::WordPiece;
 use crate::EncoderError;
 use crate::batch::{TokenizedText, Tokens};
 use crate::fingerprint::Fingerprint;
+
+/// How a tokenizer that cannot be read becomes one that can.
+const CONVERT: &str =
+    "transformers writes tokenizer.json: AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)";
 
 /// A tokenizer that truncates to a maximum length and never pads.
 ///
@@ -44,40 +49,24 @@ pub(crate) struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// Loads the tokenizer of a folder: `tokenizer.json`, else BERT's `vocab.txt` with the flags of
-    /// `tokenizer_config.json`. Texts are truncated to `max_length` tokens, special tokens included.
+    /// Loads the tokenizer of a folder for a model of `model_type`. Texts are truncated to `max_length` tokens, special tokens
+    /// included.
     pub(crate) fn load(
         folder: &Path,
         config: &TokenizerConfig,
         max_length: usize,
         lowercase: bool,
+        model_type: &str,
         fingerprint: &mut Fingerprint,
     ) -> Result<Self, EncoderError> {
-        let json = folder.join("tokenizer.json");
-        let vocabulary = folder.join("vocab.txt");
-        let mut inner = if json.is_file() {
-            let bytes = std::fs::read(&json).map_err(FileError::on("read", &json))?;
-            let problem = |problem: String| EncoderError::Config { problem, path: json.clone() };
-            let mut tokenizer =
-                tokenizers::Tokenizer::from_bytes(&bytes).map_err(|error| problem(error.to_string()))?;
-            let mut value: Value =
-                serde_json::from_slice(&bytes).map_err(|error| problem(error.to_string()))?;
-            if let Some(fields) = value.as_object_mut() {
-                // Neither is used: texts are not padded, and truncated to the length that is asked for.
-                fields.remove("truncation");
-                fields.remove("padding");
-            }
-            fingerprint.json("tokenizer.json", &value);
-            config.correct_normalizer(&mut tokenizer).map_err(problem)?;
-            tokenizer
-        } else if vocabulary.is_file() {
-            word_piece(&vocabulary, config, fingerprint)?
-        } else {
-            return Err(missing_tokenizer(folder));
-        };
+        let mut inner = open::open(folder, config, model_type, fingerprint)?;
         let side = config.truncation_direction(folder)?;
         let flags = [config.do_lower_case, config.strip_accents, config.tokenize_chinese_chars];
         fingerprint.value("tokenizer flags", format!("{lowercase} {flags:?} {}", side.as_ref()).as_bytes());
+        if config.split_special_tokens {
+            fingerprint.value("special tokens in texts", b"split");
+            inner.set_encode_special_tokens(true);
+        }
         inner.with_padding(None);
         inner.with_truncation(None).map_err(library_error)?;
         let template = Template::of(&inner).map_err(library_error)?;
@@ -91,6 +80,11 @@ impl Tokenizer {
             side,
             lowercase,
         })
+    }
+
+    /// Checks that there is room for texts in a pair.
+    pub(crate) fn check_pairs(&self) -> Result<(), EncoderError> {
+        room(self.max_length, self.template.pair_specials()).map(drop)
     }
 
     /// The tokens of a text as an input of its own, special tokens included.
@@ -198,23 +192,4 @@ fn room(max_length: usize, specials: usize) -> Result<usize, EncoderError> {
 
 fn library_error(error: tokenizers::Error) -> EncoderError {
     EncoderError::Tokenizer(error.to_string())
-}
-
-fn missing_tokenizer(folder: &Path) -> EncoderError {
-    for name in ["sentencepiece.bpe.model", "spiece.model", "vocab.json"] {
-        let path = folder.join(name);
-        if path.is_file() {
-            return EncoderError::Unsupported {
-                path,
-                what: format!("a tokenizer that is only there as {name}"),
-                supported: "tokenizer.json, vocab.txt; transformers writes the former: \
-                            AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)"
-                    .to_owned(),
-            };
-        }
-    }
-    EncoderError::MissingFile {
-        directory: folder.to_owned(),
-        missing: "tokenizer.json or vocab.txt".to_owned(),
-    }
 }

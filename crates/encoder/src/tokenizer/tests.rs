@@ -16,7 +16,16 @@ use crate::fingerprint::Fingerprint;
 /// The fixtures with a tokenizer of each kind.
 fn folders() -> Vec<PathBuf> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
-    let in_repository = ["tiny-bert"].map(|name| fixtures.join(name));
+    let in_repository = [
+        "tiny-bert",
+        "cross-encoders/bert",
+        "cross-encoders/mpnet",
+        "cross-encoders/roberta",
+        "cross-encoders/modernbert-cls",
+        "cross-encoders/xlm-roberta",
+        "cross-encoders/camembert",
+    ]
+    .map(|name| fixtures.join(name));
     let shared =
         std::env::var_os("TOLLER_SHARED").map_or_else(|| fixtures.join("../../../shared"), PathBuf::from);
     let golden = ["bert-ce", "ernie-ce", "mbert-dpr/ctx_encoder", "xlmr-ce"]
@@ -26,7 +35,10 @@ fn folders() -> Vec<PathBuf> {
 
 fn load(folder: &Path, max_length: usize) -> Tokenizer {
     let config = TokenizerConfig::read(folder).unwrap();
-    Tokenizer::load(folder, &config, max_length, false, &mut Fingerprint::new()).unwrap()
+    let text = std::fs::read_to_string(folder.join("config.json")).unwrap();
+    let model: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let model_type = model["model_type"].as_str().unwrap();
+    Tokenizer::load(folder, &config, max_length, false, model_type, &mut Fingerprint::new()).unwrap()
 }
 
 /// What the library makes of a text or a pair: tokenized whole, truncated then, special tokens added last. (With its truncation

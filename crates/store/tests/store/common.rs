@@ -22,6 +22,7 @@ pub(crate) fn spec(passages: u64) -> StoreSpec {
             role: Role::Passage,
             prompt: "passage: ".to_owned(),
             max_length: 256,
+            title_mode: "join".to_owned(),
             title_separator: " ".to_owned(),
             compute_dtype: "f32".to_owned(),
             normalized: true,

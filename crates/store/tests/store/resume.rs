@@ -128,6 +128,7 @@ fn a_different_spec_is_refused_field_by_field() -> TestResult {
         ("encoding.pooling", |spec| spec.encoding.pooling = "cls".to_owned()),
         ("dtype", |spec| spec.dtype = DType::BF16),
         ("encoding.max_length", |spec| spec.encoding.max_length = 512),
+        ("encoding.title_mode", |spec| spec.encoding.title_mode = "pair".to_owned()),
         ("encoding.title_separator", |spec| spec.encoding.title_separator = "\n".to_owned()),
         ("encoding.compute_dtype", |spec| spec.encoding.compute_dtype = "f16".to_owned()),
         ("source.fingerprint", |spec| spec.source.fingerprint.push('x')),

@@ -1,0 +1,86 @@
+//! config.json, as far as it is about the classifier.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use toller_compute::{Activation, Pooling};
+
+use crate::EncoderError;
+use crate::layout::required_json;
+
+/// What config.json says of a classifier.
+#[derive(Debug)]
+pub(super) struct ClassifierConfig {
+    /// The labels' names, by number.
+    pub(super) labels: Vec<String>,
+    /// The Python class that sentence-transformers applies to the logits.
+    pub(super) activation_class: Option<String>,
+    /// ModernBERT's pooling, and its head's activation and bias.
+    pub(super) pooling: Pooling,
+    pub(super) activation: Activation,
+    pub(super) bias: bool,
+}
+
+#[derive(Deserialize)]
+struct Raw {
+    id2label: Option<BTreeMap<String, String>>,
+    num_labels: Option<usize>,
+    sentence_transformers: Option<SentenceTransformers>,
+    /// Where sentence-transformers before 4.0 kept it.
+    sbert_ce_default_activation_function: Option<String>,
+    classifier_pooling: Option<String>,
+    classifier_activation: Option<String>,
+    #[serde(default)]
+    classifier_bias: bool,
+}
+
+#[derive(Deserialize)]
+struct SentenceTransformers {
+    activation_fn: Option<String>,
+}
+
+impl ClassifierConfig {
+    pub(super) fn read(path: &Path) -> Result<Self, EncoderError> {
+        let raw: Raw = required_json(path)?;
+        let problem = |problem: String| EncoderError::Config { path: path.to_owned(), problem };
+        let labels = match &raw.id2label {
+            Some(names) => by_number(names)
+                .ok_or_else(|| problem("id2label does not number its labels from 0".to_owned()))?,
+            // The default of transformers.
+            None => (0..raw.num_labels.unwrap_or(2).min(u16::MAX.into()))
+                .map(|label| format!("LABEL_{label}"))
+                .collect(),
+        };
+        if labels.is_empty() {
+            return Err(problem("a classifier without labels".to_owned()));
+        }
+        let pooling = match raw.classifier_pooling.as_deref() {
+            None | Some("cls") => Pooling::Cls,
+            Some("mean") => Pooling::Mean,
+            Some(other) => {
+                return Err(EncoderError::Unsupported {
+                    path: path.to_owned(),
+                    what: format!("classifier_pooling {other:?}"),
+                    supported: "cls, mean".to_owned(),
+                });
+            }
+        };
+        let activation = raw.classifier_activation.as_deref().unwrap_or("gelu");
+        Ok(Self {
+            labels,
+            activation_class: raw
+                .sentence_transformers
+                .and_then(|section| section.activation_fn)
+                .or(raw.sbert_ce_default_activation_function),
+            pooling,
+            activation: activation.parse().map_err(|error| problem(format!("{error}")))?,
+            bias: raw.classifier_bias,
+        })
+    }
+}
+
+/// The names in the order of their numbers, which must be 0, 1, 2, ...
+fn by_number(names: &BTreeMap<String, String>) -> Option<Vec<String>> {
+    (0..names.len()).map(|number| names.get(&number.to_string()).cloned()).collect()
+}

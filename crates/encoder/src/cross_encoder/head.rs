@@ -1,0 +1,113 @@
+//! Classification heads: from the states of a pair's tokens to a logit for each label.
+
+use std::path::Path;
+
+use candle_core::Tensor;
+use toller_compute::{Activation, LayerNorm, Linear, Pooling, Sequences, pool};
+
+use super::config::ClassifierConfig;
+use crate::EncoderError;
+use crate::config::TransformerConfig;
+use crate::fingerprint::Fingerprint;
+use crate::tensors::Tensors;
+use crate::transformer::Loader;
+
+/// One state for a pair, a dense layer, and a linear one to the labels. All architectures have these; they differ in
+/// names, pooling, activation, and ModernBERT's norm.
+pub(super) struct Head {
+    pooling: Pooling,
+    dense: Linear,
+    activation: Activation,
+    norm: Option<LayerNorm>,
+    output: Linear,
+}
+
+/// Where the tensors of a head are.
+struct HeadNames {
+    dense: &'static str,
+    /// Whether the dense layer is a part of the transformer without its head, as BERT's pooler is.
+    dense_is_inside: bool,
+    norm: Option<&'static str>,
+    output: &'static str,
+}
+
+const BERT: HeadNames =
+    HeadNames { dense: "pooler.dense", dense_is_inside: true, norm: None, output: "classifier" };
+const ROBERTA: HeadNames = HeadNames {
+    dense: "classifier.dense",
+    dense_is_inside: false,
+    norm: None,
+    output: "classifier.out_proj",
+};
+const DISTILBERT: HeadNames =
+    HeadNames { dense: "pre_classifier", dense_is_inside: false, norm: None, output: "classifier" };
+const MODERNBERT: HeadNames =
+    HeadNames { dense: "head.dense", dense_is_inside: false, norm: Some("head.norm"), output: "classifier" };
+
+impl Head {
+    /// Loads the head of `config`'s architecture from the transformer's tensors.
+    pub(super) fn load(
+        config: &TransformerConfig,
+        classifier: &ClassifierConfig,
+        tensors: Tensors,
+        config_path: &Path,
+        fingerprint: &mut Fingerprint,
+    ) -> Result<Self, EncoderError> {
+        let (names, pooling, activation, bias) = match config.model_type.as_str() {
+            "bert" | "ernie" => (BERT, Pooling::Cls, Activation::Tanh, true),
+            "roberta" | "xlm-roberta" | "camembert" | "mpnet" => {
+                (ROBERTA, Pooling::Cls, Activation::Tanh, true)
+            }
+            "distilbert" => (DISTILBERT, Pooling::Cls, Activation::Relu, true),
+            "modernbert" => (MODERNBERT, classifier.pooling, classifier.activation, classifier.bias),
+            other => {
+                return Err(EncoderError::Unsupported {
+                    path: config_path.to_owned(),
+                    what: format!("a cross-encoder of model_type {other:?}"),
+                    supported: "bert, ernie, roberta, xlm-roberta, camembert, mpnet, distilbert, modernbert"
+                        .to_owned(),
+                });
+            }
+        };
+        let hidden = config.hidden;
+        let inside = names.dense_is_inside.then(|| {
+            Loader { tensors: &tensors, fingerprint: &mut *fingerprint }.linear(
+                names.dense,
+                hidden,
+                hidden,
+                bias,
+            )
+        });
+        let inside = inside.transpose()?;
+        let outside = tensors.outside();
+        if !outside.has(&format!("{}.weight", names.output)) {
+            return Err(EncoderError::Unsupported {
+                path: config_path.to_owned(),
+                what: "scoring pairs with a model without a classification head".to_owned(),
+                supported: "cross-encoders: ...ForSequenceClassification".to_owned(),
+            });
+        }
+        fingerprint.value("head", format!("{} {}", pooling.name(), activation.name()).as_bytes());
+        let mut loader = Loader { tensors: &outside, fingerprint };
+        Ok(Self {
+            pooling,
+            dense: match inside {
+                Some(dense) => dense,
+                None => loader.linear(names.dense, hidden, hidden, bias)?,
+            },
+            activation,
+            norm: names.norm.map(|name| loader.norm(name, hidden, config.norm)).transpose()?,
+            output: loader.linear(names.output, classifier.labels.len(), hidden, true)?,
+        })
+    }
+
+    /// The logits of each pair, `[pairs, labels]`, from the states `[tokens, hidden]`.
+    pub(super) fn forward(&self, states: &Tensor, sequences: &Sequences) -> Result<Tensor, EncoderError> {
+        let pooled = pool(states, sequences, self.pooling)?; // [pairs, hidden]
+        let mut features = self.dense.forward(&pooled, self.activation)?; // [pairs, hidden]
+        if let Some(norm) = &self.norm {
+            features = norm.forward(&features)?;
+        }
+        Ok(self.output.forward(&features, Activation::Identity)?) // [pairs, labels]
+    }
+}

@@ -1,0 +1,194 @@
+//! Cross-encoders: a query and a passage, read together, to a score (Nogueira and Cho 2019).
+
+mod config;
+mod head;
+mod score;
+
+use std::path::Path;
+
+use self::config::ClassifierConfig;
+use self::head::Head;
+pub use self::score::ScoreActivation;
+use self::score::Scoring;
+use crate::batch::{TokenBatch, TokenizedText, Tokens, by_budget};
+use crate::config::TransformerConfig;
+use crate::fingerprint::Fingerprint;
+use crate::layout::Layout;
+use crate::tokenizer::{PairTruncation, Tokenizer, TokenizerConfig};
+use crate::transformer::Transformer;
+use crate::{DEFAULT_BATCH_TOKENS, EncoderError};
+
+/// How to load a cross-encoder.
+#[derive(Clone, Debug)]
+pub struct CrossEncoderOptions {
+    /// Truncate pairs to this many tokens instead of the model's own maximum.
+    pub max_length: Option<usize>,
+    /// What gives way when a pair is longer.
+    pub truncation: PairTruncation,
+    /// The label whose score counts, from 0; else the only one of one, and the last of two.
+    pub label: Option<usize>,
+    /// What makes a score of the logits; else the logit of a model of one label, softmax's share of the label
+    /// of a model of several.
+    pub activation: Option<ScoreActivation>,
+    /// The tokens of a flat batch, at most.
+    pub batch_tokens: usize,
+}
+
+impl Default for CrossEncoderOptions {
+    fn default() -> Self {
+        Self {
+            max_length: None,
+            truncation: PairTruncation::default(),
+            label: None,
+            activation: None,
+            batch_tokens: DEFAULT_BATCH_TOKENS,
+        }
+    }
+}
+
+/// A transformer with a classification head over pairs of texts.
+///
+/// ```no_run
+/// # fn main() -> Result<(), toller_encoder::EncoderError> {
+/// use toller_encoder::{CrossEncoder, CrossEncoderOptions};
+/// let model = CrossEncoder::load("ms-marco-MiniLM-L6-v2".as_ref(), &CrossEncoderOptions::default())?;
+/// // A query is tokenized once for all of its passages, a passage once for all of its queries.
+/// let query = model.tokenize("what do tollers do?")?;
+/// let passages = ["They retrieve.", "It tolls for thee."].map(|passage| model.tokenize(passage));
+/// let pairs = passages.into_iter().map(|passage| model.pair(&query, &passage?)).collect::<Result<Vec<_>, _>>()?;
+/// let scores = model.score(&pairs)?; // one for each pair
+/// # assert_eq!(scores.len(), 2);
+/// # Ok(())
+/// # }
+/// ```
+pub struct CrossEncoder {
+    tokenizer: Tokenizer,
+    max_length: usize,
+    truncation: PairTruncation,
+    transformer: Transformer,
+    head: Head,
+    labels: Vec<String>,
+    scoring: Scoring,
+    batch_tokens: usize,
+    fingerprint: String,
+}
+
+impl CrossEncoder {
+    /// Loads a model directory: sentence-transformers' CrossEncoder, or a sequence classifier of transformers.
+    ///
+    /// # Errors
+    /// When a file is missing or broken, the model has no classification head, or it has several labels and none is
+    /// chosen.
+    pub fn load(directory: &Path, options: &CrossEncoderOptions) -> Result<Self, EncoderError> {
+        let layout = Layout::read(directory)?;
+        let folder = &layout.transformer;
+        if layout.pooling.is_some() || !layout.modules.is_empty() {
+            return Err(EncoderError::Unsupported {
+                path: directory.join("modules.json"),
+                what: "scoring pairs with a dual encoder (its modules pool)".to_owned(),
+                supported: "cross-encoders, which end in a classifier".to_owned(),
+            });
+        }
+        let config_path = folder.join("config.json");
+        let config = TransformerConfig::read(&config_path)?;
+        let classifier = ClassifierConfig::read(&config_path)?;
+        let scoring = Scoring::new(&classifier, options, &config_path)?;
+
+        let mut fingerprint = Fingerprint::new();
+        fingerprint.value("kind", b"cross-encoder");
+        config.fingerprint(&mut fingerprint);
+        let tokenizer_config = TokenizerConfig::read(folder)?;
+        let max_length = layout.max_length(options.max_length, &config, &tokenizer_config)?;
+        let tokenizer = Tokenizer::load(
+            folder,
+            &tokenizer_config,
+            max_length,
+            layout.lowercase,
+            &config.model_type,
+            &mut fingerprint,
+        )?;
+        tokenizer.check_pairs()?;
+        let (transformer, tensors) = Transformer::open(folder, &config, &mut fingerprint)?;
+        let head = Head::load(&config, &classifier, tensors, &config_path, &mut fingerprint)?;
+        Ok(Self {
+            tokenizer,
+            max_length,
+            truncation: options.truncation,
+            transformer,
+            head,
+            labels: classifier.labels,
+            scoring,
+            batch_tokens: options.batch_tokens,
+            fingerprint: fingerprint.finish(),
+        })
+    }
+
+    /// The names of the labels.
+    #[must_use]
+    pub fn labels(&self) -> &[String] {
+        &self.labels
+    }
+
+    /// Pairs are truncated to this many tokens, special tokens included.
+    #[must_use]
+    pub fn max_length(&self) -> usize {
+        self.max_length
+    }
+
+    /// Identifies the model by what decides its logits: weights, tokenizer and architecture; not the maximum length, the
+    /// truncation and what makes a score of logits.
+    #[must_use]
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// The tokens of a query or a passage, for any number of pairs.
+    ///
+    /// # Errors
+    /// When the tokenizer fails.
+    pub fn tokenize(&self, text: &str) -> Result<TokenizedText, EncoderError> {
+        self.tokenizer.tokenize(text, self.truncation)
+    }
+
+    /// The tokens of a pair of tokenized texts, truncated, special tokens included: those that the tokenizer makes of
+    /// both texts at once.
+    ///
+    /// # Errors
+    /// [`EncoderError::FirstTextTooLong`] if the query leaves no room for the passage, which alone may be truncated.
+    pub fn pair(&self, query: &TokenizedText, passage: &TokenizedText) -> Result<Tokens, EncoderError> {
+        self.tokenizer.compose_pair(query, passage, self.truncation)
+    }
+
+    /// The tokens of a pair of texts: [`Self::tokenize`] of both, and [`Self::pair`].
+    ///
+    /// # Errors
+    /// As those.
+    pub fn tokenize_pair(&self, query: &str, passage: &str) -> Result<Tokens, EncoderError> {
+        self.pair(&self.tokenize(query)?, &self.tokenize(passage)?)
+    }
+
+    /// The logits of pairs: `[pairs, labels]`, row by row. A pair's logits are the same bits whatever
+    /// other pairs are beside it. Runs on the calling thread; call it from several.
+    ///
+    /// # Errors
+    /// When a token has no embedding, or computing fails.
+    pub fn logits(&self, pairs: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
+        let mut logits = Vec::with_capacity(pairs.len() * self.labels.len());
+        for batch in by_budget(pairs, self.batch_tokens) {
+            let batch = TokenBatch::new(batch);
+            let states = self.transformer.forward(&batch)?; // [tokens, hidden]
+            let of_batch = self.head.forward(&states, &batch.sequences)?; // [pairs, labels]
+            logits.extend(of_batch.flatten_all()?.to_vec1::<f32>()?);
+        }
+        Ok(logits)
+    }
+
+    /// The score of each pair: `[pairs]`, higher for a better passage.
+    ///
+    /// # Errors
+    /// As [`Self::logits`].
+    pub fn score(&self, pairs: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
+        let logits = self.logits(pairs)?;
+        Ok(logits.chunks_exact(self.labels.len()).map(|logits| self.scoring.score(logits)).collect())
+    }
+}
