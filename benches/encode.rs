@@ -21,7 +21,7 @@ use toller_bench::{Timings, timed};
 use toller_corpus::{ReadOptions, open_collection, read_queries};
 use toller_encoder::{DualEncoder, LoadOptions, Role};
 use toller_files::Input;
-use toller_pipeline::{PassageText, TitleMode};
+use toller_pipeline::joined_text;
 
 // As in the binary.
 #[global_allocator]
@@ -40,9 +40,8 @@ fn shared() -> PathBuf {
 
 fn scifact() -> Vec<String> {
     let input = Input::File(shared().join("data/scifact/corpus.jsonl.gz"));
-    let text = PassageText { prompt: String::new(), title: TitleMode::Join(" ".to_owned()) };
     let passages = open_collection(&[input], &ReadOptions::default()).unwrap();
-    passages.take(PASSAGES).map(|passage| text.of(&passage.unwrap())).collect()
+    passages.take(PASSAGES).map(|passage| joined_text("", " ", &passage.unwrap())).collect()
 }
 
 fn questions() -> Vec<String> {

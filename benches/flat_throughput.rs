@@ -19,7 +19,7 @@ use toller_bench::encode::scratch_spec;
 use toller_corpus::{ReadOptions, open_collection, survey};
 use toller_encoder::{DualEncoder, LoadOptions, Role};
 use toller_files::Input;
-use toller_pipeline::{EncodeJob, PassageText, PipelineError};
+use toller_pipeline::{EncodeJob, PassageText, PipelineError, TitleMode};
 use toller_store::StoreWriter;
 
 // As in the binary.
@@ -108,7 +108,7 @@ fn encode(options: &Options, collection: &Path) -> Result<(), Box<dyn Error>> {
     let (inputs, read) = (vec![Input::parse(collection)], ReadOptions::default());
     let surveyed = survey(&inputs, &read, |_| {})?;
     let text =
-        PassageText { prompt: encoder.prompt(Role::Passage).to_owned(), title_separator: " ".to_owned() };
+        PassageText { prompt: encoder.prompt(Role::Passage).to_owned(), title: TitleMode::Join(" ".to_owned()) };
     let spec = scratch_spec(&encoder, surveyed.passages);
     let folder = tempfile::tempdir()?;
     let writer = StoreWriter::create_or_resume(&folder.path().join("store"), spec)?;

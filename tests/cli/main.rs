@@ -16,3 +16,4 @@ mod output;
 mod same_everywhere;
 mod store_tools;
 mod support;
+mod two_towers;

@@ -108,6 +108,7 @@ pub fn scratch_spec(encoder: &DualEncoder, passages: u64) -> StoreSpec {
             role: toller_store::Role::Passage,
             prompt: encoder.prompt(Role::Passage).to_owned(),
             max_length: tower.max_length(),
+            title_mode: "join".to_owned(),
             title_separator: " ".to_owned(),
             compute_dtype: "f32".to_owned(),
             normalized: tower.normalizes(),

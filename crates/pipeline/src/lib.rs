@@ -9,4 +9,4 @@ mod text;
 pub use dense::{DenseSearcher, encode_queries};
 pub use encode::{EncodeJob, EncodeProgress, EncodeReport, encode};
 pub use error::PipelineError;
-pub use text::{PassageText, TitleMode};
+pub use text::{PassageText, TitleMode, joined_text};

@@ -51,17 +51,27 @@ impl PassageText {
     #[must_use]
     pub fn of(&self, passage: &Passage) -> TextInput {
         let title = passage.title.as_deref().unwrap_or_default();
-        let (prompt, text) = (&self.prompt, &passage.text);
-        let titled =
-            |types| TextInput::Titled { title: format!("{prompt}{title}"), text: text.clone(), types };
+        let prompt = &self.prompt;
+        let titled = |types| TextInput::Titled {
+            title: format!("{prompt}{title}"),
+            text: passage.text.clone(),
+            types,
+        };
         match &self.title {
             TitleMode::Pair => titled(TitleTypes::TwoSegments),
             TitleMode::Sep if !title.is_empty() => titled(TitleTypes::OneSegment),
-            TitleMode::Join(separator) if !title.is_empty() => {
-                TextInput::Plain(format!("{prompt}{title}{separator}{text}"))
-            }
-            TitleMode::Sep | TitleMode::Join(_) => TextInput::Plain(format!("{prompt}{text}")),
+            TitleMode::Sep => TextInput::Plain(joined_text(prompt, "", passage)),
+            TitleMode::Join(separator) => TextInput::Plain(joined_text(prompt, separator, passage)),
         }
+    }
+}
+
+/// Prompt, title, separator and text as one text; without a title, without the separator.
+#[must_use]
+pub fn joined_text(prompt: &str, separator: &str, passage: &Passage) -> String {
+    match passage.title.as_deref() {
+        Some(title) if !title.is_empty() => format!("{prompt}{title}{separator}{}", passage.text),
+        _ => format!("{prompt}{}", passage.text),
     }
 }
 

@@ -120,7 +120,7 @@ fn a_different_spec_is_refused_field_by_field() -> TestResult {
     drop(writer);
     let before = files(store)?;
 
-    let changes: [Change; 12] = [
+    let changes: [Change; 13] = [
         ("model.fingerprint", |spec| spec.model.fingerprint.push('x')),
         ("encoding.role", |spec| spec.encoding.role = Role::Query),
         ("encoding.prompt", |spec| spec.encoding.prompt.push('x')),

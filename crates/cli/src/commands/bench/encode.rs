@@ -10,7 +10,7 @@ use toller_bench::figures::encode_figure;
 use toller_bench::limits::matrix_rate;
 use toller_bench::{Timings, Words};
 use toller_compute::Isa;
-use toller_encoder::Role;
+use toller_encoder::{Role, TextInput};
 use toller_pipeline::{EncodeJob, PipelineError};
 use toller_store::StoreWriter;
 
@@ -108,7 +108,8 @@ impl Passes<'_> {
             stop: self.stop,
         };
         let rows = texts.iter().enumerate();
-        let rows = rows.map(|(row, text)| Ok::<_, PipelineError>((row.to_string(), text.clone())));
+        let rows =
+            rows.map(|(row, text)| Ok::<_, PipelineError>((row.to_string(), TextInput::Plain(text.clone()))));
         // Until the last vector is there: how long a disk takes to sync a small store says nothing of encoding.
         let started = Instant::now();
         let mut duration = Duration::ZERO;

@@ -7,7 +7,7 @@ use toller_bench::Words;
 use toller_corpus::open_collection;
 use toller_encoder::TextEncoder;
 use toller_files::expand;
-use toller_pipeline::PassageText;
+use toller_pipeline::joined_text;
 
 use crate::error::UsageError;
 use crate::input::InputArgs;
@@ -91,10 +91,10 @@ impl TextArgs {
 
     fn collection(&self, prompt: &str) -> anyhow::Result<Texts> {
         let inputs = expand(&self.corpus)?;
-        let text = PassageText { prompt: prompt.to_owned(), title_separator: self.title_separator.clone() };
         let passages = open_collection(&inputs, &self.input.options()?)?.take(self.passages as usize);
-        let texts: Vec<String> =
-            passages.map(|passage| Ok(text.of(&passage?))).collect::<anyhow::Result<_>>()?;
+        let texts: Vec<String> = passages
+            .map(|passage| Ok(joined_text(prompt, &self.title_separator, &passage?)))
+            .collect::<anyhow::Result<_>>()?;
         let names: Vec<String> = self.corpus.iter().map(|path| path.display().to_string()).collect();
         if texts.is_empty() {
             let message = format!("{} holds no passages", names.join(" "));
