@@ -22,6 +22,7 @@ pub fn store_spec(source: &Source, survey: &Survey, role: Role, dtype: DType) ->
             role,
             prompt: String::new(),
             max_length: 0,
+            title_mode: "join".to_owned(),
             title_separator: String::new(),
             compute_dtype: UNKNOWN.to_owned(),
             normalized: survey.normalized,

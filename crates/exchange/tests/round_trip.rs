@@ -29,6 +29,7 @@ fn store(
             role: Role::Passage,
             prompt: String::new(),
             max_length: 16,
+            title_mode: "join".to_owned(),
             title_separator: String::new(),
             compute_dtype: "f32".to_owned(),
             normalized: false,
