@@ -107,8 +107,10 @@ fn encode(options: &Options, collection: &Path) -> Result<(), Box<dyn Error>> {
     let encoder = DualEncoder::load(&options.model, &LoadOptions::default())?;
     let (inputs, read) = (vec![Input::parse(collection)], ReadOptions::default());
     let surveyed = survey(&inputs, &read, |_| {})?;
-    let text =
-        PassageText { prompt: encoder.prompt(Role::Passage).to_owned(), title: TitleMode::Join(" ".to_owned()) };
+    let text = PassageText {
+        prompt: encoder.prompt(Role::Passage).to_owned(),
+        title: TitleMode::Join(" ".to_owned()),
+    };
     let spec = scratch_spec(&encoder, surveyed.passages);
     let folder = tempfile::tempdir()?;
     let writer = StoreWriter::create_or_resume(&folder.path().join("store"), spec)?;
