@@ -23,10 +23,16 @@ pub(crate) struct Candidates {
     entries: Vec<Candidate>,
 }
 
-/// How many candidates are kept before they are reduced: enough over `k` that a reduction, which costs time
-/// in proportion to the capacity, is paid for by as many nominations.
+/// How many candidates are kept, at least, before they are reduced: enough over `k` that a reduction, which
+/// costs time in proportion to their number, is paid for by as many nominations.
 pub(crate) fn capacity(k: usize) -> usize {
     k.saturating_add(k.max(256))
+}
+
+/// How many are kept at most. Up to here a scan whose bounds are wide leaves them for the end, when they are
+/// scored in the order of the vectors, for all queries at once; beyond, they are scored to make room.
+pub(crate) fn most(k: usize) -> usize {
+    capacity(k).saturating_mul(8)
 }
 
 impl Candidates {

@@ -25,6 +25,7 @@
 
 use super::ahead::Ahead;
 use super::bounds::{rounded_down, rounded_up};
+use super::few::{FEW, FewQueries};
 use super::nominate::Nominator;
 use crate::Codes;
 use crate::cpu::product::Bytes;
@@ -48,6 +49,7 @@ const LEAST: f64 = 1.0 / (1_u128 << 100) as f64 / (1_u64 << 49) as f64;
 /// Queries as this pass wants them. What is per query is padded to whole panels.
 pub(crate) struct Queries {
     packed: Packed<i32>,
+    few: Option<FewQueries<i32>>,
     dim: usize,
     /// s_q.
     scales: Vec<f32>,
@@ -98,7 +100,8 @@ impl Queries {
             values.extend(codes.chunks(VALUE_BYTES).map(unsigned));
         }
         let packed = Packed::new(&values, count, depth);
-        Self { packed, dim, scales, residual_norms, lengths, reaches }
+        let few = FewQueries::new(&values, depth);
+        Self { packed, few, dim, scales, residual_norms, lengths, reaches }
     }
 
     /// Values of a row.
@@ -157,7 +160,39 @@ pub(crate) fn scan<S: Simd>(
         *cutoff = queries.cutoff(query, nominator.threshold(query), facts);
     }
     let mut compare = Compare { queries, facts, cutoffs, ahead, nominator };
-    tile::multiply(simd, rows, queries.packed.panels(), queries.packed.columns, &mut compare);
+    let count = queries.packed.columns;
+    match (&queries.few, count) {
+        (Some(few), 1) => scan_few::<S, 1>(simd, few, rows, &mut compare),
+        (Some(few), 2) => scan_few::<S, 2>(simd, few, rows, &mut compare),
+        (Some(few), 3) => scan_few::<S, 3>(simd, few, rows, &mut compare),
+        (Some(few), _) => scan_few::<S, FEW>(simd, few, rows, &mut compare),
+        (None, _) => tile::multiply(simd, rows, queries.packed.panels(), count, &mut compare),
+    }
+}
+
+/// Multiplies each row with each of the `QUERIES` queries.
+#[inline(always)]
+fn scan_few<S: Simd, const QUERIES: usize>(
+    simd: S,
+    queries: &FewQueries<i32>,
+    rows: Rows<'_, i32>,
+    compare: &mut Compare<'_, '_>,
+) {
+    for row in 0..rows.count() {
+        let sums = queries.sums::<S, Bytes, QUERIES>(simd, rows.row(row), row, compare.ahead);
+        let Compare { queries, facts, .. } = *compare;
+        for (query, sums) in sums.into_iter().enumerate() {
+            let sum = simd.sum_i32(sums) + facts.corrections[row];
+            // The same steps as in a tile, each rounded once.
+            let error = queries.residual_norms[query] * facts.norms[row];
+            let error = queries.lengths[query].mul_add(facts.residual_norms[row], error);
+            let upper = (sum as f32 * facts.scales[row]).mul_add(queries.scales[query], error);
+            let below = upper < compare.cutoffs[query];
+            if !below {
+                compare.nominate_one(simd, row, query, sum);
+            }
+        }
+    }
 }
 
 impl Queries {
@@ -339,11 +374,16 @@ impl Compare<'_, '_> {
     ) {
         while reached != 0 {
             let lane = reached.trailing_zeros() as usize;
-            let query = column + lane;
-            let interval = self.queries.interval(query, row, self.facts, sums[lane]);
-            self.nominator.nominate(simd, row, query, interval);
-            self.cutoffs[query] = self.queries.cutoff(query, self.nominator.threshold(query), self.facts);
+            self.nominate_one(simd, row, column + lane, sums[lane]);
             reached &= reached - 1;
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn nominate_one<S: Simd>(&mut self, simd: S, row: usize, query: usize, sum: i32) {
+        let interval = self.queries.interval(query, row, self.facts, sum);
+        self.nominator.nominate(simd, row, query, interval);
+        self.cutoffs[query] = self.queries.cutoff(query, self.nominator.threshold(query), self.facts);
     }
 }

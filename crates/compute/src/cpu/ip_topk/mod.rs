@@ -27,6 +27,7 @@ mod bounds;
 mod candidates;
 mod choice;
 mod codes;
+mod few;
 mod nominate;
 mod numbers;
 mod rescore;
@@ -40,7 +41,7 @@ use rayon::prelude::*;
 use toller_ir::{Hit, Ranking};
 
 use self::blocks::Blocks;
-use self::candidates::{Candidate, Candidates, best, capacity};
+use self::candidates::{Candidate, Candidates, best, most};
 use self::nominate::{Group, Nominated};
 use self::rescore::{Pair, Scores};
 use self::scan::{Prepared, Scan};
@@ -73,7 +74,7 @@ pub(crate) fn search(
 ) -> TopK {
     let threads = rayon::current_num_threads();
     // More candidates than vectors there cannot be.
-    let kept = capacity(k).min(collection.rows().max(1)) * size_of::<Candidate>();
+    let kept = most(k).min(collection.rows().max(1)) * size_of::<Candidate>();
     let group_queries = (CANDIDATE_BYTES / threads / kept).clamp(1, GROUP_QUERIES);
     let dim = collection.dim();
     let mut found = TopK::default();

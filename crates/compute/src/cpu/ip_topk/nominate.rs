@@ -2,7 +2,7 @@
 
 use toller_ir::{DocOrd, Hit};
 
-use super::candidates::{Candidate, Candidates, capacity};
+use super::candidates::{Candidate, Candidates, capacity, most};
 use super::rescore::{Pair, Scores};
 use super::thresholds::Thresholds;
 use crate::simd::Simd;
@@ -30,6 +30,8 @@ pub(crate) struct Nominator<'a> {
     /// One ordinal a row.
     chosen: Vec<DocOrd>,
     candidates: Vec<Candidates>,
+    /// Per query, how many candidates make the next reduction.
+    full: Vec<usize>,
     /// Per query, how many were scored to make room.
     rescored: Vec<usize>,
 }
@@ -50,6 +52,7 @@ impl<'a> Nominator<'a> {
             first: DocOrd(0),
             chosen: Vec::new(),
             candidates: (0..group.count).map(|_| Candidates::default()).collect(),
+            full: vec![capacity(group.k); group.count],
             rescored: vec![0; group.count],
         }
     }
@@ -77,7 +80,7 @@ impl<'a> Nominator<'a> {
         let (lower, upper) = bounds;
         let candidates = &mut self.candidates[query];
         candidates.push(Candidate { lower, upper, doc });
-        if candidates.len() >= capacity(self.group.k) {
+        if candidates.len() >= self.full[query] {
             self.reduce(simd, query);
         }
     }
@@ -87,7 +90,10 @@ impl<'a> Nominator<'a> {
         let k = self.group.k;
         let candidates = &mut self.candidates[query];
         let mut threshold = candidates.reduce(k, self.thresholds.get(query));
-        if candidates.len() > capacity(k).midpoint(k) {
+        // What is left is reduced again when as many have come.
+        self.full[query] = candidates.len().saturating_mul(2).max(capacity(k));
+        if self.full[query] > most(k) {
+            self.full[query] = capacity(k);
             // Too many scores lie closer together than the error: only the scores themselves decide.
             let (mut hits, mut pairs) = (Vec::with_capacity(candidates.len()), Vec::new());
             for candidate in candidates.entries() {

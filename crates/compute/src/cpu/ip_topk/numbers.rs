@@ -2,6 +2,7 @@
 
 use super::ahead::Ahead;
 use super::bounds::{self, ErrorBound};
+use super::few::{FEW, FewQueries};
 use super::nominate::Nominator;
 use super::rows::largest_square;
 use crate::cpu::product::Numbers;
@@ -11,21 +12,25 @@ use crate::simd::{LANES, Simd};
 /// Queries as this pass wants them.
 pub(crate) struct Queries {
     packed: Packed,
+    few: Option<FewQueries<f32>>,
     bounds: Vec<ErrorBound>,
 }
 
 impl Queries {
     /// `queries` is `[count, dim]`.
     pub(crate) fn new(queries: &[f32], dim: usize) -> Self {
-        let packed = Packed::new(queries, queries.len() / dim, dim);
-        Self { packed, bounds: queries.chunks_exact(dim).map(ErrorBound::new).collect() }
+        Self::with_bounds(queries, dim, queries.chunks_exact(dim).map(ErrorBound::new).collect())
     }
 
     /// `queries` rounded to f16, for rows that are rounded too.
     pub(crate) fn halves(queries: &[f32], dim: usize) -> Self {
         let rounded: Vec<f32> = queries.iter().map(|&x| half::f16::from_f32(x).to_f32()).collect();
-        let packed = Packed::new(&rounded, queries.len() / dim, dim);
-        Self { packed, bounds: queries.chunks_exact(dim).map(ErrorBound::halves).collect() }
+        Self::with_bounds(&rounded, dim, queries.chunks_exact(dim).map(ErrorBound::halves).collect())
+    }
+
+    fn with_bounds(queries: &[f32], dim: usize, bounds: Vec<ErrorBound>) -> Self {
+        let packed = Packed::new(queries, queries.len() / dim, dim);
+        Self { packed, few: FewQueries::new(queries, dim), bounds }
     }
 }
 
@@ -58,7 +63,34 @@ pub(crate) fn scan<S: Simd>(
     }
     let rows = Rows::new(rows, dim, rows.len() / dim, dim);
     let mut compare = Compare { state, ahead, nominator };
-    tile::multiply(simd, rows, queries.packed.panels(), count, &mut compare);
+    match (&queries.few, count) {
+        (Some(few), 1) => scan_few::<S, 1>(simd, few, rows, &mut compare),
+        (Some(few), 2) => scan_few::<S, 2>(simd, few, rows, &mut compare),
+        (Some(few), 3) => scan_few::<S, 3>(simd, few, rows, &mut compare),
+        (Some(few), _) => scan_few::<S, FEW>(simd, few, rows, &mut compare),
+        (None, _) => tile::multiply(simd, rows, queries.packed.panels(), count, &mut compare),
+    }
+}
+
+/// Multiplies each row with each of the `QUERIES` queries.
+#[inline(always)]
+fn scan_few<S: Simd, const QUERIES: usize>(
+    simd: S,
+    queries: &FewQueries<f32>,
+    rows: Rows<'_>,
+    compare: &mut Compare<'_, '_>,
+) {
+    for row in 0..rows.count() {
+        let sums = queries.sums::<S, Numbers, QUERIES>(simd, rows.row(row), row, compare.ahead);
+        for (query, sums) in sums.into_iter().enumerate() {
+            let sum = simd.sum(sums);
+            // Not `>=`: as below.
+            let below = sum < compare.state.cutoffs[query];
+            if !below {
+                compare.nominate_one(simd, row, query, sum);
+            }
+        }
+    }
 }
 
 /// Compares sums with what can still be among the k best.
@@ -102,11 +134,16 @@ impl Compare<'_, '_> {
     ) {
         while reached != 0 {
             let lane = reached.trailing_zeros() as usize;
-            let query = column + lane;
-            let error = self.state.errors[query];
-            self.nominator.nominate(simd, row, query, bounds::interval(sums[lane], error));
-            self.state.cutoffs[query] = bounds::cutoff(self.nominator.threshold(query), error);
+            self.nominate_one(simd, row, column + lane, sums[lane]);
             reached &= reached - 1;
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn nominate_one<S: Simd>(&mut self, simd: S, row: usize, query: usize, sum: f32) {
+        let error = self.state.errors[query];
+        self.nominator.nominate(simd, row, query, bounds::interval(sum, error));
+        self.state.cutoffs[query] = bounds::cutoff(self.nominator.threshold(query), error);
     }
 }
