@@ -74,7 +74,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
 
 /// Writes `count` short passages cut from the texts, in turn and from the start again.
 fn write_collection(path: &Path, texts: &[PathBuf], count: u64) -> Result<(), Box<dyn Error>> {
-    let inputs: Vec<Input> = texts.iter().map(|path| Input::parse(path)).collect();
+    let inputs: Vec<Input> = texts.iter().map(Input::parse).collect();
     let mut words = Vec::new();
     for passage in open_collection(&inputs, &ReadOptions::default())? {
         words.extend(passage?.text.split_whitespace().map(str::to_owned));
