@@ -52,7 +52,7 @@ impl Cuts {
     }
 
     /// `text` in segments that may be tokenized one by one, the first long enough for `tokens` tokens of usual length.
-    pub(super) fn segments<'a>(self, text: &'a str, tokens: usize) -> impl Iterator<Item = &'a str> {
+    pub(super) fn segments(self, text: &str, tokens: usize) -> impl Iterator<Item = &str> {
         let mut rest = Some(text);
         let mut length = tokens.saturating_mul(BYTES_PER_TOKEN).clamp(64, LONGEST_SEGMENT);
         std::iter::from_fn(move || {
