@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::str::FromStr;
 
-use toller_compute::Pooling;
+use toller_compute::{Pooling, Precision};
 use toller_encoder::resolve::{ModelSource, Origin, ResolveEvent, ResolveOptions, resolve_model};
 use toller_encoder::{DEFAULT_BATCH_TOKENS, DualEncoder, LoadOptions, Role};
 use toller_store::ModelInfo;
@@ -37,12 +37,19 @@ pub struct ModelArgs {
     pub device: Device,
 
     /// What to compute in [default: f32 on the CPU]
-    #[arg(long, value_name = "TYPE", value_enum, help_heading = "Machine")]
-    pub dtype: Option<ComputeType>,
+    #[arg(long, value_name = "f32|f16|bf16|int8", help_heading = "Machine")]
+    pub dtype: Option<Precision>,
 
     /// Tokens of a batch, at most
     #[arg(long, value_name = "N", default_value_t = DEFAULT_BATCH_TOKENS as u32, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Machine")]
     pub batch_tokens: u32,
+}
+
+impl ModelArgs {
+    /// What to compute in.
+    pub fn dtype(&self) -> Precision {
+        self.dtype.unwrap_or_default()
+    }
 }
 
 fn pooling(name: &str) -> Result<Pooling, String> {
@@ -88,15 +95,6 @@ impl fmt::Display for Device {
     }
 }
 
-/// The number format that a model computes in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum ComputeType {
-    F32,
-    F16,
-    Bf16,
-    Int8,
-}
-
 /// Checks that the device is there.
 pub fn check_device(device: Device) -> Result<(), UsageError> {
     match device {
@@ -120,16 +118,10 @@ pub fn load(name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel
     if args.device == Device::Auto {
         ui.detail(format!("device: cpu ({})", toller_compute::Isa::active()));
     }
-    if let Some(dtype) = args.dtype.filter(|dtype| *dtype != ComputeType::F32) {
-        let message = format!(
-            "--dtype {}: on the CPU the encoder computes in f32 only",
-            format!("{dtype:?}").to_lowercase()
+    if args.dtype() == Precision::F16 {
+        ui.status(
+            "--dtype f16: on the CPU numbers are rounded to f16 and multiplied in f32, no faster than f32",
         );
-        return Err(UsageError::new(
-            message,
-            "use --dtype f32; to store half the bytes, add --store-dtype f16",
-        )
-        .into());
     }
     let source = resolve(name, ui)?;
     let query_source = args.query_model.as_deref().map(|name| resolve(name, ui)).transpose()?;
@@ -138,6 +130,7 @@ pub fn load(name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel
         max_length: args.max_length.map(|length| length as usize),
         pooling: args.pooling,
         batch_tokens: args.batch_tokens as usize,
+        dtype: args.dtype(),
     };
     let encoder = DualEncoder::load(&source.directory, &options)?;
     if encoder.tower(Role::Passage).pooling_is_assumed() {

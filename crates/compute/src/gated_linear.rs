@@ -4,16 +4,18 @@ use candle_core::{CpuStorage, CustomOp1, DType, Layout, Result, Shape, Tensor, b
 
 use crate::activation::Activation;
 use crate::cpu::gated_linear::{GatedLinear as CpuGatedLinear, interleave};
-use crate::cpu::tile::Packed;
+use crate::cpu::weight::Weight;
 use crate::custom_op::contiguous_f32;
+use crate::linear::check_depth;
+use crate::precision::Precision;
 use crate::profile::{Operation, timer};
-use crate::simd;
+use crate::simd::{Isa, LANES};
 
 /// A gated linear unit, `activation(x A^T + a) * (x B^T + b)` element by element (Dauphin et al. 2017; Shazeer
 /// 2020, section 2): with the activation GELU it is GeGLU, with SiLU SwiGLU, with the sigmoid GLU.
 #[derive(Clone)]
 pub struct GatedLinear {
-    weight: Packed,
+    weight: Weight,
     /// Empty for none.
     bias: Vec<f32>,
     columns: usize,
@@ -21,12 +23,17 @@ pub struct GatedLinear {
 
 impl GatedLinear {
     /// A layer with two halves, each a weight `[out, in]` and perhaps a bias `[out]` of any float dtype: the
-    /// one that is activated, and the one that is not.
+    /// one that is activated, and the one that is not. It multiplies in `precision`.
     ///
     /// # Errors
-    /// When the shapes do not agree.
-    pub fn new(activated: (&Tensor, Option<&Tensor>), linear: (&Tensor, Option<&Tensor>)) -> Result<Self> {
+    /// When the shapes do not agree, and as for [`crate::Linear::in_precision`].
+    pub fn new(
+        activated: (&Tensor, Option<&Tensor>),
+        linear: (&Tensor, Option<&Tensor>),
+        precision: Precision,
+    ) -> Result<Self> {
         let (columns, depth) = activated.0.dims2()?;
+        check_depth(depth, precision)?;
         if linear.0.dims2()? != (columns, depth) || activated.1.is_some() != linear.1.is_some() {
             bail!("gated linear: halves {:?} and {:?}", activated.0.dims(), linear.0.dims());
         }
@@ -41,8 +48,8 @@ impl GatedLinear {
             (None, None) => Vec::new(),
             _ => bail!("gated linear: biases that are not [{columns}]"),
         };
-        let width = columns.next_multiple_of(simd::LANES) * 2;
-        Ok(Self { weight: Packed::new(&rows, width, depth), bias, columns })
+        let width = columns.next_multiple_of(LANES) * 2;
+        Ok(Self { weight: Weight::new(&rows, width, depth, precision), bias, columns })
     }
 
     /// `x` `[rows, in]`, the result `[rows, out]`.
@@ -68,12 +75,12 @@ impl CustomOp1 for Forward<'_> {
         let x = contiguous_f32("gated_linear", x, layout)?;
         let (rows, depth) = layout.shape().dims2()?;
         let GatedLinear { weight, bias, columns } = self.layer;
-        if depth != weight.depth {
-            bail!("gated linear: input of width {depth}, weight of depth {}", weight.depth);
+        if depth != weight.depth() {
+            bail!("gated linear: input of width {depth}, weight of depth {}", weight.depth());
         }
         let _timer = timer(Operation::Linear, 4 * rows * depth * columns);
         let (activation, columns) = (self.activation, *columns);
-        let out = simd::dispatch(CpuGatedLinear { x, rows, weight, bias, activation, columns });
+        let out = CpuGatedLinear { x, rows, weight, bias, activation, columns }.on(Isa::active());
         Ok((CpuStorage::F32(out), Shape::from((rows, columns))))
     }
 }

@@ -5,12 +5,14 @@ mod activation;
 mod attention;
 mod cpu;
 mod custom_op;
+mod embed;
 mod gated_linear;
 mod ip_topk;
 mod layer_norm;
 mod linear;
 mod normalize;
 mod pooling;
+mod precision;
 pub mod profile;
 mod quantize;
 pub mod reference;
@@ -21,6 +23,7 @@ mod simd;
 
 pub use activation::{Activation, UnknownActivation};
 pub use attention::{AttentionOptions, attention};
+pub use embed::{Lookup, embed};
 pub use gated_linear::GatedLinear;
 pub use ip_topk::{
     Codes, Collection, DocSet, Filter, IpTopkError, IpTopkOptions, Scan, Segment, TopK, UnknownScan, Vectors,
@@ -30,6 +33,7 @@ pub use layer_norm::LayerNorm;
 pub use linear::Linear;
 pub use normalize::normalize;
 pub use pooling::{Pooling, pool};
+pub use precision::{Precision, UnknownPrecision};
 pub use quantize::{Quantized, quantize};
 pub use relative_bias::RelativeBias;
 pub use rotary::Rotary;

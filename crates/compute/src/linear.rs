@@ -4,27 +4,38 @@ use candle_core::{CpuStorage, CustomOp1, CustomOp2, DType, Layout, Result, Shape
 
 use crate::activation::Activation;
 use crate::cpu::linear::Linear as CpuLinear;
-use crate::cpu::tile::Packed;
+use crate::cpu::weight::{Int8Weight, Weight};
 use crate::custom_op::contiguous_f32;
+use crate::precision::Precision;
 use crate::profile::{Operation, timer};
-use crate::simd::{self, LANES};
+use crate::simd::{Isa, LANES};
 
 /// A linear layer, its weight laid out for the device it runs on.
 #[derive(Clone)]
 pub struct Linear {
-    weight: Packed,
+    weight: Weight,
     /// `[out]`, padded with zeros to whole vectors; empty for none.
     bias: Vec<f32>,
 }
 
 impl Linear {
-    /// A layer with `weight` `[out, in]` and `bias` `[out]`, of any float dtype.
+    /// A layer in f32 with `weight` `[out, in]` and `bias` `[out]`, of any float dtype.
     ///
     /// # Errors
-    /// When the shapes do not agree.
+    /// When the shapes do not agree or the weight is empty.
     pub fn new(weight: &Tensor, bias: Option<&Tensor>) -> Result<Self> {
+        Self::in_precision(weight, bias, Precision::F32)
+    }
+
+    /// A layer that multiplies in `precision`; everything that follows the product is f32.
+    ///
+    /// # Errors
+    /// As for [`Linear::new`], and when the weight has more inputs than int8 has sums for.
+    pub fn in_precision(weight: &Tensor, bias: Option<&Tensor>, precision: Precision) -> Result<Self> {
         let (columns, depth) = weight.dims2()?;
-        let weight = Packed::new(&weight.to_dtype(DType::F32)?.flatten_all()?.to_vec1()?, columns, depth);
+        check_depth(depth, precision)?;
+        let matrix = weight.to_dtype(DType::F32)?.flatten_all()?.to_vec1()?;
+        let weight = Weight::new(&matrix, columns, depth, precision);
         let mut padded = Vec::new();
         if let Some(bias) = bias {
             if bias.dims1()? != columns {
@@ -53,6 +64,17 @@ impl Linear {
     }
 }
 
+/// Checks that a weight has inputs, and no more of them than its precision can sum over.
+pub(crate) fn check_depth(depth: usize, precision: Precision) -> Result<()> {
+    if depth == 0 {
+        bail!("a weight that takes no input");
+    }
+    if precision == Precision::Int8 && depth > Int8Weight::LONGEST {
+        bail!("int8 sums over {} inputs at most, not {depth}", Int8Weight::LONGEST);
+    }
+    Ok(())
+}
+
 /// The operation as candle sees it.
 struct Fused<'a> {
     layer: &'a Linear,
@@ -62,17 +84,17 @@ struct Fused<'a> {
 impl Fused<'_> {
     fn run(&self, x: &[f32], layout: &Layout, residual: Option<&[f32]>) -> Result<(CpuStorage, Shape)> {
         let (rows, depth) = layout.shape().dims2()?;
-        let weight = &self.layer.weight;
-        if depth != weight.depth {
-            bail!("linear: input of width {depth}, weight of depth {}", weight.depth);
+        let Linear { weight, bias } = self.layer;
+        let columns = weight.columns();
+        if depth != weight.depth() {
+            bail!("linear: input of width {depth}, weight of depth {}", weight.depth());
         }
-        if residual.is_some_and(|residual| residual.len() != rows * weight.columns) {
-            bail!("linear: the residual is not [{rows}, {}]", weight.columns);
+        if residual.is_some_and(|residual| residual.len() != rows * columns) {
+            bail!("linear: the residual is not [{rows}, {columns}]");
         }
-        let _timer = timer(Operation::Linear, 2 * rows * depth * weight.columns);
-        let kernel =
-            CpuLinear { x, rows, weight, bias: &self.layer.bias, residual, activation: self.activation };
-        Ok((CpuStorage::F32(simd::dispatch(kernel)), Shape::from((rows, weight.columns))))
+        let _timer = timer(Operation::Linear, 2 * rows * depth * columns);
+        let layer = CpuLinear { x, rows, weight, bias, residual, activation: self.activation };
+        Ok((CpuStorage::F32(layer.on(Isa::active())), Shape::from((rows, columns))))
     }
 }
 

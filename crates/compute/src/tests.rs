@@ -8,15 +8,20 @@ use crate::cpu::attention::Attention;
 use crate::cpu::gated_linear::{GatedLinear, interleave};
 use crate::cpu::layer_norm::LayerNorm;
 use crate::cpu::linear::Linear;
-use crate::cpu::tile::Packed;
+use crate::cpu::weight::Weight;
 use crate::simd::{Isa, Kernel, LANES, dispatch_on};
-use crate::{Activation, AttentionOptions, RelativeBias, Rotary, Sequences, reference};
+use crate::{Activation, AttentionOptions, Precision, RelativeBias, Rotary, Sequences, reference};
 
 /// Runs a kernel on every instruction set, asserts equal bits, and returns the result.
 fn everywhere<K: Kernel<Output = Vec<f32>>>(kernel: impl Fn() -> K) -> Vec<f32> {
-    let expected = dispatch_on(Isa::Portable, kernel());
+    on_every(|isa| dispatch_on(isa, kernel()))
+}
+
+/// Computes on every instruction set, asserts equal bits, and returns the result.
+fn on_every(compute: impl Fn(Isa) -> Vec<f32>) -> Vec<f32> {
+    let expected = compute(Isa::Portable);
     for isa in Isa::available() {
-        let got = dispatch_on(isa, kernel());
+        let got = compute(isa);
         assert_eq!(got.len(), expected.len());
         let differing = got.iter().zip(&expected).position(|(a, b)| a.to_bits() != b.to_bits());
         assert_eq!(differing, None, "{isa} differs from the portable lanes");
@@ -78,9 +83,9 @@ proptest! {
         let residual = values(seed ^ 3, rows * columns);
         let bias = with_bias.then_some(&bias[..]);
         let residual = with_residual.then_some(&residual[..]);
-        let weight = Packed::new(&matrix, columns, depth);
+        let weight = Weight::new(&matrix, columns, depth, Precision::F32);
         let padded = bias.map(padded).unwrap_or_default();
-        let got = everywhere(|| Linear { x: &x, rows, weight: &weight, bias: &padded, residual, activation });
+        let got = on_every(|isa| Linear { x: &x, rows, weight: &weight, bias: &padded, residual, activation }.on(isa));
         let expected = reference::linear(&x, &matrix, bias, residual, activation, depth);
         // The rounding of a chain of products (Higham 2002, section 3.1), which no activation magnifies by
         // more than 1.13, and that of the activation, the bias and the residual.
@@ -96,11 +101,11 @@ proptest! {
         rows in 1_usize..60, depth in 1_usize..80, columns in 1_usize..70, seed: u64,
     ) {
         let x = values(seed, rows * depth);
-        let weight = Packed::new(&values(seed ^ 1, columns * depth), columns, depth);
+        let weight = Weight::new(&values(seed ^ 1, columns * depth), columns, depth, Precision::F32);
         let run = |x: &[f32]| {
             let activation = Activation::Gelu;
             let rows = x.len() / depth;
-            everywhere(|| Linear { x, rows, weight: &weight, bias: &[], residual: None, activation })
+            on_every(|isa| Linear { x, rows, weight: &weight, bias: &[], residual: None, activation }.on(isa))
         };
         let together = run(&x);
         for (row, x) in x.chunks_exact(depth).enumerate() {
@@ -125,9 +130,9 @@ proptest! {
         let halves = [values(seed ^ 1, columns * depth), values(seed ^ 2, columns * depth)];
         let biases = [values(seed ^ 3, columns), values(seed ^ 4, columns)];
         let width = 2 * columns.next_multiple_of(LANES);
-        let weight = Packed::new(&interleave(&halves[0], &halves[1], columns, depth), width, depth);
+        let weight = Weight::new(&interleave(&halves[0], &halves[1], columns, depth), width, depth, Precision::F32);
         let bias = if with_bias { interleave(&biases[0], &biases[1], columns, 1) } else { Vec::new() };
-        let got = everywhere(|| GatedLinear { x: &x, rows, weight: &weight, bias: &bias, activation, columns });
+        let got = on_every(|isa| GatedLinear { x: &x, rows, weight: &weight, bias: &bias, activation, columns }.on(isa));
         let [activated, linear] = [0, 1].map(|half| (&halves[half][..], with_bias.then_some(&biases[half][..])));
         let expected = reference::gated_linear(&x, activated, linear, activation, depth);
         // Each factor is at most depth + 1, with the rounding of a chain of as many products.
@@ -137,7 +142,7 @@ proptest! {
             prop_assert!((f64::from(got) - expected).abs() <= allowed.min(1e-3), "{got} for {expected}");
         }
         for (row, x) in x.chunks_exact(depth).enumerate() {
-            let alone = everywhere(|| GatedLinear { x, rows: 1, weight: &weight, bias: &bias, activation, columns });
+            let alone = on_every(|isa| GatedLinear { x, rows: 1, weight: &weight, bias: &bias, activation, columns }.on(isa));
             prop_assert_eq!(&alone[..], &got[row * columns..(row + 1) * columns]);
         }
     }

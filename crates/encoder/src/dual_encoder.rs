@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toller_compute::Pooling;
+use toller_compute::{Pooling, Precision};
 
 use crate::EncoderError;
 use crate::fingerprint::Fingerprint;
@@ -51,11 +51,19 @@ pub struct LoadOptions {
     pub pooling: Option<Pooling>,
     /// The tokens of a flat batch, at most.
     pub batch_tokens: usize,
+    /// What the transformer's matrix products are computed in; what follows it is f32.
+    pub dtype: Precision,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { max_length: None, query_model: None, pooling: None, batch_tokens: DEFAULT_BATCH_TOKENS }
+        Self {
+            max_length: None,
+            query_model: None,
+            pooling: None,
+            batch_tokens: DEFAULT_BATCH_TOKENS,
+            dtype: Precision::default(),
+        }
     }
 }
 

@@ -74,7 +74,7 @@ impl TextEncoder {
             fingerprint,
         )?;
 
-        let (transformer, _) = Transformer::open(folder, &config, fingerprint)?;
+        let (transformer, _) = Transformer::open(folder, &config, options.dtype, fingerprint)?;
         let mut dim = config.hidden * poolings.len();
         let mut head = Vec::new();
         for module in &layout.modules {

@@ -4,10 +4,10 @@
 //! meets both. Of a row and panel the activated half always comes first; it is stored, and the linear half
 //! multiplies what is there, in the first-level cache.
 
-use super::product::Numbers;
-use super::tile::{Epilogue, PANEL, Packed, Rows, multiply};
+use super::tile::PANEL;
+use super::weight::{Finish, Weight};
 use crate::activation::Activation;
-use crate::simd::{Kernel, LANES, Simd};
+use crate::simd::{Isa, LANES, Simd};
 
 /// `activation(x * activated^T + bias) * (x * linear^T + bias)`, with `x` `[rows, in]` and the output
 /// `[rows, out]`.
@@ -15,7 +15,7 @@ pub(crate) struct GatedLinear<'a> {
     pub(crate) x: &'a [f32],
     pub(crate) rows: usize,
     /// The two halves as [`interleave`] puts them.
-    pub(crate) weight: &'a Packed,
+    pub(crate) weight: &'a Weight,
     /// The biases in the same order; empty for none.
     pub(crate) bias: &'a [f32],
     pub(crate) activation: Activation,
@@ -38,23 +38,21 @@ pub(crate) fn interleave(activated: &[f32], linear: &[f32], columns: usize, dept
     rows
 }
 
-/// The epilogue.
-struct Finish<'a> {
+/// What follows the product.
+struct Epilogue<'a> {
     bias: &'a [f32],
     activation: Activation,
     columns: usize,
     out: *mut f32,
 }
 
-impl Epilogue for Finish<'_> {
-    type Product = Numbers;
-
+impl Finish for Epilogue<'_> {
     #[inline(always)]
     unsafe fn store<S: Simd>(&mut self, simd: S, row: usize, column: usize, _: usize, mut sums: S::F32) {
         let first = column / PANEL * LANES;
         let count = LANES.min(self.columns - first);
         // SAFETY: of the output `[rows, columns]`, `row` exists, and `first` does since every panel has a
-        // column of it; the bias is as long as the panels are wide, as `run` checks.
+        // column of it; the bias is as long as the panels are wide, as `on` checks.
         unsafe {
             if !self.bias.is_empty() {
                 sums = simd.add(sums, simd.load(self.bias.as_ptr().add(column)));
@@ -69,24 +67,21 @@ impl Epilogue for Finish<'_> {
     }
 }
 
-impl Kernel for GatedLinear<'_> {
-    type Output = Vec<f32>;
-
-    #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> Vec<f32> {
+impl GatedLinear<'_> {
+    /// Computes the layer.
+    pub(crate) fn on(self, isa: Isa) -> Vec<f32> {
         let width = self.columns.div_ceil(LANES) * PANEL;
-        assert_eq!(self.weight.columns, width, "halves in turns of sixteen");
+        assert_eq!(self.weight.columns(), width, "halves in turns of sixteen");
         assert!(self.bias.is_empty() || self.bias.len() == width, "an unpadded bias");
         // Zeros rather than uninitialised: the linear half reads what the activated half has written.
         let mut out = vec![0.0; self.rows * self.columns];
-        let mut finish = Finish {
+        let epilogue = Epilogue {
             bias: self.bias,
             activation: self.activation,
             columns: self.columns,
             out: out.as_mut_ptr(),
         };
-        let rows = Rows::new(self.x, self.weight.depth, self.rows, self.weight.depth);
-        multiply(simd, rows, self.weight.panels(), width, &mut finish);
+        self.weight.multiply(isa, self.x, self.rows, epilogue);
         out
     }
 }

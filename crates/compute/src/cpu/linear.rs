@@ -1,15 +1,14 @@
 //! A linear layer on the CPU: product, bias, residual and activation in one pass over the output.
 
-use super::product::Numbers;
-use super::tile::{Epilogue, Packed, Rows, multiply};
+use super::weight::{Finish, Weight};
 use crate::activation::Activation;
-use crate::simd::{Kernel, LANES, Simd};
+use crate::simd::{Isa, LANES, Simd};
 
 /// `activation(x * weight^T + bias) + residual`, with `x` `[rows, in]` and the output `[rows, out]`.
 pub(crate) struct Linear<'a> {
     pub(crate) x: &'a [f32],
     pub(crate) rows: usize,
-    pub(crate) weight: &'a Packed,
+    pub(crate) weight: &'a Weight,
     /// `[out]`, padded with zeros to a multiple of sixteen; empty for none.
     pub(crate) bias: &'a [f32],
     /// `[rows, out]`.
@@ -17,8 +16,8 @@ pub(crate) struct Linear<'a> {
     pub(crate) activation: Activation,
 }
 
-/// The epilogue: everything that follows the product, while the sums are in registers.
-struct Finish<'a> {
+/// Everything that follows the product, while the sums are in registers.
+struct Epilogue<'a> {
     bias: &'a [f32],
     residual: Option<&'a [f32]>,
     activation: Activation,
@@ -26,14 +25,12 @@ struct Finish<'a> {
     out: *mut f32,
 }
 
-impl Epilogue for Finish<'_> {
-    type Product = Numbers;
-
+impl Finish for Epilogue<'_> {
     #[inline(always)]
     unsafe fn store<S: Simd>(&mut self, simd: S, row: usize, column: usize, count: usize, mut sums: S::F32) {
         let at = row * self.columns + column;
-        // SAFETY: `at + count` is within `[rows, columns]`, the length of the output and, as `run` checks,
-        // of the residual; the bias is padded to whole vectors, as `run` checks.
+        // SAFETY: `at + count` is within `[rows, columns]`, the length of the output and, as `on` checks,
+        // of the residual; the bias is padded to whole vectors, as `on` checks.
         unsafe {
             if !self.bias.is_empty() {
                 sums = simd.add(sums, simd.load(self.bias.as_ptr().add(column)));
@@ -54,12 +51,10 @@ impl Epilogue for Finish<'_> {
     }
 }
 
-impl Kernel for Linear<'_> {
-    type Output = Vec<f32>;
-
-    #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> Vec<f32> {
-        let columns = self.weight.columns;
+impl Linear<'_> {
+    /// Computes the layer.
+    pub(crate) fn on(self, isa: Isa) -> Vec<f32> {
+        let columns = self.weight.columns();
         assert!(
             self.bias.is_empty() || self.bias.len() >= columns.next_multiple_of(LANES),
             "an unpadded bias"
@@ -69,15 +64,14 @@ impl Kernel for Linear<'_> {
             "a residual of another shape"
         );
         let mut out = Vec::with_capacity(self.rows * columns);
-        let mut finish = Finish {
+        let epilogue = Epilogue {
             bias: self.bias,
             residual: self.residual,
             activation: self.activation,
             columns,
             out: out.as_mut_ptr(),
         };
-        let rows = Rows::new(self.x, self.weight.depth, self.rows, self.weight.depth);
-        multiply(simd, rows, self.weight.panels(), columns, &mut finish);
+        self.weight.multiply(isa, self.x, self.rows, epilogue);
         // SAFETY: `multiply` has stored every element of `[rows, columns]`.
         unsafe { out.set_len(self.rows * columns) };
         out

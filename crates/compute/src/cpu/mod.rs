@@ -9,3 +9,4 @@ pub(crate) mod prefetch;
 pub(crate) mod product;
 pub(crate) mod quantize;
 pub(crate) mod tile;
+pub(crate) mod weight;

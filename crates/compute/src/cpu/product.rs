@@ -1,13 +1,13 @@
-//! What a matrix product multiplies: numbers of f32, or of one byte, four at a time.
+//! What a matrix product multiplies: numbers of f32, pairs of bf16, or four bytes at a time.
 //!
-//! Both are values of four bytes in memory and sixteen of them are a vector, so that one register tile
-//! ([`super::tile`]) serves both.
+//! All are values of four bytes in memory and sixteen of them are a vector, so that one register tile
+//! ([`super::tile`]) serves them.
 
 use crate::simd::Simd;
 
 /// A kind of multiply-add.
 pub(crate) trait Product {
-    /// Four bytes of a row: one number, or four.
+    /// Four bytes of a row: one number, two, or four.
     type Value: Copy + Default;
     /// Sixteen values.
     type Lanes<S: Simd>: Copy;
@@ -90,5 +90,36 @@ impl Product for Bytes {
     #[inline(always)]
     fn multiply_add<S: Simd>(simd: S, row: S::I32, packed: S::I32, sums: S::I32) -> S::I32 {
         simd.dot(sums, packed, row)
+    }
+}
+
+/// Two numbers of bf16 at a time, the first in the lower half of a value; the sums are f32.
+#[derive(Clone, Copy)]
+pub(crate) struct Pairs;
+
+impl Product for Pairs {
+    type Value = i32;
+    type Lanes<S: Simd> = S::I32;
+    type Sums<S: Simd> = S::F32;
+
+    #[inline(always)]
+    fn zero<S: Simd>(simd: S) -> S::F32 {
+        simd.splat(0.0)
+    }
+
+    #[inline(always)]
+    unsafe fn load<S: Simd>(simd: S, from: *const i32) -> S::I32 {
+        // SAFETY: the caller vouches for sixteen values.
+        unsafe { simd.load_i32(from) }
+    }
+
+    #[inline(always)]
+    fn splat<S: Simd>(simd: S, value: i32) -> S::I32 {
+        simd.splat_i32(value)
+    }
+
+    #[inline(always)]
+    fn multiply_add<S: Simd>(simd: S, row: S::I32, packed: S::I32, sums: S::F32) -> S::F32 {
+        simd.dot_pairs(sums, row, packed)
     }
 }

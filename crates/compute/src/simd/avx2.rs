@@ -1,21 +1,22 @@
 //! AVX2 with FMA: sixteen lanes are two registers.
 
 use std::arch::x86_64::{
-    __m128i, __m256, __m256d, __m256i, _CMP_NLT_UQ, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT,
-    _mm_loadu_si128, _mm_packs_epi16, _mm_storeu_si128, _mm256_abs_epi8, _mm256_add_epi32, _mm256_add_ps,
-    _mm256_and_si256, _mm256_castps256_ps128, _mm256_castsi256_ps, _mm256_castsi256_si128, _mm256_cmp_ps,
+    __m128i, __m256, __m256d, __m256i, _CMP_NLT_UQ, _CMP_UNORD_Q, _MM_FROUND_NO_EXC,
+    _MM_FROUND_TO_NEAREST_INT, _mm_loadu_si128, _mm_packs_epi16, _mm_storeu_si128, _mm256_abs_epi8,
+    _mm256_add_epi32, _mm256_add_ps, _mm256_and_ps, _mm256_and_si256, _mm256_andnot_ps, _mm256_blendv_epi8,
+    _mm256_castps_si256, _mm256_castps256_ps128, _mm256_castsi256_ps, _mm256_castsi256_si128, _mm256_cmp_ps,
     _mm256_cvtepi32_ps, _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_cvtps_epi32, _mm256_cvtps_pd,
     _mm256_cvtps_ph, _mm256_div_ps, _mm256_dpbusd_avx_epi32, _mm256_extractf128_ps, _mm256_extracti128_si256,
     _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_madd_epi16, _mm256_max_ps,
-    _mm256_min_ps, _mm256_movemask_ps, _mm256_mul_ps, _mm256_packs_epi32, _mm256_permute4x64_epi64,
-    _mm256_round_ps, _mm256_set1_epi16, _mm256_set1_epi32, _mm256_set1_ps, _mm256_slli_epi16,
-    _mm256_slli_epi32, _mm256_srai_epi16, _mm256_srli_epi16, _mm256_storeu_pd, _mm256_storeu_ps,
-    _mm256_storeu_si256, _mm256_sub_ps,
+    _mm256_min_ps, _mm256_movemask_ps, _mm256_mul_ps, _mm256_packs_epi32, _mm256_packus_epi32,
+    _mm256_permute4x64_epi64, _mm256_round_ps, _mm256_set1_epi16, _mm256_set1_epi32, _mm256_set1_ps,
+    _mm256_slli_epi16, _mm256_slli_epi32, _mm256_srai_epi16, _mm256_srli_epi16, _mm256_srli_epi32,
+    _mm256_storeu_pd, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_sub_ps,
 };
 
 use half::{bf16, f16};
 
-use super::{Kernel, LANES, Simd};
+use super::{BF16_NAN, Kernel, LANES, SMALLEST_IN_PAIRS, Simd};
 
 /// A CPU with AVX2, FMA and F16C; with `VNNI`, also AVX-VNNI.
 #[derive(Clone, Copy)]
@@ -289,6 +290,44 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
             let words = _mm256_permute4x64_epi64::<0b11_01_10_00>(words);
             let bytes = _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256::<1>(words));
             _mm_storeu_si128(to.cast(), bytes);
+        }
+    }
+
+    #[inline(always)]
+    fn dot_pairs(self, sums: Pair, a: [__m256i; 2], b: [__m256i; 2]) -> Pair {
+        let dot = |sums, a, b| {
+            // SAFETY: see above.
+            unsafe {
+                let first = |pair| _mm256_castsi256_ps(_mm256_slli_epi32::<16>(pair));
+                let second = |pair| {
+                    _mm256_castsi256_ps(_mm256_and_si256(pair, _mm256_set1_epi32(0xffff_0000_u32 as i32)))
+                };
+                _mm256_fmadd_ps(first(a), first(b), _mm256_fmadd_ps(second(a), second(b), sums))
+            }
+        };
+        [dot(sums[0], a[0], b[0]), dot(sums[1], a[1], b[1])]
+    }
+
+    #[inline(always)]
+    unsafe fn store_bf16(self, to: *mut bf16, a: Pair) {
+        let round = |a: __m256| {
+            // SAFETY: see above.
+            unsafe {
+                let size = _mm256_andnot_ps(_mm256_set1_ps(-0.0), a);
+                let kept = _mm256_cmp_ps::<_CMP_NLT_UQ>(size, _mm256_set1_ps(SMALLEST_IN_PAIRS));
+                let bits = _mm256_castps_si256(_mm256_and_ps(a, kept));
+                let odd = _mm256_and_si256(_mm256_srli_epi32::<16>(bits), _mm256_set1_epi32(1));
+                let half = _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff));
+                let rounded = _mm256_srli_epi32::<16>(_mm256_add_epi32(bits, half));
+                let nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(a, a));
+                _mm256_blendv_epi8(rounded, _mm256_set1_epi32(BF16_NAN), nan)
+            }
+        };
+        // SAFETY: see above; the caller vouches for sixteen values, 32 bytes.
+        unsafe {
+            let words = _mm256_packus_epi32(round(a[0]), round(a[1]));
+            // The packs work on each half of the register: put its quarters in order.
+            _mm256_storeu_si256(to.cast(), _mm256_permute4x64_epi64::<0b11_01_10_00>(words));
         }
     }
 }

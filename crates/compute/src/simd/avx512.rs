@@ -1,27 +1,30 @@
 //! AVX-512: sixteen lanes are one register.
 
 use std::arch::x86_64::{
-    __m256i, __m512, __m512d, __m512i, _CMP_NLT_UQ, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT,
-    _mm_storeu_si128, _mm256_loadu_si256, _mm512_abs_epi8, _mm512_add_epi32, _mm512_add_ps, _mm512_and_si512,
+    __m256bh, __m256i, __m512, __m512bh, __m512d, __m512i, _CMP_NLT_UQ, _CMP_UNORD_Q, _MM_FROUND_NO_EXC,
+    _MM_FROUND_TO_NEAREST_INT, _mm_storeu_si128, _mm256_loadu_si256, _mm256_storeu_si256, _mm512_abs_epi8,
+    _mm512_abs_ps, _mm512_add_epi32, _mm512_add_ps, _mm512_and_si512, _mm512_castps_si512,
     _mm512_castps512_ps256, _mm512_castsi512_ps, _mm512_cmp_ps_mask, _mm512_cvtepi32_epi8,
-    _mm512_cvtepi32_ps, _mm512_cvtepu16_epi32, _mm512_cvtph_ps, _mm512_cvtps_epi32, _mm512_cvtps_pd,
-    _mm512_cvtps_ph, _mm512_div_ps, _mm512_dpbusd_epi32, _mm512_extractf32x8_ps, _mm512_fmadd_pd,
-    _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_madd_epi16, _mm512_mask_storeu_ps,
-    _mm512_maskz_loadu_ps, _mm512_max_ps, _mm512_min_ps, _mm512_mul_ps, _mm512_roundscale_ps,
-    _mm512_set1_epi16, _mm512_set1_epi32, _mm512_set1_ps, _mm512_slli_epi16, _mm512_slli_epi32,
-    _mm512_srai_epi16, _mm512_srli_epi16, _mm512_storeu_pd, _mm512_storeu_ps, _mm512_storeu_si512,
-    _mm512_sub_ps,
+    _mm512_cvtepi32_epi16, _mm512_cvtepi32_ps, _mm512_cvtepu16_epi32, _mm512_cvtneps_pbh, _mm512_cvtph_ps,
+    _mm512_cvtps_epi32, _mm512_cvtps_pd, _mm512_cvtps_ph, _mm512_div_ps, _mm512_dpbf16_ps,
+    _mm512_dpbusd_epi32, _mm512_extractf32x8_ps, _mm512_fmadd_pd, _mm512_fmadd_ps, _mm512_loadu_ps,
+    _mm512_loadu_si512, _mm512_madd_epi16, _mm512_mask_mov_epi32, _mm512_mask_storeu_ps,
+    _mm512_maskz_loadu_ps, _mm512_maskz_mov_ps, _mm512_max_ps, _mm512_min_ps, _mm512_mul_ps,
+    _mm512_roundscale_ps, _mm512_set1_epi16, _mm512_set1_epi32, _mm512_set1_ps, _mm512_slli_epi16,
+    _mm512_slli_epi32, _mm512_srai_epi16, _mm512_srli_epi16, _mm512_srli_epi32, _mm512_storeu_pd,
+    _mm512_storeu_ps, _mm512_storeu_si512, _mm512_sub_ps,
 };
+use std::mem::transmute;
 
 use half::{bf16, f16};
 
-use super::{Kernel, LANES, Simd};
+use super::{BF16_NAN, Kernel, LANES, SMALLEST_IN_PAIRS, Simd};
 
-/// A CPU with AVX-512 F, BW, DQ and VL; with `VNNI`, also that.
+/// A CPU with AVX-512 F, BW, DQ and VL; with `VNNI` or `BF16`, also that.
 #[derive(Clone, Copy)]
-pub(crate) struct Avx512<const VNNI: bool>(());
+pub(crate) struct Avx512<const VNNI: bool = false, const BF16: bool = false>(());
 
-impl<const VNNI: bool> Avx512<VNNI> {
+impl<const VNNI: bool, const BF16: bool> Avx512<VNNI, BF16> {
     pub(crate) fn new() -> Option<Self> {
         (is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
@@ -29,18 +32,24 @@ impl<const VNNI: bool> Avx512<VNNI> {
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("fma")
             && is_x86_feature_detected!("f16c")
-            && (!VNNI || is_x86_feature_detected!("avx512vnni")))
+            && (!VNNI || is_x86_feature_detected!("avx512vnni"))
+            && (!BF16 || is_x86_feature_detected!("avx512bf16")))
         .then_some(Self(()))
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,f16c")]
-fn with_features<K: Kernel>(simd: Avx512<false>, kernel: K) -> K::Output {
+fn with_features<K: Kernel>(simd: Avx512, kernel: K) -> K::Output {
     kernel.run(simd)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,avx512vnni")]
 fn with_vnni<K: Kernel>(simd: Avx512<true>, kernel: K) -> K::Output {
+    kernel.run(simd)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,avx512bf16")]
+fn with_bf16<K: Kernel>(simd: Avx512<false, true>, kernel: K) -> K::Output {
     kernel.run(simd)
 }
 
@@ -52,7 +61,7 @@ fn first(count: usize) -> u16 {
 }
 
 // SAFETY of every block below: an `Avx512` exists only where `new` found the features.
-impl<const VNNI: bool> Simd for Avx512<VNNI> {
+impl<const VNNI: bool, const BF16: bool> Simd for Avx512<VNNI, BF16> {
     type F32 = __m512;
     /// Lanes 0..8 and 8..16.
     type F64 = [__m512d; 2];
@@ -65,7 +74,13 @@ impl<const VNNI: bool> Simd for Avx512<VNNI> {
     #[inline(always)]
     fn vectorize<K: Kernel>(self, kernel: K) -> K::Output {
         // SAFETY: see above.
-        unsafe { if VNNI { with_vnni(Avx512(()), kernel) } else { with_features(Avx512(()), kernel) } }
+        unsafe {
+            match (VNNI, BF16) {
+                (true, _) => with_vnni(Avx512(()), kernel),
+                (false, true) => with_bf16(Avx512(()), kernel),
+                (false, false) => with_features(Avx512(()), kernel),
+            }
+        }
     }
 
     #[inline(always)]
@@ -263,6 +278,42 @@ impl<const VNNI: bool> Simd for Avx512<VNNI> {
     unsafe fn store_i8(self, to: *mut i8, a: __m512) {
         // SAFETY: see above; the caller vouches for sixteen bytes.
         unsafe { _mm_storeu_si128(to.cast(), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(a))) }
+    }
+
+    #[inline(always)]
+    fn dot_pairs(self, sums: __m512, a: __m512i, b: __m512i) -> __m512 {
+        // SAFETY: see above; a pair of bf16 is four bytes, in lanes of any type.
+        unsafe {
+            if BF16 {
+                let (a, b) = (transmute::<__m512i, __m512bh>(a), transmute::<__m512i, __m512bh>(b));
+                return _mm512_dpbf16_ps(sums, a, b);
+            }
+            let first = |pair| _mm512_castsi512_ps(_mm512_slli_epi32::<16>(pair));
+            let second =
+                |pair| _mm512_castsi512_ps(_mm512_and_si512(pair, _mm512_set1_epi32(0xffff_0000_u32 as i32)));
+            _mm512_fmadd_ps(first(a), first(b), _mm512_fmadd_ps(second(a), second(b), sums))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store_bf16(self, to: *mut bf16, a: __m512) {
+        // SAFETY: see above; the caller vouches for sixteen values, 32 bytes.
+        unsafe {
+            let kept = _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(_mm512_abs_ps(a), _mm512_set1_ps(SMALLEST_IN_PAIRS));
+            let a = _mm512_maskz_mov_ps(kept, a);
+            let rounded = if BF16 {
+                transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(a))
+            } else {
+                let bits = _mm512_castps_si512(a);
+                let odd = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
+                let half = _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff));
+                let rounded = _mm512_srli_epi32::<16>(_mm512_add_epi32(bits, half));
+                let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(a, a);
+                let rounded = _mm512_mask_mov_epi32(rounded, nan, _mm512_set1_epi32(BF16_NAN));
+                _mm512_cvtepi32_epi16(rounded)
+            };
+            _mm256_storeu_si256(to.cast(), rounded);
+        }
     }
 
     #[inline(always)]

@@ -6,6 +6,8 @@ use std::sync::OnceLock;
 /// An instruction set that the CPU kernels are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isa {
+    /// [`Isa::Avx512Vnni`] with the products of bf16 pairs of AVX512-BF16.
+    Avx512Bf16,
     /// [`Isa::Avx512`] with the byte products of VNNI.
     Avx512Vnni,
     /// AVX-512 F, BW, DQ and VL with FMA: x86-64-v4.
@@ -27,8 +29,10 @@ impl Isa {
         #[cfg(target_arch = "x86_64")]
         {
             use super::{avx2::Avx2, avx512::Avx512};
+            let vnni = Avx512::<true>::new().is_some();
             let supported = [
-                (Self::Avx512Vnni, Avx512::<true>::new().is_some()),
+                (Self::Avx512Bf16, vnni && Avx512::<false, true>::new().is_some()),
+                (Self::Avx512Vnni, vnni),
                 (Self::Avx512, Avx512::<false>::new().is_some()),
                 (Self::Avx2Vnni, Avx2::<true>::new().is_some()),
                 (Self::Avx2, Avx2::<false>::new().is_some()),
@@ -50,6 +54,7 @@ impl Isa {
 impl fmt::Display for Isa {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Avx512Bf16 => "AVX-512 with VNNI and BF16",
             Self::Avx512Vnni => "AVX-512 with VNNI",
             Self::Avx512 => "AVX-512",
             Self::Avx2Vnni => "AVX2 with VNNI",

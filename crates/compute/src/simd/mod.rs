@@ -23,6 +23,23 @@ pub(crate) use math::{exp, gelu, gelu_tanh, sigmoid, tanh};
 /// The number of lanes of a vector, on every instruction set.
 pub(crate) const LANES: usize = 16;
 
+/// Numbers closer to zero are zero in pairs of bf16, so that [`Simd::dot_pairs`] is exact to the bit.
+///
+/// The instruction flushes subnormal sums to zero, fused multiply-adds do not. With numbers of eight bits
+/// from 2^-54 upwards there are none to flush: a product is a multiple of 2^-122, as is every rounded sum of
+/// such, and subnormals are below 2^-126.
+pub(crate) const SMALLEST_IN_PAIRS: f32 = 1.0 / (1_u64 << 54) as f32;
+
+/// What a NaN becomes in bf16.
+#[cfg(target_arch = "x86_64")]
+const BF16_NAN: i32 = 0x7fc0;
+
+/// The bf16 that a number becomes in a pair: the nearest, ties to even, or zero below [`SMALLEST_IN_PAIRS`].
+#[inline(always)]
+pub(crate) fn round_for_pairs(x: f32) -> bf16 {
+    if x.abs() < SMALLEST_IN_PAIRS { bf16::ZERO } else { bf16::from_f32(x) }
+}
+
 /// An instruction set that this CPU has: a value of the type proves it, since the constructors return
 /// `None` elsewhere.
 ///
@@ -118,6 +135,16 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// `to` is valid for writing sixteen bytes; the rounded lanes are in -128..=127.
     unsafe fn store_i8(self, to: *mut i8, a: Self::F32);
 
+    /// Adds to each lane of `sums` the products of a pair of bf16, the second number's in the upper half of
+    /// the lane first, each with one rounding: what VDPBF16PS does, for numbers that `store_bf16` stored
+    /// (see [`SMALLEST_IN_PAIRS`]) and `sums` that began with zero.
+    fn dot_pairs(self, sums: Self::F32, a: Self::I32, b: Self::I32) -> Self::F32;
+    /// Stores the lanes of `a` as [`round_for_pairs`] rounds them; NaN stays NaN.
+    ///
+    /// # Safety
+    /// `to` is valid for writing sixteen bf16; it need not be aligned.
+    unsafe fn store_bf16(self, to: *mut bf16, a: Self::F32);
+
     /// The sum of the lanes of i32, which fits.
     #[inline(always)]
     fn sum_i32(self, a: Self::I32) -> i32 {
@@ -199,7 +226,7 @@ pub(crate) fn dispatch<K: Kernel>(kernel: K) -> K::Output {
 pub(crate) fn dispatch_on<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]
     match isa {
-        Isa::Avx512Vnni | Isa::Avx512 => {
+        Isa::Avx512Bf16 | Isa::Avx512Vnni | Isa::Avx512 => {
             if let Some(simd) = avx512::Avx512::<false>::new() {
                 return simd.vectorize(kernel);
             }
@@ -220,7 +247,7 @@ pub(crate) fn dispatch_on<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
 pub(crate) fn dispatch_bytes_on<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]
     match isa {
-        Isa::Avx512Vnni => {
+        Isa::Avx512Bf16 | Isa::Avx512Vnni => {
             if let Some(simd) = avx512::Avx512::<true>::new() {
                 return simd.vectorize(kernel);
             }
@@ -231,6 +258,15 @@ pub(crate) fn dispatch_bytes_on<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
             }
         }
         Isa::Avx512 | Isa::Avx2 | Isa::Portable => {}
+    }
+    dispatch_on(isa, kernel)
+}
+
+/// [`dispatch_on`] for a `kernel` that multiplies pairs of bf16 ([`Simd::dot_pairs`]).
+pub(crate) fn dispatch_pairs_on<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
+    #[cfg(target_arch = "x86_64")]
+    if let (Isa::Avx512Bf16, Some(simd)) = (isa, avx512::Avx512::<false, true>::new()) {
+        return simd.vectorize(kernel);
     }
     dispatch_on(isa, kernel)
 }

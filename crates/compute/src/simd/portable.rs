@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-use super::{Kernel, LANES, Simd};
+use super::{Kernel, LANES, Simd, round_for_pairs};
 
 /// Any CPU.
 #[derive(Clone, Copy)]
@@ -186,5 +186,21 @@ impl Simd for Portable {
         let bytes = a.map(|lane| lane.round_ties_even() as i8);
         // SAFETY: the caller vouches for sixteen bytes.
         unsafe { to.cast::<[i8; LANES]>().write_unaligned(bytes) }
+    }
+
+    #[inline(always)]
+    fn dot_pairs(self, sums: Lanes, a: [i32; LANES], b: [i32; LANES]) -> Lanes {
+        let first = |pair: i32| f32::from_bits((pair as u32) << 16);
+        let second = |pair: i32| f32::from_bits(pair as u32 & 0xffff_0000);
+        std::array::from_fn(|lane| {
+            let (a, b) = (a[lane], b[lane]);
+            first(a).mul_add(first(b), second(a).mul_add(second(b), sums[lane]))
+        })
+    }
+
+    #[inline(always)]
+    unsafe fn store_bf16(self, to: *mut bf16, a: Lanes) {
+        // SAFETY: the caller vouches for sixteen values.
+        unsafe { to.cast::<[bf16; LANES]>().write_unaligned(a.map(round_for_pairs)) }
     }
 }

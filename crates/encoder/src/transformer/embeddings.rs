@@ -1,7 +1,7 @@
 //! From token ids to the first states.
 
-use candle_core::{Device, Tensor};
-use toller_compute::LayerNorm;
+use candle_core::Tensor;
+use toller_compute::{LayerNorm, Lookup, embed};
 
 use super::Loader;
 use crate::EncoderError;
@@ -17,8 +17,8 @@ pub(super) struct Embeddings {
     position_scheme: Positions,
     /// `[token_types, hidden]`, for architectures that have them.
     token_types: Option<Tensor>,
-    /// Row 0 of ERNIE's task type embeddings, `[hidden]`: retrieval has no task ids.
-    task_type: Option<Tensor>,
+    /// ERNIE's task type embeddings, of which only row 0 is used: retrieval has no task ids.
+    task_types: Option<Tensor>,
     norm: LayerNorm,
 }
 
@@ -47,7 +47,7 @@ impl Embeddings {
             positions,
             position_scheme: config.positions,
             token_types,
-            task_type: task_types.map(|table| table.get(0)).transpose()?,
+            task_types,
             norm: loader.norm(names.embedding_norm, hidden, config.norm)?,
         })
     }
@@ -58,18 +58,13 @@ impl Embeddings {
         if let Some(&id) = batch.input_ids.iter().find(|&&id| id as usize >= vocabulary) {
             return Err(EncoderError::TokenId { id, vocabulary });
         }
-        let ids = |ids: &[u32]| Tensor::from_slice(ids, ids.len(), &Device::Cpu);
-        let mut sum = self.words.index_select(&ids(&batch.input_ids)?, 0)?; // [tokens, hidden]
-        if let Some(table) = &self.token_types {
-            sum = (sum + table.index_select(&ids(&batch.type_ids)?, 0)?)?;
-        }
-        if let Some(table) = &self.positions {
-            let positions = positions(batch, self.position_scheme);
-            sum = (sum + table.index_select(&ids(&positions)?, 0)?)?;
-        }
-        if let Some(task_type) = &self.task_type {
-            sum = sum.broadcast_add(task_type)?;
-        }
+        let mut lookups = vec![Lookup { table: &self.words, rows: &batch.input_ids }];
+        lookups.extend(self.token_types.iter().map(|table| Lookup { table, rows: &batch.type_ids }));
+        let positions = positions(batch, self.position_scheme);
+        lookups.extend(self.positions.iter().map(|table| Lookup { table, rows: &positions }));
+        let zeros = vec![0; batch.input_ids.len()];
+        lookups.extend(self.task_types.iter().map(|table| Lookup { table, rows: &zeros }));
+        let sum = embed(&lookups)?; // [tokens, hidden]
         Ok(self.norm.forward(&sum)?)
     }
 }

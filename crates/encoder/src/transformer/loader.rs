@@ -1,7 +1,7 @@
 //! Layers from tensors.
 
 use candle_core::{Device, Tensor};
-use toller_compute::{GatedLinear, LayerNorm, Linear};
+use toller_compute::{GatedLinear, LayerNorm, Linear, Precision};
 
 use crate::EncoderError;
 use crate::config::{NormConfig, QkvNames, UpNames};
@@ -12,6 +12,8 @@ use crate::tensors::Tensors;
 pub(crate) struct Loader<'a> {
     pub(crate) tensors: &'a Tensors,
     pub(crate) fingerprint: &'a mut Fingerprint,
+    /// What the layers compute in.
+    pub(crate) dtype: Precision,
 }
 
 /// The two halves of a gated layer, or the one of a plain one.
@@ -37,7 +39,7 @@ impl Loader<'_> {
         bias: bool,
     ) -> Result<Linear, EncoderError> {
         let (weight, bias) = self.weight_and_bias(name, out, input, bias)?;
-        Ok(Linear::new(&weight, bias.as_ref())?)
+        Ok(Linear::in_precision(&weight, bias.as_ref(), self.dtype)?)
     }
 
     /// A layer norm.
@@ -80,7 +82,7 @@ impl Loader<'_> {
             biases.extend(bias);
         }
         let bias = if biases.is_empty() { None } else { Some(Tensor::cat(&biases, 0)?) };
-        Ok(Linear::new(&Tensor::cat(&weights, 0)?, bias.as_ref())?)
+        Ok(Linear::in_precision(&Tensor::cat(&weights, 0)?, bias.as_ref(), self.dtype)?)
     }
 
     /// The first half of a feed-forward network; `prefix` stands before its names.
@@ -101,6 +103,7 @@ impl Loader<'_> {
                 Up::Gated(GatedLinear::new(
                     (&activated.0, activated.1.as_ref()),
                     (&linear.0, linear.1.as_ref()),
+                    self.dtype,
                 )?)
             }
             UpNames::GatedFused(part) => {
@@ -114,6 +117,7 @@ impl Loader<'_> {
                 Up::Gated(GatedLinear::new(
                     (&activated.0, activated.1.as_ref()),
                     (&linear.0, linear.1.as_ref()),
+                    self.dtype,
                 )?)
             }
         })

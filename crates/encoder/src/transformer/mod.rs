@@ -9,7 +9,7 @@ mod relative;
 use std::path::Path;
 
 use candle_core::Tensor;
-use toller_compute::{AttentionOptions, LayerNorm, RelativeBias, Rotary};
+use toller_compute::{AttentionOptions, LayerNorm, Precision, RelativeBias, Rotary};
 
 use self::embeddings::Embeddings;
 use self::layer::Layer;
@@ -36,20 +36,23 @@ struct Attend {
     /// For local layers, and the distance that they see.
     local: Option<(Rotary, usize)>,
     relative_bias: Option<RelativeBias>,
+    dtype: Precision,
 }
 
 impl Transformer {
     /// Opens the weights of `folder` and loads the architecture that `config` (of `folder/config.json`)
-    /// describes; the tensors come along for the heads that are in the same files.
+    /// describes, to compute in `dtype`; the tensors come along for the heads that are in the same files.
     pub(crate) fn open(
         folder: &Path,
         config: &TransformerConfig,
+        dtype: Precision,
         fingerprint: &mut Fingerprint,
     ) -> Result<(Self, Tensors), EncoderError> {
         let anchor = format!("{}.weight", config.names.words);
         let tensors = Tensors::open(folder)?.find_prefix(&anchor)?;
         let names = naming(&tensors, config);
-        let transformer = Self::load(&mut Loader { tensors: &tensors, fingerprint }, config, names)?;
+        let mut loader = Loader { tensors: &tensors, fingerprint, dtype };
+        let transformer = Self::load(&mut loader, config, names)?;
         check_layers(&tensors, config, names, folder)?;
         Ok((transformer, tensors))
     }
@@ -98,6 +101,7 @@ impl Attend {
                 .map(|local| Ok::<_, EncoderError>((rotary(local.theta)?, local.reach)))
                 .transpose()?,
             relative_bias: relative::load(loader, config, names)?,
+            dtype: loader.dtype,
         })
     }
 
@@ -107,7 +111,8 @@ impl Attend {
             Some((rotary, reach)) if is_local => (Some(rotary), Some(*reach)),
             _ => (self.rotary.as_ref(), None),
         };
-        AttentionOptions { heads: self.heads, rotary, relative_bias: self.relative_bias.as_ref(), window }
+        let relative_bias = self.relative_bias.as_ref();
+        AttentionOptions { heads: self.heads, rotary, relative_bias, window, precision: self.dtype }
     }
 }
 
