@@ -1,14 +1,19 @@
 //! Self-attention over a flat batch.
 
+use std::marker::PhantomData;
+
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, bail};
+
+use half::bf16;
 
 use crate::cpu::attention::Attention as CpuAttention;
 use crate::custom_op::contiguous_f32;
+use crate::precision::Precision;
 use crate::profile::{Operation, timer};
 use crate::relative_bias::RelativeBias;
 use crate::rotary::Rotary;
 use crate::sequences::Sequences;
-use crate::simd;
+use crate::simd::{self, Isa};
 
 /// How a layer attends.
 #[derive(Clone, Copy, Default)]
@@ -22,6 +27,8 @@ pub struct AttentionOptions<'a> {
     /// A token sees those at most this far before and after it; `None` for the whole sequence. The cost is
     /// then linear in a sequence's length.
     pub window: Option<usize>,
+    /// What is multiplied: f32, or bf16 in [`Precision::Bf16`] and [`Precision::Int8`].
+    pub precision: Precision,
 }
 
 /// Bidirectional attention of every token to its own sequence, softmax(Q K^T / sqrt(head_size) + B) V for
@@ -71,7 +78,8 @@ impl CustomOp1 for Attention<'_> {
         let pairs: usize =
             self.sequences.ranges().map(|tokens| tokens.len() * tokens.len().min(most_keys)).sum();
         let _timer = timer(Operation::Attention, 4 * pairs * heads * self.head_size);
-        let out = simd::dispatch(CpuAttention {
+        let isa = Isa::active();
+        let attention = CpuAttention {
             qkv,
             offsets: self.sequences.offsets(),
             heads,
@@ -79,7 +87,12 @@ impl CustomOp1 for Attention<'_> {
             rotary: rotary.as_deref(),
             relative_bias: self.options.relative_bias,
             window: self.options.window,
-        });
+            operand: PhantomData::<f32>,
+        };
+        let out = match self.options.precision {
+            Precision::F32 | Precision::F16 => simd::dispatch_on(isa, attention),
+            Precision::Bf16 | Precision::Int8 => simd::dispatch_pairs_on(isa, attention.of::<bf16>()),
+        };
         Ok((CpuStorage::F32(out), Shape::from((self.sequences.tokens(), heads * self.head_size))))
     }
 }

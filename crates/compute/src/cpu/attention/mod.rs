@@ -4,16 +4,20 @@
 //! blocks of 48 queries: scores, softmax in place, product with the values, all in a scratch that stays
 //! in the second-level cache. Nothing of size [heads, n, n] exists, and no pad token does. With a window, a
 //! block takes only the panels of keys that one of its queries sees.
+//! The products are those of f32, or of bf16 with sums in f32 ([`Operand`]); the softmax is f32.
 //! Cost model: 2 * n * k * hidden multiply-adds a sequence and n * k * heads exponentials, where k is n, or
 //! with a window of w about 2 w + 80.
 //!
 //! Which keys a block takes depends on the sequence alone, so its bits do too: a key outside a query's
 //! window, but inside the block's, has weight zero, which changes no sum.
 
-use std::cell::RefCell;
+mod operand;
+
+use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::product::Numbers;
+use self::operand::{Operand, Value, pack_keys};
+use super::product::Product;
 use super::tile::{AlignedBuffer, Epilogue, PANEL, Rows, multiply};
 use crate::relative_bias::RelativeBias;
 use crate::rotary::RotaryTable;
@@ -23,7 +27,7 @@ use crate::simd::{self, Kernel, LANES, Simd};
 const BLOCK: usize = 48;
 
 /// Attention of every token to the tokens of its own sequence (Vaswani et al. 2017, equation 1).
-pub(crate) struct Attention<'a> {
+pub(crate) struct Attention<'a, O = f32> {
     /// `[tokens, 3 * heads * head_size]`: queries, keys and values beside each other.
     pub(crate) qkv: &'a [f32],
     /// Where each sequence starts, and the number of tokens at the end.
@@ -36,28 +40,27 @@ pub(crate) struct Attention<'a> {
     pub(crate) relative_bias: Option<&'a RelativeBias>,
     /// The distance at which a key is still seen; `None` for any.
     pub(crate) window: Option<usize>,
+    /// What is multiplied.
+    pub(crate) operand: PhantomData<O>,
 }
 
-/// Buffers that a thread keeps from call to call.
-#[derive(Default)]
-struct Scratch {
+/// The buffers of a call.
+struct Scratch<V> {
     /// Queries or keys of a head after rotation: `[n, head_size]`.
     rotated: AlignedBuffer,
-    /// Keys of a head: `[panels of 32 keys, head_size, 32]`.
-    keys: AlignedBuffer,
-    /// Values of a head: `[panels of 32 columns, n, 32]`.
-    values: AlignedBuffer,
+    /// Queries or keys of a head as they are multiplied.
+    converted: AlignedBuffer<V>,
+    /// Keys of a head: `[panels of 32 keys, head_size in values, 32]`.
+    keys: AlignedBuffer<V>,
+    /// Values of a head: `[panels of 32 columns, n in values, 32]`.
+    values: AlignedBuffer<V>,
     /// `[BLOCK, keys of a block rounded up to whole vectors]`.
     scores: AlignedBuffer,
     /// The relative biases of a head, from distance -(n - 1) to n - 1.
     biases: Vec<f32>,
 }
 
-thread_local! {
-    static SCRATCH: RefCell<Scratch> = RefCell::default();
-}
-
-impl Kernel for Attention<'_> {
+impl<O: Operand> Kernel for Attention<'_, O> {
     type Output = Vec<f32>;
 
     #[inline(always)]
@@ -67,8 +70,14 @@ impl Kernel for Attention<'_> {
         assert_eq!(self.qkv.len(), tokens * 3 * hidden, "queries, keys and values of {tokens} tokens");
         assert!(self.offsets.is_sorted(), "offsets ascend");
         let mut out = vec![0.0; tokens * hidden];
-        // Taken out and put back: inside a closure the kernel would not be compiled for its instruction set.
-        let mut scratch = SCRATCH.take();
+        let mut scratch = Scratch {
+            rotated: AlignedBuffer::default(),
+            converted: AlignedBuffer::default(),
+            keys: AlignedBuffer::default(),
+            values: AlignedBuffer::default(),
+            scores: AlignedBuffer::default(),
+            biases: Vec::new(),
+        };
         for bounds in self.offsets.windows(2) {
             let (start, end) = (bounds[0] as usize, bounds[1] as usize);
             if start == end {
@@ -80,33 +89,50 @@ impl Kernel for Attention<'_> {
                 self.attend(simd, qkv, out, head, &mut scratch);
             }
         }
-        SCRATCH.set(scratch);
         out
     }
 }
 
-impl Attention<'_> {
+impl<'a> Attention<'a> {
+    /// The same attention, multiplying other numbers.
+    pub(crate) fn of<O>(self) -> Attention<'a, O> {
+        let Self { qkv, offsets, heads, head_size, rotary, relative_bias, window, operand: _ } = self;
+        let operand = PhantomData;
+        Attention { qkv, offsets, heads, head_size, rotary, relative_bias, window, operand }
+    }
+}
+
+impl<O: Operand> Attention<'_, O> {
     /// One head of one sequence: `qkv` `[n, 3 * hidden]`, `out` `[n, hidden]`, n not 0.
     #[inline(always)]
-    fn attend<S: Simd>(&self, simd: S, qkv: &[f32], out: &mut [f32], head: usize, scratch: &mut Scratch) {
-        let Scratch { rotated, keys, values, scores, biases } = scratch;
+    fn attend<S: Simd>(
+        &self,
+        simd: S,
+        qkv: &[f32],
+        out: &mut [f32],
+        head: usize,
+        scratch: &mut Scratch<Value<O>>,
+    ) {
+        let Scratch { rotated, converted, keys, values, scores, biases } = scratch;
         let (head_size, hidden, first) = (self.head_size, self.heads * self.head_size, head * self.head_size);
         let n = out.len() / hidden;
         let part = |part: usize| Rows::new(&qkv[part * hidden + first..], 3 * hidden, n, head_size);
         let queries = match self.rotary {
             None => {
-                pack_keys(keys, part(1));
+                pack_keys(keys, O::rows(simd, part(1), converted));
                 part(0)
             }
             Some(table) => {
                 rotated.grow(n * head_size);
                 rotate(simd, part(1), table, rotated.as_mut_slice());
-                pack_keys(keys, Rows::new(rotated.as_slice(), head_size, n, head_size));
+                let rows = Rows::new(rotated.as_slice(), head_size, n, head_size);
+                pack_keys(keys, O::rows(simd, rows, converted));
                 rotate(simd, part(0), table, rotated.as_mut_slice());
                 Rows::new(rotated.as_slice(), head_size, n, head_size)
             }
         };
-        pack_values(values, part(2));
+        O::pack_values(simd, values, part(2), converted);
+        let queries = O::rows(simd, queries, converted);
         if let Some(bias) = self.relative_bias {
             bias.write_line(head, n, biases);
         }
@@ -120,41 +146,36 @@ impl Attention<'_> {
             let width = seen.len().next_multiple_of(LANES);
             scores.grow(BLOCK * width);
             let scores = scores.as_mut_slice();
-            let mut store = Store { out: scores.as_mut_ptr(), stride: width, divisors: None };
-            let panels = &keys.as_slice()[seen.start * head_size..];
+            let mut store = Store::<O>::new(scores.as_mut_ptr(), width, None);
+            let panels = &keys.as_slice()[seen.start * queries.depth()..];
             multiply(simd, queries.range(block..block + count), panels, seen.len(), &mut store);
 
             let mut sums = [0.0; BLOCK];
             for (row, sum) in sums.iter_mut().enumerate().take(count) {
                 let query = block + row;
-                let row = &mut scores[row * width..][..seen.len()];
+                let row = &mut scores[row * width..][..width];
                 let own = query.saturating_sub(reach).max(seen.start)..(query + reach + 1).min(seen.end);
-                let row = keep(row, own.start - seen.start..own.end - seen.start);
                 let mut factor = scale;
+                let seen_by_row = own.start - seen.start..own.end - seen.start;
                 if self.relative_bias.is_some() {
-                    add_biases(simd, row, scale, &biases[own.start + n - 1 - query..]);
+                    let biases = &biases[own.start + n - 1 - query..];
+                    add_biases(simd, &mut row[seen_by_row.clone()], scale, biases);
                     factor = 1.0;
                 }
-                *sum = softmax_numerators(simd, row, factor);
+                *sum = softmax_numerators::<S, O>(simd, row, seen_by_row, factor);
             }
 
-            let weights = Rows::new(scores, width, count, seen.len());
+            // Of an odd last key's pair the second weight is zero.
+            let weights = Rows::new(O::values(scores), width, count, seen.len().div_ceil(O::PER_VALUE));
+            let lines = n.div_ceil(O::PER_VALUE);
             for column in (0..head_size).step_by(PANEL) {
-                let panel = &values.as_slice()[column * n + seen.start * PANEL..];
+                let panel = &values.as_slice()[column * lines + seen.start / O::PER_VALUE * PANEL..];
                 let target = &mut out[block * hidden + first + column..];
-                let mut store = Store { out: target.as_mut_ptr(), stride: hidden, divisors: Some(&sums) };
+                let mut store = Store::<O>::new(target.as_mut_ptr(), hidden, Some(&sums));
                 multiply(simd, weights, panel, PANEL.min(head_size - column), &mut store);
             }
         }
     }
-}
-
-/// Zeros all of a row but `own`, and returns that.
-#[inline(always)]
-fn keep(row: &mut [f32], own: Range<usize>) -> &mut [f32] {
-    row[..own.start].fill(0.0);
-    row[own.end..].fill(0.0);
-    &mut row[own]
 }
 
 /// Rotates rows `[n, head_size]` by their positions into `out`: values i and i + head_size / 2 are a pair.
@@ -202,65 +223,36 @@ fn add_biases<S: Simd>(simd: S, row: &mut [f32], scale: f32, biases: &[f32]) {
     }
 }
 
-/// Keys `[n, head_size]` as panels: 32 keys for each depth, zeros beyond the last key.
+/// Turns the scores of `own` into exp(scale * (score - largest)), as numbers to multiply from the start of the
+/// row, where all others become zero; returns the sum.
 #[inline(always)]
-fn pack_keys(panels: &mut AlignedBuffer, keys: Rows<'_>) {
-    let (n, head_size) = (keys.count(), keys.depth());
-    panels.grow(n.div_ceil(PANEL) * head_size * PANEL);
-    let panels = panels.as_mut_slice();
-    for (panel, target) in panels.chunks_exact_mut(head_size * PANEL).enumerate().take(n.div_ceil(PANEL)) {
-        let count = PANEL.min(n - panel * PANEL);
-        if count < PANEL {
-            target.fill(0.0);
-        }
-        for key in 0..count {
-            for (line, &value) in target.chunks_exact_mut(PANEL).zip(keys.row(panel * PANEL + key)) {
-                line[key] = value;
-            }
-        }
-    }
-}
-
-/// Values `[n, head_size]` as panels: 32 columns of each token, zeros beyond the head's last column.
-#[inline(always)]
-fn pack_values(panels: &mut AlignedBuffer, values: Rows<'_>) {
-    let (n, head_size) = (values.count(), values.depth());
-    panels.grow(head_size.div_ceil(PANEL) * n * PANEL);
-    let panels = panels.as_mut_slice();
-    for (panel, target) in panels.chunks_exact_mut(n * PANEL).enumerate().take(head_size.div_ceil(PANEL)) {
-        let columns = panel * PANEL..head_size.min((panel + 1) * PANEL);
-        for (token, line) in target.chunks_exact_mut(PANEL).enumerate() {
-            line[..columns.len()].copy_from_slice(&values.row(token)[columns.clone()]);
-            line[columns.len()..].fill(0.0);
-        }
-    }
-}
-
-/// Turns a row of scores into exp(scale * (score - largest)) and returns their sum.
-#[inline(always)]
-fn softmax_numerators<S: Simd>(simd: S, row: &mut [f32], scale: f32) -> f32 {
-    let largest = largest_of(simd, row);
+fn softmax_numerators<S: Simd, O: Operand>(simd: S, row: &mut [f32], own: Range<usize>, scale: f32) -> f32 {
+    const { assert!(size_of::<O>() <= size_of::<f32>(), "the row has room for its numbers") };
+    let largest = largest_of(simd, &row[own.clone()]);
     let factor = simd.splat(scale);
     let shift = simd.splat(-largest * scale);
     let mut sums = simd.splat(0.0);
-    let mut chunks = row.chunks_exact_mut(LANES);
-    for chunk in &mut chunks {
-        // SAFETY: the chunk holds sixteen values.
-        unsafe {
-            let weight = simd::exp(simd, simd.fma(simd.load(chunk.as_ptr()), factor, shift));
-            simd.store(chunk.as_mut_ptr(), weight);
-            sums = simd.add(sums, weight);
+    let whole = own.start + own.len() / LANES * LANES;
+    let scores = row.as_mut_ptr();
+    let weights = scores.cast::<O>();
+    // SAFETY: all indices are within the row, a number takes no more bytes than a score, and so a vector of
+    // scores is read before its bytes are written.
+    unsafe {
+        for at in (own.start..whole).step_by(LANES) {
+            let vector = simd::exp(simd, simd.fma(simd.load(scores.add(at)), factor, shift));
+            O::store(simd, weights.add(at), vector);
+            sums = simd.add(sums, vector);
         }
-    }
-    let rest = chunks.into_remainder();
-    if !rest.is_empty() {
-        // SAFETY: `rest` holds fewer than sixteen values; the lanes beyond it are loaded back as zeros.
-        unsafe {
-            let scores = simd.load_part(rest.as_ptr(), rest.len());
-            let weight = simd::exp(simd, simd.fma(scores, factor, shift));
-            simd.store_part(rest.as_mut_ptr(), weight, rest.len());
-            sums = simd.add(sums, simd.load_part(rest.as_ptr(), rest.len()));
+        let rest = own.end - whole;
+        if rest > 0 {
+            let vector = simd.fma(simd.load_part(scores.add(whole), rest), factor, shift);
+            let vector = simd.to_array(simd::exp(simd, vector));
+            let vector = simd.load_part(vector.as_ptr(), rest);
+            O::store_part(simd, weights.add(whole), vector, rest);
+            sums = simd.add(sums, vector);
         }
+        weights.write_bytes(0, own.start);
+        weights.add(own.end).write_bytes(0, row.len() - own.end);
     }
     simd.sum(sums)
 }
@@ -279,17 +271,32 @@ fn largest_of<S: Simd>(simd: S, row: &[f32]) -> f32 {
 }
 
 /// Stores a product, each row divided by its entry of `divisors` where there are any.
-struct Store<'a> {
+struct Store<'a, O> {
     out: *mut f32,
     stride: usize,
     divisors: Option<&'a [f32; BLOCK]>,
+    operand: PhantomData<O>,
 }
 
-impl Epilogue for Store<'_> {
-    type Product = Numbers;
+impl<'a, O> Store<'a, O> {
+    fn new(out: *mut f32, stride: usize, divisors: Option<&'a [f32; BLOCK]>) -> Self {
+        Self { out, stride, divisors, operand: PhantomData }
+    }
+}
+
+impl<O: Operand> Epilogue for Store<'_, O> {
+    type Product = O::Product;
 
     #[inline(always)]
-    unsafe fn store<S: Simd>(&mut self, simd: S, row: usize, column: usize, count: usize, mut sums: S::F32) {
+    unsafe fn store<S: Simd>(
+        &mut self,
+        simd: S,
+        row: usize,
+        column: usize,
+        count: usize,
+        sums: <O::Product as Product>::Sums<S>,
+    ) {
+        let mut sums = O::sums::<S>(sums);
         if let Some(divisors) = self.divisors {
             sums = simd.div(sums, simd.splat(divisors[row]));
         }
