@@ -1,7 +1,10 @@
 //! One suite for every instruction set of the CPU: near the f64 reference, and the same bits everywhere.
 #![allow(clippy::unwrap_used)]
 
+use std::marker::PhantomData;
+
 use candle_core::{Device, Tensor};
+use half::bf16;
 use proptest::prelude::*;
 
 use crate::cpu::attention::Attention;
@@ -9,7 +12,7 @@ use crate::cpu::gated_linear::{GatedLinear, interleave};
 use crate::cpu::layer_norm::LayerNorm;
 use crate::cpu::linear::Linear;
 use crate::cpu::weight::Weight;
-use crate::simd::{Isa, Kernel, LANES, dispatch_on};
+use crate::simd::{Isa, Kernel, LANES, dispatch_on, dispatch_pairs_on};
 use crate::{Activation, AttentionOptions, Precision, RelativeBias, Rotary, Sequences, reference};
 
 /// Runs a kernel on every instruction set, asserts equal bits, and returns the result.
@@ -169,6 +172,90 @@ proptest! {
             prop_assert_eq!(&alone[..], &got[tokens.start * width / 3..tokens.end * width / 3]);
         }
     }
+
+    #[test]
+    fn attention_in_bf16_is_that_of_the_rounded_numbers(
+        lengths in prop::collection::vec(0_usize..70, 0..5), heads in 1_usize..4, half_size in 1_usize..36,
+        odd: bool, seed: u64, sharpness in 0.1_f32..8.0, rotates: bool, reach in prop::option::of(0_usize..9),
+        window in prop::option::of(0_usize..80),
+    ) {
+        let head_size = 2 * half_size - usize::from(odd && !rotates);
+        let positions = Positions::new(heads, head_size, rotates, reach, window, seed);
+        let sequences = Sequences::from_lengths(lengths);
+        let width = 3 * heads * head_size;
+        let qkv: Vec<f32> = values(seed, sequences.tokens() * width).iter().map(|x| x * sharpness).collect();
+        let got = positions.attend_in_bf16(&qkv, sequences.offsets(), head_size);
+        // What is rotated is rounded after it.
+        if !rotates {
+            let rounded: Vec<f32> = qkv.iter().map(|&x| bf16::from_f32(x).to_f32()).collect();
+            let expected = reference::attention(&rounded, sequences.offsets(), head_size, &positions.options());
+            // A weight is wrong by at most 2^-9 for its rounding and 1e-4 for its exponential, twice as the sum is
+            // too; 1e-3 is for the scores' sums.
+            let allowed = f64::from(sharpness) * (1.0 / 512.0 + 2e-4 + 1e-3);
+            for (&got, &expected) in got.iter().zip(&expected) {
+                prop_assert!((f64::from(got) - expected).abs() <= allowed, "{got} for {expected}");
+            }
+        }
+        for tokens in sequences.ranges() {
+            let qkv = &qkv[tokens.start * width..tokens.end * width];
+            let alone = positions.attend_in_bf16(qkv, &[0, tokens.len() as u32], head_size);
+            prop_assert_eq!(&alone[..], &got[tokens.start * width / 3..tokens.end * width / 3]);
+        }
+    }
+
+    #[test]
+    fn products_have_the_bits_of_the_reference_in_every_precision(
+        rows in 0_usize..110, depth in 1_usize..150, columns in 1_usize..80, seed: u64, scale in -60_i32..14,
+        precision in prop::sample::select(Precision::ALL.to_vec()), zero_row: bool,
+    ) {
+        let scaled = |seed: u64, count: usize| -> Vec<f32> {
+            values(seed, count).iter().map(|x| x * 2_f32.powi(scale)).collect()
+        };
+        let mut x = scaled(seed, rows * depth);
+        if zero_row {
+            x.iter_mut().take(depth).for_each(|x| *x = 0.0);
+        }
+        let matrix = scaled(seed ^ 1, columns * depth);
+        let weight = Weight::new(&matrix, columns, depth, precision);
+        let activation = Activation::Identity;
+        let got = on_every(|isa| Linear { x: &x, rows, weight: &weight, bias: &[], residual: None, activation }.on(isa));
+        let expected = reference::reduced_linear(&x, &matrix, depth, precision);
+        prop_assert_eq!(bits(&got), bits(&expected));
+
+        let width = 2 * columns.next_multiple_of(LANES);
+        let halves = Weight::new(&interleave(&matrix, &matrix, columns, depth), width, depth, precision);
+        let gated = on_every(|isa| GatedLinear { x: &x, rows, weight: &halves, bias: &[], activation, columns }.on(isa));
+        let squares: Vec<f32> = expected.iter().map(|x| x * x).collect();
+        prop_assert_eq!(bits(&gated), bits(&squares));
+    }
+}
+
+/// Bits, with one zero.
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|x| (x + 0.0).to_bits()).collect()
+}
+
+/// What is not finite must not become a number: the store refuses it.
+#[test]
+fn what_is_not_finite_stays_so_in_every_precision() {
+    let (rows, depth, columns) = (3, 20, 18);
+    for precision in Precision::ALL {
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut x = values(1, rows * depth);
+            let mut matrix = values(2, columns * depth);
+            x[depth + 3] = bad;
+            matrix[5 * depth + 19] = bad;
+            let weight = Weight::new(&matrix, columns, depth, precision);
+            let activation = Activation::Identity;
+            for isa in Isa::available() {
+                let linear = Linear { x: &x, rows, weight: &weight, bias: &[], residual: None, activation };
+                for (at, product) in linear.on(isa).into_iter().enumerate() {
+                    let is_bad = at / columns == 1 || at % columns == 5;
+                    assert_eq!(product.is_finite(), !is_bad, "{precision} on {isa}: {product} at {at}");
+                }
+            }
+        }
+    }
 }
 
 /// What attention may know of positions.
@@ -202,21 +289,43 @@ impl Positions {
             rotary: self.rotary.as_ref(),
             relative_bias: self.relative_bias.as_ref(),
             window: self.window,
+            ..AttentionOptions::default()
         }
     }
 
-    /// Attention on every instruction set.
+    /// Attention in f32 on every instruction set.
     fn attend(&self, qkv: &[f32], offsets: &[u32], head_size: usize) -> Vec<f32> {
+        self.attention(qkv, offsets, head_size, |isa, attention| dispatch_on(isa, attention))
+    }
+
+    /// Attention in bf16 on every instruction set.
+    fn attend_in_bf16(&self, qkv: &[f32], offsets: &[u32], head_size: usize) -> Vec<f32> {
+        self.attention(qkv, offsets, head_size, |isa, attention| {
+            dispatch_pairs_on(isa, attention.of::<bf16>())
+        })
+    }
+
+    fn attention(
+        &self,
+        qkv: &[f32],
+        offsets: &[u32],
+        head_size: usize,
+        compute: impl Fn(Isa, Attention<'_>) -> Vec<f32>,
+    ) -> Vec<f32> {
         let longest = offsets.windows(2).map(|bounds| bounds[1] - bounds[0]).max().unwrap_or(0);
         let table = self.rotary.as_ref().map(|rotary| rotary.table(longest as usize));
-        everywhere(|| Attention {
-            qkv,
-            offsets,
-            heads: self.heads,
-            head_size,
-            rotary: table.as_deref(),
-            relative_bias: self.relative_bias.as_ref(),
-            window: self.window,
+        on_every(|isa| {
+            let attention = Attention {
+                qkv,
+                offsets,
+                heads: self.heads,
+                head_size,
+                rotary: table.as_deref(),
+                relative_bias: self.relative_bias.as_ref(),
+                window: self.window,
+                operand: PhantomData,
+            };
+            compute(isa, attention)
         })
     }
 }
@@ -263,4 +372,10 @@ fn names_of_activations() {
     assert_eq!("torch.nn.modules.linear.Identity".parse(), Ok(Activation::Identity));
     assert!("mish".parse::<Activation>().is_err());
     assert!(ACTIVATIONS.iter().all(|activation| activation.name().parse() == Ok(*activation)));
+}
+
+#[test]
+fn names_of_precisions() {
+    assert!(Precision::ALL.iter().all(|precision| precision.name().parse() == Ok(*precision)));
+    assert!("fp8".parse::<Precision>().is_err());
 }

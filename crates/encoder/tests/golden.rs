@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use toller_compute::Precision;
 use toller_encoder::{DualEncoder, LoadOptions, Role, Tokens};
 
 #[derive(Deserialize)]
@@ -27,8 +28,24 @@ fn minilm() -> Option<PathBuf> {
     std::env::var_os("TOLLER_MINILM").map(PathBuf::from).filter(|folder| folder.join("config.json").is_file())
 }
 
+/// The relative error that a vector may have. In int8 it is one of cosines: 0.14 is a cosine of .99.
+fn tolerance(dtype: Precision) -> f64 {
+    match dtype {
+        Precision::F32 => 1e-5,
+        Precision::F16 => 2e-3,
+        Precision::Bf16 => 1e-2,
+        Precision::Int8 => 0.14,
+    }
+}
+
 fn check(model: &Path, expected: &Path) {
-    let encoder = DualEncoder::load(model, &LoadOptions::default()).unwrap();
+    for dtype in Precision::ALL {
+        check_in(dtype, model, expected);
+    }
+}
+
+fn check_in(dtype: Precision, model: &Path, expected: &Path) {
+    let encoder = DualEncoder::load(model, &LoadOptions { dtype, ..LoadOptions::default() }).unwrap();
     let cases: Vec<Case> = fs::read_to_string(expected)
         .unwrap()
         .lines()
@@ -56,7 +73,7 @@ fn check(model: &Path, expected: &Path) {
                 got.iter().zip(&case.embedding).map(|(&a, b)| (f64::from(a) - b).powi(2)).sum();
             let length: f64 = case.embedding.iter().map(|b| b * b).sum();
             let relative = (difference / length).sqrt();
-            assert!(relative <= 1e-5, "relative error {relative:e} for {:?}", case.text);
+            assert!(relative <= tolerance(dtype), "{dtype}: relative error {relative:e} for {:?}", case.text);
             // Alone the same bits as among the others.
             assert_eq!(
                 tower.encode(std::slice::from_ref(tokens)).unwrap(),

@@ -5,9 +5,11 @@ mod gated_linear;
 mod ip_topk;
 mod layer_norm;
 mod linear;
+mod reduced_linear;
 
 pub use attention::attention;
 pub use gated_linear::gated_linear;
 pub use ip_topk::ip_topk;
 pub use layer_norm::layer_norm;
 pub use linear::linear;
+pub use reduced_linear::reduced_linear;

@@ -10,9 +10,9 @@ use std::arch::x86_64::{
     _mm512_dpbusd_epi32, _mm512_extractf32x8_ps, _mm512_fmadd_pd, _mm512_fmadd_ps, _mm512_loadu_ps,
     _mm512_loadu_si512, _mm512_madd_epi16, _mm512_mask_mov_epi32, _mm512_mask_storeu_ps,
     _mm512_maskz_loadu_ps, _mm512_maskz_mov_ps, _mm512_max_ps, _mm512_min_ps, _mm512_mul_ps,
-    _mm512_roundscale_ps, _mm512_set1_epi16, _mm512_set1_epi32, _mm512_set1_ps, _mm512_slli_epi16,
-    _mm512_slli_epi32, _mm512_srai_epi16, _mm512_srli_epi16, _mm512_srli_epi32, _mm512_storeu_pd,
-    _mm512_storeu_ps, _mm512_storeu_si512, _mm512_sub_ps,
+    _mm512_roundscale_ps, _mm512_scalef_ps, _mm512_set1_epi16, _mm512_set1_epi32, _mm512_set1_ps,
+    _mm512_slli_epi16, _mm512_slli_epi32, _mm512_srai_epi16, _mm512_srli_epi16, _mm512_srli_epi32,
+    _mm512_storeu_pd, _mm512_storeu_ps, _mm512_storeu_si512, _mm512_sub_ps,
 };
 use std::mem::transmute;
 
@@ -156,6 +156,12 @@ impl<const VNNI: bool, const BF16: bool> Simd for Avx512<VNNI, BF16> {
             let exponent: __m512i = _mm512_add_epi32(_mm512_cvtps_epi32(a), _mm512_set1_epi32(127));
             _mm512_castsi512_ps(_mm512_slli_epi32::<23>(exponent))
         }
+    }
+
+    #[inline(always)]
+    fn times_exp2(self, a: __m512, n: __m512) -> __m512 {
+        // SAFETY: see above.
+        unsafe { _mm512_scalef_ps(a, n) }
     }
 
     #[inline(always)]

@@ -30,7 +30,18 @@ pub(crate) fn exp<S: Simd>(simd: S, x: S::F32) -> S::F32 {
     let r = simd.fma(n, simd.splat(-LN2_LOW), r);
     let p = polynomial(simd, &P, r);
     let one_plus = simd.add(simd.splat(1.0), simd.fma(simd.mul(r, r), p, r));
-    simd.mul(one_plus, simd.exp2_integral(n))
+    simd.times_exp2(one_plus, n)
+}
+
+/// 2 to the power of `x`, relative error below 1e-4: for results that are rounded to bf16, whose is 2e-3.
+/// Arguments are below 127 and clamped to -126 at least, so the result is never zero or subnormal.
+#[inline(always)]
+pub(crate) fn exp2_coarse<S: Simd>(simd: S, x: S::F32) -> S::F32 {
+    // 2^f on |f| <= 1/2.
+    const P: [f32; 4] = [0.999_928_06, 0.693_260_97, 0.242_611_13, 0.055_171_657];
+    let x = simd.max(x, simd.splat(-126.0));
+    let n = simd.round(x);
+    simd.times_exp2(polynomial(simd, &P, simd.sub(x, n)), n)
 }
 
 /// The error function, absolute error below 4e-7.

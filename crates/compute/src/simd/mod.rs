@@ -18,7 +18,7 @@ use half::{bf16, f16};
 pub use isa::Isa;
 #[cfg(test)]
 use math::erf;
-pub(crate) use math::{exp, gelu, gelu_tanh, sigmoid, tanh};
+pub(crate) use math::{exp, exp2_coarse, gelu, gelu_tanh, sigmoid, tanh};
 
 /// The number of lanes of a vector, on every instruction set.
 pub(crate) const LANES: usize = 16;
@@ -86,6 +86,11 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn round(self, a: Self::F32) -> Self::F32;
     /// 2 to the power of `a`, for integral values in -126..=127.
     fn exp2_integral(self, a: Self::F32) -> Self::F32;
+    /// `a` times 2 to the power of `n`, for integral values in -126..=127 and a result that is a normal number.
+    #[inline(always)]
+    fn times_exp2(self, a: Self::F32, n: Self::F32) -> Self::F32 {
+        self.mul(a, self.exp2_integral(n))
+    }
     /// The lanes as an array, lane 0 first.
     fn to_array(self, a: Self::F32) -> [f32; LANES];
     /// The lanes where `a < b` does not hold, NaN included: bit `i` is lane `i`.

@@ -1,7 +1,10 @@
 //! Every instruction set against the standard library, and against each other bit by bit.
 #![allow(clippy::unwrap_used)]
 
-use super::{Isa, Kernel, LANES, Simd, dispatch_bytes_on, dispatch_on, erf, exp, gelu, tanh};
+use super::{
+    Isa, Kernel, LANES, Simd, dispatch_bytes_on, dispatch_on, dispatch_pairs_on, erf, exp, exp2_coarse, gelu,
+    round_for_pairs, tanh,
+};
 
 /// Applies a function to a whole slice.
 struct Map<'a, F> {
@@ -45,6 +48,7 @@ macro_rules! function {
 }
 
 function!(Exp, exp);
+function!(Exp2Coarse, exp2_coarse);
 function!(Erf, erf);
 function!(Gelu, gelu);
 function!(Tanh, tanh);
@@ -86,6 +90,13 @@ fn exp_is_accurate_and_the_same_everywhere() {
     // Clamped, not flushed.
     assert!(everywhere(Exp, &[-1e30])[0] > 0.0);
     assert!(everywhere(Exp, &[1e30])[0].is_finite());
+}
+
+#[test]
+fn exp2_is_as_accurate_as_bf16_needs_it() {
+    let values = grid(-125.9, 0.0);
+    assert!(worst(&values, &everywhere(Exp2Coarse, &values), |x, y| (y / x.exp2() - 1.0).abs()) < 1e-4);
+    assert_eq!(everywhere(Exp2Coarse, &[-1e30])[0], everywhere(Exp2Coarse, &[-126.0])[0]);
 }
 
 #[test]
@@ -251,6 +262,71 @@ fn byte_operations_are_exact_on_every_instruction_set() {
             let absolute: Vec<u8> = found.absolute.into_iter().flat_map(i32::to_le_bytes).collect();
             assert_eq!(absolute, signed.map(i8::unsigned_abs), "{isa}, round {round}");
             assert_eq!(found.rounded, floats.map(|x| x.round_ties_even() as i8), "{isa}, round {round}");
+        }
+    }
+}
+
+/// The instruction against fused multiply-adds, for numbers as small as pairs may have.
+#[test]
+fn pairs_of_bf16_are_exact_on_every_instruction_set() {
+    struct Operations<'a> {
+        x: &'a [f32; 2 * LANES],
+        y: &'a [f32; 2 * LANES],
+    }
+    impl Kernel for Operations<'_> {
+        type Output = ([half::bf16; 2 * LANES], [f32; LANES]);
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) -> Self::Output {
+            let mut pairs = [[half::bf16::ZERO; 2 * LANES]; 2];
+            // SAFETY: every array holds 32 values, of which sixteen are stored or loaded at a time; 32 of bf16 are
+            // 64 bytes.
+            unsafe {
+                for (pairs, numbers) in pairs.iter_mut().zip([self.x, self.y]) {
+                    for half in [0, LANES] {
+                        simd.store_bf16(pairs.as_mut_ptr().add(half), simd.load(numbers.as_ptr().add(half)));
+                    }
+                }
+                let [x, y] = pairs.each_ref().map(|pairs| simd.load_i32(pairs.as_ptr().cast()));
+                // Twice, so that the second begins with the sums of the first.
+                let sums = simd.dot_pairs(simd.splat(0.0), x, y);
+                (pairs[0], simd.to_array(simd.dot_pairs(sums, y, y)))
+            }
+        }
+    }
+    let mut state = 1_u32;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state
+    };
+    for round in 0..20_000 {
+        // Exponents of all numbers, of those about 2^-54, and of those about 1.
+        let mut number = || {
+            let exponent = match round % 3 {
+                0 => next() % 256,
+                1 => 127 - 58 + next() % 8,
+                _ => 124 + next() % 6,
+            };
+            f32::from_bits(next() & 0x807f_ffff | exponent << 23)
+        };
+        let x: [f32; 2 * LANES] = std::array::from_fn(|_| number());
+        let y: [f32; 2 * LANES] = std::array::from_fn(|_| number());
+        let [a, b] = [x, y].map(|numbers| numbers.map(|x| round_for_pairs(x).to_f32()));
+        for isa in Isa::available() {
+            let (rounded, sums) = dispatch_pairs_on(isa, Operations { x: &x, y: &y });
+            for lane in 0..LANES {
+                let (first, second) = (2 * lane, 2 * lane + 1);
+                for i in [first, second] {
+                    let same = rounded[i].to_f32().to_bits() == a[i].to_bits()
+                        || rounded[i].is_nan() && a[i].is_nan();
+                    assert!(same, "{isa}: {} rounded to {}", x[i], rounded[i]);
+                }
+                let sum = a[first].mul_add(b[first], a[second] * b[second]);
+                let sum = b[first].mul_add(b[first], b[second].mul_add(b[second], sum));
+                let same = sums[lane].to_bits() == sum.to_bits() || sums[lane].is_nan() && sum.is_nan();
+                assert!(same, "{isa}: {} is not {sum}", sums[lane]);
+            }
         }
     }
 }

@@ -21,7 +21,7 @@ use super::product::Product;
 use super::tile::{AlignedBuffer, Epilogue, PANEL, Rows, multiply};
 use crate::relative_bias::RelativeBias;
 use crate::rotary::RotaryTable;
-use crate::simd::{self, Kernel, LANES, Simd};
+use crate::simd::{Kernel, LANES, Simd};
 
 /// Queries of a block: four register tiles of AVX-512. The scores of 512 keys are then 96 KiB.
 const BLOCK: usize = 48;
@@ -229,6 +229,7 @@ fn add_biases<S: Simd>(simd: S, row: &mut [f32], scale: f32, biases: &[f32]) {
 fn softmax_numerators<S: Simd, O: Operand>(simd: S, row: &mut [f32], own: Range<usize>, scale: f32) -> f32 {
     const { assert!(size_of::<O>() <= size_of::<f32>(), "the row has room for its numbers") };
     let largest = largest_of(simd, &row[own.clone()]);
+    let scale = scale * O::LOG_E;
     let factor = simd.splat(scale);
     let shift = simd.splat(-largest * scale);
     let mut sums = simd.splat(0.0);
@@ -239,14 +240,14 @@ fn softmax_numerators<S: Simd, O: Operand>(simd: S, row: &mut [f32], own: Range<
     // scores is read before its bytes are written.
     unsafe {
         for at in (own.start..whole).step_by(LANES) {
-            let vector = simd::exp(simd, simd.fma(simd.load(scores.add(at)), factor, shift));
+            let vector = O::power(simd, simd.fma(simd.load(scores.add(at)), factor, shift));
             O::store(simd, weights.add(at), vector);
             sums = simd.add(sums, vector);
         }
         let rest = own.end - whole;
         if rest > 0 {
             let vector = simd.fma(simd.load_part(scores.add(whole), rest), factor, shift);
-            let vector = simd.to_array(simd::exp(simd, vector));
+            let vector = simd.to_array(O::power(simd, vector));
             let vector = simd.load_part(vector.as_ptr(), rest);
             O::store_part(simd, weights.add(whole), vector, rest);
             sums = simd.add(sums, vector);

@@ -7,17 +7,22 @@ use half::bf16;
 use crate::cpu::product::{Numbers, Pairs, Product};
 use crate::cpu::tile::{AlignedBuffer, PANEL, Rows};
 use crate::cpu::weight::convert_to_pairs;
-use crate::simd::{LANES, Simd};
+use crate::simd::{LANES, Simd, exp, exp2_coarse};
 
 /// A value of the rows and panels of an operand's product.
 pub(super) type Value<O> = <<O as Operand>::Product as Product>::Value;
 
 /// A number as attention multiplies it.
-pub(super) trait Operand: Copy {
+pub(crate) trait Operand: Copy {
     /// How it is multiplied.
     type Product: Product;
     /// Numbers of a value, along the depth.
     const PER_VALUE: usize;
+    /// The logarithm of e to the base of [`Operand::power`].
+    const LOG_E: f32;
+
+    /// A base to the power of `x`, which is at most zero, as exactly as the number is.
+    fn power<S: Simd>(simd: S, x: S::F32) -> S::F32;
 
     /// Queries or keys as rows of values, converted in `buffer` if need be.
     fn rows<'b, S: Simd>(
@@ -65,6 +70,12 @@ pub(super) trait Operand: Copy {
 impl Operand for f32 {
     type Product = Numbers;
     const PER_VALUE: usize = 1;
+    const LOG_E: f32 = 1.0;
+
+    #[inline(always)]
+    fn power<S: Simd>(simd: S, x: S::F32) -> S::F32 {
+        exp(simd, x)
+    }
 
     #[inline(always)]
     fn rows<'b, S: Simd>(_simd: S, rows: Rows<'b>, _buffer: &'b mut AlignedBuffer) -> Rows<'b> {
@@ -108,6 +119,12 @@ impl Operand for f32 {
 impl Operand for bf16 {
     type Product = Pairs;
     const PER_VALUE: usize = 2;
+    const LOG_E: f32 = std::f32::consts::LOG2_E;
+
+    #[inline(always)]
+    fn power<S: Simd>(simd: S, x: S::F32) -> S::F32 {
+        exp2_coarse(simd, x)
+    }
 
     #[inline(always)]
     fn rows<'b, S: Simd>(simd: S, rows: Rows<'b>, buffer: &'b mut AlignedBuffer<i32>) -> Rows<'b, i32> {

@@ -86,12 +86,20 @@ impl Reduced for Int8Weight {
         }
         let (scale, inverse) = scale_of(largest);
         let inverse = simd.splat(inverse);
-        for (from, to) in row.chunks(LANES).zip(values.chunks_exact_mut(LANES / 4)) {
-            // SAFETY: `from` holds at most sixteen numbers, `to` sixteen bytes; no number is above the
-            // largest, which becomes 127.
+        let (whole, rest) = row.as_chunks::<LANES>();
+        let mut places = values.chunks_exact_mut(LANES / 4);
+        for (numbers, place) in whole.iter().zip(&mut places) {
+            // SAFETY: sixteen numbers and as many bytes; no number is above the largest, which becomes 127.
             unsafe {
-                let numbers = simd.load_part(from.as_ptr(), from.len());
-                simd.store_i8(to.as_mut_ptr().cast(), simd.mul(numbers, inverse));
+                let numbers = simd.load(numbers.as_ptr());
+                simd.store_i8(place.as_mut_ptr().cast(), simd.mul(numbers, inverse));
+            }
+        }
+        if let (false, Some(place)) = (rest.is_empty(), places.next()) {
+            // SAFETY: as above, but for the rest's count.
+            unsafe {
+                let numbers = simd.load_part(rest.as_ptr(), rest.len());
+                simd.store_i8(place.as_mut_ptr().cast(), simd.mul(numbers, inverse));
             }
         }
         let mut sums = simd.splat_i32(0);
@@ -116,13 +124,20 @@ impl Reduced for Int8Weight {
 fn largest_of<S: Simd>(simd: S, row: &[f32]) -> (f32, bool) {
     let zero = simd.splat(0.0);
     let (mut high, mut low, mut check) = (zero, zero, zero);
-    for chunk in row.chunks(LANES) {
-        // SAFETY: the chunk holds at most sixteen numbers.
-        let numbers = unsafe { simd.load_part(chunk.as_ptr(), chunk.len()) };
+    let mut see = |numbers| {
         high = simd.max(high, numbers);
         low = simd.min(low, numbers);
         // Zero times a number is zero, unless it is infinite or none.
         check = simd.fma(numbers, zero, check);
+    };
+    let (whole, rest) = row.as_chunks::<LANES>();
+    for numbers in whole {
+        // SAFETY: sixteen numbers.
+        see(unsafe { simd.load(numbers.as_ptr()) });
+    }
+    if !rest.is_empty() {
+        // SAFETY: `rest` holds fewer than sixteen numbers.
+        see(unsafe { simd.load_part(rest.as_ptr(), rest.len()) });
     }
     (simd.largest(simd.max(high, simd.sub(zero, low))), simd.sum(check) == 0.0)
 }
