@@ -1,7 +1,9 @@
-//! Encoding on the CPU against sentence-transformers and ONNX Runtime, in turn, on the same texts with the
-//! same number of threads: SciFact's first 1,000 passages (title, space, text; 243 tokens on average with
-//! all-MiniLM-L6-v2) and, for short texts, its 1,109 claims.
-//! Run: `TOLLER_MINILM=DIR cargo bench --bench encode` after `scripts/peers`.
+//! Encoding on the CPU in every dtype against sentence-transformers and ONNX Runtime (both f32), in turn, on the
+//! same texts with the same number of threads: SciFact's first 1,000 passages (title, space, text; 239 tokens on
+//! average with all-MiniLM-L6-v2) and, for short texts, its 1,109 claims and XQuAD-R's 1,190 English questions.
+//! Then what each operation takes, and its rate.
+//! Run: `TOLLER_MINILM=DIR cargo bench --bench encode` after `scripts/peers`; with `-- --alone` without the peers,
+//! with `-- claims` only texts that have this in their name.
 //!
 //! Floor: 2 operations a weight of the linear layers and token, plus the attention, at the rate of
 //! benches/linear.rs. For MiniLM at 243 tokens: 21.2 M + 2.2 M operations a token.
@@ -18,6 +20,8 @@ use std::time::Duration;
 
 use peer::Peer;
 use toller_bench::{Timings, timed};
+use toller_compute::Precision;
+use toller_compute::profile::{Operation, Recording};
 use toller_corpus::{ReadOptions, open_collection, read_queries};
 use toller_encoder::{DualEncoder, LoadOptions, Role};
 use toller_files::Input;
@@ -44,9 +48,19 @@ fn scifact() -> Vec<String> {
     passages.take(PASSAGES).map(|passage| joined_text("", " ", &passage.unwrap())).collect()
 }
 
-fn questions() -> Vec<String> {
+fn claims() -> Vec<String> {
     let input = Input::File(shared().join("data/scifact/queries.jsonl"));
     read_queries(&[input], &ReadOptions::default()).unwrap().0.into_iter().map(|query| query.text).collect()
+}
+
+/// The questions of a file in SQuAD's format.
+fn questions() -> Vec<String> {
+    let file = std::fs::File::open(shared().join("data/xquad-r/en.json.gz")).unwrap();
+    let squad: serde_json::Value = serde_json::from_reader(flate2::read::GzDecoder::new(file)).unwrap();
+    let list = |value: &serde_json::Value, key: &str| value[key].as_array().unwrap().clone();
+    let paragraphs = list(&squad, "data").into_iter().flat_map(|article| list(&article, "paragraphs"));
+    let questions = paragraphs.flat_map(|paragraph| list(&paragraph, "qas"));
+    questions.map(|question| question["question"].as_str().unwrap().to_owned()).collect()
 }
 
 /// Encodes all texts with `threads` threads, tokenization included; the number of tokens.
@@ -88,11 +102,18 @@ fn main() {
         return;
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let encoder = DualEncoder::load(&model, &LoadOptions::default()).unwrap();
-    println!("{}, {threads} threads, f32, median of {ROUNDS} rounds in turn", toller_compute::Isa::active());
-    // `cargo bench --bench encode -- claims` runs only what has that in its name.
-    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
-    let all = [("SciFact passages", scifact as Texts), ("SciFact claims", questions)];
+    let encoders = Precision::ALL.map(|dtype| {
+        (dtype, DualEncoder::load(&model, &LoadOptions { dtype, ..LoadOptions::default() }).unwrap())
+    });
+    println!("{}, {threads} threads, median of {ROUNDS} rounds in turn", toller_compute::Isa::active());
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let alone = arguments.iter().any(|argument| argument == "--alone");
+    let wanted = arguments.into_iter().find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    let all = [
+        ("SciFact passages", scifact as Texts),
+        ("SciFact claims", claims),
+        ("XQuAD-R English questions", questions),
+    ];
     for (name, texts) in all.into_iter().filter(|(name, _)| name.contains(&wanted)) {
         let texts = texts();
         let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -101,38 +122,65 @@ fn main() {
         }
         file.flush().unwrap();
         let arguments = [model.to_str().unwrap(), file.path().to_str().unwrap(), &threads.to_string()];
-        let peers = ["sentence-transformers", "onnxruntime"];
+        let peers: &[&str] = if alone { &[] } else { &["sentence-transformers", "onnxruntime"] };
         let mut peers: Vec<_> = peers
             .iter()
             .filter_map(|peer| {
                 Some((*peer, Peer::start("encode.py", &[&[*peer][..], &arguments].concat())?, Vec::new()))
             })
             .collect();
-        let tokens = ours(&encoder, &texts, threads);
-        let mut seconds = Vec::new();
+        let tokens = ours(&encoders[0].1, &texts, threads);
+        let mut ours_secs = [const { Vec::new() }; Precision::ALL.len()];
         for _ in 0..ROUNDS {
-            rest();
-            seconds.push(timed(|| ours(&encoder, &texts, threads)).as_secs_f64());
+            for ((_, encoder), seconds) in encoders.iter().zip(&mut ours_secs) {
+                rest();
+                seconds.push(timed(|| ours(encoder, &texts, threads)).as_secs_f64());
+            }
             for (_, peer, theirs) in &mut peers {
                 rest();
                 theirs.extend(peer.round());
             }
         }
-        let seconds = Timings::new(seconds).unwrap().median();
-        let rate = |seconds: f64| tokens as f64 / seconds;
         println!(
             "{name}: {} texts, {:.1} tokens on average",
             texts.len(),
             tokens as f64 / texts.len() as f64
         );
-        println!("  {:<24}{:>10.0} tokens/s", "toller", rate(seconds));
-        for (peer, _, theirs) in peers {
-            let theirs = Timings::new(theirs).unwrap().median();
+        let median = |seconds: Vec<f64>| Timings::new(seconds).unwrap().median();
+        let ours_secs = ours_secs.map(median);
+        let f32_secs = ours_secs[0];
+        let row = |name: &str, seconds: f64| {
             println!(
-                "  {peer:<24}{:>10.0} tokens/s, toller is {:.2} times as fast",
-                rate(theirs),
-                theirs / seconds
+                "  {name:<24}{:>10.0} tokens/s, f32 is {:.2} times as fast",
+                tokens as f64 / seconds,
+                seconds / f32_secs
             );
+        };
+        for ((dtype, _), seconds) in encoders.iter().zip(ours_secs) {
+            row(&format!("toller {dtype}"), seconds);
+        }
+        for (peer, _, theirs) in peers {
+            row(peer, median(theirs));
+        }
+        for (dtype, encoder) in &encoders {
+            operations(*dtype, encoder, &texts, threads, tokens);
         }
     }
+}
+
+/// Prints what each operation takes of a core's time, and the rate of those that multiply matrices.
+fn operations(dtype: Precision, encoder: &DualEncoder, texts: &[String], threads: usize, tokens: usize) {
+    let recording = Recording::start().unwrap();
+    let all = timed(|| ours(encoder, texts, threads)).as_secs_f64() * threads as f64;
+    print!("  {dtype}: {:.1} us a token and core", all / tokens as f64 * 1e6);
+    let mut rest = all;
+    for operation in Operation::ALL {
+        let cost = recording.cost(operation);
+        rest -= cost.seconds;
+        print!("; {operation} {:.1}%", cost.seconds / all * 100.0);
+        if cost.matrix_operations > 0 {
+            print!(" at {:.0} Gop/s", cost.matrix_operations as f64 / cost.seconds * 1e-9);
+        }
+    }
+    println!("; tokenizing, embeddings and waiting {:.1}%", rest / all * 100.0);
 }
