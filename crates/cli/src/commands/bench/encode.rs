@@ -131,7 +131,13 @@ struct Report<'a> {
 
 impl Report<'_> {
     fn subject(&self) -> String {
-        format!("{}, f32, {}, {} threads", self.args.model, Isa::active(), self.threads)
+        format!(
+            "{}, {}, {}, {} threads",
+            self.args.model,
+            self.args.model_args.dtype(),
+            Isa::active(),
+            self.threads
+        )
     }
 
     fn tables(&self, out: &mut impl Write) -> std::io::Result<()> {
@@ -215,7 +221,7 @@ impl Report<'_> {
         json!({
             "model": self.args.model,
             "model_fingerprint": model.info.fingerprint,
-            "dtype": "f32",
+            "dtype": self.args.model_args.dtype().name(),
             "instruction_set": Isa::active().to_string(),
             "threads": self.threads,
             "limits": { "matrix_gflop_per_second": self.matrix_rate * 1e-9 },
