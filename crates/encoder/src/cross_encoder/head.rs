@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use candle_core::Tensor;
-use toller_compute::{Activation, LayerNorm, Linear, Pooling, Sequences, pool};
+use toller_compute::{Activation, LayerNorm, Linear, Pooling, Precision, Sequences, pool};
 
 use super::config::ClassifierConfig;
 use crate::EncoderError;
@@ -71,7 +71,7 @@ impl Head {
         };
         let hidden = config.hidden;
         let inside = names.dense_is_inside.then(|| {
-            Loader { tensors: &tensors, fingerprint: &mut *fingerprint }.linear(
+            Loader { tensors: &tensors, fingerprint: &mut *fingerprint, dtype: Precision::F32 }.linear(
                 names.dense,
                 hidden,
                 hidden,
@@ -88,7 +88,7 @@ impl Head {
             });
         }
         fingerprint.value("head", format!("{} {}", pooling.name(), activation.name()).as_bytes());
-        let mut loader = Loader { tensors: &outside, fingerprint };
+        let mut loader = Loader { tensors: &outside, fingerprint, dtype: Precision::F32 };
         Ok(Self {
             pooling,
             dense: match inside {

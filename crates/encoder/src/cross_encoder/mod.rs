@@ -6,6 +6,8 @@ mod score;
 
 use std::path::Path;
 
+use toller_compute::Precision;
+
 use self::config::ClassifierConfig;
 use self::head::Head;
 pub use self::score::ScoreActivation;
@@ -32,6 +34,8 @@ pub struct CrossEncoderOptions {
     pub activation: Option<ScoreActivation>,
     /// The tokens of a flat batch, at most.
     pub batch_tokens: usize,
+    /// What the transformer's matrix products are computed in; the head is f32.
+    pub dtype: Precision,
 }
 
 impl Default for CrossEncoderOptions {
@@ -42,6 +46,7 @@ impl Default for CrossEncoderOptions {
             label: None,
             activation: None,
             batch_tokens: DEFAULT_BATCH_TOKENS,
+            dtype: Precision::default(),
         }
     }
 }
@@ -108,7 +113,7 @@ impl CrossEncoder {
             &mut fingerprint,
         )?;
         tokenizer.check_pairs()?;
-        let (transformer, tensors) = Transformer::open(folder, &config, &mut fingerprint)?;
+        let (transformer, tensors) = Transformer::open(folder, &config, options.dtype, &mut fingerprint)?;
         let head = Head::load(&config, &classifier, tensors, &config_path, &mut fingerprint)?;
         Ok(Self {
             tokenizer,
