@@ -315,7 +315,7 @@ fn pairs_of_bf16_are_exact_on_every_instruction_set() {
         let [a, b] = [x, y].map(|numbers| numbers.map(|x| round_for_pairs(x).to_f32()));
         for isa in Isa::available() {
             let (rounded, sums) = dispatch_pairs_on(isa, Operations { x: &x, y: &y });
-            for lane in 0..LANES {
+            for (lane, &got) in sums.iter().enumerate() {
                 let (first, second) = (2 * lane, 2 * lane + 1);
                 for i in [first, second] {
                     let same = rounded[i].to_f32().to_bits() == a[i].to_bits()
@@ -324,8 +324,8 @@ fn pairs_of_bf16_are_exact_on_every_instruction_set() {
                 }
                 let sum = a[first].mul_add(b[first], a[second] * b[second]);
                 let sum = b[first].mul_add(b[first], b[second].mul_add(b[second], sum));
-                let same = sums[lane].to_bits() == sum.to_bits() || sums[lane].is_nan() && sum.is_nan();
-                assert!(same, "{isa}: {} is not {sum}", sums[lane]);
+                let same = got.to_bits() == sum.to_bits() || got.is_nan() && sum.is_nan();
+                assert!(same, "{isa}: {got} is not {sum}");
             }
         }
     }
