@@ -29,7 +29,7 @@ fn minilm() -> Option<PathBuf> {
 }
 
 /// The relative error that a vector may have. In int8, 0.25 is a cosine of .97 between vectors of length one;
-/// MiniLM is off by 0.14 on a text of many rare characters, by 0.09 at most on sixty abstracts of SciFact.
+/// MiniLM is off by 0.14 on one of the golden texts, by 0.09 at most on sixty abstracts of SciFact.
 fn tolerance(dtype: Precision) -> f64 {
     match dtype {
         Precision::F32 => 1e-5,
