@@ -4,9 +4,9 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::str::FromStr;
 
-use toller_compute::{Pooling, Precision};
+use toller_compute::Precision;
 use toller_encoder::resolve::{ModelSource, Origin, ResolveEvent, ResolveOptions, resolve_model};
-use toller_encoder::{DEFAULT_BATCH_TOKENS, DualEncoder, LoadOptions, Role};
+use toller_encoder::{DEFAULT_BATCH_TOKENS, DualEncoder, LoadOptions, Role, TextPooling};
 use toller_store::ModelInfo;
 
 use crate::error::UsageError;
@@ -30,7 +30,12 @@ pub struct ModelArgs {
 
     /// How token states become a vector [default: the model's own; mean where it does not say]
     #[arg(long, value_name = "NAME", value_parser = pooling)]
-    pub pooling: Option<Pooling>,
+    pub pooling: Option<TextPooling>,
+
+    /// Keep the first N dimensions of every vector, scaled to unit length again where the model does so
+    /// (Matryoshka) [default: all, or the model's own truncate_dim]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub dim: Option<u32>,
 
     /// Where to compute
     #[arg(long, value_name = "auto|cpu|cuda[:N]", default_value_t = Device::Auto, help_heading = "Machine")]
@@ -52,9 +57,10 @@ impl ModelArgs {
     }
 }
 
-fn pooling(name: &str) -> Result<Pooling, String> {
-    Pooling::from_name(name)
-        .ok_or_else(|| format!("known are {}", Pooling::ALL.map(Pooling::name).join(", ")))
+fn pooling(name: &str) -> Result<TextPooling, String> {
+    TextPooling::from_name(name).ok_or_else(|| {
+        format!("known are {}", TextPooling::all().map(TextPooling::name).collect::<Vec<_>>().join(", "))
+    })
 }
 
 /// A device as the command line names it.
@@ -129,6 +135,8 @@ pub fn load(name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel
         query_model: query_source.map(|source| source.directory),
         max_length: args.max_length.map(|length| length as usize),
         pooling: args.pooling,
+        dim: args.dim.map(|dim| dim as usize),
+        prompt: args.prompt.clone(),
         batch_tokens: args.batch_tokens as usize,
         dtype: args.dtype(),
     };
@@ -136,6 +144,14 @@ pub fn load(name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel
     if encoder.tower(Role::Passage).pooling_is_assumed() {
         ui.warning(format!(
             "{name} does not say how it pools: taking the mean, as sentence-transformers does; --pooling decides"
+        ));
+    }
+    let unexpected = encoder.unexpected_tensors();
+    if let Some(first) = unexpected.first() {
+        ui.warning(format!(
+            "{name}: {} tensors have no place in the architecture that config.json describes and no effect, the \
+             first is {first:?}",
+            unexpected.len()
         ));
     }
     let name = match &args.query_model {

@@ -27,7 +27,8 @@ pub enum Activation {
 /// A name that is no known activation function.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown activation function {0:?}; known are gelu, gelu_new, relu, silu, tanh, sigmoid and identity"
+    "unknown activation function {0:?}; known are gelu, gelu_new (gelu_pytorch_tanh, gelu_fast), relu, silu (swish), \
+     tanh, sigmoid and identity"
 )]
 pub struct UnknownActivation(pub String);
 
@@ -41,7 +42,9 @@ impl FromStr for Activation {
         match last.to_ascii_lowercase().as_str() {
             "identity" | "linear" => Ok(Self::Identity),
             "gelu" | "gelu_python" => Ok(Self::Gelu),
-            "gelu_new" | "gelu_fast" | "gelu_pytorch_tanh" | "gelu_tanh" => Ok(Self::GeluTanh),
+            // Several ways to write one formula.
+            "gelu_new" | "gelu_fast" | "gelu_accurate" | "gelu_pytorch_tanh" | "gelu_python_tanh"
+            | "gelu_tanh" => Ok(Self::GeluTanh),
             "relu" => Ok(Self::Relu),
             "silu" | "swish" => Ok(Self::Silu),
             "tanh" => Ok(Self::Tanh),

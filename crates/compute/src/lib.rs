@@ -32,7 +32,7 @@ pub use ip_topk::{
 pub use layer_norm::LayerNorm;
 pub use linear::Linear;
 pub use normalize::normalize;
-pub use pooling::{Pooling, pool};
+pub use pooling::{Pooling, pool, pool_after};
 pub use precision::{Precision, UnknownPrecision};
 pub use quantize::{Quantized, quantize};
 pub use relative_bias::RelativeBias;

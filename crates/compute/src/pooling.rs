@@ -62,16 +62,32 @@ impl fmt::Display for Pooling {
 /// # Errors
 /// When the shapes do not agree or `states` is no contiguous f32 tensor on the CPU.
 pub fn pool(states: &Tensor, sequences: &Sequences, pooling: Pooling) -> Result<Tensor> {
+    pool_after(states, sequences, pooling, 0)
+}
+
+/// Pools as [`pool`] does, but leaves out the first `skipped` tokens of every sequence; the weights of
+/// [`Pooling::WeightedMean`] stay those of the tokens' positions in the whole sequence. A sequence of no
+/// more tokens gives zeros.
+///
+/// # Errors
+/// As for [`pool`].
+pub fn pool_after(
+    states: &Tensor,
+    sequences: &Sequences,
+    pooling: Pooling,
+    skipped: usize,
+) -> Result<Tensor> {
     let (tokens, _) = states.dims2()?;
     if tokens != sequences.tokens() {
         bail!("pooling: {tokens} states for {} tokens", sequences.tokens());
     }
-    states.apply_op1_no_bwd(&Pool { sequences, pooling })
+    states.apply_op1_no_bwd(&Pool { sequences, pooling, skipped })
 }
 
 struct Pool<'a> {
     sequences: &'a Sequences,
     pooling: Pooling,
+    skipped: usize,
 }
 
 impl CustomOp1 for Pool<'_> {
@@ -86,16 +102,17 @@ impl CustomOp1 for Pool<'_> {
         let mut out = vec![0.0; self.sequences.count() * hidden];
         if hidden > 0 {
             for (tokens, out) in self.sequences.ranges().zip(out.chunks_exact_mut(hidden)) {
-                let states = &states[tokens.start * hidden..tokens.end * hidden];
-                pool_one(states, hidden, self.pooling, out);
+                let start = (tokens.start + self.skipped).min(tokens.end);
+                let states = &states[start * hidden..tokens.end * hidden];
+                pool_one(states, hidden, self.pooling, self.skipped, out);
             }
         }
         Ok((CpuStorage::F32(out), Shape::from((self.sequences.count(), hidden))))
     }
 }
 
-/// Pools the states of one sequence into `out`, which is zero.
-fn pool_one(states: &[f32], hidden: usize, pooling: Pooling, out: &mut [f32]) {
+/// Pools the states of one sequence, of which the first is at position `first`, into `out`, which is zero.
+fn pool_one(states: &[f32], hidden: usize, pooling: Pooling, first: usize, out: &mut [f32]) {
     let rows = states.chunks_exact(hidden);
     let count = rows.len();
     if count == 0 {
@@ -119,10 +136,10 @@ fn pool_one(states: &[f32], hidden: usize, pooling: Pooling, out: &mut [f32]) {
         }
         Pooling::WeightedMean => {
             for (position, row) in rows.enumerate() {
-                let weight = (position + 1) as f32;
+                let weight = (first + position + 1) as f32;
                 out.iter_mut().zip(row).for_each(|(out, &x)| *out += weight * x);
             }
-            let total = (count * (count + 1) / 2) as f32;
+            let total = (count * (2 * first + count + 1) / 2) as f32;
             out.iter_mut().for_each(|out| *out /= total);
         }
     }
@@ -132,7 +149,7 @@ fn pool_one(states: &[f32], hidden: usize, pooling: Pooling, out: &mut [f32]) {
 mod tests {
     use candle_core::{Device, Tensor};
 
-    use super::{Pooling, pool};
+    use super::{Pooling, pool, pool_after};
     use crate::Sequences;
 
     #[test]
@@ -153,6 +170,19 @@ mod tests {
             assert_eq!(Pooling::from_name(pooling.name()), Some(pooling));
         }
         assert!(pool(&states, &Sequences::from_lengths([2]), Pooling::Mean).is_err());
+        let sequences = Sequences::from_lengths([3]);
+        for (pooling, expected) in [
+            (Pooling::Cls, [3.0, 2.0]),
+            (Pooling::Mean, [4.0, 1.25]),
+            (Pooling::Max, [5.0, 2.0]),
+            (Pooling::MeanSqrtLen, [8.0 / sqrt2, 2.5 / sqrt2]),
+            (Pooling::WeightedMean, [21.0 / 5.0, 5.5 / 5.0]),
+            (Pooling::LastToken, [5.0, 0.5]),
+        ] {
+            let pooled = pool_after(&states, &sequences, pooling, 1)?.to_vec2::<f32>()?;
+            assert_eq!(pooled, [expected], "{pooling} after one token");
+            assert_eq!(pool_after(&states, &sequences, pooling, 3)?.to_vec2::<f32>()?, [[0.0, 0.0]]);
+        }
         Ok(())
     }
 }

@@ -1,14 +1,15 @@
 //! Dual encoders: queries and passages into one space (Karpukhin et al. 2020, equation 1).
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use toller_compute::{Pooling, Precision};
+use toller_compute::Precision;
 
 use crate::EncoderError;
 use crate::fingerprint::Fingerprint;
 use crate::layout::Layout;
+use crate::pooling::TextPooling;
 use crate::resolve::TOWERS;
 use crate::text_encoder::TextEncoder;
 
@@ -48,7 +49,12 @@ pub struct LoadOptions {
     /// A model of its own for queries (a directory), beside the one that is loaded, which is for passages then.
     pub query_model: Option<PathBuf>,
     /// Pool this way instead of the model's own.
-    pub pooling: Option<Pooling>,
+    pub pooling: Option<TextPooling>,
+    /// Keep the first so many dimensions of every vector, scaled to unit length again where the model makes
+    /// unit vectors (Matryoshka representations). `None` for the model's own.
+    pub dim: Option<usize>,
+    /// Put this before every text instead of the model's own prompts.
+    pub prompt: Option<String>,
     /// The tokens of a flat batch, at most.
     pub batch_tokens: usize,
     /// What the transformer's matrix products are computed in; what follows it is f32.
@@ -61,6 +67,8 @@ impl Default for LoadOptions {
             max_length: None,
             query_model: None,
             pooling: None,
+            dim: None,
+            prompt: None,
             batch_tokens: DEFAULT_BATCH_TOKENS,
             dtype: Precision::default(),
         }
@@ -74,8 +82,8 @@ pub const DEFAULT_BATCH_TOKENS: usize = 1024;
 
 /// A dual encoder: one tower for both roles, or one for each.
 pub struct DualEncoder {
-    query: Arc<TextEncoder>,
-    passage: Arc<TextEncoder>,
+    query: TextEncoder,
+    passage: TextEncoder,
     query_prompt: String,
     passage_prompt: String,
     fingerprint: String,
@@ -94,15 +102,15 @@ impl DualEncoder {
         let (query, passage, layouts) =
             if let Some(folders) = towers(directory, options.query_model.as_deref()) {
                 let layouts = [Layout::read(&folders[0])?, Layout::read(&folders[1])?];
-                let query = Arc::new(TextEncoder::load(&layouts[0], options, &mut fingerprint)?);
-                let passage = Arc::new(TextEncoder::load(&layouts[1], options, &mut fingerprint)?);
+                let query = TextEncoder::load(&layouts[0], options, &mut fingerprint)?;
+                let passage = TextEncoder::load(&layouts[1], options, &mut fingerprint)?;
                 if query.dim() != passage.dim() {
                     return Err(EncoderError::Towers { query: query.dim(), passage: passage.dim() });
                 }
                 (query, passage, layouts)
             } else {
                 let layout = Layout::read(directory)?;
-                let tower = Arc::new(TextEncoder::load(&layout, options, &mut fingerprint)?);
+                let tower = TextEncoder::load(&layout, options, &mut fingerprint)?;
                 (tower.clone(), tower, [layout.clone(), layout])
             };
         let prompt =
@@ -111,7 +119,15 @@ impl DualEncoder {
         let passage_prompt = prompt(&layouts[1], Role::Passage);
         fingerprint.value("query prompt", query_prompt.as_bytes());
         fingerprint.value("passage prompt", passage_prompt.as_bytes());
-        Ok(Self { query, passage, query_prompt, passage_prompt, fingerprint: fingerprint.finish() })
+        let asked = |prompt: String| options.prompt.clone().unwrap_or(prompt);
+        let (query_prompt, passage_prompt) = (asked(query_prompt), asked(passage_prompt));
+        Ok(Self {
+            query: query.for_prompt(&query_prompt)?,
+            passage: passage.for_prompt(&passage_prompt)?,
+            query_prompt,
+            passage_prompt,
+            fingerprint: fingerprint.finish(),
+        })
     }
 
     /// The encoder of a role.
@@ -123,13 +139,20 @@ impl DualEncoder {
         }
     }
 
-    /// What the model puts before every text of a role; empty for nothing.
+    /// What is put before every text of a role, the model's own or as asked for; empty for nothing.
     #[must_use]
     pub fn prompt(&self, role: Role) -> &str {
         match role {
             Role::Query => &self.query_prompt,
             Role::Passage => &self.passage_prompt,
         }
+    }
+
+    /// Tensors among the encoders' own that their architecture has no place for, so that they have no effect.
+    #[must_use]
+    pub fn unexpected_tensors(&self) -> BTreeSet<&str> {
+        let towers = [&self.query, &self.passage];
+        towers.into_iter().flat_map(TextEncoder::unexpected_tensors).map(String::as_str).collect()
     }
 
     /// Identifies the model by what decides its vectors: weights, tokenizer, architecture, pooling and

@@ -107,6 +107,14 @@ pub enum EncoderError {
         /// The labels' names.
         labels: Vec<String>,
     },
+    /// Vectors of more dimensions than the model makes, or of none.
+    #[error("vectors of {asked} dimensions, but the model makes {dim}")]
+    Dimensions {
+        /// What was asked for.
+        asked: usize,
+        /// The dimensions of the model's vectors.
+        dim: usize,
+    },
     /// The numeric operations failed.
     #[error("computing failed: {0}")]
     Compute(#[from] candle_core::Error),
@@ -143,6 +151,9 @@ impl EncoderError {
             Self::Towers { .. } => "take two encoders that were trained together".to_owned(),
             Self::Label { .. } => "choose a label by its number".to_owned(),
             Self::MaxLength { .. } => "change --max-length".to_owned(),
+            Self::Dimensions { dim, .. } => {
+                format!("--dim keeps the first dimensions of a vector: give 1 to {dim}, or leave it out")
+            }
             Self::Config { .. } | Self::Tokenizer(_) | Self::Compute(_) => return None,
         })
     }

@@ -52,10 +52,14 @@ pub(crate) struct Layout {
     pub(crate) transformer: PathBuf,
     /// The poolings, concatenated; `None` where the layout does not say.
     pub(crate) pooling: Option<Vec<Pooling>>,
+    /// Whether the prompt's tokens are pooled with the text's (`include_prompt`).
+    pub(crate) pools_prompt: bool,
     pub(crate) modules: Vec<Module>,
     /// `max_seq_length` of sentence_bert_config.json.
     pub(crate) max_length: Option<usize>,
     pub(crate) lowercase: bool,
+    /// Dimensions that are kept of a vector (`truncate_dim`).
+    pub(crate) truncate_dim: Option<usize>,
     /// The prompts by name, and the name of the default one.
     pub(crate) prompts: BTreeMap<String, String>,
     pub(crate) default_prompt: Option<String>,
@@ -91,6 +95,7 @@ struct SentenceBertConfig {
 struct SentenceTransformersConfig {
     prompts: Option<BTreeMap<String, String>>,
     default_prompt_name: Option<String>,
+    truncate_dim: Option<usize>,
 }
 
 impl Layout {
@@ -106,7 +111,11 @@ impl Layout {
             let class = entry.class.rsplit('.').next().unwrap_or_default();
             match class {
                 "Transformer" if index == 0 => layout.transformer = folder,
-                "Pooling" if layout.pooling.is_none() => layout.pooling = Some(read_pooling(&folder)?),
+                "Pooling" if layout.pooling.is_none() => {
+                    let (poolings, pools_prompt) = read_pooling(&folder)?;
+                    layout.pooling = Some(poolings);
+                    layout.pools_prompt = pools_prompt;
+                }
                 "Dense" if layout.pooling.is_some() => {
                     let config = required_json(&folder.join("config.json"))?;
                     layout.modules.push(Module::Dense { folder, config });
@@ -138,6 +147,10 @@ impl Layout {
         let config: SentenceTransformersConfig = read_json(&path)?.unwrap_or_default();
         layout.prompts = config.prompts.unwrap_or_default();
         layout.default_prompt = config.default_prompt_name;
+        layout.truncate_dim = config.truncate_dim;
+        if layout.truncate_dim == Some(0) {
+            return Err(EncoderError::Config { path, problem: "truncate_dim is 0".to_owned() });
+        }
         if let Some(name) = layout.default_prompt.as_ref().filter(|name| !layout.prompts.contains_key(*name))
         {
             let problem = format!("the default prompt is {name:?}, but there is no prompt of that name");
@@ -150,9 +163,11 @@ impl Layout {
         Self {
             transformer: directory.to_owned(),
             pooling: None,
+            pools_prompt: true,
             modules: Vec::new(),
             max_length: None,
             lowercase: false,
+            truncate_dim: None,
             prompts: BTreeMap::new(),
             default_prompt: None,
         }
@@ -183,8 +198,9 @@ impl Layout {
     }
 }
 
-/// Reads the old form, a boolean for each pooling, and the new one, a name or a list of names.
-fn read_pooling(folder: &Path) -> Result<Vec<Pooling>, EncoderError> {
+/// Reads the old form, a boolean for each pooling, and the new one, a name or a list of names; and whether
+/// the prompt is pooled.
+fn read_pooling(folder: &Path) -> Result<(Vec<Pooling>, bool), EncoderError> {
     let path = folder.join("config.json");
     let config: BTreeMap<String, Value> = required_json(&path)?;
     let unsupported = |what: String| EncoderError::Unsupported {
@@ -192,9 +208,6 @@ fn read_pooling(folder: &Path) -> Result<Vec<Pooling>, EncoderError> {
         what,
         supported: Pooling::ALL.map(Pooling::name).join(", "),
     };
-    if config.get("include_prompt") == Some(&Value::Bool(false)) {
-        return Err(unsupported("pooling without the prompt's tokens (include_prompt)".to_owned()));
-    }
     let mut poolings = Vec::new();
     match config.get("pooling_mode") {
         Some(mode) => {
@@ -221,12 +234,16 @@ fn read_pooling(folder: &Path) -> Result<Vec<Pooling>, EncoderError> {
                     poolings.push(pooling);
                 }
             }
+            // As sentence-transformers does where none is true.
+            if poolings.is_empty() {
+                poolings.push(Pooling::Mean);
+            }
         }
     }
     if poolings.is_empty() {
         return Err(unsupported("a pooling of nothing".to_owned()));
     }
-    Ok(poolings)
+    Ok((poolings, config.get("include_prompt") != Some(&Value::Bool(false))))
 }
 
 /// Reads a JSON file, if it is there.

@@ -93,12 +93,22 @@ impl Tensors {
         self.names.contains(&self.full_name(name))
     }
 
+    /// What stands before the architecture's own names.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
     /// The tensor `name` as f32 of the given shape.
     pub(crate) fn get(&self, name: &str, shape: &[usize]) -> Result<Tensor, EncoderError> {
+        self.get_by_full_name(&self.full_name(name), shape)
+    }
+
+    /// The same by the name that it has in the file.
+    pub(crate) fn get_by_full_name(&self, name: &str, shape: &[usize]) -> Result<Tensor, EncoderError> {
         let tensor = self.load(name)?;
         if tensor.dims() != shape {
             return Err(EncoderError::TensorShape {
-                name: self.full_name(name),
+                name: name.to_owned(),
                 found: tensor.dims().to_vec(),
                 expected: shape.to_vec(),
             });
@@ -106,16 +116,15 @@ impl Tensors {
         Ok(tensor)
     }
 
-    fn load(&self, name: &str) -> Result<Tensor, EncoderError> {
-        let full_name = self.full_name(name);
-        if !self.names.contains(&full_name) {
-            return Err(self.missing(&full_name));
+    fn load(&self, full_name: &str) -> Result<Tensor, EncoderError> {
+        if !self.names.contains(full_name) {
+            return Err(self.missing(full_name));
         }
         let loaded = match &self.files {
-            Files::Safetensors(files) => files.load(&full_name, &Device::Cpu),
+            Files::Safetensors(files) => files.load(full_name, &Device::Cpu),
             Files::Pickles(files) => files
                 .iter()
-                .find_map(|file| file.get(&full_name).transpose())
+                .find_map(|file| file.get(full_name).transpose())
                 .unwrap_or_else(|| candle_core::bail!("tensor {full_name:?} is gone")),
         };
         let as_f32 = |tensor: Tensor| {
@@ -134,7 +143,7 @@ impl Tensors {
             problem: format!("tensor {full_name:?}: {error}"),
         };
         let tensor = loaded.and_then(as_f32).map_err(problem)?;
-        self.used.borrow_mut().insert(full_name);
+        self.used.borrow_mut().insert(full_name.to_owned());
         Ok(tensor)
     }
 
@@ -143,6 +152,16 @@ impl Tensors {
         let used = self.used.borrow();
         let unused = self.names.iter().filter(|name| !used.contains(*name));
         unused.filter_map(|name| name.strip_prefix(&self.prefix)).map(str::to_owned).collect()
+    }
+
+    /// Those of [`Self::unused`] that a model of this architecture should not have: all but the pooler, which
+    /// most encoders do without, and buffers that old versions of transformers saved.
+    pub(crate) fn unexpected(&self) -> Vec<String> {
+        let is_known = |name: &String| {
+            name.starts_with("pooler.")
+                || ["position_ids", "token_type_ids", "inv_freq"].iter().any(|buffer| name.ends_with(buffer))
+        };
+        self.unused().into_iter().filter(|name| !is_known(name)).collect()
     }
 
     /// A layer norm's tensor, whose name has changed over the years: `weight` and `bias` were `gamma` and

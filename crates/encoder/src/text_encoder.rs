@@ -1,33 +1,50 @@
 //! One tower: text to vector.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use candle_core::Tensor;
-use toller_compute::{Activation, Linear, Pooling, normalize, pool};
+use toller_compute::{Activation, Pooling, pool_after};
 
 use crate::batch::{TokenBatch, Tokens, by_budget};
 use crate::config::TransformerConfig;
 use crate::fingerprint::Fingerprint;
-use crate::layout::{Layout, Module};
+use crate::head::Head;
+use crate::layout::Layout;
+use crate::pooling::TextPooling;
 use crate::tensors::Tensors;
 use crate::tokenizer::{Tokenizer, TokenizerConfig};
 use crate::transformer::Transformer;
 use crate::{EncoderError, LoadOptions, TextInput, TitleTypes};
 
 /// A tokenizer, a transformer, a pooling and what follows it: text to one vector.
+#[derive(Clone)]
 pub struct TextEncoder {
+    model: Arc<Model>,
+    /// Tokens at the start of every text that are not pooled: the prompt's, where the model leaves them out.
+    unpooled: usize,
+}
+
+/// What the towers of a tied model share.
+struct Model {
     tokenizer: Tokenizer,
     max_length: usize,
     transformer: Transformer,
+    /// Concatenated.
     poolings: Vec<Pooling>,
+    pooling_name: String,
     pooling_is_assumed: bool,
-    head: Vec<HeadLayer>,
-    dim: usize,
+    pools_prompt: bool,
+    head: Head,
+    unexpected_tensors: Vec<String>,
     batch_tokens: usize,
 }
 
-/// What follows the pooling, with its weights.
-enum HeadLayer {
-    Dense(Linear, Activation),
-    Normalize,
+/// What a model says of its pooling, or is told.
+struct PoolingChoice {
+    poolings: Vec<Pooling>,
+    uses_pooler: bool,
+    is_assumed: bool,
 }
 
 impl TextEncoder {
@@ -47,21 +64,16 @@ impl TextEncoder {
         }
         let config = TransformerConfig::read(&config_path)?;
         config.fingerprint(fingerprint);
-
-        let said = options.pooling.map(|pooling| vec![pooling]).or_else(|| layout.pooling.clone());
-        // DPR's vector is the first token's state (Karpukhin et al. 2020, section 3.1).
-        let said = said.or_else(|| (config.model_type == "dpr").then(|| vec![Pooling::Cls]));
-        let pooling_is_assumed = said.is_none();
-        if pooling_is_assumed && config.is_classifier {
-            return Err(EncoderError::Unsupported {
-                path: config_path,
-                what: "encoding with a classifier (a cross-encoder?)".to_owned(),
-                supported: "encoders; with --pooling its transformer is used as one".to_owned(),
-            });
+        let pooling = choose_pooling(layout, options, &config, &config_path)?;
+        let pooling_name = if pooling.uses_pooler {
+            TextPooling::Pooler.name().to_owned()
+        } else {
+            joined(&pooling.poolings)
+        };
+        fingerprint.value("pooling", pooling_name.as_bytes());
+        if !layout.pools_prompt {
+            fingerprint.value("pools the prompt", b"no");
         }
-        // What sentence-transformers does with a directory that does not say.
-        let poolings = said.unwrap_or_else(|| vec![Pooling::Mean]);
-        fingerprint.value("pooling", joined(&poolings).as_bytes());
 
         let tokenizer_config = TokenizerConfig::read(folder)?;
         let max_length = layout.max_length(options.max_length, &config, &tokenizer_config)?;
@@ -73,53 +85,86 @@ impl TextEncoder {
             &config.model_type,
             fingerprint,
         )?;
+        let (transformer, tensors) = Transformer::open(folder, &config, options.dtype, fingerprint)?;
 
-        let (transformer, _) = Transformer::open(folder, &config, options.dtype, fingerprint)?;
-        let mut dim = config.hidden * poolings.len();
-        let mut head = Vec::new();
-        for module in &layout.modules {
-            head.push(HeadLayer::load(module, &mut dim, fingerprint)?);
+        let mut head = Head::new(config.hidden * pooling.poolings.len());
+        if pooling.uses_pooler {
+            push_pooler(&mut head, &tensors, &config, &config_path, fingerprint)?;
         }
-        Ok(Self {
+        if config.projection > 0 {
+            push_projection(&mut head, &tensors, &config, fingerprint)?;
+        }
+        for module in &layout.modules {
+            head.push_module(module, fingerprint)?;
+        }
+        if let Some(asked) = options.dim.filter(|asked| *asked == 0 || *asked > head.dim()) {
+            return Err(EncoderError::Dimensions { asked, dim: head.dim() });
+        }
+        if let Some(dim) = options.dim.or(layout.truncate_dim) {
+            head.truncate(dim, fingerprint);
+        }
+        let model = Model {
             tokenizer,
             max_length,
             transformer,
-            poolings,
-            pooling_is_assumed,
+            poolings: pooling.poolings,
+            pooling_name,
+            pooling_is_assumed: pooling.is_assumed,
+            pools_prompt: layout.pools_prompt,
             head,
-            dim,
+            unexpected_tensors: tensors.unexpected(),
             batch_tokens: options.batch_tokens,
-        })
+        };
+        Ok(Self { model: Arc::new(model), unpooled: 0 })
+    }
+
+    /// The same encoder for texts that begin with `prompt`, whose tokens it leaves out of the pooling if the
+    /// model was made so (`include_prompt` of sentence-transformers).
+    pub(crate) fn for_prompt(&self, prompt: &str) -> Result<Self, EncoderError> {
+        let mut unpooled = 0;
+        if !self.model.pools_prompt && !prompt.is_empty() {
+            let (tokens, bare) = (self.tokenize(prompt)?, self.tokenize("")?);
+            // A special token after the prompt is the text's, not the prompt's.
+            let ends_special =
+                bare.input_ids.last().is_some_and(|last| tokens.input_ids.last() == Some(last));
+            unpooled = tokens.len() - usize::from(ends_special);
+        }
+        Ok(Self { model: self.model.clone(), unpooled })
     }
 
     /// The dimensions of a vector.
     #[must_use]
     pub fn dim(&self) -> usize {
-        self.dim
+        self.model.head.dim()
     }
 
     /// Texts are truncated to this many tokens, special tokens included.
     #[must_use]
     pub fn max_length(&self) -> usize {
-        self.max_length
+        self.model.max_length
     }
 
     /// Whether the vectors have unit length.
     #[must_use]
     pub fn normalizes(&self) -> bool {
-        matches!(self.head.last(), Some(HeadLayer::Normalize))
+        self.model.head.normalizes()
     }
 
     /// The poolings, joined by `+` where several are concatenated.
     #[must_use]
     pub fn pooling(&self) -> String {
-        joined(&self.poolings)
+        self.model.pooling_name.clone()
     }
 
     /// Whether the model's directory does not say how to pool, so that it is the mean by default.
     #[must_use]
     pub fn pooling_is_assumed(&self) -> bool {
-        self.pooling_is_assumed
+        self.model.pooling_is_assumed
+    }
+
+    /// Tensors among the encoder's own that its architecture has no place for, so that they have no effect.
+    pub(crate) fn unexpected_tensors(&self) -> &[String] {
+        &self.model.unexpected_tensors
     }
 
     /// The tokens of a text, truncated, special tokens included.
@@ -127,7 +172,7 @@ impl TextEncoder {
     /// # Errors
     /// When the tokenizer fails.
     pub fn tokenize(&self, text: &str) -> Result<Tokens, EncoderError> {
-        self.tokenizer.encode(text)
+        self.model.tokenizer.encode(text)
     }
 
     /// The tokens of a text, with or without a title apart from it, truncated, special tokens included.
@@ -136,10 +181,10 @@ impl TextEncoder {
     /// When the tokenizer fails, or a title and its text have no room among the special tokens.
     pub fn tokenize_input(&self, input: &TextInput) -> Result<Tokens, EncoderError> {
         let (title, text, types) = match input {
-            TextInput::Plain(text) => return self.tokenizer.encode(text),
+            TextInput::Plain(text) => return self.model.tokenizer.encode(text),
             TextInput::Titled { title, text, types } => (title, text, types),
         };
-        let mut tokens = self.tokenizer.encode_titled(title, text)?;
+        let mut tokens = self.model.tokenizer.encode_titled(title, text)?;
         if *types == TitleTypes::OneSegment {
             tokens.type_ids.fill(0);
         }
@@ -152,57 +197,92 @@ impl TextEncoder {
     /// # Errors
     /// When a token has no embedding, or computing fails.
     pub fn encode(&self, texts: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
-        let mut vectors = Vec::with_capacity(texts.len() * self.dim);
-        for batch in by_budget(texts, self.batch_tokens) {
+        let mut vectors = Vec::with_capacity(texts.len() * self.dim());
+        for batch in by_budget(texts, self.model.batch_tokens) {
             vectors.extend(self.encode_batch(&TokenBatch::new(batch))?.flatten_all()?.to_vec1::<f32>()?);
         }
         Ok(vectors)
     }
 
     fn encode_batch(&self, batch: &TokenBatch) -> Result<Tensor, EncoderError> {
-        let states = self.transformer.forward(batch)?; // [tokens, hidden]
-        let pooled: Vec<Tensor> = self
-            .poolings
-            .iter()
-            .map(|&pooling| pool(&states, &batch.sequences, pooling))
-            .collect::<Result<_, _>>()?;
-        let mut vectors = Tensor::cat(&pooled, 1)?; // [texts, poolings * hidden]
-        for layer in &self.head {
-            vectors = match layer {
-                HeadLayer::Dense(linear, activation) => linear.forward(&vectors, *activation)?,
-                HeadLayer::Normalize => normalize(&vectors)?,
-            };
-        }
-        Ok(vectors) // [texts, dim]
+        let states = self.model.transformer.forward(batch)?; // [tokens, hidden]
+        let pool = |&pooling: &Pooling| pool_after(&states, &batch.sequences, pooling, self.unpooled);
+        let pooled: Vec<Tensor> = self.model.poolings.iter().map(pool).collect::<Result<_, _>>()?;
+        self.model.head.forward(Tensor::cat(&pooled, 1)?) // [texts, poolings * hidden] to [texts, dim]
     }
 }
 
-impl HeadLayer {
-    fn load(module: &Module, dim: &mut usize, fingerprint: &mut Fingerprint) -> Result<Self, EncoderError> {
-        let Module::Dense { folder, config } = module else {
-            fingerprint.value("module", b"normalize");
-            return Ok(Self::Normalize);
-        };
-        if config.in_features != *dim {
-            return Err(EncoderError::Config {
-                path: folder.join("config.json"),
-                problem: format!(
-                    "takes {} dimensions, but what comes before makes {dim}",
-                    config.in_features
-                ),
-            });
+/// The pooling as asked for, else as the layout says, else the architecture's, else the mean.
+fn choose_pooling(
+    layout: &Layout,
+    options: &LoadOptions,
+    config: &TransformerConfig,
+    config_path: &Path,
+) -> Result<PoolingChoice, EncoderError> {
+    let of_states =
+        |poolings: Vec<Pooling>| PoolingChoice { poolings, uses_pooler: false, is_assumed: false };
+    // DPR's vector is the first token's state (Karpukhin et al. 2020, section 3.1); so is its pooler's output.
+    let is_dpr = config.model_type == "dpr";
+    match options.pooling {
+        Some(TextPooling::Pooler) => {
+            return Ok(PoolingChoice { uses_pooler: !is_dpr, ..of_states(vec![Pooling::Cls]) });
         }
-        fingerprint.value("module", format!("dense {}", config.activation_function.name()).as_bytes());
-        let tensors = Tensors::open(folder)?;
-        let weight = tensors.get("linear.weight", &[config.out_features, config.in_features])?;
-        fingerprint.tensor("linear.weight", &weight)?;
-        let bias = config.bias.then(|| tensors.get("linear.bias", &[config.out_features])).transpose()?;
-        if let Some(bias) = &bias {
-            fingerprint.tensor("linear.bias", bias)?;
-        }
-        *dim = config.out_features;
-        Ok(Self::Dense(Linear::new(&weight, bias.as_ref())?, config.activation_function))
+        Some(TextPooling::States(pooling)) => return Ok(of_states(vec![pooling])),
+        None => {}
     }
+    if let Some(poolings) = &layout.pooling {
+        return Ok(of_states(poolings.clone()));
+    }
+    if is_dpr {
+        return Ok(of_states(vec![Pooling::Cls]));
+    }
+    if config.is_classifier {
+        return Err(EncoderError::Unsupported {
+            path: config_path.to_owned(),
+            what: "encoding with a classifier (a cross-encoder?)".to_owned(),
+            supported: "encoders; with --pooling its transformer is used as one".to_owned(),
+        });
+    }
+    // What sentence-transformers does with a directory that does not say.
+    Ok(PoolingChoice { is_assumed: true, ..of_states(vec![Pooling::Mean]) })
+}
+
+/// The pooler of BERT-like models.
+fn push_pooler(
+    head: &mut Head,
+    tensors: &Tensors,
+    config: &TransformerConfig,
+    config_path: &Path,
+    fingerprint: &mut Fingerprint,
+) -> Result<(), EncoderError> {
+    if !tensors.has("pooler.dense.weight") {
+        return Err(EncoderError::Unsupported {
+            path: config_path.to_owned(),
+            what: "the pooling \"pooler\" of a model whose weights have no pooler".to_owned(),
+            supported: TextPooling::all()
+                .filter(|pooling| *pooling != TextPooling::Pooler)
+                .map(TextPooling::name)
+                .collect::<Vec<_>>()
+                .join(", "),
+        });
+    }
+    let weight = tensors.get("pooler.dense.weight", &[config.hidden, config.hidden])?;
+    let bias = tensors.get("pooler.dense.bias", &[config.hidden])?;
+    head.push_dense(&weight, Some(&bias), Activation::Tanh, fingerprint)
+}
+
+/// DPR's projection, which is beside its `bert_model`.
+fn push_projection(
+    head: &mut Head,
+    tensors: &Tensors,
+    config: &TransformerConfig,
+    fingerprint: &mut Fingerprint,
+) -> Result<(), EncoderError> {
+    let beside = tensors.prefix().strip_suffix("bert_model.").unwrap_or(tensors.prefix());
+    let name = |part: &str| format!("{beside}encode_proj.{part}");
+    let weight = tensors.get_by_full_name(&name("weight"), &[config.projection, head.dim()])?;
+    let bias = tensors.get_by_full_name(&name("bias"), &[config.projection])?;
+    head.push_dense(&weight, Some(&bias), Activation::Identity, fingerprint)
 }
 
 /// The names of poolings that are concatenated.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toller_encoder::{DualEncoder, EncoderError, LoadOptions, Role};
+use toller_encoder::{DualEncoder, EncoderError, LoadOptions, Role, TextPooling};
 
 const TEXT: &str = "The Same bits, whatever the file; and a longer text than eight tokens";
 
@@ -173,7 +173,7 @@ fn a_classifier_is_no_encoder_unless_asked_for() {
         .set("config.json", "architectures", json!(["BertForSequenceClassification"]))
         .remove("modules.json");
     assert!(model.error().contains("classifier"));
-    let options = LoadOptions { pooling: Some(toller_compute::Pooling::Mean), ..LoadOptions::default() };
+    let options = LoadOptions { pooling: TextPooling::from_name("mean"), ..LoadOptions::default() };
     assert!(DualEncoder::load(model.0.path(), &options).is_ok());
 }
 

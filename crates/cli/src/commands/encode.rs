@@ -122,7 +122,7 @@ pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
     let model = model::load(&args.model, &args.model_args, ui)?;
     let role = if args.queries.is_empty() { Role::Passage } else { Role::Query };
     let text = PassageText {
-        prompt: args.model_args.prompt.clone().unwrap_or_else(|| model.encoder.prompt(role).to_owned()),
+        prompt: model.encoder.prompt(role).to_owned(),
         title: title_mode(args)?,
     };
     let source = open_source(args, role, ui)?;

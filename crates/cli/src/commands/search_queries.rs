@@ -48,8 +48,7 @@ impl SearchQueries {
         }
         let model = model::load(name, &args.model_args, ui)?;
         let index = open_index(args, &model.info, ui)?;
-        let prompt = args.model_args.prompt.clone();
-        let prompt = prompt.unwrap_or_else(|| model.encoder.prompt(Role::Query).to_owned());
+        let prompt = model.encoder.prompt(Role::Query).to_owned();
         Ok(Self::Texts { searcher: DenseSearcher::new(index, model.encoder, prompt), queries })
     }
 
