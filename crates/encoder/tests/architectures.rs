@@ -148,7 +148,7 @@ fn dpr_projects_the_first_state() {
     let folder = fixture("dpr-projection");
     let encoder = load(&folder, &LoadOptions::default());
     for (role, tower) in [(Role::Query, "question_encoder"), (Role::Passage, "ctx_encoder")] {
-        assert_eq!((encoder.tower(role).dim(), encoder.tower(role).pooling()), (12, "cls"));
+        assert_eq!((encoder.tower(role).dim(), encoder.tower(role).pooling()), (12, "cls".to_owned()));
         check(encoder.tower(role), &cases(&folder.join(tower)), |case| &case.embedding);
     }
     // One of the two by itself, and by the name that transformers has for its output.
