@@ -95,7 +95,7 @@ impl FlatIndex {
                 Embeddings::F16(values) => Vectors::F16(values),
                 Embeddings::BF16(values) => Vectors::BF16(values),
             },
-            codes: None,
+            codes: shard.codes(),
         });
         let collection = Collection::new(self.dim(), segments.collect())?;
         Ok(within(self.pool.as_ref(), || ip_topk(&collection, queries, k, options))?)

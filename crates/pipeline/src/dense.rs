@@ -24,6 +24,14 @@ impl DenseSearcher {
         Self { index, encoder, prompt }
     }
 
+    /// The vectors of queries, `[queries, dim]`.
+    ///
+    /// # Errors
+    /// As [`encode_queries`].
+    pub fn encode(&self, queries: &[Query]) -> Result<Vec<f32>, PipelineError> {
+        encode_queries(&self.encoder, &self.prompt, queries)
+    }
+
     /// The index.
     #[must_use]
     pub fn index(&self) -> &FlatIndex {
@@ -33,7 +41,7 @@ impl DenseSearcher {
 
 impl Searcher for DenseSearcher {
     fn search(&self, queries: &[Query], k: usize) -> Result<Vec<Ranking>, SearchError> {
-        let vectors = encode_queries(&self.encoder, &self.prompt, queries)?;
+        let vectors = self.encode(queries)?;
         Ok(self.index.search(&vectors, k)?)
     }
 

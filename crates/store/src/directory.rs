@@ -6,6 +6,7 @@ use std::path::Path;
 
 use toller_files::FileError;
 
+use crate::codes::codes_file_name;
 use crate::error::LOCK_ACTION;
 use crate::manifest::{FORMAT, MANIFEST, Manifest, contains, shard_file_name};
 use crate::{Part, StoreError, part};
@@ -82,8 +83,10 @@ pub(crate) fn check_siblings(store: &Path, part: &Part) -> Result<(), StoreError
 pub(crate) fn remove_leftovers(directory: &Path, manifest: &Manifest) -> Result<(), StoreError> {
     for name in entries(directory)? {
         let stem = name.strip_suffix(TEMPORARY).unwrap_or(&name);
-        let temporary = stem != name && (stem == MANIFEST || shard_index(stem).is_some());
-        let unlisted = shard_index(&name).is_some_and(|index| index >= manifest.shards.len());
+        let (shard, codes) = (index_in(stem, shard_file_name), index_in(stem, codes_file_name));
+        let temporary = stem != name && (stem == MANIFEST || shard.or(codes).is_some());
+        let unlisted = shard.is_some_and(|index| index >= manifest.shards.len())
+            || codes.is_some_and(|index| index >= manifest.codes.len());
         if temporary || unlisted {
             let path = directory.join(&name);
             fs::remove_file(&path).map_err(FileError::on("remove", &path))?;
@@ -92,10 +95,10 @@ pub(crate) fn remove_leftovers(directory: &Path, manifest: &Manifest) -> Result<
     Ok(())
 }
 
-/// The number in a shard's file name, or `None` if the name is not a shard's.
-fn shard_index(name: &str) -> Option<usize> {
-    let index = name.strip_prefix("shard-")?.strip_suffix(".safetensors")?.parse().ok()?;
-    (shard_file_name(index) == name).then_some(index)
+/// The number in a file name that `named` makes of it, or `None` if the name is another.
+fn index_in(name: &str, named: impl Fn(usize) -> String) -> Option<usize> {
+    let index = name.strip_suffix(".safetensors")?.split_once('-')?.1.parse().ok()?;
+    (named(index) == name).then_some(index)
 }
 
 /// The names in a directory, sorted; none if it does not exist.

@@ -166,6 +166,15 @@ pub enum StoreError {
         reason: String,
     },
 
+    /// A file of codes is missing or damaged, or not made of the shard beside it.
+    #[error("the codes {} cannot be used: {reason}", path.display())]
+    CodesDamaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+
     /// A spec that no store can have.
     #[error("no store can be written as asked: {reason}")]
     InvalidSpec {
@@ -314,6 +323,10 @@ impl StoreError {
             | Self::ShardInvalid { .. } => {
                 "restore the file from a copy, or run the command that wrote the store again: it writes damaged and \
                  missing shards anew, and keeps the others"
+            }
+            Self::CodesDamaged { .. } => {
+                "make them anew with `toller store quantize --overwrite`, or do without: `--codes none`; the vectors \
+                 are not touched"
             }
             Self::ManifestChecksum { .. } | Self::ManifestInvalid { .. } => {
                 "the manifest must not be edited; restore it from a copy, or encode again with `--overwrite`"

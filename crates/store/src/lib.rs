@@ -45,6 +45,7 @@
 //! ```
 
 mod checksum;
+mod codes;
 mod damage;
 mod directory;
 mod dtype;
@@ -52,6 +53,7 @@ mod duplicates;
 mod error;
 mod manifest;
 mod part;
+mod quantize;
 mod shard;
 mod shard_buffer;
 mod spec;
@@ -60,11 +62,13 @@ mod verify;
 mod writer;
 
 pub use checksum::{Checksum, ParseChecksumError};
+pub use codes::CodesEntry;
 pub use damage::{Damage, find_damage};
 pub use dtype::{DType, ParseDTypeError};
 pub use error::StoreError;
 pub use manifest::{FORMAT_VERSION, Manifest, ShardEntry};
 pub use part::Part;
+pub use quantize::{Codes, QuantizeProgress, quantize};
 pub use shard::{Embeddings, Shard};
 pub use spec::{DEFAULT_ROWS_PER_SHARD, Difference, Encoding, ModelInfo, Role, Source, StoreSpec};
 pub use store::{OpenOptions, Store, StorePart, inspect};

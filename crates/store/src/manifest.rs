@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use toller_files::{AtomicFile, FileError};
 
-use crate::{Checksum, StoreError, StoreSpec};
+use crate::codes::codes_file_name;
+use crate::{Checksum, CodesEntry, StoreError, StoreSpec};
 
 /// The format version that this program writes, and the latest that it reads.
 pub const FORMAT_VERSION: u64 = 1;
@@ -32,6 +33,9 @@ pub struct Manifest {
     pub complete: bool,
     /// The finished shards, in order.
     pub shards: Vec<ShardEntry>,
+    /// The codes of the shards, one file each, where the store has been quantized.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub codes: Vec<CodesEntry>,
 }
 
 /// A finished shard.
@@ -64,6 +68,7 @@ impl Manifest {
             count: 0,
             complete: false,
             shards: Vec::new(),
+            codes: Vec::new(),
         }
     }
 
@@ -133,6 +138,15 @@ impl Manifest {
                 return Some(format!("{} has {} rows", shard.file, shard.rows));
             }
             count = count.saturating_add(shard.rows as u64);
+        }
+        let named = |(index, codes): (usize, &CodesEntry)| codes.file == codes_file_name(index);
+        let coded = self.codes.is_empty() || (self.complete && self.codes.len() == self.shards.len());
+        if !coded || !self.codes.iter().enumerate().all(named) {
+            return Some(format!(
+                "it lists {} files of codes for {} shards",
+                self.codes.len(),
+                self.shards.len()
+            ));
         }
         let expected = self.spec.expected_rows();
         if count != self.count || count > expected || (self.complete && count != expected) {

@@ -14,6 +14,7 @@ use safetensors::{Dtype, SafeTensors};
 use toller_files::FileError;
 use toller_ir::DocOrd;
 
+use crate::codes::MappedCodes;
 use crate::shard_buffer::ALIGNMENT;
 use crate::verify::Verifier;
 use crate::{DType, ShardEntry, StoreError, StoreSpec};
@@ -37,6 +38,7 @@ pub struct Shard {
     embeddings: Range<usize>,
     id_offsets: Range<usize>,
     ids: Range<usize>,
+    codes: Option<MappedCodes>,
 }
 
 /// The vectors of a shard, [rows, dim], row after row.
@@ -97,10 +99,21 @@ impl Shard {
         let (dim, dtype, rows) = (spec.dim, spec.dtype, entry.rows);
         match Layout::find(&map, rows, dim, dtype) {
             Ok(Layout { embeddings, id_offsets, ids }) => {
-                Ok(Self { path, first, rows, dim, dtype, map, embeddings, id_offsets, ids })
+                Ok(Self { path, first, rows, dim, dtype, map, embeddings, id_offsets, ids, codes: None })
             }
             Err(reason) => Err(StoreError::ShardInvalid { path, reason }),
         }
+    }
+
+    /// The same shard with its codes, mapped and verified.
+    pub(crate) fn with_codes(self, codes: MappedCodes) -> Self {
+        Self { codes: Some(codes), ..self }
+    }
+
+    /// The vectors in one byte a number, where the store has been quantized.
+    #[must_use]
+    pub fn codes(&self) -> Option<toller_compute::Codes<'_>> {
+        self.codes.as_ref().map(MappedCodes::get)
     }
 
     /// The file.

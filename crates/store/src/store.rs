@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use toller_ir::DocOrd;
 
+use crate::codes::MappedCodes;
 use crate::directory::entries;
 use crate::manifest::Manifest;
 use crate::spec::Agreement;
 use crate::verify::Verifier;
-use crate::{DType, ModelInfo, Shard, StoreError, VerifyProgress, part};
+use crate::{CodesEntry, DType, ModelInfo, Shard, ShardEntry, StoreError, VerifyProgress, part};
 
 /// How to open a store.
 #[derive(Clone, Copy)]
@@ -156,7 +157,7 @@ impl Store {
 }
 
 /// The complete store, or all the parts of a store, at `path`.
-fn read_manifests(path: &Path) -> Result<Vec<StorePart>, StoreError> {
+pub(crate) fn read_manifests(path: &Path) -> Result<Vec<StorePart>, StoreError> {
     let store = inspect(path)?;
     for StorePart { directory, manifest } in &store {
         if !manifest.complete {
@@ -236,23 +237,31 @@ fn check_agreement(first: &StorePart, second: &StorePart, agreement: Agreement) 
 /// Opens the shards of all directories, in parallel.
 fn open_shards(opened: &[StorePart], options: &OpenOptions<'_>) -> Result<Vec<Shard>, StoreError> {
     let entries = || {
-        let stores = opened.iter();
-        stores.flat_map(|store| store.manifest.shards.iter().map(move |entry| (store, entry)))
+        opened.iter().flat_map(|store| {
+            let shards = store.manifest.shards.iter().enumerate();
+            shards.map(move |(index, entry)| (store, entry, store.manifest.codes.get(index)))
+        })
     };
     let mut next = 0;
     let placed: Vec<_> = entries()
-        .map(|(store, entry)| {
+        .map(|(store, entry, codes)| {
             let first = DocOrd(next);
             // Does not wrap: all rows together are known to fit.
             next += entry.rows as u32;
-            (store, entry, first)
+            (store, entry, codes, first)
         })
         .collect();
-    let verifier = Verifier::new(options, entries().map(|(_, entry)| entry.bytes).sum());
+    let bytes = |(_, entry, codes): (_, &ShardEntry, Option<&CodesEntry>)| {
+        entry.bytes + codes.map_or(0, |codes| codes.bytes)
+    };
+    let verifier = Verifier::new(options, entries().map(bytes).sum());
     let shards: Vec<Result<Shard, StoreError>> = placed
         .into_par_iter()
-        .map(|(store, entry, first)| {
-            Shard::open(&store.directory, entry, &store.manifest.spec, first, &verifier)
+        .map(|(store, entry, codes, first)| {
+            let spec = &store.manifest.spec;
+            let shard = Shard::open(&store.directory, entry, spec, first, &verifier)?;
+            let Some(codes) = codes else { return Ok(shard) };
+            Ok(shard.with_codes(MappedCodes::open(&store.directory, codes, entry, spec.dim, &verifier)?))
         })
         .collect();
     // Not collected to a result in parallel: the first error in order is reported, not the first in time.

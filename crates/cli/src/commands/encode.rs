@@ -12,6 +12,7 @@ use toller_store::{
 };
 
 use super::encode_source::TextSource;
+use super::store::quantize::{CodesName, quantize_store};
 use crate::error::UsageError;
 use crate::input::InputArgs;
 use crate::interrupt::{self, Interrupted};
@@ -41,6 +42,11 @@ pub struct EncodeArgs {
     /// What to store
     #[arg(long, value_name = "f32|f16|bf16", default_value_t = DType::F32)]
     store_dtype: DType,
+
+    /// What to store beside the vectors: int8 codes, which searches for few queries read instead of them. Made when all
+    /// vectors are there, as by `toller store quantize`
+    #[arg(long, value_enum, value_name = "int8|none")]
+    codes: Option<CodesName>,
 
     /// How a title is given to the model: one text with the separator between; `title [SEP] text` as one segment (DPR);
     /// or as a pair of segments (RocketQA)
@@ -138,11 +144,19 @@ pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
             "{} is complete; nothing to do (--overwrite encodes it again)",
             writer.directory().display()
         ));
-        return print_report(args, &EncodeReport::nothing_to_do(writer.manifest().clone()), &source, ui);
+        let report = EncodeReport::nothing_to_do(writer.manifest().clone());
+        let directory = writer.directory().to_owned();
+        drop(writer);
+        make_codes(args, &directory, ui)?;
+        return print_report(args, &report, &source, ui);
     }
     let job = EncodeJob { encoder: &model.encoder, role, threads, stop: &stop };
+    let directory = writer.directory().to_owned();
     let report = encode(&job, &text, &source, writer, ui)?;
     source.report_skipped(ui);
+    if !report.interrupted {
+        make_codes(args, &directory, ui)?;
+    }
     print_report(args, &report, &source, ui)?;
     if report.interrupted {
         let done = report.rows_done;
@@ -151,6 +165,14 @@ pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
             resume: format!("{done} of {all} rows are in the store; run the same command again to go on"),
         }
         .into());
+    }
+    Ok(())
+}
+
+/// Gives the store, or the part of one, the codes that were asked for.
+fn make_codes(args: &EncodeArgs, directory: &Path, ui: &Ui) -> anyhow::Result<()> {
+    if let Some(codes) = args.codes {
+        quantize_store(directory, codes.into(), false, ui)?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ mod encode;
 mod encode_source;
 mod eval;
 mod search;
+mod search_filter;
 mod search_queries;
 mod store;
 

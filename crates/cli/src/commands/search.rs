@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use toller_compute::{IpTopkOptions, Scan};
 use toller_corpus::TrecRunWriter;
 use toller_files::AtomicFile;
 
+use super::search_filter::FilterArgs;
 use super::search_queries::SearchQueries;
 use crate::error::UsageError;
 use crate::input::InputArgs;
@@ -58,8 +60,11 @@ pub struct SearchArgs {
     tab_separated: bool,
 
     /// How to scan the vectors; every way gives the same hits and scores
-    #[arg(long, value_enum, value_name = "auto|f32|f16|int8", default_value_t = Scan::Auto, help_heading = "Machine")]
+    #[arg(long, value_name = "auto|f32|f16|int8", default_value_t = Scan::Auto, help_heading = "Machine")]
     scan: Scan,
+
+    #[command(flatten)]
+    filter: FilterArgs,
 
     /// Trust the stores: verify no checksums, and no identifiers across several stores
     #[arg(long)]
@@ -78,15 +83,6 @@ pub struct SearchArgs {
 
     #[command(flatten)]
     pub(super) model_args: ModelArgs,
-}
-
-/// The precision of the first pass over the vectors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Scan {
-    Auto,
-    F32,
-    F16,
-    Int8,
 }
 
 fn tag(text: &str) -> Result<String, String> {
@@ -112,19 +108,14 @@ pub fn run(args: &SearchArgs, ui: &Ui) -> anyhow::Result<()> {
 /// What can be refused before anything is read.
 fn check_usage(args: &SearchArgs, ui: &Ui) -> Result<(), UsageError> {
     model::check_device(args.model_args.device)?;
-    if matches!(args.scan, Scan::F16 | Scan::Int8) {
-        return Err(UsageError::new(
-            format!("--scan {}: this toller scans in f32 only", format!("{:?}", args.scan).to_lowercase()),
-            "use --scan auto; the hits are the same",
-        ));
-    }
     if args.output.as_os_str() == "-" && ui.json {
         return Err(UsageError::new(
             "--output - and --json would both write to stdout",
             "give --output a file",
         ));
     }
-    let overwritten = args.queries.iter().find(|queries| is_same_file(queries, &args.output));
+    let mut read = args.queries.iter().chain(args.filter.files());
+    let overwritten = read.find(|file| is_same_file(file, &args.output));
     let inside = args.dense.iter().chain(&args.query_vectors).find(|store| is_inside(&args.output, store));
     if let Some(input) = overwritten.or(inside) {
         return Err(UsageError::new(
@@ -159,6 +150,8 @@ fn search<W: Write>(
     }
     let started = Instant::now();
     let queries = SearchQueries::open(args, ui)?;
+    let ids = (0..queries.len()).map(|query| queries.id(query));
+    let filter = args.filter.read(queries.index(), ids, ui)?;
     let prepare_secs = started.elapsed().as_secs_f64();
 
     let searching = Instant::now();
@@ -166,14 +159,19 @@ fn search<W: Write>(
     let k = args.k as usize;
     let block = (HITS_PER_BLOCK / k.min(index.doc_count()).max(1)).clamp(1, QUERIES_PER_BLOCK);
     let bar = ui.progress("searching", "queries", queries.len() as u64);
-    let mut hits = 0;
+    let (mut hits, mut nominated, mut most_nominated) = (0, 0, 0);
     for first in (0..queries.len()).step_by(block) {
         if stop.load(Ordering::Relaxed) {
             bar.finish();
             return Err(Interrupted { resume: "no run was written".to_owned() }.into());
         }
         let range = first..queries.len().min(first + block);
-        for (query, ranking) in range.clone().zip(queries.search(range.clone(), k)?) {
+        let options =
+            IpTopkOptions { scan: args.scan, filter: filter.of(range.clone()), ..IpTopkOptions::default() };
+        let found = queries.search(range.clone(), k, &options)?;
+        nominated += found.nominated.iter().sum::<usize>();
+        most_nominated = found.nominated.into_iter().max().unwrap_or(0).max(most_nominated);
+        for (query, ranking) in range.clone().zip(found.rankings) {
             run.write_query(
                 queries.id(query),
                 ranking.hits.iter().map(|hit| (index.doc_id(hit.doc), hit.score)),
@@ -195,9 +193,17 @@ fn search<W: Write>(
         index.doc_count(),
         queries.len(),
     ));
+    let mean_nominated = nominated as f64 / queries.len().max(1) as f64;
+    ui.detail(format!(
+        "--scan {}: nominated {mean_nominated:.1} vectors a query on average, {most_nominated} at most",
+        args.scan
+    ));
     ui.json(|| {
         serde_json::json!({
             "run": output,
+            "scan": args.scan.to_string(),
+            "nominated_mean": mean_nominated,
+            "nominated_max": most_nominated,
             "queries": queries.len(),
             "vectors": index.doc_count(),
             "k": k,

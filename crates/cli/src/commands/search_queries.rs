@@ -3,11 +3,12 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use toller_compute::{IpTopkOptions, TopK};
 use toller_corpus::read_queries;
 use toller_encoder::Role;
 use toller_files::Input;
 use toller_index::{FlatIndex, IndexOptions};
-use toller_ir::{Query, Ranking, Searcher};
+use toller_ir::Query;
 use toller_pipeline::DenseSearcher;
 use toller_store::{ModelInfo, OpenOptions, Store, StoreError};
 
@@ -76,15 +77,16 @@ impl SearchQueries {
         }
     }
 
-    /// The rankings of some of the queries.
-    pub fn search(&self, range: Range<usize>, k: usize) -> anyhow::Result<Vec<Ranking>> {
+    /// The hits of some of the queries.
+    pub fn search(&self, range: Range<usize>, k: usize, options: &IpTopkOptions<'_>) -> anyhow::Result<TopK> {
         match self {
             Self::Texts { searcher, queries } => {
-                searcher.search(&queries[range], k).map_err(anyhow::Error::from_boxed)
+                let vectors = searcher.encode(&queries[range])?;
+                Ok(searcher.index().search_with(&vectors, k, options)?)
             }
             Self::Vectors { index, vectors, .. } => {
                 let dim = index.dim();
-                Ok(index.search(&vectors[range.start * dim..range.end * dim], k)?)
+                Ok(index.search_with(&vectors[range.start * dim..range.end * dim], k, options)?)
             }
         }
     }

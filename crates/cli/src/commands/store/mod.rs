@@ -3,11 +3,12 @@
 mod export;
 mod import;
 mod info;
+pub(crate) mod quantize;
 mod verify;
 
 use crate::ui::Ui;
 
-/// Import, export, describe or verify stores of vectors.
+/// Import, export, describe, quantize or verify stores of vectors.
 #[derive(Debug, clap::Args)]
 pub struct StoreArgs {
     #[command(subcommand)]
@@ -22,6 +23,8 @@ enum StoreCommand {
     Export(export::ExportArgs),
     /// Tell what stores hold, finished or not
     Info(info::InfoArgs),
+    /// Give finished stores int8 codes, which searches for few queries read instead of the vectors
+    Quantize(quantize::QuantizeArgs),
     /// Verify every checksum of stores, and name what is damaged
     Verify(verify::VerifyArgs),
 }
@@ -32,6 +35,7 @@ pub fn run(args: &StoreArgs, ui: &Ui) -> anyhow::Result<()> {
         StoreCommand::Import(args) => import::run(args, ui),
         StoreCommand::Export(args) => export::run(args, ui),
         StoreCommand::Info(args) => info::run(args, ui),
+        StoreCommand::Quantize(args) => quantize::run(args, ui),
         StoreCommand::Verify(args) => verify::run(args, ui),
     }
 }

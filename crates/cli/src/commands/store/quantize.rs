@@ -1,0 +1,71 @@
+//! `toller store quantize`: codes for the int8 scan.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use toller_store::{Codes, QuantizeProgress, quantize};
+
+use crate::ui::Ui;
+
+/// Arguments of `toller store quantize`.
+#[derive(Debug, clap::Args)]
+pub struct QuantizeArgs {
+    /// Stores
+    #[arg(value_name = "STORE", required = true)]
+    stores: Vec<PathBuf>,
+
+    /// What the stores shall have beside their vectors
+    #[arg(long, value_enum, value_name = "int8|none", default_value_t = CodesName::Int8)]
+    codes: CodesName,
+
+    /// Make codes anew where there are some
+    #[arg(long)]
+    overwrite: bool,
+}
+
+/// [`Codes`], as flags name them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum CodesName {
+    /// One byte a number: an int8 scan reads a quarter of the bytes of f32
+    Int8,
+    /// Only the vectors
+    None,
+}
+
+impl From<CodesName> for Codes {
+    fn from(name: CodesName) -> Self {
+        match name {
+            CodesName::Int8 => Self::Int8,
+            CodesName::None => Self::None,
+        }
+    }
+}
+
+/// Quantizes the stores, one after the other.
+pub fn run(args: &QuantizeArgs, ui: &Ui) -> anyhow::Result<()> {
+    let mut done = Vec::new();
+    for store in &args.stores {
+        let bytes = quantize_store(store, args.codes.into(), args.overwrite, ui)?;
+        done.push(serde_json::json!({ "store": store.display().to_string(), "codes_bytes": bytes }));
+    }
+    ui.json(|| serde_json::Value::Array(done))?;
+    Ok(())
+}
+
+/// Quantizes a store under a progress bar; gives the bytes of its codes.
+pub fn quantize_store(store: &Path, codes: Codes, anew: bool, ui: &Ui) -> anyhow::Result<u64> {
+    let bar = OnceLock::new();
+    let progress = |progress: QuantizeProgress| {
+        bar.get_or_init(|| ui.progress("quantizing", "vectors", progress.rows_total)).set(progress.rows_done);
+    };
+    let bytes = quantize(store, codes, anew, Some(&progress));
+    if let Some(bar) = bar.into_inner() {
+        bar.finish();
+    }
+    let bytes = bytes?;
+    ui.status(match codes {
+        Codes::Int8 => format!("{} has int8 codes of {:.1} MB", store.display(), bytes as f64 / 1e6),
+        Codes::None => format!("{} has no codes", store.display()),
+    });
+    Ok(bytes)
+}
