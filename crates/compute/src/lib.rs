@@ -26,8 +26,8 @@ pub use attention::{AttentionOptions, attention};
 pub use embed::{Lookup, embed};
 pub use gated_linear::GatedLinear;
 pub use ip_topk::{
-    Codes, Collection, DocSet, Filter, IpTopkError, IpTopkOptions, Scan, Segment, TopK, UnknownScan, Vectors,
-    ip_topk,
+    Codes, Collection, DocSet, Filter, IpTopkError, IpTopkOptions, ReadAhead, Scan, Segment, TopK,
+    UnknownScan, Vectors, ip_topk,
 };
 pub use layer_norm::LayerNorm;
 pub use linear::Linear;

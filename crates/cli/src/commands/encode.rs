@@ -127,10 +127,7 @@ pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
     let stop = interrupt::flag(ui, "stopping at the end of this shard")?;
     let model = model::load(&args.model, &args.model_args, ui)?;
     let role = if args.queries.is_empty() { Role::Passage } else { Role::Query };
-    let text = PassageText {
-        prompt: model.encoder.prompt(role).to_owned(),
-        title: title_mode(args)?,
-    };
+    let text = PassageText { prompt: model.encoder.prompt(role).to_owned(), title: title_mode(args)? };
     let source = open_source(args, role, ui)?;
     let spec = spec(args, &model, role, &text, &source)?;
 

@@ -10,7 +10,7 @@ use toller_ir::Ranking;
 pub use self::collection::{Codes, Collection, Segment, Vectors};
 pub use self::doc_set::DocSet;
 pub use self::error::IpTopkError;
-pub use self::options::{Filter, IpTopkOptions, Scan, UnknownScan};
+pub use self::options::{Filter, IpTopkOptions, ReadAhead, Scan, UnknownScan};
 use crate::cpu;
 use crate::simd::Isa;
 

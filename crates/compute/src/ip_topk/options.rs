@@ -68,6 +68,9 @@ impl Filter<'_> {
     }
 }
 
+/// What is called with bytes that will be read soon.
+pub type ReadAhead<'a> = &'a (dyn Fn(&[u8]) + Sync);
+
 /// How a search is made.
 #[derive(Clone, Copy, Default)]
 pub struct IpTopkOptions<'a> {
@@ -77,7 +80,7 @@ pub struct IpTopkOptions<'a> {
     pub filter: Filter<'a>,
     /// Told of bytes of the collection that will be read soon, a few blocks ahead of the scan: for vectors
     /// that lie in a memory map, to ask the system for them.
-    pub read_ahead: Option<&'a (dyn Fn(&[u8]) + Sync)>,
+    pub read_ahead: Option<ReadAhead<'a>>,
 }
 
 impl fmt::Debug for IpTopkOptions<'_> {

@@ -71,17 +71,19 @@ pub(crate) fn gathered<'a, S: Simd>(
 /// Writes the numbers `range` of `vectors` to the start of `to`, and zeros up to whole vectors.
 #[inline(always)]
 fn widen<S: Simd>(simd: S, vectors: Vectors<'_>, range: Range<usize>, to: &mut [f32]) {
-    // SAFETY of the loads: passed on, the pointers are valid for sixteen values.
     match vectors {
         Vectors::F32(values) => {
+            // SAFETY: passed on: the pointer is valid for sixteen values.
             let load = |from: &[f32; LANES]| unsafe { simd.load(from.as_ptr()) };
             convert(simd, &values[range], to, 0.0, load);
         }
         Vectors::F16(values) => {
+            // SAFETY: as above.
             let load = |from: &[f16; LANES]| unsafe { simd.load_f16(from.as_ptr()) };
             convert(simd, &values[range], to, f16::ZERO, load);
         }
         Vectors::BF16(values) => {
+            // SAFETY: as above.
             let load = |from: &[bf16; LANES]| unsafe { simd.load_bf16(from.as_ptr()) };
             convert(simd, &values[range], to, bf16::ZERO, load);
         }

@@ -13,9 +13,9 @@ use super::nominate::{Group, Nominated, Nominator};
 use super::rows::{self, gathered, halved, widened};
 use super::thresholds::Thresholds;
 use super::{codes, numbers};
-use crate::Scan as Precision;
 use crate::cpu::tile::AlignedBuffer;
 use crate::simd::{Kernel, Simd};
+use crate::{ReadAhead, Scan as Precision};
 
 /// Bytes that the system is told of before they are scanned.
 const READ_AHEAD_BYTES: usize = 32 << 20;
@@ -48,7 +48,7 @@ pub(crate) struct Scan<'a> {
     /// How many blocks have been taken, by all threads.
     pub(crate) taken: &'a AtomicUsize,
     pub(crate) thresholds: &'a Thresholds,
-    pub(crate) read_ahead: Option<&'a (dyn Fn(&[u8]) + Sync)>,
+    pub(crate) read_ahead: Option<ReadAhead<'a>>,
 }
 
 /// What the passes remember from block to block.
