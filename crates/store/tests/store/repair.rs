@@ -25,20 +25,20 @@ fn shard(store: &Path, index: usize) -> std::path::PathBuf {
     store.join(format!("shard-{index:05}.safetensors"))
 }
 
-fn ranges(of: &[Range<u64>]) -> Vec<Range<u64>> {
-    of.to_vec()
+fn ranges(ends: &[(u64, u64)]) -> Vec<Range<u64>> {
+    ends.iter().map(|&(start, end)| start..end).collect()
 }
 
 #[test]
 fn damaged_shards_are_written_anew_to_the_same_bytes() -> TestResult {
     // Of eleven rows in shards of three: which shards are damaged, which rows are then missing.
     let cases: [(&[usize], Vec<Range<u64>>); 6] = [
-        (&[0], ranges(&[0..3])),
-        (&[1], ranges(&[3..6])),
-        (&[3], ranges(&[9..11])),
-        (&[0, 1], ranges(&[0..6])),
-        (&[0, 2], ranges(&[0..3, 6..9])),
-        (&[0, 1, 2, 3], ranges(&[0..11])),
+        (&[0], ranges(&[(0, 3)])),
+        (&[1], ranges(&[(3, 6)])),
+        (&[3], ranges(&[(9, 11)])),
+        (&[0, 1], ranges(&[(0, 6)])),
+        (&[0, 2], ranges(&[(0, 3), (6, 9)])),
+        (&[0, 1, 2, 3], ranges(&[(0, 11)])),
     ];
     for (number, way) in WAYS.iter().enumerate() {
         for (damaged, missing) in &cases {
@@ -78,7 +78,7 @@ fn an_unfinished_store_is_mended_before_it_goes_on() -> TestResult {
 
     // Interrupted while it is mended, once before and once after the shard is whole.
     let mut writer = StoreWriter::create_or_resume(&store, spec(11))?;
-    assert_eq!(writer.missing_rows(), ranges(&[0..3, 6..11]));
+    assert_eq!(writer.missing_rows(), ranges(&[(0, 3), (6, 11)]));
     push_until(&mut writer, 2)?;
     assert_eq!((writer.rows_done(), writer.rows_buffered(), writer.rows_of_shard()), (3, 2, 3));
     drop(writer);
@@ -86,7 +86,7 @@ fn an_unfinished_store_is_mended_before_it_goes_on() -> TestResult {
     push_until(&mut writer, 3)?;
     drop(writer);
     let mut writer = StoreWriter::create_or_resume(&store, spec(11))?;
-    assert_eq!(writer.missing_rows(), ranges(&[6..11]));
+    assert_eq!(writer.missing_rows(), ranges(&[(6, 11)]));
     push_until(&mut writer, 11)?;
     writer.finish()?;
     assert_eq!(files(&store)?, files(&other)?);

@@ -70,7 +70,7 @@ impl Trie {
                 nodes[node].id = id;
                 keys = longer;
             }
-            let children: Vec<(u8, &[(&[u8], u32)])> = keys
+            let children: Vec<Child<'_>> = keys
                 .chunk_by(|(a, _), (b, _)| a[depth] == b[depth])
                 .map(|keys| (keys[0].0[depth], keys))
                 .collect();
@@ -112,8 +112,11 @@ impl Trie {
     }
 }
 
+/// A byte, and the keys that go on with it, each with its id.
+type Child<'a> = (u8, &'a [(&'a [u8], u32)]);
+
 /// A base for children: free places for all of them, new ones if none are found soon.
-fn place(nodes: &mut Vec<Node>, first_free: usize, children: &[(u8, &[(&[u8], u32)])]) -> usize {
+fn place(nodes: &mut Vec<Node>, first_free: usize, children: &[Child<'_>]) -> usize {
     let first = usize::from(children[0].0);
     let free = (first_free..nodes.len()).filter(|&at| nodes[at].parent == NONE).take(TRIES);
     let bases = free.map(|at| at ^ first);
