@@ -7,6 +7,7 @@ use toller_bench::BenchError;
 use toller_corpus::{CorpusError, RunWriteError};
 use toller_datasets::DatasetError;
 use toller_encoder::EncoderError;
+use toller_encoder::convert::ConvertError;
 use toller_encoder::resolve::ResolveError;
 use toller_eval::{CompareError, EvalError};
 use toller_exchange::ExchangeError;
@@ -127,6 +128,7 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         CorpusError,
         OtherFormatFlag,
         RunWriteError,
+        ConvertError,
         EncoderError,
         ResolveError,
         StoreError,

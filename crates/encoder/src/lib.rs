@@ -3,14 +3,17 @@
 
 mod batch;
 mod config;
+pub mod convert;
 mod cross_encoder;
 mod dual_encoder;
+mod elements;
 pub mod env;
 mod error;
 mod fingerprint;
 mod head;
 mod input;
 mod layout;
+mod legacy_torch;
 mod pooling;
 pub mod resolve;
 mod tensors;

@@ -1,5 +1,6 @@
 //! The tensors of a model's weight files, whatever the format, the sharding and the naming.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -12,6 +13,8 @@ use candle_core::{DType, Device, Tensor};
 use toller_files::FileError;
 
 use crate::EncoderError;
+use crate::elements::{Element, Strided};
+use crate::legacy_torch::LegacyCheckpoint;
 use crate::resolve::choose_weights;
 
 /// The weights of one folder.
@@ -28,7 +31,67 @@ pub(crate) struct Tensors {
 
 enum Files {
     Safetensors(MmapedSafetensors),
-    Pickles(Vec<PthTensors>),
+    Pickles(Vec<PickleFile>),
+}
+
+/// PyTorch writes zip archives with a pickle inside since 1.6, and wrote bare pickles before.
+enum PickleFile {
+    Archive(PthTensors),
+    Legacy(LegacyCheckpoint),
+}
+
+/// Training scripts put the weights under `state_dict` or, as DPR's do, under `model_dict`.
+const STATE_KEYS: [&str; 2] = ["state_dict", "model_dict"];
+
+impl PickleFile {
+    fn open(path: &Path) -> Result<Self, EncoderError> {
+        let mut start = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(1).read_to_end(&mut start));
+        read.map_err(FileError::on("read", path))?;
+        if start.first() == Some(&0x80) {
+            let bytes = std::fs::read(path).map_err(FileError::on("read", path))?;
+            return LegacyCheckpoint::read(bytes, &STATE_KEYS).map(Self::Legacy).map_err(|error| {
+                let problem = format!("cannot be read as weights of PyTorch before 1.6: {error}");
+                EncoderError::Weights { path: path.to_owned(), problem }
+            });
+        }
+        let plain = PthTensors::new(path, None).map_err(|error| broken(path, &error))?;
+        let nested = || {
+            STATE_KEYS
+                .iter()
+                .filter_map(|key| PthTensors::new(path, Some(key)).ok())
+                .find(|file| !file.tensor_infos().is_empty())
+        };
+        let file = if plain.tensor_infos().is_empty() { nested() } else { None };
+        Ok(Self::Archive(file.unwrap_or(plain)))
+    }
+
+    fn names(&self) -> Vec<String> {
+        match self {
+            Self::Archive(file) => file.tensor_infos().keys().cloned().collect(),
+            Self::Legacy(file) => file.names().cloned().collect(),
+        }
+    }
+
+    fn get(&self, name: &str) -> candle_core::Result<Option<Tensor>> {
+        match self {
+            Self::Archive(file) => file.get(name),
+            Self::Legacy(file) => file.get(name).map(legacy_tensor).transpose(),
+        }
+    }
+}
+
+fn legacy_tensor(stored: Result<(&Strided, Cow<'_, [u8]>), String>) -> candle_core::Result<Tensor> {
+    let (layout, bytes) = stored.map_err(candle_core::Error::msg)?;
+    let dtype = match layout.element {
+        Element::F16 => DType::F16,
+        Element::Bf16 => DType::BF16,
+        Element::F32 => DType::F32,
+        Element::F64 => DType::F64,
+        Element::Integer { bytes: 8 } => DType::I64,
+        Element::Integer { bytes } => candle_core::bail!("holds integers of {bytes} bytes"),
+    };
+    Tensor::from_raw_buffer(&bytes, dtype, &layout.shape, &Device::Cpu)
 }
 
 impl Tensors {
@@ -116,17 +179,26 @@ impl Tensors {
         Ok(tensor)
     }
 
-    fn load(&self, full_name: &str) -> Result<Tensor, EncoderError> {
-        if !self.names.contains(full_name) {
-            return Err(self.missing(full_name));
-        }
-        let loaded = match &self.files {
+    /// The names of all tensors, in byte order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
+        self.names.iter()
+    }
+
+    /// The tensor `name` as it is stored.
+    pub(crate) fn stored(&self, full_name: &str) -> candle_core::Result<Tensor> {
+        match &self.files {
             Files::Safetensors(files) => files.load(full_name, &Device::Cpu),
             Files::Pickles(files) => files
                 .iter()
                 .find_map(|file| file.get(full_name).transpose())
                 .unwrap_or_else(|| candle_core::bail!("tensor {full_name:?} is gone")),
-        };
+        }
+    }
+
+    fn load(&self, full_name: &str) -> Result<Tensor, EncoderError> {
+        if !self.names.contains(full_name) {
+            return Err(self.missing(full_name));
+        }
         let as_f32 = |tensor: Tensor| {
             if !tensor.dtype().is_float() {
                 candle_core::bail!("holds {:?}, not floating-point numbers", tensor.dtype());
@@ -142,7 +214,7 @@ impl Tensors {
             path: self.path.clone(),
             problem: format!("tensor {full_name:?}: {error}"),
         };
-        let tensor = loaded.and_then(as_f32).map_err(problem)?;
+        let tensor = self.stored(full_name).and_then(as_f32).map_err(problem)?;
         self.used.borrow_mut().insert(full_name.to_owned());
         Ok(tensor)
     }
@@ -197,39 +269,11 @@ fn open_pickles(paths: &[PathBuf]) -> Result<(Files, BTreeSet<String>), EncoderE
     let mut files = Vec::new();
     let mut names = BTreeSet::new();
     for path in paths {
-        refuse_old_pickle(path)?;
-        let plain = PthTensors::new(path, None).map_err(|error| broken(path, &error))?;
-        // Training scripts put the weights under "state_dict" or, as DPR's do, under "model_dict".
-        let file = if plain.tensor_infos().is_empty() {
-            ["state_dict", "model_dict"]
-                .iter()
-                .filter_map(|key| PthTensors::new(path, Some(key)).ok())
-                .find(|file| !file.tensor_infos().is_empty())
-                .unwrap_or(plain)
-        } else {
-            plain
-        };
-        names.extend(file.tensor_infos().keys().cloned());
+        let file = PickleFile::open(path)?;
+        names.extend(file.names());
         files.push(file);
     }
     Ok((Files::Pickles(files), names))
-}
-
-/// PyTorch before 1.6 wrote bare pickles; since then they are in a zip archive.
-fn refuse_old_pickle(path: &Path) -> Result<(), EncoderError> {
-    let mut start = [0; 2];
-    let read = File::open(path).and_then(|mut file| file.read(&mut start));
-    read.map_err(FileError::on("read", path))?;
-    if start[0] != 0x80 {
-        return Ok(());
-    }
-    Err(EncoderError::Unsupported {
-        path: path.to_owned(),
-        what: "a pickle of PyTorch before 1.6".to_owned(),
-        supported: "safetensors, and pickles of PyTorch 1.6 and newer; transformers writes the former: \
-                    AutoModel.from_pretrained(DIR).save_pretrained(DIR)"
-            .to_owned(),
-    })
 }
 
 fn broken(path: &Path, error: &candle_core::Error) -> EncoderError {

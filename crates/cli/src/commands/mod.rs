@@ -2,6 +2,7 @@
 
 mod bench;
 mod completions;
+mod convert;
 mod data;
 mod doctor;
 mod encode;
@@ -31,6 +32,8 @@ pub enum Command {
     Store(store::StoreArgs),
     /// Measure how fast this machine encodes and searches
     Bench(bench::BenchArgs),
+    /// Convert a checkpoint of PaddlePaddle, or an old one of PyTorch, to a model directory
+    Convert(convert::ConvertArgs),
     /// Build a benchmark's collection, queries and judgments
     Data(data::DataArgs),
     /// Tell what this build and this machine can do
@@ -48,6 +51,7 @@ pub fn run(cli: &Cli, ui: &Ui) -> anyhow::Result<()> {
         Command::Eval(args) => eval::run(args, ui),
         Command::Store(args) => store::run(args, ui),
         Command::Bench(args) => bench::run(args, threads, ui),
+        Command::Convert(args) => convert::run(args, ui),
         Command::Data(args) => data::run(args, ui),
         Command::Doctor(args) => doctor::run(args, threads, ui),
         Command::Completions(args) => completions::run(args, ui),

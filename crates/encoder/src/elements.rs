@@ -1,0 +1,198 @@
+//! Tensors as checkpoint files hold them: bytes, the type of an element, and where each element lies.
+
+use std::borrow::Cow;
+
+/// The type of an element, little-endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Element {
+    F16,
+    Bf16,
+    F32,
+    F64,
+    /// Integers and booleans: counters and position ids, never weights.
+    Integer {
+        bytes: usize,
+    },
+}
+
+impl Element {
+    /// Its size in bytes.
+    pub(crate) fn bytes(self) -> usize {
+        match self {
+            Self::F16 | Self::Bf16 => 2,
+            Self::F32 => 4,
+            Self::F64 => 8,
+            Self::Integer { bytes } => bytes,
+        }
+    }
+}
+
+/// A tensor of a checkpoint: where its elements lie, and the data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoredTensor<'a> {
+    pub(crate) layout: Strided,
+    pub(crate) data: Cow<'a, [u8]>,
+}
+
+impl StoredTensor<'_> {
+    /// The elements in row-major order.
+    pub(crate) fn row_major(&self) -> Result<Cow<'_, [u8]>, String> {
+        self.layout.gather(&self.data)
+    }
+}
+
+/// Where the elements of a tensor lie in its data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Strided {
+    pub(crate) element: Element,
+    pub(crate) shape: Vec<usize>,
+    /// The distance of neighbours along each axis, in elements.
+    strides: Vec<usize>,
+    /// The first element.
+    offset: usize,
+}
+
+impl Strided {
+    /// Elements in row-major order from the first on.
+    pub(crate) fn row_major(element: Element, shape: Vec<usize>) -> Result<Self, String> {
+        let strides = contiguous(&shape, (0..shape.len()).rev())?;
+        Ok(Self { element, shape, strides, offset: 0 })
+    }
+
+    /// Elements in column-major order, as Fortran has them.
+    pub(crate) fn column_major(element: Element, shape: Vec<usize>) -> Result<Self, String> {
+        let strides = contiguous(&shape, 0..shape.len())?;
+        Ok(Self { element, shape, strides, offset: 0 })
+    }
+
+    /// Elements with any strides.
+    pub(crate) fn with_strides(
+        element: Element,
+        shape: Vec<usize>,
+        strides: Vec<usize>,
+        offset: usize,
+    ) -> Result<Self, String> {
+        if shape.len() != strides.len() {
+            return Err(format!("{} dimensions with {} strides", shape.len(), strides.len()));
+        }
+        contiguous(&shape, 0..shape.len())?;
+        Ok(Self { element, shape, strides, offset })
+    }
+
+    /// The number of elements.
+    pub(crate) fn len(&self) -> usize {
+        // Checked when the shape was taken.
+        self.shape.iter().product()
+    }
+
+    /// The same tensor with its two axes exchanged.
+    pub(crate) fn transposed(mut self) -> Self {
+        self.shape.reverse();
+        self.strides.reverse();
+        self
+    }
+
+    /// Checks that every element lies within `bytes` of data. A tensor with more elements than data (NumPy's
+    /// and PyTorch's broadcasting, a stride of 0) is an error too: it would let a small file ask for any memory.
+    pub(crate) fn check_fits(&self, bytes: usize) -> Result<(), String> {
+        let stored = bytes / self.element.bytes();
+        let last = self.shape.iter().zip(&self.strides).try_fold(self.offset, |last, (&size, &stride)| {
+            size.saturating_sub(1).checked_mul(stride).and_then(|span| last.checked_add(span))
+        });
+        let fits = self.len() == 0 || (self.len() <= stored && last.is_some_and(|last| last < stored));
+        if fits { Ok(()) } else { Err(format!("shape {:?} does not fit into {stored} elements", self.shape)) }
+    }
+
+    /// The elements in row-major order.
+    pub(crate) fn gather<'a>(&self, data: &'a [u8]) -> Result<Cow<'a, [u8]>, String> {
+        self.check_fits(data.len())?;
+        let width = self.element.bytes();
+        if self.len() == 0 {
+            return Ok(Cow::Borrowed(&[]));
+        }
+        if contiguous(&self.shape, (0..self.shape.len()).rev())? == self.strides {
+            return Ok(Cow::Borrowed(&data[self.offset * width..][..self.len() * width]));
+        }
+        let mut gathered = Vec::with_capacity(self.len() * width);
+        let mut index = vec![0; self.shape.len()];
+        let mut at = self.offset;
+        for _ in 0..self.len() {
+            gathered.extend_from_slice(&data[at * width..][..width]);
+            for axis in (0..index.len()).rev() {
+                index[axis] += 1;
+                at += self.strides[axis];
+                if index[axis] < self.shape[axis] {
+                    break;
+                }
+                at -= self.strides[axis] * self.shape[axis];
+                index[axis] = 0;
+            }
+        }
+        Ok(Cow::Owned(gathered))
+    }
+}
+
+/// The strides of a shape without gaps, the innermost axis first.
+fn contiguous(shape: &[usize], innermost_first: impl Iterator<Item = usize>) -> Result<Vec<usize>, String> {
+    let mut strides = vec![0; shape.len()];
+    let mut stride = 1usize;
+    for axis in innermost_first {
+        strides[axis] = stride;
+        stride = stride.checked_mul(shape[axis]).ok_or_else(|| format!("shape {shape:?} is too large"))?;
+    }
+    Ok(strides)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Element, Strided};
+
+    const BYTE: Element = Element::Integer { bytes: 1 };
+
+    #[test]
+    fn orders_of_a_matrix() -> Result<(), String> {
+        let data = [1, 2, 3, 4, 5, 6];
+        let rows = Strided::row_major(BYTE, vec![2, 3])?;
+        assert_eq!(rows.gather(&data)?.as_ref(), data);
+        assert_eq!(rows.transposed().gather(&data)?.as_ref(), [1, 4, 2, 5, 3, 6]);
+        let columns = Strided::column_major(BYTE, vec![2, 3])?;
+        assert_eq!(columns.gather(&data)?.as_ref(), [1, 3, 5, 2, 4, 6]);
+        let part = Strided::with_strides(BYTE, vec![2, 2], vec![3, 1], 1)?;
+        assert_eq!(part.gather(&data)?.as_ref(), [2, 3, 5, 6]);
+        let wide = Strided::row_major(Element::Bf16, vec![3, 1])?.transposed();
+        assert_eq!(wide.gather(&data)?.as_ref(), data);
+        assert_eq!(Strided::row_major(BYTE, vec![])?.gather(&data)?.as_ref(), [1]);
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_not_there_is_an_error() -> Result<(), String> {
+        assert!(Strided::row_major(BYTE, vec![7])?.gather(&[0; 6]).is_err());
+        assert!(Strided::with_strides(BYTE, vec![1], vec![1], 6)?.gather(&[0; 6]).is_err());
+        assert!(Strided::with_strides(BYTE, vec![7], vec![0], 0)?.gather(&[0; 6]).is_err());
+        assert!(Strided::row_major(BYTE, vec![usize::MAX, 2]).is_err());
+        assert!(Strided::with_strides(BYTE, vec![2, 2], vec![1], 0).is_err());
+        assert!(Strided::with_strides(BYTE, vec![2], vec![usize::MAX], 1)?.gather(&[0; 6]).is_err());
+        assert_eq!(Strided::row_major(BYTE, vec![0, 9])?.gather(&[])?.len(), 0);
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn any_view_is_read_or_refused(shape in prop::collection::vec(0usize..5, 0..4), strides in prop::collection::vec(0usize..7, 0..4), offset in 0usize..9) {
+            let data: Vec<u8> = (0..40).collect();
+            if let Ok(view) = Strided::with_strides(BYTE, shape.clone(), strides.clone(), offset) {
+                if let Ok(gathered) = view.gather(&data) {
+                    let mut expected = vec![offset];
+                    for (size, stride) in shape.iter().zip(&strides) {
+                        expected = expected.iter().flat_map(|at| (0..*size).map(move |i| at + i * stride)).collect();
+                    }
+                    let expected: Vec<u8> = expected.iter().map(|&at| data[at]).collect();
+                    prop_assert_eq!(gathered.as_ref(), expected);
+                }
+            }
+        }
+    }
+}
