@@ -139,6 +139,10 @@ pub fn load(name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel
         prompt: args.prompt.clone(),
         batch_tokens: args.batch_tokens as usize,
         dtype: args.dtype(),
+        known: match &source.origin {
+            Origin::Known(model) => Some(model.clone()),
+            Origin::Directory | Origin::Hub { .. } => None,
+        },
     };
     let encoder = DualEncoder::load(&source.directory, &options)?;
     if encoder.tower(Role::Passage).pooling_is_assumed() {

@@ -10,7 +10,7 @@ use crate::EncoderError;
 use crate::fingerprint::Fingerprint;
 use crate::layout::Layout;
 use crate::pooling::TextPooling;
-use crate::resolve::TOWERS;
+use crate::resolve::{KnownModel, TOWERS};
 use crate::text_encoder::TextEncoder;
 
 /// Which side of a dual encoder a text is on.
@@ -24,7 +24,7 @@ pub enum Role {
 
 impl Role {
     /// The names under which sentence-transformers' models keep the prompt of this role.
-    fn prompt_names(self) -> &'static [&'static str] {
+    pub(crate) fn prompt_names(self) -> &'static [&'static str] {
         match self {
             Self::Query => &["query"],
             Self::Passage => &["document", "passage", "corpus"],
@@ -59,6 +59,8 @@ pub struct LoadOptions {
     pub batch_tokens: usize,
     /// What the transformer's matrix products are computed in; what follows it is f32.
     pub dtype: Precision,
+    /// The model's manifest: what it says where the directory does not.
+    pub known: Option<Box<KnownModel>>,
 }
 
 impl Default for LoadOptions {
@@ -71,6 +73,7 @@ impl Default for LoadOptions {
             prompt: None,
             batch_tokens: DEFAULT_BATCH_TOKENS,
             dtype: Precision::default(),
+            known: None,
         }
     }
 }
@@ -99,9 +102,19 @@ impl DualEncoder {
     /// When a file is missing or broken, or the model cannot be run as it was made to be run.
     pub fn load(directory: &Path, options: &LoadOptions) -> Result<Self, EncoderError> {
         let mut fingerprint = Fingerprint::new();
+        let read = |directory: &Path| {
+            let mut layout = Layout::read(directory)?;
+            if let Some(known) = &options.known {
+                layout.complete(known, options.pooling.is_some(), directory)?;
+            }
+            Ok::<_, EncoderError>(layout)
+        };
         let (query, passage, layouts) =
             if let Some(folders) = towers(directory, options.query_model.as_deref()) {
-                let layouts = [Layout::read(&folders[0])?, Layout::read(&folders[1])?];
+                // A query model of its own is another model, of which the manifest says nothing.
+                let own = options.query_model.is_some();
+                let query = if own { Layout::read(&folders[0])? } else { read(&folders[0])? };
+                let layouts = [query, read(&folders[1])?];
                 let query = TextEncoder::load(&layouts[0], options, &mut fingerprint)?;
                 let passage = TextEncoder::load(&layouts[1], options, &mut fingerprint)?;
                 if query.dim() != passage.dim() {
@@ -109,7 +122,7 @@ impl DualEncoder {
                 }
                 (query, passage, layouts)
             } else {
-                let layout = Layout::read(directory)?;
+                let layout = read(directory)?;
                 let tower = TextEncoder::load(&layout, options, &mut fingerprint)?;
                 (tower.clone(), tower, [layout.clone(), layout])
             };

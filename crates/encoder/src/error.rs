@@ -115,6 +115,20 @@ pub enum EncoderError {
         /// The dimensions of the model's vectors.
         dim: usize,
     },
+    /// A model's own files and its manifest in models/ say differently.
+    #[error("{}: {what} is {directory_says} by the model's own files and {manifest_says} by models/{name}.toml", directory.display())]
+    Contradiction {
+        /// The model's directory.
+        directory: PathBuf,
+        /// The model's name.
+        name: String,
+        /// What they differ in.
+        what: String,
+        /// What the directory says.
+        directory_says: String,
+        /// What the manifest says.
+        manifest_says: String,
+    },
     /// The numeric operations failed.
     #[error("computing failed: {0}")]
     Compute(#[from] candle_core::Error),
@@ -150,6 +164,9 @@ impl EncoderError {
             }
             Self::Towers { .. } => "take two encoders that were trained together".to_owned(),
             Self::Label { .. } => "choose a label by its number".to_owned(),
+            Self::Contradiction { directory, .. } => {
+                format!("to use the files as they are, give --model {}", directory.display())
+            }
             Self::MaxLength { .. } => "change --max-length".to_owned(),
             Self::Dimensions { dim, .. } => {
                 format!("--dim keeps the first dimensions of a vector: give 1 to {dim}, or leave it out")

@@ -55,6 +55,8 @@ pub(crate) struct Layout {
     /// Whether the prompt's tokens are pooled with the text's (`include_prompt`).
     pub(crate) pools_prompt: bool,
     pub(crate) modules: Vec<Module>,
+    /// Whether there is no `modules.json`, so that nothing is said of what follows the transformer.
+    pub(crate) is_plain: bool,
     /// `max_seq_length` of sentence_bert_config.json.
     pub(crate) max_length: Option<usize>,
     pub(crate) lowercase: bool,
@@ -105,7 +107,7 @@ impl Layout {
         let Some(entries) = read_json::<Vec<ModuleEntry>>(&modules_path)? else {
             return Ok(Self::plain(directory));
         };
-        let mut layout = Self::plain(directory);
+        let mut layout = Self { is_plain: false, ..Self::plain(directory) };
         for (index, entry) in entries.iter().enumerate() {
             let folder = directory.join(&entry.path);
             let class = entry.class.rsplit('.').next().unwrap_or_default();
@@ -165,6 +167,7 @@ impl Layout {
             pooling: None,
             pools_prompt: true,
             modules: Vec::new(),
+            is_plain: true,
             max_length: None,
             lowercase: false,
             truncate_dim: None,

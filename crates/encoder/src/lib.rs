@@ -12,6 +12,7 @@ mod error;
 mod fingerprint;
 mod head;
 mod input;
+mod known_layout;
 mod layout;
 mod legacy_torch;
 mod pooling;

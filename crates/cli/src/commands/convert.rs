@@ -60,8 +60,11 @@ pub fn run(args: &ConvertArgs, ui: &Ui) -> anyhow::Result<()> {
                     })
                 })
                 .collect();
-            let left_out: Vec<_> =
-                converted.left_out.iter().map(|left| json!({"name": left.name, "reason": left.reason})).collect();
+            let left_out: Vec<_> = converted
+                .left_out
+                .iter()
+                .map(|left| json!({"name": left.name, "reason": left.reason}))
+                .collect();
             json!({"models": models, "left_out": left_out})
         });
     }

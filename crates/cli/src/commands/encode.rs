@@ -23,7 +23,7 @@ use crate::verifying::verifying;
 /// Arguments of `toller encode`.
 #[derive(Debug, clap::Args)]
 pub struct EncodeArgs {
-    /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name
+    /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name (`toller models` lists them)
     #[arg(long, value_name = "M")]
     model: String,
 

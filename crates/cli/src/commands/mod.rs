@@ -8,6 +8,7 @@ mod doctor;
 mod encode;
 mod encode_source;
 mod eval;
+mod models;
 mod search;
 mod search_filter;
 mod search_queries;
@@ -36,6 +37,8 @@ pub enum Command {
     Convert(convert::ConvertArgs),
     /// Build a benchmark's collection, queries and judgments
     Data(data::DataArgs),
+    /// List the models that have a name here
+    Models(models::ModelsArgs),
     /// Tell what this build and this machine can do
     Doctor(doctor::DoctorArgs),
     /// Print a completion script for a shell
@@ -53,6 +56,7 @@ pub fn run(cli: &Cli, ui: &Ui) -> anyhow::Result<()> {
         Command::Bench(args) => bench::run(args, threads, ui),
         Command::Convert(args) => convert::run(args, ui),
         Command::Data(args) => data::run(args, ui),
+        Command::Models(args) => models::run(args, ui),
         Command::Doctor(args) => doctor::run(args, threads, ui),
         Command::Completions(args) => completions::run(args, ui),
     }

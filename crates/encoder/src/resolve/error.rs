@@ -126,6 +126,16 @@ pub enum ResolveError {
     /// The certificates to trust cannot be used.
     #[error("{} holds no certificate", .0.display())]
     Certificates(PathBuf),
+    /// A known model that is published for another framework only.
+    #[error("{name} is a checkpoint of PaddlePaddle, which cannot be loaded as it is")]
+    NeedsConversion {
+        /// The model's name.
+        name: &'static str,
+        /// Where the checkpoint is.
+        url: String,
+        /// Where the name looks for the converted model.
+        directory: PathBuf,
+    },
     /// A manifest of `models/` is wrong.
     #[error("models/{name}.toml: {source}")]
     Manifest {
@@ -158,6 +168,10 @@ impl ResolveError {
                     .to_owned()
             }
             Self::Checksum { path, .. } => format!("delete {} and run the same command again", parent(path)),
+            Self::NeedsConversion { url, directory, .. } => format!(
+                "download and unpack {url}, and run `toller convert FOLDER --output {}`: the name then stands for it",
+                directory.display()
+            ),
             Self::Offline => {
                 "unset HF_HUB_OFFLINE to download it, or give the directory of a copy".to_owned()
             }

@@ -63,11 +63,12 @@ pub fn resolve_model(
             .map_err(|error| not_found(name, looked, error))?;
         return Ok(ModelSource { directory, origin: Origin::Known(Box::new(model)) });
     }
-    let names: Vec<_> = known::names().collect();
-    looked.push(Looked {
-        place: "models/".to_owned(),
-        found: format!("no such name; known are {}", names.join(", ")),
-    });
+    let near = known::nearest(name);
+    let found = match near.is_empty() {
+        true => "no such name; `toller models` lists the known ones".to_owned(),
+        false => format!("no such name; near are {}", near.join(", ")),
+    };
+    looked.push(Looked { place: "models/".to_owned(), found });
 
     match RepoId::parse(name) {
         Ok(repo) => {

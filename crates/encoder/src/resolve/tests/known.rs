@@ -22,14 +22,16 @@ fn model() -> KnownModel {
     };
     KnownModel {
         name: "known",
-        source: "org/model".to_owned(),
-        revision: COMMIT.to_owned(),
-        license: "Apache-2.0".to_owned(),
-        dimensions: 4,
-        pooling: "mean".to_owned(),
-        normalize: true,
-        max_length: 8,
+        source: Some("org/model".to_owned()),
+        revision: Some(COMMIT.to_owned()),
+        license: None,
+        dimensions: None,
+        pooling: None,
+        normalize: None,
+        max_length: None,
+        similarity: None,
         prompts: BTreeMap::new(),
+        checkpoint: None,
         pypi: None,
         files: FILES.iter().map(sum).collect(),
     }
@@ -104,4 +106,17 @@ fn says_where_it_looked() {
         places[0].ends_with("toller/models/known") && places[1].ends_with("models--org--model"),
         "{places:?}"
     );
+}
+
+#[test]
+fn without_checksums_the_hub_decides() {
+    let folder = tempfile::tempdir().unwrap();
+    let hub = StandIn::start(&super::hub::model_files());
+    let options = options(folder.path(), &hub.endpoint);
+    let model = KnownModel { revision: None, files: BTreeMap::new(), ..model() };
+    let fetch =
+        || known::fetch(&model, &options, &mut Vec::new(), &mut |_| std::ops::ControlFlow::Continue(()));
+    let directory = fetch().unwrap();
+    assert!(directory.ends_with(format!("models--org--model/snapshots/{COMMIT}")));
+    assert!(directory.join("model.safetensors").is_file());
 }

@@ -40,7 +40,28 @@ fn what_cannot_be_an_id_is_not_asked_for() {
     {
         let error = resolve(name, &options(folder.path(), NOWHERE)).0.unwrap_err();
         assert!(error.to_string().contains("not asked"), "{name:?}: {error}");
-        assert!(error.to_string().contains("known are all-MiniLM-L6-v2"), "{error}");
+        assert!(error.to_string().contains("models/: no such name"), "{error}");
         assert!(error.hint().is_some());
     }
+}
+
+#[test]
+fn near_names_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = resolve("e5-base-v3", &options(folder.path(), NOWHERE)).0.unwrap_err();
+    assert!(error.to_string().contains("near are e5-base-v2"), "{error}");
+    let error = resolve("xyzzy", &options(folder.path(), NOWHERE)).0.unwrap_err();
+    assert!(error.to_string().contains("`toller models` lists"), "{error}");
+}
+
+#[test]
+fn a_checkpoint_must_be_converted_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = options(folder.path(), NOWHERE);
+    let error = resolve("rocketqa-zh-dureader-de", &options).0.unwrap_err();
+    let hint = error.hint().unwrap();
+    assert!(hint.contains("zh_dureader_de.tar.gz") && hint.contains("toller convert"), "{hint}");
+    let converted = options.toller_cache.join("models/rocketqa-zh-dureader-de");
+    fs::create_dir_all(&converted).unwrap();
+    assert_eq!(resolve("rocketqa-zh-dureader-de", &options).0.unwrap().directory, converted);
 }

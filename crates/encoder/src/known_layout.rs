@@ -1,0 +1,133 @@
+//! What a manifest adds to a model's own files: it speaks where the directory is silent, and may not contradict it.
+
+use std::path::Path;
+
+use toller_compute::Pooling;
+
+use crate::EncoderError;
+use crate::dual_encoder::Role;
+use crate::layout::{Layout, Module};
+use crate::resolve::KnownModel;
+
+impl Layout {
+    /// Takes pooling, normalisation, maximum length and prompts from the manifest where the directory does not say.
+    /// A pooling that was asked for wins over both: with `is_pooling_given`, theirs does not matter.
+    ///
+    /// # Errors
+    /// When the two say differently: which of them is right cannot be told, so nothing is chosen silently.
+    pub(crate) fn complete(
+        &mut self,
+        known: &KnownModel,
+        is_pooling_given: bool,
+        directory: &Path,
+    ) -> Result<(), EncoderError> {
+        let contradiction = |what: &str, here: String, there: String| EncoderError::Contradiction {
+            directory: directory.to_owned(),
+            name: known.name.to_owned(),
+            what: what.to_owned(),
+            directory_says: here,
+            manifest_says: there,
+        };
+        if let (Some(pooling), false) = (known.pooling()?, is_pooling_given) {
+            match &self.pooling {
+                None => self.pooling = Some(vec![pooling]),
+                Some(poolings) if *poolings == [pooling] => {}
+                Some(poolings) => {
+                    let names: Vec<_> = poolings.iter().map(|pooling| pooling.name()).collect();
+                    return Err(contradiction("the pooling", names.join("+"), pooling.name().to_owned()));
+                }
+            }
+        }
+        if let Some(wanted) = known.normalize {
+            let there = self.modules.contains(&Module::Normalize);
+            match (self.is_plain, wanted) {
+                (true, true) => self.modules.push(Module::Normalize),
+                (true, false) => {}
+                (false, _) if there == wanted => {}
+                (false, _) => {
+                    return Err(contradiction("whether to normalize", there.to_string(), wanted.to_string()));
+                }
+            }
+        }
+        if let Some(length) = known.max_length {
+            match self.max_length {
+                None => self.max_length = Some(length),
+                Some(said) if said == length => {}
+                Some(said) => {
+                    return Err(contradiction("the maximum length", said.to_string(), length.to_string()));
+                }
+            }
+        }
+        for (name, role) in [("query", Role::Query), ("passage", Role::Passage)] {
+            let Some(prompt) = known.prompts.get(name) else { continue };
+            match self.prompt(role.prompt_names()) {
+                Some(said) if said == prompt => {}
+                Some(said) if !said.is_empty() => {
+                    return Err(contradiction(
+                        &format!("the prompt of a {name}"),
+                        format!("{said:?}"),
+                        format!("{prompt:?}"),
+                    ));
+                }
+                _ => drop(self.prompts.insert(name.to_owned(), prompt.clone())),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use toller_compute::Pooling;
+
+    use crate::EncoderError;
+    use crate::layout::{Layout, Module};
+    use crate::resolve::KnownModel;
+
+    fn e5() -> KnownModel {
+        let text = "source = \"org/e5\"\npooling = \"mean\"\nnormalize = true\nmax_length = 512\n[prompts]\nquery = \"query: \"\n";
+        KnownModel::parse("e5", text).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn plain() -> Result<(tempfile::TempDir, Layout), Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let layout = Layout::read(folder.path())?;
+        Ok((folder, layout))
+    }
+
+    #[test]
+    fn a_silent_directory_is_completed() -> Result<(), Box<dyn std::error::Error>> {
+        let (folder, mut layout) = plain()?;
+        layout.complete(&e5(), false, folder.path())?;
+        assert_eq!(layout.pooling, Some(vec![Pooling::Mean]));
+        assert_eq!(layout.modules, [Module::Normalize]);
+        assert_eq!(layout.max_length, Some(512));
+        assert_eq!(layout.prompt(&["query"]), Some("query: "));
+        assert_eq!(layout.prompt(&["passage"]), None);
+        Ok(())
+    }
+
+    #[test]
+    fn a_flag_wins_and_a_contradiction_is_an_error() -> Result<(), Box<dyn std::error::Error>> {
+        type Change = fn(&mut Layout);
+        let changes: [Change; 4] = [
+            |layout| layout.pooling = Some(vec![Pooling::Cls]),
+            |layout| layout.max_length = Some(256),
+            |layout| drop(layout.prompts.insert("query".to_owned(), "ask: ".to_owned())),
+            |layout| layout.is_plain = false,
+        ];
+        for (index, change) in changes.into_iter().enumerate() {
+            let (_folder, mut layout) = plain()?;
+            change(&mut layout);
+            let result = layout.complete(&e5(), false, Path::new("model"));
+            assert!(matches!(result, Err(EncoderError::Contradiction { .. })), "{index}");
+        }
+        let (_folder, mut layout) = plain()?;
+        layout.pooling = Some(vec![Pooling::Cls]);
+        layout.complete(&e5(), true, Path::new("model"))?;
+        assert_eq!(layout.pooling, Some(vec![Pooling::Cls]));
+        Ok(())
+    }
+}
