@@ -40,7 +40,7 @@ fn what_is_not_a_model() {
             &[
                 "no model `nosuch`",
                 "directory nosuch: does not exist",
-                "all-MiniLM-L6-v2",
+                "models/: no such name",
                 "hint: give a directory",
             ],
         ),

@@ -77,8 +77,8 @@ pub fn run(args: &ConvertArgs, ui: &Ui) -> anyhow::Result<()> {
     for left in &converted.left_out {
         ui.detail(format!("left out: {} ({})", left.name, left.reason));
     }
-    if !converted.left_out.is_empty() {
-        ui.status(format!("{} variables left out; -v names them", converted.left_out.len()));
+    if !converted.left_out.is_empty() && !ui.verbose {
+        ui.status(format!("left out: {}; -v names them", converted.left_out.len()));
     }
     Ok(())
 }

@@ -58,7 +58,7 @@ pub fn run(_: &DoctorArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
     row("hub", options.endpoint.clone())?;
     row("hub token", if options.token.is_some() { "set" } else { "none" }.to_owned())?;
     row("toller cache", options.toller_cache.display().to_string())?;
-    row("known models", models.join(", "))?;
+    row("known models", format!("{}; `toller models` lists them", models.len()))?;
     for (name, value) in variables {
         row(name, value)?;
     }
