@@ -116,19 +116,8 @@ pub enum EncoderError {
         dim: usize,
     },
     /// A model's own files and its manifest in models/ say differently.
-    #[error("{}: {what} is {directory_says} by the model's own files and {manifest_says} by models/{name}.toml", directory.display())]
-    Contradiction {
-        /// The model's directory.
-        directory: PathBuf,
-        /// The model's name.
-        name: String,
-        /// What they differ in.
-        what: String,
-        /// What the directory says.
-        directory_says: String,
-        /// What the manifest says.
-        manifest_says: String,
-    },
+    #[error(transparent)]
+    Contradiction(#[from] Box<Contradiction>),
     /// The numeric operations failed.
     #[error("computing failed: {0}")]
     Compute(#[from] candle_core::Error),
@@ -138,6 +127,22 @@ pub enum EncoderError {
 fn named(labels: &[String]) -> String {
     let numbered = labels.iter().enumerate().map(|(number, name)| format!("{number} ({name})"));
     numbered.collect::<Vec<_>>().join(", ")
+}
+
+/// What a model's own files and its manifest in models/ say differently.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {what} is {directory_says} by the model's own files and {manifest_says} by models/{name}.toml", directory.display())]
+pub struct Contradiction {
+    /// The model's directory.
+    pub directory: PathBuf,
+    /// The model's name.
+    pub name: &'static str,
+    /// What they differ in.
+    pub what: &'static str,
+    /// What the directory says.
+    pub directory_says: String,
+    /// What the manifest says.
+    pub manifest_says: String,
 }
 
 impl EncoderError {
@@ -164,8 +169,8 @@ impl EncoderError {
             }
             Self::Towers { .. } => "take two encoders that were trained together".to_owned(),
             Self::Label { .. } => "choose a label by its number".to_owned(),
-            Self::Contradiction { directory, .. } => {
-                format!("to use the files as they are, give --model {}", directory.display())
+            Self::Contradiction(found) => {
+                format!("to use the files as they are, give --model {}", found.directory.display())
             }
             Self::MaxLength { .. } => "change --max-length".to_owned(),
             Self::Dimensions { dim, .. } => {

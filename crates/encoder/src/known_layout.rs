@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use toller_compute::Pooling;
-
-use crate::EncoderError;
 use crate::dual_encoder::Role;
+use crate::error::{Contradiction, EncoderError};
 use crate::layout::{Layout, Module};
 use crate::resolve::KnownModel;
 
@@ -21,12 +19,10 @@ impl Layout {
         is_pooling_given: bool,
         directory: &Path,
     ) -> Result<(), EncoderError> {
-        let contradiction = |what: &str, here: String, there: String| EncoderError::Contradiction {
-            directory: directory.to_owned(),
-            name: known.name.to_owned(),
-            what: what.to_owned(),
-            directory_says: here,
-            manifest_says: there,
+        let contradiction = |what: &'static str, directory_says: String, manifest_says: String| {
+            let directory = directory.to_owned();
+            Box::new(Contradiction { directory, name: known.name, what, directory_says, manifest_says })
+                .into()
         };
         if let (Some(pooling), false) = (known.pooling()?, is_pooling_given) {
             match &self.pooling {
@@ -58,16 +54,16 @@ impl Layout {
                 }
             }
         }
-        for (name, role) in [("query", Role::Query), ("passage", Role::Passage)] {
+        let roles = [
+            ("query", Role::Query, "the prompt of a query"),
+            ("passage", Role::Passage, "the prompt of a passage"),
+        ];
+        for (name, role, what) in roles {
             let Some(prompt) = known.prompts.get(name) else { continue };
             match self.prompt(role.prompt_names()) {
                 Some(said) if said == prompt => {}
                 Some(said) if !said.is_empty() => {
-                    return Err(contradiction(
-                        &format!("the prompt of a {name}"),
-                        format!("{said:?}"),
-                        format!("{prompt:?}"),
-                    ));
+                    return Err(contradiction(what, format!("{said:?}"), format!("{prompt:?}")));
                 }
                 _ => drop(self.prompts.insert(name.to_owned(), prompt.clone())),
             }
@@ -122,7 +118,7 @@ mod tests {
             let (_folder, mut layout) = plain()?;
             change(&mut layout);
             let result = layout.complete(&e5(), false, Path::new("model"));
-            assert!(matches!(result, Err(EncoderError::Contradiction { .. })), "{index}");
+            assert!(matches!(result, Err(EncoderError::Contradiction(_))), "{index}");
         }
         let (_folder, mut layout) = plain()?;
         layout.pooling = Some(vec![Pooling::Cls]);

@@ -80,12 +80,15 @@ impl LegacyCheckpoint {
         self.tensors.keys()
     }
 
-    /// Where a tensor's elements lie, and the elements in row-major order.
-    pub(crate) fn get(&self, name: &str) -> Option<Result<(&Strided, Cow<'_, [u8]>), String>> {
+    /// The tensor of a name.
+    pub(crate) fn get(&self, name: &str) -> Option<Result<StoredTensor<'_>, String>> {
         let (layout, data) = self.tensors.get(name)?;
         Some(layout.gather(&self.bytes[data.clone()]).map(|elements| (layout, elements)))
     }
 }
+
+/// Where a tensor's elements lie, and the elements in row-major order.
+pub(crate) type StoredTensor<'a> = (&'a Strided, Cow<'a, [u8]>);
 
 /// The dictionary of the tensors: the object itself, or what it has under one of `keys`.
 fn state_dictionary<'p, 'a>(root: Value<'p, 'a>, keys: &[&str]) -> Result<Pairs<'p, 'a>, LegacyError> {

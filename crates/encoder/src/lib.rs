@@ -25,7 +25,7 @@ mod transformer;
 pub use batch::{TokenizedText, Tokens};
 pub use cross_encoder::{CrossEncoder, CrossEncoderOptions, ScoreActivation};
 pub use dual_encoder::{DEFAULT_BATCH_TOKENS, DualEncoder, LoadOptions, Role};
-pub use error::EncoderError;
+pub use error::{Contradiction, EncoderError};
 pub use input::{TextInput, TitleTypes};
 pub use pooling::TextPooling;
 pub use text_encoder::TextEncoder;

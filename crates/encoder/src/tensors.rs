@@ -1,6 +1,5 @@
 //! The tensors of a model's weight files, whatever the format, the sharding and the naming.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -13,8 +12,8 @@ use candle_core::{DType, Device, Tensor};
 use toller_files::FileError;
 
 use crate::EncoderError;
-use crate::elements::{Element, Strided};
-use crate::legacy_torch::LegacyCheckpoint;
+use crate::elements::Element;
+use crate::legacy_torch::{LegacyCheckpoint, StoredTensor};
 use crate::resolve::choose_weights;
 
 /// The weights of one folder.
@@ -81,7 +80,7 @@ impl PickleFile {
     }
 }
 
-fn legacy_tensor(stored: Result<(&Strided, Cow<'_, [u8]>), String>) -> candle_core::Result<Tensor> {
+fn legacy_tensor(stored: Result<StoredTensor<'_>, String>) -> candle_core::Result<Tensor> {
     let (layout, bytes) = stored.map_err(candle_core::Error::msg)?;
     let dtype = match layout.element {
         Element::F16 => DType::F16,

@@ -26,11 +26,13 @@ fn convert_to(source: &Path, output: &Path) -> std::result::Result<Converted, Co
 }
 
 fn cls() -> LoadOptions {
-    LoadOptions { pooling: Some(Pooling::Cls), ..LoadOptions::default() }
+    LoadOptions { pooling: Some(Pooling::Cls.into()), ..LoadOptions::default() }
 }
 
-/// The rows of an `expected` file: text, token ids, embedding.
-fn expected(name: &str) -> Result<Vec<(String, Vec<u32>, Vec<f64>)>> {
+/// A row of an `expected` file: text, token ids, embedding.
+type Row = (String, Vec<u32>, Vec<f64>);
+
+fn expected(name: &str) -> Result<Vec<Row>> {
     let rows = fs::read_to_string(paddle("expected").join(format!("{name}.jsonl")))?;
     let row = |line: &str| {
         let value: Value = serde_json::from_str(line)?;

@@ -52,10 +52,8 @@ impl<'a> Model<'a> {
     ) -> Result<Self, ConvertError> {
         let family = config.family(&tower.prefix)?;
         let uses_tasks = family == Family::Ernie && config.flag("use_task_id")?.unwrap_or(false);
-        if !uses_tasks {
-            if let Some((name, _)) = tower.tensors.remove(TASKS) {
-                left_out.push(LeftOut { name, reason: "the configuration does not set use_task_id" });
-            }
+        if !uses_tasks && let Some((name, _)) = tower.tensors.remove(TASKS) {
+            left_out.push(LeftOut { name, reason: "the configuration does not set use_task_id" });
         }
         let sizes = Sizes::read(&tower, uses_tasks, path)?;
         sizes.check(config)?;
@@ -169,10 +167,10 @@ impl Sizes {
             (said_types, Some(self.types)),
             ("task_type_vocab_size", self.tasks),
         ] {
-            if let (Some(said), Some(found)) = (config.size(key)?, found) {
-                if said != found {
-                    return Err(config.problem(format!("{key:?} is {said}, but the checkpoint has {found}")));
-                }
+            if let (Some(said), Some(found)) = (config.size(key)?, found)
+                && said != found
+            {
+                return Err(config.problem(format!("{key:?} is {said}, but the checkpoint has {found}")));
             }
         }
         Ok(())
