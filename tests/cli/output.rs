@@ -122,7 +122,7 @@ fn completions_for_every_shell() {
 
 #[test]
 fn help_names_every_flag_of_the_command_line() {
-    const COMMANDS: [(&str, &[&str]); 12] = [
+    const COMMANDS: [(&str, &[&str]); 14] = [
         ("", &["--json", "--verbose", "--quiet", "--threads", "--version"]),
         (
             "encode",
@@ -181,6 +181,8 @@ fn help_names_every_flag_of_the_command_line() {
         ),
         ("data", &["reqa"]),
         ("data reqa", &["--output", "--unique-questions"]),
+        ("convert", &["CHECKPOINT", "--output", "--config", "--vocab", "--prefix", "--allow-unexpected"]),
+        ("models", &["--json"]),
         ("store", &["import", "export", "info", "verify"]),
         ("doctor", &[]),
         ("completions", &["bash", "zsh", "fish"]),
