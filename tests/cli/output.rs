@@ -181,7 +181,7 @@ fn help_names_every_flag_of_the_command_line() {
         ),
         ("data", &["reqa"]),
         ("data reqa", &["--output", "--unique-questions"]),
-        ("convert", &["CHECKPOINT", "--output", "--config", "--vocab", "--prefix", "--allow-unexpected"]),
+        ("convert", &["<CHECKPOINT>", "--output", "--config", "--vocab", "--prefix", "--allow-unexpected"]),
         ("models", &["--json"]),
         ("store", &["import", "export", "info", "verify"]),
         ("doctor", &[]),
