@@ -47,6 +47,10 @@ impl FileError {
             io::ErrorKind::InvalidData => {
                 Some("copy or download the file again; compare its checksum".to_owned())
             }
+            io::ErrorKind::OutOfMemory if self.action == "map" => Some(
+                "a memory map takes addresses, not memory: raise `ulimit -v`, or limit the memory with a control group instead"
+                    .to_owned(),
+            ),
             _ => None,
         }
     }

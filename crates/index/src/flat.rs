@@ -9,6 +9,7 @@ use toller_ir::{DocOrd, Ranking};
 use toller_store::{Embeddings, OpenOptions, Store};
 
 use crate::IndexError;
+use crate::read_ahead::ReadAhead;
 
 /// How an index works; it does not change what is found.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,6 +39,8 @@ pub struct IndexOptions {
 #[derive(Debug)]
 pub struct FlatIndex {
     store: Store,
+    /// For a store that is larger than memory.
+    read_ahead: Option<ReadAhead>,
     pool: Option<ThreadPool>,
 }
 
@@ -54,7 +57,7 @@ impl FlatIndex {
         // In the index's own threads, too, are checksums verified.
         let pool = thread_pool(options)?;
         let store = within(pool.as_ref(), || Store::open(stores, store))?;
-        Ok(Self { store, pool })
+        Ok(Self { read_ahead: ReadAhead::new(&store), store, pool })
     }
 
     /// An index over an opened store.
@@ -62,7 +65,7 @@ impl FlatIndex {
     /// # Errors
     /// [`IndexError::Threads`].
     pub fn new(store: Store, options: &IndexOptions) -> Result<Self, IndexError> {
-        Ok(Self { store, pool: thread_pool(options)? })
+        Ok(Self { read_ahead: ReadAhead::new(&store), store, pool: thread_pool(options)? })
     }
 
     /// The `k` documents of the largest inner product with each query, best first: one ranking a query, of
@@ -98,7 +101,13 @@ impl FlatIndex {
             codes: shard.codes(),
         });
         let collection = Collection::new(self.dim(), segments.collect())?;
-        Ok(within(self.pool.as_ref(), || ip_topk(&collection, queries, k, options))?)
+        let mut options = *options;
+        let will_need;
+        if let (Some(read_ahead), None) = (&self.read_ahead, options.read_ahead) {
+            will_need = |bytes: &[u8]| read_ahead.will_need(self.store.shards(), bytes);
+            options.read_ahead = Some(&will_need);
+        }
+        Ok(within(self.pool.as_ref(), || ip_topk(&collection, queries, k, &options))?)
     }
 
     /// Checks that query vectors have the dimension of the index.

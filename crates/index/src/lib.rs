@@ -5,6 +5,7 @@
 
 mod error;
 mod flat;
+mod read_ahead;
 
 pub use error::IndexError;
 pub use flat::{FlatIndex, IndexOptions};

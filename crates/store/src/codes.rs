@@ -86,6 +86,11 @@ impl MappedCodes {
         Ok(Self { map, scales, residual_norms, codes })
     }
 
+    /// The mapped file.
+    pub(crate) fn mmap(&self) -> &Mmap {
+        &self.map
+    }
+
     pub(crate) fn get(&self) -> toller_compute::Codes<'_> {
         // The casts do not panic: `find` has checked lengths and places, and any bits are an f32.
         toller_compute::Codes {

@@ -8,6 +8,8 @@ use std::str;
 
 use bytemuck::Pod;
 use half::{bf16, f16};
+#[cfg(unix)]
+use memmap2::Advice;
 use memmap2::Mmap;
 use safetensors::tensor::{Metadata, TensorInfo};
 use safetensors::{Dtype, SafeTensors};
@@ -114,6 +116,26 @@ impl Shard {
     #[must_use]
     pub fn codes(&self) -> Option<toller_compute::Codes<'_>> {
         self.codes.as_ref().map(MappedCodes::get)
+    }
+
+    /// The mapped files: the shard's own, and that of its codes.
+    pub fn maps(&self) -> impl Iterator<Item = &[u8]> {
+        [&*self.map].into_iter().chain(self.codes.as_ref().map(|codes| &**codes.mmap()))
+    }
+
+    /// Asks the system to read `bytes`, a piece of one of [`Shard::maps`], before they are needed. A hint: where the
+    /// system has no such call, or refuses, nothing happens.
+    pub fn will_need(&self, bytes: &[u8]) {
+        #[cfg(unix)]
+        for map in [&self.map].into_iter().chain(self.codes.as_ref().map(MappedCodes::mmap)) {
+            let (start, first) = (map.as_ptr().addr(), bytes.as_ptr().addr());
+            if (start..start + map.len()).contains(&first) {
+                let length = bytes.len().min(start + map.len() - first);
+                let _ = map.advise_range(Advice::WillNeed, first - start, length);
+            }
+        }
+        #[cfg(not(unix))]
+        let _ = bytes;
     }
 
     /// The file.
