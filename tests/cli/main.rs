@@ -12,6 +12,7 @@ mod bench;
 mod full_disk;
 mod interruption;
 mod main_job;
+mod models;
 mod output;
 mod same_everywhere;
 mod store_tools;

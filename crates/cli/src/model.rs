@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use toller_compute::Precision;
@@ -115,6 +116,8 @@ pub fn check_device(device: Device) -> Result<(), UsageError> {
 /// A model that is ready to run, with the identity that stores keep.
 pub struct LoadedModel {
     pub encoder: DualEncoder,
+    /// Where its files are.
+    pub directory: PathBuf,
     pub info: ModelInfo,
 }
 
@@ -163,7 +166,7 @@ pub fn load(name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel
         None => name.to_owned(),
     };
     let info = ModelInfo { name, fingerprint: encoder.fingerprint().to_owned() };
-    Ok(LoadedModel { encoder, info })
+    Ok(LoadedModel { encoder, directory: source.directory, info })
 }
 
 /// Finds the model's files, downloading them if need be.

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use toller_compute::Precision;
 
-use crate::EncoderError;
 use crate::fingerprint::Fingerprint;
 use crate::layout::Layout;
 use crate::pooling::TextPooling;
 use crate::resolve::{KnownModel, TOWERS};
 use crate::text_encoder::TextEncoder;
+use crate::{EncoderError, ReferenceEncoder};
 
 /// Which side of a dual encoder a text is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +90,8 @@ pub struct DualEncoder {
     query_prompt: String,
     passage_prompt: String,
     fingerprint: String,
+    /// The queries' and the passages'.
+    layouts: [Layout; 2],
 }
 
 impl DualEncoder {
@@ -140,6 +142,7 @@ impl DualEncoder {
             query_prompt,
             passage_prompt,
             fingerprint: fingerprint.finish(),
+            layouts,
         })
     }
 
@@ -150,6 +153,15 @@ impl DualEncoder {
             Role::Query => &self.query,
             Role::Passage => &self.passage,
         }
+    }
+
+    /// The encoder of a role once more, computed slowly, to compare with.
+    ///
+    /// # Errors
+    /// As [`DualEncoder::load`].
+    pub fn reference(&self, role: Role) -> Result<ReferenceEncoder, EncoderError> {
+        let [query, passage] = &self.layouts;
+        ReferenceEncoder::load(if role == Role::Query { query } else { passage }, self.tower(role))
     }
 
     /// What is put before every text of a role, the model's own or as asked for; empty for nothing.

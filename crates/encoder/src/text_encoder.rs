@@ -150,6 +150,11 @@ impl TextEncoder {
         self.model.head.normalizes()
     }
 
+    /// The poolings, concatenated.
+    pub(crate) fn poolings(&self) -> &[Pooling] {
+        &self.poolings
+    }
+
     /// The poolings, joined by `+` where several are concatenated.
     #[must_use]
     pub fn pooling(&self) -> String {

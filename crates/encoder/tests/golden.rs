@@ -86,6 +86,23 @@ fn check_in(dtype: Precision, model: &Path, expected: &Path) {
     }
 }
 
+/// The slow reference of `toller verify` gives the same vectors.
+fn check_reference(model: &Path, expected: &Path) {
+    let encoder = DualEncoder::load(model, &LoadOptions::default()).unwrap();
+    let [queries, passages] = [Role::Query, Role::Passage].map(|role| encoder.reference(role).unwrap());
+    for line in fs::read_to_string(expected).unwrap().lines() {
+        let case: Case = serde_json::from_str(line).unwrap();
+        let role = if case.role.as_deref() == Some("query") { Role::Query } else { Role::Passage };
+        let tokens = encoder.tower(role).tokenize(&format!("{}{}", encoder.prompt(role), case.text)).unwrap();
+        let reference = if role == Role::Query { &queries } else { &passages };
+        let got = reference.encode(&tokens).unwrap();
+        assert_eq!(got.len(), case.embedding.len());
+        let difference: f64 = got.iter().zip(&case.embedding).map(|(&a, b)| (f64::from(a) - b).powi(2)).sum();
+        let length: f64 = case.embedding.iter().map(|b| b * b).sum();
+        assert!((difference / length).sqrt() <= 1e-5, "{:?}", case.text);
+    }
+}
+
 macro_rules! golden {
     ($($test:ident: $name:literal;)*) => {$(
         #[test]
@@ -96,6 +113,7 @@ macro_rules! golden {
             };
             let model = shared.join("golden").join($name);
             check(&model, &model.join("expected.jsonl"));
+            check_reference(&model, &model.join("expected.jsonl"));
         }
     )*};
 }
@@ -121,6 +139,7 @@ fn the_real_minilm() {
 fn one_model_in_three_forms() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
     let forms = ["tiny-bert", "tiny-bert-pickle", "tiny-bert-shards"].map(|name| fixtures.join(name));
+    check_reference(&forms[0], &fixtures.join("tiny-bert/expected.jsonl"));
     let [first, others @ ..] = forms.each_ref().map(|form| {
         check(form, &fixtures.join("tiny-bert/expected.jsonl"));
         let encoder = DualEncoder::load(form, &LoadOptions::default()).unwrap();

@@ -13,6 +13,7 @@ mod search;
 mod search_filter;
 mod search_queries;
 mod store;
+mod verify;
 
 use clap::Subcommand;
 
@@ -37,6 +38,8 @@ pub enum Command {
     Convert(convert::ConvertArgs),
     /// Build a benchmark's collection, queries and judgments
     Data(data::DataArgs),
+    /// Check that this machine computes a model's vectors as they should be
+    Verify(verify::VerifyArgs),
     /// List the models that have a name here
     Models(models::ModelsArgs),
     /// Tell what this build and this machine can do
@@ -56,6 +59,7 @@ pub fn run(cli: &Cli, ui: &Ui) -> anyhow::Result<()> {
         Command::Bench(args) => bench::run(args, threads, ui),
         Command::Convert(args) => convert::run(args, ui),
         Command::Data(args) => data::run(args, ui),
+        Command::Verify(args) => verify::run(args, ui),
         Command::Models(args) => models::run(args, ui),
         Command::Doctor(args) => doctor::run(args, threads, ui),
         Command::Completions(args) => completions::run(args, ui),

@@ -29,7 +29,7 @@ pub(crate) struct Transformer {
 }
 
 /// How the layers attend: what they share.
-struct Attend {
+pub(crate) struct Attend {
     heads: usize,
     /// For global layers.
     rotary: Option<Rotary>,
@@ -86,7 +86,7 @@ impl Transformer {
 }
 
 impl Attend {
-    fn load(
+    pub(crate) fn load(
         loader: &mut Loader<'_>,
         config: &TransformerConfig,
         names: &Names,
@@ -106,7 +106,7 @@ impl Attend {
     }
 
     /// What a layer's attention needs to know.
-    fn options(&self, is_local: bool) -> AttentionOptions<'_> {
+    pub(crate) fn options(&self, is_local: bool) -> AttentionOptions<'_> {
         let (rotary, window) = match &self.local {
             Some((rotary, reach)) if is_local => (Some(rotary), Some(*reach)),
             _ => (self.rotary.as_ref(), None),
@@ -117,7 +117,7 @@ impl Attend {
 }
 
 /// The naming that the tensors have, which their first layer's attention shows.
-fn naming<'a>(tensors: &Tensors, config: &'a TransformerConfig) -> &'a Names {
+pub(crate) fn naming<'a>(tensors: &Tensors, config: &'a TransformerConfig) -> &'a Names {
     let is_there = |names: &&Names| {
         let (QkvNames::Fused(first) | QkvNames::Separate([first, ..])) = names.qkv;
         tensors.has(&format!("{}.0.{first}.weight", names.layer))

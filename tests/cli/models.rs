@@ -1,0 +1,60 @@
+//! Models: converting checkpoints, listing names, verifying vectors.
+
+use serde_json::{Value, json};
+
+use crate::support::Workspace;
+
+#[test]
+fn a_converted_dual_encoder_encodes_and_searches() {
+    let workspace = Workspace::new();
+    workspace.add_fixture("paddle");
+    let converted = workspace.toller("convert paddle/rocketqa --output rocketqa --json").succeeds().json();
+    assert_eq!(converted["models"][0]["directory"], "rocketqa/question_encoder");
+    assert_eq!(converted["models"][1]["architecture"], "ErnieModel");
+    assert_eq!(converted["left_out"][0]["reason"], "of the optimizer");
+    workspace.write("corpus.tsv", "p0\t北京是中国的首都\np1\tthe capital\n");
+    workspace.write("queries.tsv", "q0\t中国的首都是哪\n");
+    let encode = "encode --model rocketqa --corpus corpus.tsv --format tsv --output store --quiet";
+    workspace.toller(encode).succeeds();
+    workspace
+        .toller("search --dense store --model rocketqa --queries queries.tsv --k 2 --output run.txt --quiet")
+        .succeeds();
+    assert_eq!(workspace.lines("run.txt").len(), 2);
+    workspace.toller("convert paddle/rocketqa --output rocketqa").fails(1, &["not empty", "hint: "]);
+    workspace.toller("convert paddle/expected --output other").fails(1, &["hint: "]);
+}
+
+#[test]
+fn verify_compares_with_the_reference_and_with_what_is_expected() {
+    let workspace = Workspace::new();
+    let found = workspace.toller("verify --model tiny-bert --json").succeeds().json();
+    assert_eq!(found["verdict"], "good");
+    let texts = found["texts"].as_array().unwrap();
+    for against in ["reference", "expected"] {
+        assert!(texts.iter().filter(|text| text["against"] == against).count() > 10, "{against}");
+    }
+    // Another embedding, and other token ids.
+    let mut case: Value = serde_json::from_str(&workspace.lines("tiny-bert/expected.jsonl")[3]).unwrap();
+    let embedding = case["embedding"].as_array_mut().unwrap();
+    embedding[0] = json!(embedding[0].as_f64().unwrap() + 1e-3);
+    workspace.write("wrong.jsonl", case.to_string());
+    case["input_ids"] = json!([1]);
+    workspace.write("other.jsonl", case.to_string());
+    for name in ["wrong.jsonl", "other.jsonl"] {
+        let mut command = workspace.command(&format!("verify --model tiny-bert --expected {name}"));
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        assert!(String::from_utf8_lossy(&output.stdout).contains("bad: "));
+    }
+    workspace.write("broken.jsonl", "{}");
+    workspace.toller("verify --model tiny-bert --expected broken.jsonl").fails(2, &["line 1", "hint: "]);
+}
+
+#[test]
+fn known_names_are_listed_and_near_ones_told() {
+    let workspace = Workspace::new();
+    let models = workspace.toller("models --json").succeeds().json();
+    let e5 = models.as_array().unwrap().iter().find(|model| model["name"] == "e5-base-v2").unwrap();
+    assert_eq!(e5["prompts"]["passage"], "passage: ");
+    workspace.toller("verify --model e5-bsae-v2").fails(1, &["near are e5-base-v2"]);
+}
