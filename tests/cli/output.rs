@@ -122,7 +122,7 @@ fn completions_for_every_shell() {
 
 #[test]
 fn help_names_every_flag_of_the_command_line() {
-    const COMMANDS: [(&str, &[&str]); 14] = [
+    const COMMANDS: [(&str, &[&str]); 15] = [
         ("", &["--json", "--verbose", "--quiet", "--threads", "--version"]),
         (
             "encode",
@@ -183,6 +183,7 @@ fn help_names_every_flag_of_the_command_line() {
         ("data reqa", &["--output", "--unique-questions"]),
         ("convert", &["<CHECKPOINT>", "--output", "--config", "--vocab", "--prefix", "--allow-unexpected"]),
         ("models", &["--json"]),
+        ("verify", &["--model", "--expected"]),
         ("store", &["import", "export", "info", "verify"]),
         ("doctor", &[]),
         ("completions", &["bash", "zsh", "fish"]),
