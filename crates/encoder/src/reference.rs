@@ -4,7 +4,7 @@
 //! to f32 between operations, as the operations' interfaces have it: some 1e-7 of a vector's length.
 
 use toller_compute::reference::{self, attention, gated_linear, layer_norm};
-use toller_compute::{Activation, Pooling};
+use toller_compute::{Activation, Pooling, Precision};
 
 use crate::batch::Tokens;
 use crate::config::{Names, NormPlacement, Positions, QkvNames, TransformerConfig, UpNames};
@@ -81,7 +81,7 @@ impl ReferenceEncoder {
         let has_positions = config.positions != Positions::Rotary;
         let layers = (0..config.layers).map(|index| Layer::load(&tensors, &config, &names, index));
         let mut fingerprint = Fingerprint::new();
-        let mut loader = Loader { tensors: &tensors, fingerprint: &mut fingerprint };
+        let mut loader = Loader { tensors: &tensors, fingerprint: &mut fingerprint, dtype: Precision::F32 };
         Ok(Self {
             words: values(&tensors, &format!("{}.weight", names.words), &[config.vocabulary, config.hidden])?,
             positions: table(names.positions, if has_positions { config.max_positions } else { 0 })?,

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::json;
+use toller_compute::Precision;
 use toller_encoder::{DualEncoder, Role, Tokens};
 use toller_files::FileError;
 
 use crate::error::UsageError;
-use crate::model::{self, ComputeType, ModelArgs};
+use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
 
 /// Arguments of `toller verify`.
@@ -30,12 +31,12 @@ pub struct VerifyArgs {
 }
 
 /// The largest relative error that a vector may have, by what it is computed in.
-fn tolerance(dtype: Option<ComputeType>) -> anyhow::Result<f64> {
+fn tolerance(dtype: Precision) -> anyhow::Result<f64> {
     match dtype {
-        None | Some(ComputeType::F32) => Ok(1e-5),
-        Some(ComputeType::F16) => Ok(2e-3),
-        Some(ComputeType::Bf16) => Ok(1e-2),
-        Some(ComputeType::Int8) => Err(UsageError::new(
+        Precision::F32 => Ok(1e-5),
+        Precision::F16 => Ok(2e-3),
+        Precision::Bf16 => Ok(1e-2),
+        Precision::Int8 => Err(UsageError::new(
             "--dtype int8: there is no promise of a vector's error to verify",
             "compare the measures of a run instead, with toller eval",
         )
@@ -102,7 +103,7 @@ impl Row {
 
 /// Compares, and prints a table or JSON. Fails if a difference is larger than it may be.
 pub fn run(args: &VerifyArgs, ui: &Ui) -> anyhow::Result<()> {
-    let tolerance = tolerance(args.args.dtype)?;
+    let tolerance = tolerance(args.args.dtype())?;
     let loaded = model::load(&args.model, &args.args, ui)?;
     let prompt = args.args.prompt.as_deref();
     let mut rows = Vec::new();
