@@ -58,3 +58,24 @@ fn known_names_are_listed_and_near_ones_told() {
     assert_eq!(e5["prompts"]["passage"], "passage: ");
     workspace.toller("verify --model e5-bsae-v2").fails(1, &["near are e5-base-v2"]);
 }
+
+#[test]
+fn verify_knows_every_architecture_and_every_step_after_it() {
+    let workspace = Workspace::new();
+    workspace.add_fixture("models");
+    for flags in [
+        "models/bert-pooler --pooling pooler",
+        "models/distilbert --pooling max",
+        "models/dpr-projection",
+        "models/ernie --pooling lasttoken",
+        "models/modernbert",
+        "models/modernbert-biases --pooling cls",
+        "models/mpnet --pooling mean_sqrt_len_tokens",
+        "models/nomic-bert",
+        "models/nomic-bert-original",
+        "models/roberta --pooling weightedmean --prompt the --dim 5",
+    ] {
+        let found = workspace.toller(&format!("verify --model {flags} --json --quiet")).succeeds().json();
+        assert_eq!(found["verdict"], "good", "{flags}");
+    }
+}

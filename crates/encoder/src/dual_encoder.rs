@@ -155,6 +155,12 @@ impl DualEncoder {
         }
     }
 
+    /// Whether a text has the same vector in both roles: one tower, and one prompt.
+    #[must_use]
+    pub fn is_tied(&self) -> bool {
+        self.query.shares_model_with(&self.passage) && self.query_prompt == self.passage_prompt
+    }
+
     /// The encoder of a role once more, computed slowly, to compare with.
     ///
     /// # Errors

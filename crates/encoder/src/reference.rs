@@ -11,6 +11,7 @@ use crate::config::{Names, NormPlacement, Positions, QkvNames, TransformerConfig
 use crate::fingerprint::Fingerprint;
 use crate::layout::{Layout, Module};
 use crate::tensors::Tensors;
+use crate::text_encoder::projection_tensor;
 use crate::transformer::{Attend, Loader, naming};
 use crate::{EncoderError, TextEncoder};
 
@@ -26,7 +27,9 @@ pub struct ReferenceEncoder {
     attend: Attend,
     final_norm: Option<Norm>,
     poolings: Vec<Pooling>,
-    head: Vec<Head>,
+    /// Tokens at the start of every text that are not pooled.
+    unpooled: usize,
+    head: Vec<Step>,
 }
 
 struct Layer {
@@ -54,8 +57,10 @@ struct Norm {
     epsilon: f32,
 }
 
-enum Head {
+/// A step from the pooled states to the vector.
+enum Step {
     Dense(Dense, Activation),
+    Truncate(usize),
     Normalize,
 }
 
@@ -64,14 +69,6 @@ impl ReferenceEncoder {
     pub(crate) fn load(layout: &Layout, fast: &TextEncoder) -> Result<Self, EncoderError> {
         let folder = &layout.transformer;
         let config = TransformerConfig::read(&folder.join("config.json"))?;
-        if config.projection != 0 {
-            return Err(EncoderError::Unsupported {
-                path: folder.join("config.json"),
-                what: "a projection in the slow reference".to_owned(),
-                supported: "towers whose vector is made by pooling and the modules of modules.json"
-                    .to_owned(),
-            });
-        }
         let tensors = Tensors::open(folder)?.find_prefix(&format!("{}.weight", config.names.words))?;
         let names = *naming(&tensors, &config);
         let table = |name: &str, rows: usize| match rows {
@@ -92,7 +89,8 @@ impl ReferenceEncoder {
             attend: Attend::load(&mut loader, &config, &names)?,
             final_norm: names.final_norm.map(|name| Norm::load(&tensors, name, &config)).transpose()?,
             poolings: fast.poolings().to_vec(),
-            head: layout.modules.iter().map(Head::load).collect::<Result<_, _>>()?,
+            unpooled: fast.unpooled(),
+            head: head(layout, fast, &config, &tensors)?,
             config,
         })
     }
@@ -113,18 +111,9 @@ impl ReferenceEncoder {
         if let Some(norm) = &self.final_norm {
             states = norm.forward(&states);
         }
-        let pooled = self.poolings.iter().flat_map(|&pooling| pool(&states, self.config.hidden, pooling));
-        let mut vector: Vec<f32> = pooled.collect(); // [poolings * hidden]
-        for layer in &self.head {
-            vector = match layer {
-                Head::Dense(dense, activation) => dense.forward(&vector, None, *activation),
-                Head::Normalize => {
-                    let length: f64 = vector.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
-                    vector.iter().map(|&x| (f64::from(x) / length.max(1e-12)) as f32).collect()
-                }
-            };
-        }
-        Ok(vector)
+        let pool = |&pooling: &Pooling| pool(&states, self.config.hidden, pooling, self.unpooled);
+        let pooled = self.poolings.iter().flat_map(pool).collect(); // [poolings * hidden]
+        Ok(self.head.iter().fold(pooled, |vector, step| step.forward(vector)))
     }
 
     /// The sum of a token's embeddings, normalised: `[tokens, hidden]`.
@@ -287,20 +276,72 @@ impl Norm {
     }
 }
 
-impl Head {
-    fn load(module: &Module) -> Result<Self, EncoderError> {
-        let Module::Dense { folder, config } = module else { return Ok(Self::Normalize) };
-        let (out, depth) = (config.out_features, config.in_features);
-        let dense = Dense::load(&Tensors::open(folder)?, "linear", out, depth, config.bias)?;
-        Ok(Self::Dense(dense, config.activation_function))
+/// The steps after the pooling.
+fn head(
+    layout: &Layout,
+    fast: &TextEncoder,
+    config: &TransformerConfig,
+    tensors: &Tensors,
+) -> Result<Vec<Step>, EncoderError> {
+    let mut steps = Vec::new();
+    let mut dim = config.hidden * fast.poolings().len();
+    if fast.uses_pooler() {
+        let pooler = Dense::load(tensors, "pooler.dense", dim, dim, true)?;
+        steps.push(Step::Dense(pooler, Activation::Tanh));
+    }
+    if config.projection > 0 {
+        let part = |part: &str, shape: &[usize]| -> Result<Vec<f32>, EncoderError> {
+            let tensor = tensors.get_by_full_name(&projection_tensor(tensors, part), shape)?;
+            Ok(tensor.flatten_all()?.to_vec1()?)
+        };
+        let weight = part("weight", &[config.projection, dim])?;
+        let bias = Some(part("bias", &[config.projection])?);
+        steps.push(Step::Dense(Dense { weight, bias, depth: dim }, Activation::Identity));
+        dim = config.projection;
+    }
+    for module in &layout.modules {
+        let Module::Dense { folder, config } = module else {
+            steps.push(Step::Normalize);
+            continue;
+        };
+        let dense = Dense::load(&Tensors::open(folder)?, "linear", config.out_features, dim, config.bias)?;
+        steps.push(Step::Dense(dense, config.activation_function));
+        dim = config.out_features;
+    }
+    if fast.dim() < dim {
+        let at = steps.len() - usize::from(matches!(steps.last(), Some(Step::Normalize)));
+        steps.insert(at, Step::Truncate(fast.dim()));
+    }
+    Ok(steps)
+}
+
+impl Step {
+    fn forward(&self, mut vector: Vec<f32>) -> Vec<f32> {
+        match self {
+            Self::Dense(dense, activation) => dense.forward(&vector, None, *activation),
+            Self::Truncate(dim) => {
+                vector.truncate(*dim);
+                vector
+            }
+            Self::Normalize => {
+                let length: f64 = vector.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+                vector.iter().map(|&x| (f64::from(x) / length.max(1e-12)) as f32).collect()
+            }
+        }
     }
 }
 
-/// Pools the states `[tokens, hidden]` of one text, as sentence-transformers defines it.
-fn pool(states: &[f32], hidden: usize, pooling: Pooling) -> Vec<f32> {
-    let tokens = states.len() / hidden;
+/// Pools the states `[tokens, hidden]` of one text but the first `skipped`, as sentence-transformers defines it; zeros where none
+/// is left.
+fn pool(states: &[f32], hidden: usize, pooling: Pooling, skipped: usize) -> Vec<f32> {
+    let all = states.len() / hidden;
+    let tokens = all.saturating_sub(skipped);
+    if tokens == 0 {
+        return vec![0.0; hidden];
+    }
     let of_column = |column: usize| {
-        let values: Vec<f64> = states.iter().skip(column).step_by(hidden).map(|&x| f64::from(x)).collect();
+        let column = states.iter().skip(column).step_by(hidden).skip(skipped);
+        let values: Vec<f64> = column.map(|&x| f64::from(x)).collect();
         let sum: f64 = values.iter().sum();
         let pooled = match pooling {
             Pooling::Cls => values.first().copied().unwrap_or(0.0),
@@ -309,8 +350,9 @@ fn pool(states: &[f32], hidden: usize, pooling: Pooling) -> Vec<f32> {
             Pooling::Mean => sum / tokens as f64,
             Pooling::MeanSqrtLen => sum / (tokens as f64).sqrt(),
             Pooling::WeightedMean => {
-                let weighted: f64 = values.iter().zip(1..).map(|(x, weight)| x * f64::from(weight)).sum();
-                weighted / (tokens * (tokens + 1) / 2) as f64
+                let positions = skipped + 1..=all;
+                let weighted = values.iter().zip(positions.clone()).map(|(x, weight)| x * weight as f64);
+                weighted.sum::<f64>() / positions.sum::<usize>() as f64
             }
         };
         pooled as f32

@@ -152,7 +152,22 @@ impl TextEncoder {
 
     /// The poolings, concatenated.
     pub(crate) fn poolings(&self) -> &[Pooling] {
-        &self.poolings
+        &self.model.poolings
+    }
+
+    /// Whether the pooler follows the pooling.
+    pub(crate) fn uses_pooler(&self) -> bool {
+        self.model.pooling_name == TextPooling::Pooler.name()
+    }
+
+    /// Tokens at the start of every text that are not pooled.
+    pub(crate) fn unpooled(&self) -> usize {
+        self.unpooled
+    }
+
+    /// Whether both run the same weights.
+    pub(crate) fn shares_model_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.model, &other.model)
     }
 
     /// The poolings, joined by `+` where several are concatenated.
@@ -276,17 +291,23 @@ fn push_pooler(
     head.push_dense(&weight, Some(&bias), Activation::Tanh, fingerprint)
 }
 
-/// DPR's projection, which is beside its `bert_model`.
+/// The full name of a tensor of DPR's projection, which is beside its `bert_model`.
+pub(crate) fn projection_tensor(tensors: &Tensors, part: &str) -> String {
+    let beside = tensors.prefix().strip_suffix("bert_model.").unwrap_or(tensors.prefix());
+    format!("{beside}encode_proj.{part}")
+}
+
+/// DPR's projection.
 fn push_projection(
     head: &mut Head,
     tensors: &Tensors,
     config: &TransformerConfig,
     fingerprint: &mut Fingerprint,
 ) -> Result<(), EncoderError> {
-    let beside = tensors.prefix().strip_suffix("bert_model.").unwrap_or(tensors.prefix());
-    let name = |part: &str| format!("{beside}encode_proj.{part}");
-    let weight = tensors.get_by_full_name(&name("weight"), &[config.projection, head.dim()])?;
-    let bias = tensors.get_by_full_name(&name("bias"), &[config.projection])?;
+    let part =
+        |part: &str, shape: &[usize]| tensors.get_by_full_name(&projection_tensor(tensors, part), shape);
+    let weight = part("weight", &[config.projection, head.dim()])?;
+    let bias = part("bias", &[config.projection])?;
     head.push_dense(&weight, Some(&bias), Activation::Identity, fingerprint)
 }
 

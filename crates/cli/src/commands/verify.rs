@@ -22,7 +22,7 @@ pub struct VerifyArgs {
     model: String,
 
     /// Token ids and embeddings to compare with, a JSON object a line: text, input_ids, embedding, and perhaps role [default:
-    /// expected.jsonl in the model's directory, if there is one]
+    /// expected.jsonl in the model's directory, if there is one and no flag changes the model]
     #[arg(long, value_name = "FILE")]
     expected: Option<PathBuf>,
 
@@ -105,16 +105,22 @@ impl Row {
 pub fn run(args: &VerifyArgs, ui: &Ui) -> anyhow::Result<()> {
     let tolerance = tolerance(args.args.dtype())?;
     let loaded = model::load(&args.model, &args.args, ui)?;
-    let prompt = args.args.prompt.as_deref();
     let mut rows = Vec::new();
     for role in roles(&loaded.encoder) {
-        rows.extend(against_reference(&loaded.encoder, role, prompt)?);
+        rows.extend(against_reference(&loaded.encoder, role)?);
     }
+    // What lies beside a model is of the model as it is.
+    let flags = &args.args;
+    let is_as_it_is = flags.pooling.is_none()
+        && flags.dim.is_none()
+        && flags.prompt.is_none()
+        && flags.max_length.is_none()
+        && flags.query_model.is_none();
     let beside = loaded.directory.join("expected.jsonl");
-    let expected = args.expected.clone().or_else(|| beside.is_file().then_some(beside));
+    let expected = args.expected.clone().or_else(|| (is_as_it_is && beside.is_file()).then_some(beside));
     let built_in = rows.len();
     if let Some(path) = &expected {
-        rows.extend(against_expected(&loaded.encoder, &read_expected(path)?, prompt)?);
+        rows.extend(against_expected(&loaded.encoder, &read_expected(path)?)?);
     }
     let bad = rows.iter().filter(|row| !row.is_good(tolerance)).count();
     report(&rows, built_in, tolerance, ui)?;
@@ -124,18 +130,17 @@ pub fn run(args: &VerifyArgs, ui: &Ui) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Both roles, or one where a single encoder serves both.
+/// Both roles, or one where they are the same.
 fn roles(encoder: &DualEncoder) -> Vec<Role> {
-    let is_tied = std::ptr::eq(encoder.tower(Role::Query), encoder.tower(Role::Passage));
-    if is_tied { vec![Role::Passage] } else { vec![Role::Query, Role::Passage] }
+    if encoder.is_tied() { vec![Role::Passage] } else { vec![Role::Query, Role::Passage] }
 }
 
 /// The built-in texts, against the same model computed slowly.
-fn against_reference(encoder: &DualEncoder, role: Role, prompt: Option<&str>) -> anyhow::Result<Vec<Row>> {
+fn against_reference(encoder: &DualEncoder, role: Role) -> anyhow::Result<Vec<Row>> {
     let texts: Vec<String> =
         TEXTS.iter().map(ToString::to_string).chain(REPEATS.map(|times| SENTENCE.repeat(times))).collect();
     let reference = encoder.reference(role)?;
-    let tokens = tokenize(encoder, role, prompt, &texts)?;
+    let tokens = tokenize(encoder, role, &texts)?;
     let exact: Vec<Vec<f32>> =
         tokens.par_iter().map(|tokens| reference.encode(tokens)).collect::<Result<_, _>>()?;
     let exact: Vec<Vec<f64>> =
@@ -144,17 +149,13 @@ fn against_reference(encoder: &DualEncoder, role: Role, prompt: Option<&str>) ->
 }
 
 /// The texts of a file, against what it says.
-fn against_expected(
-    encoder: &DualEncoder,
-    expected: &[Expected],
-    prompt: Option<&str>,
-) -> anyhow::Result<Vec<Row>> {
+fn against_expected(encoder: &DualEncoder, expected: &[Expected]) -> anyhow::Result<Vec<Row>> {
     let mut rows = Vec::new();
     for role in [Role::Query, Role::Passage] {
         let of_role = |case: &&Expected| (case.role.as_deref() == Some("query")) == (role == Role::Query);
         let cases: Vec<&Expected> = expected.iter().filter(of_role).collect();
         let texts: Vec<String> = cases.iter().map(|case| case.text.clone()).collect();
-        let tokens = tokenize(encoder, role, prompt, &texts)?;
+        let tokens = tokenize(encoder, role, &texts)?;
         let vectors: Vec<Vec<f64>> = cases.iter().map(|case| case.embedding.clone()).collect();
         let mut found = compare(encoder, role, texts, &tokens, &vectors)?;
         for ((row, case), tokens) in found.iter_mut().zip(&cases).zip(&tokens) {
@@ -165,15 +166,9 @@ fn against_expected(
     Ok(rows)
 }
 
-/// The tokens of texts, each after the prompt that was asked for, else the model's own.
-fn tokenize(
-    encoder: &DualEncoder,
-    role: Role,
-    prompt: Option<&str>,
-    texts: &[String],
-) -> anyhow::Result<Vec<Tokens>> {
-    let tower = encoder.tower(role);
-    let prompt = prompt.unwrap_or(encoder.prompt(role));
+/// The tokens of texts, each after the role's prompt.
+fn tokenize(encoder: &DualEncoder, role: Role, texts: &[String]) -> anyhow::Result<Vec<Tokens>> {
+    let (tower, prompt) = (encoder.tower(role), encoder.prompt(role));
     texts.iter().map(|text| Ok(tower.tokenize(&format!("{prompt}{text}"))?)).collect()
 }
 
@@ -228,6 +223,12 @@ fn read_expected(path: &Path) -> anyhow::Result<Vec<Expected>> {
     Ok(cases)
 }
 
+/// The start of a text, on one line.
+fn shown(text: &str) -> String {
+    let visible = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().take(40).map(visible).collect()
+}
+
 fn report(rows: &[Row], built_in: usize, tolerance: f64, ui: &Ui) -> anyhow::Result<()> {
     let largest = |part: fn(&Row) -> f64| rows.iter().map(part).fold(0.0, f64::max);
     let verdict = if rows.iter().all(|row| row.is_good(tolerance)) { "good" } else { "bad" };
@@ -269,10 +270,10 @@ fn report(rows: &[Row], built_in: usize, tolerance: f64, ui: &Ui) -> anyhow::Res
         } else {
             "IDS"
         };
-        let text: String = row.text.chars().take(40).collect();
+        let text = shown(&row.text);
         writeln!(
             out,
-            "{:<8}  {:>6}  {:>9.1e}  {:>9.1e}  {mark:<4}  {text:?}",
+            "{:<8}  {:>6}  {:>9.1e}  {:>9.1e}  {mark:<4}  {text}",
             row.role.to_string(),
             row.tokens,
             row.error,
