@@ -20,7 +20,7 @@ use crate::ui::Ui;
 /// Queries, and the index that they are searched in.
 pub enum SearchQueries {
     /// Texts, encoded as they are searched.
-    Texts { searcher: DenseSearcher, queries: Vec<Query> },
+    Texts { searcher: Box<DenseSearcher>, queries: Vec<Query> },
     /// Vectors `[ids, dim]` of a store.
     Vectors { index: FlatIndex, ids: Vec<String>, vectors: Vec<f32> },
 }
@@ -50,7 +50,8 @@ impl SearchQueries {
         let model = model::load(name, &args.model_args, ui)?;
         let index = open_index(args, &model.info, ui)?;
         let prompt = model.encoder.prompt(Role::Query).to_owned();
-        Ok(Self::Texts { searcher: DenseSearcher::new(index, model.encoder, prompt), queries })
+        let searcher = Box::new(DenseSearcher::new(index, model.encoder, prompt));
+        Ok(Self::Texts { searcher, queries })
     }
 
     /// The number of queries.
