@@ -151,6 +151,13 @@ fn stores_are_searched_with_their_own_vectors_or_with_queries() {
         check_search(&result, 32.0, 64.0, &cases);
         assert_eq!(result["vectors"]["queries"], queries);
     }
+    // Of the store's codes, where it has some, an int8 scan reads a byte a number, a scale and a residual norm.
+    workspace.toller("store quantize -q store").succeeds();
+    for (scan, bytes) in [("f32", 64.0), ("int8", 40.0), ("auto", 40.0)] {
+        let result = workspace.toller(&format!("{bench} --scan {scan}")).succeeds().json();
+        check_search(&result, 32.0, bytes, &cases);
+        assert_eq!(result["vectors"]["codes"], true);
+    }
     // More than there are.
     let too_many = "bench search --dense store --query-vectors queries --queries 1191 --seconds 0";
     workspace.toller(too_many).fails(1, &["a batch of 1191 queries", "but there are 1190", "hint:"]);

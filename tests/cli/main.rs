@@ -9,12 +9,14 @@
 mod bad_input;
 mod bad_model_or_store;
 mod bench;
+mod codes;
 mod full_disk;
 mod interruption;
 mod main_job;
 mod models;
 mod output;
 mod same_everywhere;
+mod search_filter;
 mod store_tools;
 mod support;
 mod two_towers;

@@ -5,11 +5,12 @@ use std::error::Error;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use toller_compute::IpTopkError;
+use toller_compute::{DocSet, Filter, IpTopkError, IpTopkOptions, Scan};
 use toller_index::{FlatIndex, IndexError, IndexOptions};
-use toller_ir::Ranking;
+use toller_ir::{DocOrd, Ranking};
 use toller_store::{
-    DType, Encoding, ModelInfo, OpenOptions, Part, Role, Source, StoreError, StoreSpec, StoreWriter,
+    Codes, DType, Encoding, ModelInfo, OpenOptions, Part, Role, Source, StoreError, StoreSpec, StoreWriter,
+    quantize,
 };
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -119,6 +120,77 @@ fn shards_parts_stores_threads_and_depth_do_not_matter() -> Result<()> {
                 assert!(ten.iter().zip(&expected).all(|(ten, all)| ten[..] == all[..10]), "{paths:?}: ten");
                 let all = index.search(&queries[..DIM], ROWS + 1)?;
                 assert_eq!(all[0].hits.len(), ROWS);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a filter leaves of rankings of everything, to the depth `k`.
+fn filtered(rankings: &[Ranking], filter: Filter<'_>, k: usize) -> Vec<Ranking> {
+    let left = |(query, ranking): (usize, &Ranking)| {
+        let admitted = ranking.hits.iter().filter(|hit| {
+            filter.allowed.is_none_or(|allowed| allowed.contains(hit.doc))
+                && filter.excluded.get(query).is_none_or(|excluded| !excluded.contains(&hit.doc))
+        });
+        Ranking { hits: admitted.take(k).copied().collect() }
+    };
+    rankings.iter().enumerate().map(left).collect()
+}
+
+#[test]
+fn scans_and_codes_do_not_matter_whatever_is_left_out() -> Result<()> {
+    const QUERIES: usize = 9;
+    for dtype in [DType::F32, DType::F16, DType::BF16] {
+        let folder = tempfile::tempdir()?;
+        let (values, queries) = (vectors(ROWS, 21), vectors(QUERIES, 22));
+        // A store in two parts, and one that follows it; codes are given to all, to some, to none.
+        let (parts, back) = (folder.path().join("parts"), folder.path().join("back"));
+        for index in 1..=2 {
+            let part = Part::new(index, 2, 2000)?;
+            let rows = part.rows(2000);
+            let (start, end) = (rows.start as usize, rows.end as usize);
+            write(&parts, spec(2000, 300, dtype, Some(part)), &values[start * DIM..end * DIM], start)?;
+        }
+        write(&back, spec(ROWS - 2000, 999, dtype, None), &values[2000 * DIM..], 2000)?;
+        let stores = [parts.clone(), back.clone()];
+
+        let everything = open(&stores, 1)?.search(&queries, ROWS)?;
+        let few: DocSet = [0, 7, 299, 300, 1999, 2000, 2998, 2999].map(DocOrd).into_iter().collect();
+        let many: DocSet = (0..ROWS as u32).filter(|doc| doc % 3 != 1).map(DocOrd).collect();
+        let none = DocSet::default();
+        // The best of each query but one, and what lies among the best of another.
+        let best = |(query, ranking): (usize, &Ranking)| {
+            let mut docs: Vec<DocOrd> = ranking.hits.iter().take(query * 5).map(|hit| hit.doc).collect();
+            docs.sort_unstable();
+            docs
+        };
+        let excluded: Vec<Vec<DocOrd>> = everything.iter().enumerate().map(best).collect();
+        let mut filters = Vec::new();
+        for allowed in [None, Some(&few), Some(&many), Some(&none)] {
+            filters.extend([&[][..], &excluded[..]].map(|excluded| Filter { allowed, excluded }));
+        }
+
+        for quantized in [&[][..], std::slice::from_ref(&parts), std::slice::from_ref(&back)] {
+            for store in quantized {
+                quantize(store, Codes::Int8, false, None)?;
+            }
+            let index = open(&stores, 2)?;
+            for &filter in &filters {
+                for k in [1, 10, ROWS] {
+                    let expected = found(&index, &filtered(&everything, filter, k));
+                    for scan in [Scan::Auto, Scan::F32, Scan::F16, Scan::Int8] {
+                        let options = IpTopkOptions { scan, filter, ..IpTopkOptions::default() };
+                        let top = index.search_with(&queries, k, &options)?;
+                        assert!(
+                            found(&index, &top.rankings) == expected,
+                            "{dtype}, {scan}, k {k}, codes of {quantized:?}"
+                        );
+                        let told = top.nominated.iter().zip(&top.rankings);
+                        assert!(told.clone().all(|(&nominated, ranking)| nominated >= ranking.hits.len()));
+                        assert_eq!(told.len(), QUERIES);
+                    }
+                }
             }
         }
     }

@@ -1,24 +1,35 @@
-//! Shards that are not as they were written.
+//! Shards, and files of codes, that are not as they were written.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 use toller_ir::DocOrd;
 
+use crate::codes::MappedCodes;
 use crate::verify::Verifier;
-use crate::{OpenOptions, Shard, StoreError, StorePart};
+use crate::{CodesEntry, OpenOptions, Shard, ShardEntry, StoreError, StorePart};
 
-/// A shard that the manifest lists and that is missing or not as it was written.
+/// A file that the manifest lists and that is missing or not as it was written: a shard, or its codes.
 #[derive(Debug)]
 pub struct Damage {
     /// Its part, by its place among those examined.
     pub part: usize,
-    /// Its place in the part's manifest.
+    /// The place of the shard in the part's manifest.
     pub shard: usize,
-    /// Its rows, counted from the part's first.
+    /// The shard's rows, counted from the part's first.
     pub rows: Range<u64>,
     /// What is wrong with it.
     pub error: StoreError,
+}
+
+/// A listed shard, and where it stands.
+struct Listed<'a> {
+    part: usize,
+    place: usize,
+    rows: Range<u64>,
+    store: &'a StorePart,
+    shard: &'a ShardEntry,
+    codes: Option<&'a CodesEntry>,
 }
 
 /// Examines every listed shard of `parts`, in parallel, in rayon's current pool: length, layout, and, with
@@ -27,26 +38,61 @@ pub struct Damage {
 /// # Errors
 /// When a shard cannot be read for another reason than damage, such as a lack of permission.
 pub fn find_damage(parts: &[StorePart], options: &OpenOptions<'_>) -> Result<Vec<Damage>, StoreError> {
-    let mut shards = Vec::new();
-    for (number, part) in parts.iter().enumerate() {
+    let listed = listed(parts);
+    let verifier = Verifier::new(options, listed.iter().map(|listed| listed.shard.bytes).sum());
+    let examine = |listed: &Listed<'_>| {
+        let StorePart { directory, manifest } = listed.store;
+        Shard::open(directory, listed.shard, &manifest.spec, DocOrd(0), &verifier).err()
+    };
+    damaged(listed, examine, StoreError::is_damage)
+}
+
+/// As [`find_damage`], of the listed files of codes: those that are damaged, or were made of another shard. The vectors
+/// are not read, and none is lost with its codes: [`quantize`](crate::quantize) makes them anew.
+///
+/// # Errors
+/// As [`find_damage`].
+pub fn find_damaged_codes(parts: &[StorePart], options: &OpenOptions<'_>) -> Result<Vec<Damage>, StoreError> {
+    let listed = listed(parts);
+    let bytes = listed.iter().filter_map(|listed| listed.codes).map(|codes| codes.bytes).sum();
+    let verifier = Verifier::new(options, bytes);
+    let examine = |listed: &Listed<'_>| {
+        let StorePart { directory, manifest } = listed.store;
+        MappedCodes::open(directory, listed.codes?, listed.shard, manifest.spec.dim, &verifier).err()
+    };
+    damaged(listed, examine, |error| matches!(error, StoreError::CodesDamaged { .. }))
+}
+
+/// All shards of `parts`, in order.
+fn listed(parts: &[StorePart]) -> Vec<Listed<'_>> {
+    let mut listed = Vec::new();
+    for (part, store) in parts.iter().enumerate() {
         let mut first = 0;
-        for (shard, entry) in part.manifest.shards.iter().enumerate() {
-            let rows = first..first + entry.rows as u64;
+        for (place, shard) in store.manifest.shards.iter().enumerate() {
+            let rows = first..first + shard.rows as u64;
             first = rows.end;
-            shards.push((number, part, shard, entry, rows));
+            listed.push(Listed { part, place, rows, store, shard, codes: store.manifest.codes.get(place) });
         }
     }
-    let verifier = Verifier::new(options, shards.iter().map(|(_, _, _, entry, _)| entry.bytes).sum());
-    let examined: Vec<Option<Damage>> = shards
+    listed
+}
+
+/// What `examine` finds wrong, in order. An error that `is_damage` is not is returned as such.
+fn damaged(
+    listed: Vec<Listed<'_>>,
+    examine: impl Fn(&Listed<'_>) -> Option<StoreError> + Sync,
+    is_damage: impl Fn(&StoreError) -> bool,
+) -> Result<Vec<Damage>, StoreError> {
+    let examined: Vec<Option<Damage>> = listed
         .into_par_iter()
-        .map(|(number, part, shard, entry, rows)| {
-            let opened = Shard::open(&part.directory, entry, &part.manifest.spec, DocOrd(0), &verifier);
-            opened.err().map(|error| Damage { part: number, shard, rows, error })
+        .map(|listed| {
+            let error = examine(&listed)?;
+            Some(Damage { part: listed.part, shard: listed.place, rows: listed.rows, error })
         })
         .collect();
     let mut damaged = Vec::new();
     for damage in examined.into_iter().flatten() {
-        if !damage.error.is_damage() {
+        if !is_damage(&damage.error) {
             return Err(damage.error);
         }
         damaged.push(damage);

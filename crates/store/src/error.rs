@@ -325,8 +325,8 @@ impl StoreError {
                  missing shards anew, and keeps the others"
             }
             Self::CodesDamaged { .. } => {
-                "make them anew with `toller store quantize --overwrite`, or do without: `--codes none`; the vectors \
-                 are not touched"
+                "make the codes anew with `toller store quantize --overwrite`, or remove them with `toller store \
+                 quantize --codes none`; the vectors are not touched"
             }
             Self::ManifestChecksum { .. } | Self::ManifestInvalid { .. } => {
                 "the manifest must not be edited; restore it from a copy, or encode again with `--overwrite`"

@@ -63,7 +63,7 @@ mod writer;
 
 pub use checksum::{Checksum, ParseChecksumError};
 pub use codes::CodesEntry;
-pub use damage::{Damage, find_damage};
+pub use damage::{Damage, find_damage, find_damaged_codes};
 pub use dtype::{DType, ParseDTypeError};
 pub use error::StoreError;
 pub use manifest::{FORMAT_VERSION, Manifest, ShardEntry};

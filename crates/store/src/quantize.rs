@@ -1,14 +1,13 @@
 //! Giving a finished store codes, and taking them away.
 
-use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
-use toller_files::FileError;
 use toller_ir::DocOrd;
 
 use crate::codes;
+use crate::damage::find_damaged_codes;
 use crate::directory::{self, WriteLock};
 use crate::manifest::Manifest;
 use crate::store::read_manifests;
@@ -34,8 +33,9 @@ pub struct QuantizeProgress {
 }
 
 /// Makes the store at `path`, whole or in parts, have `codes`: in parallel, in rayon's current pool. The vectors are
-/// verified, and not changed; parts that have what is asked for are left alone, unless `anew`. Whenever the process
-/// dies, the store stays whole: the manifest lists the codes when all of them are written.
+/// verified, and not changed; parts that have what is asked for are left alone, unless `anew`. Whenever it fails or the
+/// process dies, the store stays whole: the manifest lists the codes when all of a part are written, and no longer lists
+/// those that are about to be replaced.
 ///
 /// Returns the bytes of the codes that the store has then.
 ///
@@ -61,33 +61,41 @@ pub fn quantize(
         let _lock = WriteLock::acquire(&part.directory)?;
         // Once more: another process may have changed it before the lock.
         let manifest = Manifest::read(&part.directory)?;
-        let part = StorePart { manifest: manifest.unwrap_or_else(|| part.manifest.clone()), ..part.clone() };
-        let codes = match codes {
-            Codes::Int8 => int8(&part, anew, &advance)?,
-            Codes::None => Vec::new(),
-        };
-        bytes += codes.iter().map(|entry| entry.bytes).sum::<u64>();
-        let mut manifest = part.manifest.clone();
-        manifest.codes = codes;
-        if manifest != part.manifest {
-            manifest.write(&part.directory)?;
+        let mut part =
+            StorePart { manifest: manifest.unwrap_or_else(|| part.manifest.clone()), ..part.clone() };
+        if codes == Codes::Int8 && !anew && has_codes(&part)? {
+            advance(part.manifest.count as usize);
+        } else {
+            list(&mut part, Vec::new())?;
+            if codes == Codes::Int8 {
+                let written = int8(&part, &advance).and_then(|written| list(&mut part, written));
+                if written.is_err() {
+                    // They would fill the disk that may be full. The error that is told is the first.
+                    let _ = directory::remove_leftovers(&part.directory, &part.manifest);
+                }
+                written?;
+            }
         }
-        directory::remove_leftovers(&part.directory, &manifest)?;
+        directory::remove_leftovers(&part.directory, &part.manifest)?;
+        bytes += part.manifest.codes.iter().map(|entry| entry.bytes).sum::<u64>();
     }
     Ok(bytes)
 }
 
-/// Writes the codes of every shard of a part.
-fn int8(
-    part: &StorePart,
-    anew: bool,
-    advance: &(dyn Fn(usize) + Sync),
-) -> Result<Vec<CodesEntry>, StoreError> {
-    let StorePart { directory, manifest } = part;
-    if !anew && !manifest.codes.is_empty() && are_there(directory, &manifest.codes)? {
-        advance(manifest.count as usize);
-        return Ok(manifest.codes.clone());
+/// Makes `codes` those that the part's manifest lists.
+fn list(part: &mut StorePart, codes: Vec<CodesEntry>) -> Result<(), StoreError> {
+    let mut manifest = part.manifest.clone();
+    manifest.codes = codes;
+    if manifest != part.manifest {
+        manifest.write(&part.directory)?;
+        part.manifest = manifest;
     }
+    Ok(())
+}
+
+/// Writes the codes of every shard of a part.
+fn int8(part: &StorePart, advance: &(dyn Fn(usize) + Sync)) -> Result<Vec<CodesEntry>, StoreError> {
+    let StorePart { directory, manifest } = part;
     let options = OpenOptions::default();
     let verifier = Verifier::new(&options, 0);
     let written: Vec<Result<CodesEntry, StoreError>> = (0..manifest.shards.len())
@@ -104,16 +112,9 @@ fn int8(
     written.into_iter().collect()
 }
 
-/// Whether all listed files are there with their lengths.
-fn are_there(directory: &Path, codes: &[CodesEntry]) -> Result<bool, StoreError> {
-    for entry in codes {
-        let path = directory.join(&entry.file);
-        match fs::metadata(&path) {
-            Ok(metadata) if metadata.len() == entry.bytes => {}
-            Ok(_) => return Ok(false),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
-            Err(error) => return Err(FileError::new("examine", path, error).into()),
-        }
-    }
-    Ok(true)
+/// Whether all shards have codes that can be used, as far as is known without reading them.
+fn has_codes(part: &StorePart) -> Result<bool, StoreError> {
+    let unverified = OpenOptions { verify: false, progress: None };
+    let listed = part.manifest.codes.len() == part.manifest.shards.len();
+    Ok(listed && find_damaged_codes(std::slice::from_ref(part), &unverified)?.is_empty())
 }

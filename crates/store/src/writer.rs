@@ -223,7 +223,10 @@ impl StoreWriter {
         };
         if manifest != self.manifest {
             manifest.write(&self.directory)?;
-            self.manifest = manifest;
+            let before = std::mem::replace(&mut self.manifest, manifest);
+            if before.codes != self.manifest.codes {
+                directory::remove_leftovers(&self.directory, &self.manifest)?;
+            }
         }
         self.damaged.pop_front();
         self.buffer.clear();
@@ -231,12 +234,16 @@ impl StoreWriter {
     }
 
     /// Writes the buffered rows in place of the listed shard `index`; gives the manifest that lists it, which is the same
-    /// unless the rows were computed differently, on another device for one.
+    /// unless the rows were computed differently, on another device for one. The codes were made of what was there, and
+    /// are listed no more then: the store is searched without.
     fn with_shard_anew(&self, index: usize) -> Result<Manifest, StoreError> {
         let mut manifest = self.manifest.clone();
         let shard = self.buffer.write(&self.directory, shard_file_name(index))?;
-        if let Some(entry) = manifest.shards.get_mut(index) {
+        if let Some(entry) = manifest.shards.get_mut(index)
+            && *entry != shard
+        {
             *entry = shard;
+            manifest.codes.clear();
         }
         Ok(manifest)
     }

@@ -114,6 +114,13 @@ fn check_usage(args: &SearchArgs, ui: &Ui) -> Result<(), UsageError> {
             "give --output a file",
         ));
     }
+    let from_stdin = args.queries.iter().chain(args.filter.files()).filter(|file| file.as_os_str() == "-");
+    if from_stdin.count() > 1 {
+        return Err(UsageError::new(
+            "of --queries, --exclude and --allow more than one would read stdin",
+            "give files to all but one",
+        ));
+    }
     let mut read = args.queries.iter().chain(args.filter.files());
     let overwritten = read.find(|file| is_same_file(file, &args.output));
     let inside = args.dense.iter().chain(&args.query_vectors).find(|store| is_inside(&args.output, store));

@@ -1,5 +1,6 @@
 //! The store from outside: one test binary, one file for each promise.
 
+mod codes;
 mod common;
 mod damage;
 mod golden;

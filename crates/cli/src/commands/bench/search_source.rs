@@ -9,7 +9,7 @@ use toller_bench::{BenchError, RandomVectors};
 use toller_compute::{Codes, Collection, IpTopkOptions, Quantized, Scan, Segment, TopK, ip_topk};
 use toller_index::{FlatIndex, IndexOptions};
 use toller_ir::DocOrd;
-use toller_store::{DType, OpenOptions, Store};
+use toller_store::{DType, OpenOptions, Shard, Store};
 
 use crate::error::UsageError;
 use crate::ui::Ui;
@@ -160,11 +160,23 @@ impl Source {
 
     /// Bytes that a scan of the first `count` vectors reads.
     pub(super) fn scanned_bytes(&self, count: usize, scan: Scan) -> usize {
-        let has_codes = matches!(&self.vectors, Searched::Random(_, Some(_)));
-        match scan {
-            // A byte a number, a scale and a residual norm. `auto` takes the codes where they pay.
-            Scan::Int8 | Scan::Auto if has_codes => count * (self.dim + 8),
-            _ => count * self.dim * self.dtype.size(),
+        let coded = match scan {
+            // `auto` takes the codes where they pay.
+            Scan::Int8 | Scan::Auto => count.min(self.coded()),
+            Scan::F32 | Scan::F16 => 0,
+        };
+        // Of codes a byte a number, a scale and a residual norm.
+        coded * (self.dim + 8) + (count - coded) * self.dim * self.dtype.size()
+    }
+
+    /// The vectors that have codes: of a store, those of the parts that were quantized.
+    fn coded(&self) -> usize {
+        match &self.vectors {
+            Searched::Random(_, codes) => codes.as_ref().map_or(0, |codes| codes.scales.len()),
+            Searched::Index(index) => {
+                let shards = index.store().shards().iter();
+                shards.filter(|shard| shard.codes().is_some()).map(Shard::rows).sum()
+            }
         }
     }
 
@@ -181,7 +193,7 @@ impl Source {
             "counts": self.counts,
             "dim": self.dim,
             "dtype": self.dtype.to_string(),
-            "codes": matches!(&self.vectors, Searched::Random(_, Some(_))),
+            "codes": self.coded() > 0,
             "queries": self.queries.count(),
         })
     }

@@ -43,7 +43,15 @@ struct Description {
     parts: usize,
     shards: usize,
     bytes: u64,
+    codes: Codes,
     complete: bool,
+}
+
+/// Which of a store's parts have codes.
+#[derive(Clone, Copy)]
+struct Codes {
+    parts: usize,
+    bytes: u64,
 }
 
 fn describe(path: &Path) -> Result<Description, toller_store::StoreError> {
@@ -59,6 +67,10 @@ fn describe(path: &Path) -> Result<Description, toller_store::StoreError> {
         parts: parts.len(),
         shards: manifests().map(|manifest| manifest.shards.len()).sum(),
         bytes: manifests().flat_map(|manifest| &manifest.shards).map(|shard| shard.bytes).sum(),
+        codes: Codes {
+            parts: manifests().filter(|manifest| !manifest.codes.is_empty()).count(),
+            bytes: manifests().flat_map(|manifest| &manifest.codes).map(|codes| codes.bytes).sum(),
+        },
         complete: manifests().all(|manifest| manifest.complete),
         first: first.clone(),
     })
@@ -83,6 +95,11 @@ impl Description {
         } else {
             format!("{} of up to {} rows", self.shards, spec.rows_per_shard)
         };
+        let codes = match self.codes {
+            Codes { parts: 0, .. } => "no".to_owned(),
+            Codes { parts, bytes } if parts == self.parts => format!("int8, {bytes} bytes"),
+            Codes { parts, bytes } => format!("int8 in {parts} of {} parts, {bytes} bytes", self.parts),
+        };
         let mut lines = vec![
             ("store", self.path.display().to_string()),
             ("model", model),
@@ -103,6 +120,7 @@ impl Description {
         lines.extend([
             ("shards", shards),
             ("bytes", self.bytes.to_string()),
+            ("codes", codes),
             ("source", format!("{} (fingerprint {})", spec.source.passages, spec.source.fingerprint)),
         ]);
         lines
@@ -124,6 +142,8 @@ impl Description {
             "shards": self.shards,
             "rows_per_shard": spec.rows_per_shard,
             "bytes": self.bytes,
+            "parts_with_codes": self.codes.parts,
+            "codes_bytes": self.codes.bytes,
             "source_fingerprint": spec.source.fingerprint,
             "source_passages": spec.source.passages,
         })

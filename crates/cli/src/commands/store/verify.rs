@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use toller_store::{Damage, OpenOptions, Store, StorePart, find_damage, inspect};
+use toller_store::{Damage, OpenOptions, Store, StorePart, find_damage, find_damaged_codes, inspect};
 
 use crate::error::Remedied;
 use crate::ui::Ui;
@@ -17,33 +17,56 @@ pub struct VerifyArgs {
     stores: Vec<PathBuf>,
 }
 
-/// Verifies the stores: every shard's length, layout and checksum, and that no identifier occurs twice in one store.
+/// Verifies the stores: length, layout and checksum of every shard and of its codes, and that no identifier occurs twice
+/// in one store.
 pub fn run(args: &VerifyArgs, ui: &Ui) -> anyhow::Result<()> {
     let mut parts = Vec::new();
     for path in &args.stores {
         parts.extend(inspect(path)?);
     }
     let damaged = verifying(true, ui, |options| find_damage(&parts, options))?;
-    if damaged.is_empty() {
+    let damaged_codes = verifying(true, ui, |options| find_damaged_codes(&parts, options))?;
+    // A store with damage cannot be opened.
+    if damaged.is_empty() && damaged_codes.is_empty() {
         check_ids(args, &parts)?;
     }
     let shards: usize = parts.iter().map(|part| part.manifest.shards.len()).sum();
     let rows: u64 = parts.iter().map(|part| part.manifest.count).sum();
+    let codes: usize = parts.iter().map(|part| part.manifest.codes.len()).sum();
     if ui.json {
         ui.json(|| {
-            let damaged: Vec<_> = damaged.iter().map(|damage| json(&parts, damage)).collect();
-            serde_json::json!({ "shards": shards, "rows": rows, "damaged": damaged })
+            let shard = |part: &StorePart, place: usize| Some(part.manifest.shards.get(place)?.file.clone());
+            let file = |part: &StorePart, place: usize| Some(part.manifest.codes.get(place)?.file.clone());
+            serde_json::json!({
+                "shards": shards,
+                "rows": rows,
+                "codes": codes,
+                "damaged": json(&parts, &damaged, shard),
+                "damaged_codes": json(&parts, &damaged_codes, file),
+            })
         })?;
     } else {
         let mut out = ui.out();
-        for damage in &damaged {
+        for damage in damaged.iter().chain(&damaged_codes) {
             writeln!(out, "{}: rows {} to {}", damage.error, damage.rows.start, damage.rows.end)?;
         }
         out.flush()?;
     }
-    if damaged.is_empty() {
-        ui.status(format!("{shards} shards with {rows} rows are as they were written"));
+    if damaged.is_empty() && damaged_codes.is_empty() {
+        let codes = if codes > 0 { ", and their codes," } else { "" };
+        ui.status(format!("{shards} shards with {rows} rows{codes} are as they were written"));
         return Ok(());
+    }
+    if damaged.is_empty() {
+        return Err(Remedied::new(
+            format!(
+                "{} of {codes} files of codes are damaged or missing; all {rows} rows are as they were written",
+                damaged_codes.len()
+            ),
+            "make the codes anew with `toller store quantize --overwrite`, or remove them with `toller store quantize --codes \
+             none`",
+        )
+        .into());
     }
     let lost: u64 = damaged.iter().map(|damage| damage.rows.end - damage.rows.start).sum();
     Err(Remedied::new(
@@ -66,13 +89,21 @@ fn check_ids(args: &VerifyArgs, parts: &[StorePart]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn json(parts: &[StorePart], damage: &Damage) -> serde_json::Value {
-    let part = parts.get(damage.part);
-    let entry = part.and_then(|part| Some((part, part.manifest.shards.get(damage.shard)?)));
-    serde_json::json!({
-        "file": entry.map(|(part, entry)| part.directory.join(&entry.file).display().to_string()),
-        "first_row": damage.rows.start,
-        "rows": damage.rows.end - damage.rows.start,
-        "error": damage.error.to_string(),
-    })
+/// What is damaged, as JSON; `file` gives a file's name by its place in a part's manifest.
+fn json(
+    parts: &[StorePart],
+    damaged: &[Damage],
+    file: impl Fn(&StorePart, usize) -> Option<String>,
+) -> Vec<serde_json::Value> {
+    let one = |damage: &Damage| {
+        let part = parts.get(damage.part);
+        let path = part.and_then(|part| Some(part.directory.join(file(part, damage.shard)?)));
+        serde_json::json!({
+            "file": path.map(|path| path.display().to_string()),
+            "first_row": damage.rows.start,
+            "rows": damage.rows.end - damage.rows.start,
+            "error": damage.error.to_string(),
+        })
+    };
+    damaged.iter().map(one).collect()
 }

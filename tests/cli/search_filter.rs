@@ -1,0 +1,162 @@
+//! `toller search --exclude` and `--allow`: what is left of a run is what an unfiltered one holds of it.
+
+use std::collections::HashSet;
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::support::Workspace;
+
+const SEARCH: &str = "search --model tiny-bert --dense store --queries q.tsv --output run.txt";
+
+/// Twelve passages, three queries, and the run that has everything.
+fn workspace_with_store() -> (Workspace, Vec<Hit>) {
+    let workspace = Workspace::new();
+    let lines = (0..12).map(|number| format!("{{\"_id\":\"d {number}\",\"text\":\"the year {number}\"}}\n"));
+    workspace.write("corpus.jsonl", lines.collect::<String>());
+    workspace.write("q.tsv", "q1\twho\nq2\tthe year 7\nq3\tthe end\n");
+    workspace.toller("encode -q --model tiny-bert --corpus corpus.jsonl --output store").succeeds();
+    let everything = run(&workspace, "");
+    assert_eq!(everything.len(), 36);
+    (workspace, everything)
+}
+
+/// Query, document and score.
+type Hit = (String, String, String);
+
+/// Searches, with no warning.
+#[track_caller]
+fn run(workspace: &Workspace, flags: &str) -> Vec<Hit> {
+    let done = workspace.toller(&format!("{SEARCH} -q --tab-separated {flags}")).succeeds();
+    assert_eq!(done.stderr, "");
+    hits(workspace)
+}
+
+fn hits(workspace: &Workspace) -> Vec<Hit> {
+    let hit = |line: &String| {
+        let columns: Vec<&str> = line.split('\t').collect();
+        (columns[0].to_owned(), columns[2].to_owned(), columns[4].to_owned())
+    };
+    workspace.lines("run.txt").iter().map(hit).collect()
+}
+
+fn without(everything: &[Hit], pairs: &[(&str, &str)]) -> Vec<Hit> {
+    let kept = |hit: &&Hit| !pairs.contains(&(hit.0.as_str(), hit.1.as_str()));
+    everything.iter().filter(kept).cloned().collect()
+}
+
+#[test]
+fn excluded_pairs_are_left_out_of_their_query_alone() {
+    let (workspace, everything) = workspace_with_store();
+    let [first, second] = [&everything[0].1, &everything[1].1];
+    workspace.write("out.tsv", format!("q1\t{first}\nq1\t{second}\nq3\t{second}\nq3\t{second}\n"));
+    let expected = without(&everything, &[("q1", first), ("q1", second), ("q3", second)]);
+    for scan in ["auto", "f32", "f16", "int8"] {
+        assert_eq!(run(&workspace, &format!("--exclude out.tsv --scan {scan}")), expected, "{scan}");
+    }
+    // The depth is filled from below.
+    let of_q1: Vec<Hit> = expected.iter().filter(|hit| hit.0 == "q1").take(2).cloned().collect();
+    let shallow = run(&workspace, "--exclude out.tsv --k 2");
+    assert_eq!((&shallow[..2], shallow.len()), (&of_q1[..], 6));
+    // Queries that are there as vectors are known by the same identifiers.
+    workspace.write("q.tsv", "q1\twho\nq2\tthe year 7\n");
+    workspace.toller("encode -q --model tiny-bert --queries q.tsv --output vectors").succeeds();
+    let by_vectors = "search -q --tab-separated --dense store --query-vectors vectors --output run.txt";
+    workspace.toller(&format!("{by_vectors} --exclude out.tsv")).succeeds();
+    let of_two: Vec<Hit> = expected.into_iter().filter(|hit| hit.0 != "q3").collect();
+    assert_eq!(hits(&workspace), of_two);
+}
+
+#[test]
+fn lines_may_end_and_be_separated_as_they_like() {
+    let (workspace, _) = workspace_with_store();
+    let lines = (0..12).map(|number| format!("{{\"_id\":\"d{number}\",\"text\":\"the year {number}\"}}\n"));
+    workspace.write("corpus.jsonl", lines.collect::<String>());
+    workspace
+        .toller("encode -q --overwrite --model tiny-bert --corpus corpus.jsonl --output store")
+        .succeeds();
+    let everything = run(&workspace, "");
+    let expected = without(&everything, &[("q1", "d3"), ("q2", "d7")]);
+    for text in [
+        "q1\td3\nq2\td7\n",
+        "q1 d3\nq2 d7",
+        "  q1   d3  \n\n \t \nq2 d7\n",
+        "q1\td3\r\nq2\td7\r\n",
+        "\u{feff}q1\td3\nq2 d7\n",
+        "q1\t d3\nq2 \td7\n",
+    ] {
+        workspace.write("out.tsv", text);
+        assert_eq!(run(&workspace, "--exclude out.tsv"), expected, "{text:?}");
+        let mut gz = GzEncoder::new(Vec::new(), Compression::default());
+        gz.write_all(text.as_bytes()).unwrap();
+        workspace.write("out.tsv.gz", gz.finish().unwrap());
+        assert_eq!(run(&workspace, "--exclude out.tsv.gz"), expected, "{text:?}, compressed");
+        let done =
+            workspace.toller_reading(text.as_bytes(), &format!("{SEARCH} -q --tab-separated --exclude -"));
+        done.succeeds();
+        assert_eq!(hits(&workspace), expected, "{text:?}, from stdin");
+    }
+}
+
+#[test]
+fn only_what_is_allowed_is_found() {
+    let (workspace, everything) = workspace_with_store();
+    let allowed = |ids: &[&str]| -> Vec<Hit> {
+        let ids: HashSet<&str> = ids.iter().copied().collect();
+        everything.iter().filter(|hit| ids.contains(hit.1.as_str())).cloned().collect()
+    };
+    for text in ["d 3\nd 7\nd 11\n", "\u{feff}d 3\r\n\r\nd 7\r\nd 11", "d 11\nd 7\nd 7\n d 3 \n"] {
+        workspace.write("in.txt", text);
+        assert_eq!(run(&workspace, "--allow in.txt"), allowed(&["d 3", "d 7", "d 11"]), "{text:?}");
+    }
+    workspace.write("out.tsv", "q2\td 7\n");
+    let both = without(&allowed(&["d 3", "d 7", "d 11"]), &[("q2", "d 7")]);
+    assert_eq!(run(&workspace, "--allow in.txt --exclude out.tsv"), both);
+
+    // Nothing is excluded by nothing, and nothing allowed by it.
+    workspace.write("empty", "");
+    assert_eq!(run(&workspace, "--exclude empty"), everything);
+    assert_eq!(run(&workspace, "--allow empty"), []);
+}
+
+#[test]
+fn unknown_identifiers_are_told_and_harmless() {
+    let (workspace, everything) = workspace_with_store();
+    workspace.write("out.tsv", "q1\td 3\nq1\td 99\nno-query\td 4\n");
+    workspace.write("in.txt", "d 3\nd 4\nd 100\n");
+    let done =
+        workspace.toller(&format!("{SEARCH} --tab-separated --exclude out.tsv --allow in.txt")).succeeds();
+    let warning =
+        "warning: 2 of 4 identifiers of --exclude and --allow are not in the store, for one \"d 100\"";
+    assert!(done.stderr.contains(warning), "{}", done.stderr);
+    let kept = |hit: &&Hit| ["d 3", "d 4"].contains(&hit.1.as_str());
+    let expected: Vec<Hit> = without(&everything, &[("q1", "d 3")]).iter().filter(kept).cloned().collect();
+    assert_eq!(hits(&workspace), expected);
+}
+
+#[test]
+fn what_cannot_be_read_is_told_with_its_line() {
+    let (workspace, _) = workspace_with_store();
+    for (text, says) in [
+        ("q1\td 3\nq2\n", "out.tsv:2: expected a query's identifier and a document's, found 1 columns"),
+        ("q1 d 3\n", "out.tsv:1: expected a query's identifier and a document's, found 3 columns"),
+        ("q1\td 3\t1\n", "found 3 columns"),
+        ("\n\nq1 Q0 d3 1 0.5 toller\n", "out.tsv:3: expected"),
+    ] {
+        workspace.write("out.tsv", text);
+        workspace
+            .toller(&format!("{SEARCH} --exclude out.tsv"))
+            .fails(1, &[says, "hint: write one pair a line, separated by a tab"]);
+    }
+    workspace.write("in.txt", b"d 3\n\xff\n");
+    workspace.toller(&format!("{SEARCH} --allow in.txt")).fails(1, &["in.txt:2: not UTF-8", "hint:"]);
+    workspace.toller(&format!("{SEARCH} --allow nothing")).fails(1, &["cannot open nothing"]);
+    for flags in [
+        format!("{SEARCH} --allow - --exclude -"),
+        format!("{SEARCH} --allow run.txt"),
+        format!("{SEARCH} --scan int4"),
+    ] {
+        workspace.toller(&flags).fails(2, &["error:"]);
+    }
+}
