@@ -15,6 +15,9 @@ use crate::common::{TestResult, check_content, error, files, open, part_of, push
 
 const CODES: &str = "codes-00001.safetensors";
 
+/// Does something to a file.
+type Harm = fn(&Path) -> std::io::Result<()>;
+
 fn int8(store: &Path) -> Result<u64, StoreError> {
     quantize(store, Codes::Int8, false, None)
 }
@@ -123,7 +126,7 @@ fn other_programs_read_the_files() -> TestResult {
 
 #[test]
 fn damaged_codes_are_named_and_the_vectors_are_kept() -> TestResult {
-    let ways: [(fn(&Path) -> std::io::Result<()>, &str); 5] = [
+    let ways: [(Harm, &str); 5] = [
         (|file| fs::remove_file(file), "it is missing"),
         (|file| fs::write(file, &fs::read(file)?[1..]), "bytes, expected"),
         (|file| fs::write(file, b""), "0 bytes, expected"),
