@@ -6,22 +6,22 @@
 //! |<q,x> - s_q s_x <c_q,c_x>| = |<r_q, s_x c_x> + <q, r_x>| <= |r_q| |s_x c_x| + |q| |r_x|.
 //! ```
 //!
-//! Write n for an upper bound of |s_x c_x|, e for one of |r_x|, l of |q|, p of |r_q|. A row is nominated when
+//! Write n for an upper bound of |s_x c_x|, e for one of |r_x|, l of |q|, p of |r_q|, I for the integer <c_q,c_x>,
+//! and N and E for the largest n and e of a block. A row may reach a threshold t only if
 //!
 //! ```text
-//! U = fl( fl(fl(I) s_x) s_q + fl(l' e + fl(p' n)) )   reaches   the threshold less some underflow,
+//! s_q s_x I + p n + l e >= t,   so that   s_x I >= (t - p N - l E) / s_q.
 //! ```
 //!
-//! I being the integer <c_q,c_x>. Every step is rounded once, by u = 2^-24 relative and 2^-150 absolute, and
-//! |s_q s_x I| <= |s_q c_q| n <= (l + p) n. All roundings together take away less than 4 u (l + p) n +
-//! 4 u (l e + p n), and in absolute terms at most (s_q + 3) 2^-150, as long as nothing overflows. Hence
+//! The pass computes fl(fl(I) s_x), each step rounded by u = 2^-24 relative and 2^-150 absolute, and compares it with
 //!
 //! ```text
-//! p' = (p + 8 u (l + p)) (1 + 8 u),    l' = l (1 + 8 u)
+//! C = (t - p' N - l E - s_q 2^-149) / s_q, rounded down,   p' = p + 8 u (l + p).
 //! ```
 //!
-//! make U an upper bound of <q,x>. Nothing overflows while 127 sqrt(d) n, (l + p) n and l e are below MAX / 8; a
-//! block with larger rows nominates all.
+//! That is enough: |s_q s_x I| <= |s_q c_q| n <= (l + p) n, so that the roundings take away less than
+//! 3 u (l + p) n + s_q 2^-149 of s_q s_x I. What reaches C is looked at once more, with its own n and e. Nothing overflows
+//! while 127 sqrt(d) n, (l + p) n and l e are below MAX / 8; in a block with larger rows all of them reach C.
 
 use super::ahead::Ahead;
 use super::bounds::{rounded_down, rounded_up};
@@ -46,7 +46,7 @@ const ROUNDINGS: f64 = 1.0 + 1.0 / (1_u64 << 28) as f64;
 /// 2^-149.
 const LEAST: f64 = 1.0 / (1_u128 << 100) as f64 / (1_u64 << 49) as f64;
 
-/// Queries as this pass wants them. What is per query is padded to whole panels.
+/// Queries as this pass wants them.
 pub(crate) struct Queries {
     packed: Packed<i32>,
     few: Option<FewQueries<i32>>,
@@ -54,9 +54,9 @@ pub(crate) struct Queries {
     /// s_q.
     scales: Vec<f32>,
     /// p'.
-    residual_norms: Vec<f32>,
-    /// l'.
-    lengths: Vec<f32>,
+    residual_norms: Vec<f64>,
+    /// l.
+    lengths: Vec<f64>,
     /// l + p.
     reaches: Vec<f64>,
 }
@@ -65,11 +65,11 @@ impl Queries {
     /// `queries` is `[count, dim]`.
     pub(crate) fn new(queries: &[f32], dim: usize) -> Self {
         let count = queries.len() / dim;
-        let (depth, padded) = (dim.div_ceil(VALUE_BYTES), count.next_multiple_of(PANEL));
+        let depth = dim.div_ceil(VALUE_BYTES);
         let mut values = Vec::with_capacity(count * depth);
-        let (mut scales, mut residual_norms) = (vec![0.0; padded], vec![0.0; padded]);
-        let (mut lengths, mut reaches) = (vec![0.0; padded], Vec::with_capacity(count));
-        for (at, query) in queries.chunks_exact(dim).enumerate() {
+        let (mut scales, mut residual_norms) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let (mut lengths, mut reaches) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for query in queries.chunks_exact(dim) {
             let largest = query.iter().fold(0.0_f32, |largest, x| largest.max(x.abs()));
             let scale = largest / LARGEST;
             let code = |&x: &f32| {
@@ -86,9 +86,9 @@ impl Queries {
             }
             let (length, residual) = (squares.sqrt() * ROUNDINGS, residual.sqrt() * ROUNDINGS);
             let reach = (length + residual) * ROUNDINGS;
-            scales[at] = scale;
-            residual_norms[at] = rounded_up((residual + 8.0 * UNIT * reach) * (1.0 + 8.0 * UNIT) * ROUNDINGS);
-            lengths[at] = rounded_up(length * (1.0 + 8.0 * UNIT) * ROUNDINGS);
+            scales.push(scale);
+            residual_norms.push((residual + 8.0 * UNIT * reach) * ROUNDINGS);
+            lengths.push(length);
             reaches.push(reach);
             let unsigned = |codes: &[i32]| {
                 let mut bytes = [OFFSET as u8; VALUE_BYTES];
@@ -123,7 +123,7 @@ pub(crate) enum Source<'a> {
 pub(crate) struct State {
     codes: CodeBuffer,
     facts: Facts,
-    /// Per query, for this block: the least U that nominates. Padded to whole panels.
+    /// Per query, for this block: C. Padded to whole panels.
     cutoffs: Vec<f32>,
 }
 
@@ -155,8 +155,8 @@ pub(crate) fn scan<S: Simd>(
     let State { codes, facts, cutoffs } = state;
     let rows = facts.rows(simd, queries, source, codes);
     facts.measure(simd, rows);
-    cutoffs.resize(queries.scales.len(), f32::INFINITY);
-    for (query, cutoff) in cutoffs.iter_mut().enumerate().take(queries.reaches.len()) {
+    cutoffs.resize(queries.scales.len().next_multiple_of(PANEL), f32::INFINITY);
+    for (query, cutoff) in cutoffs.iter_mut().enumerate().take(queries.scales.len()) {
         *cutoff = queries.cutoff(query, nominator.threshold(query), facts);
     }
     let mut compare = Compare { queries, facts, cutoffs, ahead, nominator };
@@ -180,14 +180,11 @@ fn scan_few<S: Simd, const QUERIES: usize>(
 ) {
     for row in 0..rows.count() {
         let sums = queries.sums::<S, Bytes, QUERIES>(simd, rows.row(row), row, compare.ahead);
-        let Compare { queries, facts, .. } = *compare;
+        let facts = compare.facts;
         for (query, sums) in sums.into_iter().enumerate() {
             let sum = simd.sum_i32(sums) + facts.corrections[row];
-            // The same steps as in a tile, each rounded once.
-            let error = queries.residual_norms[query] * facts.norms[row];
-            let error = queries.lengths[query].mul_add(facts.residual_norms[row], error);
-            let upper = (sum as f32 * facts.scales[row]).mul_add(queries.scales[query], error);
-            let below = upper < compare.cutoffs[query];
+            let reached = sum as f32 * facts.scales[row];
+            let below = reached < compare.cutoffs[query];
             if !below {
                 compare.nominate_one(simd, row, query, sum);
             }
@@ -200,18 +197,22 @@ impl Queries {
     fn is_bounded(&self, query: usize, facts: &Facts) -> bool {
         let norm = f64::from(facts.largest_norm);
         let sums = f64::from(LARGEST) * (self.dim as f64).sqrt() * norm;
-        let residuals = f64::from(self.lengths[query]) * f64::from(facts.largest_residual_norm);
+        let residuals = self.lengths[query] * f64::from(facts.largest_residual_norm);
         [sums, self.reaches[query] * norm, residuals].into_iter().all(|x| x <= f64::from(f32::MAX) / 8.0)
     }
 
-    /// The least U that nominates for `threshold`: a rounded score reaches it only if the score itself is
-    /// above the threshold's lower neighbour.
+    /// C for `threshold`: a rounded score reaches it only if the score itself is above the threshold's lower neighbour.
     fn cutoff(&self, query: usize, threshold: f32, facts: &Facts) -> f32 {
-        if !self.is_bounded(query, facts) {
+        let scale = f64::from(self.scales[query]);
+        if scale == 0.0 || !self.is_bounded(query, facts) {
             return f32::NEG_INFINITY;
         }
-        let underflow = (f64::from(self.scales[query]) + 3.0) * LEAST;
-        rounded_down(f64::from(threshold.next_down()) - underflow)
+        let error = self.residual_norms[query] * f64::from(facts.largest_norm)
+            + self.lengths[query] * f64::from(facts.largest_residual_norm);
+        let reached = f64::from(threshold.next_down()) - error * ROUNDINGS - scale * LEAST;
+        // The roundings of the difference and the quotient, relative to what is subtracted.
+        let slack = (f64::from(threshold).abs() + error) * (ROUNDINGS - 1.0);
+        if reached.is_finite() { rounded_down((reached - slack) / scale) } else { f32::NEG_INFINITY }
     }
 
     /// The bounds of the rounded score of a row and a query whose codes have the inner product `sum`.
@@ -221,8 +222,7 @@ impl Queries {
         }
         let (norm, residual_norm) = (f64::from(facts.norms[row]), f64::from(facts.residual_norms[row]));
         let estimate = f64::from(self.scales[query]) * f64::from(facts.scales[row]) * f64::from(sum);
-        let error =
-            f64::from(self.residual_norms[query]) * norm + f64::from(self.lengths[query]) * residual_norm;
+        let error = self.residual_norms[query] * norm + self.lengths[query] * residual_norm;
         let error = error * ROUNDINGS;
         (rounded_down(estimate - error), rounded_up(estimate + error))
     }
@@ -333,22 +333,17 @@ impl Epilogue for Compare<'_, '_> {
 
     #[inline(always)]
     unsafe fn store<S: Simd>(&mut self, simd: S, row: usize, column: usize, count: usize, sums: S::I32) {
-        let Self { queries, facts, .. } = self;
-        // SAFETY: `column` begins sixteen columns of a panel, and what is per query fills whole panels; `row` is
-        // one of the rows that were measured.
-        let (sums, upper, cutoffs) = unsafe {
-            let sums = simd.add_i32(sums, simd.splat_i32(*facts.corrections.get_unchecked(row)));
-            let norm = simd.splat(*facts.norms.get_unchecked(row));
-            let residual_norm = simd.splat(*facts.residual_norms.get_unchecked(row));
-            let lengths = simd.load(queries.lengths.as_ptr().add(column));
-            let error = simd.mul(simd.load(queries.residual_norms.as_ptr().add(column)), norm);
-            let error = simd.fma(lengths, residual_norm, error);
-            let scaled = simd.mul(simd.to_f32(sums), simd.splat(*facts.scales.get_unchecked(row)));
-            let upper = simd.fma(scaled, simd.load(queries.scales.as_ptr().add(column)), error);
-            (sums, upper, simd.load(self.cutoffs.as_ptr().add(column)))
+        let facts = self.facts;
+        // SAFETY: `column` begins sixteen columns of a panel, and the cutoffs fill whole panels; `row` is one of the
+        // rows that were measured.
+        let (sums, scale, cutoffs) = unsafe {
+            let correction = simd.splat_i32(*facts.corrections.get_unchecked(row));
+            let scale = simd.splat(*facts.scales.get_unchecked(row));
+            (simd.add_i32(sums, correction), scale, simd.load(self.cutoffs.as_ptr().add(column)))
         };
+        let scaled = simd.mul(simd.to_f32(sums), scale);
         // Not `>=`: what overflowed to NaN is nominated.
-        let reached = u32::from(simd.not_less(upper, cutoffs)) & ((1 << count) - 1);
+        let reached = u32::from(simd.not_less(scaled, cutoffs)) & ((1 << count) - 1);
         if reached != 0 {
             self.nominate(simd, row, column, reached, &simd.to_array_i32(sums));
         }
@@ -382,8 +377,11 @@ impl Compare<'_, '_> {
     #[cold]
     #[inline(never)]
     fn nominate_one<S: Simd>(&mut self, simd: S, row: usize, query: usize, sum: i32) {
-        let interval = self.queries.interval(query, row, self.facts, sum);
-        self.nominator.nominate(simd, row, query, interval);
+        let (lower, upper) = self.queries.interval(query, row, self.facts, sum);
+        if upper < self.nominator.threshold(query) {
+            return;
+        }
+        self.nominator.nominate(simd, row, query, (lower, upper));
         self.cutoffs[query] = self.queries.cutoff(query, self.nominator.threshold(query), self.facts);
     }
 }

@@ -8,7 +8,7 @@ use crate::cpu::product::Product;
 use crate::cpu::tile::AlignedBuffer;
 use crate::simd::{LANES, Simd};
 
-/// Up to so many queries are few. Two more would cost as much as a tile of sixteen; not swept.
+/// Up to so many queries are few. Not swept.
 pub(crate) const FEW: usize = 4;
 
 /// Queries as rows, each padded to whole vectors.
