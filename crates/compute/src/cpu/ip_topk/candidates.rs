@@ -30,9 +30,11 @@ pub(crate) fn capacity(k: usize) -> usize {
 }
 
 /// How many are kept at most. Up to here a scan whose bounds are wide leaves them for the end, when they are
-/// scored in the order of the vectors, for all queries at once; beyond, they are scored to make room.
+/// scored in the order of the vectors, for all queries at once; beyond, they are scored to make room. A large `k`
+/// leaves less over: the memory of a query's candidates decides how many queries share a pass over the vectors.
 pub(crate) fn most(k: usize) -> usize {
-    capacity(k).saturating_mul(8)
+    let least = capacity(k);
+    least.saturating_add(least.saturating_mul(7).min(1 << 16))
 }
 
 impl Candidates {
