@@ -46,7 +46,7 @@ pub struct Row<'a> {
     pub row: u64,
     /// Its id.
     pub id: &'a str,
-    /// Its vector, [dim].
+    /// Its vector, `[dim]`.
     pub vector: &'a [f32],
 }
 
