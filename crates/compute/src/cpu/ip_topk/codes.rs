@@ -283,14 +283,11 @@ impl Facts {
             let norm = rounded_up(f64::from(self.scales[row]) * f64::from(squares).sqrt() * ROUNDINGS);
             self.norms.push(norm);
             self.corrections.push(-OFFSET * sum);
-            // Not `max`, which forgets a NaN.
-            let larger = |x: f32, largest: f32| if x <= largest { largest } else { x };
-            self.largest_norm = larger(norm, self.largest_norm);
             let residual_norm = self.residual_norms[row];
-            if !residual_norm.is_finite() {
-                self.largest_norm = f32::INFINITY;
-            }
-            self.largest_residual_norm = larger(residual_norm, self.largest_residual_norm);
+            // Not left to `max`, which forgets a NaN: one row without bounds leaves its block without.
+            let bounded = norm.is_finite() && residual_norm.is_finite();
+            self.largest_norm = self.largest_norm.max(if bounded { norm } else { f32::INFINITY });
+            self.largest_residual_norm = self.largest_residual_norm.max(residual_norm);
         }
     }
 }
