@@ -16,7 +16,9 @@ impl AnalysisError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::UnknownName { .. } => "analyzers are: whitespace".to_owned(),
+            Self::UnknownName { .. } => {
+                format!("analyzers are: whitespace, {}", super::languages::LANGUAGES.join(", "))
+            }
         }
     }
 }

@@ -1,6 +1,12 @@
 //! How a text becomes index terms: one [`Analyzer`] a language, by its ISO 639-1 code, as Lucene has them.
 
+mod chain;
 mod error;
+mod filters;
+mod languages;
+mod standard;
+mod stem;
+mod stop_words;
 mod whitespace;
 
 use std::sync::Arc;
@@ -26,9 +32,12 @@ impl Analyzer {
     /// # Errors
     /// [`AnalysisError::UnknownName`], which lists the names that there are.
     pub fn by_name(name: &str) -> Result<Self, AnalysisError> {
-        match name {
-            "whitespace" => Ok(Self::custom(name, Arc::new(whitespace::Whitespace))),
-            _ => Err(AnalysisError::UnknownName { name: name.to_owned() }),
+        if name == "whitespace" {
+            return Ok(Self::custom(name, Arc::new(whitespace::Whitespace)));
+        }
+        match languages::chain(name) {
+            Some(chain) => Ok(Self::custom(name, Arc::new(chain))),
+            None => Err(AnalysisError::UnknownName { name: name.to_owned() }),
         }
     }
 

@@ -1,0 +1,5 @@
+//! Stemmers: what takes endings off a term.
+
+mod porter;
+
+pub(super) use porter::porter;
