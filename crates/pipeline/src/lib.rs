@@ -1,9 +1,10 @@
-//! Whole jobs made of the other crates: encoding a collection into a store, and searchers that go from
-//! query texts to rankings.
+//! Whole jobs made of the other crates: encoding a collection into a store, searchers that go from query texts to
+//! rankings, and the fusion of rankings.
 
 mod dense;
 mod encode;
 mod error;
+pub mod fusion;
 mod text;
 
 pub use dense::{DenseSearcher, encode_queries};

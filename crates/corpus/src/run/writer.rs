@@ -18,6 +18,16 @@ pub enum Score {
 }
 
 impl Score {
+    /// The number that a reader of the run gets. The digits that tell an f32 from its neighbours are, read as f64, mostly
+    /// another number than the f32 is.
+    #[must_use]
+    pub fn as_read(self) -> f64 {
+        match self {
+            Self::F32(score) => self.to_string().parse().unwrap_or(f64::from(score)),
+            Self::F64(score) => score,
+        }
+    }
+
     fn is_finite(self) -> bool {
         match self {
             Self::F32(score) => score.is_finite(),

@@ -1,0 +1,122 @@
+//! Why rankings cannot be fused.
+
+use toller_ir::SearchError;
+
+/// Why rankings cannot be fused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FusionError {
+    /// Nothing to fuse.
+    #[error("there is nothing to fuse")]
+    NoLists,
+    /// Weights of another number than there are lists.
+    #[error("{weights} weights for {lists} lists")]
+    WeightCount {
+        /// How many weights.
+        weights: usize,
+        /// How many lists.
+        lists: usize,
+    },
+    /// A weight that is negative or no number.
+    #[error("the weight {0} is not a number from 0 up")]
+    Weight(f64),
+    /// No list would count.
+    #[error("every weight is 0")]
+    ZeroWeights,
+    /// The constant of reciprocal rank fusion is negative or no number.
+    #[error("the constant {0} of reciprocal rank fusion is not a number from 0 up")]
+    ReciprocalRankConstant(f64),
+    /// A document that a list has twice for a query.
+    #[error("list {list} has document {document} twice for query {query}")]
+    Duplicate {
+        /// Which list, from 1.
+        list: usize,
+        /// The query's identifier.
+        query: String,
+        /// The document's identifier.
+        document: String,
+    },
+    /// A score that is NaN or infinite.
+    #[error("list {list} has the score {score} for document {document} of query {query}")]
+    NotFinite {
+        /// Which list, from 1.
+        list: usize,
+        /// The query's identifier.
+        query: String,
+        /// The document's identifier.
+        document: String,
+        /// The score.
+        score: f64,
+    },
+    /// A fused score is too large for f32.
+    #[error("the fused score {score} of document {document} for query {query} is outside the range of f32")]
+    Overflow {
+        /// The query's identifier.
+        query: String,
+        /// The document's identifier.
+        document: String,
+        /// The score.
+        score: f64,
+    },
+    /// A searcher failed.
+    #[error(transparent)]
+    Search(#[from] SearchError),
+    /// A searcher answered another number of queries than it was asked.
+    #[error("searcher {list} returned {rankings} rankings for {queries} queries")]
+    RankingCount {
+        /// Which searcher, from 1.
+        list: usize,
+        /// The rankings it returned.
+        rankings: usize,
+        /// The queries it was given.
+        queries: usize,
+    },
+    /// Searchers of different collections.
+    #[error(
+        "the collections differ: {first_count} documents in the first and {other_count} in the other (number {list}); document \
+         {document:?} is in the {present} alone"
+    )]
+    CollectionsDiffer {
+        /// Which searcher differs from the first, from 1.
+        list: usize,
+        /// The documents of the first.
+        first_count: usize,
+        /// The documents of the other.
+        other_count: usize,
+        /// A document that one of them lacks.
+        document: String,
+        /// "first" or "other": which one has it.
+        present: &'static str,
+    },
+    /// Two documents of a collection with the same identifier, which cannot be matched.
+    #[error("collection {list} has two documents of the identifier {document:?}")]
+    AmbiguousId {
+        /// Which collection, from 1.
+        list: usize,
+        /// The identifier.
+        document: String,
+    },
+}
+
+impl FusionError {
+    /// What the user can do about it, where that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::WeightCount { lists, .. } => return Some(format!("give {lists} weights, one a list and in their order")),
+            Self::Weight(_) | Self::ZeroWeights => "weights are finite, at least 0, and one of them is above 0",
+            Self::ReciprocalRankConstant(_) => "the usual constant is 60",
+            Self::Overflow { .. } => "normalize the scores before they are combined (--normalize min-max)",
+            Self::CollectionsDiffer { .. } => {
+                "index and encode the same collection; or add --different-collections to fuse what each finds in its own"
+            }
+            Self::AmbiguousId { .. } => "identifiers must be unique for documents to be matched by them",
+            Self::NoLists
+            | Self::Duplicate { .. }
+            | Self::NotFinite { .. }
+            | Self::Search(_)
+            | Self::RankingCount { .. } => return None,
+        };
+        Some(hint.to_owned())
+    }
+}

@@ -1,0 +1,192 @@
+//! Fusion of searchers' rankings: their documents are matched, then as in run files.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+use toller_corpus::Score;
+use toller_ir::{DocOrd, Hit, Ranking, Searcher};
+
+use super::error::FusionError;
+use super::options::Fusion;
+use super::pool::{BadEntry, Pool};
+use super::runs::check;
+
+/// What searchers that are fused must have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Collections {
+    /// The same documents, in any order: matched by identifier.
+    #[default]
+    Same,
+    /// Nothing: what one lacks it does not find.
+    MayDiffer,
+}
+
+/// Fuses rankings of several searchers. Its ordinals are those of the first one; documents that it lacks come after.
+#[derive(Debug)]
+pub struct RankingFuser {
+    fusion: Fusion,
+    weights: Vec<f64>,
+    depth: usize,
+    /// Of each searcher, the shared ordinal of each of its documents; `None` where it is the same.
+    shared: Vec<Option<Vec<DocOrd>>>,
+    first_count: usize,
+    /// The documents that the first searcher lacks.
+    others: Vec<String>,
+}
+
+impl RankingFuser {
+    /// For rankings of these searchers, of which the best `depth` hits count.
+    ///
+    /// # Errors
+    /// A fusion that does not fit, collections that differ but must not, and identifiers that a collection has twice.
+    pub fn new(
+        searchers: &[&dyn Searcher],
+        fusion: Fusion,
+        depth: usize,
+        collections: Collections,
+    ) -> Result<Self, FusionError> {
+        check(&fusion, searchers.len())?;
+        let first_count = searchers.first().map_or(0, |first| first.doc_count());
+        let weights = fusion.weights_of(searchers.len());
+        let mut fuser = Self { fusion, weights, depth, shared: vec![None; searchers.len()], first_count, others: Vec::new() };
+        let Some((first, others)) = searchers.split_first() else { return Ok(fuser) };
+        let mut by_id = None;
+        for (list, other) in (1..).zip(others) {
+            if is_same_order(*first, *other) {
+                continue;
+            }
+            let by_id = match &mut by_id {
+                Some(by_id) => by_id,
+                none => none.insert(ordinals(*first, 0)?),
+            };
+            fuser.shared[list] = Some(fuser.matched(*first, *other, list, collections, by_id)?);
+        }
+        Ok(fuser)
+    }
+
+    /// The shared ordinals of another searcher's documents; `by_id` has those that are known by now.
+    fn matched<'s>(
+        &mut self,
+        first: &'s dyn Searcher,
+        other: &'s dyn Searcher,
+        list: usize,
+        collections: Collections,
+        by_id: &mut HashMap<&'s str, DocOrd>,
+    ) -> Result<Vec<DocOrd>, FusionError> {
+        // Finds what comes twice, which would make one document of two.
+        let own = ordinals(other, list)?;
+        if collections == Collections::Same {
+            let extra = documents(other).find(|id| !by_id.contains_key(*id)).map(|id| (id, "other"));
+            let lacking = || documents(first).find(|id| !own.contains_key(*id)).map(|id| (id, "first"));
+            if let Some((document, present)) = extra.or_else(lacking) {
+                return Err(FusionError::CollectionsDiffer {
+                    list: list + 1,
+                    first_count: first.doc_count(),
+                    other_count: other.doc_count(),
+                    document: document.to_owned(),
+                    present,
+                });
+            }
+        }
+        let mut shared = Vec::with_capacity(other.doc_count());
+        for id in documents(other) {
+            let ordinal = match by_id.get(id) {
+                Some(ordinal) => *ordinal,
+                None => {
+                    let ordinal = DocOrd((self.first_count + self.others.len()) as u32);
+                    self.others.push(id.to_owned());
+                    by_id.insert(id, ordinal);
+                    ordinal
+                }
+            };
+            shared.push(ordinal);
+        }
+        Ok(shared)
+    }
+
+    /// The `k` best documents of each query, from the rankings of each searcher, one a query.
+    ///
+    /// Each score counts as a reader of the searcher's run would read it, so that fusing the runs gives the same.
+    ///
+    /// # Errors
+    /// Rankings of another number than queries, scores that are not finite, a document that a ranking has twice, and a fused
+    /// score outside the range of f32. `searchers`, those of [`RankingFuser::new`], tell the document's name.
+    pub fn fuse(
+        &self,
+        searchers: &[&dyn Searcher],
+        queries: &[&str],
+        found: &[Vec<Ranking>],
+        k: usize,
+    ) -> Result<Vec<Ranking>, FusionError> {
+        for (list, rankings) in (1..).zip(found) {
+            if rankings.len() != queries.len() {
+                let (rankings, queries) = (rankings.len(), queries.len());
+                return Err(FusionError::RankingCount { list, rankings, queries });
+            }
+        }
+        let fuse = |at: usize| self.fuse_one(found.iter().filter_map(|rankings| rankings.get(at)), k);
+        let fused: Vec<Result<Ranking, BadEntry<DocOrd>>> =
+            (0..queries.len()).into_par_iter().map(fuse).collect();
+        let named = |(fused, query): (Result<Ranking, BadEntry<DocOrd>>, &&str)| {
+            fused.map_err(|bad| bad.of_query(query, |doc| self.doc_id(searchers, doc).to_owned()))
+        };
+        fused.into_iter().zip(queries).map(named).collect()
+    }
+
+    fn fuse_one<'r>(
+        &self,
+        rankings: impl Iterator<Item = &'r Ranking>,
+        k: usize,
+    ) -> Result<Ranking, BadEntry<DocOrd>> {
+        let lists = rankings.zip(&self.shared).map(|(ranking, shared)| {
+            let entry = |hit: &Hit| {
+                let doc = shared.as_ref().map_or(hit.doc, |shared| shared[hit.doc.index()]);
+                (doc, Score::F32(hit.score).as_read())
+            };
+            ranking.hits.iter().map(entry).collect()
+        });
+        let pool = Pool::new(lists.collect(), self.depth, &self.fusion)?;
+        let fused = pool.fuse(self.fusion.combination, &self.weights, k)?;
+        Ok(Ranking { hits: fused.into_iter().map(|(doc, score)| Hit::new(doc, score)).collect() })
+    }
+
+    /// The identifier of a document of a fused ranking.
+    #[must_use]
+    pub fn doc_id<'a>(&'a self, searchers: &[&'a dyn Searcher], doc: DocOrd) -> &'a str {
+        match doc.index().checked_sub(self.first_count) {
+            Some(other) => self.others.get(other).map_or("", String::as_str),
+            None => searchers.first().map_or("", |first| first.doc_id(doc)),
+        }
+    }
+
+    /// The number of documents that any searcher has.
+    #[must_use]
+    pub fn doc_count(&self) -> usize {
+        self.first_count + self.others.len()
+    }
+
+    /// How many hits of each searcher count.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+}
+
+fn documents(searcher: &dyn Searcher) -> impl Iterator<Item = &str> {
+    (0..searcher.doc_count() as u32).map(|doc| searcher.doc_id(DocOrd(doc)))
+}
+
+/// Whether both have the same documents in the same order: the usual case, for which no table is needed.
+fn is_same_order(first: &dyn Searcher, other: &dyn Searcher) -> bool {
+    first.doc_count() == other.doc_count() && documents(first).eq(documents(other))
+}
+
+fn ordinals(searcher: &dyn Searcher, list: usize) -> Result<HashMap<&str, DocOrd>, FusionError> {
+    let mut ordinals = HashMap::with_capacity(searcher.doc_count());
+    for (doc, id) in (0..).map(DocOrd).zip(documents(searcher)) {
+        if ordinals.insert(id, doc).is_some() {
+            return Err(FusionError::AmbiguousId { list: list + 1, document: id.to_owned() });
+        }
+    }
+    Ok(ordinals)
+}

@@ -1,0 +1,139 @@
+//! One list's scores on the scale that all share.
+
+use super::options::{Missing, Normalization};
+
+/// What one list says of a query's documents.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Scaled {
+    /// Of each document that it has, in its order.
+    pub(crate) values: Vec<f64>,
+    /// Of each that it lacks; `None` if nothing.
+    pub(crate) missing: Option<f64>,
+}
+
+/// Normalizes the scores of a list, best first, of a query for which the lists have `pooled` documents together.
+pub(crate) fn normalize(
+    scores: &[f64],
+    pooled: usize,
+    normalization: Normalization,
+    missing: Missing,
+) -> Scaled {
+    let values = match normalization {
+        Normalization::None => scores.to_vec(),
+        Normalization::MinMax => min_max(scores),
+        Normalization::Centred => centred(scores),
+        Normalization::ZScore => z_scores(scores),
+        Normalization::ReciprocalRank { k } => (1..=scores.len()).map(|rank| 1.0 / (k + rank as f64)).collect(),
+        Normalization::Borda => (0..scores.len()).map(|above| (pooled - above) as f64).collect(),
+    };
+    let missing = match (normalization, missing) {
+        // The points from 1 to c - n, shared by c - n documents.
+        (Normalization::Borda, _) => Some((pooled - scores.len() + 1) as f64 / 2.0),
+        (_, Missing::LeftOut) => None,
+        (_, Missing::Zero) => Some(0.0),
+        (Normalization::Centred, Missing::Minimum) if scores.is_empty() => Some(-0.5),
+        (_, Missing::Minimum) => values.last().copied(),
+    };
+    Scaled { values, missing }
+}
+
+/// The largest and the smallest of scores that fall, and their distance where there is one that can be divided by.
+fn range(scores: &[f64]) -> Option<(f64, f64, f64)> {
+    let (max, min) = (*scores.first()?, *scores.last()?);
+    let width = max - min;
+    (width > 0.0 && width.is_finite()).then_some((max, min, width))
+}
+
+/// Scores so far apart that their distance is no number are halved first: neither scale minds.
+fn halved(scores: &[f64]) -> Option<Vec<f64>> {
+    let too_wide = scores.first().zip(scores.last()).is_some_and(|(max, min)| (max - min).is_infinite());
+    too_wide.then(|| scores.iter().map(|score| score / 2.0).collect())
+}
+
+fn min_max(scores: &[f64]) -> Vec<f64> {
+    if let Some(halved) = halved(scores) {
+        return min_max(&halved);
+    }
+    let Some((_, min, width)) = range(scores) else { return vec![1.0; scores.len()] };
+    scores.iter().map(|score| (score - min) / width).collect()
+}
+
+fn centred(scores: &[f64]) -> Vec<f64> {
+    if let Some(halved) = halved(scores) {
+        return centred(&halved);
+    }
+    let Some((max, min, width)) = range(scores) else { return vec![0.0; scores.len()] };
+    // Halves are added, since the sum of two large numbers may not be one.
+    let middle = min / 2.0 + max / 2.0;
+    scores.iter().map(|score| (score - middle) / width).collect()
+}
+
+fn z_scores(scores: &[f64]) -> Vec<f64> {
+    // The deviation does not mind what scores are counted from, nor their unit: in [0, 1] no square overflows.
+    let scaled = min_max(scores);
+    if range(scores).is_none() && halved(scores).is_none() {
+        return vec![0.0; scores.len()];
+    }
+    let count = scaled.len() as f64;
+    let mean = scaled.iter().sum::<f64>() / count;
+    let variance = scaled.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / count;
+    scaled.iter().map(|value| (value - mean) / variance.sqrt()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Missing, Normalization, Scaled, normalize};
+
+    fn values(scores: &[f64], normalization: Normalization) -> Vec<f64> {
+        normalize(scores, scores.len(), normalization, Missing::LeftOut).values
+    }
+
+    #[test]
+    fn scales_are_what_they_are_defined_as() {
+        let scores = [5.0, 2.0, 1.0];
+        assert_eq!(values(&scores, Normalization::None), scores);
+        assert_eq!(values(&scores, Normalization::MinMax), [1.0, 0.25, 0.0]);
+        assert_eq!(values(&scores, Normalization::Centred), [0.5, -0.25, -0.5]);
+        assert_eq!(
+            values(&scores, Normalization::ReciprocalRank { k: 60.0 }),
+            [1.0 / 61.0, 1.0 / 62.0, 1.0 / 63.0]
+        );
+        // Mean 8/3, variance 26/9.
+        let deviation = (26.0_f64 / 9.0).sqrt();
+        for (value, score) in values(&scores, Normalization::ZScore).into_iter().zip(scores) {
+            assert!((value - (score - 8.0 / 3.0) / deviation).abs() < 1e-15);
+        }
+    }
+
+    #[test]
+    fn equal_scores_have_no_range() {
+        for scores in [&[3.0][..], &[-1.0, -1.0, -1.0], &[0.0, 0.0]] {
+            assert!(values(scores, Normalization::MinMax).iter().all(|value| *value == 1.0));
+            assert!(values(scores, Normalization::Centred).iter().all(|value| *value == 0.0));
+            assert!(values(scores, Normalization::ZScore).iter().all(|value| *value == 0.0));
+        }
+        assert_eq!(values(&[], Normalization::MinMax), [0.0; 0]);
+    }
+
+    #[test]
+    fn the_largest_numbers_do_not_overflow() {
+        let scores = [f64::MAX, 0.0, -f64::MAX];
+        assert_eq!(values(&scores, Normalization::MinMax), [1.0, 0.5, 0.0]);
+        assert_eq!(values(&scores, Normalization::Centred), [0.5, 0.0, -0.5]);
+        assert!(values(&scores, Normalization::ZScore).iter().all(|value| value.is_finite()));
+    }
+
+    #[test]
+    fn what_is_missing_gets_what_was_asked_for() {
+        let missing = |scores: &[f64], normalization, missing| normalize(scores, 5, normalization, missing).missing;
+        assert_eq!(missing(&[2.0, 1.0], Normalization::MinMax, Missing::LeftOut), None);
+        assert_eq!(missing(&[2.0, 1.0], Normalization::None, Missing::Zero), Some(0.0));
+        assert_eq!(missing(&[2.0, 1.0], Normalization::None, Missing::Minimum), Some(1.0));
+        assert_eq!(missing(&[2.0, 1.0], Normalization::Centred, Missing::Minimum), Some(-0.5));
+        assert_eq!(missing(&[], Normalization::Centred, Missing::Minimum), Some(-0.5));
+        assert_eq!(missing(&[], Normalization::ZScore, Missing::Minimum), None);
+        // Five documents, two ranked: 5 and 4 points, and 3 + 2 + 1 for the other three.
+        let points = Scaled { values: vec![5.0, 4.0], missing: Some(2.0) };
+        assert_eq!(normalize(&[2.0, 1.0], 5, Normalization::Borda, Missing::Zero), points);
+    }
+}

@@ -1,0 +1,83 @@
+//! What a fusion is made of.
+
+/// The constant of reciprocal rank fusion (Cormack, Clarke and Buettcher 2009).
+pub const RRF_K: f64 = 60.0;
+
+/// How rankings become one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fusion {
+    /// The scale that each list's scores are brought to.
+    pub normalization: Normalization,
+    /// What a list says of a document that it lacks.
+    pub missing: Missing,
+    /// How the numbers of a document become one.
+    pub combination: Combination,
+    /// What each list's numbers are multiplied with, finite and at least 0, one of them above; empty: 1 each.
+    pub weights: Vec<f64>,
+}
+
+/// The scale that the scores of one list, for one query, are brought to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Normalization {
+    /// The scores as they are.
+    None,
+    /// `(score - min) / (max - min)`, in [0, 1]; 1 for each where all are equal, for they are the best the list has.
+    MinMax,
+    /// `(score - (min + max) / 2) / (max - min)`, in [-1/2, 1/2]; 0 where all are equal. So does the script of Mr. TyDi's authors.
+    Centred,
+    /// `(score - mean) / deviation`, the deviation being that of the list itself; 0 where all are equal.
+    ZScore,
+    /// `1 / (k + rank)`, ranks from 1.
+    ReciprocalRank {
+        /// What is added to the rank.
+        k: f64,
+    },
+    /// Points: of c documents that any list has, the first gets c, the next c - 1 and so on; those that a list lacks share
+    /// its remaining points (Aslam and Montague 2001).
+    Borda,
+}
+
+/// What a list says of a document that it lacks and another has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Nothing: it does not take part.
+    LeftOut,
+    /// 0, on the normalized scale.
+    Zero,
+    /// The least that it says of any document; of a query that it lacks, nothing (where centred: -1/2, as the script has it).
+    Minimum,
+}
+
+/// How the numbers of a document, one a list that says something of it, become one. The number of lists that
+/// *have* it counts those alone that retrieved it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Combination {
+    /// Their sum.
+    Sum,
+    /// The sum times the number of lists that have it.
+    Mnz,
+    /// The sum over the number of lists that have it.
+    Anz,
+    /// The largest.
+    Max,
+    /// The smallest.
+    Min,
+    /// The middle one, or the mean of the two in the middle.
+    Med,
+    /// Their sum over the sum of those lists' weights.
+    Mean,
+}
+
+impl Fusion {
+    /// The same with weights.
+    #[must_use]
+    pub fn with_weights(mut self, weights: Vec<f64>) -> Self {
+        self.weights = weights;
+        self
+    }
+
+    /// The weights, those that go without saying included.
+    pub(crate) fn weights_of(&self, lists: usize) -> Vec<f64> {
+        if self.weights.is_empty() { vec![1.0; lists] } else { self.weights.clone() }
+    }
+}
