@@ -14,6 +14,7 @@ use toller_exchange::ExchangeError;
 use toller_files::FileError;
 use toller_index::IndexError;
 use toller_pipeline::PipelineError;
+use toller_pipeline::fusion::FusionError;
 use toller_plot::PlotError;
 use toller_store::StoreError;
 
@@ -133,6 +134,7 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         ResolveError,
         StoreError,
         IndexError,
+        FusionError,
         EvalError,
         CompareError,
         DatasetError,

@@ -19,6 +19,11 @@ pub struct InputArgs {
 }
 
 impl InputArgs {
+    /// Whether anything was said.
+    pub fn is_given(&self) -> bool {
+        self.format.is_some() || self.skip_bad_lines
+    }
+
     /// How to read a file of the kind whose formats are `F`.
     pub fn options<F: FromStr<Err = UnknownFormatName>>(&self) -> Result<ReadOptions<F>, UsageError> {
         let unknown = |error: UnknownFormatName| {

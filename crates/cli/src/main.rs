@@ -5,9 +5,11 @@
 mod args;
 mod commands;
 mod error;
+mod fusion_args;
 mod input;
 mod interrupt;
 mod model;
+mod run_output;
 mod threads;
 mod ui;
 mod verifying;

@@ -23,6 +23,12 @@ pub enum PipelineError {
         /// Why.
         source: EncoderError,
     },
+    /// A query that no vector was made of.
+    #[error("there is no vector for query {id:?}")]
+    NoVector {
+        /// The query.
+        id: String,
+    },
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -46,6 +52,7 @@ impl PipelineError {
             Self::Encoder(error) | Self::Text { source: error, .. } => error.hint(),
             Self::Store(error) => error.hint(),
             Self::Index(error) => error.hint(),
+            Self::NoVector { .. } => Some("encode the same queries that are searched".to_owned()),
             Self::WorkerPanicked => {
                 Some("this is a defect of toller: please report it with what stands above".to_owned())
             }

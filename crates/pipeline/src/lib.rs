@@ -4,10 +4,12 @@
 mod dense;
 mod encode;
 mod error;
+mod filter;
 pub mod fusion;
 mod text;
 
-pub use dense::{DenseSearcher, encode_queries};
+pub use dense::{DenseSearcher, Nominated, encode_queries};
 pub use encode::{EncodeJob, EncodeProgress, EncodeReport, encode};
 pub use error::PipelineError;
+pub use filter::QueryFilter;
 pub use text::{PassageText, TitleMode, joined_text};

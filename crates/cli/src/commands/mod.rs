@@ -8,10 +8,9 @@ mod doctor;
 mod encode;
 mod encode_source;
 mod eval;
+mod fuse;
 mod models;
 mod search;
-mod search_filter;
-mod search_queries;
 mod store;
 mod verify;
 
@@ -28,6 +27,8 @@ pub enum Command {
     Encode(encode::EncodeArgs),
     /// Retrieve documents for queries and write a TREC run
     Search(search::SearchArgs),
+    /// Fuse the runs of several systems into one
+    Fuse(fuse::FuseArgs),
     /// Evaluate runs against relevance judgments, as trec_eval does
     Eval(eval::EvalArgs),
     /// Import, export, describe or verify stores of vectors
@@ -54,6 +55,7 @@ pub fn run(cli: &Cli, ui: &Ui) -> anyhow::Result<()> {
     match &cli.command {
         Command::Encode(args) => encode::run(args, threads, ui),
         Command::Search(args) => search::run(args, ui),
+        Command::Fuse(args) => fuse::run(args, ui),
         Command::Eval(args) => eval::run(args, ui),
         Command::Store(args) => store::run(args, ui),
         Command::Bench(args) => bench::run(args, threads, ui),

@@ -1,7 +1,5 @@
 //! Why rankings cannot be fused.
 
-use toller_ir::SearchError;
-
 /// Why rankings cannot be fused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -58,9 +56,6 @@ pub enum FusionError {
         /// The score.
         score: f64,
     },
-    /// A searcher failed.
-    #[error(transparent)]
-    Search(#[from] SearchError),
     /// A searcher answered another number of queries than it was asked.
     #[error("searcher {list} returned {rankings} rankings for {queries} queries")]
     RankingCount {
@@ -103,19 +98,21 @@ impl FusionError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::WeightCount { lists, .. } => return Some(format!("give {lists} weights, one a list and in their order")),
-            Self::Weight(_) | Self::ZeroWeights => "weights are finite, at least 0, and one of them is above 0",
+            Self::WeightCount { lists, .. } => {
+                return Some(format!("give {lists} weights, one a list and in their order"));
+            }
+            Self::Weight(_) | Self::ZeroWeights => {
+                "weights are finite, at least 0, and one of them is above 0"
+            }
             Self::ReciprocalRankConstant(_) => "the usual constant is 60",
             Self::Overflow { .. } => "normalize the scores before they are combined (--normalize min-max)",
             Self::CollectionsDiffer { .. } => {
                 "index and encode the same collection; or add --different-collections to fuse what each finds in its own"
             }
             Self::AmbiguousId { .. } => "identifiers must be unique for documents to be matched by them",
-            Self::NoLists
-            | Self::Duplicate { .. }
-            | Self::NotFinite { .. }
-            | Self::Search(_)
-            | Self::RankingCount { .. } => return None,
+            Self::NoLists | Self::Duplicate { .. } | Self::NotFinite { .. } | Self::RankingCount { .. } => {
+                return None;
+            }
         };
         Some(hint.to_owned())
     }

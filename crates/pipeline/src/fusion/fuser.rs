@@ -9,7 +9,6 @@ use toller_ir::{DocOrd, Hit, Ranking, Searcher};
 use super::error::FusionError;
 use super::options::Fusion;
 use super::pool::{BadEntry, Pool};
-use super::runs::check;
 
 /// What searchers that are fused must have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,10 +44,17 @@ impl RankingFuser {
         depth: usize,
         collections: Collections,
     ) -> Result<Self, FusionError> {
-        check(&fusion, searchers.len())?;
+        fusion.check(searchers.len())?;
         let first_count = searchers.first().map_or(0, |first| first.doc_count());
         let weights = fusion.weights_of(searchers.len());
-        let mut fuser = Self { fusion, weights, depth, shared: vec![None; searchers.len()], first_count, others: Vec::new() };
+        let mut fuser = Self {
+            fusion,
+            weights,
+            depth,
+            shared: vec![None; searchers.len()],
+            first_count,
+            others: Vec::new(),
+        };
         let Some((first, others)) = searchers.split_first() else { return Ok(fuser) };
         let mut by_id = None;
         for (list, other) in (1..).zip(others) {

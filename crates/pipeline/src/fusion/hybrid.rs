@@ -38,8 +38,11 @@ fn borrowed(searchers: &[Box<dyn Searcher>]) -> Vec<&dyn Searcher> {
 impl Searcher for Hybrid {
     fn search(&self, queries: &[Query], k: usize) -> Result<Vec<Ranking>, SearchError> {
         let depth = self.fuser.depth();
-        let found: Vec<Vec<Ranking>> =
-            self.searchers.iter().map(|searcher| searcher.search(queries, depth)).collect::<Result<_, _>>()?;
+        let found: Vec<Vec<Ranking>> = self
+            .searchers
+            .iter()
+            .map(|searcher| searcher.search(queries, depth))
+            .collect::<Result<_, _>>()?;
         let ids: Vec<&str> = queries.iter().map(|query| query.id.as_str()).collect();
         Ok(self.fuser.fuse(&borrowed(&self.searchers), &ids, &found, k)?)
     }

@@ -67,7 +67,11 @@ pub static METHODS: [Method; 12] = {
         method(("combmax", &[]), (MinMax, LeftOut, Max), "largest of the scores in [0, 1]"),
         method(("combmin", &[]), (MinMax, LeftOut, Min), "smallest of the scores in [0, 1]"),
         method(("combmed", &[]), (MinMax, LeftOut, Med), "median of the scores in [0, 1]"),
-        method(("borda", &[]), (Borda, LeftOut, Sum), "points by rank, those left over shared by the missing"),
+        method(
+            ("borda", &[]),
+            (Borda, LeftOut, Sum),
+            "points by rank, those left over shared by the missing",
+        ),
         method(
             ("mean", &[]),
             (None, Minimum, Mean),

@@ -23,7 +23,9 @@ pub(crate) fn normalize(
         Normalization::MinMax => min_max(scores),
         Normalization::Centred => centred(scores),
         Normalization::ZScore => z_scores(scores),
-        Normalization::ReciprocalRank { k } => (1..=scores.len()).map(|rank| 1.0 / (k + rank as f64)).collect(),
+        Normalization::ReciprocalRank { k } => {
+            (1..=scores.len()).map(|rank| 1.0 / (k + rank as f64)).collect()
+        }
         Normalization::Borda => (0..scores.len()).map(|above| (pooled - above) as f64).collect(),
     };
     let missing = match (normalization, missing) {
@@ -125,7 +127,8 @@ mod tests {
 
     #[test]
     fn what_is_missing_gets_what_was_asked_for() {
-        let missing = |scores: &[f64], normalization, missing| normalize(scores, 5, normalization, missing).missing;
+        let missing =
+            |scores: &[f64], normalization, missing| normalize(scores, 5, normalization, missing).missing;
         assert_eq!(missing(&[2.0, 1.0], Normalization::MinMax, Missing::LeftOut), None);
         assert_eq!(missing(&[2.0, 1.0], Normalization::None, Missing::Zero), Some(0.0));
         assert_eq!(missing(&[2.0, 1.0], Normalization::None, Missing::Minimum), Some(1.0));

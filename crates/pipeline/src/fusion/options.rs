@@ -1,5 +1,7 @@
 //! What a fusion is made of.
 
+use super::error::FusionError;
+
 /// The constant of reciprocal rank fusion (Cormack, Clarke and Buettcher 2009).
 pub const RRF_K: f64 = 60.0;
 
@@ -76,8 +78,38 @@ impl Fusion {
         self
     }
 
+    /// Whether this many lists can be fused so.
+    ///
+    /// # Errors
+    /// No lists, a constant of reciprocal rank fusion or weights that cannot be used.
+    pub fn check(&self, lists: usize) -> Result<(), FusionError> {
+        if lists == 0 {
+            return Err(FusionError::NoLists);
+        }
+        if let Normalization::ReciprocalRank { k } = self.normalization
+            && !(k.is_finite() && k >= 0.0)
+        {
+            return Err(FusionError::ReciprocalRankConstant(k));
+        }
+        check_weights(&self.weights_of(lists), lists)
+    }
+
     /// The weights, those that go without saying included.
     pub(crate) fn weights_of(&self, lists: usize) -> Vec<f64> {
         if self.weights.is_empty() { vec![1.0; lists] } else { self.weights.clone() }
     }
+}
+
+/// Whether this many lists can be weighed so.
+pub(crate) fn check_weights(weights: &[f64], lists: usize) -> Result<(), FusionError> {
+    if weights.len() != lists {
+        return Err(FusionError::WeightCount { weights: weights.len(), lists });
+    }
+    if let Some(bad) = weights.iter().find(|weight| !(weight.is_finite() && **weight >= 0.0)) {
+        return Err(FusionError::Weight(*bad));
+    }
+    if weights.iter().all(|weight| *weight == 0.0) {
+        return Err(FusionError::ZeroWeights);
+    }
+    Ok(())
 }

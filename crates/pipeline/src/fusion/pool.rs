@@ -42,7 +42,8 @@ impl<K: Copy + Eq + Hash> Pool<K> {
     ) -> Result<Self, BadEntry<K>> {
         let width = lists.len();
         let mut pool = Self { documents: Vec::new(), lists: width, ranks: Vec::new(), values: Vec::new() };
-        let mut rows: AHashMap<K, usize> = AHashMap::with_capacity(lists.iter().map(Vec::len).max().unwrap_or(0));
+        let mut rows: AHashMap<K, usize> =
+            AHashMap::with_capacity(lists.iter().map(Vec::len).max().unwrap_or(0));
         for (list, entries) in lists.iter_mut().enumerate() {
             if let Some((document, score)) = entries.iter().find(|(_, score)| !score.is_finite()) {
                 return Err(BadEntry::NotFinite { list, document: *document, score: *score });
@@ -94,7 +95,8 @@ impl<K: Copy + Eq + Hash> Pool<K> {
             let scaled = normalize(&scores, self.documents.len(), fusion.normalization, fusion.missing);
             let column = self.ranks.iter().zip(&mut self.values).skip(list).step_by(self.lists);
             for (rank, value) in column {
-                *value = if *rank == LACKED { scaled.missing } else { scaled.values.get(*rank as usize).copied() };
+                *value =
+                    if *rank == LACKED { scaled.missing } else { scaled.values.get(*rank as usize).copied() };
             }
         }
     }
@@ -193,7 +195,10 @@ mod tests {
     #[test]
     fn ties_go_to_the_first_list_and_scores_fall() {
         let ranked = fused(&[&[('a', 2.0), ('b', 1.0)], &[('c', 2.0), ('b', 1.0)]], 9, 9);
-        assert_eq!(ranked, Ok(vec![('a', 2.0), ('b', 2.0_f32.next_down()), ('c', 2.0_f32.next_down().next_down())]));
+        assert_eq!(
+            ranked,
+            Ok(vec![('a', 2.0), ('b', 2.0_f32.next_down()), ('c', 2.0_f32.next_down().next_down())])
+        );
         // Equal scores keep the order of their list, and zero has one sign.
         let ranked = fused(&[&[('b', -0.0), ('a', 0.0), ('c', 1.0)]], 9, 9);
         assert_eq!(ranked, Ok(vec![('c', 1.0), ('b', 0.0), ('a', 0.0_f32.next_down())]));

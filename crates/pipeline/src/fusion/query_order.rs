@@ -46,7 +46,8 @@ mod tests {
     use super::merged_order;
 
     fn merged(runs: &[&str]) -> String {
-        let runs: Vec<Vec<&str>> = runs.iter().map(|run| run.split_terminator("").skip(1).collect()).collect();
+        let runs: Vec<Vec<&str>> =
+            runs.iter().map(|run| run.split_terminator("").skip(1).collect()).collect();
         merged_order(&runs).concat()
     }
 

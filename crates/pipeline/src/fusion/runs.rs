@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use toller_ir::Run;
 
 use super::error::FusionError;
-use super::options::{Fusion, Normalization};
+use super::options::{Fusion, check_weights};
 use super::pool::{BadEntry, Pool};
 use super::query_order::merged_order;
 
@@ -31,13 +31,14 @@ impl<'a> Pools<'a> {
     /// No runs, weights or a constant that cannot be used, a document that a run has twice for a query, and a score that
     /// is not finite.
     pub fn new(runs: &'a [Run], depth: usize, fusion: &Fusion) -> Result<Self, FusionError> {
-        check(fusion, runs.len())?;
+        fusion.check(runs.len())?;
         let orders: Vec<Vec<&str>> =
             runs.iter().map(|run| run.queries.keys().map(String::as_str).collect()).collect();
         let pool = |query: &'a str| {
             let entries = |run: &'a Run| run.queries.get(query).map_or(&[][..], Vec::as_slice);
-            let list =
-                |run| entries(run).iter().map(|entry| (entry.doc_id.as_str(), entry.score)).collect::<Vec<_>>();
+            let list = |run| {
+                entries(run).iter().map(|entry| (entry.doc_id.as_str(), entry.score)).collect::<Vec<_>>()
+            };
             let pool = Pool::new(runs.iter().map(list).collect(), depth, fusion);
             Ok((query, pool.map_err(|bad| bad.of_query(query, str::to_owned))?))
         };
@@ -81,32 +82,6 @@ pub fn fuse_runs<'a>(
     Pools::new(runs, depth, fusion)?.fuse(&fusion.weights_of(runs.len()), k)
 }
 
-/// Whether a fusion can be applied to this many lists.
-pub(crate) fn check(fusion: &Fusion, lists: usize) -> Result<(), FusionError> {
-    if lists == 0 {
-        return Err(FusionError::NoLists);
-    }
-    if let Normalization::ReciprocalRank { k } = fusion.normalization
-        && !(k.is_finite() && k >= 0.0)
-    {
-        return Err(FusionError::ReciprocalRankConstant(k));
-    }
-    check_weights(&fusion.weights_of(lists), lists)
-}
-
-fn check_weights(weights: &[f64], lists: usize) -> Result<(), FusionError> {
-    if weights.len() != lists {
-        return Err(FusionError::WeightCount { weights: weights.len(), lists });
-    }
-    if let Some(bad) = weights.iter().find(|weight| !(weight.is_finite() && **weight >= 0.0)) {
-        return Err(FusionError::Weight(*bad));
-    }
-    if weights.iter().all(|weight| *weight == 0.0) {
-        return Err(FusionError::ZeroWeights);
-    }
-    Ok(())
-}
-
 impl<K> BadEntry<K> {
     /// The error, with the names of the query and of the document.
     pub(crate) fn of_query(self, query: &str, name: impl FnOnce(K) -> String) -> FusionError {
@@ -118,7 +93,9 @@ impl<K> BadEntry<K> {
             Self::NotFinite { list, document, score } => {
                 FusionError::NotFinite { list: list + 1, query, document: name(document), score }
             }
-            Self::Overflow { document, score } => FusionError::Overflow { query, document: name(document), score },
+            Self::Overflow { document, score } => {
+                FusionError::Overflow { query, document: name(document), score }
+            }
         }
     }
 }

@@ -2,13 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use toller_compute::{DocSet, Filter};
+use toller_compute::DocSet;
 use toller_files::{Input, InputReader};
-use toller_index::FlatIndex;
-use toller_ir::DocOrd;
+use toller_ir::{DocOrd, Searcher};
+use toller_pipeline::QueryFilter;
 
 use crate::error::Remedied;
 use crate::ui::Ui;
@@ -16,7 +15,7 @@ use crate::ui::Ui;
 /// Flags of what is left out.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Filter")]
-pub struct FilterArgs {
+pub(super) struct FilterArgs {
     /// Leave out these hits: lines of a query's identifier and a document's
     #[arg(long, value_name = "FILE")]
     exclude: Option<PathBuf>,
@@ -26,37 +25,39 @@ pub struct FilterArgs {
     allow: Option<PathBuf>,
 }
 
-/// The flags' files, as ordinals of an index.
-#[derive(Default)]
-pub struct SearchFilter {
-    allowed: Option<DocSet>,
-    /// Empty, or one list a query.
-    excluded: Vec<Vec<DocOrd>>,
+/// What the flags' files say.
+pub(super) struct FilterLists {
+    /// Query and document.
+    excluded: Vec<(String, String)>,
+    allowed: Option<HashSet<String>>,
 }
 
 impl FilterArgs {
     /// The files that are read.
-    pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
+    pub(super) fn files(&self) -> impl Iterator<Item = &PathBuf> {
         self.exclude.iter().chain(&self.allow)
     }
 
-    /// Reads the files and finds their documents in `index`. What they name and is not there is told, and harmless.
-    pub fn read<'a>(
-        &self,
-        index: &FlatIndex,
-        queries: impl Iterator<Item = &'a str>,
-        ui: &Ui,
-    ) -> anyhow::Result<SearchFilter> {
-        let excluded = self.exclude.as_deref().map(pairs).transpose()?.unwrap_or_default();
-        let allowed: Option<HashSet<String>> = self.allow.as_deref().map(ids).transpose()?;
-        if self.exclude.is_none() && self.allow.is_none() {
-            return Ok(SearchFilter::default());
+    /// Reads the files.
+    pub(super) fn read(&self) -> anyhow::Result<FilterLists> {
+        Ok(FilterLists {
+            excluded: self.exclude.as_deref().map(pairs).transpose()?.unwrap_or_default(),
+            allowed: self.allow.as_deref().map(ids).transpose()?,
+        })
+    }
+}
+
+impl FilterLists {
+    /// The documents of a collection, called `place`. What is not there is told, and harmless.
+    pub(super) fn in_collection(&self, collection: &dyn Searcher, place: &str, ui: &Ui) -> QueryFilter {
+        if self.excluded.is_empty() && self.allowed.is_none() {
+            return QueryFilter::default();
         }
-        let named = excluded.iter().map(|(_, doc)| doc).chain(allowed.iter().flatten());
+        let named = self.excluded.iter().map(|(_, doc)| doc).chain(self.allowed.iter().flatten());
         let named: HashSet<&str> = named.map(String::as_str).collect();
         let mut ordinals: HashMap<&str, DocOrd> = HashMap::with_capacity(named.len());
-        for ordinal in 0..index.doc_count() as u32 {
-            if let Some(&id) = named.get(index.doc_id(DocOrd(ordinal))) {
+        for ordinal in 0..collection.doc_count() as u32 {
+            if let Some(&id) = named.get(collection.doc_id(DocOrd(ordinal))) {
                 ordinals.insert(id, DocOrd(ordinal));
             }
         }
@@ -64,33 +65,18 @@ impl FilterArgs {
             let missing = named.len() - ordinals.len();
             let example = named.iter().filter(|id| !ordinals.contains_key(*id)).min().copied().unwrap_or("");
             ui.warning(format!(
-                "{missing} of {} identifiers of --exclude and --allow are not in the store, for one {example:?}",
+                "{missing} of {} identifiers of --exclude and --allow are not in {place}, for one {example:?}",
                 named.len()
             ));
         }
-
-        let mut filter = SearchFilter {
-            allowed: allowed
-                .as_ref()
-                .map(|ids| ids.iter().filter_map(|id| ordinals.get(id.as_str()).copied()).collect()),
-            excluded: Vec::new(),
-        };
-        if self.exclude.is_some() {
-            let mut of_query: HashMap<&str, Vec<DocOrd>> = HashMap::new();
-            for (query, doc) in &excluded {
-                of_query.entry(query).or_default().extend(ordinals.get(doc.as_str()));
-            }
-            of_query.values_mut().for_each(|docs| docs.sort_unstable());
-            filter.excluded = queries.map(|id| of_query.get(id).cloned().unwrap_or_default()).collect();
+        let ordinal = |id: &String| ordinals.get(id.as_str()).copied();
+        let allowed: Option<DocSet> =
+            self.allowed.as_ref().map(|ids| ids.iter().filter_map(ordinal).collect());
+        let mut excluded: HashMap<String, Vec<DocOrd>> = HashMap::new();
+        for (query, doc) in &self.excluded {
+            excluded.entry(query.clone()).or_default().extend(ordinal(doc));
         }
-        Ok(filter)
-    }
-}
-
-impl SearchFilter {
-    /// The filter of some of the queries.
-    pub fn of(&self, queries: Range<usize>) -> Filter<'_> {
-        Filter { allowed: self.allowed.as_ref(), excluded: self.excluded.get(queries).unwrap_or_default() }
+        QueryFilter::new(allowed, excluded)
     }
 }
 

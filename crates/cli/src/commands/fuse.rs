@@ -1,0 +1,152 @@
+//! `toller fuse`: several runs become one.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use toller_corpus::{ReadOptions, RunFormat, read_run};
+use toller_files::Input;
+use toller_ir::Run;
+use toller_pipeline::fusion::{FusedQuery, Method, fuse_runs};
+
+use crate::error::{OtherFormatFlag, Remedied, UsageError};
+use crate::fusion_args::{self, FusionArgs};
+use crate::interrupt::{self, Interrupted};
+use crate::run_output::RunOutputArgs;
+use crate::ui::Ui;
+
+/// Fuses the runs of several systems for the same queries.
+///
+/// Ties go to the document that the first run ranks higher, then the second, and so on; scores of the fused run fall
+/// strictly. A query that a run lacks is fused from the others.
+#[derive(Debug, clap::Args)]
+pub struct FuseArgs {
+    /// Runs (TREC, MS MARCO, Tevatron, DPR or DuReader), two or more; `-` is stdin
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<PathBuf>,
+
+    /// How: interpolate, mr-tydi-script, z-score, rrf, combsum, combmnz, combanz, combmax, combmin, combmed, borda or mean
+    #[arg(long, value_name = "NAME", value_parser = fusion_args::method)]
+    method: &'static Method,
+
+    /// Hits to keep for each query
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    k: u32,
+
+    /// Hits of each run to look at [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    depth: Option<u32>,
+
+    #[command(flatten)]
+    fusion: FusionArgs,
+
+    #[command(flatten)]
+    output: RunOutputArgs,
+
+    #[command(flatten)]
+    input: RunInputArgs,
+}
+
+/// Flags of the commands that read runs.
+#[derive(Debug, clap::Args)]
+pub struct RunInputArgs {
+    /// Format of the runs [default: told from the content]
+    #[arg(long, value_name = "FORMAT")]
+    run_format: Option<RunFormat>,
+
+    /// Count and skip lines that cannot be read
+    #[arg(long)]
+    skip_bad_lines: bool,
+}
+
+impl RunInputArgs {
+    /// Reads a run.
+    pub fn read(&self, path: &PathBuf, ui: &Ui) -> anyhow::Result<Run> {
+        let input = Input::parse(path);
+        let options = ReadOptions {
+            format: self.run_format,
+            skip_bad_lines: self.skip_bad_lines,
+            ..ReadOptions::default()
+        };
+        let (run, skipped) = read_run(&input, &options).map_err(OtherFormatFlag::is("--run-format"))?;
+        if skipped.total() > 0 {
+            ui.warning(format!("{input}: {skipped}"));
+        }
+        Ok(run)
+    }
+
+    /// Reads runs that are used together.
+    pub fn read_all(&self, paths: &[PathBuf], ui: &Ui) -> anyhow::Result<Vec<Run>> {
+        let runs = paths.iter().map(|path| self.read(path, ui)).collect::<anyhow::Result<Vec<_>>>()?;
+        let in_all =
+            runs.iter().flat_map(|run| run.queries.keys()).collect::<std::collections::HashSet<_>>().len();
+        for (at, (path, run)) in paths.iter().zip(&runs).enumerate() {
+            let others = || runs.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, run)| run);
+            if !run.queries.keys().any(|query| others().any(|other| other.queries.contains_key(query))) {
+                let query = run.queries.keys().next().map_or("", String::as_str);
+                return Err(Remedied::new(
+                    format!(
+                        "{} has no query in common with the other runs, for one {query:?}",
+                        path.display()
+                    ),
+                    "fuse runs of the same queries",
+                )
+                .into());
+            }
+            if run.queries.len() < in_all {
+                let lacking = in_all - run.queries.len();
+                let name = path.display();
+                ui.warning(format!(
+                    "{name}: {lacking} of {in_all} queries have no results and are fused from the other runs"
+                ));
+            }
+        }
+        Ok(runs)
+    }
+}
+
+/// Fuses.
+pub fn run(args: &FuseArgs, ui: &Ui) -> anyhow::Result<()> {
+    check_runs(&args.runs)?;
+    args.output.check(args.runs.iter(), std::iter::empty(), ui)?;
+    let fusion = args.fusion.fusion(args.method, args.runs.len())?;
+    let stop = interrupt::flag(ui, "stopping")?;
+    args.output.write(ui, |output| {
+        let runs = args.input.read_all(&args.runs, ui)?;
+        let depth = args.depth.map_or(usize::MAX, |depth| depth as usize);
+        let fused = fuse_runs(&runs, &fusion, depth, args.k as usize)?;
+        for FusedQuery { query_id, hits } in &fused {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Interrupted { resume: "no run was written".to_owned() }.into());
+            }
+            output.write_query(query_id, hits.iter().copied())?;
+        }
+        report(args, &fused, ui)
+    })
+}
+
+/// Runs that are combined are several, each named once.
+pub fn check_runs(runs: &[PathBuf]) -> Result<(), UsageError> {
+    if runs.len() < 2 {
+        return Err(UsageError::new("one run cannot be fused", "name two runs or more"));
+    }
+    if runs.iter().filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {
+        return Err(UsageError::new("stdin is named twice", "only one run can come from stdin"));
+    }
+    Ok(())
+}
+
+fn report(args: &FuseArgs, fused: &[FusedQuery<'_>], ui: &Ui) -> anyhow::Result<()> {
+    let hits: usize = fused.iter().map(|query| query.hits.len()).sum();
+    let (runs, queries, output) = (args.runs.len(), fused.len(), args.output.name());
+    ui.status(format!("fused {runs} runs of {queries} queries by {}: {hits} hits in {output}", args.method));
+    ui.json(|| {
+        serde_json::json!({
+            "run": output,
+            "method": args.method.name,
+            "runs": runs,
+            "queries": queries,
+            "k": args.k,
+            "hits": hits,
+        })
+    })
+}

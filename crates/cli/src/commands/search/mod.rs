@@ -1,0 +1,124 @@
+//! `toller search`: queries in, a TREC run out.
+
+mod dense;
+mod filter;
+mod report;
+mod sources;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use toller_corpus::TrecRunWriter;
+
+use self::dense::DenseArgs;
+use self::filter::FilterArgs;
+use self::report::Report;
+use self::sources::Sources;
+use crate::error::UsageError;
+use crate::input::InputArgs;
+use crate::interrupt::{self, Interrupted};
+use crate::run_output::RunOutputArgs;
+use crate::ui::Ui;
+
+/// Queries that are searched at a time, at most: enough to use the machine fully, few enough to see
+/// progress.
+const QUERIES_PER_BLOCK: usize = 1024;
+
+/// Hits that are held at a time, unless a single query has more.
+const HITS_PER_BLOCK: usize = 8 << 20;
+
+/// Arguments of `toller search`.
+#[derive(Debug, clap::Args)]
+pub struct SearchArgs {
+    #[command(flatten)]
+    dense: DenseArgs,
+
+    /// Queries: TSV, JSONL, TREC topics, DPR, EntityQuestions, DuReader; - for stdin
+    #[arg(long, value_name = "FILE")]
+    queries: Option<PathBuf>,
+
+    /// Hits to return for each query
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    k: u32,
+
+    #[command(flatten)]
+    output: RunOutputArgs,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+/// Searches.
+pub fn run(args: &SearchArgs, ui: &Ui) -> anyhow::Result<()> {
+    check_usage(args, ui)?;
+    let stop = interrupt::flag(ui, "stopping")?;
+    args.output.write(ui, |run| search(args, run, &stop, ui))
+}
+
+/// What can be refused before anything is read.
+fn check_usage(args: &SearchArgs, ui: &Ui) -> Result<(), UsageError> {
+    args.dense.check(args.queries.as_ref())?;
+    if args.queries.is_none() && args.input.is_given() {
+        return Err(UsageError::new(
+            "--format and --skip-bad-lines say how --queries is read, which is not given",
+            "leave them out",
+        ));
+    }
+    let files = || args.queries.iter().chain(args.filter.files());
+    if files().filter(|file| file.as_os_str() == "-").count() > 1 {
+        return Err(UsageError::new(
+            "of --queries, --exclude and --allow more than one would read stdin",
+            "give files to all but one",
+        ));
+    }
+    args.output.check(files(), args.dense.stores(), ui)
+}
+
+/// Searches block by block, writes the run, and reports.
+fn search(
+    args: &SearchArgs,
+    run: &mut TrecRunWriter<&mut dyn Write>,
+    stop: &AtomicBool,
+    ui: &Ui,
+) -> anyhow::Result<()> {
+    let started = Instant::now();
+    let Sources { searcher, queries, nominated } = Sources::open(args, ui)?;
+    let prepare_secs = started.elapsed().as_secs_f64();
+
+    let searching = Instant::now();
+    let k = args.k as usize;
+    let block = (HITS_PER_BLOCK / k.min(searcher.doc_count()).max(1)).clamp(1, QUERIES_PER_BLOCK);
+    let bar = ui.progress("searching", "queries", queries.len() as u64);
+    let (mut hits, mut done) = (0, 0);
+    for block in queries.chunks(block) {
+        if stop.load(Ordering::Relaxed) {
+            bar.finish();
+            return Err(Interrupted { resume: "no run was written".to_owned() }.into());
+        }
+        let rankings = searcher.search(block, k).map_err(anyhow::Error::from_boxed)?;
+        for (query, ranking) in block.iter().zip(rankings) {
+            let found = ranking.hits.iter().map(|hit| (searcher.doc_id(hit.doc), hit.score));
+            run.write_query(&query.id, found)?;
+            hits += ranking.hits.len();
+        }
+        done += block.len();
+        bar.set(done as u64);
+    }
+    bar.finish();
+    let search_secs = searching.elapsed().as_secs_f64();
+    Report {
+        args,
+        queries: queries.len(),
+        documents: searcher.doc_count(),
+        hits,
+        prepare_secs,
+        search_secs,
+        nominated,
+    }
+    .tell(ui)
+}

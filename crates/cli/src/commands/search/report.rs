@@ -1,0 +1,60 @@
+//! What a search tells when it is done.
+
+use std::sync::Arc;
+
+use toller_pipeline::Nominated;
+
+use super::SearchArgs;
+use crate::ui::Ui;
+
+/// What was searched, how fast, and what was found.
+pub(super) struct Report<'a> {
+    pub(super) args: &'a SearchArgs,
+    pub(super) queries: usize,
+    pub(super) documents: usize,
+    pub(super) hits: usize,
+    pub(super) prepare_secs: f64,
+    pub(super) search_secs: f64,
+    /// Where vectors were scanned.
+    pub(super) nominated: Option<Arc<Nominated>>,
+}
+
+impl Report<'_> {
+    /// Says it on stderr and, with `--json`, on stdout.
+    pub(super) fn tell(&self, ui: &Ui) -> anyhow::Result<()> {
+        let Self { args, queries, documents, hits, prepare_secs, search_secs, .. } = *self;
+        let rate = queries as f64 / search_secs.max(1e-9);
+        let output = args.output.name();
+        let what = self.what();
+        ui.status(format!(
+            "searched {documents} {what} for {queries} queries in {search_secs:.2} s ({rate:.0} queries/s, {prepare_secs:.1} s \
+             to prepare): {hits} hits in {output}",
+        ));
+        let mut report = serde_json::json!({
+            "run": output,
+            "queries": queries,
+            "k": args.k,
+            "hits": hits,
+            "prepare_seconds": prepare_secs,
+            "search_seconds": search_secs,
+            "queries_per_second": rate,
+        });
+        report[what] = documents.into();
+        if let Some(nominated) = &self.nominated {
+            let (scan, most) = (args.dense.scan, nominated.most());
+            let mean = nominated.total() as f64 / queries.max(1) as f64;
+            ui.detail(format!(
+                "--scan {scan}: nominated {mean:.1} vectors a query on average, {most} at most"
+            ));
+            report["scan"] = scan.to_string().into();
+            report["nominated_mean"] = mean.into();
+            report["nominated_max"] = most.into();
+        }
+        ui.json(|| report)
+    }
+
+    /// What is counted.
+    fn what(&self) -> &'static str {
+        "vectors"
+    }
+}

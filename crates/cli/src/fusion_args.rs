@@ -1,0 +1,118 @@
+//! The flags that say how rankings are fused.
+
+use toller_pipeline::fusion::{Fusion, FusionError, Method, Missing, Normalization, UnknownMethod};
+
+use crate::error::UsageError;
+
+/// Flags of a fusion, its method aside.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Fusion")]
+pub struct FusionArgs {
+    /// Weight of the second run, the first having 1: first + A * second [default: 1]
+    #[arg(long, value_name = "A", allow_negative_numbers = true, conflicts_with = "weights")]
+    pub alpha: Option<f64>,
+
+    /// A weight for each run, in their order, as in 1,0.5,2 [default: 1 each]
+    #[arg(long, value_name = "W,W...", value_delimiter = ',', allow_negative_numbers = true)]
+    weights: Vec<f64>,
+
+    /// What is added to ranks by rrf [default: 60]
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    rrf_k: Option<f64>,
+
+    /// The scale of the scores [default: the method's]
+    #[arg(long, value_enum, value_name = "SCALE")]
+    normalize: Option<Scale>,
+
+    /// What a run says of a document that it lacks [default: the method's]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    missing: Option<MissingArg>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Scale {
+    /// The scores as they are
+    None,
+    /// From 0 to 1, per query
+    MinMax,
+    /// From -1/2 to 1/2, per query
+    Centred,
+    /// Mean 0, deviation 1, per query
+    ZScore,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum MissingArg {
+    /// Nothing
+    LeftOut,
+    /// 0
+    Zero,
+    /// Its least score
+    Minimum,
+}
+
+impl FusionArgs {
+    /// The fusion of `lists` rankings by `method`.
+    pub fn fusion(&self, method: &Method, lists: usize) -> Result<Fusion, UsageError> {
+        let mut fusion = method.fusion();
+        for (flag, given) in
+            [("--normalize", self.normalize.is_some()), ("--missing", self.missing.is_some())]
+        {
+            if given && method.is_by_rank() {
+                let message = format!("{flag} has no meaning for {method}, which looks at ranks alone");
+                return Err(UsageError::new(message, format!("leave {flag} out")));
+            }
+        }
+        fusion.normalization = self.normalize.map_or(fusion.normalization, Scale::normalization);
+        fusion.missing = self.missing.map_or(fusion.missing, MissingArg::missing);
+        if let Some(k) = self.rrf_k {
+            if !matches!(fusion.normalization, Normalization::ReciprocalRank { .. }) {
+                let message = format!("--rrf-k has no meaning for {method}");
+                return Err(UsageError::new(message, "leave it out, or fuse by rrf"));
+            }
+            fusion.normalization = Normalization::ReciprocalRank { k };
+        }
+        fusion.weights = self.weights.clone();
+        if let Some(alpha) = self.alpha {
+            if lists != 2 {
+                let message = format!("--alpha weighs the second of two runs, and there are {lists}");
+                return Err(UsageError::new(message, "give --weights one for each"));
+            }
+            fusion.weights = vec![1.0, alpha];
+        }
+        fusion.check(lists).map_err(usage)?;
+        Ok(fusion)
+    }
+}
+
+/// A fusion that cannot be is wrong usage.
+fn usage(error: FusionError) -> UsageError {
+    let hint = error.hint().unwrap_or_default();
+    UsageError::new(error.to_string(), hint)
+}
+
+impl Scale {
+    fn normalization(self) -> Normalization {
+        match self {
+            Self::None => Normalization::None,
+            Self::MinMax => Normalization::MinMax,
+            Self::Centred => Normalization::Centred,
+            Self::ZScore => Normalization::ZScore,
+        }
+    }
+}
+
+impl MissingArg {
+    fn missing(self) -> Missing {
+        match self {
+            Self::LeftOut => Missing::LeftOut,
+            Self::Zero => Missing::Zero,
+            Self::Minimum => Missing::Minimum,
+        }
+    }
+}
+
+/// For clap: a method by its name.
+pub fn method(name: &str) -> Result<&'static Method, String> {
+    name.parse().map_err(|error: UnknownMethod| error.to_string())
+}
