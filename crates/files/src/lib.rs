@@ -1,18 +1,26 @@
 //! How bytes get in and out of the engine safely: atomic writes, decompressing input, copies of what can be
-//! read only once, and errors that name the file.
+//! read only once, checksums, locks, and errors that name the file.
 
 mod atomic;
+mod checksum;
 mod compression;
 mod error;
 mod expand;
 mod input;
+mod lock;
 mod reader;
+mod seal;
 mod spool;
+mod verify;
 
 pub use atomic::AtomicFile;
+pub use checksum::{Checksum, ChecksumHasher, ParseChecksumError};
 pub use compression::Compression;
 pub use error::FileError;
 pub use expand::expand;
 pub use input::Input;
+pub use lock::DirectoryLock;
 pub use reader::InputReader;
+pub use seal::{is_sealed, sealed};
 pub use spool::{SpoolGuard, spool};
+pub use verify::{OpenOptions, Verifier, VerifyProgress};

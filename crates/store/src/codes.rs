@@ -14,11 +14,9 @@ use memmap2::Mmap;
 use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 use toller_compute::quantize;
-use toller_files::{AtomicFile, FileError};
+use toller_files::{AtomicFile, ChecksumHasher, FileError, Verifier};
 
-use crate::checksum::ChecksumHasher;
 use crate::shard_buffer::ALIGNMENT;
-use crate::verify::Verifier;
 use crate::{Checksum, Shard, ShardEntry, StoreError};
 
 /// Rows that are quantized as one piece.

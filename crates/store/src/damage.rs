@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
+use toller_files::Verifier;
 use toller_ir::DocOrd;
 
 use crate::codes::MappedCodes;
-use crate::verify::Verifier;
 use crate::{CodesEntry, OpenOptions, Shard, ShardEntry, StoreError, StorePart};
 
 /// A file that the manifest lists and that is missing or not as it was written: a shard, or its codes.

@@ -1,47 +1,21 @@
 //! The files of a store's directory: which belong there, who may write them.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use toller_files::FileError;
+use toller_files::{DirectoryLock, FileError};
 
 use crate::codes::codes_file_name;
-use crate::error::LOCK_ACTION;
 use crate::manifest::{FORMAT, MANIFEST, Manifest, contains, shard_file_name};
 use crate::{Part, StoreError, part};
-
-/// An empty file that the writing process holds a lock on.
-const LOCK: &str = ".lock";
 
 /// What a file has appended to its name while it is written.
 const TEMPORARY: &str = ".tmp";
 
-/// An exclusive right to write a store, which the system takes back when the process ends in any way.
-#[derive(Debug)]
-pub(crate) struct WriteLock {
-    file: File,
-}
-
-impl Drop for WriteLock {
-    fn drop(&mut self) {
-        // Closing is not enough: a child process that is just being started may hold the file open too.
-        // Should it fail, the lock goes when the last of them closes the file.
-        let _ = self.file.unlock();
-    }
-}
-
-impl WriteLock {
-    pub(crate) fn acquire(directory: &Path) -> Result<Self, StoreError> {
-        let path = directory.join(LOCK);
-        let file =
-            File::options().create(true).append(true).open(&path).map_err(FileError::on("create", &path))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self { file }),
-            Err(TryLockError::WouldBlock) => Err(StoreError::Locked { path: directory.to_owned() }),
-            Err(TryLockError::Error(error)) => Err(FileError::new(LOCK_ACTION, path, error).into()),
-        }
-    }
+/// The exclusive right to write the store in `directory`.
+pub(crate) fn lock(directory: &Path) -> Result<DirectoryLock, StoreError> {
+    DirectoryLock::acquire(directory)?.ok_or_else(|| StoreError::Locked { path: directory.to_owned() })
 }
 
 /// Checks that `directory` is a store, even a damaged one, or holds nothing. Changes nothing.
@@ -60,7 +34,7 @@ pub(crate) fn check_is_store_or_empty(directory: &Path) -> Result<(), StoreError
 
 /// Whether a process that was killed before its first manifest may have left this file.
 fn is_first_trace(name: &str) -> bool {
-    name == LOCK || name.strip_suffix(TEMPORARY) == Some(MANIFEST)
+    name == DirectoryLock::FILE || name.strip_suffix(TEMPORARY) == Some(MANIFEST)
 }
 
 /// Checks that `part` may be written into `store`: beside parts of the same division, or into nothing.

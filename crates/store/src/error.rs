@@ -3,12 +3,9 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use toller_files::FileError;
+use toller_files::{DirectoryLock, FileError};
 
 use crate::{Checksum, DType, Difference, FORMAT_VERSION, ModelInfo, part};
-
-/// What failed when a [`FileError`] comes from locking.
-pub(crate) const LOCK_ACTION: &str = "lock";
 
 /// An error of writing or opening a store.
 #[derive(Debug, thiserror::Error)]
@@ -282,7 +279,7 @@ impl StoreError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::File(error) if error.action == LOCK_ACTION => {
+            Self::File(error) if error.action == DirectoryLock::ACTION => {
                 "the file system may not support locks: write to another disk and move the finished store"
             }
             Self::File(error) => return error.hint(),

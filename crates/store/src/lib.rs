@@ -44,7 +44,6 @@
 //! # }
 //! ```
 
-mod checksum;
 mod codes;
 mod damage;
 mod directory;
@@ -58,10 +57,8 @@ mod shard;
 mod shard_buffer;
 mod spec;
 mod store;
-mod verify;
 mod writer;
 
-pub use checksum::{Checksum, ParseChecksumError};
 pub use codes::CodesEntry;
 pub use damage::{Damage, find_damage, find_damaged_codes};
 pub use dtype::{DType, ParseDTypeError};
@@ -71,6 +68,6 @@ pub use part::Part;
 pub use quantize::{Codes, QuantizeProgress, quantize};
 pub use shard::{Embeddings, Shard};
 pub use spec::{DEFAULT_ROWS_PER_SHARD, Difference, Encoding, ModelInfo, Role, Source, StoreSpec};
-pub use store::{OpenOptions, Store, StorePart, inspect};
-pub use verify::VerifyProgress;
+pub use store::{Store, StorePart, inspect};
+pub use toller_files::{Checksum, OpenOptions, ParseChecksumError, VerifyProgress};
 pub use writer::StoreWriter;

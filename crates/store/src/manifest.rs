@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use toller_files::{AtomicFile, FileError};
+use toller_files::{AtomicFile, FileError, is_sealed, sealed};
 
 use crate::codes::codes_file_name;
 use crate::{Checksum, CodesEntry, StoreError, StoreSpec};
@@ -162,29 +162,6 @@ impl Manifest {
 /// The file name of shard `index`.
 pub(crate) fn shard_file_name(index: usize) -> String {
     format!("shard-{index:05}.safetensors")
-}
-
-/// Puts the field `checksum` at the end of a pretty-printed JSON object. It is the checksum of all bytes
-/// before its line, and what follows is fixed, so that every byte of the file is guarded.
-fn sealed(json: &str) -> String {
-    let body = json.strip_suffix("\n}").unwrap_or(json).to_owned() + ",\n";
-    let seal = seal_of(body.as_bytes());
-    body + &seal
-}
-
-/// The last lines of a manifest with `body` before them.
-fn seal_of(body: &[u8]) -> String {
-    format!("  \"checksum\": \"{}\"\n}}\n", Checksum::of(body))
-}
-
-/// Whether the file ends in the seal of what stands before.
-fn is_sealed(bytes: &[u8]) -> bool {
-    let seal_bytes = seal_of(b"").len();
-    bytes
-        .len()
-        .checked_sub(seal_bytes)
-        .and_then(|body_bytes| bytes.split_at_checked(body_bytes))
-        .is_some_and(|(body, seal)| seal == seal_of(body).as_bytes())
 }
 
 pub(crate) fn contains(bytes: &[u8], needle: &[u8]) -> bool {

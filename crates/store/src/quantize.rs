@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
+use toller_files::Verifier;
 use toller_ir::DocOrd;
 
 use crate::codes;
 use crate::damage::find_damaged_codes;
-use crate::directory::{self, WriteLock};
+use crate::directory;
 use crate::manifest::Manifest;
 use crate::store::read_manifests;
-use crate::verify::Verifier;
 use crate::{CodesEntry, OpenOptions, Shard, StoreError, StorePart};
 
 /// What a store shall have beside its vectors.
@@ -58,7 +58,7 @@ pub fn quantize(
     };
     let mut bytes = 0;
     for part in &parts {
-        let _lock = WriteLock::acquire(&part.directory)?;
+        let _lock = directory::lock(&part.directory)?;
         // Once more: another process may have changed it before the lock.
         let manifest = Manifest::read(&part.directory)?;
         let mut part =

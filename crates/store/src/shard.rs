@@ -13,12 +13,11 @@ use memmap2::Advice;
 use memmap2::Mmap;
 use safetensors::tensor::{Metadata, TensorInfo};
 use safetensors::{Dtype, SafeTensors};
-use toller_files::FileError;
+use toller_files::{FileError, Verifier};
 use toller_ir::DocOrd;
 
 use crate::codes::MappedCodes;
 use crate::shard_buffer::ALIGNMENT;
-use crate::verify::Verifier;
 use crate::{DType, ShardEntry, StoreError, StoreSpec};
 
 #[cfg(target_endian = "big")]

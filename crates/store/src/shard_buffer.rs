@@ -7,9 +7,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use toller_files::{AtomicFile, FileError};
+use toller_files::{AtomicFile, ChecksumHasher, FileError};
 
-use crate::checksum::ChecksumHasher;
 use crate::dtype::BadValue;
 use crate::{DType, ShardEntry, StoreError};
 

@@ -3,31 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use toller_files::{OpenOptions, Verifier};
 use toller_ir::DocOrd;
 
 use crate::codes::MappedCodes;
 use crate::directory::entries;
 use crate::manifest::Manifest;
 use crate::spec::Agreement;
-use crate::verify::Verifier;
-use crate::{CodesEntry, DType, ModelInfo, Shard, ShardEntry, StoreError, VerifyProgress, part};
-
-/// How to open a store.
-#[derive(Clone, Copy)]
-pub struct OpenOptions<'a> {
-    /// Whether to read all shards and verify their checksums (in parallel, in rayon's current pool), and,
-    /// when several stores are opened, that no id occurs twice. Manifests, headers and ids are checked
-    /// in any case. On by default.
-    pub verify: bool,
-    /// Called while verifying, every few megabytes, from several threads at once.
-    pub progress: Option<&'a (dyn Fn(VerifyProgress) + Sync)>,
-}
-
-impl Default for OpenOptions<'_> {
-    fn default() -> Self {
-        Self { verify: true, progress: None }
-    }
-}
+use crate::{CodesEntry, DType, ModelInfo, Shard, ShardEntry, StoreError, part};
 
 /// One or several stores, opened for reading as one sequence: the rows of the first, then those of the
 /// next. Rows are numbered from zero, as [`DocOrd`].

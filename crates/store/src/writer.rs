@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use toller_files::DirectoryLock;
 
 use crate::damage::{Damage, find_damage};
-use crate::directory::{self, WriteLock};
+use crate::directory;
 use crate::manifest::{Manifest, shard_file_name};
 use crate::part;
 use crate::shard_buffer::ShardBuffer;
@@ -25,7 +26,7 @@ pub struct StoreWriter {
     /// written is, byte for byte, what was there.
     damaged: VecDeque<Damage>,
     buffer: ShardBuffer,
-    _lock: WriteLock,
+    _lock: DirectoryLock,
 }
 
 impl StoreWriter {
@@ -87,7 +88,7 @@ impl StoreWriter {
         directory: PathBuf,
         manifest: Manifest,
         damaged: Vec<Damage>,
-        lock: WriteLock,
+        lock: DirectoryLock,
     ) -> Result<Self, StoreError> {
         directory::remove_leftovers(&directory, &manifest)?;
         let buffer = ShardBuffer::new(manifest.spec.dim, manifest.spec.dtype);
@@ -261,7 +262,7 @@ impl StoreWriter {
 }
 
 /// Makes sure that the spec's directory may be written, creates it and locks it.
-fn claim(store: &Path, spec: &StoreSpec) -> Result<(PathBuf, WriteLock), StoreError> {
+fn claim(store: &Path, spec: &StoreSpec) -> Result<(PathBuf, DirectoryLock), StoreError> {
     spec.check()?;
     if let Some(part) = &spec.part {
         directory::check_siblings(store, part)?;
@@ -269,7 +270,7 @@ fn claim(store: &Path, spec: &StoreSpec) -> Result<(PathBuf, WriteLock), StoreEr
     let directory = spec.directory(store);
     directory::check_is_store_or_empty(&directory)?;
     directory::create(&directory)?;
-    let lock = WriteLock::acquire(&directory)?;
+    let lock = directory::lock(&directory)?;
     // Once more: another process may have come between the check and the lock.
     directory::check_is_store_or_empty(&directory)?;
     Ok((directory, lock))

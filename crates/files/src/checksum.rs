@@ -24,14 +24,17 @@ impl Checksum {
 
 /// Computes a [`Checksum`] piece by piece.
 #[derive(Default)]
-pub(crate) struct ChecksumHasher(Xxh3);
+pub struct ChecksumHasher(Xxh3);
 
 impl ChecksumHasher {
-    pub(crate) fn update(&mut self, bytes: &[u8]) {
+    /// Adds bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    pub(crate) fn finish(&self) -> Checksum {
+    /// The checksum of all that was added.
+    #[must_use]
+    pub fn finish(&self) -> Checksum {
         Checksum(self.0.digest128())
     }
 }

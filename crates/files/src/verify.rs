@@ -1,36 +1,55 @@
-//! Progress of the verification of checksums.
+//! The verification of checksums, and its progress.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::checksum::ChecksumHasher;
-use crate::{Checksum, OpenOptions};
+use crate::{Checksum, ChecksumHasher};
 
 /// Bytes hashed between two reports of progress.
 const STEP_BYTES: usize = 4 << 20;
 
-/// How far the verification of an opened store is.
+/// How checksummed files are opened.
+#[derive(Clone, Copy)]
+pub struct OpenOptions<'a> {
+    /// Whether to read all files and verify their checksums (in parallel, in rayon's current pool), and,
+    /// when several stores are opened, that no id occurs twice. Manifests and headers are checked in any case. On by
+    /// default.
+    pub verify: bool,
+    /// Called while verifying, every few megabytes, from several threads at once.
+    pub progress: Option<&'a (dyn Fn(VerifyProgress) + Sync)>,
+}
+
+impl Default for OpenOptions<'_> {
+    fn default() -> Self {
+        Self { verify: true, progress: None }
+    }
+}
+
+/// How far the verification of opened files is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerifyProgress {
     /// Bytes read and hashed, all threads together.
     pub bytes_done: u64,
-    /// Bytes of all shards.
+    /// Bytes of all files.
     pub bytes_total: u64,
 }
 
-/// Hashes shards, from several threads at once, and reports how far it is.
-pub(crate) struct Verifier<'a> {
+/// Hashes files, from several threads at once, and reports how far it is.
+pub struct Verifier<'a> {
     options: &'a OpenOptions<'a>,
     bytes_done: AtomicU64,
     bytes_total: u64,
 }
 
 impl<'a> Verifier<'a> {
-    pub(crate) fn new(options: &'a OpenOptions<'a>, bytes_total: u64) -> Self {
+    /// Verifies as `options` say, of `bytes_total` bytes in all.
+    #[must_use]
+    pub fn new(options: &'a OpenOptions<'a>, bytes_total: u64) -> Self {
         Self { options, bytes_done: AtomicU64::new(0), bytes_total }
     }
 
     /// The checksum of `bytes`, or `None` if the options leave verification out.
-    pub(crate) fn checksum(&self, bytes: &[u8]) -> Option<Checksum> {
+    #[must_use]
+    pub fn checksum(&self, bytes: &[u8]) -> Option<Checksum> {
         if !self.options.verify {
             return None;
         }

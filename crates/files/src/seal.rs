@@ -1,0 +1,45 @@
+//! JSON objects that carry the checksum of their own bytes.
+
+use crate::Checksum;
+
+/// Puts the field `checksum` at the end of a pretty-printed JSON object that is not empty. It is the checksum of all
+/// bytes before its line, and what follows is fixed, so that every byte of the file is guarded.
+#[must_use]
+pub fn sealed(json: &str) -> String {
+    let body = json.strip_suffix("\n}").unwrap_or(json).to_owned() + ",\n";
+    let seal = seal_of(body.as_bytes());
+    body + &seal
+}
+
+/// The last lines of an object with `body` before them.
+fn seal_of(body: &[u8]) -> String {
+    format!("  \"checksum\": \"{}\"\n}}\n", Checksum::of(body))
+}
+
+/// Whether `bytes` end in the seal of what stands before.
+#[must_use]
+pub fn is_sealed(bytes: &[u8]) -> bool {
+    let seal_bytes = seal_of(b"").len();
+    bytes
+        .len()
+        .checked_sub(seal_bytes)
+        .and_then(|body_bytes| bytes.split_at_checked(body_bytes))
+        .is_some_and(|(body, seal)| seal == seal_of(body).as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_sealed, sealed};
+
+    #[test]
+    fn every_byte_is_guarded() {
+        let whole = sealed("{\n  \"count\": 3\n}").into_bytes();
+        assert!(is_sealed(&whole));
+        for place in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[place] ^= 1;
+            assert!(!is_sealed(&damaged), "byte {place}");
+        }
+        assert!(!is_sealed(b"") && !is_sealed(&whole[1..]) && !is_sealed(&whole[..whole.len() - 1]));
+    }
+}
