@@ -9,6 +9,7 @@ public class LuceneTokens {
   static Analyzer analyzer(String name) throws Exception {
     if (name.equals("en")) return (Analyzer) Class.forName("io.anserini.analysis.DefaultEnglishAnalyzer").getMethod("newDefaultInstance").invoke(null);
     if (name.equals("el")) return new org.apache.lucene.analysis.el.GreekAnalyzer();
+    if (name.equals("th")) return new org.apache.lucene.analysis.th.ThaiAnalyzer();
     if (name.equals("whitespace")) return new org.apache.lucene.analysis.core.WhitespaceAnalyzer();
     if (name.equals("standard")) return new Analyzer() {
       protected TokenStreamComponents createComponents(String f) {

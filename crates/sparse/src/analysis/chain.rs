@@ -12,37 +12,60 @@ pub(super) enum Step {
     Stop(StopWords),
 }
 
-/// `StandardTokenizer` and steps.
-pub(super) struct Chain {
-    steps: Vec<Step>,
-}
+/// Steps in their order.
+pub(super) struct Steps(Vec<Step>);
 
-impl Chain {
+impl Steps {
     pub(super) fn new(steps: Vec<Step>) -> Self {
-        Self { steps }
+        Self(steps)
     }
 
-    /// Whether there is a term left after all steps.
-    fn keeps(&self, term: &mut String) -> bool {
-        self.steps.iter().all(|step| match step {
+    /// Calls `each` with what the steps leave of `token`, if anything. `term` is the buffer for it.
+    pub(super) fn take(&self, token: &str, term: &mut String, each: &mut dyn FnMut(&str)) {
+        term.clear();
+        term.push_str(token);
+        let left = self.0.iter().all(|step| match step {
             Step::Change(change) => {
                 change(term);
                 true
             }
             Step::Stop(words) => !words.contains(term),
-        }) && !term.is_empty()
+        });
+        if left && !term.is_empty() {
+            each(term);
+        }
+    }
+}
+
+/// Words by [`Tokens`], and steps.
+pub(super) struct Chain {
+    steps: Steps,
+    /// A character that ends a word wherever it stands.
+    separator: Option<char>,
+}
+
+impl Chain {
+    pub(super) fn new(steps: Vec<Step>) -> Self {
+        Self { steps: Steps::new(steps), separator: None }
+    }
+
+    /// Words end at `separator` too, which is no part of them.
+    pub(super) fn splitting_at(steps: Vec<Step>, separator: char) -> Self {
+        Self { steps: Steps::new(steps), separator: Some(separator) }
     }
 }
 
 impl Tokenize for Chain {
     fn tokenize(&self, text: &str, each: &mut dyn FnMut(&str)) {
         let mut term = String::new();
-        for token in Tokens::new(text) {
-            term.clear();
-            term.push_str(&text[token.start..token.end]);
-            if self.keeps(&mut term) {
-                each(&term);
+        let mut part = |text: &str| {
+            for token in Tokens::new(text) {
+                self.steps.take(&text[token.start..token.end], &mut term, each);
             }
+        };
+        match self.separator {
+            Some(separator) => text.split(separator).for_each(part),
+            None => part(text),
         }
     }
 }

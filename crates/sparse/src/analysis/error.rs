@@ -16,9 +16,7 @@ impl AnalysisError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::UnknownName { .. } => {
-                format!("analyzers are: whitespace, {}", super::languages::LANGUAGES.join(", "))
-            }
+            Self::UnknownName { .. } => format!("analyzers are: {}", super::Analyzer::names().join(", ")),
         }
     }
 }

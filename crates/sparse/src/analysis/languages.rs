@@ -1,24 +1,124 @@
-//! The analyzer of each language, as a list of steps.
+//! The analyzer of each language, as a list of steps: those of Lucene 9's analyzers, in their order.
 
+use std::sync::Arc;
+
+use super::Tokenize;
+use super::bigrams::Bigrams;
 use super::chain::{Chain, Step};
-use super::filters::{lower_case, possessive};
-use super::stem::porter;
+use super::filters::*;
+use super::stem::*;
 use super::stop_words::StopWords;
+use super::thai::Thai;
+use super::whitespace::Whitespace;
 
-/// The names of [`chain`].
-pub(super) const LANGUAGES: &[&str] = &["en"];
+/// The names of [`by_name`].
+pub(super) const NAMES: &[&str] = &[
+    "ar",
+    "bn",
+    "da",
+    "de",
+    "el",
+    "en",
+    "es",
+    "fa",
+    "fi",
+    "fr",
+    "hi",
+    "hu",
+    "id",
+    "it",
+    "ja",
+    "ko",
+    "nl",
+    "no",
+    "pt",
+    "ru",
+    "sv",
+    "sw",
+    "te",
+    "th",
+    "tr",
+    "zh",
+    "standard",
+    "telugu",
+    "whitespace",
+];
 
-/// The chain of a language, by its ISO 639-1 code.
-pub(super) fn chain(language: &str) -> Option<Chain> {
+/// The steps of a language, by its ISO 639-1 code, or of another analyzer.
+pub(super) fn by_name(name: &str) -> Option<Arc<dyn Tokenize>> {
     use Step::{Change, Stop};
-    let steps = match language {
-        "en" => vec![
-            Change(possessive),
+    macro_rules! stop {
+        ($list:literal) => {
+            Stop(StopWords::new(include_str!(concat!("stop_words/", $list, ".txt"))))
+        };
+    }
+    let steps = match name {
+        "ar" => vec![
             Change(lower_case),
-            Stop(StopWords::new(include_str!("stop_words/en.txt"))),
-            Change(porter),
+            Change(decimal_digits),
+            stop!("ar"),
+            Change(arabic_normal),
+            Change(arabic),
         ],
+        "bn" => vec![
+            Change(lower_case),
+            Change(decimal_digits),
+            Change(indic_normal),
+            Change(bengali_normal),
+            stop!("bn"),
+            Change(bengali),
+        ],
+        "da" => vec![Change(lower_case), stop!("da"), Change(danish)],
+        "de" => vec![Change(lower_case), stop!("de"), Change(german_normal), Change(german_light)],
+        "el" => vec![Change(greek_lower_case), stop!("el"), Change(greek)],
+        "en" => vec![Change(possessive), Change(lower_case), stop!("en"), Change(porter)],
+        "es" => vec![Change(lower_case), stop!("es"), Change(spanish_light)],
+        "fa" => {
+            let steps = vec![
+                Change(lower_case),
+                Change(decimal_digits),
+                Change(arabic_normal),
+                Change(persian_normal),
+                stop!("fa"),
+            ];
+            return Some(Arc::new(Chain::splitting_at(steps, '\u{200C}')));
+        }
+        "fi" => vec![Change(lower_case), stop!("fi"), Change(finnish)],
+        "fr" => vec![Change(french_elision), Change(lower_case), stop!("fr"), Change(french_light)],
+        "hi" => vec![
+            Change(lower_case),
+            Change(decimal_digits),
+            Change(indic_normal),
+            Change(hindi_normal),
+            stop!("hi"),
+            Change(hindi),
+        ],
+        "hu" => vec![Change(lower_case), stop!("hu"), Change(hungarian)],
+        "id" => vec![Change(lower_case), stop!("id"), Change(indonesian)],
+        "it" => vec![Change(italian_elision), Change(lower_case), stop!("it"), Change(italian_light)],
+        "ja" | "ko" | "zh" => {
+            return Some(Arc::new(Bigrams::new(StopWords::new(include_str!("stop_words/cjk.txt")))));
+        }
+        "nl" => vec![Change(lower_case), stop!("nl"), Change(dutch)],
+        "no" => vec![Change(lower_case), stop!("no"), Change(norwegian)],
+        "pt" => vec![Change(lower_case), stop!("pt"), Change(portuguese_light)],
+        "ru" => vec![Change(lower_case), stop!("ru"), Change(russian)],
+        "standard" => vec![Change(lower_case)],
+        "sv" => vec![Change(lower_case), stop!("sv"), Change(swedish)],
+        "telugu" => vec![
+            Change(decimal_digits),
+            Change(indic_normal),
+            Change(telugu_normal),
+            stop!("te"),
+            Change(telugu),
+        ],
+        "th" => {
+            let steps = vec![Change(lower_case), Change(decimal_digits), stop!("th")];
+            return Some(Arc::new(Thai::new(steps)));
+        }
+        "tr" => vec![Change(turkish_apostrophe), Change(turkish_lower_case), stop!("tr"), Change(turkish)],
+        "sw" | "te" | "whitespace" => return Some(Arc::new(Whitespace)),
         _ => return None,
     };
-    Some(Chain::new(steps))
+    Some(Arc::new(Chain::new(steps)))
 }

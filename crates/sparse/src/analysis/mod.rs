@@ -1,12 +1,16 @@
 //! How a text becomes index terms: one [`Analyzer`] a language, by its ISO 639-1 code, as Lucene has them.
 
+mod bigrams;
 mod chain;
+mod chars;
 mod error;
 mod filters;
 mod languages;
+mod letters;
 mod standard;
 mod stem;
 mod stop_words;
+mod thai;
 mod whitespace;
 
 use std::sync::Arc;
@@ -27,18 +31,21 @@ pub struct Analyzer {
 }
 
 impl Analyzer {
-    /// The analyzer of a name: an ISO 639-1 code (`en`, `ar`, ...) or `whitespace`.
+    /// The analyzer of one of the [`Analyzer::names`].
     ///
     /// # Errors
     /// [`AnalysisError::UnknownName`], which lists the names that there are.
     pub fn by_name(name: &str) -> Result<Self, AnalysisError> {
-        if name == "whitespace" {
-            return Ok(Self::custom(name, Arc::new(whitespace::Whitespace)));
-        }
-        match languages::chain(name) {
-            Some(chain) => Ok(Self::custom(name, Arc::new(chain))),
+        match languages::by_name(name) {
+            Some(chain) => Ok(Self::custom(name, chain)),
             None => Err(AnalysisError::UnknownName { name: name.to_owned() }),
         }
+    }
+
+    /// What [`Analyzer::by_name`] knows: languages by their ISO 639-1 codes (`en`, `ar`, ...), and others.
+    #[must_use]
+    pub fn names() -> &'static [&'static str] {
+        languages::NAMES
     }
 
     /// An analyzer made elsewhere, under the name that an index remembers it by.

@@ -152,6 +152,8 @@ const fn next(state: State, class: Class) -> State {
 
         (BetweenNumbers, Class::Numeric) => Number,
         (BetweenNumbers, _) | (BetweenLetters, Class::Numeric | Class::ExtendNumLet) => Dead,
+        // No quote may follow a letter of Hebrew that what stands between letters needs.
+        (BetweenLetters, Class::Hebrew) => Letter,
         (_, Class::Letter | Class::LetterEmoji | Class::Hangul) => Letter,
         (_, Class::Hebrew) => Hebrew,
         (_, Class::Numeric) => Number,

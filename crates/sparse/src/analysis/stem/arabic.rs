@@ -1,0 +1,30 @@
+//! Light stemmers for Arabic (light10 of L. S. Larkey, L. Ballesteros and M. E. Connell) and Persian.
+
+use super::suffixes::units;
+
+/// Takes one prefix off a normalised term, and then suffixes.
+pub(in super::super) fn arabic(term: &mut String) {
+    const PREFIXES: &[&str] = &["ال", "وال", "بال", "كال", "فال", "لل", "و"];
+    const SUFFIXES: &[&str] = &["ها", "ان", "ات", "ون", "ين", "يه", "ية", "ه", "ة", "ي"];
+    let length = units(term);
+    // A conjunction alone needs three letters after it, other prefixes two.
+    let fits = |prefix: &&&str| length >= (units(prefix) + 2).max(4) && term.starts_with(**prefix);
+    if let Some(prefix) = PREFIXES.iter().find(fits) {
+        term.drain(..prefix.len());
+    }
+    remove_each(term, SUFFIXES);
+}
+
+/// Takes suffixes off a normalised term.
+pub(in super::super) fn persian(term: &mut String) {
+    remove_each(term, &["ات", "ان", "ترين", "تر", "يي", "ي", "ها", "\u{200C}"]);
+}
+
+/// Takes off each suffix in turn that leaves two letters.
+fn remove_each(term: &mut String, suffixes: &[&str]) {
+    for suffix in suffixes {
+        if units(term) >= units(suffix) + 2 && term.ends_with(suffix) {
+            term.truncate(term.len() - suffix.len());
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What the stemmers have in common.
+
+/// The length of a term in code units of UTF-16, which is how Lucene's conditions count.
+pub(super) fn units(term: &str) -> usize {
+    if term.is_ascii() { term.len() } else { term.chars().map(char::len_utf16).sum() }
+}
+
+/// Takes off so many characters, at most all.
+pub(super) fn remove_last(term: &mut String, count: usize) {
+    for _ in 0..count {
+        term.pop();
+    }
+}
+
+pub(super) fn ends_with_one(term: &str, endings: &[&str]) -> bool {
+    endings.iter().any(|ending| term.ends_with(ending))
+}
+
+/// Endings of one length, and how many characters go when one is there.
+pub(super) type Endings = (usize, &'static [&'static str]);
+
+/// Takes off the first of the endings that leaves two characters or more.
+pub(super) fn remove_one(term: &mut String, endings: &[Endings]) {
+    let length = units(term);
+    if let Some((count, _)) =
+        endings.iter().find(|(count, endings)| length > count + 1 && ends_with_one(term, endings))
+    {
+        remove_last(term, *count);
+    }
+}
+
+/// Whether the characters end with these.
+pub(super) fn ends(chars: &[char], ending: &str) -> bool {
+    let length = ending.chars().count();
+    chars.len() >= length && chars[chars.len() - length..].iter().copied().eq(ending.chars())
+}
