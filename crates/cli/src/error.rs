@@ -15,6 +15,7 @@ use toller_files::FileError;
 use toller_index::IndexError;
 use toller_pipeline::PipelineError;
 use toller_pipeline::fusion::FusionError;
+use toller_pipeline::tune::TuneError;
 use toller_plot::PlotError;
 use toller_store::StoreError;
 
@@ -135,6 +136,7 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         StoreError,
         IndexError,
         FusionError,
+        TuneError,
         EvalError,
         CompareError,
         DatasetError,

@@ -6,26 +6,44 @@ use crate::error::UsageError;
 
 /// Flags of a fusion, its method aside.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Fusion")]
 pub struct FusionArgs {
     /// Weight of the second run, the first having 1: first + A * second [default: 1]
-    #[arg(long, value_name = "A", allow_negative_numbers = true, conflicts_with = "weights")]
+    #[arg(
+        long,
+        value_name = "A",
+        help_heading = "Fusion",
+        allow_negative_numbers = true,
+        conflicts_with = "weights"
+    )]
     pub alpha: Option<f64>,
 
     /// A weight for each run, in their order, as in 1,0.5,2 [default: 1 each]
-    #[arg(long, value_name = "W,W...", value_delimiter = ',', allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "W,W...",
+        help_heading = "Fusion",
+        value_delimiter = ',',
+        allow_negative_numbers = true
+    )]
     weights: Vec<f64>,
 
     /// What is added to ranks by rrf [default: 60]
-    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    #[arg(long, value_name = "K", help_heading = "Fusion", allow_negative_numbers = true)]
     rrf_k: Option<f64>,
 
+    #[command(flatten)]
+    scale: ScaleArgs,
+}
+
+/// Flags of what a method does to scores.
+#[derive(Debug, clap::Args)]
+pub struct ScaleArgs {
     /// The scale of the scores [default: the method's]
-    #[arg(long, value_enum, value_name = "SCALE")]
+    #[arg(long, value_enum, value_name = "SCALE", help_heading = "Fusion")]
     normalize: Option<Scale>,
 
     /// What a run says of a document that it lacks [default: the method's]
-    #[arg(long, value_enum, value_name = "WHAT")]
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Fusion")]
     missing: Option<MissingArg>,
 }
 
@@ -54,17 +72,7 @@ enum MissingArg {
 impl FusionArgs {
     /// The fusion of `lists` rankings by `method`.
     pub fn fusion(&self, method: &Method, lists: usize) -> Result<Fusion, UsageError> {
-        let mut fusion = method.fusion();
-        for (flag, given) in
-            [("--normalize", self.normalize.is_some()), ("--missing", self.missing.is_some())]
-        {
-            if given && method.is_by_rank() {
-                let message = format!("{flag} has no meaning for {method}, which looks at ranks alone");
-                return Err(UsageError::new(message, format!("leave {flag} out")));
-            }
-        }
-        fusion.normalization = self.normalize.map_or(fusion.normalization, Scale::normalization);
-        fusion.missing = self.missing.map_or(fusion.missing, MissingArg::missing);
+        let mut fusion = self.scale.fusion(method)?;
         if let Some(k) = self.rrf_k {
             if !matches!(fusion.normalization, Normalization::ReciprocalRank { .. }) {
                 let message = format!("--rrf-k has no meaning for {method}");
@@ -81,6 +89,24 @@ impl FusionArgs {
             fusion.weights = vec![1.0, alpha];
         }
         fusion.check(lists).map_err(usage)?;
+        Ok(fusion)
+    }
+}
+
+impl ScaleArgs {
+    /// The method, with the scale that was asked for.
+    pub fn fusion(&self, method: &Method) -> Result<Fusion, UsageError> {
+        let mut fusion = method.fusion();
+        for (flag, given) in
+            [("--normalize", self.normalize.is_some()), ("--missing", self.missing.is_some())]
+        {
+            if given && method.is_by_rank() {
+                let message = format!("{flag} has no meaning for {method}, which looks at ranks alone");
+                return Err(UsageError::new(message, format!("leave {flag} out")));
+            }
+        }
+        fusion.normalization = self.normalize.map_or(fusion.normalization, Scale::normalization);
+        fusion.missing = self.missing.map_or(fusion.missing, MissingArg::missing);
         Ok(fusion)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use toller_corpus::{ReadOptions, UnknownFormatName};
+use toller_corpus::{CollectionFormat, ReadOptions, UnknownFormatName};
 
 use crate::error::UsageError;
 
@@ -31,5 +31,20 @@ impl InputArgs {
         };
         let format = self.format.as_deref().map(str::parse).transpose().map_err(unknown)?;
         Ok(ReadOptions { format, skip_bad_lines: self.skip_bad_lines, ..ReadOptions::default() })
+    }
+}
+
+/// Flags of a collection that is read beside other input.
+#[derive(Debug, clap::Args)]
+pub struct CollectionArgs {
+    /// Format of the collection [default: told from the content]
+    #[arg(long, value_name = "NAME")]
+    corpus_format: Option<CollectionFormat>,
+}
+
+impl CollectionArgs {
+    /// How to read it.
+    pub fn options(&self) -> ReadOptions<CollectionFormat> {
+        ReadOptions { format: self.corpus_format, ..ReadOptions::default() }
     }
 }

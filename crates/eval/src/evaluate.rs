@@ -2,13 +2,13 @@
 
 use std::num::NonZeroUsize;
 
+use indexmap::IndexMap;
 use toller_ir::{Qrels, Run};
 
-use crate::declarations::Aggregation;
 use crate::error::EvalError;
 use crate::measure::Measure;
 use crate::measures::ndcg;
-use crate::ranking::{BadRanking, JudgedRanking};
+use crate::ranking::{BadRanking, JudgedRanking, Judgment};
 
 /// What a judged query counts that the run has no results for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,7 +110,7 @@ pub fn evaluate(
         });
     }
     let aggregates =
-        measures.iter().enumerate().map(|(at, measure)| aggregate(measure, at, &per_query)).collect();
+        measures.iter().enumerate().map(|(at, measure)| aggregate_of(measure, at, &per_query)).collect();
     Ok(Evaluation {
         measures: measures.to_vec(),
         per_query,
@@ -118,6 +118,44 @@ pub fn evaluate(
         missing: qrels.len() - judged_in_run,
         unjudged: run.queries.len() - judged_in_run,
     })
+}
+
+/// The measures of many rankings of one query, for a caller that looks up the grades of the documents itself.
+///
+/// A run that is evaluated query by query this way has the values that [`evaluate`] gives it, if its rankings are in the
+/// same order: by score descending, then document id descending.
+#[derive(Clone, Debug)]
+pub struct QueryJudge<'a> {
+    /// Of the judged documents, highest first.
+    grades: Vec<u32>,
+    measures: &'a [Measure],
+    relevance_level: u32,
+}
+
+impl<'a> QueryJudge<'a> {
+    /// For a query with these judgments.
+    ///
+    /// # Errors
+    /// If a gain overflows.
+    pub fn new(
+        query_id: &str,
+        judgments: &IndexMap<String, i32>,
+        measures: &'a [Measure],
+        relevance_level: u32,
+    ) -> Result<Self, EvalError> {
+        let ranking = JudgedRanking::of_judgments(Vec::new(), judgments);
+        check_gains(query_id, &ranking, measures)?;
+        Ok(Self { grades: ranking.grades, measures, relevance_level })
+    }
+
+    /// The value of each measure for a ranking, of which the grade of each document is given, best first; `None` for one
+    /// that is not judged.
+    pub fn values(&self, ranking: impl IntoIterator<Item = Option<i32>>) -> Vec<f64> {
+        let judgment = |grade: Option<i32>| grade.map_or(Judgment::Absent, Judgment::from);
+        let judgments = ranking.into_iter().map(judgment).collect();
+        let ranking = JudgedRanking { judgments, grades: self.grades.clone() };
+        self.measures.iter().map(|measure| measure.compute(&ranking, self.relevance_level)).collect()
+    }
 }
 
 /// The number of queries that are judged and in the run; an error if there are none.
@@ -160,11 +198,7 @@ fn check_gains(query_id: &str, ranking: &JudgedRanking, measures: &[Measure]) ->
     Ok(())
 }
 
-/// The value over all queries, added up in their order.
-fn aggregate(measure: &Measure, at: usize, per_query: &[QueryEvaluation]) -> f64 {
-    let sum = per_query.iter().filter_map(|query| query.values.get(at)).fold(0.0, |sum, value| sum + value);
-    match measure.declaration.aggregation {
-        Aggregation::Sum => sum,
-        Aggregation::Mean => sum / per_query.len() as f64,
-    }
+/// The value over all queries.
+fn aggregate_of(measure: &Measure, at: usize, per_query: &[QueryEvaluation]) -> f64 {
+    measure.aggregate(per_query.iter().filter_map(|query| query.values.get(at)).copied())
 }

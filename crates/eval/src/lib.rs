@@ -18,7 +18,7 @@ mod stats;
 
 pub use compare::{CompareOptions, Comparison, compare};
 pub use error::{CompareError, EvalError, MeasureError, StatsError};
-pub use evaluate::{EvalOptions, Evaluation, MissingQueries, QueryEvaluation, evaluate};
+pub use evaluate::{EvalOptions, Evaluation, MissingQueries, QueryEvaluation, QueryJudge, evaluate};
 pub use measure::Measure;
 pub use parse::parse_measures;
 pub use report::{Format, Report, ReportOptions, RunReport};

@@ -37,6 +37,27 @@ impl Measure {
         self.declaration.aggregation == Aggregation::Sum
     }
 
+    /// The value over all queries from those of each, added up in their order: the mean, or the sum of a count. In the
+    /// order of the bytes of the query ids it is that of [`evaluate`](crate::evaluate).
+    pub fn aggregate(&self, values: impl IntoIterator<Item = f64>) -> f64 {
+        let (mut sum, mut count) = (0.0, 0_usize);
+        for value in values {
+            sum += value;
+            count += 1;
+        }
+        match self.declaration.aggregation {
+            Aggregation::Sum => sum,
+            Aggregation::Mean => sum / count as f64,
+        }
+    }
+
+    /// How many documents of a ranking the value depends on, at most; `None` for all.
+    #[must_use]
+    pub fn depth(&self) -> Option<usize> {
+        // Where only judged documents count, the first k of them may lie anywhere.
+        self.parameters.cutoff.filter(|_| !self.parameters.judged_only).map(|cutoff| cutoff as usize)
+    }
+
     /// What is measured, in one line.
     #[must_use]
     pub fn summary(&self) -> &'static str {

@@ -73,9 +73,14 @@ impl JudgedRanking {
             .iter()
             .map(|entry| qrels.get(&entry.doc_id).map_or(Judgment::Absent, |grade| Judgment::from(*grade)))
             .collect();
+        Ok(Self::of_judgments(judgments, qrels))
+    }
+
+    /// With the judgments of the retrieved documents, best first.
+    pub(crate) fn of_judgments(judgments: Vec<Judgment>, qrels: &IndexMap<String, i32>) -> Self {
         let mut grades: Vec<u32> = qrels.values().filter_map(|grade| u32::try_from(*grade).ok()).collect();
         grades.sort_unstable_by(|a, b| b.cmp(a));
-        Ok(Self { judgments, grades })
+        Self { judgments, grades }
     }
 
     /// The same ranking without the documents that have no grade.

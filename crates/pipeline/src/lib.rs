@@ -1,15 +1,18 @@
 //! Whole jobs made of the other crates: encoding a collection into a store, searchers that go from query texts to
-//! rankings, and the fusion of rankings.
+//! rankings, the fusion of rankings, and the tuning of parameters.
 
 mod dense;
 mod encode;
 mod error;
 mod filter;
 pub mod fusion;
+mod mine;
 mod text;
+pub mod tune;
 
 pub use dense::{DenseSearcher, Nominated, encode_queries};
 pub use encode::{EncodeJob, EncodeProgress, EncodeReport, encode};
 pub use error::PipelineError;
 pub use filter::QueryFilter;
+pub use mine::{Chosen, QueryHits, choose_negatives, positives, wanted_passages};
 pub use text::{PassageText, TitleMode, joined_text};

@@ -29,6 +29,18 @@ pub enum PlotError {
         /// How many categories there are.
         categories: usize,
     },
+    /// A heat map of another number of cells than rows times columns.
+    #[error("the panel {panel:?} has {values} values for {rows} x {columns} cells")]
+    CellCount {
+        /// The panel's title.
+        panel: String,
+        /// How many values it has.
+        values: usize,
+        /// How many rows there are.
+        rows: usize,
+        /// How many columns there are.
+        columns: usize,
+    },
     /// The drawing library failed.
     #[error("cannot draw the figure: {0}")]
     Draw(String),
@@ -42,7 +54,7 @@ impl PlotError {
             Self::NoPanel { .. } | Self::Empty { .. } => {
                 "measure at two or more sizes, so that there is a curve"
             }
-            Self::BarShape { .. } | Self::Draw(_) => return None,
+            Self::BarShape { .. } | Self::CellCount { .. } | Self::Draw(_) => return None,
         };
         Some(hint.to_owned())
     }

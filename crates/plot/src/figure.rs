@@ -4,7 +4,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use crate::style::{Area, GREY, INK, anchored};
-use crate::{Bars, Curves, PlotError, legend};
+use crate::{Bars, Curves, HeatMap, PlotError, legend};
 
 /// A figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +33,8 @@ pub enum Content {
     Curves(Curves),
     /// Stacked bars.
     Bars(Bars),
+    /// Coloured cells.
+    HeatMap(HeatMap),
 }
 
 impl From<Curves> for Content {
@@ -47,6 +49,12 @@ impl From<Bars> for Content {
     }
 }
 
+impl From<HeatMap> for Content {
+    fn from(map: HeatMap) -> Self {
+        Self::HeatMap(map)
+    }
+}
+
 /// Pixels of a panel, legend aside.
 const PANEL: (u32, u32) = (440, 380);
 /// Pixels above the panels.
@@ -56,7 +64,7 @@ impl Figure {
     /// The figure as an SVG document.
     ///
     /// # Errors
-    /// [`PlotError::NoPanel`], and [`PlotError::Empty`] or [`PlotError::BarShape`] for a panel that cannot be drawn.
+    /// [`PlotError::NoPanel`], and [`PlotError::Empty`], [`PlotError::BarShape`] or [`PlotError::CellCount`] for a panel that cannot be drawn.
     pub fn to_svg(&self) -> Result<String, PlotError> {
         if self.panels.is_empty() {
             return Err(PlotError::NoPanel { figure: self.title.clone() });
@@ -89,6 +97,7 @@ impl Panel {
         match &self.content {
             Content::Curves(curves) => curves.legend(),
             Content::Bars(bars) => bars.legend(),
+            Content::HeatMap(map) => map.legend(),
         }
     }
 
@@ -96,6 +105,7 @@ impl Panel {
         match &self.content {
             Content::Curves(curves) => curves.draw(area, &self.title),
             Content::Bars(bars) => bars.draw(area, &self.title),
+            Content::HeatMap(map) => map.draw(area, &self.title),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Figures as SVG: panels of curves or stacked bars beside each other, with axes, legends and a title.
+//! Figures as SVG: panels of curves, stacked bars or heat maps beside each other, with axes, legends and a title.
 //!
 //! ```
 //! use toller_plot::{Axis, Curve, Curves, Figure, Panel, Style};
@@ -21,6 +21,7 @@ mod bars;
 mod curves;
 mod error;
 mod figure;
+mod heat_map;
 mod legend;
 mod scale;
 mod style;
@@ -29,4 +30,5 @@ pub use bars::{Bars, Part};
 pub use curves::{Curve, Curves, Style};
 pub use error::PlotError;
 pub use figure::{Content, Figure, Panel};
+pub use heat_map::HeatMap;
 pub use scale::{Axis, Scale};

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
-use toller_plot::{Axis, Bars, Curve, Curves, Figure, Panel, Part, PlotError, Style};
+use toller_plot::{Axis, Bars, Curve, Curves, Figure, HeatMap, Panel, Part, PlotError, Style};
 
 type Tested = Result<(), Box<dyn Error>>;
 
@@ -46,6 +46,19 @@ fn bars(values: Vec<f64>) -> Panel {
     Panel { title: "Shares".into(), content: bars.into() }
 }
 
+fn heat_map(values: Vec<f64>) -> Panel {
+    let names = |count: usize| (1..=count).map(|number| format!("{number}0")).collect();
+    let map = HeatMap {
+        x_label: "k1".into(),
+        y_label: "b".into(),
+        columns: names(3),
+        rows: names(2),
+        values,
+        marked: Some((1, 2)),
+    };
+    Panel { title: "Grid".into(), content: map.into() }
+}
+
 fn figure(panels: Vec<Panel>) -> Figure {
     Figure { title: "Search \"fast\"".into(), subtitle: "1 < 2 & 3 > 2".into(), panels }
 }
@@ -82,6 +95,20 @@ fn a_figure_is_well_formed_and_says_what_it_shows() -> Tested {
 }
 
 #[test]
+fn a_heat_map_has_a_cell_for_each_number() -> Tested {
+    let svg = figure(vec![heat_map(vec![0.1, 0.2, 0.3, 0.4, f64::NAN, 0.6789])]).to_svg()?;
+    let (elements, texts) = parse(&svg)?;
+    // The background, a cell for each finite number, the frame, and the keys of the legend.
+    assert_eq!(elements.iter().filter(|element| *element == "rect").count(), 1 + 5 + 1 + 3);
+    for words in
+        ["k1", "b", "30", "20", ".400", ".679", "0.1000, the lowest", "0.6789, the highest", "k1 30, b 20"]
+    {
+        assert!(texts.iter().any(|text| text == words), "{words:?} is not in {texts:?}");
+    }
+    Ok(())
+}
+
+#[test]
 fn what_a_logarithmic_axis_cannot_show_is_left_out() -> Tested {
     let svg =
         figure(vec![curves(&[(0.0, 1.0), (-5.0, 1.0), (f64::NAN, 1.0), (2.0, f64::INFINITY), (4.0, 3.0)])])
@@ -99,4 +126,7 @@ fn what_cannot_be_drawn_is_an_error() {
     assert_eq!(figure(vec![bars(vec![f64::NAN, 1.0])]).to_svg(), empty("Shares"));
     let shape = PlotError::BarShape { part: "linear".into(), values: 3, categories: 2 };
     assert_eq!(figure(vec![bars(vec![1.0; 3])]).to_svg(), Err(shape));
+    assert_eq!(figure(vec![heat_map(vec![f64::NAN; 6])]).to_svg(), empty("Grid"));
+    let cells = PlotError::CellCount { panel: "Grid".into(), values: 5, rows: 2, columns: 3 };
+    assert_eq!(figure(vec![heat_map(vec![1.0; 5])]).to_svg(), Err(cells));
 }

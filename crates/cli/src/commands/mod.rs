@@ -9,9 +9,11 @@ mod encode;
 mod encode_source;
 mod eval;
 mod fuse;
+mod mine;
 mod models;
 mod search;
 mod store;
+mod tune;
 mod verify;
 
 use clap::Subcommand;
@@ -31,6 +33,10 @@ pub enum Command {
     Fuse(fuse::FuseArgs),
     /// Evaluate runs against relevance judgments, as trec_eval does
     Eval(eval::EvalArgs),
+    /// Take negatives for training from what was retrieved
+    Mine(mine::MineArgs),
+    /// Choose parameters on judged queries
+    Tune(tune::TuneArgs),
     /// Import, export, describe or verify stores of vectors
     Store(store::StoreArgs),
     /// Measure how fast this machine encodes and searches
@@ -57,6 +63,8 @@ pub fn run(cli: &Cli, ui: &Ui) -> anyhow::Result<()> {
         Command::Search(args) => search::run(args, ui),
         Command::Fuse(args) => fuse::run(args, ui),
         Command::Eval(args) => eval::run(args, ui),
+        Command::Mine(args) => mine::run(args, ui),
+        Command::Tune(args) => tune::run(args, ui),
         Command::Store(args) => store::run(args, ui),
         Command::Bench(args) => bench::run(args, threads, ui),
         Command::Convert(args) => convert::run(args, ui),

@@ -39,43 +39,36 @@ pub(crate) fn normalize(
     Scaled { values, missing }
 }
 
-/// The largest and the smallest of scores that fall, and their distance where there is one that can be divided by.
-fn range(scores: &[f64]) -> Option<(f64, f64, f64)> {
-    let (max, min) = (*scores.first()?, *scores.last()?);
-    let width = max - min;
-    (width > 0.0 && width.is_finite()).then_some((max, min, width))
-}
-
-/// Scores so far apart that their distance is no number are halved first: neither scale minds.
-fn halved(scores: &[f64]) -> Option<Vec<f64>> {
-    let too_wide = scores.first().zip(scores.last()).is_some_and(|(max, min)| (max - min).is_infinite());
-    too_wide.then(|| scores.iter().map(|score| score / 2.0).collect())
+/// Of scores that fall.
+fn all_equal(scores: &[f64]) -> bool {
+    scores.first() == scores.last()
 }
 
 fn min_max(scores: &[f64]) -> Vec<f64> {
-    if let Some(halved) = halved(scores) {
-        return min_max(&halved);
+    let (Some(max), Some(min)) = (scores.first(), scores.last()) else { return Vec::new() };
+    if all_equal(scores) {
+        return vec![1.0; scores.len()];
     }
-    let Some((_, min, width)) = range(scores) else { return vec![1.0; scores.len()] };
-    scores.iter().map(|score| (score - min) / width).collect()
+    // The distance of two numbers may be too large to be one; that of their halves is not.
+    let unit = if (max - min).is_finite() { 1.0 } else { 0.5 };
+    let width = max * unit - min * unit;
+    scores.iter().map(|score| (score * unit - min * unit) / width).collect()
 }
 
+/// As [`min_max`], moved to lie around 0: no sum of minimum and maximum, which might not be a number.
 fn centred(scores: &[f64]) -> Vec<f64> {
-    if let Some(halved) = halved(scores) {
-        return centred(&halved);
+    if all_equal(scores) {
+        return vec![0.0; scores.len()];
     }
-    let Some((max, min, width)) = range(scores) else { return vec![0.0; scores.len()] };
-    // Halves are added, since the sum of two large numbers may not be one.
-    let middle = min / 2.0 + max / 2.0;
-    scores.iter().map(|score| (score - middle) / width).collect()
+    min_max(scores).into_iter().map(|value| value - 0.5).collect()
 }
 
 fn z_scores(scores: &[f64]) -> Vec<f64> {
-    // The deviation does not mind what scores are counted from, nor their unit: in [0, 1] no square overflows.
-    let scaled = min_max(scores);
-    if range(scores).is_none() && halved(scores).is_none() {
+    if all_equal(scores) {
         return vec![0.0; scores.len()];
     }
+    // Standard scores do not mind what scores are counted from, nor their unit; in [0, 1] no square overflows.
+    let scaled = min_max(scores);
     let count = scaled.len() as f64;
     let mean = scaled.iter().sum::<f64>() / count;
     let variance = scaled.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / count;

@@ -1,0 +1,115 @@
+//! `toller tune alpha`: the weight of the second of two runs.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use toller_files::Input;
+use toller_ir::Run;
+use toller_pipeline::fusion::Method;
+use toller_pipeline::tune::{Grid, Tuned, tune_alpha};
+use toller_plot::{Axis, Curve, Curves, Figure, Panel, Style};
+
+use super::judging::JudgingArgs;
+use super::output::{Result as TuneResult, TuneOutputArgs};
+use crate::commands::fuse::{RunInputArgs, check_runs};
+use crate::error::UsageError;
+use crate::fusion_args::{self, ScaleArgs};
+use crate::ui::Ui;
+
+/// Tries every weight of the second run, the first having 1: first + A * second.
+///
+/// Of weights with the same value the smallest is chosen. The value is that of `toller eval` on what `toller fuse` makes
+/// of the runs with the same flags and --alpha.
+#[derive(Debug, clap::Args)]
+pub(super) struct AlphaArgs {
+    /// The run of weight 1, and the one that is weighed: sparse, then dense, as Mr. TyDi has it
+    #[arg(value_name = "RUN", num_args = 2, required = true)]
+    runs: Vec<PathBuf>,
+
+    /// The weights: FROM:TO:STEP, or V,V,...
+    #[arg(long, value_name = "GRID", default_value = "0:1:0.01")]
+    alphas: Grid,
+
+    /// How the runs are fused, as in `toller fuse`
+    #[arg(long, value_name = "NAME", default_value = "interpolate", value_parser = fusion_args::method)]
+    method: &'static Method,
+
+    /// Hits of each run to look at [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    depth: Option<u32>,
+
+    #[command(flatten)]
+    scale: ScaleArgs,
+
+    #[command(flatten)]
+    judging: JudgingArgs,
+
+    #[command(flatten)]
+    output: TuneOutputArgs,
+
+    #[command(flatten)]
+    input: RunInputArgs,
+}
+
+/// Tunes the weight.
+pub(super) fn run(args: &AlphaArgs, ui: &Ui) -> anyhow::Result<()> {
+    check_runs(&args.runs)?;
+    let from_stdin = args.runs.iter().chain([&args.judging.qrels]);
+    if from_stdin.filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {
+        return Err(UsageError::new("stdin is named twice", "only one file can come from stdin").into());
+    }
+    let fusion = args.scale.fusion(args.method)?;
+    let qrels = args.judging.read(ui)?;
+    let runs: [Run; 2] = match args.input.read_all(&args.runs, ui)?.try_into() {
+        Ok(runs) => runs,
+        Err(runs) => {
+            let message = format!("an alpha weighs one of two runs, and there are {}", runs.len());
+            return Err(UsageError::new(message, "name two runs").into());
+        }
+    };
+    let depth = args.depth.map_or(usize::MAX, |depth| depth as usize);
+    let tuned = tune_alpha(&runs, &fusion, depth, &args.alphas, &args.judging.judging(&qrels))?;
+    let result = TuneResult {
+        measure: &args.judging.measure,
+        parameters: &["alpha"],
+        points: args.alphas.values().iter().map(|alpha| vec![*alpha]).collect(),
+        tuned: &tuned,
+        about: json!({
+            "runs": args.runs.iter().map(|run| run.display().to_string()).collect::<Vec<_>>(),
+            "method": args.method.name,
+            "judged_queries": qrels.len(),
+        }),
+    };
+    args.output.write(&result, || figure(args, &tuned, qrels.len()), ui)
+}
+
+/// The measure against the weight.
+fn figure(args: &AlphaArgs, tuned: &Tuned, queries: usize) -> Figure {
+    let alphas = args.alphas.values();
+    let points: Vec<(f64, f64)> = alphas.iter().copied().zip(tuned.values.iter().copied()).collect();
+    let best = alphas.get(tuned.best).copied().unwrap_or(f64::NAN);
+    let value = tuned.values.get(tuned.best).copied().unwrap_or(f64::NAN);
+    let level = |name: String, value: f64| Curve {
+        name,
+        points: alphas
+            .first()
+            .zip(alphas.last())
+            .map_or(Vec::new(), |(from, to)| vec![(*from, value), (*to, value)]),
+        style: Style::Bound,
+    };
+    let measured = Curve { name: "fused".to_owned(), points, style: Style::Measured };
+    let curves = Curves {
+        x: Axis::linear("alpha"),
+        y: Axis::linear(args.judging.measure.to_string()),
+        curves: vec![measured, level(format!("best: {value:.4} at {best}"), value)],
+    };
+    let names: Vec<String> = args.runs.iter().map(|run| run.display().to_string()).collect();
+    Figure {
+        title: format!("{} by alpha", args.judging.measure),
+        subtitle: format!("{} by {}, {queries} judged queries", names.join(" + alpha * "), args.method),
+        panels: vec![Panel {
+            title: format!("{} of fused runs", args.judging.measure),
+            content: curves.into(),
+        }],
+    }
+}

@@ -1,0 +1,30 @@
+//! `toller tune`: parameters chosen on judged queries.
+
+mod alpha;
+mod judging;
+mod output;
+
+use clap::Subcommand;
+
+use crate::ui::Ui;
+
+/// Arguments of `toller tune`.
+#[derive(Debug, clap::Args)]
+pub struct TuneArgs {
+    #[command(subcommand)]
+    parameter: Parameter,
+}
+
+/// What is tuned.
+#[derive(Debug, Subcommand)]
+enum Parameter {
+    /// The weight of the second of two runs that are fused
+    Alpha(alpha::AlphaArgs),
+}
+
+/// Tunes.
+pub fn run(args: &TuneArgs, ui: &Ui) -> anyhow::Result<()> {
+    match &args.parameter {
+        Parameter::Alpha(args) => alpha::run(args, ui),
+    }
+}

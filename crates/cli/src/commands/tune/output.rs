@@ -1,0 +1,166 @@
+//! How what was tuned is shown.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use toller_eval::Measure;
+use toller_files::AtomicFile;
+use toller_pipeline::tune::Tuned;
+use toller_plot::Figure;
+
+use crate::ui::Ui;
+
+/// Flags of the result.
+#[derive(Debug, clap::Args)]
+pub(super) struct TuneOutputArgs {
+    /// How the result is written (`--json` is the same as `--format json`)
+    #[arg(long, value_enum, default_value_t)]
+    format: FormatArg,
+
+    /// Decimals in tables
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(0..=17))]
+    digits: u8,
+
+    /// File to draw the result in, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub(super) plot: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum FormatArg {
+    #[default]
+    Table,
+    Json,
+    Csv,
+}
+
+/// Every point of a grid and its value.
+pub(super) struct Result<'a> {
+    pub(super) measure: &'a Measure,
+    /// The names of the parameters.
+    pub(super) parameters: &'static [&'static str],
+    /// The parameters of each point.
+    pub(super) points: Vec<Vec<f64>>,
+    pub(super) tuned: &'a Tuned,
+    /// What was tuned on, for `--format json`.
+    pub(super) about: Value,
+}
+
+impl TuneOutputArgs {
+    /// Writes the result to stdout, and the figure.
+    pub(super) fn write(
+        &self,
+        result: &Result<'_>,
+        figure: impl FnOnce() -> Figure,
+        ui: &Ui,
+    ) -> anyhow::Result<()> {
+        let mut out = ui.out();
+        match self.format {
+            _ if ui.json => result.json(&mut out)?,
+            FormatArg::Json => result.json(&mut out)?,
+            FormatArg::Csv => result.csv(&mut out)?,
+            FormatArg::Table => result.table(&mut out, self.digits.into())?,
+        }
+        out.flush()?;
+        if let Some(path) = &self.plot {
+            let mut file = AtomicFile::create(path)?;
+            file.write_all(figure().to_svg()?.as_bytes())?;
+            file.commit()?;
+        }
+        let best = result.best_line(self.digits.into());
+        ui.status(format!("best: {best}"));
+        Ok(())
+    }
+}
+
+impl Result<'_> {
+    fn point(&self, at: usize) -> &[f64] {
+        self.points.get(at).map_or(&[], Vec::as_slice)
+    }
+
+    fn value(&self, at: usize) -> f64 {
+        self.tuned.values.get(at).copied().unwrap_or(f64::NAN)
+    }
+
+    /// The best point as flags, with its value.
+    fn best_line(&self, digits: usize) -> String {
+        let best = self.tuned.best;
+        let flags: Vec<String> = self
+            .parameters
+            .iter()
+            .zip(self.point(best))
+            .map(|(name, value)| format!("--{name} {value}"))
+            .collect();
+        format!("{} ({} {})", flags.join(" "), self.measure, self.measure.format(self.value(best), digits))
+    }
+
+    fn json(&self, out: &mut impl Write) -> anyhow::Result<()> {
+        let named = |at: usize| {
+            let parameters = self.parameters.iter().zip(self.point(at));
+            let mut point: serde_json::Map<String, Value> =
+                parameters.map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+            point.insert("value".to_owned(), json!(self.value(at)));
+            Value::Object(point)
+        };
+        let mut report = self.about.clone();
+        report["measure"] = json!(self.measure.to_string());
+        report["best"] = named(self.tuned.best);
+        report["points"] = (0..self.points.len()).map(named).collect();
+        serde_json::to_writer_pretty(&mut *out, &report).map_err(std::io::Error::from)?;
+        writeln!(out)?;
+        Ok(())
+    }
+
+    fn csv(&self, out: &mut impl Write) -> anyhow::Result<()> {
+        writeln!(out, "{},{}", self.parameters.join(","), self.measure)?;
+        for (at, point) in self.points.iter().enumerate() {
+            for parameter in point {
+                write!(out, "{parameter},")?;
+            }
+            writeln!(out, "{}", self.value(at))?;
+        }
+        Ok(())
+    }
+
+    /// One parameter: a line a point. Two: a row for each value of the first, a column for each of the second. The best has
+    /// a star.
+    fn table(&self, out: &mut impl Write, digits: usize) -> anyhow::Result<()> {
+        let cell = |at: usize| {
+            let star = if at == self.tuned.best { "*" } else { " " };
+            format!("{}{star}", self.measure.format(self.value(at), digits))
+        };
+        if let [name] = self.parameters {
+            writeln!(out, "{name:<8} {}", self.measure)?;
+            for (at, point) in self.points.iter().enumerate() {
+                writeln!(out, "{:<8} {}", point.first().copied().unwrap_or(f64::NAN), cell(at).trim_end())?;
+            }
+            return Ok(());
+        }
+        let rows: Vec<f64> = dedup(self.points.iter().filter_map(|point| point.first().copied()));
+        let columns: Vec<f64> = dedup(self.points.iter().filter_map(|point| point.get(1).copied()));
+        let width = (0..self.points.len()).map(|at| cell(at).len()).max().unwrap_or(0);
+        let corner = self.parameters.join("\\");
+        write!(out, "{corner:<6}")?;
+        for column in &columns {
+            write!(out, " {column:>width$}")?;
+        }
+        writeln!(out)?;
+        for (at, row) in rows.iter().enumerate() {
+            write!(out, "{row:<6}")?;
+            for column in 0..columns.len() {
+                write!(out, " {:>width$}", cell(at * columns.len() + column))?;
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+}
+
+/// Values that follow each other in ascending order, each once.
+fn dedup(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    values
+}

@@ -1,0 +1,326 @@
+//! Files of negatives, as those who train read them.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::str::FromStr;
+
+use serde::Serialize;
+use toller_ir::Passage;
+
+use crate::record::Mined;
+
+/// How negatives are written. docs/formats.md describes each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// A JSON object a query, with identifiers, ranks and scores, and texts where they are known.
+    #[default]
+    Jsonl,
+    /// A JSON object a query, as Tevatron and Pyserini's training data have it.
+    Tevatron,
+    /// A JSON object for each pair of a positive and a negative: `query`, `positive`, `negative` (sentence-transformers).
+    Triplets,
+    /// `qid<TAB>pid`, a line a negative.
+    Pairs,
+    /// `qid<TAB>pid<TAB>index<TAB>score` with a header; the index is the rank.
+    T2Ranking,
+    /// `query<TAB>title<TAB>text<TAB>title<TAB>text<TAB>0`: a positive, then a negative; a line a negative, the positives
+    /// taking turns.
+    RocketQa,
+}
+
+const NAMES: [(Format, &str); 6] = [
+    (Format::Jsonl, "jsonl"),
+    (Format::Tevatron, "tevatron"),
+    (Format::Triplets, "triplets"),
+    (Format::Pairs, "pairs"),
+    (Format::T2Ranking, "t2ranking"),
+    (Format::RocketQa, "rocketqa"),
+];
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(NAMES.iter().find(|(format, _)| format == self).map_or("", |(_, name)| name))
+    }
+}
+
+/// A name that no format has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no format of negatives is named {0:?}; there are jsonl, tevatron, triplets, pairs, t2ranking and rocketqa"
+)]
+pub struct UnknownFormat(pub String);
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(text: &str) -> Result<Self, UnknownFormat> {
+        let found = NAMES.iter().find(|(_, name)| *name == text);
+        found.map(|(format, _)| *format).ok_or_else(|| UnknownFormat(text.to_owned()))
+    }
+}
+
+/// A text that the format must have and that is not known.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the {what} {id:?} has no text")]
+pub struct MissingText {
+    /// "query" or "document".
+    pub what: &'static str,
+    /// Its identifier.
+    pub id: String,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    query_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query: Option<&'a str>,
+    positives: Vec<Document<'a>>,
+    negatives: Vec<Document<'a>>,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rank: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct TevatronLine<'a> {
+    query_id: &'a str,
+    query: &'a str,
+    positive_passages: Vec<TevatronPassage<'a>>,
+    negative_passages: Vec<TevatronPassage<'a>>,
+}
+
+#[derive(Serialize)]
+struct TevatronPassage<'a> {
+    docid: &'a str,
+    title: &'a str,
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+struct Triplet<'a> {
+    query: &'a str,
+    positive: &'a str,
+    negative: &'a str,
+}
+
+impl Format {
+    /// Whether it holds the texts of queries and passages, which must then be known.
+    #[must_use]
+    pub fn needs_texts(self) -> bool {
+        matches!(self, Self::Tevatron | Self::Triplets | Self::RocketQa)
+    }
+
+    /// Whether it has room for texts, which may be known or not.
+    #[must_use]
+    pub fn holds_texts(self) -> bool {
+        self == Self::Jsonl || self.needs_texts()
+    }
+
+    /// The line that a file begins with, if it has one.
+    #[must_use]
+    pub fn header(self) -> Option<&'static str> {
+        (self == Self::T2Ranking).then_some("qid\tpid\tindex\tscore")
+    }
+
+    /// The lines of one query.
+    ///
+    /// # Errors
+    /// [`MissingText`], inside an [`io::Error`], where a text is needed and not known; and what `out` fails with.
+    pub fn write(self, mined: &Mined<'_>, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Jsonl => json_line(&jsonl(mined), out),
+            Self::Tevatron => json_line(&tevatron(mined)?, out),
+            Self::Triplets => triplets(mined, out),
+            Self::Pairs => mined
+                .negatives
+                .iter()
+                .try_for_each(|negative| writeln!(out, "{}\t{}", mined.query_id, negative.id)),
+            Self::T2Ranking => mined.negatives.iter().try_for_each(|negative| {
+                writeln!(out, "{}\t{}\t{}\t{:?}", mined.query_id, negative.id, negative.rank, negative.score)
+            }),
+            Self::RocketQa => rocketqa(mined, out),
+        }
+    }
+}
+
+fn json_line(line: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, line)?;
+    writeln!(out)
+}
+
+fn jsonl<'a>(mined: &Mined<'a>) -> Line<'a> {
+    let document = |id, rank, score, passage: Option<&'a Passage>| Document {
+        id,
+        rank,
+        score,
+        title: passage.and_then(|passage| passage.title.as_deref()),
+        text: passage.map(|passage| passage.text.as_str()),
+    };
+    let positives =
+        mined.positives.iter().map(|positive| document(positive.id, None, None, positive.passage));
+    let negatives = mined.negatives.iter();
+    Line {
+        query_id: mined.query_id,
+        query: mined.query,
+        positives: positives.collect(),
+        negatives: negatives
+            .map(|negative| {
+                document(negative.id, Some(negative.rank), Some(negative.score), negative.passage)
+            })
+            .collect(),
+    }
+}
+
+fn query_text<'a>(mined: &Mined<'a>) -> io::Result<&'a str> {
+    mined.query.ok_or_else(|| missing("query", mined.query_id))
+}
+
+fn known<'a>(id: &str, passage: Option<&'a Passage>) -> io::Result<&'a Passage> {
+    passage.ok_or_else(|| missing("document", id))
+}
+
+fn missing(what: &'static str, id: &str) -> io::Error {
+    io::Error::other(MissingText { what, id: id.to_owned() })
+}
+
+fn tevatron<'a>(mined: &Mined<'a>) -> io::Result<TevatronLine<'a>> {
+    let passage = |id: &'a str, passage: Option<&'a Passage>| {
+        let passage = known(id, passage)?;
+        let title = passage.title.as_deref().unwrap_or("");
+        Ok(TevatronPassage { docid: id, title, text: &passage.text })
+    };
+    let positives = mined.positives.iter().map(|positive| passage(positive.id, positive.passage));
+    let negatives = mined.negatives.iter().map(|negative| passage(negative.id, negative.passage));
+    Ok(TevatronLine {
+        query_id: mined.query_id,
+        query: query_text(mined)?,
+        positive_passages: positives.collect::<io::Result<_>>()?,
+        negative_passages: negatives.collect::<io::Result<_>>()?,
+    })
+}
+
+fn triplets(mined: &Mined<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let query = query_text(mined)?;
+    for positive in &mined.positives {
+        let positive = titled(known(positive.id, positive.passage)?);
+        for negative in &mined.negatives {
+            let negative = titled(known(negative.id, negative.passage)?);
+            json_line(&Triplet { query, positive: &positive, negative: &negative }, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// Title and text as one, as encoders are given them by default.
+fn titled(passage: &Passage) -> String {
+    match passage.title.as_deref() {
+        Some(title) if !title.is_empty() => format!("{title} {}", passage.text),
+        _ => passage.text.clone(),
+    }
+}
+
+fn rocketqa(mined: &Mined<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let query = cell(query_text(mined)?);
+    // Without positives there are no pairs.
+    for (negative, positive) in mined.negatives.iter().zip(mined.positives.iter().cycle()) {
+        let columns = |passage: &Passage| {
+            format!("{}\t{}", cell(passage.title.as_deref().unwrap_or("")), cell(&passage.text))
+        };
+        let positive = columns(known(positive.id, positive.passage)?);
+        let negative = columns(known(negative.id, negative.passage)?);
+        writeln!(out, "{query}\t{positive}\t{negative}\t0")?;
+    }
+    Ok(())
+}
+
+/// A text that fits between tabs on one line.
+fn cell(text: &str) -> String {
+    text.replace(['\t', '\n', '\r'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+
+    use toller_ir::Passage;
+
+    use super::{Format, MissingText, NAMES};
+    use crate::record::{Mined, Negative, Positive};
+
+    fn passage(title: Option<&str>, text: &str) -> Passage {
+        Passage { id: String::new(), title: title.map(str::to_owned), text: text.to_owned() }
+    }
+
+    fn written(format: Format, mined: &Mined<'_>) -> Result<String, Box<dyn Error>> {
+        let mut out = Vec::new();
+        format.write(mined, &mut out)?;
+        Ok(String::from_utf8(out)?)
+    }
+
+    #[test]
+    fn formats_are_as_described() -> Result<(), Box<dyn Error>> {
+        let (a, b, c) =
+            (passage(Some("A"), "one\ttwo"), passage(None, "three"), passage(Some(""), "fo\"ur\n"));
+        let positive = |id, passage| Positive { id, passage: Some(passage) };
+        let negative = |id, rank, passage| Negative { id, rank, score: 1.5, passage: Some(passage) };
+        let mined = Mined {
+            query_id: "q",
+            query: Some("what"),
+            positives: vec![positive("a", &a), positive("b", &b)],
+            negatives: vec![negative("c", 3, &c)],
+        };
+        for (format, expected) in [
+            (
+                Format::Jsonl,
+                "{\"query_id\":\"q\",\"query\":\"what\",\"positives\":[{\"id\":\"a\",\"title\":\"A\",\"text\":\"one\\ttwo\"},{\"id\":\"b\",\"text\":\"three\"}],\"negatives\":[{\"id\":\"c\",\"rank\":3,\"score\":1.5,\"title\":\"\",\"text\":\"fo\\\"ur\\n\"}]}\n",
+            ),
+            (
+                Format::Tevatron,
+                "{\"query_id\":\"q\",\"query\":\"what\",\"positive_passages\":[{\"docid\":\"a\",\"title\":\"A\",\"text\":\"one\\ttwo\"},{\"docid\":\"b\",\"title\":\"\",\"text\":\"three\"}],\"negative_passages\":[{\"docid\":\"c\",\"title\":\"\",\"text\":\"fo\\\"ur\\n\"}]}\n",
+            ),
+            (
+                Format::Triplets,
+                "{\"query\":\"what\",\"positive\":\"A one\\ttwo\",\"negative\":\"fo\\\"ur\\n\"}\n{\"query\":\"what\",\"positive\":\"three\",\"negative\":\"fo\\\"ur\\n\"}\n",
+            ),
+            (Format::Pairs, "q\tc\n"),
+            (Format::T2Ranking, "q\tc\t3\t1.5\n"),
+            (Format::RocketQa, "what\tA\tone two\t\tfo\"ur \t0\n"),
+        ] {
+            assert_eq!(written(format, &mined)?, expected, "{format}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn texts_that_are_needed_are_missed() -> Result<(), Box<dyn Error>> {
+        let mined = Mined {
+            query_id: "q",
+            query: None,
+            positives: vec![Positive { id: "a", passage: None }],
+            negatives: vec![Negative { id: "c", rank: 1, score: 1.0, passage: None }],
+        };
+        for (format, name) in NAMES {
+            assert_eq!(name.parse(), Ok(format));
+            let written = written(format, &mined);
+            let missing = written.as_ref().err().and_then(|error| error.downcast_ref::<std::io::Error>());
+            let missing = missing.and_then(|error| error.get_ref()?.downcast_ref::<MissingText>());
+            assert_eq!(missing.is_some(), format.needs_texts(), "{name}");
+        }
+        assert_eq!(
+            written(Format::Jsonl, &mined)?,
+            "{\"query_id\":\"q\",\"positives\":[{\"id\":\"a\"}],\"negatives\":[{\"id\":\"c\",\"rank\":1,\"score\":1.0}]}\n"
+        );
+        assert!("json".parse::<Format>().is_err());
+        Ok(())
+    }
+}

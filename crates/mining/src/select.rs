@@ -1,0 +1,132 @@
+//! Which documents of a ranking are taken for negatives.
+
+use std::ops::RangeInclusive;
+
+use xxhash_rust::xxh3::Xxh3;
+
+/// Which documents of a ranking are taken for negatives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selection {
+    /// The ranks that they are taken from, the first being 1. Positives are not taken, but keep their rank.
+    pub ranks: RangeInclusive<usize>,
+    /// How many, at most.
+    pub count: usize,
+    /// Which of those.
+    pub choice: Choice,
+}
+
+/// Which of the documents that may be taken are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The best.
+    Top,
+    /// A uniform sample. It depends on the seed, the query's identifier and the documents that may be taken alone: not on
+    /// other queries, their order, or threads.
+    Sample {
+        /// Another seed, another sample.
+        seed: u64,
+    },
+}
+
+impl Selection {
+    /// The places, from 0, in a query's `ranking`, best first, of what is taken, best first. `is_positive` tells what must
+    /// not be.
+    pub fn choose<'a>(
+        &self,
+        query_id: &str,
+        ranking: impl IntoIterator<Item = &'a str>,
+        is_positive: impl Fn(&str) -> bool,
+    ) -> Vec<usize> {
+        let eligible = ranking
+            .into_iter()
+            .enumerate()
+            .take(*self.ranks.end())
+            .skip(self.ranks.start().saturating_sub(1))
+            .filter(|(_, document)| !is_positive(document));
+        match self.choice {
+            Choice::Top => eligible.take(self.count).map(|(place, _)| place).collect(),
+            Choice::Sample { seed } => {
+                // The documents of the smallest hashes are as good as drawn.
+                let hashed = |(place, document): (usize, &str)| (hash(seed, query_id, document), place);
+                let mut drawn: Vec<(u64, usize)> = eligible.map(hashed).collect();
+                drawn.sort_unstable();
+                drawn.truncate(self.count);
+                let mut places: Vec<usize> = drawn.into_iter().map(|(_, place)| place).collect();
+                places.sort_unstable();
+                places
+            }
+        }
+    }
+}
+
+fn hash(seed: u64, query_id: &str, document: &str) -> u64 {
+    let mut hash = Xxh3::with_seed(seed);
+    // The length tells where the query's identifier ends.
+    hash.update(&(query_id.len() as u64).to_le_bytes());
+    hash.update(query_id.as_bytes());
+    hash.update(document.as_bytes());
+    hash.digest()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Choice, Selection};
+
+    fn ids(count: usize) -> Vec<String> {
+        (0..count).map(|doc| format!("d{doc}")).collect()
+    }
+
+    fn choose(selection: &Selection, query: &str, ids: &[String], positives: &[usize]) -> Vec<usize> {
+        let positives: Vec<&str> = positives.iter().map(|at| ids[*at].as_str()).collect();
+        selection.choose(query, ids.iter().map(String::as_str), |id| positives.contains(&id))
+    }
+
+    #[test]
+    fn the_best_of_the_ranks_without_positives() {
+        let top = |ranks, count| Selection { ranks, count, choice: Choice::Top };
+        assert_eq!(choose(&top(1..=4, 9), "q", &ids(6), &[0, 2]), [1, 3]);
+        assert_eq!(choose(&top(3..=5, 2), "q", &ids(6), &[2]), [3, 4]);
+        assert_eq!(choose(&top(5..=20, 9), "q", &ids(6), &[]), [4, 5]);
+        assert_eq!(choose(&top(7..=20, 9), "q", &ids(6), &[]), [0; 0]);
+        assert_eq!(choose(&top(1..=2, 0), "q", &ids(6), &[]), [0; 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_sample_is_of_what_may_be_taken(
+            from in 1_usize..10, length in 0_usize..30, count in 0_usize..30, seed in any::<u64>(),
+            documents in 0_usize..40, positives in proptest::collection::vec(0_usize..40, 0..10),
+        ) {
+            let ids = ids(documents);
+            let positives: Vec<usize> = positives.into_iter().filter(|at| *at < documents).collect();
+            let ranks = from..=from + length;
+            let of = |choice, count| {
+                choose(&Selection { ranks: ranks.clone(), count, choice }, "q", &ids, &positives)
+            };
+            let eligible = of(Choice::Top, usize::MAX);
+            let sample = of(Choice::Sample { seed }, count);
+            prop_assert_eq!(sample.len(), count.min(eligible.len()));
+            prop_assert!(sample.windows(2).all(|pair| pair[0] < pair[1]));
+            prop_assert!(sample.iter().all(|place| eligible.contains(place)));
+            prop_assert_eq!(&sample, &of(Choice::Sample { seed }, count));
+        }
+    }
+
+    #[test]
+    fn a_sample_is_uniform_and_depends_on_seed_and_query() {
+        let ids = ids(20);
+        let sample = |query: &str, seed| {
+            choose(&Selection { ranks: 1..=20, count: 5, choice: Choice::Sample { seed } }, query, &ids, &[])
+        };
+        assert_ne!(sample("q", 1), sample("q", 2));
+        assert_ne!(sample("q1", 1), sample("q2", 1));
+        let mut drawn = [0; 20];
+        for seed in 0..4000 {
+            sample("q", seed).into_iter().for_each(|place| drawn[place] += 1);
+        }
+        // Expected 1,000 each, with a deviation of 27.
+        assert!(drawn.iter().all(|count| (860..1140).contains(count)), "{drawn:?}");
+    }
+}

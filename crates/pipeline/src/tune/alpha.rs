@@ -1,0 +1,41 @@
+//! The weight of the second of two runs.
+
+use std::collections::HashMap;
+
+use toller_ir::Run;
+
+use super::Tuned;
+use super::error::TuneError;
+use super::grid::Grid;
+use super::judging::Judging;
+use crate::fusion::{Fusion, Pool, Pools};
+
+/// What fusing two runs with each weight of the second comes to, the first having weight 1: for each `alpha` the measure
+/// of what [`fuse_runs`](crate::fusion::fuse_runs) makes of the best `depth` hits of each. The runs are normalized once.
+///
+/// # Errors
+/// Runs that cannot be fused, and judgments of none of their queries.
+pub fn tune_alpha(
+    runs: &[Run; 2],
+    fusion: &Fusion,
+    depth: usize,
+    alphas: &Grid,
+    judging: &Judging<'_>,
+) -> Result<Tuned, TuneError> {
+    let pools = Pools::new(runs, depth, fusion)?;
+    judging.check_queries(pools.queries().iter().map(|(query, _)| *query))?;
+    let by_id: HashMap<&str, &Pool<&str>> = pools.queries().iter().map(|(id, pool)| (*id, pool)).collect();
+    let top = judging.depth();
+    judging.tune(alphas.values().len(), |query| {
+        let Some(pool) = by_id.get(query.id) else {
+            return Ok(vec![query.of_nothing(); alphas.values().len()]);
+        };
+        let value = |alpha: &f64| {
+            let hits = pool
+                .fuse(fusion.combination, &[1.0, *alpha], top)
+                .map_err(|bad| bad.of_query(query.id, str::to_owned))?;
+            Ok(query.value(hits.iter().map(|(doc, _)| query.judgments.get(*doc).copied())))
+        };
+        alphas.values().iter().map(value).collect()
+    })
+}

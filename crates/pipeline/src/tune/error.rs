@@ -1,0 +1,37 @@
+//! Why parameters cannot be tuned.
+
+use toller_eval::EvalError;
+
+use crate::fusion::FusionError;
+
+/// Why parameters cannot be tuned.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TuneError {
+    /// The judgments or the measure.
+    #[error(transparent)]
+    Eval(#[from] EvalError),
+    /// The runs or the method.
+    #[error(transparent)]
+    Fusion(#[from] FusionError),
+    /// Nothing that is searched for is judged.
+    #[error("none of the {queries} queries is judged, {example:?} for one")]
+    NoJudgedQuery {
+        /// How many queries.
+        queries: usize,
+        /// One of them.
+        example: String,
+    },
+}
+
+impl TuneError {
+    /// What the user can do about it, where that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Eval(error) => error.hint(),
+            Self::Fusion(error) => error.hint(),
+            Self::NoJudgedQuery { .. } => Some("give the judgments of the same queries".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Parameters chosen by a measure on judged queries: every point of a grid, from one pass over what they share.
+//!
+//! Of points with the same value the first is chosen: the smallest, of two parameters the smallest of the first.
+
+mod alpha;
+mod error;
+mod grid;
+mod judging;
+
+pub use alpha::tune_alpha;
+pub use error::TuneError;
+pub use grid::{Grid, GridError};
+pub use judging::Judging;
+
+/// A parameter's values, what came of each, and which is best.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tuned {
+    /// The value of the measure for each point of the grid.
+    pub values: Vec<f64>,
+    /// The first of the points with the highest value.
+    pub best: usize,
+}
+
+impl Tuned {
+    fn new(values: Vec<f64>) -> Self {
+        let mut best = 0;
+        for (at, value) in values.iter().enumerate() {
+            if values.get(best).is_none_or(|highest| value > highest) {
+                best = at;
+            }
+        }
+        Self { values, best }
+    }
+}
