@@ -1,9 +1,10 @@
 //! Whole jobs made of the other crates: encoding a collection into a store, searchers that go from query texts to
-//! rankings, the fusion of rankings, and the tuning of parameters.
+//! rankings, the expansion of queries by feedback, the fusion of rankings, and the tuning of parameters.
 
 mod dense;
 mod encode;
 mod error;
+pub mod feedback;
 mod filter;
 pub mod fusion;
 mod mine;

@@ -10,7 +10,7 @@ use toller_pipeline::fusion::{
     fuse_runs,
 };
 
-type Tested = Result<(), Box<dyn Error>>;
+type Tested = Result<(), Box<dyn Error + Send + Sync>>;
 
 const ALL: usize = usize::MAX;
 
@@ -276,7 +276,7 @@ fn collections_that_differ_are_told_or_united() -> Tested {
 fn the_paper_and_the_script_of_mr_tydi() -> Tested {
     let sparse = run(&[("q", &[("a", 10.0), ("b", 6.0), ("c", 2.0)]), ("r", &[("a", 1.0)])]);
     let dense = run(&[("q", &[("c", 0.9), ("d", 0.5)]), ("r", &[("a", 0.3)])]);
-    let fused = |name: &str| -> Result<Vec<(String, f32)>, Box<dyn Error>> {
+    let fused = |name: &str| -> Result<Vec<(String, f32)>, Box<dyn Error + Send + Sync>> {
         let method: &toller_pipeline::fusion::Method = name.parse()?;
         let fusion = method.fusion().with_weights(vec![1.0, 0.5]);
         let runs = [sparse.clone(), dense.clone()];

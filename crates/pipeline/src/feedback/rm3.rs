@@ -1,0 +1,91 @@
+//! RM3: a relevance model mixed with the query (Abdul-Jaleel et al. 2004).
+
+use super::vector::{FeedbackDocument, LEAST_NORM, TermVector};
+
+/// The parameters of RM3.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rm3 {
+    /// Terms of the relevance model, and of each document that it is estimated from.
+    pub terms: usize,
+    /// Documents that it is estimated from.
+    pub documents: usize,
+    /// The share of the original query, 0 to 1.
+    pub original_weight: f32,
+    /// Whether only terms of the letters a to z and of digits expand queries.
+    pub filter_terms: bool,
+}
+
+impl Default for Rm3 {
+    /// Anserini's.
+    fn default() -> Self {
+        Self { terms: 10, documents: 10, original_weight: 0.5, filter_terms: true }
+    }
+}
+
+impl Rm3 {
+    pub(super) fn expand(&self, query: &TermVector, top: &[FeedbackDocument]) -> TermVector {
+        let norm = query.l1_norm();
+        let query = query.clone().over(norm);
+        let model = self.relevance_model(top);
+        let share = self.original_weight;
+        let terms = TermVector::terms_of([&query, &model]);
+        TermVector::weighed(&terms, |term| {
+            let original = f64::from(share * query.weight(term));
+            (original + (1.0 - f64::from(share)) * f64::from(model.weight(term))) as f32
+        })
+    }
+
+    /// p(w|R): the share of the term in each document, weighted by the documents' scores.
+    fn relevance_model(&self, top: &[FeedbackDocument]) -> TermVector {
+        let documents: Vec<(f32, f32, TermVector)> = top
+            .iter()
+            .take(self.documents)
+            .map(|document| (document.score, document.terms.clone().pruned(self.terms)))
+            .map(|(score, terms)| (score, terms.l1_norm() as f32, terms))
+            .filter(|(_, norm, _)| *norm > LEAST_NORM)
+            .collect();
+        let terms = TermVector::terms_of(documents.iter().map(|(_, _, terms)| terms));
+        let model = TermVector::weighed(&terms, |term| {
+            documents.iter().fold(0.0, |sum, (score, norm, terms)| sum + terms.weight(term) / norm * score)
+        });
+        let model = model.pruned(self.terms);
+        let norm = model.l1_norm();
+        model.over(norm)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FeedbackDocument, Rm3, TermVector};
+
+    fn vector(terms: &[(&str, f32)]) -> TermVector {
+        terms.iter().map(|(term, weight)| ((*term).to_owned(), *weight)).collect()
+    }
+
+    #[test]
+    fn a_query_is_mixed_with_its_best_documents() {
+        let query = vector(&[("a", 2.0), ("b", 1.0), ("b", 1.0)]);
+        let top = [
+            FeedbackDocument { score: 3.0, terms: vector(&[("a", 1.0), ("c", 3.0), ("z", 0.5)]) },
+            FeedbackDocument { score: 1.0, terms: vector(&[("c", 1.0), ("d", 1.0)]) },
+            FeedbackDocument { score: 9.0, terms: vector(&[]) },
+            FeedbackDocument { score: 9.0, terms: vector(&[("e", 1.0)]) },
+        ];
+        // Two terms of each document: a 1/4, c 3/4; c 1/2, d 1/2. Weighted: a 0.75, c 2.75, d 0.5; of these two: c 2.75/3.5.
+        let rm3 = Rm3 { terms: 2, documents: 3, ..Rm3::default() };
+        let expanded: Vec<(String, f32)> =
+            rm3.expand(&query, &top).iter().map(|(term, weight)| (term.to_owned(), weight)).collect();
+        let expected = [("a", 0.25 + 0.5 * 0.75 / 3.5), ("b", 0.25), ("c", 0.5 * 2.75 / 3.5)]
+            .map(|(t, w)| (t.to_owned(), w));
+        assert_eq!(expanded.len(), expected.len(), "{expanded:?}");
+        for ((term, weight), (expected_term, expected_weight)) in expanded.iter().zip(&expected) {
+            assert_eq!(term, expected_term);
+            assert!((weight - expected_weight).abs() < 1e-6, "{term}: {weight} and {expected_weight}");
+        }
+        // The original query alone, where nothing was found or its share is 1.
+        let half = vector(&[("a", 0.25), ("b", 0.25)]);
+        assert_eq!(rm3.expand(&query, &[]), half);
+        let whole = Rm3 { original_weight: 1.0, ..rm3 };
+        assert_eq!(whole.expand(&query, &top), vector(&[("a", 0.5), ("b", 0.5)]));
+    }
+}

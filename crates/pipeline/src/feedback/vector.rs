@@ -1,0 +1,87 @@
+//! Terms with weights.
+
+use std::collections::BTreeMap;
+
+/// Terms, each once, and their weights.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TermVector {
+    weights: BTreeMap<String, f32>,
+}
+
+/// A document that feedback is taken from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FeedbackDocument {
+    /// What it scored.
+    pub score: f32,
+    /// How often it has each term.
+    pub terms: TermVector,
+}
+
+impl FromIterator<(String, f32)> for TermVector {
+    /// The weights of a term that comes more than once are added.
+    fn from_iter<I: IntoIterator<Item = (String, f32)>>(terms: I) -> Self {
+        let mut vector = Self::default();
+        for (term, weight) in terms {
+            *vector.weights.entry(term).or_insert(0.0) += weight;
+        }
+        vector
+    }
+}
+
+impl TermVector {
+    /// The terms and their weights, in the order of the terms' bytes.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, f32)> {
+        self.weights.iter().map(|(term, weight)| (term.as_str(), *weight))
+    }
+
+    /// The weight of a term; 0 for one that is not there.
+    #[must_use]
+    pub fn weight(&self, term: &str) -> f32 {
+        self.weights.get(term).copied().unwrap_or(0.0)
+    }
+
+    /// The `count` terms of the largest weights.
+    pub(super) fn pruned(self, count: usize) -> Self {
+        let mut terms: Vec<(String, f32)> = self.weights.into_iter().collect();
+        // Stable: terms of equal weight stay in the order of their bytes.
+        terms.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        terms.truncate(count);
+        terms.into_iter().collect()
+    }
+
+    /// The sum of the weights, none of which is negative.
+    pub(super) fn l1_norm(&self) -> f64 {
+        self.weights.values().map(|weight| f64::from(*weight)).sum()
+    }
+
+    /// The Euclidean length.
+    pub(super) fn l2_norm(&self) -> f64 {
+        self.weights.values().map(|weight| f64::from(*weight) * f64::from(*weight)).sum::<f64>().sqrt()
+    }
+
+    /// Divided by a norm; as it is where that is 0.
+    pub(super) fn over(mut self, norm: f64) -> Self {
+        if norm > 0.0 {
+            self.weights.values_mut().for_each(|weight| *weight = (f64::from(*weight) / norm) as f32);
+        }
+        self
+    }
+
+    /// Every term of any of these.
+    pub(super) fn terms_of<'a>(vectors: impl IntoIterator<Item = &'a Self>) -> Vec<&'a str> {
+        let mut terms: Vec<&str> =
+            vectors.into_iter().flat_map(|vector| vector.weights.keys()).map(String::as_str).collect();
+        terms.sort_unstable();
+        terms.dedup();
+        terms
+    }
+
+    /// The weight that `weigh` gives to each term, where it is above 0.
+    pub(super) fn weighed(terms: &[&str], weigh: impl Fn(&str) -> f32) -> Self {
+        let weights = terms.iter().map(|term| (*term, weigh(term))).filter(|(_, weight)| *weight > 0.0);
+        Self { weights: weights.map(|(term, weight)| (term.to_owned(), weight)).collect() }
+    }
+}
+
+/// Below this norm, a document has no terms to speak of.
+pub(super) const LEAST_NORM: f32 = 0.001;
