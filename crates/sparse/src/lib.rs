@@ -1,5 +1,26 @@
-//! Sparse retrieval: texts become terms ([`Analyzer`]), terms an inverted index, and the index rankings.
+//! Sparse retrieval: texts become terms ([`Analyzer`]), terms an inverted index ([`build`]), and the index ([`SparseIndex`])
+//! rankings.
 
 mod analysis;
+mod build;
+mod error;
+mod fingerprint;
+mod index;
+pub mod length;
+mod postings;
+mod prepare;
+mod query;
+mod ranker;
+mod score;
+mod search;
+mod vectors;
 
 pub use analysis::{AnalysisError, Analyzer, Tokenize};
+pub use build::{BuildJob, BuildProgress, BuildReport, build};
+pub use error::SparseError;
+pub use index::{AnalyzerInfo, FORMAT_VERSION, FileEntry, Manifest, Source, SparseIndex, Term};
+pub use postings::Posting;
+pub use query::SparseQuery;
+pub use ranker::{Bm25Variant, Lengths, Ranker, Scoring};
+pub use score::{PreparedTerms, Statistics, TermScorer, TermStatistics};
+pub use vectors::DocTerm;

@@ -1,0 +1,119 @@
+//! A chunk of documents becomes a run.
+
+use std::collections::HashMap;
+
+use ahash::RandomState;
+
+use super::chunk::Chunk;
+use super::run::{Run, write_posting};
+use crate::SparseError;
+use crate::analysis::Analyzer;
+use crate::postings::write_varint;
+
+/// What an inverted chunk is.
+#[derive(Debug)]
+pub(super) struct Inverted {
+    pub(super) sequence: usize,
+    pub(super) run: Run,
+    /// The lengths of the documents.
+    pub(super) lengths: Vec<u32>,
+    /// Distinct pairs of a term and a document.
+    pub(super) postings: u64,
+}
+
+/// An occurrence of a term in a document of the chunk.
+#[derive(Clone, Copy)]
+struct Occurrence {
+    term: u32,
+    doc: u32,
+    tf: u32,
+}
+
+/// Inverts chunks, one after another; what it allocates is used again.
+pub(super) struct Inverter {
+    analyzer: Analyzer,
+    terms: HashMap<Box<str>, u32, RandomState>,
+    /// The terms of the document at hand, by number.
+    document: Vec<u32>,
+    occurrences: Vec<Occurrence>,
+}
+
+impl Inverter {
+    pub(super) fn new(analyzer: Analyzer) -> Self {
+        Self { analyzer, terms: HashMap::default(), document: Vec::new(), occurrences: Vec::new() }
+    }
+
+    /// Inverts `chunk`.
+    pub(super) fn invert(&mut self, chunk: &Chunk) -> Result<Inverted, SparseError> {
+        let Self { analyzer, terms, document, occurrences } = self;
+        terms.clear();
+        occurrences.clear();
+        let mut lengths = Vec::with_capacity(chunk.texts.len());
+        for ((doc, id), text) in (0..).zip(&chunk.ids).zip(&chunk.texts) {
+            document.clear();
+            analyzer.tokenize(text, &mut |term| {
+                let next = terms.len() as u32;
+                let number = match terms.get(term) {
+                    Some(&number) => number,
+                    None => *terms.entry(term.into()).or_insert(next),
+                };
+                document.push(number);
+            });
+            let length = u32::try_from(document.len()).ok().filter(|&length| length <= i32::MAX as u32);
+            lengths.push(length.ok_or_else(|| SparseError::DocumentTooLong { id: id.clone() })?);
+            document.sort_unstable();
+            occurrences.extend(
+                document
+                    .chunk_by(|a, b| a == b)
+                    .filter_map(|same| Some(Occurrence { term: *same.first()?, doc, tf: same.len() as u32 })),
+            );
+        }
+        let run = Run { first: chunk.first, bytes: self.sorted() };
+        let postings = self.occurrences.len() as u64;
+        Ok(Inverted { sequence: chunk.sequence, run, lengths, postings })
+    }
+
+    /// The run of the occurrences.
+    fn sorted(&self) -> Vec<u8> {
+        // Where the occurrences of each term begin, by counting; those of a term stay in the order of the documents.
+        let mut ends = vec![0_usize; self.terms.len()];
+        for occurrence in &self.occurrences {
+            ends[occurrence.term as usize] += 1;
+        }
+        let mut start = 0;
+        for end in &mut ends {
+            start += std::mem::replace(end, start);
+        }
+        let mut by_term = vec![(0_u32, 0_u32); self.occurrences.len()];
+        for &Occurrence { term, doc, tf } in &self.occurrences {
+            let place = &mut ends[term as usize];
+            by_term[*place] = (doc, tf);
+            *place += 1;
+        }
+        let mut terms: Vec<(&[u8], u32)> =
+            self.terms.iter().map(|(term, &number)| (term.as_bytes(), number)).collect();
+        terms.sort_unstable();
+
+        let (mut run, mut list): (Vec<u8>, Vec<u8>) = (Vec::new(), Vec::new());
+        let mut before: &[u8] = &[];
+        for (term, number) in terms {
+            let number = number as usize;
+            let start = number.checked_sub(1).map_or(0, |before| ends[before]);
+            list.clear();
+            let mut last = 0;
+            for &(doc, tf) in &by_term[start..ends[number]] {
+                write_posting(doc - last, tf, &mut list);
+                last = doc;
+            }
+            let shared = before.iter().zip(term).take_while(|(a, b)| a == b).count();
+            write_varint(shared as u64, &mut run);
+            write_varint((term.len() - shared) as u64, &mut run);
+            run.extend_from_slice(&term[shared..]);
+            write_varint(list.len() as u64, &mut run);
+            run.extend_from_slice(&list);
+            before = term;
+        }
+        run.shrink_to_fit();
+        run
+    }
+}

@@ -1,0 +1,173 @@
+//! Inverted chunks: in memory while there is room, then in a temporary file.
+//!
+//! ```text
+//! run     := (shared, rest (varint), rest bytes, bytes of the list (varint), list) * terms, ascending
+//! list    := (gap * 2 + (frequency = 1), [frequency - 2]) * documents     (varint)
+//! ```
+//!
+//! A term shares its first bytes with the one before. The gap before the first document is counted from the run's first.
+
+use std::fs::File;
+use std::io::Write;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+use toller_files::FileError;
+
+use crate::SparseError;
+use crate::postings::{Posting, read_varint, write_varint};
+
+/// An inverted chunk.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    /// The ordinal of its first document.
+    pub(super) first: u32,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// Appends a posting of a list.
+#[inline]
+pub(super) fn write_posting(gap: u32, tf: u32, out: &mut Vec<u8>) {
+    let once = tf == 1;
+    write_varint(u64::from(gap) << 1 | u64::from(once), out);
+    if !once {
+        write_varint(u64::from(tf - 2), out);
+    }
+}
+
+/// Runs in the order of their documents, once [`Runs::sorted`] has put them there.
+pub(super) struct Runs {
+    directory: PathBuf,
+    memory_bytes: usize,
+    in_memory: usize,
+    pending: Vec<(usize, Run)>,
+    spilled: Vec<(usize, u32, Range<usize>)>,
+    file: Option<File>,
+    file_bytes: usize,
+}
+
+impl Runs {
+    /// Runs of which at most `memory_bytes` are in memory; the others are in a file without a name in `directory`.
+    pub(super) fn new(directory: &Path, memory_bytes: usize) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            memory_bytes,
+            in_memory: 0,
+            pending: Vec::new(),
+            spilled: Vec::new(),
+            file: None,
+            file_bytes: 0,
+        }
+    }
+
+    /// Adds the run of a chunk.
+    pub(super) fn push(&mut self, sequence: usize, run: Run) -> Result<(), SparseError> {
+        self.in_memory += run.bytes.capacity();
+        self.pending.push((sequence, run));
+        if self.in_memory > self.memory_bytes {
+            self.spill()?;
+        }
+        Ok(())
+    }
+
+    fn spill(&mut self) -> Result<(), SparseError> {
+        let failed = |action| FileError::on(action, &self.directory);
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => tempfile::tempfile_in(&self.directory).map_err(failed("create a temporary file in"))?,
+        };
+        for (sequence, run) in self.pending.drain(..) {
+            file.write_all(&run.bytes)
+                .map_err(FileError::on("write a temporary file in", &self.directory))?;
+            let end = self.file_bytes + run.bytes.len();
+            self.spilled.push((sequence, run.first, self.file_bytes..end));
+            self.file_bytes = end;
+        }
+        self.file = Some(file);
+        self.in_memory = 0;
+        Ok(())
+    }
+
+    /// All runs, ready to be read.
+    pub(super) fn finish(mut self) -> Result<SortedRuns, SparseError> {
+        if self.file.is_some() {
+            self.spill()?;
+        }
+        let map = match &self.file {
+            Some(file) if self.file_bytes > 0 => {
+                // SAFETY: the file has no name, and this process writes it no more.
+                let map = unsafe { Mmap::map(file) };
+                Some(map.map_err(FileError::on("map a temporary file in", &self.directory))?)
+            }
+            _ => None,
+        };
+        self.pending.sort_by_key(|(sequence, _)| *sequence);
+        self.spilled.sort_by_key(|(sequence, ..)| *sequence);
+        Ok(SortedRuns {
+            in_memory: self.pending.into_iter().map(|(_, run)| run).collect(),
+            spilled: self.spilled.into_iter().map(|(_, first, range)| (first, range)).collect(),
+            map,
+        })
+    }
+}
+
+/// Runs in the order of their documents.
+pub(super) struct SortedRuns {
+    in_memory: Vec<Run>,
+    spilled: Vec<(u32, Range<usize>)>,
+    map: Option<Mmap>,
+}
+
+impl SortedRuns {
+    /// Readers of all runs.
+    pub(super) fn readers(&self) -> Vec<RunReader<'_>> {
+        let spilled = self.spilled.iter().map(|(first, range)| {
+            let map = self.map.as_deref().unwrap_or_default();
+            RunReader::new(*first, map.get(range.clone()).unwrap_or_default())
+        });
+        let in_memory = self.in_memory.iter().map(|run| RunReader::new(run.first, &run.bytes));
+        spilled.chain(in_memory).collect()
+    }
+}
+
+/// Reads the terms of a run in order.
+#[derive(Debug)]
+pub(super) struct RunReader<'a> {
+    first: u32,
+    rest: &'a [u8],
+    term: Vec<u8>,
+    list: &'a [u8],
+}
+
+impl<'a> RunReader<'a> {
+    fn new(first: u32, bytes: &'a [u8]) -> Self {
+        Self { first, rest: bytes, term: Vec::new(), list: &[] }
+    }
+
+    /// Goes on to the next term; `None` when there is none. (What was written by this process is as it was written.)
+    pub(super) fn advance(&mut self) -> Option<()> {
+        let shared = read_varint(&mut self.rest)? as usize;
+        let rest = read_varint(&mut self.rest)? as usize;
+        self.term.truncate(shared);
+        self.term.extend_from_slice(self.rest.split_off(..rest)?);
+        let bytes = read_varint(&mut self.rest)? as usize;
+        self.list = self.rest.split_off(..bytes)?;
+        Some(())
+    }
+
+    /// The term.
+    pub(super) fn term(&self) -> &[u8] {
+        &self.term
+    }
+
+    /// Calls `each` with the postings of the term.
+    pub(super) fn for_each(&self, mut each: impl FnMut(Posting)) {
+        let (mut list, mut doc) = (self.list, self.first);
+        while let Some(head) = read_varint(&mut list) {
+            doc += (head >> 1) as u32;
+            let tf = if head & 1 == 1 { 1 } else { read_varint(&mut list).unwrap_or_default() as u32 + 2 };
+            each(Posting { doc, tf });
+        }
+    }
+}

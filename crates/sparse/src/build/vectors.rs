@@ -1,0 +1,85 @@
+//! The terms of each document, from the lists of a finished index.
+//!
+//! ```text
+//! vectors.bin := (number of terms, (gap of the record's place, frequency - 1) * terms) * documents    (varint)
+//!                place of every document (u64) * (documents / 16, rounded up)
+//! ```
+//!
+//! The lists are read once for each part of the documents whose vectors fit in memory together.
+
+use std::io::Write;
+
+use fst::Streamer;
+
+use super::output::OutputFile;
+use crate::SparseError;
+use crate::index::SparseIndex;
+use crate::postings::write_varint;
+use crate::vectors::STRIDE;
+
+/// Bytes that a posting takes while its document's vector is put together, those of the sort included.
+const BYTES_A_POSTING: usize = 32;
+
+/// An occurrence: the document, the place of the term's record, the frequency.
+type Occurrence = (u32, u64, u32);
+
+/// Writes the vectors of all documents with about `memory_bytes` of memory.
+pub(super) fn write_vectors(
+    index: &SparseIndex,
+    mut file: OutputFile,
+    memory_bytes: usize,
+    mut on_progress: impl FnMut(u64) -> Result<(), SparseError>,
+) -> Result<OutputFile, SparseError> {
+    let most = (memory_bytes / BYTES_A_POSTING).max(1) as u64;
+    let docs = index.doc_count();
+    let (mut places, mut bytes) = (Vec::new(), Vec::new());
+    let mut first = 0;
+    while first < docs {
+        // A document has no more distinct terms than terms.
+        let (mut end, mut postings) = (first, 0);
+        while end < docs && (end == first || postings + u64::from(index.exact_length(end)) <= most) {
+            postings += u64::from(index.exact_length(end));
+            end += 1;
+        }
+        let mut occurrences = part(index, first as u32, end as u32)?;
+        // Places ascend as the terms are read, and the sort is stable.
+        occurrences.sort_by_key(|(doc, ..)| *doc);
+        let mut rest = occurrences.as_slice();
+        for doc in first..end {
+            if doc.is_multiple_of(STRIDE) {
+                places.push(file.bytes());
+            }
+            let (terms, others) = rest.split_at(rest.partition_point(|(of, ..)| *of as usize <= doc));
+            rest = others;
+            bytes.clear();
+            write_varint(terms.len() as u64, &mut bytes);
+            let mut before = 0;
+            for &(_, place, tf) in terms {
+                write_varint(place - before, &mut bytes);
+                write_varint(u64::from(tf - 1), &mut bytes);
+                before = place;
+            }
+            file.write_all(&bytes).map_err(|error| file.failed(error))?;
+        }
+        first = end;
+        on_progress(first as u64)?;
+    }
+    for place in places {
+        file.write_all(&place.to_le_bytes()).map_err(|error| file.failed(error))?;
+    }
+    Ok(file)
+}
+
+/// The occurrences in documents from `first` up to `end`.
+fn part(index: &SparseIndex, first: u32, end: u32) -> Result<Vec<Occurrence>, SparseError> {
+    let mut occurrences = Vec::new();
+    let mut terms = index.dictionary().stream();
+    while let Some((_, place)) = terms.next() {
+        index.term_at(place)?.for_each_posting(|posting| {
+            if (first..end).contains(&posting.doc) {
+                occurrences.push((posting.doc, place, posting.tf));
+            }
+        })?;
+    }
+    Ok(occurrences)
+}

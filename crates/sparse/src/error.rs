@@ -1,0 +1,154 @@
+//! What can go wrong with an index, and the remedy.
+
+use std::path::PathBuf;
+
+use toller_files::{DirectoryLock, FileError};
+
+use crate::index::FORMAT_VERSION;
+
+/// An error of building, opening or searching an index.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SparseError {
+    /// The system refused an operation on a file.
+    #[error(transparent)]
+    File(#[from] FileError),
+
+    /// A path that was to be opened is not an index.
+    #[error("{} is not an inverted index: it has no manifest.json of one", path.display())]
+    NotAnIndex {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The index was written by a later version of the program.
+    #[error("{} has format version {found}; this program reads versions up to {FORMAT_VERSION}", path.display())]
+    NewerFormat {
+        /// The manifest.
+        path: PathBuf,
+        /// Its version.
+        found: u64,
+    },
+    /// The manifest is not as it was written.
+    #[error("{} is damaged: {reason}", path.display())]
+    ManifestDamaged {
+        /// The manifest.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A file of the index is missing or not as it was written.
+    #[error("the index file {} is damaged: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The index was made with an analyzer that makes other terms.
+    #[error("the index {} was made with the analyzer {indexed}, not with {given}", path.display())]
+    WrongAnalyzer {
+        /// The index.
+        path: PathBuf,
+        /// The analyzer that made it, with its fingerprint.
+        indexed: String,
+        /// The one that was given.
+        given: String,
+    },
+    /// The index has no document vectors.
+    #[error("the index {} has no document vectors", path.display())]
+    NoVectors {
+        /// The index.
+        path: PathBuf,
+    },
+
+    /// The directory to write to holds something else.
+    #[error("{} is not empty and not an inverted index: it holds {entry}", path.display())]
+    DirectoryInUse {
+        /// The directory.
+        path: PathBuf,
+        /// The name of an entry that does not belong there.
+        entry: String,
+    },
+    /// Another process is writing this index.
+    #[error("another process is writing the index {}", path.display())]
+    Locked {
+        /// The index.
+        path: PathBuf,
+    },
+    /// There is an index already, of something else.
+    #[error("the index {} is of something else: {difference}", path.display())]
+    Exists {
+        /// The index.
+        path: PathBuf,
+        /// In what it differs from what was asked for.
+        difference: String,
+    },
+    /// More documents than ordinals.
+    #[error("the collection has more documents than the {} that can be numbered", u32::MAX)]
+    TooManyDocuments,
+    /// A document that is too long.
+    #[error("the document {id:?} has more than {} terms", i32::MAX)]
+    DocumentTooLong {
+        /// Its identifier.
+        id: String,
+    },
+    /// A thread that analyzes texts has panicked.
+    #[error("a thread that analyzes texts has panicked")]
+    WorkerPanicked,
+    /// The building was stopped from outside; nothing is left of it.
+    #[error("the index was not finished")]
+    Interrupted,
+
+    /// A parameter of a ranker that is out of its range.
+    #[error("{name} is {value}, which is not {range}")]
+    Parameter {
+        /// The parameter.
+        name: &'static str,
+        /// Its value.
+        value: f32,
+        /// What it may be.
+        range: &'static str,
+    },
+    /// A weight that a query's term cannot have.
+    #[error("the weight of the term {term:?} is {weight}, which is not a number from 0 to 1e20")]
+    Weight {
+        /// The term.
+        term: String,
+        /// Its weight.
+        weight: f32,
+    },
+}
+
+impl SparseError {
+    /// What the user can do about it, where that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::File(error) if error.action == DirectoryLock::ACTION => {
+                "the file system may not support locks: write to another disk and move the finished index"
+            }
+            Self::File(error) => return error.hint(),
+            Self::NotAnIndex { .. } => {
+                "give the directory that `toller index --output` wrote; if that was interrupted, run it again"
+            }
+            Self::NewerFormat { .. } => "update toller",
+            Self::ManifestDamaged { .. } | Self::Damaged { .. } => {
+                "restore the file from a copy, or build the index again with `toller index --overwrite`"
+            }
+            Self::WrongAnalyzer { .. } => {
+                "search with the analyzer of the index, or build it again with `toller index --overwrite`"
+            }
+            Self::NoVectors { .. } => {
+                "build the index with `toller index --doc-vectors` (`--overwrite` replaces the one that is there)"
+            }
+            Self::DirectoryInUse { .. } => "give another --output; nothing was changed",
+            Self::Locked { .. } => "wait until it has ended, or give another --output",
+            Self::Exists { .. } => "give another --output, or replace the index with `--overwrite`",
+            Self::TooManyDocuments => "divide the collection into several indexes",
+            Self::DocumentTooLong { .. } => "divide the document into passages",
+            Self::Interrupted => "run the same command again",
+            Self::WorkerPanicked | Self::Parameter { .. } | Self::Weight { .. } => return None,
+        };
+        Some(hint.to_owned())
+    }
+}

@@ -1,0 +1,15 @@
+//! An opened index.
+
+mod files;
+mod ids;
+mod lengths;
+mod manifest;
+mod open;
+mod term;
+
+pub(crate) use files::{IDS, LENGTHS, MANIFEST, POSTINGS, TERMS, VECTORS};
+pub(crate) use ids::IdsWriter;
+pub(crate) use lengths::write_lengths;
+pub use manifest::{AnalyzerInfo, FORMAT_VERSION, FileEntry, Manifest, Source};
+pub use open::SparseIndex;
+pub use term::Term;

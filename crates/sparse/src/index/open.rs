@@ -1,0 +1,230 @@
+//! Opening an index, and what it tells of itself.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use fst::Map;
+use memmap2::Mmap;
+use rayon::prelude::*;
+use toller_files::{FileError, OpenOptions, Verifier};
+use toller_ir::DocOrd;
+
+use super::term::Term;
+use super::{FileEntry, IDS, LENGTHS, Manifest, POSTINGS, TERMS, VECTORS, ids, lengths};
+use crate::analysis::Analyzer;
+use crate::fingerprint::analyzer_info;
+use crate::postings::{List, Record};
+use crate::score::Statistics;
+use crate::{Lengths, SparseError};
+
+/// An inverted index in memory maps, which the system brings to memory as they are read.
+#[derive(Debug)]
+pub struct SparseIndex {
+    path: PathBuf,
+    manifest: Manifest,
+    terms: Map<Mmap>,
+    postings: Mmap,
+    lengths: Mmap,
+    rest_width: usize,
+    ids: Mmap,
+    pub(crate) vectors: Option<Mmap>,
+    /// The least and the largest code of a length.
+    pub(crate) codes_used: Range<usize>,
+}
+
+impl SparseIndex {
+    /// Opens the index in a directory and verifies its checksums (in parallel, in rayon's current pool), unless `options` leave that out.
+    ///
+    /// # Errors
+    /// When there is no index, or it is damaged, or a file cannot be read.
+    pub fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Self, SparseError> {
+        let manifest =
+            Manifest::read(path)?.ok_or_else(|| SparseError::NotAnIndex { path: path.to_owned() })?;
+        Self::map(path, manifest, options)
+    }
+
+    /// Opens the index that `manifest` describes, whether or not the directory has the manifest yet.
+    pub(crate) fn map(
+        path: &Path,
+        manifest: Manifest,
+        options: &OpenOptions<'_>,
+    ) -> Result<Self, SparseError> {
+        let verifier = Verifier::new(options, manifest.bytes());
+        let names = [TERMS, POSTINGS, LENGTHS, IDS, VECTORS];
+        let maps: Vec<Result<Option<Mmap>, SparseError>> = names
+            .par_iter()
+            .map(|name| manifest.file(name).map(|entry| map(path, entry, &verifier)).transpose())
+            .collect();
+        let mut maps = maps.into_iter();
+        let mut next = || maps.next().transpose().map(Option::flatten);
+        let damaged = |name: &str, reason: &str| SparseError::Damaged {
+            path: path.join(name),
+            reason: reason.to_owned(),
+        };
+        let needed =
+            |name, map: Option<Mmap>| map.ok_or_else(|| damaged(name, "the manifest does not list it"));
+        let terms = needed(TERMS, next()?)?;
+        let postings = needed(POSTINGS, next()?)?;
+        let lengths = needed(LENGTHS, next()?)?;
+        let ids = needed(IDS, next()?)?;
+        let vectors = next()?;
+
+        let docs = manifest.statistics.docs as usize;
+        let terms = Map::new(terms).map_err(|error| damaged(TERMS, &error.to_string()))?;
+        let rest_width = lengths::rest_width(lengths.len(), docs)
+            .ok_or_else(|| damaged(LENGTHS, "its length is not that of the documents"))?;
+        if !ids::is_sound(&ids, docs) {
+            return Err(damaged(IDS, "it is too short for the documents"));
+        }
+        let codes = lengths::codes(&lengths, docs).get(..docs).unwrap_or_default();
+        let (least, most) = codes.iter().fold((u8::MAX, 0), |(least, most), &c| (least.min(c), most.max(c)));
+        let codes_used = usize::from(least)..usize::from(most) + 1;
+        Ok(Self {
+            path: path.to_owned(),
+            manifest,
+            terms,
+            postings,
+            lengths,
+            rest_width,
+            ids,
+            vectors,
+            codes_used,
+        })
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the index says of itself.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The name of the analyzer that made the terms: what [`Analyzer::by_name`] makes it of.
+    #[must_use]
+    pub fn analyzer_name(&self) -> &str {
+        &self.manifest.analyzer.name
+    }
+
+    /// Checks that queries analyzed by `analyzer` have the terms that the index has.
+    ///
+    /// # Errors
+    /// [`SparseError::WrongAnalyzer`] when it has another name or works otherwise than the one that made the index.
+    pub fn check_analyzer(&self, analyzer: &Analyzer) -> Result<(), SparseError> {
+        let given = analyzer_info(analyzer);
+        let indexed = &self.manifest.analyzer;
+        if given == *indexed {
+            return Ok(());
+        }
+        let named = |info: &super::AnalyzerInfo| format!("{} ({})", info.name, info.fingerprint);
+        Err(SparseError::WrongAnalyzer {
+            path: self.path.clone(),
+            indexed: named(indexed),
+            given: named(&given),
+        })
+    }
+
+    /// What scores depend on.
+    #[must_use]
+    pub fn statistics(&self) -> &Statistics {
+        &self.manifest.statistics
+    }
+
+    /// The number of documents.
+    #[must_use]
+    pub fn doc_count(&self) -> usize {
+        self.manifest.statistics.docs as usize
+    }
+
+    /// The identifier of a document. (U+FFFD where an index that was opened without verification is damaged.)
+    ///
+    /// # Panics
+    /// If `doc` is not below [`SparseIndex::doc_count`].
+    #[must_use]
+    pub fn doc_id(&self, doc: DocOrd) -> &str {
+        assert!(doc.index() < self.doc_count(), "document {} of {}", doc.0, self.doc_count());
+        ids::id(&self.ids, self.doc_count(), doc.index()).unwrap_or("\u{fffd}")
+    }
+
+    /// The number of terms of a document, as rankers with `lengths` see it.
+    ///
+    /// # Panics
+    /// If `doc` is not below [`SparseIndex::doc_count`].
+    #[must_use]
+    pub fn length(&self, doc: DocOrd, lengths: Lengths) -> u32 {
+        assert!(doc.index() < self.doc_count(), "document {} of {}", doc.0, self.doc_count());
+        crate::score::seen_length(lengths, self.exact_length(doc.index()))
+    }
+
+    /// The number of terms of a document; 0 behind the last.
+    #[inline]
+    pub(crate) fn exact_length(&self, doc: usize) -> u32 {
+        lengths::exact(&self.lengths, self.doc_count(), self.rest_width, doc).unwrap_or_default()
+    }
+
+    /// The codes of the lengths, up to a multiple of [`WINDOW`](crate::search::WINDOW).
+    pub(crate) fn codes(&self) -> &[u8] {
+        lengths::codes(&self.lengths, self.doc_count())
+    }
+
+    /// The term, if a document has it.
+    ///
+    /// # Errors
+    /// When the index is damaged, which only an index that was opened without verification can be.
+    pub fn term(&self, term: &str) -> Result<Option<Term<'_>>, SparseError> {
+        self.terms.get(term).map(|place| self.term_at(place)).transpose()
+    }
+
+    /// The term whose record is at `place`.
+    pub(crate) fn term_at(&self, place: u64) -> Result<Term<'_>, SparseError> {
+        let bytes = usize::try_from(place).ok().and_then(|place| self.postings.get(place..));
+        let record = bytes.and_then(Record::read).ok_or_else(|| self.damaged_postings())?;
+        // The one document that is not checked while its list is read.
+        if let List::One(posting) = record.list
+            && posting.doc as usize >= self.doc_count()
+        {
+            return Err(self.damaged_postings());
+        }
+        Ok(Term { index: self, record })
+    }
+
+    /// The terms and the places of their records, which ascend.
+    pub(crate) fn dictionary(&self) -> &Map<Mmap> {
+        &self.terms
+    }
+
+    pub(crate) fn damaged_postings(&self) -> SparseError {
+        self.damaged(POSTINGS, "a list cannot be unpacked")
+    }
+
+    pub(crate) fn damaged(&self, file: &str, reason: &str) -> SparseError {
+        SparseError::Damaged { path: self.path.join(file), reason: reason.to_owned() }
+    }
+}
+
+/// Maps a file of the index, and verifies it.
+fn map(directory: &Path, entry: &FileEntry, verifier: &Verifier<'_>) -> Result<Mmap, SparseError> {
+    let path = directory.join(&entry.file);
+    let damaged = |reason: String| SparseError::Damaged { path: path.clone(), reason };
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Err(damaged("it is missing".to_owned())),
+        Err(error) => return Err(FileError::new("open", path, error).into()),
+    };
+    let found = file.metadata().map_err(FileError::on("examine", &path))?.len();
+    if found != entry.bytes {
+        return Err(damaged(format!("it has {found} bytes, expected {}", entry.bytes)));
+    }
+    // SAFETY: an index's files are replaced by renaming, never changed in place, so the mapped file stays as it is.
+    let map = unsafe { Mmap::map(&file) }.map_err(FileError::on("map", &path))?;
+    match verifier.checksum(&map) {
+        Some(checksum) if checksum != entry.checksum => Err(damaged("its checksum is wrong".to_owned())),
+        _ => Ok(map),
+    }
+}

@@ -1,0 +1,43 @@
+//! From the terms of a query to those of an index.
+
+use crate::index::{SparseIndex, Term};
+use crate::score::PreparedTerms;
+use crate::{Scoring, SparseError, SparseQuery};
+
+impl SparseIndex {
+    /// The terms of a query that documents have, in the query's order, and what scores by them. With this, candidates can be
+    /// scored under many parameters: a document's score is [`PreparedTerms::score`] of the sum of
+    /// [`TermScorer::part`](crate::TermScorer::part), and equal to the bit to what [`SparseIndex::search`] returns.
+    ///
+    /// # Errors
+    /// When a parameter is out of its range, or the index is damaged, which only one that was opened without verification
+    /// can be.
+    pub fn prepare(
+        &self,
+        query: &SparseQuery,
+        scoring: &Scoring,
+    ) -> Result<(Vec<Term<'_>>, PreparedTerms), SparseError> {
+        let mut found = Vec::with_capacity(query.terms().len());
+        for (term, weight) in query.terms() {
+            if let Some(term) = self.term(term)? {
+                found.push((term, *weight));
+            }
+        }
+        let prepared = self.prepare_terms(&found, scoring)?;
+        Ok((found.into_iter().map(|(term, _)| term).collect(), prepared))
+    }
+
+    /// The same for terms that are found already.
+    ///
+    /// # Errors
+    /// When a parameter is out of its range.
+    pub fn prepare_terms(
+        &self,
+        terms: &[(Term<'_>, f32)],
+        scoring: &Scoring,
+    ) -> Result<PreparedTerms, SparseError> {
+        scoring.ranker.check()?;
+        let terms = terms.iter().map(|(term, weight)| (*term.statistics(), *weight));
+        Ok(PreparedTerms::new(scoring, self.statistics(), terms))
+    }
+}

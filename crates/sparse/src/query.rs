@@ -1,0 +1,79 @@
+//! A query as weighted terms.
+
+use crate::{Analyzer, SparseError};
+
+/// The largest weight of a term: with the largest idf and parameters, scores still fit in f32.
+const MAX_WEIGHT: f32 = 1e20;
+
+/// The distinct terms of a query, each with a weight.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SparseQuery {
+    terms: Vec<(String, f32)>,
+}
+
+impl SparseQuery {
+    /// The terms of a text, in the order of their first occurrence, weighted by how often they occur: what Anserini's
+    /// bag of words asks Lucene for.
+    #[must_use]
+    pub fn of_text(analyzer: &Analyzer, text: &str) -> Self {
+        let mut query = Self::default();
+        analyzer.tokenize(text, &mut |term| {
+            query.add(term, 1.0);
+        });
+        query
+    }
+
+    /// Terms with weights of their own, as of an expanded query. The weights of a term that is given more than once are
+    /// added.
+    ///
+    /// # Errors
+    /// [`SparseError::Weight`] when a weight is negative, not finite or above 1e20, where scores would overflow.
+    pub fn weighted<T: AsRef<str>>(terms: impl IntoIterator<Item = (T, f32)>) -> Result<Self, SparseError> {
+        let mut query = Self::default();
+        for (term, weight) in terms {
+            let term = term.as_ref();
+            if !(0.0..=MAX_WEIGHT).contains(&query.add(term, weight)) || weight < 0.0 {
+                return Err(SparseError::Weight { term: term.to_owned(), weight });
+            }
+        }
+        Ok(query)
+    }
+
+    /// The distinct terms and their weights.
+    #[must_use]
+    pub fn terms(&self) -> &[(String, f32)] {
+        &self.terms
+    }
+
+    /// Adds to the weight of a term, and returns what it is then.
+    fn add(&mut self, term: &str, weight: f32) -> f32 {
+        match self.terms.iter_mut().find(|(known, _)| known == term) {
+            Some((_, sum)) => {
+                *sum += weight;
+                *sum
+            }
+            None => {
+                self.terms.push((term.to_owned(), weight));
+                weight
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SparseQuery;
+    use crate::Analyzer;
+
+    #[test]
+    fn repeated_terms_weigh_more() -> Result<(), Box<dyn std::error::Error>> {
+        let analyzer = Analyzer::by_name("whitespace")?;
+        let query = SparseQuery::of_text(&analyzer, "b a b c b");
+        let expected = [("b", 3.0), ("a", 1.0), ("c", 1.0)];
+        assert_eq!(query, SparseQuery::weighted(expected)?);
+        for wrong in [-1.0, f32::NAN, f32::INFINITY, 2e20] {
+            assert!(SparseQuery::weighted([("a", wrong)]).is_err());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,102 @@
+//! What is built, and that nothing but the collection decides it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use toller_files::OpenOptions;
+use toller_ir::DocOrd;
+use toller_sparse::{Lengths, SparseIndex};
+
+use crate::common::{Building, Outcome, PLAIN, build_texts, index_of, random_texts};
+
+#[test]
+fn an_index_holds_what_the_texts_hold() -> Outcome {
+    let texts = random_texts(3000, 50, 60, 1);
+    let index = index_of(&texts, Building { doc_vectors: true, ..PLAIN })?;
+    assert_eq!(index.doc_count(), texts.len());
+    let mut lists: BTreeMap<&str, BTreeMap<u32, u32>> = BTreeMap::new();
+    for (doc, text) in (0..).zip(&texts) {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert_eq!(index.length(DocOrd(doc), Lengths::Exact) as usize, words.len());
+        assert_eq!(index.doc_id(DocOrd(doc)), format!("d{doc}"));
+        for &word in &words {
+            *lists.entry(word).or_default().entry(doc).or_default() += 1;
+        }
+        let mut counted: BTreeMap<&str, u32> = BTreeMap::new();
+        words.iter().for_each(|word| *counted.entry(word).or_default() += 1);
+        let vector = index.doc_vector(DocOrd(doc))?;
+        let found: Vec<(&str, u32)> = vector.iter().map(|term| (term.term.as_str(), term.tf)).collect();
+        assert_eq!(found, counted.into_iter().collect::<Vec<_>>());
+    }
+    let statistics = index.statistics();
+    assert_eq!(statistics.terms as usize, lists.len());
+    assert_eq!(statistics.postings as usize, lists.values().map(BTreeMap::len).sum::<usize>());
+    assert_eq!(statistics.docs_with_terms as usize, texts.iter().filter(|text| !text.is_empty()).count());
+    for (word, list) in lists {
+        let term = index.term(word)?.ok_or("the term is there")?;
+        assert_eq!(term.statistics().doc_freq as usize, list.len());
+        assert_eq!(term.statistics().collection_freq, list.values().map(|&tf| u64::from(tf)).sum::<u64>());
+        let mut found = BTreeMap::new();
+        term.for_each_posting(|posting| {
+            found.insert(posting.doc, posting.tf);
+        })?;
+        assert_eq!(found, list);
+    }
+    assert!(index.term("absent")?.is_none());
+    Ok(())
+}
+
+/// The files of a directory but the lock, by name.
+fn files(directory: &Path) -> std::io::Result<BTreeMap<String, Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        found.insert(entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path())?);
+    }
+    Ok(found)
+}
+
+#[test]
+fn threads_and_memory_leave_no_trace() -> Outcome {
+    let texts = random_texts(20_000, 3000, 60, 2);
+    let mut first = None;
+    for (threads, memory_bytes) in [(1, 1 << 30), (3, 1 << 20), (2, 100_000), (7, 1 << 22)] {
+        let directory = tempfile::tempdir()?;
+        let building = Building { threads, memory_bytes, doc_vectors: true, overwrite: false };
+        build_texts(directory.path(), &texts, building)?;
+        let built = files(directory.path())?;
+        assert_eq!(built.len(), 7, "{:?}", built.keys());
+        assert!(
+            first.get_or_insert_with(|| built.clone()) == &built,
+            "{threads} threads, {memory_bytes} bytes"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn an_index_that_is_there_is_kept_or_replaced() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let texts = random_texts(10, 5, 5, 3);
+    let built = build_texts(directory.path(), &texts, PLAIN)?;
+    let again = build_texts(directory.path(), &texts, PLAIN)?;
+    assert_eq!((&again.manifest, again.duration.as_nanos()), (&built.manifest, 0));
+    let others = random_texts(300, 5, 5, 4);
+    let refused = build_texts(directory.path(), &others, PLAIN).err().ok_or("it is of another collection")?;
+    assert!(refused.hint().is_some_and(|hint| hint.contains("--overwrite")), "{refused}");
+    build_texts(directory.path(), &others, Building { overwrite: true, doc_vectors: true, ..PLAIN })?;
+    assert_eq!(SparseIndex::open(directory.path(), &OpenOptions::default())?.doc_count(), 300);
+    build_texts(directory.path(), &others, Building { overwrite: true, ..PLAIN })?;
+    assert!(!directory.path().join("vectors.bin").exists());
+    Ok(())
+}
+
+#[test]
+fn empty_documents_count_as_documents_without_terms() -> Outcome {
+    let index = index_of(&[String::new(), "a".to_owned(), " ".to_owned()], PLAIN)?;
+    assert_eq!((index.doc_count(), index.statistics().docs_with_terms), (3, 1));
+    let index = index_of(&[String::new()], Building { doc_vectors: true, ..PLAIN })?;
+    assert_eq!((index.statistics().terms, index.doc_vector(DocOrd(0))?.len()), (0, 0));
+    Ok(())
+}

@@ -1,0 +1,4 @@
+//! Indexes from outside: built, opened, searched, damaged.
+
+mod build;
+mod common;
