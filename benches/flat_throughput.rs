@@ -4,7 +4,8 @@
 //! encodes N / 10 and N passages (1,000,000), each in a process of its own, as `toller encode` does: surveyed,
 //! read, tokenized, encoded and written to a store. Passages are 6 to 10 words in a row from the texts of a
 //! collection (SciFact's, in the folder that TOLLER_SHARED names). Prints the throughput of each tenth of the
-//! job, the last over the first, and both peaks of memory.
+//! job by the clock and by the time that the process had on a CPU (which other programs on the machine disturb
+//! less), the last over the first, and both peaks of memory.
 #![allow(clippy::print_stdout, missing_docs)]
 
 use std::error::Error;
@@ -102,7 +103,34 @@ fn peak_memory() -> Option<f64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()? / 1024.0)
 }
 
-/// Encodes the collection; prints the rate of each tenth in passages/s, then tokens, then the peak.
+/// Seconds that all threads of this process have had on a CPU, where the system tells.
+fn cpu_secs() -> Option<f64> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // After the name in brackets: user and system time are the 14th and 15th field of all, in hundredths.
+    let mut times = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    Some((times.next()?.parse::<f64>().ok()? + times.next()?.parse::<f64>().ok()?) / 100.0)
+}
+
+/// How far a tenth was when it began.
+struct Mark {
+    at: Instant,
+    cpu_secs: f64,
+    rows: u64,
+}
+
+impl Mark {
+    fn new(rows: u64) -> Self {
+        Self { at: Instant::now(), cpu_secs: cpu_secs().unwrap_or(f64::NAN), rows }
+    }
+}
+
+/// Numbers on a line.
+fn line(numbers: &[f64]) -> String {
+    numbers.iter().map(|number| format!("{number:.0}")).collect::<Vec<_>>().join(" ")
+}
+
+/// Encodes the collection; prints the rate of each tenth in passages/s, then in passages per CPU second, then tokens,
+/// then the peak.
 fn encode(options: &Options, collection: &Path) -> Result<(), Box<dyn Error>> {
     let encoder = DualEncoder::load(&options.model, &LoadOptions::default())?;
     let (inputs, read) = (vec![Input::parse(collection)], ReadOptions::default());
@@ -121,16 +149,17 @@ fn encode(options: &Options, collection: &Path) -> Result<(), Box<dyn Error>> {
         let text = text.of(&passage);
         Ok((passage.id, text))
     });
-    let (mut rates, mut tenth) = (Vec::new(), (Instant::now(), 0));
+    let (mut rates, mut cpu_rates, mut tenth) = (Vec::new(), Vec::new(), Mark::new(0));
     let report = toller_pipeline::encode(&job, texts, writer, |progress| {
-        let (since, rows) = tenth;
         if progress.rows >= (rates.len() as u64 + 1) * options.passages / TENTHS {
-            rates.push((progress.rows - rows) as f64 / since.elapsed().as_secs_f64());
-            tenth = (Instant::now(), progress.rows);
+            let now = Mark::new(progress.rows);
+            let rows = (now.rows - tenth.rows) as f64;
+            rates.push(rows / (now.at - tenth.at).as_secs_f64());
+            cpu_rates.push(rows / (now.cpu_secs - tenth.cpu_secs));
+            tenth = now;
         }
     })?;
-    let rates: Vec<String> = rates.iter().map(|rate| format!("{rate:.0}")).collect();
-    println!("{}", rates.join(" "));
+    println!("{}\n{}", line(&rates), line(&cpu_rates));
     println!("{}", report.tokens);
     println!("{:.1}", peak_memory().unwrap_or(f64::NAN));
     Ok(())
@@ -154,16 +183,21 @@ fn run(options: &Options, passages: u64, folder: &Path) -> Result<f64, Box<dyn E
     }
     let said = String::from_utf8(child.stdout)?;
     let mut lines = said.lines();
-    let rates: Vec<f64> = lines.next().unwrap_or("").split(' ').map(str::parse).collect::<Result<_, _>>()?;
+    let mut rates = || -> Result<Vec<f64>, Box<dyn Error>> {
+        Ok(lines.next().unwrap_or("").split(' ').map(str::parse).collect::<Result<_, _>>()?)
+    };
+    let (rates, cpu_rates) = (rates()?, rates()?);
     let tokens: f64 = lines.next().ok_or("no number of tokens")?.parse()?;
     let peak: f64 = lines.next().ok_or("no peak of memory")?.parse()?;
-    let (first, last) = (rates.first().ok_or("no rates")?, rates.last().ok_or("no rates")?);
-    let cells: Vec<String> = rates.iter().map(|rate| format!("{rate:.0}")).collect();
+    let last_over_first = |rates: &[f64]| Some(rates.last()? / rates.first()?);
+    let (by_clock, by_cpu) = (last_over_first(&rates), last_over_first(&cpu_rates));
     println!(
-        "| {passages} | {:.1} | {} | {:.3} | {peak:.0} |",
+        "| {passages} | {:.1} | {} | {:.3} | {} | {:.3} | {peak:.0} |",
         tokens / passages as f64,
-        cells.join(" "),
-        last / first
+        line(&rates),
+        by_clock.ok_or("no rates")?,
+        line(&cpu_rates),
+        by_cpu.ok_or("no rates")?,
     );
     Ok(peak)
 }
@@ -175,8 +209,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let folder = tempfile::tempdir()?;
     println!("{}, {} threads, f32", toller_compute::Isa::active(), options.threads);
-    println!("| passages | tokens each | passages/s of each tenth | last / first | peak MiB |");
-    println!("|--:|--:|--|--:|--:|");
+    println!(
+        "| passages | tokens each | passages/s of each tenth | last / first | per CPU second | last / first | peak MiB |"
+    );
+    println!("|--:|--:|--|--:|--|--:|--:|");
     let few = run(&options, options.passages / TENTHS, folder.path())?;
     let many = run(&options, options.passages, folder.path())?;
     println!("\npeak memory of all over that of a tenth: {:.3}", many / few);

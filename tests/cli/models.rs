@@ -79,3 +79,63 @@ fn verify_knows_every_architecture_and_every_step_after_it() {
         assert_eq!(found["verdict"], "good", "{flags}");
     }
 }
+
+#[test]
+fn verify_knows_cross_encoders() {
+    let workspace = Workspace::new();
+    workspace.add_fixture("cross-encoders");
+    for name in [
+        "bert",
+        "camembert",
+        "distilbert",
+        "modernbert-cls",
+        "modernbert-mean",
+        "mpnet",
+        "roberta",
+        "xlm-roberta",
+    ] {
+        let found = workspace.toller(&format!("verify --model cross-encoders/{name} --json --quiet"));
+        let found = found.succeeds().json();
+        assert_eq!(found["verdict"], "good", "{name}");
+        let rows = found["texts"].as_array().unwrap();
+        for against in ["reference", "expected"] {
+            let rows = rows.iter().filter(|row| row["against"] == against && row["query"].is_string());
+            assert!(rows.count() > 10, "{name}, {against}");
+        }
+    }
+    let mut case: Value =
+        serde_json::from_str(&workspace.lines("cross-encoders/roberta/expected.jsonl")[0]).unwrap();
+    let logit = case["logits"][0].as_f64().unwrap();
+    case["logits"][0] = json!(logit * (1.0 + 1e-3));
+    workspace.write("wrong.jsonl", case.to_string());
+    let verify = "verify --model cross-encoders/roberta --expected wrong.jsonl";
+    let output = workspace.command(verify).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("1 of 20 texts"));
+    // What only dual encoders have.
+    let asked = "verify --model cross-encoders/roberta --dim 3";
+    workspace.toller(asked).fails(2, &["--dim is for dual encoders", "hint: "]);
+    // A pooling makes a dual encoder of it.
+    let pooled = workspace.toller("verify --model cross-encoders/roberta --pooling mean --json --quiet");
+    assert_eq!(pooled.succeeds().json()["texts"][0]["role"], "passage");
+}
+
+#[test]
+fn verify_holds_every_dtype_to_its_promise_and_measures_int8() {
+    let workspace = Workspace::new();
+    workspace.add_fixture("cross-encoders");
+    for model in ["tiny-bert", "cross-encoders/roberta"] {
+        let mut errors = Vec::new();
+        for dtype in ["f32", "f16", "bf16", "int8"] {
+            let verify = format!("verify --model {model} --dtype {dtype} --json --quiet");
+            let found = workspace.toller(&verify).succeeds().json();
+            assert_eq!(found["verdict"], "good", "{model} in {dtype}");
+            assert_eq!(found["tolerance"].is_null(), dtype == "int8");
+            errors.push(found["largest_error"].as_f64().unwrap());
+        }
+        assert!(errors.is_sorted(), "{model}: {errors:?}");
+        assert!(errors[3] > 1e-3 && errors[3] < 0.5, "{model}: {errors:?}");
+    }
+    let told = workspace.command("verify --model tiny-bert --dtype int8").output().unwrap();
+    assert!(String::from_utf8_lossy(&told.stdout).contains("no error is promised"));
+}

@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use toller_compute::Precision;
 use toller_encoder::resolve::{ModelSource, Origin, ResolveEvent, ResolveOptions, resolve_model};
-use toller_encoder::{DEFAULT_BATCH_TOKENS, DualEncoder, LoadOptions, Role, TextPooling};
+use toller_encoder::{
+    CrossEncoder, CrossEncoderOptions, DEFAULT_BATCH_TOKENS, DualEncoder, LoadOptions, Role, TextPooling,
+};
 use toller_store::ModelInfo;
 
 use crate::error::UsageError;
@@ -116,13 +117,17 @@ pub fn check_device(device: Device) -> Result<(), UsageError> {
 /// A model that is ready to run, with the identity that stores keep.
 pub struct LoadedModel {
     pub encoder: DualEncoder,
-    /// Where its files are.
-    pub directory: PathBuf,
     pub info: ModelInfo,
 }
 
 /// Resolves and loads the model that `name` stands for.
 pub fn load(name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel> {
+    announce(args, ui)?;
+    load_from(resolve(name, ui)?, name, args, ui)
+}
+
+/// Says where it is computed, and in what; an error where that cannot be.
+pub fn announce(args: &ModelArgs, ui: &Ui) -> Result<(), UsageError> {
     check_device(args.device)?;
     if args.device == Device::Auto {
         ui.detail(format!("device: cpu ({})", toller_compute::Isa::active()));
@@ -132,7 +137,35 @@ pub fn load(name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel
             "--dtype f16: on the CPU numbers are rounded to f16 and multiplied in f32, no faster than f32",
         );
     }
-    let source = resolve(name, ui)?;
+    Ok(())
+}
+
+/// Loads a cross-encoder. Its score is not asked for, so any label will do.
+pub fn load_cross_encoder(source: &ModelSource, args: &ModelArgs) -> anyhow::Result<CrossEncoder> {
+    let flags = [
+        ("--query-model", args.query_model.is_some()),
+        ("--prompt", args.prompt.is_some()),
+        ("--dim", args.dim.is_some()),
+    ];
+    if let Some((flag, _)) = flags.into_iter().find(|(_, is_given)| *is_given) {
+        return Err(UsageError::new(
+            format!("{flag} is for dual encoders, and {} is a cross-encoder", source.directory.display()),
+            format!("leave {flag} out"),
+        )
+        .into());
+    }
+    let options = CrossEncoderOptions {
+        max_length: args.max_length.map(|length| length as usize),
+        label: Some(0),
+        batch_tokens: args.batch_tokens as usize,
+        dtype: args.dtype(),
+        ..CrossEncoderOptions::default()
+    };
+    Ok(CrossEncoder::load(&source.directory, &options)?)
+}
+
+/// Loads the model that `name` stands for from where its files are.
+pub fn load_from(source: ModelSource, name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel> {
     let query_source = args.query_model.as_deref().map(|name| resolve(name, ui)).transpose()?;
     let options = LoadOptions {
         query_model: query_source.map(|source| source.directory),
@@ -166,11 +199,11 @@ pub fn load(name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel
         None => name.to_owned(),
     };
     let info = ModelInfo { name, fingerprint: encoder.fingerprint().to_owned() };
-    Ok(LoadedModel { encoder, directory: source.directory, info })
+    Ok(LoadedModel { encoder, info })
 }
 
 /// Finds the model's files, downloading them if need be.
-fn resolve(name: &str, ui: &Ui) -> anyhow::Result<ModelSource> {
+pub fn resolve(name: &str, ui: &Ui) -> anyhow::Result<ModelSource> {
     let mut bar = None;
     let mut on_event = |event: ResolveEvent<'_>| {
         match event {

@@ -12,7 +12,7 @@ pub enum Precision {
     F32,
     /// Weights and inputs of linear layers rounded to f16, multiplied in f32: the accuracy of f16, not its speed.
     F16,
-    /// Weights and inputs of linear layers rounded to bf16. On every CPU the bits of the instruction VDPBF16PS.
+    /// Weights and inputs of linear layers, and attention, in bf16. On every CPU the bits of the instruction VDPBF16PS.
     Bf16,
     /// Linear layers in bytes with exact sums: a scale for each output of a weight, and for each row of an
     /// input as it comes (symmetric dynamic quantisation). Attention in bf16.

@@ -29,6 +29,6 @@ pub use dual_encoder::{DEFAULT_BATCH_TOKENS, DualEncoder, LoadOptions, Role};
 pub use error::{Contradiction, EncoderError};
 pub use input::{TextInput, TitleTypes};
 pub use pooling::TextPooling;
-pub use reference::ReferenceEncoder;
+pub use reference::{ReferenceCrossEncoder, ReferenceEncoder, ReferenceLogits};
 pub use text_encoder::TextEncoder;
 pub use tokenizer::PairTruncation;

@@ -22,13 +22,24 @@ pub(super) struct Head {
     output: Linear,
 }
 
+/// What a head is made of, before its weights.
+#[derive(Clone, Copy)]
+pub(crate) struct HeadPlan {
+    pub(crate) names: HeadNames,
+    pub(crate) pooling: Pooling,
+    pub(crate) activation: Activation,
+    /// Whether the dense layer has a bias.
+    pub(crate) bias: bool,
+}
+
 /// Where the tensors of a head are.
-struct HeadNames {
-    dense: &'static str,
+#[derive(Clone, Copy)]
+pub(crate) struct HeadNames {
+    pub(crate) dense: &'static str,
     /// Whether the dense layer is a part of the transformer without its head, as BERT's pooler is.
-    dense_is_inside: bool,
-    norm: Option<&'static str>,
-    output: &'static str,
+    pub(crate) dense_is_inside: bool,
+    pub(crate) norm: Option<&'static str>,
+    pub(crate) output: &'static str,
 }
 
 const BERT: HeadNames =
@@ -44,14 +55,12 @@ const DISTILBERT: HeadNames =
 const MODERNBERT: HeadNames =
     HeadNames { dense: "head.dense", dense_is_inside: false, norm: Some("head.norm"), output: "classifier" };
 
-impl Head {
-    /// Loads the head of `config`'s architecture from the transformer's tensors.
-    pub(super) fn load(
+impl HeadPlan {
+    /// The head of `config`'s architecture.
+    pub(super) fn new(
         config: &TransformerConfig,
         classifier: &ClassifierConfig,
-        tensors: Tensors,
         config_path: &Path,
-        fingerprint: &mut Fingerprint,
     ) -> Result<Self, EncoderError> {
         let (names, pooling, activation, bias) = match config.model_type.as_str() {
             "bert" | "ernie" => (BERT, Pooling::Cls, Activation::Tanh, true),
@@ -69,6 +78,21 @@ impl Head {
                 });
             }
         };
+        Ok(Self { names, pooling, activation, bias })
+    }
+}
+
+impl Head {
+    /// Loads the head that `plan` describes, to `labels` labels, from the transformer's tensors.
+    pub(super) fn load(
+        plan: HeadPlan,
+        labels: usize,
+        config: &TransformerConfig,
+        tensors: Tensors,
+        config_path: &Path,
+        fingerprint: &mut Fingerprint,
+    ) -> Result<Self, EncoderError> {
+        let HeadPlan { names, pooling, activation, bias } = plan;
         let hidden = config.hidden;
         let inside = names.dense_is_inside.then(|| {
             Loader { tensors: &tensors, fingerprint: &mut *fingerprint, dtype: Precision::F32 }.linear(
@@ -97,7 +121,7 @@ impl Head {
             },
             activation,
             norm: names.norm.map(|name| loader.norm(name, hidden, config.norm)).transpose()?,
-            output: loader.linear(names.output, classifier.labels.len(), hidden, true)?,
+            output: loader.linear(names.output, labels, hidden, true)?,
         })
     }
 

@@ -10,12 +10,14 @@ use toller_compute::Precision;
 
 use self::config::ClassifierConfig;
 use self::head::Head;
+pub(crate) use self::head::HeadPlan;
 pub use self::score::ScoreActivation;
 use self::score::Scoring;
 use crate::batch::{TokenBatch, TokenizedText, Tokens, by_budget};
 use crate::config::TransformerConfig;
 use crate::fingerprint::Fingerprint;
 use crate::layout::Layout;
+use crate::reference::ReferenceCrossEncoder;
 use crate::tokenizer::{PairTruncation, Tokenizer, TokenizerConfig};
 use crate::transformer::Transformer;
 use crate::{DEFAULT_BATCH_TOKENS, EncoderError};
@@ -76,6 +78,8 @@ pub struct CrossEncoder {
     scoring: Scoring,
     batch_tokens: usize,
     fingerprint: String,
+    layout: Layout,
+    plan: HeadPlan,
 }
 
 impl CrossEncoder {
@@ -114,8 +118,12 @@ impl CrossEncoder {
         )?;
         tokenizer.check_pairs()?;
         let (transformer, tensors) = Transformer::open(folder, &config, options.dtype, &mut fingerprint)?;
-        let head = Head::load(&config, &classifier, tensors, &config_path, &mut fingerprint)?;
+        let plan = HeadPlan::new(&config, &classifier, &config_path)?;
+        let labels = classifier.labels.len();
+        let head = Head::load(plan, labels, &config, tensors, &config_path, &mut fingerprint)?;
         Ok(Self {
+            layout,
+            plan,
             tokenizer,
             max_length,
             truncation: options.truncation,
@@ -126,6 +134,29 @@ impl CrossEncoder {
             batch_tokens: options.batch_tokens,
             fingerprint: fingerprint.finish(),
         })
+    }
+
+    /// Whether a model directory is a cross-encoder: a classifier that no module follows.
+    ///
+    /// # Errors
+    /// When its configuration cannot be read.
+    pub fn is_in(directory: &Path) -> Result<bool, EncoderError> {
+        let layout = Layout::read(directory)?;
+        let config_path = layout.transformer.join("config.json");
+        if !config_path.is_file() {
+            // Two towers, or an error that loading it explains.
+            return Ok(false);
+        }
+        let config = TransformerConfig::read(&config_path)?;
+        Ok(config.is_classifier && layout.pooling.is_none() && layout.modules.is_empty())
+    }
+
+    /// The model once more, computed slowly, to compare with.
+    ///
+    /// # Errors
+    /// As [`CrossEncoder::load`].
+    pub fn reference(&self) -> Result<ReferenceCrossEncoder, EncoderError> {
+        ReferenceCrossEncoder::load(&self.layout, self.plan, self.labels.len())
     }
 
     /// The names of the labels.

@@ -45,13 +45,13 @@ impl Layer {
         let has_attention_norm = norm.placement == NormPlacement::After || index > 0;
         Ok(Self {
             qkv: loader.qkv(&prefix, names.qkv, hidden, bias)?,
-            attention_output: loader.residual_linear(&name(names.attention_output), hidden, hidden, bias)?,
+            attention_output: loader.linear(&name(names.attention_output), hidden, hidden, bias)?,
             attention_norm: has_attention_norm
                 .then(|| loader.norm(&name(names.attention_norm), hidden, norm))
                 .transpose()?,
             up: loader.up(&prefix, names.up, config.intermediate, hidden, config.up_bias)?,
             activation: config.activation,
-            down: loader.residual_linear(&name(names.down), hidden, config.intermediate, config.down_bias)?,
+            down: loader.down_linear(&name(names.down), hidden, config.intermediate, config.down_bias)?,
             output_norm: loader.norm(&name(names.output_norm), hidden, norm)?,
             placement: norm.placement,
             is_local,

@@ -1,23 +1,21 @@
-//! A tower computed slowly: one text at a time, every operation by `compute::reference` with sums in f64, nothing fused.
-//!
-//! It shares with the fast tower what decides the meaning (configuration, names, layout) and no arithmetic. States are rounded
-//! to f32 between operations, as the operations' interfaces have it: some 1e-7 of a vector's length.
+//! The transformer computed slowly.
 
-use toller_compute::reference::{self, attention, gated_linear, layer_norm};
-use toller_compute::{Activation, Pooling, Precision};
+use std::path::Path;
 
+use toller_compute::reference::{attention, gated_linear};
+use toller_compute::{Activation, Precision};
+
+use super::{Dense, Norm, rounded, values};
+use crate::EncoderError;
 use crate::batch::Tokens;
 use crate::config::{Names, NormPlacement, Positions, QkvNames, TransformerConfig, UpNames};
 use crate::fingerprint::Fingerprint;
-use crate::layout::{Layout, Module};
 use crate::tensors::Tensors;
-use crate::text_encoder::projection_tensor;
 use crate::transformer::{Attend, Loader, naming};
-use crate::{EncoderError, TextEncoder};
 
-/// A tower with its weights, for comparison.
-pub struct ReferenceEncoder {
-    config: TransformerConfig,
+/// A transformer with its weights, for comparison.
+pub(super) struct Transformer {
+    pub(super) config: TransformerConfig,
     words: Vec<f32>,
     positions: Option<Vec<f32>>,
     token_types: Option<Vec<f32>>,
@@ -26,10 +24,6 @@ pub struct ReferenceEncoder {
     layers: Vec<Layer>,
     attend: Attend,
     final_norm: Option<Norm>,
-    poolings: Vec<Pooling>,
-    /// Tokens at the start of every text that are not pooled.
-    unpooled: usize,
-    head: Vec<Step>,
 }
 
 struct Layer {
@@ -44,30 +38,9 @@ struct Layer {
     is_local: bool,
 }
 
-/// A linear layer: `[out, depth]`, `[out]`.
-struct Dense {
-    weight: Vec<f32>,
-    bias: Option<Vec<f32>>,
-    depth: usize,
-}
-
-struct Norm {
-    weight: Vec<f32>,
-    bias: Vec<f32>,
-    epsilon: f32,
-}
-
-/// A step from the pooled states to the vector.
-enum Step {
-    Dense(Dense, Activation),
-    Truncate(usize),
-    Normalize,
-}
-
-impl ReferenceEncoder {
-    /// Loads the weights of `layout`, whose fast tower is `fast`, a second time.
-    pub(crate) fn load(layout: &Layout, fast: &TextEncoder) -> Result<Self, EncoderError> {
-        let folder = &layout.transformer;
+impl Transformer {
+    /// Loads the weights of `folder` a second time; the tensors come along for the heads that are in the same files.
+    pub(super) fn load(folder: &Path) -> Result<(Self, Tensors), EncoderError> {
         let config = TransformerConfig::read(&folder.join("config.json"))?;
         let tensors = Tensors::open(folder)?.find_prefix(&format!("{}.weight", config.names.words))?;
         let names = *naming(&tensors, &config);
@@ -79,7 +52,7 @@ impl ReferenceEncoder {
         let layers = (0..config.layers).map(|index| Layer::load(&tensors, &config, &names, index));
         let mut fingerprint = Fingerprint::new();
         let mut loader = Loader { tensors: &tensors, fingerprint: &mut fingerprint, dtype: Precision::F32 };
-        Ok(Self {
+        let transformer = Self {
             words: values(&tensors, &format!("{}.weight", names.words), &[config.vocabulary, config.hidden])?,
             positions: table(names.positions, if has_positions { config.max_positions } else { 0 })?,
             token_types: table(names.token_types, config.token_types)?,
@@ -88,18 +61,13 @@ impl ReferenceEncoder {
             layers: layers.collect::<Result<_, _>>()?,
             attend: Attend::load(&mut loader, &config, &names)?,
             final_norm: names.final_norm.map(|name| Norm::load(&tensors, name, &config)).transpose()?,
-            poolings: fast.poolings().to_vec(),
-            unpooled: fast.unpooled(),
-            head: head(layout, fast, &config, &tensors)?,
             config,
-        })
+        };
+        Ok((transformer, tensors))
     }
 
-    /// The vector of a tokenized text.
-    ///
-    /// # Errors
-    /// When a token has no embedding.
-    pub fn encode(&self, tokens: &Tokens) -> Result<Vec<f32>, EncoderError> {
+    /// The last layer's state of each token of a text: `[tokens, hidden]`.
+    pub(super) fn forward(&self, tokens: &Tokens) -> Result<Vec<f32>, EncoderError> {
         let vocabulary = self.config.vocabulary;
         if let Some(&id) = tokens.input_ids.iter().find(|&&id| id as usize >= vocabulary) {
             return Err(EncoderError::TokenId { id, vocabulary });
@@ -108,12 +76,10 @@ impl ReferenceEncoder {
         for layer in &self.layers {
             states = layer.forward(&states, &self.config, &self.attend); // [tokens, hidden]
         }
-        if let Some(norm) = &self.final_norm {
-            states = norm.forward(&states);
-        }
-        let pool = |&pooling: &Pooling| pool(&states, self.config.hidden, pooling, self.unpooled);
-        let pooled = self.poolings.iter().flat_map(pool).collect(); // [poolings * hidden]
-        Ok(self.head.iter().fold(pooled, |vector, step| step.forward(vector)))
+        Ok(match &self.final_norm {
+            Some(norm) => norm.forward(&states),
+            None => states,
+        })
     }
 
     /// The sum of a token's embeddings, normalised: `[tokens, hidden]`.
@@ -242,128 +208,4 @@ impl Layer {
         }; // [tokens, intermediate]
         self.down.forward(&inner, Some(residual), Activation::Identity)
     }
-}
-
-impl Dense {
-    fn load(
-        tensors: &Tensors,
-        name: &str,
-        out: usize,
-        depth: usize,
-        bias: bool,
-    ) -> Result<Self, EncoderError> {
-        let weight = values(tensors, &format!("{name}.weight"), &[out, depth])?;
-        let bias = bias.then(|| values(tensors, &format!("{name}.bias"), &[out])).transpose()?;
-        Ok(Self { weight, bias, depth })
-    }
-
-    fn forward(&self, x: &[f32], residual: Option<&[f32]>, activation: Activation) -> Vec<f32> {
-        let bias = self.bias.as_deref();
-        rounded(reference::linear(x, &self.weight, bias, residual, activation, self.depth))
-    }
-}
-
-impl Norm {
-    fn load(tensors: &Tensors, name: &str, config: &TransformerConfig) -> Result<Self, EncoderError> {
-        let part =
-            |part: &str| Ok::<_, EncoderError>(tensors.get_norm(name, part, config.hidden)?.to_vec1()?);
-        let bias = if config.norm.bias { part("bias")? } else { vec![0.0; config.hidden] };
-        Ok(Self { weight: part("weight")?, bias, epsilon: config.norm.epsilon as f32 })
-    }
-
-    fn forward(&self, x: &[f32]) -> Vec<f32> {
-        rounded(layer_norm(x, &self.weight, &self.bias, self.epsilon))
-    }
-}
-
-/// The steps after the pooling.
-fn head(
-    layout: &Layout,
-    fast: &TextEncoder,
-    config: &TransformerConfig,
-    tensors: &Tensors,
-) -> Result<Vec<Step>, EncoderError> {
-    let mut steps = Vec::new();
-    let mut dim = config.hidden * fast.poolings().len();
-    if fast.uses_pooler() {
-        let pooler = Dense::load(tensors, "pooler.dense", dim, dim, true)?;
-        steps.push(Step::Dense(pooler, Activation::Tanh));
-    }
-    if config.projection > 0 {
-        let part = |part: &str, shape: &[usize]| -> Result<Vec<f32>, EncoderError> {
-            let tensor = tensors.get_by_full_name(&projection_tensor(tensors, part), shape)?;
-            Ok(tensor.flatten_all()?.to_vec1()?)
-        };
-        let weight = part("weight", &[config.projection, dim])?;
-        let bias = Some(part("bias", &[config.projection])?);
-        steps.push(Step::Dense(Dense { weight, bias, depth: dim }, Activation::Identity));
-        dim = config.projection;
-    }
-    for module in &layout.modules {
-        let Module::Dense { folder, config } = module else {
-            steps.push(Step::Normalize);
-            continue;
-        };
-        let dense = Dense::load(&Tensors::open(folder)?, "linear", config.out_features, dim, config.bias)?;
-        steps.push(Step::Dense(dense, config.activation_function));
-        dim = config.out_features;
-    }
-    if fast.dim() < dim {
-        let at = steps.len() - usize::from(matches!(steps.last(), Some(Step::Normalize)));
-        steps.insert(at, Step::Truncate(fast.dim()));
-    }
-    Ok(steps)
-}
-
-impl Step {
-    fn forward(&self, mut vector: Vec<f32>) -> Vec<f32> {
-        match self {
-            Self::Dense(dense, activation) => dense.forward(&vector, None, *activation),
-            Self::Truncate(dim) => {
-                vector.truncate(*dim);
-                vector
-            }
-            Self::Normalize => {
-                let length: f64 = vector.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
-                vector.iter().map(|&x| (f64::from(x) / length.max(1e-12)) as f32).collect()
-            }
-        }
-    }
-}
-
-/// Pools the states `[tokens, hidden]` of one text but the first `skipped`, as sentence-transformers defines it; zeros where none
-/// is left.
-fn pool(states: &[f32], hidden: usize, pooling: Pooling, skipped: usize) -> Vec<f32> {
-    let all = states.len() / hidden;
-    let tokens = all.saturating_sub(skipped);
-    if tokens == 0 {
-        return vec![0.0; hidden];
-    }
-    let of_column = |column: usize| {
-        let column = states.iter().skip(column).step_by(hidden).skip(skipped);
-        let values: Vec<f64> = column.map(|&x| f64::from(x)).collect();
-        let sum: f64 = values.iter().sum();
-        let pooled = match pooling {
-            Pooling::Cls => values.first().copied().unwrap_or(0.0),
-            Pooling::LastToken => values.last().copied().unwrap_or(0.0),
-            Pooling::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            Pooling::Mean => sum / tokens as f64,
-            Pooling::MeanSqrtLen => sum / (tokens as f64).sqrt(),
-            Pooling::WeightedMean => {
-                let positions = skipped + 1..=all;
-                let weighted = values.iter().zip(positions.clone()).map(|(x, weight)| x * weight as f64);
-                weighted.sum::<f64>() / positions.sum::<usize>() as f64
-            }
-        };
-        pooled as f32
-    };
-    (0..hidden).map(of_column).collect()
-}
-
-fn values(tensors: &Tensors, name: &str, shape: &[usize]) -> Result<Vec<f32>, EncoderError> {
-    Ok(tensors.get(name, shape)?.flatten_all()?.to_vec1()?)
-}
-
-fn rounded(values: Vec<f64>) -> Vec<f32> {
-    values.into_iter().map(|x| x as f32).collect()
 }

@@ -1,0 +1,165 @@
+//! `toller verify`: does this machine compute the model's vectors, or a cross-encoder's logits, as they should be?
+
+mod expected;
+mod pairs;
+mod report;
+mod vectors;
+
+use std::path::{Path, PathBuf};
+
+use toller_compute::Precision;
+use toller_encoder::CrossEncoder;
+
+use crate::model::{self, ModelArgs};
+use crate::ui::Ui;
+
+/// Arguments of `toller verify`.
+#[derive(Debug, clap::Args)]
+pub struct VerifyArgs {
+    /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name (`toller models` lists them)
+    #[arg(long, value_name = "M")]
+    model: String,
+
+    /// What to compare with, a JSON object a line: text, input_ids, embedding, and perhaps role; of a cross-encoder query,
+    /// passage, input_ids and logits [default: expected.jsonl in the model's directory, if there is one and no flag
+    /// changes the model]
+    #[arg(long, value_name = "FILE")]
+    expected: Option<PathBuf>,
+
+    #[command(flatten)]
+    args: ModelArgs,
+}
+
+/// The largest relative error that is promised, by what is computed in; of int8 there is no promise.
+fn tolerance(dtype: Precision) -> Option<f64> {
+    match dtype {
+        Precision::F32 => Some(1e-5),
+        Precision::F16 => Some(2e-3),
+        Precision::Bf16 => Some(1e-2),
+        Precision::Int8 => None,
+    }
+}
+
+/// How far a text's vector, or a pair's logits, may differ when others are computed beside it.
+const BATCH_TOLERANCE: f64 = 1e-6;
+
+/// Texts in many languages, without and with what makes tokenizers stumble.
+const TEXTS: [&str; 18] = [
+    "",
+    "dog",
+    "Who wrote the first dictionary of the English language?",
+    "Quelle est la capitale de la Nouvelle-Zélande ?",
+    "Straße, Größe, Übermut: Wörter mit Umlauten",
+    "¿Cuándo empezó la construcción de la catedral?",
+    "Когда был основан город на реке?",
+    "Ποια είναι η μεγαλύτερη λίμνη;",
+    "ما هي عاصمة البلاد؟",
+    "מתי נבנה הגשר הראשון?",
+    "भारत की सबसे लंबी नदी कौन सी है?",
+    "ประเทศไทยมีกี่จังหวัด",
+    "黑豹队的防守丢了多少分？",
+    "日本で一番高い山は何ですか。",
+    "한국의 수도는 어디입니까?",
+    "Thành phố nào lớn nhất Việt Nam?",
+    "emoji 🐕 and e\u{301} combining, a\u{200b}zero width, nul \u{0} and [SEP] [MASK]",
+    "x = 3.14159 * (r ** 2); // https://example.org/a?b=c#d",
+];
+
+/// The long texts: this sentence, so many times.
+const SENTENCE: &str =
+    "The river rises in the hills, crosses the plain and reaches the sea by the old harbour. ";
+const REPEATS: [usize; 2] = [4, 40];
+
+/// The built-in texts.
+fn texts() -> Vec<String> {
+    TEXTS.iter().map(ToString::to_string).chain(REPEATS.map(|times| SENTENCE.repeat(times))).collect()
+}
+
+/// What was found for a text, or a pair of texts.
+struct Row {
+    /// What it is to the model.
+    role: String,
+    /// The text, or the passage of a pair.
+    text: String,
+    /// The query of a pair.
+    query: Option<String>,
+    tokens: usize,
+    /// Relative errors: of what was computed, and of it among others to it alone.
+    error: f64,
+    batch_error: f64,
+    /// Whether the token ids are as expected, where some are.
+    same_ids: bool,
+}
+
+impl Row {
+    fn is_good(&self, tolerance: Option<f64>) -> bool {
+        // Where no error is promised, one that is no number is still none.
+        self.same_ids && self.error <= tolerance.unwrap_or(f64::MAX) && self.batch_error <= BATCH_TOLERANCE
+    }
+}
+
+/// Compares, and prints a table or JSON. Fails if a difference is larger than it may be.
+pub fn run(args: &VerifyArgs, ui: &Ui) -> anyhow::Result<()> {
+    let flags = &args.args;
+    model::announce(flags, ui)?;
+    let source = model::resolve(&args.model, ui)?;
+    // A pooling that was asked for makes a dual encoder of a classifier's transformer.
+    let is_cross_encoder = flags.pooling.is_none() && CrossEncoder::is_in(&source.directory)?;
+    let expected = args.expected.clone().or_else(|| expected_beside(&source.directory, flags));
+    let (rows, built_in) = if is_cross_encoder {
+        let model = model::load_cross_encoder(&source, flags)?;
+        join(pairs::against_reference(&model)?, || pairs::against_expected(&model, expected.as_deref()))?
+    } else {
+        let model = model::load_from(source, &args.model, flags, ui)?.encoder;
+        join(vectors::against_reference(&model)?, || vectors::against_expected(&model, expected.as_deref()))?
+    };
+    let tolerance = tolerance(flags.dtype());
+    report::write(&rows, built_in, tolerance, ui)?;
+    let bad = rows.iter().filter(|row| !row.is_good(tolerance)).count();
+    if bad > 0 {
+        anyhow::bail!("{bad} of {} texts differ by more than they may", rows.len());
+    }
+    Ok(())
+}
+
+/// Rows and those after them, with how many the first are.
+fn join(
+    mut rows: Vec<Row>,
+    more: impl FnOnce() -> anyhow::Result<Vec<Row>>,
+) -> anyhow::Result<(Vec<Row>, usize)> {
+    let built_in = rows.len();
+    rows.extend(more()?);
+    Ok((rows, built_in))
+}
+
+/// What lies beside a model to compare it with; it is of the model as it is.
+fn expected_beside(directory: &Path, flags: &ModelArgs) -> Option<PathBuf> {
+    let is_as_it_is = flags.pooling.is_none()
+        && flags.dim.is_none()
+        && flags.prompt.is_none()
+        && flags.max_length.is_none()
+        && flags.query_model.is_none();
+    let beside = directory.join("expected.jsonl");
+    (is_as_it_is && beside.is_file()).then_some(beside)
+}
+
+/// |found - expected| / |expected|; infinite where the dimensions differ or a number is none.
+fn relative_error(found: &[f64], expected: &[f64]) -> f64 {
+    error_to(found, expected, length(expected))
+}
+
+/// |found - expected| / scale; infinite where the dimensions differ or a number is none.
+fn error_to(found: &[f64], expected: &[f64], scale: f64) -> f64 {
+    let difference: Vec<f64> = found.iter().zip(expected).map(|(a, b)| a - b).collect();
+    let difference = length(&difference);
+    let error = if difference == 0.0 { 0.0 } else { difference / scale };
+    if found.len() == expected.len() && error.is_finite() { error } else { f64::INFINITY }
+}
+
+fn length(vector: &[f64]) -> f64 {
+    vector.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+fn wide(numbers: &[f32]) -> Vec<f64> {
+    numbers.iter().map(|&x| f64::from(x)).collect()
+}

@@ -1,0 +1,86 @@
+//! The vectors of a dual encoder.
+
+use std::path::Path;
+
+use rayon::prelude::*;
+use serde::Deserialize;
+use toller_encoder::{DualEncoder, Role, Tokens};
+
+use super::{Row, expected, relative_error, texts, wide};
+
+/// A line of an expected file.
+#[derive(Deserialize)]
+struct Expected {
+    text: String,
+    role: Option<String>,
+    input_ids: Vec<u32>,
+    embedding: Vec<f64>,
+}
+
+const FORM: &str = "{\"text\": ..., \"input_ids\": [...], \"embedding\": [...]}, perhaps with a \"role\"";
+
+/// The built-in texts, against the same model computed slowly: in both roles, or one where they are the same.
+pub(super) fn against_reference(encoder: &DualEncoder) -> anyhow::Result<Vec<Row>> {
+    let roles: &[Role] = if encoder.is_tied() { &[Role::Passage] } else { &[Role::Query, Role::Passage] };
+    let mut rows = Vec::new();
+    for &role in roles {
+        let (texts, reference) = (texts(), encoder.reference(role)?);
+        let tokens = tokenize(encoder, role, &texts)?;
+        let encode = |tokens: &Tokens| Ok::<_, anyhow::Error>(wide(&reference.encode(tokens)?));
+        let exact: Vec<Vec<f64>> = tokens.par_iter().map(encode).collect::<Result<_, _>>()?;
+        rows.extend(compare(encoder, role, texts, &tokens, &exact)?);
+    }
+    Ok(rows)
+}
+
+/// The texts of a file, against what it says; none without a file.
+pub(super) fn against_expected(encoder: &DualEncoder, path: Option<&Path>) -> anyhow::Result<Vec<Row>> {
+    let all: Vec<Expected> = path.map(|path| expected::read(path, FORM)).transpose()?.unwrap_or_default();
+    let mut rows = Vec::new();
+    for role in [Role::Query, Role::Passage] {
+        let of_role = |case: &&Expected| (case.role.as_deref() == Some("query")) == (role == Role::Query);
+        let cases: Vec<&Expected> = all.iter().filter(of_role).collect();
+        let texts: Vec<String> = cases.iter().map(|case| case.text.clone()).collect();
+        let tokens = tokenize(encoder, role, &texts)?;
+        let vectors: Vec<Vec<f64>> = cases.iter().map(|case| case.embedding.clone()).collect();
+        let mut found = compare(encoder, role, texts, &tokens, &vectors)?;
+        for ((row, case), tokens) in found.iter_mut().zip(&cases).zip(&tokens) {
+            row.same_ids = tokens.input_ids == case.input_ids;
+        }
+        rows.extend(found);
+    }
+    Ok(rows)
+}
+
+/// The tokens of texts, each after the role's prompt.
+fn tokenize(encoder: &DualEncoder, role: Role, texts: &[String]) -> anyhow::Result<Vec<Tokens>> {
+    let (tower, prompt) = (encoder.tower(role), encoder.prompt(role));
+    texts.iter().map(|text| Ok(tower.tokenize(&format!("{prompt}{text}"))?)).collect()
+}
+
+/// Encodes each text alone and all together.
+fn compare(
+    encoder: &DualEncoder,
+    role: Role,
+    texts: Vec<String>,
+    tokens: &[Tokens],
+    exact: &[Vec<f64>],
+) -> anyhow::Result<Vec<Row>> {
+    let tower = encoder.tower(role);
+    let together = tower.encode(tokens)?;
+    let mut rows = Vec::new();
+    for (index, (text, vector)) in texts.into_iter().zip(exact).enumerate() {
+        let alone = wide(&tower.encode(&tokens[index..=index])?);
+        let among = wide(&together[index * tower.dim()..][..tower.dim()]);
+        rows.push(Row {
+            role: role.to_string(),
+            text,
+            query: None,
+            tokens: tokens[index].len(),
+            error: relative_error(&alone, vector),
+            batch_error: relative_error(&among, &alone),
+            same_ids: true,
+        });
+    }
+    Ok(rows)
+}
