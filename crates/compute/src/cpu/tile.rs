@@ -293,7 +293,15 @@ unsafe fn tile<S: Simd, E: Epilogue, const ROWS: usize, const VECTORS: usize>(
                 }
             }
         }
-        for (r, sums) in sums.iter().enumerate().take(count) {
+        // How many rows are real is known only now. A loop over so many of `sums` would make them an array in
+        // memory, which the compiler then writes in every step above; the copy is written once.
+        let mut finished = [[E::Product::zero(simd); VECTORS]; ROWS];
+        for r in 0..ROWS {
+            for v in 0..VECTORS {
+                finished[r][v] = sums[r][v];
+            }
+        }
+        for (r, sums) in finished.iter().enumerate().take(count) {
             for (v, &sum) in sums.iter().enumerate() {
                 let first = column + v * LANES;
                 if first < columns {

@@ -334,6 +334,39 @@ fn scans_batches_depths_threads_and_segments_do_not_matter() {
     }
 }
 
+/// The blocks that are searched first hold all that every other query looks for, so that thresholds start too
+/// high for these queries; and for all of them, where all vectors are equal.
+#[test]
+fn a_sample_that_misleads_costs_no_hits() {
+    let (n, q, dim, k, block) = (3000, 9, 16, 60, 12);
+    let (mut vectors, mut queries) = make(Data::Random, n, q, dim, 11);
+    for (row, vector) in vectors.chunks_exact_mut(dim).enumerate() {
+        if (row / block).is_multiple_of(32) {
+            vector[0] += 100.0;
+        }
+    }
+    for (query, numbers) in queries.chunks_exact_mut(dim).enumerate() {
+        numbers[0] = if query.is_multiple_of(2) { 1.0 } else { 0.0 };
+    }
+    let (equal, _) = make(Data::AllEqual, n, q, dim, 12);
+    let excluded: Vec<Vec<DocOrd>> = (0..q as u32)
+        .map(|query| (0..n as u32).map(DocOrd).skip(query as usize).step_by(7).collect())
+        .collect();
+    for vectors in [vectors, equal] {
+        let stored = Stored::new(DType::F32, &vectors, dim);
+        let collection = stored.segments(block, |_| true);
+        for excluded in [&[], &excluded[..]] {
+            let filter = Filter { allowed: None, excluded };
+            let expected = bits(&reference::ip_topk(&collection, &queries, k, &filter).unwrap());
+            for scan in SCANS {
+                let options = IpTopkOptions { scan, filter, read_ahead: None };
+                let found = with_threads(2, || ip_topk(&collection, &queries, k, &options)).unwrap();
+                assert!(bits(&found.rankings) == expected, "{scan}, {} excluded", excluded.len());
+            }
+        }
+    }
+}
+
 #[test]
 fn few_are_nominated() {
     let (n, q, dim, k) = (20_000, 30, 128, 10);

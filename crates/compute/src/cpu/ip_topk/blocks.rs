@@ -6,7 +6,7 @@ use toller_ir::DocOrd;
 
 use crate::{Codes, Collection, Vectors};
 
-/// Every so manyeth block is scanned before the others: a sample of the whole collection raises the
+/// Every so manyeth block is scanned before the others: a sample of the whole collection sets the
 /// thresholds before most vectors are seen, whatever order they are stored in. (Vectors stored by
 /// ascending score would else all be nominated.)
 const SAMPLE: usize = 32;
@@ -44,6 +44,16 @@ impl<'a> Blocks<'a> {
 
     pub(crate) fn count(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// How many blocks the sample has: those of the first turns.
+    pub(crate) fn sampled(&self) -> usize {
+        self.count().div_ceil(SAMPLE)
+    }
+
+    /// The share of the collection that the sample is.
+    pub(crate) fn sample_share(&self) -> f64 {
+        self.sampled() as f64 / self.count() as f64
     }
 
     /// How many blocks make so many bytes of vectors.

@@ -55,7 +55,7 @@ const HALF_UNIT: f64 = 1.0 / 2048.0;
 const HALF_LEAST: f64 = 1.0 / (1 << 25) as f64;
 
 /// Makes up for the roundings below: in f64, fewer than 2^24 of them, relative.
-const ROUNDINGS: f64 = 1.0 + 1.0 / (1_u64 << 28) as f64;
+pub(crate) const ROUNDINGS: f64 = 1.0 + 1.0 / (1_u64 << 28) as f64;
 
 /// g(m) for a unit roundoff.
 fn gamma(operations: f64, unit: f64) -> f64 {

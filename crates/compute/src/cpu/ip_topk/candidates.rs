@@ -1,5 +1,7 @@
 //! The nominated vectors of a query.
 
+use std::ops::RangeBounds;
+
 use toller_ir::{DocOrd, Hit};
 
 /// A vector that may be among the k best, with bounds of its score.
@@ -38,6 +40,33 @@ pub(crate) fn most(k: usize) -> usize {
 }
 
 impl Candidates {
+    /// Vectors whose scores are known.
+    pub(crate) fn exact(hits: Vec<Hit>) -> Self {
+        let exact = |hit: Hit| Candidate { lower: hit.score, upper: hit.score, doc: hit.doc };
+        Self { entries: hits.into_iter().map(exact).collect() }
+    }
+
+    /// Those whose scores are known.
+    pub(crate) fn scored(&self) -> Vec<Hit> {
+        let hit = |candidate: &Candidate| candidate.score().map(|score| Hit::new(candidate.doc, score));
+        self.entries.iter().filter_map(hit).collect()
+    }
+
+    /// Puts the `k` first whose bounds are highest in the middle. Not by their lower bounds: those of a known
+    /// score are as high as the score itself.
+    pub(crate) fn put_likeliest_first(&mut self, k: usize) {
+        if self.entries.len() > k {
+            let middle = |candidate: &Candidate| candidate.lower / 2.0 + candidate.upper / 2.0;
+            self.entries.select_nth_unstable_by(k, |a, b| middle(b).total_cmp(&middle(a)));
+        }
+    }
+
+    /// Those whose scores are not known, among the entries at `places`.
+    pub(crate) fn unscored(&self, places: impl RangeBounds<usize>) -> impl Iterator<Item = &Candidate> {
+        let entries = self.entries.iter().enumerate().filter(move |(place, _)| places.contains(place));
+        entries.map(|(_, candidate)| candidate).filter(|candidate| candidate.score().is_none())
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -75,9 +104,7 @@ impl Candidates {
         } else {
             hits.last().map_or(f32::NEG_INFINITY, |hit| hit.score)
         };
-        self.entries.clear();
-        let exact = |hit: Hit| Candidate { lower: hit.score, upper: hit.score, doc: hit.doc };
-        self.entries.extend(hits.into_iter().map(exact));
+        *self = Self::exact(hits);
         kth
     }
 }

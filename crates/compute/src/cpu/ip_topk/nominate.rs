@@ -3,27 +3,15 @@
 use toller_ir::{DocOrd, Hit};
 
 use super::candidates::{Candidate, Candidates, capacity, most};
+use super::group::Group;
 use super::rescore::{Pair, Scores};
 use super::thresholds::Thresholds;
 use crate::simd::Simd;
-use crate::{Collection, Filter};
-
-/// Queries that are searched in one pass.
-#[derive(Clone, Copy)]
-pub(crate) struct Group<'a> {
-    pub(crate) collection: &'a Collection<'a>,
-    /// `[count, dim]`.
-    pub(crate) queries: &'a [f32],
-    pub(crate) count: usize,
-    /// The first query's number among all, for the filter.
-    pub(crate) first: usize,
-    pub(crate) k: usize,
-    pub(crate) filter: Filter<'a>,
-}
 
 /// Keeps what can still be among the k best of each query.
 pub(crate) struct Nominator<'a> {
     group: Group<'a>,
+    k: usize,
     thresholds: &'a Thresholds,
     /// The ordinal of the block's first row; the others follow, unless they are in `chosen`.
     first: DocOrd,
@@ -44,16 +32,24 @@ pub(crate) struct Nominated {
     pub(crate) rescored: Vec<usize>,
 }
 
+impl Nominated {
+    /// What is known already: for each query, hits.
+    pub(crate) fn exact(hits: Vec<Vec<Hit>>) -> Self {
+        Self { candidates: hits.into_iter().map(Candidates::exact).collect(), rescored: Vec::new() }
+    }
+}
+
 impl<'a> Nominator<'a> {
-    pub(crate) fn new(group: Group<'a>, thresholds: &'a Thresholds) -> Self {
+    pub(crate) fn new(group: Group<'a>, k: usize, thresholds: &'a Thresholds) -> Self {
         Self {
             group,
+            k,
             thresholds,
             first: DocOrd(0),
             chosen: Vec::new(),
-            candidates: (0..group.count).map(|_| Candidates::default()).collect(),
-            full: vec![capacity(group.k); group.count],
-            rescored: vec![0; group.count],
+            candidates: (0..group.count()).map(|_| Candidates::default()).collect(),
+            full: vec![capacity(k); group.count()],
+            rescored: vec![0; group.count()],
         }
     }
 
@@ -70,24 +66,33 @@ impl<'a> Nominator<'a> {
         self.thresholds.get(query)
     }
 
-    /// Nominates a row whose score is within `bounds`, unless the filter is against it.
-    pub(crate) fn nominate<S: Simd>(&mut self, simd: S, row: usize, query: usize, bounds: (f32, f32)) {
+    /// Nominates a row whose score is within `bounds`, unless the filter is against it. Returns whether the
+    /// query's threshold may have risen.
+    pub(crate) fn nominate<S: Simd>(
+        &mut self,
+        simd: S,
+        row: usize,
+        query: usize,
+        bounds: (f32, f32),
+    ) -> bool {
         // Does not wrap: the ordinals of a collection fit in 32 bits.
         let doc = self.chosen.get(row).copied().unwrap_or(DocOrd(self.first.0 + row as u32));
-        if !self.group.filter.admits(self.group.first + query, doc) {
-            return;
+        if !self.group.filter.admits(self.group.numbers[query], doc) {
+            return false;
         }
         let (lower, upper) = bounds;
         let candidates = &mut self.candidates[query];
         candidates.push(Candidate { lower, upper, doc });
-        if candidates.len() >= self.full[query] {
+        let is_full = candidates.len() >= self.full[query];
+        if is_full {
             self.reduce(simd, query);
         }
+        is_full
     }
 
     /// Makes room among the candidates of a query and raises its threshold.
     fn reduce<S: Simd>(&mut self, simd: S, query: usize) {
-        let k = self.group.k;
+        let k = self.k;
         let candidates = &mut self.candidates[query];
         let mut threshold = candidates.reduce(k, self.thresholds.get(query));
         // What is left is reduced again when as many have come.

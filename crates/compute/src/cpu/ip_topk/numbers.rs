@@ -143,7 +143,8 @@ impl Compare<'_, '_> {
     #[inline(never)]
     fn nominate_one<S: Simd>(&mut self, simd: S, row: usize, query: usize, sum: f32) {
         let error = self.state.errors[query];
-        self.nominator.nominate(simd, row, query, bounds::interval(sum, error));
-        self.state.cutoffs[query] = bounds::cutoff(self.nominator.threshold(query), error);
+        if self.nominator.nominate(simd, row, query, bounds::interval(sum, error)) {
+            self.state.cutoffs[query] = bounds::cutoff(self.nominator.threshold(query), error);
+        }
     }
 }

@@ -9,13 +9,14 @@ use toller_ir::DocOrd;
 use super::ahead::Ahead;
 use super::blocks::{Block, Blocks};
 use super::choice::{Choice, Pass};
-use super::nominate::{Group, Nominated, Nominator};
+use super::group::Group;
+use super::nominate::{Nominated, Nominator};
 use super::rows::{self, gathered, halved, widened};
 use super::thresholds::Thresholds;
 use super::{codes, numbers};
 use crate::cpu::tile::AlignedBuffer;
 use crate::simd::{Kernel, Simd};
-use crate::{ReadAhead, Scan as Precision};
+use crate::{IpTopkOptions, Scan as Precision};
 
 /// Bytes that the system is told of before they are scanned.
 const READ_AHEAD_BYTES: usize = 32 << 20;
@@ -42,13 +43,15 @@ impl Prepared {
 /// The scan of one thread: takes blocks until there are none, and returns the candidates of each query.
 pub(crate) struct Scan<'a> {
     pub(crate) group: Group<'a>,
+    pub(crate) k: usize,
     pub(crate) prepared: &'a Prepared,
-    pub(crate) precision: Precision,
+    pub(crate) options: &'a IpTopkOptions<'a>,
     pub(crate) blocks: &'a Blocks<'a>,
-    /// How many blocks have been taken, by all threads.
+    /// The turns of the blocks that are scanned.
+    pub(crate) turns: Range<usize>,
+    /// The next turn, of all threads.
     pub(crate) taken: &'a AtomicUsize,
     pub(crate) thresholds: &'a Thresholds,
-    pub(crate) read_ahead: Option<ReadAhead<'a>>,
 }
 
 /// What the passes remember from block to block.
@@ -67,9 +70,9 @@ impl Kernel for Scan<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Nominated {
-        let mut nominator = Nominator::new(self.group, self.thresholds);
+        let mut nominator = Nominator::new(self.group, self.k, self.thresholds);
         let mut states = States::default();
-        let mut choice = Choice::new(self.precision, self.prepared.codes.is_some());
+        let mut choice = Choice::new(self.options.scan, self.prepared.codes.is_some());
         let mut upcoming = self.take(choice.pass());
         while let Some(block) = upcoming {
             let pass = choice.pass();
@@ -89,7 +92,7 @@ impl<'a> Scan<'a> {
         loop {
             // Relaxed: each block is taken once, and all else is shared before the threads start.
             let turn = self.taken.fetch_add(1, Ordering::Relaxed);
-            let block = self.blocks.at(turn)?;
+            let block = self.at(turn)?;
             self.read_ahead(turn, pass);
             let allowed = self.group.filter.allowed;
             if allowed.is_none_or(|allowed| allowed.within(ordinals(&block)).next().is_some()) {
@@ -98,17 +101,21 @@ impl<'a> Scan<'a> {
         }
     }
 
+    fn at(&self, turn: usize) -> Option<Block<'a>> {
+        if turn < self.turns.end { self.blocks.at(turn) } else { None }
+    }
+
     /// Tells the system of the block that will be taken some turns from now; at first, of all up to it.
     fn read_ahead(&self, turn: usize, pass: Pass) {
-        let Some(read_ahead) = self.read_ahead else { return };
+        let Some(read_ahead) = self.options.read_ahead else { return };
         let tell = |turn| {
-            if let Some(block) = self.blocks.at(turn) {
+            if let Some(block) = self.at(turn) {
                 read_ahead(self.bytes_of(&block, pass));
             }
         };
         let distance = self.blocks.in_bytes(READ_AHEAD_BYTES);
-        if turn == 0 {
-            (1..distance).for_each(tell);
+        if turn == self.turns.start {
+            (turn + 1..turn + distance).for_each(tell);
         }
         tell(turn + distance);
     }

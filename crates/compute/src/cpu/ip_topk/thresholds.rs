@@ -2,12 +2,14 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Per query, a score that at least k vectors reach. It only rises, so a stale one is safe.
+/// Per query, a score that at least k vectors reach, or where the search was told to start. It only rises, so
+/// that a stale one is safe.
 pub(crate) struct Thresholds(Vec<AtomicU32>);
 
 impl Thresholds {
-    pub(crate) fn new(queries: usize) -> Self {
-        Self((0..queries).map(|_| AtomicU32::new(key(f32::NEG_INFINITY))).collect())
+    /// Thresholds that start from a score a query.
+    pub(crate) fn new(starts: &[f32]) -> Self {
+        Self(starts.iter().map(|&start| AtomicU32::new(key(start))).collect())
     }
 
     pub(crate) fn get(&self, query: usize) -> f32 {
@@ -44,7 +46,7 @@ mod tests {
 
     #[test]
     fn a_threshold_never_falls() {
-        let thresholds = Thresholds::new(1);
+        let thresholds = Thresholds::new(&[f32::NEG_INFINITY]);
         assert_eq!(thresholds.get(0), f32::NEG_INFINITY);
         for (raised, expected) in [(-3.0, -3.0), (-4.0, -3.0), (0.5, 0.5), (0.25, 0.5)] {
             thresholds.raise(0, raised);
