@@ -17,6 +17,7 @@ use toller_pipeline::PipelineError;
 use toller_pipeline::fusion::FusionError;
 use toller_pipeline::tune::TuneError;
 use toller_plot::PlotError;
+use toller_sparse::SparseError;
 use toller_store::StoreError;
 
 use crate::interrupt::{self, Interrupted};
@@ -134,6 +135,7 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         EncoderError,
         ResolveError,
         StoreError,
+        SparseError,
         IndexError,
         FusionError,
         TuneError,

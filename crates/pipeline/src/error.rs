@@ -3,6 +3,7 @@
 use toller_corpus::CorpusError;
 use toller_encoder::EncoderError;
 use toller_index::IndexError;
+use toller_sparse::SparseError;
 use toller_store::StoreError;
 
 /// Why a job failed. What it finished before is kept.
@@ -35,6 +36,9 @@ pub enum PipelineError {
     /// The index.
     #[error(transparent)]
     Index(#[from] IndexError),
+    /// The inverted index.
+    #[error(transparent)]
+    Sparse(#[from] SparseError),
     /// A defect: the panic's message is on stderr.
     #[error("a thread of the job panicked")]
     WorkerPanicked,
@@ -52,6 +56,7 @@ impl PipelineError {
             Self::Encoder(error) | Self::Text { source: error, .. } => error.hint(),
             Self::Store(error) => error.hint(),
             Self::Index(error) => error.hint(),
+            Self::Sparse(error) => error.hint(),
             Self::NoVector { .. } => Some("encode the same queries that are searched".to_owned()),
             Self::WorkerPanicked => {
                 Some("this is a defect of toller: please report it with what stands above".to_owned())

@@ -36,7 +36,8 @@ mod tests {
 
     #[test]
     fn codes_are_lucenes() {
-        for (length, code) in [(0, 0), (23, 23), (24, 24), (39, 39), (40, 40), (41, 40), (42, 41), (100, 54)]
+        for (length, code) in
+            [(0, 0), (23, 23), (24, 24), (39, 39), (40, 40), (41, 40), (42, 41), (100, 57), (1000, 87)]
         {
             assert_eq!(encoded(length), code, "{length}");
         }

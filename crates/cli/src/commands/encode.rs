@@ -315,7 +315,7 @@ fn print_report(
 }
 
 /// A folder as BEIR publishes them holds the queries beside the corpus: only the latter is meant.
-fn beir_corpus(path: &Path, ui: &Ui) -> PathBuf {
+pub(super) fn beir_corpus(path: &Path, ui: &Ui) -> PathBuf {
     let names = ["corpus.jsonl", "corpus.jsonl.gz", "corpus.jsonl.zst", "corpus.jsonl.xz"];
     match names.map(|name| path.join(name)).into_iter().find(|corpus| corpus.is_file()) {
         Some(corpus) => {

@@ -18,6 +18,9 @@ use crate::ui::Ui;
 /// Texts with their identifiers.
 type Texts<'a> = Box<dyn Iterator<Item = Result<(String, TextInput), PipelineError>> + Send + 'a>;
 
+/// Passages, in order.
+pub type Passages<'a> = Box<dyn Iterator<Item = Result<Passage, PipelineError>> + Send + 'a>;
+
 /// Texts that are known to be sound, how many they are, and which.
 pub struct TextSource {
     kind: Kind,
@@ -117,38 +120,48 @@ impl TextSource {
     }
 
     /// Reads the texts of `rows`, ranges in order, with their identifiers, as the model is given them.
-    pub fn read<'a>(&'a self, rows: Vec<Range<u64>>, text: &'a PassageText) -> anyhow::Result<Texts<'a>> {
-        let end = usize::try_from(rows.last().map_or(0, |last| last.end))?;
-        // A part, or what a resumed job still lacks, has no fingerprint to compare with.
-        let is_whole = matches!(rows.as_slice(), [all] if *all == (0..self.texts));
-        let wanted = move |row: u64| rows.iter().any(|range| range.contains(&row));
+    pub fn read<'a>(
+        &'a self,
+        rows: Vec<Range<u64>>,
+        text: &'a PassageText,
+    ) -> Result<Texts<'a>, PipelineError> {
         match &self.kind {
-            Kind::Collection { inputs, options, duplicates } => {
-                let passages = open_collection(inputs, options)?.without(duplicates.clone());
-                let mut fingerprinter = Fingerprinter::new();
-                let is_whole = is_whole && duplicates.is_empty();
-                let passages = passages
-                    .take(end)
-                    .zip(0..)
-                    .filter(move |(passage, row)| passage.is_err() || wanted(*row));
-                let texts = passages.map(move |(passage, row)| {
-                    let passage = passage?;
-                    fingerprinter.push(&passage);
-                    if is_whole && row + 1 == self.texts && fingerprinter.finish() != self.fingerprint {
-                        return Err(PipelineError::CollectionChanged);
-                    }
-                    let text = text.of(&passage);
-                    Ok((passage.id, text))
-                });
-                Ok(Box::new(texts))
-            }
+            Kind::Collection { .. } => Ok(Box::new(self.passages(rows)?.map(|passage| {
+                let passage = passage?;
+                let text = text.of(&passage);
+                Ok((passage.id, text))
+            }))),
             Kind::Queries(queries) => {
+                let wanted = move |row: u64| rows.iter().any(|range| range.contains(&row));
                 let texts =
                     queries.iter().zip(0..).filter(move |(_, row)| wanted(*row)).map(|(query, _)| query);
                 let input = |query: &Query| TextInput::Plain(format!("{}{}", text.prompt, query.text));
                 Ok(Box::new(texts.map(move |query| Ok((query.id.clone(), input(query))))))
             }
         }
+    }
+
+    /// Reads the passages of `rows`, ranges in order; of queries, none.
+    pub fn passages(&self, rows: Vec<Range<u64>>) -> Result<Passages<'_>, PipelineError> {
+        let Kind::Collection { inputs, options, duplicates } = &self.kind else {
+            return Ok(Box::new(std::iter::empty()));
+        };
+        let end = rows.last().map_or(0, |last| last.end) as usize;
+        // A part, or what a resumed job still lacks, has no fingerprint to compare with.
+        let is_whole = matches!(rows.as_slice(), [all] if *all == (0..self.texts)) && duplicates.is_empty();
+        let wanted = move |row: u64| rows.iter().any(|range| range.contains(&row));
+        let passages = open_collection(inputs, options)?.without(duplicates.clone());
+        let mut fingerprinter = Fingerprinter::new();
+        let passages =
+            passages.take(end).zip(0..).filter(move |(passage, row)| passage.is_err() || wanted(*row));
+        Ok(Box::new(passages.map(move |(passage, row)| {
+            let passage = passage?;
+            fingerprinter.push(&passage);
+            if is_whole && row + 1 == self.texts && fingerprinter.finish() != self.fingerprint {
+                return Err(PipelineError::CollectionChanged);
+            }
+            Ok(passage)
+        })))
     }
 }
 

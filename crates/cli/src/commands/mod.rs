@@ -9,6 +9,7 @@ mod encode;
 mod encode_source;
 mod eval;
 mod fuse;
+mod index;
 mod mine;
 mod models;
 mod search;
@@ -27,6 +28,8 @@ use crate::ui::Ui;
 pub enum Command {
     /// Encode a collection or queries into a store of vectors
     Encode(encode::EncodeArgs),
+    /// Build an inverted index of a collection, for sparse retrieval
+    Index(index::IndexArgs),
     /// Retrieve documents for queries and write a TREC run
     Search(search::SearchArgs),
     /// Fuse the runs of several systems into one
@@ -60,6 +63,7 @@ pub fn run(cli: &Cli, ui: &Ui) -> anyhow::Result<()> {
     let threads = threads::set_up(cli.threads)?;
     match &cli.command {
         Command::Encode(args) => encode::run(args, threads, ui),
+        Command::Index(args) => index::run(args, threads, ui),
         Command::Search(args) => search::run(args, ui),
         Command::Fuse(args) => fuse::run(args, ui),
         Command::Eval(args) => eval::run(args, ui),
