@@ -90,9 +90,9 @@ fn what_cannot_be_fused_is_refused() {
         (2, "rrf --output new two.run --depth 0", "--depth"),
         (1, "rrf --output new nothing.run", "cannot open nothing.run"),
         (1, "rrf --output new empty.run", "empty.run"),
-        (1, "rrf --output new twice.run", "twice.run:2"),
-        (1, "rrf --output new nan.run", "nan.run:1"),
-        (1, "rrf --output new inf.run", "inf.run:1"),
+        (1, "rrf --output new twice.run", "twice.run, line 2"),
+        (1, "rrf --output new nan.run", "nan.run, line 1"),
+        (1, "rrf --output new inf.run", "inf.run, line 1"),
         (1, "rrf --output new other.run", "no query in common"),
         (1, "mean --output new huge.run", "outside the range of f32"),
         (1, "rrf --output no/new two.run", "no/new"),
@@ -167,7 +167,7 @@ fn what_cannot_be_tuned_is_refused() {
     let tune = "tune alpha one.run";
     for (code, flags, says) in [
         (2, "--qrels qrels", "2 values required"),
-        (2, "two.run one.run --qrels qrels", "unexpected argument"),
+        (2, "two.run one.run --qrels qrels", "2 values required"),
         (2, "two.run", "--qrels"),
         (2, "- --qrels -", "stdin is named twice"),
         (2, "two.run --qrels qrels --alphas 1:0:0.1", "does not go up"),

@@ -122,7 +122,7 @@ fn completions_for_every_shell() {
 
 #[test]
 fn help_names_every_flag_of_the_command_line() {
-    const COMMANDS: [(&str, &[&str]); 15] = [
+    const COMMANDS: [(&str, &[&str]); 20] = [
         ("", &["--json", "--verbose", "--quiet", "--threads", "--version"]),
         (
             "encode",
@@ -153,9 +153,26 @@ fn help_names_every_flag_of_the_command_line() {
                 "--k",
                 "--output",
                 "--scan",
+                "--sparse",
+                "--ranker",
+                "--k1",
+                "--b",
+                "--mu",
+                "--lambda",
+                "--exact-lengths",
+                "--rm3",
+                "--rocchio",
+                "--fusion",
+                "--alpha",
+                "--depth",
                 "--skip-bad-lines",
             ],
         ),
+        ("fuse", &["--method", "--weights", "--alpha", "--k", "--rrf-k", "--output", "--normalize", "--missing"]),
+        ("tune", &["bm25", "alpha"]),
+        ("tune bm25", &["--sparse", "--queries", "--qrels", "--measure", "--k1", "--b", "--plot", "--format"]),
+        ("tune alpha", &["--qrels", "--measure", "--alphas", "--method", "--plot", "--format"]),
+        ("mine", &["--run", "--sparse", "--qrels", "--corpus", "--depth", "--negatives", "--seed", "--output"]),
         ("eval", &["--qrels", "--measures", "--per-query", "--significance", "--format", "--skip-bad-lines"]),
         ("bench", &["encode", "search"]),
         (

@@ -70,6 +70,12 @@ enum MissingArg {
 }
 
 impl FusionArgs {
+    /// Whether anything was said.
+    pub fn is_given(&self) -> bool {
+        let Self { alpha, weights, rrf_k, scale: ScaleArgs { normalize, missing } } = self;
+        alpha.is_some() || !weights.is_empty() || rrf_k.is_some() || normalize.is_some() || missing.is_some()
+    }
+
     /// The fusion of `lists` rankings by `method`.
     pub fn fusion(&self, method: &Method, lists: usize) -> Result<Fusion, UsageError> {
         let mut fusion = self.scale.fusion(method)?;

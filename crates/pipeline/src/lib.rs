@@ -8,6 +8,7 @@ pub mod feedback;
 mod filter;
 pub mod fusion;
 mod mine;
+mod sparse;
 mod text;
 pub mod tune;
 
@@ -16,4 +17,5 @@ pub use encode::{EncodeJob, EncodeProgress, EncodeReport, encode};
 pub use error::PipelineError;
 pub use filter::QueryFilter;
 pub use mine::{Chosen, QueryHits, choose_negatives, positives, wanted_passages};
+pub use sparse::SparseSearcher;
 pub use text::{PassageText, TitleMode, joined_text};

@@ -47,7 +47,10 @@ fn scores_are_those_of_other_programs() -> Result<(), Box<dyn Error>> {
             for (document, score) in query.hits {
                 let expected = scores[document];
                 let error = (f64::from(score) - expected).abs();
-                assert!(error <= 1e-6 * expected.abs().max(1.0), "{key} {document}: {score}, expected {expected}");
+                assert!(
+                    error <= 1e-6 * expected.abs().max(1.0),
+                    "{key} {document}: {score}, expected {expected}"
+                );
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Why parameters cannot be tuned.
 
 use toller_eval::EvalError;
+use toller_sparse::SparseError;
 
 use crate::fusion::FusionError;
 
@@ -14,6 +15,9 @@ pub enum TuneError {
     /// The runs or the method.
     #[error(transparent)]
     Fusion(#[from] FusionError),
+    /// The index or the parameters.
+    #[error(transparent)]
+    Sparse(#[from] SparseError),
     /// Nothing that is searched for is judged.
     #[error("none of the {queries} queries is judged, {example:?} for one")]
     NoJudgedQuery {
@@ -31,6 +35,7 @@ impl TuneError {
         match self {
             Self::Eval(error) => error.hint(),
             Self::Fusion(error) => error.hint(),
+            Self::Sparse(error) => error.hint(),
             Self::NoJudgedQuery { .. } => Some("give the judgments of the same queries".to_owned()),
         }
     }

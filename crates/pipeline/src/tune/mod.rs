@@ -3,11 +3,13 @@
 //! Of points with the same value the first is chosen: the smallest, of two parameters the smallest of the first.
 
 mod alpha;
+mod bm25;
 mod error;
 mod grid;
 mod judging;
 
 pub use alpha::tune_alpha;
+pub use bm25::{Bm25Grid, tune_bm25};
 pub use error::TuneError;
 pub use grid::{Grid, GridError};
 pub use judging::Judging;

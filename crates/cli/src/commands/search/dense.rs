@@ -33,7 +33,7 @@ pub(super) struct DenseArgs {
 
     /// Trust what is searched: verify no checksums, and no identifiers across several stores
     #[arg(long)]
-    no_verify: bool,
+    pub(super) no_verify: bool,
 
     /// Take a store of queries for --dense, or one of passages for --query-vectors
     #[arg(long, requires = "dense")]
@@ -55,10 +55,24 @@ pub(super) struct OpenedStore {
 }
 
 impl DenseArgs {
-    /// What can be refused before anything is read.
-    pub(super) fn check(&self, queries: Option<&PathBuf>) -> Result<(), UsageError> {
+    /// What can be refused before anything is read. With an inverted index, queries have texts in any case.
+    pub(super) fn check(&self, queries: Option<&PathBuf>, with_index: bool) -> Result<(), UsageError> {
         model::check_device(self.model_args.device)?;
+        if self.dense.is_empty() {
+            return match queries {
+                _ if !with_index => Err(UsageError::new(
+                    "there is nothing to search",
+                    "give --dense STORE, --sparse DIR, or both",
+                )),
+                None => Err(UsageError::new("search needs queries", "give --queries")),
+                Some(_) => Ok(()),
+            };
+        }
         match (&self.model, &self.query_vectors, queries) {
+            (None, Some(_), Some(_)) if with_index => Ok(()),
+            (None, Some(_), None) if with_index => {
+                Err(UsageError::new("an inverted index is searched by texts", "give --queries too"))
+            }
             (Some(_), None, Some(_)) | (None, Some(_), None) => Ok(()),
             (_, Some(_), Some(_)) => Err(UsageError::new(
                 "--query-vectors and --queries would both say what is searched for",

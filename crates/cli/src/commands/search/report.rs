@@ -55,6 +55,6 @@ impl Report<'_> {
 
     /// What is counted.
     fn what(&self) -> &'static str {
-        "vectors"
+        if self.args.sparse.sparse.is_some() { "documents" } else { "vectors" }
     }
 }

@@ -1,6 +1,7 @@
 //! `toller tune`: parameters chosen on judged queries.
 
 mod alpha;
+mod bm25;
 mod judging;
 mod output;
 
@@ -18,6 +19,8 @@ pub struct TuneArgs {
 /// What is tuned.
 #[derive(Debug, Subcommand)]
 enum Parameter {
+    /// BM25's k1 and b
+    Bm25(bm25::Bm25Args),
     /// The weight of the second of two runs that are fused
     Alpha(alpha::AlphaArgs),
 }
@@ -25,6 +28,7 @@ enum Parameter {
 /// Tunes.
 pub fn run(args: &TuneArgs, ui: &Ui) -> anyhow::Result<()> {
     match &args.parameter {
+        Parameter::Bm25(args) => bm25::run(args, ui),
         Parameter::Alpha(args) => alpha::run(args, ui),
     }
 }

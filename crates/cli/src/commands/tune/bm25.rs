@@ -1,0 +1,127 @@
+//! `toller tune bm25`: k1 and b.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use toller_corpus::read_queries;
+use toller_files::Input;
+use toller_pipeline::tune::{Bm25Grid, Grid, Tuned, tune_bm25};
+use toller_plot::{Figure, HeatMap, Panel};
+use toller_sparse::{Bm25Variant, Lengths};
+
+use super::judging::JudgingArgs;
+use super::output::{Result as TuneResult, TuneOutputArgs};
+use crate::commands::search::open_index;
+use crate::error::UsageError;
+use crate::input::InputArgs;
+use crate::ui::Ui;
+
+/// Tries every k1 with every b.
+///
+/// Of points with the same value the one of the smallest k1 is chosen, and of these that of the smallest b. The value is that of
+/// `toller eval` on what `toller search` finds with the point's parameters.
+#[derive(Debug, clap::Args)]
+pub(super) struct Bm25Args {
+    /// Inverted index to search
+    #[arg(long, value_name = "DIR")]
+    sparse: PathBuf,
+
+    /// Judged queries to tune on: not those that are tested later
+    #[arg(long, value_name = "FILE")]
+    queries: PathBuf,
+
+    /// Values of k1: FROM:TO:STEP, or V,V,...
+    #[arg(long, value_name = "GRID", default_value = "0.1:1.6:0.1")]
+    k1: Grid,
+
+    /// Values of b
+    #[arg(long, value_name = "GRID", default_value = "0.1:1:0.1")]
+    b: Grid,
+
+    /// BM25 as Robertson published it
+    #[arg(long)]
+    robertson: bool,
+
+    /// Score by exact lengths of documents, not by Lucene's of one byte
+    #[arg(long)]
+    exact_lengths: bool,
+
+    /// Trust the index: verify no checksums
+    #[arg(long)]
+    no_verify: bool,
+
+    #[command(flatten)]
+    judging: JudgingArgs,
+
+    #[command(flatten)]
+    output: TuneOutputArgs,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+/// Tunes k1 and b.
+pub(super) fn run(args: &Bm25Args, ui: &Ui) -> anyhow::Result<()> {
+    let from_stdin = [&args.queries, &args.judging.qrels];
+    if from_stdin.iter().all(|path| Input::parse(path) == Input::Stdin) {
+        return Err(UsageError::new("stdin is named twice", "only one file can come from stdin").into());
+    }
+    if let Some(b) = args.b.values().iter().find(|b| **b > 1.0) {
+        return Err(
+            UsageError::new(format!("b is {b}, which is above 1"), "give --b values from 0 to 1").into()
+        );
+    }
+    let qrels = args.judging.read(ui)?;
+    let (queries, skipped) = read_queries(&[Input::parse(&args.queries)], &args.input.options()?)?;
+    if skipped.total() > 0 {
+        ui.warning(skipped.to_string());
+    }
+    let lacking = qrels.iter().filter(|(id, _)| !queries.iter().any(|query| query.id == *id)).count();
+    if lacking > 0 {
+        let (judged, name) = (qrels.len(), args.queries.display());
+        ui.warning(format!("{name}: {lacking} of {judged} judged queries are not there and count as zero"));
+    }
+    let (index, analyzer) = open_index(&args.sparse, !args.no_verify, ui)?;
+    let grid = Bm25Grid {
+        k1: &args.k1,
+        b: &args.b,
+        variant: if args.robertson { Bm25Variant::Robertson } else { Bm25Variant::Lucene },
+        lengths: if args.exact_lengths { Lengths::Exact } else { Lengths::Encoded },
+    };
+    let tuned = tune_bm25(&index, &analyzer, &queries, &grid, &args.judging.judging(&qrels))?;
+    let result = TuneResult {
+        measure: &args.judging.measure,
+        parameters: &["k1", "b"],
+        points: grid.points().into_iter().map(|(k1, b)| vec![k1, b]).collect(),
+        tuned: &tuned,
+        about: json!({
+            "index": args.sparse.display().to_string(),
+            "documents": index.doc_count(),
+            "judged_queries": qrels.len(),
+        }),
+    };
+    args.output.write(&result, || figure(args, &tuned, qrels.len()), ui)
+}
+
+/// The measure by k1 and b.
+fn figure(args: &Bm25Args, tuned: &Tuned, queries: usize) -> Figure {
+    let names = |grid: &Grid| grid.values().iter().map(ToString::to_string).collect::<Vec<_>>();
+    let (columns, rows) = (names(&args.k1), names(&args.b));
+    // Points come by k1; a heat map is read by rows, of b.
+    let (across, up) = (columns.len(), rows.len());
+    let values = (0..up).flat_map(|b| (0..across).map(move |k1| k1 * up + b));
+    let map = HeatMap {
+        x_label: "k1".to_owned(),
+        y_label: "b".to_owned(),
+        values: values.filter_map(|at| tuned.values.get(at).copied()).collect(),
+        columns,
+        rows,
+        marked: Some((tuned.best % up.max(1), tuned.best / up.max(1))),
+    };
+    let measure = &args.judging.measure;
+    Figure {
+        title: format!("{measure} by k1 and b"),
+        subtitle: format!("BM25, {queries} judged queries, {}", args.sparse.display()),
+        panels: vec![Panel { title: format!("{measure} of BM25"), content: map.into() }],
+    }
+}
