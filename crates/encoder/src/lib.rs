@@ -20,6 +20,7 @@ mod reference;
 pub mod resolve;
 mod tensors;
 mod text_encoder;
+mod text_tokenizer;
 mod tokenizer;
 mod transformer;
 
@@ -31,4 +32,5 @@ pub use input::{TextInput, TitleTypes};
 pub use pooling::TextPooling;
 pub use reference::{ReferenceCrossEncoder, ReferenceEncoder, ReferenceLogits};
 pub use text_encoder::TextEncoder;
+pub use text_tokenizer::TextTokenizer;
 pub use tokenizer::PairTruncation;

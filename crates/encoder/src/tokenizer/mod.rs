@@ -132,6 +132,23 @@ impl Tokenizer {
         self.compose_pair(&title, &self.pieces(text, self.max_length + 1, most)?, truncation)
     }
 
+    /// All tokens of a text, without special ones.
+    pub(crate) fn all_ids(&self, text: &str) -> Result<Vec<u32>, EncoderError> {
+        Ok(self.pieces(text, usize::MAX, usize::MAX)?.ids)
+    }
+
+    /// The names of all tokens by id, if the tokenizer is BERT's.
+    pub(crate) fn word_pieces(&self) -> Option<Vec<String>> {
+        self.own.as_ref()?;
+        let vocabulary = self.inner.get_vocab(true);
+        let ids = vocabulary.values().max().map_or(0, |last| *last as usize + 1);
+        let mut names = vec![String::new(); ids];
+        for (name, id) in vocabulary {
+            names[id as usize] = name;
+        }
+        Some(names)
+    }
+
     /// At most `kept` tokens of a text, the first or the last of them, without special ones; tokenizing stops when
     /// there are `enough`.
     fn pieces(&self, text: &str, kept: usize, enough: usize) -> Result<TokenizedText, EncoderError> {
