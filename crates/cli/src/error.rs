@@ -13,9 +13,9 @@ use toller_eval::{CompareError, EvalError};
 use toller_exchange::ExchangeError;
 use toller_files::FileError;
 use toller_index::IndexError;
-use toller_pipeline::PipelineError;
 use toller_pipeline::fusion::FusionError;
 use toller_pipeline::tune::TuneError;
+use toller_pipeline::{AnalyzerError, PipelineError};
 use toller_plot::PlotError;
 use toller_sparse::{AnalysisError, SparseError};
 use toller_store::StoreError;
@@ -128,6 +128,7 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
     }
     first_hint!(
         PipelineError,
+        AnalyzerError,
         CorpusError,
         OtherFormatFlag,
         RunWriteError,

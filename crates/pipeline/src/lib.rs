@@ -1,6 +1,7 @@
 //! Whole jobs made of the other crates: encoding a collection into a store, searchers that go from query texts to
 //! rankings, the expansion of queries by feedback, the fusion of rankings, and the tuning of parameters.
 
+mod analyzer;
 mod dense;
 mod encode;
 mod error;
@@ -12,6 +13,7 @@ mod sparse;
 mod text;
 pub mod tune;
 
+pub use analyzer::{AnalyzerError, analyzer_by_name};
 pub use dense::{DenseSearcher, Nominated, encode_queries};
 pub use encode::{EncodeJob, EncodeProgress, EncodeReport, encode};
 pub use error::PipelineError;

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod analyze;
 mod bench;
 mod completions;
 mod convert;
@@ -34,6 +35,8 @@ pub enum Command {
     Search(search::SearchArgs),
     /// Fuse the runs of several systems into one
     Fuse(fuse::FuseArgs),
+    /// Show the terms that an analyzer makes of texts
+    Analyze(analyze::AnalyzeArgs),
     /// Evaluate runs against relevance judgments, as trec_eval does
     Eval(eval::EvalArgs),
     /// Take negatives for training from what was retrieved
@@ -66,6 +69,7 @@ pub fn run(cli: &Cli, ui: &Ui) -> anyhow::Result<()> {
         Command::Index(args) => index::run(args, threads, ui),
         Command::Search(args) => search::run(args, ui),
         Command::Fuse(args) => fuse::run(args, ui),
+        Command::Analyze(args) => analyze::run(args, ui),
         Command::Eval(args) => eval::run(args, ui),
         Command::Mine(args) => mine::run(args, ui),
         Command::Tune(args) => tune::run(args, ui),

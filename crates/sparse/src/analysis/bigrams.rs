@@ -1,4 +1,4 @@
-//! Chinese, Japanese and Korean by pairs of adjacent characters: what serves where no dictionary cuts words.
+//! Chinese and Korean by pairs of adjacent characters, as Lucene's `CJKAnalyzer` has them.
 
 use super::Tokenize;
 use super::filters::{lower_case, width};

@@ -8,6 +8,8 @@ use super::stop_words::StopWords;
 pub(super) enum Step {
     /// Changes the term. One that becomes empty is dropped.
     Change(fn(&mut String)),
+    /// Drops the term if this is so.
+    DropIf(fn(&str) -> bool),
     /// Drops the term if it is one of these.
     Stop(StopWords),
 }
@@ -29,6 +31,7 @@ impl Steps {
                 change(term);
                 true
             }
+            Step::DropIf(is_so) => !is_so(term),
             Step::Stop(words) => !words.contains(term),
         });
         if left && !term.is_empty() {

@@ -14,10 +14,19 @@ pub(super) fn replace_or_remove(term: &mut String, replace: impl Fn(char) -> Opt
     }
 }
 
-/// Changes a term as a list of characters.
+/// The second code unit, in UTF-16, of the character before it. No term has this noncharacter.
+const SECOND_UNIT: char = '\u{FFFF}';
+
+/// Changes a term as a list of characters. It is as long as Lucene takes the term to be, which counts code units.
 pub(super) fn edit(term: &mut String, change: fn(&mut Vec<char>)) {
-    let mut chars: Vec<char> = term.chars().collect();
-    change(&mut chars);
+    let mut units = Vec::with_capacity(term.len());
+    for char in term.chars() {
+        units.push(char);
+        if char.len_utf16() == 2 {
+            units.push(SECOND_UNIT);
+        }
+    }
+    change(&mut units);
     term.clear();
-    term.extend(chars);
+    term.extend(units.into_iter().filter(|&unit| unit != SECOND_UNIT));
 }

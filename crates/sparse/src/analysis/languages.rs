@@ -5,10 +5,11 @@ use std::sync::Arc;
 use super::Tokenize;
 use super::bigrams::Bigrams;
 use super::chain::{Chain, Step};
+use super::dictionary::{DictionaryWords, is_short_hiragana};
 use super::filters::*;
+use super::jieba::ChineseWords;
 use super::stem::*;
 use super::stop_words::StopWords;
-use super::thai::Thai;
 use super::whitespace::Whitespace;
 
 /// The names of [`by_name`].
@@ -39,6 +40,7 @@ pub(super) const NAMES: &[&str] = &[
     "th",
     "tr",
     "zh",
+    "jieba",
     "standard",
     "telugu",
     "whitespace",
@@ -46,7 +48,7 @@ pub(super) const NAMES: &[&str] = &[
 
 /// The steps of a language, by its ISO 639-1 code, or of another analyzer.
 pub(super) fn by_name(name: &str) -> Option<Arc<dyn Tokenize>> {
-    use Step::{Change, Stop};
+    use Step::{Change, DropIf, Stop};
     macro_rules! stop {
         ($list:literal) => {
             Stop(StopWords::new(include_str!(concat!("stop_words/", $list, ".txt"))))
@@ -96,8 +98,16 @@ pub(super) fn by_name(name: &str) -> Option<Arc<dyn Tokenize>> {
         "hu" => vec![Change(lower_case), stop!("hu"), Change(hungarian)],
         "id" => vec![Change(lower_case), stop!("id"), Change(indonesian)],
         "it" => vec![Change(italian_elision), Change(lower_case), stop!("it"), Change(italian_light)],
-        "ja" | "ko" | "zh" => {
+        "ko" | "zh" => {
             return Some(Arc::new(Bigrams::new(StopWords::new(include_str!("stop_words/cjk.txt")))));
+        }
+        "ja" => {
+            let steps = vec![Change(width), Change(lower_case), DropIf(is_short_hiragana), stop!("ja")];
+            return Some(Arc::new(DictionaryWords::new(steps)));
+        }
+        "jieba" => {
+            let steps = vec![Change(width), Change(lower_case), stop!("cjk")];
+            return Some(Arc::new(ChineseWords::new(steps)));
         }
         "nl" => vec![Change(lower_case), stop!("nl"), Change(dutch)],
         "no" => vec![Change(lower_case), stop!("no"), Change(norwegian)],
@@ -114,7 +124,7 @@ pub(super) fn by_name(name: &str) -> Option<Arc<dyn Tokenize>> {
         ],
         "th" => {
             let steps = vec![Change(lower_case), Change(decimal_digits), stop!("th")];
-            return Some(Arc::new(Thai::new(steps)));
+            return Some(Arc::new(DictionaryWords::new(steps)));
         }
         "tr" => vec![Change(turkish_apostrophe), Change(turkish_lower_case), stop!("tr"), Change(turkish)],
         "sw" | "te" | "whitespace" => return Some(Arc::new(Whitespace)),

@@ -3,14 +3,15 @@
 mod bigrams;
 mod chain;
 mod chars;
+mod dictionary;
 mod error;
 mod filters;
+mod jieba;
 mod languages;
 mod letters;
 mod standard;
 mod stem;
 mod stop_words;
-mod thai;
 mod whitespace;
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Light stemmers for Arabic (light10 of L. S. Larkey, L. Ballesteros and M. E. Connell) and Persian.
+//! The light stemmer for Arabic of L. S. Larkey, L. Ballesteros and M. E. Connell (light10).
 
 use super::suffixes::units;
 
@@ -12,17 +12,8 @@ pub(in super::super) fn arabic(term: &mut String) {
     if let Some(prefix) = PREFIXES.iter().find(fits) {
         term.drain(..prefix.len());
     }
-    remove_each(term, SUFFIXES);
-}
-
-/// Takes suffixes off a normalised term.
-pub(in super::super) fn persian(term: &mut String) {
-    remove_each(term, &["ات", "ان", "ترين", "تر", "يي", "ي", "ها", "\u{200C}"]);
-}
-
-/// Takes off each suffix in turn that leaves two letters.
-fn remove_each(term: &mut String, suffixes: &[&str]) {
-    for suffix in suffixes {
+    // Each suffix in turn that leaves two letters.
+    for suffix in SUFFIXES {
         if units(term) >= units(suffix) + 2 && term.ends_with(suffix) {
             term.truncate(term.len() - suffix.len());
         }

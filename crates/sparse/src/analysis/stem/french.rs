@@ -106,7 +106,7 @@ fn normalize(word: &mut Vec<char>) {
                 other => other,
             };
         }
-        word.dedup_by(|next, last| next == last && is_letter(*last));
+        word.dedup_by(|next, last| next == last && is_bmp_letter(*last));
     }
     if word.len() > 4 && ends(word, "ie") {
         word.truncate(word.len() - 2);
@@ -119,9 +119,14 @@ fn normalize(word: &mut Vec<char>) {
         }
         if let [.., before, last] = word[..]
             && before == last
-            && is_letter(last)
+            && is_bmp_letter(last)
         {
             word.pop();
         }
     }
+}
+
+/// A letter that is one code unit of UTF-16.
+fn is_bmp_letter(char: char) -> bool {
+    char.len_utf16() == 1 && is_letter(char)
 }

@@ -127,7 +127,7 @@ impl Word<'_> {
         if !(di || meng || ter) && self.ending(&["an"]) {
             return true;
         }
-        !(ber || ke || peng) && !self.term.ends_with("si") && self.ending(&["i"])
+        !(ber || ke || peng || self.term.ends_with("si")) && self.ending(&["i"])
     }
 }
 

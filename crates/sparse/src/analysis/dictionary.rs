@@ -1,4 +1,4 @@
-//! Thai, which is written without spaces between words: they are found by a dictionary, that of ICU.
+//! Thai and Japanese, which are written without spaces between words: ICU's dictionaries find them.
 
 use icu_segmenter::options::WordBreakInvariantOptions;
 use icu_segmenter::{WordSegmenter, WordSegmenterBorrowed};
@@ -8,19 +8,19 @@ use super::chain::{Step, Steps};
 use super::letters::is_letter_or_digit;
 
 /// Words that begin with a letter or a digit, and steps.
-pub(super) struct Thai {
+pub(super) struct DictionaryWords {
     words: WordSegmenterBorrowed<'static>,
     steps: Steps,
 }
 
-impl Thai {
+impl DictionaryWords {
     pub(super) fn new(steps: Vec<Step>) -> Self {
         let words = WordSegmenter::new_dictionary(WordBreakInvariantOptions::default());
         Self { words, steps: Steps::new(steps) }
     }
 }
 
-impl Tokenize for Thai {
+impl Tokenize for DictionaryWords {
     fn tokenize(&self, text: &str, each: &mut dyn FnMut(&str)) {
         let mut term = String::new();
         let mut start = 0;
@@ -32,4 +32,9 @@ impl Tokenize for Thai {
             }
         }
     }
+}
+
+/// One or two hiragana are a particle or an ending in Japanese, not a word that a text is about.
+pub(super) fn is_short_hiragana(term: &str) -> bool {
+    term.chars().count() <= 2 && term.chars().all(|char| matches!(char, 'ぁ'..='ゟ' | 'ー'))
 }

@@ -1,0 +1,27 @@
+//! `toller analyze`: terms as lines or JSON, from arguments or standard input.
+
+use crate::support::Workspace;
+
+#[test]
+fn terms_are_shown_by_language_and_by_analyzer() {
+    let workspace = Workspace::new();
+    let english = workspace.toller("analyze --language en Running children's The").succeeds();
+    assert_eq!(english.stdout, "run\nchildren\n\n");
+    let lines = "Die Häuser am Fluß\nfünf Äpfel\n".as_bytes();
+    let german = workspace.toller_reading(lines, "analyze --language de").succeeds();
+    assert_eq!(german.stdout, "haus fluss\nfunf apfel\n");
+    let chinese = workspace.toller("analyze --language zh --json 北京大学").succeeds().json();
+    assert_eq!(chinese["texts"][0]["terms"], serde_json::json!(["北京", "京大", "大学"]));
+    let words = workspace.toller("analyze --analyzer jieba 我来到北京清华大学").succeeds();
+    assert_eq!(words.stdout, "我 来到 北京 清华大学\n");
+}
+
+#[test]
+fn an_unknown_analyzer_is_an_error_that_lists_them() {
+    let workspace = Workspace::new();
+    workspace
+        .toller("analyze --language xx text")
+        .fails(1, &["no analyzer named \"xx\"", "hint: analyzers are: ar, bn"]);
+    workspace.toller("analyze text").fails(2, &["--language"]);
+    workspace.toller("analyze --language en --analyzer jieba text").fails(2, &["cannot be used with"]);
+}
