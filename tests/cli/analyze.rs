@@ -21,7 +21,7 @@ fn an_unknown_analyzer_is_an_error_that_lists_them() {
     let workspace = Workspace::new();
     workspace
         .toller("analyze --language xx text")
-        .fails(1, &["no analyzer named \"xx\"", "hint: analyzers are: ar, bn"]);
+        .fails(2, &["--language: there is no analyzer named \"xx\"", "hint: analyzers are: ar, bn"]);
     workspace.toller("analyze text").fails(2, &["--language"]);
     workspace.toller("analyze --language en --analyzer jieba text").fails(2, &["cannot be used with"]);
 }

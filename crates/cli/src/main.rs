@@ -2,6 +2,7 @@
 
 #![allow(unreachable_pub, reason = "a binary exports nothing, so every pub is unreachable")]
 
+mod analyzer;
 mod args;
 mod commands;
 mod error;

@@ -4,20 +4,15 @@ use std::io::{self, BufRead, Write};
 
 use serde_json::json;
 use toller_files::FileError;
-use toller_pipeline::analyzer_by_name;
 
+use crate::analyzer::AnalyzerArgs;
 use crate::ui::Ui;
 
 /// Arguments of `toller analyze`.
 #[derive(Debug, clap::Args)]
 pub struct AnalyzeArgs {
-    /// Language of the texts: an ISO 639-1 code, as en, ar, zh
-    #[arg(long, value_name = "CODE", required_unless_present = "analyzer", conflicts_with = "analyzer")]
-    language: Option<String>,
-
-    /// Analyzer, where it is not that of a language: whitespace, standard, jieba, telugu, wordpiece:MODEL
-    #[arg(long, value_name = "NAME")]
-    analyzer: Option<String>,
+    #[command(flatten)]
+    analyzer: AnalyzerArgs,
 
     /// Texts to analyze [default: the lines of standard input]
     #[arg(value_name = "TEXT")]
@@ -26,8 +21,7 @@ pub struct AnalyzeArgs {
 
 /// Prints the terms of each text as a line, with spaces between, or as JSON.
 pub fn run(args: &AnalyzeArgs, ui: &Ui) -> anyhow::Result<()> {
-    let name = args.analyzer.as_ref().or(args.language.as_ref()).map_or("", String::as_str);
-    let analyzer = analyzer_by_name(name)?;
+    let analyzer = args.analyzer.load()?;
     let mut results = Vec::new();
     let mut out = ui.out();
     let mut show = |text: &str| -> io::Result<()> {

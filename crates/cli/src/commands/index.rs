@@ -5,10 +5,11 @@ use std::str::FromStr;
 
 use toller_files::expand;
 use toller_pipeline::{PipelineError, joined_text};
-use toller_sparse::{Analyzer, BuildJob, BuildProgress, BuildReport, Source, SparseError, build};
+use toller_sparse::{BuildJob, BuildProgress, BuildReport, Source, SparseError, build};
 
 use super::encode::beir_corpus;
 use super::encode_source::TextSource;
+use crate::analyzer::AnalyzerArgs;
 use crate::error::UsageError;
 use crate::input::InputArgs;
 use crate::interrupt::{self, Interrupted};
@@ -25,13 +26,8 @@ pub struct IndexArgs {
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 
-    /// Language of the collection, as an ISO 639-1 code: its analyzer is that of Anserini
-    #[arg(long, value_name = "CODE", required_unless_present = "analyzer", conflicts_with = "analyzer")]
-    language: Option<String>,
-
-    /// Analyzer by name: a language's code, or whitespace
-    #[arg(long, value_name = "NAME")]
-    analyzer: Option<String>,
+    #[command(flatten)]
+    analyzer: AnalyzerArgs,
 
     /// Memory to do with: beyond it, sorted runs go to a temporary file in the index's directory. K, M and G are 2^10, 2^20
     /// and 2^30 bytes
@@ -98,11 +94,7 @@ pub fn run(args: &IndexArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
     }
     // First, so that Ctrl-C leaves nothing behind from here on.
     let stop = interrupt::flag(ui, "stopping; nothing is kept of an unfinished index")?;
-    let name = args.analyzer.as_deref().or(args.language.as_deref()).unwrap_or_default();
-    let analyzer = Analyzer::by_name(name).map_err(|error| {
-        let flag = if args.analyzer.is_some() { "--analyzer" } else { "--language" };
-        UsageError::new(format!("{flag}: {error}"), error.hint())
-    })?;
+    let analyzer = args.analyzer.load()?;
     let inputs = expand(args.corpus.iter().map(|path| beir_corpus(path, ui)))?;
     let source = TextSource::collection(&inputs, &args.output, &args.input.options()?, ui)?;
     let job = BuildJob {

@@ -1,0 +1,34 @@
+//! The flags that choose an analyzer.
+
+use toller_pipeline::{AnalyzerError, analyzer_by_name};
+use toller_sparse::Analyzer;
+
+use crate::error::UsageError;
+
+/// Flags of the commands that turn texts into terms.
+#[derive(Debug, clap::Args)]
+pub struct AnalyzerArgs {
+    /// Language of the texts, as an ISO 639-1 code (en, ar, zh): its analyzer is that of Anserini
+    #[arg(long, value_name = "CODE", required_unless_present = "analyzer", conflicts_with = "analyzer")]
+    language: Option<String>,
+
+    /// Analyzer, where it is not that of a language: whitespace, standard, jieba, telugu, wordpiece:MODEL
+    #[arg(long, value_name = "NAME")]
+    analyzer: Option<String>,
+}
+
+impl AnalyzerArgs {
+    /// The analyzer. A name that none has is wrong usage.
+    pub fn load(&self) -> anyhow::Result<Analyzer> {
+        let (flag, name) = match (&self.analyzer, &self.language) {
+            (Some(name), _) => ("--analyzer", name.as_str()),
+            (None, language) => ("--language", language.as_deref().unwrap_or_default()),
+        };
+        analyzer_by_name(name).map_err(|error| match error {
+            AnalyzerError::Name(_) => {
+                UsageError::new(format!("{flag}: {error}"), error.hint().unwrap_or_default()).into()
+            }
+            error => error.into(),
+        })
+    }
+}
