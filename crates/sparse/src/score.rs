@@ -86,6 +86,8 @@ pub struct TermScorer {
     background: f64,
     /// Units of a score of one: a power of two.
     units: f32,
+    /// At least every part.
+    most: u32,
 }
 
 impl TermScorer {
@@ -115,7 +117,13 @@ impl TermScorer {
     /// is more than the error of both sums, and what follows (rounding to f32, cutting off to units) is monotone.
     #[inline]
     pub(crate) fn bound(&self, tf: u32, norm: Norm) -> u32 {
-        self.in_units(self.score(tf, norm, 1e-12))
+        self.in_units(self.score(tf, norm, 1e-12)).min(self.most)
+    }
+
+    /// At least every part of any document. For all terms of a query these add up to 2^30, and one for each.
+    #[inline]
+    pub(crate) fn most(&self) -> u32 {
+        self.most
     }
 
     #[inline]
@@ -179,8 +187,7 @@ impl PreparedTerms {
             Ranker::QlDirichlet { mu } => Formula::Dirichlet { mu: f64::from(mu) },
             Ranker::QlJelinekMercer { lambda } => Formula::JelinekMercer { lambda: f64::from(lambda) },
         };
-        let mut bound = 0.0;
-        let mut scorers: Vec<TermScorer> = terms
+        let (mut scorers, bounds): (Vec<TermScorer>, Vec<f64>) = terms
             .map(|(term, weight)| {
                 let probability = (term.collection_freq as f64 + 1.0) / (collection.tokens as f64 + 1.0);
                 let (weight, background) = match scoring.ranker {
@@ -192,13 +199,15 @@ impl PreparedTerms {
                         (f64::from(weight), f64::from(lambda) * probability)
                     }
                 };
-                let scorer = TermScorer { formula, weight, background, units: 1.0 };
-                bound += scorer.score_bound(&term);
-                scorer
+                let scorer = TermScorer { formula, weight, background, units: 1.0, most: 0 };
+                (scorer, scorer.score_bound(&term))
             })
-            .collect();
-        let exponent = unit_exponent(bound);
-        scorers.iter_mut().for_each(|scorer| scorer.units = exp2(exponent) as f32);
+            .unzip();
+        let exponent = unit_exponent(bounds.iter().sum());
+        for (scorer, bound) in scorers.iter_mut().zip(bounds) {
+            scorer.units = exp2(exponent) as f32;
+            scorer.most = scorer.in_units(bound as f32) + 1;
+        }
         Self { scorers, unit: exp2(-exponent) }
     }
 

@@ -13,7 +13,6 @@ use crate::postings::write_varint;
 /// What an inverted chunk is.
 #[derive(Debug)]
 pub(super) struct Inverted {
-    pub(super) sequence: usize,
     pub(super) run: Run,
     /// The lengths of the documents.
     pub(super) lengths: Vec<u32>,
@@ -70,7 +69,7 @@ impl Inverter {
         }
         let run = Run { first: chunk.first, bytes: self.sorted() };
         let postings = self.occurrences.len() as u64;
-        Ok(Inverted { sequence: chunk.sequence, run, lengths, postings })
+        Ok(Inverted { run, lengths, postings })
     }
 
     /// The run of the occurrences.

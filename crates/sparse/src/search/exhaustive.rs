@@ -33,28 +33,3 @@ impl SparseIndex {
         Ok(Ranking { hits })
     }
 }
-
-impl SparseIndex {
-    /// The `k` best documents that have a term of the query: by score descending, then ordinal ascending.
-    ///
-    /// # Errors
-    /// When a parameter is out of its range, or the index is damaged, which only one that was opened without verification
-    /// can be.
-    pub fn search(&self, query: &SparseQuery, scoring: &Scoring, k: usize) -> Result<Ranking, SparseError> {
-        self.search_exhaustively(query, scoring, k)
-    }
-
-    /// [`SparseIndex::search`] for each query, in rayon's current pool.
-    ///
-    /// # Errors
-    /// As [`SparseIndex::search`].
-    pub fn search_all(
-        &self,
-        queries: &[SparseQuery],
-        scoring: &Scoring,
-        k: usize,
-    ) -> Result<Vec<Ranking>, SparseError> {
-        use rayon::prelude::*;
-        queries.par_iter().map(|query| self.search(query, scoring, k)).collect()
-    }
-}

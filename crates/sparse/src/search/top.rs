@@ -1,0 +1,95 @@
+//! The best so far.
+
+use toller_ir::{DocOrd, Hit, Ranking};
+
+/// Room beyond k, so that a selection is paid for by many offers; and the least of it.
+const LEAST_ROOM: usize = 32;
+
+/// Keeps the k best of what is offered, in any order.
+///
+/// A hit is one number: the bits of its score, which ascend with scores that are not negative, above the complement of its ordinal. So
+/// the larger number is the better hit.
+#[derive(Debug)]
+pub(super) struct Top {
+    k: usize,
+    keys: Vec<u64>,
+    /// What a hit must exceed.
+    floor: u64,
+}
+
+impl Top {
+    pub(super) fn new() -> Self {
+        Self { k: 0, keys: Vec::new(), floor: 0 }
+    }
+
+    /// Forgets all hits; the next are the best `k`, which is above 0.
+    pub(super) fn begin(&mut self, k: usize) {
+        self.k = k;
+        self.keys.clear();
+        self.floor = 0;
+    }
+
+    /// Offers a document with a score above zero.
+    #[inline]
+    pub(super) fn offer(&mut self, doc: u32, score: f32) {
+        let key = u64::from(score.to_bits()) << 32 | u64::from(!doc);
+        if key > self.floor {
+            self.keys.push(key);
+        }
+    }
+
+    /// Forgets what is not among the k best, if that is worth it. Returns the score of the k-th best when it is a new one.
+    pub(super) fn tighten(&mut self) -> Option<f32> {
+        let room = (self.k / 4).max(LEAST_ROOM);
+        if self.keys.len() < self.k.saturating_add(if self.floor == 0 { 0 } else { room }) {
+            return None;
+        }
+        self.select();
+        Some(f32::from_bits((self.floor >> 32) as u32))
+    }
+
+    fn select(&mut self) {
+        if self.keys.len() >= self.k {
+            let (_, kth, _) = self.keys.select_nth_unstable_by(self.k - 1, |a, b| b.cmp(a));
+            self.floor = *kth;
+            self.keys.truncate(self.k);
+        }
+    }
+
+    /// The hits, best first.
+    pub(super) fn finish(&mut self) -> Ranking {
+        self.select();
+        self.keys.sort_unstable_by(|a, b| b.cmp(a));
+        let hit = |&key: &u64| Hit::new(DocOrd(!(key as u32)), f32::from_bits((key >> 32) as u32));
+        Ranking { hits: self.keys.iter().map(hit).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use toller_ir::{DocOrd, Hit};
+
+    use super::Top;
+
+    proptest! {
+        #[test]
+        fn the_best_of_all(scores in prop::collection::vec(1..20_u32, 0..300), k in 1..200_usize) {
+            let mut top = Top::new();
+            top.begin(k);
+            let mut all: Vec<Hit> = Vec::new();
+            for (doc, &score) in (0..).zip(&scores) {
+                // Out of order.
+                let doc = doc ^ 5;
+                top.offer(doc, score as f32 / 3.0);
+                all.push(Hit::new(DocOrd(doc), score as f32 / 3.0));
+                if score % 5 == 0 {
+                    top.tighten();
+                }
+            }
+            all.sort_unstable();
+            all.truncate(k);
+            prop_assert_eq!(top.finish().hits, all);
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! One query after another, window by window.
+
+use toller_ir::Ranking;
+
+use super::WINDOW;
+use super::cursor::{Cursor, Damaged};
+use super::parts::{Norms, Parts, Sums, Table, Window};
+use super::top::Top;
+use crate::score::PreparedTerms;
+use crate::{Scoring, SparseError, SparseIndex, SparseQuery};
+
+/// A window in which fewer postings than this are expected notes the documents instead of passing over all sums.
+const FEW_POSTINGS: u64 = 256;
+
+/// A posting that is added costs this share of one that is looked up.
+const LOOKUPS_COST: u64 = 8;
+
+/// Searches an index for queries, one at a time; what it allocates is used again.
+pub(super) struct Search<'a> {
+    index: &'a SparseIndex,
+    scoring: Scoring,
+    norms: Option<Norms>,
+    sums: Box<Sums>,
+    /// Documents of the window that have a sum, or may be offered.
+    candidates: Vec<u16>,
+    /// Whether other documents may have a sum too.
+    litter: bool,
+    top: Top,
+    spare_tables: Vec<Box<Table>>,
+}
+
+/// A term's place in the order of bounds.
+#[derive(Clone, Copy)]
+struct Bounded {
+    cursor: usize,
+    bound: u32,
+}
+
+impl<'a> Search<'a> {
+    /// Scores as `scoring` says.
+    pub(super) fn new(index: &'a SparseIndex, scoring: Scoring) -> Result<Self, SparseError> {
+        scoring.ranker.check()?;
+        Ok(Self {
+            index,
+            scoring,
+            norms: None,
+            sums: Box::new([0; WINDOW]),
+            candidates: Vec::new(),
+            litter: false,
+            top: Top::new(),
+            spare_tables: Vec::new(),
+        })
+    }
+
+    /// The `k` best documents of `query`.
+    pub(super) fn run(&mut self, query: &SparseQuery, k: usize) -> Result<Ranking, SparseError> {
+        let (terms, prepared) = self.index.prepare(query, &self.scoring)?;
+        let Some(first) = prepared.scorers.first() else { return Ok(Ranking::default()) };
+        if k == 0 {
+            return Ok(Ranking::default());
+        }
+        let norms = self.norms.take().unwrap_or_else(|| Norms::of(first));
+        let mut cursors: Vec<Cursor<'_>> = terms
+            .iter()
+            .zip(&prepared.scorers)
+            .map(|(term, scorer)| {
+                let codes = self.index.codes_used.clone();
+                let statistics = term.statistics();
+                let parts =
+                    Parts::new(*scorer, statistics, &self.scoring, &norms, codes, &mut self.spare_tables);
+                Cursor::new(term.record(), parts, self.index.doc_count() as u32)
+            })
+            .collect();
+        self.top.begin(k);
+        let searched = self.windows(&mut cursors, &norms, &prepared);
+        if searched.is_err() {
+            self.sums.fill(0);
+        }
+        cursors.into_iter().for_each(|cursor| cursor.parts.recycle(&mut self.spare_tables));
+        self.norms = Some(norms);
+        searched.map_err(|Damaged| self.index.damaged_postings())?;
+        let mut ranking = self.top.finish();
+        if ranking.hits.len() < k {
+            super::zeros::append(&mut ranking, &terms, &prepared, self.index, k)?;
+        }
+        Ok(ranking)
+    }
+
+    /// Scores all windows in which a term has postings.
+    fn windows(
+        &mut self,
+        cursors: &mut [Cursor<'_>],
+        norms: &Norms,
+        prepared: &PreparedTerms,
+    ) -> Result<(), Damaged> {
+        // Documents whose sum is zero are for the end.
+        let mut least = 1;
+        let mut order = Vec::with_capacity(cursors.len());
+        let mut from = 0_u32;
+        loop {
+            let mut next = u32::MAX;
+            for cursor in cursors.iter_mut() {
+                cursor.skip_blocks(from)?;
+                if !cursor.is_at_end() {
+                    next = next.min(cursor.next_is_from().max(from));
+                }
+            }
+            let first = next / WINDOW as u32 * WINDOW as u32;
+            let codes = self.index.codes().get(first as usize..).and_then(|codes| codes.first_chunk());
+            let Some(codes) = codes else { return Ok(()) };
+            let window = Window { index: self.index, lengths: self.scoring.lengths, norms, first, codes };
+            self.window(&window, cursors, &mut order, least)?;
+            for &local in &self.candidates {
+                let sum = std::mem::take(&mut self.sums[usize::from(local)]);
+                if sum >= least {
+                    self.top.offer(first + u32::from(local), prepared.score(sum));
+                }
+            }
+            if std::mem::take(&mut self.litter) {
+                self.sums.fill(0);
+            }
+            if let Some(score) = self.top.tighten() {
+                least = prepared.least_sum(score).max(1);
+            }
+            match first.checked_add(WINDOW as u32) {
+                Some(after) => from = after,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Sums up the window's documents. Those that may reach `least` are then the candidates; all others have no sum, unless there
+    /// is litter.
+    fn window(
+        &mut self,
+        window: &Window<'_>,
+        cursors: &mut [Cursor<'_>],
+        order: &mut Vec<Bounded>,
+        least: u32,
+    ) -> Result<(), Damaged> {
+        let Self { index, sums, candidates, litter, .. } = self;
+        candidates.clear();
+        order.clear();
+        // Before there are k hits, everything counts.
+        let prunes = least > 1;
+        let mut total = 0;
+        for (place, cursor) in cursors.iter_mut().enumerate() {
+            let bound = if prunes { cursor.window_bound(window) } else { u32::from(!cursor.is_at_end()) };
+            if bound > 0 {
+                total += bound;
+                order.push(Bounded { cursor: place, bound });
+            }
+        }
+        if prunes && total < least {
+            return Ok(());
+        }
+        let mut others = 0;
+        let mut others_bound = 0;
+        if prunes {
+            order.sort_unstable_by_key(|term| term.bound);
+            while let Some(term) = order.get(others).filter(|term| others_bound + term.bound < least) {
+                others_bound += term.bound;
+                others += 1;
+            }
+        }
+        let (others, essential) = order.split_at(others);
+        let docs = index.doc_count() as u64;
+        let expected = |cursor: &Cursor<'_>| u64::from(cursor.doc_freq()) * WINDOW as u64 / docs.max(1);
+        let few = essential.iter().map(|term| expected(&cursors[term.cursor])).sum::<u64>() < FEW_POSTINGS;
+        for term in essential {
+            // What a block's bound must reach, given the most that the other terms can add.
+            let block_least = if prunes { least.saturating_sub(total - term.bound) } else { 0 };
+            let cursor = &mut cursors[term.cursor];
+            if few {
+                cursor.add_noting(window, block_least, sums, candidates)?;
+            } else {
+                cursor.add(window, block_least, sums)?;
+            }
+        }
+        if few {
+            candidates.retain(|&local| {
+                let sum = &mut sums[usize::from(local)];
+                let stays = *sum > 0 && *sum + others_bound >= least;
+                if !stays {
+                    *sum = 0;
+                }
+                stays
+            });
+            if !others.is_empty() {
+                candidates.sort_unstable();
+                candidates.dedup();
+            }
+        } else {
+            collect(sums, least - others_bound.min(least - 1), candidates);
+        }
+        for term in others.iter().rev() {
+            candidates.retain(|&local| {
+                let sum = &mut sums[usize::from(local)];
+                let stays = *sum + others_bound >= least;
+                if !stays {
+                    *sum = 0;
+                }
+                stays
+            });
+            others_bound -= term.bound;
+            let cursor = &mut cursors[term.cursor];
+            if candidates.is_empty() {
+                break;
+            }
+            if candidates.len() as u64 * LOOKUPS_COST > expected(cursor) && !few {
+                cursor.add(window, 0, sums)?;
+                *litter = true;
+            } else {
+                for &local in candidates.iter() {
+                    cursor.look_up(window, window.first + u32::from(local), sums)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Collects the documents whose sum is at least `least`, which is above 0, in order, and clears the sums of the others.
+fn collect(sums: &mut Sums, least: u32, found: &mut Vec<u16>) {
+    const LANES: usize = 16;
+    let (groups, _) = sums.as_chunks_mut::<LANES>();
+    for (group, sums) in groups.iter_mut().enumerate() {
+        // Sums have 31 bits at most, so that they are compared as signed numbers, which every vector unit can.
+        let any = sums.iter().fold(false, |any, &sum| any | (sum as i32 >= least as i32));
+        if any {
+            for (lane, sum) in sums.iter_mut().enumerate() {
+                if *sum >= least {
+                    found.push((group * LANES + lane) as u16);
+                } else {
+                    *sum = 0;
+                }
+            }
+        } else {
+            *sums = [0; LANES];
+        }
+    }
+}
