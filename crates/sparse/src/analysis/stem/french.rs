@@ -1,6 +1,6 @@
 //! The light stemmer of J. Savoy for French (UniNE).
 
-use super::suffixes::ends;
+use super::suffixes::{Replacement, ends, replace_first};
 use crate::analysis::chars::edit;
 use crate::analysis::letters::is_letter;
 
@@ -28,10 +28,8 @@ fn plural(word: &mut Vec<char>) {
     }
 }
 
-/// Endings that are replaced and end the derivation: the shortest length of the word, the ending, what takes its place.
-type Ending = (usize, &'static str, &'static str);
-
-const LONG: &[Ending] = &[
+/// If one of these is there, it is the only one.
+const LONG: &[Replacement] = &[
     (10, "issement", "ir"),
     (9, "issant", "ir"),
     (8, "ivement", "if"),
@@ -44,7 +42,8 @@ const LONG: &[Ending] = &[
     (8, "ateur", "er"),
 ];
 
-const MIDDLE: &[Ending] = &[
+/// So too, after `-trice`.
+const MIDDLE: &[Replacement] = &[
     (6, "ième", ""),
     (8, "teuse", "ter"),
     (7, "teur", "ter"),
@@ -57,7 +56,8 @@ const MIDDLE: &[Ending] = &[
     (10, "nnel", "n"),
 ];
 
-const SHORT: &[Ending] = &[
+/// After `-ète` and `-ique`.
+const SHORT: &[Replacement] = &[
     (9, "esse", "e"),
     (8, "inage", "in"),
     (10, "isation", ""),
@@ -82,15 +82,6 @@ fn derivation(word: &mut Vec<char>) {
         let length = word.len();
         word[length - 2] = 'e';
     }
-}
-
-fn replace_first(word: &mut Vec<char>, endings: &[Ending]) -> bool {
-    let found = endings.iter().find(|(shortest, ending, _)| word.len() >= *shortest && ends(word, ending));
-    if let Some((_, ending, new)) = found {
-        word.truncate(word.len() - ending.chars().count());
-        word.extend(new.chars());
-    }
-    found.is_some()
 }
 
 fn normalize(word: &mut Vec<char>) {

@@ -5,6 +5,7 @@ mod bengali;
 mod french;
 mod german;
 mod greek;
+mod greek_rules;
 mod hindi;
 mod indonesian;
 mod porter;

@@ -1,6 +1,6 @@
 //! The light stemmers of J. Savoy for Spanish, Italian and Portuguese (CLEF 2001; UniNE). French has its own file.
 
-use super::suffixes::ends;
+use super::suffixes::{Replacement, ends, replace_first};
 use crate::analysis::chars::edit;
 
 /// Spanish: plurals, then the vowel of gender.
@@ -65,7 +65,7 @@ pub(in super::super) fn portuguese_light(term: &mut String) {
 
 /// An ending of a plural, or `-mente`: the shortest length of the word, the ending, what takes its place.
 fn portuguese_suffix(word: &mut Vec<char>) {
-    const ENDINGS: &[(usize, &str, &str)] = &[
+    const ENDINGS: &[Replacement] = &[
         (5, "res", "r"),
         (5, "ses", "s"),
         (5, "les", "l"),
@@ -85,7 +85,7 @@ fn portuguese_suffix(word: &mut Vec<char>) {
 }
 
 fn portuguese_feminine(word: &mut Vec<char>) {
-    const ENDINGS: &[(usize, &str, &str)] = &[
+    const ENDINGS: &[Replacement] = &[
         (8, "inha", "inho"),
         (8, "iaca", "iaco"),
         (8, "eira", "eiro"),
@@ -101,14 +101,6 @@ fn portuguese_feminine(word: &mut Vec<char>) {
         (7, "na", "no"),
     ];
     replace_first(word, ENDINGS);
-}
-
-fn replace_first(word: &mut Vec<char>, endings: &[(usize, &str, &str)]) {
-    let found = endings.iter().find(|(shortest, ending, _)| word.len() >= *shortest && ends(word, ending));
-    if let Some((_, ending, new)) = found {
-        word.truncate(word.len() - ending.chars().count());
-        word.extend(new.chars());
-    }
 }
 
 fn without_accents(word: &mut [char]) {

@@ -34,3 +34,16 @@ pub(super) fn ends(chars: &[char], ending: &str) -> bool {
     let length = ending.chars().count();
     chars.len() >= length && chars[chars.len() - length..].iter().copied().eq(ending.chars())
 }
+
+/// The shortest word that an ending is replaced in, the ending, and what takes its place.
+pub(super) type Replacement = (usize, &'static str, &'static str);
+
+/// Replaces the first of the endings that is there.
+pub(super) fn replace_first(word: &mut Vec<char>, endings: &[Replacement]) -> bool {
+    let found = endings.iter().find(|(shortest, ending, _)| word.len() >= *shortest && ends(word, ending));
+    if let Some((_, ending, new)) = found {
+        word.truncate(word.len() - ending.chars().count());
+        word.extend(new.chars());
+    }
+    found.is_some()
+}
