@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use toller_pipeline::SparseSearcher;
 use toller_pipeline::feedback::{Feedback, Rm3, Rocchio};
+use toller_pipeline::{SparseSearcher, analyzer_by_name};
 use toller_sparse::{Analyzer, Bm25Variant, Lengths, Ranker, Scoring, SparseIndex};
 
 use crate::error::UsageError;
@@ -231,6 +231,6 @@ pub(in crate::commands) fn open_index(
     ui: &Ui,
 ) -> anyhow::Result<(SparseIndex, Analyzer)> {
     let index = verifying(verify, ui, |options| SparseIndex::open(directory, options))?;
-    let analyzer = Analyzer::by_name(index.analyzer_name())?;
+    let analyzer = analyzer_by_name(index.analyzer_name())?;
     Ok((index, analyzer))
 }
