@@ -13,6 +13,7 @@ mod bench;
 mod codes;
 mod full_disk;
 mod fuse;
+mod hybrid;
 mod interruption;
 mod main_job;
 mod mine;

@@ -168,11 +168,20 @@ fn help_names_every_flag_of_the_command_line() {
                 "--skip-bad-lines",
             ],
         ),
-        ("fuse", &["--method", "--weights", "--alpha", "--k", "--rrf-k", "--output", "--normalize", "--missing"]),
+        (
+            "fuse",
+            &["--method", "--weights", "--alpha", "--k", "--rrf-k", "--output", "--normalize", "--missing"],
+        ),
         ("tune", &["bm25", "alpha"]),
-        ("tune bm25", &["--sparse", "--queries", "--qrels", "--measure", "--k1", "--b", "--plot", "--format"]),
+        (
+            "tune bm25",
+            &["--sparse", "--queries", "--qrels", "--measure", "--k1", "--b", "--plot", "--format"],
+        ),
         ("tune alpha", &["--qrels", "--measure", "--alphas", "--method", "--plot", "--format"]),
-        ("mine", &["--run", "--sparse", "--qrels", "--corpus", "--depth", "--negatives", "--seed", "--output"]),
+        (
+            "mine",
+            &["--run", "--sparse", "--qrels", "--corpus", "--depth", "--negatives", "--seed", "--output"],
+        ),
         ("eval", &["--qrels", "--measures", "--per-query", "--significance", "--format", "--skip-bad-lines"]),
         ("bench", &["encode", "search"]),
         (

@@ -140,7 +140,6 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         IndexError,
         FusionError,
         TuneError,
-        SparseError,
         EvalError,
         CompareError,
         DatasetError,

@@ -5,13 +5,14 @@ use std::io::Write;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use toller_corpus::{QrelsFormat, QueryFormat, ReadOptions, read_qrels, read_queries};
+use toller_corpus::{QrelsFormat, QueryFormat, ReadOptions, Score, read_qrels, read_queries};
 use toller_files::{AtomicFile, FileError, Input, expand};
-use toller_ir::{Passage, Qrels};
+use toller_ir::{Hit, Passage, Qrels, Query, RunEntry, Searcher};
 use toller_mining::{Choice, Format, Mined, Negative, Positive, Selection, TextKey};
 use toller_pipeline::{Chosen, QueryHits, choose_negatives, positives, wanted_passages};
 
 use crate::commands::fuse::RunInputArgs;
+use crate::commands::search::SparseArgs;
 use crate::error::{OtherFormatFlag, Remedied, UsageError};
 use crate::input::CollectionArgs;
 use crate::ui::Ui;
@@ -22,15 +23,18 @@ use crate::ui::Ui;
 /// input and flags give the same file, whatever the order of the queries.
 #[derive(Debug, clap::Args)]
 pub struct MineArgs {
-    /// Run to take negatives from (TREC, MS MARCO, Tevatron, DPR or DuReader)
-    #[arg(long, value_name = "RUN")]
-    run: PathBuf,
+    #[command(flatten)]
+    sparse: SparseArgs,
+
+    /// Run to take negatives from (TREC, MS MARCO, Tevatron, DPR or DuReader), instead of searching an index
+    #[arg(long, value_name = "RUN", conflicts_with = "sparse")]
+    run: Option<PathBuf>,
 
     /// Relevance judgments: queries without a relevant document are left out
     #[arg(long, value_name = "FILE")]
     qrels: PathBuf,
 
-    /// Queries, for their texts
+    /// Queries: to search for, and for their texts
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
 
@@ -100,8 +104,9 @@ pub fn run(args: &MineArgs, ui: &Ui) -> anyhow::Result<()> {
     check_usage(args, ui)?;
     let qrels = read_judgments(args, ui)?;
     let queries = read_query_texts(args, ui)?;
-    let hits = hits_of(args, ui)?;
+    let hits = hits_of(args, &qrels, &queries, ui)?;
     check_judged(args, &qrels, &hits)?;
+    let queries = queries.into_iter().map(|query| (query.id, query.text)).collect();
     let sources = Sources { args, qrels: &qrels, queries: &queries, hits: &hits };
     if args.output.as_os_str() == "-" {
         return sources.mine(&mut ui.out(), Path::new("standard output"), ui);
@@ -112,6 +117,16 @@ pub fn run(args: &MineArgs, ui: &Ui) -> anyhow::Result<()> {
 }
 
 fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
+    if args.run.is_none() && args.sparse.sparse.is_none() {
+        return Err(UsageError::new(
+            "there is nothing to take negatives from",
+            "give --sparse DIR or --run RUN",
+        ));
+    }
+    if args.sparse.sparse.is_some() && args.queries.is_none() {
+        return Err(UsageError::new("an index is searched for queries", "give --queries"));
+    }
+    args.sparse.check()?;
     if args.output_format.needs_texts() && (args.queries.is_none() || args.corpus.is_empty()) {
         let message =
             format!("--output-format {} holds the texts of queries and passages", args.output_format);
@@ -123,7 +138,7 @@ fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
             "give --output a file",
         ));
     }
-    let read = || [&args.run, &args.qrels].into_iter().chain(&args.queries).chain(&args.corpus);
+    let read = || args.run.iter().chain([&args.qrels]).chain(&args.queries).chain(&args.corpus);
     if args.corpus.iter().any(|path| Input::parse(path) == Input::Stdin) {
         return Err(UsageError::new("--corpus is read twice, and stdin can be read once", "give it a file"));
     }
@@ -152,39 +167,73 @@ fn read_judgments(args: &MineArgs, ui: &Ui) -> anyhow::Result<Qrels> {
     Ok(qrels)
 }
 
-/// The texts of the queries by identifier.
-fn read_query_texts(args: &MineArgs, ui: &Ui) -> anyhow::Result<HashMap<String, String>> {
-    let Some(path) = &args.queries else { return Ok(HashMap::new()) };
+fn read_query_texts(args: &MineArgs, ui: &Ui) -> anyhow::Result<Vec<Query>> {
+    let Some(path) = &args.queries else { return Ok(Vec::new()) };
     let options = ReadOptions { format: args.queries_format, ..ReadOptions::default() };
     let (queries, skipped) =
         read_queries(&[Input::parse(path)], &options).map_err(OtherFormatFlag::is("--queries-format"))?;
     if skipped.total() > 0 {
         ui.warning(skipped.to_string());
     }
-    Ok(queries.into_iter().map(|query| (query.id, query.text)).collect())
+    Ok(queries)
 }
 
 /// The hits of each query, best first, as deep as negatives are taken from.
-fn hits_of(args: &MineArgs, ui: &Ui) -> anyhow::Result<Vec<QueryHits>> {
-    let run = args.input.read(&args.run, ui)?;
-    let query = |(query_id, mut entries): (String, Vec<toller_ir::RunEntry>)| {
+fn hits_of(args: &MineArgs, qrels: &Qrels, queries: &[Query], ui: &Ui) -> anyhow::Result<Vec<QueryHits>> {
+    match &args.run {
+        Some(run) => hits_of_run(args, run, ui),
+        None => hits_of_index(args, qrels, queries, ui),
+    }
+}
+
+fn hits_of_run(args: &MineArgs, run: &PathBuf, ui: &Ui) -> anyhow::Result<Vec<QueryHits>> {
+    let query = |(query_id, mut entries): (String, Vec<RunEntry>)| {
         // Stable: equal scores keep the order of the file, as in a fusion.
         entries.sort_by(|a, b| b.score.total_cmp(&a.score));
         entries.truncate(*args.depth.end());
         QueryHits { query_id, hits: entries.into_iter().map(|entry| (entry.doc_id, entry.score)).collect() }
     };
-    Ok(run.queries.into_iter().map(query).collect())
+    Ok(args.input.read(run, ui)?.queries.into_iter().map(query).collect())
 }
+
+/// Searches for the queries that have a relevant document.
+fn hits_of_index(
+    args: &MineArgs,
+    qrels: &Qrels,
+    queries: &[Query],
+    ui: &Ui,
+) -> anyhow::Result<Vec<QueryHits>> {
+    let has_positive = |query: &&Query| !positives(qrels, &query.id, args.relevance_level).is_empty();
+    let queries: Vec<Query> = queries.iter().filter(has_positive).cloned().collect();
+    let Some(searcher) = args.sparse.open(true, ui)? else { return Ok(Vec::new()) };
+    let bar = ui.progress("searching", "queries", queries.len() as u64);
+    let mut found = Vec::with_capacity(queries.len());
+    for block in queries.chunks(QUERIES_PER_BLOCK) {
+        let rankings = searcher.search(block, *args.depth.end()).map_err(anyhow::Error::from_boxed)?;
+        for (query, ranking) in block.iter().zip(rankings) {
+            let hit = |hit: &Hit| (searcher.doc_id(hit.doc).to_owned(), Score::F32(hit.score).as_read());
+            found
+                .push(QueryHits { query_id: query.id.clone(), hits: ranking.hits.iter().map(hit).collect() });
+        }
+        bar.set(found.len() as u64);
+    }
+    bar.finish();
+    Ok(found)
+}
+
+/// Queries that are searched at a time.
+const QUERIES_PER_BLOCK: usize = 1024;
 
 fn check_judged(args: &MineArgs, qrels: &Qrels, hits: &[QueryHits]) -> Result<(), Remedied> {
     if hits.iter().any(|query| !positives(qrels, &query.query_id, args.relevance_level).is_empty()) {
         return Ok(());
     }
-    let query = hits.first().map_or("", |query| query.query_id.as_str());
+    let example = hits.first().map(|query| format!(", {:?} for one", query.query_id)).unwrap_or_default();
+    let searched = args.run.as_ref().or(args.queries.as_ref()).map_or(Path::new("the run"), PathBuf::as_path);
     Err(Remedied::new(
         format!(
-            "no query of {} has a relevant document in {}, {query:?} for one",
-            args.run.display(),
+            "no query of {} has a relevant document in {}{example}",
+            searched.display(),
             args.qrels.display()
         ),
         "give the judgments of the same queries; --relevance-level says which grades are relevant",

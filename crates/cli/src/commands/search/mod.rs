@@ -18,8 +18,7 @@ use self::dense::DenseArgs;
 use self::filter::FilterArgs;
 use self::report::Report;
 use self::sources::Sources;
-use self::sparse::SparseArgs;
-pub(super) use self::sparse::open_index;
+pub(super) use self::sparse::{SparseArgs, open_index};
 use crate::error::UsageError;
 use crate::fusion_args::{self, FusionArgs};
 use crate::input::InputArgs;
@@ -107,6 +106,7 @@ impl SearchArgs {
 /// What can be refused before anything is read; how hits are fused.
 fn check_usage(args: &SearchArgs, ui: &Ui) -> Result<Option<Fusion>, UsageError> {
     let fusion = args.fusion()?;
+    args.sparse.check()?;
     args.dense.check(args.queries.as_ref(), args.sparse.sparse.is_some())?;
     if args.queries.is_none() && args.input.is_given() {
         return Err(UsageError::new(

@@ -12,10 +12,10 @@ use crate::verifying::verifying;
 
 /// Flags of sparse retrieval.
 #[derive(Debug, clap::Args)]
-pub(super) struct SparseArgs {
+pub(in crate::commands) struct SparseArgs {
     /// Inverted index to search (`toller index`)
     #[arg(long, value_name = "DIR", help_heading = "Sparse")]
-    pub(super) sparse: Option<PathBuf>,
+    pub(in crate::commands) sparse: Option<PathBuf>,
 
     /// How documents are scored
     #[arg(
@@ -157,7 +157,7 @@ fn share(text: &str) -> Result<f32, String> {
 
 impl SparseArgs {
     /// How documents are scored.
-    pub(super) fn scoring(&self) -> Result<Scoring, UsageError> {
+    fn scoring(&self) -> Result<Scoring, UsageError> {
         let bm25 = matches!(self.ranker, RankerName::Bm25 | RankerName::Bm25Robertson);
         for (flag, given, has_it) in [
             ("--k1", self.k1.is_some(), bm25),
@@ -211,8 +211,13 @@ impl SparseArgs {
         }))
     }
 
+    /// What can be refused before anything is read.
+    pub(in crate::commands) fn check(&self) -> Result<(), UsageError> {
+        self.scoring().map(|_| ())
+    }
+
     /// Opens the index, if one was asked for.
-    pub(super) fn open(&self, verify: bool, ui: &Ui) -> anyhow::Result<Option<SparseSearcher>> {
+    pub(in crate::commands) fn open(&self, verify: bool, ui: &Ui) -> anyhow::Result<Option<SparseSearcher>> {
         let Some(directory) = &self.sparse else { return Ok(None) };
         let scoring = self.scoring()?;
         let (index, analyzer) = open_index(directory, verify, ui)?;

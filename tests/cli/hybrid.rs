@@ -1,0 +1,274 @@
+//! Sparse and hybrid search, tuning of BM25 and mining from an index, from outside.
+
+use serde_json::Value;
+
+use crate::support::Workspace;
+
+/// XQuAD-R's first 300 sentences, dense and sparse, 40 questions and judgments.
+fn workspace() -> Workspace {
+    let workspace = Workspace::with_xquad();
+    workspace.head("data/corpus.jsonl", 300, "corpus.jsonl");
+    workspace.head("data/queries.jsonl", 40, "q.jsonl");
+    workspace.toller("encode -q --model tiny-bert --corpus corpus.jsonl --output store").succeeds();
+    workspace.toller("index -q --language en --corpus corpus.jsonl --doc-vectors --output index").succeeds();
+    workspace
+}
+
+const SPARSE: &str = "search -q --sparse index --queries q.jsonl";
+const DENSE: &str = "search -q --dense store --model tiny-bert --queries q.jsonl";
+const BOTH: &str = "search -q --sparse index --dense store --model tiny-bert --queries q.jsonl";
+
+fn value(report: &Value, keys: &[&str]) -> f64 {
+    keys.iter().fold(report, |value, key| &value[key]).as_f64().unwrap()
+}
+
+#[test]
+fn one_pass_gives_the_run_that_fuse_does() {
+    let workspace = workspace();
+    // A question without any term of the index is in the dense run alone, wherever it stands.
+    let mut lines = workspace.lines("q.jsonl");
+    for (at, id) in [(0, "first"), (20, "middle"), (42, "last")] {
+        lines.insert(at, format!("{{\"_id\":\"{id}\",\"text\":\"zzyzx\"}}"));
+    }
+    workspace.write("q.jsonl", lines.join("\n") + "\n");
+    workspace.toller(&format!("{SPARSE} --k 50 --output s.run")).succeeds();
+    workspace.toller(&format!("{DENSE} --k 50 --output d.run")).succeeds();
+    for flags in [
+        "interpolate --alpha 0.37",
+        "interpolate",
+        "mr-tydi-script --weights 0.3,2",
+        "rrf",
+        "rrf --rrf-k 1",
+        "z-score --missing zero",
+        "combmnz",
+        "borda",
+        "mean --normalize min-max",
+    ] {
+        workspace
+            .toller(&format!("fuse -q s.run d.run --k 60 --tag t --output f.run --method {flags}"))
+            .succeeds();
+        workspace
+            .toller(&format!("{BOTH} --k 60 --depth 50 --tag t --output h.run --fusion {flags}"))
+            .succeeds();
+        assert_eq!(workspace.lines("h.run"), workspace.lines("f.run"), "{flags}");
+        workspace
+            .toller(&format!("{BOTH} --threads 1 --k 60 --depth 50 --tag t --output h1.run --fusion {flags}"))
+            .succeeds();
+        assert_eq!(workspace.read("h1.run"), workspace.read("h.run"), "{flags}");
+    }
+    // Vectors that were encoded before do as well as the model.
+    workspace.toller("encode -q --model tiny-bert --queries q.jsonl --output vectors").succeeds();
+    let by_vectors = "search -q --sparse index --dense store --query-vectors vectors --queries q.jsonl";
+    workspace
+        .toller(&format!("{by_vectors} --k 60 --depth 50 --tag t --output v.run --fusion rrf"))
+        .succeeds();
+    workspace.toller("fuse -q s.run d.run --k 60 --tag t --output f.run --method rrf").succeeds();
+    assert_eq!(workspace.read("v.run"), workspace.read("f.run"));
+}
+
+#[test]
+fn collections_are_matched_by_identifier() {
+    let workspace = workspace();
+    workspace.toller(&format!("{BOTH} --fusion rrf --output same.run")).succeeds();
+    let lines = workspace.lines("corpus.jsonl");
+    let backwards: Vec<String> = lines.iter().rev().cloned().collect();
+    workspace.write("backwards.jsonl", backwards.join("\n") + "\n");
+    workspace
+        .toller("encode -q --overwrite --model tiny-bert --corpus backwards.jsonl --output store")
+        .succeeds();
+    let done = workspace.toller(&format!("{BOTH} --fusion rrf --output other.run")).succeeds();
+    assert_eq!(done.stderr, "");
+    let documents = |run: &str| {
+        let lines = workspace.lines(run);
+        let mut pairs: Vec<(String, String)> = lines
+            .iter()
+            .map(|line| line.split(' ').collect::<Vec<_>>())
+            .map(|columns| (columns[0].to_owned(), columns[2].to_owned()))
+            .collect();
+        pairs.sort();
+        pairs
+    };
+    assert_eq!(documents("other.run"), documents("same.run"));
+
+    workspace.write("fewer.jsonl", lines[1..].join("\n") + "\n");
+    workspace
+        .toller("encode -q --overwrite --model tiny-bert --corpus fewer.jsonl --output store")
+        .succeeds();
+    workspace.toller(&format!("{BOTH} --fusion rrf --output x.run")).fails(
+        1,
+        &[
+            "the collections differ: 300 documents in the first and 299",
+            "is in the first alone",
+            "--different-collections",
+        ],
+    );
+    workspace.toller(&format!("{BOTH} --fusion rrf --different-collections --output x.run")).succeeds();
+    assert_eq!(documents("x.run"), documents("same.run"));
+}
+
+#[test]
+fn filters_leave_the_same_documents_out_of_both() {
+    let workspace = workspace();
+    let all = |flags: &str| {
+        workspace.toller(&format!("{SPARSE} --k 300 --output s.run {flags}")).succeeds();
+        workspace.lines("s.run")
+    };
+    let everything = all("");
+    let column = |line: &String, at: usize| line.split(' ').nth(at).unwrap().to_owned();
+    let (query, best) = (column(&everything[0], 0), column(&everything[0], 2));
+    workspace.write("out.tsv", format!("{query}\t{best}\n"));
+    workspace.write("in.txt", "s1\ns2\ns3\ns4\ns5\n");
+    let pairs = |lines: &[String]| -> Vec<(String, String)> {
+        lines.iter().map(|line| (column(line, 0), column(line, 2))).collect()
+    };
+    let mut expected = pairs(&everything);
+    expected.remove(0);
+    assert_eq!(pairs(&all("--exclude out.tsv")), expected);
+    // The depth is filled from below.
+    let shallow = all("--exclude out.tsv --k 2");
+    assert_eq!(pairs(&shallow)[..2], expected[..2]);
+    let allowed = ["s1", "s2", "s3", "s4", "s5"];
+    expected.retain(|(_, doc)| allowed.contains(&doc.as_str()));
+    assert_eq!(pairs(&all("--exclude out.tsv --allow in.txt")), expected);
+    workspace
+        .toller(&format!("{BOTH} --fusion rrf --allow in.txt --exclude out.tsv --output h.run"))
+        .succeeds();
+    for (found, doc) in pairs(&workspace.lines("h.run")) {
+        assert!(allowed.contains(&doc.as_str()) && (found != query || doc != best), "{found} {doc}");
+    }
+}
+
+#[test]
+fn rankers_and_feedback_differ_and_are_deterministic() {
+    let workspace = workspace();
+    let mut runs: Vec<Vec<String>> = Vec::new();
+    for flags in [
+        "",
+        "--k1 1.2 --b 0.75",
+        "--ranker bm25-robertson",
+        "--ranker ql",
+        "--ranker ql --mu 100",
+        "--ranker ql-jm",
+        "--ranker ql-jm --lambda 0.5",
+        "--exact-lengths",
+        "--rm3",
+        "--rm3 --rm3-fb-terms 20 --rm3-fb-docs 5 --rm3-original-query-weight 0.8",
+        "--rocchio",
+        "--rocchio --rocchio-use-negative --rocchio-gamma 0.5",
+        "--ranker ql --rm3 --rm3-no-term-filter",
+    ] {
+        workspace.toller(&format!("{SPARSE} --output r.run {flags}")).succeeds();
+        let run = workspace.lines("r.run");
+        workspace.toller(&format!("{SPARSE} --threads 1 --output r.run {flags}")).succeeds();
+        assert_eq!(workspace.lines("r.run"), run, "{flags}");
+        assert!(!runs.contains(&run), "{flags} makes no difference");
+        runs.push(run);
+    }
+    workspace
+        .toller(&format!("{SPARSE} --output r.run --rm3 --rm3-original-query-weight 1 --k 5"))
+        .succeeds();
+    let top = |lines: &[String], per: usize| -> Vec<String> {
+        let mut kept: Vec<(String, usize)> = Vec::new();
+        let mut ids = Vec::new();
+        for line in lines {
+            let columns: Vec<&str> = line.split(' ').collect();
+            match kept.last_mut().filter(|(query, _)| query == columns[0]) {
+                Some((_, count)) => *count += 1,
+                None => kept.push((columns[0].to_owned(), 1)),
+            }
+            if kept.last().is_some_and(|(_, count)| *count <= per) {
+                ids.push(format!("{} {}", columns[0], columns[2]));
+            }
+        }
+        ids
+    };
+    // The whole weight on the query is no feedback.
+    assert_eq!(top(&workspace.lines("r.run"), 1), top(&runs[0], 1));
+}
+
+#[test]
+fn tuning_bm25_finds_what_searches_do() {
+    let workspace = workspace();
+    let tune = "tune bm25 --sparse index --queries q.jsonl --qrels data/qrels.txt -m RR@10 --k1 0.4,0.9,1.4 --b 0.2:0.8:0.3";
+    let done = workspace.toller(&format!("{tune} --json --plot map.svg")).succeeds();
+    assert!(done.stderr.contains("judged queries are not there and count as zero"), "{}", done.stderr);
+    let tuned = done.json();
+    let points = tuned["points"].as_array().unwrap();
+    assert_eq!(points.len(), 9);
+    let mut best: Option<(f64, f64, f64)> = None;
+    for point in points {
+        let [k1, b, found] = ["k1", "b", "value"].map(|key| value(point, &[key]));
+        workspace.toller(&format!("{SPARSE} --k1 {k1} --b {b} --output p.run")).succeeds();
+        let eval = workspace
+            .toller("eval -q --qrels data/qrels.txt -m RR@10 --digits 17 --format csv p.run")
+            .succeeds();
+        assert!(eval.stdout.contains(&format!("{found:.17}")), "{k1} {b}: {found} is not in {}", eval.stdout);
+        if best.is_none_or(|(_, _, highest)| found > highest) {
+            best = Some((k1, b, found));
+        }
+    }
+    let found = ["k1", "b", "value"].map(|key| value(&tuned, &["best", key]));
+    assert_eq!(Some((found[0], found[1], found[2])), best);
+    assert!(String::from_utf8(workspace.read("map.svg")).unwrap().contains("the highest"));
+    let table = workspace.toller(tune).succeeds().stdout;
+    assert_eq!((table.lines().count(), table.matches('*').count()), (4, 1), "{table}");
+}
+
+#[test]
+fn negatives_are_mined_from_an_index() {
+    let workspace = workspace();
+    let mine =
+        "mine -q --qrels data/qrels.txt --queries q.jsonl --choose top --depth 1:20 --output-format pairs";
+    workspace.toller(&format!("{mine} --sparse index --output index.tsv")).succeeds();
+    workspace.toller(&format!("{SPARSE} --k 20 --output s.run")).succeeds();
+    workspace.toller(&format!("{mine} --run s.run --output run.tsv")).succeeds();
+    assert_eq!(workspace.lines("index.tsv"), workspace.lines("run.tsv"));
+    assert!(workspace.lines("index.tsv").len() > 100);
+    workspace.toller(&format!("{mine} --sparse index --ranker ql --output ql.tsv")).succeeds();
+    assert_ne!(workspace.lines("ql.tsv"), workspace.lines("run.tsv"));
+}
+
+#[test]
+fn what_cannot_be_searched_is_refused() {
+    let workspace = workspace();
+    workspace.toller("index -q --language en --corpus corpus.jsonl --output plain").succeeds();
+    let tune = "tune bm25 --sparse index --qrels data/qrels.txt --queries q.jsonl";
+    for (code, command, says) in [
+        (2, "search --queries q.jsonl --output x", "give --dense STORE, --sparse DIR, or both"),
+        (2, "search --sparse index --output x", "give --queries"),
+        (2, &format!("{BOTH} --output x"), "--fusion interpolate"),
+        (2, &format!("{SPARSE} --output x --fusion rrf"), "give --sparse and --dense"),
+        (2, &format!("{SPARSE} --output x --alpha 1"), "give --fusion"),
+        (2, &format!("{SPARSE} --output x --model tiny-bert"), "--dense"),
+        (2, &format!("{SPARSE} --output x --mu 10"), "--mu has no meaning for --ranker bm25"),
+        (2, &format!("{SPARSE} --output x --ranker ql --k1 1"), "--k1 has no meaning for --ranker ql"),
+        (2, &format!("{SPARSE} --output x --b 1.5"), "b is 1.5"),
+        (2, &format!("{SPARSE} --output x --k1 -1"), "k1 is -1"),
+        (2, &format!("{SPARSE} --output x --k1 NaN"), "k1 is NaN"),
+        (2, &format!("{SPARSE} --output x --ranker ql --mu 0"), "mu is 0"),
+        (2, &format!("{SPARSE} --output x --rm3 --rocchio"), "cannot be used with"),
+        (2, &format!("{SPARSE} --output x --rm3-fb-docs 5"), "--rm3"),
+        (2, &format!("{SPARSE} --output x --rm3 --rm3-original-query-weight 2"), "from 0 to 1"),
+        (2, &format!("{SPARSE} --output index/x"), "would overwrite the input index"),
+        (2, &format!("{DENSE} --output x --k1 1"), "--sparse"),
+        (2, &format!("{BOTH} --output x --fusion rrf --weights 1"), "1 weights for 2 lists"),
+        (2, &format!("{BOTH} --output x --fusion best"), "no method of fusion is named"),
+        (1, "search --sparse store --queries q.jsonl --output x", "is not an inverted index"),
+        (1, "search --sparse nothing --queries q.jsonl --output x", "is not an inverted index"),
+        (1, "search --sparse plain --rm3 --queries q.jsonl --output x", "toller index --doc-vectors"),
+        (1, "search --sparse plain --rocchio --queries q.jsonl --output x", "toller index --doc-vectors"),
+        (2, &format!("{tune} --b 0:2:1"), "above 1"),
+        (2, &format!("{tune} --k1 a"), "FROM:TO:STEP"),
+        (1, "tune bm25 --sparse store --qrels data/qrels.txt --queries q.jsonl", "is not an inverted index"),
+        (2, "mine --qrels data/qrels.txt --output x", "give --sparse DIR or --run RUN"),
+        (2, "mine --qrels data/qrels.txt --sparse index --output x", "give --queries"),
+        (
+            2,
+            "mine --qrels data/qrels.txt --sparse index --run x --queries q.jsonl --output x",
+            "cannot be used with",
+        ),
+    ] {
+        workspace.toller(command).fails(code, &[says]);
+        assert!(!workspace.path("x").exists(), "{command}");
+    }
+}
