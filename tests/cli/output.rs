@@ -122,7 +122,7 @@ fn completions_for_every_shell() {
 
 #[test]
 fn help_names_every_flag_of_the_command_line() {
-    const COMMANDS: [(&str, &[&str]); 20] = [
+    const COMMANDS: [(&str, &[&str]); 22] = [
         ("", &["--json", "--verbose", "--quiet", "--threads", "--version"]),
         (
             "encode",
@@ -168,6 +168,11 @@ fn help_names_every_flag_of_the_command_line() {
                 "--skip-bad-lines",
             ],
         ),
+        (
+            "index",
+            &["--corpus", "--language", "--analyzer", "--output", "--memory", "--doc-vectors", "--overwrite"],
+        ),
+        ("analyze", &["--language", "--analyzer"]),
         (
             "fuse",
             &["--method", "--weights", "--alpha", "--k", "--rrf-k", "--output", "--normalize", "--missing"],

@@ -17,7 +17,7 @@ use toller_pipeline::fusion::FusionError;
 use toller_pipeline::tune::TuneError;
 use toller_pipeline::{AnalyzerError, PipelineError};
 use toller_plot::PlotError;
-use toller_sparse::{AnalysisError, SparseError};
+use toller_sparse::SparseError;
 use toller_store::StoreError;
 
 use crate::interrupt::{self, Interrupted};
@@ -149,9 +149,6 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         BenchError,
         PlotError
     );
-    if let Some(error) = error.downcast_ref::<AnalysisError>() {
-        return Some(error.hint());
-    }
     error.downcast_ref::<UsageError>().map(|error| error.hint.clone())
 }
 
