@@ -1,5 +1,6 @@
 //! A peer in Python that runs beside us in the same process group: told to go, it does its work once and
 //! answers with the seconds it took. So the two can take turns, and the machine's moods hit both.
+#![allow(dead_code, reason = "a benchmark uses one of the two ways to ask")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -49,8 +50,13 @@ impl Peer {
 
     /// One round: the seconds it took the peer.
     pub(crate) fn round(&mut self) -> Option<f64> {
-        writeln!(self.stdin, "go").ok()?;
-        self.line()?.parse().ok()
+        self.ask("go")?.parse().ok()
+    }
+
+    /// The peer's answer to a line.
+    pub(crate) fn ask(&mut self, line: &str) -> Option<String> {
+        writeln!(self.stdin, "{line}").ok()?;
+        self.line()
     }
 
     fn line(&mut self) -> Option<String> {
