@@ -73,6 +73,10 @@ impl SparseIndex {
 
         let docs = manifest.statistics.docs as usize;
         let terms = Map::new(terms).map_err(|error| damaged(TERMS, &error.to_string()))?;
+        // A damaged dictionary would panic where it is looked up. It is small, so that this one is verified in any case.
+        if !options.verify && terms.as_fst().verify().is_err() {
+            return Err(damaged(TERMS, "its checksum is wrong"));
+        }
         let rest_width = lengths::rest_width(lengths.len(), docs)
             .ok_or_else(|| damaged(LENGTHS, "its length is not that of the documents"))?;
         if !ids::is_sound(&ids, docs) {

@@ -2,4 +2,6 @@
 
 mod build;
 mod common;
+mod damage;
+mod golden;
 mod search;

@@ -1,0 +1,189 @@
+//! Anserini's results on real collections in many languages, where the folder that `TOLLER_SHARED` names, or `../shared`, has them.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use toller_corpus::{ReadOptions, open_collection, read_qrels, read_queries, read_run};
+use toller_datasets::{Squad, read_squad};
+use toller_eval::{EvalOptions, evaluate, parse_measures};
+use toller_files::{Input, OpenOptions};
+use toller_ir::{Qrels, Query, Ranking, Run, RunEntry};
+use toller_sparse::{
+    Analyzer, BuildJob, Ranker, Scoring, Source, SparseError, SparseIndex, SparseQuery, build,
+};
+
+use crate::common::Outcome;
+
+type Document = (String, String);
+
+fn shared() -> PathBuf {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    std::env::var_os("TOLLER_SHARED").map_or(beside, PathBuf::from)
+}
+
+fn index_documents(
+    documents: Vec<Document>,
+    language: &str,
+) -> Result<(SparseIndex, Analyzer), Box<dyn Error>> {
+    let directory = tempfile::tempdir()?;
+    let analyzer = Analyzer::by_name(language)?;
+    let job = BuildJob {
+        analyzer: &analyzer,
+        source: Source { fingerprint: String::new(), passages: 0, title_separator: String::new() },
+        doc_vectors: false,
+        memory_bytes: 1 << 28,
+        threads: 2,
+        overwrite: false,
+        stop: &AtomicBool::new(false),
+    };
+    build(directory.path(), &job, documents.into_iter().map(Ok::<_, SparseError>), |_| ())?;
+    Ok((SparseIndex::open(directory.path(), &OpenOptions::default())?, analyzer))
+}
+
+fn search(
+    index: &SparseIndex,
+    analyzer: &Analyzer,
+    queries: &[Query],
+    ranker: Ranker,
+) -> Result<Vec<Ranking>, SparseError> {
+    let queries: Vec<SparseQuery> =
+        queries.iter().map(|query| SparseQuery::of_text(analyzer, &query.text)).collect();
+    index.search_all(&queries, &Scoring { ranker, ..Scoring::default() }, 1000)
+}
+
+fn measured(
+    index: &SparseIndex,
+    queries: &[Query],
+    rankings: &[Ranking],
+    qrels: &Qrels,
+    measures: &str,
+) -> Result<Vec<f64>, Box<dyn Error>> {
+    let mut run = Run::default();
+    for (query, ranking) in queries.iter().zip(rankings) {
+        let entry = |hit: &toller_ir::Hit| RunEntry {
+            doc_id: index.doc_id(hit.doc).to_owned(),
+            score: f64::from(hit.score),
+        };
+        run.queries.insert(query.id.clone(), ranking.hits.iter().map(entry).collect());
+    }
+    Ok(evaluate(qrels, &run, &parse_measures(measures)?, &EvalOptions::default())?.aggregates)
+}
+
+/// The share of queries whose first hit is that of `run`.
+fn same_first(index: &SparseIndex, queries: &[Query], rankings: &[Ranking], run: &Run) -> f64 {
+    let same = queries.iter().zip(rankings).filter(|(query, ranking)| {
+        let theirs = run.queries.get(&query.id).and_then(|entries| entries.first());
+        let ours = ranking.hits.first().map(|hit| index.doc_id(hit.doc));
+        ours == theirs.map(|entry| entry.doc_id.as_str())
+    });
+    same.count() as f64 / queries.len().max(1) as f64
+}
+
+/// The documents and questions that a case is made of: sentences, or paragraphs where the set has no sentences.
+fn case(name: &str) -> Result<(Vec<Document>, Vec<Query>), Box<dyn Error>> {
+    let data = shared().join("data");
+    let mut sets: Vec<Squad> = Vec::new();
+    if let Some(language) = name.strip_prefix("xquad-r-").and_then(|name| name.strip_suffix("-sentences")) {
+        sets.push(read_squad(&Input::File(data.join(format!("xquad-r/{language}.json.gz"))))?);
+    } else if name == "cmrc2018-dev" {
+        sets.push(read_squad(&Input::File(data.join("cmrc2018/dev.json.gz")))?);
+    } else {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let (mut documents, mut queries): (Vec<Document>, Vec<Query>) = (Vec::new(), Vec::new());
+    for paragraph in sets.iter().flat_map(|set| &set.data).flat_map(|article| &article.paragraphs) {
+        match &paragraph.sentence_breaks {
+            Some(breaks) => {
+                let characters: Vec<char> = paragraph.context.chars().collect();
+                for &[start, end] in breaks {
+                    let text = characters.get(start..end).ok_or("a sentence outside of its paragraph")?;
+                    documents.push((format!("s{}", documents.len()), text.iter().collect()));
+                }
+            }
+            None => documents.push((format!("p{}", documents.len()), paragraph.context.clone())),
+        }
+        queries.extend(paragraph.qas.iter().map(|question| Query {
+            id: question.id.clone(),
+            text: question.question.clone(),
+            answers: Vec::new(),
+        }));
+    }
+    Ok((documents, queries))
+}
+
+#[test]
+fn results_are_anserinis() -> Outcome {
+    let golden = shared().join("golden/bm25");
+    let Ok(entries) = fs::read_dir(&golden) else {
+        println!("skipped: {} is not there", golden.display());
+        return Ok(());
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    let mut found = Vec::new();
+    for name in names {
+        let folder = golden.join(&name);
+        let expected: serde_json::Value = serde_json::from_slice(&fs::read(folder.join("expected.json"))?)?;
+        let (documents, queries) = case(&name)?;
+        if documents.is_empty() {
+            println!("skipped: {name} is an archive, which this test does not read");
+            continue;
+        }
+        assert_eq!(expected["documents"], documents.len(), "{name}");
+        let language = expected["language"].as_str().ok_or("a language")?;
+        let (index, analyzer) = index_documents(documents, language)?;
+        let qrels = read_qrels(&Input::File(folder.join("qrels.txt")), &ReadOptions::default())?.0;
+        let rankers = [("bm25", Ranker::BM25), ("qld", Ranker::QlDirichlet { mu: 1000.0 })];
+        for (ranker_name, ranker) in rankers {
+            let rankings = search(&index, &analyzer, &queries, ranker)?;
+            let file = folder.join(format!("{ranker_name}.top20.run.gz"));
+            let run = read_run(&Input::File(file), &ReadOptions::default())?.0;
+            let first = same_first(&index, &queries, &rankings, &run);
+            let values = measured(&index, &queries, &rankings, &qrels, "nDCG@10 RR R@100")?;
+            let theirs: BTreeMap<String, f64> = serde_json::from_value(expected[ranker_name].clone())?;
+            let theirs = ["ndcg_cut_10", "recip_rank", "recall_100"].map(|key| theirs.get(key).copied());
+            println!(
+                "{name} {ranker_name}: {values:.5?}, expected {theirs:.5?}, the same first hit {first:.4}"
+            );
+            let close = values
+                .iter()
+                .zip(theirs)
+                .all(|(ours, theirs)| theirs.is_some_and(|theirs| (ours - theirs).abs() <= 0.003));
+            found.push((format!("{name} {ranker_name}"), close && first >= 0.97));
+        }
+    }
+    let wrong: Vec<_> = found.iter().filter(|(_, right)| !right).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    Ok(())
+}
+
+#[test]
+fn scifact_as_published() -> Outcome {
+    let data = shared().join("data/scifact");
+    if !data.is_dir() {
+        println!("skipped: {} is not there", data.display());
+        return Ok(());
+    }
+    let passages = open_collection(&[Input::File(data.join("corpus.jsonl.gz"))], &ReadOptions::default())?;
+    let documents = passages
+        .map(|passage| {
+            let passage = passage?;
+            Ok((passage.id, format!("{} {}", passage.title.unwrap_or_default(), passage.text)))
+        })
+        .collect::<Result<Vec<_>, toller_corpus::CorpusError>>()?;
+    let (index, analyzer) = index_documents(documents, "en")?;
+    let qrels = read_qrels(&Input::File(data.join("qrels/test.tsv")), &ReadOptions::default())?.0;
+    let queries = read_queries(&[Input::File(data.join("queries.jsonl"))], &ReadOptions::default())?.0;
+    let rankings = search(&index, &analyzer, &queries, Ranker::BM25)?;
+    let values = measured(&index, &queries, &rankings, &qrels, "nDCG@10 R@100 R@1000")?;
+    for (value, expected) in values.iter().zip([0.6789, 0.9253, 0.9767]) {
+        assert!((value - expected).abs() <= 0.0005, "{values:?}");
+    }
+    Ok(())
+}
