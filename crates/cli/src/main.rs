@@ -10,6 +10,8 @@ mod fusion_args;
 mod input;
 mod interrupt;
 mod model;
+mod qrels_input;
+mod run_input;
 mod run_output;
 mod threads;
 mod ui;

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use toller_corpus::{QrelsFormat, ReadOptions, RunFormat, read_qrels, read_run};
+use toller_corpus::{ReadOptions, RunFormat, read_run};
 use toller_eval::{
     CompareOptions, Correction, EvalOptions, Evaluation, Format, Measure, MissingQueries, Report,
     ReportOptions, RunReport, compare, evaluate, parse_measures,
@@ -15,6 +15,7 @@ use toller_files::Input;
 use toller_ir::Qrels;
 
 use crate::error::{OtherFormatFlag, UsageError};
+use crate::qrels_input::QrelsArgs;
 use crate::ui::Ui;
 
 /// Measures runs against relevance judgments, as trec_eval does.
@@ -23,9 +24,8 @@ use crate::ui::Ui;
 /// A judged query that a run lacks counts as zero. Ties are broken by document id, descending.
 #[derive(Clone, Debug, clap::Args)]
 pub struct EvalArgs {
-    /// Relevance judgments (TREC, BEIR TSV, or pairs of ids); `-` is stdin
-    #[arg(long, value_name = "FILE")]
-    qrels: PathBuf,
+    #[command(flatten)]
+    qrels: QrelsArgs,
 
     /// Runs (TREC, MS MARCO or Tevatron); `-` is stdin
     #[arg(value_name = "RUN", required = true)]
@@ -76,10 +76,6 @@ pub struct EvalArgs {
     #[arg(long, short = 'M', value_name = "N")]
     depth: Option<NonZeroUsize>,
 
-    /// Format of the judgments [default: told from the content]
-    #[arg(long, value_name = "FORMAT")]
-    qrels_format: Option<QrelsFormat>,
-
     /// Format of the runs [default: told from the content]
     #[arg(long, value_name = "FORMAT")]
     run_format: Option<RunFormat>,
@@ -111,12 +107,13 @@ pub fn run(args: &EvalArgs, ui: &Ui) -> anyhow::Result<()> {
         let message = "--significance compares runs with the first one, and there is only one";
         return Err(UsageError::new(message, "name two runs or more").into());
     }
-    let from_stdin = args.runs.iter().chain([&args.qrels]).filter(|path| Input::parse(*path) == Input::Stdin);
+    let from_stdin =
+        args.runs.iter().chain([&args.qrels.qrels]).filter(|path| Input::parse(*path) == Input::Stdin);
     if from_stdin.count() > 1 {
         return Err(UsageError::new("stdin is named twice", "only one file can come from stdin").into());
     }
     let measures = args.all_measures()?;
-    let qrels = load_qrels(args, ui)?;
+    let qrels = args.qrels.read(args.skip_bad_lines, ui)?;
     let mut runs = Vec::with_capacity(args.runs.len());
     for (path, name) in args.runs.iter().zip(run_names(&args.runs)) {
         let evaluation = evaluate_run(path, &qrels, &measures, args, ui)?;
@@ -171,15 +168,6 @@ impl EvalArgs {
     fn read_options<F>(&self, format: Option<F>) -> ReadOptions<F> {
         ReadOptions { format, skip_bad_lines: self.skip_bad_lines, ..ReadOptions::default() }
     }
-}
-
-fn load_qrels(args: &EvalArgs, ui: &Ui) -> anyhow::Result<Qrels> {
-    let (qrels, skipped) = read_qrels(&Input::parse(&args.qrels), &args.read_options(args.qrels_format))
-        .map_err(OtherFormatFlag::is("--qrels-format"))?;
-    if skipped.total() > 0 {
-        ui.warning(format!("{}: {skipped}", args.qrels.display()));
-    }
-    Ok(qrels)
 }
 
 /// Reads and evaluates one run, and tells which queries it lacks.

@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use toller_corpus::{ReadOptions, RunFormat, read_run};
 use toller_files::Input;
-use toller_ir::Run;
 use toller_pipeline::fusion::{FusedQuery, Method, fuse_runs};
 
-use crate::error::{OtherFormatFlag, Remedied, UsageError};
+use crate::error::UsageError;
 use crate::fusion_args::{self, FusionArgs};
 use crate::interrupt::{self, Interrupted};
+use crate::run_input::RunInputArgs;
 use crate::run_output::RunOutputArgs;
 use crate::ui::Ui;
 
@@ -44,64 +43,6 @@ pub struct FuseArgs {
 
     #[command(flatten)]
     input: RunInputArgs,
-}
-
-/// Flags of the commands that read runs.
-#[derive(Debug, clap::Args)]
-pub struct RunInputArgs {
-    /// Format of the runs [default: told from the content]
-    #[arg(long, value_name = "FORMAT")]
-    run_format: Option<RunFormat>,
-
-    /// Count and skip lines that cannot be read
-    #[arg(long)]
-    skip_bad_lines: bool,
-}
-
-impl RunInputArgs {
-    /// Reads a run.
-    pub fn read(&self, path: &PathBuf, ui: &Ui) -> anyhow::Result<Run> {
-        let input = Input::parse(path);
-        let options = ReadOptions {
-            format: self.run_format,
-            skip_bad_lines: self.skip_bad_lines,
-            ..ReadOptions::default()
-        };
-        let (run, skipped) = read_run(&input, &options).map_err(OtherFormatFlag::is("--run-format"))?;
-        if skipped.total() > 0 {
-            ui.warning(format!("{input}: {skipped}"));
-        }
-        Ok(run)
-    }
-
-    /// Reads runs that are used together.
-    pub fn read_all(&self, paths: &[PathBuf], ui: &Ui) -> anyhow::Result<Vec<Run>> {
-        let runs = paths.iter().map(|path| self.read(path, ui)).collect::<anyhow::Result<Vec<_>>>()?;
-        let in_all =
-            runs.iter().flat_map(|run| run.queries.keys()).collect::<std::collections::HashSet<_>>().len();
-        for (at, (path, run)) in paths.iter().zip(&runs).enumerate() {
-            let others = || runs.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, run)| run);
-            if !run.queries.keys().any(|query| others().any(|other| other.queries.contains_key(query))) {
-                let query = run.queries.keys().next().map_or("", String::as_str);
-                return Err(Remedied::new(
-                    format!(
-                        "{} has no query in common with the other runs, for one {query:?}",
-                        path.display()
-                    ),
-                    "fuse runs of the same queries",
-                )
-                .into());
-            }
-            if run.queries.len() < in_all {
-                let lacking = in_all - run.queries.len();
-                let name = path.display();
-                ui.warning(format!(
-                    "{name}: {lacking} of {in_all} queries have no results and are fused from the other runs"
-                ));
-            }
-        }
-        Ok(runs)
-    }
 }
 
 /// Fuses.

@@ -5,21 +5,22 @@ use std::io::Write;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use toller_corpus::{QrelsFormat, QueryFormat, ReadOptions, Score, read_qrels, read_queries};
+use toller_corpus::{QueryFormat, ReadOptions, Score, read_queries};
 use toller_files::{AtomicFile, FileError, Input, expand};
 use toller_ir::{Hit, Passage, Qrels, Query, RunEntry, Searcher};
 use toller_mining::{Choice, Format, Mined, Negative, Positive, Selection, TextKey};
 use toller_pipeline::{Chosen, QueryHits, choose_negatives, positives, wanted_passages};
 
-use crate::commands::fuse::RunInputArgs;
 use crate::commands::search::SparseArgs;
 use crate::error::{OtherFormatFlag, Remedied, UsageError};
 use crate::input::CollectionArgs;
+use crate::qrels_input::QrelsArgs;
+use crate::run_input::RunInputArgs;
 use crate::ui::Ui;
 
 /// Takes negatives for training from what was retrieved for judged queries.
 ///
-/// Documents that are judged relevant are never taken, nor, where --corpus is given, any with the text of one. The same
+/// Queries without a relevant document are left out. Documents that are judged relevant are never taken, nor, where --corpus is given, any with the text of one. The same
 /// input and flags give the same file, whatever the order of the queries.
 #[derive(Debug, clap::Args)]
 pub struct MineArgs {
@@ -30,9 +31,8 @@ pub struct MineArgs {
     #[arg(long, value_name = "RUN", conflicts_with = "sparse")]
     run: Option<PathBuf>,
 
-    /// Relevance judgments: queries without a relevant document are left out
-    #[arg(long, value_name = "FILE")]
-    qrels: PathBuf,
+    #[command(flatten)]
+    qrels: QrelsArgs,
 
     /// Queries: to search for, and for their texts
     #[arg(long, value_name = "FILE")]
@@ -70,10 +70,6 @@ pub struct MineArgs {
     #[arg(long, value_name = "NAME", default_value_t)]
     output_format: Format,
 
-    /// Format of the judgments [default: told from the content]
-    #[arg(long, value_name = "FORMAT")]
-    qrels_format: Option<QrelsFormat>,
-
     /// Format of the queries [default: told from the content]
     #[arg(long, value_name = "FORMAT")]
     queries_format: Option<QueryFormat>,
@@ -102,7 +98,7 @@ fn ranks(text: &str) -> Result<RangeInclusive<usize>, String> {
 /// Mines.
 pub fn run(args: &MineArgs, ui: &Ui) -> anyhow::Result<()> {
     check_usage(args, ui)?;
-    let qrels = read_judgments(args, ui)?;
+    let qrels = args.qrels.read(args.input.skip_bad_lines, ui)?;
     let queries = read_query_texts(args, ui)?;
     let hits = hits_of(args, &qrels, &queries, ui)?;
     check_judged(args, &qrels, &hits)?;
@@ -138,7 +134,7 @@ fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
             "give --output a file",
         ));
     }
-    let read = || args.run.iter().chain([&args.qrels]).chain(&args.queries).chain(&args.corpus);
+    let read = || args.run.iter().chain([&args.qrels.qrels]).chain(&args.queries).chain(&args.corpus);
     if args.corpus.iter().any(|path| Input::parse(path) == Input::Stdin) {
         return Err(UsageError::new("--corpus is read twice, and stdin can be read once", "give it a file"));
     }
@@ -155,16 +151,6 @@ fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
             "give --output another name",
         )),
     }
-}
-
-fn read_judgments(args: &MineArgs, ui: &Ui) -> anyhow::Result<Qrels> {
-    let options = ReadOptions { format: args.qrels_format, ..ReadOptions::default() };
-    let (qrels, skipped) =
-        read_qrels(&Input::parse(&args.qrels), &options).map_err(OtherFormatFlag::is("--qrels-format"))?;
-    if skipped.total() > 0 {
-        ui.warning(format!("{}: {skipped}", args.qrels.display()));
-    }
-    Ok(qrels)
 }
 
 fn read_query_texts(args: &MineArgs, ui: &Ui) -> anyhow::Result<Vec<Query>> {
@@ -234,7 +220,7 @@ fn check_judged(args: &MineArgs, qrels: &Qrels, hits: &[QueryHits]) -> Result<()
         format!(
             "no query of {} has a relevant document in {}{example}",
             searched.display(),
-            args.qrels.display()
+            args.qrels.qrels.display()
         ),
         "give the judgments of the same queries; --relevance-level says which grades are relevant",
     ))

@@ -32,7 +32,7 @@ pub enum Command {
     /// Build an inverted index of a collection, for sparse retrieval
     Index(index::IndexArgs),
     /// Retrieve documents for queries and write a TREC run
-    Search(search::SearchArgs),
+    Search(Box<search::SearchArgs>),
     /// Fuse the runs of several systems into one
     Fuse(fuse::FuseArgs),
     /// Show the terms that an analyzer makes of texts

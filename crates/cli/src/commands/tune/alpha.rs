@@ -11,9 +11,10 @@ use toller_plot::{Axis, Curve, Curves, Figure, Panel, Style};
 
 use super::judging::JudgingArgs;
 use super::output::{Result as TuneResult, TuneOutputArgs};
-use crate::commands::fuse::{RunInputArgs, check_runs};
+use crate::commands::fuse::check_runs;
 use crate::error::UsageError;
 use crate::fusion_args::{self, ScaleArgs};
+use crate::run_input::RunInputArgs;
 use crate::ui::Ui;
 
 /// Tries every weight of the second run, the first having 1: first + A * second.
@@ -54,12 +55,12 @@ pub(super) struct AlphaArgs {
 /// Tunes the weight.
 pub(super) fn run(args: &AlphaArgs, ui: &Ui) -> anyhow::Result<()> {
     check_runs(&args.runs)?;
-    let from_stdin = args.runs.iter().chain([&args.judging.qrels]);
+    let from_stdin = args.runs.iter().chain([&args.judging.qrels.qrels]);
     if from_stdin.filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {
         return Err(UsageError::new("stdin is named twice", "only one file can come from stdin").into());
     }
     let fusion = args.scale.fusion(args.method)?;
-    let qrels = args.judging.read(ui)?;
+    let qrels = args.judging.qrels.read(false, ui)?;
     let runs: [Run; 2] = match args.input.read_all(&args.runs, ui)?.try_into() {
         Ok(runs) => runs,
         Err(runs) => {

@@ -62,7 +62,7 @@ pub(super) struct Bm25Args {
 
 /// Tunes k1 and b.
 pub(super) fn run(args: &Bm25Args, ui: &Ui) -> anyhow::Result<()> {
-    let from_stdin = [&args.queries, &args.judging.qrels];
+    let from_stdin = [&args.queries, &args.judging.qrels.qrels];
     if from_stdin.iter().all(|path| Input::parse(path) == Input::Stdin) {
         return Err(UsageError::new("stdin is named twice", "only one file can come from stdin").into());
     }
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Bm25Args, ui: &Ui) -> anyhow::Result<()> {
             UsageError::new(format!("b is {b}, which is above 1"), "give --b values from 0 to 1").into()
         );
     }
-    let qrels = args.judging.read(ui)?;
+    let qrels = args.judging.qrels.read(false, ui)?;
     let (queries, skipped) = read_queries(&[Input::parse(&args.queries)], &args.input.options()?)?;
     if skipped.total() > 0 {
         ui.warning(skipped.to_string());
