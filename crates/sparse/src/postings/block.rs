@@ -61,7 +61,7 @@ impl Block {
         (gap_bits, tf_bits)
     }
 
-    /// Unpacks a full block from the front of `packed`; `None` if it is too short.
+    /// Unpacks a full block from the front of `packed`; `None` if it is damaged.
     #[inline]
     pub(crate) fn unpack_full(
         &mut self,
@@ -70,6 +70,9 @@ impl Block {
         tf_bits: u8,
         packed: &[u8],
     ) -> Option<()> {
+        if gap_bits > 32 || tf_bits > 32 {
+            return None;
+        }
         let packer = BitPacker4x::new();
         let (gaps, rest) = packed.split_at_checked(BitPacker4x::compressed_block_size(gap_bits))?;
         let tfs = rest.get(..BitPacker4x::compressed_block_size(tf_bits))?;

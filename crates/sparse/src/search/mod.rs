@@ -18,6 +18,7 @@
 //! result is that of scoring everything. The cost model: a posting costs about a nanosecond to unpack and add, a
 //! window the passes over 16 KiB in the cache, a lookup the unpacking of a block.
 
+mod collect;
 mod cursor;
 mod exhaustive;
 mod parts;

@@ -109,6 +109,17 @@ impl Parts {
                     sums[local] = sums[local].wrapping_add(row[usize::from(window.codes[local])]);
                 }
             }
+            Some(table) if window.lengths == Lengths::Encoded => {
+                for (&doc, &tf) in docs.iter().zip(tfs) {
+                    let local = local(doc);
+                    let row = (tf as usize).wrapping_sub(1);
+                    let part = match table.get(row) {
+                        Some(row) => row[usize::from(window.codes[local])],
+                        None => self.of(window, local, tf),
+                    };
+                    sums[local] = sums[local].wrapping_add(part);
+                }
+            }
             _ => {
                 for (&doc, &tf) in docs.iter().zip(tfs) {
                     let local = local(doc);

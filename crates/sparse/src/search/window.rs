@@ -3,6 +3,7 @@
 use toller_ir::Ranking;
 
 use super::WINDOW;
+use super::collect::collect;
 use super::cursor::{Cursor, Damaged};
 use super::parts::{Norms, Parts, Sums, Table, Window};
 use super::top::Top;
@@ -12,8 +13,8 @@ use crate::{Scoring, SparseError, SparseIndex, SparseQuery};
 /// A window in which fewer postings than this are expected notes the documents instead of passing over all sums.
 const FEW_POSTINGS: u64 = 256;
 
-/// A posting that is added costs this share of one that is looked up.
-const LOOKUPS_COST: u64 = 8;
+/// A document that is looked up costs as much as so many postings that are added. (Their blocks are unpacked either way.)
+const LOOKUP_COST: usize = 32;
 
 /// Searches an index for queries, one at a time; what it allocates is used again.
 pub(super) struct Search<'a> {
@@ -207,7 +208,7 @@ impl<'a> Search<'a> {
             if candidates.is_empty() {
                 break;
             }
-            if candidates.len() as u64 * LOOKUPS_COST > expected(cursor) && !few {
+            if (candidates.len() * LOOKUP_COST) as u64 > expected(cursor) + FEW_POSTINGS {
                 cursor.add(window, 0, sums)?;
                 *litter = true;
             } else {
@@ -217,26 +218,5 @@ impl<'a> Search<'a> {
             }
         }
         Ok(())
-    }
-}
-
-/// Collects the documents whose sum is at least `least`, which is above 0, in order, and clears the sums of the others.
-fn collect(sums: &mut Sums, least: u32, found: &mut Vec<u16>) {
-    const LANES: usize = 16;
-    let (groups, _) = sums.as_chunks_mut::<LANES>();
-    for (group, sums) in groups.iter_mut().enumerate() {
-        // Sums have 31 bits at most, so that they are compared as signed numbers, which every vector unit can.
-        let any = sums.iter().fold(false, |any, &sum| any | (sum as i32 >= least as i32));
-        if any {
-            for (lane, sum) in sums.iter_mut().enumerate() {
-                if *sum >= least {
-                    found.push((group * LANES + lane) as u16);
-                } else {
-                    *sum = 0;
-                }
-            }
-        } else {
-            *sums = [0; LANES];
-        }
     }
 }
