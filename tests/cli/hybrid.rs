@@ -64,6 +64,10 @@ fn one_pass_gives_the_run_that_fuse_does() {
         .succeeds();
     workspace.toller("fuse -q s.run d.run --k 60 --tag t --output f.run --method rrf").succeeds();
     assert_eq!(workspace.read("v.run"), workspace.read("f.run"));
+    workspace.write("other.tsv", "unknown\twho\n");
+    workspace
+        .toller("search --sparse index --dense store --query-vectors vectors --queries other.tsv --output x --fusion rrf")
+        .fails(1, &["there is no vector for query \"unknown\"", "hint: encode the same queries that are searched"]);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use toller_eval::{CompareError, EvalError};
 use toller_exchange::ExchangeError;
 use toller_files::FileError;
 use toller_index::IndexError;
+use toller_ir::SearchError;
 use toller_pipeline::fusion::FusionError;
 use toller_pipeline::tune::TuneError;
 use toller_pipeline::{AnalyzerError, PipelineError};
@@ -57,6 +58,11 @@ impl Remedied {
         Some(self.hint.clone())
     }
 }
+
+/// A search that failed, with the searcher's own error, and its hint, inside.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct SearchFailed(#[source] pub SearchError);
 
 /// An error of a file whose format is named by another flag than `--format`.
 #[derive(Debug, thiserror::Error)]

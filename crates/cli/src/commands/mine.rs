@@ -12,7 +12,7 @@ use toller_mining::{Choice, Format, Mined, Negative, Positive, Selection, TextKe
 use toller_pipeline::{Chosen, QueryHits, choose_negatives, positives, wanted_passages};
 
 use crate::commands::search::SparseArgs;
-use crate::error::{OtherFormatFlag, Remedied, UsageError};
+use crate::error::{OtherFormatFlag, Remedied, SearchFailed, UsageError};
 use crate::input::CollectionArgs;
 use crate::qrels_input::QrelsArgs;
 use crate::run_input::RunInputArgs;
@@ -195,7 +195,7 @@ fn hits_of_index(
     let bar = ui.progress("searching", "queries", queries.len() as u64);
     let mut found = Vec::with_capacity(queries.len());
     for block in queries.chunks(QUERIES_PER_BLOCK) {
-        let rankings = searcher.search(block, *args.depth.end()).map_err(anyhow::Error::from_boxed)?;
+        let rankings = searcher.search(block, *args.depth.end()).map_err(SearchFailed)?;
         for (query, ranking) in block.iter().zip(rankings) {
             let hit = |hit: &Hit| (searcher.doc_id(hit.doc).to_owned(), Score::F32(hit.score).as_read());
             found

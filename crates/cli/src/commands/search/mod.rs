@@ -19,7 +19,7 @@ use self::filter::FilterArgs;
 use self::report::Report;
 use self::sources::Sources;
 pub(super) use self::sparse::{SparseArgs, open_index};
-use crate::error::UsageError;
+use crate::error::{SearchFailed, UsageError};
 use crate::fusion_args::{self, FusionArgs};
 use crate::input::InputArgs;
 use crate::interrupt::{self, Interrupted};
@@ -147,7 +147,7 @@ fn search(
             bar.finish();
             return Err(Interrupted { resume: "no run was written".to_owned() }.into());
         }
-        let rankings = searcher.search(block, k).map_err(anyhow::Error::from_boxed)?;
+        let rankings = searcher.search(block, k).map_err(SearchFailed)?;
         for (query, ranking) in block.iter().zip(rankings) {
             let found = ranking.hits.iter().map(|hit| (searcher.doc_id(hit.doc), hit.score));
             run.write_query(&query.id, found)?;

@@ -1,5 +1,6 @@
 //! `toller tune bm25`: k1 and b.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -76,7 +77,8 @@ pub(super) fn run(args: &Bm25Args, ui: &Ui) -> anyhow::Result<()> {
     if skipped.total() > 0 {
         ui.warning(skipped.to_string());
     }
-    let lacking = qrels.iter().filter(|(id, _)| !queries.iter().any(|query| query.id == *id)).count();
+    let given: HashSet<&str> = queries.iter().map(|query| query.id.as_str()).collect();
+    let lacking = qrels.iter().filter(|(id, _)| !given.contains(id)).count();
     if lacking > 0 {
         let (judged, name) = (qrels.len(), args.queries.display());
         ui.warning(format!("{name}: {lacking} of {judged} judged queries are not there and count as zero"));
