@@ -314,7 +314,10 @@ fn what_cannot_be_fused_is_an_error() {
     assert!(matches!(weigh(&[0.0, 0.0]), Some(FusionError::ZeroWeights)));
     assert!(weigh(&[0.0, 1.0]).is_none());
     let rrf = |k: f64| Fusion { normalization: Normalization::ReciprocalRank { k }, ..sum.clone() };
-    assert!(matches!(fuse(&[one.clone()], rrf(-1.0)), Some(FusionError::ReciprocalRankConstant(_))));
+    assert!(matches!(
+        fuse(std::slice::from_ref(&one), rrf(-1.0)),
+        Some(FusionError::ReciprocalRankConstant(_))
+    ));
     let twice = run(&[("q", &[("a", 1.0), ("b", 0.5), ("a", 0.1)])]);
     let error = fuse(&[one.clone(), twice], sum.clone());
     assert!(

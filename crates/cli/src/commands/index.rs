@@ -127,7 +127,8 @@ fn index(
     source: &TextSource,
     ui: &Ui,
 ) -> Result<BuildReport, PipelineError> {
-    let passages = source.passages(vec![0..source.texts()])?;
+    let all = std::iter::once(0..source.texts()).collect();
+    let passages = source.passages(all)?;
     let documents = passages.map(|passage| {
         let passage = passage?;
         let text = joined_text("", &args.title_separator, &passage);
