@@ -2,7 +2,7 @@
 
 Arguments: a folder with one file of lines {"id", "contents"}, a TSV of queries, a folder to work in, the number of threads.
 Prints "ready"; then answers each line: "index PEER" with the seconds and the bytes of the index, "search PEER K" with the
-seconds of all queries once (bm25s without its tokenization of them), "hits PEER FILE" by writing a run of 10 hits, "versions".
+seconds of all queries once (from texts; bm25s-tokens from tokens), "hits PEER FILE" by writing a run of 10 hits, "versions".
 """
 
 import json
@@ -91,7 +91,10 @@ class Bm25s:
         self.queries = self.tokens(texts)
 
     def search(self, k):
-        self.found = self.model.retrieve(self.queries, k=k, show_progress=False, n_threads=threads)
+        self.retrieve(self.tokens(texts), k)
+
+    def retrieve(self, tokens, k):
+        self.found = self.model.retrieve(tokens, k=k, show_progress=False, n_threads=threads)
 
     def hits(self):
         self.search(10)
@@ -100,7 +103,14 @@ class Bm25s:
                 yield id_, self.ids[document], rank + 1, score
 
 
-peers = {"anserini": Anserini(), "bm25s": Bm25s()}
+class Tokenized:
+    """bm25s with queries that are tokenized beforehand."""
+
+    def search(self, k):
+        peers["bm25s"].retrieve(peers["bm25s"].queries, k)
+
+
+peers = {"anserini": Anserini(), "bm25s": Bm25s(), "bm25s-tokens": Tokenized()}
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)  # Lucene logs to standard output.
 print("ready", file=answers, flush=True)
@@ -120,4 +130,4 @@ for line in sys.stdin:
                 print(id_, "Q0", document, rank, score, arguments[0], file=run)
         print("done", file=answers, flush=True)
     else:
-        print(", ".join(peer.version for peer in peers.values()), file=answers, flush=True)
+        print(f"{Anserini.version}, {Bm25s.version}", file=answers, flush=True)

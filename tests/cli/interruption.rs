@@ -39,6 +39,37 @@ fn an_encode_killed_at_any_moment_resumes_to_the_same_bytes() {
 }
 
 #[test]
+fn an_indexing_killed_at_any_moment_leaves_no_corrupt_index() {
+    const INDEX: &str =
+        "index --language en --corpus long.jsonl --memory 16M --doc-vectors --threads 2 --output";
+    let workspace = Workspace::with_xquad();
+    repeat_corpus(&workspace, 30);
+    let started = Instant::now();
+    workspace.toller(&format!("{INDEX} whole")).succeeds();
+    let duration = started.elapsed();
+    let expected = workspace.files_in("whole");
+    assert_eq!(expected.len(), 6, "five files and a manifest");
+
+    let mut random = SplitMix64(6);
+    let mut cut_short = 0;
+    for moment in 0..20 {
+        let index = format!("index-{}", moment % 10);
+        // The second time there is an index, which is replaced.
+        let overwrite = if moment < 10 { "" } else { " --overwrite" };
+        let mut child = spawn(&workspace, &format!("{INDEX} {index}{overwrite}"));
+        thread::sleep(duration.mul_f64((f64::from(moment % 10) + random.unit()) / 10.0));
+        child.kill().unwrap();
+        cut_short += u32::from(!child.wait().unwrap().success());
+        let search = "search -q --queries data/queries.jsonl --k 1 --output killed.run --sparse";
+        let left = workspace.toller(&format!("{search} {index}"));
+        assert!(left.code == Some(0) || left.stderr.contains("is not an inverted index"), "{}", left.stderr);
+        workspace.toller(&format!("{INDEX} {index}")).succeeds();
+        assert!(workspace.files_in(&index) == expected, "killed in tenth {moment} of {duration:?}");
+    }
+    assert!(cut_short >= 4, "only {cut_short} of 20 were killed before they ended");
+}
+
+#[test]
 fn an_encode_killed_again_and_again_gets_on() {
     const ENCODE: &str =
         "encode --model tiny-bert --corpus long.jsonl --rows-per-shard 100 --threads 1 --output";

@@ -89,7 +89,11 @@ pub fn build<E: From<SparseError> + Send>(
     {
         return match difference(&manifest, job) {
             Some(difference) => Err(SparseError::Exists { path: output.to_owned(), difference }.into()),
-            None => Ok(BuildReport { manifest, duration: Duration::ZERO }),
+            None => {
+                // Of a replacement that was killed.
+                claimed.remove_leftovers(&manifest)?;
+                Ok(BuildReport { manifest, duration: Duration::ZERO })
+            }
         };
     }
     let ids = OutputFile::create(output, IDS)?;
