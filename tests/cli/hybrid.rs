@@ -223,6 +223,9 @@ fn tuning_bm25_finds_what_searches_do() {
     assert!(String::from_utf8(workspace.read("map.svg")).unwrap().contains("the highest"));
     let table = workspace.toller(tune).succeeds().stdout;
     assert_eq!((table.lines().count(), table.matches('*').count()), (4, 1), "{table}");
+    let csv = workspace.toller(&format!("{tune} --queries-format jsonl --format csv")).succeeds().stdout;
+    assert_eq!((csv.lines().count(), csv.lines().next()), (10, Some("k1,b,RR@10")), "{csv}");
+    workspace.toller(&format!("{tune} --queries-format tsv")).fails(1, &["--queries-format"]);
 }
 
 #[test]

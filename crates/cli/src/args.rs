@@ -35,3 +35,33 @@ impl Cli {
         Ui { json: self.json, quiet: self.quiet, verbose: self.verbose }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use clap::{Command, CommandFactory};
+
+    use super::Cli;
+
+    /// clap itself checks this in debug builds alone.
+    #[test]
+    fn flags_have_names_of_their_own() {
+        fn check(command: &Command, path: &str) {
+            let (mut ids, mut names) = (HashSet::new(), HashSet::new());
+            for argument in command.get_arguments() {
+                assert!(ids.insert(argument.get_id()), "{path} has two {}", argument.get_id());
+                let long = argument.get_long().map(ToOwned::to_owned);
+                for name in long.into_iter().chain(argument.get_short().map(String::from)) {
+                    assert!(names.insert(name.clone()), "{path} has two -{name}");
+                }
+            }
+            for inner in command.get_subcommands() {
+                check(inner, &format!("{path} {}", inner.get_name()));
+            }
+        }
+        let mut command = Cli::command();
+        command.build();
+        check(&command, "toller");
+    }
+}

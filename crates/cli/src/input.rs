@@ -1,10 +1,14 @@
 //! The flags that say how input is read.
 
+use std::path::Path;
 use std::str::FromStr;
 
-use toller_corpus::{CollectionFormat, ReadOptions, UnknownFormatName};
+use toller_corpus::{CollectionFormat, QueryFormat, ReadOptions, UnknownFormatName, read_queries};
+use toller_files::Input;
+use toller_ir::Query;
 
-use crate::error::UsageError;
+use crate::error::{OtherFormatFlag, UsageError};
+use crate::ui::Ui;
 
 /// Flags of the commands that read collections or queries.
 #[derive(Debug, clap::Args)]
@@ -46,5 +50,26 @@ impl CollectionArgs {
     /// How to read it.
     pub fn options(&self) -> ReadOptions<CollectionFormat> {
         ReadOptions { format: self.corpus_format, ..ReadOptions::default() }
+    }
+}
+
+/// Flags of queries that are read beside other input.
+#[derive(Debug, clap::Args)]
+pub struct QueriesArgs {
+    /// Format of the queries [default: told from the content]
+    #[arg(long, value_name = "FORMAT")]
+    queries_format: Option<QueryFormat>,
+}
+
+impl QueriesArgs {
+    /// Reads the queries of a file.
+    pub fn read(&self, path: &Path, skip_bad_lines: bool, ui: &Ui) -> anyhow::Result<Vec<Query>> {
+        let options = ReadOptions { format: self.queries_format, skip_bad_lines, ..ReadOptions::default() };
+        let (queries, skipped) =
+            read_queries(&[Input::parse(path)], &options).map_err(OtherFormatFlag::is("--queries-format"))?;
+        if skipped.total() > 0 {
+            ui.warning(skipped.to_string());
+        }
+        Ok(queries)
     }
 }

@@ -1,5 +1,9 @@
 //! A query as weighted terms.
 
+use std::collections::HashMap;
+
+use ahash::RandomState;
+
 use crate::{Analyzer, SparseError};
 
 /// The largest weight of a term: with the largest idf and parameters, scores still fit in f32.
@@ -16,11 +20,11 @@ impl SparseQuery {
     /// bag of words asks Lucene for.
     #[must_use]
     pub fn of_text(analyzer: &Analyzer, text: &str) -> Self {
-        let mut query = Self::default();
+        let mut builder = Builder::default();
         analyzer.tokenize(text, &mut |term| {
-            query.add(term, 1.0);
+            builder.add(term, 1.0);
         });
-        query
+        builder.query
     }
 
     /// Terms with weights of their own, as of an expanded query. The weights of a term that is given more than once are
@@ -29,14 +33,14 @@ impl SparseQuery {
     /// # Errors
     /// [`SparseError::Weight`] when a weight is negative, not finite or above 1e20, where scores would overflow.
     pub fn weighted<T: AsRef<str>>(terms: impl IntoIterator<Item = (T, f32)>) -> Result<Self, SparseError> {
-        let mut query = Self::default();
+        let mut builder = Builder::default();
         for (term, weight) in terms {
             let term = term.as_ref();
-            if !(0.0..=MAX_WEIGHT).contains(&query.add(term, weight)) || weight < 0.0 {
+            if !(0.0..=MAX_WEIGHT).contains(&builder.add(term, weight)) || weight < 0.0 {
                 return Err(SparseError::Weight { term: term.to_owned(), weight });
             }
         }
-        Ok(query)
+        Ok(builder.query)
     }
 
     /// The distinct terms and their weights.
@@ -44,19 +48,26 @@ impl SparseQuery {
     pub fn terms(&self) -> &[(String, f32)] {
         &self.terms
     }
+}
 
+/// A query in the making. The map keeps texts of a million terms, as of documents that serve as queries, from quadratic time.
+#[derive(Default)]
+struct Builder {
+    query: SparseQuery,
+    places: HashMap<String, usize, RandomState>,
+}
+
+impl Builder {
     /// Adds to the weight of a term, and returns what it is then.
     fn add(&mut self, term: &str, weight: f32) -> f32 {
-        match self.terms.iter_mut().find(|(known, _)| known == term) {
-            Some((_, sum)) => {
-                *sum += weight;
-                *sum
-            }
-            None => {
-                self.terms.push((term.to_owned(), weight));
-                weight
-            }
+        let terms = &mut self.query.terms;
+        if let Some((_, sum)) = self.places.get(term).and_then(|&place| terms.get_mut(place)) {
+            *sum += weight;
+            return *sum;
         }
+        self.places.insert(term.to_owned(), terms.len());
+        terms.push((term.to_owned(), weight));
+        weight
     }
 }
 
@@ -71,6 +82,9 @@ mod tests {
         let query = SparseQuery::of_text(&analyzer, "b a b c b");
         let expected = [("b", 3.0), ("a", 1.0), ("c", 1.0)];
         assert_eq!(query, SparseQuery::weighted(expected)?);
+        let many: Vec<String> = (0..300_000).chain(0..300_000).map(|term| term.to_string()).collect();
+        let query = SparseQuery::of_text(&analyzer, &many.join(" "));
+        assert!(query.terms().len() == 300_000 && query.terms().iter().all(|(_, weight)| *weight == 2.0));
         for wrong in [-1.0, f32::NAN, f32::INFINITY, 2e20] {
             assert!(SparseQuery::weighted([("a", wrong)]).is_err());
         }

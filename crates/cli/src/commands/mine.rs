@@ -5,7 +5,7 @@ use std::io::Write;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use toller_corpus::{QueryFormat, ReadOptions, Score, read_queries};
+use toller_corpus::Score;
 use toller_files::{AtomicFile, FileError, Input, expand};
 use toller_ir::{Hit, Passage, Qrels, Query, RunEntry, Searcher};
 use toller_mining::{Choice, Format, Mined, Negative, Positive, Selection, TextKey};
@@ -13,7 +13,7 @@ use toller_pipeline::{Chosen, QueryHits, choose_negatives, positives, wanted_pas
 
 use crate::commands::search::SparseArgs;
 use crate::error::{OtherFormatFlag, Remedied, SearchFailed, UsageError};
-use crate::input::CollectionArgs;
+use crate::input::{CollectionArgs, QueriesArgs};
 use crate::qrels_input::QrelsArgs;
 use crate::run_input::RunInputArgs;
 use crate::ui::Ui;
@@ -70,9 +70,8 @@ pub struct MineArgs {
     #[arg(long, value_name = "NAME", default_value_t)]
     output_format: Format,
 
-    /// Format of the queries [default: told from the content]
-    #[arg(long, value_name = "FORMAT")]
-    queries_format: Option<QueryFormat>,
+    #[command(flatten)]
+    queries_input: QueriesArgs,
 
     #[command(flatten)]
     collection: CollectionArgs,
@@ -154,14 +153,8 @@ fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
 }
 
 fn read_query_texts(args: &MineArgs, ui: &Ui) -> anyhow::Result<Vec<Query>> {
-    let Some(path) = &args.queries else { return Ok(Vec::new()) };
-    let options = ReadOptions { format: args.queries_format, ..ReadOptions::default() };
-    let (queries, skipped) =
-        read_queries(&[Input::parse(path)], &options).map_err(OtherFormatFlag::is("--queries-format"))?;
-    if skipped.total() > 0 {
-        ui.warning(skipped.to_string());
-    }
-    Ok(queries)
+    let read = |path| args.queries_input.read(path, args.input.skip_bad_lines, ui);
+    args.queries.as_deref().map_or(Ok(Vec::new()), read)
 }
 
 /// The hits of each query, best first, as deep as negatives are taken from.

@@ -90,9 +90,11 @@ pub fn build<E: From<SparseError> + Send>(
         return match difference(&manifest, job) {
             Some(difference) => Err(SparseError::Exists { path: output.to_owned(), difference }.into()),
             None => {
+                // Whether its files are there, and as long as they should be.
+                let index = SparseIndex::map(output, manifest, &unverified())?;
                 // Of a replacement that was killed.
-                claimed.remove_leftovers(&manifest)?;
-                Ok(BuildReport { manifest, duration: Duration::ZERO })
+                claimed.remove_leftovers(index.manifest())?;
+                Ok(BuildReport { manifest: index.manifest().clone(), duration: Duration::ZERO })
             }
         };
     }

@@ -3,8 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::{self, Write};
+use std::path::Path;
 
 use fst::MapBuilder;
+use toller_files::FileError;
 
 use super::output::OutputFile;
 use super::run::SortedRuns;
@@ -31,6 +33,8 @@ pub(super) fn merge(
             heap.push(Reverse((reader.term().to_vec(), place)));
         }
     }
+    let path = terms.path().to_owned();
+    let dictionary_error = |error| dictionary_error(&path, error);
     let mut dictionary = MapBuilder::new(terms).map_err(dictionary_error)?;
     let (mut encoder, mut record) = (ListEncoder::new(), Vec::new());
     let (mut count, mut done) = (0_u64, 0);
@@ -68,10 +72,10 @@ pub(super) fn merge(
 }
 
 /// The dictionary's own errors are those of writing its file: terms come in order, each once.
-fn dictionary_error(error: fst::Error) -> SparseError {
+fn dictionary_error(path: &Path, error: fst::Error) -> SparseError {
     let source = match error {
         fst::Error::Io(error) => error,
         fst::Error::Fst(error) => io::Error::other(error),
     };
-    toller_files::FileError::new("write", crate::index::TERMS, source).into()
+    FileError::new("write", path, source).into()
 }

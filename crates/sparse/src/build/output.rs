@@ -27,9 +27,14 @@ impl OutputFile {
         self.bytes
     }
 
+    /// Where the file will be.
+    pub(super) fn path(&self) -> &Path {
+        self.file.destination()
+    }
+
     /// For `map_err`: an error of writing this file.
     pub(super) fn failed(&self, error: io::Error) -> SparseError {
-        FileError::new("write", self.file.destination(), error).into()
+        FileError::new("write", self.path(), error).into()
     }
 
     /// Syncs the file, gives it its name, and tells what the manifest is to say of it.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use toller_files::OpenOptions;
 use toller_ir::DocOrd;
-use toller_sparse::{Lengths, SparseIndex};
+use toller_sparse::{Lengths, SparseError, SparseIndex};
 
 use crate::common::{Building, Outcome, PLAIN, build_texts, index_of, random_texts};
 
@@ -89,6 +89,28 @@ fn an_index_that_is_there_is_kept_or_replaced() -> Outcome {
     assert_eq!(SparseIndex::open(directory.path(), &OpenOptions::default())?.doc_count(), 300);
     build_texts(directory.path(), &others, Building { overwrite: true, ..PLAIN })?;
     assert!(!directory.path().join("vectors.bin").exists());
+    Ok(())
+}
+
+#[test]
+fn an_index_that_lacks_a_file_is_not_complete() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let texts = random_texts(10, 5, 5, 3);
+    build_texts(directory.path(), &texts, PLAIN)?;
+    for name in ["terms.fst", "postings.bin", "lengths.bin", "ids.bin"] {
+        let file = directory.path().join(name);
+        let whole = fs::read(&file)?;
+        fs::write(&file, &whole[..whole.len() - 1])?;
+        let shorter = build_texts(directory.path(), &texts, PLAIN);
+        assert!(matches!(shorter, Err(SparseError::Damaged { .. })), "{name} is shorter");
+        fs::remove_file(&file)?;
+        let missing = build_texts(directory.path(), &texts, PLAIN);
+        assert!(matches!(missing, Err(SparseError::Damaged { .. })), "{name} is missing");
+        fs::write(&file, &whole)?;
+    }
+    fs::remove_file(directory.path().join("ids.bin"))?;
+    build_texts(directory.path(), &texts, Building { overwrite: true, ..PLAIN })?;
+    SparseIndex::open(directory.path(), &OpenOptions::default())?;
     Ok(())
 }
 

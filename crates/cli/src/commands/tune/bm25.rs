@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use serde_json::json;
-use toller_corpus::read_queries;
 use toller_files::Input;
 use toller_pipeline::tune::{Bm25Grid, Grid, Tuned, tune_bm25};
 use toller_plot::{Figure, HeatMap, Panel};
@@ -14,7 +13,7 @@ use super::judging::JudgingArgs;
 use super::output::{Result as TuneResult, TuneOutputArgs};
 use crate::commands::search::open_index;
 use crate::error::UsageError;
-use crate::input::InputArgs;
+use crate::input::QueriesArgs;
 use crate::ui::Ui;
 
 /// Tries every k1 with every b.
@@ -58,7 +57,11 @@ pub(super) struct Bm25Args {
     output: TuneOutputArgs,
 
     #[command(flatten)]
-    input: InputArgs,
+    input: QueriesArgs,
+
+    /// Count and report bad lines of the queries instead of stopping at the first
+    #[arg(long)]
+    skip_bad_lines: bool,
 }
 
 /// Tunes k1 and b.
@@ -73,10 +76,7 @@ pub(super) fn run(args: &Bm25Args, ui: &Ui) -> anyhow::Result<()> {
         );
     }
     let qrels = args.judging.qrels.read(false, ui)?;
-    let (queries, skipped) = read_queries(&[Input::parse(&args.queries)], &args.input.options()?)?;
-    if skipped.total() > 0 {
-        ui.warning(skipped.to_string());
-    }
+    let queries = args.input.read(&args.queries, args.skip_bad_lines, ui)?;
     let given: HashSet<&str> = queries.iter().map(|query| query.id.as_str()).collect();
     let lacking = qrels.iter().filter(|(id, _)| !given.contains(id)).count();
     if lacking > 0 {
