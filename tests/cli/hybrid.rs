@@ -247,6 +247,9 @@ fn what_cannot_be_searched_is_refused() {
     let workspace = workspace();
     workspace.toller("index -q --language en --corpus corpus.jsonl --output plain").succeeds();
     let tune = "tune bm25 --sparse index --qrels data/qrels.txt --queries q.jsonl";
+    workspace.write("other.jsonl", "{\"_id\": \"elsewhere\", \"text\": \"a text\"}\n");
+    workspace.toller("index -q --language en --corpus other.jsonl --output other").succeeds();
+    let other = tune.replace("--sparse index", "--sparse other");
     for (code, command, says) in [
         (2, "search --queries q.jsonl --output x", "give --dense STORE, --sparse DIR, or both"),
         (2, "search --sparse index --output x", "give --queries"),
@@ -271,7 +274,10 @@ fn what_cannot_be_searched_is_refused() {
         (1, "search --sparse nothing --queries q.jsonl --output x", "is not an inverted index"),
         (1, "search --sparse plain --rm3 --queries q.jsonl --output x", "toller index --doc-vectors"),
         (1, "search --sparse plain --rocchio --queries q.jsonl --output x", "toller index --doc-vectors"),
-        (2, &format!("{tune} --b 0:2:1"), "above 1"),
+        (2, &format!("{tune} --b 0:2:1"), "b is 2, which is not a number from 0 to 1"),
+        (2, &format!("{tune} --k1 0.9,1e10"), "give --k1 values from 0 to 1e9"),
+        (2, &format!("{tune} --k1 -1:1:0.5"), "numbers from 0 up"),
+        (1, &other, "none of the judged documents is in the index"),
         (2, &format!("{tune} --k1 a"), "FROM:TO:STEP"),
         (1, "tune bm25 --sparse store --qrels data/qrels.txt --queries q.jsonl", "is not an inverted index"),
         (2, "mine --qrels data/qrels.txt --output x", "give --sparse DIR or --run RUN"),

@@ -60,7 +60,7 @@ impl Bm25Grid<'_> {
 /// Memory grows with the postings of one query for each thread.
 ///
 /// # Errors
-/// An index made with another analyzer, or damaged; parameters out of range; judgments of none of the queries.
+/// An index made with another analyzer, or damaged; parameters out of range; judgments of none of the queries, or of no document of the index.
 pub fn tune_bm25(
     index: &SparseIndex,
     analyzer: &Analyzer,
@@ -73,6 +73,10 @@ pub fn tune_bm25(
     let scorings = grid.scorings();
     scorings.iter().try_for_each(|scoring| scoring.ranker.check())?;
     let judged = judged_ordinals(index, judging);
+    if judged.is_empty() {
+        let example = judging.qrels.iter().find_map(|(_, judgments)| judgments.keys().next());
+        return Err(TuneError::NoJudgedDocument { example: example.cloned().unwrap_or_default() });
+    }
     let texts: HashMap<&str, &str> =
         queries.iter().map(|query| (query.id.as_str(), query.text.as_str())).collect();
     judging.tune(scorings.len(), |query| {

@@ -26,6 +26,12 @@ pub enum TuneError {
         /// One of them.
         example: String,
     },
+    /// The index is that of another collection.
+    #[error("none of the judged documents is in the index, {example:?} for one")]
+    NoJudgedDocument {
+        /// One of them.
+        example: String,
+    },
 }
 
 impl TuneError {
@@ -37,6 +43,9 @@ impl TuneError {
             Self::Fusion(error) => error.hint(),
             Self::Sparse(error) => error.hint(),
             Self::NoJudgedQuery { .. } => Some("give the judgments of the same queries".to_owned()),
+            Self::NoJudgedDocument { .. } => {
+                Some("give the index of the collection that was judged".to_owned())
+            }
         }
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct AlphaArgs {
     runs: Vec<PathBuf>,
 
     /// The weights: FROM:TO:STEP, or V,V,...
-    #[arg(long, value_name = "GRID", default_value = "0:1:0.01")]
+    #[arg(long, value_name = "GRID", default_value = "0:1:0.01", allow_hyphen_values = true)]
     alphas: Grid,
 
     /// How the runs are fused, as in `toller fuse`

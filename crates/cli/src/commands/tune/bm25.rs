@@ -7,7 +7,7 @@ use serde_json::json;
 use toller_files::Input;
 use toller_pipeline::tune::{Bm25Grid, Grid, Tuned, tune_bm25};
 use toller_plot::{Figure, HeatMap, Panel};
-use toller_sparse::{Bm25Variant, Lengths};
+use toller_sparse::{Bm25Variant, Lengths, Ranker};
 
 use super::judging::JudgingArgs;
 use super::output::{Result as TuneResult, TuneOutputArgs};
@@ -31,11 +31,11 @@ pub(super) struct Bm25Args {
     queries: PathBuf,
 
     /// Values of k1: FROM:TO:STEP, or V,V,...
-    #[arg(long, value_name = "GRID", default_value = "0.1:1.6:0.1")]
+    #[arg(long, value_name = "GRID", default_value = "0.1:1.6:0.1", allow_hyphen_values = true)]
     k1: Grid,
 
     /// Values of b
-    #[arg(long, value_name = "GRID", default_value = "0.1:1:0.1")]
+    #[arg(long, value_name = "GRID", default_value = "0.1:1:0.1", allow_hyphen_values = true)]
     b: Grid,
 
     /// BM25 as Robertson published it
@@ -70,10 +70,16 @@ pub(super) fn run(args: &Bm25Args, ui: &Ui) -> anyhow::Result<()> {
     if from_stdin.iter().all(|path| Input::parse(path) == Input::Stdin) {
         return Err(UsageError::new("stdin is named twice", "only one file can come from stdin").into());
     }
-    if let Some(b) = args.b.values().iter().find(|b| **b > 1.0) {
-        return Err(
-            UsageError::new(format!("b is {b}, which is above 1"), "give --b values from 0 to 1").into()
-        );
+    let grid = Bm25Grid {
+        k1: &args.k1,
+        b: &args.b,
+        variant: if args.robertson { Bm25Variant::Robertson } else { Bm25Variant::Lucene },
+        lengths: if args.exact_lengths { Lengths::Exact } else { Lengths::Encoded },
+    };
+    for (k1, b) in grid.points() {
+        let ranker = Ranker::Bm25 { k1: k1 as f32, b: b as f32, variant: grid.variant };
+        let hint = "give --k1 values from 0 to 1e9, and --b values from 0 to 1";
+        ranker.check().map_err(|error| UsageError::new(error.to_string(), hint))?;
     }
     let qrels = args.judging.qrels.read(false, ui)?;
     let queries = args.input.read(&args.queries, args.skip_bad_lines, ui)?;
@@ -84,12 +90,6 @@ pub(super) fn run(args: &Bm25Args, ui: &Ui) -> anyhow::Result<()> {
         ui.warning(format!("{name}: {lacking} of {judged} judged queries are not there and count as zero"));
     }
     let (index, analyzer) = open_index(&args.sparse, !args.no_verify, ui)?;
-    let grid = Bm25Grid {
-        k1: &args.k1,
-        b: &args.b,
-        variant: if args.robertson { Bm25Variant::Robertson } else { Bm25Variant::Lucene },
-        lengths: if args.exact_lengths { Lengths::Exact } else { Lengths::Encoded },
-    };
     let tuned = tune_bm25(&index, &analyzer, &queries, &grid, &args.judging.judging(&qrels))?;
     let result = TuneResult {
         measure: &args.judging.measure,
