@@ -36,4 +36,13 @@ impl Ahead {
             prefetch(first.wrapping_add(line * LINE_BYTES));
         }
     }
+
+    /// Asks for the whole of a row: for work that goes row by row before anything is multiplied.
+    #[inline(always)]
+    pub(crate) fn row(&self, row: usize) {
+        let first = self.start.wrapping_add(row * self.row_bytes);
+        for line in 0..self.row_bytes.div_ceil(LINE_BYTES) {
+            prefetch(first.wrapping_add(line * LINE_BYTES));
+        }
+    }
 }

@@ -15,7 +15,8 @@ pub(crate) enum Pass {
 /// The passes that [`Scan::Auto`] chooses from.
 const TRIED: [Pass; 2] = [Pass::F32, Pass::Int8];
 
-/// Blocks that each of them is tried on. The first of a search nominate much, whatever the pass.
+/// Blocks that each of them is tried on, one after another: a block is asked for while the one before it is scanned, so that
+/// its time is that of its pass only behind a block of the same pass. The first is not counted.
 const TRIALS: usize = 4;
 
 /// One thread's choice. Any is right, so that clocks may decide.
@@ -41,7 +42,7 @@ impl Choice {
 
     /// The pass of the next block.
     pub(crate) fn pass(&self) -> Pass {
-        self.settled.unwrap_or(TRIED[self.blocks % TRIED.len()])
+        self.settled.unwrap_or_else(|| TRIED[self.blocks / TRIALS])
     }
 
     /// The pass took so long for a block of `rows`.
@@ -49,8 +50,10 @@ impl Choice {
         if self.settled.is_some() || rows == 0 {
             return;
         }
-        let least = &mut self.least[self.blocks % TRIED.len()];
-        *least = least.min(time.as_secs_f64() / rows as f64);
+        if !self.blocks.is_multiple_of(TRIALS) {
+            let least = &mut self.least[self.blocks / TRIALS];
+            *least = least.min(time.as_secs_f64() / rows as f64);
+        }
         self.blocks += 1;
         if self.blocks == TRIALS * TRIED.len() {
             let quickest = if self.least[1] < self.least[0] { TRIED[1] } else { TRIED[0] };

@@ -1,7 +1,10 @@
 //! The rows of a block as codes, and what is known of each.
 
+use std::slice::from_mut;
+
 use super::{OFFSET, Queries, VALUE_BYTES};
 use crate::Codes;
+use crate::cpu::ip_topk::ahead::Ahead;
 use crate::cpu::ip_topk::bounds::{ROUNDINGS, rounded_up};
 use crate::cpu::quantize::{CodeBuffer, Quantize};
 use crate::cpu::tile::Rows;
@@ -38,13 +41,15 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// The codes of `source` as rows of values, in `buffer` where they do not lie so in the store.
+    /// The codes of `source` as rows of values, in `buffer` where they do not lie so in the store. Numbers are rounded
+    /// row by row, and each row asks `ahead` for one.
     #[inline(always)]
     pub(super) fn rows<'a, S: Simd>(
         &mut self,
         simd: S,
         queries: &Queries,
         source: Source<'a>,
+        ahead: Ahead,
         buffer: &'a mut CodeBuffer,
     ) -> Rows<'a, i32> {
         let (dim, depth) = (queries.dim(), queries.depth());
@@ -73,9 +78,15 @@ impl Facts {
                 self.scales.resize(count, 0.0);
                 self.residual_norms.resize(count, 0.0);
                 buffer.grow(count * stride);
-                let codes = &mut buffer.bytes_mut()[..count * stride];
-                let (scales, residual_norms) = (&mut self.scales, &mut self.residual_norms);
-                Quantize { rows, dim, stride, codes, scales, residual_norms }.run(simd);
+                let codes = buffer.bytes_mut().chunks_exact_mut(stride);
+                let places = codes.zip(&mut self.scales).zip(&mut self.residual_norms);
+                for (number, (row, ((codes, scale), residual_norm))) in
+                    rows.chunks_exact(dim).zip(places).enumerate()
+                {
+                    ahead.row(number);
+                    let (scales, residual_norms) = (from_mut(scale), from_mut(residual_norm));
+                    Quantize { rows: row, dim, stride, codes, scales, residual_norms }.run(simd);
+                }
             }
         }
         Rows::new(buffer.values(), stride / VALUE_BYTES, count, depth)

@@ -71,7 +71,12 @@ pub(crate) fn scan<S: Simd>(
     nominator: &mut Nominator<'_>,
 ) {
     let State { codes, facts, thresholds, cutoffs } = state;
-    let rows = facts.rows(simd, queries, source, codes);
+    // What comes next is asked for over the time that a block takes: most of it, for numbers, is the rounding.
+    let (rounding, multiplying) = match source {
+        Source::Stored(_) => (Ahead::NONE, ahead),
+        Source::Numbers(_) => (ahead, Ahead::NONE),
+    };
+    let rows = facts.rows(simd, queries, source, rounding, codes);
     facts.measure(simd, rows);
     facts.bounded = queries.are_bounded(facts);
     let count = queries.count();
@@ -79,7 +84,7 @@ pub(crate) fn scan<S: Simd>(
     thresholds.extend((0..count).map(|query| nominator.threshold(query)));
     cutoffs.resize(count.next_multiple_of(PANEL), f32::INFINITY);
     queries.cutoffs_from(0, thresholds, facts, &mut cutoffs[..count]);
-    let mut compare = Compare { queries, facts, cutoffs, ahead, nominator };
+    let mut compare = Compare { queries, facts, cutoffs, ahead: multiplying, nominator };
     match (queries.few(), count) {
         (Some(few), 1) => scan_few::<S, 1>(simd, few, rows, &mut compare),
         (Some(few), 2) => scan_few::<S, 2>(simd, few, rows, &mut compare),
