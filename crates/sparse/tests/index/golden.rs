@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use toller_corpus::{ReadOptions, open_collection, read_qrels, read_queries, read_run};
 use toller_datasets::{Squad, read_squad};
 use toller_eval::{EvalOptions, evaluate, parse_measures};
-use toller_files::{Input, OpenOptions};
+use toller_files::{Input, InputReader, OpenOptions};
 use toller_ir::{Qrels, Query, Ranking, Run, RunEntry};
 use toller_sparse::{
     Analyzer, BuildJob, Ranker, Scoring, Source, SparseError, SparseIndex, SparseQuery, build,
@@ -90,8 +90,10 @@ fn case(name: &str) -> Result<(Vec<Document>, Vec<Query>), Box<dyn Error>> {
         sets.push(read_squad(&Input::File(data.join(format!("xquad-r/{language}.json.gz"))))?);
     } else if name == "cmrc2018-dev" {
         sets.push(read_squad(&Input::File(data.join("cmrc2018/dev.json.gz")))?);
+    } else if name == "jaquad-dev" {
+        sets = archived_sets(&data.join("jaquad/jaquad.tar.xz"), "data/dev/")?;
     } else {
-        return Ok((Vec::new(), Vec::new()));
+        return Err(format!("no collection is known for {name}").into());
     }
     let (mut documents, mut queries): (Vec<Document>, Vec<Query>) = (Vec::new(), Vec::new());
     for paragraph in sets.iter().flat_map(|set| &set.data).flat_map(|article| &article.paragraphs) {
@@ -114,6 +116,23 @@ fn case(name: &str) -> Result<(Vec<Document>, Vec<Query>), Box<dyn Error>> {
     Ok((documents, queries))
 }
 
+/// The sets of a folder of a compressed archive, by name.
+fn archived_sets(archive: &Path, folder: &str) -> Result<Vec<Squad>, Box<dyn Error>> {
+    let mut archive = tar::Archive::new(InputReader::open(&Input::File(archive.to_owned()))?);
+    let unpacked = tempfile::tempdir()?;
+    let mut files = BTreeMap::new();
+    for (number, entry) in archive.entries()?.enumerate() {
+        let mut entry = entry?;
+        let name = entry.path()?.to_string_lossy().into_owned();
+        if name.starts_with(folder) && name.ends_with(".json") {
+            let file = unpacked.path().join(number.to_string());
+            entry.unpack(&file)?;
+            files.insert(name, file);
+        }
+    }
+    Ok(files.into_values().map(|file| read_squad(&Input::File(file))).collect::<Result<_, _>>()?)
+}
+
 #[test]
 fn results_are_anserinis() -> Outcome {
     let golden = shared().join("golden/bm25");
@@ -131,10 +150,6 @@ fn results_are_anserinis() -> Outcome {
         let folder = golden.join(&name);
         let expected: serde_json::Value = serde_json::from_slice(&fs::read(folder.join("expected.json"))?)?;
         let (documents, queries) = case(&name)?;
-        if documents.is_empty() {
-            println!("skipped: {name} is an archive, which this test does not read");
-            continue;
-        }
         assert_eq!(expected["documents"], documents.len(), "{name}");
         let language = expected["language"].as_str().ok_or("a language")?;
         let (index, analyzer) = index_documents(documents, language)?;
@@ -151,11 +166,13 @@ fn results_are_anserinis() -> Outcome {
             println!(
                 "{name} {ranker_name}: {values:.5?}, expected {theirs:.5?}, the same first hit {first:.4}"
             );
+            // Japanese words are those of another dictionary than Lucene's.
+            let (off, least_same) = if language == "ja" { (0.02, 0.85) } else { (0.003, 0.97) };
             let close = values
                 .iter()
                 .zip(theirs)
-                .all(|(ours, theirs)| theirs.is_some_and(|theirs| (ours - theirs).abs() <= 0.003));
-            found.push((format!("{name} {ranker_name}"), close && first >= 0.97));
+                .all(|(ours, theirs)| theirs.is_some_and(|theirs| (ours - theirs).abs() <= off));
+            found.push((format!("{name} {ranker_name}"), close && first >= least_same));
         }
     }
     let wrong: Vec<_> = found.iter().filter(|(_, right)| !right).collect();
