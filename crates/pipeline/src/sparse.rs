@@ -82,15 +82,12 @@ impl SparseSearcher {
     /// The best `k` of the documents that may be hits.
     fn filtered(&self, query: &SparseQuery, excluded: &[DocOrd], k: usize) -> Result<Ranking, SparseError> {
         let allowed = self.filter.allowed();
-        // Deep enough that k are left: as many documents as are excluded may stand above them, or all that are not allowed.
-        let depth = if allowed.is_some() { self.index.doc_count() } else { k.saturating_add(excluded.len()) };
-        let mut ranking = self.index.search(query, &self.scoring, depth)?;
-        ranking.hits.retain(|hit| {
-            allowed.is_none_or(|allowed| allowed.contains(hit.doc))
-                && excluded.binary_search(&hit.doc).is_err()
-        });
-        ranking.hits.truncate(k);
-        Ok(ranking)
+        if allowed.is_none() && excluded.is_empty() {
+            return self.index.search(query, &self.scoring, k);
+        }
+        self.index.search_among(query, &self.scoring, k, |doc| {
+            allowed.is_none_or(|allowed| allowed.contains(doc)) && excluded.binary_search(&doc).is_err()
+        })
     }
 }
 

@@ -27,7 +27,7 @@ mod window;
 mod zeros;
 
 use rayon::prelude::*;
-use toller_ir::Ranking;
+use toller_ir::{DocOrd, Ranking};
 
 use crate::{Scoring, SparseError, SparseIndex, SparseQuery};
 use window::Search;
@@ -42,7 +42,21 @@ impl SparseIndex {
     /// When a parameter is out of its range, or the index is damaged, which only one that was opened without verification
     /// can be.
     pub fn search(&self, query: &SparseQuery, scoring: &Scoring, k: usize) -> Result<Ranking, SparseError> {
-        Search::new(self, *scoring)?.run(query, k)
+        self.search_among(query, scoring, k, |_| true)
+    }
+
+    /// [`SparseIndex::search`] among the documents that `admits` says yes to.
+    ///
+    /// # Errors
+    /// As [`SparseIndex::search`].
+    pub fn search_among(
+        &self,
+        query: &SparseQuery,
+        scoring: &Scoring,
+        k: usize,
+        admits: impl Fn(DocOrd) -> bool,
+    ) -> Result<Ranking, SparseError> {
+        Search::new(self, *scoring)?.run(query, k, &admits)
     }
 
     /// [`SparseIndex::search`] for each query, in rayon's current pool.
@@ -61,7 +75,7 @@ impl SparseIndex {
             .map_init(
                 || Search::new(self, *scoring),
                 |search, query| match search {
-                    Ok(search) => search.run(query, k),
+                    Ok(search) => search.run(query, k, &|_| true),
                     Err(_) => self.search(query, scoring, k),
                 },
             )

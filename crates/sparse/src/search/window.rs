@@ -1,6 +1,6 @@
 //! One query after another, window by window.
 
-use toller_ir::Ranking;
+use toller_ir::{DocOrd, Ranking};
 
 use super::WINDOW;
 use super::collect::collect;
@@ -53,8 +53,13 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// The `k` best documents of `query`.
-    pub(super) fn run(&mut self, query: &SparseQuery, k: usize) -> Result<Ranking, SparseError> {
+    /// The `k` best documents of `query` that `admits` says yes to.
+    pub(super) fn run(
+        &mut self,
+        query: &SparseQuery,
+        k: usize,
+        admits: &impl Fn(DocOrd) -> bool,
+    ) -> Result<Ranking, SparseError> {
         let (terms, prepared) = self.index.prepare(query, &self.scoring)?;
         let Some(first) = prepared.scorers.first() else { return Ok(Ranking::default()) };
         if k == 0 {
@@ -73,7 +78,7 @@ impl<'a> Search<'a> {
             })
             .collect();
         self.top.begin(k);
-        let searched = self.windows(&mut cursors, &norms, &prepared);
+        let searched = self.windows(&mut cursors, &norms, &prepared, admits);
         if searched.is_err() {
             self.sums.fill(0);
         }
@@ -82,7 +87,7 @@ impl<'a> Search<'a> {
         searched.map_err(|Damaged| self.index.damaged_postings())?;
         let mut ranking = self.top.finish();
         if ranking.hits.len() < k {
-            super::zeros::append(&mut ranking, &terms, &prepared, self.index, k)?;
+            super::zeros::append(&mut ranking, &terms, &prepared, self.index, k, admits)?;
         }
         Ok(ranking)
     }
@@ -93,6 +98,7 @@ impl<'a> Search<'a> {
         cursors: &mut [Cursor<'_>],
         norms: &Norms,
         prepared: &PreparedTerms,
+        admits: &impl Fn(DocOrd) -> bool,
     ) -> Result<(), Damaged> {
         // Documents whose sum is zero are for the end.
         let mut least = 1;
@@ -113,8 +119,9 @@ impl<'a> Search<'a> {
             self.window(&window, cursors, &mut order, least)?;
             for &local in &self.candidates {
                 let sum = std::mem::take(&mut self.sums[usize::from(local)]);
-                if sum >= least {
-                    self.top.offer(first + u32::from(local), prepared.score(sum));
+                let doc = first + u32::from(local);
+                if sum >= least && admits(DocOrd(doc)) {
+                    self.top.offer(doc, prepared.score(sum));
                 }
             }
             if std::mem::take(&mut self.litter) {

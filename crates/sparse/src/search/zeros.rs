@@ -9,13 +9,14 @@ use crate::index::{SparseIndex, Term};
 use crate::length;
 use crate::score::PreparedTerms;
 
-/// Appends such documents, the lowest ordinals first, until there are `k` hits. `ranking` has all others.
+/// Appends such documents that `admits` says yes to, the lowest ordinals first, until there are `k` hits. `ranking` has all others.
 pub(super) fn append(
     ranking: &mut Ranking,
     terms: &[Term<'_>],
     prepared: &PreparedTerms,
     index: &SparseIndex,
     k: usize,
+    admits: &impl Fn(DocOrd) -> bool,
 ) -> Result<(), SparseError> {
     // Most rankers give every term a part. The least is that of one occurrence in the longest document.
     let code = index.codes_used.end.saturating_sub(1) as u8;
@@ -27,7 +28,7 @@ pub(super) fn append(
     let mut zeros = Vec::new();
     for term in terms {
         term.for_each_posting(|posting| {
-            if !found.contains(&posting.doc) {
+            if !found.contains(&posting.doc) && admits(DocOrd(posting.doc)) {
                 zeros.push(posting.doc);
             }
         })?;

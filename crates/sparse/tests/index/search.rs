@@ -1,7 +1,7 @@
 //! Searching with pruning finds what scoring everything finds, to the bit.
 
 use proptest::prelude::*;
-use toller_ir::Hit;
+use toller_ir::{DocOrd, Hit};
 use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring, SparseIndex, SparseQuery};
 
 use crate::common::{Outcome, PLAIN, index_of, random_texts};
@@ -58,6 +58,12 @@ fn compare(
     let pruned = index.search(query, scoring, k).map_err(fail)?;
     let all = index.search_exhaustively(query, scoring, k).map_err(fail)?;
     prop_assert_eq!(bits(&pruned.hits), bits(&all.hits), "{:?} {:?} k {}", scoring, query, k);
+    let admits = |doc: DocOrd| !doc.0.is_multiple_of(3);
+    let among = index.search_among(query, scoring, k, admits).map_err(fail)?;
+    let mut all = index.search_exhaustively(query, scoring, usize::MAX).map_err(fail)?;
+    all.hits.retain(|hit| admits(hit.doc));
+    all.hits.truncate(k);
+    prop_assert_eq!(bits(&among.hits), bits(&all.hits), "among some: {:?} {:?} k {}", scoring, query, k);
     Ok(())
 }
 
