@@ -1,0 +1,227 @@
+/* The exact top-k inner product on a GPU: what its kernels are called, what they take, how they are launched.
+ *
+ * Plain C, so that the driver (Rust, `repr(C)`), the device code and the host shim read one definition. Every kernel is
+ *
+ *     extern "C" __global__ void NAME(const __grid_constant__ ARGS args)
+ *
+ * and takes its one struct by value. Pointers are device pointers. No kernel allocates, and none reads or writes
+ * outside the arrays named here. All of them are launched on one stream, in this order (docs/kernels.md says why):
+ *
+ *     row_norms_* / code_norms          once, when rows are uploaded
+ *     prepare_queries_*                 once a group of queries (residual_ratio set to 0 before)
+ *     for each chunk of rows:
+ *         scan_*                        appends to the candidates
+ *         raise, prune                  raises the thresholds, drops what is below them
+ *     rescore_*, raise, prune           exact scores; a candidate whose bounds are equal is exact
+ *     best                              the k best of each query, in order
+ *
+ * A scan that fills a query's buffer goes on counting: counts[q] > capacity says that candidates are missing. Then
+ * `raise` (which reads the candidates that are there: each is a vector of its own, so that their k-th best lower bound is
+ * a true threshold), write back the counts from before the chunk, and scan the chunk again, or half of it. A chunk of at
+ * most capacity - counts[q] rows cannot fill a buffer.
+ */
+#ifndef TOLLER_IP_TOPK_H
+#define TOLLER_IP_TOPK_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A vector that may be among the k best, with bounds of its score after rounding to f32: lower <= score <= upper. The
+ * bounds are equal where, and only where, the score is known. */
+typedef struct {
+    uint32_t ordinal;
+    float lower;
+    float upper;
+} toller_candidate;
+
+typedef struct {
+    uint32_t ordinal;
+    float score;
+} toller_hit;
+
+/* How the scan's sums relate to the scores of one query; see common/bounds.cuh, which proves it. With `sum` the
+ * accumulator (times the row's scale, for codes) and `spread` the row's norm (for codes: residual_ratio * norm +
+ * residual norm), |scale * score - sum| <= slope * spread + offset. Infinite slope: there is no bound. */
+typedef struct {
+    double scale;
+    float slope;
+    float offset;
+} toller_query_facts;
+
+/* row_norms_{f16,bf16,f32}: an upper bound of each row's length. code_norms: of the length of scale * codes.
+ * Infinite where a row is so long, or so far from finite, that the scan has no bound for it.
+ * Grid: any (blocks take turns). Block: TOLLER_ROW_THREADS. Shared memory: none. */
+typedef struct {
+    const void *rows;    /* [row_count] rows of `stride` bytes */
+    const float *scales; /* [row_count] for code_norms, else null */
+    float *norms;        /* [row_count], written */
+    uint32_t row_count;
+    uint32_t dim;
+    uint32_t stride; /* bytes from row to row */
+    uint32_t reserved;
+} toller_row_norms_args;
+
+/* prepare_queries_{f16,bf16,f32,int8}: queries as the scan of that type multiplies them.
+ * Grid: any. Block: TOLLER_ROW_THREADS. Shared memory: none. */
+typedef struct {
+    const float *queries;      /* [query_count, dim], dense, finite */
+    void *prepared;            /* [query_count] rows of `stride` bytes, written whole (zeros beyond `dim`) */
+    toller_query_facts *facts; /* [query_count], written */
+    float *residual_ratio;     /* [1]: raised to the group's largest; the driver sets it to 0 before */
+    uint32_t query_count;
+    uint32_t dim;
+    uint32_t stride; /* a multiple of 16 */
+    uint32_t reserved;
+} toller_prepare_queries_args;
+
+/* scan_{f16,bf16,f32,int8}_{8,64,256} on sm_80 and above, scan_{f16,bf16,f32,int8}_wgmma on sm_90a alone: appends every
+ * (query, row) whose upper bound may reach the query's threshold. The number is the width of the query tile: 8 and 64
+ * for up to as many queries, 256 (or wgmma, of the same tile) beyond.
+ * Grid: TOLLER_SCAN_BLOCKS_* blocks a multiprocessor (any number works: blocks take turns). Block: TOLLER_SCAN_THREADS.
+ * Dynamic shared memory: TOLLER_SCAN_SHARED_* (above 48 KiB: raise the function's limit first). */
+typedef struct {
+    const void *rows;                 /* [row_count] rows of `stride` bytes, zeros beyond the vector; 16-byte aligned */
+    const void *queries;              /* [query_count], prepared for this type, of the same stride; 16-byte aligned */
+    const float *row_norms;           /* [row_count] of row_norms_* or, for int8, code_norms */
+    const float *row_scales;          /* [row_count] for int8, else null */
+    const float *row_residual_norms;  /* [row_count] for int8, else null */
+    const toller_query_facts *facts;  /* [query_count] */
+    const float *residual_ratio;      /* [1] for int8, else null */
+    const float *thresholds;          /* [query_count]: a score that k vectors reach, or minus infinity */
+    const uint32_t *allowed;          /* bit o % 32 of word o / 32 allows ordinal o, null for all; others are not */
+    const uint32_t *excluded;         /* ordinals, ascending for each query, or null */
+    const uint64_t *excluded_offsets; /* [query_count + 1] into `excluded`, or null */
+    toller_candidate *candidates;     /* [query_count, capacity] */
+    uint32_t *counts;                 /* [query_count]: raised; those above `capacity` were not written */
+    uint32_t allowed_words;           /* words of `allowed`: ordinals beyond are not allowed */
+    uint32_t row_count;
+    uint32_t first_ordinal; /* of the first row */
+    uint32_t query_count;
+    uint32_t stride; /* a multiple of 16 */
+    uint32_t capacity;
+} toller_scan_args;
+
+/* raise: thresholds[q] = max(thresholds[q], the k-th best lower bound), where there are k candidates.
+ * prune: drops candidates whose upper bound is below the threshold, keeping the others' order; in place.
+ * A count above `capacity` counts as `capacity`. (So prune only what did not overflow.)
+ * Grid: query_count. Block: TOLLER_SELECT_THREADS. Shared memory: TOLLER_SELECT_SHARED. */
+typedef struct {
+    toller_candidate *candidates; /* [query_count, capacity] */
+    uint32_t *counts;             /* [query_count] */
+    float *thresholds;            /* [query_count] */
+    uint32_t query_count;
+    uint32_t capacity;
+    uint32_t k;
+    uint32_t reserved;
+} toller_select_args;
+
+/* rescore_{f16,bf16,f32}: lower = upper = the score, for candidates that are not exact yet and whose rows are here.
+ * Grid: (query_count, any: blocks of a query take turns). Block: TOLLER_RESCORE_THREADS. Shared memory: none. */
+typedef struct {
+    const void *rows;             /* [row_count] rows of `stride` bytes, as stored */
+    const float *queries;         /* [query_count, dim], dense, as given */
+    toller_candidate *candidates; /* [query_count, capacity] */
+    const uint32_t *counts;       /* [query_count] */
+    uint32_t row_count;
+    uint32_t first_ordinal;
+    uint32_t query_count;
+    uint32_t dim;
+    uint32_t stride;
+    uint32_t capacity;
+} toller_rescore_args;
+
+/* best: the k best of each query's candidates, all of them exact, in the order of hits: score descending (-0 equals 0),
+ * then ordinal ascending. Leaves the candidates as they are.
+ * Grid: query_count. Block: TOLLER_SELECT_THREADS. Dynamic shared memory: TOLLER_BEST_SHARED. */
+typedef struct {
+    const toller_candidate *candidates; /* [query_count, capacity] */
+    const uint32_t *counts;             /* [query_count] */
+    toller_hit *hits;                   /* [query_count, k] */
+    uint32_t *hit_counts;               /* [query_count]: how many hits were written, min(k, counts) */
+    uint64_t *scratch;                  /* [query_count, 2, k] where k > TOLLER_BEST_IN_SHARED, else null */
+    uint32_t query_count;
+    uint32_t capacity;
+    uint32_t k;
+    uint32_t reserved;
+} toller_best_args;
+
+/* Threads of a block. */
+#define TOLLER_ROW_THREADS 256
+#define TOLLER_SCAN_THREADS 256
+#define TOLLER_SELECT_THREADS 512
+#define TOLLER_RESCORE_THREADS 256
+
+/* Rows of a tile of the scan, and bytes of a slice of each row that one pipeline stage holds. */
+#define TOLLER_SCAN_ROWS 128
+#define TOLLER_SCAN_SLICE 128
+
+/* Dynamic shared memory of the scan: stages of slices, then two tables of the tile's queries; 1,024 to align. */
+#define TOLLER_SCAN_SHARED(queries, stages)                                                                           \
+    ((stages) * (TOLLER_SCAN_ROWS + (queries)) * TOLLER_SCAN_SLICE + 2 * (queries) * 8 + 1024)
+#define TOLLER_SCAN_STAGES_8 4
+#define TOLLER_SCAN_STAGES_64 3
+#define TOLLER_SCAN_STAGES_256 3
+#define TOLLER_SCAN_STAGES_WGMMA 4
+#define TOLLER_SCAN_SHARED_8 TOLLER_SCAN_SHARED(8, TOLLER_SCAN_STAGES_8)
+#define TOLLER_SCAN_SHARED_64 TOLLER_SCAN_SHARED(64, TOLLER_SCAN_STAGES_64)
+#define TOLLER_SCAN_SHARED_256 TOLLER_SCAN_SHARED(256, TOLLER_SCAN_STAGES_256)
+#define TOLLER_SCAN_SHARED_WGMMA TOLLER_SCAN_SHARED(256, TOLLER_SCAN_STAGES_WGMMA)
+
+/* Blocks a multiprocessor. */
+#define TOLLER_SCAN_BLOCKS_8 2
+#define TOLLER_SCAN_BLOCKS_64 2
+#define TOLLER_SCAN_BLOCKS_256 1
+#define TOLLER_SCAN_BLOCKS_WGMMA 1
+
+/* Dynamic shared memory of `raise` and `prune`: 256 counters and the warps' sums. */
+#define TOLLER_SELECT_SHARED (256 * 4 + 64 * 4)
+
+/* Up to this k, `best` sorts in shared memory; beyond, in `scratch`. */
+#define TOLLER_BEST_IN_SHARED 4096
+/* Its dynamic shared memory: the keys, or a counter for each digit and warp; and those of `raise`. */
+#define TOLLER_BEST_SHARED (TOLLER_BEST_IN_SHARED * 8 + TOLLER_SELECT_SHARED)
+
+/* The kernels, as X(name, argument struct). */
+#define TOLLER_IP_TOPK_KERNELS(X)                                                                                     \
+    X(toller_ip_topk_row_norms_f16, toller_row_norms_args)                                                            \
+    X(toller_ip_topk_row_norms_bf16, toller_row_norms_args)                                                           \
+    X(toller_ip_topk_row_norms_f32, toller_row_norms_args)                                                            \
+    X(toller_ip_topk_code_norms, toller_row_norms_args)                                                               \
+    X(toller_ip_topk_prepare_queries_f16, toller_prepare_queries_args)                                                \
+    X(toller_ip_topk_prepare_queries_bf16, toller_prepare_queries_args)                                               \
+    X(toller_ip_topk_prepare_queries_f32, toller_prepare_queries_args)                                                \
+    X(toller_ip_topk_prepare_queries_int8, toller_prepare_queries_args)                                               \
+    X(toller_ip_topk_scan_f16_8, toller_scan_args)                                                                    \
+    X(toller_ip_topk_scan_f16_64, toller_scan_args)                                                                   \
+    X(toller_ip_topk_scan_f16_256, toller_scan_args)                                                                  \
+    X(toller_ip_topk_scan_bf16_8, toller_scan_args)                                                                   \
+    X(toller_ip_topk_scan_bf16_64, toller_scan_args)                                                                  \
+    X(toller_ip_topk_scan_bf16_256, toller_scan_args)                                                                 \
+    X(toller_ip_topk_scan_f32_8, toller_scan_args)                                                                    \
+    X(toller_ip_topk_scan_f32_64, toller_scan_args)                                                                   \
+    X(toller_ip_topk_scan_f32_256, toller_scan_args)                                                                  \
+    X(toller_ip_topk_scan_int8_8, toller_scan_args)                                                                   \
+    X(toller_ip_topk_scan_int8_64, toller_scan_args)                                                                  \
+    X(toller_ip_topk_scan_int8_256, toller_scan_args)                                                                 \
+    X(toller_ip_topk_raise, toller_select_args)                                                                       \
+    X(toller_ip_topk_prune, toller_select_args)                                                                       \
+    X(toller_ip_topk_rescore_f16, toller_rescore_args)                                                                \
+    X(toller_ip_topk_rescore_bf16, toller_rescore_args)                                                               \
+    X(toller_ip_topk_rescore_f32, toller_rescore_args)                                                                \
+    X(toller_ip_topk_best, toller_best_args)
+
+/* Those of sm_90a alone. */
+#define TOLLER_IP_TOPK_SM90A_KERNELS(X)                                                                               \
+    X(toller_ip_topk_scan_f16_wgmma, toller_scan_args)                                                                \
+    X(toller_ip_topk_scan_bf16_wgmma, toller_scan_args)                                                               \
+    X(toller_ip_topk_scan_f32_wgmma, toller_scan_args)                                                                \
+    X(toller_ip_topk_scan_int8_wgmma, toller_scan_args)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
