@@ -1,0 +1,72 @@
+// Instructions of the PTX ISA that C++ has no words for, under plain names. The host shim models each of them.
+#pragma once
+
+#include <stdint.h>
+
+#ifdef TOLLER_SHIM
+#include "shim/device.h"
+#else
+
+// ---- Copies from global to shared memory that go on while the thread does (sm_80). ----
+
+// Copies 16 bytes, or writes 16 zeros where they are not `present` (`from` is then not read).
+__device__ inline void cp_async_16(uint32_t to, const void *from, bool present) {
+    const int bytes = present ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+}
+
+// Makes one group of the copies since the last one.
+__device__ inline void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+// Waits until at most `PENDING` of the thread's groups have not arrived.
+template <int PENDING>
+__device__ inline void cp_async_wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+}
+
+// ---- Matrix fragments (sm_80). A fragment of A is 16 rows of 32 bytes, of B 8 rows of 32 bytes, of C 16 x 8. ----
+
+// Four (two) matrices of 8 rows of 16 bytes; lane 8 i + r gives the address of row r of matrix i.
+__device__ inline void ldmatrix_x4(uint32_t (&to)[4], uint32_t row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(row)
+                 : "memory");
+}
+
+__device__ inline void ldmatrix_x2(uint32_t (&to)[2], uint32_t row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(to[0]), "=r"(to[1])
+                 : "r"(row)
+                 : "memory");
+}
+
+// C += A B: of 32 bytes of depth each, so 16 values of f16 or bf16, 8 of tf32, 32 of int8.
+#define TOLLER_MMA(NAME, TYPE, CONSTRAINT, INSTRUCTION)                                                                \
+    __device__ inline void NAME(TYPE(&c)[4], const uint32_t(&a)[4], const uint32_t(&b)[2]) {                           \
+        asm volatile(INSTRUCTION " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                    \
+                     : CONSTRAINT(c[0]), CONSTRAINT(c[1]), CONSTRAINT(c[2]), CONSTRAINT(c[3])                          \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                              \
+    }
+TOLLER_MMA(mma_f16, float, "+f", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+TOLLER_MMA(mma_bf16, float, "+f", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
+TOLLER_MMA(mma_tf32, float, "+f", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
+TOLLER_MMA(mma_int8, int32_t, "+r", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
+#undef TOLLER_MMA
+
+// ---- Conversions. ----
+
+__device__ inline float f16_to_f32(uint16_t x) {
+    float y;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+    return y;
+}
+
+// To the nearest, ties to even.
+__device__ inline uint16_t f32_to_f16(float x) {
+    uint16_t y;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+    return y;
+}
+
+#endif

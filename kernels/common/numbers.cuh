@@ -1,0 +1,62 @@
+// Numbers as they are stored and as they are compared.
+#pragma once
+
+#include "common/instructions.cuh"
+
+__device__ inline float bf16_to_f32(uint16_t x) { return __uint_as_float(static_cast<uint32_t>(x) << 16); }
+
+// To the nearest of the numbers whose lowest `BITS` bits are zero, ties to even. `x` is finite and not so large that it
+// rounds to infinity.
+template <int BITS>
+__device__ inline float round_off_bits(float x) {
+    const uint32_t bits = __float_as_uint(x);
+    const uint32_t half = (1u << (BITS - 1)) - 1;
+    return __uint_as_float((bits + half + (bits >> BITS & 1)) & ~((1u << BITS) - 1));
+}
+
+// Stored types: what a value is on disk, and as a number.
+struct StoredF16 {
+    using Value = uint16_t;
+    static __device__ double widened(Value x) { return f16_to_f32(x); }
+};
+
+struct StoredBf16 {
+    using Value = uint16_t;
+    static __device__ double widened(Value x) { return bf16_to_f32(x); }
+};
+
+struct StoredF32 {
+    using Value = float;
+    static __device__ double widened(Value x) { return x; }
+};
+
+// An unsigned number in the order of `x` (total order: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN).
+__device__ inline uint32_t ordered_bits(float x) {
+    const uint32_t bits = __float_as_uint(x);
+    return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+
+__device__ inline float from_ordered_bits(uint32_t bits) {
+    return __uint_as_float(bits >> 31 ? bits & 0x7fffffffu : ~bits);
+}
+
+// The next number up and down; infinities and NaN stay what they are, but for the way back from infinity.
+__device__ inline float next_up(float x) {
+    const uint32_t bits = __float_as_uint(x);
+    if (!(x < __uint_as_float(0x7f800000u))) return x;
+    if ((bits & 0x7fffffffu) == 0) return __uint_as_float(1);
+    return __uint_as_float(bits >> 31 ? bits - 1 : bits + 1);
+}
+
+__device__ inline float next_down(float x) { return -next_up(-x); }
+
+// The sum over the warp, in every lane.
+__device__ inline double warp_sum(double x) {
+    for (int lanes = 16; lanes > 0; lanes /= 2) x += __shfl_xor_sync(0xffffffffu, x, lanes);
+    return x;
+}
+
+__device__ inline float warp_max(float x) {
+    for (int lanes = 16; lanes > 0; lanes /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, lanes));
+    return x;
+}

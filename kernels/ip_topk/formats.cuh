@@ -1,0 +1,61 @@
+// The types that the scan multiplies. All of them are moved as bytes; they differ in the instruction, and in what a sum
+// and a row's facts are.
+#pragma once
+
+#include "common/memory.cuh"
+#include "ip_topk/bounds.cuh"
+
+// What the scan needs of a row besides its numbers.
+struct RowFacts {
+    float spread;
+    float scale;
+};
+
+// Rows whose sums are the scaled scores.
+struct FloatRows {
+    using Sum = float;
+
+    static __device__ RowFacts row(const toller_scan_args &args, uint32_t row, float) {
+        return {global_array(args.row_norms, args.row_count)[row], 1.0f};
+    }
+
+    static __device__ float scaled(float sum, RowFacts) { return sum; }
+};
+
+struct F16 : FloatRows {
+    static __device__ void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+        mma_f16(c, a, b);
+    }
+};
+
+struct Bf16 : FloatRows {
+    static __device__ void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+        mma_bf16(c, a, b);
+    }
+};
+
+// Stored f32 read as it is: what the tensor core does with the 13 bits that tf32 lacks is not defined (it is seen to
+// ignore them), so that they are cut here.
+struct Tf32 : FloatRows {
+    static __device__ void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+        constexpr uint32_t KEPT = 0xffffe000u;
+        const uint32_t cut[4] = {a[0] & KEPT, a[1] & KEPT, a[2] & KEPT, a[3] & KEPT};
+        mma_tf32(c, cut, b);
+    }
+};
+
+struct Int8 {
+    using Sum = int32_t;
+
+    static __device__ RowFacts row(const toller_scan_args &args, uint32_t row, float ratio) {
+        const float norm = global_array(args.row_norms, args.row_count)[row];
+        const float residual = global_array(args.row_residual_norms, args.row_count)[row];
+        return {__fmaf_ru(ratio, norm, residual), global_array(args.row_scales, args.row_count)[row]};
+    }
+
+    static __device__ float scaled(int32_t sum, RowFacts facts) { return facts.scale * static_cast<float>(sum); }
+
+    static __device__ void multiply(int32_t (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+        mma_int8(c, a, b);
+    }
+};

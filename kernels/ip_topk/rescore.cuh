@@ -1,0 +1,72 @@
+// The scores themselves: f64, in the one order that every device keeps.
+//
+// Number i goes to partial sum i % 16, in ascending order; then the upper half of the partial sums is added to the lower
+// half until one is left; that is rounded to f32 once. Sixteen lanes hold the partial sums, so that half a warp scores a
+// row. The product of two f32 is exact in f64, so that it does not matter whether the multiply-add is fused.
+#pragma once
+
+#include "common/memory.cuh"
+#include "common/numbers.cuh"
+#include "ip_topk.h"
+
+constexpr uint32_t PARTIAL_SUMS = 16;
+// Rows that a half-warp scores at a time: their loads are under way together, and the query is widened once.
+constexpr uint32_t ROWS_AT_ONCE = 4;
+
+// Adds the upper halves to the lower ones; the sum is in the first of the sixteen lanes.
+__device__ inline double folded(double sum) {
+    for (uint32_t half = PARTIAL_SUMS / 2; half > 0; half /= 2) {
+        // Lanes beyond the half add something too, which nobody reads.
+        sum += __shfl_down_sync(0xffffffffu, sum, half, PARTIAL_SUMS);
+    }
+    return sum;
+}
+
+template <class Stored>
+__device__ inline void rescore(const toller_rescore_args &args) {
+    using Value = typename Stored::Value;
+    const uint32_t query_number = blockIdx.x, lane = threadIdx.x % PARTIAL_SUMS;
+    const uint32_t team = blockIdx.y * (blockDim.x / PARTIAL_SUMS) + threadIdx.x / PARTIAL_SUMS;
+    const uint32_t teams = gridDim.y * (blockDim.x / PARTIAL_SUMS);
+    const uint32_t count = min(global_array(args.counts, args.query_count)[query_number], args.capacity);
+    const auto query = global_array(args.queries + static_cast<uint64_t>(query_number) * args.dim, args.dim);
+    const auto candidates =
+        global_array(args.candidates + static_cast<uint64_t>(query_number) * args.capacity, args.capacity);
+
+    // All lanes of a warp go round equally often, as the shuffles want it.
+    for (uint64_t first = team / 2 * 2 * ROWS_AT_ONCE; first < count; first += static_cast<uint64_t>(teams) * ROWS_AT_ONCE) {
+        Global<const Value> rows[ROWS_AT_ONCE];
+        bool wanted[ROWS_AT_ONCE];
+        double sums[ROWS_AT_ONCE] = {};
+        const uint64_t mine = first + team % 2 * ROWS_AT_ONCE;
+#pragma unroll
+        for (uint32_t j = 0; j < ROWS_AT_ONCE; ++j) {
+            wanted[j] = false;
+            rows[j] = global_array(static_cast<const Value *>(args.rows), 0);
+            if (mine + j < count) {
+                const toller_candidate candidate = candidates[mine + j];
+                const uint32_t row = candidate.ordinal - args.first_ordinal;
+                // Rows before the first wrap around to beyond the last.
+                wanted[j] = row < args.row_count && !(candidate.lower == candidate.upper);
+                const char *at = static_cast<const char *>(args.rows) + static_cast<uint64_t>(row) * args.stride;
+                if (wanted[j]) rows[j] = global_array(reinterpret_cast<const Value *>(at), args.dim);
+            }
+        }
+        for (uint32_t i = lane; i < args.dim; i += PARTIAL_SUMS) {
+            const double q = query[i];
+#pragma unroll
+            for (uint32_t j = 0; j < ROWS_AT_ONCE; ++j) {
+                if (wanted[j]) sums[j] += q * Stored::widened(rows[j][i]);
+            }
+        }
+#pragma unroll
+        for (uint32_t j = 0; j < ROWS_AT_ONCE; ++j) {
+            const double sum = folded(sums[j]);
+            if (wanted[j] && lane == 0) {
+                const float score = __double2float_rn(sum);
+                candidates[mine + j].lower = score;
+                candidates[mine + j].upper = score;
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+// The scan: tiles of rows times tiles of queries on tensor cores; nothing but what may be among the k best is written.
+//
+// One persistent block works through its tiles slice by slice (128 bytes of every row, all of the vector in turn). A ring
+// of stages holds the slices; copies run ahead of the products, across the ends of tiles, so that memory is busy while
+// a tile is compared. The products come from an engine: mma.sync here, wgmma in wgmma.cuh.
+#pragma once
+
+#include "ip_topk/nominate.cuh"
+
+// An engine whose warps, ROW_WARPS x COLUMN_WARPS, each multiply with mma.sync and hold their share of the tile.
+template <class Format, int QUERIES, int ROW_WARPS>
+struct MmaSync {
+    static constexpr uint32_t TILE_QUERIES = QUERIES;
+    static constexpr int COLUMN_WARPS = TOLLER_SCAN_THREADS / 32 / ROW_WARPS;
+    static constexpr int ROWS = TILE_ROWS / 16 / ROW_WARPS, COLUMNS = QUERIES / 8 / COLUMN_WARPS;
+    // Slices whose products may be under way while others are loaded over older ones.
+    static constexpr int LAG = 1;
+
+    typename Format::Sum sums[ROWS * COLUMNS][4];
+
+    static __device__ uint32_t first_row() { return threadIdx.x / 32 / COLUMN_WARPS * (ROWS * 16); }
+    static __device__ uint32_t first_column() { return threadIdx.x / 32 % COLUMN_WARPS * (COLUMNS * 8); }
+
+    __device__ void clear() {
+#pragma unroll
+        for (int f = 0; f < ROWS * COLUMNS; ++f) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) sums[f][i] = 0;
+        }
+    }
+
+    __device__ void acquire() {}
+    __device__ void finish() {}
+
+    // Adds the products of a slice of rows and of queries in shared memory.
+    __device__ void multiply(uint32_t rows, uint32_t queries) {
+        const uint32_t lane = threadIdx.x % 32;
+#pragma unroll
+        for (uint32_t step = 0; step < SLICE_BYTES / 32; ++step) {
+            uint32_t a[ROWS][4], b[COLUMNS][2];
+#pragma unroll
+            for (int m = 0; m < ROWS; ++m) {
+                ldmatrix_x4(a[m], rows + swizzled(first_row() + m * 16 + lane % 16, step * 2 + lane / 16));
+            }
+            load_queries(b, queries, step);
+#pragma unroll
+            for (int m = 0; m < ROWS; ++m) {
+#pragma unroll
+                for (int n = 0; n < COLUMNS; ++n) Format::multiply(sums[m * COLUMNS + n], a[m], b[n]);
+            }
+        }
+    }
+
+  private:
+    static __device__ void load_queries(uint32_t (&b)[COLUMNS][2], uint32_t queries, uint32_t step) {
+        const uint32_t lane = threadIdx.x % 32, chunk = step * 2 + lane / 8 % 2;
+        if constexpr (COLUMNS == 1) {
+            ldmatrix_x2(b[0], queries + swizzled(first_column() + lane % 8, chunk));
+        } else {
+            static_assert(COLUMNS % 2 == 0, "two fragments a load");
+#pragma unroll
+            for (int n = 0; n < COLUMNS; n += 2) {
+                uint32_t both[4];
+                ldmatrix_x4(both, queries + swizzled(first_column() + n * 8 + lane / 16 * 8 + lane % 8, chunk));
+                b[n][0] = both[0], b[n][1] = both[1], b[n + 1][0] = both[2], b[n + 1][1] = both[3];
+            }
+        }
+    }
+};
+
+// The block's dynamic shared memory: a ring of stages, each a slice of rows and one of queries, and two tables of queries,
+// of which one may still be read for the tile before.
+template <uint32_t TILE_QUERIES, int STAGES>
+struct Layout {
+    static constexpr uint32_t ROWS_BYTES = TILE_ROWS * SLICE_BYTES;
+    static constexpr uint32_t STAGE_BYTES = ROWS_BYTES + TILE_QUERIES * SLICE_BYTES;
+    static constexpr uint32_t PAIRS = TILE_QUERIES / 2;
+    static constexpr uint32_t BYTES = STAGES * STAGE_BYTES + 2 * PAIRS * sizeof(QueryPair);
+    static_assert(BYTES + 1024 == TOLLER_SCAN_SHARED(TILE_QUERIES, STAGES), "as ip_topk.h says");
+
+    uint32_t start;
+
+    // The swizzle of wgmma follows the bits of the address: stages begin at multiples of 1,024.
+    static __device__ Layout aligned() {
+        const uint32_t past = shared_address(0) % 1024;
+        return {past == 0 ? 0 : 1024 - past};
+    }
+
+    __device__ uint32_t rows(uint32_t stage) const { return shared_address(start + stage * STAGE_BYTES); }
+    __device__ uint32_t queries(uint32_t stage) const { return rows(stage) + ROWS_BYTES; }
+
+    __device__ Shared<QueryPair> pairs(uint32_t table) const {
+        return shared_array<QueryPair>(start + STAGES * STAGE_BYTES + table * PAIRS * sizeof(QueryPair), PAIRS);
+    }
+};
+
+template <class Format, class Engine, int STAGES>
+__device__ inline void scan(const toller_scan_args &args) {
+    constexpr uint32_t QUERIES = Engine::TILE_QUERIES;
+    constexpr int AHEAD = STAGES - Engine::LAG;
+    const auto layout = Layout<QUERIES, STAGES>::aligned();
+    const uint64_t stride = args.stride;
+    const auto rows = global_array(static_cast<const char *>(args.rows), args.row_count * stride);
+    const auto queries = global_array(static_cast<const char *>(args.queries), args.query_count * stride);
+
+    auto loading = Cursor<QUERIES>::first(args);
+    const auto load_next = [&](uint32_t stage) {
+        if (!loading.is_at_end(args)) {
+            load_slice<TILE_ROWS>(layout.rows(stage), rows, loading.first_row(), args.row_count, args.stride,
+                                  loading.slice);
+            load_slice<QUERIES>(layout.queries(stage), queries, loading.first_query(), args.query_count, args.stride,
+                                loading.slice);
+            loading.next_slice(args);
+        }
+        // A group even of nothing: the number of groups then says which slices have arrived.
+        cp_async_commit();
+    };
+    for (int stage = 0; stage < AHEAD; ++stage) load_next(stage);
+
+    Engine engine;
+    uint32_t stage = 0, table = 0;
+    auto tile = Cursor<QUERIES>::first(args);
+#pragma unroll 1
+    for (; !tile.is_at_end(args); tile.next_tile(args), table ^= 1) {
+        // No other warp reads this table any more: it would have to be two tiles, and their barriers, behind.
+        write_query_pairs<QUERIES>(args, layout.pairs(table), tile.first_query());
+        engine.clear();
+#pragma unroll 1
+        for (uint32_t slice = 0; slice < Cursor<QUERIES>::slices(args); ++slice) {
+            cp_async_wait<AHEAD - 1>();
+            engine.acquire();
+            // All copies of this slice have arrived, and the slice LAG before it has been multiplied, by all threads.
+            __syncthreads();
+            load_next((stage + AHEAD) % STAGES);
+            engine.multiply(layout.rows(stage), layout.queries(stage));
+            stage = (stage + 1) % STAGES;
+        }
+        engine.finish();
+        nominate<Format, Engine::ROWS, Engine::COLUMNS>(
+            args, engine.sums, layout.pairs(table), static_cast<uint32_t>(tile.first_row()) + Engine::first_row(),
+            tile.first_query() + Engine::first_column(), Engine::first_column());
+    }
+    cp_async_wait<0>();
+}

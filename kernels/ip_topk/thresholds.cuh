@@ -1,0 +1,51 @@
+// Between chunks: the thresholds rise to the k-th best lower bounds, and candidates that cannot reach them go.
+#pragma once
+
+#include "common/numbers.cuh"
+#include "ip_topk/radix_select.cuh"
+
+// A block's query and its candidates.
+struct OfQuery {
+    Global<toller_candidate> candidates;
+    uint32_t count;
+
+    static __device__ OfQuery at(const toller_select_args &args, uint32_t query) {
+        const auto counts = global_array(args.counts, args.query_count);
+        auto *first = args.candidates + static_cast<uint64_t>(query) * args.capacity;
+        return {global_array(first, args.capacity), min(counts[query], args.capacity)};
+    }
+};
+
+// At least k vectors score the k-th best lower bound or more.
+__device__ inline void raise_threshold(const toller_select_args &args) {
+    const uint32_t query = blockIdx.x;
+    const OfQuery of = OfQuery::at(args, query);
+    if (args.k == 0 || of.count < args.k) return;
+    const auto lower = [&](uint32_t i) { return ordered_bits(of.candidates[i].lower); };
+    const float kth = from_ordered_bits(kth_largest<uint32_t>(SelectMemory::at(0), of.count, args.k, lower));
+    const auto thresholds = global_array(args.thresholds, args.query_count);
+    if (threadIdx.x == 0 && kth > thresholds[query]) thresholds[query] = kth;
+}
+
+// Keeps what may reach the threshold, in its order. A block's width of candidates is read before any of it is written
+// over: what is kept moves to the front only.
+__device__ inline void prune_candidates(const toller_select_args &args) {
+    const uint32_t query = blockIdx.x;
+    const OfQuery of = OfQuery::at(args, query);
+    const float threshold = global_array(args.thresholds, args.query_count)[query];
+    const SelectMemory memory = SelectMemory::at(0);
+    uint32_t kept = 0;
+    for (uint32_t first = 0; first < of.count; first += blockDim.x) {
+        const bool present = threadIdx.x < of.count - first;
+        toller_candidate candidate = {0, 0.0f, 0.0f};
+        if (present) candidate = of.candidates[first + threadIdx.x];
+        // NaN stays.
+        const bool keep = present && !(candidate.upper < threshold);
+        uint32_t total;
+        const uint32_t before = count_before(memory, keep, total);
+        if (keep) of.candidates[kept + before] = candidate;
+        kept += total;
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) global_array(args.counts, args.query_count)[query] = kept;
+}

@@ -1,0 +1,100 @@
+// What a block of the scan works on, in turn: tiles of rows x queries, cut into slices of every row's bytes.
+#pragma once
+
+#include "common/memory.cuh"
+#include "ip_topk.h"
+
+constexpr uint32_t TILE_ROWS = TOLLER_SCAN_ROWS;
+constexpr uint32_t SLICE_BYTES = TOLLER_SCAN_SLICE;
+
+// Whether the filter allows `ordinal`.
+__device__ inline bool is_allowed(const toller_scan_args &args, uint32_t ordinal) {
+    const auto words = global_array(args.allowed, args.allowed_words);
+    const uint32_t word = ordinal / 32;
+    return args.allowed == nullptr || (word < args.allowed_words && (words[word] >> (ordinal % 32) & 1) != 0);
+}
+
+// Whether the filter allows any row of a tile, or a row in the same words: tiles without are not even read.
+__device__ inline bool any_is_allowed(const toller_scan_args &args, uint32_t first_row) {
+    if (args.allowed == nullptr) return true;
+    const auto words = global_array(args.allowed, args.allowed_words);
+    const uint32_t rows = min(TILE_ROWS, args.row_count - first_row);
+    const uint64_t first = static_cast<uint64_t>(args.first_ordinal) + first_row;
+    for (uint64_t word = first / 32; word <= (first + rows - 1) / 32 && word < args.allowed_words; ++word) {
+        if (words[word] != 0) return true;
+    }
+    return false;
+}
+
+// The place of a block in its work. Blocks take tiles in turn, the queries' tiles of the same rows one after the other:
+// so a row comes from memory once, and from the second-level cache for the other query tiles.
+template <uint32_t TILE_QUERIES>
+struct Cursor {
+    uint32_t row_tile, query_tile, slice;
+
+    static __device__ uint32_t query_tiles(const toller_scan_args &args) {
+        return (args.query_count + TILE_QUERIES - 1) / TILE_QUERIES;
+    }
+
+    static __device__ uint32_t slices(const toller_scan_args &args) {
+        return (args.stride + SLICE_BYTES - 1) / SLICE_BYTES;
+    }
+
+    static __device__ Cursor first(const toller_scan_args &args) {
+        Cursor cursor{blockIdx.x / query_tiles(args), blockIdx.x % query_tiles(args), 0};
+        cursor.skip_what_is_not_allowed(args);
+        return cursor;
+    }
+
+    __device__ bool is_at_end(const toller_scan_args &args) const { return first_row() >= args.row_count; }
+    __device__ uint64_t first_row() const { return static_cast<uint64_t>(row_tile) * TILE_ROWS; }
+    __device__ uint32_t first_query() const { return query_tile * TILE_QUERIES; }
+
+    __device__ void next_tile(const toller_scan_args &args) {
+        step(args);
+        skip_what_is_not_allowed(args);
+    }
+
+    __device__ void next_slice(const toller_scan_args &args) {
+        if (++slice == slices(args)) next_tile(args);
+    }
+
+  private:
+    // Without a division.
+    __device__ void step(const toller_scan_args &args) {
+        const uint32_t tiles = query_tiles(args);
+        row_tile += gridDim.x / tiles;
+        query_tile += gridDim.x % tiles;
+        if (query_tile >= tiles) {
+            query_tile -= tiles;
+            ++row_tile;
+        }
+        slice = 0;
+    }
+
+    __device__ void skip_what_is_not_allowed(const toller_scan_args &args) {
+        while (!is_at_end(args) && !any_is_allowed(args, static_cast<uint32_t>(first_row()))) step(args);
+    }
+};
+
+// Where a slice lies in shared memory: 128 bytes a row, its 16-byte chunks exchanged so that neither eight chunks of one
+// row nor the same chunk of eight rows share a bank. It is also the 128-byte swizzle that wgmma reads.
+__device__ inline uint32_t swizzled(uint32_t row, uint32_t chunk) {
+    return row * SLICE_BYTES + ((chunk ^ (row % 8)) * 16);
+}
+
+// Starts to copy a slice of `ROWS` rows of `matrix`, which has `count`, from row `first` on. Zeros stand for what lies
+// beyond the matrix.
+template <uint32_t ROWS>
+__device__ inline void load_slice(uint32_t to, Global<const char> matrix, uint64_t first, uint32_t count,
+                                  uint32_t stride, uint32_t slice) {
+    constexpr uint32_t CHUNKS = SLICE_BYTES / 16;
+#pragma unroll
+    for (uint32_t i = threadIdx.x; i < ROWS * CHUNKS; i += TOLLER_SCAN_THREADS) {
+        const uint32_t row = i / CHUNKS, chunk = i % CHUNKS;
+        const uint32_t byte = slice * SLICE_BYTES + chunk * 16;
+        const bool present = first + row < count && byte < stride;
+        const char *from = matrix.data + (present ? (first + row) * stride + byte : 0);
+        cp_async_16(to + swizzled(row, chunk), from, present);
+    }
+}
