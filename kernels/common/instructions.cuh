@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #ifdef TOLLER_SHIM
-#include "shim/device.h"
+#include "../shim/device.h"
 #else
 
 // ---- Copies from global to shared memory that go on while the thread does (sm_80). ----

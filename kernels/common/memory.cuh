@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #ifdef TOLLER_SHIM
-#include "shim/device.h"
+#include "../shim/device.h"
 #else
 
 // `len` values in global memory. The compiler drops the length, which nothing on the device reads.

@@ -1,7 +1,7 @@
 // Numbers as they are stored and as they are compared.
 #pragma once
 
-#include "common/instructions.cuh"
+#include "instructions.cuh"
 
 __device__ inline float bf16_to_f32(uint16_t x) { return __uint_as_float(static_cast<uint32_t>(x) << 16); }
 

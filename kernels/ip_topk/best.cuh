@@ -5,8 +5,8 @@
 // as hits are, but keep its sign.
 #pragma once
 
-#include "common/numbers.cuh"
-#include "ip_topk/radix_select.cuh"
+#include "../common/numbers.cuh"
+#include "radix_select.cuh"
 
 __device__ inline uint64_t key_of(toller_candidate candidate) {
     return static_cast<uint64_t>(ordered_bits(candidate.lower)) << 32 | static_cast<uint32_t>(~candidate.ordinal);

@@ -44,8 +44,8 @@
 // fma(slope, spread, sum) >= S t- - offset; `cutoff` is no more than that.
 #pragma once
 
-#include "common/numbers.cuh"
-#include "ip_topk.h"
+#include "../common/numbers.cuh"
+#include "../ip_topk.h"
 
 // Rows at least as long have no bound.
 constexpr double LONGEST_ROW = 1267650600228229401496703205376.0; // 2^100

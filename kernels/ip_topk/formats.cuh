@@ -2,8 +2,8 @@
 // and a row's facts are.
 #pragma once
 
-#include "common/memory.cuh"
-#include "ip_topk/bounds.cuh"
+#include "../common/memory.cuh"
+#include "bounds.cuh"
 
 // What the scan needs of a row besides its numbers.
 struct RowFacts {

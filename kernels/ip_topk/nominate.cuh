@@ -6,8 +6,8 @@
 // one by one, in a loop that is not unrolled.
 #pragma once
 
-#include "ip_topk/formats.cuh"
-#include "ip_topk/tiles.cuh"
+#include "formats.cuh"
+#include "tiles.cuh"
 
 constexpr uint32_t ALL_LANES = 0xffffffffu;
 

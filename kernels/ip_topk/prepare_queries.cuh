@@ -1,8 +1,8 @@
 // Queries as the scan multiplies them, and what their rounding costs: a warp a query.
 #pragma once
 
-#include "common/memory.cuh"
-#include "ip_topk/bounds.cuh"
+#include "../common/memory.cuh"
+#include "bounds.cuh"
 
 // What a scan's type makes of a number of a query: `rounded` is the number that is multiplied, `value` its bits.
 struct QueryF16 {

@@ -2,8 +2,8 @@
 // the bits found so far.
 #pragma once
 
-#include "common/memory.cuh"
-#include "ip_topk.h"
+#include "../common/memory.cuh"
+#include "../ip_topk.h"
 
 constexpr uint32_t DIGITS = 256;
 constexpr uint32_t ALL = 0xffffffffu;

@@ -5,9 +5,9 @@
 // row. The product of two f32 is exact in f64, so that it does not matter whether the multiply-add is fused.
 #pragma once
 
-#include "common/memory.cuh"
-#include "common/numbers.cuh"
-#include "ip_topk.h"
+#include "../common/memory.cuh"
+#include "../common/numbers.cuh"
+#include "../ip_topk.h"
 
 constexpr uint32_t PARTIAL_SUMS = 16;
 // Rows that a half-warp scores at a time: their loads are under way together, and the query is widened once.

@@ -1,8 +1,8 @@
 // How long the rows are: a warp a row, once, when they are uploaded.
 #pragma once
 
-#include "common/memory.cuh"
-#include "ip_topk/bounds.cuh"
+#include "../common/memory.cuh"
+#include "bounds.cuh"
 
 struct StoredCode {
     using Value = int8_t;

@@ -5,7 +5,7 @@
 // a tile is compared. The products come from an engine: mma.sync here, wgmma in wgmma.cuh.
 #pragma once
 
-#include "ip_topk/nominate.cuh"
+#include "nominate.cuh"
 
 // An engine whose warps, ROW_WARPS x COLUMN_WARPS, each multiply with mma.sync and hold their share of the tile.
 template <class Format, int QUERIES, int ROW_WARPS>

@@ -1,8 +1,8 @@
 // Between chunks: the thresholds rise to the k-th best lower bounds, and candidates that cannot reach them go.
 #pragma once
 
-#include "common/numbers.cuh"
-#include "ip_topk/radix_select.cuh"
+#include "../common/numbers.cuh"
+#include "radix_select.cuh"
 
 // A block's query and its candidates.
 struct OfQuery {

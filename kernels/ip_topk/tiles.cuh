@@ -1,8 +1,8 @@
 // What a block of the scan works on, in turn: tiles of rows x queries, cut into slices of every row's bytes.
 #pragma once
 
-#include "common/memory.cuh"
-#include "ip_topk.h"
+#include "../common/memory.cuh"
+#include "../ip_topk.h"
 
 constexpr uint32_t TILE_ROWS = TOLLER_SCAN_ROWS;
 constexpr uint32_t SLICE_BYTES = TOLLER_SCAN_SLICE;

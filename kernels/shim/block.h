@@ -1,0 +1,116 @@
+// A block of threads in execution: every thread a fiber, run in turn until it waits for others.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fiber.h"
+#include "shared_memory.h"
+
+namespace toller_shim {
+
+// What a kernel did wrong; thrown on the thread's own stack, and caught there.
+struct Failure {
+    std::string what;
+};
+
+[[noreturn]] void fail(const std::string &what);
+
+struct Index {
+    uint32_t x, y, z;
+};
+
+class Block;
+
+// Threads that do something together: the lanes of a warp, or the four warps of a warpgroup.
+struct Team {
+    static constexpr uint32_t MOST = 128;
+
+    uint32_t first_thread = 0, threads = 0;
+    // What those that have arrived wait to do, and what each brought.
+    const char *operation = nullptr;
+    uint32_t arrived = 0;
+    std::array<void *, MOST> brought{};
+    // Rises with every __syncwarp.
+    uint32_t epoch = 0;
+};
+
+// A copy from global to shared memory that has not arrived.
+struct Copy {
+    uint32_t to;
+    const void *from;
+    bool present;
+};
+
+struct Thread {
+    Fiber fiber;
+    Block *block = nullptr;
+    uint32_t number = 0;
+    Index index{};
+    // What it waits for; null when it can run.
+    const char *waits_for = nullptr;
+    bool is_done = false;
+    // Copies since the last commit, then the groups, oldest first.
+    std::vector<Copy> copies;
+    std::vector<std::vector<Copy>> groups;
+    // How often it has fenced between proxies.
+    uint32_t fences = 0;
+    // Products that its warpgroup has asked for and not waited for: since the last commit, then the groups.
+    std::vector<std::function<void()>> products;
+    std::vector<std::vector<std::function<void()>>> product_groups;
+
+    uint32_t lane() const { return number % 32; }
+    Team &warp() const;
+};
+
+class Block {
+  public:
+    Block(uint32_t threads, uint32_t shared_bytes);
+
+    // Runs `kernel` in every thread; returns what went wrong, or an empty text.
+    std::string run(const std::function<void()> &kernel, Index index, Index grid);
+
+    // Called by threads.
+    void wait_for_all();
+    // Waits until all of the team have come with the same `operation`; the last one runs `act` on what they brought.
+    void together(Team &team, const char *operation, void *brought,
+                  const std::function<void(void *const *)> &act);
+
+    Thread &thread(uint32_t number) { return *threads[number]; }
+    Team &warp(uint32_t number) { return warps[number]; }
+    Team &warpgroup(uint32_t number) { return warpgroups[number]; }
+    uint32_t thread_count() const { return static_cast<uint32_t>(threads.size()); }
+    // Rises with every barrier of the block.
+    uint32_t epoch() const { return barriers; }
+    Index index() const { return of_block; }
+    Index grid() const { return of_grid; }
+
+    SharedMemory shared;
+
+  private:
+    static const char *const BARRIER;
+
+    std::vector<std::unique_ptr<Thread>> threads;
+    std::vector<Team> warps, warpgroups;
+    Fiber scheduler;
+    const std::function<void()> *kernel = nullptr;
+    Index of_block{}, of_grid{};
+    uint32_t barriers = 0;
+    std::string failure;
+
+    static void begin(void *thread);
+    void wait(Thread &thread, const char *what);
+    bool run_those_that_can();
+    void pass_barrier();
+    std::string describe(const Thread &thread, const std::string &what) const;
+};
+
+// The thread that runs now, and its block.
+Thread &running();
+Block &block();
+
+} // namespace toller_shim

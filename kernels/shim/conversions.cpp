@@ -1,0 +1,42 @@
+// Conversions that the host's C++ has no words for.
+#include "device.h"
+
+namespace {
+
+constexpr int F16_BITS = 10, F32_BITS = 23, REBIAS = 127 - 15;
+
+} // namespace
+
+float f16_to_f32(uint16_t x) {
+    const uint32_t sign = static_cast<uint32_t>(x >> 15) << 31, exponent = x >> F16_BITS & 31, fraction = x & 1023;
+    if (exponent == 31) return __uint_as_float(sign | 0x7f800000u | fraction << (F32_BITS - F16_BITS));
+    if (exponent == 0) {
+        const float size = std::ldexp(static_cast<float>(fraction), -24);
+        return sign != 0 ? -size : size;
+    }
+    return __uint_as_float(sign | (exponent + REBIAS) << F32_BITS | fraction << (F32_BITS - F16_BITS));
+}
+
+uint16_t f32_to_f16(float x) {
+    const uint16_t sign = static_cast<uint16_t>(__float_as_uint(x) >> 31 << 15);
+    const double size = std::fabs(static_cast<double>(x));
+    if (size != size) return sign | 0x7fff;
+    // From halfway between the largest number and the next one on, which has an odd last bit, everything is infinite.
+    if (size >= 65520) return sign | 0x7c00;
+    // Below 2^-14 numbers are multiples of 2^-24; rint rounds ties to even.
+    if (size < std::ldexp(1.0, -14)) return sign | static_cast<uint16_t>(std::rint(std::ldexp(size, 24)));
+    const int exponent = std::ilogb(size);
+    const auto units = static_cast<uint32_t>(std::rint(std::ldexp(size, F16_BITS - exponent)));
+    // A carry out of the fraction goes into the exponent, as it should.
+    return static_cast<uint16_t>(sign | ((static_cast<uint32_t>(exponent + 15 - 1) << F16_BITS) + units));
+}
+
+float __double2float_ru(double x) {
+    const auto nearest = static_cast<float>(x);
+    return nearest < x ? std::nextafter(nearest, HUGE_VALF) : nearest;
+}
+
+float __double2float_rd(double x) {
+    const auto nearest = static_cast<float>(x);
+    return nearest > x ? std::nextafter(nearest, -HUGE_VALF) : nearest;
+}

@@ -1,0 +1,200 @@
+// The instructions of a warp, with the layouts of fragments as the PTX ISA gives them.
+#include <algorithm>
+
+#include "device.h"
+#include "tensor_core.h"
+
+using namespace toller_shim;
+
+namespace {
+
+constexpr uint32_t LANES = 32;
+
+// All lanes do `operation`; the last to come runs `act` on what they brought.
+template <class Act>
+void in_warp(const char *operation, void *brought, Act act) {
+    block().together(running().warp(), operation, brought, act);
+}
+
+void check_mask(uint32_t mask) {
+    if (mask != 0xffffffffu) fail("only a whole warp's mask is modelled");
+}
+
+// What a lane brings to an exchange, and takes from it.
+struct Exchange {
+    uint64_t value;
+    uint32_t source;
+    uint64_t result;
+};
+
+// Every lane's value, then every lane's result of all values.
+template <class Result>
+uint32_t from_all(const char *operation, uint32_t mask, uint32_t value, Result result) {
+    check_mask(mask);
+    Exchange own{value, 0, 0};
+    in_warp(operation, &own, [&](void *const *lanes) {
+        for (uint32_t i = 0; i < LANES; ++i) {
+            auto &lane = *static_cast<Exchange *>(lanes[i]);
+            lane.result = 0;
+            for (uint32_t j = 0; j < LANES; ++j) {
+                result(lane, static_cast<uint32_t>(static_cast<const Exchange *>(lanes[j])->value), j);
+            }
+        }
+    });
+    return static_cast<uint32_t>(own.result);
+}
+
+uint32_t offset_of(uint32_t address) {
+    if (address < SHARED_START) fail("uses an address below the shared memory");
+    return address - SHARED_START;
+}
+
+const unsigned char *row_of_16_bytes(uint32_t address) {
+    if (address % 16 != 0) fail("reads a matrix row that is not aligned to 16 bytes");
+    return block().shared.touch(offset_of(address), 16, Access::Read);
+}
+
+template <int MATRICES>
+void load_matrices(const char *operation, uint32_t (&to)[MATRICES], uint32_t row) {
+    struct Lane {
+        uint32_t (&to)[MATRICES];
+        const unsigned char *row;
+    };
+    // Addresses of further lanes are not read.
+    Lane own{to, running().lane() < 8 * MATRICES ? row_of_16_bytes(row) : nullptr};
+    in_warp(operation, &own, [](void *const *lanes) {
+        for (uint32_t i = 0; i < LANES; ++i) {
+            for (uint32_t matrix = 0; matrix < MATRICES; ++matrix) {
+                const unsigned char *from = static_cast<Lane *>(lanes[8 * matrix + i / 4])->row;
+                std::memcpy(&static_cast<Lane *>(lanes[i])->to[matrix], from + 4 * (i % 4), 4);
+            }
+        }
+    });
+}
+
+// What a lane brings to mma.sync.
+template <class Sum>
+struct Fragments {
+    Sum (&c)[4];
+    const uint32_t (&a)[4];
+    const uint32_t (&b)[2];
+};
+
+// Lane 4 g + t holds, in words of four bytes: of A (16 x 8 words) [g][t], [g + 8][t], [g][t + 4], [g + 8][t + 4]; of B (8
+// columns of 8 words) column g's t and t + 4; of C (16 x 8) [g][2 t], [g][2 t + 1] and the same of row g + 8.
+template <class Sum, class Multiply>
+void multiply_fragments(const char *operation, Sum (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
+                        Multiply multiply) {
+    Fragments<Sum> own{c, a, b};
+    in_warp(operation, &own, [&](void *const *lanes) {
+        uint32_t rows[16][8], columns[8][8];
+        for (uint32_t i = 0; i < LANES; ++i) {
+            const auto &lane = *static_cast<Fragments<Sum> *>(lanes[i]);
+            const uint32_t g = i / 4, t = i % 4;
+            rows[g][t] = lane.a[0], rows[g + 8][t] = lane.a[1];
+            rows[g][t + 4] = lane.a[2], rows[g + 8][t + 4] = lane.a[3];
+            columns[g][t] = lane.b[0], columns[g][t + 4] = lane.b[1];
+        }
+        for (uint32_t i = 0; i < LANES; ++i) {
+            auto &lane = *static_cast<Fragments<Sum> *>(lanes[i]);
+            for (uint32_t j = 0; j < 4; ++j) {
+                const auto *row = reinterpret_cast<const unsigned char *>(rows[i / 4 + j / 2 * 8]);
+                const auto *column = reinterpret_cast<const unsigned char *>(columns[i % 4 * 2 + j % 2]);
+                lane.c[j] = multiply(row, column, lane.c[j]);
+            }
+        }
+    });
+}
+
+void multiply_floats(const char *operation, Number number, float (&c)[4], const uint32_t (&a)[4],
+                     const uint32_t (&b)[2]) {
+    multiply_fragments(operation, c, a, b, [number](const unsigned char *row, const unsigned char *column, float sum) {
+        return multiplied(number, row, column, sum);
+    });
+}
+
+void bring(const std::vector<Copy> &copies) {
+    for (const Copy &copy : copies) {
+        unsigned char *to = block().shared.arrive(offset_of(copy.to), 16);
+        if (copy.present) {
+            std::memcpy(to, copy.from, 16);
+        } else {
+            std::memset(to, 0, 16);
+        }
+    }
+}
+
+} // namespace
+
+void __syncthreads() { block().wait_for_all(); }
+
+void __syncwarp() {
+    in_warp("__syncwarp", nullptr, [](void *const *) { ++running().warp().epoch; });
+}
+
+uint64_t toller_shim::exchange(const char *operation, uint32_t mask, uint64_t value, uint32_t source) {
+    check_mask(mask);
+    if (source >= LANES) fail(std::string(operation) + " from a lane that there is not");
+    Exchange own{value, source, 0};
+    in_warp(operation, &own, [](void *const *lanes) {
+        for (uint32_t i = 0; i < LANES; ++i) {
+            auto &lane = *static_cast<Exchange *>(lanes[i]);
+            lane.result = static_cast<const Exchange *>(lanes[lane.source])->value;
+        }
+    });
+    return own.result;
+}
+
+uint32_t __ballot_sync(uint32_t mask, bool flag) {
+    return from_all("__ballot_sync", mask, flag,
+                    [](Exchange &lane, uint32_t other, uint32_t j) { lane.result |= static_cast<uint64_t>(other) << j; });
+}
+
+uint32_t __reduce_or_sync(uint32_t mask, uint32_t value) {
+    return from_all("__reduce_or_sync", mask, value,
+                    [](Exchange &lane, uint32_t other, uint32_t) { lane.result |= other; });
+}
+
+uint32_t __match_any_sync(uint32_t mask, uint32_t value) {
+    return from_all("__match_any_sync", mask, value, [](Exchange &lane, uint32_t other, uint32_t j) {
+        if (other == static_cast<uint32_t>(lane.value)) lane.result |= uint64_t{1} << j;
+    });
+}
+
+void cp_async_16(uint32_t to, const void *from, bool present) {
+    if (to % 16 != 0 || reinterpret_cast<uintptr_t>(from) % 16 != 0) fail("copies 16 bytes that are not aligned");
+    if (present) check_global(from, 16);
+    block().shared.await(offset_of(to), 16);
+    running().copies.push_back({to, from, present});
+}
+
+void cp_async_commit() { running().groups.push_back(std::exchange(running().copies, {})); }
+
+void toller_shim::wait_for_copies(size_t pending) {
+    auto &groups = running().groups;
+    while (groups.size() > pending) {
+        bring(groups.front());
+        groups.erase(groups.begin());
+    }
+}
+
+void ldmatrix_x4(uint32_t (&to)[4], uint32_t row) { load_matrices("ldmatrix.x4", to, row); }
+void ldmatrix_x2(uint32_t (&to)[2], uint32_t row) { load_matrices("ldmatrix.x2", to, row); }
+
+void mma_f16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+    multiply_floats("mma.f16", Number::F16, c, a, b);
+}
+
+void mma_bf16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+    multiply_floats("mma.bf16", Number::Bf16, c, a, b);
+}
+
+void mma_tf32(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+    multiply_floats("mma.tf32", Number::Tf32, c, a, b);
+}
+
+void mma_int8(int32_t (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+    multiply_fragments("mma.int8", c, a, b, [](const unsigned char *row, const unsigned char *column, int32_t sum) {
+        return multiplied(row, column, sum);
+    });
+}

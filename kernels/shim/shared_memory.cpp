@@ -1,0 +1,99 @@
+#include "shared_memory.h"
+
+#include <string>
+
+#include "block.h"
+
+namespace toller_shim {
+namespace {
+
+constexpr uint32_t WORD = 4;
+
+std::string at(uint32_t offset) { return " at byte " + std::to_string(offset) + " of shared memory"; }
+
+} // namespace
+
+void SharedMemory::reset(size_t bytes) {
+    memory.assign(bytes, 0xff);
+    words.assign((bytes + WORD - 1) / WORD, Word{});
+}
+
+void SharedMemory::check_bounds(uint32_t offset, uint32_t bytes) const {
+    if (offset % WORD != 0 || bytes % WORD != 0) fail("touches part of a word" + at(offset));
+    if (offset > memory.size() || bytes > memory.size() - offset) {
+        fail("touches " + std::to_string(bytes) + " bytes" + at(offset) + ", which has " +
+             std::to_string(memory.size()));
+    }
+}
+
+SharedMemory::Mark SharedMemory::mark() {
+    const Thread &thread = running();
+    return {thread.number, block().epoch(), thread.warp().epoch};
+}
+
+// Whether what `other` says was done before what the running thread does now: by itself, or before a barrier.
+bool SharedMemory::is_before(const Mark &other) {
+    const Mark now = mark();
+    if (other.thread == NOBODY || other.thread == now.thread || other.block_epoch < now.block_epoch) return true;
+    return other.thread / 32 == now.thread / 32 && other.warp_epoch < now.warp_epoch;
+}
+
+void SharedMemory::note(Word &word, uint32_t offset, Access access) {
+    const auto race = [&](const char *what, const Mark &other) {
+        fail(std::string("races: ") + what + at(offset) + " that thread " + std::to_string(other.thread) +
+             (other.thread == word.writer.thread ? " writes" : " reads") + " between the same barriers");
+    };
+    if (word.is_awaited) fail("touches what an asynchronous copy has not brought yet" + at(offset));
+    const bool both_atomic = access == Access::Atomic && word.is_atomic;
+    if (!both_atomic && !is_before(word.writer)) {
+        race(access == Access::Read ? "reads a word" : "writes a word", word.writer);
+    }
+    if (access != Access::Write && word.writer.thread == NOBODY) fail("reads what nobody has written" + at(offset));
+    if (access == Access::Read) {
+        if (word.reader.thread != NOBODY && word.reader.thread / 32 != running().number / 32) {
+            word.other_reader = word.reader;
+        }
+        word.reader = mark();
+        return;
+    }
+    for (const Mark &reader : {word.reader, word.other_reader}) {
+        if (!is_before(reader)) race("writes a word", reader);
+    }
+    word.writer = mark();
+    word.fences = running().fences;
+    word.is_atomic = access == Access::Atomic;
+}
+
+unsigned char *SharedMemory::touch(uint32_t offset, uint32_t bytes, Access access) {
+    check_bounds(offset, bytes);
+    for (uint32_t byte = offset; byte < offset + bytes; byte += WORD) note(words[byte / WORD], byte, access);
+    return memory.data() + offset;
+}
+
+const unsigned char *SharedMemory::touch_by_proxy(uint32_t offset, uint32_t bytes) {
+    touch(offset, bytes, Access::Read);
+    for (uint32_t byte = offset; byte < offset + bytes; byte += WORD) {
+        const Word &word = words[byte / WORD];
+        if (block().thread(word.writer.thread).fences == word.fences) {
+            fail("reads by the asynchronous proxy what was written without a fence" + at(byte));
+        }
+    }
+    return memory.data() + offset;
+}
+
+void SharedMemory::await(uint32_t offset, uint32_t bytes) {
+    touch(offset, bytes, Access::Write);
+    for (uint32_t byte = offset; byte < offset + bytes; byte += WORD) words[byte / WORD].is_awaited = true;
+}
+
+unsigned char *SharedMemory::arrive(uint32_t offset, uint32_t bytes) {
+    for (uint32_t byte = offset; byte < offset + bytes; byte += WORD) {
+        Word &word = words[byte / WORD];
+        word.is_awaited = false;
+        word.writer = mark();
+        word.fences = running().fences;
+    }
+    return memory.data() + offset;
+}
+
+} // namespace toller_shim
