@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../common/memory.cuh"
+#include "../common/wgmma.cuh"
 #include "bounds.cuh"
 
 // What the scan needs of a row besides its numbers.
@@ -26,22 +27,28 @@ struct F16 : FloatRows {
     static __device__ void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
         mma_f16(c, a, b);
     }
+
+    static __device__ void multiply_group(float (&c)[32][4], uint64_t a, uint64_t b) { wgmma_f16(c, a, b); }
 };
 
 struct Bf16 : FloatRows {
     static __device__ void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
         mma_bf16(c, a, b);
     }
+
+    static __device__ void multiply_group(float (&c)[32][4], uint64_t a, uint64_t b) { wgmma_bf16(c, a, b); }
 };
 
-// Stored f32 read as it is: what the tensor core does with the 13 bits that tf32 lacks is not defined (it is seen to
-// ignore them), so that they are cut here.
+// Stored f32 read as it is. The tensor core ignores the 13 bits that tf32 lacks; mma.sync does not promise it, so that they
+// are cut before. (Where they are not, for wgmma, rounding them would be within the bound too.)
 struct Tf32 : FloatRows {
     static __device__ void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
         constexpr uint32_t KEPT = 0xffffe000u;
         const uint32_t cut[4] = {a[0] & KEPT, a[1] & KEPT, a[2] & KEPT, a[3] & KEPT};
         mma_tf32(c, cut, b);
     }
+
+    static __device__ void multiply_group(float (&c)[32][4], uint64_t a, uint64_t b) { wgmma_tf32(c, a, b); }
 };
 
 struct Int8 {
@@ -58,4 +65,6 @@ struct Int8 {
     static __device__ void multiply(int32_t (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
         mma_int8(c, a, b);
     }
+
+    static __device__ void multiply_group(int32_t (&c)[32][4], uint64_t a, uint64_t b) { wgmma_int8(c, a, b); }
 };

@@ -84,17 +84,24 @@ __device__ inline uint32_t swizzled(uint32_t row, uint32_t chunk) {
 }
 
 // Starts to copy a slice of `ROWS` rows of `matrix`, which has `count`, from row `first` on. Zeros stand for what lies
-// beyond the matrix.
+// beyond the matrix. A thread copies the same chunk of every so manyeth row.
 template <uint32_t ROWS>
 __device__ inline void load_slice(uint32_t to, Global<const char> matrix, uint64_t first, uint32_t count,
                                   uint32_t stride, uint32_t slice) {
-    constexpr uint32_t CHUNKS = SLICE_BYTES / 16;
+    constexpr uint32_t CHUNKS = SLICE_BYTES / 16, ROWS_AT_ONCE = TOLLER_SCAN_THREADS / CHUNKS;
+    static_assert(ROWS_AT_ONCE % 8 == 0, "the rows of a thread are swizzled alike");
+    const uint32_t row = threadIdx.x / CHUNKS, chunk = threadIdx.x % CHUNKS;
+    const uint32_t byte = slice * SLICE_BYTES + chunk * 16;
+    const uint64_t left = first + row < count ? count - (first + row) : 0;
+    const uint32_t rows_left = byte < stride ? static_cast<uint32_t>(left) : 0;
+    const char *from = matrix.data + (rows_left > 0 ? (first + row) * stride + byte : 0);
+    to += swizzled(row, chunk);
 #pragma unroll
-    for (uint32_t i = threadIdx.x; i < ROWS * CHUNKS; i += TOLLER_SCAN_THREADS) {
-        const uint32_t row = i / CHUNKS, chunk = i % CHUNKS;
-        const uint32_t byte = slice * SLICE_BYTES + chunk * 16;
-        const bool present = first + row < count && byte < stride;
-        const char *from = matrix.data + (present ? (first + row) * stride + byte : 0);
-        cp_async_16(to + swizzled(row, chunk), from, present);
+    for (uint32_t ahead = 0; ahead < ROWS; ahead += ROWS_AT_ONCE) {
+        if (ROWS % ROWS_AT_ONCE != 0 && row + ahead >= ROWS) return;
+        const bool present = ahead < rows_left;
+        // What is not there is not read, wherever `from` points.
+        cp_async_16(to + ahead * SLICE_BYTES, from, present);
+        from += static_cast<uint64_t>(ROWS_AT_ONCE) * stride;
     }
 }

@@ -48,6 +48,7 @@ std::string Block::run(const std::function<void()> &function, Index index, Index
         thread->copies.clear(), thread->groups.clear();
         thread->products.clear(), thread->product_groups.clear();
         thread->fences = 0;
+        thread->has_fenced_sums = false;
         thread->fiber.prepare(begin, thread.get());
     }
     for (auto *teams : {&warps, &warpgroups}) {

@@ -59,6 +59,8 @@ struct Thread {
     std::vector<std::vector<Copy>> groups;
     // How often it has fenced between proxies.
     uint32_t fences = 0;
+    // Whether wgmma.fence came since the last group of products.
+    bool has_fenced_sums = false;
     // Products that its warpgroup has asked for and not waited for: since the last commit, then the groups.
     std::vector<std::function<void()>> products;
     std::vector<std::vector<std::function<void()>>> product_groups;

@@ -225,6 +225,9 @@ void wgmma_wait() {
     toller_shim::wait_for_products(PENDING);
 }
 
+inline void wgmma_settle(float (&)[32][4]) {}
+inline void wgmma_settle(int32_t (&)[32][4]) {}
+
 void wgmma_f16(float (&c)[32][4], uint64_t a, uint64_t b);
 void wgmma_bf16(float (&c)[32][4], uint64_t a, uint64_t b);
 void wgmma_tf32(float (&c)[32][4], uint64_t a, uint64_t b);

@@ -9,6 +9,7 @@
 
 #include "../ip_topk.cu"
 #include "../ip_topk_scan.cu"
+#include "../ip_topk_wgmma.cu"
 
 using namespace toller_shim;
 
@@ -25,7 +26,7 @@ struct Kernel {
 
 #define TOLLER_KERNEL_ENTRY(NAME, ARGS)                                                                               \
     {#NAME, sizeof(ARGS), [](const void *args) { NAME(*static_cast<const ARGS *>(args)); }},
-const Kernel KERNELS[] = {TOLLER_IP_TOPK_KERNELS(TOLLER_KERNEL_ENTRY)};
+const Kernel KERNELS[] = {TOLLER_IP_TOPK_KERNELS(TOLLER_KERNEL_ENTRY) TOLLER_IP_TOPK_SM90A_KERNELS(TOLLER_KERNEL_ENTRY)};
 
 std::string launch(const Kernel &kernel, const void *args, size_t args_bytes, Index grid, uint32_t block_threads,
                    uint32_t shared_bytes) {

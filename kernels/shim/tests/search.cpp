@@ -342,6 +342,18 @@ std::vector<std::vector<toller_hit>> reference(const Problem &problem) {
     return of_queries;
 }
 
+std::vector<std::vector<toller_candidate>> scanned(const Problem &problem, const Plan &plan) {
+    Search search(problem, plan);
+    search.scan(0, problem.rows);
+    std::vector<std::vector<toller_candidate>> of_queries;
+    const auto counts = search.counts.read();
+    for (uint32_t query = 0; query < problem.queries; ++query) {
+        const auto *first = search.candidates.data() + static_cast<size_t>(query) * plan.capacity;
+        of_queries.emplace_back(first, first + std::min(counts[query], plan.capacity));
+    }
+    return of_queries;
+}
+
 Found search(const Problem &problem, const Plan &plan) {
     Search search(problem, plan);
     search.search();

@@ -26,7 +26,6 @@ struct Plan {
     const char *tile = "8";
     bool codes = false;
     uint32_t capacity = 0;
-    // Rows of a scan, and rows of the first.
     uint32_t blocks = 2;
 };
 
@@ -42,6 +41,9 @@ void round_to(Type type, std::vector<float> &numbers);
 
 // By the definition: every score in f64 in the fixed order, sorted.
 std::vector<std::vector<toller_hit>> reference(const Problem &problem);
+
+// What one scan of all rows nominates for each query without a threshold.
+std::vector<std::vector<toller_candidate>> scanned(const Problem &problem, const Plan &plan);
 
 // By the kernels. Ends the program when a launch fails.
 Found search(const Problem &problem, const Plan &plan);

@@ -1,101 +1,15 @@
 // The kernels of the top-k against the definition, bit by bit.
+//
+//     test_ip_topk [NAME]     all tests, or those whose names contain NAME
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <functional>
 
 #include "check.h"
-#include "search.h"
+#include "data.h"
 
 namespace {
-
-enum class Data { Random, AllEqual, Duplicates, OneBit, Outliers, Ascending, AntiCorrelated, Zeros, SignedZeros, Tiny, Huge, Magnitudes };
-constexpr Data DATA[] = {Data::Random,         Data::AllEqual, Data::Duplicates,  Data::OneBit, Data::Outliers, Data::Ascending,
-                         Data::AntiCorrelated, Data::Zeros,    Data::SignedZeros, Data::Tiny,   Data::Huge,     Data::Magnitudes};
-
-std::vector<float> numbers(Random &random, size_t count) {
-    std::vector<float> made(count);
-    for (float &x : made) x = random.number();
-    return made;
-}
-
-double score(const float *a, const float *b, uint32_t dim) {
-    double sum = 0;
-    for (uint32_t i = 0; i < dim; ++i) sum += static_cast<double>(a[i]) * b[i];
-    return sum;
-}
-
-// Data that are hard in one way or another.
-void fill(Problem &problem, Data data, uint64_t seed) {
-    Random random(seed);
-    const uint32_t rows = problem.rows, dim = problem.dim;
-    auto &queries = problem.query_numbers = numbers(random, static_cast<size_t>(problem.queries) * dim);
-    auto &vectors = problem.row_numbers = numbers(random, static_cast<size_t>(rows) * dim);
-    const auto base = numbers(random, dim * 3);
-    const auto each = [&](const std::function<void(float *, uint32_t)> &change) {
-        for (uint32_t row = 0; row < rows; ++row) change(&vectors[row * dim], row);
-    };
-    const auto scale_all = [&](float scale) {
-        for (float &x : vectors) x *= scale;
-        for (float &x : queries) x *= scale;
-    };
-    switch (data) {
-    case Data::Random:
-        break;
-    case Data::AllEqual:
-        each([&](float *row, uint32_t) { std::copy_n(base.begin(), dim, row); });
-        break;
-    case Data::Duplicates:
-        each([&](float *row, uint32_t) { std::copy_n(base.begin() + random.below(3) * dim, dim, row); });
-        break;
-    case Data::OneBit:
-        each([&](float *row, uint32_t) {
-            std::copy_n(base.begin(), dim, row);
-            float &x = row[random.below(dim)];
-            x = std::nextafter(x, random.below(2) != 0 ? 2.0f : -2.0f);
-        });
-        break;
-    case Data::Outliers:
-        for (float &x : vectors) x *= random.below(50) == 0 ? 1e3f : 1.0f;
-        for (float &x : queries) x *= random.below(50) == 0 ? 1e4f : 1.0f;
-        break;
-    case Data::Ascending:
-        // Every vector beats all before it for the first query.
-        each([&](float *row, uint32_t i) {
-            const double of = score(row, queries.data(), dim), norm = score(queries.data(), queries.data(), dim);
-            for (uint32_t j = 0; j < dim; ++j) row[j] += static_cast<float>((0.01 * i - of) / norm) * queries[j];
-        });
-        break;
-    case Data::AntiCorrelated:
-        each([&](float *row, uint32_t) {
-            const float scale = std::fabs(random.number());
-            for (uint32_t j = 0; j < dim; ++j) row[j] = -scale * base[j] + 1e-3f * row[j];
-        });
-        for (uint32_t i = 0; i < queries.size(); ++i) queries[i] = base[i % dim];
-        break;
-    case Data::Zeros:
-        std::fill(vectors.begin(), vectors.end(), 0.0f);
-        break;
-    case Data::SignedZeros:
-        for (auto *all : {&vectors, &queries}) {
-            for (float &x : *all) x = (random.below(2) != 0 ? 1.0f : -1.0f) * (random.below(2) != 0 ? 0.0f : 1e-30f);
-        }
-        break;
-    case Data::Tiny:
-        for (float &x : vectors) x *= 1e-41f;
-        break;
-    case Data::Huge:
-        scale_all(1e30f);
-        break;
-    case Data::Magnitudes:
-        each([&](float *row, uint32_t) {
-            const float scale = std::pow(10.0f, static_cast<float>(random.below(40)) - 20);
-            for (uint32_t j = 0; j < dim; ++j) row[j] *= scale;
-        });
-        break;
-    }
-    round_to(problem.type, vectors);
-}
 
 void check_same(const std::vector<std::vector<toller_hit>> &got, const std::vector<std::vector<toller_hit>> &expected,
                 const std::string &what) {
@@ -121,28 +35,65 @@ Problem problem_of(Type type, Data data, uint32_t rows, uint32_t queries, uint32
 
 constexpr Type TYPES[] = {Type::F16, Type::Bf16, Type::F32};
 
+Plan plan_of(const char *tile, bool codes, uint32_t capacity, uint32_t blocks) {
+    Plan plan;
+    plan.tile = tile, plan.codes = codes, plan.capacity = capacity, plan.blocks = blocks;
+    return plan;
+}
+
 std::string describe(const Problem &problem, const Plan &plan, int data) {
     return "type " + std::to_string(static_cast<int>(problem.type)) + ", data " + std::to_string(data) + ", tile " +
            plan.tile + (plan.codes ? " of codes" : "") + ", " + std::to_string(problem.rows) + " x " +
            std::to_string(problem.queries) + " x " + std::to_string(problem.dim);
 }
 
+// Of every pair of a query and a row: the score is within the bounds of the scan, and they are not much wider than what
+// rounding the numbers to the scan's type explains (for ordinary data).
+void bounds_hold_and_are_not_wide() {
+    uint64_t seed = 100;
+    for (const Data data : DATA) {
+        for (const Type type : TYPES) {
+            for (const bool codes : {false, true}) {
+                ++seed;
+                const Problem problem = problem_of(type, data, 130, 4, 64 + seed % 3 * 200, 130, seed);
+                const Plan plan = plan_of("8", codes, 130, 2);
+                const auto scores = reference(problem);
+                const auto candidates = scanned(problem, plan);
+                const std::string what = describe(problem, plan, static_cast<int>(data));
+                for (uint32_t query = 0; query < problem.queries; ++query) {
+                    CHECK(candidates[query].size() == problem.rows, "%s: %zu", what.c_str(), candidates[query].size());
+                    std::vector<float> score_of(problem.rows);
+                    for (const toller_hit hit : scores[query]) score_of[hit.ordinal] = hit.score;
+                    for (const toller_candidate &candidate : candidates[query]) {
+                        const float score = score_of[candidate.ordinal];
+                        CHECK(candidate.lower <= score && score <= candidate.upper && candidate.lower < candidate.upper,
+                              "%s: %.9g is not in %.9g to %.9g", what.c_str(), score, candidate.lower, candidate.upper);
+                        if (data != Data::Random) continue;
+                        // Lengths are about sqrt(dim / 3) each.
+                        const double product = problem.dim / 3.0, half = (candidate.upper - candidate.lower) / 2;
+                        const double unit = codes ? 1.0 / 100 : type == Type::Bf16 ? 1.0 / 300 : 1.0 / 700;
+                        CHECK(half < 1.5 * unit * product, "%s: %.9g", what.c_str(), half / product);
+                    }
+                }
+            }
+        }
+    }
+}
+
 void hard_data_are_found_bit_by_bit() {
     uint64_t seed = 0;
     for (const Data data : DATA) {
         for (const Type type : TYPES) {
-            for (const char *tile : {"8", "64", "256"}) {
-                ++seed;
-                Random random(seed);
-                const bool wide = tile[0] == '2';
-                const uint32_t rows = 1 + random.below(wide ? 300 : 500), dim = 8 * (1 + random.below(wide ? 12 : 24));
-                const uint32_t queries = 1 + random.below(tile[0] == '8' ? 10 : wide ? 20 : 40);
+            for (const char *tile : {"8", "64", "256", "wgmma"}) {
+                Random random(++seed);
+                const bool wide = tile[0] == '2' || tile[0] == 'w';
+                const uint32_t rows = 1 + random.below(wide ? 300 : 500), dim = 1 + random.below(wide ? 100 : 200);
+                const uint32_t queries = 1 + random.below(tile[0] == '8' ? 10 : wide ? 12 : 30);
                 const Problem problem = problem_of(type, data, rows, queries, dim, 1 + random.below(40), seed);
                 const auto expected = reference(problem);
                 for (const bool codes : {false, true}) {
-                    if (wide && (seed % 2 == 0) != codes) continue;
-                    Plan plan;
-                    plan.tile = tile, plan.codes = codes, plan.capacity = 150, plan.blocks = 1 + random.below(4);
+                    if (wide && (seed / 4 % 2 == 0) != codes) continue;
+                    const Plan plan = plan_of(tile, codes, 150, 1 + random.below(4));
                     const Found found = search(problem, plan);
                     check_same(found.hits, expected, describe(problem, plan, static_cast<int>(data)));
                 }
@@ -151,14 +102,94 @@ void hard_data_are_found_bit_by_bit() {
     }
 }
 
+void filters_leave_out_what_they_should() {
+    for (uint64_t seed = 0; seed < 8; ++seed) {
+        Random random(seed);
+        Problem problem = problem_of(TYPES[seed % 3], DATA[seed % 3], 700, 5, 24, 30, seed);
+        // Words for fewer rows than there are; whole tiles without any.
+        problem.first_ordinal = 40 + random.below(100);
+        problem.allowed.assign((problem.first_ordinal + 640) / 32, 0);
+        for (uint32_t word = 0; word < problem.allowed.size(); ++word) {
+            if (word < 5 || word > 12) problem.allowed[word] = random.bits() & random.bits();
+        }
+        for (uint32_t query = 0; query < problem.queries; ++query) {
+            std::vector<uint32_t> excluded;
+            for (uint32_t i = 0; i < 900; ++i) {
+                if (random.below(query + 2) == 0) excluded.push_back(i);
+            }
+            problem.excluded.push_back(query == 3 ? std::vector<uint32_t>{} : excluded);
+        }
+        if (seed % 4 == 1) problem.allowed.clear();
+        if (seed % 4 == 2) problem.excluded.clear();
+        const Plan plan = plan_of(seed % 2 == 0 ? "8" : "64", seed % 3 == 0, 200, 3);
+        check_same(search(problem, plan).hits, reference(problem), "filter " + std::to_string(seed));
+    }
+}
+
+void many_hits_are_sorted() {
+    for (const Data data : {Data::Random, Data::Duplicates, Data::SignedZeros}) {
+        const uint32_t k = TOLLER_BEST_IN_SHARED + 333, rows = k + 1200;
+        const Problem problem = problem_of(Type::F32, data, rows, 2, 8, k, 5);
+        check_same(search(problem, plan_of("8", false, rows, 2)).hits, reference(problem), "many hits");
+    }
+}
+
+void fewer_rows_than_hits_and_the_last_ordinals() {
+    Problem problem = problem_of(Type::Bf16, Data::Random, 37, 3, 8, 100, 6);
+    problem.first_ordinal = 0u - 37;
+    const Found found = search(problem, plan_of("8", false, 64, 2));
+    check_same(found.hits, reference(problem), "the last ordinals");
+    CHECK(found.hits[0].size() == 37 && found.overflows == 0, "%zu hits", found.hits[0].size());
+}
+
+void full_buffers_are_counted_and_scanned_again() {
+    // Every vector beats all before it, so that every chunk is nominated whole.
+    const Problem problem = problem_of(Type::F16, Data::Ascending, 600, 3, 32, 7, 9);
+    const Found found = search(problem, plan_of("8", false, 40, 3));
+    check_same(found.hits, reference(problem), "full buffers");
+    CHECK(found.overflows > 3, "%u", found.overflows);
+}
+
+void few_are_nominated() {
+    const Problem problem = problem_of(Type::F16, Data::Random, 3000, 8, 128, 10, 10);
+    for (const bool codes : {false, true}) {
+        const Found found = search(problem, plan_of("8", codes, 600, 2));
+        check_same(found.hits, reference(problem), "few");
+        // k = 10 of each of 8 queries, and what the bounds add.
+        CHECK(found.nominated >= 80 && found.nominated <= (codes ? 160u : 90u), "%u", static_cast<uint32_t>(found.nominated));
+    }
+}
+
+void what_is_not_finite_does_no_harm() {
+    Problem problem = problem_of(Type::F32, Data::Random, 500, 4, 24, 10, 11);
+    const float bad[] = {std::nanf(""), HUGE_VALF, -HUGE_VALF};
+    for (uint32_t i = 0; i < problem.row_numbers.size(); i += 7) problem.row_numbers[i] = bad[i % 3];
+    for (const bool codes : {false, true}) {
+        for (const auto &hits : search(problem, plan_of("8", codes, 500, 2)).hits) CHECK(hits.size() == 10, "hits");
+    }
+}
+
 } // namespace
 
-int main() {
-    const auto timed = [](const char *name, void (*test)()) {
+int main(int count, char **arguments) {
+    const std::string chosen = count > 1 ? arguments[1] : "";
+    bool any = false;
+    const auto run = [&](const char *name, void (*test)()) {
+        if (!contains(name, chosen.c_str())) return;
         const auto start = std::chrono::steady_clock::now();
         test();
         const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
         std::printf("%s: %.1f s\n", name, took.count());
+        any = true;
     };
-    timed("hard_data_are_found_bit_by_bit", hard_data_are_found_bit_by_bit);
+#define RUN(TEST) run(#TEST, TEST)
+    RUN(bounds_hold_and_are_not_wide);
+    RUN(fewer_rows_than_hits_and_the_last_ordinals);
+    RUN(full_buffers_are_counted_and_scanned_again);
+    RUN(what_is_not_finite_does_no_harm);
+    RUN(few_are_nominated);
+    RUN(filters_leave_out_what_they_should);
+    RUN(many_hits_are_sorted);
+    RUN(hard_data_are_found_bit_by_bit);
+    CHECK(any, "no test is called \"%s\"", chosen.c_str());
 }

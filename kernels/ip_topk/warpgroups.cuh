@@ -1,0 +1,46 @@
+// The engine of the scan for sm_90a: two warpgroups, 64 rows each, multiply with wgmma.
+//
+// The slices of rows and queries are loaded as for mma.sync, into the same swizzled layout. The products of a slice are
+// under way while the next slice's are asked for, so that a stage is free two slices later.
+#pragma once
+
+#include "scan.cuh"
+
+template <class Format>
+struct Warpgroups {
+    static constexpr uint32_t TILE_QUERIES = 256;
+    static constexpr int ROWS = 1, COLUMNS = 32;
+    static constexpr int LAG = 2;
+    static constexpr uint32_t GROUP_THREADS = 128, GROUP_ROWS = 64;
+
+    typename Format::Sum sums[COLUMNS][4];
+
+    static __device__ uint32_t first_row() { return threadIdx.x / 32 * 16; }
+    static __device__ uint32_t first_column() { return 0; }
+
+    __device__ void clear() {
+#pragma unroll
+        for (int f = 0; f < COLUMNS; ++f) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) sums[f][i] = 0;
+        }
+    }
+
+    // What this thread's copies brought is for wgmma to read.
+    __device__ void acquire() { fence_proxy_async(); }
+
+    __device__ void multiply(uint32_t rows, uint32_t queries) {
+        const uint32_t group = threadIdx.x / GROUP_THREADS;
+        const uint64_t a = matrix_descriptor(rows + group * (GROUP_ROWS * SLICE_BYTES)), b = matrix_descriptor(queries);
+        wgmma_fence();
+#pragma unroll
+        for (uint32_t step = 0; step < SLICE_BYTES / 32; ++step) Format::multiply_group(sums, a + step * 2, b + step * 2);
+        wgmma_commit();
+        wgmma_wait<1>();
+    }
+
+    __device__ void finish() {
+        wgmma_wait<0>();
+        wgmma_settle(sums);
+    }
+};

@@ -1,0 +1,32 @@
+// Vectors and queries that are hard in one way or another.
+#pragma once
+
+#include "search.h"
+
+enum class Data {
+    Random,
+    AllEqual,
+    Duplicates,
+    // Neighbours in the last bit of one number: closer together than the error of the scan.
+    OneBit,
+    // One number in fifty is a thousand times larger.
+    Outliers,
+    // Every vector beats all before it.
+    Ascending,
+    AntiCorrelated,
+    Zeros,
+    SignedZeros,
+    // Subnormal in f32, zero in f16.
+    Tiny,
+    // 1e30: scores overflow.
+    Huge,
+    // From 1e-20 to 1e20.
+    Magnitudes,
+};
+
+constexpr Data DATA[] = {Data::Random,    Data::AllEqual,       Data::Duplicates, Data::OneBit,
+                         Data::Outliers,  Data::Ascending,      Data::AntiCorrelated, Data::Zeros,
+                         Data::SignedZeros, Data::Tiny,         Data::Huge,       Data::Magnitudes};
+
+// Fills in the numbers of a problem whose sizes are there.
+void fill(Problem &problem, Data data, uint64_t seed);

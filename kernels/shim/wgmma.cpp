@@ -1,0 +1,109 @@
+// Products of a warpgroup, as common/wgmma.cuh has them: asked for by all four warps, done when they are waited for.
+//
+// So what is overwritten too early, or never fenced, is found, and sums that are read too early lack the products.
+#include "device.h"
+#include "tensor_core.h"
+
+using namespace toller_shim;
+
+namespace {
+
+constexpr uint32_t GROUP_THREADS = 128, COLUMNS = 32;
+
+// A matrix in shared memory, as its descriptor tells it (PTX ISA, "Matrix descriptor format").
+class Matrix {
+  public:
+    explicit Matrix(uint64_t descriptor)
+        : start((descriptor & 0x3fff) * 16), eight_rows((descriptor >> 32 & 0x3fff) * 16) {
+        if (descriptor >> 62 != 1) fail("wgmma: only the swizzle of 128 bytes is modelled");
+        if ((descriptor >> 49 & 7) != 0) fail("wgmma: the base offset must be zero for matrices aligned to 1,024");
+    }
+
+    // The 32 bytes of a row that one product takes.
+    void row(uint32_t row, unsigned char (&to)[DEPTH_BYTES]) const {
+        const uint32_t first = start + row / 8 * eight_rows + row % 8 * 128;
+        for (uint32_t byte = 0; byte < DEPTH_BYTES; byte += 16) {
+            // Bits 4 to 6 of the address are exchanged by bits 7 to 9.
+            const uint32_t address = (first + byte) ^ ((first + byte) >> 7 & 7) << 4;
+            if (address < SHARED_START) fail("wgmma: a matrix below the shared memory");
+            std::memcpy(to + byte, block().shared.touch_by_proxy(address - SHARED_START, 16), 16);
+        }
+    }
+
+  private:
+    uint32_t start, eight_rows;
+};
+
+// The running thread's share of a product: rows g and g + 8 of its warp's sixteen, all columns 8 n + 2 t and 8 n + 2 t + 1.
+template <class Sum, class Multiply>
+void multiply_share(Sum (*c)[4], uint64_t a, uint64_t b, Multiply multiply) {
+    const Matrix rows(a), columns(b);
+    const uint32_t warp = running().number % GROUP_THREADS / 32, lane = running().lane();
+    unsigned char row[2][DEPTH_BYTES], column[DEPTH_BYTES];
+    for (uint32_t half = 0; half < 2; ++half) rows.row(warp * 16 + lane / 4 + half * 8, row[half]);
+    for (uint32_t n = 0; n < COLUMNS; ++n) {
+        for (uint32_t j = 0; j < 2; ++j) {
+            columns.row(n * 8 + lane % 4 * 2 + j, column);
+            for (uint32_t half = 0; half < 2; ++half) {
+                Sum &sum = c[n][half * 2 + j];
+                sum = multiply(row[half], column, sum);
+            }
+        }
+    }
+}
+
+Team &own_warpgroup() { return block().warpgroup(running().number / GROUP_THREADS); }
+
+// What a thread brings to a product: all must bring the same.
+struct Descriptors {
+    uint64_t a, b;
+};
+
+template <class Sum, class Multiply>
+void ask(const char *operation, Sum (&c)[COLUMNS][4], uint64_t a, uint64_t b, Multiply multiply) {
+    if (!running().has_fenced_sums) fail(std::string(operation) + " without wgmma.fence before it");
+    Descriptors own{a, b};
+    block().together(own_warpgroup(), operation, &own, [&](void *const *threads) {
+        for (uint32_t i = 0; i < GROUP_THREADS; ++i) {
+            const auto &other = *static_cast<const Descriptors *>(threads[i]);
+            if (other.a != a || other.b != b) fail("the threads of a warpgroup describe different matrices");
+        }
+    });
+    Sum(*sums)[4] = c;
+    running().products.push_back([=] { multiply_share(sums, a, b, multiply); });
+}
+
+void ask_floats(const char *operation, Number number, float (&c)[COLUMNS][4], uint64_t a, uint64_t b) {
+    ask(operation, c, a, b, [number](const unsigned char *row, const unsigned char *column, float sum) {
+        return multiplied(number, row, column, sum);
+    });
+}
+
+} // namespace
+
+void fence_proxy_async() { ++running().fences; }
+
+void wgmma_fence() { running().has_fenced_sums = true; }
+
+void wgmma_commit() {
+    running().product_groups.push_back(std::exchange(running().products, {}));
+    running().has_fenced_sums = false;
+}
+
+void toller_shim::wait_for_products(size_t pending) {
+    auto &groups = running().product_groups;
+    while (groups.size() > pending) {
+        for (const auto &product : groups.front()) product();
+        groups.erase(groups.begin());
+    }
+}
+
+void wgmma_f16(float (&c)[32][4], uint64_t a, uint64_t b) { ask_floats("wgmma.f16", Number::F16, c, a, b); }
+void wgmma_bf16(float (&c)[32][4], uint64_t a, uint64_t b) { ask_floats("wgmma.bf16", Number::Bf16, c, a, b); }
+void wgmma_tf32(float (&c)[32][4], uint64_t a, uint64_t b) { ask_floats("wgmma.tf32", Number::Tf32, c, a, b); }
+
+void wgmma_int8(int32_t (&c)[32][4], uint64_t a, uint64_t b) {
+    ask("wgmma.int8", c, a, b, [](const unsigned char *row, const unsigned char *column, int32_t sum) {
+        return multiplied(row, column, sum);
+    });
+}
