@@ -115,6 +115,7 @@ __device__ inline void scan(const toller_scan_args &args) {
         // A group even of nothing: the number of groups then says which slices have arrived.
         cp_async_commit();
     };
+#pragma unroll 1
     for (int stage = 0; stage < AHEAD; ++stage) load_next(stage);
 
     Engine engine;

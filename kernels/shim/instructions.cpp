@@ -82,25 +82,28 @@ struct Fragments {
 
 // Lane 4 g + t holds, in words of four bytes: of A (16 x 8 words) [g][t], [g + 8][t], [g][t + 4], [g + 8][t + 4]; of B (8
 // columns of 8 words) column g's t and t + 4; of C (16 x 8) [g][2 t], [g][2 t + 1] and the same of row g + 8.
-template <class Sum, class Multiply>
-void multiply_fragments(const char *operation, Sum (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
+//
+// `read` makes of a row of 32 bytes what `multiply` takes.
+template <class Sum, class Read, class Multiply>
+void multiply_fragments(const char *operation, Sum (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], Read read,
                         Multiply multiply) {
+    using Row = decltype(read(nullptr));
     Fragments<Sum> own{c, a, b};
     in_warp(operation, &own, [&](void *const *lanes) {
-        uint32_t rows[16][8], columns[8][8];
+        uint32_t words[24][8];
         for (uint32_t i = 0; i < LANES; ++i) {
             const auto &lane = *static_cast<Fragments<Sum> *>(lanes[i]);
             const uint32_t g = i / 4, t = i % 4;
-            rows[g][t] = lane.a[0], rows[g + 8][t] = lane.a[1];
-            rows[g][t + 4] = lane.a[2], rows[g + 8][t + 4] = lane.a[3];
-            columns[g][t] = lane.b[0], columns[g][t + 4] = lane.b[1];
+            words[g][t] = lane.a[0], words[g + 8][t] = lane.a[1];
+            words[g][t + 4] = lane.a[2], words[g + 8][t + 4] = lane.a[3];
+            words[16 + g][t] = lane.b[0], words[16 + g][t + 4] = lane.b[1];
         }
+        Row rows[24];
+        for (uint32_t i = 0; i < 24; ++i) rows[i] = read(reinterpret_cast<const unsigned char *>(words[i]));
         for (uint32_t i = 0; i < LANES; ++i) {
             auto &lane = *static_cast<Fragments<Sum> *>(lanes[i]);
             for (uint32_t j = 0; j < 4; ++j) {
-                const auto *row = reinterpret_cast<const unsigned char *>(rows[i / 4 + j / 2 * 8]);
-                const auto *column = reinterpret_cast<const unsigned char *>(columns[i % 4 * 2 + j % 2]);
-                lane.c[j] = multiply(row, column, lane.c[j]);
+                lane.c[j] = multiply(rows[i / 4 + j / 2 * 8], rows[16 + i % 4 * 2 + j % 2], lane.c[j]);
             }
         }
     });
@@ -108,9 +111,9 @@ void multiply_fragments(const char *operation, Sum (&c)[4], const uint32_t (&a)[
 
 void multiply_floats(const char *operation, Number number, float (&c)[4], const uint32_t (&a)[4],
                      const uint32_t (&b)[2]) {
-    multiply_fragments(operation, c, a, b, [number](const unsigned char *row, const unsigned char *column, float sum) {
-        return multiplied(number, row, column, sum);
-    });
+    const auto read = [number](const unsigned char *row) { return numbers_of(number, row); };
+    multiply_fragments(operation, c, a, b, read,
+                       [](const Numbers &row, const Numbers &column, float sum) { return multiplied(row, column, sum); });
 }
 
 void bring(const std::vector<Copy> &copies) {
@@ -194,7 +197,7 @@ void mma_tf32(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
 }
 
 void mma_int8(int32_t (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-    multiply_fragments("mma.int8", c, a, b, [](const unsigned char *row, const unsigned char *column, int32_t sum) {
-        return multiplied(row, column, sum);
-    });
+    using Row = const unsigned char *;
+    multiply_fragments("mma.int8", c, a, b, [](Row row) { return row; },
+                       [](Row row, Row column, int32_t sum) { return multiplied(row, column, sum); });
 }

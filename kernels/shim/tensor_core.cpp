@@ -11,25 +11,6 @@ namespace {
 
 constexpr int TERMS = 4, BITS = 24;
 
-// The numbers of a row of 32 bytes, as f32; returns how many.
-int numbers_of(Number number, const unsigned char *row, float (&to)[16]) {
-    if (number == Number::Tf32) {
-        for (int i = 0; i < 8; ++i) {
-            uint32_t bits;
-            std::memcpy(&bits, row + 4 * i, 4);
-            // Thirteen bits are not looked at.
-            to[i] = __uint_as_float(bits & 0xffffe000u);
-        }
-        return 8;
-    }
-    for (int i = 0; i < 16; ++i) {
-        uint16_t bits;
-        std::memcpy(&bits, row + 2 * i, 2);
-        to[i] = number == Number::F16 ? f16_to_f32(bits) : __uint_as_float(static_cast<uint32_t>(bits) << 16);
-    }
-    return 16;
-}
-
 // The lowest bits of `x` cut off so that at most BITS are left.
 int64_t cut(int64_t x) {
     const uint64_t size = x < 0 ? -x : x;
@@ -48,8 +29,10 @@ float added(const float *products, float c) {
     }
     // Not finite, or nothing to align.
     if (!(std::fabs(sum) < HUGE_VAL) || largest == 0) return static_cast<float>(sum);
-    const int exponent = std::ilogb(largest) - (BITS - 1);
-    const double unit = std::ldexp(1.0, exponent), inverse = std::ldexp(1.0, -exponent);
+    // Powers of two: the bits of the largest term, and nothing of its fraction; both are normal in f64.
+    const uint64_t power = toller_shim_bits<uint64_t>(largest) >> 52;
+    const double unit = toller_shim_bits<double>((power - (BITS - 1)) << 52);
+    const double inverse = 1 / unit;
     auto units = static_cast<int64_t>(c * inverse);
     for (int i = 0; i < TERMS; ++i) units += static_cast<int64_t>(products[i] * inverse);
     return static_cast<float>(static_cast<double>(cut(units)) * unit);
@@ -57,12 +40,24 @@ float added(const float *products, float c) {
 
 } // namespace
 
-float multiplied(Number number, const unsigned char *a, const unsigned char *b, float c) {
-    float x[16], y[16], products[16];
-    const int count = numbers_of(number, a, x);
-    numbers_of(number, b, y);
-    for (int i = 0; i < count; ++i) products[i] = x[i] * y[i];
-    for (int i = 0; i < count; i += TERMS) c = added(products + i, c);
+Numbers numbers_of(Number number, const unsigned char *row) {
+    Numbers numbers{};
+    numbers.count = number == Number::Tf32 ? 8 : 16;
+    for (int i = 0; i < numbers.count; ++i) {
+        uint32_t word = 0;
+        std::memcpy(&word, row + DEPTH_BYTES / numbers.count * i, DEPTH_BYTES / numbers.count);
+        // Of tf32, thirteen bits are not looked at.
+        numbers.values[i] = number == Number::F16    ? f16_to_f32(static_cast<uint16_t>(word))
+                            : number == Number::Bf16 ? __uint_as_float(word << 16)
+                                                     : __uint_as_float(word & 0xffffe000u);
+    }
+    return numbers;
+}
+
+float multiplied(const Numbers &a, const Numbers &b, float c) {
+    float products[16];
+    for (int i = 0; i < a.count; ++i) products[i] = a.values[i] * b.values[i];
+    for (int i = 0; i < a.count; i += TERMS) c = added(products + i, c);
     return c;
 }
 

@@ -35,19 +35,21 @@ class Matrix {
 };
 
 // The running thread's share of a product: rows g and g + 8 of its warp's sixteen, all columns 8 n + 2 t and 8 n + 2 t + 1.
-template <class Sum, class Multiply>
-void multiply_share(Sum (*c)[4], uint64_t a, uint64_t b, Multiply multiply) {
+// `read` makes of a row of 32 bytes what `multiply` takes.
+template <class Sum, class Read, class Multiply>
+void multiply_share(Sum (*c)[4], uint64_t a, uint64_t b, Read read, Multiply multiply) {
     const Matrix rows(a), columns(b);
     const uint32_t warp = running().number % GROUP_THREADS / 32, lane = running().lane();
-    unsigned char row[2][DEPTH_BYTES], column[DEPTH_BYTES];
-    for (uint32_t half = 0; half < 2; ++half) rows.row(warp * 16 + lane / 4 + half * 8, row[half]);
+    unsigned char bytes[3][DEPTH_BYTES];
+    rows.row(warp * 16 + lane / 4, bytes[0]);
+    rows.row(warp * 16 + lane / 4 + 8, bytes[1]);
+    const auto low = read(bytes[0]), high = read(bytes[1]);
     for (uint32_t n = 0; n < COLUMNS; ++n) {
         for (uint32_t j = 0; j < 2; ++j) {
-            columns.row(n * 8 + lane % 4 * 2 + j, column);
-            for (uint32_t half = 0; half < 2; ++half) {
-                Sum &sum = c[n][half * 2 + j];
-                sum = multiply(row[half], column, sum);
-            }
+            columns.row(n * 8 + lane % 4 * 2 + j, bytes[2]);
+            const auto column = read(bytes[2]);
+            c[n][j] = multiply(low, column, c[n][j]);
+            c[n][2 + j] = multiply(high, column, c[n][2 + j]);
         }
     }
 }
@@ -59,8 +61,8 @@ struct Descriptors {
     uint64_t a, b;
 };
 
-template <class Sum, class Multiply>
-void ask(const char *operation, Sum (&c)[COLUMNS][4], uint64_t a, uint64_t b, Multiply multiply) {
+template <class Sum, class Read, class Multiply>
+void ask(const char *operation, Sum (&c)[COLUMNS][4], uint64_t a, uint64_t b, Read read, Multiply multiply) {
     if (!running().has_fenced_sums) fail(std::string(operation) + " without wgmma.fence before it");
     Descriptors own{a, b};
     block().together(own_warpgroup(), operation, &own, [&](void *const *threads) {
@@ -70,13 +72,12 @@ void ask(const char *operation, Sum (&c)[COLUMNS][4], uint64_t a, uint64_t b, Mu
         }
     });
     Sum(*sums)[4] = c;
-    running().products.push_back([=] { multiply_share(sums, a, b, multiply); });
+    running().products.push_back([=] { multiply_share(sums, a, b, read, multiply); });
 }
 
 void ask_floats(const char *operation, Number number, float (&c)[COLUMNS][4], uint64_t a, uint64_t b) {
-    ask(operation, c, a, b, [number](const unsigned char *row, const unsigned char *column, float sum) {
-        return multiplied(number, row, column, sum);
-    });
+    ask(operation, c, a, b, [number](const unsigned char *row) { return numbers_of(number, row); },
+        [](const Numbers &row, const Numbers &column, float sum) { return multiplied(row, column, sum); });
 }
 
 } // namespace
@@ -103,7 +104,7 @@ void wgmma_bf16(float (&c)[32][4], uint64_t a, uint64_t b) { ask_floats("wgmma.b
 void wgmma_tf32(float (&c)[32][4], uint64_t a, uint64_t b) { ask_floats("wgmma.tf32", Number::Tf32, c, a, b); }
 
 void wgmma_int8(int32_t (&c)[32][4], uint64_t a, uint64_t b) {
-    ask("wgmma.int8", c, a, b, [](const unsigned char *row, const unsigned char *column, int32_t sum) {
-        return multiplied(row, column, sum);
-    });
+    using Row = const unsigned char *;
+    ask("wgmma.int8", c, a, b, [](Row row) { return row; },
+        [](Row row, Row column, int32_t sum) { return multiplied(row, column, sum); });
 }

@@ -89,6 +89,10 @@ void fill(Problem &problem, Data data, uint64_t seed) {
             for (uint32_t j = 0; j < dim; ++j) row[j] *= scale;
         });
         break;
+    case Data::Growing:
+        for (float &x : queries) x = static_cast<float>(1 << random.below(3));
+        for (float &x : vectors) x = std::fabs(x);
+        break;
     }
     round_to(problem.type, vectors);
 }

@@ -22,11 +22,13 @@ enum class Data {
     Huge,
     // From 1e-20 to 1e20.
     Magnitudes,
+    // Queries that no rounding changes, and sums that only grow: all of the error comes from adding up.
+    Growing,
 };
 
-constexpr Data DATA[] = {Data::Random,    Data::AllEqual,       Data::Duplicates, Data::OneBit,
-                         Data::Outliers,  Data::Ascending,      Data::AntiCorrelated, Data::Zeros,
-                         Data::SignedZeros, Data::Tiny,         Data::Huge,       Data::Magnitudes};
+constexpr Data DATA[] = {Data::Random,         Data::AllEqual, Data::Duplicates,  Data::OneBit, Data::Outliers,
+                         Data::Ascending,      Data::AntiCorrelated, Data::Zeros, Data::SignedZeros, Data::Tiny,
+                         Data::Huge,           Data::Magnitudes, Data::Growing};
 
 // Fills in the numbers of a problem whose sizes are there.
 void fill(Problem &problem, Data data, uint64_t seed);
