@@ -32,7 +32,7 @@ pub struct Cli {
 impl Cli {
     /// How to talk to the user.
     pub fn ui(&self) -> Ui {
-        Ui { json: self.json, quiet: self.quiet, verbose: self.verbose }
+        Ui::new(self.json, self.quiet, self.verbose)
     }
 }
 

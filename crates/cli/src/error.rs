@@ -15,6 +15,7 @@ use toller_files::FileError;
 use toller_index::IndexError;
 use toller_ir::SearchError;
 use toller_pipeline::fusion::FusionError;
+use toller_pipeline::recipe::RecipeError;
 use toller_pipeline::tune::TuneError;
 use toller_pipeline::{AnalyzerError, PipelineError};
 use toller_plot::PlotError;
@@ -146,6 +147,7 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         IndexError,
         FusionError,
         TuneError,
+        RecipeError,
         EvalError,
         CompareError,
         DatasetError,

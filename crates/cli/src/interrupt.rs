@@ -1,8 +1,8 @@
 //! Ctrl-C: once to stop when nothing is lost, twice to stop now.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use anyhow::Context;
@@ -29,12 +29,27 @@ impl std::error::Error for Interrupted {}
 /// The exit status of an interrupted command.
 pub const STATUS: u8 = 130;
 
+/// The one flag of this process, and what is said when it is set.
+struct Listener {
+    flag: Arc<AtomicBool>,
+    message: &'static str,
+}
+
+static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
+
 /// Sets the returned flag at the first SIGINT or SIGTERM, saying `message`; exits at the second. SIGHUP is
-/// left alone, so that `nohup` does what it is for.
+/// left alone, so that `nohup` does what it is for. Commands that follow each other in one process (a recipe's steps) share
+/// the flag, and the last one's message is said.
 pub fn flag(ui: &Ui, message: &'static str) -> anyhow::Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let (set, ui) = (flag.clone(), *ui);
+    let mut listener = LISTENER.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(listener) = listener.as_mut() {
+        listener.message = message;
+        return Ok(listener.flag.clone());
+    }
     let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot listen for Ctrl-C")?;
+    let flag = Arc::new(AtomicBool::new(false));
+    *listener = Some(Listener { flag: flag.clone(), message });
+    let (set, ui) = (flag.clone(), ui.clone());
     thread::spawn(move || {
         for _ in signals.forever() {
             if set.swap(true, Ordering::Relaxed) {
@@ -44,6 +59,8 @@ pub fn flag(ui: &Ui, message: &'static str) -> anyhow::Result<Arc<AtomicBool>> {
                 )]
                 std::process::exit(i32::from(STATUS));
             }
+            let listener = LISTENER.lock().unwrap_or_else(PoisonError::into_inner);
+            let message = listener.as_ref().map_or("stopping", |listener| listener.message);
             ui.status(format!("\n{message} (once more: stop now)"));
         }
     });

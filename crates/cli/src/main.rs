@@ -13,6 +13,7 @@ mod model;
 mod qrels_input;
 mod run_input;
 mod run_output;
+mod table;
 mod threads;
 mod ui;
 mod verifying;

@@ -66,3 +66,17 @@ impl RunInputArgs {
         Ok(runs)
     }
 }
+
+/// What the runs are called: the names of their files, or their paths where two names are the same.
+pub fn run_names(paths: &[PathBuf]) -> Vec<String> {
+    let file_name = |path: &PathBuf| path.file_name().map_or(path.as_os_str(), |name| name).to_owned();
+    let unique = paths.iter().map(file_name).collect::<HashSet<_>>().len() == paths.len();
+    paths
+        .iter()
+        .map(|path| match Input::parse(path).path() {
+            None => "stdin".to_owned(),
+            Some(_) if unique => file_name(path).to_string_lossy().into_owned(),
+            Some(path) => path.display().to_string(),
+        })
+        .collect()
+}

@@ -2,12 +2,15 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+use toller_files::{AtomicFile, FileError};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// How to talk to the user, from the global flags.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Ui {
     /// Results as JSON on stdout (`--json`).
     pub json: bool,
@@ -15,12 +18,71 @@ pub struct Ui {
     pub quiet: bool,
     /// More detail on stderr (`-v`).
     pub verbose: bool,
+    /// Where data go.
+    out: Out,
+}
+
+/// Where data go.
+#[derive(Clone, Debug, Default)]
+enum Out {
+    /// To the user's pipes.
+    #[default]
+    Stdout,
+    /// To the messages: data of a step of a recipe that nobody asked for.
+    Stderr,
+    /// To a file: data of a step.
+    File(Captured),
+}
+
+/// What a step of a recipe writes to stdout: a file.
+#[derive(Clone, Debug)]
+pub struct Captured(Arc<Mutex<Option<AtomicFile>>>);
+
+impl Captured {
+    /// Makes the file last.
+    pub fn commit(&self) -> Result<(), FileError> {
+        let file = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        file.map_or(Ok(()), AtomicFile::commit)
+    }
+}
+
+impl Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            Some(file) => file.write(bytes),
+            None => Err(io::Error::other("written to after the end of the step")),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map_or(Ok(()), Write::flush)
+    }
 }
 
 impl Ui {
+    /// How to talk to the user by the global flags.
+    pub fn new(json: bool, quiet: bool, verbose: bool) -> Self {
+        Self { json, quiet, verbose, out: Out::Stdout }
+    }
+
+    /// For a step of a recipe: its data are no result of the recipe.
+    pub fn of_step(&self) -> Self {
+        Self { json: false, out: Out::Stderr, ..self.clone() }
+    }
+
+    /// For a step of a recipe whose data go to a file.
+    pub fn of_step_into(&self, file: AtomicFile) -> (Self, Captured) {
+        let captured = Captured(Arc::new(Mutex::new(Some(file))));
+        (Self { json: false, out: Out::File(captured.clone()), ..self.clone() }, captured)
+    }
+
     /// Data for the user's pipes. A closed pipe is an error of the writer, handled once in `main`.
-    pub fn out(&self) -> io::BufWriter<io::StdoutLock<'static>> {
-        io::BufWriter::new(io::stdout().lock())
+    pub fn out(&self) -> io::BufWriter<Box<dyn Write>> {
+        io::BufWriter::new(match &self.out {
+            Out::Stdout => Box::new(io::stdout().lock()),
+            Out::Stderr => Box::new(io::stderr().lock()),
+            Out::File(file) => Box::new(file.clone()),
+        })
     }
 
     /// The result as JSON on stdout, if that was asked for.
@@ -56,7 +118,7 @@ impl Ui {
     /// A progress bar over `total` units (0: unknown), named by what is counted ("passages"). Where
     /// stderr is no terminal, a plain line every ten seconds.
     pub fn progress(&self, title: &str, unit: &'static str, total: u64) -> Progress {
-        Progress::new(*self, title, unit, total)
+        Progress::new(self.quiet, title, unit, total)
     }
 }
 
@@ -86,10 +148,10 @@ struct Plain {
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Progress {
-    fn new(ui: Ui, title: &str, unit: &'static str, total: u64) -> Self {
+    fn new(quiet: bool, title: &str, unit: &'static str, total: u64) -> Self {
         let terminal = io::stderr().is_terminal();
         let target =
-            if ui.quiet || !terminal { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+            if quiet || !terminal { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(total), target);
         let (done, all, rate) = match unit {
             "bytes" => ("{bytes}", "{total_bytes}".to_owned(), "{bytes_per_sec}"),
@@ -107,7 +169,7 @@ impl Progress {
             bar.set_style(style.with_key("rate", rate));
         }
         let now = std::time::Instant::now();
-        let plain = (!ui.quiet && !terminal).then(|| Plain {
+        let plain = (!quiet && !terminal).then(|| Plain {
             title: title.to_owned(),
             unit,
             total,

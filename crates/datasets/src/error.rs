@@ -86,6 +86,12 @@ pub enum DatasetError {
         /// How many questions there are.
         questions: usize,
     },
+    /// Nothing is asked.
+    #[error("{file}: there is no question")]
+    NothingAsked {
+        /// The file, or the first of them.
+        file: String,
+    },
 }
 
 impl DatasetError {
@@ -112,6 +118,7 @@ impl DatasetError {
             Self::BadQuestionId { .. } => Some("ids must not be empty or hold blanks".to_owned()),
             Self::DuplicateQuestionId { .. } => Some("give each question its own id".to_owned()),
             Self::EmptyQuestion { .. } => Some("give it a text, or take it out".to_owned()),
+            Self::NothingAsked { .. } => Some("give a set whose paragraphs have questions (qas)".to_owned()),
             Self::NoQuestions { .. } => {
                 Some("check that answer_start counts characters of the context, as the sentence breaks do".to_owned())
             }

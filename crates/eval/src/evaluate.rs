@@ -159,7 +159,7 @@ impl<'a> QueryJudge<'a> {
 }
 
 /// The number of queries that are judged and in the run; an error if there are none.
-fn check_common_queries(qrels: &Qrels, run: &Run) -> Result<usize, EvalError> {
+pub(crate) fn check_common_queries(qrels: &Qrels, run: &Run) -> Result<usize, EvalError> {
     let Some((qrels_example, _)) = qrels.iter().next() else { return Err(EvalError::EmptyQrels) };
     let Some((run_example, _)) = run.queries.first() else { return Err(EvalError::EmptyRun) };
     let common = run.queries.keys().filter(|query_id| qrels.query(query_id).is_some()).count();
@@ -174,7 +174,7 @@ fn check_common_queries(qrels: &Qrels, run: &Run) -> Result<usize, EvalError> {
     Ok(common)
 }
 
-fn bad_ranking(query_id: &str, bad: BadRanking) -> EvalError {
+pub(crate) fn bad_ranking(query_id: &str, bad: BadRanking) -> EvalError {
     let query_id = query_id.to_owned();
     match bad {
         BadRanking::Duplicate(doc_id) => EvalError::DuplicateDocument { query_id, doc_id },
@@ -183,7 +183,11 @@ fn bad_ranking(query_id: &str, bad: BadRanking) -> EvalError {
 }
 
 /// An error if a gain of the query's grades would overflow sums.
-fn check_gains(query_id: &str, ranking: &JudgedRanking, measures: &[Measure]) -> Result<(), EvalError> {
+pub(crate) fn check_gains(
+    query_id: &str,
+    ranking: &JudgedRanking,
+    measures: &[Measure],
+) -> Result<(), EvalError> {
     for measure in measures.iter().filter(|measure| measure.parameters.has_own_gains()) {
         for grade in &ranking.grades {
             if ndcg::gain(&measure.parameters, *grade).abs() > ndcg::MAX_GAIN {

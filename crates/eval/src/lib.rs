@@ -6,6 +6,8 @@
 
 mod compare;
 mod declarations;
+mod depth;
+mod diff;
 mod error;
 mod evaluate;
 mod measure;
@@ -17,6 +19,8 @@ mod report;
 mod stats;
 
 pub use compare::{CompareOptions, Comparison, compare};
+pub use depth::{Depth, DepthOrder, depth_curve};
+pub use diff::{QueryDifference, RankedDocument, RelevantDocument, diff};
 pub use error::{CompareError, EvalError, MeasureError, StatsError};
 pub use evaluate::{EvalOptions, Evaluation, MissingQueries, QueryEvaluation, QueryJudge, evaluate};
 pub use measure::Measure;

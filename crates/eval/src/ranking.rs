@@ -57,17 +57,7 @@ impl JudgedRanking {
         entries: &[RunEntry],
         depth: Option<usize>,
     ) -> Result<Self, BadRanking> {
-        let mut seen = HashSet::with_capacity(entries.len());
-        for entry in entries {
-            if entry.score.is_nan() {
-                return Err(BadRanking::NotANumber(entry.doc_id.clone()));
-            }
-            if !seen.insert(entry.doc_id.as_str()) {
-                return Err(BadRanking::Duplicate(entry.doc_id.clone()));
-            }
-        }
-        let mut ranked: Vec<&RunEntry> = entries.iter().collect();
-        ranked.sort_unstable_by(|a, b| by_score_then_id(a, b));
+        let mut ranked = ranked(entries)?;
         ranked.truncate(depth.unwrap_or(usize::MAX));
         let judgments = ranked
             .iter()
@@ -126,6 +116,22 @@ impl JudgedRanking {
             .filter(move |(_, judgment)| judgment.is_relevant(level))
             .map(|(index, _)| index + 1)
     }
+}
+
+/// `entries` in the order of evaluation: by score descending, then document id descending (by bytes).
+pub(crate) fn ranked(entries: &[RunEntry]) -> Result<Vec<&RunEntry>, BadRanking> {
+    let mut seen = HashSet::with_capacity(entries.len());
+    for entry in entries {
+        if entry.score.is_nan() {
+            return Err(BadRanking::NotANumber(entry.doc_id.clone()));
+        }
+        if !seen.insert(entry.doc_id.as_str()) {
+            return Err(BadRanking::Duplicate(entry.doc_id.clone()));
+        }
+    }
+    let mut ranked: Vec<&RunEntry> = entries.iter().collect();
+    ranked.sort_unstable_by(|a, b| by_score_then_id(a, b));
+    Ok(ranked)
 }
 
 /// trec_eval's order: score descending, ties by document id descending. Scores are compared as f64.

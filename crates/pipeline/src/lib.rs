@@ -1,5 +1,6 @@
 //! Whole jobs made of the other crates: encoding a collection into a store, searchers that go from query texts to
-//! rankings, the expansion of queries by feedback, the fusion of rankings, and the tuning of parameters.
+//! rankings, the expansion of queries by feedback, the fusion of rankings, the tuning of parameters, and recipes of
+//! whole experiments.
 
 mod analyzer;
 mod dense;
@@ -9,6 +10,7 @@ pub mod feedback;
 mod filter;
 pub mod fusion;
 mod mine;
+pub mod recipe;
 mod sparse;
 mod text;
 pub mod tune;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use serde_json::json;
-use toller_datasets::{QuestionKey, Reqa, ReqaOptions, build_reqa, read_squad};
+use toller_datasets::{QuestionKey, Reqa, ReqaOptions, build_reqa, read_squad, write_squad_paragraphs};
 use toller_files::Input;
 
 use crate::ui::Ui;
@@ -19,6 +19,7 @@ pub struct DataArgs {
 #[derive(Clone, Debug, clap::Subcommand)]
 enum Builder {
     Reqa(ReqaArgs),
+    Squad(SquadArgs),
 }
 
 /// ReQA: questions retrieve the sentences that answer them.
@@ -40,11 +41,36 @@ struct ReqaArgs {
     unique_questions: bool,
 }
 
+/// Paragraph retrieval: questions retrieve the paragraph that they were asked about.
+///
+/// Reads SQuAD JSON (1.1 or 2; CMRC 2018, DRCD, JaQuAD and others have this form), and writes corpus.jsonl, queries.jsonl
+/// and qrels.txt.
+#[derive(Clone, Debug, clap::Args)]
+struct SquadArgs {
+    /// SQuAD JSON files, compressed or not; `-` is stdin
+    #[arg(value_name = "INPUT", required = true)]
+    inputs: Vec<PathBuf>,
+
+    /// The directory to write to
+    #[arg(long, short, value_name = "DIR")]
+    output: PathBuf,
+}
+
 /// Runs the builder.
 pub fn run(args: &DataArgs, ui: &Ui) -> anyhow::Result<()> {
     match &args.builder {
         Builder::Reqa(args) => reqa(args, ui),
+        Builder::Squad(args) => squad(args, ui),
     }
+}
+
+fn squad(args: &SquadArgs, ui: &Ui) -> anyhow::Result<()> {
+    let sets = args.inputs.iter().map(|path| read_squad(&Input::parse(path)));
+    let written = write_squad_paragraphs(&sets.collect::<Result<Vec<_>, _>>()?, &args.output)?;
+    let (paragraphs, questions) = (written.paragraphs, written.questions);
+    let output = args.output.display().to_string();
+    ui.status(format!("{paragraphs} paragraphs, {questions} questions in {output}"));
+    ui.json(|| json!({"output": output, "paragraphs": paragraphs, "questions": questions}))
 }
 
 fn reqa(args: &ReqaArgs, ui: &Ui) -> anyhow::Result<()> {

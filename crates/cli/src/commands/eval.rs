@@ -1,6 +1,5 @@
 //! `toller eval`: the measures of runs.
 
-use std::collections::HashSet;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -16,6 +15,7 @@ use toller_ir::Qrels;
 
 use crate::error::{OtherFormatFlag, UsageError};
 use crate::qrels_input::QrelsArgs;
+use crate::run_input::run_names;
 use crate::ui::Ui;
 
 /// Measures runs against relevance judgments, as trec_eval does.
@@ -195,18 +195,4 @@ fn evaluate_run(
         ui.status(format!("{input}: {} queries are not judged and ignored", evaluation.unjudged));
     }
     Ok(evaluation)
-}
-
-/// What the runs are called: the names of their files, or their paths where two names are the same.
-fn run_names(paths: &[PathBuf]) -> Vec<String> {
-    let file_name = |path: &PathBuf| path.file_name().map_or(path.as_os_str(), |name| name).to_owned();
-    let unique = paths.iter().map(file_name).collect::<HashSet<_>>().len() == paths.len();
-    paths
-        .iter()
-        .map(|path| match Input::parse(path).path() {
-            None => "stdin".to_owned(),
-            Some(_) if unique => file_name(path).to_string_lossy().into_owned(),
-            Some(path) => path.display().to_string(),
-        })
-        .collect()
 }

@@ -5,6 +5,8 @@ mod bench;
 mod completions;
 mod convert;
 mod data;
+mod depth;
+mod diff;
 mod doctor;
 mod encode;
 mod encode_source;
@@ -13,6 +15,7 @@ mod fuse;
 mod index;
 mod mine;
 mod models;
+mod run;
 mod search;
 mod store;
 mod tune;
@@ -39,6 +42,10 @@ pub enum Command {
     Analyze(analyze::AnalyzeArgs),
     /// Evaluate runs against relevance judgments, as trec_eval does
     Eval(eval::EvalArgs),
+    /// Measure runs against the depth to which they are looked at or reranked
+    Depth(depth::DepthArgs),
+    /// Show where one run loses against another, query by query
+    Diff(Box<diff::DiffArgs>),
     /// Take negatives for training from what was retrieved
     Mine(mine::MineArgs),
     /// Choose parameters on judged queries
@@ -49,6 +56,8 @@ pub enum Command {
     Bench(bench::BenchArgs),
     /// Convert a checkpoint of PaddlePaddle, or an old one of PyTorch, to a model directory
     Convert(convert::ConvertArgs),
+    /// Carry out a recipe: an experiment's steps and the measures expected of it
+    Run(run::RunArgs),
     /// Build a benchmark's collection, queries and judgments
     Data(data::DataArgs),
     /// Check that this machine computes a model's vectors as they should be
@@ -64,18 +73,26 @@ pub enum Command {
 /// Runs the command.
 pub fn run(cli: &Cli, ui: &Ui) -> anyhow::Result<()> {
     let threads = threads::set_up(cli.threads)?;
-    match &cli.command {
+    perform(&cli.command, threads, ui)
+}
+
+/// Runs a command with so many threads, which are set up.
+fn perform(command: &Command, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+    match command {
         Command::Encode(args) => encode::run(args, threads, ui),
         Command::Index(args) => index::run(args, threads, ui),
         Command::Search(args) => search::run(args, ui),
         Command::Fuse(args) => fuse::run(args, ui),
         Command::Analyze(args) => analyze::run(args, ui),
         Command::Eval(args) => eval::run(args, ui),
+        Command::Depth(args) => depth::run(args, ui),
+        Command::Diff(args) => diff::run(args, ui),
         Command::Mine(args) => mine::run(args, ui),
         Command::Tune(args) => tune::run(args, ui),
         Command::Store(args) => store::run(args, ui),
         Command::Bench(args) => bench::run(args, threads, ui),
         Command::Convert(args) => convert::run(args, ui),
+        Command::Run(args) => run::run(args, threads, ui),
         Command::Data(args) => data::run(args, ui),
         Command::Verify(args) => verify::run(args, ui),
         Command::Models(args) => models::run(args, ui),

@@ -1,14 +1,13 @@
 //! The benchmark as files.
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
-use toller_files::{AtomicFile, FileError};
 
 use super::{Question, Reqa};
 use crate::error::DatasetError;
+use crate::lines::{DocumentLine, QueryLine, json_line, write_lines};
 
 /// A line of corpus.jsonl.
 #[derive(Serialize)]
@@ -17,22 +16,6 @@ struct SentenceLine<'a> {
     text: &'a str,
     paragraph_id: String,
     context: &'a str,
-}
-
-/// A line of paragraphs.jsonl.
-#[derive(Serialize)]
-struct ParagraphLine<'a> {
-    _id: String,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    title: &'a str,
-    text: &'a str,
-}
-
-/// A line of queries.jsonl.
-#[derive(Serialize)]
-struct QueryLine<'a> {
-    _id: &'a str,
-    text: &'a str,
 }
 
 impl Reqa {
@@ -58,14 +41,14 @@ impl Reqa {
         });
         write_lines(&directory.join("corpus.jsonl"), sentences, json_line)?;
         let questions =
-            self.questions.iter().map(|question| QueryLine { _id: &question.id, text: &question.text });
+            self.questions.iter().map(|question| QueryLine { id: &question.id, text: &question.text });
         write_lines(&directory.join("queries.jsonl"), questions, json_line)?;
         let judgments =
             self.questions.iter().flat_map(|question| judgment_lines(&question.id, "s", &question.answers));
         write_lines(&directory.join("qrels.txt"), judgments, |line| Ok(line.clone()))?;
 
-        let paragraphs = self.paragraphs.iter().enumerate().map(|(index, paragraph)| ParagraphLine {
-            _id: format!("p{index}"),
+        let paragraphs = self.paragraphs.iter().enumerate().map(|(index, paragraph)| DocumentLine {
+            id: format!("p{index}"),
             title: &paragraph.title,
             text: &paragraph.text,
         });
@@ -91,22 +74,4 @@ impl Reqa {
 /// Lines of TREC qrels.
 fn judgment_lines(question_id: &str, prefix: &str, relevant: &[usize]) -> Vec<String> {
     relevant.iter().map(|index| format!("{question_id} 0 {prefix}{index} 1")).collect()
-}
-
-fn json_line<T: Serialize>(line: &T) -> Result<String, serde_json::Error> {
-    serde_json::to_string(line)
-}
-
-/// Writes one line for each item.
-fn write_lines<T>(
-    path: &Path,
-    items: impl Iterator<Item = T>,
-    line: impl Fn(&T) -> Result<String, serde_json::Error>,
-) -> Result<(), DatasetError> {
-    let mut file = AtomicFile::create(path)?;
-    for item in items {
-        let line = line(&item).map_err(|error| FileError::new("write", path, error.into()))?;
-        writeln!(file, "{line}").map_err(FileError::on("write", path))?;
-    }
-    Ok(file.commit()?)
 }

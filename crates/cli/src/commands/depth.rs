@@ -1,0 +1,245 @@
+//! `toller depth`: a measure against the depth to which a run is looked at or reranked, and the bound of the best order.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anyhow::Context;
+use serde_json::json;
+use toller_eval::{Depth, DepthOrder, EvalOptions, Measure, depth_curve, parse_measures};
+use toller_files::{AtomicFile, Input};
+use toller_ir::{Qrels, Run};
+use toller_plot::{Axis, Curve, Curves, Figure, Panel, Style};
+
+use crate::error::UsageError;
+use crate::qrels_input::QrelsArgs;
+use crate::run_input::{RunInputArgs, run_names};
+use crate::table::{Align, table};
+use crate::ui::Ui;
+
+/// Measures runs at several depths, as the papers' figures of the effect of depth do.
+///
+/// By itself a run is cut at each depth. With --first-stage the runs are rerankings of that run: at each depth only so many of
+/// its documents are reranked, and the others follow in its order. So one deep reranking tells what shallower ones would have
+/// come to. Several runs side by side, by R, show what each stage of a pipeline still finds.
+#[derive(Debug, clap::Args)]
+pub struct DepthArgs {
+    /// Runs (TREC, MS MARCO, Tevatron, DPR or DuReader); `-` is stdin
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<PathBuf>,
+
+    #[command(flatten)]
+    qrels: QrelsArgs,
+
+    /// Measures, separated by blanks or commas
+    #[arg(long, short, value_name = "LIST", default_value = "nDCG@10")]
+    measure: Vec<String>,
+
+    /// Depths, ascending, separated by commas
+    #[arg(long, value_name = "N,N...", default_value = "1,2,5,10,20,50,100,200,500,1000")]
+    depths: Depths,
+
+    /// The run that the others are rerankings of
+    #[arg(long, value_name = "RUN")]
+    first_stage: Option<PathBuf>,
+
+    /// Add the bound: the documents to each depth in the best order, as a reranker that knows the judgments would have them
+    #[arg(long)]
+    oracle: bool,
+
+    /// Write a figure to this file, as SVG
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+
+    /// How the result is written (`--json` is the same as `--format json`)
+    #[arg(long, value_enum, default_value_t)]
+    format: FormatArg,
+
+    /// Decimals in tables
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(0..=17))]
+    digits: u8,
+
+    /// The lowest grade that is relevant, for measures that do not name their own
+    #[arg(long, short = 'l', value_name = "GRADE", default_value_t = 1)]
+    relevance_level: u32,
+
+    #[command(flatten)]
+    input: RunInputArgs,
+}
+
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum FormatArg {
+    #[default]
+    Table,
+    Json,
+    Csv,
+}
+
+/// Depths as given on the command line.
+#[derive(Clone, Debug)]
+struct Depths(Vec<usize>);
+
+impl FromStr for Depths {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let depths: Option<Vec<usize>> = text.split(',').map(|depth| depth.trim().parse().ok()).collect();
+        depths
+            .filter(|depths| depths.first().is_some_and(|first| *first > 0))
+            .filter(|depths| depths.windows(2).all(|pair| pair[0] < pair[1]))
+            .map(Self)
+            .ok_or_else(|| "numbers from 1, ascending, as in 10,20,50,100".to_owned())
+    }
+}
+
+/// A curve of a measure.
+struct Measured {
+    name: String,
+    is_bound: bool,
+    values: Vec<f64>,
+}
+
+/// Measures, and writes the result.
+pub fn run(args: &DepthArgs, ui: &Ui) -> anyhow::Result<()> {
+    let files = || args.runs.iter().chain([&args.qrels.qrels]).chain(&args.first_stage);
+    if files().filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {
+        return Err(UsageError::new("stdin is named twice", "only one file can come from stdin").into());
+    }
+    let measures = parse_measures(&args.measure.join(" "))
+        .map_err(|error| UsageError::new(error.to_string(), error.hint().unwrap_or_default()))?;
+    let qrels = args.qrels.read(args.input.skip_bad_lines, ui)?;
+    let first = args.first_stage.as_ref().map(|path| args.input.read(path, ui)).transpose()?;
+    let runs = args.runs.iter().map(|path| args.input.read(path, ui)).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut results = Vec::with_capacity(measures.len());
+    for measure in &measures {
+        results.push((measure, curves(args, measure, &qrels, &runs, first.as_ref())?));
+    }
+    let mut out = ui.out();
+    match args.format {
+        _ if ui.json => json(args, &results, &mut out)?,
+        FormatArg::Json => json(args, &results, &mut out)?,
+        FormatArg::Csv => csv(args, &results, &mut out)?,
+        FormatArg::Table => out.write_all(tables(args, &results).as_bytes())?,
+    }
+    out.flush()?;
+    if let Some(path) = &args.plot {
+        let mut file = AtomicFile::create(path)?;
+        file.write_all(figure(args, &results, qrels.len()).to_svg()?.as_bytes())?;
+        file.commit()?;
+        ui.status(format!("figure in {}", path.display()));
+    }
+    Ok(())
+}
+
+/// A curve for each run, then the bounds: one of a first stage, else one of each run.
+fn curves(
+    args: &DepthArgs,
+    measure: &Measure,
+    qrels: &Qrels,
+    runs: &[Run],
+    first: Option<&Run>,
+) -> anyhow::Result<Vec<Measured>> {
+    let options = EvalOptions { relevance_level: args.relevance_level, ..EvalOptions::default() };
+    let depth = first.map_or(Depth::Cutoff, |first| Depth::Reranked { first });
+    let names = run_names(&args.runs);
+    let curve = |run: &Run, order: DepthOrder| {
+        depth_curve(qrels, run, measure, &args.depths.0, (depth, order), &options)
+    };
+    let mut curves = Vec::new();
+    for (name, run) in names.iter().zip(runs) {
+        let values = curve(run, DepthOrder::Run).with_context(|| format!("cannot evaluate {name}"))?;
+        curves.push(Measured { name: name.clone(), is_bound: false, values });
+    }
+    if !args.oracle {
+        return Ok(curves);
+    }
+    let bounds: Vec<(String, &Run)> = match (first, &args.first_stage) {
+        (Some(first), Some(path)) => vec![(run_names(std::slice::from_ref(path)).concat(), first)],
+        _ => names.into_iter().zip(runs).collect(),
+    };
+    for (name, run) in bounds {
+        let values = curve(run, DepthOrder::Oracle).with_context(|| format!("cannot evaluate {name}"))?;
+        curves.push(Measured { name: format!("{name}, best order"), is_bound: true, values });
+    }
+    Ok(curves)
+}
+
+fn tables(args: &DepthArgs, results: &[(&Measure, Vec<Measured>)]) -> String {
+    let digits = args.digits.into();
+    let mut tables = Vec::new();
+    for (measure, curves) in results {
+        let head = [format!("{measure} at")].into_iter().chain(args.depths.0.iter().map(usize::to_string));
+        let mut rows = vec![head.collect::<Vec<_>>()];
+        for curve in curves {
+            let cells = curve.values.iter().map(|value| measure.format(*value, digits));
+            rows.push([curve.name.clone()].into_iter().chain(cells).collect());
+        }
+        let align = [Align::Left].into_iter().chain(args.depths.0.iter().map(|_| Align::Right));
+        tables.push(table(&rows, &align.collect::<Vec<_>>()));
+    }
+    tables.join("\n")
+}
+
+fn json(args: &DepthArgs, results: &[(&Measure, Vec<Measured>)], out: &mut impl Write) -> anyhow::Result<()> {
+    let by_measure: BTreeMap<String, _> = results
+        .iter()
+        .map(|(measure, curves)| {
+            let curves = curves.iter().map(
+                |curve| json!({"name": curve.name, "best_order": curve.is_bound, "values": curve.values}),
+            );
+            (measure.to_string(), curves.collect::<Vec<_>>())
+        })
+        .collect();
+    let report = json!({
+        "depths": args.depths.0,
+        "first_stage": args.first_stage.as_ref().map(|path| path.display().to_string()),
+        "measures": by_measure,
+    });
+    serde_json::to_writer_pretty(&mut *out, &report).map_err(std::io::Error::from)?;
+    Ok(writeln!(out)?)
+}
+
+fn csv(args: &DepthArgs, results: &[(&Measure, Vec<Measured>)], out: &mut impl Write) -> anyhow::Result<()> {
+    let mut rows = csv::Writer::from_writer(out);
+    rows.write_record(["measure", "curve", "depth", "value"])?;
+    for (measure, curves) in results {
+        for curve in curves {
+            for (depth, value) in args.depths.0.iter().zip(&curve.values) {
+                rows.write_record([
+                    &measure.to_string(),
+                    &curve.name,
+                    &depth.to_string(),
+                    &value.to_string(),
+                ])?;
+            }
+        }
+    }
+    Ok(rows.flush()?)
+}
+
+fn figure(args: &DepthArgs, results: &[(&Measure, Vec<Measured>)], queries: usize) -> Figure {
+    let depth_label = if args.first_stage.is_some() { "documents reranked" } else { "depth" };
+    let panel = |(measure, curves): &(&Measure, Vec<Measured>)| {
+        let curve = |curve: &Measured| Curve {
+            name: curve.name.clone(),
+            points: args
+                .depths
+                .0
+                .iter()
+                .map(|depth| *depth as f64)
+                .zip(curve.values.iter().copied())
+                .collect(),
+            style: if curve.is_bound { Style::Bound } else { Style::Measured },
+        };
+        let curves = curves.iter().map(curve).collect();
+        let (x, y) = (Axis::log(depth_label), Axis::linear(measure.to_string()));
+        Panel { title: measure.to_string(), content: Curves { x, y, curves }.into() }
+    };
+    let title = match &args.first_stage {
+        Some(first) => format!("Reranking {}", run_names(std::slice::from_ref(first)).concat()),
+        None => "The effect of depth".to_owned(),
+    };
+    let subtitle = format!("{queries} judged queries");
+    Figure { title, subtitle, panels: results.iter().map(panel).collect() }
+}

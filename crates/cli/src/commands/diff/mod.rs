@@ -1,0 +1,162 @@
+//! `toller diff`: where one run loses against another, query by query, to be looked at and sorted into categories.
+
+mod listing;
+mod page;
+mod report;
+mod sheet;
+mod tally;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use toller_eval::{EvalOptions, Measure};
+use toller_files::{AtomicFile, Input};
+
+use self::listing::Listing;
+use crate::error::UsageError;
+use crate::input::{CollectionArgs, QueriesArgs};
+use crate::qrels_input::QrelsArgs;
+use crate::run_input::RunInputArgs;
+use crate::ui::Ui;
+
+/// Compares two runs query by query, for an analysis of errors.
+///
+/// The queries that the second run loses come first, by what they lose, each with its relevant documents, their ranks in both
+/// runs, and the first documents of both side by side. The page (--format html) and the sheet (--format csv) have a field for
+/// the category of each error; --tally counts what was filled in.
+#[derive(Debug, clap::Args)]
+pub struct DiffArgs {
+    /// The run to compare with, and the run that is looked at
+    #[arg(value_name = "RUN", num_args = 2, required_unless_present = "tally")]
+    runs: Vec<PathBuf>,
+
+    #[command(flatten)]
+    qrels: Option<QrelsArgs>,
+
+    /// The measure that is compared
+    #[arg(long, short, value_name = "MEASURE", default_value = "nDCG@10")]
+    measure: Measure,
+
+    /// Queries, for their texts
+    #[arg(long, value_name = "FILE")]
+    queries: Option<PathBuf>,
+
+    /// Collection, for the texts of passages
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    corpus: Vec<PathBuf>,
+
+    /// Which queries are shown
+    #[arg(long, value_enum, default_value_t)]
+    show: Show,
+
+    /// Queries that are shown, at most
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+
+    /// Documents of each run that are shown
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    top: u32,
+
+    /// How the result is written (`--json` is the same as `--format json`)
+    #[arg(long, value_enum, default_value_t)]
+    format: FormatArg,
+
+    /// File to write to; - for stdout
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+
+    /// The lowest grade that is relevant, for measures that do not name their own
+    #[arg(long, short = 'l', value_name = "GRADE", default_value_t = 1)]
+    relevance_level: u32,
+
+    /// Count the categories that were filled in here, a CSV of --format csv or of the page, and do nothing else
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["runs", "qrels", "queries", "corpus", "output"])]
+    tally: Option<PathBuf>,
+
+    #[command(flatten)]
+    queries_input: QueriesArgs,
+
+    #[command(flatten)]
+    collection: CollectionArgs,
+
+    #[command(flatten)]
+    input: RunInputArgs,
+}
+
+/// Which queries are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Show {
+    /// Those that the second run loses, the greatest loss first
+    #[default]
+    Losses,
+    /// Those that it gains, the greatest gain first
+    Gains,
+    /// All, from the greatest loss to the greatest gain
+    All,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum FormatArg {
+    /// To read in a terminal
+    #[default]
+    Text,
+    /// A sheet with empty columns for a category and a note
+    Csv,
+    /// A page of its own, with fields for them
+    Html,
+    /// Everything, for programs
+    Json,
+}
+
+/// Compares, or counts categories.
+pub fn run(args: &DiffArgs, ui: &Ui) -> anyhow::Result<()> {
+    if let Some(sheet) = &args.tally {
+        return tally::run(sheet, args.format, ui);
+    }
+    let qrels = check_usage(args)?;
+    let listing = Listing::read(args, qrels, ui)?;
+    let format = if ui.json { FormatArg::Json } else { args.format };
+    if args.output.as_os_str() == "-" {
+        let mut out = ui.out();
+        write(&listing, format, &mut out)?;
+        out.flush()?;
+    } else {
+        let mut file = AtomicFile::create(&args.output)?;
+        write(&listing, format, &mut file)?;
+        file.commit()?;
+        ui.status(format!("{} of {} queries in {}", listing.shown.len(), listing.all, args.output.display()));
+    }
+    Ok(())
+}
+
+fn write(listing: &Listing, format: FormatArg, out: &mut impl Write) -> anyhow::Result<()> {
+    match format {
+        FormatArg::Text => report::text(listing, out),
+        FormatArg::Json => report::json(listing, out),
+        FormatArg::Csv => sheet::write(listing, out),
+        FormatArg::Html => Ok(out.write_all(page::html(listing).as_bytes())?),
+    }
+}
+
+/// What can be refused before anything is read; the judgments.
+fn check_usage(args: &DiffArgs) -> Result<&QrelsArgs, UsageError> {
+    let Some(qrels) = &args.qrels else {
+        return Err(UsageError::new("runs are compared by judgments", "give --qrels FILE"));
+    };
+    let read = args.runs.iter().chain([&qrels.qrels]).chain(&args.queries).chain(&args.corpus);
+    if read.filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {
+        return Err(UsageError::new("stdin is named twice", "only one file can come from stdin"));
+    }
+    Ok(qrels)
+}
+
+impl DiffArgs {
+    fn eval_options(&self) -> EvalOptions {
+        EvalOptions { relevance_level: self.relevance_level, ..EvalOptions::default() }
+    }
+}
+
+/// A path's file name, for messages.
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}

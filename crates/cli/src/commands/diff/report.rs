@@ -1,0 +1,139 @@
+//! The comparison as text and as JSON.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+use toller_eval::{QueryDifference, RankedDocument};
+
+use super::listing::{Judged, Listing};
+use crate::table::{Align, table};
+
+/// Characters of a passage in a terminal.
+const EXCERPT: usize = 160;
+
+/// To read in a terminal.
+pub(super) fn text(listing: &Listing, out: &mut impl Write) -> anyhow::Result<()> {
+    let [before, after] = &listing.names;
+    writeln!(
+        out,
+        "{}: {before} {}, {after} {} over {} queries; {after} loses {}, gains {}, has the same in {}",
+        listing.measure,
+        listing.number(listing.means[0]),
+        listing.number(listing.means[1]),
+        listing.all,
+        listing.lost,
+        listing.gained,
+        listing.all - listing.lost - listing.gained,
+    )?;
+    for query in &listing.shown {
+        writeln!(out)?;
+        write_query(listing, query, out)?;
+    }
+    Ok(())
+}
+
+fn write_query(listing: &Listing, query: &QueryDifference, out: &mut impl Write) -> anyhow::Result<()> {
+    let [before, after] = query.values.map(|value| listing.number(value));
+    let text = listing.query(&query.query_id).unwrap_or_default();
+    writeln!(out, "{} {}", query.query_id, excerpt(text))?;
+    writeln!(out, "  {before} -> {after} ({:+.4})", query.gain())?;
+    let rank = |rank: Option<usize>| rank.map_or("-".to_owned(), |rank| rank.to_string());
+    let title = |words: [&str; 5]| words.map(str::to_owned).to_vec();
+    let mut rows = vec![title(["  relevant", "grade", &listing.names[0], &listing.names[1], ""])];
+    for document in &query.relevant {
+        rows.push(vec![
+            format!("  {}", document.doc_id),
+            document.grade.to_string(),
+            rank(document.ranks[0]),
+            rank(document.ranks[1]),
+            passage(listing, &document.doc_id),
+        ]);
+    }
+    let align = [Align::Left, Align::Right, Align::Right, Align::Right, Align::Left];
+    write!(out, "{}", table(&rows, &align))?;
+    for (at, documents) in query.rankings.iter().enumerate() {
+        let mut rows = vec![title(["", &listing.names[at], "judged", "other", ""])];
+        for (document, own) in documents.iter().zip(1..) {
+            rows.push(vec![
+                format!("  {own}"),
+                document.doc_id.clone(),
+                judged(listing, document),
+                rank(document.other_rank),
+                passage(listing, &document.doc_id),
+            ]);
+        }
+        let align = [Align::Right, Align::Left, Align::Left, Align::Right, Align::Left];
+        write!(out, "{}", table(&rows, &align))?;
+    }
+    Ok(())
+}
+
+fn judged(listing: &Listing, document: &RankedDocument) -> String {
+    match listing.judged(document.grade) {
+        Judged::Relevant(grade) => format!("relevant ({grade})"),
+        Judged::NotRelevant(grade) => format!("not relevant ({grade})"),
+        Judged::Not => "unjudged".to_owned(),
+    }
+}
+
+fn passage(listing: &Listing, id: &str) -> String {
+    let Some(passage) = listing.passage(id) else { return String::new() };
+    let title = passage.title.as_ref().map_or(String::new(), |title| format!("{title}: "));
+    excerpt(&format!("{title}{}", passage.text))
+}
+
+/// The first words on one line. What would steer a terminal is a blank.
+fn excerpt(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    let line = words.collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(EXCERPT) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line,
+    }
+}
+
+/// Everything, for programs.
+pub(super) fn json(listing: &Listing, out: &mut impl Write) -> anyhow::Result<()> {
+    let passage = |id: &str| match listing.passage(id) {
+        Some(passage) => json!({"title": passage.title, "text": passage.text}),
+        None => Value::Null,
+    };
+    let document = |document: &RankedDocument| {
+        json!({
+            "id": document.doc_id,
+            "score": document.score,
+            "grade": document.grade,
+            "other_rank": document.other_rank,
+            "passage": passage(&document.doc_id),
+        })
+    };
+    let query = |query: &QueryDifference| {
+        let relevant = query.relevant.iter().map(|document| {
+            json!({
+                "id": document.doc_id,
+                "grade": document.grade,
+                "ranks": document.ranks,
+                "passage": passage(&document.doc_id),
+            })
+        });
+        json!({
+            "id": query.query_id,
+            "text": listing.query(&query.query_id),
+            "values": query.values,
+            "gain": query.gain(),
+            "relevant": relevant.collect::<Vec<_>>(),
+            "rankings": query.rankings.each_ref().map(|ranking| ranking.iter().map(document).collect::<Vec<_>>()),
+        })
+    };
+    let report = json!({
+        "runs": listing.names,
+        "measure": listing.measure.to_string(),
+        "means": listing.means,
+        "queries": listing.all,
+        "lost": listing.lost,
+        "gained": listing.gained,
+        "shown": listing.shown.iter().map(query).collect::<Vec<_>>(),
+    });
+    serde_json::to_writer_pretty(&mut *out, &report).map_err(std::io::Error::from)?;
+    Ok(writeln!(out)?)
+}

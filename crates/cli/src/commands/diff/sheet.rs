@@ -1,0 +1,55 @@
+//! The comparison as a sheet to fill in: a row for each query, with empty columns for a category and a note.
+
+use std::io::Write;
+
+use super::listing::Listing;
+
+/// The columns before the values of the runs, and after.
+pub(super) const CATEGORY: &str = "category";
+/// The loss or gain of a query.
+pub(super) const GAIN: &str = "gain";
+
+/// Writes the sheet, CSV with a header.
+pub(super) fn write(listing: &Listing, out: &mut impl Write) -> anyhow::Result<()> {
+    let mut rows = csv::Writer::from_writer(out);
+    let [before, after] = &listing.names;
+    let value = |run: &str| format!("{} of {run}", listing.measure);
+    rows.write_record([
+        "query_id",
+        "query",
+        &value(before),
+        &value(after),
+        GAIN,
+        "relevant",
+        "first",
+        "first_text",
+        CATEGORY,
+        "note",
+    ])?;
+    for query in &listing.shown {
+        let rank = |rank: Option<usize>| rank.map_or("-".to_owned(), |rank| rank.to_string());
+        let relevant = query.relevant.iter().map(|document| {
+            format!("{} ({}, {})", document.doc_id, rank(document.ranks[0]), rank(document.ranks[1]))
+        });
+        let first = query.rankings[1].first().map_or("", |document| document.doc_id.as_str());
+        let first_text = listing.passage(first).map_or("", |passage| passage.text.as_str());
+        rows.write_record([
+            query.query_id.as_str(),
+            &as_text(listing.query(&query.query_id).unwrap_or_default()),
+            &query.values[0].to_string(),
+            &query.values[1].to_string(),
+            &query.gain().to_string(),
+            &relevant.collect::<Vec<_>>().join("; "),
+            first,
+            &as_text(first_text),
+            "",
+            "",
+        ])?;
+    }
+    Ok(rows.flush()?)
+}
+
+/// A text as spreadsheets take it for one: they would compute what starts like a formula.
+fn as_text(text: &str) -> String {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text.to_owned() }
+}

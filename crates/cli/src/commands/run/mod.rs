@@ -1,0 +1,134 @@
+//! `toller run`: a recipe, carried out as far as it is not done yet.
+
+mod catalogue;
+mod models;
+mod report;
+mod steps;
+
+use std::path::{Path, PathBuf};
+
+use toller_pipeline::recipe::{Missing, Plan, Recipe, Verdict, Work};
+
+use self::catalogue::CommandCatalogue;
+use self::models::KnownModels;
+use self::report::{Done, Report};
+use crate::error::Remedied;
+use crate::interrupt::{self, Interrupted};
+use crate::ui::Ui;
+
+/// Carries out a recipe: the steps of an experiment, and the measures that are expected of it.
+///
+/// A step whose inputs, options and outputs are as they were is skipped. Fails if a measure is outside of its tolerance.
+/// docs/recipes.md describes the format.
+#[derive(Debug, clap::Args)]
+pub struct RunArgs {
+    /// The recipe, a TOML file
+    #[arg(value_name = "RECIPE")]
+    recipe: PathBuf,
+
+    /// Folder for what the steps write [default: the recipe's name, with .work, in the current directory]
+    #[arg(long, value_name = "DIR")]
+    work: Option<PathBuf>,
+
+    /// Give a variable of the recipe a value, as in --set data=DIR
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
+    set: Vec<(String, String)>,
+
+    /// Tell what would be done, and what is missing, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Carry out every step, and replace what is there
+    #[arg(long)]
+    force: bool,
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    pair.map(|(name, value)| (name.to_owned(), value.to_owned())).ok_or_else(|| "NAME=VALUE".to_owned())
+}
+
+/// Carries the recipe out, or tells what that would be.
+pub fn run(args: &RunArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+    let recipe = Recipe::read(&args.recipe)?;
+    let plan = Plan::new(&recipe, &CommandCatalogue::new(), &args.set)?;
+    let directory = args.work_directory();
+    if args.dry_run {
+        let mut work = Work::look(&directory, args.force)?;
+        let report = steps::foresee(&plan, &mut work, ui)?;
+        tell_missing(&plan.missing, &args.recipe, ui);
+        return report.write(&recipe, &directory, ui);
+    }
+    check_missing(&plan.missing, &args.recipe)?;
+    let stop = interrupt::flag(ui, "stopping")?;
+    let mut work = Work::open(&directory, args.force)?;
+    let mut report = Report::default();
+    let mut models = KnownModels::default();
+    for (at, step) in plan.steps.iter().enumerate() {
+        if stop.load(std::sync::atomic::Ordering::Relaxed) {
+            let resume = "run the same recipe again to go on".to_owned();
+            return Err(Interrupted { resume }.into());
+        }
+        let progress = format!("[{}/{}]", at + 1, plan.steps.len());
+        report.steps.push(steps::carry_out(step, &progress, &mut work, &mut models, threads, ui)?);
+    }
+    work.remember()?;
+    if report.steps.iter().all(|step| matches!(step.done, Done::Before { .. })) {
+        ui.status(format!("nothing to do: all {} steps are up to date", report.steps.len()));
+    }
+    let verdicts = plan.expected.iter().map(|expected| Verdict::of(expected, &directory));
+    report.verdicts = verdicts.collect::<Result<_, _>>()?;
+    report.write(&recipe, &directory, ui)?;
+    report.check()
+}
+
+impl RunArgs {
+    fn work_directory(&self) -> PathBuf {
+        self.work.clone().unwrap_or_else(|| {
+            let mut name = self.recipe.file_stem().unwrap_or_default().to_owned();
+            name.push(".work");
+            PathBuf::from(name)
+        })
+    }
+}
+
+/// What is missing, a line each, with where to get it.
+fn missing_lines(missing: &[Missing], recipe: &Path) -> Vec<String> {
+    let line = |missing: &Missing| match missing {
+        Missing::Variable(variable) => {
+            let mut line = format!("--set {}=... is not given", variable.name);
+            if !variable.about.is_empty() {
+                line += &format!(": {}", variable.about);
+            }
+            if !variable.source.is_empty() {
+                line += &format!(" (from {})", variable.source);
+            }
+            line
+        }
+        Missing::Input { path, option, steps, line, similar } => {
+            let steps = steps.join(", ");
+            let meant =
+                similar.as_ref().map_or(String::new(), |name| format!("; did you mean the output {name}?"));
+            let place = format!("{}:{line}", recipe.display());
+            format!("{place}: {} is not there ({option} of {steps}){meant}", path.display())
+        }
+    };
+    missing.iter().map(line).collect()
+}
+
+fn tell_missing(missing: &[Missing], recipe: &Path, ui: &Ui) {
+    for line in missing_lines(missing, recipe) {
+        ui.warning(line);
+    }
+}
+
+fn check_missing(missing: &[Missing], recipe: &Path) -> Result<(), Remedied> {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let lines = missing_lines(missing, recipe).join("\n  ");
+    Err(Remedied::new(
+        format!("{} needs what is not there:\n  {lines}", recipe.display()),
+        "give variables by --set NAME=VALUE; --dry-run shows the plan",
+    ))
+}

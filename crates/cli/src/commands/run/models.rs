@@ -1,0 +1,57 @@
+//! Where the models of a recipe's steps are.
+
+use std::path::{Path, PathBuf};
+
+use toller_encoder::resolve::{ResolveOptions, resolve_model};
+use toller_pipeline::recipe::{Models, Piece, PlannedStep};
+
+use crate::model;
+use crate::ui::Ui;
+
+/// The models that were looked for.
+#[derive(Default)]
+pub(super) struct KnownModels {
+    directories: Models,
+}
+
+impl KnownModels {
+    /// The directories of a step's models, which are downloaded if need be.
+    pub(super) fn of(&mut self, step: &PlannedStep, ui: &Ui) -> anyhow::Result<&Models> {
+        for name in names(step) {
+            if !self.directories.contains_key(name) {
+                let directory = match as_directory(name) {
+                    Some(directory) => directory,
+                    None => model::resolve(name, ui)?.directory,
+                };
+                self.directories.insert(name.to_owned(), directory);
+            }
+        }
+        Ok(&self.directories)
+    }
+
+    /// The same without the network; the name of a model that is not on this machine is an error.
+    pub(super) fn here(&mut self, step: &PlannedStep) -> Result<&Models, String> {
+        for name in names(step) {
+            if !self.directories.contains_key(name) {
+                let offline = ResolveOptions { offline: true, ..ResolveOptions::from_env() };
+                let resolve =
+                    || resolve_model(name, &offline, &mut |_| std::ops::ControlFlow::Continue(())).ok();
+                let directory = as_directory(name).or_else(|| Some(resolve()?.directory));
+                self.directories.insert(name.to_owned(), directory.ok_or_else(|| name.to_owned())?);
+            }
+        }
+        Ok(&self.directories)
+    }
+}
+
+fn names(step: &PlannedStep) -> impl Iterator<Item = &str> {
+    step.pieces().filter_map(|piece| match piece {
+        Piece::Model(name) => Some(name.as_str()),
+        _ => None,
+    })
+}
+
+fn as_directory(name: &str) -> Option<PathBuf> {
+    let path = Path::new(name);
+    path.is_dir().then(|| path.to_owned())
+}

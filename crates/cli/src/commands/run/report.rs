@@ -1,0 +1,152 @@
+//! What a recipe came to: its steps, and what was measured beside what was expected.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use toller_pipeline::recipe::{PlannedStep, Recipe, Verdict};
+
+use crate::error::Remedied;
+use crate::table::{Align, table};
+use crate::ui::Ui;
+
+/// What came of every step, and of what was expected.
+#[derive(Default)]
+pub(super) struct Report {
+    pub(super) steps: Vec<StepReport>,
+    pub(super) verdicts: Vec<Verdict>,
+}
+
+/// What came of a step.
+pub(super) struct StepReport {
+    pub(super) step: String,
+    pub(super) command: String,
+    pub(super) done: Done,
+}
+
+/// Whether a step was carried out.
+pub(super) enum Done {
+    /// In an earlier run of the recipe.
+    Before { seconds: f64 },
+    /// In this run.
+    Now { seconds: f64, why: String },
+    /// It would have to be.
+    Not { why: String },
+}
+
+impl StepReport {
+    pub(super) fn new(step: &PlannedStep, done: Done) -> Self {
+        Self { step: step.name.clone(), command: step.command.clone(), done }
+    }
+
+    /// What is told, in a word and a number.
+    fn told(&self) -> (&'static str, Option<f64>, &str) {
+        match &self.done {
+            Done::Before { seconds } => ("up to date", Some(*seconds), ""),
+            Done::Now { seconds, why } => ("done", Some(*seconds), why),
+            Done::Not { why } => ("to do", None, why),
+        }
+    }
+}
+
+impl Report {
+    /// Writes it to stdout.
+    pub(super) fn write(&self, recipe: &Recipe, directory: &Path, ui: &Ui) -> anyhow::Result<()> {
+        if ui.json {
+            return ui.json(|| self.json(recipe, directory));
+        }
+        let mut out = ui.out();
+        if !recipe.title.is_empty() {
+            writeln!(out, "{}\n", recipe.title)?;
+        }
+        out.write_all(self.step_table().as_bytes())?;
+        if !self.verdicts.is_empty() {
+            writeln!(out)?;
+            out.write_all(self.verdict_table().as_bytes())?;
+        }
+        Ok(out.flush()?)
+    }
+
+    fn step_table(&self) -> String {
+        let mut rows = vec![["step", "command", "state", "seconds", "because"].map(str::to_owned).to_vec()];
+        for step in &self.steps {
+            let (state, seconds, why) = step.told();
+            let seconds = seconds.map_or(String::new(), |seconds| format!("{seconds:.1}"));
+            rows.push(vec![
+                step.step.clone(),
+                step.command.clone(),
+                state.to_owned(),
+                seconds,
+                why.to_owned(),
+            ]);
+        }
+        table(&rows, &[Align::Left, Align::Left, Align::Left, Align::Right, Align::Left])
+    }
+
+    fn verdict_table(&self) -> String {
+        let titles = ["run", "measure", "expected", "measured", "tolerance", "verdict", "source"];
+        let mut rows = vec![titles.map(str::to_owned).to_vec()];
+        for verdict in &self.verdicts {
+            let expected = &verdict.expected;
+            rows.push(vec![
+                expected.run.clone(),
+                expected.measure.clone(),
+                expected.value.to_string(),
+                format!("{:.5}", verdict.measured),
+                expected.tolerance.to_string(),
+                judged(verdict),
+                expected.source.clone(),
+            ]);
+        }
+        let right = Align::Right;
+        table(&rows, &[Align::Left, Align::Left, right, right, right, Align::Left, Align::Left])
+    }
+
+    fn json(&self, recipe: &Recipe, directory: &Path) -> Value {
+        let steps = self.steps.iter().map(|step| {
+            let (state, seconds, why) = step.told();
+            json!({"step": step.step, "command": step.command, "state": state, "seconds": seconds, "because": why})
+        });
+        let measures = self.verdicts.iter().map(|verdict| {
+            let expected = &verdict.expected;
+            json!({
+                "run": expected.run,
+                "measure": expected.measure,
+                "expected": expected.value,
+                "tolerance": expected.tolerance,
+                "measured": verdict.measured,
+                "holds": verdict.holds(),
+                "source": expected.source,
+            })
+        });
+        json!({
+            "recipe": recipe.file.display().to_string(),
+            "title": recipe.title,
+            "work": directory.display().to_string(),
+            "steps": steps.collect::<Vec<_>>(),
+            "measures": measures.collect::<Vec<_>>(),
+        })
+    }
+
+    /// An error if something is not as expected.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        let failed: Vec<&Verdict> = self.verdicts.iter().filter(|verdict| !verdict.holds()).collect();
+        let Some(first) = failed.first() else { return Ok(()) };
+        let (of, expected) = (self.verdicts.len(), &first.expected);
+        Err(Remedied::new(
+            format!("{} of {of} measures are outside of their tolerance", failed.len()),
+            format!(
+                "{} of {} should be {} within {}, and is {:.5}",
+                expected.measure, expected.run, expected.value, expected.tolerance, first.measured
+            ),
+        )
+        .into())
+    }
+}
+
+fn judged(verdict: &Verdict) -> String {
+    if verdict.holds() {
+        return "as expected".to_owned();
+    }
+    format!("off by {:+.5}", verdict.measured - verdict.expected.value)
+}

@@ -1,0 +1,45 @@
+//! Tables of plain text.
+
+/// On which side of a column its cells stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// For words.
+    Left,
+    /// For numbers.
+    Right,
+}
+
+/// Rows of cells, the first with the columns' titles, as lines whose columns are two blanks apart. A column that `align` does
+/// not name stands left.
+pub fn table(rows: &[Vec<String>], align: &[Align]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells =
+            row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| match align.get(column) {
+                Some(Align::Right) => format!("{cell:>width$}"),
+                _ => format!("{cell:<width$}"),
+            });
+        text += cells.collect::<Vec<_>>().join("  ").trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Align, table};
+
+    #[test]
+    fn columns_are_aligned() {
+        let rows =
+            [["run", "value"], ["bm25", "1"], ["ä", "-10.5"]].map(|row| row.map(str::to_owned).to_vec());
+        let text = table(&rows, &[Align::Left, Align::Right]);
+        assert_eq!(text, "run   value\nbm25      1\nä     -10.5\n");
+        assert_eq!(table(&[], &[]), "");
+    }
+}

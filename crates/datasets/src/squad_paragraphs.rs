@@ -1,0 +1,84 @@
+//! Paragraph retrieval from a reading comprehension set: a question retrieves the paragraph that it was asked about.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+
+use crate::error::DatasetError;
+use crate::lines::{DocumentLine, QueryLine, json_line, write_lines};
+use crate::squad::{Squad, SquadParagraph};
+
+/// What was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SquadParagraphs {
+    /// Paragraphs.
+    pub paragraphs: usize,
+    /// Questions, each with one judgment.
+    pub questions: usize,
+}
+
+/// Writes corpus.jsonl (paragraphs p0, p1, ... in the order of the sets), queries.jsonl and qrels.txt (in TREC's format) into
+/// `directory`, which is made if it is not there. Each file appears whole or not at all.
+///
+/// Every question counts, whether it is answered or not: it was asked about its paragraph.
+///
+/// # Errors
+/// If a question has no text, an id that is not unique or holds blanks, there is no question, or a file cannot be written.
+pub fn write_squad_paragraphs(sets: &[Squad], directory: &Path) -> Result<SquadParagraphs, DatasetError> {
+    let paragraphs: Vec<(&Squad, &str, &SquadParagraph)> = sets
+        .iter()
+        .flat_map(|set| set.data.iter().map(move |article| (set, article)))
+        .flat_map(|(set, article)| {
+            article.paragraphs.iter().map(move |one| (set, article.title.as_str(), one))
+        })
+        .collect();
+    let questions = check(&paragraphs)?;
+    if questions == 0 {
+        let file = sets.first().map_or(String::new(), |set| set.source.clone());
+        return Err(DatasetError::NothingAsked { file });
+    }
+    fs::create_dir_all(directory)
+        .map_err(|source| DatasetError::Directory { path: directory.to_owned(), source })?;
+    let documents = paragraphs.iter().enumerate().map(|(index, (_, title, paragraph))| DocumentLine {
+        id: format!("p{index}"),
+        title,
+        text: &paragraph.context,
+    });
+    write_lines(&directory.join("corpus.jsonl"), documents, json_line)?;
+    let asked = || {
+        let numbered = paragraphs.iter().enumerate();
+        numbered.flat_map(|(index, (_, _, paragraph))| {
+            paragraph.qas.iter().map(move |question| (index, question))
+        })
+    };
+    let queries = asked().map(|(_, question)| QueryLine { id: &question.id, text: &question.question });
+    write_lines(&directory.join("queries.jsonl"), queries, json_line)?;
+    let judgments = asked().map(|(index, question)| format!("{} 0 p{index} 1", question.id));
+    write_lines(&directory.join("qrels.txt"), judgments, |line| Ok(line.clone()))?;
+    Ok(SquadParagraphs { paragraphs: paragraphs.len(), questions })
+}
+
+/// Counts the questions, whose ids can stand in qrels.
+fn check(paragraphs: &[(&Squad, &str, &SquadParagraph)]) -> Result<usize, DatasetError> {
+    let mut ids = HashSet::new();
+    for (number, (set, title, paragraph)) in paragraphs.iter().enumerate() {
+        for question in &paragraph.qas {
+            let (file, id) = (set.source.clone(), question.id.clone());
+            let place = if title.is_empty() {
+                format!("paragraph {}", number + 1)
+            } else {
+                format!("paragraph {} ('{title}')", number + 1)
+            };
+            if id.is_empty() || id.contains(char::is_whitespace) {
+                return Err(DatasetError::BadQuestionId { file, place, id });
+            }
+            if !ids.insert(question.id.as_str()) {
+                return Err(DatasetError::DuplicateQuestionId { file, place, id });
+            }
+            if question.question.trim().is_empty() {
+                return Err(DatasetError::EmptyQuestion { file, place, id });
+            }
+        }
+    }
+    Ok(ids.len())
+}

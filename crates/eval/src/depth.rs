@@ -1,0 +1,111 @@
+//! The effect of depth: a measure of a run against how far down it is looked at or reranked, and the best that an order of
+//! the same documents could reach.
+
+use std::collections::HashMap;
+
+use toller_ir::{Qrels, Run, RunEntry};
+
+use crate::error::EvalError;
+use crate::evaluate::{EvalOptions, MissingQueries, bad_ranking, check_common_queries, check_gains};
+use crate::measure::Measure;
+use crate::ranking::{JudgedRanking, Judgment, ranked};
+
+/// What depth means.
+#[derive(Clone, Copy, Debug)]
+pub enum Depth<'a> {
+    /// The first documents of the run, to this depth, are all there is.
+    Cutoff,
+    /// The run is a reranking of this one: of each query the first documents of `first`, to this depth, come in the run's
+    /// order, and the others follow in that of `first`. One deep reranking thus tells what each shallower one would have
+    /// come to, if a document's score does not depend on the others'.
+    Reranked {
+        /// The run that was reranked.
+        first: &'a Run,
+    },
+}
+
+/// In which order the documents to a depth are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DepthOrder {
+    /// The run's.
+    Run,
+    /// The best one: by grade, as a reranker that knows the judgments would have them. The bound of every reranker.
+    Oracle,
+}
+
+/// The value of `measure` over all queries at each of the depths, `[depths]`.
+///
+/// # Errors
+/// As [`evaluate`](crate::evaluate), for the run and for the one that was reranked.
+pub fn depth_curve(
+    qrels: &Qrels,
+    run: &Run,
+    measure: &Measure,
+    depths: &[usize],
+    (depth, order): (Depth<'_>, DepthOrder),
+    options: &EvalOptions,
+) -> Result<Vec<f64>, EvalError> {
+    let base = match depth {
+        Depth::Cutoff => run,
+        Depth::Reranked { first } => first,
+    };
+    check_common_queries(qrels, run)?;
+    check_common_queries(qrels, base)?;
+    let mut judged: Vec<_> = qrels.iter().collect();
+    judged.sort_unstable_by_key(|(query_id, _)| *query_id);
+    let mut values = vec![Vec::with_capacity(judged.len()); depths.len()];
+    for (query_id, judgments) in judged {
+        let entries = |run: &'_ Run| run.queries.get(query_id).map_or(&[][..], Vec::as_slice).to_vec();
+        if options.missing == MissingQueries::Skip && !base.queries.contains_key(query_id) {
+            continue;
+        }
+        let failed = |bad| bad_ranking(query_id, bad);
+        let own = entries(run);
+        let places = places(&ranked(&own).map_err(failed)?);
+        let first = entries(base);
+        let documents: Vec<(Judgment, usize)> = ranked(&first)
+            .map_err(failed)?
+            .into_iter()
+            .take(options.depth.map_or(usize::MAX, std::num::NonZeroUsize::get))
+            .map(|entry| {
+                let judgment = judgments.get(&entry.doc_id).map_or(Judgment::Absent, |grade| (*grade).into());
+                // What the run lacks comes behind what it has, in the order of the first.
+                (judgment, places.get(entry.doc_id.as_str()).copied().unwrap_or(usize::MAX))
+            })
+            .collect();
+        check_gains(
+            query_id,
+            &JudgedRanking::of_judgments(Vec::new(), judgments),
+            std::slice::from_ref(measure),
+        )?;
+        for (at, values) in depths.iter().zip(&mut values) {
+            let (top, rest) = documents.split_at((*at).min(documents.len()));
+            let mut top = top.to_vec();
+            match order {
+                // Stable sorts: ties keep the order of the first.
+                DepthOrder::Run => top.sort_by_key(|(_, place)| *place),
+                DepthOrder::Oracle => top.sort_by_key(|(judgment, _)| std::cmp::Reverse(grade(*judgment))),
+            }
+            if let Depth::Reranked { .. } = depth {
+                top.extend_from_slice(rest);
+            }
+            let ranking = top.into_iter().map(|(judgment, _)| judgment).collect();
+            let ranking = JudgedRanking::of_judgments(ranking, judgments);
+            values.push(measure.compute(&ranking, options.relevance_level));
+        }
+    }
+    Ok(values.into_iter().map(|values| measure.aggregate(values)).collect())
+}
+
+/// The place of each document, from 0.
+fn places<'a>(ranked: &[&'a RunEntry]) -> HashMap<&'a str, usize> {
+    ranked.iter().enumerate().map(|(place, entry)| (entry.doc_id.as_str(), place)).collect()
+}
+
+/// Above zero, what is relevant.
+fn grade(judgment: Judgment) -> u32 {
+    match judgment {
+        Judgment::Grade(grade) => grade,
+        Judgment::Negative | Judgment::Absent => 0,
+    }
+}

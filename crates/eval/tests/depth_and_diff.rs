@@ -1,0 +1,135 @@
+//! Depth curves, their bound, and differences of runs, against evaluations of runs that are cut and reordered by hand.
+
+use std::num::NonZeroUsize;
+
+use proptest::prelude::*;
+use toller_eval::{
+    Depth, DepthOrder, EvalError, EvalOptions, Measure, QueryDifference, depth_curve, diff, evaluate,
+    parse_measures,
+};
+use toller_ir::{Qrels, Run, RunEntry};
+
+type Tested = Result<(), Box<dyn std::error::Error>>;
+
+/// Grades of documents d0, d1, ... and scores of those that are retrieved, for each query.
+type Query = (Vec<i32>, Vec<(usize, i32)>, Vec<(usize, i32)>);
+
+fn query() -> impl Strategy<Value = Query> {
+    let scores = || {
+        proptest::collection::btree_map(0..20_usize, -5..5_i32, 1..20)
+            .prop_map(|map| map.into_iter().collect())
+    };
+    (proptest::collection::vec(-1..4_i32, 1..12), scores(), scores())
+}
+
+fn run(scores: &[(usize, i32)]) -> Vec<RunEntry> {
+    let entry =
+        |(doc, score): &(usize, i32)| RunEntry { doc_id: format!("d{doc}"), score: f64::from(*score) };
+    scores.iter().map(entry).collect()
+}
+
+fn collection(queries: &[Query]) -> (Qrels, Run, Run) {
+    let (mut qrels, mut first, mut second) = (Qrels::new(), Run::default(), Run::default());
+    for (at, (grades, one, other)) in queries.iter().enumerate() {
+        for (doc, grade) in grades.iter().enumerate() {
+            qrels.insert(&format!("q{at}"), &format!("d{doc}"), *grade);
+        }
+        first.queries.insert(format!("q{at}"), run(one));
+        second.queries.insert(format!("q{at}"), run(other));
+    }
+    (qrels, first, second)
+}
+
+/// The documents of a query in the order of evaluation.
+fn order(run: &Run, query: &str) -> Vec<String> {
+    let mut entries = run.queries.get(query).cloned().unwrap_or_default();
+    entries.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| b.doc_id.cmp(&a.doc_id)));
+    entries.into_iter().map(|entry| entry.doc_id).collect()
+}
+
+/// A run with these rankings.
+fn of_rankings(rankings: Vec<(String, Vec<String>)>) -> Run {
+    let entries = |ids: Vec<String>| {
+        ids.into_iter().zip(0..).map(|(doc_id, at)| RunEntry { doc_id, score: f64::from(-at) }).collect()
+    };
+    let queries = rankings.into_iter().map(|(query, ids)| (query, entries(ids))).collect();
+    Run { queries, ..Run::default() }
+}
+
+fn value(qrels: &Qrels, run: &Run, measure: &Measure) -> Result<f64, EvalError> {
+    Ok(evaluate(qrels, run, std::slice::from_ref(measure), &EvalOptions::default())?.aggregates[0])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_depth_is_a_run_that_is_cut_or_reranked_there(queries in proptest::collection::vec(query(), 1..4)) {
+        let (qrels, first, second) = collection(&queries);
+        let depths = [1, 2, 3, 5, 8, 13, 40];
+        for measure in parse_measures("nDCG@10 RR AP R@5 P@3").unwrap() {
+            let curve = |run: &Run, depth, order| {
+                depth_curve(&qrels, run, &measure, &depths, (depth, order), &EvalOptions::default()).unwrap()
+            };
+            let cut = curve(&first, Depth::Cutoff, DepthOrder::Run);
+            let reranked = curve(&second, Depth::Reranked { first: &first }, DepthOrder::Run);
+            let oracle = curve(&first, Depth::Cutoff, DepthOrder::Oracle);
+            let bound = curve(&second, Depth::Reranked { first: &first }, DepthOrder::Oracle);
+            for (at, depth) in depths.into_iter().enumerate() {
+                let options = EvalOptions { depth: NonZeroUsize::new(depth), ..EvalOptions::default() };
+                let expected = evaluate(&qrels, &first, std::slice::from_ref(&measure), &options).unwrap();
+                prop_assert_eq!(cut[at], expected.aggregates[0]);
+
+                let rankings = first.queries.keys().map(|query| {
+                    let (before, after) = (order(&first, query), order(&second, query));
+                    let (top, rest) = before.split_at(depth.min(before.len()));
+                    let mut ranking: Vec<String> = after.into_iter().filter(|id| top.contains(id)).collect();
+                    let lacking: Vec<String> = top.iter().filter(|id| !ranking.contains(id)).cloned().collect();
+                    ranking.extend(lacking);
+                    ranking.extend_from_slice(rest);
+                    (query.clone(), ranking)
+                });
+                let by_hand = of_rankings(rankings.collect());
+                prop_assert_eq!(reranked[at], value(&qrels, &by_hand, &measure).unwrap());
+                // Nothing beats the best order, and more to choose from never makes it worse.
+                prop_assert!(oracle[at] >= cut[at] - 1e-12 && bound[at] >= reranked[at] - 1e-12);
+                prop_assert!(at == 0 || oracle[at] >= oracle[at - 1] - 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn differences_are_those_of_the_evaluations(queries in proptest::collection::vec(query(), 1..5)) {
+        let (qrels, first, second) = collection(&queries);
+        let measure: Measure = "nDCG@10".parse().unwrap();
+        let options = EvalOptions::default();
+        let differences = diff(&qrels, [&first, &second], &measure, 4, &options).unwrap();
+        prop_assert_eq!(differences.len(), queries.len());
+        prop_assert!(differences.is_sorted_by_key(QueryDifference::gain));
+        for (at, run) in [&first, &second].into_iter().enumerate() {
+            let evaluation = evaluate(&qrels, run, std::slice::from_ref(&measure), &options).unwrap();
+            for query in &evaluation.per_query {
+                let found = differences.iter().find(|found| found.query_id == query.query_id).unwrap();
+                prop_assert_eq!(found.values[at], query.values[0]);
+                let order = order(run, &query.query_id);
+                let ids: Vec<&String> = found.rankings[at].iter().map(|document| &document.doc_id).collect();
+                prop_assert_eq!(ids, order.iter().take(4).collect::<Vec<_>>());
+                for relevant in &found.relevant {
+                    let rank = order.iter().position(|id| *id == relevant.doc_id).map(|place| place + 1);
+                    prop_assert_eq!(relevant.ranks[at], rank);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_compared_is_an_error() -> Tested {
+    let (qrels, first, _) = collection(&[(vec![1, 0], vec![(0, 1)], vec![(1, 1)])]);
+    let empty = Run::default();
+    let measure: Measure = "AP".parse()?;
+    assert!(diff(&qrels, [&first, &empty], &measure, 5, &EvalOptions::default()).is_err());
+    let depth = (Depth::Reranked { first: &empty }, DepthOrder::Run);
+    assert!(depth_curve(&qrels, &first, &measure, &[1], depth, &EvalOptions::default()).is_err());
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! The arguments of steps, from what their options say.
+
+use std::path::{Path, PathBuf};
+
+use super::argument::{Argument, Piece, command_line};
+use super::catalogue::{Catalogue, CommandSpec, OptionSpec, Takes};
+use super::closest::did_you_mean;
+use super::error::RecipeError;
+use super::outputs::Outputs;
+use super::read::{Recipe, Step, Value};
+use super::variables::Variables;
+
+/// What a step's arguments are made of.
+pub(super) struct Planner<'a> {
+    pub(super) recipe: &'a Recipe,
+    pub(super) variables: &'a Variables<'a>,
+    pub(super) outputs: &'a Outputs,
+}
+
+impl Planner<'_> {
+    pub(super) fn arguments(&self, step: &Step, spec: &CommandSpec) -> Result<Vec<Argument>, RecipeError> {
+        let mut arguments = Vec::with_capacity(step.options.len());
+        for (name, value, line) in &step.options {
+            let option = spec.options.iter().find(|option| option.name == *name).ok_or_else(|| {
+                let known = spec.options.iter().map(|option| option.name.as_str());
+                self.recipe.bad(
+                    *line,
+                    format!("`toller {}` has no option {name:?}", step.command),
+                    did_you_mean(name, known),
+                )
+            })?;
+            if let Some(pieces) = self.pieces(option, value, *line)? {
+                let (option, positional) = (name.clone(), option.positional);
+                arguments.push(Argument { option, positional, pieces, line: *line });
+            }
+        }
+        Ok(arguments)
+    }
+
+    /// What an option is given; `None` where it is a flag that is not given.
+    fn pieces(
+        &self,
+        option: &OptionSpec,
+        value: &Value,
+        line: usize,
+    ) -> Result<Option<Vec<Piece>>, RecipeError> {
+        match (value, option.takes) {
+            (Value::Flag(given), Takes::Nothing) => Ok(given.then(Vec::new)),
+            (Value::Flag(_), _) => {
+                let message = format!("{:?} takes a value", option.name);
+                Err(self.recipe.bad(line, message, "give it a string, a number or a list"))
+            }
+            (_, Takes::Nothing) => {
+                let message = format!("{:?} is a flag", option.name);
+                Err(self.recipe.bad(line, message, "write true or false"))
+            }
+            (Value::Texts(texts), _) => {
+                let pieces = texts.iter().map(|text| self.piece(option, text, line));
+                Ok(Some(pieces.collect::<Result<_, _>>()?))
+            }
+            (Value::Reported { report, pointer }, Takes::Value) => {
+                self.variables.check(report, line)?;
+                let path = PathBuf::from(self.variables.in_text(report));
+                self.check_report(&path, line)?;
+                Ok(Some(vec![Piece::Reported { report: path, pointer: pointer.clone() }]))
+            }
+            (Value::Reported { .. }, _) => {
+                let message = format!("{:?} takes a path, and reports have values", option.name);
+                Err(self.recipe.bad(line, message, "write the path"))
+            }
+        }
+    }
+
+    fn piece(&self, option: &OptionSpec, text: &str, line: usize) -> Result<Piece, RecipeError> {
+        self.variables.check(text, line)?;
+        Ok(match option.takes {
+            Takes::Nothing | Takes::Value => Piece::Text(self.variables.in_text(text)),
+            Takes::Output => Piece::Output(PathBuf::from(self.variables.in_text(text))),
+            Takes::Cache => Piece::Cache(self.variables.in_path(text)),
+            Takes::Input => match self.variables.in_path(text) {
+                path if path.as_os_str() == "-" => {
+                    let message = format!("{:?} would read stdin, which is not the same twice", option.name);
+                    return Err(self.recipe.bad(line, message, "name a file"));
+                }
+                path if self.outputs.writer(&path).is_some() => Piece::Upstream(path),
+                path => Piece::Input(self.beside_recipe(path)),
+            },
+            Takes::Model => {
+                let path = self.variables.in_path(text);
+                match self.outputs.writer(&path) {
+                    Some(_) => Piece::Upstream(path),
+                    None => {
+                        let beside = self.beside_recipe(path.clone());
+                        let directory = if beside.is_dir() { beside } else { path };
+                        Piece::Model(directory.to_string_lossy().into_owned())
+                    }
+                }
+            }
+        })
+    }
+
+    fn beside_recipe(&self, path: PathBuf) -> PathBuf {
+        let folder = self.recipe.file.parent();
+        match folder.filter(|folder| path.is_relative() && !folder.as_os_str().is_empty()) {
+            Some(folder) => folder.join(path),
+            None => path,
+        }
+    }
+
+    /// A report is something that a step writes.
+    fn check_report(&self, report: &Path, line: usize) -> Result<(), RecipeError> {
+        if self.outputs.writer(report).is_some() {
+            return Ok(());
+        }
+        let message = format!("no step writes the report {}", report.display());
+        Err(self.recipe.bad(line, message, did_you_mean(&report.to_string_lossy(), self.outputs.paths())))
+    }
+
+    pub(super) fn check_expected(&self) -> Result<(), RecipeError> {
+        self.recipe
+            .expected
+            .iter()
+            .try_for_each(|expected| self.check_report(Path::new(&expected.report), expected.line))
+    }
+
+    /// Whether the command takes the arguments; paths need not be there.
+    pub(super) fn check(
+        &self,
+        step: &Step,
+        arguments: &[Argument],
+        catalogue: &dyn Catalogue,
+    ) -> Result<(), RecipeError> {
+        // What is not known yet may be anything: 1 is a number and a text.
+        let stand_in = "1";
+        let line = command_line(&step.command, arguments, |_, piece| {
+            Ok::<_, RecipeError>(match piece {
+                Piece::Text(text) if Variables::names_in(text).next().is_some() => stand_in.into(),
+                piece => piece.on_command_line(Path::new(""), stand_in),
+            })
+        })?;
+        catalogue.check(&line).map_err(|bad| {
+            let named = |option: &String| step.options.iter().find(|(name, _, _)| name == option);
+            let at = bad.option.as_ref().and_then(named).map_or(step.line, |(_, _, line)| *line);
+            let hint = format!("`toller {} --help` tells what it takes", step.command);
+            self.recipe.bad(at, format!("step {}: {}", step.name, bad.message), hint)
+        })
+    }
+
+    /// The steps whose outputs a step reads, in the order of its arguments.
+    pub(super) fn needs(&self, arguments: &[Argument]) -> Vec<String> {
+        let mut needs: Vec<String> = Vec::new();
+        for piece in arguments.iter().flat_map(|argument| &argument.pieces) {
+            let (Piece::Upstream(path) | Piece::Reported { report: path, .. }) = piece else { continue };
+            match self.outputs.writer(path) {
+                Some(writer) if !needs.iter().any(|need| need == writer) => needs.push(writer.to_owned()),
+                _ => {}
+            }
+        }
+        needs
+    }
+}

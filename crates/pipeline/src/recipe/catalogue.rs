@@ -1,0 +1,64 @@
+//! What commands there are, as far as a recipe has to know.
+
+use std::ffi::OsString;
+
+/// The commands that steps may name.
+pub trait Catalogue {
+    /// The command of this name, as in "search" or "tune bm25".
+    fn command(&self, name: &str) -> Option<CommandSpec>;
+
+    /// The names of all commands.
+    fn names(&self) -> Vec<String>;
+
+    /// Whether the command takes these arguments, its name first.
+    ///
+    /// # Errors
+    /// What the command would say to them.
+    fn check(&self, arguments: &[OsString]) -> Result<(), BadArguments>;
+}
+
+/// A command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandSpec {
+    /// Its options and positional arguments.
+    pub options: Vec<OptionSpec>,
+    /// Whether the command goes on with an output that is unfinished or damaged, so that it is left in place.
+    pub resumes: bool,
+}
+
+/// An option of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionSpec {
+    /// Its name: the long flag without dashes, or what a positional argument is called.
+    pub name: String,
+    /// Whether it is given without a flag.
+    pub positional: bool,
+    /// What it takes.
+    pub takes: Takes,
+}
+
+/// What an option takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// Nothing: it is given or not.
+    Nothing,
+    /// A number, a name, a text.
+    Value,
+    /// A file or directory that is read.
+    Input,
+    /// A file or directory that is written.
+    Output,
+    /// A directory that speeds things up and changes no result; several steps may share it.
+    Cache,
+    /// A model: a directory, or a name.
+    Model,
+}
+
+/// Arguments that a command does not take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadArguments {
+    /// The option, if it is one of them.
+    pub option: Option<String>,
+    /// What is wrong.
+    pub message: String,
+}

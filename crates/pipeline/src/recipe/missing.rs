@@ -1,0 +1,82 @@
+//! What a recipe needs and does not find.
+
+use std::path::{Path, PathBuf};
+
+use super::argument::Piece;
+use super::closest::closest;
+use super::outputs::Outputs;
+use super::plan::PlannedStep;
+use super::read::{Recipe, Value, Variable};
+use super::variables::Variables;
+
+/// Something that a recipe needs and that is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// A variable without a value.
+    Variable(Variable),
+    /// A file or directory.
+    Input {
+        /// Its path.
+        path: PathBuf,
+        /// The option that names it.
+        option: String,
+        /// The steps that need it.
+        steps: Vec<String>,
+        /// The line of the first.
+        line: usize,
+        /// An output of the recipe of a similar name.
+        similar: Option<String>,
+    },
+}
+
+/// Variables without a value, and paths that are not there. Inputs that name such a variable are not looked for.
+pub(super) fn missing(
+    recipe: &Recipe,
+    variables: &Variables<'_>,
+    outputs: &Outputs,
+    steps: &[PlannedStep],
+) -> Vec<Missing> {
+    let texts = recipe.steps.iter().flat_map(|step| {
+        let of_options = step.options.iter().flat_map(|(_, value, _)| match value {
+            Value::Texts(texts) => texts.as_slice(),
+            Value::Flag(_) | Value::Reported { .. } => &[],
+        });
+        of_options.chain(step.stdout.iter().map(|(name, _)| name))
+    });
+    let unset: Vec<&str> = texts.flat_map(|text| variables.unset_in(text)).collect();
+    let named = recipe.variables.iter().filter(|variable| unset.contains(&variable.name.as_str()));
+    let mut missing: Vec<Missing> = named.cloned().map(Missing::Variable).collect();
+    for step in steps {
+        for argument in &step.arguments {
+            for piece in &argument.pieces {
+                let Piece::Input(path) = piece else { continue };
+                if path.exists() || path.to_string_lossy().contains("${") {
+                    continue;
+                }
+                let known = missing.iter_mut().find_map(|missing| match missing {
+                    Missing::Input { path: known, steps, .. } if known == path => Some(steps),
+                    _ => None,
+                });
+                if let Some(steps) = known {
+                    if !steps.contains(&step.name) {
+                        steps.push(step.name.clone());
+                    }
+                    continue;
+                }
+                missing.push(Missing::Input {
+                    path: path.clone(),
+                    option: argument.option.clone(),
+                    steps: vec![step.name.clone()],
+                    line: argument.line,
+                    similar: similar_output(outputs, path),
+                });
+            }
+        }
+    }
+    missing
+}
+
+fn similar_output(outputs: &Outputs, path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    closest(name, outputs.paths()).map(str::to_owned)
+}

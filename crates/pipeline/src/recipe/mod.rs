@@ -1,0 +1,38 @@
+//! Recipes: experiments as files. What a recipe says, the plan that follows from it, and the folder in which it is carried
+//! out, which knows what is done.
+//!
+//! A recipe is TOML: steps, each a command of `toller` with its options; variables, mostly for folders; and measures that are
+//! expected of the reports that steps write. docs/recipes.md describes the format. What commands there are and what their
+//! options take is told by a [`Catalogue`], and whoever has one carries the steps out.
+//!
+//! - [`Recipe::read`] reads the file: what is written where.
+//! - [`Plan::new`] sets variables, finds which step reads what another one writes, and puts the steps in order.
+//! - [`Work`] is the folder of the outputs. It remembers of each finished step what it was made of, by content, and so tells
+//!   whether it has to be done again.
+//! - [`Verdict::of`] compares a report with what is expected.
+
+mod argument;
+mod arguments;
+mod catalogue;
+mod closest;
+mod content;
+mod error;
+mod missing;
+mod order;
+mod outputs;
+mod plan;
+mod read;
+mod source;
+mod state;
+mod variables;
+mod verdict;
+mod work;
+
+pub use argument::{Argument, Piece};
+pub use catalogue::{BadArguments, Catalogue, CommandSpec, OptionSpec, Takes};
+pub use error::{Place, RecipeError};
+pub use missing::Missing;
+pub use plan::{Plan, PlannedStep};
+pub use read::{Expected, Recipe, Step, Value, Variable};
+pub use verdict::Verdict;
+pub use work::{Models, Status, Work};

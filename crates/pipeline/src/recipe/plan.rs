@@ -1,0 +1,135 @@
+//! The plan of a recipe: variables set, paths told apart, steps in order.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::argument::{Argument, Piece, command_line};
+use super::arguments::Planner;
+use super::catalogue::{Catalogue, CommandSpec};
+use super::closest::did_you_mean;
+use super::error::RecipeError;
+use super::missing::{Missing, missing};
+use super::order::order;
+use super::outputs::Outputs;
+use super::read::{Expected, Recipe, Step};
+use super::variables::Variables;
+
+/// What will be done, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The steps, each after those whose outputs it reads.
+    pub steps: Vec<PlannedStep>,
+    /// What should come of it.
+    pub expected: Vec<Expected>,
+    /// What is not there.
+    pub missing: Vec<Missing>,
+}
+
+/// A step whose command line is known, up to what other steps will report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedStep {
+    /// Its name.
+    pub name: String,
+    /// The command, as in "tune bm25".
+    pub command: String,
+    /// Its arguments.
+    pub arguments: Vec<Argument>,
+    /// The file for what the command writes to stdout, in the folder of the outputs.
+    pub stdout: Option<PathBuf>,
+    /// The steps, by name, whose outputs it reads.
+    pub needs: Vec<String>,
+    /// Whether the command goes on with an unfinished or damaged output.
+    pub resumes: bool,
+}
+
+impl Plan {
+    /// Plans a recipe, with the variables that are set from outside; relative paths in these start at the current directory,
+    /// others at the recipe's.
+    ///
+    /// # Errors
+    /// An unknown command, option or variable, a value that a command does not take, an output that two steps write or that
+    /// lies outside of the folder, steps that wait for each other. What is missing is no error yet.
+    pub fn new(
+        recipe: &Recipe,
+        catalogue: &dyn Catalogue,
+        set: &[(String, String)],
+    ) -> Result<Self, RecipeError> {
+        let variables = Variables::new(recipe, set)?;
+        let specs = recipe.steps.iter().map(|step| spec_of(recipe, step, catalogue));
+        let specs = specs.collect::<Result<Vec<_>, _>>()?;
+        let outputs = Outputs::of(recipe, &specs, &variables)?;
+        let planner = Planner { recipe, variables: &variables, outputs: &outputs };
+        let mut steps = Vec::new();
+        for (step, spec) in recipe.steps.iter().zip(&specs) {
+            let arguments = planner.arguments(step, spec)?;
+            planner.check(step, &arguments, catalogue)?;
+            let stdout = step.stdout.as_ref().map(|(name, _)| PathBuf::from(variables.in_text(name)));
+            let (name, command) = (step.name.clone(), step.command.clone());
+            let needs = planner.needs(&arguments);
+            steps.push(PlannedStep { name, command, arguments, stdout, needs, resumes: spec.resumes });
+        }
+        planner.check_expected()?;
+        let missing = missing(recipe, &variables, &outputs, &steps);
+        let steps = in_order(recipe, steps)?;
+        Ok(Self { steps, expected: recipe.expected.clone(), missing })
+    }
+}
+
+impl PlannedStep {
+    /// What it writes, in the folder of the outputs.
+    pub fn outputs(&self) -> impl Iterator<Item = &Path> {
+        let named = self.pieces().filter_map(|piece| match piece {
+            Piece::Output(path) => Some(path.as_path()),
+            _ => None,
+        });
+        named.chain(self.stdout.as_deref())
+    }
+
+    /// All that its arguments are given.
+    pub fn pieces(&self) -> impl Iterator<Item = &Piece> {
+        self.arguments.iter().flat_map(|argument| &argument.pieces)
+    }
+
+    /// The command line with paths as they are, for people.
+    #[must_use]
+    pub fn described(&self) -> String {
+        let described = command_line(&self.command, &self.arguments, |_, piece| {
+            Ok::<_, std::convert::Infallible>(match piece {
+                Piece::Reported { report, pointer } => format!("({}{pointer})", report.display()).into(),
+                other => other.on_command_line(Path::new(""), ""),
+            })
+        });
+        let words = described.unwrap_or_default();
+        words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn spec_of(recipe: &Recipe, step: &Step, catalogue: &dyn Catalogue) -> Result<CommandSpec, RecipeError> {
+    catalogue.command(&step.command).ok_or_else(|| {
+        let names = catalogue.names();
+        let hint = did_you_mean(&step.command, names.iter().map(String::as_str));
+        recipe.bad(step.line, format!("step {} has the unknown command {:?}", step.name, step.command), hint)
+    })
+}
+
+fn in_order(recipe: &Recipe, steps: Vec<PlannedStep>) -> Result<Vec<PlannedStep>, RecipeError> {
+    let index: HashMap<&str, usize> =
+        steps.iter().enumerate().map(|(at, step)| (step.name.as_str(), at)).collect();
+    let needs: Vec<Vec<usize>> = steps
+        .iter()
+        .map(|step| step.needs.iter().filter_map(|name| index.get(name.as_str()).copied()).collect())
+        .collect();
+    match order(&needs) {
+        Ok(order) => {
+            let mut steps: Vec<Option<PlannedStep>> = steps.into_iter().map(Some).collect();
+            Ok(order.into_iter().filter_map(|at| steps.get_mut(at)?.take()).collect())
+        }
+        Err(cycle) => {
+            let of = |at: &usize| format!("{} (line {})", steps[*at].name, recipe.steps[*at].line);
+            let round = cycle.iter().chain(cycle.first()).map(of).collect::<Vec<_>>();
+            let line = cycle.first().map_or(1, |at| recipe.steps[*at].line);
+            let message = format!("steps wait for each other: {}", round.join(" needs "));
+            Err(recipe.bad(line, message, "let one of them read something else"))
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What the folder of a recipe's outputs remembers: a sealed JSON file beside them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use toller_files::{AtomicFile, Checksum, FileError, is_sealed, sealed};
+
+use super::content::Contents;
+use super::error::RecipeError;
+
+/// The file's name.
+const FILE: &str = "recipe-state.json";
+
+/// What is remembered.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct State {
+    version: u32,
+    /// By name.
+    pub(super) steps: BTreeMap<String, StepState>,
+    pub(super) contents: Contents,
+}
+
+/// What is remembered of a step that was begun.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct StepState {
+    /// All that decides its outputs, a line each.
+    pub(super) made_of: Vec<String>,
+    /// Whether it came to its end.
+    pub(super) finished: bool,
+    /// How long it took.
+    pub(super) seconds: f64,
+    /// What it writes, with the content once it is finished.
+    pub(super) outputs: BTreeMap<PathBuf, Option<Checksum>>,
+}
+
+const VERSION: u32 = 1;
+
+impl State {
+    /// Reads what a folder remembers; nothing, where there is no such file or one of another version.
+    pub(super) fn read(directory: &Path) -> Result<Self, RecipeError> {
+        let path = directory.join(FILE);
+        let bytes = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            bytes => bytes.map_err(FileError::on("read", &path))?,
+        };
+        match serde_json::from_slice::<Self>(&bytes) {
+            Ok(state) if is_sealed(&bytes) => {
+                Ok(if state.version == VERSION { state } else { Self::default() })
+            }
+            _ => Err(RecipeError::DamagedState { path }),
+        }
+    }
+
+    /// Writes it.
+    pub(super) fn write(&mut self, directory: &Path) -> Result<(), RecipeError> {
+        self.version = VERSION;
+        let path = directory.join(FILE);
+        let failed = FileError::on("write", &path);
+        let json = serde_json::to_string_pretty(self).map_err(io::Error::from).map_err(failed)?;
+        let mut file = AtomicFile::create(&path)?;
+        file.write_all(sealed(&json).as_bytes()).map_err(FileError::on("write", &path))?;
+        Ok(file.commit()?)
+    }
+
+    /// Whether some step made this output.
+    pub(super) fn owns(&self, output: &Path) -> bool {
+        self.steps.values().any(|step| step.outputs.contains_key(output))
+    }
+}

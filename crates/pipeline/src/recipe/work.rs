@@ -1,0 +1,269 @@
+//! The folder in which a recipe is carried out.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use toller_files::{DirectoryLock, FileError};
+
+use super::argument::{Argument, Piece, command_line};
+use super::error::RecipeError;
+use super::plan::PlannedStep;
+use super::state::{State, StepState};
+use super::verdict::read_report;
+
+/// The directories of models, by their names.
+pub type Models = HashMap<String, PathBuf>;
+
+/// The folder of the outputs, and what it remembers.
+#[derive(Debug)]
+pub struct Work {
+    directory: PathBuf,
+    state: State,
+    force: bool,
+    /// Held while steps are carried out.
+    _lock: Option<DirectoryLock>,
+}
+
+/// Whether a step has to be carried out, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Status {
+    /// Its outputs are there, whole, and made of what there is now.
+    UpToDate {
+        /// How long it took when it was carried out.
+        seconds: f64,
+    },
+    /// It was never carried out here.
+    New,
+    /// It was made of something else; the options that differ.
+    Changed(Vec<String>),
+    /// It was begun and did not come to its end.
+    Unfinished,
+    /// An output is not there any more, or is not as it was.
+    Damaged(PathBuf),
+    /// It was asked for.
+    Forced,
+}
+
+impl Work {
+    /// Opens the folder to carry steps out there, alone. With `force` nothing counts as done, and what is in the way is
+    /// replaced.
+    ///
+    /// # Errors
+    /// When the folder cannot be made, another process works there, or what it remembers is damaged.
+    pub fn open(directory: &Path, force: bool) -> Result<Self, RecipeError> {
+        fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
+        let lock = DirectoryLock::acquire(directory)?;
+        let lock = lock.ok_or_else(|| RecipeError::Busy { directory: directory.to_owned() })?;
+        let state = match State::read(directory) {
+            Err(RecipeError::DamagedState { .. }) if force => State::default(),
+            state => state?,
+        };
+        Ok(Self { directory: directory.to_owned(), state, force, _lock: Some(lock) })
+    }
+
+    /// Opens the folder, which need not be there, to look what would have to be done.
+    ///
+    /// # Errors
+    /// When what it remembers cannot be read.
+    pub fn look(directory: &Path, force: bool) -> Result<Self, RecipeError> {
+        Ok(Self { directory: directory.to_owned(), state: State::read(directory)?, force, _lock: None })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Whether a step has to be carried out, when all that it needs is there.
+    ///
+    /// # Errors
+    /// When something that it reads cannot be read.
+    pub fn status(&mut self, step: &PlannedStep, models: &Models) -> Result<Status, RecipeError> {
+        if self.force {
+            return Ok(Status::Forced);
+        }
+        let made_of = self.made_of(step, models)?;
+        let Some(before) = self.state.steps.get(&step.name).cloned() else { return Ok(Status::New) };
+        if before.made_of != made_of {
+            return Ok(Status::Changed(differences(&before.made_of, &made_of)));
+        }
+        if !before.finished {
+            return Ok(Status::Unfinished);
+        }
+        for (output, checksum) in &before.outputs {
+            if checksum.is_none() || self.state.contents.checksum(&self.directory.join(output))? != *checksum
+            {
+                return Ok(Status::Damaged(output.clone()));
+            }
+        }
+        Ok(Status::UpToDate { seconds: before.seconds })
+    }
+
+    /// Records that a step begins, whose status this is, and takes outputs away that it would not go on with.
+    ///
+    /// # Errors
+    /// When something is in the way that was not made here.
+    pub fn begin(&mut self, step: &PlannedStep, status: &Status, models: &Models) -> Result<(), RecipeError> {
+        let goes_on = match status {
+            Status::Unfinished => true,
+            Status::Damaged(_) => step.resumes,
+            Status::UpToDate { .. } | Status::New | Status::Changed(_) | Status::Forced => false,
+        };
+        for output in step.outputs() {
+            let path = self.directory.join(output);
+            let exists = path.symlink_metadata().is_ok();
+            if exists && !self.force && !self.state.owns(output) {
+                return Err(RecipeError::Foreign { path });
+            }
+            if exists && !goes_on {
+                remove(&path)?;
+            }
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent).map_err(FileError::on("create", parent))?;
+            }
+        }
+        let made_of = self.made_of(step, models)?;
+        let outputs = step.outputs().map(|output| (output.to_owned(), None)).collect();
+        let begun = StepState { made_of, finished: false, seconds: 0.0, outputs };
+        self.state.steps.insert(step.name.clone(), begun);
+        self.state.write(&self.directory)
+    }
+
+    /// Records that a step came to its end.
+    ///
+    /// # Errors
+    /// When an output is not there.
+    pub fn finish(&mut self, step: &PlannedStep, seconds: f64) -> Result<(), RecipeError> {
+        let mut outputs = BTreeMap::new();
+        for output in step.outputs() {
+            let path = self.directory.join(output);
+            let Some(checksum) = self.state.contents.checksum(&path)? else {
+                return Err(RecipeError::NotWritten { step: step.name.clone(), path });
+            };
+            outputs.insert(output.to_owned(), Some(checksum));
+        }
+        if let Some(state) = self.state.steps.get_mut(&step.name) {
+            *state =
+                StepState { finished: true, seconds, outputs, made_of: std::mem::take(&mut state.made_of) };
+        }
+        self.state.write(&self.directory)
+    }
+
+    /// Keeps what was learnt about files that did not change, so that they need not be read the next time.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn remember(&mut self) -> Result<(), RecipeError> {
+        self.state.write(&self.directory)
+    }
+
+    /// A step's command line, with what it looks up in reports.
+    ///
+    /// # Errors
+    /// When a report lacks the value.
+    pub fn command_line(&self, step: &PlannedStep) -> Result<Vec<OsString>, RecipeError> {
+        command_line(&step.command, &step.arguments, |_, piece| {
+            let reported = self.reported(piece)?.unwrap_or_default();
+            Ok(piece.on_command_line(&self.directory, &reported))
+        })
+    }
+
+    /// All that decides what a step writes, a line each: the version, the command, options, and the content of what is read.
+    /// Where files lie does not count; their names do, since formats are told by them.
+    fn made_of(&mut self, step: &PlannedStep, models: &Models) -> Result<Vec<String>, RecipeError> {
+        let mut lines =
+            vec![format!("toller {}", env!("CARGO_PKG_VERSION")), format!("command {}", step.command)];
+        for argument in &step.arguments {
+            let of = |piece: &Piece| self.made_of_piece(argument, piece, models);
+            if argument.pieces.is_empty() {
+                lines.push(argument.option.clone());
+            }
+            lines
+                .extend(argument.pieces.iter().map(of).collect::<Result<Vec<_>, _>>()?.into_iter().flatten());
+        }
+        lines.extend(step.stdout.as_ref().map(|path| format!("stdout {}", path.display())));
+        Ok(lines)
+    }
+
+    /// `None` for what changes no result.
+    fn made_of_piece(
+        &mut self,
+        argument: &Argument,
+        piece: &Piece,
+        models: &Models,
+    ) -> Result<Option<String>, RecipeError> {
+        let option = &argument.option;
+        Ok(match piece {
+            Piece::Text(text) => Some(format!("{option} {text}")),
+            Piece::Output(path) => Some(format!("{option} {}", path.display())),
+            Piece::Cache(_) => None,
+            Piece::Reported { .. } => Some(format!("{option} {}", self.reported(piece)?.unwrap_or_default())),
+            Piece::Input(path) => Some(format!("{option} {}", self.identity(path)?)),
+            Piece::Upstream(path) => {
+                let content = self.identity(&self.directory.join(path))?;
+                Some(format!("{option} {} {content}", path.display()))
+            }
+            Piece::Model(name) => {
+                let directory = models.get(name).cloned().unwrap_or_else(|| PathBuf::from(name));
+                Some(format!("{option} {}", self.identity(&directory)?))
+            }
+        })
+    }
+
+    /// Name and content.
+    fn identity(&mut self, path: &Path) -> Result<String, RecipeError> {
+        let checksum = self
+            .state
+            .contents
+            .checksum(path)?
+            .ok_or_else(|| FileError::new("open", path, io::Error::from(io::ErrorKind::NotFound)))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Ok(format!("{name} {checksum}"))
+    }
+
+    /// The value that a piece looks up in a report.
+    fn reported(&self, piece: &Piece) -> Result<Option<String>, RecipeError> {
+        let Piece::Reported { report, pointer } = piece else { return Ok(None) };
+        let path = self.directory.join(report);
+        match read_report(&path)?.pointer(pointer) {
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(Value::Number(number)) => Ok(Some(number.to_string())),
+            found => {
+                let hint = match found {
+                    None => "look into the report for where the value is",
+                    Some(_) => "point at a number or a string",
+                };
+                let what = format!("at {pointer} that an option could take");
+                Err(RecipeError::NoValue { report: path, what, hint: hint.to_owned() })
+            }
+        }
+    }
+}
+
+/// The first words of the lines that only one of two lists has.
+fn differences(before: &[String], now: &[String]) -> Vec<String> {
+    let missing = |lines: &[String], others: &[String]| {
+        lines.iter().filter(|line| !others.contains(line)).cloned().collect::<Vec<_>>()
+    };
+    let mut words: Vec<String> = Vec::new();
+    for line in missing(now, before).into_iter().chain(missing(before, now)) {
+        let word = line.split(' ').next().unwrap_or_default().to_owned();
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    // Only the order of values differs.
+    if words.is_empty() { vec!["order".to_owned()] } else { words }
+}
+
+/// Takes a file or directory away; of a link, the link.
+fn remove(path: &Path) -> Result<(), FileError> {
+    let metadata = path.symlink_metadata().map_err(FileError::on("open", path))?;
+    let removed = if metadata.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    removed.map_err(FileError::on("remove", path))
+}

@@ -1,0 +1,80 @@
+//! `toller depth`: curves that end in the run's measures, bounds above them, and a figure.
+
+use serde_json::Value;
+
+use crate::support::Workspace;
+
+const QRELS: &str = "q1 0 a 2\nq1 0 b 1\nq1 0 c 0\nq2 0 a 1\n";
+const FIRST: &str =
+    "q1 Q0 c 1 9 f\nq1 Q0 b 2 8 f\nq1 Q0 x 3 7 f\nq1 Q0 a 4 6 f\nq2 Q0 x 1 9 f\nq2 Q0 a 2 8 f\n";
+const RERANKED: &str =
+    "q1 Q0 a 1 9 r\nq1 Q0 b 2 8 r\nq1 Q0 c 3 7 r\nq1 Q0 x 4 6 r\nq2 Q0 x 1 9 r\nq2 Q0 a 2 8 r\n";
+
+fn workspace() -> Workspace {
+    let workspace = Workspace::new();
+    workspace.write("qrels.txt", QRELS);
+    workspace.write("first.run", FIRST);
+    workspace.write("reranked.run", RERANKED);
+    workspace
+}
+
+fn values(curve: &Value) -> Vec<f64> {
+    curve["values"].as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect()
+}
+
+#[test]
+fn shallower_rerankings_follow_from_one() {
+    let workspace = workspace();
+    let report = workspace
+        .toller("depth reranked.run --first-stage first.run --qrels qrels.txt -m RR --depths 1,2,3,4 --oracle --json")
+        .succeeds()
+        .json();
+    let curves = &report["measures"]["RR"];
+    // q1: c b x a; b c x a; b c x a; a b c x. q2: x a, whose order the reranker keeps.
+    assert_eq!(values(&curves[0]), [0.5, 0.75, 0.75, 0.75]);
+    assert_eq!(values(&curves[1]), [0.5, 1.0, 1.0, 1.0]);
+    assert_eq!(
+        (&curves[1]["name"], &curves[1]["best_order"]),
+        (&"first.run, best order".into(), &true.into())
+    );
+}
+
+#[test]
+fn a_cutoff_is_that_of_eval() {
+    let workspace = workspace();
+    let table = workspace
+        .toller("depth first.run reranked.run --qrels qrels.txt -m nDCG,R --depths 1,2,4 --plot depth.svg")
+        .succeeds();
+    let lines: Vec<&str> = table.stdout.lines().collect();
+    assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), ["nDCG", "at", "1", "2", "4"]);
+    for (depth, column) in [("1", 1), ("2", 2), ("4", 3)] {
+        let eval = workspace
+            .toller(&format!("eval --qrels qrels.txt first.run -m nDCG -M {depth} --json"))
+            .succeeds()
+            .json();
+        let value = eval["runs"][0]["aggregates"]["nDCG"].as_f64().unwrap();
+        assert_eq!(
+            lines[1].split_whitespace().nth(column),
+            Some(&*format!("{value:.4}")),
+            "{}",
+            table.stdout
+        );
+    }
+    let svg = String::from_utf8(workspace.read("depth.svg")).unwrap();
+    assert!(svg.contains("reranked.run") && svg.contains("nDCG"), "{svg}");
+    let csv = workspace.toller("depth first.run --qrels qrels.txt -m R --depths 2 --format csv").succeeds();
+    assert_eq!(csv.stdout, "measure,curve,depth,value\nR,first.run,2,0.75\n");
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let workspace = workspace();
+    for depths in ["0,1", "2,1", "1,1", "", "a"] {
+        workspace
+            .toller(&format!("depth first.run --qrels qrels.txt --depths={depths}"))
+            .fails(2, &["ascending"]);
+    }
+    workspace.toller("depth - --qrels - ").fails(2, &["stdin is named twice"]);
+    workspace.write("other.run", "q9 Q0 a 1 1 o\n");
+    workspace.toller("depth other.run --qrels qrels.txt").fails(1, &["other.run"]);
+}

@@ -1,0 +1,384 @@
+//! Recipes: carried out, carried out again, changed in one place, killed, and wrong.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use serde_json::Value;
+
+use crate::support::{Finished, Workspace};
+
+const RECIPE: &str = r#"
+title = "XQuAD-R, English"
+
+[variables]
+data = "data"
+k = "50"
+
+[steps.eval]
+command = "eval"
+qrels = "${data}/qrels.txt"
+runs = ["bm25.run", "dense.run", "fused.run"]
+measures = ["nDCG@10", "R@50"]
+format = "json"
+stdout = "measures.json"
+
+[steps.index]
+command = "index"
+corpus = "${data}/corpus.jsonl"
+language = "en"
+output = "index"
+
+[steps.bm25]
+command = "search"
+sparse = "index"
+queries = "${data}/queries.jsonl"
+k = "${k}"
+output = "bm25.run"
+
+[steps.encode]
+command = "encode"
+model = "tiny-bert"
+corpus = "${data}/corpus.jsonl"
+rows-per-shard = 64
+output = "store"
+
+[steps.dense]
+command = "search"
+dense = "store"
+model = "tiny-bert"
+queries = "${data}/queries.jsonl"
+k = "${k}"
+output = "dense.run"
+
+[steps.tune]
+command = "tune alpha"
+runs = ["bm25.run", "dense.run"]
+qrels = "${data}/qrels.txt"
+measure = "nDCG@10"
+format = "json"
+stdout = "tuned.json"
+
+[steps.fuse]
+command = "fuse"
+method = "interpolate"
+alpha = { report = "tuned.json", pointer = "/best/alpha" }
+runs = ["bm25.run", "dense.run"]
+output = "fused.run"
+"#;
+
+const STEPS: [&str; 7] = ["index", "bm25", "encode", "dense", "tune", "fuse", "eval"];
+
+/// XQuAD-R, small, and the recipe.
+fn workspace() -> Workspace {
+    let workspace = Workspace::with_xquad();
+    workspace.head("data/corpus.jsonl", 200, "data/few.jsonl");
+    fs::rename(workspace.path("data/few.jsonl"), workspace.path("data/corpus.jsonl")).unwrap();
+    workspace.head("data/queries.jsonl", 100, "data/few.jsonl");
+    fs::rename(workspace.path("data/few.jsonl"), workspace.path("data/queries.jsonl")).unwrap();
+    workspace.write("recipe.toml", RECIPE);
+    workspace
+}
+
+/// The steps in the order in which they are told, with their state.
+fn states(finished: &Finished) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let report = finished.json();
+    let steps = report["steps"].as_array().unwrap();
+    steps.iter().map(|step| (text(&step["step"]), text(&step["state"]))).collect()
+}
+
+/// The steps that were carried out.
+fn done(finished: &Finished) -> Vec<String> {
+    states(finished).into_iter().filter(|(_, state)| state == "done").map(|(step, _)| step).collect()
+}
+
+/// What the steps wrote, without what is remembered of them.
+fn written(workspace: &Workspace, folder: &str) -> Vec<(String, Vec<u8>)> {
+    let mut files = workspace.files_in(folder);
+    files.retain(|(name, _)| name != "recipe-state.json");
+    files
+}
+
+#[test]
+fn a_recipe_does_what_its_commands_do() {
+    let workspace = workspace();
+    let first = workspace.toller("run recipe.toml --json").succeeds();
+    // Whatever the order of the file, what is read is written before.
+    assert_eq!(done(&first), STEPS);
+    let queries = "--queries data/queries.jsonl --k 50 -q";
+    for command in [
+        "index --corpus data/corpus.jsonl --language en --output index -q",
+        "encode --model tiny-bert --corpus data/corpus.jsonl --rows-per-shard 64 --output store -q",
+        &format!("search --sparse index {queries} --output bm25.run"),
+        &format!("search --dense store --model tiny-bert {queries} --output dense.run"),
+    ] {
+        workspace.toller(command).succeeds();
+    }
+    let tune = "tune alpha bm25.run dense.run --qrels data/qrels.txt --measure nDCG@10 --json -q";
+    let alpha = workspace.toller(tune).succeeds().json()["best"]["alpha"].as_f64().unwrap();
+    let fuse = format!("fuse --method interpolate --alpha {alpha} bm25.run dense.run --output fused.run -q");
+    workspace.toller(&fuse).succeeds();
+    for run in ["bm25.run", "dense.run", "fused.run"] {
+        assert_eq!(workspace.read(run), workspace.read(&format!("recipe.work/{run}")), "{run}");
+    }
+    assert_eq!(workspace.files_in("store"), workspace.files_in("recipe.work/store"));
+
+    // The measures that were found, as expectations: they hold, and the least change of one does not.
+    let eval = "eval --qrels data/qrels.txt bm25.run fused.run -m nDCG@10 --json -q";
+    let report = workspace.toller(eval).succeeds().json();
+    let value = |run: usize| report["runs"][run]["aggregates"]["nDCG@10"].as_f64().unwrap();
+    let expect = |run: &str, value: f64| {
+        format!(
+            "[[expect]]\nreport = \"measures.json\"\nrun = \"{run}\"\nmeasures = {{ \"nDCG@10\" = {value} }}\n\
+             tolerance = 0.0001\nsource = \"the same by hand\"\n"
+        )
+    };
+    let both =
+        |off: f64| format!("{RECIPE}{}{}", expect("bm25.run", value(0)), expect("fused.run", value(1) + off));
+    workspace.write("recipe.toml", both(0.0));
+    let second = workspace.toller("run recipe.toml --json").succeeds();
+    assert_eq!(done(&second), [""; 0]);
+    assert!(second.stderr.contains("nothing to do: all 7 steps are up to date"), "{}", second.stderr);
+    let measures = second.json()["measures"].clone();
+    assert_eq!(measures[0]["measured"], value(0));
+    assert_eq!((&measures[0]["holds"], &measures[1]["holds"]), (&true.into(), &true.into()));
+
+    workspace.write("recipe.toml", both(0.0002));
+    let off = workspace.toller("run recipe.toml");
+    assert_eq!(off.code, Some(1));
+    assert!(off.stderr.contains("1 of 2 measures are outside of their tolerance"), "{}", off.stderr);
+    assert!(off.stdout.contains("off by -0.00020") && off.stdout.contains("as expected"), "{}", off.stdout);
+}
+
+#[test]
+fn only_what_depends_on_a_change_is_done_again() {
+    let workspace = workspace();
+    let run = |flags: &str| done(&workspace.toller(&format!("run recipe.toml --json {flags}")).succeeds());
+    assert_eq!(run(""), STEPS);
+
+    // A file that is as it was, with another time; and one that lies elsewhere.
+    let queries = workspace.read("data/queries.jsonl");
+    workspace.write("data/queries.jsonl", &queries);
+    assert_eq!(run(""), [""; 0]);
+    fs::rename(workspace.path("data"), workspace.path("elsewhere")).unwrap();
+    assert_eq!(run("--set data=elsewhere"), [""; 0]);
+    fs::rename(workspace.path("elsewhere"), workspace.path("data")).unwrap();
+
+    // One byte of the queries: another word of the first.
+    let at = queries.windows(8).position(|bytes| bytes == b"\"text\": " || bytes == b"\"text\":\"").unwrap();
+    let mut changed = queries.clone();
+    let letter = (at + 8..).find(|at| changed[*at].is_ascii_lowercase()).unwrap();
+    changed[letter] = if changed[letter] == b'x' { b'y' } else { b'x' };
+    workspace.write("data/queries.jsonl", &changed);
+    let again = run("");
+    assert!(again.starts_with(&["bm25".to_owned(), "dense".to_owned()]), "{again:?}");
+    assert!(!again.iter().any(|step| step == "index" || step == "encode"), "{again:?}");
+    workspace.write("data/queries.jsonl", &queries);
+    run("");
+
+    // The judgments: what evaluates and tunes, and not what searches.
+    let mut qrels = workspace.lines("data/qrels.txt");
+    qrels.remove(0);
+    workspace.write("data/qrels.txt", qrels.join("\n") + "\n");
+    let again = run("");
+    assert!(again.contains(&"eval".to_owned()) && again.contains(&"tune".to_owned()), "{again:?}");
+    assert!(!again.iter().any(|step| ["index", "bm25", "encode", "dense"].contains(&&**step)), "{again:?}");
+
+    // An option; why is told before and after.
+    let dry = workspace.toller("run recipe.toml --json --dry-run --set k=20").succeeds();
+    let because = dry.json()["steps"].clone();
+    let of = |name: &str| {
+        let step = because.as_array().unwrap().iter().find(|step| step["step"] == name).unwrap();
+        (step["state"].as_str().unwrap().to_owned(), step["because"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(of("bm25"), ("to do".to_owned(), "changed: k".to_owned()));
+    assert_eq!(of("index").0, "up to date");
+    assert_eq!(of("eval").1, "after bm25, dense, fuse");
+    let again = run("--set k=20");
+    assert!(again.starts_with(&["bm25".to_owned(), "dense".to_owned()]), "{again:?}");
+
+    // An output that was changed behind our back, and one that is gone.
+    workspace.write("recipe.work/bm25.run", "1 Q0 s1 1 1.0 forged\n");
+    assert_eq!(run("--set k=20"), ["bm25"], "the same run again, so that nothing follows");
+    fs::remove_dir_all(workspace.path("recipe.work/index")).unwrap();
+    assert_eq!(run("--set k=20"), ["index"]);
+    let shard = workspace.path("recipe.work/store/shard-00001.safetensors");
+    let mut bytes = fs::read(&shard).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&shard, bytes).unwrap();
+    assert_eq!(run("--set k=20"), ["encode"]);
+    assert_eq!(run("--set k=20 --force"), STEPS);
+}
+
+#[test]
+fn a_recipe_killed_at_any_moment_goes_on() {
+    let workspace = workspace();
+    let started = Instant::now();
+    workspace.toller("run recipe.toml --work killed --threads 1 -q").succeeds();
+    let duration = started.elapsed();
+    let expected = written(&workspace, "killed");
+    fs::remove_dir_all(workspace.path("killed")).unwrap();
+    let mut cut_short = 0;
+    for moment in 0..6 {
+        let mut child = workspace
+            .command("run recipe.toml --work killed --threads 1 -q")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        thread::sleep(duration.mul_f64((f64::from(moment) + 0.5) / 6.0));
+        child.kill().unwrap();
+        cut_short += u32::from(!child.wait().unwrap().success());
+        // Killed once more on the way, then left alone.
+        let mut child = workspace
+            .command("run recipe.toml --work killed --threads 1 -q")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        thread::sleep(Duration::from_millis(40));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        workspace.toller("run recipe.toml --work killed --threads 1 -q").succeeds();
+        let names =
+            |files: &[(String, Vec<u8>)]| files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let left = written(&workspace, "killed");
+        assert_eq!(names(&left), names(&expected), "killed in part {moment} of {duration:?}");
+        assert!(left == expected, "killed in part {moment} of {duration:?}");
+        fs::remove_dir_all(workspace.path("killed")).unwrap();
+    }
+    assert!(cut_short >= 2, "only {cut_short} of 6 were killed before they ended");
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line() {
+    let workspace = workspace();
+    let refused = |recipe: &str, says: &[&str]| {
+        workspace.write("bad.toml", recipe);
+        workspace.toller("run bad.toml --dry-run").fails(1, says);
+    };
+    let replaced = |from: &str, to: &str| {
+        assert!(RECIPE.contains(from), "{from}");
+        RECIPE.replacen(from, to, 1)
+    };
+    refused("title = ", &["bad.toml:1:"]);
+    refused("title = \"none\"", &["bad.toml:1: a recipe without steps"]);
+    refused("titel = 1\n", &["bad.toml:1: a recipe has no \"titel\"", "did you mean \"title\"?"]);
+    refused(
+        &replaced("command = \"index\"", "command = \"indx\""),
+        &["bad.toml:16: step index has the unknown command \"indx\"", "did you mean \"index\"?"],
+    );
+    refused(
+        &replaced("language = \"en\"", "langage = \"en\""),
+        &["bad.toml:19: `toller index` has no option \"langage\"", "did you mean \"language\"?"],
+    );
+    refused(
+        &replaced("rows-per-shard = 64", "rows-per-shard = 0"),
+        &["bad.toml:33: step encode:", "rows-per-shard"],
+    );
+    refused(
+        &replaced("rows-per-shard = 64", "overwrite = \"yes\""),
+        &["bad.toml:33: \"overwrite\" is a flag"],
+    );
+    refused(
+        &replaced("output = \"bm25.run\"", "output = \"dense.run\""),
+        &["bad.toml:42: dense.run is written by the steps bm25 and dense"],
+    );
+    refused(
+        &replaced("output = \"bm25.run\"", "output = \"store/bm25.run\""),
+        &["store of step encode and store/bm25.run of step bm25 lie in each other"],
+    );
+    for outside in ["../bm25.run", "/tmp/bm25.run", "-"] {
+        refused(
+            &replaced("output = \"bm25.run\"", &format!("output = \"{outside}\"")),
+            &["bad.toml:27:", "does not lie in the folder of the outputs"],
+        );
+    }
+    refused(
+        &replaced("sparse = \"index\"", "sparse = \"index\"\nallow = \"fused.run\""),
+        &["steps wait for each other: bm25 (line 22) needs fuse", "needs bm25 (line 22)"],
+    );
+    refused(
+        &replaced("${data}/qrels", "${dat}/qrels"),
+        &["bad.toml:10: there is no variable \"dat\"", "${data}"],
+    );
+    refused(&replaced("queries = \"${data}/queries.jsonl\"", "queries = \"-\""), &["would read stdin"]);
+    let expect = |report: &str| {
+        format!(
+            "{RECIPE}[[expect]]\nreport = \"{report}\"\nrun = \"x\"\nmeasures = {{ AP = 1 }}\ntolerance = 0\n\
+             source = \"\"\n"
+        )
+    };
+    refused(
+        &expect("measure.json"),
+        &["no step writes the report measure.json", "did you mean \"measures.json\"?"],
+    );
+    refused(&format!("{RECIPE}[[expect]]\nrun = \"x\"\n"), &["[[expect]] has no \"report\""]);
+    workspace.toller("run recipe.toml --set date=x").fails(1, &["no variable \"date\"", "it has data, k"]);
+    workspace.toller("run none.toml").fails(1, &["none.toml"]);
+
+    // Missing inputs are told by a dry run, and stop the other.
+    let missing = replaced("sparse = \"index\"", "sparse = \"indx\"");
+    workspace.write("bad.toml", missing);
+    let says = ["bad.toml:24: indx is not there (sparse of bm25); did you mean the output index?"];
+    let dry = workspace.toller("run bad.toml --dry-run --json").succeeds();
+    assert!(dry.stderr.contains(says[0]), "{}", dry.stderr);
+    assert_eq!(states(&dry)[0].1, "to do");
+    workspace.toller("run bad.toml").fails(1, &says);
+    assert!(!workspace.path("bad.work").exists());
+}
+
+#[test]
+fn nothing_of_others_is_overwritten() {
+    let workspace = workspace();
+    fs::create_dir(workspace.path("recipe.work")).unwrap();
+    workspace.write("recipe.work/bm25.run", "mine");
+    let refused = workspace
+        .toller("run recipe.toml")
+        .fails(1, &["bm25.run exists, and no step of this recipe made it"]);
+    assert!(refused.stderr.contains("--force"), "{}", refused.stderr);
+    assert_eq!(workspace.read("recipe.work/bm25.run"), b"mine");
+    workspace.toller("run recipe.toml --force -q").succeeds();
+
+    let mut state = workspace.read("recipe.work/recipe-state.json");
+    let middle = state.len() / 2;
+    state[middle] ^= 1;
+    workspace.write("recipe.work/recipe-state.json", &state);
+    workspace.toller("run recipe.toml").fails(1, &["recipe-state.json is damaged", "--force"]);
+    workspace.toller("run recipe.toml --force -q").succeeds();
+}
+
+#[test]
+fn a_step_that_fails_is_named_and_done_again() {
+    let workspace = workspace();
+    workspace.write("data/qrels.txt", "1 0 s1\n");
+    let failed = workspace.toller("run recipe.toml").fails(1, &["error: step tune: data/qrels.txt"]);
+    assert!(failed.stderr.contains("[5/7] tune: toller tune alpha"), "{}", failed.stderr);
+    workspace.build_xquad("--quiet");
+    let again = workspace.toller("run recipe.toml --json").succeeds();
+    assert!(
+        again.stderr.contains("tune: toller tune alpha") && again.stderr.contains("(changed: "),
+        "{}",
+        again.stderr
+    );
+}
+
+/// The recipes of the papers: those that cannot run here tell what they need.
+#[test]
+fn the_recipes_that_come_with_toller_can_be_planned() {
+    let workspace = Workspace::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs");
+    let mut recipes: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    recipes.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    recipes.sort();
+    assert!(recipes.len() >= 3, "{recipes:?}");
+    for recipe in recipes {
+        let mut command = workspace.command("run --dry-run --json");
+        let planned = Finished::new(command.arg(&recipe).output().unwrap()).succeeds();
+        assert!(planned.stderr.contains("--set data=... is not given"), "{recipe:?}: {}", planned.stderr);
+        assert!(states(&planned).iter().all(|(_, state)| state == "to do"), "{recipe:?}");
+    }
+}
