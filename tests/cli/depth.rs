@@ -43,7 +43,9 @@ fn shallower_rerankings_follow_from_one() {
 fn a_cutoff_is_that_of_eval() {
     let workspace = workspace();
     let table = workspace
-        .toller("depth first.run reranked.run --qrels qrels.txt -m nDCG,R --depths 1,2,4 --plot depth.svg")
+        .toller(
+            "depth first.run reranked.run --qrels qrels.txt -m nDCG,R@1000 --depths 1,2,4 --plot depth.svg",
+        )
         .succeeds();
     let lines: Vec<&str> = table.stdout.lines().collect();
     assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), ["nDCG", "at", "1", "2", "4"]);
@@ -62,8 +64,9 @@ fn a_cutoff_is_that_of_eval() {
     }
     let svg = String::from_utf8(workspace.read("depth.svg")).unwrap();
     assert!(svg.contains("reranked.run") && svg.contains("nDCG"), "{svg}");
-    let csv = workspace.toller("depth first.run --qrels qrels.txt -m R --depths 2 --format csv").succeeds();
-    assert_eq!(csv.stdout, "measure,curve,depth,value\nR,first.run,2,0.75\n");
+    let csv =
+        workspace.toller("depth first.run --qrels qrels.txt -m R@1000 --depths 2 --format csv").succeeds();
+    assert_eq!(csv.stdout, "measure,curve,depth,value\nR@1000,first.run,2,0.75\n");
 }
 
 #[test]

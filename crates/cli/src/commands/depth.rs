@@ -22,7 +22,7 @@ use crate::ui::Ui;
 ///
 /// By itself a run is cut at each depth. With --first-stage the runs are rerankings of that run: at each depth only so many of
 /// its documents are reranked, and the others follow in its order. So one deep reranking tells what shallower ones would have
-/// come to. Several runs side by side, by R, show what each stage of a pipeline still finds.
+/// come to. Several runs side by side, by R@1000, show what each stage of a pipeline still finds.
 #[derive(Debug, clap::Args)]
 pub struct DepthArgs {
     /// Runs (TREC, MS MARCO, Tevatron, DPR or DuReader); `-` is stdin

@@ -24,6 +24,11 @@ const CATEGORIES: [&str; 6] = [
     "other",
 ];
 
+/// What is filled in for a query.
+const FIELDS: &str = "<div class=\"fields\">\n\
+    <label>Category (several: separated by ;)<input class=\"category\" list=\"categories\" autocomplete=\"off\"></label>\n\
+    <label>Note<input class=\"note\" autocomplete=\"off\"></label>\n</div>\n";
+
 /// The page.
 pub(super) fn html(listing: &Listing) -> String {
     let [before, after] = listing.names.each_ref().map(|name| escaped(name));
@@ -63,7 +68,7 @@ fn article(listing: &Listing, query: &QueryDifference) -> String {
         html,
         "<article tabindex=\"-1\" data-id=\"{id}\" data-gain=\"{gain}\">\n<h2 dir=\"auto\">{text}</h2>\n\
          <p class=\"values\"><span class=\"id\">{id}</span> &middot; {before} &rarr; {after} \
-         (<span class=\"{class}\">{gain:+.4}</span>)</p>\n"
+         (<span class=\"{class}\">{gain:+.4}</span>)</p>\n{FIELDS}"
     );
     let [name_before, name_after] = listing.names.each_ref().map(|name| escaped(name));
     let _ = writeln!(html, "<h3>Relevant: ranks in {name_before} and {name_after}</h3>\n<ul>");
@@ -81,9 +86,7 @@ fn article(listing: &Listing, query: &QueryDifference) -> String {
         }
         html += "</ol></section>\n";
     }
-    html += "</div>\n<div class=\"fields\">\n\
-             <label>Category (several: separated by ;)<input class=\"category\" list=\"categories\" autocomplete=\"off\"></label>\n\
-             <label>Note<input class=\"note\" autocomplete=\"off\"></label>\n</div>\n</article>\n";
+    html += "</div>\n</article>\n";
     html
 }
 
@@ -120,14 +123,20 @@ fn passage(passage: &Passage) -> String {
     let text = passage.text.trim();
     let body = match text.char_indices().nth(FOLD) {
         None => format!("<div class=\"passage\" dir=\"auto\">{}</div>", escaped(text)),
-        Some((end, _)) => format!(
-            "<details><summary class=\"passage\" dir=\"auto\">{}<span class=\"more\">&hellip; more</span></summary>\
-             <div class=\"passage\" dir=\"auto\">{}</div></details>",
-            escaped(&text[..end]),
-            escaped(&text[end..])
-        ),
+        Some((end, _)) => folded(text, end),
     };
     title + &body
+}
+
+/// A text that is folded behind the last blank before `end`, or there.
+fn folded(text: &str, end: usize) -> String {
+    let end = text[..end].rfind(char::is_whitespace).unwrap_or(end);
+    format!(
+        "<details><summary class=\"passage\" dir=\"auto\">{}<span class=\"more\">&hellip; more</span></summary>\
+             <div class=\"passage\" dir=\"auto\">{}</div></details>",
+        escaped(&text[..end]),
+        escaped(&text[end..])
+    )
 }
 
 fn rank(rank: Option<usize>) -> String {
