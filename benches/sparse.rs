@@ -276,10 +276,10 @@ fn compare(index: &SparseIndex, rankings: &[Ranking], queries: &[Query], run: &R
     let (mut first, mut shared, mut all, mut asked) = (0, 0, 0, 0);
     for (query, ranking) in queries.iter().zip(rankings) {
         let Some(theirs) = run.queries.get(&query.id) else { continue };
-        let ours: Vec<&str> = ranking.hits.iter().map(|hit| index.doc_id(hit.doc)).collect();
+        let ours: Vec<String> = ranking.hits.iter().map(|hit| index.doc_id(hit.doc)).collect();
         asked += 1;
-        first += usize::from(ours.first().copied() == theirs.first().map(|entry| entry.doc_id.as_str()));
-        shared += theirs.iter().filter(|entry| ours.contains(&entry.doc_id.as_str())).count();
+        first += usize::from(ours.first() == theirs.first().map(|entry| &entry.doc_id));
+        shared += theirs.iter().filter(|entry| ours.contains(&entry.doc_id)).count();
         all += theirs.len();
     }
     println!(

@@ -1,5 +1,7 @@
 //! The interface of everything that retrieves.
 
+use std::borrow::Cow;
+
 use crate::{DocOrd, Hit, Query};
 
 /// The hits of one query, best first.
@@ -20,8 +22,8 @@ pub trait Searcher {
     /// Whatever the searcher cannot do as asked; never a shortened or approximate answer.
     fn search(&self, queries: &[Query], k: usize) -> Result<Vec<Ranking>, SearchError>;
 
-    /// The identifier of a document that this searcher returned.
-    fn doc_id(&self, doc: DocOrd) -> &str;
+    /// The identifier of a document that this searcher returned; owned where it is kept packed.
+    fn doc_id(&self, doc: DocOrd) -> Cow<'_, str>;
 
     /// The number of documents that can be retrieved.
     fn doc_count(&self) -> usize;

@@ -1,5 +1,6 @@
 //! Dense retrieval: query texts to rankings.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -130,8 +131,8 @@ impl Searcher for DenseSearcher {
         Ok(found.rankings)
     }
 
-    fn doc_id(&self, doc: DocOrd) -> &str {
-        self.index.doc_id(doc)
+    fn doc_id(&self, doc: DocOrd) -> Cow<'_, str> {
+        self.index.doc_id(doc).into()
     }
 
     fn doc_count(&self) -> usize {

@@ -1,5 +1,7 @@
 //! Sparse retrieval: query texts to rankings, with or without feedback.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 use toller_ir::{DocOrd, Hit, Query, Ranking, SearchError, Searcher};
 use toller_sparse::{Analyzer, Scoring, SparseError, SparseIndex, SparseQuery};
@@ -98,8 +100,8 @@ impl Searcher for SparseSearcher {
         Ok(rankings?)
     }
 
-    fn doc_id(&self, doc: DocOrd) -> &str {
-        self.index.doc_id(doc)
+    fn doc_id(&self, doc: DocOrd) -> Cow<'_, str> {
+        self.index.doc_id(doc).into()
     }
 
     fn doc_count(&self) -> usize {

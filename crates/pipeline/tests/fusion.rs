@@ -1,5 +1,6 @@
 //! Laws of fusion, over random runs.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
@@ -182,8 +183,9 @@ proptest! {
         let hybrid = Hybrid::new(boxed, fusion.clone(), depth, Collections::Same)?;
         match (fuse_runs(&runs, &fusion, ALL, k), hybrid.search(&queries, k)) {
             (Ok(fused), Ok(found)) => {
-                let hits: Vec<(&str, f32)> =
-                    found[0].hits.iter().map(|hit| (hybrid.doc_id(hit.doc), hit.score)).collect();
+                let ids: Vec<_> = found[0].hits.iter().map(|hit| hybrid.doc_id(hit.doc)).collect();
+                let scores = found[0].hits.iter().map(|hit| hit.score);
+                let hits: Vec<(&str, f32)> = ids.iter().map(AsRef::as_ref).zip(scores).collect();
                 prop_assert_eq!(&fused[0].hits, &hits);
                 prop_assert!(found[0].hits.is_sorted());
             }
@@ -214,7 +216,7 @@ impl Fixed {
         for (query, ranking) in queries.iter().zip(self.search(queries, depth)?) {
             let entry = |hit: &Hit| {
                 let score = format!("{:?}", hit.score).parse()?;
-                Ok(RunEntry { doc_id: self.doc_id(hit.doc).to_owned(), score })
+                Ok(RunEntry { doc_id: self.doc_id(hit.doc).into_owned(), score })
             };
             let entries: Result<_, std::num::ParseFloatError> = ranking.hits.iter().map(entry).collect();
             read.queries.insert(query.id.clone(), entries?);
@@ -232,8 +234,8 @@ impl Searcher for Fixed {
         Ok(vec![Ranking { hits }; queries.len()])
     }
 
-    fn doc_id(&self, doc: DocOrd) -> &str {
-        &self.ids[doc.index()]
+    fn doc_id(&self, doc: DocOrd) -> Cow<'_, str> {
+        self.ids[doc.index()].as_str().into()
     }
 
     fn doc_count(&self) -> usize {
@@ -263,8 +265,8 @@ fn collections_that_differ_are_told_or_united() -> Tested {
         assert!(error.hint().is_some());
         let united = hybrid(first, other, Collections::MayDiffer)?;
         let found = united.search(&[Query::default()], ALL)?;
-        let ids: BTreeSet<&str> = found[0].hits.iter().map(|hit| united.doc_id(hit.doc)).collect();
-        let both: BTreeSet<&str> = first.iter().chain(other).copied().collect();
+        let ids: BTreeSet<Cow<'_, str>> = found[0].hits.iter().map(|hit| united.doc_id(hit.doc)).collect();
+        let both: BTreeSet<Cow<'_, str>> = first.iter().chain(other).map(|&id| id.into()).collect();
         assert_eq!((&ids, ids.len()), (&both, united.doc_count()));
     }
     let twice = hybrid(&["a", "b"], &["a", "a"], Collections::MayDiffer);

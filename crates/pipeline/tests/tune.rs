@@ -75,7 +75,7 @@ fn run(searcher: &SparseSearcher, queries: &[Query], k: usize) -> Result<Run, Bo
     let mut run = Run::default();
     for (query, ranking) in queries.iter().zip(searcher.search(queries, k)?) {
         let entry = |hit: &toller_ir::Hit| RunEntry {
-            doc_id: searcher.doc_id(hit.doc).to_owned(),
+            doc_id: searcher.doc_id(hit.doc).into_owned(),
             score: toller_corpus::Score::F32(hit.score).as_read(),
         };
         let entries: Vec<RunEntry> = ranking.hits.iter().map(entry).collect();

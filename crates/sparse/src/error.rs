@@ -20,9 +20,9 @@ pub enum SparseError {
         /// The path.
         path: PathBuf,
     },
-    /// The index was written by a later version of the program.
-    #[error("{} has format version {found}; this program reads versions up to {FORMAT_VERSION}", path.display())]
-    NewerFormat {
+    /// The index was written by another version of the program.
+    #[error("{} has format version {found}; this program reads version {FORMAT_VERSION}", path.display())]
+    FormatVersion {
         /// The manifest.
         path: PathBuf,
         /// Its version.
@@ -131,7 +131,8 @@ impl SparseError {
             Self::NotAnIndex { .. } => {
                 "give the directory that `toller index --output` wrote; if that was interrupted, run it again"
             }
-            Self::NewerFormat { .. } => "update toller",
+            Self::FormatVersion { found, .. } if *found > FORMAT_VERSION => "update toller",
+            Self::FormatVersion { .. } => "build the index again with `toller index --overwrite`",
             Self::ManifestDamaged { .. } | Self::Damaged { .. } => {
                 "restore the file from a copy, or build the index again with `toller index --overwrite`"
             }

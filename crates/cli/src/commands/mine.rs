@@ -190,7 +190,7 @@ fn hits_of_index(
     for block in queries.chunks(QUERIES_PER_BLOCK) {
         let rankings = searcher.search(block, *args.depth.end()).map_err(SearchFailed)?;
         for (query, ranking) in block.iter().zip(rankings) {
-            let hit = |hit: &Hit| (searcher.doc_id(hit.doc).to_owned(), Score::F32(hit.score).as_read());
+            let hit = |hit: &Hit| (searcher.doc_id(hit.doc).into_owned(), Score::F32(hit.score).as_read());
             found
                 .push(QueryHits { query_id: query.id.clone(), hits: ranking.hits.iter().map(hit).collect() });
         }

@@ -148,13 +148,14 @@ impl<W: Write> TrecRunWriter<W> {
     ///
     /// # Errors
     /// An identifier or a score that cannot be written, or a failure of the writer.
-    pub fn write_query<'a, S: Into<Score>>(
+    pub fn write_query<D: AsRef<str>, S: Into<Score>>(
         &mut self,
         query: &str,
-        hits: impl IntoIterator<Item = (&'a str, S)>,
+        hits: impl IntoIterator<Item = (D, S)>,
     ) -> Result<(), RunWriteError> {
         self.check_id("query", query)?;
         for (rank, (document, score)) in (1_u64..).zip(hits) {
+            let document = document.as_ref();
             self.check_id("document", document)?;
             let score = score.into();
             if !score.is_finite() {

@@ -1,5 +1,6 @@
 //! Fusion of searchers' rankings: their documents are matched, then as in run files.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use rayon::prelude::*;
@@ -77,30 +78,30 @@ impl RankingFuser {
         other: &'s dyn Searcher,
         list: usize,
         collections: Collections,
-        by_id: &mut HashMap<&'s str, DocOrd>,
+        by_id: &mut HashMap<Cow<'s, str>, DocOrd>,
     ) -> Result<Vec<DocOrd>, FusionError> {
         // Finds what comes twice, which would make one document of two.
         let own = ordinals(other, list)?;
         if collections == Collections::Same {
-            let extra = documents(other).find(|id| !by_id.contains_key(*id)).map(|id| (id, "other"));
-            let lacking = || documents(first).find(|id| !own.contains_key(*id)).map(|id| (id, "first"));
+            let extra = documents(other).find(|id| !by_id.contains_key(id)).map(|id| (id, "other"));
+            let lacking = || documents(first).find(|id| !own.contains_key(id)).map(|id| (id, "first"));
             if let Some((document, present)) = extra.or_else(lacking) {
                 return Err(FusionError::CollectionsDiffer {
                     list: list + 1,
                     first_count: first.doc_count(),
                     other_count: other.doc_count(),
-                    document: document.to_owned(),
+                    document: document.into_owned(),
                     present,
                 });
             }
         }
         let mut shared = Vec::with_capacity(other.doc_count());
         for id in documents(other) {
-            let ordinal = match by_id.get(id) {
+            let ordinal = match by_id.get(&id) {
                 Some(ordinal) => *ordinal,
                 None => {
                     let ordinal = DocOrd((self.first_count + self.others.len()) as u32);
-                    self.others.push(id.to_owned());
+                    self.others.push(id.clone().into_owned());
                     by_id.insert(id, ordinal);
                     ordinal
                 }
@@ -134,7 +135,7 @@ impl RankingFuser {
         let fused: Vec<Result<Ranking, BadEntry<DocOrd>>> =
             (0..queries.len()).into_par_iter().map(fuse).collect();
         let named = |(fused, query): (Result<Ranking, BadEntry<DocOrd>>, &&str)| {
-            fused.map_err(|bad| bad.of_query(query, |doc| self.doc_id(searchers, doc).to_owned()))
+            fused.map_err(|bad| bad.of_query(query, |doc| self.doc_id(searchers, doc).into_owned()))
         };
         fused.into_iter().zip(queries).map(named).collect()
     }
@@ -158,10 +159,10 @@ impl RankingFuser {
 
     /// The identifier of a document of a fused ranking.
     #[must_use]
-    pub fn doc_id<'a>(&'a self, searchers: &[&'a dyn Searcher], doc: DocOrd) -> &'a str {
+    pub fn doc_id<'a>(&'a self, searchers: &[&'a dyn Searcher], doc: DocOrd) -> Cow<'a, str> {
         match doc.index().checked_sub(self.first_count) {
-            Some(other) => self.others.get(other).map_or("", String::as_str),
-            None => searchers.first().map_or("", |first| first.doc_id(doc)),
+            Some(other) => self.others.get(other).map_or(Cow::Borrowed(""), |id| id.into()),
+            None => searchers.first().map_or(Cow::Borrowed(""), |first| first.doc_id(doc)),
         }
     }
 
@@ -178,7 +179,7 @@ impl RankingFuser {
     }
 }
 
-fn documents(searcher: &dyn Searcher) -> impl Iterator<Item = &str> {
+fn documents(searcher: &dyn Searcher) -> impl Iterator<Item = Cow<'_, str>> {
     (0..searcher.doc_count() as u32).map(|doc| searcher.doc_id(DocOrd(doc)))
 }
 
@@ -187,11 +188,11 @@ fn is_same_order(first: &dyn Searcher, other: &dyn Searcher) -> bool {
     first.doc_count() == other.doc_count() && documents(first).eq(documents(other))
 }
 
-fn ordinals(searcher: &dyn Searcher, list: usize) -> Result<HashMap<&str, DocOrd>, FusionError> {
+fn ordinals(searcher: &dyn Searcher, list: usize) -> Result<HashMap<Cow<'_, str>, DocOrd>, FusionError> {
     let mut ordinals = HashMap::with_capacity(searcher.doc_count());
     for (doc, id) in (0..).map(DocOrd).zip(documents(searcher)) {
-        if ordinals.insert(id, doc).is_some() {
-            return Err(FusionError::AmbiguousId { list: list + 1, document: id.to_owned() });
+        if ordinals.insert(id.clone(), doc).is_some() {
+            return Err(FusionError::AmbiguousId { list: list + 1, document: id.into_owned() });
         }
     }
     Ok(ordinals)

@@ -1,5 +1,7 @@
 //! Searchers that are searched together and fused.
 
+use std::borrow::Cow;
+
 use toller_ir::{DocOrd, Query, Ranking, SearchError, Searcher};
 
 use super::error::FusionError;
@@ -47,7 +49,7 @@ impl Searcher for Hybrid {
         Ok(self.fuser.fuse(&borrowed(&self.searchers), &ids, &found, k)?)
     }
 
-    fn doc_id(&self, doc: DocOrd) -> &str {
+    fn doc_id(&self, doc: DocOrd) -> Cow<'_, str> {
         self.fuser.doc_id(&borrowed(&self.searchers), doc)
     }
 

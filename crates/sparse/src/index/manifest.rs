@@ -11,8 +11,8 @@ use super::MANIFEST;
 use crate::SparseError;
 use crate::score::Statistics;
 
-/// The format version that this program writes, and the latest that it reads.
-pub const FORMAT_VERSION: u64 = 1;
+/// The format version that this program writes and reads.
+pub const FORMAT_VERSION: u64 = 2;
 
 /// The value of the field `format`, by which an index is told from other directories.
 const FORMAT: &str = "toller-index";
@@ -103,7 +103,7 @@ impl Manifest {
     /// Reads the manifest of the index in `directory`; `None` if there is none.
     ///
     /// # Errors
-    /// When it cannot be read, is damaged, of a later version, or of something else.
+    /// When it cannot be read, is damaged, of another version, or of something else.
     pub fn read(directory: &Path) -> Result<Option<Self>, SparseError> {
         let path = directory.join(MANIFEST);
         let bytes = match fs::read(&path) {
@@ -115,8 +115,8 @@ impl Manifest {
         };
         let head: Option<Head> = serde_json::from_slice(&bytes).ok();
         match head {
-            Some(Head { format, format_version: found }) if format == FORMAT && found > FORMAT_VERSION => {
-                return Err(SparseError::NewerFormat { path, found });
+            Some(Head { format, format_version: found }) if format == FORMAT && found != FORMAT_VERSION => {
+                return Err(SparseError::FormatVersion { path, found });
             }
             Some(Head { format, .. }) if format != FORMAT => {
                 return Err(SparseError::NotAnIndex { path: directory.to_owned() });

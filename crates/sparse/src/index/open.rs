@@ -27,7 +27,7 @@ pub struct SparseIndex {
     terms: Map<Mmap>,
     postings: Mmap,
     lengths: Mmap,
-    rest_width: usize,
+    rest_width: u8,
     ids: Mmap,
     pub(crate) vectors: Option<Mmap>,
     /// The least and the largest code of a length.
@@ -77,7 +77,7 @@ impl SparseIndex {
         if !options.verify && terms.as_fst().verify().is_err() {
             return Err(damaged(TERMS, "its checksum is wrong"));
         }
-        let rest_width = lengths::rest_width(lengths.len(), docs)
+        let rest_width = lengths::rest_width(&lengths, docs)
             .ok_or_else(|| damaged(LENGTHS, "its length is not that of the documents"))?;
         if !ids::is_sound(&ids, docs) {
             return Err(damaged(IDS, "it is too short for the documents"));
@@ -151,9 +151,9 @@ impl SparseIndex {
     /// # Panics
     /// If `doc` is not below [`SparseIndex::doc_count`].
     #[must_use]
-    pub fn doc_id(&self, doc: DocOrd) -> &str {
+    pub fn doc_id(&self, doc: DocOrd) -> String {
         assert!(doc.index() < self.doc_count(), "document {} of {}", doc.0, self.doc_count());
-        ids::id(&self.ids, self.doc_count(), doc.index()).unwrap_or("\u{fffd}")
+        ids::id(&self.ids, self.doc_count(), doc.index()).unwrap_or_else(|| "\u{fffd}".to_owned())
     }
 
     /// The number of terms of a document, as rankers with `lengths` see it.

@@ -27,23 +27,30 @@ pub(crate) fn packed_bytes(count: usize, bits: u8) -> usize {
     (count * usize::from(bits)).div_ceil(8)
 }
 
-/// Takes values off the front of `bytes`, as many as there is room in `out`; `None` when there are too few.
+/// Takes values of at most 32 bits off the front of `bytes`, as many as there is room in `out`; `None` when there are too few.
 pub(crate) fn unpack(bytes: &mut &[u8], bits: u8, out: &mut [u32]) -> Option<()> {
-    let (packed, rest) = bytes.split_at_checked(packed_bytes(out.len(), bits))?;
-    *bytes = rest;
-    let mask = (1_u64 << bits) - 1;
-    let (mut buffer, mut filled) = (0_u64, 0);
-    let mut packed = packed.iter();
-    for value in out {
-        while filled < u32::from(bits) {
-            buffer |= u64::from(*packed.next()?) << filled;
-            filled += 8;
-        }
-        *value = (buffer & mask) as u32;
-        buffer >>= bits;
-        filled -= u32::from(bits);
+    let packed = bytes.split_off(..packed_bytes(out.len(), bits))?;
+    for (index, value) in out.iter_mut().enumerate() {
+        *value = get(packed, bits, index);
     }
     Some(())
+}
+
+/// The value `index` of packed ones of at most 32 bits; zeros stand behind the bytes.
+#[inline]
+pub(crate) fn get(packed: &[u8], bits: u8, index: usize) -> u32 {
+    let at = index * usize::from(bits);
+    // A value begins in one byte and ends within four more.
+    let from = packed.get(at / 8..).unwrap_or_default();
+    let word = match from.first_chunk::<8>() {
+        Some(word) => u64::from_le_bytes(*word),
+        None => {
+            let mut word = [0; 8];
+            word[..from.len()].copy_from_slice(from);
+            u64::from_le_bytes(word)
+        }
+    };
+    (word >> (at % 8) & ((1 << bits) - 1)) as u32
 }
 
 #[cfg(test)]

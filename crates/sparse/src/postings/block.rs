@@ -1,21 +1,41 @@
 //! The postings of a block, unpacked.
 
-use bitpacking::{BitPacker, BitPacker4x};
-
-use super::{BLOCK, Posting, bits};
+use super::ones::ROOM;
+use super::{BLOCK, Posting, documents, frequencies};
 
 /// Up to [`BLOCK`] postings in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
-    docs: [u32; BLOCK],
-    tfs: [u32; BLOCK],
+    docs: [u32; ROOM],
+    tfs: [u32; ROOM],
     len: usize,
 }
+
+/// How a full block is packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Packing {
+    /// The documents up to its last, and behind the block before, that are not in it.
+    pub(crate) spread: u32,
+    /// How its frequencies are written; 0 if all are 1.
+    pub(crate) kind: u8,
+}
+
+impl Packing {
+    /// The bytes of the block; `None` if nothing is packed so.
+    #[inline]
+    pub(crate) fn bytes(self) -> Option<usize> {
+        Some(documents::full_bytes(self.spread) + frequencies::bytes(self.kind, BLOCK)?)
+    }
+}
+
+/// In the first byte of a block that is not full: whether there are frequencies above 1. The other bits are the low bits of
+/// the documents.
+const FREQUENCIES: u8 = 128;
 
 impl Block {
     /// No postings.
     pub(crate) fn new() -> Self {
-        Self { docs: [0; BLOCK], tfs: [0; BLOCK], len: 0 }
+        Self { docs: [0; ROOM], tfs: [0; ROOM], len: 0 }
     }
 
     /// The documents, ascending.
@@ -47,90 +67,64 @@ impl Block {
         self.len += 1;
     }
 
-    /// Appends a full block that follows the document `before`; returns the bits of a gap and of a frequency.
-    pub(crate) fn pack_full(&self, before: Option<u32>, out: &mut Vec<u8>) -> (u8, u8) {
-        let packer = BitPacker4x::new();
-        let rest = self.tfs.map(|tf| tf - 1);
-        let (gap_bits, tf_bits) =
-            (packer.num_bits_strictly_sorted(before, &self.docs), packer.num_bits(&rest));
-        let start = out.len();
-        out.resize(start + full_bytes(gap_bits, tf_bits), 0);
-        let (gaps, tfs) = out[start..].split_at_mut(BitPacker4x::compressed_block_size(gap_bits));
-        packer.compress_strictly_sorted(before, &self.docs, gaps, gap_bits);
-        packer.compress(&rest, tfs, tf_bits);
-        (gap_bits, tf_bits)
+    /// The documents from `base` to the last that are not in the block.
+    fn spread(&self, base: u32) -> u32 {
+        self.docs().last().map_or(0, |&last| last - base + 1 - self.len as u32)
+    }
+
+    fn write_frequencies(&self, out: &mut Vec<u8>) -> u8 {
+        if self.tfs().iter().all(|&tf| tf == 1) { 0 } else { frequencies::write(self.tfs(), out) }
+    }
+
+    /// Appends a full block that follows the document `before`.
+    pub(crate) fn pack_full(&self, before: Option<u32>, out: &mut Vec<u8>) -> Packing {
+        let base = next_after(before);
+        let spread = self.spread(base);
+        documents::write_full(base, self.docs(), spread, out);
+        Packing { spread, kind: self.write_frequencies(out) }
     }
 
     /// Unpacks a full block from the front of `packed`; `None` if it is damaged.
     #[inline]
-    pub(crate) fn unpack_full(
-        &mut self,
-        before: Option<u32>,
-        gap_bits: u8,
-        tf_bits: u8,
-        packed: &[u8],
-    ) -> Option<()> {
-        if gap_bits > 32 || tf_bits > 32 {
-            return None;
-        }
-        let packer = BitPacker4x::new();
-        let (gaps, rest) = packed.split_at_checked(BitPacker4x::compressed_block_size(gap_bits))?;
-        let tfs = rest.get(..BitPacker4x::compressed_block_size(tf_bits))?;
-        packer.decompress_strictly_sorted(before, gaps, &mut self.docs, gap_bits);
-        if tf_bits == 0 {
-            self.tfs = [1; BLOCK];
-        } else {
-            packer.decompress(tfs, &mut self.tfs, tf_bits);
-            self.tfs.iter_mut().for_each(|tf| *tf = tf.wrapping_add(1));
-        }
+    pub(crate) fn unpack_full(&mut self, before: Option<u32>, packing: Packing, packed: &[u8]) -> Option<()> {
+        let (docs, tfs) =
+            packed.get(..packing.bytes()?)?.split_at_checked(documents::full_bytes(packing.spread))?;
+        documents::read_full(next_after(before), packing.spread, docs, &mut self.docs)?;
+        frequencies::read(packing.kind, tfs, BLOCK, &mut self.tfs)?;
         self.len = BLOCK;
         Some(())
     }
 
     /// Appends a block that is not full and follows the document `before`.
     pub(crate) fn pack_tail(&self, before: Option<u32>, out: &mut Vec<u8>) {
-        let mut next = next_after(before);
-        let gaps: Vec<u32> = self
-            .docs()
-            .iter()
-            .map(|&doc| {
-                let gap = doc.wrapping_sub(next);
-                next = doc.wrapping_add(1);
-                gap
-            })
-            .collect();
-        let rest: Vec<u32> = self.tfs().iter().map(|tf| tf - 1).collect();
-        let (gap_bits, tf_bits) = (bits::bits_of(&gaps), bits::bits_of(&rest));
-        out.extend([gap_bits, tf_bits]);
-        bits::pack(&gaps, gap_bits, out);
-        bits::pack(&rest, tf_bits, out);
+        let base = next_after(before);
+        let low = documents::low_bits(self.len, self.spread(base));
+        let mut tfs = Vec::new();
+        match self.write_frequencies(&mut tfs) {
+            0 => out.push(low),
+            kind => out.extend([low | FREQUENCIES, kind]),
+        }
+        documents::write(base, self.docs(), low, out);
+        out.append(&mut tfs);
     }
 
     /// Unpacks a block of `len` (below [`BLOCK`]) postings; `None` if it is damaged.
     pub(crate) fn unpack_tail(&mut self, before: Option<u32>, len: usize, mut packed: &[u8]) -> Option<()> {
-        let &[gap_bits, tf_bits] = packed.split_off(..2)? else { return None };
-        if gap_bits > 32 || tf_bits > 32 {
+        let first = *packed.split_off_first()?;
+        let kind = if first < FREQUENCIES { 0 } else { *packed.split_off_first()? };
+        let low = first % FREQUENCIES;
+        if low > 31 {
             return None;
         }
-        let (docs, tfs) = (self.docs.get_mut(..len)?, self.tfs.get_mut(..len)?);
-        bits::unpack(&mut packed, gap_bits, docs)?;
-        bits::unpack(&mut packed, tf_bits, tfs)?;
-        let mut next = next_after(before);
-        for doc in docs {
-            *doc = doc.wrapping_add(next);
-            next = doc.wrapping_add(1);
-        }
-        tfs.iter_mut().for_each(|tf| *tf = tf.wrapping_add(1));
+        documents::read(next_after(before), low, len, &mut packed, &mut self.docs)?;
+        frequencies::read(kind, packed.get(..frequencies::bytes(kind, len)?)?, len, &mut self.tfs)?;
         self.len = len;
         Some(())
     }
 }
 
-/// The bytes of a full block.
-pub(crate) fn full_bytes(gap_bits: u8, tf_bits: u8) -> usize {
-    BitPacker4x::compressed_block_size(gap_bits) + BitPacker4x::compressed_block_size(tf_bits)
-}
-
+/// The first document that can follow `before`.
+#[inline]
 fn next_after(before: Option<u32>) -> u32 {
     before.map_or(0, |before| before.wrapping_add(1))
 }

@@ -2,7 +2,7 @@
 
 use super::block::Block;
 use super::skyline::skyline;
-use super::{Posting, write_varint};
+use super::{BLOCK, Posting, entry, write_varint};
 
 /// Collects the postings of one term after another, and appends their records.
 ///
@@ -45,15 +45,12 @@ impl ListEncoder {
     }
 
     fn finish_block(&mut self, codes: &[u8]) {
-        let (gap_bits, tf_bits) = self.block.pack_full(self.before, &mut self.blocks);
+        let packing = self.block.pack_full(self.before, &mut self.blocks);
         let last = self.block.docs().last().copied().unwrap_or_default();
-        self.directory.extend(last.to_le_bytes());
-        self.directory.extend([gap_bits, tf_bits]);
         let code = |doc: u32| codes.get(doc as usize).copied().unwrap_or_default();
         let postings = self.block.docs().iter().zip(self.block.tfs());
-        for point in skyline(postings.map(|(&doc, &tf)| (tf, code(doc)))) {
-            self.directory.extend([point.tf, point.code]);
-        }
+        let points = skyline(postings.map(|(&doc, &tf)| (tf, code(doc))));
+        entry::write(packing, &points, &mut self.directory);
         self.before = Some(last);
         self.block.clear();
     }
@@ -63,12 +60,20 @@ impl ListEncoder {
         if self.block.is_full() {
             self.finish_block(codes);
         }
-        write_varint(self.doc_freq, out);
-        write_varint(self.collection_freq - self.doc_freq, out);
+        let others = self.collection_freq - self.doc_freq;
+        write_varint((self.doc_freq - 1) << 1 | u64::from(others > 0), out);
+        if others > 0 {
+            write_varint(others - 1, out);
+        }
         match (self.doc_freq, self.block.docs()) {
             (1, &[doc]) => write_varint(u64::from(doc), out),
-            _ => {
-                write_varint(u64::from(self.max_tf.saturating_sub(1)), out);
+            (df, _) => {
+                if others > 0 {
+                    write_varint(u64::from(self.max_tf - 2), out);
+                }
+                if df >= BLOCK as u64 {
+                    write_varint(self.directory.len() as u64, out);
+                }
                 out.append(&mut self.directory);
                 out.append(&mut self.blocks);
                 if !self.block.is_empty() {

@@ -1,32 +1,35 @@
 //! The list of a term: which documents have it, how often, and what it can add to a score at most.
 //!
 //! ```text
-//! record     := df, cf - df                                    (varint)
+//! record     := 2 * (df - 1) + (cf > df), [cf - df - 1]      (varint)
 //!               df = 1: document                               (varint; its frequency is cf)
-//!               else:   max_tf - 1                             (varint)
-//!                       entry * (df / 128)                     the directory of the full blocks
+//!               else:   [max_tf - 2]                           (varint)
+//!                       bytes of the directory                 (varint) if df >= 128
+//!                       entry * (df / 128)                     the directory of the full blocks, see `entry`
 //!                       block * (df / 128)
 //!                       tail                                   if df % 128 > 0
-//! entry      := last document (u32), bits of a gap (u8), bits of a frequency (u8), 4 * point
-//! point      := frequency (u8, 255: as large as max_tf), code of a length (u8)
-//! block      := 128 gaps - 1, 128 frequencies - 1              (BitPacker4x)
-//! tail       := bits of a gap (u8), bits of a frequency (u8), gaps - 1, frequencies - 1 (bit by bit, each padded to a byte)
+//! block      := documents, see `documents`; frequencies, see `frequencies`
+//! tail       := l + 128 * (a frequency is above 1) (u8), [kind of the frequencies (u8)], documents, frequencies
 //! ```
 //!
-//! The gap before the first document is counted from -1. A block's points dominate its postings: for each of these there is a
+//! What stands in brackets is left out where all frequencies are 1. A block's points dominate its postings: for each of these there is a
 //! point with no lower frequency and no longer length. All rankers grow with the frequency and fall with the length, so
 //! the largest score of the points bounds those of the block, whatever the ranker and its parameters.
 
-mod bits;
+pub(crate) mod bits;
 mod block;
+mod documents;
 mod encode;
+mod entry;
+mod frequencies;
+mod ones;
 mod record;
 mod skyline;
 mod varint;
 
-pub(crate) use block::Block;
+pub(crate) use block::{Block, Packing};
 pub(crate) use encode::ListEncoder;
-pub(crate) use record::{Entry, List, Record};
+pub(crate) use record::{List, Record};
 pub(crate) use skyline::{Point, SATURATED};
 pub(crate) use varint::{read_varint, write_varint};
 

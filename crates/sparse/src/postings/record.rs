@@ -1,12 +1,8 @@
 //! Reading the record of a term where it lies.
 
-use super::block::full_bytes;
-use super::skyline::POINTS;
-use super::{BLOCK, Block, Point, Posting, read_varint};
+use super::block::Packing;
+use super::{BLOCK, Block, Point, Posting, entry, read_varint};
 use crate::score::TermStatistics;
-
-/// Bytes of an entry of the directory.
-const ENTRY_BYTES: usize = 6 + 2 * POINTS;
 
 /// A term's statistics and its list.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +18,8 @@ pub(crate) enum List<'a> {
     One(Posting),
     /// Full blocks, and what is left.
     Blocks {
-        directory: &'a [[u8; ENTRY_BYTES]],
+        /// What is known of the full blocks.
+        directory: Directory<'a>,
         /// The packed blocks one after another, and behind them the tail and other records.
         blocks: &'a [u8],
         /// Postings behind the full blocks.
@@ -30,51 +27,59 @@ pub(crate) enum List<'a> {
     },
 }
 
-/// What the directory says of a full block.
+/// What is known of full blocks, in their order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Directory<'a> {
+    left: usize,
+    entries: &'a [u8],
+    before: Option<u32>,
+}
+
+/// A full block of a directory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     /// Its last document.
     pub(crate) last: u32,
-    pub(crate) gap_bits: u8,
-    pub(crate) tf_bits: u8,
-    /// What dominates its postings.
-    pub(crate) points: [Point; POINTS],
+    pub(crate) packing: Packing,
 }
 
-impl Entry {
-    #[inline]
-    pub(crate) fn read(bytes: &[u8; ENTRY_BYTES]) -> Self {
-        let &[a, b, c, d, gap_bits, tf_bits, ..] = bytes;
-        let points =
-            std::array::from_fn(|point| Point { tf: bytes[6 + 2 * point], code: bytes[7 + 2 * point] });
-        Self { last: u32::from_le_bytes([a, b, c, d]), gap_bits, tf_bits, points }
+impl Directory<'_> {
+    /// The blocks that are left.
+    pub(crate) fn len(&self) -> usize {
+        self.left
     }
 
-    /// The bytes of the block; `None` if there is no such block.
+    /// Goes on to the next block and calls `each` with its points; `None` behind the last, or if it is damaged.
     #[inline]
-    pub(crate) fn block_bytes(&self) -> Option<usize> {
-        (self.gap_bits <= 32 && self.tf_bits <= 32).then(|| full_bytes(self.gap_bits, self.tf_bits))
+    pub(crate) fn next(&mut self, each: impl FnMut(Point)) -> Option<Entry> {
+        self.left = self.left.checked_sub(1)?;
+        let packing = entry::read(&mut self.entries, each)?;
+        let behind = self.before.map_or(0, |before| u64::from(before) + 1);
+        let last = u32::try_from(behind + u64::from(packing.spread) + BLOCK as u64 - 1).ok()?;
+        self.before = Some(last);
+        Some(Entry { last, packing })
     }
 }
 
 impl<'a> Record<'a> {
     /// The record that begins with `bytes`; `None` if it is damaged.
     pub(crate) fn read(mut bytes: &'a [u8]) -> Option<Self> {
-        let doc_freq = u32::try_from(read_varint(&mut bytes)?).ok()?;
-        let collection_freq = read_varint(&mut bytes)?.checked_add(u64::from(doc_freq))?;
-        if doc_freq == 0 {
-            return None;
-        }
+        let head = read_varint(&mut bytes)?;
+        let doc_freq = u32::try_from((head >> 1) + 1).ok()?;
+        let once = head & 1 == 0;
+        let others = if once { 0 } else { read_varint(&mut bytes)?.checked_add(1)? };
+        let collection_freq = others.checked_add(u64::from(doc_freq))?;
         if doc_freq == 1 {
             let doc = u32::try_from(read_varint(&mut bytes)?).ok()?;
             let tf = u32::try_from(collection_freq).ok()?;
             let statistics = TermStatistics { doc_freq, collection_freq, max_freq: tf };
             return Some(Self { statistics, list: List::One(Posting { doc, tf }) });
         }
-        let max_freq = u32::try_from(read_varint(&mut bytes)?.checked_add(1)?).ok()?;
+        let max_freq = if once { 1 } else { u32::try_from(read_varint(&mut bytes)?.checked_add(2)?).ok()? };
         let full = doc_freq as usize / BLOCK;
-        let (directory, blocks) = bytes.split_at_checked(full.checked_mul(ENTRY_BYTES)?)?;
-        let (directory, _) = directory.as_chunks();
+        let length = if full == 0 { 0 } else { usize::try_from(read_varint(&mut bytes)?).ok()? };
+        let (entries, blocks) = bytes.split_at_checked(length)?;
+        let directory = Directory { left: full, entries, before: None };
         let list = List::Blocks { directory, blocks, tail: doc_freq as usize % BLOCK };
         Some(Self { statistics: TermStatistics { doc_freq, collection_freq, max_freq }, list })
     }
@@ -87,12 +92,12 @@ impl<'a> Record<'a> {
                 block.push(posting);
                 is_sound(&block, None, docs).then(|| each(&block))
             }
-            List::Blocks { directory, mut blocks, tail } => {
+            List::Blocks { mut directory, mut blocks, tail } => {
                 let mut before = None;
-                for entry in directory {
-                    let entry = Entry::read(entry);
-                    let packed = blocks.split_off(..entry.block_bytes()?)?;
-                    block.unpack_full(before, entry.gap_bits, entry.tf_bits, packed)?;
+                while directory.len() > 0 {
+                    let entry = directory.next(|_| ())?;
+                    let packed = blocks.split_off(..entry.packing.bytes()?)?;
+                    block.unpack_full(before, entry.packing, packed)?;
                     if !is_sound(&block, before, docs) {
                         return None;
                     }

@@ -15,9 +15,8 @@ pub(crate) struct Point {
     pub(crate) code: u8,
 }
 
-/// Points that dominate all `postings` (frequency and code), at most [`POINTS`]; the last one is repeated in the places
-/// that are left.
-pub(crate) fn skyline(postings: impl Iterator<Item = (u32, u8)>) -> [Point; POINTS] {
+/// Points that dominate all `postings` (frequency and code), at most [`POINTS`]: both ascend.
+pub(crate) fn skyline(postings: impl Iterator<Item = (u32, u8)>) -> Vec<Point> {
     // The largest frequency of each code, and then those that no shorter length reaches.
     let mut most = [0_u8; 256];
     for (tf, code) in postings {
@@ -33,8 +32,7 @@ pub(crate) fn skyline(postings: impl Iterator<Item = (u32, u8)>) -> [Point; POIN
     while points.len() > POINTS {
         merge_closest(&mut points);
     }
-    let last = points.last().copied().unwrap_or_default();
-    std::array::from_fn(|place| points.get(place).copied().unwrap_or(last))
+    points
 }
 
 /// Makes one of the two neighbours that lose least by it: the frequency of the one and the length of the other.
@@ -76,7 +74,7 @@ mod tests {
     #[test]
     fn few_points_stay_as_they_are() {
         let points = skyline([(1, 30), (2, 40), (2, 50), (1, 20)].into_iter());
-        let found = points.map(|point| (point.tf, point.code));
-        assert_eq!(found, [(1, 20), (2, 40), (2, 40), (2, 40)]);
+        let found: Vec<(u8, u8)> = points.iter().map(|point| (point.tf, point.code)).collect();
+        assert_eq!(found, [(1, 20), (2, 40)]);
     }
 }

@@ -1,12 +1,24 @@
 //! A place in the list of a term.
 
 use super::WINDOW;
-use super::parts::{Parts, Sums, Window};
-use crate::postings::{Block, Entry, List, Record, SATURATED};
+use super::parts::{Norms, Parts, Sums, Window};
+use crate::postings::{Block, List, Packing, Record, SATURATED};
 
 /// A list is damaged; the index says which file that is.
 #[derive(Debug)]
 pub(super) struct Damaged;
+
+/// A full block of the list.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Its last document.
+    last: u32,
+    packing: Packing,
+    /// Where it begins among the packed blocks.
+    start: usize,
+    /// At least every part of its postings.
+    bound: u32,
+}
 
 /// Goes through a list, forwards only. It stands before or in a block: unpacked or not, since one that is passed over need not
 /// be.
@@ -14,53 +26,62 @@ pub(super) struct Cursor<'a> {
     pub(super) parts: Parts,
     record: Record<'a>,
     docs: u32,
+    /// The full blocks.
+    places: Vec<Place>,
+    /// The packed blocks, and the tail behind them.
+    packed: &'a [u8],
+    tail_start: usize,
     /// The number of the block; one more than the full ones is the tail, another one more the end.
     number: usize,
-    full: usize,
-    /// The bytes of this block and those behind it.
-    rest: &'a [u8],
     /// The last document of the block before.
     before: Option<u32>,
     block: Block,
     unpacked: bool,
     /// The first posting of the block that is not passed.
     at: usize,
-    /// The bound of a block, and its number.
-    known_bound: (usize, u32),
+    /// At least every part of the tail's postings, once it is unpacked.
+    tail_bound: Option<u32>,
 }
 
 impl<'a> Cursor<'a> {
     /// Before the first posting of `record`, in an index of `docs` documents.
-    pub(super) fn new(record: Record<'a>, parts: Parts, docs: u32) -> Self {
-        let (full, rest) = match record.list {
-            List::One(_) => (0, &[][..]),
-            List::Blocks { directory, blocks, .. } => (directory.len(), blocks),
-        };
-        Self {
+    pub(super) fn new(record: Record<'a>, parts: Parts, norms: &Norms, docs: u32) -> Result<Self, Damaged> {
+        let mut places = Vec::new();
+        let (mut packed, mut start) = (&[][..], 0_usize);
+        if let List::Blocks { mut directory, blocks, .. } = record.list {
+            packed = blocks;
+            places.reserve_exact(directory.len().min(blocks.len()));
+            let most = record.statistics.max_freq;
+            while directory.len() > 0 {
+                let mut bound = 0;
+                let entry = directory.next(|point| {
+                    let tf = if point.tf == SATURATED { most } else { u32::from(point.tf) };
+                    bound = bound.max(parts.scorer.bound(tf, norms.of_code(point.code)));
+                });
+                let entry = entry.ok_or(Damaged)?;
+                places.push(Place { last: entry.last, packing: entry.packing, start, bound });
+                start = start.checked_add(entry.packing.bytes().ok_or(Damaged)?).ok_or(Damaged)?;
+            }
+        }
+        Ok(Self {
             parts,
             record,
             docs,
+            places,
+            packed,
+            tail_start: start,
             number: 0,
-            full,
-            rest,
             before: None,
             block: Block::new(),
             unpacked: false,
             at: 0,
-            known_bound: (usize::MAX, 0),
-        }
+            tail_bound: None,
+        })
     }
 
     /// The postings of the list.
     pub(super) fn doc_freq(&self) -> u32 {
         self.record.statistics.doc_freq
-    }
-
-    fn entry(&self, number: usize) -> Option<Entry> {
-        match self.record.list {
-            List::Blocks { directory, .. } => directory.get(number).map(Entry::read),
-            List::One(_) => None,
-        }
     }
 
     /// The postings behind the full blocks.
@@ -73,7 +94,7 @@ impl<'a> Cursor<'a> {
 
     /// Whether all postings are passed.
     pub(super) fn is_at_end(&self) -> bool {
-        self.number > self.full || (self.number == self.full && self.tail() == 0)
+        self.number > self.places.len() || (self.number == self.places.len() && self.tail() == 0)
     }
 
     /// An ordinal that the next posting is not below.
@@ -86,32 +107,29 @@ impl<'a> Cursor<'a> {
     }
 
     /// Goes to the next block.
-    fn next_block(&mut self) -> Result<(), Damaged> {
-        if let Some(entry) = self.entry(self.number) {
-            let bytes = entry.block_bytes().ok_or(Damaged)?;
-            self.rest.split_off(..bytes).ok_or(Damaged)?;
-            self.before = Some(entry.last);
+    fn next_block(&mut self) {
+        if let Some(place) = self.places.get(self.number) {
+            self.before = Some(place.last);
         }
         self.number += 1;
         self.unpacked = false;
         self.at = 0;
-        Ok(())
     }
 
     /// Passes the blocks that end before `doc`.
     pub(super) fn skip_blocks(&mut self, doc: u32) -> Result<(), Damaged> {
-        while let Some(entry) = self.entry(self.number) {
-            if entry.last >= doc {
+        while let Some(place) = self.places.get(self.number) {
+            if place.last >= doc {
                 return Ok(());
             }
-            self.next_block()?;
+            self.next_block();
         }
         // Where the tail begins and ends is seen when it is unpacked.
         if !self.is_at_end() {
             self.unpack()?;
             self.pass(doc);
             if self.at == self.block.docs().len() {
-                self.next_block()?;
+                self.next_block();
             }
         }
         Ok(())
@@ -131,11 +149,10 @@ impl<'a> Cursor<'a> {
         if self.unpacked {
             return Ok(());
         }
-        match self.entry(self.number) {
-            Some(entry) => {
-                self.block
-                    .unpack_full(self.before, entry.gap_bits, entry.tf_bits, self.rest)
-                    .ok_or(Damaged)?;
+        match self.places.get(self.number) {
+            Some(place) => {
+                let packed = self.packed.get(place.start..).ok_or(Damaged)?;
+                self.block.unpack_full(self.before, place.packing, packed).ok_or(Damaged)?;
             }
             None => match self.record.list {
                 List::One(posting) => {
@@ -143,7 +160,8 @@ impl<'a> Cursor<'a> {
                     self.block.push(posting);
                 }
                 List::Blocks { tail, .. } => {
-                    self.block.unpack_tail(self.before, tail, self.rest).ok_or(Damaged)?;
+                    let packed = self.packed.get(self.tail_start..).ok_or(Damaged)?;
+                    self.block.unpack_tail(self.before, tail, packed).ok_or(Damaged)?;
                 }
             },
         }
@@ -156,31 +174,21 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// At least every part of block `number`, which is this one or behind it.
-    fn block_bound(&mut self, number: usize, window: &Window<'_>) -> u32 {
-        if self.known_bound.0 == number {
-            return self.known_bound.1;
+    /// At least every part of the tail's postings.
+    fn tail_bound(&mut self, window: &Window<'_>) -> u32 {
+        // The tail has no points. It is unpacked as soon as it is this block.
+        if self.number != self.places.len() || !self.unpacked {
+            return self.parts.scorer.most();
         }
-        let norms = window.norms;
-        let scorer = &self.parts.scorer;
-        let most = self.record.statistics.max_freq;
-        let bound = match self.entry(number) {
-            Some(entry) => {
-                let bound = |tf, code| scorer.bound(tf, norms.of_code(code));
-                let tf = |tf: u8| if tf == SATURATED { most } else { u32::from(tf) };
-                entry.points.iter().map(|point| bound(tf(point.tf), point.code)).max().unwrap_or_default()
-            }
-            // The tail has no points. It is unpacked as soon as it is this block.
-            None if number == self.number && self.unpacked => {
-                let codes = window.index.codes();
-                let code = |doc: u32| codes.get(doc as usize).copied().unwrap_or_default();
-                let postings = self.block.docs().iter().zip(self.block.tfs());
-                let bounds = postings.map(|(&doc, &tf)| scorer.bound(tf, norms.of_code(code(doc))));
-                bounds.max().unwrap_or_default()
-            }
-            None => return scorer.most(),
+        let bound = || {
+            let codes = window.index.codes();
+            let code = |doc: u32| codes.get(doc as usize).copied().unwrap_or_default();
+            let postings = self.block.docs().iter().zip(self.block.tfs());
+            let norm = |doc| window.norms.of_code(code(doc));
+            postings.map(|(&doc, &tf)| self.parts.scorer.bound(tf, norm(doc))).max().unwrap_or_default()
         };
-        self.known_bound = (number, bound);
+        let bound = self.tail_bound.unwrap_or_else(bound);
+        self.tail_bound = Some(bound);
         bound
     }
 
@@ -191,16 +199,13 @@ impl<'a> Cursor<'a> {
             return 0;
         }
         let mut bound = 0;
-        for number in self.number.. {
-            let entry = self.entry(number);
-            if entry.is_some() || self.tail() > 0 && number == self.full {
-                bound = bound.max(self.block_bound(number, window));
-            }
-            if entry.is_none_or(|entry| entry.last >= end - 1) {
-                break;
+        for place in self.places.get(self.number..).unwrap_or_default() {
+            bound = bound.max(place.bound);
+            if place.last >= end - 1 {
+                return bound;
             }
         }
-        bound
+        if self.tail() > 0 { bound.max(self.tail_bound(window)) } else { bound }
     }
 
     /// Adds the parts of all postings of the window, which are not passed yet, and passes them. Blocks whose bound does not
@@ -239,10 +244,10 @@ impl<'a> Cursor<'a> {
         let end = u64::from(window.first) + WINDOW as u64;
         self.skip_blocks(window.first)?;
         while !self.is_at_end() && u64::from(self.next_is_from()) < end {
-            let entry = self.entry(self.number);
-            let ends_here = entry.is_some_and(|entry| u64::from(entry.last) < end);
-            if least > 0 && !self.unpacked && ends_here && self.block_bound(self.number, window) < least {
-                self.next_block()?;
+            let place = self.places.get(self.number).copied();
+            let ends_here = place.is_some_and(|place| u64::from(place.last) < end);
+            if ends_here && !self.unpacked && place.is_some_and(|place| place.bound < least) {
+                self.next_block();
                 continue;
             }
             self.unpack()?;
@@ -253,13 +258,13 @@ impl<'a> Cursor<'a> {
             } else {
                 self.at + docs[self.at..].partition_point(|&doc| u64::from(doc) < end)
             };
-            let once = entry.is_some_and(|entry| entry.tf_bits == 0);
+            let once = place.is_some_and(|place| place.packing.kind == 0);
             each(&self.parts, &docs[self.at..stop], &self.block.tfs()[self.at..stop], once);
             self.at = stop;
             if stop < docs.len() {
                 break;
             }
-            self.next_block()?;
+            self.next_block();
         }
         Ok(())
     }

@@ -66,17 +66,13 @@ impl<'a> Search<'a> {
             return Ok(Ranking::default());
         }
         let norms = self.norms.take().unwrap_or_else(|| Norms::of(first));
-        let mut cursors: Vec<Cursor<'_>> = terms
-            .iter()
-            .zip(&prepared.scorers)
-            .map(|(term, scorer)| {
-                let codes = self.index.codes_used.clone();
-                let statistics = term.statistics();
-                let parts =
-                    Parts::new(*scorer, statistics, &self.scoring, &norms, codes, &mut self.spare_tables);
-                Cursor::new(term.record(), parts, self.index.doc_count() as u32)
-            })
-            .collect();
+        let mut cursors = Vec::with_capacity(terms.len());
+        for (term, scorer) in terms.iter().zip(&prepared.scorers) {
+            let (codes, statistics) = (self.index.codes_used.clone(), term.statistics());
+            let parts = Parts::new(*scorer, statistics, &self.scoring, &norms, codes, &mut self.spare_tables);
+            let cursor = Cursor::new(term.record(), parts, &norms, self.index.doc_count() as u32);
+            cursors.push(cursor.map_err(|Damaged| self.index.damaged_postings())?);
+        }
         self.top.begin(k);
         let searched = self.windows(&mut cursors, &norms, &prepared, admits);
         if searched.is_err() {

@@ -63,10 +63,8 @@ fn measured(
 ) -> Result<Vec<f64>, Box<dyn Error>> {
     let mut run = Run::default();
     for (query, ranking) in queries.iter().zip(rankings) {
-        let entry = |hit: &toller_ir::Hit| RunEntry {
-            doc_id: index.doc_id(hit.doc).to_owned(),
-            score: f64::from(hit.score),
-        };
+        let entry =
+            |hit: &toller_ir::Hit| RunEntry { doc_id: index.doc_id(hit.doc), score: f64::from(hit.score) };
         run.queries.insert(query.id.clone(), ranking.hits.iter().map(entry).collect());
     }
     Ok(evaluate(qrels, &run, &parse_measures(measures)?, &EvalOptions::default())?.aggregates)
@@ -77,7 +75,7 @@ fn same_first(index: &SparseIndex, queries: &[Query], rankings: &[Ranking], run:
     let same = queries.iter().zip(rankings).filter(|(query, ranking)| {
         let theirs = run.queries.get(&query.id).and_then(|entries| entries.first());
         let ours = ranking.hits.first().map(|hit| index.doc_id(hit.doc));
-        ours == theirs.map(|entry| entry.doc_id.as_str())
+        ours.as_deref() == theirs.map(|entry| entry.doc_id.as_str())
     });
     same.count() as f64 / queries.len().max(1) as f64
 }

@@ -57,7 +57,7 @@ impl FilterLists {
         let named: HashSet<&str> = named.map(String::as_str).collect();
         let mut ordinals: HashMap<&str, DocOrd> = HashMap::with_capacity(named.len());
         for ordinal in 0..collection.doc_count() as u32 {
-            if let Some(&id) = named.get(collection.doc_id(DocOrd(ordinal))) {
+            if let Some(&id) = named.get(&*collection.doc_id(DocOrd(ordinal))) {
                 ordinals.insert(id, DocOrd(ordinal));
             }
         }
