@@ -5,7 +5,8 @@
  *     extern "C" __global__ void NAME(const __grid_constant__ ARGS args)
  *
  * and takes its one struct by value. Pointers are device pointers. No kernel allocates, and none reads or writes
- * outside the arrays named here. All of them are launched on one stream, in this order (docs/kernels.md says why):
+ * outside the arrays named here. Counts of rows and of queries are at least 1 and below 2^31. All of them are launched on
+ * one stream, in this order (docs/kernels.md says why):
  *
  *     row_norms_* / code_norms          once, when rows are uploaded
  *     prepare_queries_*                 once a group of queries (residual_ratio set to 0 before)
@@ -98,7 +99,7 @@ typedef struct {
     uint32_t *counts;                 /* [query_count]: raised; those above `capacity` were not written */
     uint32_t allowed_words;           /* words of `allowed`: ordinals beyond are not allowed */
     uint32_t row_count;
-    uint32_t first_ordinal; /* of the first row */
+    uint32_t first_ordinal; /* of the first row; the others follow, up to 2^32 - 1 */
     uint32_t query_count;
     uint32_t stride; /* a multiple of 16 */
     uint32_t capacity;

@@ -1,3 +1,4 @@
+// Allocations, and the check of every access.
 #include "global_memory.h"
 
 #include <cstdint>

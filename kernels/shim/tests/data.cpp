@@ -1,3 +1,4 @@
+// How the hard data are made.
 #include "data.h"
 
 #include <algorithm>
@@ -81,7 +82,11 @@ void fill(Problem &problem, Data data, uint64_t seed) {
         for (float &x : vectors) x *= 1e-41f;
         break;
     case Data::Huge:
-        scale_all(1e30f);
+        if (seed % 2 == 0) {
+            scale_all(1e30f);
+        } else {
+            for (float &x : vectors) x *= 3e38f;
+        }
         break;
     case Data::Magnitudes:
         each([&](float *row, uint32_t) {
@@ -90,8 +95,10 @@ void fill(Problem &problem, Data data, uint64_t seed) {
         });
         break;
     case Data::Growing:
-        for (float &x : queries) x = static_cast<float>(1 << random.below(3));
-        for (float &x : vectors) x = std::fabs(x);
+        for (auto *all : {&vectors, &queries}) {
+            for (float &x : *all) x = std::fabs(x);
+        }
+        round_to(problem.type, queries);
         break;
     }
     round_to(problem.type, vectors);

@@ -18,7 +18,7 @@ enum class Data {
     SignedZeros,
     // Subnormal in f32, zero in f16.
     Tiny,
-    // 1e30: scores overflow.
+    // 1e30: scores overflow; or 3e38, so that the scan's sums do too, some to NaN.
     Huge,
     // From 1e-20 to 1e20.
     Magnitudes,

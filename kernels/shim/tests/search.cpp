@@ -1,3 +1,4 @@
+// The search as the driver makes it, launch by launch.
 #include "search.h"
 
 #include <algorithm>
