@@ -12,6 +12,8 @@
 constexpr uint32_t PARTIAL_SUMS = 16;
 // Rows that a half-warp scores at a time: their loads are under way together, and the query is widened once.
 constexpr uint32_t ROWS_AT_ONCE = 4;
+// Numbers of each row that a lane has under way.
+constexpr uint32_t STEPS_AT_ONCE = 4;
 
 // Adds the upper halves to the lower ones; the sum is in the first of the sixteen lanes.
 __device__ inline double folded(double sum) {
@@ -20,6 +22,26 @@ __device__ inline double folded(double sum) {
         sum += __shfl_down_sync(0xffffffffu, sum, half, PARTIAL_SUMS);
     }
     return sum;
+}
+
+// Adds to the partial sums of a lane its next `STEPS` products of each row, in their order. All are loaded first.
+template <class Stored, uint32_t STEPS>
+__device__ inline void add_products(double (&sums)[ROWS_AT_ONCE], Global<const float> query,
+                                    const Global<const typename Stored::Value> (&rows)[ROWS_AT_ONCE], uint32_t first) {
+    float numbers[STEPS];
+    typename Stored::Value values[STEPS][ROWS_AT_ONCE];
+#pragma unroll
+    for (uint32_t step = 0; step < STEPS; ++step) {
+        numbers[step] = query[first + step * PARTIAL_SUMS];
+#pragma unroll
+        for (uint32_t j = 0; j < ROWS_AT_ONCE; ++j) values[step][j] = rows[j][first + step * PARTIAL_SUMS];
+    }
+#pragma unroll
+    for (uint32_t step = 0; step < STEPS; ++step) {
+        const double number = numbers[step];
+#pragma unroll
+        for (uint32_t j = 0; j < ROWS_AT_ONCE; ++j) sums[j] += number * Stored::widened(values[step][j]);
+    }
 }
 
 template <class Stored>
@@ -34,31 +56,26 @@ __device__ inline void rescore(const toller_rescore_args &args) {
         global_array(args.candidates + static_cast<uint64_t>(query_number) * args.capacity, args.capacity);
 
     // All lanes of a warp go round equally often, as the shuffles want it.
-    for (uint64_t first = team / 2 * 2 * ROWS_AT_ONCE; first < count; first += static_cast<uint64_t>(teams) * ROWS_AT_ONCE) {
+    for (uint64_t first = team / 2 * 2 * ROWS_AT_ONCE; first < count; first += uint64_t{teams} * ROWS_AT_ONCE) {
         Global<const Value> rows[ROWS_AT_ONCE];
         bool wanted[ROWS_AT_ONCE];
         double sums[ROWS_AT_ONCE] = {};
         const uint64_t mine = first + team % 2 * ROWS_AT_ONCE;
 #pragma unroll
         for (uint32_t j = 0; j < ROWS_AT_ONCE; ++j) {
-            wanted[j] = false;
-            rows[j] = global_array(static_cast<const Value *>(args.rows), 0);
-            if (mine + j < count) {
-                const toller_candidate candidate = candidates[mine + j];
-                const uint32_t row = candidate.ordinal - args.first_ordinal;
-                // Rows before the first wrap around to beyond the last.
-                wanted[j] = row < args.row_count && !(candidate.lower == candidate.upper);
-                const char *at = static_cast<const char *>(args.rows) + static_cast<uint64_t>(row) * args.stride;
-                if (wanted[j]) rows[j] = global_array(reinterpret_cast<const Value *>(at), args.dim);
-            }
+            const toller_candidate candidate = candidates[mine + j < count ? mine + j : count - 1];
+            // Rows before the first wrap around to beyond the last.
+            const uint32_t row = candidate.ordinal - args.first_ordinal;
+            wanted[j] = mine + j < count && row < args.row_count && !(candidate.lower == candidate.upper);
+            // No branch below: what is not wanted is the first row, whose score is not written.
+            const char *at = static_cast<const char *>(args.rows) + (wanted[j] ? uint64_t{row} * args.stride : 0);
+            rows[j] = global_array(reinterpret_cast<const Value *>(at), args.dim);
         }
-        for (uint32_t i = lane; i < args.dim; i += PARTIAL_SUMS) {
-            const double q = query[i];
-#pragma unroll
-            for (uint32_t j = 0; j < ROWS_AT_ONCE; ++j) {
-                if (wanted[j]) sums[j] += q * Stored::widened(rows[j][i]);
-            }
+        const uint32_t whole = args.dim / (PARTIAL_SUMS * STEPS_AT_ONCE) * (PARTIAL_SUMS * STEPS_AT_ONCE);
+        for (uint32_t i = lane; i < whole; i += PARTIAL_SUMS * STEPS_AT_ONCE) {
+            add_products<Stored, STEPS_AT_ONCE>(sums, query, rows, i);
         }
+        for (uint32_t i = whole + lane; i < args.dim; i += PARTIAL_SUMS) add_products<Stored, 1>(sums, query, rows, i);
 #pragma unroll
         for (uint32_t j = 0; j < ROWS_AT_ONCE; ++j) {
             const double sum = folded(sums[j]);

@@ -1,6 +1,7 @@
 // Allocations, and the check of every access.
 #include "global_memory.h"
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -19,21 +20,26 @@ constexpr size_t ALIGNMENT = 256;
 std::map<uintptr_t, uintptr_t> allocations;
 std::mutex allocations_lock;
 
-// Where the last access went: most go there again.
-uintptr_t last_start = 0, last_end = 0;
+// Rises with every free.
+std::atomic<uint64_t> frees{0};
+
+// Where the thread's last access went, if nothing was freed since: most go there again.
+thread_local uintptr_t last_start = 0, last_end = 0;
+thread_local uint64_t last_frees = 0;
 
 } // namespace
 
 void check_global(const void *first, size_t bytes) {
     const auto start = reinterpret_cast<uintptr_t>(first);
-    if (start >= last_start && start < last_end && bytes <= last_end - start) return;
+    const bool is_current = last_frees == frees.load(std::memory_order_relaxed);
+    if (is_current && start >= last_start && start < last_end && bytes <= last_end - start) return;
     const std::lock_guard<std::mutex> locked(allocations_lock);
     auto next = allocations.upper_bound(start);
     if (next == allocations.begin()) fail("touches global memory that is not allocated");
     --next;
     if (start >= next->second) fail("touches global memory that is not allocated");
     if (bytes > next->second - start) fail("touches global memory beyond the end of an allocation");
-    last_start = next->first, last_end = next->second;
+    last_start = next->first, last_end = next->second, last_frees = frees.load(std::memory_order_relaxed);
 }
 
 } // namespace toller_shim
@@ -55,6 +61,6 @@ void toller_shim_free(void *memory) {
     if (memory == nullptr) return;
     const std::lock_guard<std::mutex> locked(allocations_lock);
     allocations.erase(reinterpret_cast<uintptr_t>(memory));
-    last_start = last_end = 0;
+    ++frees;
     std::free(memory);
 }
