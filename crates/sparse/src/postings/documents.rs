@@ -87,6 +87,23 @@ pub(super) fn read(
 /// Makes documents of the places of their high parts.
 #[inline]
 fn join(base: u32, low: u8, lows: &[u32; BLOCK], docs: &mut [u32; ROOM]) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: this CPU has it.
+        return unsafe { join_avx2(base, low, lows, docs) };
+    }
+    join_portable(base, low, lows, docs);
+}
+
+/// The same in vectors of eight.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn join_avx2(base: u32, low: u8, lows: &[u32; BLOCK], docs: &mut [u32; ROOM]) {
+    join_portable(base, low, lows, docs);
+}
+
+#[inline(always)]
+fn join_portable(base: u32, low: u8, lows: &[u32; BLOCK], docs: &mut [u32; ROOM]) {
     // By number: zipped iterators are not vectorized here.
     for place in 0..BLOCK {
         let high = docs[place].wrapping_sub(place as u32).wrapping_shl(u32::from(low));
