@@ -122,7 +122,7 @@ fn completions_for_every_shell() {
 
 #[test]
 fn help_names_every_flag_of_the_command_line() {
-    const COMMANDS: [(&str, &[&str]); 22] = [
+    const COMMANDS: [(&str, &[&str]); 26] = [
         ("", &["--json", "--verbose", "--quiet", "--threads", "--version"]),
         (
             "encode",
@@ -210,8 +210,37 @@ fn help_names_every_flag_of_the_command_line() {
                 "--plot",
             ],
         ),
-        ("data", &["reqa"]),
+        (
+            "depth",
+            &[
+                "--qrels",
+                "--measure",
+                "--depths",
+                "--first-stage",
+                "--oracle",
+                "--plot",
+                "--format",
+                "--digits",
+            ],
+        ),
+        (
+            "diff",
+            &[
+                "--qrels",
+                "--measure",
+                "--queries",
+                "--corpus",
+                "--show",
+                "--limit",
+                "--top",
+                "--format",
+                "--tally",
+            ],
+        ),
+        ("run", &["<RECIPE>", "--work", "--set", "--dry-run", "--force", "--json"]),
+        ("data", &["reqa", "squad"]),
         ("data reqa", &["--output", "--unique-questions"]),
+        ("data squad", &["<INPUT>...", "--output"]),
         ("convert", &["<CHECKPOINT>", "--output", "--config", "--vocab", "--prefix", "--allow-unexpected"]),
         ("models", &["--json"]),
         ("verify", &["--model", "--expected"]),

@@ -41,7 +41,7 @@ impl Report<'_> {
         });
         report[what] = documents.into();
         if let Some(nominated) = &self.nominated {
-            let (scan, most) = (args.dense.scan, nominated.most());
+            let (scan, most) = (args.sources.dense.scan, nominated.most());
             let mean = nominated.total() as f64 / queries.max(1) as f64;
             ui.detail(format!(
                 "--scan {scan}: nominated {mean:.1} vectors a query on average, {most} at most"
@@ -55,6 +55,6 @@ impl Report<'_> {
 
     /// What is counted.
     fn what(&self) -> &'static str {
-        if self.args.sparse.sparse.is_some() { "documents" } else { "vectors" }
+        if self.args.sources.sparse.sparse.is_some() { "documents" } else { "vectors" }
     }
 }

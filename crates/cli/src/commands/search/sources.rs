@@ -1,28 +1,120 @@
-//! What is searched, and for which queries.
+//! What is searched, and for which queries: the flags, and opening it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use toller_corpus::read_queries;
 use toller_files::Input;
 use toller_ir::{Query, Searcher};
 use toller_pipeline::Nominated;
-use toller_pipeline::fusion::{Collections, Fusion, Hybrid};
+use toller_pipeline::fusion::{Collections, Fusion, Hybrid, Method};
 
-use super::SearchArgs;
-use super::dense::OpenedStore;
+use super::dense::{DenseArgs, OpenedStore};
+use super::filter::FilterArgs;
+use super::sparse::SparseArgs;
+use crate::error::UsageError;
+use crate::fusion_args::{self, FusionArgs};
+use crate::input::InputArgs;
 use crate::ui::Ui;
 
+/// Flags of what is searched, and for which queries.
+#[derive(Debug, clap::Args)]
+pub(in crate::commands) struct SourceArgs {
+    #[command(flatten)]
+    pub(super) dense: DenseArgs,
+
+    #[command(flatten)]
+    pub(super) sparse: SparseArgs,
+
+    /// How the hits of --sparse and of --dense are fused: a method of `toller fuse`; --alpha is the weight of the dense scores
+    #[arg(long, value_name = "NAME", value_parser = fusion_args::method, help_heading = "Fusion")]
+    fusion: Option<&'static Method>,
+
+    /// Fuse hits of collections that do not have the same documents
+    #[arg(long, requires = "fusion", help_heading = "Fusion")]
+    different_collections: bool,
+
+    #[command(flatten)]
+    fusion_args: FusionArgs,
+
+    /// Queries: TSV, JSONL, TREC topics, DPR, EntityQuestions, DuReader; - for stdin
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::commands) queries: Option<PathBuf>,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+impl SourceArgs {
+    /// What can be refused before anything is read; how hits are fused, where two things are searched.
+    pub(in crate::commands) fn check(&self) -> Result<Option<Fusion>, UsageError> {
+        let fusion = self.fusion()?;
+        self.sparse.check()?;
+        self.dense.check(self.queries.as_ref(), self.sparse.sparse.is_some())?;
+        if self.queries.is_none() && self.input.is_given() {
+            return Err(UsageError::new(
+                "--format and --skip-bad-lines say how --queries is read, which is not given",
+                "leave them out",
+            ));
+        }
+        if self.files().filter(|file| file.as_os_str() == "-").count() > 1 {
+            return Err(UsageError::new(
+                "of --queries, --exclude and --allow more than one would read stdin",
+                "give files to all but one",
+            ));
+        }
+        Ok(fusion)
+    }
+
+    fn fusion(&self) -> Result<Option<Fusion>, UsageError> {
+        let both = self.sparse.sparse.is_some() && !self.dense.dense.is_empty();
+        match self.fusion {
+            Some(method) if both => Ok(Some(self.fusion_args.fusion(method, 2)?)),
+            Some(_) => {
+                Err(UsageError::new("--fusion needs two things to search", "give --sparse and --dense"))
+            }
+            None if both => Err(UsageError::new(
+                "--sparse and --dense are searched together, and their hits are fused",
+                "say how, as in --fusion interpolate --alpha 0.5 or --fusion rrf",
+            )),
+            None if self.fusion_args.is_given() => {
+                Err(UsageError::new("flags of a fusion are given, and none is asked for", "give --fusion"))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The files that are read.
+    pub(in crate::commands) fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.queries.iter().chain(self.filter.files())
+    }
+
+    /// The directories that are read.
+    pub(in crate::commands) fn directories(&self) -> impl Iterator<Item = &PathBuf> {
+        self.dense.stores().chain(&self.sparse.sparse)
+    }
+}
+
 /// The searcher that was asked for, and its queries.
-pub(super) struct Sources {
-    pub(super) searcher: Box<dyn Searcher>,
-    pub(super) queries: Vec<Query>,
+pub(in crate::commands) struct Sources {
+    pub(in crate::commands) searcher: Box<dyn Searcher>,
+    pub(in crate::commands) queries: Vec<Query>,
     /// Where vectors are scanned: how many were nominated.
-    pub(super) nominated: Option<Arc<Nominated>>,
+    pub(in crate::commands) nominated: Option<Arc<Nominated>>,
 }
 
 impl Sources {
-    /// Reads what is cheap to read first: queries and filters, then what is searched.
-    pub(super) fn open(args: &SearchArgs, fusion: Option<Fusion>, ui: &Ui) -> anyhow::Result<Self> {
+    /// Reads what is cheap to read first: queries and filters, then what is searched. Of each of two searchers the first
+    /// `depth` hits are fused.
+    pub(in crate::commands) fn open(
+        args: &SourceArgs,
+        fusion: Option<Fusion>,
+        depth: usize,
+        ui: &Ui,
+    ) -> anyhow::Result<Self> {
         let queries = args.queries.as_ref().map(|_| read(args, ui)).transpose()?;
         let lists = args.filter.read()?;
         let verify = !args.dense.no_verify;
@@ -42,7 +134,7 @@ impl Sources {
         }
         let queries = queries.unwrap_or_else(|| ids.into_iter().map(query_of_id).collect());
         let searcher = match fusion {
-            Some(fusion) => Box::new(hybrid(args, searchers, fusion)?),
+            Some(fusion) => Box::new(hybrid(args, searchers, fusion, depth)?),
             // Without a fusion there is one.
             None => searchers.swap_remove(0),
         };
@@ -51,9 +143,14 @@ impl Sources {
 }
 
 /// Sparse, then dense: so a weight of the second is that of Mr. TyDi's paper.
-fn hybrid(args: &SearchArgs, searchers: Vec<Box<dyn Searcher>>, fusion: Fusion) -> anyhow::Result<Hybrid> {
+fn hybrid(
+    args: &SourceArgs,
+    searchers: Vec<Box<dyn Searcher>>,
+    fusion: Fusion,
+    depth: usize,
+) -> anyhow::Result<Hybrid> {
     let collections = if args.different_collections { Collections::MayDiffer } else { Collections::Same };
-    Ok(Hybrid::new(searchers, fusion, args.depth as usize, collections)?)
+    Ok(Hybrid::new(searchers, fusion, depth, collections)?)
 }
 
 /// A query that is known by its vector.
@@ -61,7 +158,7 @@ fn query_of_id(id: String) -> Query {
     Query { id, ..Query::default() }
 }
 
-fn read(args: &SearchArgs, ui: &Ui) -> anyhow::Result<Vec<Query>> {
+fn read(args: &SourceArgs, ui: &Ui) -> anyhow::Result<Vec<Query>> {
     let inputs: Vec<Input> = args.queries.iter().map(Input::parse).collect();
     let (queries, skipped) = read_queries(&inputs, &args.input.options()?)?;
     if skipped.total() > 0 {
