@@ -6,8 +6,6 @@
 namespace toller_shim {
 namespace {
 
-Thread *running_thread = nullptr;
-
 std::vector<Team> teams_of(uint32_t threads, uint32_t size) {
     std::vector<Team> teams((threads + size - 1) / size);
     for (uint32_t i = 0; i < teams.size(); ++i) {
@@ -19,14 +17,11 @@ std::vector<Team> teams_of(uint32_t threads, uint32_t size) {
 
 } // namespace
 
+Thread *running_thread = nullptr;
+
 const char *const Block::BARRIER = "__syncthreads";
 
 void fail(const std::string &what) { throw Failure{what}; }
-
-Thread &running() { return *running_thread; }
-Block &block() { return *running_thread->block; }
-
-Team &Thread::warp() const { return block->warp(number / 32); }
 
 Block::Block(uint32_t count, uint32_t shared_bytes) : warps(teams_of(count, 32)), warpgroups(teams_of(count, 128)) {
     for (uint32_t number = 0; number < count; ++number) {
@@ -141,7 +136,7 @@ void Block::together(Team &team, const char *operation, void *brought,
         fail(std::string(operation) + " in a team that is not whole");
     }
     if (team.arrived == 0) team.operation = operation;
-    if (std::strcmp(team.operation, operation) != 0) {
+    if (team.operation != operation && std::strcmp(team.operation, operation) != 0) {
         fail(std::string("comes to ") + operation + " while others of its team wait in " + team.operation);
     }
     team.brought[thread.number - team.first_thread] = brought;

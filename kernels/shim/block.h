@@ -111,8 +111,11 @@ class Block {
     std::string describe(const Thread &thread, const std::string &what) const;
 };
 
+inline Team &Thread::warp() const { return block->warp(number / 32); }
+
 // The thread that runs now, and its block.
-Thread &running();
-Block &block();
+extern Thread *running_thread;
+inline Thread &running() { return *running_thread; }
+inline Block &block() { return *running_thread->block; }
 
 } // namespace toller_shim

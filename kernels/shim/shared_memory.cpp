@@ -31,42 +31,42 @@ SharedMemory::Mark SharedMemory::mark() {
     return {thread.number, block().epoch(), thread.warp().epoch};
 }
 
-// Whether what `other` says was done before what the running thread does now: by itself, or before a barrier.
-bool SharedMemory::is_before(const Mark &other) {
-    const Mark now = mark();
+// Whether what `other` says was done before what the running thread does `now`: by itself, or before a barrier.
+bool SharedMemory::is_before(const Mark &other, const Mark &now) {
     if (other.thread == NOBODY || other.thread == now.thread || other.block_epoch < now.block_epoch) return true;
     return other.thread / 32 == now.thread / 32 && other.warp_epoch < now.warp_epoch;
 }
 
-void SharedMemory::note(Word &word, uint32_t offset, Access access) {
+void SharedMemory::note(Word &word, uint32_t offset, Access access, const Mark &now) {
     const auto race = [&](const char *what, const Mark &other) {
         fail(std::string("races: ") + what + at(offset) + " that thread " + std::to_string(other.thread) +
              (other.thread == word.writer.thread ? " writes" : " reads") + " between the same barriers");
     };
     if (word.is_awaited) fail("touches what an asynchronous copy has not brought yet" + at(offset));
     const bool both_atomic = access == Access::Atomic && word.is_atomic;
-    if (!both_atomic && !is_before(word.writer)) {
+    if (!both_atomic && !is_before(word.writer, now)) {
         race(access == Access::Read ? "reads a word" : "writes a word", word.writer);
     }
     if (access != Access::Write && word.writer.thread == NOBODY) fail("reads what nobody has written" + at(offset));
     if (access == Access::Read) {
-        if (word.reader.thread != NOBODY && word.reader.thread / 32 != running().number / 32) {
+        if (word.reader.thread != NOBODY && word.reader.thread / 32 != now.thread / 32) {
             word.other_reader = word.reader;
         }
-        word.reader = mark();
+        word.reader = now;
         return;
     }
     for (const Mark &reader : {word.reader, word.other_reader}) {
-        if (!is_before(reader)) race("writes a word", reader);
+        if (!is_before(reader, now)) race("writes a word", reader);
     }
-    word.writer = mark();
+    word.writer = now;
     word.fences = running().fences;
     word.is_atomic = access == Access::Atomic;
 }
 
 unsigned char *SharedMemory::touch(uint32_t offset, uint32_t bytes, Access access) {
     check_bounds(offset, bytes);
-    for (uint32_t byte = offset; byte < offset + bytes; byte += WORD) note(words[byte / WORD], byte, access);
+    const Mark now = mark();
+    for (uint32_t byte = offset; byte < offset + bytes; byte += WORD) note(words[byte / WORD], byte, access, now);
     return memory.data() + offset;
 }
 

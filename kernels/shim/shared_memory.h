@@ -50,8 +50,8 @@ class SharedMemory {
 
     void check_bounds(uint32_t offset, uint32_t bytes) const;
     static Mark mark();
-    static bool is_before(const Mark &other);
-    void note(Word &word, uint32_t offset, Access access);
+    static bool is_before(const Mark &other, const Mark &now);
+    static void note(Word &word, uint32_t offset, Access access, const Mark &now);
 };
 
 } // namespace toller_shim
