@@ -119,12 +119,16 @@ __device__ inline void scan(const toller_scan_args &args) {
     for (int stage = 0; stage < AHEAD; ++stage) load_next(stage);
 
     Engine engine;
-    uint32_t stage = 0, table = 0;
+    uint32_t stage = 0, table = 0, tabled = UINT32_MAX;
     auto tile = Cursor<QUERIES>::first(args);
 #pragma unroll 1
-    for (; !tile.is_at_end(args); tile.next_tile(args), table ^= 1) {
-        // No other warp reads this table any more: it would have to be two tiles, and their barriers, behind.
-        write_query_pairs<QUERIES>(args, layout.pairs(table), tile.first_query());
+    for (; !tile.is_at_end(args); tile.next_tile(args)) {
+        if (tile.query_tile != tabled) {
+            tabled = tile.query_tile;
+            table ^= 1;
+            // No other warp reads this table any more: it would have to be two tiles, and their barriers, behind.
+            write_query_pairs<QUERIES>(args, layout.pairs(table), tile.first_query());
+        }
         engine.clear();
 #pragma unroll 1
         for (uint32_t slice = 0; slice < Cursor<QUERIES>::slices(args); ++slice) {

@@ -97,6 +97,19 @@ void hard_data_are_found_bit_by_bit() {
     }
 }
 
+// More queries than a tile has, and tiles of which blocks take several, in an order that differs with their number.
+void tiles_of_queries_do_not_mix() {
+    for (const char *tile : {"8", "64", "256", "wgmma"}) {
+        const uint32_t queries = tile[0] == '8' ? 27 : tile[0] == '6' ? 130 : 260;
+        const Problem problem = problem_of(Type::F16, Data::Random, 270, queries, 16, 3, queries);
+        for (const uint32_t blocks : {1, 2}) {
+            if (queries == 260 && (blocks == 1) == (tile[0] == 'w')) continue;
+            const Plan plan = plan_of(tile, false, 270, blocks);
+            check_same(search(problem, plan).hits, reference(problem), describe(problem, plan, 0));
+        }
+    }
+}
+
 void filters_leave_out_what_they_should() {
     for (uint64_t seed = 0; seed < 8; ++seed) {
         Random random(seed);
@@ -183,6 +196,7 @@ int main(int count, char **arguments) {
     RUN(full_buffers_are_counted_and_scanned_again);
     RUN(what_is_not_finite_does_no_harm);
     RUN(few_are_nominated);
+    RUN(tiles_of_queries_do_not_mix);
     RUN(filters_leave_out_what_they_should);
     RUN(many_hits_are_sorted);
     RUN(hard_data_are_found_bit_by_bit);
