@@ -1,6 +1,6 @@
 //! Recipes: carried out, carried out again, changed in one place, killed, and wrong.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
@@ -381,4 +381,27 @@ fn the_recipes_that_come_with_toller_can_be_planned() {
         assert!(planned.stderr.contains("--set data=... is not given"), "{recipe:?}: {}", planned.stderr);
         assert!(states(&planned).iter().all(|(_, state)| state == "to do"), "{recipe:?}");
     }
+}
+
+/// A recipe of a paper, on its data, where these are: BM25 and query likelihood as Anserini's. Any dual encoder does for the chain.
+#[test]
+fn cmrc_2018_comes_to_what_is_expected_and_is_done_once() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let shared = std::env::var_os("TOLLER_SHARED").map_or_else(|| root.join("../shared"), PathBuf::from);
+    let data = shared.join("data/cmrc2018");
+    if !data.is_dir() {
+        eprintln!("skipped: {} is not there", data.display());
+        return;
+    }
+    let workspace = Workspace::new();
+    let run = |flags: &str| {
+        let mut command = workspace.command("run --json --set model=tiny-bert");
+        command.args(flags.split_whitespace()).arg("--set").arg(format!("data={}", data.display()));
+        Finished::new(command.arg(root.join("configs/cmrc2018.toml")).output().unwrap())
+    };
+    let first = run("").succeeds();
+    assert_eq!(done(&first), ["data", "index", "bm25", "ql", "encode", "dense", "hybrid", "eval"]);
+    let measures = first.json()["measures"].as_array().unwrap().clone();
+    assert!(measures.len() == 6 && measures.iter().all(|measure| measure["holds"] == true), "{measures:?}");
+    assert_eq!(done(&run("").succeeds()), [""; 0]);
 }
