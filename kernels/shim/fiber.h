@@ -4,8 +4,11 @@
 #include <cstddef>
 #include <memory>
 
-#if !(defined(__x86_64__) && defined(__linux__))
+// May be defined elsewhere too, to try it.
+#if !(defined(__x86_64__) && defined(__linux__)) && !defined(TOLLER_SHIM_UCONTEXT)
 #define TOLLER_SHIM_UCONTEXT
+#endif
+#ifdef TOLLER_SHIM_UCONTEXT
 #include <ucontext.h>
 #endif
 
@@ -13,6 +16,11 @@ namespace toller_shim {
 
 class Fiber {
   public:
+    Fiber() = default;
+    ~Fiber();
+    Fiber(const Fiber &) = delete;
+    Fiber &operator=(const Fiber &) = delete;
+
     // The next switch to this fiber begins `function(of)`, which must never return, but switch away for good.
     void prepare(void (*function)(void *), void *of);
     // Leaves this fiber, which is the running one, for `other`; comes back when somebody switches to this one.
@@ -23,6 +31,9 @@ class Fiber {
     static constexpr size_t STACK_BYTES = 128 << 10;
 
     std::unique_ptr<char[]> stack;
+
+    void take_stack();
+
 #ifdef TOLLER_SHIM_UCONTEXT
     ucontext_t context;
 #else
