@@ -240,7 +240,7 @@ fn help_names_every_flag_of_the_command_line() {
         ("run", &["<RECIPE>", "--work", "--set", "--dry-run", "--force", "--json"]),
         ("data", &["reqa", "squad"]),
         ("data reqa", &["--output", "--unique-questions"]),
-        ("data squad", &["<INPUT>...", "--output"]),
+        ("data squad", &["<INPUT>...", "--output", "--no-titles"]),
         ("convert", &["<CHECKPOINT>", "--output", "--config", "--vocab", "--prefix", "--allow-unexpected"]),
         ("models", &["--json"]),
         ("verify", &["--model", "--expected"]),

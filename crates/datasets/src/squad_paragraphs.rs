@@ -20,11 +20,15 @@ pub struct SquadParagraphs {
 /// Writes corpus.jsonl (paragraphs p0, p1, ... in the order of the sets), queries.jsonl and qrels.txt (in TREC's format) into
 /// `directory`, which is made if it is not there. Each file appears whole or not at all.
 ///
-/// Every question counts, whether it is answered or not: it was asked about its paragraph.
+/// With `titles` a paragraph has its article's. Every question counts, whether it is answered or not: it was asked about its paragraph.
 ///
 /// # Errors
 /// If a question has no text, an id that is not unique or holds blanks, there is no question, or a file cannot be written.
-pub fn write_squad_paragraphs(sets: &[Squad], directory: &Path) -> Result<SquadParagraphs, DatasetError> {
+pub fn write_squad_paragraphs(
+    sets: &[Squad],
+    titles: bool,
+    directory: &Path,
+) -> Result<SquadParagraphs, DatasetError> {
     let paragraphs: Vec<(&Squad, &str, &SquadParagraph)> = sets
         .iter()
         .flat_map(|set| set.data.iter().map(move |article| (set, article)))
@@ -41,7 +45,7 @@ pub fn write_squad_paragraphs(sets: &[Squad], directory: &Path) -> Result<SquadP
         .map_err(|source| DatasetError::Directory { path: directory.to_owned(), source })?;
     let documents = paragraphs.iter().enumerate().map(|(index, (_, title, paragraph))| DocumentLine {
         id: format!("p{index}"),
-        title,
+        title: if titles { title } else { "" },
         text: &paragraph.context,
     });
     write_lines(&directory.join("corpus.jsonl"), documents, json_line)?;

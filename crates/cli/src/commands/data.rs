@@ -54,6 +54,10 @@ struct SquadArgs {
     /// The directory to write to
     #[arg(long, short, value_name = "DIR")]
     output: PathBuf,
+
+    /// Leave the titles of articles out
+    #[arg(long)]
+    no_titles: bool,
 }
 
 /// Runs the builder.
@@ -66,7 +70,8 @@ pub fn run(args: &DataArgs, ui: &Ui) -> anyhow::Result<()> {
 
 fn squad(args: &SquadArgs, ui: &Ui) -> anyhow::Result<()> {
     let sets = args.inputs.iter().map(|path| read_squad(&Input::parse(path)));
-    let written = write_squad_paragraphs(&sets.collect::<Result<Vec<_>, _>>()?, &args.output)?;
+    let sets = sets.collect::<Result<Vec<_>, _>>()?;
+    let written = write_squad_paragraphs(&sets, !args.no_titles, &args.output)?;
     let (paragraphs, questions) = (written.paragraphs, written.questions);
     let output = args.output.display().to_string();
     ui.status(format!("{paragraphs} paragraphs, {questions} questions in {output}"));
