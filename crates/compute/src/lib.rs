@@ -4,6 +4,7 @@
 mod activation;
 mod attention;
 mod cpu;
+pub mod cuda;
 mod custom_op;
 mod embed;
 mod gated_linear;

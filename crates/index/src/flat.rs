@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use toller_compute::{Collection, IpTopkOptions, Segment, TopK, Vectors, ip_topk};
+use toller_compute::cuda::{DevicePlan, DeviceSearch, Devices};
+use toller_compute::{Collection, IpTopkOptions, Scan, Segment, TopK, Vectors, ip_topk};
 use toller_ir::{DocOrd, Ranking};
 use toller_store::{Embeddings, OpenOptions, Store};
 
@@ -42,6 +43,8 @@ pub struct FlatIndex {
     /// For a store that is larger than memory.
     read_ahead: Option<ReadAhead>,
     pool: Option<ThreadPool>,
+    /// Where it is searched, if not on the CPU.
+    devices: Option<DeviceSearch>,
 }
 
 impl FlatIndex {
@@ -57,7 +60,7 @@ impl FlatIndex {
         // In the index's own threads, too, are checksums verified.
         let pool = thread_pool(options)?;
         let store = within(pool.as_ref(), || Store::open(stores, store))?;
-        Ok(Self { read_ahead: ReadAhead::new(&store), store, pool })
+        Ok(Self { read_ahead: ReadAhead::new(&store), store, pool, devices: None })
     }
 
     /// An index over an opened store.
@@ -65,7 +68,24 @@ impl FlatIndex {
     /// # Errors
     /// [`IndexError::Threads`].
     pub fn new(store: Store, options: &IndexOptions) -> Result<Self, IndexError> {
-        Ok(Self { read_ahead: ReadAhead::new(&store), store, pool: thread_pool(options)? })
+        Ok(Self { read_ahead: ReadAhead::new(&store), store, pool: thread_pool(options)?, devices: None })
+    }
+
+    /// The index on devices: its vectors are divided among them, and what fits their memory is copied there. The hits stay the same, bit
+    /// by bit. `progress` is told of bytes of the store, as they are read.
+    ///
+    /// The `scan` of every search is then this one, whatever its options say.
+    ///
+    /// # Errors
+    /// [`IndexError::Search`] with what a device lacks.
+    pub fn on(mut self, devices: &Devices, scan: Scan, progress: &dyn Fn(u64)) -> Result<Self, IndexError> {
+        self.devices = Some(DeviceSearch::new(devices, &self.collection()?, scan, progress)?);
+        Ok(self)
+    }
+
+    /// What the memory of each device is for; none for an index on the CPU.
+    pub fn plans(&self) -> impl Iterator<Item = &DevicePlan> {
+        self.devices.iter().flat_map(DeviceSearch::plans)
     }
 
     /// The `k` documents of the largest inner product with each query, best first: one ranking a query, of
@@ -91,6 +111,24 @@ impl FlatIndex {
         k: usize,
         options: &IpTopkOptions<'_>,
     ) -> Result<TopK, IndexError> {
+        let collection = self.collection()?;
+        if let Some(devices) = &self.devices {
+            return Ok(devices.search(&collection, queries, k, &options.filter)?);
+        }
+        let mut options = *options;
+        let will_need;
+        if let (Some(read_ahead), None) = (&self.read_ahead, options.read_ahead) {
+            will_need = |bytes: &[u8]| read_ahead.will_need(self.store.shards(), bytes);
+            options.read_ahead = Some(&will_need);
+        }
+        Ok(within(self.pool.as_ref(), || ip_topk(&collection, queries, k, &options))?)
+    }
+
+    /// The vectors of the stores, as operations take them.
+    ///
+    /// # Errors
+    /// None that a store which was opened leaves.
+    pub fn collection(&self) -> Result<Collection<'_>, IndexError> {
         let segments = self.store.shards().iter().map(|shard| Segment {
             first: shard.first(),
             vectors: match shard.embeddings() {
@@ -100,14 +138,7 @@ impl FlatIndex {
             },
             codes: shard.codes(),
         });
-        let collection = Collection::new(self.dim(), segments.collect())?;
-        let mut options = *options;
-        let will_need;
-        if let (Some(read_ahead), None) = (&self.read_ahead, options.read_ahead) {
-            will_need = |bytes: &[u8]| read_ahead.will_need(self.store.shards(), bytes);
-            options.read_ahead = Some(&will_need);
-        }
-        Ok(within(self.pool.as_ref(), || ip_topk(&collection, queries, k, &options))?)
+        Ok(Collection::new(self.dim(), segments.collect())?)
     }
 
     /// Checks that query vectors have the dimension of the index.

@@ -1,5 +1,7 @@
 //! What is searched: vectors as a store holds them, in segments.
 
+use std::ops::Range;
+
 use half::{bf16, f16};
 use toller_ir::DocOrd;
 
@@ -51,7 +53,7 @@ pub struct Collection<'a> {
     rows: usize,
 }
 
-impl Vectors<'_> {
+impl<'a> Vectors<'a> {
     /// The number of numbers.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -66,6 +68,24 @@ impl Vectors<'_> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The numbers `range`, in f32.
+    pub(crate) fn widened(&self, range: Range<usize>) -> Vec<f32> {
+        match self {
+            Self::F32(values) => values[range].to_vec(),
+            Self::F16(values) => values[range].iter().map(|x| x.to_f32()).collect(),
+            Self::BF16(values) => values[range].iter().map(|x| x.to_f32()).collect(),
+        }
+    }
+
+    /// The bytes of the numbers `range`.
+    pub(crate) fn bytes(&self, range: Range<usize>) -> &'a [u8] {
+        match self {
+            Self::F32(values) => bytemuck::cast_slice(&values[range]),
+            Self::F16(values) => bytemuck::cast_slice(&values[range]),
+            Self::BF16(values) => bytemuck::cast_slice(&values[range]),
+        }
     }
 }
 

@@ -41,6 +41,11 @@ impl DocSet {
         self.words.iter().all(|&word| word == 0)
     }
 
+    /// A bit for each ordinal up to the largest: ordinal `i` has bit `i % 64` of word `i / 64`.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
     /// The documents whose ordinals are in `range`, ascending.
     pub(crate) fn within(&self, range: Range<usize>) -> impl Iterator<Item = DocOrd> {
         let words = range.start / BITS..range.end.div_ceil(BITS).min(self.words.len());

@@ -1,5 +1,7 @@
 //! What can be wrong with a search.
 
+use crate::cuda::DeviceError;
+
 /// Why a search cannot be made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum IpTopkError {
@@ -75,6 +77,9 @@ pub enum IpTopkError {
         /// NaN or an infinity.
         value: f32,
     },
+    /// A device cannot be used, or has failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
 }
 
 impl IpTopkError {
@@ -86,6 +91,7 @@ impl IpTopkError {
             Self::QueryShape { .. } => "encode the queries with the model that encoded the collection",
             Self::QueryNotFinite { .. } => "the model overflows on this query: compute with `--dtype f32`",
             Self::DimTooLarge { .. } => "scan with `--scan f32`",
+            Self::Device(error) => return Some(error.hint()),
             Self::ZeroDim
             | Self::SegmentShape { .. }
             | Self::SegmentOrder { .. }

@@ -1,4 +1,4 @@
-//! Every instruction set, dtype, division and thread count against the reference, bit by bit.
+//! Every instruction set, device, dtype, division and thread count against the reference, bit by bit.
 #![allow(clippy::unwrap_used)]
 
 use half::{bf16, f16};
@@ -8,7 +8,8 @@ use toller_ir::{DocOrd, Ranking};
 use super::{
     Codes, Collection, DocSet, Filter, IpTopkError, IpTopkOptions, Scan, Segment, TopK, Vectors, ip_topk,
 };
-use crate::cpu::ip_topk::search;
+use crate::cpu;
+use crate::cuda::{DeviceSearch, Devices};
 use crate::simd::Isa;
 use crate::{Quantized, quantize, reference};
 
@@ -218,6 +219,47 @@ fn with(scan: Scan) -> IpTopkOptions<'static> {
     IpTopkOptions { scan, ..IpTopkOptions::default() }
 }
 
+/// What searches.
+#[derive(Clone, Debug)]
+enum Backend {
+    Cpu(Isa),
+    Devices(Devices),
+}
+
+impl Backend {
+    fn search(
+        &self,
+        collection: &Collection<'_>,
+        queries: &[f32],
+        k: usize,
+        options: &IpTopkOptions<'_>,
+    ) -> TopK {
+        match self {
+            Self::Cpu(isa) => cpu::ip_topk::search(*isa, collection, queries, k, options),
+            Self::Devices(devices) => {
+                let index = DeviceSearch::new(devices, collection, options.scan, &|_| {}).unwrap();
+                index.search(collection, queries, k, &options.filter).unwrap()
+            }
+        }
+    }
+}
+
+/// Every instruction set, the GPU that the machine may have, and for one case in [`EMULATED`] the stand-ins for GPUs, which are slow: one
+/// that has memory for everything, or, with `little`, one and another that are given most rows anew for every search.
+fn backends(seed: u64, little: u64) -> Vec<Backend> {
+    let mut backends: Vec<Backend> = Isa::available().into_iter().map(Backend::Cpu).collect();
+    backends.extend(Devices::cuda(0).ok().map(Backend::Devices));
+    match seed % EMULATED {
+        0 => backends.push(Backend::Devices(Devices::shim(&[1 << 30]))),
+        1 => backends.push(Backend::Devices(Devices::shim(&[little, 1 << 30]))),
+        _ => {}
+    }
+    backends
+}
+
+/// See [`backends`].
+const EMULATED: u64 = 24;
+
 /// Ordinals and score bits.
 fn bits(rankings: &[Ranking]) -> Vec<Vec<(u32, u32)>> {
     let hits = |ranking: &Ranking| ranking.hits.iter().map(|hit| (hit.doc.0, hit.score.to_bits())).collect();
@@ -244,14 +286,14 @@ proptest! {
         let whole = stored.segments(n, |_| seed % 2 == 0);
         let divided = stored.segments(segment_rows, |segment| !segment.is_multiple_of(3));
         let expected = bits(&reference::ip_topk(&whole, &queries, depth, &Filter::default()).unwrap());
-        for isa in Isa::available() {
+        for backend in backends(seed, 150_000) {
             for scan in SCANS {
-                let got = with_threads(1, || search(isa, &whole, &queries, depth, &with(scan)));
-                prop_assert!(bits(&got.rankings) == expected, "{isa}, {scan}, one thread");
+                let got = with_threads(1, || backend.search(&whole, &queries, depth, &with(scan)));
+                prop_assert!(bits(&got.rankings) == expected, "{backend:?}, {scan}, one thread");
             }
             let scan = SCANS[(seed % 4) as usize];
-            let got = with_threads(3, || search(isa, &divided, &queries, depth, &with(scan)));
-            prop_assert!(bits(&got.rankings) == expected, "{isa}, {scan}, segments of {segment_rows}");
+            let got = with_threads(3, || backend.search(&divided, &queries, depth, &with(scan)));
+            prop_assert!(bits(&got.rankings) == expected, "{backend:?}, {scan}, segments of {segment_rows}");
         }
     }
 
@@ -275,11 +317,11 @@ proptest! {
         let filter = Filter { allowed, excluded };
         let collection = stored.segments(segment_rows, |segment| segment.is_multiple_of(2));
         let expected = bits(&reference::ip_topk(&collection, &queries, depth, &filter).unwrap());
-        for isa in Isa::available() {
+        for backend in backends(seed, 150_000) {
             for scan in SCANS {
                 let options = IpTopkOptions { scan, filter, read_ahead: None };
-                let got = with_threads(2, || search(isa, &collection, &queries, depth, &options));
-                prop_assert!(bits(&got.rankings) == expected, "{isa}, {scan}");
+                let got = with_threads(2, || backend.search(&collection, &queries, depth, &options));
+                prop_assert!(bits(&got.rankings) == expected, "{backend:?}, {scan}");
             }
         }
     }
@@ -293,10 +335,10 @@ proptest! {
         let stored = Stored::new(DType::F32, &vectors, dim);
         let collection = stored.segments(n, |_| seed % 2 == 0);
         let expected = bits(&reference::ip_topk(&collection, &queries, depth, &Filter::default()).unwrap());
-        for isa in Isa::available() {
+        for backend in backends(seed, 1 << 20) {
             for scan in SCANS {
-                let got = search(isa, &collection, &queries, depth, &with(scan));
-                prop_assert!(bits(&got.rankings) == expected, "{isa}, {scan}");
+                let got = backend.search(&collection, &queries, depth, &with(scan));
+                prop_assert!(bits(&got.rankings) == expected, "{backend:?}, {scan}");
             }
         }
     }
@@ -485,10 +527,10 @@ fn a_collection_that_is_not_finite_does_no_harm() {
     }
     let stored = Stored::new(DType::F32, &vectors, 24);
     for collection in [stored.collection(300), stored.segments(300, |_| true)] {
-        for isa in Isa::available() {
+        for backend in backends(0, 0) {
             for scan in SCANS {
-                let TopK { rankings, .. } = search(isa, &collection, &queries, 10, &with(scan));
-                assert!(rankings.iter().all(|ranking| ranking.hits.len() == 10), "{isa}, {scan}");
+                let TopK { rankings, .. } = backend.search(&collection, &queries, 10, &with(scan));
+                assert!(rankings.iter().all(|ranking| ranking.hits.len() == 10), "{backend:?}, {scan}");
             }
         }
     }

@@ -90,18 +90,9 @@ fn widen<S: Simd>(simd: S, vectors: Vectors<'_>, range: Range<usize>, to: &mut [
     }
 }
 
-/// The bytes of the numbers `range` of `vectors`.
-pub(crate) fn bytes_of<'a>(vectors: &Vectors<'a>, range: Range<usize>) -> &'a [u8] {
-    match vectors {
-        Vectors::F32(values) => bytemuck::cast_slice(&values[range]),
-        Vectors::F16(values) => bytemuck::cast_slice(&values[range]),
-        Vectors::BF16(values) => bytemuck::cast_slice(&values[range]),
-    }
-}
-
 /// Asks for the numbers `range` of `vectors` to be brought to the cache.
 pub(crate) fn prefetch_row(vectors: Vectors<'_>, range: Range<usize>) {
-    bytes_of(&vectors, range).chunks(LINE_BYTES).for_each(|line| prefetch(line.as_ptr()));
+    vectors.bytes(range).chunks(LINE_BYTES).for_each(|line| prefetch(line.as_ptr()));
 }
 
 /// Writes `from`, padded with zeros to whole vectors, to the start of `to`.

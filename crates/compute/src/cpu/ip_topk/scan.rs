@@ -11,7 +11,7 @@ use super::blocks::{Block, Blocks};
 use super::choice::{Choice, Pass};
 use super::group::Group;
 use super::nominate::{Nominated, Nominator};
-use super::rows::{self, gathered, halved, widened};
+use super::rows::{gathered, halved, widened};
 use super::thresholds::Thresholds;
 use super::{codes, numbers};
 use crate::cpu::tile::AlignedBuffer;
@@ -125,7 +125,7 @@ impl<'a> Scan<'a> {
         let dim = self.group.collection.dim();
         match (pass, block.codes) {
             (Pass::Int8, Some(codes)) => bytemuck::cast_slice(codes.values),
-            _ => rows::bytes_of(&block.vectors, numbers_of(block, dim)),
+            _ => block.vectors.bytes(numbers_of(block, dim)),
         }
     }
 

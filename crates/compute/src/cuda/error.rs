@@ -1,0 +1,106 @@
+//! What can go wrong with a device.
+
+/// Why a device cannot be used, or has failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// This build has no kernels for a GPU.
+    #[error("this toller was built without CUDA")]
+    NotBuilt,
+    /// The machine has no driver.
+    #[error("there is no NVIDIA driver: the library libcuda.so.1 is not found")]
+    NoDriver,
+    /// A stand-in for the driver's library, as a toolkit has to link with, comes before the driver's own.
+    #[error("the library libcuda.so.1 that is found is the stub of a CUDA toolkit, not the driver's own")]
+    StubDriver,
+    /// The driver is older than what the kernels were compiled with.
+    #[error(
+        "the NVIDIA driver supports CUDA {}.{}, and this toller's kernels were compiled with CUDA {}.{}",
+        found.0, found.1, needed.0, needed.1
+    )]
+    DriverTooOld {
+        /// The CUDA release that the driver supports.
+        found: (u32, u32),
+        /// The release of the compiler.
+        needed: (u32, u32),
+    },
+    /// The machine has no such device.
+    #[error("there is no device cuda:{ordinal}: the driver sees {count}")]
+    NoDevice {
+        /// Its number, from zero.
+        ordinal: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// The kernels need what the device does not have.
+    #[error("{name} has compute capability {}.{}, and the kernels need 8.0 or higher", capability.0, capability.1)]
+    TooOldDevice {
+        /// The device.
+        name: String,
+        /// Its compute capability.
+        capability: (u32, u32),
+    },
+    /// What a measurement compares with is not there.
+    #[error("the rate of matrix products is measured with cuBLAS, and libcublas.so.13 is not found")]
+    NoBlas,
+    /// The memory does not suffice for the least that a search needs.
+    #[error("{name} has {free} bytes of free memory, and {what} needs at least {needed}")]
+    TooLittleMemory {
+        /// The device.
+        name: String,
+        /// Bytes that are free.
+        free: u64,
+        /// Bytes that are needed, at least.
+        needed: u64,
+        /// What they are for.
+        what: String,
+    },
+    /// A call has failed.
+    #[error("{name}: {call} failed: {message}")]
+    Failed {
+        /// The device.
+        name: String,
+        /// What was asked of it.
+        call: String,
+        /// What it says.
+        message: String,
+    },
+}
+
+impl DeviceError {
+    /// What the user can do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        let hint = match self {
+            Self::NotBuilt => {
+                "use --device cpu, or build with `--features cuda`; `toller doctor` tells what this build can do"
+            }
+            Self::NoDriver => {
+                "install the NVIDIA driver, or name the folder of libcuda.so.1 in LD_LIBRARY_PATH; without a GPU use --device cpu"
+            }
+            Self::StubDriver => "take the toolkit's folder `stubs` out of LD_LIBRARY_PATH",
+            Self::DriverTooOld { needed: (major, _), .. } => {
+                return format!(
+                    "install a driver for CUDA {major} or newer, or build toller with an older CUDA toolkit in CUDA_HOME"
+                );
+            }
+            Self::NoDevice { count: 0, .. } => {
+                "look at nvidia-smi and CUDA_VISIBLE_DEVICES; without a GPU use --device cpu"
+            }
+            Self::NoDevice { count, .. } => {
+                return format!("use --device cuda:N with N below {count}, or --device cuda:all");
+            }
+            Self::TooOldDevice { .. } => "use an A100, H100 or a newer GPU, or --device cpu",
+            Self::NoBlas => {
+                "name the folder of libcublas.so.13 in LD_LIBRARY_PATH: that of a CUDA toolkit, or of `pip install nvidia-cublas`"
+            }
+            Self::TooLittleMemory { .. } => {
+                "free the memory that others hold there (nvidia-smi lists them), search with a smaller --k, or use --device cpu"
+            }
+            Self::Failed { .. } => {
+                "the system's log tells of faults of the GPU (dmesg, Xid); the same search on --device cpu needs none"
+            }
+        };
+        hint.to_owned()
+    }
+}

@@ -1,0 +1,154 @@
+//! Which rows of a collection go where: shares of devices, slabs of a device's memory, runs of ordinals.
+
+use std::ops::Range;
+
+use super::kernels::Numbers;
+use crate::{Collection, Vectors};
+
+/// Rows of one segment that follow each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// The segment's number.
+    pub(crate) segment: usize,
+    /// Rows of the segment.
+    pub(crate) rows: Range<usize>,
+}
+
+/// Rows whose ordinals follow each other, in a slab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// The row of the slab that is the first.
+    pub(crate) row: usize,
+    /// How many.
+    pub(crate) rows: usize,
+    /// The ordinal of the first.
+    pub(crate) ordinal: u32,
+}
+
+/// Rows that lie in one piece of a device's memory: of one type, in the collection's order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Slab {
+    pub(crate) numbers: Numbers,
+    pub(crate) pieces: Vec<Piece>,
+    pub(crate) runs: Vec<Run>,
+    pub(crate) rows: usize,
+}
+
+impl Slab {
+    /// The runs inside some rows of the slab, cut to them.
+    pub(crate) fn runs_in(&self, rows: Range<usize>) -> impl Iterator<Item = Run> {
+        let first = self.runs.partition_point(|run| run.row + run.rows <= rows.start);
+        let inside = self.runs[first..].iter().take_while(move |run| run.row < rows.end);
+        inside.map(move |run| {
+            let (start, end) = (run.row.max(rows.start), (run.row + run.rows).min(rows.end));
+            // Does not wrap: the ordinals of a collection fit in 32 bits.
+            Run { row: start, rows: end - start, ordinal: run.ordinal + (start - run.row) as u32 }
+        })
+    }
+}
+
+/// The rows that one of `devices` devices has, of all rows of a collection.
+pub(crate) fn share(rows: usize, device: usize, devices: usize) -> Range<usize> {
+    let bound = |device: usize| (rows as u128 * device as u128 / devices as u128) as usize;
+    bound(device)..bound(device + 1)
+}
+
+/// The largest slab: the kernels count fewer than 2^31 rows.
+const MOST_ROWS: usize = 1 << 30;
+
+/// Some rows of a collection as slabs of up to `most` rows.
+pub(crate) fn slabs(collection: &Collection<'_>, rows: Range<usize>, most: usize) -> Vec<Slab> {
+    let most = most.clamp(1, MOST_ROWS);
+    let mut slabs: Vec<Slab> = Vec::new();
+    let mut before = 0;
+    for (number, segment) in collection.segments().iter().enumerate() {
+        let count = segment.vectors.len() / collection.dim();
+        let (mut start, end) = (rows.start.max(before), rows.end.min(before + count));
+        while start < end {
+            let numbers = numbers_of(segment.vectors);
+            let is_open = slabs.last().is_some_and(|slab| slab.numbers == numbers && slab.rows < most);
+            if !is_open {
+                slabs.push(Slab { numbers, pieces: Vec::new(), runs: Vec::new(), rows: 0 });
+            }
+            let Some(slab) = slabs.last_mut() else { break };
+            let taken = (end - start).min(most - slab.rows);
+            let first = start - before;
+            slab.pieces.push(Piece { segment: number, rows: first..first + taken });
+            let run = Run { row: slab.rows, rows: taken, ordinal: segment.first.0 + first as u32 };
+            match slab.runs.last_mut() {
+                // In 64 bits, since the last ordinal may be the largest.
+                Some(last) if u64::from(last.ordinal) + last.rows as u64 == u64::from(run.ordinal) => {
+                    last.rows += taken;
+                }
+                _ => slab.runs.push(run),
+            }
+            slab.rows += taken;
+            start += taken;
+        }
+        before += count;
+    }
+    slabs
+}
+
+/// The type of stored vectors.
+pub(crate) fn numbers_of(vectors: Vectors<'_>) -> Numbers {
+    match vectors {
+        Vectors::F32(_) => Numbers::F32,
+        Vectors::F16(_) => Numbers::F16,
+        Vectors::BF16(_) => Numbers::BF16,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use half::f16;
+    use toller_ir::DocOrd;
+
+    use super::{Run, share, slabs};
+    use crate::{Collection, IpTopkError, Segment, Vectors};
+
+    #[test]
+    fn shares_are_all_rows_and_alike() {
+        for (rows, devices) in [(0, 1), (1, 3), (10, 3), (1 << 33, 7)] {
+            let shares: Vec<_> = (0..devices).map(|device| share(rows, device, devices)).collect();
+            assert_eq!((shares[0].start, shares[devices - 1].end), (0, rows));
+            assert!(shares.windows(2).all(|pair| pair[0].end == pair[1].start));
+            assert!(shares.iter().all(|share| share.len().abs_diff(rows / devices) <= 1));
+        }
+    }
+
+    #[test]
+    fn slabs_hold_every_row_once_with_its_ordinal() -> Result<(), IpTopkError> {
+        let (wide, half) = ([0_f32; 40], [f16::ZERO; 40]);
+        let segment = |first, vectors| Segment { first: DocOrd(first), vectors, codes: None };
+        let segments = vec![
+            segment(3, Vectors::F32(&wide[..20])),
+            segment(13, Vectors::F32(&wide[..0])),
+            segment(13, Vectors::F32(&wide[..14])),
+            segment(50, Vectors::F32(&wide[..2])),
+            segment(51, Vectors::F16(&half[..10])),
+            segment(u32::MAX, Vectors::F16(&half[..2])),
+        ];
+        let collection = Collection::new(2, segments)?;
+        let ordinals: Vec<u32> = (3..20).chain([50]).chain(51..56).chain([u32::MAX]).collect();
+        for most in [1, 2, 5, 7, 100] {
+            for rows in [0..24, 0..0, 5..6, 9..11, 3..19, 17..24] {
+                let slabs = slabs(&collection, rows.clone(), most);
+                let mut found = Vec::new();
+                for slab in &slabs {
+                    assert!((1..=most).contains(&slab.rows));
+                    assert_eq!(slab.pieces.iter().map(|piece| piece.rows.len()).sum::<usize>(), slab.rows);
+                    let runs: Vec<Run> = slab.runs_in(0..slab.rows).collect();
+                    assert_eq!(runs, slab.runs);
+                    for row in 0..slab.rows {
+                        found.extend(slab.runs_in(row..row + 1).map(|run| run.ordinal));
+                    }
+                }
+                assert_eq!(found, ordinals[rows]);
+            }
+        }
+        let whole = slabs(&collection, 0..24, 100);
+        assert_eq!(whole.iter().map(|slab| slab.runs.len()).collect::<Vec<_>>(), [2, 2]);
+        Ok(())
+    }
+}
