@@ -263,7 +263,7 @@ fn wrong_usage_is_told_from_failure() {
             "--device cuda",
             &["--device cuda:0: this toller was built without CUDA", "hint: use --device cpu"],
         ),
-        (encode, "--device tpu", &["'tpu'", "auto, cpu, cuda or cuda:N"]),
+        (encode, "--device tpu", &["'tpu'", "auto, cpu, cuda, cuda:N or cuda:all"]),
         (encode, "--store-dtype int8", &["`int8` is not a store dtype: expected f32, f16 or bf16"]),
         (encode, "--format nope", &["--format: unknown format \"nope\"", "hint: use one of: jsonl, tsv,"]),
         (encode, "--shard 9/8", &["there is no part 9 of 8"]),

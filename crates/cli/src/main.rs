@@ -5,6 +5,7 @@
 mod analyzer;
 mod args;
 mod commands;
+mod device;
 mod error;
 mod fusion_args;
 mod input;

@@ -1,8 +1,6 @@
 //! Loading a model as the command line names it.
 
-use std::fmt;
 use std::ops::ControlFlow;
-use std::str::FromStr;
 
 use toller_compute::Precision;
 use toller_encoder::resolve::{ModelSource, Origin, ResolveEvent, ResolveOptions, resolve_model};
@@ -11,6 +9,7 @@ use toller_encoder::{
 };
 use toller_store::ModelInfo;
 
+use crate::device::Device;
 use crate::error::UsageError;
 use crate::ui::Ui;
 
@@ -40,7 +39,7 @@ pub struct ModelArgs {
     pub dim: Option<u32>,
 
     /// Where to compute
-    #[arg(long, value_name = "auto|cpu|cuda[:N]", default_value_t = Device::Auto, help_heading = "Machine")]
+    #[arg(long, value_name = "auto|cpu|cuda[:N]|cuda:all", default_value_t = Device::Auto, help_heading = "Machine")]
     pub device: Device,
 
     /// What to compute in [default: f32 on the CPU]
@@ -65,55 +64,6 @@ fn pooling(name: &str) -> Result<TextPooling, String> {
     })
 }
 
-/// A device as the command line names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Device {
-    /// The best that the build and the machine have.
-    Auto,
-    /// The CPU.
-    Cpu,
-    /// A CUDA device.
-    Cuda(usize),
-}
-
-impl FromStr for Device {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let ordinal = |number: &str| number.parse().map(Self::Cuda).ok();
-        match name {
-            "auto" => Ok(Self::Auto),
-            "cpu" => Ok(Self::Cpu),
-            "cuda" => Ok(Self::Cuda(0)),
-            _ => name
-                .strip_prefix("cuda:")
-                .and_then(ordinal)
-                .ok_or_else(|| "auto, cpu, cuda or cuda:N".to_owned()),
-        }
-    }
-}
-
-impl fmt::Display for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Auto => f.write_str("auto"),
-            Self::Cpu => f.write_str("cpu"),
-            Self::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
-        }
-    }
-}
-
-/// Checks that the device is there.
-pub fn check_device(device: Device) -> Result<(), UsageError> {
-    match device {
-        Device::Cuda(_) => Err(UsageError::new(
-            format!("--device {device}: this toller was built without CUDA"),
-            "use --device cpu; `toller doctor` tells what this build can do",
-        )),
-        Device::Auto | Device::Cpu => Ok(()),
-    }
-}
-
 /// A model that is ready to run, with the identity that stores keep.
 pub struct LoadedModel {
     pub encoder: DualEncoder,
@@ -126,18 +76,29 @@ pub fn load(name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel
     load_from(resolve(name, ui)?, name, args, ui)
 }
 
+/// As [`load`], for the queries of a search: `--device` is where vectors are searched, the model is computed on the CPU.
+pub fn load_for_search(name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel> {
+    note_dtype(args, ui);
+    load_from(resolve(name, ui)?, name, args, ui)
+}
+
 /// Says where it is computed, and in what; an error where that cannot be.
 pub fn announce(args: &ModelArgs, ui: &Ui) -> Result<(), UsageError> {
-    check_device(args.device)?;
+    args.device.for_models()?;
     if args.device == Device::Auto {
         ui.detail(format!("device: cpu ({})", toller_compute::Isa::active()));
     }
+    note_dtype(args, ui);
+    Ok(())
+}
+
+/// Says what is not as one would expect.
+fn note_dtype(args: &ModelArgs, ui: &Ui) {
     if args.dtype() == Precision::F16 {
         ui.status(
             "--dtype f16: on the CPU numbers are rounded to f16 and multiplied in f32, no faster than f32",
         );
     }
-    Ok(())
 }
 
 /// Loads a cross-encoder. Its score is not asked for, so any label will do.

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use toller_compute::Isa;
+use toller_compute::cuda::{DeviceError, DeviceFacts, Devices};
 use toller_encoder::env;
 use toller_encoder::resolve::{ResolveOptions, known_models};
 
@@ -26,12 +27,15 @@ pub fn run(_: &DoctorArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
             Some((variable.name, shown(variable.name, &variable.get()?.to_string_lossy())))
         })
         .collect();
+    let gpus = gpus();
     if ui.json {
         return ui.json(|| {
             serde_json::json!({
                 "version": env!("CARGO_PKG_VERSION"),
                 "target": format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
-                "cuda": false,
+                "cuda": cfg!(feature = "cuda"),
+                "gpus": gpus.as_ref().map_or_else(|_| Vec::new(), |gpus| gpus.iter().map(gpu_json).collect()),
+                "gpu_problem": gpus.as_ref().err().map(ToString::to_string),
                 "threads": threads,
                 "instruction_sets": features,
                 "instruction_set": Isa::active().to_string(),
@@ -49,7 +53,11 @@ pub fn run(_: &DoctorArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
         "toller",
         format!("{} for {}-{}", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH, std::env::consts::OS),
     )?;
-    row("GPU", "none: this toller was built without CUDA, so --device cuda is an error".to_owned())?;
+    match &gpus {
+        Ok(gpus) if gpus.is_empty() => row("GPU", "none: the driver sees no device".to_owned())?,
+        Ok(gpus) => gpus.iter().try_for_each(|gpu| row("GPU", gpu_text(gpu)))?,
+        Err(error) => row("GPU", format!("none: {error}"))?,
+    }
     row("CPU", format!("{} in use, of {}; {threads} threads", Isa::active(), features.join(", ")))?;
     row(
         "hub cache",
@@ -70,6 +78,33 @@ pub fn run(_: &DoctorArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
     }
     out.flush()?;
     Ok(())
+}
+
+/// All GPUs, or why none can be used.
+fn gpus() -> Result<Vec<DeviceFacts>, DeviceError> {
+    let opened = |ordinal| Ok(Devices::cuda(ordinal)?.facts().cloned().collect::<Vec<_>>());
+    let gpus: Vec<Vec<DeviceFacts>> = (0..Devices::count()?).map(opened).collect::<Result<_, _>>()?;
+    Ok(gpus.concat())
+}
+
+fn gpu_text(gpu: &DeviceFacts) -> String {
+    let (major, minor) = gpu.capability;
+    format!(
+        "{}: compute capability {major}.{minor}, {} multiprocessors, {:.1} GB",
+        gpu.name,
+        gpu.multiprocessors,
+        gpu.memory_bytes as f64 * 1e-9
+    )
+}
+
+fn gpu_json(gpu: &DeviceFacts) -> serde_json::Value {
+    let (major, minor) = gpu.capability;
+    serde_json::json!({
+        "name": gpu.name,
+        "compute_capability": format!("{major}.{minor}"),
+        "multiprocessors": gpu.multiprocessors,
+        "memory_bytes": gpu.memory_bytes,
+    })
 }
 
 /// A variable's value, unless it is a secret.

@@ -2,6 +2,7 @@
 
 mod encode;
 mod encode_texts;
+mod engine;
 mod options;
 mod output;
 mod search;

@@ -5,13 +5,15 @@ use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 use toller_bench::figures::{grouped, search_figure};
-use toller_bench::limits::{Limits, matrix_rate, read_rate};
+use toller_bench::limits::Limits;
 use toller_bench::search::{Case, Point, measure_search};
-use toller_compute::{Isa, Scan};
+use toller_compute::Scan;
 
+use super::engine::Engine;
 use super::options::{BenchOptions, write_plot};
 use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
 use super::search_source::{Source, SourceArgs};
+use crate::device::Device;
 use crate::interrupt::{self, Interrupted};
 use crate::ui::Ui;
 
@@ -33,6 +35,10 @@ pub struct BenchSearchArgs {
     #[arg(long, value_name = "auto|f32|f16|int8,...", value_delimiter = ',', default_value = "auto")]
     scan: Vec<Scan>,
 
+    /// Where to search
+    #[arg(long, value_name = "auto|cpu|cuda[:N]|cuda:all", default_value_t = Device::Cpu, help_heading = "Machine")]
+    device: Device,
+
     #[command(flatten)]
     options: BenchOptions,
 }
@@ -47,12 +53,12 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> anyhow::Result<()
     let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.open_plot()?;
     let largest = args.queries.iter().copied().max().unwrap_or(1);
+    let mut engine = Engine::open(args.device, threads, ui)?;
     let source = Source::open(&args.source, largest as usize, ui)?;
-    let budget = args.options.budget(MIN_ROUNDS);
-    let limits =
-        Limits { read_rate: read_rate(&source.bytes(), &budget), matrix_rate: matrix_rate(&budget)? };
+    let limits = engine.limits(&source, &args.options, MIN_ROUNDS)?;
 
-    let cases = cases(args, &source);
+    let mut cases = cases(args, &source);
+    engine.order(&mut cases);
     let bar = ui.progress("measuring", "figures", cases.len() as u64);
     let mut points = Vec::new();
     for case in cases {
@@ -61,20 +67,20 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> anyhow::Result<()
             return Err(Interrupted { resume: "nothing was printed".to_owned() }.into());
         }
         let rounds = if case.queries == 1 { MIN_ROUNDS_ALONE } else { MIN_ROUNDS };
-        let search = |queries: &[f32]| source.search(case.vectors, queries, case.k, case.scan);
-        let bytes = source.scanned_bytes(case.vectors, case.scan);
+        let bytes = engine.scanned_bytes(&source, &case);
+        let search = |queries: &[f32]| engine.search(&source, &case, queries);
         points.push(measure_search(case, &source.queries, bytes, &args.options.budget(rounds), search)?);
         bar.set(points.len() as u64);
     }
     bar.finish();
 
-    let machine = format!("{}, {threads} threads", Isa::active());
+    let machine = engine.describe();
     if ui.json {
-        ui.json(|| report(&source, &limits, &points, threads))?;
+        ui.json(|| report(&source, &engine, &limits, &points, threads))?;
     } else {
         let mut out = ui.out();
         writeln!(out, "{}; {machine}", source.describe())?;
-        tables(&limits, &points, &mut out)?;
+        tables(&engine, &limits, &points, &mut out)?;
         out.flush()?;
     }
     write_plot(plot, || search_figure(&points, &limits, format!("{}; {machine}", source.describe())))
@@ -101,13 +107,8 @@ fn cases(args: &BenchSearchArgs, source: &Source) -> Vec<Case> {
     cases
 }
 
-fn tables(limits: &Limits, points: &[Point], out: &mut impl Write) -> std::io::Result<()> {
-    writeln!(
-        out,
-        "limits: reads {} GB/s (of these vectors), f32 matrix products {} GFLOP/s",
-        giga(limits.read_rate),
-        giga(limits.matrix_rate)
-    )?;
+fn tables(engine: &Engine, limits: &Limits, points: &[Point], out: &mut impl Write) -> std::io::Result<()> {
+    writeln!(out, "{}", engine.say(limits))?;
     writeln!(out)?;
     let mut table = Table::new([
         "vectors",
@@ -156,7 +157,7 @@ fn tables(limits: &Limits, points: &[Point], out: &mut impl Write) -> std::io::R
     Ok(())
 }
 
-fn report(source: &Source, limits: &Limits, points: &[Point], threads: usize) -> Value {
+fn report(source: &Source, engine: &Engine, limits: &Limits, points: &[Point], threads: usize) -> Value {
     let figure = |point: &Point| {
         json!({
             "vectors": point.case.vectors,
@@ -174,7 +175,8 @@ fn report(source: &Source, limits: &Limits, points: &[Point], threads: usize) ->
         })
     };
     json!({
-        "instruction_set": Isa::active().to_string(),
+        "machine": engine.describe(),
+        "instruction_set": toller_compute::Isa::active().to_string(),
         "threads": threads,
         "limits": {
             "read_gigabytes_per_second": limits.read_rate * 1e-9,

@@ -133,15 +133,8 @@ impl Source {
         }
     }
 
-    /// Searches the first `count` vectors.
-    pub(super) fn search(
-        &self,
-        count: usize,
-        queries: &[f32],
-        k: usize,
-        scan: Scan,
-    ) -> Result<TopK, BenchError> {
-        let options = IpTopkOptions { scan, ..IpTopkOptions::default() };
+    /// The first `count` vectors; a store is searched whole.
+    pub(super) fn collection(&self, count: usize) -> Result<Collection<'_>, BenchError> {
         match &self.vectors {
             Searched::Random(vectors, codes) => {
                 let codes = codes.as_ref().map(|codes| Codes {
@@ -151,9 +144,23 @@ impl Source {
                 });
                 let vectors = vectors.first(count, self.dim);
                 let segment = Segment { first: DocOrd(0), vectors, codes };
-                Ok(ip_topk(&Collection::new(self.dim, vec![segment])?, queries, k, &options)?)
+                Ok(Collection::new(self.dim, vec![segment])?)
             }
-            // A store is searched whole.
+            Searched::Index(index) => Ok(index.collection()?),
+        }
+    }
+
+    /// Searches the first `count` vectors on the CPU.
+    pub(super) fn search(
+        &self,
+        count: usize,
+        queries: &[f32],
+        k: usize,
+        scan: Scan,
+    ) -> Result<TopK, BenchError> {
+        let options = IpTopkOptions { scan, ..IpTopkOptions::default() };
+        match &self.vectors {
+            Searched::Random(..) => Ok(ip_topk(&self.collection(count)?, queries, k, &options)?),
             Searched::Index(index) => Ok(index.search_with(queries, k, &options)?),
         }
     }

@@ -1,8 +1,10 @@
 //! Dense retrieval: the flags of stores and models, and opening them.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use toller_compute::Scan;
+use toller_compute::cuda::Devices;
 use toller_encoder::Role;
 use toller_index::{FlatIndex, IndexOptions};
 use toller_pipeline::DenseSearcher;
@@ -57,7 +59,7 @@ pub(super) struct OpenedStore {
 impl DenseArgs {
     /// What can be refused before anything is read. With an inverted index, queries have texts in any case.
     pub(super) fn check(&self, queries: Option<&PathBuf>, with_index: bool) -> Result<(), UsageError> {
-        model::check_device(self.model_args.device)?;
+        self.model_args.device.check()?;
         if self.dense.is_empty() {
             return match queries {
                 _ if !with_index => Err(UsageError::new(
@@ -101,7 +103,7 @@ impl DenseArgs {
             return Ok(OpenedStore { searcher, query_ids });
         }
         let name = self.model.as_deref().unwrap_or_default();
-        let model = model::load(name, &self.model_args, ui)?;
+        let model = model::load_for_search(name, &self.model_args, ui)?;
         let index = open_index(self, &model.info, ui)?;
         let prompt = model.encoder.prompt(Role::Query).to_owned();
         let searcher = DenseSearcher::new(index, model.encoder, prompt).with_scan(self.scan);
@@ -115,8 +117,10 @@ fn open_index(args: &DenseArgs, model: &ModelInfo, ui: &Ui) -> anyhow::Result<Fl
     let store = Store::open(&args.dense, &unverified)?;
     check_role(&store, toller_store::Role::Passage, "--dense", args)?;
     check_model(&store, model, args, ui)?;
+    // Before the checksums are read: a device that is not there is known at once.
+    let devices = args.model_args.device.devices(ui)?;
     if args.no_verify {
-        return Ok(FlatIndex::new(store, &IndexOptions::default())?);
+        return on(devices, FlatIndex::new(store, &IndexOptions::default())?, args, ui);
     }
     drop(store);
     let bytes: u64 = args.dense.iter().map(|path| bytes_in(path)).sum();
@@ -127,6 +131,22 @@ fn open_index(args: &DenseArgs, model: &ModelInfo, ui: &Ui) -> anyhow::Result<Fl
     bar.finish();
     let index = index?;
     ui.detail(format!("index: {} vectors of {} x {}", index.doc_count(), index.dim(), index.store().dtype()));
+    on(devices, index, args, ui)
+}
+
+/// The index on the devices, if there are any.
+fn on(devices: Option<Devices>, index: FlatIndex, args: &DenseArgs, ui: &Ui) -> anyhow::Result<FlatIndex> {
+    let Some(devices) = devices else { return Ok(index) };
+    let bytes = index.store().shards().iter().map(|shard| shard.embeddings().as_bytes().len() as u64).sum();
+    let bar = ui.progress("copying to the device", "bytes", bytes);
+    let done = Cell::new(0);
+    let index = index.on(&devices, args.scan, &|bytes| {
+        done.set(done.get() + bytes);
+        bar.set(done.get());
+    });
+    bar.finish();
+    let index = index?;
+    index.plans().for_each(|plan| ui.status(plan.to_string()));
     Ok(index)
 }
 
