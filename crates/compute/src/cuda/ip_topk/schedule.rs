@@ -80,7 +80,7 @@ mod tests {
                     }
                 }
                 if rows > 200_000 {
-                    let sample = &seen[..rows / 40];
+                    let sample = &seen[..rows / 33];
                     assert!(
                         sample.iter().any(|&row| row < rows / 16)
                             && sample.iter().any(|&row| row > rows / 16 * 15)
