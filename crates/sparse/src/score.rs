@@ -60,7 +60,7 @@ enum Formula {
 }
 
 /// What a document's length means to a formula; see [`Formula::norm`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Norm(f64);
 
 impl Formula {
@@ -110,6 +110,19 @@ impl TermScorer {
         self.in_units(self.score(tf, norm, 0.0))
     }
 
+    /// [`TermScorer::part_by_norm`] of sixteen postings. BM25's division is what costs, and the compiler makes vectors of it here.
+    #[inline]
+    pub(crate) fn parts_by_norm(&self, tfs: &[u32; 16], norms: &[Norm; 16]) -> [u32; 16] {
+        match self.formula {
+            Formula::Bm25 { .. } => {
+                let weight = self.weight as f32;
+                // Below 2^31, so that it may be cast as a signed number, which every vector unit can.
+                std::array::from_fn(|i| (bm25(weight, tfs[i], norms[i]) * self.units) as i32 as u32)
+            }
+            _ => std::array::from_fn(|i| self.part_by_norm(tfs[i], norms[i])),
+        }
+    }
+
     /// At least [`TermScorer::part`] of any `tf` and length that are not above and not below these.
     ///
     /// BM25 is a chain of operations, each of which is monotone in the real numbers, and rounding is monotone too, so the part
@@ -133,18 +146,16 @@ impl TermScorer {
     }
 
     #[inline]
-    fn score(&self, tf: u32, Norm(norm): Norm, slack: f64) -> f32 {
+    fn score(&self, tf: u32, norm: Norm, slack: f64) -> f32 {
+        let Norm(of_length) = norm;
         match self.formula {
-            Formula::Bm25 { .. } => {
-                let (weight, norm) = (self.weight as f32, norm as f32);
-                weight - weight / (1.0 + tf as f32 * norm)
-            }
+            Formula::Bm25 { .. } => bm25(self.weight as f32, tf, norm),
             Formula::Dirichlet { .. } => {
                 let seen = libm::log(1.0 + f64::from(tf) / self.background);
-                (self.weight * (seen + norm + slack)).max(0.0) as f32
+                (self.weight * (seen + of_length + slack)).max(0.0) as f32
             }
             Formula::JelinekMercer { lambda } => {
-                let share = (1.0 - lambda) * f64::from(tf) / norm;
+                let share = (1.0 - lambda) * f64::from(tf) / of_length;
                 (self.weight * (libm::log(1.0 + share / self.background) + slack)) as f32
             }
         }
@@ -165,6 +176,12 @@ impl TermScorer {
         // More than all roundings of a part together.
         bound * (1.0 + 1e-6)
     }
+}
+
+/// Lucene's BM25 of one term, in its order of operations.
+#[inline]
+fn bm25(weight: f32, tf: u32, Norm(norm): Norm) -> f32 {
+    weight - weight / (1.0 + tf as f32 * norm as f32)
 }
 
 /// The terms of a query, ready to score documents.

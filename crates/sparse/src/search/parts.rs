@@ -120,6 +120,19 @@ impl Parts {
                     sums[local] = sums[local].wrapping_add(part);
                 }
             }
+            None if window.lengths == Lengths::Encoded => {
+                for (docs, tfs) in docs.chunks(16).zip(tfs.chunks(16)) {
+                    let (mut norms, mut padded) = ([Norm::default(); 16], [0; 16]);
+                    padded[..tfs.len()].copy_from_slice(tfs);
+                    for (norm, &doc) in norms.iter_mut().zip(docs) {
+                        *norm = window.norms.of_code(window.codes[local(doc)]);
+                    }
+                    for (&doc, part) in docs.iter().zip(self.scorer.parts_by_norm(&padded, &norms)) {
+                        let local = local(doc);
+                        sums[local] = sums[local].wrapping_add(part);
+                    }
+                }
+            }
             _ => {
                 for (&doc, &tf) in docs.iter().zip(tfs) {
                     let local = local(doc);

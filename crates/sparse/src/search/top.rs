@@ -5,6 +5,9 @@ use toller_ir::{DocOrd, Hit, Ranking};
 /// Room beyond k, so that a selection is paid for by many offers; and the least of it.
 const LEAST_ROOM: usize = 32;
 
+/// Times k that crowd: selecting earlier costs more than it spares.
+const CROWD: usize = 8;
+
 /// Keeps the k best of what is offered, in any order.
 ///
 /// A hit is one number: the bits of its score, which ascend with scores that are not negative, above the complement of its ordinal. So
@@ -36,6 +39,12 @@ impl Top {
         if key > self.floor {
             self.keys.push(key);
         }
+    }
+
+    /// Whether it is worth to tighten in the middle of a window: hits that are few, and offered by the hundred.
+    #[inline]
+    pub(super) fn is_crowded(&self) -> bool {
+        self.keys.len() >= self.k.saturating_mul(CROWD).saturating_add(LEAST_ROOM)
     }
 
     /// Forgets what is not among the k best, if that is worth it. Returns the score of the k-th best when it is a new one.
@@ -83,7 +92,7 @@ mod tests {
                 let doc = doc ^ 5;
                 top.offer(doc, score as f32 / 3.0);
                 all.push(Hit::new(DocOrd(doc), score as f32 / 3.0));
-                if score % 5 == 0 {
+                if score % 5 == 0 || top.is_crowded() {
                     top.tighten();
                 }
             }

@@ -113,24 +113,31 @@ impl<'a> Search<'a> {
             let Some(codes) = codes else { return Ok(()) };
             let window = Window { index: self.index, lengths: self.scoring.lengths, norms, first, codes };
             self.window(&window, cursors, &mut order, least)?;
-            for &local in &self.candidates {
+            for place in 0..self.candidates.len() {
+                let local = self.candidates[place];
                 let sum = std::mem::take(&mut self.sums[usize::from(local)]);
                 let doc = first + u32::from(local);
                 if sum >= least && admits(DocOrd(doc)) {
                     self.top.offer(doc, prepared.score(sum));
+                    if self.top.is_crowded() {
+                        least = self.tightened(prepared, least);
+                    }
                 }
             }
             if std::mem::take(&mut self.litter) {
                 self.sums.fill(0);
             }
-            if let Some(score) = self.top.tighten() {
-                least = prepared.least_sum(score).max(1);
-            }
+            least = self.tightened(prepared, least);
             match first.checked_add(WINDOW as u32) {
                 Some(after) => from = after,
                 None => return Ok(()),
             }
         }
+    }
+
+    /// The sum that only better documents than the k best reach, which was `least` before.
+    fn tightened(&mut self, prepared: &PreparedTerms, least: u32) -> u32 {
+        self.top.tighten().map_or(least, |score| prepared.least_sum(score).max(1))
     }
 
     /// Sums up the window's documents. Those that may reach `least` are then the candidates; all others have no sum, unless there
