@@ -268,3 +268,28 @@ fn what_cannot_be_measured_is_refused() {
         workspace.toller(arguments).fails(1, says);
     }
 }
+
+#[test]
+fn reranking_is_measured_by_depth() {
+    let workspace = Workspace::new();
+    workspace.add_fixture("cross-encoders/mpnet");
+    let bench =
+        "bench rerank --model cross-encoders/mpnet --depths 5,3 --queries 2 --passage-tokens 20 --seconds 0";
+    let result = workspace.toller(&format!("{bench} --json --plot figure.svg")).succeeds().json();
+    let figures = result["figures"].as_array().unwrap();
+    assert_eq!(
+        figures.iter().map(|figure| figure["pairs"].as_u64()).collect::<Vec<_>>(),
+        [Some(6), Some(10)]
+    );
+    for figure in figures {
+        let seconds = median(&figure["seconds"]);
+        close(number(figure, "pairs_per_second"), number(figure, "pairs") / seconds);
+        close(number(figure, "tokens_per_second"), number(figure, "tokens") / seconds);
+        assert!(number(figure, "share_of_matrix_rate") > 0.0, "{figure:#}");
+    }
+    median(&result["query_latency"]["seconds"]);
+    let texts = svg_texts(&workspace, "figure.svg");
+    assert!(texts.iter().any(|text| text == "Reranking"), "{texts:?}");
+    let table = workspace.toller(bench).succeeds().stdout;
+    assert!(table.contains("of matrix") && table.contains("latency of one query to depth 100"), "{table}");
+}

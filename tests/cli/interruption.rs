@@ -70,6 +70,38 @@ fn an_indexing_killed_at_any_moment_leaves_no_corrupt_index() {
 }
 
 #[test]
+fn a_reranking_killed_at_any_moment_ends_in_the_same_run() {
+    const RERANK: &str = "rerank --model cross-encoders/mpnet --run first.run --corpus data/corpus.jsonl \
+                          --queries data/queries.jsonl --depth 20 --truncation longest_first --threads 1 --output";
+    let workspace = Workspace::with_xquad();
+    workspace.add_fixture("cross-encoders/mpnet");
+    workspace.toller("index --language en --corpus data/corpus.jsonl --output index").succeeds();
+    let search = "search --sparse index --queries data/queries.jsonl --k 25 --output first.run";
+    workspace.toller(search).succeeds();
+    // The first one indexes the texts.
+    workspace.toller(&format!("{RERANK} whole.run")).succeeds();
+    let started = Instant::now();
+    workspace.toller(&format!("{RERANK} whole.run")).succeeds();
+    let duration = started.elapsed();
+    let expected = workspace.read("whole.run");
+
+    let mut random = SplitMix64(7);
+    let (mut cut_short, mut resumed) = (0, 0);
+    for moment in 0..10 {
+        let run = format!("killed-{moment}.run");
+        let mut child = spawn(&workspace, &format!("{RERANK} {run}"));
+        thread::sleep(duration.mul_f64((f64::from(moment) + random.unit()) / 10.0));
+        child.kill().unwrap();
+        cut_short += u32::from(!child.wait().unwrap().success());
+        let again = workspace.toller(&format!("{RERANK} {run} --json")).succeeds();
+        resumed += u32::from(again.json()["known_pairs"].as_u64() > Some(0));
+        assert!(workspace.read(&run) == expected, "killed in tenth {moment} of {duration:?}");
+        assert!(!workspace.path(&format!("{run}.scores")).exists(), "the journal is gone");
+    }
+    assert!(cut_short >= 2 && resumed >= 1, "{cut_short} of 10 were killed, {resumed} resumed");
+}
+
+#[test]
 fn an_encode_killed_again_and_again_gets_on() {
     const ENCODE: &str =
         "encode --model tiny-bert --corpus long.jsonl --rows-per-shard 100 --threads 1 --output";

@@ -22,6 +22,7 @@ mod mine;
 mod models;
 mod output;
 mod recipes;
+mod rerank;
 mod same_everywhere;
 mod search_filter;
 mod store_tools;

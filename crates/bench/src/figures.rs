@@ -5,6 +5,7 @@ use toller_plot::{Axis, Bars, Curve, Curves, Figure, Panel, Part, Style};
 
 use crate::encode::EncodePoint;
 use crate::limits::Limits;
+use crate::rerank::RerankPoint;
 use crate::search::{Case, Point};
 
 /// Curves of a panel for one size that is held, at most.
@@ -196,6 +197,24 @@ pub fn encode_figure(points: &[EncodePoint], matrix_rate: f64, subtitle: String)
     }
 }
 
+/// Pairs a second against the depth of reranking, with the floor of the matrix rate.
+#[must_use]
+pub fn rerank_figure(points: &[RerankPoint], matrix_rate: f64, subtitle: String) -> Figure {
+    let rate = |name: &str, style, rate: &dyn Fn(&RerankPoint) -> f64| Curve {
+        name: name.to_owned(),
+        points: points.iter().map(|point| (point.depth as f64, rate(point))).collect(),
+        style,
+    };
+    let at_matrix_rate = |point: &RerankPoint| point.pairs as f64 / (point.matrix_operations / matrix_rate);
+    let curves = vec![
+        rate("rerank, tokenization included", Style::Measured, &RerankPoint::pairs_per_sec),
+        rate("at the matrix rate", Style::Bound, &at_matrix_rate),
+    ];
+    let (x, y) = (Axis::log("hits reranked of each query"), Axis::linear("pairs a second"));
+    let panel = Panel { title: "Throughput".to_owned(), content: Curves { x, y, curves }.into() };
+    Figure { title: "Reranking".to_owned(), subtitle, panels: vec![panel] }
+}
+
 #[cfg(test)]
 mod tests {
     use toller_compute::Scan;
@@ -204,6 +223,7 @@ mod tests {
     use super::{few, grouped, search_figure};
     use crate::Timings;
     use crate::limits::Limits;
+    use crate::rerank::RerankPoint;
     use crate::search::{Case, Nominated, Point};
 
     /// A second for each thousand of pairs of vector and query.

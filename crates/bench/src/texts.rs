@@ -1,6 +1,6 @@
 //! Texts of a wanted number of tokens.
 
-use toller_encoder::{EncoderError, TextEncoder};
+use toller_encoder::EncoderError;
 
 use crate::vectors::Random;
 
@@ -22,14 +22,14 @@ pub struct Words {
 }
 
 impl Words {
-    /// Asks the tokenizer of `tower`.
+    /// Asks a tokenizer: `tokens` counts those of a text, special tokens included.
     ///
     /// # Errors
     /// When the tokenizer fails.
-    pub fn new(tower: &TextEncoder) -> Result<Self, EncoderError> {
-        let special = tower.tokenize("")?.len();
+    pub fn new(tokens: impl Fn(&str) -> Result<usize, EncoderError>) -> Result<Self, EncoderError> {
+        let special = tokens("")?;
         let count = |word: &'static str| {
-            let tokens = tower.tokenize(word)?.len();
+            let tokens = tokens(word)?;
             Ok((word, tokens.saturating_sub(special).max(1)))
         };
         let words = WORDS.split_whitespace().map(count).collect::<Result<_, EncoderError>>()?;

@@ -16,11 +16,13 @@ use toller_index::IndexError;
 use toller_ir::SearchError;
 use toller_pipeline::fusion::FusionError;
 use toller_pipeline::recipe::RecipeError;
+use toller_pipeline::rerank::RerankError;
 use toller_pipeline::tune::TuneError;
 use toller_pipeline::{AnalyzerError, PipelineError};
 use toller_plot::PlotError;
 use toller_sparse::SparseError;
 use toller_store::StoreError;
+use toller_texts::TextsError;
 
 use crate::interrupt::{self, Interrupted};
 
@@ -148,6 +150,8 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         FusionError,
         TuneError,
         RecipeError,
+        RerankError,
+        TextsError,
         EvalError,
         CompareError,
         DatasetError,

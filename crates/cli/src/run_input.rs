@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use toller_corpus::{ReadOptions, RunFormat, read_run};
 use toller_files::Input;
-use toller_ir::Run;
+use toller_ir::{Run, RunEntry};
 
 use crate::error::{OtherFormatFlag, Remedied};
 use crate::ui::Ui;
@@ -20,6 +20,11 @@ pub struct RunInputArgs {
     /// Count and skip lines that cannot be read
     #[arg(long)]
     pub skip_bad_lines: bool,
+}
+
+/// Orders the hits of a query by score, the best first; equal scores keep the order of the file.
+pub fn best_first(hits: &mut Vec<RunEntry>) {
+    hits.sort_by(|a, b| b.score.total_cmp(&a.score));
 }
 
 impl RunInputArgs {

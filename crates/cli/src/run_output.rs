@@ -90,6 +90,11 @@ impl RunOutputArgs {
         if self.is_stdout() { "stdout".to_owned() } else { self.output.display().to_string() }
     }
 
+    /// The file, unless it is stdout.
+    pub fn path(&self) -> Option<&Path> {
+        (!self.is_stdout()).then_some(&*self.output)
+    }
+
     fn is_stdout(&self) -> bool {
         self.output.as_os_str() == "-"
     }

@@ -29,7 +29,10 @@ mod run;
 mod survey;
 mod text;
 
-pub use collection::{CollectionFormat, CollectionReader, Location, open_collection, read_collection_from};
+pub use collection::{
+    CollectionFormat, CollectionReader, Columns, Location, RecordLayout, RecordPlace, open_collection,
+    read_collection_from,
+};
 pub use duplicates::{Duplicate, DuplicateIds, FoundDuplicates};
 pub use error::{BadKind, BadRecord, CorpusError, Place, Position};
 pub use fingerprint::{Fingerprint, Fingerprinter};

@@ -1,15 +1,17 @@
 //! How bytes get in and out of the engine safely: atomic writes, decompressing input, copies of what can be
-//! read only once, checksums, locks, and errors that name the file.
+//! read only once, external sorting, checksums, locks, and errors that name the file.
 
 mod atomic;
 mod checksum;
 mod compression;
 mod error;
 mod expand;
+mod external_sort;
 mod input;
 mod lock;
 mod reader;
 mod seal;
+mod sorted_entries;
 mod spool;
 mod verify;
 
@@ -18,9 +20,11 @@ pub use checksum::{Checksum, ChecksumHasher, ParseChecksumError};
 pub use compression::Compression;
 pub use error::FileError;
 pub use expand::expand;
+pub use external_sort::{ExternalSort, SortEntry};
 pub use input::Input;
 pub use lock::DirectoryLock;
 pub use reader::InputReader;
 pub use seal::{is_sealed, sealed};
+pub use sorted_entries::SortedEntries;
 pub use spool::{SpoolGuard, spool};
 pub use verify::{OpenOptions, Verifier, VerifyProgress};

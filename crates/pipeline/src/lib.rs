@@ -1,5 +1,5 @@
 //! Whole jobs made of the other crates: encoding a collection into a store, searchers that go from query texts to
-//! rankings, the expansion of queries by feedback, the fusion of rankings, the tuning of parameters, and recipes of
+//! rankings, reranking, the expansion of queries by feedback, the fusion of rankings, the tuning of parameters, and recipes of
 //! whole experiments.
 
 mod analyzer;
@@ -11,6 +11,7 @@ mod filter;
 pub mod fusion;
 mod mine;
 pub mod recipe;
+pub mod rerank;
 mod sparse;
 mod text;
 pub mod tune;

@@ -15,7 +15,7 @@ use crate::commands::search::SparseArgs;
 use crate::error::{OtherFormatFlag, Remedied, SearchFailed, UsageError};
 use crate::input::{CollectionArgs, QueriesArgs};
 use crate::qrels_input::QrelsArgs;
-use crate::run_input::RunInputArgs;
+use crate::run_input::{RunInputArgs, best_first};
 use crate::ui::Ui;
 
 /// Takes negatives for training from what was retrieved for judged queries.
@@ -167,8 +167,7 @@ fn hits_of(args: &MineArgs, qrels: &Qrels, queries: &[Query], ui: &Ui) -> anyhow
 
 fn hits_of_run(args: &MineArgs, run: &PathBuf, ui: &Ui) -> anyhow::Result<Vec<QueryHits>> {
     let query = |(query_id, mut entries): (String, Vec<RunEntry>)| {
-        // Stable: equal scores keep the order of the file, as in a fusion.
-        entries.sort_by(|a, b| b.score.total_cmp(&a.score));
+        best_first(&mut entries);
         entries.truncate(*args.depth.end());
         QueryHits { query_id, hits: entries.into_iter().map(|entry| (entry.doc_id, entry.score)).collect() }
     };

@@ -15,6 +15,7 @@ mod fuse;
 mod index;
 mod mine;
 mod models;
+mod rerank;
 mod run;
 mod search;
 mod store;
@@ -36,6 +37,8 @@ pub enum Command {
     Index(index::IndexArgs),
     /// Retrieve documents for queries and write a TREC run
     Search(Box<search::SearchArgs>),
+    /// Score the best hits of a run again with cross-encoders
+    Rerank(Box<rerank::RerankArgs>),
     /// Fuse the runs of several systems into one
     Fuse(fuse::FuseArgs),
     /// Show the terms that an analyzer makes of texts
@@ -52,7 +55,7 @@ pub enum Command {
     Tune(tune::TuneArgs),
     /// Import, export, describe or verify stores of vectors
     Store(store::StoreArgs),
-    /// Measure how fast this machine encodes and searches
+    /// Measure how fast this machine encodes, searches and reranks
     Bench(bench::BenchArgs),
     /// Convert a checkpoint of PaddlePaddle, or an old one of PyTorch, to a model directory
     Convert(convert::ConvertArgs),
@@ -82,6 +85,7 @@ fn perform(command: &Command, threads: usize, ui: &Ui) -> anyhow::Result<()> {
         Command::Encode(args) => encode::run(args, threads, ui),
         Command::Index(args) => index::run(args, threads, ui),
         Command::Search(args) => search::run(args, ui),
+        Command::Rerank(args) => rerank::run(args, threads, ui),
         Command::Fuse(args) => fuse::run(args, ui),
         Command::Analyze(args) => analyze::run(args, ui),
         Command::Eval(args) => eval::run(args, ui),

@@ -4,6 +4,7 @@ use toller_files::InputReader;
 use toller_ir::Passage;
 
 use crate::collection::reader::PassageSource;
+use crate::collection::record::{RecordLayout, RecordPlace};
 use crate::error::{BadKind, CorpusError, Position, Wrong, excerpt};
 use crate::text::{FieldNames, Fields, Loose, RecordLines};
 
@@ -49,9 +50,14 @@ impl PassageSource for JsonlPassages {
     fn rows(&self) -> u64 {
         self.records.last_record()
     }
+
+    fn record(&self) -> Option<RecordPlace> {
+        Some(RecordPlace { layout: RecordLayout::Jsonl, bytes: self.records.lines().span() })
+    }
 }
 
-fn parse(line: &str) -> Result<Passage, Wrong> {
+/// The passage of a line.
+pub(crate) fn parse(line: &str) -> Result<Passage, Wrong> {
     const EXPECTED: &str = "a JSON object with _id, id or docid, and text, contents or document_text";
     let mut fields: Fields<'_, PassageFields, 7> = serde_json::from_str(line).map_err(|error| {
         Wrong::new(BadKind::Malformed, format!("{} ({error})", excerpt(line.as_bytes())), EXPECTED)

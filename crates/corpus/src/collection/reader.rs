@@ -4,13 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use toller_files::{Input, InputReader};
+use toller_files::{Compression, Input, InputReader};
 use toller_ir::Passage;
 
 use crate::collection::CollectionFormat;
 use crate::collection::detect::detect;
 use crate::collection::jsonl::JsonlPassages;
 use crate::collection::parquet::ParquetPassages;
+use crate::collection::record::RecordPlace;
 use crate::collection::trec::TrecPassages;
 use crate::collection::tsv::{DprPassages, TsvPassages};
 use crate::error::{BadKind, CorpusError, Place, Position, Wrong, excerpt};
@@ -28,6 +29,12 @@ pub(crate) trait PassageSource {
 
     /// The rows so far, good and bad: what the numbering of the next file's rows goes on from.
     fn rows(&self) -> u64;
+
+    /// Where the record of the passage that was returned last is in the decompressed file, and how it is read there
+    /// alone; `None` if it cannot be.
+    fn record(&self) -> Option<RecordPlace> {
+        None
+    }
 }
 
 /// Which record a passage is: the index of its input, and the number of the record in it. No two passages
@@ -61,6 +68,8 @@ pub struct CollectionReader {
     location: Location,
     position: Position,
     first_row: u64,
+    /// Whether the open input's bytes are the file's, at the same places at any time.
+    is_in_place: bool,
     yielded: u64,
     finished: bool,
     bytes_read: Arc<AtomicU64>,
@@ -116,6 +125,7 @@ impl CollectionReader {
             location: Location { input: 0, number: 0 },
             position: Position::Line(0),
             first_row: 0,
+            is_in_place: false,
             yielded: 0,
             finished: false,
             bytes_read: Arc::default(),
@@ -151,6 +161,13 @@ impl CollectionReader {
         Place { file: input.map(Input::to_string).unwrap_or_default(), position: self.position }
     }
 
+    /// Where the record of the passage that was yielded last is, in its input as it is stored, so that it can be read again
+    /// alone. `None` where it cannot be: compressed files, pipes, Parquet, TREC documents, rows without identifiers.
+    #[must_use]
+    pub fn record(&self) -> Option<RecordPlace> {
+        if self.is_in_place { self.current.as_ref()?.record() } else { None }
+    }
+
     /// The bytes read so far, as stored (compressed), over all inputs. Clone it to show progress from
     /// another thread.
     #[must_use]
@@ -182,6 +199,10 @@ impl CollectionReader {
             None => detect(&sniff)?,
         };
         let max_line_bytes = self.options.max_line_bytes;
+        let input = reader.input();
+        self.is_in_place = matches!(input, Input::File(_))
+            && !input.reads_once()
+            && reader.compression() == Compression::Plain;
         self.current = Some(match format {
             CollectionFormat::Jsonl => Box::new(JsonlPassages::new(reader, max_line_bytes)),
             CollectionFormat::Tsv => Box::new(TsvPassages::plain(reader, max_line_bytes)),

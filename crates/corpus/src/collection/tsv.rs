@@ -1,11 +1,13 @@
 //! Collections as tab-separated columns: plain, DPR's and RocketQA's.
 
+use serde::{Deserialize, Serialize};
 use toller_files::InputReader;
 use toller_ir::Passage;
 
 use crate::collection::reader::PassageSource;
+use crate::collection::record::{RecordLayout, RecordPlace};
 use crate::error::{CorpusError, Position, Wrong, counted};
-use crate::text::{QuotedRow, RecordLines, header_index, tabs};
+use crate::text::{QuotedRow, RecordLines, header_index, parse_quoted, tabs};
 
 /// The names of columns in headers.
 pub(crate) struct Header {
@@ -28,8 +30,8 @@ const MAX_COLUMNS: usize = 16;
 const NOTHING: &str = "-";
 
 /// Which column is what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Columns {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Columns {
     /// `None` where rows are numbered.
     id: Option<usize>,
     title: Option<usize>,
@@ -59,6 +61,19 @@ impl Columns {
         };
         let names: Vec<_> = (0..self.width).map(name).collect();
         format!("{} ({})", counted(self.width, "tab-separated column"), names.join(", "))
+    }
+
+    /// The passage of an unquoted line, where it has these columns, one of them an identifier.
+    pub(crate) fn passage_of_line(&self, line: &str) -> Option<Passage> {
+        let mut cells = [""; MAX_COLUMNS];
+        let width = tabs(line, &mut cells);
+        (self.id.is_some() && width == self.width).then(|| self.passage(&cells, 0))
+    }
+
+    /// The same of a row with quoted fields, which may span lines.
+    pub(crate) fn passage_of_quoted(&self, row: &str) -> Option<Passage> {
+        let cells = parse_quoted(row)?;
+        (self.id.is_some() && cells.len() == self.width).then(|| self.passage(&cells, 0))
     }
 
     /// The passage of a row with these columns. `row` numbers the rows from zero.
@@ -152,6 +167,12 @@ impl PassageSource for TsvPassages {
     fn rows(&self) -> u64 {
         self.records.last_record()
     }
+
+    fn record(&self) -> Option<RecordPlace> {
+        // A number of a row is not in the row.
+        let columns = self.columns.filter(|columns| columns.id.is_some())?;
+        Some(RecordPlace { layout: RecordLayout::Tsv(columns), bytes: self.records.lines().span() })
+    }
 }
 
 /// Reads DPR's quoted rows.
@@ -159,12 +180,14 @@ pub(crate) struct DprPassages {
     records: RecordLines,
     columns: Option<Columns>,
     row: QuotedRow,
+    /// Where the row begins in the file.
+    row_start: u64,
 }
 
 impl DprPassages {
     pub(crate) fn new(reader: InputReader, max_line_bytes: usize) -> Self {
         let records = RecordLines::new(reader, max_line_bytes);
-        Self { records, columns: None, row: QuotedRow::default() }
+        Self { records, columns: None, row: QuotedRow::default(), row_start: 0 }
     }
 }
 
@@ -174,6 +197,7 @@ impl PassageSource for DprPassages {
             if !self.records.advance()? {
                 return Ok(None);
             }
+            self.row_start = self.records.lines().span().start;
             self.records.lines_mut().repeat();
             if !self.row.read(self.records.lines_mut())? {
                 return Ok(None);
@@ -206,5 +230,10 @@ impl PassageSource for DprPassages {
 
     fn rows(&self) -> u64 {
         self.records.last_record()
+    }
+
+    fn record(&self) -> Option<RecordPlace> {
+        let bytes = self.row_start..self.records.lines().span().end;
+        Some(RecordPlace { layout: RecordLayout::Dpr(self.columns?), bytes })
     }
 }

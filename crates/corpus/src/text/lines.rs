@@ -28,6 +28,10 @@ pub(crate) struct LineReader {
     /// Set when the current line is to be returned once more.
     repeat: bool,
     line: u64,
+    /// Bytes of the file before the reader's buffer.
+    consumed: u64,
+    /// Bytes of the file before the current line.
+    start: u64,
     max_line_bytes: usize,
 }
 
@@ -55,6 +59,8 @@ impl LineReader {
             discard: false,
             repeat: false,
             line: 0,
+            consumed: 0,
+            start: 0,
             max_line_bytes,
         }
     }
@@ -84,6 +90,12 @@ impl LineReader {
     /// The number of the current line, from one.
     pub(crate) fn line(&self) -> u64 {
         self.line
+    }
+
+    /// The bytes of the (decompressed) file that the current line is, its end and a byte order mark aside.
+    pub(crate) fn span(&self) -> Range<u64> {
+        let (Span::Buffer(range) | Span::Carry(range)) = &self.current;
+        self.start + range.start as u64..self.start + range.end as u64
     }
 
     /// The longest line that is accepted, in bytes.
@@ -124,11 +136,13 @@ impl LineReader {
 
     /// Moves to the next line. Returns false at the end of the file.
     fn advance(&mut self) -> Result<bool, CorpusError> {
-        self.reader.consume(std::mem::take(&mut self.pending));
+        let pending = std::mem::take(&mut self.pending);
+        self.consume(pending);
         if self.discard {
             self.pass_over_line()?;
             self.discard = false;
         }
+        self.start = self.consumed;
         self.carry.clear();
         self.carry.shrink_to(CARRY_BYTES);
         loop {
@@ -152,14 +166,14 @@ impl LineReader {
                 }
                 Some(end) => {
                     self.carry.extend_from_slice(available.get(..end).unwrap_or_default());
-                    self.reader.consume(end + 1);
+                    self.consume(end + 1);
                     self.current = Span::Carry(0..self.carry.len());
                     break;
                 }
                 None => {
                     let length = available.len();
                     self.carry.extend_from_slice(available);
-                    self.reader.consume(length);
+                    self.consume(length);
                     if self.carry.len() > self.max_line_bytes {
                         self.line += 1;
                         self.discard = true;
@@ -202,11 +216,16 @@ impl LineReader {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(self.read_error(error)),
             };
-            self.reader.consume(length);
+            self.consume(length);
             if ended {
                 return Ok(());
             }
         }
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.reader.consume(bytes);
+        self.consumed += bytes as u64;
     }
 
     fn read_error(&self, error: io::Error) -> CorpusError {

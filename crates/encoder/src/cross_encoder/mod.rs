@@ -4,6 +4,7 @@ mod config;
 mod head;
 mod score;
 
+use std::ops::Range;
 use std::path::Path;
 
 use toller_compute::Precision;
@@ -77,6 +78,7 @@ pub struct CrossEncoder {
     labels: Vec<String>,
     scoring: Scoring,
     batch_tokens: usize,
+    dtype: Precision,
     fingerprint: String,
     layout: Layout,
     plan: HeadPlan,
@@ -132,6 +134,7 @@ impl CrossEncoder {
             labels: classifier.labels,
             scoring,
             batch_tokens: options.batch_tokens,
+            dtype: options.dtype,
             fingerprint: fingerprint.finish(),
         })
     }
@@ -178,12 +181,44 @@ impl CrossEncoder {
         &self.fingerprint
     }
 
+    /// Identifies all that decides the score of a pair of texts: [`Self::fingerprint`], the maximum length, the truncation, what
+    /// makes a score of logits, the precision, and the version of this program.
+    #[must_use]
+    pub fn score_fingerprint(&self) -> String {
+        let Self { fingerprint, max_length, truncation, scoring, dtype, .. } = self;
+        let version = env!("CARGO_PKG_VERSION");
+        format!("{fingerprint} {max_length} {truncation} {scoring:?} {dtype} {version}")
+    }
+
+    /// The tokens of a flat batch, at most.
+    #[must_use]
+    pub fn batch_tokens(&self) -> usize {
+        self.batch_tokens
+    }
+
     /// The tokens of a query or a passage, for any number of pairs.
     ///
     /// # Errors
     /// When the tokenizer fails.
     pub fn tokenize(&self, text: &str) -> Result<TokenizedText, EncoderError> {
         self.tokenizer.tokenize(text, self.truncation)
+    }
+
+    /// The tokens of a passage in windows of `length` tokens, each beginning `stride` tokens after the one before; the last
+    /// one ends with the passage. A passage of at most `length` tokens is one window. Both are at least 1.
+    ///
+    /// # Errors
+    /// When the tokenizer fails.
+    pub fn tokenize_windows(
+        &self,
+        text: &str,
+        length: usize,
+        stride: usize,
+    ) -> Result<Vec<TokenizedText>, EncoderError> {
+        let ids = self.tokenizer.all_ids(text)?;
+        Ok(windows(ids.len(), length, stride)
+            .map(|window| TokenizedText { ids: ids[window.clone()].to_vec(), len: window.len() })
+            .collect())
     }
 
     /// The tokens of a pair of tokenized texts, truncated, special tokens included: those that the tokenizer makes of
@@ -226,5 +261,32 @@ impl CrossEncoder {
     pub fn score(&self, pairs: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
         let logits = self.logits(pairs)?;
         Ok(logits.chunks_exact(self.labels.len()).map(|logits| self.scoring.score(logits)).collect())
+    }
+}
+
+/// Windows over `tokens` tokens.
+fn windows(tokens: usize, length: usize, stride: usize) -> impl Iterator<Item = Range<usize>> {
+    let (length, stride) = (length.max(1), stride.max(1));
+    let after_first = tokens.saturating_sub(length).div_ceil(stride);
+    (0..=after_first).map(move |window| window * stride..(window * stride + length).min(tokens))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::windows;
+
+    #[test]
+    fn windows_cover_every_token() {
+        let of = |tokens, length, stride| windows(tokens, length, stride).collect::<Vec<_>>();
+        assert_eq!(of(0, 4, 2), [0..0]);
+        assert_eq!(of(4, 4, 2), [0..4]);
+        assert_eq!(of(5, 4, 2), [0..4, 2..5]);
+        assert_eq!(of(8, 4, 2), [0..4, 2..6, 4..8]);
+        assert_eq!(of(9, 4, 4), [0..4, 4..8, 8..9]);
+        for (tokens, length, stride) in [(100, 7, 3), (1, 1, 1), (50, 10, 10), (49, 10, 9)] {
+            let windows = of(tokens, length, stride);
+            assert_eq!(windows.last().map(|last| last.end), Some(tokens));
+            assert!(windows.windows(2).all(|two| two[1].start <= two[0].end && two[0].end < two[1].end));
+        }
     }
 }

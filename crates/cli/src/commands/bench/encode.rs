@@ -70,7 +70,8 @@ pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()
             return Err(Interrupted { resume: "nothing was printed".to_owned() }.into());
         }
     }
-    let words = Words::new(model.encoder.tower(Role::Query))?;
+    let queries_of = model.encoder.tower(Role::Query);
+    let words = Words::new(|text| Ok(queries_of.tokenize(text)?.len()))?;
     let query = |seed| format!("{}{}", prompt(Role::Query), words.text(QUERY_TOKENS, seed));
     let queries: Vec<String> = (0..QUERIES).map(query).collect();
     let budget = args.options.budget(MIN_QUERIES);

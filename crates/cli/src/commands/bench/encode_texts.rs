@@ -75,7 +75,7 @@ impl TextArgs {
         }
         lengths.sort_unstable();
         lengths.dedup();
-        let words = Words::new(tower)?;
+        let words = Words::new(|text| Ok(tower.tokenize(text)?.len()))?;
         let of_length = |length: u32| {
             let text = |seed| format!("{prompt}{}", words.text(length as usize, seed));
             let few: Vec<String> = (0..FEW_TEXTS as u64).map(text).collect();

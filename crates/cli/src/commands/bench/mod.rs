@@ -5,6 +5,7 @@ mod encode_texts;
 mod engine;
 mod options;
 mod output;
+mod rerank;
 mod search;
 mod search_source;
 
@@ -21,6 +22,8 @@ pub struct BenchArgs {
 enum What {
     /// Measure encoding: tokens a second by the length of texts, and where the time goes
     Encode(encode::BenchEncodeArgs),
+    /// Measure reranking: pairs a second by depth, and the latency of one query
+    Rerank(rerank::BenchRerankArgs),
     /// Measure exact search: time against vectors, queries and k, beside the machine's limits
     Search(search::BenchSearchArgs),
 }
@@ -29,6 +32,7 @@ enum What {
 pub fn run(args: &BenchArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
     match &args.what {
         What::Encode(args) => encode::run(args, threads, ui),
+        What::Rerank(args) => rerank::run(args, threads, ui),
         What::Search(args) => search::run(args, threads, ui),
     }
 }

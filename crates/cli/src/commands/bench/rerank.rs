@@ -1,0 +1,224 @@
+//! `toller bench rerank`: how fast a cross-encoder reranks here.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toller_bench::figures::rerank_figure;
+use toller_bench::limits::matrix_rate;
+use toller_bench::rerank::{RerankPass, RerankPoint, measure_rerank};
+use toller_bench::{Timings, Words, measure};
+use toller_compute::Isa;
+use toller_files::{FileError, Input};
+use toller_pipeline::rerank::{Candidates, RerankError, RerankOptions, Reranker};
+use toller_texts::{Texts, TextsOptions};
+
+use super::options::{BenchOptions, write_plot};
+use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
+use crate::commands::rerank::CrossEncoderArgs;
+use crate::interrupt::{self, Interrupted};
+use crate::ui::Ui;
+
+/// Arguments of `toller bench rerank`.
+#[derive(Debug, clap::Args)]
+pub struct BenchRerankArgs {
+    /// Cross-encoder: a directory, a Hugging Face id (org/name, org/name@revision) or a known name
+    #[arg(long, value_name = "M")]
+    model: String,
+
+    /// Hits of each query
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "10,100,1000", value_parser = clap::value_parser!(u32).range(1..))]
+    depths: Vec<u32>,
+
+    /// Queries of a pass
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    queries: u32,
+
+    /// Tokens of a query
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+    query_tokens: u32,
+
+    /// Tokens of a passage
+    #[arg(long, value_name = "N", default_value_t = 72, value_parser = clap::value_parser!(u32).range(1..))]
+    passage_tokens: u32,
+
+    #[command(flatten)]
+    options: BenchOptions,
+
+    #[command(flatten)]
+    cross_encoder: CrossEncoderArgs,
+}
+
+/// Passes, at least.
+const MIN_ROUNDS: usize = 3;
+/// The depth at which the latency of one query is measured.
+const LATENCY_DEPTH: usize = 100;
+/// Queries whose latency is measured, at least.
+const MIN_QUERIES: usize = 5;
+
+/// Measures each depth, and the latency of a query.
+pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+    args.cross_encoder.check()?;
+    let stop = interrupt::flag(ui, "stopping after this figure")?;
+    let plot = args.options.open_plot()?;
+    let model = args.cross_encoder.load(&args.model, ui)?;
+    let words = Words::new(|text| Ok(model.tokenize(text)?.len()))?;
+    let mut depths: Vec<usize> = args.depths.iter().map(|depth| *depth as usize).collect();
+    depths.sort_unstable();
+    depths.dedup();
+    let deepest = depths.last().copied().unwrap_or(0).max(LATENCY_DEPTH);
+
+    let folder = tempfile::tempdir()?;
+    let collection = MadeUp::write(args, &words, deepest, folder.path())?;
+    let options = RerankOptions { depth: deepest, threads, ..RerankOptions::default() };
+    let reranker = Reranker::new(vec![model], Arc::new(collection.open()?), options)?;
+    let pass = |queries: usize, depth: usize| {
+        let report =
+            reranker.rerank(&collection.candidates(queries, depth), &AtomicBool::new(false), |_| {})?.report;
+        Ok::<_, RerankError>(RerankPass {
+            pairs: report.pairs,
+            tokens: report.tokens,
+            duration: report.duration,
+        })
+    };
+    let matrix_rate = matrix_rate(&args.options.budget(MIN_ROUNDS))?;
+    let bar = ui.progress("measuring", "figures", depths.len() as u64 + 1);
+    let mut points = Vec::new();
+    for &depth in &depths {
+        let (queries, budget) = (args.queries as usize, args.options.budget(MIN_ROUNDS));
+        points
+            .push(measure_rerank(depth, queries, &budget, || Ok::<_, anyhow::Error>(pass(queries, depth)?))?);
+        bar.set(points.len() as u64);
+        if stop.load(Ordering::Relaxed) {
+            bar.finish();
+            return Err(Interrupted { resume: "nothing was printed".to_owned() }.into());
+        }
+    }
+    let latency = measure(&args.options.budget(MIN_QUERIES), |_| {
+        Ok::<Duration, RerankError>(pass(1, LATENCY_DEPTH)?.duration)
+    })?;
+    bar.finish();
+
+    let report = Report { args, threads, matrix_rate, points: &points, latency: &latency };
+    if ui.json {
+        ui.json(|| report.json())?;
+    } else {
+        let mut out = ui.out();
+        report.tables(&mut out)?;
+        out.flush()?;
+    }
+    write_plot(plot, || rerank_figure(&points, matrix_rate, report.subject()))
+}
+
+/// Made-up queries and a collection of made-up passages, other ones for each query.
+struct MadeUp {
+    queries: Vec<String>,
+    ids: Vec<Vec<String>>,
+    collection: Input,
+}
+
+impl MadeUp {
+    fn write(args: &BenchRerankArgs, words: &Words, depth: usize, folder: &Path) -> anyhow::Result<Self> {
+        let path = folder.join("collection.tsv");
+        let (mut lines, mut ids) = (String::new(), Vec::new());
+        for query in 0..args.queries as usize {
+            let numbers = query * depth..(query + 1) * depth;
+            for number in numbers.clone() {
+                let text = words.text(args.passage_tokens as usize, number as u64);
+                lines.push_str(&format!("{number}\t{text}\n"));
+            }
+            ids.push(numbers.map(|number| number.to_string()).collect());
+        }
+        std::fs::write(&path, lines).map_err(FileError::on("write", &path))?;
+        let query = |seed: u32| words.text(args.query_tokens as usize, u64::MAX - u64::from(seed));
+        let queries = (0..args.queries).map(query).collect();
+        Ok(Self { queries, ids, collection: Input::File(path) })
+    }
+
+    fn open(&self) -> anyhow::Result<Texts> {
+        Ok(Texts::open(std::slice::from_ref(&self.collection), &TextsOptions::default(), |_| {})?)
+    }
+
+    fn candidates(&self, queries: usize, depth: usize) -> Vec<Candidates<'_>> {
+        self.queries
+            .iter()
+            .zip(&self.ids)
+            .take(queries)
+            .map(|(text, ids)| Candidates {
+                query_id: text,
+                query_text: Some(text),
+                hits: ids.iter().take(depth).map(|id| (id.as_str(), 0.0)).collect(),
+            })
+            .collect()
+    }
+}
+
+/// What was measured, to be told.
+struct Report<'a> {
+    args: &'a BenchRerankArgs,
+    threads: usize,
+    matrix_rate: f64,
+    points: &'a [RerankPoint],
+    latency: &'a Timings,
+}
+
+impl Report<'_> {
+    fn subject(&self) -> String {
+        let Self { args, threads, .. } = self;
+        format!("{}, {}, {}, {threads} threads", args.model, args.cross_encoder.dtype(), Isa::active())
+    }
+
+    fn tables(&self, out: &mut impl Write) -> std::io::Result<()> {
+        writeln!(out, "{}", self.subject())?;
+        writeln!(out, "limit: f32 matrix products {} GFLOP/s\n", giga(self.matrix_rate))?;
+        let header = ["depth", "queries", "tokens a pair", "pairs/s", "tokens/s", "GFLOP/s", "of matrix"];
+        let mut table = Table::new(header);
+        for point in self.points {
+            table.push([
+                point.depth.to_string(),
+                point.queries.to_string(),
+                format!("{:.1}", point.tokens as f64 / point.pairs as f64),
+                format!("{:.1}", point.pairs_per_sec()),
+                format!("{:.0}", point.tokens_per_sec()),
+                giga(point.operations_per_sec()),
+                share(point.operations_per_sec() / self.matrix_rate),
+            ]);
+        }
+        table.write(out)?;
+        writeln!(
+            out,
+            "\nlatency of one query to depth {LATENCY_DEPTH}, all threads, tokenization included:\n"
+        )?;
+        let mut table = Table::new(LATENCY_HEADER);
+        table.push(latency_cells(self.latency));
+        table.write(out)
+    }
+
+    fn json(&self) -> Value {
+        let figure = |point: &RerankPoint| {
+            json!({
+                "depth": point.depth,
+                "queries": point.queries,
+                "pairs": point.pairs,
+                "tokens": point.tokens,
+                "seconds": timings_json(&point.timings),
+                "pairs_per_second": point.pairs_per_sec(),
+                "tokens_per_second": point.tokens_per_sec(),
+                "gflop_per_second": point.operations_per_sec() * 1e-9,
+                "share_of_matrix_rate": point.operations_per_sec() / self.matrix_rate,
+            })
+        };
+        json!({
+            "model": self.args.model,
+            "dtype": self.args.cross_encoder.dtype().name(),
+            "instruction_set": Isa::active().to_string(),
+            "threads": self.threads,
+            "limits": { "matrix_gflop_per_second": self.matrix_rate * 1e-9 },
+            "figures": self.points.iter().map(figure).collect::<Vec<_>>(),
+            "query_latency": { "depth": LATENCY_DEPTH, "seconds": timings_json(self.latency) },
+        })
+    }
+}

@@ -1,0 +1,152 @@
+//! `toller rerank`: a run in, its best hits scored again by cross-encoders, a run out.
+
+mod cross_encoder;
+mod journal;
+mod model_scores;
+mod report;
+mod reranker;
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use toller_corpus::TrecRunWriter;
+use toller_files::Input;
+use toller_ir::Run;
+use toller_pipeline::rerank::{Candidates, RerankError, Reranked, Reranker, ScoreCache};
+
+pub(super) use self::cross_encoder::CrossEncoderArgs;
+use self::journal::Journal;
+use self::report::Report;
+pub(super) use self::reranker::RerankerArgs;
+use crate::error::UsageError;
+use crate::input::QueriesArgs;
+use crate::interrupt::{self, Interrupted};
+use crate::run_input::{RunInputArgs, best_first};
+use crate::run_output::RunOutputArgs;
+use crate::ui::Ui;
+
+/// Scores the best hits of a run again with cross-encoders.
+///
+/// The first --depth hits of each query are ordered by their new score, ties in the run's order; the others follow below in their order.
+/// Scores fall strictly. Scores are kept while they come: the same command, run again after an interruption, goes on where
+/// it was.
+#[derive(Debug, clap::Args)]
+pub struct RerankArgs {
+    /// Run to rerank (TREC, MS MARCO, Tevatron, DPR or DuReader); - for stdin
+    #[arg(long, value_name = "RUN")]
+    run: PathBuf,
+
+    /// Queries of the run
+    #[arg(long, value_name = "FILE")]
+    queries: PathBuf,
+
+    /// Hits to write for each query [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    k: Option<u32>,
+
+    /// Directory to write each model's own scores to, a run each
+    #[arg(long, value_name = "DIR")]
+    keep_model_scores: Option<PathBuf>,
+
+    #[command(flatten)]
+    reranker: RerankerArgs,
+
+    #[command(flatten)]
+    output: RunOutputArgs,
+
+    #[command(flatten)]
+    queries_input: QueriesArgs,
+
+    #[command(flatten)]
+    input: RunInputArgs,
+}
+
+/// Reranks.
+pub fn run(args: &RerankArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+    check_usage(args, ui)?;
+    let stop = interrupt::flag(ui, "stopping; what is scored is kept")?;
+    let journal = Journal::of(args.reranker.cache(), args.output.path());
+    let kept = args.output.write(ui, |run| rerank(args, threads, &journal, run, &stop, ui))?;
+    // Not before the run is there: until then the journal is all there is of it.
+    journal.end(kept)
+}
+
+fn check_usage(args: &RerankArgs, ui: &Ui) -> Result<(), UsageError> {
+    args.reranker.check()?;
+    let read = || [&args.run, &args.queries].into_iter().chain(args.reranker.corpus());
+    if read().filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {
+        return Err(UsageError::new("stdin is named twice", "only one file can come from stdin"));
+    }
+    args.output.check(read(), args.reranker.directories(), ui)
+}
+
+/// Reads, reranks, writes; the cache of the scores, which may have to go once the run is there.
+fn rerank(
+    args: &RerankArgs,
+    threads: usize,
+    journal: &Journal,
+    out: &mut TrecRunWriter<&mut dyn Write>,
+    stop: &AtomicBool,
+    ui: &Ui,
+) -> anyhow::Result<Option<ScoreCache>> {
+    let mut run = args.input.read(&args.run, ui)?;
+    run.queries.values_mut().for_each(best_first);
+    let queries = args.queries_input.read(&args.queries, args.input.skip_bad_lines, ui)?;
+    let texts: HashMap<&str, &str> =
+        queries.iter().map(|query| (query.id.as_str(), query.text.as_str())).collect();
+    let candidates = candidates(&run, &texts);
+    let mut reranker = args.reranker.open(args.input.skip_bad_lines, threads, ui)?;
+    if let Some(cache) = journal.open(ui)? {
+        reranker = reranker.with_cache(cache);
+    }
+    let reranked = rerank_with_progress(&reranker, &candidates, stop, journal, ui)?;
+    for (query, ranked) in candidates.iter().zip(&reranked.queries) {
+        let kept = args.k.map_or(usize::MAX, |k| k as usize);
+        let hits = ranked.iter().take(kept).map(|hit| (query.hits[hit.place].0, hit.score));
+        out.write_query(query.query_id, hits)?;
+    }
+    if let Some(directory) = &args.keep_model_scores {
+        model_scores::write(directory, args.reranker.models(), &candidates, &reranked)?;
+    }
+    let report = Report { reranked: &reranked, reranker: &reranker, output: args.output.name() };
+    report.tell(ui)?;
+    Ok(reranker.into_cache())
+}
+
+fn candidates<'a>(run: &'a Run, texts: &HashMap<&'a str, &'a str>) -> Vec<Candidates<'a>> {
+    let of_query = |(id, entries): (&'a String, &'a Vec<toller_ir::RunEntry>)| Candidates {
+        query_id: id,
+        query_text: texts.get(id.as_str()).copied(),
+        hits: entries.iter().map(|entry| (entry.doc_id.as_str(), entry.score)).collect(),
+    };
+    run.queries.iter().map(of_query).collect()
+}
+
+fn rerank_with_progress(
+    reranker: &Reranker,
+    candidates: &[Candidates<'_>],
+    stop: &AtomicBool,
+    journal: &Journal,
+    ui: &Ui,
+) -> anyhow::Result<Reranked> {
+    let bar = ui.progress("reranking", "pairs", reranker.pair_count(candidates));
+    let started = std::time::Instant::now();
+    let mut known = 0;
+    let reranked = reranker.rerank(candidates, stop, |progress| {
+        if progress.known_pairs > known {
+            known = progress.known_pairs;
+            bar.already_done(progress.pairs);
+        }
+        bar.set(progress.pairs);
+        bar.message(format!("{:.0} tokens/s", progress.tokens as f64 / started.elapsed().as_secs_f64()));
+    });
+    bar.finish();
+    match reranked {
+        Err(RerankError::Stopped { done, all }) => {
+            Err(Interrupted { resume: journal.resume(done, all) }.into())
+        }
+        reranked => Ok(reranked?),
+    }
+}

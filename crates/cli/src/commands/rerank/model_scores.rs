@@ -1,0 +1,40 @@
+//! `--keep-model-scores`: what each model of several said by itself.
+
+use std::fs;
+use std::path::Path;
+
+use toller_corpus::TrecRunWriter;
+use toller_files::{AtomicFile, FileError};
+use toller_pipeline::rerank::{Candidates, Reranked};
+
+/// Writes a run for each model: the hits that it scored, by its scores as they are, ties in the first stage's order.
+pub(super) fn write(
+    directory: &Path,
+    models: &[String],
+    candidates: &[Candidates<'_>],
+    reranked: &Reranked,
+) -> anyhow::Result<()> {
+    fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
+    for (number, (model, scores)) in (1..).zip(models.iter().zip(&reranked.model_scores)) {
+        let tag = tag(model);
+        let path = directory.join(format!("{number}-{tag}.run"));
+        let mut run = TrecRunWriter::new(AtomicFile::create(&path)?, &path, &tag)?;
+        for (query, scores) in candidates.iter().zip(scores) {
+            let scored = query.hits.iter().zip(scores);
+            let mut hits: Vec<(&str, f32)> =
+                scored.filter_map(|((document, _), score)| Some((*document, (*score)?))).collect();
+            // Stable.
+            hits.sort_by(|a, b| b.1.total_cmp(&a.1));
+            run.write_query(query.query_id, hits)?;
+        }
+        run.finish()?.commit()?;
+    }
+    Ok(())
+}
+
+/// A model's name as one word that may be a file's.
+fn tag(model: &str) -> String {
+    let name = model.trim_end_matches('/').rsplit('/').next().unwrap_or(model);
+    let word = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    name.chars().map(word).collect()
+}

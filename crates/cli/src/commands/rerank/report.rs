@@ -1,0 +1,69 @@
+//! What reranking tells when it is done.
+
+use toller_pipeline::rerank::{Reranked, Reranker};
+
+use crate::ui::Ui;
+
+/// What was reranked, how fast, and what could not be.
+pub(super) struct Report<'a> {
+    pub(super) reranked: &'a Reranked,
+    pub(super) reranker: &'a Reranker,
+    pub(super) output: String,
+}
+
+impl Report<'_> {
+    /// Says it on stderr and, with `--json`, on stdout.
+    pub(super) fn tell(&self, ui: &Ui) -> anyhow::Result<()> {
+        let Self { reranked, reranker, output } = self;
+        let report = &reranked.report;
+        if let Some((query, document)) = &report.first_unavailable {
+            ui.warning(format!(
+                "{} documents are not in the collection and stay below the reranked ones, for one {document:?} of query {query:?}",
+                report.unavailable
+            ));
+        }
+        if let Some(query) = report.without_text.first() {
+            let count = report.without_text.len();
+            ui.warning(format!(
+                "{count} queries have no text and their hits stay as they are, for one {query:?}"
+            ));
+        }
+        if let Some((query, document)) = &report.first_empty {
+            ui.warning(format!(
+                "{} passages are empty and were scored so, for one {document:?} of query {query:?}",
+                report.empty
+            ));
+        }
+        let seconds = report.duration.as_secs_f64();
+        let computed = report.pairs - report.known_pairs;
+        let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        let (queries, depth) = (reranked.queries.len(), reranker.options().depth);
+        let known = match report.known_pairs {
+            0 => String::new(),
+            known => format!(", {known} known before"),
+        };
+        ui.status(format!(
+            "reranked {queries} queries to depth {depth} in {seconds:.2} s: {} pairs{known} ({:.0} pairs/s, {:.0} tokens/s) in {output}",
+            report.pairs,
+            rate(computed),
+            rate(report.tokens),
+        ));
+        ui.json(|| {
+            serde_json::json!({
+                "run": output,
+                "queries": queries,
+                "depth": depth,
+                "models": reranker.model_count(),
+                "pairs": report.pairs,
+                "known_pairs": report.known_pairs,
+                "tokens": report.tokens,
+                "seconds": seconds,
+                "pairs_per_second": rate(computed),
+                "tokens_per_second": rate(report.tokens),
+                "documents_not_found": report.unavailable,
+                "queries_without_text": report.without_text.len(),
+                "empty_passages": report.empty,
+            })
+        })
+    }
+}

@@ -1,0 +1,197 @@
+//! The flags of a reranker, and opening it: models, texts, options.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use toller_corpus::ReadOptions;
+use toller_encoder::resolve::ResolveOptions;
+use toller_files::expand;
+use toller_pipeline::rerank::{Aggregate, Combine, PassageWindows, RerankOptions, Reranker, Unavailable};
+use toller_texts::{Texts, TextsEvent, TextsOptions};
+
+use super::cross_encoder::CrossEncoderArgs;
+use crate::commands::encode::beir_corpus;
+use crate::error::UsageError;
+use crate::input::CollectionArgs;
+use crate::ui::Ui;
+
+/// Flags of a reranker.
+#[derive(Debug, clap::Args)]
+pub(in crate::commands) struct RerankerArgs {
+    /// Cross-encoder to rerank by; several are an ensemble
+    #[arg(long = "model", value_name = "M", num_args = 1.., required = true)]
+    models: Vec<String>,
+
+    /// Collection that the documents are in: files, directories, or - for stdin
+    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    corpus: Vec<PathBuf>,
+
+    /// Hits of each query that are scored
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    depth: u32,
+
+    /// Leave out the hits below --depth
+    #[arg(long)]
+    cut: bool,
+
+    /// How the scores of several models become one: mean, mean-rank, rrf or softmax-mean
+    #[arg(long, value_name = "HOW", default_value_t)]
+    combine: Combine,
+
+    /// Weight of the models, from 0 to 1, the run having the rest; both scaled to [0, 1] over the reranked hits of a query
+    #[arg(long, value_name = "W", value_parser = share)]
+    interpolate: Option<f64>,
+
+    /// Keep documents that the collection lacks below the reranked ones, and hits of queries without text as they are
+    #[arg(long)]
+    skip_unavailable: bool,
+
+    /// Directory of scores that are kept for other jobs on the same texts
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+
+    /// Directory of the index of texts by identifier [default: beside the collection, or in the cache folder where nothing can be
+    /// written there]
+    #[arg(long, value_name = "DIR")]
+    text_index: Option<PathBuf>,
+
+    /// Score passages in windows of N tokens
+    #[arg(long, value_name = "N", help_heading = "Passages", value_parser = clap::value_parser!(u32).range(1..))]
+    passage_window: Option<u32>,
+
+    /// Tokens from the start of a window to the start of the next [default: half a window]
+    #[arg(long, value_name = "M", help_heading = "Passages", requires = "passage_window", value_parser = clap::value_parser!(u32).range(1..))]
+    stride: Option<u32>,
+
+    /// What makes a passage's score of its windows': max, first or mean
+    #[arg(long, value_name = "HOW", help_heading = "Passages", requires = "passage_window", default_value_t)]
+    aggregate: Aggregate,
+
+    /// Text between a passage's title and its text; " [SEP] " gives BERT's separator, as DPR's reader has it
+    #[arg(
+        long,
+        value_name = "TEXT",
+        help_heading = "Passages",
+        default_value = " ",
+        allow_hyphen_values = true
+    )]
+    title_separator: String,
+
+    /// Leave titles out
+    #[arg(long, help_heading = "Passages", conflicts_with = "title_separator")]
+    no_title: bool,
+
+    #[command(flatten)]
+    collection: CollectionArgs,
+
+    #[command(flatten)]
+    cross_encoder: CrossEncoderArgs,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "a number from 0 to 1".to_owned())
+}
+
+impl RerankerArgs {
+    /// What can be refused before anything is read.
+    pub(in crate::commands) fn check(&self) -> Result<(), UsageError> {
+        self.cross_encoder.check()?;
+        if let (Some(window), Some(stride)) = (self.passage_window, self.stride)
+            && stride > window
+        {
+            return Err(UsageError::new(
+                format!("--stride {stride} would leave out tokens between windows of {window}"),
+                "give --stride at most the length of --passage-window",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The collection's files, as they were named.
+    pub(in crate::commands) fn corpus(&self) -> &[PathBuf] {
+        &self.corpus
+    }
+
+    /// The models' names.
+    pub(in crate::commands) fn models(&self) -> &[String] {
+        &self.models
+    }
+
+    /// The directories that it writes to.
+    pub(in crate::commands) fn directories(&self) -> impl Iterator<Item = &PathBuf> {
+        self.cache.iter().chain(&self.text_index)
+    }
+
+    /// The cache that was asked for.
+    pub(in crate::commands) fn cache(&self) -> Option<&Path> {
+        self.cache.as_deref()
+    }
+
+    /// Opens texts and models.
+    pub(in crate::commands) fn open(
+        &self,
+        skip_bad_lines: bool,
+        threads: usize,
+        ui: &Ui,
+    ) -> anyhow::Result<Reranker> {
+        let texts = self.open_texts(skip_bad_lines, ui)?;
+        let models = self.models.iter().map(|name| self.cross_encoder.load(name, ui));
+        let models = models.collect::<anyhow::Result<Vec<_>>>()?;
+        Ok(Reranker::new(models, Arc::new(texts), self.options(threads))?)
+    }
+
+    fn options(&self, threads: usize) -> RerankOptions {
+        RerankOptions {
+            depth: self.depth as usize,
+            cut: self.cut,
+            combine: self.combine,
+            interpolate: self.interpolate,
+            title_separator: (!self.no_title).then(|| self.title_separator.clone()),
+            windows: self.passage_window.map(|length| PassageWindows {
+                length: length as usize,
+                stride: self.stride.unwrap_or(length.div_ceil(2)) as usize,
+                aggregate: self.aggregate,
+            }),
+            unavailable: if self.skip_unavailable { Unavailable::KeepBelow } else { Unavailable::Refuse },
+            threads,
+        }
+    }
+
+    fn open_texts(&self, skip_bad_lines: bool, ui: &Ui) -> anyhow::Result<Texts> {
+        let inputs = expand(self.corpus.iter().map(|path| beir_corpus(path, ui)))?;
+        let options = TextsOptions {
+            reading: ReadOptions { skip_bad_lines, ..self.collection.options() },
+            directory: self.text_index.clone(),
+            cache: Some(ResolveOptions::from_env().toller_cache),
+        };
+        let mut bar = None;
+        let texts = Texts::open(&inputs, &options, |event| match event {
+            TextsEvent::Building { directory, instead_of } => {
+                let because = instead_of.map(|reason| format!(" again ({reason})")).unwrap_or_default();
+                ui.status(format!("indexing the texts by identifier{because}: {}", directory.display()));
+                let total: Option<u64> = inputs.iter().map(toller_files::Input::size_bytes).sum();
+                bar = Some(ui.progress("indexing", "bytes", total.unwrap_or(0)));
+            }
+            TextsEvent::Elsewhere { directory } => {
+                ui.status(format!("{} cannot be written; using the cache folder", directory.display()));
+            }
+            TextsEvent::Progress(progress) => {
+                if let Some(bar) = &bar {
+                    bar.set(progress.bytes);
+                }
+            }
+            TextsEvent::Built { passages, bytes } => {
+                if let Some(bar) = bar.take() {
+                    bar.finish();
+                }
+                ui.status(format!("indexed {passages} passages ({:.1} MB)", bytes as f64 / 1e6));
+            }
+        })?;
+        if texts.skipped() > 0 {
+            ui.warning(format!("{} bad lines of the collection were skipped", texts.skipped()));
+        }
+        ui.detail(format!("texts: {} passages, fingerprint {}", texts.len(), texts.fingerprint()));
+        Ok(texts)
+    }
+}

@@ -1,0 +1,120 @@
+//! The files of a score cache.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+use toller_files::{AtomicFile, DirectoryLock, ExternalSort, FileError, SortedEntries};
+
+use super::record::{PairKey, Record};
+use crate::rerank::error::RerankError;
+
+/// Where scores are appended.
+pub(super) const LOG: &str = "scores.log";
+
+/// More segments than this are merged into one.
+pub(super) const MOST_SEGMENTS: usize = 8;
+
+/// Sorted records in memory maps.
+#[derive(Debug, Default)]
+pub(super) struct Segments(Vec<(PathBuf, Mmap)>);
+
+impl Segments {
+    /// Opens the segments in `directory`, which is locked; what was logged becomes one.
+    pub(super) fn open(directory: &Path) -> Result<Self, RerankError> {
+        let mut numbers: Vec<u64> =
+            names(directory)?.iter().filter_map(|name| segment_number(name)).collect();
+        numbers.sort_unstable();
+        let path = |number: u64| directory.join(format!("segment-{number:05}.bin"));
+        let mut segments = Self::default();
+        for number in &numbers {
+            segments.0.extend(map(&path(*number))?.map(|map| (path(*number), map)));
+        }
+        let next = numbers.last().map_or(1, |last| last + 1);
+        let log = directory.join(LOG);
+        let logged = if log.exists() { map(&log)? } else { None };
+        let merges = segments.0.len() + usize::from(logged.is_some()) > MOST_SEGMENTS;
+        if logged.is_some() || merges {
+            let mut sort = ExternalSort::default();
+            let merged: &[(PathBuf, Mmap)] = if merges { &segments.0 } else { &[] };
+            let all = merged.iter().map(|(_, map)| map).chain(&logged);
+            for record in all.flat_map(|map| SortedEntries::new(map).iter()).filter_map(Record::of_entry) {
+                sort.push(record.entry())?;
+            }
+            write(&path(next), sort)?;
+            if merges {
+                for (old, map) in std::mem::take(&mut segments.0) {
+                    drop(map);
+                    fs::remove_file(&old).map_err(FileError::on("remove", &old))?;
+                }
+            }
+            segments.0.extend(map(&path(next))?.map(|map| (path(next), map)));
+        }
+        drop(logged);
+        if log.exists() {
+            // Killed before this, the same records are sorted once more.
+            fs::remove_file(&log).map_err(FileError::on("remove", &log))?;
+        }
+        Ok(segments)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.iter().map(|(_, map)| SortedEntries::new(map).len()).sum()
+    }
+
+    pub(super) fn get(&self, key: PairKey) -> Option<f32> {
+        // The latest first, which is most often the one that is asked for.
+        self.0.iter().rev().find_map(|(_, map)| {
+            let record = Record::of_entry(SortedEntries::new(map).first_from(key.words())?)?;
+            (record.key == key).then_some(record.score)
+        })
+    }
+}
+
+/// Writes records in order, each key once.
+fn write(path: &Path, records: ExternalSort) -> Result<(), RerankError> {
+    let mut file = AtomicFile::create(path)?;
+    let mut last = None;
+    records.finish(|entry| {
+        let record = Record::of_entry(entry).filter(|record| last != Some(record.key));
+        let Some(record) = record else { return Ok(()) };
+        last = Some(record.key);
+        file.write_all(&record.bytes()).map_err(FileError::on("write", path))
+    })?;
+    Ok(file.commit()?)
+}
+
+/// Maps a file; `None` if it is empty, which cannot be mapped.
+fn map(path: &Path) -> Result<Option<Mmap>, RerankError> {
+    let file = File::open(path).map_err(FileError::on("open", path))?;
+    if file.metadata().map_err(FileError::on("open", path))?.len() == 0 {
+        return Ok(None);
+    }
+    // SAFETY: segments are replaced by renaming, and the log is mapped under the lock of the one process that would write it.
+    let map = unsafe { Mmap::map(&file) }.map_err(FileError::on("map", path))?;
+    Ok(Some(map))
+}
+
+/// Checks that a directory holds nothing but a score cache.
+pub(super) fn check(directory: &Path) -> Result<(), RerankError> {
+    let foreign = names(directory)?.into_iter().find(|name| {
+        let name = name.strip_suffix(".tmp").unwrap_or(name);
+        name != LOG && name != DirectoryLock::FILE && segment_number(name).is_none()
+    });
+    foreign.map_or(Ok(()), |entry| Err(RerankError::DirectoryInUse { path: directory.to_owned(), entry }))
+}
+
+fn segment_number(name: &str) -> Option<u64> {
+    name.strip_prefix("segment-")?.strip_suffix(".bin")?.parse().ok()
+}
+
+fn names(directory: &Path) -> Result<Vec<String>, FileError> {
+    let listed = FileError::on("list", directory);
+    let entries = fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    Ok(entries
+        .map_err(listed)?
+        .iter()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect())
+}

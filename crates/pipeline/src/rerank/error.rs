@@ -1,0 +1,131 @@
+//! What can go wrong with reranking, and the remedy.
+
+use std::path::PathBuf;
+
+use toller_encoder::EncoderError;
+use toller_files::FileError;
+use toller_texts::TextsError;
+
+use crate::fusion::FusionError;
+
+/// An error of reranking.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RerankError {
+    /// The texts of the collection.
+    #[error(transparent)]
+    Texts(#[from] TextsError),
+    /// A file of the score cache.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A model, for no pair in particular.
+    #[error(transparent)]
+    Encoder(#[from] EncoderError),
+    /// A pair that cannot be scored.
+    #[error("cannot score document {document:?} for query {query:?}: {source}")]
+    Pair {
+        /// The query.
+        query: String,
+        /// The document.
+        document: String,
+        /// Why.
+        source: EncoderError,
+    },
+    /// Scores that cannot be combined.
+    #[error(transparent)]
+    Fusion(#[from] FusionError),
+    /// Documents to be scored that the collection lacks.
+    #[error(
+        "{count} documents that are to be reranked are not in the collection, for one {document:?} of query {query:?}"
+    )]
+    MissingDocuments {
+        /// How many.
+        count: usize,
+        /// The query of the first.
+        query: String,
+        /// The first.
+        document: String,
+    },
+    /// Queries to be reranked that have no text.
+    #[error("{count} queries of the run have no text, for one {query:?}")]
+    MissingQueries {
+        /// How many.
+        count: usize,
+        /// The first.
+        query: String,
+    },
+    /// A model's score that is not a finite number.
+    #[error("the score of document {document:?} for query {query:?} is {score}")]
+    NotFinite {
+        /// The query.
+        query: String,
+        /// The document.
+        document: String,
+        /// The score.
+        score: f32,
+    },
+    /// Options that cannot be used.
+    #[error("{0}")]
+    Options(String),
+    /// The directory of a score cache holds something else.
+    #[error("{} is not empty and no score cache: it holds {entry}", path.display())]
+    DirectoryInUse {
+        /// The directory.
+        path: PathBuf,
+        /// The name of an entry that does not belong there.
+        entry: String,
+    },
+    /// Another process is using the score cache.
+    #[error("another process is writing the scores in {}", path.display())]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// It was asked to stop. What was scored is in the cache, if there is one.
+    #[error("stopped after {done} of {all} pairs")]
+    Stopped {
+        /// Pairs that have a score.
+        done: u64,
+        /// All pairs.
+        all: u64,
+    },
+    /// A defect: the panic's message is on stderr.
+    #[error("a thread of the reranker panicked")]
+    WorkerPanicked,
+}
+
+impl RerankError {
+    /// An error of scoring `document` for `query`.
+    pub(super) fn pair(query: &str, document: &str, source: EncoderError) -> Self {
+        Self::Pair { query: query.to_owned(), document: document.to_owned(), source }
+    }
+
+    /// What the user can do about it, where that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Texts(error) => error.hint(),
+            Self::File(error) => error.hint(),
+            Self::Encoder(error) | Self::Pair { source: error, .. } => error.hint(),
+            Self::Fusion(error) => error.hint(),
+            Self::MissingDocuments { .. } => Some(
+                "give the collection that the run was retrieved from; or --skip-unavailable keeps such documents below \
+                 the reranked ones"
+                    .to_owned(),
+            ),
+            Self::MissingQueries { .. } => Some(
+                "give the queries that the run was retrieved for; or --skip-unavailable leaves their hits as they are"
+                    .to_owned(),
+            ),
+            Self::DirectoryInUse { .. } => Some("name another directory".to_owned()),
+            Self::Locked { .. } => Some("wait until it has ended, and run the same command again".to_owned()),
+            Self::WorkerPanicked => {
+                Some("this is a defect of toller: please report it with what stands above".to_owned())
+            }
+            Self::NotFinite { .. } => {
+                Some("the model or its --dtype cannot score this pair; try --dtype f32".to_owned())
+            }
+            Self::Options(_) | Self::Stopped { .. } => None,
+        }
+    }
+}

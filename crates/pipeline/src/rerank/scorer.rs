@@ -1,0 +1,87 @@
+//! One model, from texts to the score of a pair.
+
+use toller_encoder::{CrossEncoder, EncoderError, TokenizedText, Tokens};
+
+use super::options::{Aggregate, PassageWindows};
+
+/// A model and how passages are given to it.
+pub(super) struct Scorer<'a> {
+    model: &'a CrossEncoder,
+    windows: Option<PassageWindows>,
+}
+
+/// The tokens of a passage: one text, or its windows.
+pub(super) type PassageTokens = Vec<TokenizedText>;
+
+impl<'a> Scorer<'a> {
+    pub(super) fn new(model: &'a CrossEncoder, windows: Option<PassageWindows>) -> Self {
+        Self { model, windows }
+    }
+
+    /// Identifies all that decides the score of a pair of texts.
+    pub(super) fn fingerprint(&self) -> String {
+        format!("{} {:?}", self.model.score_fingerprint(), self.windows)
+    }
+
+    /// The tokens of a batch, at most.
+    pub(super) fn batch_tokens(&self) -> usize {
+        self.model.batch_tokens()
+    }
+
+    pub(super) fn query(&self, text: &str) -> Result<TokenizedText, EncoderError> {
+        self.model.tokenize(text)
+    }
+
+    pub(super) fn passage(&self, text: &str) -> Result<PassageTokens, EncoderError> {
+        match self.windows {
+            None => Ok(vec![self.model.tokenize(text)?]),
+            Some(PassageWindows { length, stride, aggregate }) => {
+                let mut windows = self.model.tokenize_windows(text, length, stride)?;
+                if aggregate == Aggregate::First {
+                    windows.truncate(1);
+                }
+                Ok(windows)
+            }
+        }
+    }
+
+    /// The inputs of the model that a pair is: one, or one for each window of the passage.
+    pub(super) fn pair(
+        &self,
+        query: &TokenizedText,
+        passage: &PassageTokens,
+    ) -> Result<Vec<Tokens>, EncoderError> {
+        passage.iter().map(|window| self.model.pair(query, window)).collect()
+    }
+
+    /// The score of each pair, of `inputs` in order, of which each pair has as many as `counts` says.
+    pub(super) fn score(
+        &self,
+        inputs: &[Tokens],
+        counts: impl Iterator<Item = usize>,
+    ) -> Result<Vec<f32>, EncoderError> {
+        let scores = self.model.score(inputs)?;
+        let mut rest = scores.as_slice();
+        let of_pair = |count| {
+            let (of_pair, after) = rest.split_at(count);
+            rest = after;
+            self.aggregate(of_pair)
+        };
+        Ok(counts.map(of_pair).collect())
+    }
+
+    fn aggregate(&self, windows: &[f32]) -> f32 {
+        match self.windows.map_or(Aggregate::First, |windows| windows.aggregate) {
+            Aggregate::First => windows.first().copied().unwrap_or(f32::NAN),
+            // Of a number and none, f32::max would take the number.
+            Aggregate::Max => windows
+                .iter()
+                .copied()
+                .reduce(|a, b| if b > a || b.is_nan() { b } else { a })
+                .unwrap_or(f32::NAN),
+            Aggregate::Mean => {
+                (windows.iter().map(|score| f64::from(*score)).sum::<f64>() / windows.len() as f64) as f32
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Making an index: one streaming pass over the collection.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use toller_corpus::{CollectionFormat, Fingerprinter, Progress, ReadOptions, open_collection, survey};
+use toller_files::{AtomicFile, ChecksumHasher, ExternalSort, FileError, Input, SortEntry};
+
+use crate::TextsError;
+use crate::frames::FrameWriter;
+use crate::ids::{self, ENTRY_BYTES, IdHash, Place};
+use crate::manifest::{FRAMES, FileEntry, IDS, MANIFEST, Manifest, OFFSETS, Source};
+
+/// What is told while texts are opened.
+#[derive(Clone, Copy, Debug)]
+pub enum TextsEvent<'a> {
+    /// An index is about to be made: where, and why the one that is there cannot be used, if there is one.
+    Building {
+        /// The directory.
+        directory: &'a Path,
+        /// What is wrong with what it holds.
+        instead_of: Option<&'a str>,
+    },
+    /// The directory beside the collection cannot be written.
+    Elsewhere {
+        /// That directory.
+        directory: &'a Path,
+    },
+    /// How far it is.
+    Progress(Progress),
+    /// It is made.
+    Built {
+        /// The passages it has.
+        passages: u64,
+        /// Its size.
+        bytes: u64,
+    },
+}
+
+/// How many passages go by between two calls of `on_event`.
+const PROGRESS_PASSAGES: u64 = 4096;
+
+/// Makes the index of `sources`, which are `inputs`, in `directory`, which is locked.
+pub(crate) fn build(
+    directory: &Path,
+    inputs: &[Input],
+    sources: Vec<Source>,
+    options: &ReadOptions<CollectionFormat>,
+    on_event: &mut dyn FnMut(TextsEvent<'_>),
+) -> Result<Manifest, TextsError> {
+    // An index that is being replaced is none from here on.
+    let old = directory.join(MANIFEST);
+    match fs::remove_file(&old) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(FileError::new("remove", old, error).into());
+        }
+        _ => {}
+    }
+    let mut manifest = Manifest::new(sources, options);
+    let frames_path = directory.join(FRAMES);
+    let frames_failed = |error| FileError::new("write", &frames_path, error);
+    let mut frames = FrameWriter::new(AtomicFile::create(&frames_path)?);
+    let mut entries = ExternalSort::default();
+    let mut fingerprinter = Fingerprinter::new();
+    let mut reader = open_collection(inputs, options)?;
+    let mut read = 0;
+    while let Some(passage) = reader.next().transpose()? {
+        fingerprinter.push(&passage);
+        let file = reader.location().input;
+        let (position, length) = match reader.record() {
+            Some(record) => {
+                manifest.sources[file as usize].layout = Some(record.layout);
+                let length = record.bytes.end - record.bytes.start;
+                // A record is no longer than the longest line that is accepted.
+                (record.bytes.start, u32::try_from(length).unwrap_or(u32::MAX))
+            }
+            None => frames.push(&passage).map_err(frames_failed)?,
+        };
+        entries.push(ids::entry(&passage.id, Place { file, position, length }))?;
+        read += 1;
+        if read % PROGRESS_PASSAGES == 0 {
+            on_event(TextsEvent::Progress(Progress {
+                passages: read,
+                bytes: reader.bytes_read().load(Ordering::Relaxed),
+                total_bytes: reader.total_bytes(),
+            }));
+        }
+    }
+    let (frames, offsets) = frames.finish().map_err(frames_failed)?;
+    frames.commit()?;
+    manifest.frames_bytes = offsets.last().copied().unwrap_or_default();
+    manifest.fingerprint = fingerprinter.finish().to_string();
+
+    let written = write_entries(&directory.join(IDS), entries)?;
+    if written.duplicates > 0 && !options.skip_bad_lines {
+        return Err(duplicate(inputs, options));
+    }
+    manifest.passages = read - written.duplicates;
+    manifest.skipped = reader.skipped().total() + written.duplicates;
+    manifest.ids = written.file;
+    manifest.offsets = write_words(&directory.join(OFFSETS), &offsets)?;
+    manifest.write(directory)?;
+    let bytes = manifest.ids.bytes + manifest.offsets.bytes + manifest.frames_bytes;
+    on_event(TextsEvent::Built { passages: manifest.passages, bytes });
+    Ok(manifest)
+}
+
+struct Written {
+    file: FileEntry,
+    /// Entries of identifiers that an earlier passage has.
+    duplicates: u64,
+}
+
+/// Writes entries in order, of equal identifiers the one that is first in the collection.
+fn write_entries(path: &Path, entries: ExternalSort) -> Result<Written, TextsError> {
+    let mut file = Summed::create(path)?;
+    let mut duplicates = 0;
+    let mut pending: Option<SortEntry> = None;
+    entries.finish(|entry| {
+        match &mut pending {
+            Some(first) if IdHash::of_entry(first) == IdHash::of_entry(&entry) => {
+                duplicates += 1;
+                // The last word of an entry is in the order of the collection.
+                if entry[2] < first[2] {
+                    *first = entry;
+                }
+                Ok(())
+            }
+            _ => pending.replace(entry).map_or(Ok(()), |before| file.write(&before)),
+        }
+    })?;
+    if let Some(last) = pending {
+        file.write(&last)?;
+    }
+    Ok(Written { file: file.finish()?, duplicates })
+}
+
+fn write_words(path: &Path, words: &[u64]) -> Result<FileEntry, FileError> {
+    let mut file = Summed::create(path)?;
+    file.write(words)?;
+    file.finish()
+}
+
+/// A file of little-endian words that is checksummed while it is written.
+struct Summed {
+    file: AtomicFile,
+    hasher: ChecksumHasher,
+    bytes: u64,
+}
+
+impl Summed {
+    fn create(path: &Path) -> Result<Self, FileError> {
+        Ok(Self { file: AtomicFile::create(path)?, hasher: ChecksumHasher::default(), bytes: 0 })
+    }
+
+    fn write(&mut self, words: &[u64]) -> Result<(), FileError> {
+        let mut buffer = [0; ENTRY_BYTES];
+        for words in words.chunks(ENTRY_BYTES / size_of::<u64>()) {
+            let bytes = &mut buffer[..size_of_val(words)];
+            for (to, word) in bytes.chunks_exact_mut(size_of::<u64>()).zip(words) {
+                to.copy_from_slice(&word.to_le_bytes());
+            }
+            self.hasher.update(bytes);
+            self.bytes += bytes.len() as u64;
+            self.file
+                .write_all(bytes)
+                .map_err(|error| FileError::new("write", self.file.destination(), error))?;
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<FileEntry, FileError> {
+        let entry = FileEntry { bytes: self.bytes, checksum: self.hasher.finish() };
+        self.file.commit()?;
+        Ok(entry)
+    }
+}
+
+/// The error of a duplicate identifier. Entries have hashes alone, so a survey finds the lines.
+fn duplicate(inputs: &[Input], options: &ReadOptions<CollectionFormat>) -> TextsError {
+    match survey(inputs, options, |_| {}) {
+        Err(error) => error.into(),
+        Ok(_) => TextsError::ChangedMeanwhile,
+    }
+}

@@ -1,0 +1,92 @@
+//! What can go wrong with texts by identifier, and the remedy.
+
+use std::path::PathBuf;
+
+use toller_corpus::CorpusError;
+use toller_files::FileError;
+
+use crate::manifest::FORMAT_VERSION;
+
+/// An error of opening or reading texts by identifier.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TextsError {
+    /// The system refused an operation on a file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The collection, duplicate identifiers included.
+    #[error(transparent)]
+    Corpus(#[from] CorpusError),
+    /// A file of the collection is not what it was when it was indexed.
+    #[error("{file} changed while it was in use: its record of {id:?} is not where it was")]
+    Changed {
+        /// The file.
+        file: String,
+        /// The passage that was looked for.
+        id: String,
+    },
+    /// The collection had a duplicate identifier when it was indexed, and has none now.
+    #[error("the collection changed while it was indexed")]
+    ChangedMeanwhile,
+    /// A file of the index is not as it was written.
+    #[error("the text index file {} is damaged: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The index was written by a later version of the program.
+    #[error("the text index {} has format version {found}; this program reads versions up to {FORMAT_VERSION}", path.display())]
+    NewerFormat {
+        /// The directory.
+        path: PathBuf,
+        /// Its version.
+        found: u64,
+    },
+    /// The directory to write to holds something else.
+    #[error("{} is not empty and no text index: it holds {entry}", path.display())]
+    DirectoryInUse {
+        /// The directory.
+        path: PathBuf,
+        /// The name of an entry that does not belong there.
+        entry: String,
+    },
+    /// Another process is writing the index.
+    #[error("another process is writing the text index {}", path.display())]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// More files than places have room for.
+    #[error("the collection has {files} files; a text index has room for {most}")]
+    TooManyFiles {
+        /// How many there are.
+        files: usize,
+        /// How many there may be.
+        most: usize,
+    },
+}
+
+impl TextsError {
+    /// What the user can do about it, where that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::File(error) => error.hint(),
+            Self::Corpus(error) => error.hint(),
+            Self::Changed { .. } | Self::ChangedMeanwhile => {
+                Some("run the same command again, and leave the file as it is meanwhile".to_owned())
+            }
+            Self::Damaged { path, .. } => {
+                let directory = path.parent().unwrap_or(path);
+                Some(format!("remove {}; it is made anew", directory.display()))
+            }
+            Self::NewerFormat { .. } | Self::DirectoryInUse { .. } => {
+                Some("name another directory with --text-index".to_owned())
+            }
+            Self::Locked { .. } => Some("wait until it has ended, and run the same command again".to_owned()),
+            Self::TooManyFiles { .. } => Some("join some of the files".to_owned()),
+        }
+    }
+}

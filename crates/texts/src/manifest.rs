@@ -1,0 +1,198 @@
+//! The manifest of a text index: which files it is about, and the checksums of its own.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+use toller_corpus::{CollectionFormat, ReadOptions, RecordLayout};
+use toller_files::{AtomicFile, Checksum, FileError, Input, is_sealed, sealed};
+
+use crate::TextsError;
+
+pub(crate) const MANIFEST: &str = "manifest.json";
+
+/// The sorted entries.
+pub(crate) const IDS: &str = "ids.bin";
+/// The frames.
+pub(crate) const FRAMES: &str = "texts.zst";
+/// Where each frame begins.
+pub(crate) const OFFSETS: &str = "frames.bin";
+
+/// The format version that this program writes, and the latest that it reads.
+pub(crate) const FORMAT_VERSION: u64 = 1;
+
+const FORMAT: &str = "toller-texts";
+
+/// `manifest.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    format: String,
+    format_version: u64,
+    /// The collection's files, in order.
+    pub(crate) sources: Vec<Source>,
+    /// How they were read.
+    reading: Reading,
+    pub(crate) passages: u64,
+    /// Identifies identifiers, titles and texts, and their order.
+    pub(crate) fingerprint: String,
+    /// Bad lines that were skipped, later duplicates among them.
+    pub(crate) skipped: u64,
+    pub(crate) ids: FileEntry,
+    /// Where the frames begin, and how long all of them are; they have checksums of their own.
+    pub(crate) offsets: FileEntry,
+    pub(crate) frames_bytes: u64,
+}
+
+/// What decides which passages a file has, but its content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Reading {
+    format: Option<String>,
+    skip_bad_lines: bool,
+    max_line_bytes: usize,
+}
+
+/// A file of the collection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Source {
+    /// Its name, without its directories: a collection may be moved together with its index.
+    file: String,
+    bytes: u64,
+    /// When it was last written, in nanoseconds since 1970.
+    modified: u64,
+    /// How its records are read in place; without, they are in frames.
+    pub(crate) layout: Option<RecordLayout>,
+}
+
+/// A file of the index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FileEntry {
+    pub(crate) bytes: u64,
+    pub(crate) checksum: Checksum,
+}
+
+/// The fields that every version of the format has.
+#[derive(Deserialize)]
+struct Head {
+    format: String,
+    format_version: u64,
+}
+
+/// What a directory holds.
+pub(crate) enum Found {
+    Nothing,
+    /// A manifest that is not whole, with what is wrong.
+    Damaged(String),
+    Manifest(Box<Manifest>),
+}
+
+impl Source {
+    /// What is known of a file before it is read.
+    pub(crate) fn of(input: &Input) -> Result<Self, FileError> {
+        let path = input.path().unwrap_or(Path::new("-"));
+        let metadata = fs::metadata(path).map_err(|error| input.error("open", error))?;
+        let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        Ok(Self {
+            file: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            bytes: metadata.len(),
+            modified: modified.map_or(0, |since| since.as_nanos() as u64),
+            layout: None,
+        })
+    }
+
+    fn is_same_file(&self, other: &Self) -> bool {
+        (&self.file, self.bytes, self.modified) == (&other.file, other.bytes, other.modified)
+    }
+}
+
+impl Reading {
+    fn of(options: &ReadOptions<CollectionFormat>) -> Self {
+        Self {
+            format: options.format.map(|format| format.name().to_owned()),
+            skip_bad_lines: options.skip_bad_lines,
+            max_line_bytes: options.max_line_bytes,
+        }
+    }
+}
+
+impl Manifest {
+    /// A manifest of these sources that nothing is known of yet.
+    pub(crate) fn new(sources: Vec<Source>, options: &ReadOptions<CollectionFormat>) -> Self {
+        let nothing = FileEntry { bytes: 0, checksum: Checksum::of(b"") };
+        Self {
+            format: FORMAT.to_owned(),
+            format_version: FORMAT_VERSION,
+            sources,
+            reading: Reading::of(options),
+            passages: 0,
+            fingerprint: String::new(),
+            skipped: 0,
+            ids: nothing.clone(),
+            offsets: nothing,
+            frames_bytes: 0,
+        }
+    }
+
+    /// Why this is not the index of `sources`, if it is not.
+    pub(crate) fn difference(
+        &self,
+        sources: &[Source],
+        options: &ReadOptions<CollectionFormat>,
+    ) -> Option<String> {
+        if self.sources.len() != sources.len() {
+            return Some(format!("it is of {} files, not of {}", self.sources.len(), sources.len()));
+        }
+        let changed = self.sources.iter().zip(sources).find(|(then, now)| !then.is_same_file(now));
+        if let Some((then, now)) = changed {
+            return Some(if then.file == now.file {
+                format!("{} has changed", now.file)
+            } else {
+                format!("it is of {}, not of {}", then.file, now.file)
+            });
+        }
+        (self.reading != Reading::of(options)).then(|| "the files were read with other options".to_owned())
+    }
+
+    /// What there is in `directory`.
+    pub(crate) fn read(directory: &Path) -> Result<Found, TextsError> {
+        let path = directory.join(MANIFEST);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Ok(Found::Nothing);
+            }
+            Err(error) => return Err(FileError::new("read", path, error).into()),
+        };
+        let head: Option<Head> = serde_json::from_slice(&bytes).ok();
+        match head {
+            Some(head) if head.format == FORMAT && head.format_version > FORMAT_VERSION => {
+                Err(TextsError::NewerFormat { path: directory.to_owned(), found: head.format_version })
+            }
+            Some(head) if head.format == FORMAT && is_sealed(&bytes) => {
+                Ok(match serde_json::from_slice(&bytes) {
+                    Ok(manifest) => Found::Manifest(manifest),
+                    Err(error) => Found::Damaged(error.to_string()),
+                })
+            }
+            // A damaged manifest of ours still has the word.
+            _ if bytes.windows(FORMAT.len()).any(|word| word == FORMAT.as_bytes()) => {
+                Ok(Found::Damaged("its manifest is damaged".to_owned()))
+            }
+            _ => Err(TextsError::DirectoryInUse {
+                path: directory.to_owned(),
+                entry: "a manifest.json of another kind".to_owned(),
+            }),
+        }
+    }
+
+    /// Writes the manifest into `directory`.
+    pub(crate) fn write(&self, directory: &Path) -> Result<(), FileError> {
+        let path = directory.join(MANIFEST);
+        let json = serde_json::to_string_pretty(self)
+            .map_err(|error| FileError::new("write", &path, error.into()))?;
+        let mut file = AtomicFile::create(&path)?;
+        file.write_all(sealed(&json).as_bytes()).map_err(FileError::on("write", &path))?;
+        file.commit()
+    }
+}
