@@ -139,6 +139,7 @@ mod tests {
             "exclude",
             "expected",
             "files",
+            "first-stage",
             "ids",
             "input",
             "inputs",
@@ -150,6 +151,7 @@ mod tests {
             "source",
             "sparse",
             "stores",
+            "tally",
             "vocab",
         ];
         assert_eq!(of(Takes::Input), read.map(str::to_owned).into());
