@@ -335,7 +335,8 @@ proptest! {
         let stored = Stored::new(DType::F32, &vectors, dim);
         let collection = stored.segments(n, |_| seed % 2 == 0);
         let expected = bits(&reference::ip_topk(&collection, &queries, depth, &Filter::default()).unwrap());
-        for backend in backends(seed, 1 << 20) {
+        // Wide rows are slow on stand-ins: a quarter of the cases that the others give them.
+        for backend in backends(if seed.is_multiple_of(4) { seed / 4 } else { 2 }, 1 << 20) {
             for scan in SCANS {
                 let got = backend.search(&collection, &queries, depth, &with(scan));
                 prop_assert!(bits(&got.rankings) == expected, "{backend:?}, {scan}");
