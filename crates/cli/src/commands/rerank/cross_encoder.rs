@@ -5,8 +5,9 @@ use toller_encoder::{
     CrossEncoder, CrossEncoderOptions, DEFAULT_BATCH_TOKENS, PairTruncation, ScoreActivation,
 };
 
+use crate::device::Device;
 use crate::error::UsageError;
-use crate::model::{self, Device};
+use crate::model;
 use crate::ui::Ui;
 
 /// Flags of how a cross-encoder scores.
@@ -58,7 +59,7 @@ enum ActivationName {
 impl CrossEncoderArgs {
     /// What can be refused before anything is read.
     pub(in crate::commands) fn check(&self) -> Result<(), UsageError> {
-        model::check_device(self.device)
+        self.device.for_models()
     }
 
     /// What it computes in.
