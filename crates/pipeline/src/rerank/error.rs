@@ -29,7 +29,7 @@ pub enum RerankError {
         /// The document.
         document: String,
         /// Why.
-        source: EncoderError,
+        source: Box<EncoderError>,
     },
     /// Scores that cannot be combined.
     #[error(transparent)]
@@ -97,7 +97,7 @@ pub enum RerankError {
 impl RerankError {
     /// An error of scoring `document` for `query`.
     pub(super) fn pair(query: &str, document: &str, source: EncoderError) -> Self {
-        Self::Pair { query: query.to_owned(), document: document.to_owned(), source }
+        Self::Pair { query: query.to_owned(), document: document.to_owned(), source: Box::new(source) }
     }
 
     /// What the user can do about it, where that is known.
@@ -106,7 +106,8 @@ impl RerankError {
         match self {
             Self::Texts(error) => error.hint(),
             Self::File(error) => error.hint(),
-            Self::Encoder(error) | Self::Pair { source: error, .. } => error.hint(),
+            Self::Encoder(error) => error.hint(),
+            Self::Pair { source, .. } => source.hint(),
             Self::Fusion(error) => error.hint(),
             Self::MissingDocuments { .. } => Some(
                 "give the collection that the run was retrieved from; or --skip-unavailable keeps such documents below \
