@@ -72,11 +72,12 @@ fn an_indexing_killed_at_any_moment_leaves_no_corrupt_index() {
 #[test]
 fn a_reranking_killed_at_any_moment_ends_in_the_same_run() {
     const RERANK: &str = "rerank --model cross-encoders/mpnet --run first.run --corpus data/corpus.jsonl \
-                          --queries data/queries.jsonl --depth 20 --truncation longest_first --threads 1 --output";
+                          --queries queries.jsonl --depth 10 --truncation longest_first --threads 1 --output";
     let workspace = Workspace::with_xquad();
     workspace.add_fixture("cross-encoders/mpnet");
+    workspace.head("data/queries.jsonl", 100, "queries.jsonl");
     workspace.toller("index --language en --corpus data/corpus.jsonl --output index").succeeds();
-    let search = "search --sparse index --queries data/queries.jsonl --k 25 --output first.run";
+    let search = "search --sparse index --queries queries.jsonl --k 12 --output first.run";
     workspace.toller(search).succeeds();
     // The first one indexes the texts.
     workspace.toller(&format!("{RERANK} whole.run")).succeeds();
