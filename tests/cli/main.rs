@@ -23,6 +23,7 @@ mod models;
 mod output;
 mod recipes;
 mod rerank;
+mod retrieve;
 mod same_everywhere;
 mod search_filter;
 mod store_tools;

@@ -122,7 +122,7 @@ fn completions_for_every_shell() {
 
 #[test]
 fn help_names_every_flag_of_the_command_line() {
-    const COMMANDS: [(&str, &[&str]); 26] = [
+    const COMMANDS: [(&str, &[&str]); 28] = [
         ("", &["--json", "--verbose", "--quiet", "--threads", "--version"]),
         (
             "encode",
@@ -166,6 +166,40 @@ fn help_names_every_flag_of_the_command_line() {
                 "--alpha",
                 "--depth",
                 "--skip-bad-lines",
+            ],
+        ),
+        (
+            "rerank",
+            &[
+                "--model",
+                "--run",
+                "--corpus",
+                "--queries",
+                "--depth",
+                "--k",
+                "--output",
+                "--combine",
+                "--interpolate",
+                "--cache",
+                "--passage-window",
+            ],
+        ),
+        (
+            "retrieve",
+            &[
+                "--dense",
+                "--sparse",
+                "--fusion",
+                "--fusion-depth",
+                "--queries",
+                "--rerank",
+                "--rerank-max-length",
+                "--rerank-dtype",
+                "--corpus",
+                "--depth",
+                "--k",
+                "--keep-stages",
+                "--output",
             ],
         ),
         (

@@ -19,7 +19,7 @@ pub struct InputArgs {
 
     /// Count and report bad lines instead of stopping at the first
     #[arg(long)]
-    skip_bad_lines: bool,
+    pub skip_bad_lines: bool,
 }
 
 impl InputArgs {

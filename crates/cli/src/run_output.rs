@@ -76,13 +76,20 @@ impl RunOutputArgs {
         name: &Path,
         fill: impl FnOnce(&mut TrecRunWriter<&mut dyn Write>) -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
-        let mut run = TrecRunWriter::new(to, name, &self.tag)?;
-        if self.tab_separated {
-            run = run.tab_separated();
-        }
+        let mut run = self.writer(to, name)?;
         let filled = fill(&mut run)?;
         run.finish()?;
         Ok(filled)
+    }
+
+    /// A writer of a run like the one that was asked for, to a file of this name.
+    pub fn writer<'a>(
+        &self,
+        to: &'a mut dyn Write,
+        name: &Path,
+    ) -> anyhow::Result<TrecRunWriter<&'a mut dyn Write>> {
+        let run = TrecRunWriter::new(to, name, &self.tag)?;
+        Ok(if self.tab_separated { run.tab_separated() } else { run })
     }
 
     /// What the output is called in messages.
@@ -100,7 +107,8 @@ impl RunOutputArgs {
     }
 }
 
-fn is_same_file(a: &Path, b: &Path) -> bool {
+/// Whether both are there and the same.
+pub fn is_same_file(a: &Path, b: &Path) -> bool {
     a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }
 

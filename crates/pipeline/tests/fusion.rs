@@ -179,7 +179,8 @@ proptest! {
         let searchers: Vec<Fixed> = lists.into_iter().enumerate().map(|(at, scores)| Fixed::new(scores, at == 0)).collect();
         let runs = searchers.iter().map(|searcher| searcher.as_run(&queries, depth)).collect::<Result<Vec<_>, _>>();
         let runs = runs.map_err(|error| TestCaseError::fail(error.to_string()))?;
-        let boxed = searchers.into_iter().map(|searcher| Box::new(searcher) as Box<dyn Searcher>).collect();
+        let boxed = |searcher| Box::new(searcher) as Box<dyn Searcher + Send + Sync>;
+        let boxed = searchers.into_iter().map(boxed).collect();
         let hybrid = Hybrid::new(boxed, fusion.clone(), depth, Collections::Same)?;
         match (fuse_runs(&runs, &fusion, ALL, k), hybrid.search(&queries, k)) {
             (Ok(fused), Ok(found)) => {
@@ -243,7 +244,7 @@ impl Searcher for Fixed {
     }
 }
 
-fn named(ids: &[&str]) -> Box<dyn Searcher> {
+fn named(ids: &[&str]) -> Box<dyn Searcher + Send + Sync> {
     let scores = (0..ids.len()).map(|doc| 1.0 / (doc + 1) as f32).collect();
     Box::new(Fixed { ids: ids.iter().map(|id| (*id).to_owned()).collect(), scores })
 }

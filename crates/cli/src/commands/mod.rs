@@ -16,6 +16,7 @@ mod index;
 mod mine;
 mod models;
 mod rerank;
+mod retrieve;
 mod run;
 mod search;
 mod store;
@@ -39,6 +40,8 @@ pub enum Command {
     Search(Box<search::SearchArgs>),
     /// Score the best hits of a run again with cross-encoders
     Rerank(Box<rerank::RerankArgs>),
+    /// Search and rerank in one, the stages at the same time
+    Retrieve(Box<retrieve::RetrieveArgs>),
     /// Fuse the runs of several systems into one
     Fuse(fuse::FuseArgs),
     /// Show the terms that an analyzer makes of texts
@@ -86,6 +89,7 @@ fn perform(command: &Command, threads: usize, ui: &Ui) -> anyhow::Result<()> {
         Command::Index(args) => index::run(args, threads, ui),
         Command::Search(args) => search::run(args, ui),
         Command::Rerank(args) => rerank::run(args, threads, ui),
+        Command::Retrieve(args) => retrieve::run(args, threads, ui),
         Command::Fuse(args) => fuse::run(args, ui),
         Command::Analyze(args) => analyze::run(args, ui),
         Command::Eval(args) => eval::run(args, ui),

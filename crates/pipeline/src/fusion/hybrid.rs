@@ -13,7 +13,7 @@ use super::options::Fusion;
 /// Its ordinals are those of the first searcher. What it returns is what [`fuse_runs`](super::fuse_runs) makes of the
 /// searchers' runs in the same order.
 pub struct Hybrid {
-    searchers: Vec<Box<dyn Searcher>>,
+    searchers: Vec<Box<dyn Searcher + Send + Sync>>,
     fuser: RankingFuser,
 }
 
@@ -23,7 +23,7 @@ impl Hybrid {
     /// # Errors
     /// As [`RankingFuser::new`].
     pub fn new(
-        searchers: Vec<Box<dyn Searcher>>,
+        searchers: Vec<Box<dyn Searcher + Send + Sync>>,
         fusion: Fusion,
         depth: usize,
         collections: Collections,
@@ -33,8 +33,8 @@ impl Hybrid {
     }
 }
 
-fn borrowed(searchers: &[Box<dyn Searcher>]) -> Vec<&dyn Searcher> {
-    searchers.iter().map(AsRef::as_ref).collect()
+fn borrowed(searchers: &[Box<dyn Searcher + Send + Sync>]) -> Vec<&dyn Searcher> {
+    searchers.iter().map(|searcher| &**searcher as &dyn Searcher).collect()
 }
 
 impl Searcher for Hybrid {

@@ -90,6 +90,19 @@ pub struct RerankProgress {
 }
 
 impl RerankReport {
+    /// Adds what was done for other queries. Durations add up.
+    pub fn add(&mut self, other: Self) {
+        self.pairs += other.pairs;
+        self.known_pairs += other.known_pairs;
+        self.tokens += other.tokens;
+        self.unavailable += other.unavailable;
+        self.first_unavailable = self.first_unavailable.take().or(other.first_unavailable);
+        self.empty += other.empty;
+        self.first_empty = self.first_empty.take().or(other.first_empty);
+        self.without_text.extend(other.without_text);
+        self.duration += other.duration;
+    }
+
     fn note_empty(&mut self, found: Vec<(String, String)>) {
         self.empty += found.len() as u64;
         if self.first_empty.is_none() {

@@ -18,17 +18,8 @@ pub(in crate::commands) struct CrossEncoderArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_length: Option<u32>,
 
-    /// What gives way when a pair is longer: only_second (the passage) or longest_first
-    #[arg(long, value_name = "HOW", default_value_t)]
-    truncation: PairTruncation,
-
-    /// Label whose score counts, from 0 [default: the only one, or the last of two]
-    #[arg(long, value_name = "N")]
-    label: Option<usize>,
-
-    /// What makes a score of the logits [default: the logit of a model of one label, softmax of several]
-    #[arg(long, value_enum, value_name = "NAME")]
-    activation: Option<ActivationName>,
+    #[command(flatten)]
+    scoring: ScoringArgs,
 
     /// Where to compute
     #[arg(long, value_name = "auto|cpu|cuda[:N]", default_value_t = Device::Auto, help_heading = "Machine")]
@@ -41,6 +32,34 @@ pub(in crate::commands) struct CrossEncoderArgs {
     /// Tokens of a batch, at most
     #[arg(long, value_name = "N", default_value_t = DEFAULT_BATCH_TOKENS as u32, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Machine")]
     batch_tokens: u32,
+}
+
+/// Flags of what a score is.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Model")]
+pub(in crate::commands) struct ScoringArgs {
+    /// What gives way when a pair is longer: only_second (the passage) or longest_first
+    #[arg(long, value_name = "HOW", default_value_t)]
+    truncation: PairTruncation,
+
+    /// Label whose score counts, from 0 [default: the only one, or the last of two]
+    #[arg(long, value_name = "N")]
+    label: Option<usize>,
+
+    /// What makes a score of the logits [default: the logit of a model of one label, softmax of several]
+    #[arg(long, value_enum, value_name = "NAME")]
+    activation: Option<ActivationName>,
+}
+
+/// How a cross-encoder computes.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::commands) struct Computing {
+    /// The longest pair, in tokens; else the model's own maximum.
+    pub(in crate::commands) max_length: Option<u32>,
+    /// What is multiplied in.
+    pub(in crate::commands) dtype: Precision,
+    /// Tokens of a batch, at most.
+    pub(in crate::commands) batch_tokens: u32,
 }
 
 /// An activation as given on the command line.
@@ -69,14 +88,27 @@ impl CrossEncoderArgs {
 
     /// Loads the model that `name` stands for.
     pub(in crate::commands) fn load(&self, name: &str, ui: &Ui) -> anyhow::Result<CrossEncoder> {
+        let (max_length, dtype, batch_tokens) = (self.max_length, self.dtype(), self.batch_tokens);
+        self.scoring.load(name, Computing { max_length, dtype, batch_tokens }, ui)
+    }
+}
+
+impl ScoringArgs {
+    /// Loads the model that `name` stands for.
+    pub(in crate::commands) fn load(
+        &self,
+        name: &str,
+        computing: Computing,
+        ui: &Ui,
+    ) -> anyhow::Result<CrossEncoder> {
         let source = model::resolve(name, ui)?;
         let options = CrossEncoderOptions {
-            max_length: self.max_length.map(|length| length as usize),
+            max_length: computing.max_length.map(|length| length as usize),
             truncation: self.truncation,
             label: self.label,
             activation: self.activation.map(ActivationName::activation),
-            batch_tokens: self.batch_tokens as usize,
-            dtype: self.dtype(),
+            batch_tokens: computing.batch_tokens as usize,
+            dtype: computing.dtype,
         };
         Ok(CrossEncoder::load(&source.directory, &options)?)
     }

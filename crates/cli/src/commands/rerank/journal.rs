@@ -55,7 +55,7 @@ impl Journal {
     }
 
     /// What to say when the work was stopped.
-    fn resume_hint(&self) -> &'static str {
+    pub(in crate::commands) fn resume_hint(&self) -> &'static str {
         match self {
             Self::Nowhere => "nothing was kept, since the output is stdout and there is no --cache",
             Self::Cache(_) | Self::Beside(_) => "run the same command again to go on",

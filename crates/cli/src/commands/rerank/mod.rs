@@ -16,10 +16,12 @@ use toller_files::Input;
 use toller_ir::Run;
 use toller_pipeline::rerank::{Candidates, RerankError, Reranked, Reranker, ScoreCache};
 
-pub(super) use self::cross_encoder::CrossEncoderArgs;
-use self::journal::Journal;
+pub(super) use self::cross_encoder::{Computing, CrossEncoderArgs, ScoringArgs};
+pub(super) use self::journal::Journal;
 use self::report::Report;
-pub(super) use self::reranker::RerankerArgs;
+pub(super) use self::report::warn_of_missing_texts;
+use self::reranker::RerankerArgs;
+pub(super) use self::reranker::RerankingArgs;
 use crate::error::UsageError;
 use crate::input::QueriesArgs;
 use crate::interrupt::{self, Interrupted};
@@ -67,7 +69,7 @@ pub struct RerankArgs {
 pub fn run(args: &RerankArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
     check_usage(args, ui)?;
     let stop = interrupt::flag(ui, "stopping; what is scored is kept")?;
-    let journal = Journal::of(args.reranker.cache(), args.output.path());
+    let journal = Journal::of(args.reranker.reranking.cache(), args.output.path());
     let kept = args.output.write(ui, |run| rerank(args, threads, &journal, run, &stop, ui))?;
     // Not before the run is there: until then the journal is all there is of it.
     journal.end(kept)
@@ -75,11 +77,11 @@ pub fn run(args: &RerankArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
 
 fn check_usage(args: &RerankArgs, ui: &Ui) -> Result<(), UsageError> {
     args.reranker.check()?;
-    let read = || [&args.run, &args.queries].into_iter().chain(args.reranker.corpus());
+    let read = || [&args.run, &args.queries].into_iter().chain(args.reranker.reranking.corpus());
     if read().filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {
         return Err(UsageError::new("stdin is named twice", "only one file can come from stdin"));
     }
-    args.output.check(read(), args.reranker.directories(), ui)
+    args.output.check(read(), args.reranker.reranking.directories(), ui)
 }
 
 /// Reads, reranks, writes; the cache of the scores, which may have to go once the run is there.

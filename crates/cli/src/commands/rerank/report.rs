@@ -1,6 +1,6 @@
 //! What reranking tells when it is done.
 
-use toller_pipeline::rerank::{Reranked, Reranker};
+use toller_pipeline::rerank::{RerankReport, Reranked, Reranker};
 
 use crate::ui::Ui;
 
@@ -16,24 +16,7 @@ impl Report<'_> {
     pub(super) fn tell(&self, ui: &Ui) -> anyhow::Result<()> {
         let Self { reranked, reranker, output } = self;
         let report = &reranked.report;
-        if let Some((query, document)) = &report.first_unavailable {
-            ui.warning(format!(
-                "{} documents are not in the collection and stay below the reranked ones, for one {document:?} of query {query:?}",
-                report.unavailable
-            ));
-        }
-        if let Some(query) = report.without_text.first() {
-            let count = report.without_text.len();
-            ui.warning(format!(
-                "{count} queries have no text and their hits stay as they are, for one {query:?}"
-            ));
-        }
-        if let Some((query, document)) = &report.first_empty {
-            ui.warning(format!(
-                "{} passages are empty and were scored so, for one {document:?} of query {query:?}",
-                report.empty
-            ));
-        }
+        warn_of_missing_texts(report, ui);
         let seconds = report.duration.as_secs_f64();
         let computed = report.pairs - report.known_pairs;
         let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
@@ -65,5 +48,27 @@ impl Report<'_> {
                 "empty_passages": report.empty,
             })
         })
+    }
+}
+
+/// Says which hits were not reranked as others are, or are suspicious.
+pub(in crate::commands) fn warn_of_missing_texts(report: &RerankReport, ui: &Ui) {
+    if let Some((query, document)) = &report.first_unavailable {
+        ui.warning(format!(
+            "{} documents are not in the collection and stay below the reranked ones, for one {document:?} of query {query:?}",
+            report.unavailable
+        ));
+    }
+    if let Some(query) = report.without_text.first() {
+        let count = report.without_text.len();
+        ui.warning(format!(
+            "{count} queries have no text and their hits stay as they are, for one {query:?}"
+        ));
+    }
+    if let Some((query, document)) = &report.first_empty {
+        ui.warning(format!(
+            "{} passages are empty and were scored so, for one {document:?} of query {query:?}",
+            report.empty
+        ));
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toller_corpus::ReadOptions;
+use toller_encoder::CrossEncoder;
 use toller_encoder::resolve::ResolveOptions;
 use toller_files::expand;
 use toller_pipeline::rerank::{Aggregate, Combine, PassageWindows, RerankOptions, Reranker, Unavailable};
@@ -22,6 +23,16 @@ pub(in crate::commands) struct RerankerArgs {
     #[arg(long = "model", value_name = "M", num_args = 1.., required = true)]
     models: Vec<String>,
 
+    #[command(flatten)]
+    pub(in crate::commands) reranking: RerankingArgs,
+
+    #[command(flatten)]
+    cross_encoder: CrossEncoderArgs,
+}
+
+/// Flags of what is reranked, and how.
+#[derive(Debug, clap::Args)]
+pub(in crate::commands) struct RerankingArgs {
     /// Collection that the documents are in: files, directories, or - for stdin
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     corpus: Vec<PathBuf>,
@@ -83,9 +94,6 @@ pub(in crate::commands) struct RerankerArgs {
 
     #[command(flatten)]
     collection: CollectionArgs,
-
-    #[command(flatten)]
-    cross_encoder: CrossEncoderArgs,
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -97,6 +105,29 @@ impl RerankerArgs {
     /// What can be refused before anything is read.
     pub(in crate::commands) fn check(&self) -> Result<(), UsageError> {
         self.cross_encoder.check()?;
+        self.reranking.check()
+    }
+
+    /// The models' names.
+    pub(in crate::commands) fn models(&self) -> &[String] {
+        &self.models
+    }
+
+    /// Opens texts and models.
+    pub(in crate::commands) fn open(
+        &self,
+        skip_bad_lines: bool,
+        threads: usize,
+        ui: &Ui,
+    ) -> anyhow::Result<Reranker> {
+        let load = |name: &str| self.cross_encoder.load(name, ui);
+        self.reranking.open(&self.models, load, skip_bad_lines, threads, ui)
+    }
+}
+
+impl RerankingArgs {
+    /// What can be refused before anything is read.
+    pub(in crate::commands) fn check(&self) -> Result<(), UsageError> {
         if let (Some(window), Some(stride)) = (self.passage_window, self.stride)
             && stride > window
         {
@@ -113,9 +144,9 @@ impl RerankerArgs {
         &self.corpus
     }
 
-    /// The models' names.
-    pub(in crate::commands) fn models(&self) -> &[String] {
-        &self.models
+    /// Hits of each query that are scored.
+    pub(in crate::commands) fn depth(&self) -> u32 {
+        self.depth
     }
 
     /// The directories that it writes to.
@@ -128,16 +159,17 @@ impl RerankerArgs {
         self.cache.as_deref()
     }
 
-    /// Opens texts and models.
+    /// Opens the texts, then the models of these names by `load`.
     pub(in crate::commands) fn open(
         &self,
+        models: &[String],
+        load: impl Fn(&str) -> anyhow::Result<CrossEncoder>,
         skip_bad_lines: bool,
         threads: usize,
         ui: &Ui,
     ) -> anyhow::Result<Reranker> {
         let texts = self.open_texts(skip_bad_lines, ui)?;
-        let models = self.models.iter().map(|name| self.cross_encoder.load(name, ui));
-        let models = models.collect::<anyhow::Result<Vec<_>>>()?;
+        let models = models.iter().map(|name| load(name)).collect::<anyhow::Result<Vec<_>>>()?;
         Ok(Reranker::new(models, Arc::new(texts), self.options(threads))?)
     }
 

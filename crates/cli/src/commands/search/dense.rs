@@ -46,7 +46,7 @@ pub(super) struct DenseArgs {
     assume_model: bool,
 
     #[command(flatten)]
-    model_args: ModelArgs,
+    pub(super) model_args: ModelArgs,
 }
 
 /// Stores that are ready to be searched.
@@ -57,8 +57,14 @@ pub(super) struct OpenedStore {
 }
 
 impl DenseArgs {
-    /// What can be refused before anything is read. With an inverted index, queries have texts in any case.
-    pub(super) fn check(&self, queries: Option<&PathBuf>, with_index: bool) -> Result<(), UsageError> {
+    /// What can be refused before anything is read. With an inverted index, or where texts are wanted for something else,
+    /// --queries are given beside --query-vectors.
+    pub(super) fn check(
+        &self,
+        queries: Option<&PathBuf>,
+        with_index: bool,
+        texts_wanted: bool,
+    ) -> Result<(), UsageError> {
         self.model_args.device.check()?;
         if self.dense.is_empty() {
             return match queries {
@@ -71,7 +77,7 @@ impl DenseArgs {
             };
         }
         match (&self.model, &self.query_vectors, queries) {
-            (None, Some(_), Some(_)) if with_index => Ok(()),
+            (None, Some(_), Some(_)) if with_index || texts_wanted => Ok(()),
             (None, Some(_), None) if with_index => {
                 Err(UsageError::new("an inverted index is searched by texts", "give --queries too"))
             }

@@ -49,7 +49,7 @@ pub struct SearchArgs {
 
 /// Searches.
 pub fn run(args: &SearchArgs, ui: &Ui) -> anyhow::Result<()> {
-    let fusion = args.sources.check()?;
+    let fusion = args.sources.check(false)?;
     args.output.check(args.sources.files(), args.sources.directories(), ui)?;
     let stop = interrupt::flag(ui, "stopping")?;
     args.output.write(ui, |run| search(args, fusion, run, &stop, ui))

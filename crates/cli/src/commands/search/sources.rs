@@ -15,6 +15,7 @@ use super::sparse::SparseArgs;
 use crate::error::UsageError;
 use crate::fusion_args::{self, FusionArgs};
 use crate::input::InputArgs;
+use crate::model::ModelArgs;
 use crate::ui::Ui;
 
 /// Flags of what is searched, and for which queries.
@@ -49,11 +50,12 @@ pub(in crate::commands) struct SourceArgs {
 }
 
 impl SourceArgs {
-    /// What can be refused before anything is read; how hits are fused, where two things are searched.
-    pub(in crate::commands) fn check(&self) -> Result<Option<Fusion>, UsageError> {
+    /// What can be refused before anything is read; how hits are fused, where two things are searched. With `texts_wanted`
+    /// --queries are given, whether their texts are searched for or not.
+    pub(in crate::commands) fn check(&self, texts_wanted: bool) -> Result<Option<Fusion>, UsageError> {
         let fusion = self.fusion()?;
         self.sparse.check()?;
-        self.dense.check(self.queries.as_ref(), self.sparse.sparse.is_some())?;
+        self.dense.check(self.queries.as_ref(), self.sparse.sparse.is_some(), texts_wanted)?;
         if self.queries.is_none() && self.input.is_given() {
             return Err(UsageError::new(
                 "--format and --skip-bad-lines say how --queries is read, which is not given",
@@ -87,6 +89,16 @@ impl SourceArgs {
         }
     }
 
+    /// How the model computes.
+    pub(in crate::commands) fn machine(&self) -> &ModelArgs {
+        &self.dense.model_args
+    }
+
+    /// Whether lines that cannot be read are skipped.
+    pub(in crate::commands) fn skips_bad_lines(&self) -> bool {
+        self.input.skip_bad_lines
+    }
+
     /// The files that are read.
     pub(in crate::commands) fn files(&self) -> impl Iterator<Item = &PathBuf> {
         self.queries.iter().chain(self.filter.files())
@@ -100,7 +112,7 @@ impl SourceArgs {
 
 /// The searcher that was asked for, and its queries.
 pub(in crate::commands) struct Sources {
-    pub(in crate::commands) searcher: Box<dyn Searcher>,
+    pub(in crate::commands) searcher: Box<dyn Searcher + Send + Sync>,
     pub(in crate::commands) queries: Vec<Query>,
     /// Where vectors are scanned: how many were nominated.
     pub(in crate::commands) nominated: Option<Arc<Nominated>>,
@@ -118,7 +130,7 @@ impl Sources {
         let queries = args.queries.as_ref().map(|_| read(args, ui)).transpose()?;
         let lists = args.filter.read()?;
         let verify = !args.dense.no_verify;
-        let mut searchers: Vec<Box<dyn Searcher>> = Vec::new();
+        let mut searchers: Vec<Box<dyn Searcher + Send + Sync>> = Vec::new();
         if let Some(searcher) = args.sparse.open(verify, ui)? {
             let filter = lists.in_collection(&searcher, "the index", ui);
             searchers.push(Box::new(searcher.with_filter(filter)));
@@ -145,7 +157,7 @@ impl Sources {
 /// Sparse, then dense: so a weight of the second is that of Mr. TyDi's paper.
 fn hybrid(
     args: &SourceArgs,
-    searchers: Vec<Box<dyn Searcher>>,
+    searchers: Vec<Box<dyn Searcher + Send + Sync>>,
     fusion: Fusion,
     depth: usize,
 ) -> anyhow::Result<Hybrid> {

@@ -1,0 +1,180 @@
+//! `toller retrieve`: queries in, a reranked run out, the stages at the same time.
+
+mod report;
+mod stages;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use toller_compute::Precision;
+use toller_corpus::TrecRunWriter;
+use toller_files::{AtomicFile, FileError, Input};
+use toller_pipeline::fusion::Fusion;
+use toller_pipeline::rerank::ScoreCache;
+
+use self::report::Report;
+use self::stages::Stages;
+use crate::commands::rerank::{Computing, Journal, RerankingArgs, ScoringArgs};
+use crate::commands::search::{SourceArgs, Sources};
+use crate::error::UsageError;
+use crate::interrupt;
+use crate::run_output::{RunOutputArgs, is_same_file};
+use crate::ui::Ui;
+
+/// The first stage's run in the folder of --keep-stages.
+const FIRST_STAGE: &str = "first-stage.run";
+
+/// Retrieves and reranks: `toller search` and `toller rerank` in one, with the same result.
+///
+/// Reranking begins with the first queries while the others are searched. --model and its flags are of the dense first stage,
+/// --rerank names the cross-encoders. Scores are kept while they come: the same command, run again after an interruption, searches
+/// again and does not score again.
+#[derive(Debug, clap::Args)]
+pub struct RetrieveArgs {
+    #[command(flatten)]
+    sources: SourceArgs,
+
+    /// Hits of --sparse and of --dense that are fused
+    #[arg(long, value_name = "N", default_value_t = 1000, requires = "fusion", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Fusion")]
+    fusion_depth: u32,
+
+    /// Cross-encoder to rerank by; several are an ensemble
+    #[arg(long, value_name = "M", num_args = 1.., required = true)]
+    rerank: Vec<String>,
+
+    /// Truncate pairs to N tokens, special tokens included [default: the cross-encoder's own maximum]
+    #[arg(long, value_name = "N", help_heading = "Model", value_parser = clap::value_parser!(u32).range(1..))]
+    rerank_max_length: Option<u32>,
+
+    /// What the cross-encoders compute in [default: that of --dtype]
+    #[arg(long, value_name = "f32|f16|bf16|int8", help_heading = "Machine")]
+    rerank_dtype: Option<Precision>,
+
+    /// Hits to return for each query; as many are searched for, or --depth if that is more
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    k: u32,
+
+    /// Keep the first stage's run in this directory, as first-stage.run
+    #[arg(long, value_name = "DIR")]
+    keep_stages: Option<PathBuf>,
+
+    #[command(flatten)]
+    reranking: RerankingArgs,
+
+    #[command(flatten)]
+    scoring: ScoringArgs,
+
+    #[command(flatten)]
+    output: RunOutputArgs,
+}
+
+/// Retrieves.
+pub fn run(args: &RetrieveArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+    let fusion = check_usage(args, ui)?;
+    let stop = interrupt::flag(ui, "stopping; what is scored is kept")?;
+    let journal = Journal::of(args.reranking.cache(), args.output.path());
+    let machine = (threads, &*stop);
+    let kept = args.output.write(ui, |run| match args.first_stage() {
+        None => retrieve(args, fusion, &journal, run, None, machine, ui),
+        Some(path) => {
+            let directory = path.parent().unwrap_or(&path);
+            std::fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
+            let mut file = AtomicFile::create(&path)?;
+            let mut first = args.output.writer(&mut file, &path)?;
+            let kept = retrieve(args, fusion, &journal, run, Some(&mut first), machine, ui)?;
+            first.finish()?;
+            file.commit()?;
+            Ok(kept)
+        }
+    })?;
+    // Not before the run is there: until then the journal is all there is of it.
+    journal.end(kept)
+}
+
+impl RetrieveArgs {
+    /// Where the run of the first stage goes, if it is kept.
+    fn first_stage(&self) -> Option<PathBuf> {
+        self.keep_stages.as_ref().map(|directory| directory.join(FIRST_STAGE))
+    }
+
+    /// Hits of the first stage: what is returned, and no less than what is reranked.
+    fn searched(&self) -> usize {
+        self.k.max(self.reranking.depth()) as usize
+    }
+}
+
+fn check_usage(args: &RetrieveArgs, ui: &Ui) -> Result<Option<Fusion>, UsageError> {
+    if args.sources.queries.is_none() {
+        return Err(UsageError::new("reranking needs the texts of the queries", "give --queries"));
+    }
+    let fusion = args.sources.check(true)?;
+    args.reranking.check()?;
+    let read = || args.sources.files().chain(args.reranking.corpus());
+    if read().filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {
+        return Err(UsageError::new("stdin is named twice", "only one file can come from stdin"));
+    }
+    if let Some(first) = args.first_stage() {
+        let is_output = |output| std::path::absolute(output).ok() == std::path::absolute(&first).ok();
+        if args.output.path().is_some_and(is_output) || read().any(|file| is_same_file(file, &first)) {
+            return Err(UsageError::new(
+                format!(
+                    "--keep-stages would write to {}, which is another file of this command",
+                    first.display()
+                ),
+                "name another directory",
+            ));
+        }
+    }
+    args.output.check(read(), args.sources.directories().chain(args.reranking.directories()), ui)?;
+    Ok(fusion)
+}
+
+/// Opens everything, carries the stages out, and reports; the cache of the scores, which may have to go once the run is there.
+fn retrieve(
+    args: &RetrieveArgs,
+    fusion: Option<Fusion>,
+    journal: &Journal,
+    run: &mut TrecRunWriter<&mut dyn Write>,
+    first: Option<&mut TrecRunWriter<&mut dyn Write>>,
+    (threads, stop): (usize, &AtomicBool),
+    ui: &Ui,
+) -> anyhow::Result<Option<ScoreCache>> {
+    let started = Instant::now();
+    let sources = Sources::open(&args.sources, fusion, args.fusion_depth as usize, ui)?;
+    let machine = args.sources.machine();
+    let computing = Computing {
+        max_length: args.rerank_max_length,
+        dtype: args.rerank_dtype.unwrap_or(machine.dtype()),
+        batch_tokens: machine.batch_tokens,
+    };
+    let load = |name: &str| args.scoring.load(name, computing, ui);
+    let skip_bad_lines = args.sources.skips_bad_lines();
+    let mut reranker = args.reranking.open(&args.rerank, load, skip_bad_lines, threads, ui)?;
+    if let Some(cache) = journal.open(ui)? {
+        reranker = reranker.with_cache(cache);
+    }
+    let prepare_secs = started.elapsed().as_secs_f64();
+    let retrieving = Instant::now();
+    let stages = Stages {
+        sources: &sources,
+        reranker: &reranker,
+        searched: args.searched(),
+        k: args.k as usize,
+        stop,
+    };
+    let times = stages.run(run, first, journal, ui)?;
+    let report = Report {
+        queries: sources.queries.len(),
+        documents: sources.searcher.doc_count(),
+        depth: reranker.options().depth,
+        k: args.k,
+        output: args.output.name(),
+        prepare_secs,
+        all_secs: retrieving.elapsed().as_secs_f64(),
+        times: &times,
+    };
+    report.tell(ui)?;
+    Ok(reranker.into_cache())
+}

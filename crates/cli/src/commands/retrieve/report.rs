@@ -1,0 +1,67 @@
+//! What retrieving tells when it is done: each stage's time and throughput.
+
+use super::stages::Times;
+use crate::commands::rerank::warn_of_missing_texts;
+use crate::ui::Ui;
+
+/// What was retrieved, and what it took.
+pub(super) struct Report<'a> {
+    pub(super) queries: usize,
+    pub(super) documents: usize,
+    pub(super) depth: usize,
+    pub(super) k: u32,
+    pub(super) output: String,
+    pub(super) prepare_secs: f64,
+    pub(super) all_secs: f64,
+    pub(super) times: &'a Times,
+}
+
+impl Report<'_> {
+    /// Says it on stderr and, with `--json`, on stdout.
+    pub(super) fn tell(&self, ui: &Ui) -> anyhow::Result<()> {
+        let Self { queries, documents, depth, k, output, prepare_secs, all_secs, times } = self;
+        let Times { search_secs, hits, reranked } = times;
+        warn_of_missing_texts(reranked, ui);
+        let rerank_secs = reranked.duration.as_secs_f64();
+        let rate = |count: u64, seconds: f64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        let computed = reranked.pairs - reranked.known_pairs;
+        let search_rate = rate(*queries as u64, *search_secs);
+        let (pair_rate, token_rate) = (rate(computed, rerank_secs), rate(reranked.tokens, rerank_secs));
+        let known = match reranked.known_pairs {
+            0 => String::new(),
+            known => format!(", {known} known before"),
+        };
+        ui.status(format!(
+            "searched {documents} documents for {queries} queries in {search_secs:.2} s ({search_rate:.0} queries/s): {hits} hits\n\
+             reranked to depth {depth} in {rerank_secs:.2} s: {} pairs{known} ({pair_rate:.0} pairs/s, {token_rate:.0} tokens/s)\n\
+             both at the same time in {all_secs:.2} s ({prepare_secs:.1} s to prepare) in {output}",
+            reranked.pairs,
+        ));
+        ui.json(|| {
+            serde_json::json!({
+                "run": output,
+                "queries": queries,
+                "documents": documents,
+                "k": k,
+                "prepare_seconds": prepare_secs,
+                "seconds": all_secs,
+                "search": {
+                    "seconds": search_secs,
+                    "hits": hits,
+                    "queries_per_second": search_rate,
+                },
+                "rerank": {
+                    "seconds": rerank_secs,
+                    "depth": depth,
+                    "pairs": reranked.pairs,
+                    "known_pairs": reranked.known_pairs,
+                    "tokens": reranked.tokens,
+                    "pairs_per_second": pair_rate,
+                    "tokens_per_second": token_rate,
+                    "documents_not_found": reranked.unavailable,
+                    "empty_passages": reranked.empty,
+                },
+            })
+        })
+    }
+}

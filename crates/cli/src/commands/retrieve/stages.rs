@@ -1,0 +1,157 @@
+//! The stages at the same time: a thread searches some queries ahead, the caller's reranks and writes.
+
+use std::borrow::Cow;
+use std::io::Write;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
+use std::time::Instant;
+
+use toller_corpus::{Score, TrecRunWriter};
+use toller_ir::{Query, Ranking};
+use toller_pipeline::rerank::{Candidates, RerankError, RerankReport, Reranker};
+
+use crate::commands::rerank::Journal;
+use crate::commands::search::{Sources, block_of_queries, search_blocks};
+use crate::interrupt::Interrupted;
+use crate::ui::Ui;
+
+/// Queries that go from stage to stage together: enough to keep threads busy with pairs, few enough that reranking begins soon.
+const QUERIES_PER_BLOCK: usize = 32;
+
+/// Blocks that are searched ahead of reranking: their hits are held.
+const BLOCKS_AHEAD: usize = 2;
+
+/// What the stages work with.
+pub(super) struct Stages<'a> {
+    pub(super) sources: &'a Sources,
+    pub(super) reranker: &'a Reranker,
+    /// Hits of the first stage.
+    pub(super) searched: usize,
+    /// Hits that are written.
+    pub(super) k: usize,
+    pub(super) stop: &'a AtomicBool,
+}
+
+/// What the stages took.
+#[derive(Default)]
+pub(super) struct Times {
+    /// Seconds that the first stage searched, its waiting for the second aside.
+    pub(super) search_secs: f64,
+    /// Hits of the first stage.
+    pub(super) hits: u64,
+    /// What the second stage did, and how long it worked, its waiting for the first aside.
+    pub(super) reranked: RerankReport,
+}
+
+/// What was found for a block of queries, and how long that took.
+struct Found<'a> {
+    queries: &'a [Query],
+    rankings: Vec<Ranking>,
+    seconds: f64,
+}
+
+impl Stages<'_> {
+    /// Retrieves for all queries; `first` takes the run of the first stage.
+    pub(super) fn run(
+        &self,
+        run: &mut TrecRunWriter<&mut dyn Write>,
+        mut first: Option<&mut TrecRunWriter<&mut dyn Write>>,
+        journal: &Journal,
+        ui: &Ui,
+    ) -> anyhow::Result<Times> {
+        let all = self.sources.queries.len();
+        let bar = ui.progress("retrieving", "queries", all as u64);
+        let mut times = Times::default();
+        let mut done = 0;
+        let retrieved = thread::scope(|scope| {
+            let (sender, found) = sync_channel(BLOCKS_AHEAD);
+            scope.spawn(move || self.search(&sender));
+            // Leaving the loop drops the receiver, which ends the search.
+            for found in found {
+                let found: Found<'_> = found?;
+                times.search_secs += found.seconds;
+                times.hits += found.rankings.iter().map(|ranking| ranking.hits.len() as u64).sum::<u64>();
+                times.reranked.add(self.rerank(&found, run, first.as_deref_mut())?);
+                done += found.queries.len();
+                bar.set(done as u64);
+                let RerankReport { pairs, known_pairs, duration, .. } = times.reranked;
+                let rate = (pairs - known_pairs) as f64 / duration.as_secs_f64().max(1e-9);
+                bar.message(format!("{rate:.0} pairs/s"));
+            }
+            Ok(())
+        });
+        bar.finish();
+        match retrieved {
+            Ok(()) => Ok(times),
+            Err(error) if is_stop(&error) => {
+                let hint = journal.resume_hint();
+                Err(Interrupted { resume: format!("{done} of {all} queries are done; {hint}") }.into())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The first stage: sends what it finds, or why it ended.
+    fn search<'a>(&'a self, sender: &SyncSender<anyhow::Result<Found<'a>>>) {
+        let searcher = &*self.sources.searcher;
+        let block = block_of_queries(self.searched, searcher.doc_count()).min(QUERIES_PER_BLOCK);
+        let queries = &self.sources.queries;
+        let (mut at, mut began) = (0, Instant::now());
+        let take = |block: &[Query], rankings| {
+            let seconds = began.elapsed().as_secs_f64();
+            let queries = &queries[at..at + block.len()];
+            at += block.len();
+            // An error is that nobody takes it any more, for a reason that is told there.
+            let taken = sender
+                .send(Ok(Found { queries, rankings, seconds }))
+                .map_err(|_| anyhow::anyhow!("reranking ended"));
+            began = Instant::now();
+            taken
+        };
+        if let Err(error) = search_blocks(searcher, queries, self.searched, block, self.stop, take) {
+            // As above.
+            let _ = sender.send(Err(error));
+        }
+    }
+
+    /// The second stage, for a block: writes both runs.
+    fn rerank(
+        &self,
+        found: &Found<'_>,
+        run: &mut TrecRunWriter<&mut dyn Write>,
+        first: Option<&mut TrecRunWriter<&mut dyn Write>>,
+    ) -> anyhow::Result<RerankReport> {
+        let searcher = &self.sources.searcher;
+        let ids = |ranking: &Ranking| ranking.hits.iter().map(|hit| searcher.doc_id(hit.doc)).collect();
+        let ids: Vec<Vec<Cow<'_, str>>> = found.rankings.iter().map(ids).collect();
+        if let Some(first) = first {
+            for (query, (ranking, ids)) in found.queries.iter().zip(found.rankings.iter().zip(&ids)) {
+                let scores = ranking.hits.iter().map(|hit| hit.score);
+                first.write_query(&query.id, ids.iter().map(AsRef::as_ref).zip(scores))?;
+            }
+        }
+        // Scores count as a reader of the first stage's run would get them, so that the result is that of `toller rerank`.
+        let candidates: Vec<Candidates<'_>> = found
+            .queries
+            .iter()
+            .zip(found.rankings.iter().zip(&ids))
+            .map(|(query, (ranking, ids))| {
+                let scores = ranking.hits.iter().map(|hit| Score::F32(hit.score).as_read());
+                let hits = ids.iter().map(AsRef::as_ref).zip(scores).collect();
+                Candidates { query_id: &query.id, query_text: Some(&query.text), hits }
+            })
+            .collect();
+        let reranked = self.reranker.rerank(&candidates, self.stop, |_| {})?;
+        for (query, ranked) in candidates.iter().zip(&reranked.queries) {
+            let hits = ranked.iter().take(self.k).map(|hit| (query.hits[hit.place].0, hit.score));
+            run.write_query(query.query_id, hits)?;
+        }
+        Ok(reranked.report)
+    }
+}
+
+/// Whether the work ended because it was to stop, in either stage.
+fn is_stop(error: &anyhow::Error) -> bool {
+    error.is::<Interrupted>() || matches!(error.downcast_ref(), Some(RerankError::Stopped { .. }))
+}
