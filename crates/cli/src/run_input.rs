@@ -23,7 +23,7 @@ pub struct RunInputArgs {
 }
 
 /// Orders the hits of a query by score, the best first; equal scores keep the order of the file.
-pub fn best_first(hits: &mut Vec<RunEntry>) {
+pub fn best_first(hits: &mut [RunEntry]) {
     hits.sort_by(|a, b| b.score.total_cmp(&a.score));
 }
 

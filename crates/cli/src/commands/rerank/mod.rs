@@ -94,7 +94,7 @@ fn rerank(
     ui: &Ui,
 ) -> anyhow::Result<Option<ScoreCache>> {
     let mut run = args.input.read(&args.run, ui)?;
-    run.queries.values_mut().for_each(best_first);
+    run.queries.values_mut().for_each(|hits| best_first(hits));
     let queries = args.queries_input.read(&args.queries, args.input.skip_bad_lines, ui)?;
     let texts: HashMap<&str, &str> =
         queries.iter().map(|query| (query.id.as_str(), query.text.as_str())).collect();
