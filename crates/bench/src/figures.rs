@@ -223,7 +223,6 @@ mod tests {
     use super::{few, grouped, search_figure};
     use crate::Timings;
     use crate::limits::Limits;
-    use crate::rerank::RerankPoint;
     use crate::search::{Case, Nominated, Point};
 
     /// A second for each thousand of pairs of vector and query.
