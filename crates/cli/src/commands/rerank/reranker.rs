@@ -78,7 +78,7 @@ pub(in crate::commands) struct RerankingArgs {
     #[arg(long, value_name = "HOW", help_heading = "Passages", requires = "passage_window", default_value_t)]
     aggregate: Aggregate,
 
-    /// Text between a passage's title and its text; " [SEP] " gives BERT's separator, as DPR's reader has it
+    /// Text between a passage's title and its text; `" [SEP] "` gives BERT's separator, as DPR's reader has it
     #[arg(
         long,
         value_name = "TEXT",
