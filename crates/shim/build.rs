@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 fn main() {
-    let kernels = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../kernels");
+    // Asked for when this runs: what was compiled in another clone, with the same target directory, would have that one's path.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
+    let kernels = PathBuf::from(package).join("../../kernels");
     println!("cargo::rerun-if-changed={}", kernels.display());
     println!("cargo::rerun-if-changed=build.rs");
     let shim = kernels.join("shim");

@@ -48,6 +48,13 @@ std::string launch(const Kernel &kernel, const void *args, size_t args_bytes, In
 
 } // namespace
 
+size_t toller_shim_argument_bytes(const char *name) {
+    for (const Kernel &kernel : KERNELS) {
+        if (std::strcmp(kernel.name, name) == 0) return kernel.args_bytes;
+    }
+    return 0;
+}
+
 int toller_shim_launch(const char *name, const void *args, size_t args_bytes, uint32_t grid_x, uint32_t grid_y,
                        uint32_t block_threads, uint32_t shared_bytes, char *error, size_t error_bytes) {
     std::string wrong = "there is no such kernel";

@@ -18,6 +18,9 @@ extern "C" {
 void *toller_shim_allocate(size_t bytes);
 void toller_shim_free(void *memory);
 
+/* Bytes of the struct that a kernel takes; 0 if there is no such kernel. */
+size_t toller_shim_argument_bytes(const char *name);
+
 /* Runs every block of a launch to its end, one block after the other. `args` is the kernel's struct.
  * Returns 0, or 1 with a text in `error` (cut to `error_bytes`, ended by a zero byte): an unknown kernel, a wrong size of
  * `args`, too much shared memory, or what a kernel did wrong: where (kernel, block, thread) and what. */

@@ -11,7 +11,7 @@ use crate::{BenchError, Budget, measure, timed, unit_vectors};
 pub struct Limits {
     /// Bytes read from memory, a second.
     pub read_rate: f64,
-    /// Multiplications and additions of an f32 matrix product, a second.
+    /// Multiplications and additions of a matrix product (f32 on the CPU, f16 on a GPU), a second; infinite where it is not known.
     pub matrix_rate: f64,
 }
 

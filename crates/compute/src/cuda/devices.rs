@@ -51,6 +51,14 @@ impl Devices {
         Self(memory.iter().enumerate().map(device).collect())
     }
 
+    /// The GPU that the machine may have, opened once for all tests: opening one takes longer than a test.
+    #[cfg(test)]
+    pub(crate) fn of_machine() -> Option<Self> {
+        static OPENED: std::sync::LazyLock<Option<Devices>> =
+            std::sync::LazyLock::new(|| Devices::cuda(0).ok());
+        OPENED.clone()
+    }
+
     /// What each of them is.
     pub fn facts(&self) -> impl Iterator<Item = &DeviceFacts> {
         self.0.iter().map(|device| device.facts())

@@ -248,7 +248,7 @@ impl Backend {
 /// that has memory for everything, or, with `little`, one and another that are given most rows anew for every search.
 fn backends(seed: u64, little: u64) -> Vec<Backend> {
     let mut backends: Vec<Backend> = Isa::available().into_iter().map(Backend::Cpu).collect();
-    backends.extend(Devices::cuda(0).ok().map(Backend::Devices));
+    backends.extend(Devices::of_machine().map(Backend::Devices));
     match seed % EMULATED {
         0 => backends.push(Backend::Devices(Devices::shim(&[1 << 30]))),
         1 => backends.push(Backend::Devices(Devices::shim(&[little, 1 << 30]))),

@@ -3,7 +3,7 @@
 use toller_bench::BenchError;
 use toller_bench::limits::{Limits, matrix_rate, read_rate};
 use toller_bench::search::Case;
-use toller_compute::cuda::{DeviceSearch, Devices};
+use toller_compute::cuda::{DeviceError, DeviceSearch, Devices};
 use toller_compute::{Filter, IpTopkError, Isa, Scan, TopK};
 
 use super::options::BenchOptions;
@@ -46,7 +46,8 @@ impl Engine {
         match &self.devices {
             Some(devices) if !self.is_stand_in => {
                 let rates = devices.rates().map_err(IpTopkError::Device)?;
-                Ok(Limits { read_rate: rates.copy_rate, matrix_rate: rates.matrix_rate })
+                let matrix_rate = rates.matrix_rate.unwrap_or(f64::INFINITY);
+                Ok(Limits { read_rate: rates.copy_rate, matrix_rate })
             }
             _ => {
                 let budget = options.budget(rounds);
@@ -62,9 +63,13 @@ impl Engine {
     pub(super) fn say(&self, limits: &Limits) -> String {
         let (read, matrix) = (giga(limits.read_rate), giga(limits.matrix_rate));
         if self.devices.is_some() && !self.is_stand_in {
-            format!(
-                "limits: copies {read} GB/s (read and written), f16 matrix products {matrix} GFLOP/s (cuBLAS)"
-            )
+            let copies = format!("limits: copies {read} GB/s (read and written)");
+            if limits.matrix_rate.is_finite() {
+                format!("{copies}, f16 matrix products {matrix} GFLOP/s (cuBLAS)")
+            } else {
+                let unknown = DeviceError::NoBlas;
+                format!("{copies}; {unknown}: {}", unknown.hint())
+            }
         } else {
             format!("limits: reads {read} GB/s (of these vectors), f32 matrix products {matrix} GFLOP/s")
         }

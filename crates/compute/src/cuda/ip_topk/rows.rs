@@ -10,7 +10,7 @@ use super::kernels::{Kernels, Numbers};
 use super::layout::Slab;
 use crate::cuda::DeviceError;
 use crate::cuda::device::{Address, COPY_QUEUES, Device, Memory, Pinned};
-use crate::{Codes, Collection, quantize};
+use crate::{Codes, Collection, Quantized, Segment, quantize};
 
 /// Rows of a slab, or room for them.
 #[derive(Debug)]
@@ -82,6 +82,9 @@ impl Rows {
 /// Bytes of a pinned buffer: enough that a copy takes longer than starting it.
 const PINNED_BYTES: usize = 32 << 20;
 
+/// Numbers that a thread rounds at a time.
+const ROUNDED_AT_ONCE: usize = 1 << 20;
+
 /// Brings rows of the host to a device, through pinned buffers: one is filled while the other is copied.
 #[derive(Debug)]
 pub(crate) struct Loader {
@@ -120,27 +123,40 @@ impl Loader {
             if let Some(codes) = &to.codes {
                 match &segment.codes {
                     Some(stored) => self.copy_codes(codes, row, stored, piece.rows.clone(), dim, progress)?,
-                    None => {
-                        // A few rows at a time: they are widened to be rounded.
-                        let at_once = (PINNED_BYTES / (dim * size_of::<f32>())).max(1);
-                        for start in piece.rows.clone().step_by(at_once) {
-                            let rows = start..(start + at_once).min(piece.rows.end);
-                            let wide = segment.vectors.widened(rows.start * dim..rows.end * dim);
-                            let made = quantize(&wide, dim);
-                            let made = Codes {
-                                values: &made.codes,
-                                scales: &made.scales,
-                                residual_norms: &made.residual_norms,
-                            };
-                            let at = row + start - piece.rows.start;
-                            self.copy_codes(codes, at, &made, 0..rows.len(), dim, &|_| {})?;
-                        }
-                    }
+                    None => self.make_codes(codes, row, segment, piece.rows.clone(), dim)?,
                 }
             }
             row += piece.rows.len();
         }
         self.pinned.iter().try_for_each(Pinned::synchronize)
+    }
+
+    /// Rounds rows that have no codes on all threads, a few pieces of them at a time: they are widened for it.
+    fn make_codes(
+        &mut self,
+        to: &DeviceCodes,
+        row: usize,
+        segment: &Segment<'_>,
+        rows: Range<usize>,
+        dim: usize,
+    ) -> Result<(), DeviceError> {
+        let at_once = (ROUNDED_AT_ONCE / dim).max(1);
+        let starts: Vec<usize> = rows.clone().step_by(at_once).collect();
+        for starts in starts.chunks(4 * rayon::current_num_threads()) {
+            let made: Vec<Quantized> = starts
+                .par_iter()
+                .map(|&start| {
+                    let end = (start + at_once).min(rows.end);
+                    quantize(&segment.vectors.widened(start * dim..end * dim), dim)
+                })
+                .collect();
+            for (start, made) in starts.iter().zip(&made) {
+                let Quantized { codes: values, scales, residual_norms } = made;
+                let codes = Codes { values, scales, residual_norms };
+                self.copy_codes(to, row + start - rows.start, &codes, 0..scales.len(), dim, &|_| {})?;
+            }
+        }
+        Ok(())
     }
 
     fn copy_codes(

@@ -117,7 +117,7 @@ fn full_buffers_lose_nothing() {
 
 /// Stand-ins, and the GPU that the machine may have.
 fn devices() -> Vec<Devices> {
-    [Ok(Devices::shim(&[64 << 20])), Devices::cuda(0)].into_iter().flatten().collect()
+    [Some(Devices::shim(&[64 << 20])), Devices::of_machine()].into_iter().flatten().collect()
 }
 
 /// Small enough for tools that watch every access.
@@ -140,7 +140,7 @@ fn a_million_vectors_have_the_hits_of_the_cpu() {
     let vectors: Vec<f16> = numbers(rows * dim, 10).into_iter().map(f16::from_f32).collect();
     let segment = Segment { first: DocOrd(0), vectors: Vectors::F16(&vectors), codes: None };
     let collection = Collection::new(dim, vec![segment]).unwrap();
-    let devices = Devices::cuda(0).unwrap();
+    let devices = Devices::of_machine().unwrap();
     for scan in [Scan::F16, Scan::Int8] {
         let index = DeviceSearch::new(&devices, &collection, scan, &|_| {}).unwrap();
         for (queries, k) in [(1, 10), (32, 1000), (1024, 100)] {
