@@ -31,10 +31,9 @@ impl FileError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self.source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(
-                "free some space on that disk and run the same command again; what was finished is kept"
-                    .to_owned(),
-            ),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Some("free some space on that disk and run the same command again".to_owned())
+            }
             io::ErrorKind::NotFound => {
                 Some("check the path; relative paths start at the current directory".to_owned())
             }

@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use rayon::prelude::*;
 use toller_ir::{DocOrd, Hit, Query, Ranking, SearchError, Searcher};
-use toller_sparse::{Analyzer, Scoring, SparseError, SparseIndex, SparseQuery};
+use toller_sparse::{Analyzer, Scoring, Search, SparseError, SparseIndex, SparseQuery};
 
 use crate::QueryFilter;
 use crate::feedback::{Feedback, FeedbackDocument, TermVector};
@@ -54,14 +53,14 @@ impl SparseSearcher {
         &self.index
     }
 
-    fn search_one(&self, query: &Query, k: usize) -> Result<Ranking, SparseError> {
+    fn search_one(&self, search: &mut Search<'_>, query: &Query, k: usize) -> Result<Ranking, SparseError> {
         let terms = SparseQuery::of_text(&self.analyzer, &query.text);
         let excluded = self.filter.excluded(query);
-        let Some(feedback) = &self.feedback else { return self.filtered(&terms, excluded, k) };
+        let Some(feedback) = &self.feedback else { return self.filtered(search, &terms, excluded, k) };
         // The last hits are those of a ranking of k.
         let (top, bottom) = feedback.documents();
         let depth = if bottom > 0 { k.max(top) } else { top };
-        let first = self.filtered(&terms, excluded, depth)?;
+        let first = self.filtered(search, &terms, excluded, depth)?;
         let documents = |hits: &mut dyn Iterator<Item = &Hit>| {
             hits.map(|hit| self.feedback_document(hit, feedback)).collect::<Result<Vec<_>, _>>()
         };
@@ -69,7 +68,7 @@ impl SparseSearcher {
         let last = documents(&mut first.hits.iter().rev().take(bottom))?;
         let original: TermVector = terms.terms().iter().cloned().collect();
         let expanded = SparseQuery::weighted(feedback.expand(&original, &best, &last).iter())?;
-        self.filtered(&expanded, excluded, k)
+        self.filtered(search, &expanded, excluded, k)
     }
 
     /// What feedback sees of a hit.
@@ -82,12 +81,18 @@ impl SparseSearcher {
     }
 
     /// The best `k` of the documents that may be hits.
-    fn filtered(&self, query: &SparseQuery, excluded: &[DocOrd], k: usize) -> Result<Ranking, SparseError> {
+    fn filtered(
+        &self,
+        search: &mut Search<'_>,
+        query: &SparseQuery,
+        excluded: &[DocOrd],
+        k: usize,
+    ) -> Result<Ranking, SparseError> {
         let allowed = self.filter.allowed();
         if allowed.is_none() && excluded.is_empty() {
-            return self.index.search(query, &self.scoring, k);
+            return search.run(query, k, &|_| true);
         }
-        self.index.search_among(query, &self.scoring, k, |doc| {
+        search.run(query, k, &|doc| {
             allowed.is_none_or(|allowed| allowed.contains(doc)) && excluded.binary_search(&doc).is_err()
         })
     }
@@ -95,9 +100,8 @@ impl SparseSearcher {
 
 impl Searcher for SparseSearcher {
     fn search(&self, queries: &[Query], k: usize) -> Result<Vec<Ranking>, SearchError> {
-        let rankings: Result<Vec<Ranking>, SparseError> =
-            queries.par_iter().map(|query| self.search_one(query, k)).collect();
-        Ok(rankings?)
+        let search = |search: &mut Search<'_>, query: &Query| self.search_one(search, query, k);
+        Ok(self.index.search_each(queries, &self.scoring, search)?)
     }
 
     fn doc_id(&self, doc: DocOrd) -> Cow<'_, str> {

@@ -23,4 +23,5 @@ pub use postings::Posting;
 pub use query::SparseQuery;
 pub use ranker::{Bm25Variant, Lengths, Ranker, Scoring};
 pub use score::{PreparedTerms, Statistics, TermScorer, TermStatistics};
+pub use search::Search;
 pub use vectors::DocTerm;

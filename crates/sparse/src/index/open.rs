@@ -40,9 +40,13 @@ impl SparseIndex {
     /// # Errors
     /// When there is no index, or it is damaged, or a file cannot be read.
     pub fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Self, SparseError> {
-        let manifest =
-            Manifest::read(path)?.ok_or_else(|| SparseError::NotAnIndex { path: path.to_owned() })?;
-        Self::map(path, manifest, options)
+        match Manifest::read(path)? {
+            Some(manifest) => Self::map(path, manifest, options),
+            None => Err(match path.metadata() {
+                Ok(_) => SparseError::NotAnIndex { path: path.to_owned() },
+                Err(error) => FileError::new("open", path, error).into(),
+            }),
+        }
     }
 
     /// Opens the index that `manifest` describes, whether or not the directory has the manifest yet.

@@ -30,7 +30,8 @@ use rayon::prelude::*;
 use toller_ir::{DocOrd, Ranking};
 
 use crate::{Scoring, SparseError, SparseIndex, SparseQuery};
-use window::Search;
+
+pub use self::window::Search;
 
 /// Documents that are scored together.
 pub(crate) const WINDOW: usize = 4096;
@@ -56,7 +57,8 @@ impl SparseIndex {
         k: usize,
         admits: impl Fn(DocOrd) -> bool,
     ) -> Result<Ranking, SparseError> {
-        Search::new(self, *scoring)?.run(query, k, &admits)
+        scoring.ranker.check()?;
+        Search::new(self, *scoring).run(query, k, &admits)
     }
 
     /// [`SparseIndex::search`] for each query, in rayon's current pool.
@@ -69,16 +71,23 @@ impl SparseIndex {
         scoring: &Scoring,
         k: usize,
     ) -> Result<Vec<Ranking>, SparseError> {
+        self.search_each(queries, scoring, |search, query| search.run(query, k, &|_| true))
+    }
+
+    /// What `work` makes of each query, in rayon's current pool. The memory of one search serves many queries.
+    ///
+    /// # Errors
+    /// When a parameter is out of its range, and those of `work`.
+    pub fn search_each<Q: Sync, R: Send>(
+        &self,
+        queries: &[Q],
+        scoring: &Scoring,
+        work: impl Fn(&mut Search<'_>, &Q) -> Result<R, SparseError> + Sync,
+    ) -> Result<Vec<R>, SparseError> {
         scoring.ranker.check()?;
         queries
             .par_iter()
-            .map_init(
-                || Search::new(self, *scoring),
-                |search, query| match search {
-                    Ok(search) => search.run(query, k, &|_| true),
-                    Err(_) => self.search(query, scoring, k),
-                },
-            )
+            .map_init(|| Search::new(self, *scoring), |search, query| work(search, query))
             .collect()
     }
 }

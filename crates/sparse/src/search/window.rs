@@ -16,8 +16,8 @@ const FEW_POSTINGS: u64 = 256;
 /// A document that is looked up costs as much as so many postings that are added. (Their blocks are unpacked either way.)
 const LOOKUP_COST: usize = 32;
 
-/// Searches an index for queries, one at a time; what it allocates is used again.
-pub(super) struct Search<'a> {
+/// Searches an index for queries, one at a time; what it allocates is used again. See [`SparseIndex::search_each`].
+pub struct Search<'a> {
     index: &'a SparseIndex,
     scoring: Scoring,
     norms: Option<Norms>,
@@ -38,10 +38,9 @@ struct Bounded {
 }
 
 impl<'a> Search<'a> {
-    /// Scores as `scoring` says.
-    pub(super) fn new(index: &'a SparseIndex, scoring: Scoring) -> Result<Self, SparseError> {
-        scoring.ranker.check()?;
-        Ok(Self {
+    /// Scores as `scoring` says, whose parameters have been checked.
+    pub(super) fn new(index: &'a SparseIndex, scoring: Scoring) -> Self {
+        Self {
             index,
             scoring,
             norms: None,
@@ -50,11 +49,14 @@ impl<'a> Search<'a> {
             litter: false,
             top: Top::new(),
             spare_tables: Vec::new(),
-        })
+        }
     }
 
-    /// The `k` best documents of `query` that `admits` says yes to.
-    pub(super) fn run(
+    /// The `k` best documents of `query` that `admits` says yes to; see [`SparseIndex::search`].
+    ///
+    /// # Errors
+    /// When the index is damaged, which only one that was opened without verification can be.
+    pub fn run(
         &mut self,
         query: &SparseQuery,
         k: usize,
