@@ -1,4 +1,4 @@
-//! BM25 against Anserini (Lucene, warm) and bm25s (numba), on the same passages and queries with the same number of threads, in
+//! BM25 against Anserini (Lucene, warm) and bm25s (with numpy, its default, and with numba), on the same passages and queries with the same number of threads, in
 //! turn in one run: indexing, index sizes, and searching at 10 and 1,000 hits.
 //!
 //! Run: `cargo bench --bench sparse -- [--passages N,...] [--queries N] [--threads T] [--rounds R] [--alone]` after
@@ -7,7 +7,7 @@
 //! frequencies, lengths and co-occurrences are real; and in every second passage a word that is new, so that the vocabulary
 //! grows.
 //!
-//! A search is from the queries' texts to hits; `bm25s-tokens` is bm25s with queries that it has tokenized beforehand.
+//! A search is from the queries' texts to hits; `bm25s` is with numba, and `bm25s-tokens` that with queries that it has tokenized beforehand.
 //!
 //! Floor: a posting that is scored costs a load of its gap and frequency, one of the length, one of its part and an addition in
 //! the first-level cache, about 0.5 ns.
@@ -40,7 +40,7 @@ const DEPTHS: [usize; 2] = [10, 1000];
 
 const PEERS: [&str; 2] = ["anserini", "bm25s"];
 
-const SEARCHES: [&str; 3] = ["anserini", "bm25s", "bm25s-tokens"];
+const SEARCHES: [&str; 4] = ["anserini", "bm25s-numpy", "bm25s", "bm25s-tokens"];
 
 /// Rest before every timed search: the peers' threads go on spinning after their work, and would take a core from whoever comes
 /// next.
@@ -201,9 +201,8 @@ fn run(name: &str, folder: &Path, queries: &[Query], options: &Options) {
     }
 
     let analyzer = Analyzer::by_name("en").unwrap();
-    println!(
-        "\n| k | toller q/s | anserini q/s | ratio | bm25s q/s | ratio | bm25s-tokens q/s | ratio |\n|--:|--:|--:|--:|--:|--:|--:|--:|"
-    );
+    let names: Vec<String> = SEARCHES.iter().map(|name| format!("{name} q/s | ratio")).collect();
+    println!("\n| k | toller q/s | {} |\n|--:|--:|{}", names.join(" | "), "--:|".repeat(2 * names.len()));
     for k in DEPTHS {
         let (mut own, mut theirs) = (Vec::new(), [const { Vec::new() }; SEARCHES.len()]);
         // The first round warms up.

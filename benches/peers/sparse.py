@@ -1,10 +1,11 @@
-"""The peers of benches/sparse.rs: Anserini (Lucene, driven through pyjnius) and bm25s (numba).
+"""The peers of benches/sparse.rs: Anserini (Lucene, driven through pyjnius) and bm25s (by default, with numpy, and with numba).
 
 Arguments: a folder with one file of lines {"id", "contents"}, a TSV of queries, a folder to work in, the number of threads.
 Prints "ready"; then answers each line: "index PEER" with the seconds and the bytes of the index, "search PEER K" with the
-seconds of all queries once (from texts; bm25s-tokens from tokens), "hits PEER FILE" by writing a run of 10 hits, "versions".
+seconds of all queries once (from texts; bm25s-tokens from tokens, with numba), "hits PEER FILE" by writing a run of 10 hits, "versions".
 """
 
+import copy
 import json
 import os
 import pathlib
@@ -67,7 +68,9 @@ class Anserini:
                 yield id_, hit.docid, rank + 1, hit.score
 
 
-class Bm25s:
+class Numba:
+    """bm25s with its compiled backend."""
+
     version = f"bm25s {bm25s.__version__}"
 
     def tokens(self, of):
@@ -103,6 +106,16 @@ class Bm25s:
                 yield id_, self.ids[document], rank + 1, score
 
 
+class Numpy(Numba):
+    """bm25s as it is by default, searching what the other one has indexed."""
+
+    def search(self, k):
+        if not hasattr(self, "model"):
+            self.model = copy.copy(peers["bm25s"].model)
+            self.model.backend = "numpy"
+        super().search(k)
+
+
 class Tokenized:
     """bm25s with queries that are tokenized beforehand."""
 
@@ -110,7 +123,7 @@ class Tokenized:
         peers["bm25s"].retrieve(peers["bm25s"].queries, k)
 
 
-peers = {"anserini": Anserini(), "bm25s": Bm25s(), "bm25s-tokens": Tokenized()}
+peers = {"anserini": Anserini(), "bm25s": Numba(), "bm25s-numpy": Numpy(), "bm25s-tokens": Tokenized()}
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)  # Lucene logs to standard output.
 print("ready", file=answers, flush=True)
@@ -130,4 +143,4 @@ for line in sys.stdin:
                 print(id_, "Q0", document, rank, score, arguments[0], file=run)
         print("done", file=answers, flush=True)
     else:
-        print(f"{Anserini.version}, {Bm25s.version}", file=answers, flush=True)
+        print(f"{Anserini.version}, {Numba.version}", file=answers, flush=True)

@@ -271,7 +271,10 @@ fn what_cannot_be_searched_is_refused() {
         (2, &format!("{BOTH} --output x --fusion rrf --weights 1"), "1 weights for 2 lists"),
         (2, &format!("{BOTH} --output x --fusion best"), "no method of fusion is named"),
         (1, "search --sparse store --queries q.jsonl --output x", "is not an inverted index"),
-        (1, "search --sparse nothing --queries q.jsonl --output x", "is not an inverted index"),
+        (1, "search --sparse nothing --queries q.jsonl --output x", "cannot open nothing"),
+        (2, &format!("{SPARSE} --output x --max-length 20"), "--max-length is of dense search"),
+        (2, &format!("{SPARSE} --output x --prompt query:"), "--prompt is of dense search"),
+        (2, &format!("{SPARSE} --output x --dtype int8"), "--dtype is of dense search"),
         (1, "search --sparse plain --rm3 --queries q.jsonl --output x", "toller index --doc-vectors"),
         (1, "search --sparse plain --rocchio --queries q.jsonl --output x", "toller index --doc-vectors"),
         (2, &format!("{tune} --b 0:2:1"), "b is 2, which is not a number from 0 to 1"),
@@ -291,6 +294,23 @@ fn what_cannot_be_searched_is_refused() {
         workspace.toller(command).fails(code, &[says]);
         assert!(!workspace.path("x").exists(), "{command}");
     }
+}
+
+#[test]
+fn queries_without_hits_are_named() {
+    let workspace = workspace();
+    workspace.write("some.tsv", "stops\tof the\nfound\twas\nblank\t\nunknown\tqqqzzz\nmore\tthe\n");
+    workspace.write("corpus.tsv", "1\tit was\n2\tit is\n");
+    workspace.toller("index -q --analyzer whitespace --corpus corpus.tsv --output few").succeeds();
+    let search = "search --sparse few --queries some.tsv --json --output few.run";
+    let finished = workspace.toller(search).succeeds();
+    assert!(
+        finished
+            .stderr
+            .contains("4 queries have no hits, and no line in the run: stops, blank, unknown, ...")
+    );
+    assert_eq!(finished.json()["queries_without_hits"], 4);
+    assert_eq!(workspace.lines("few.run").len(), 1);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Encodes that are stopped: by `kill -9` at any moment, by Ctrl-C, by a scheduler.
+//! Jobs that are stopped: by `kill -9` at any moment, by Ctrl-C, by a scheduler.
 #![cfg(unix)]
 
 use std::io::{BufRead, BufReader, Read};
@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use serde_json::Value;
 
 use crate::support::{Finished, Workspace};
 
@@ -71,18 +73,30 @@ fn an_indexing_killed_at_any_moment_leaves_no_corrupt_index() {
 
 #[test]
 fn a_reranking_killed_at_any_moment_ends_in_the_same_run() {
-    const RERANK: &str = "rerank --model cross-encoders/mpnet --run first.run --corpus data/corpus.jsonl \
-                          --queries queries.jsonl --depth 10 --truncation longest_first --threads 1 --output";
+    scores_survive("rerank --model cross-encoders/mpnet --run first.run", "/known_pairs");
+}
+
+#[test]
+fn a_retrieval_killed_at_any_moment_ends_in_the_same_run() {
+    scores_survive("retrieve --sparse index --k 12 --rerank cross-encoders/mpnet", "/rerank/known_pairs");
+}
+
+/// Kills a command that scores pairs at ten moments and runs it again. `known` is where its report has the pairs that it did not
+/// score again.
+fn scores_survive(command: &str, known: &str) {
     let workspace = Workspace::with_xquad();
     workspace.add_fixture("cross-encoders/mpnet");
     workspace.head("data/queries.jsonl", 100, "queries.jsonl");
     workspace.toller("index --language en --corpus data/corpus.jsonl --output index").succeeds();
     let search = "search --sparse index --queries queries.jsonl --k 12 --output first.run";
     workspace.toller(search).succeeds();
+    let score = format!(
+        "{command} --corpus data/corpus.jsonl --queries queries.jsonl --depth 10 --truncation longest_first --threads 1 --output"
+    );
     // The first one indexes the texts.
-    workspace.toller(&format!("{RERANK} whole.run")).succeeds();
+    workspace.toller(&format!("{score} whole.run")).succeeds();
     let started = Instant::now();
-    workspace.toller(&format!("{RERANK} whole.run")).succeeds();
+    workspace.toller(&format!("{score} whole.run")).succeeds();
     let duration = started.elapsed();
     let expected = workspace.read("whole.run");
 
@@ -90,12 +104,13 @@ fn a_reranking_killed_at_any_moment_ends_in_the_same_run() {
     let (mut cut_short, mut resumed) = (0, 0);
     for moment in 0..10 {
         let run = format!("killed-{moment}.run");
-        let mut child = spawn(&workspace, &format!("{RERANK} {run}"));
+        let mut child = spawn(&workspace, &format!("{score} {run}"));
         thread::sleep(duration.mul_f64((f64::from(moment) + random.unit()) / 10.0));
         child.kill().unwrap();
         cut_short += u32::from(!child.wait().unwrap().success());
-        let again = workspace.toller(&format!("{RERANK} {run} --json")).succeeds();
-        resumed += u32::from(again.json()["known_pairs"].as_u64() > Some(0));
+        let again = workspace.toller(&format!("{score} {run} --json")).succeeds();
+        let report = again.json();
+        resumed += u32::from(report.pointer(known).and_then(Value::as_u64).unwrap() > 0);
         assert!(workspace.read(&run) == expected, "killed in tenth {moment} of {duration:?}");
         assert!(!workspace.path(&format!("{run}.scores")).exists(), "the journal is gone");
     }

@@ -1,10 +1,14 @@
 //! Recipes: carried out, carried out again, changed in one place, killed, and wrong.
 
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
 use serde_json::Value;
 
 use crate::support::{Finished, Workspace};
@@ -404,4 +408,56 @@ fn cmrc_2018_comes_to_what_is_expected_and_is_done_once() {
     let measures = first.json()["measures"].as_array().unwrap().clone();
     assert!(measures.len() == 6 && measures.iter().all(|measure| measure["holds"] == true), "{measures:?}");
     assert_eq!(done(&run("").succeeds()), [""; 0]);
+}
+
+/// Three first stages, each reranked, as one recipe. A byte of a question that is another changes the searches, not what is made of the
+/// paragraphs.
+#[test]
+fn cmrc_2018_is_reranked_and_what_depends_on_a_byte_is_done_again() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let shared = std::env::var_os("TOLLER_SHARED").map_or_else(|| root.join("../shared"), PathBuf::from);
+    let file = shared.join("data/cmrc2018/dev.json.gz");
+    if !file.is_file() {
+        eprintln!("skipped: {} is not there", file.display());
+        return;
+    }
+    let workspace = Workspace::new();
+    workspace.add_fixture("cross-encoders/bert");
+    fs::create_dir(workspace.path("cmrc")).unwrap();
+    fs::copy(file, workspace.path("cmrc/dev.json.gz")).unwrap();
+    let recipe = root.join("configs/cmrc2018-rerank.toml");
+    let run = || {
+        let mut command = workspace.command(
+            "run --json --set model=tiny-bert --set reranker=cross-encoders/bert --set depth=3 --set data=cmrc",
+        );
+        Finished::new(command.arg(&recipe).output().unwrap()).succeeds()
+    };
+    let first = run();
+    let all = [
+        "data",
+        "index",
+        "bm25",
+        "bm25-reranked",
+        "encode",
+        "dense-reranked",
+        "hybrid-reranked",
+        "eval",
+        "curve",
+    ];
+    assert_eq!(done(&first), all);
+    let measures = first.json()["measures"].as_array().unwrap().clone();
+    assert!(measures.len() == 3 && measures.iter().all(|measure| measure["holds"] == true), "{measures:?}");
+    assert_eq!(done(&run()), [""; 0]);
+
+    let mut text = String::new();
+    let compressed = fs::File::open(workspace.path("cmrc/dev.json.gz")).unwrap();
+    GzDecoder::new(compressed).read_to_string(&mut text).unwrap();
+    let place = text.find("\"question\": \"").unwrap() + "\"question\": \"".len();
+    text.insert(place, '?');
+    let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
+    compressed.write_all(text.as_bytes()).unwrap();
+    fs::write(workspace.path("cmrc/dev.json.gz"), compressed.finish().unwrap()).unwrap();
+    let again = done(&run());
+    assert!(again.contains(&"bm25".to_owned()) && again.contains(&"hybrid-reranked".to_owned()), "{again:?}");
+    assert!(!again.contains(&"index".to_owned()) && !again.contains(&"encode".to_owned()), "{again:?}");
 }

@@ -52,6 +52,25 @@ fn compare(workspace: &Workspace, first: &str, searched: u32, models: &str, flag
     assert_eq!(workspace.lines("one.run"), workspace.lines("two.run"), "{what}");
     assert_eq!(workspace.read("one.run"), workspace.read("two.run"), "{what}");
     assert_eq!(workspace.read("stages/first-stage.run"), workspace.read("first.run"), "{what}");
+    if fused {
+        let options: Vec<&str> = first.split(" --").map(|option| option.trim_start_matches("--")).collect();
+        let of = |wanted: &[&str]| -> String {
+            let is_wanted = |option: &&&str| wanted.iter().any(|name| option.split(' ').next() == Some(name));
+            options.iter().filter(is_wanted).map(|option| format!("--{option} ")).collect()
+        };
+        let with_vectors = first.contains("--query-vectors");
+        let sparse = of(&["sparse"]) + "--queries q.jsonl";
+        let dense =
+            of(&["dense", "model", "query-vectors"]) + if with_vectors { "" } else { "--queries q.jsonl" };
+        for (alone, kept) in [(sparse, "sparse.run"), (dense, "dense.run")] {
+            workspace.toller(&format!("search -q {alone} --k 50 --output alone.run")).succeeds();
+            assert_eq!(
+                workspace.read(&format!("stages/{kept}")),
+                workspace.read("alone.run"),
+                "{what} {kept}"
+            );
+        }
+    }
     assert_ne!(workspace.read("one.run"), workspace.read("first.run"), "{what}: nothing was reranked");
     assert!(!workspace.path("one.run.scores").exists(), "the scores of a run that is there are not kept");
 }

@@ -47,6 +47,29 @@ fn without(everything: &[Hit], pairs: &[(&str, &str)]) -> Vec<Hit> {
 }
 
 #[test]
+fn only_judged_queries_are_searched_for() {
+    let (workspace, everything) = workspace_with_store();
+    workspace.write("qrels.tsv", "query-id\tcorpus-id\tscore\nq3\td 1\t1\nq1\td 2\t0\nq9\td 3\t1\n");
+    let of_two: Vec<Hit> = everything.iter().filter(|hit| hit.0 != "q2").cloned().collect();
+    assert_eq!(run(&workspace, "--judged qrels.tsv"), of_two);
+    let told = workspace.toller(&format!("{SEARCH} --tab-separated --judged qrels.tsv")).succeeds().stderr;
+    assert!(told.contains("2 of 3 queries are judged in qrels.tsv"), "{told}");
+    workspace.toller("encode -q --model tiny-bert --queries q.tsv --output vectors").succeeds();
+    let vectors =
+        "search -q --dense store --query-vectors vectors --judged qrels.tsv --tab-separated --output run.txt";
+    workspace.toller(vectors).succeeds();
+    assert_eq!(hits(&workspace), of_two);
+    workspace.write("others.tsv", "q7\td 1\n");
+    for (file, says) in [
+        ("others.tsv", "none of the 3 queries is judged in others.tsv"),
+        ("nothing.tsv", "nothing.tsv"),
+        ("corpus.jsonl", "hint: give --judged relevance judgments"),
+    ] {
+        workspace.toller(&format!("{SEARCH} --judged {file}")).fails(1, &[says]);
+    }
+}
+
+#[test]
 fn excluded_pairs_are_left_out_of_their_query_alone() {
     let (workspace, everything) = workspace_with_store();
     let [first, second] = [&everything[0].1, &everything[1].1];

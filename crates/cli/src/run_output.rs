@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use toller_corpus::TrecRunWriter;
+use toller_corpus::{RunWriteError, TrecRunWriter};
 use toller_files::AtomicFile;
 
 use crate::error::UsageError;
@@ -83,11 +83,7 @@ impl RunOutputArgs {
     }
 
     /// A writer of a run like the one that was asked for, to a file of this name.
-    pub fn writer<'a>(
-        &self,
-        to: &'a mut dyn Write,
-        name: &Path,
-    ) -> anyhow::Result<TrecRunWriter<&'a mut dyn Write>> {
+    pub fn writer<W: Write>(&self, to: W, name: &Path) -> Result<TrecRunWriter<W>, RunWriteError> {
         let run = TrecRunWriter::new(to, name, &self.tag)?;
         Ok(if self.tab_separated { run.tab_separated() } else { run })
     }

@@ -10,21 +10,18 @@ use std::time::Instant;
 
 use toller_compute::Precision;
 use toller_corpus::TrecRunWriter;
-use toller_files::{AtomicFile, FileError, Input};
+use toller_files::Input;
 use toller_pipeline::fusion::Fusion;
 use toller_pipeline::rerank::ScoreCache;
 
 use self::report::Report;
 use self::stages::Stages;
 use crate::commands::rerank::{Computing, Journal, RerankingArgs, ScoringArgs};
-use crate::commands::search::{SourceArgs, Sources};
+use crate::commands::search::{KEPT_RUNS, KeptRuns, SourceArgs, Sources};
 use crate::error::UsageError;
 use crate::interrupt;
 use crate::run_output::{RunOutputArgs, is_same_file};
 use crate::ui::Ui;
-
-/// The first stage's run in the folder of --keep-stages.
-const FIRST_STAGE: &str = "first-stage.run";
 
 /// Retrieves and reranks: `toller search` and `toller rerank` in one, with the same result.
 ///
@@ -56,7 +53,7 @@ pub struct RetrieveArgs {
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     k: u32,
 
-    /// Keep the first stage's run in this directory, as first-stage.run
+    /// Keep the first stage's run in this directory, as first-stage.run; of a hybrid also sparse.run and dense.run
     #[arg(long, value_name = "DIR")]
     keep_stages: Option<PathBuf>,
 
@@ -76,27 +73,23 @@ pub fn run(args: &RetrieveArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
     let stop = interrupt::flag(ui, "stopping; what is scored is kept")?;
     let journal = Journal::of(args.reranking.cache(), args.output.path());
     let machine = (threads, &*stop);
-    let kept = args.output.write(ui, |run| match args.first_stage() {
-        None => retrieve(args, fusion, &journal, run, None, machine, ui),
-        Some(path) => {
-            let directory = path.parent().unwrap_or(&path);
-            std::fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
-            let mut file = AtomicFile::create(&path)?;
-            let mut first = args.output.writer(&mut file, &path)?;
-            let kept = retrieve(args, fusion, &journal, run, Some(&mut first), machine, ui)?;
-            first.finish()?;
-            file.commit()?;
-            Ok(kept)
-        }
+    let cache = args.output.write(ui, |run| {
+        let mut kept = match &args.keep_stages {
+            Some(directory) => KeptRuns::in_directory(directory, &args.output)?,
+            None => KeptRuns::none(),
+        };
+        let cache = retrieve(args, fusion, &journal, run, &mut kept, machine, ui)?;
+        kept.commit()?;
+        Ok(cache)
     })?;
     // Not before the run is there: until then the journal is all there is of it.
-    journal.end(kept)
+    journal.end(cache)
 }
 
 impl RetrieveArgs {
-    /// Where the run of the first stage goes, if it is kept.
-    fn first_stage(&self) -> Option<PathBuf> {
-        self.keep_stages.as_ref().map(|directory| directory.join(FIRST_STAGE))
+    /// Where runs of the first stage may go.
+    fn kept(&self) -> impl Iterator<Item = PathBuf> {
+        self.keep_stages.iter().flat_map(|directory| KEPT_RUNS.map(|file| directory.join(file)))
     }
 
     /// Hits of the first stage: what is returned, and no less than what is reranked.
@@ -115,13 +108,13 @@ fn check_usage(args: &RetrieveArgs, ui: &Ui) -> Result<Option<Fusion>, UsageErro
     if read().filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {
         return Err(UsageError::new("stdin is named twice", "only one file can come from stdin"));
     }
-    if let Some(first) = args.first_stage() {
-        let is_output = |output| std::path::absolute(output).ok() == std::path::absolute(&first).ok();
-        if args.output.path().is_some_and(is_output) || read().any(|file| is_same_file(file, &first)) {
+    for kept in args.kept() {
+        let is_output = |output| std::path::absolute(output).ok() == std::path::absolute(&kept).ok();
+        if args.output.path().is_some_and(is_output) || read().any(|file| is_same_file(file, &kept)) {
             return Err(UsageError::new(
                 format!(
                     "--keep-stages would write to {}, which is another file of this command",
-                    first.display()
+                    kept.display()
                 ),
                 "name another directory",
             ));
@@ -137,12 +130,12 @@ fn retrieve(
     fusion: Option<Fusion>,
     journal: &Journal,
     run: &mut TrecRunWriter<&mut dyn Write>,
-    first: Option<&mut TrecRunWriter<&mut dyn Write>>,
+    kept: &mut KeptRuns<'_>,
     (threads, stop): (usize, &AtomicBool),
     ui: &Ui,
 ) -> anyhow::Result<Option<ScoreCache>> {
     let started = Instant::now();
-    let sources = Sources::open(&args.sources, fusion, args.fusion_depth as usize, ui)?;
+    let sources = Sources::open(&args.sources, fusion, args.fusion_depth as usize, kept, ui)?;
     let machine = args.sources.machine();
     let computing = Computing {
         max_length: args.rerank_max_length,
@@ -164,7 +157,7 @@ fn retrieve(
         k: args.k as usize,
         stop,
     };
-    let times = stages.run(run, first, journal, ui)?;
+    let times = stages.run(run, journal, ui)?;
     let report = Report {
         queries: sources.queries.len(),
         documents: sources.searcher.doc_count(),

@@ -20,7 +20,8 @@ impl Report<'_> {
     /// Says it on stderr and, with `--json`, on stdout.
     pub(super) fn tell(&self, ui: &Ui) -> anyhow::Result<()> {
         let Self { queries, documents, depth, k, output, prepare_secs, all_secs, times } = self;
-        let Times { search_secs, hits, reranked } = times;
+        let Times { search_secs, hits, unfound, reranked } = times;
+        unfound.warn(ui);
         warn_of_missing_texts(reranked, ui);
         let rerank_secs = reranked.duration.as_secs_f64();
         let rate = |count: u64, seconds: f64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
@@ -48,6 +49,7 @@ impl Report<'_> {
                 "search": {
                     "seconds": search_secs,
                     "hits": hits,
+                    "queries_without_hits": unfound.count(),
                     "queries_per_second": search_rate,
                 },
                 "rerank": {

@@ -12,7 +12,7 @@ use toller_ir::{Query, Ranking};
 use toller_pipeline::rerank::{Candidates, RerankError, RerankReport, Reranker};
 
 use crate::commands::rerank::Journal;
-use crate::commands::search::{Sources, block_of_queries, search_blocks};
+use crate::commands::search::{Sources, Unfound, block_of_queries, search_blocks};
 use crate::interrupt::Interrupted;
 use crate::ui::Ui;
 
@@ -40,6 +40,7 @@ pub(super) struct Times {
     pub(super) search_secs: f64,
     /// Hits of the first stage.
     pub(super) hits: u64,
+    pub(super) unfound: Unfound,
     /// What the second stage did, and how long it worked, its waiting for the first aside.
     pub(super) reranked: RerankReport,
 }
@@ -52,11 +53,10 @@ struct Found<'a> {
 }
 
 impl Stages<'_> {
-    /// Retrieves for all queries; `first` takes the run of the first stage.
+    /// Retrieves for all queries.
     pub(super) fn run(
         &self,
         run: &mut TrecRunWriter<&mut dyn Write>,
-        mut first: Option<&mut TrecRunWriter<&mut dyn Write>>,
         journal: &Journal,
         ui: &Ui,
     ) -> anyhow::Result<Times> {
@@ -71,8 +71,11 @@ impl Stages<'_> {
             for found in found {
                 let found: Found<'_> = found?;
                 times.search_secs += found.seconds;
-                times.hits += found.rankings.iter().map(|ranking| ranking.hits.len() as u64).sum::<u64>();
-                times.reranked.add(self.rerank(&found, run, first.as_deref_mut())?);
+                for (query, ranking) in found.queries.iter().zip(&found.rankings) {
+                    times.hits += ranking.hits.len() as u64;
+                    times.unfound.note(&query.id, ranking.hits.len());
+                }
+                times.reranked.add(self.rerank(&found, run)?);
                 done += found.queries.len();
                 bar.set(done as u64);
                 let RerankReport { pairs, known_pairs, duration, .. } = times.reranked;
@@ -115,22 +118,15 @@ impl Stages<'_> {
         }
     }
 
-    /// The second stage, for a block: writes both runs.
+    /// The second stage, for a block.
     fn rerank(
         &self,
         found: &Found<'_>,
         run: &mut TrecRunWriter<&mut dyn Write>,
-        first: Option<&mut TrecRunWriter<&mut dyn Write>>,
     ) -> anyhow::Result<RerankReport> {
         let searcher = &self.sources.searcher;
         let ids = |ranking: &Ranking| ranking.hits.iter().map(|hit| searcher.doc_id(hit.doc)).collect();
         let ids: Vec<Vec<Cow<'_, str>>> = found.rankings.iter().map(ids).collect();
-        if let Some(first) = first {
-            for (query, (ranking, ids)) in found.queries.iter().zip(found.rankings.iter().zip(&ids)) {
-                let scores = ranking.hits.iter().map(|hit| hit.score);
-                first.write_query(&query.id, ids.iter().map(AsRef::as_ref).zip(scores))?;
-            }
-        }
         // Scores count as a reader of the first stage's run would get them, so that the result is that of `toller rerank`.
         let candidates: Vec<Candidates<'_>> = found
             .queries

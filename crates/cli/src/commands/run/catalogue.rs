@@ -143,6 +143,7 @@ mod tests {
             "ids",
             "input",
             "inputs",
+            "judged",
             "qrels",
             "queries",
             "query-vectors",

@@ -10,6 +10,7 @@ use toller_index::{FlatIndex, IndexOptions};
 use toller_pipeline::DenseSearcher;
 use toller_store::{ModelInfo, OpenOptions, Store, StoreError};
 
+use crate::device::Device;
 use crate::error::UsageError;
 use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
@@ -73,7 +74,7 @@ impl DenseArgs {
                     "give --dense STORE, --sparse DIR, or both",
                 )),
                 None => Err(UsageError::new("search needs queries", "give --queries")),
-                Some(_) => Ok(()),
+                Some(_) => self.check_unused(texts_wanted),
             };
         }
         match (&self.model, &self.query_vectors, queries) {
@@ -89,6 +90,29 @@ impl DenseArgs {
             _ => {
                 Err(UsageError::new("search needs queries", "give --model and --queries, or --query-vectors"))
             }
+        }
+    }
+
+    /// Without a store there is no model and nothing for a GPU: flags for them would be left out of account. Those of how a
+    /// model computes hold for cross-encoders too, where texts are wanted for them.
+    fn check_unused(&self, texts_wanted: bool) -> Result<(), UsageError> {
+        let ModelArgs { max_length, prompt, query_model, pooling, dim, device, dtype, batch_tokens: _ } =
+            &self.model_args;
+        let flags = [
+            ("--max-length", max_length.is_some()),
+            ("--prompt", prompt.is_some()),
+            ("--query-model", query_model.is_some()),
+            ("--pooling", pooling.is_some()),
+            ("--dim", dim.is_some()),
+            ("--dtype", dtype.is_some() && !texts_wanted),
+            ("--device", !matches!(device, Device::Auto | Device::Cpu)),
+        ];
+        match flags.into_iter().find(|(_, is_given)| *is_given) {
+            Some((flag, _)) => Err(UsageError::new(
+                format!("{flag} is of dense search, and no store is searched"),
+                format!("give --dense STORE, or leave {flag} out"),
+            )),
+            None => Ok(()),
         }
     }
 

@@ -1,12 +1,13 @@
-//! `--exclude` and `--allow`: which documents a search leaves out.
+//! `--exclude`, `--allow` and `--judged`: which documents and which queries a search leaves out.
 
 use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use toller_compute::DocSet;
+use toller_corpus::{ReadOptions, read_qrels};
 use toller_files::{Input, InputReader};
-use toller_ir::{DocOrd, Searcher};
+use toller_ir::{DocOrd, Qrels, Query, Searcher};
 use toller_pipeline::QueryFilter;
 
 use crate::error::Remedied;
@@ -23,6 +24,10 @@ pub(super) struct FilterArgs {
     /// Search only these documents: one identifier a line
     #[arg(long, value_name = "FILE")]
     allow: Option<PathBuf>,
+
+    /// Search only for the queries that these relevance judgments are of (TREC, BEIR TSV, or pairs of ids)
+    #[arg(long, value_name = "QRELS")]
+    judged: Option<PathBuf>,
 }
 
 /// What the flags' files say.
@@ -30,12 +35,13 @@ pub(super) struct FilterLists {
     /// Query and document.
     excluded: Vec<(String, String)>,
     allowed: Option<HashSet<String>>,
+    judged: Option<Judged>,
 }
 
 impl FilterArgs {
     /// The files that are read.
     pub(super) fn files(&self) -> impl Iterator<Item = &PathBuf> {
-        self.exclude.iter().chain(&self.allow)
+        self.exclude.iter().chain(&self.allow).chain(&self.judged)
     }
 
     /// Reads the files.
@@ -43,11 +49,45 @@ impl FilterArgs {
         Ok(FilterLists {
             excluded: self.exclude.as_deref().map(pairs).transpose()?.unwrap_or_default(),
             allowed: self.allow.as_deref().map(ids).transpose()?,
+            judged: self.judged.as_deref().map(Judged::read).transpose()?,
         })
     }
 }
 
+/// The judgments whose queries are searched for.
+struct Judged {
+    file: PathBuf,
+    qrels: Qrels,
+}
+
+impl Judged {
+    fn read(file: &Path) -> Result<Self, Remedied> {
+        match read_qrels(&Input::parse(file), &ReadOptions::default()) {
+            Ok((qrels, _)) => Ok(Self { file: file.to_owned(), qrels }),
+            Err(error) => Err(Remedied::new(
+                error.to_string(),
+                "give --judged relevance judgments: TREC qrels, BEIR's TSV, or lines of a query's and a document's id",
+            )),
+        }
+    }
+}
+
 impl FilterLists {
+    /// The queries that are searched for. That none is left is an error.
+    pub(super) fn judged(&self, mut queries: Vec<Query>, ui: &Ui) -> Result<Vec<Query>, Remedied> {
+        let Some(Judged { file, qrels }) = &self.judged else { return Ok(queries) };
+        let all = queries.len();
+        queries.retain(|query| qrels.query(&query.id).is_some());
+        if queries.is_empty() && all > 0 {
+            return Err(Remedied::new(
+                format!("none of the {all} queries is judged in {}", file.display()),
+                "give --judged the judgments of these queries; their identifiers must be the same",
+            ));
+        }
+        ui.status(format!("{} of {all} queries are judged in {}", queries.len(), file.display()));
+        Ok(queries)
+    }
+
     /// The documents of a collection, called `place`. What is not there is told, and harmless.
     pub(super) fn in_collection(&self, collection: &dyn Searcher, place: &str, ui: &Ui) -> QueryFilter {
         if self.excluded.is_empty() && self.allowed.is_none() {

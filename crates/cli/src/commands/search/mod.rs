@@ -2,9 +2,11 @@
 
 mod dense;
 mod filter;
+mod kept;
 mod report;
 mod sources;
 mod sparse;
+mod unfound;
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,9 +16,11 @@ use toller_corpus::TrecRunWriter;
 use toller_ir::{Query, Ranking, Searcher};
 use toller_pipeline::fusion::Fusion;
 
+pub(super) use self::kept::{KEPT_RUNS, KeptRuns};
 use self::report::Report;
 pub(super) use self::sources::{SourceArgs, Sources};
 pub(super) use self::sparse::{SparseArgs, open_index};
+pub(super) use self::unfound::Unfound;
 use crate::error::SearchFailed;
 use crate::interrupt::{self, Interrupted};
 use crate::run_output::RunOutputArgs;
@@ -65,19 +69,20 @@ fn search(
 ) -> anyhow::Result<()> {
     let started = Instant::now();
     let Sources { searcher, queries, nominated } =
-        Sources::open(&args.sources, fusion, args.depth as usize, ui)?;
+        Sources::open(&args.sources, fusion, args.depth as usize, &mut KeptRuns::none(), ui)?;
     let prepare_secs = started.elapsed().as_secs_f64();
 
     let searching = Instant::now();
     let k = args.k as usize;
     let bar = ui.progress("searching", "queries", queries.len() as u64);
-    let (mut hits, mut done) = (0, 0);
+    let (mut hits, mut done, mut unfound) = (0, 0, Unfound::default());
     let block = block_of_queries(k, searcher.doc_count());
     let searched = search_blocks(&*searcher, &queries, k, block, stop, |block, rankings| {
         for (query, ranking) in block.iter().zip(rankings) {
             let found = ranking.hits.iter().map(|hit| (searcher.doc_id(hit.doc), hit.score));
             run.write_query(&query.id, found)?;
             hits += ranking.hits.len();
+            unfound.note(&query.id, ranking.hits.len());
         }
         done += block.len();
         bar.set(done as u64);
@@ -91,6 +96,7 @@ fn search(
         queries: queries.len(),
         documents: searcher.doc_count(),
         hits,
+        unfound: &unfound,
         prepare_secs,
         search_secs,
         nominated,

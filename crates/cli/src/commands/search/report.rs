@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toller_pipeline::Nominated;
 
-use super::SearchArgs;
+use super::{SearchArgs, Unfound};
 use crate::ui::Ui;
 
 /// What was searched, how fast, and what was found.
@@ -13,6 +13,7 @@ pub(super) struct Report<'a> {
     pub(super) queries: usize,
     pub(super) documents: usize,
     pub(super) hits: usize,
+    pub(super) unfound: &'a Unfound,
     pub(super) prepare_secs: f64,
     pub(super) search_secs: f64,
     /// Where vectors were scanned.
@@ -23,6 +24,7 @@ impl Report<'_> {
     /// Says it on stderr and, with `--json`, on stdout.
     pub(super) fn tell(&self, ui: &Ui) -> anyhow::Result<()> {
         let Self { args, queries, documents, hits, prepare_secs, search_secs, .. } = *self;
+        self.unfound.warn(ui);
         let rate = queries as f64 / search_secs.max(1e-9);
         let output = args.output.name();
         let what = self.what();
@@ -35,6 +37,7 @@ impl Report<'_> {
             "queries": queries,
             "k": args.k,
             "hits": hits,
+            "queries_without_hits": self.unfound.count(),
             "prepare_seconds": prepare_secs,
             "search_seconds": search_secs,
             "queries_per_second": rate,

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use toller_corpus::read_queries;
 use toller_files::Input;
-use toller_ir::{Query, Searcher};
+use toller_ir::Query;
 use toller_pipeline::Nominated;
 use toller_pipeline::fusion::{Collections, Fusion, Hybrid, Method};
 
 use super::dense::{DenseArgs, OpenedStore};
 use super::filter::FilterArgs;
+use super::kept::{AnySearcher, DENSE_RUN, FIRST_STAGE_RUN, KeptRuns, SPARSE_RUN};
 use super::sparse::SparseArgs;
 use crate::error::UsageError;
 use crate::fusion_args::{self, FusionArgs};
@@ -64,7 +65,7 @@ impl SourceArgs {
         }
         if self.files().filter(|file| file.as_os_str() == "-").count() > 1 {
             return Err(UsageError::new(
-                "of --queries, --exclude and --allow more than one would read stdin",
+                "of --queries, --exclude, --allow and --judged more than one would read stdin",
                 "give files to all but one",
             ));
         }
@@ -112,7 +113,7 @@ impl SourceArgs {
 
 /// The searcher that was asked for, and its queries.
 pub(in crate::commands) struct Sources {
-    pub(in crate::commands) searcher: Box<dyn Searcher + Send + Sync>,
+    pub(in crate::commands) searcher: AnySearcher,
     pub(in crate::commands) queries: Vec<Query>,
     /// Where vectors are scanned: how many were nominated.
     pub(in crate::commands) nominated: Option<Arc<Nominated>>,
@@ -120,20 +121,22 @@ pub(in crate::commands) struct Sources {
 
 impl Sources {
     /// Reads what is cheap to read first: queries and filters, then what is searched. Of each of two searchers the first
-    /// `depth` hits are fused.
+    /// `depth` hits are fused. `kept` takes what is found: by each of two, and in the end.
     pub(in crate::commands) fn open(
         args: &SourceArgs,
         fusion: Option<Fusion>,
         depth: usize,
+        kept: &mut KeptRuns<'_>,
         ui: &Ui,
     ) -> anyhow::Result<Self> {
         let queries = args.queries.as_ref().map(|_| read(args, ui)).transpose()?;
         let lists = args.filter.read()?;
+        let queries = queries.map(|queries| lists.judged(queries, ui)).transpose()?;
         let verify = !args.dense.no_verify;
-        let mut searchers: Vec<Box<dyn Searcher + Send + Sync>> = Vec::new();
+        let mut searchers: Vec<(&str, AnySearcher)> = Vec::new();
         if let Some(searcher) = args.sparse.open(verify, ui)? {
             let filter = lists.in_collection(&searcher, "the index", ui);
-            searchers.push(Box::new(searcher.with_filter(filter)));
+            searchers.push((SPARSE_RUN, Box::new(searcher.with_filter(filter))));
         }
         let (mut nominated, mut ids) = (None, Vec::new());
         if !args.dense.dense.is_empty() {
@@ -141,23 +144,29 @@ impl Sources {
             let filter = lists.in_collection(&searcher, "the store", ui);
             let searcher = searcher.with_filter(filter);
             nominated = Some(searcher.nominated());
-            searchers.push(Box::new(searcher));
+            searchers.push((DENSE_RUN, Box::new(searcher)));
             ids = query_ids;
         }
-        let queries = queries.unwrap_or_else(|| ids.into_iter().map(query_of_id).collect());
-        let searcher = match fusion {
-            Some(fusion) => Box::new(hybrid(args, searchers, fusion, depth)?),
-            // Without a fusion there is one.
-            None => searchers.swap_remove(0),
+        let queries = match queries {
+            Some(queries) => queries,
+            None => lists.judged(ids.into_iter().map(query_of_id).collect(), ui)?,
         };
-        Ok(Self { searcher, queries, nominated })
+        let searcher = match fusion {
+            Some(fusion) => {
+                let searchers = searchers.into_iter().map(|(file, searcher)| kept.keep(file, searcher));
+                Box::new(hybrid(args, searchers.collect::<Result<_, _>>()?, fusion, depth)?)
+            }
+            // Without a fusion there is one.
+            None => searchers.swap_remove(0).1,
+        };
+        Ok(Self { searcher: kept.keep(FIRST_STAGE_RUN, searcher)?, queries, nominated })
     }
 }
 
 /// Sparse, then dense: so a weight of the second is that of Mr. TyDi's paper.
 fn hybrid(
     args: &SourceArgs,
-    searchers: Vec<Box<dyn Searcher + Send + Sync>>,
+    searchers: Vec<AnySearcher>,
     fusion: Fusion,
     depth: usize,
 ) -> anyhow::Result<Hybrid> {

@@ -1,0 +1,92 @@
+//! Keeping what searchers find, each in a run of its own.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use toller_corpus::{RunWriteError, TrecRunWriter};
+use toller_files::{AtomicFile, FileError};
+use toller_ir::{DocOrd, Query, Ranking, SearchError, Searcher};
+
+use crate::run_output::RunOutputArgs;
+
+/// What the searchers find together.
+pub(super) const FIRST_STAGE_RUN: &str = "first-stage.run";
+/// What an inverted index finds, before it is fused.
+pub(super) const SPARSE_RUN: &str = "sparse.run";
+/// What vectors find, before it is fused.
+pub(super) const DENSE_RUN: &str = "dense.run";
+/// The files that may be written.
+pub(in crate::commands) const KEPT_RUNS: [&str; 3] = [FIRST_STAGE_RUN, SPARSE_RUN, DENSE_RUN];
+
+/// Any searcher.
+pub(in crate::commands) type AnySearcher = Box<dyn Searcher + Send + Sync>;
+
+/// The runs of searchers, in one directory; none is there before all are whole.
+pub(in crate::commands) struct KeptRuns<'a> {
+    /// Where they go, and how the command's runs are written.
+    to: Option<(&'a Path, &'a RunOutputArgs)>,
+    runs: Vec<(PathBuf, Arc<Mutex<TrecRunWriter<AtomicFile>>>)>,
+}
+
+impl<'a> KeptRuns<'a> {
+    /// Keeps nothing.
+    pub(in crate::commands) fn none() -> Self {
+        Self { to: None, runs: Vec::new() }
+    }
+
+    /// Keeps runs in a directory, which is made where it is not there.
+    pub(in crate::commands) fn in_directory(
+        directory: &'a Path,
+        output: &'a RunOutputArgs,
+    ) -> Result<Self, FileError> {
+        std::fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
+        Ok(Self { to: Some((directory, output)), runs: Vec::new() })
+    }
+
+    /// The searcher, whose hits are written to a file of this name as they are found, if they are kept.
+    pub(super) fn keep(&mut self, file: &str, searcher: AnySearcher) -> anyhow::Result<AnySearcher> {
+        let Some((directory, output)) = self.to else { return Ok(searcher) };
+        let path = directory.join(file);
+        let run = Arc::new(Mutex::new(output.writer(AtomicFile::create(&path)?, &path)?));
+        self.runs.push((path, run.clone()));
+        Ok(Box::new(Kept { searcher, run }))
+    }
+
+    /// Makes the runs last. Every searcher has gone.
+    pub(in crate::commands) fn commit(self) -> anyhow::Result<()> {
+        for (path, run) in self.runs {
+            let run =
+                Arc::into_inner(run).ok_or_else(|| anyhow::anyhow!("{} is still written", path.display()))?;
+            run.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?.commit()?;
+        }
+        Ok(())
+    }
+}
+
+/// A searcher that writes down what it finds. Its queries come block by block, in the order of the run.
+struct Kept {
+    searcher: AnySearcher,
+    run: Arc<Mutex<TrecRunWriter<AtomicFile>>>,
+}
+
+impl Searcher for Kept {
+    fn search(&self, queries: &[Query], k: usize) -> Result<Vec<Ranking>, SearchError> {
+        let rankings = self.searcher.search(queries, k)?;
+        let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+        let write = |(query, ranking): (&Query, &Ranking)| -> Result<(), RunWriteError> {
+            let hits = ranking.hits.iter().map(|hit| (self.searcher.doc_id(hit.doc), hit.score));
+            run.write_query(&query.id, hits)
+        };
+        queries.iter().zip(&rankings).try_for_each(write)?;
+        Ok(rankings)
+    }
+
+    fn doc_id(&self, doc: DocOrd) -> Cow<'_, str> {
+        self.searcher.doc_id(doc)
+    }
+
+    fn doc_count(&self) -> usize {
+        self.searcher.doc_count()
+    }
+}
