@@ -10,4 +10,4 @@ mod writer;
 pub use detect::RunFormat;
 pub use reader::{read_run, read_run_from};
 pub(crate) use writer::holds_white_space;
-pub use writer::{RunWriteError, Score, TrecRunWriter};
+pub use writer::{RunLines, RunWriteError, Score, TrecRunWriter};

@@ -1,6 +1,6 @@
 //! Writing TREC runs.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -111,6 +111,56 @@ pub(crate) fn holds_white_space(id: &str) -> bool {
     id.contains(char::is_whitespace)
 }
 
+/// How the lines of a run are written: several threads can make them at the same time.
+#[derive(Clone, Debug)]
+pub struct RunLines {
+    tag: String,
+    separator: char,
+}
+
+impl RunLines {
+    /// The lines of the hits of a query, best first; ranks count from one.
+    ///
+    /// # Errors
+    /// An identifier or a score that cannot be written.
+    pub fn lines<D: AsRef<str>, S: Into<Score>>(
+        &self,
+        query: &str,
+        hits: impl IntoIterator<Item = (D, S)>,
+    ) -> Result<String, RunWriteError> {
+        self.check_id("query", query)?;
+        let mut lines = String::new();
+        for (rank, (document, score)) in (1_u64..).zip(hits) {
+            let document = document.as_ref();
+            self.check_id("document", document)?;
+            let score = score.into();
+            if !score.is_finite() {
+                let (query, document) = (query.to_owned(), document.to_owned());
+                return Err(RunWriteError::Score { query, document, score });
+            }
+            let (tab, tag) = (self.separator, &self.tag);
+            // Writing to a string does not fail.
+            let _ = writeln!(lines, "{query}{tab}Q0{tab}{document}{tab}{rank}{tab}{score}{tab}{tag}");
+        }
+        Ok(lines)
+    }
+
+    fn check_id(&self, what: &'static str, id: &str) -> Result<(), RunWriteError> {
+        let bad = |why| Err(RunWriteError::Id { what, id: id.to_owned(), why });
+        if id.trim().is_empty() {
+            return bad("is empty");
+        }
+        let spaces = self.separator == '\t' && id.trim() == id && !id.contains(['\t', '\n', '\r']);
+        if !spaces && holds_white_space(id) {
+            return bad("holds white space");
+        }
+        if id.starts_with('#') && what == "query" {
+            return bad("begins with #, which makes the line a comment");
+        }
+        Ok(())
+    }
+}
+
 /// Writes a TREC run: `query Q0 document rank score tag`, a line a hit, separated by single spaces.
 ///
 /// Identifiers that are empty or hold white space are an error, since no reader of TREC runs could take the
@@ -119,8 +169,7 @@ pub(crate) fn holds_white_space(id: &str) -> bool {
 pub struct TrecRunWriter<W: Write> {
     writer: W,
     name: PathBuf,
-    tag: String,
-    separator: char,
+    format: RunLines,
 }
 
 impl<W: Write> TrecRunWriter<W> {
@@ -132,7 +181,8 @@ impl<W: Write> TrecRunWriter<W> {
         if tag.is_empty() || tag.contains(char::is_whitespace) {
             return Err(RunWriteError::Tag(tag.to_owned()));
         }
-        Ok(Self { writer, name: name.into(), tag: tag.to_owned(), separator: ' ' })
+        let format = RunLines { tag: tag.to_owned(), separator: ' ' };
+        Ok(Self { writer, name: name.into(), format })
     }
 
     /// Separates the columns by tabs, so that identifiers may hold spaces inside (not tabs or line breaks). Such
@@ -140,7 +190,7 @@ impl<W: Write> TrecRunWriter<W> {
     /// holds a space.
     #[must_use]
     pub fn tab_separated(mut self) -> Self {
-        self.separator = '\t';
+        self.format.separator = '\t';
         self
     }
 
@@ -153,20 +203,22 @@ impl<W: Write> TrecRunWriter<W> {
         query: &str,
         hits: impl IntoIterator<Item = (D, S)>,
     ) -> Result<(), RunWriteError> {
-        self.check_id("query", query)?;
-        for (rank, (document, score)) in (1_u64..).zip(hits) {
-            let document = document.as_ref();
-            self.check_id("document", document)?;
-            let score = score.into();
-            if !score.is_finite() {
-                let (query, document) = (query.to_owned(), document.to_owned());
-                return Err(RunWriteError::Score { query, document, score });
-            }
-            let (tab, tag) = (self.separator, &self.tag);
-            writeln!(self.writer, "{query}{tab}Q0{tab}{document}{tab}{rank}{tab}{score}{tab}{tag}")
-                .map_err(|error| self.failed(error))?;
-        }
-        Ok(())
+        let lines = self.format.lines(query, hits)?;
+        self.write_lines(&lines)
+    }
+
+    /// How this writer writes, for lines that are made elsewhere.
+    #[must_use]
+    pub fn format(&self) -> &RunLines {
+        &self.format
+    }
+
+    /// Writes lines that [`RunLines::lines`] has made by this writer's format.
+    ///
+    /// # Errors
+    /// A failure of the writer.
+    pub fn write_lines(&mut self, lines: &str) -> Result<(), RunWriteError> {
+        self.writer.write_all(lines.as_bytes()).map_err(|error| self.failed(error))
     }
 
     /// Writes a whole run in its own order, with this writer's tag.
@@ -187,21 +239,6 @@ impl<W: Write> TrecRunWriter<W> {
     pub fn finish(mut self) -> Result<W, RunWriteError> {
         self.writer.flush().map_err(|error| self.failed(error))?;
         Ok(self.writer)
-    }
-
-    fn check_id(&self, what: &'static str, id: &str) -> Result<(), RunWriteError> {
-        let bad = |why| Err(RunWriteError::Id { what, id: id.to_owned(), why });
-        if id.trim().is_empty() {
-            return bad("is empty");
-        }
-        let spaces = self.separator == '\t' && id.trim() == id && !id.contains(['\t', '\n', '\r']);
-        if !spaces && holds_white_space(id) {
-            return bad("holds white space");
-        }
-        if id.starts_with('#') && what == "query" {
-            return bad("begins with #, which makes the line a comment");
-        }
-        Ok(())
     }
 
     fn failed(&self, error: io::Error) -> RunWriteError {

@@ -12,7 +12,8 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use toller_corpus::TrecRunWriter;
+use rayon::prelude::*;
+use toller_corpus::{RunWriteError, TrecRunWriter};
 use toller_ir::{Query, Ranking, Searcher};
 use toller_pipeline::fusion::Fusion;
 
@@ -32,6 +33,9 @@ const QUERIES_PER_BLOCK: usize = 1024;
 
 /// Hits that are held at a time, unless a single query has more.
 const HITS_PER_BLOCK: usize = 8 << 20;
+
+/// Lines of a run that are made at a time, unless a single query has more.
+const LINES_AT_ONCE: usize = 1 << 18;
 
 /// Arguments of `toller search`.
 #[derive(Debug, clap::Args)]
@@ -77,12 +81,22 @@ fn search(
     let bar = ui.progress("searching", "queries", queries.len() as u64);
     let (mut hits, mut done, mut unfound) = (0, 0, Unfound::default());
     let block = block_of_queries(k, searcher.doc_count());
+    let lines_at_once = (LINES_AT_ONCE / k).max(1);
+    let format = run.format().clone();
     let searched = search_blocks(&*searcher, &queries, k, block, stop, |block, rankings| {
-        for (query, ranking) in block.iter().zip(rankings) {
-            let found = ranking.hits.iter().map(|hit| (searcher.doc_id(hit.doc), hit.score));
-            run.write_query(&query.id, found)?;
+        for (query, ranking) in block.iter().zip(&rankings) {
             hits += ranking.hits.len();
             unfound.note(&query.id, ranking.hits.len());
+        }
+        // Turning numbers into text takes as long as many a search, so that all threads do it.
+        for (queries, rankings) in block.chunks(lines_at_once).zip(rankings.chunks(lines_at_once)) {
+            let lines = |(query, ranking): (&Query, &Ranking)| {
+                let found = ranking.hits.iter().map(|hit| (searcher.doc_id(hit.doc), hit.score));
+                format.lines(&query.id, found)
+            };
+            let lines: Vec<Result<String, RunWriteError>> =
+                queries.par_iter().zip(rankings).map(lines).collect();
+            lines.into_iter().try_for_each(|lines| run.write_lines(&lines?))?;
         }
         done += block.len();
         bar.set(done as u64);
