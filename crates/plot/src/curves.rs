@@ -36,6 +36,8 @@ pub enum Style {
     Measured,
     /// A dashed grey line: what the machine allows, or another figure to compare with.
     Bound,
+    /// A dashed line in the colour of a measured curve, whose bound it is: that of this number among the measured, from 0.
+    BoundOf(usize),
 }
 
 impl Curve {
@@ -47,13 +49,13 @@ impl Curve {
 
 impl Curves {
     pub(crate) fn legend(&self) -> Vec<Entry> {
-        let key = |curve: &Curve| if curve.style == Style::Bound { Key::Dashes } else { Key::Line };
+        let key = |curve: &Curve| if curve.style == Style::Measured { Key::Line } else { Key::Dashes };
         let entry =
             |(curve, colour): (&Curve, _)| Entry { name: curve.name.clone(), colour, key: key(curve) };
         self.curves.iter().zip(self.colours()).map(entry).collect()
     }
 
-    /// Measured curves take colours in turn, bounds are shades of grey.
+    /// Measured curves take colours in turn, bounds those of their curve or shades of grey.
     fn colours(&self) -> Vec<RGBColor> {
         let (mut measured, mut bounds) = (0, 0);
         let shade = |index: usize| RGBColor(120, 120, 120).mix(1.0 - 0.25 * (index % 3) as f64);
@@ -62,6 +64,7 @@ impl Curves {
                 measured += 1;
                 colour(measured - 1)
             }
+            Style::BoundOf(number) => colour(number),
             Style::Bound => {
                 bounds += 1;
                 let RGBAColor(r, g, b, alpha) = shade(bounds - 1);
@@ -82,7 +85,7 @@ impl Curves {
         for (curve, colour) in self.curves.iter().zip(self.colours()) {
             let points = curve.placed(self);
             match curve.style {
-                Style::Bound => {
+                Style::Bound | Style::BoundOf(_) => {
                     chart.draw_series(DashedLineSeries::new(points, 6, 4, colour.stroke_width(2)))?;
                 }
                 Style::Measured => {

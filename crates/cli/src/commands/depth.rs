@@ -96,7 +96,7 @@ impl FromStr for Depths {
 /// A curve of a measure.
 struct Measured {
     name: String,
-    is_bound: bool,
+    style: Style,
     values: Vec<f64>,
 }
 
@@ -149,18 +149,25 @@ fn curves(
     let mut curves = Vec::new();
     for (name, run) in names.iter().zip(runs) {
         let values = curve(run, DepthOrder::Run).with_context(|| format!("cannot evaluate {name}"))?;
-        curves.push(Measured { name: name.clone(), is_bound: false, values });
+        curves.push(Measured { name: name.clone(), style: Style::Measured, values });
     }
     if !args.oracle {
         return Ok(curves);
     }
-    let bounds: Vec<(String, &Run)> = match (first, &args.first_stage) {
-        (Some(first), Some(path)) => vec![(run_names(std::slice::from_ref(path)).concat(), first)],
-        _ => names.into_iter().zip(runs).collect(),
+    let bounds: Vec<(String, &Run, Style)> = match (first, &args.first_stage) {
+        (Some(first), Some(path)) => {
+            vec![(run_names(std::slice::from_ref(path)).concat(), first, Style::Bound)]
+        }
+        _ => names
+            .into_iter()
+            .zip(runs)
+            .zip(0..)
+            .map(|((name, run), at)| (name, run, Style::BoundOf(at)))
+            .collect(),
     };
-    for (name, run) in bounds {
+    for (name, run, style) in bounds {
         let values = curve(run, DepthOrder::Oracle).with_context(|| format!("cannot evaluate {name}"))?;
-        curves.push(Measured { name: format!("{name}, best order"), is_bound: true, values });
+        curves.push(Measured { name: format!("{name}, best order"), style, values });
     }
     Ok(curves)
 }
@@ -186,7 +193,7 @@ fn json(args: &DepthArgs, results: &[(&Measure, Vec<Measured>)], out: &mut impl 
         .iter()
         .map(|(measure, curves)| {
             let curves = curves.iter().map(
-                |curve| json!({"name": curve.name, "best_order": curve.is_bound, "values": curve.values}),
+                |curve| json!({"name": curve.name, "best_order": curve.style != Style::Measured, "values": curve.values}),
             );
             (measure.to_string(), curves.collect::<Vec<_>>())
         })
@@ -230,7 +237,7 @@ fn figure(args: &DepthArgs, results: &[(&Measure, Vec<Measured>)], queries: usiz
                 .map(|depth| *depth as f64)
                 .zip(curve.values.iter().copied())
                 .collect(),
-            style: if curve.is_bound { Style::Bound } else { Style::Measured },
+            style: curve.style,
         };
         let curves = curves.iter().map(curve).collect();
         let (x, y) = (Axis::log(depth_label), Axis::linear(measure.to_string()));

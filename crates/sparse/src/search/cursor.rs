@@ -1,6 +1,7 @@
 //! A place in the list of a term.
 
 use super::WINDOW;
+use super::noted::Noted;
 use super::parts::{Norms, Parts, Sums, Window};
 use crate::postings::{Block, List, Packing, Record, SATURATED};
 
@@ -214,21 +215,18 @@ impl<'a> Cursor<'a> {
         self.each_piece(window, least, |parts, docs, tfs, once| parts.add(window, docs, tfs, once, sums))
     }
 
-    /// The same, noting each document that had no sum.
+    /// The same, noting each document.
     pub(super) fn add_noting(
         &mut self,
         window: &Window<'_>,
         least: u32,
         sums: &mut Sums,
-        noted: &mut Vec<u16>,
+        noted: &mut Noted,
     ) -> Result<(), Damaged> {
-        self.each_piece(window, least, |parts, docs, tfs, _| {
-            for (&doc, &tf) in docs.iter().zip(tfs) {
-                let local = doc.wrapping_sub(window.first) as usize % WINDOW;
-                if sums[local] == 0 {
-                    noted.push(local as u16);
-                }
-                sums[local] = sums[local].wrapping_add(parts.of(window, local, tf));
+        self.each_piece(window, least, |parts, docs, tfs, once| {
+            parts.add(window, docs, tfs, once, sums);
+            for &doc in docs {
+                noted.insert(doc.wrapping_sub(window.first) as usize % WINDOW);
             }
         })
     }

@@ -21,6 +21,7 @@
 mod collect;
 mod cursor;
 mod exhaustive;
+mod noted;
 mod parts;
 mod top;
 mod window;

@@ -5,13 +5,17 @@ use toller_ir::{DocOrd, Ranking};
 use super::WINDOW;
 use super::collect::collect;
 use super::cursor::{Cursor, Damaged};
+use super::noted::Noted;
 use super::parts::{Norms, Parts, Sums, Table, Window};
 use super::top::Top;
 use crate::score::PreparedTerms;
 use crate::{Scoring, SparseError, SparseIndex, SparseQuery};
 
 /// A window in which fewer postings than this are expected notes the documents instead of passing over all sums.
-const FEW_POSTINGS: u64 = 256;
+const FEW_POSTINGS: u64 = 128;
+
+/// Adding a window's piece of a list costs as much as so many postings more.
+const PIECE_COST: u64 = 256;
 
 /// A document that is looked up costs as much as so many postings that are added. (Their blocks are unpacked either way.)
 const LOOKUP_COST: usize = 32;
@@ -180,31 +184,30 @@ impl<'a> Search<'a> {
         let docs = index.doc_count() as u64;
         let expected = |cursor: &Cursor<'_>| u64::from(cursor.doc_freq()) * WINDOW as u64 / docs.max(1);
         let few = essential.iter().map(|term| expected(&cursors[term.cursor])).sum::<u64>() < FEW_POSTINGS;
+        let mut noted = Noted::new();
         for term in essential {
             // What a block's bound must reach, given the most that the other terms can add.
             let block_least = if prunes { least.saturating_sub(total - term.bound) } else { 0 };
             let cursor = &mut cursors[term.cursor];
             if few {
-                cursor.add_noting(window, block_least, sums, candidates)?;
+                cursor.add_noting(window, block_least, sums, &mut noted)?;
             } else {
                 cursor.add(window, block_least, sums)?;
             }
         }
+        // At least 1: documents without a sum are no candidates.
+        let essential_least = least - others_bound.min(least - 1);
         if few {
-            candidates.retain(|&local| {
+            for local in noted.iter() {
                 let sum = &mut sums[usize::from(local)];
-                let stays = *sum > 0 && *sum + others_bound >= least;
-                if !stays {
+                if *sum >= essential_least {
+                    candidates.push(local);
+                } else {
                     *sum = 0;
                 }
-                stays
-            });
-            if !others.is_empty() {
-                candidates.sort_unstable();
-                candidates.dedup();
             }
         } else {
-            collect(sums, least - others_bound.min(least - 1), candidates);
+            collect(sums, essential_least, candidates);
         }
         for term in others.iter().rev() {
             candidates.retain(|&local| {
@@ -220,7 +223,7 @@ impl<'a> Search<'a> {
             if candidates.is_empty() {
                 break;
             }
-            if (candidates.len() * LOOKUP_COST) as u64 > expected(cursor) + FEW_POSTINGS {
+            if (candidates.len() * LOOKUP_COST) as u64 > expected(cursor) + PIECE_COST {
                 cursor.add(window, 0, sums)?;
                 *litter = true;
             } else {
