@@ -140,7 +140,9 @@ fn only_what_is_allowed_is_found() {
     // Nothing is excluded by nothing, and nothing allowed by it.
     workspace.write("empty", "");
     assert_eq!(run(&workspace, "--exclude empty"), everything);
-    assert_eq!(run(&workspace, "--allow empty"), []);
+    let nothing = workspace.toller(&format!("{SEARCH} -q --tab-separated --allow empty")).succeeds();
+    assert!(nothing.stderr.contains("3 queries have no hits"), "{}", nothing.stderr);
+    assert_eq!(hits(&workspace), []);
 }
 
 #[test]
