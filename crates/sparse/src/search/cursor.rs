@@ -107,48 +107,6 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes back to before the first posting.
-    pub(super) fn rewind(&mut self) {
-        (self.number, self.before, self.unpacked, self.at) = (0, None, false, 0);
-    }
-
-    /// Adds to each window's number what a posting there can add: no bound, since tails of long lists are left out, but a hint where the best
-    /// documents are. Stands before the first posting, or is to be rewound.
-    pub(super) fn hint(&mut self, windows: &mut [u32]) -> Result<(), Damaged> {
-        let mut add = |window: usize, most: u32| {
-            if let Some(sum) = windows.get_mut(window) {
-                *sum = sum.saturating_add(most);
-            }
-        };
-        if self.places.is_empty() && !self.is_at_end() {
-            self.unpack()?;
-            let mut before = None;
-            for window in self.block.docs().iter().map(|&doc| doc as usize / WINDOW) {
-                if before.replace(window) != Some(window) {
-                    add(window, self.parts.scorer.most());
-                }
-            }
-            return Ok(());
-        }
-        let (mut window, mut most, mut from) = (0, 0, 0);
-        for place in &self.places {
-            let (first, last) = (from / WINDOW, place.last as usize / WINDOW);
-            if first > window {
-                add(window, most);
-                (window, most) = (first, 0);
-            }
-            most = most.max(place.bound);
-            if last > window {
-                add(window, most);
-                (window + 1..last).for_each(|window| add(window, place.bound));
-                (window, most) = (last, place.bound);
-            }
-            from = place.last as usize + 1;
-        }
-        add(window, most);
-        Ok(())
-    }
-
     /// Goes to the next block.
     fn next_block(&mut self) {
         if let Some(place) = self.places.get(self.number) {

@@ -14,9 +14,6 @@
 //! offer the candidates that reach least
 //! ```
 //!
-//! In a large collection, the few windows with the largest bounds are scored first, by themselves, and then all from the beginning: the k-th best
-//! score of the few is no larger than that of all, so that nearly the last threshold holds from the start.
-//!
 //! Parts are integers, so the sums of the documents offered are whole and the same in any order (see [`crate::score`]), and the
 //! result is that of scoring everything. The cost model: a posting costs about a nanosecond to unpack and add, a
 //! window the passes over 16 KiB in the cache, a lookup the unpacking of a block.

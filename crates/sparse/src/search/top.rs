@@ -65,12 +65,6 @@ impl Top {
         }
     }
 
-    /// The score of the k-th best, if there are so many.
-    pub(super) fn kth(&mut self) -> Option<f32> {
-        self.select();
-        (self.keys.len() >= self.k).then(|| f32::from_bits((self.floor >> 32) as u32))
-    }
-
     /// The hits, best first.
     pub(super) fn finish(&mut self) -> Ranking {
         self.select();

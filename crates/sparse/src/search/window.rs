@@ -1,7 +1,5 @@
 //! One query after another, window by window.
 
-use std::cmp::Reverse;
-
 use toller_ir::{DocOrd, Ranking};
 
 use super::WINDOW;
@@ -22,12 +20,6 @@ const PIECE_COST: u64 = 256;
 /// A document that is looked up costs as much as so many postings that are added. (Their blocks are unpacked either way.)
 const LOOKUP_COST: usize = 32;
 
-/// One of so many windows is scored beforehand, for the sums that count.
-const WINDOWS_A_SAMPLE: usize = 32;
-
-/// Fewer windows than this are no sample.
-const LEAST_SAMPLE: usize = 4;
-
 /// Searches an index for queries, one at a time; what it allocates is used again. See [`SparseIndex::search_each`].
 pub struct Search<'a> {
     index: &'a SparseIndex,
@@ -40,13 +32,6 @@ pub struct Search<'a> {
     litter: bool,
     top: Top,
     spare_tables: Vec<Box<Table>>,
-}
-
-/// What a query's terms are scored by.
-#[derive(Clone, Copy)]
-struct Prepared<'a> {
-    norms: &'a Norms,
-    terms: &'a PreparedTerms,
 }
 
 /// A term's place in the order of bounds.
@@ -94,11 +79,8 @@ impl<'a> Search<'a> {
             let cursor = Cursor::new(term.record(), parts, &norms, self.index.doc_count() as u32);
             cursors.push(cursor.map_err(|Damaged| self.index.damaged_postings())?);
         }
-        let query = Prepared { norms: &norms, terms: &prepared };
-        let searched = self.sampled(&mut cursors, query, k, admits).and_then(|least| {
-            self.top.begin(k);
-            self.windows(&mut cursors, query, least, admits)
-        });
+        self.top.begin(k);
+        let searched = self.windows(&mut cursors, &norms, &prepared, admits);
         if searched.is_err() {
             self.sums.fill(0);
         }
@@ -112,47 +94,16 @@ impl<'a> Search<'a> {
         Ok(ranking)
     }
 
-    /// Scores the few windows that seem to have the best documents. A sum that only better documents than the `k` best of these
-    /// reach, and so of all: what the search would know in the end, it knows from the start.
-    fn sampled(
-        &mut self,
-        cursors: &mut [Cursor<'_>],
-        query: Prepared<'_>,
-        k: usize,
-        admits: &impl Fn(DocOrd) -> bool,
-    ) -> Result<u32, Damaged> {
-        // Documents whose sum is zero are for the end.
-        let mut least = 1;
-        let windows = self.index.doc_count().div_ceil(WINDOW);
-        let sample = windows / WINDOWS_A_SAMPLE;
-        if sample < LEAST_SAMPLE {
-            return Ok(least);
-        }
-        let mut hints = vec![0; windows];
-        cursors.iter_mut().try_for_each(|cursor| cursor.hint(&mut hints))?;
-        cursors.iter_mut().for_each(Cursor::rewind);
-        let mut best: Vec<u32> = (0..windows as u32).collect();
-        best.select_nth_unstable_by_key(sample - 1, |&window| Reverse(hints[window as usize]));
-        best.truncate(sample);
-        best.sort_unstable();
-        self.top.begin(k);
-        let mut order = Vec::with_capacity(cursors.len());
-        for first in best.into_iter().map(|window| window * WINDOW as u32) {
-            cursors.iter_mut().try_for_each(|cursor| cursor.skip_blocks(first))?;
-            least = self.one_window(first, cursors, &mut order, query, least, admits)?.unwrap_or(least);
-        }
-        cursors.iter_mut().for_each(Cursor::rewind);
-        Ok(self.top.kth().map_or(1, |score| query.terms.least_sum(score).max(1)))
-    }
-
-    /// Scores all windows in which a term has postings, for documents whose sums reach `least`.
+    /// Scores all windows in which a term has postings.
     fn windows(
         &mut self,
         cursors: &mut [Cursor<'_>],
-        query: Prepared<'_>,
-        mut least: u32,
+        norms: &Norms,
+        prepared: &PreparedTerms,
         admits: &impl Fn(DocOrd) -> bool,
     ) -> Result<(), Damaged> {
+        // Documents whose sum is zero are for the end.
+        let mut least = 1;
         let mut order = Vec::with_capacity(cursors.len());
         let mut from = 0_u32;
         loop {
@@ -164,10 +115,25 @@ impl<'a> Search<'a> {
                 }
             }
             let first = next / WINDOW as u32 * WINDOW as u32;
-            match self.one_window(first, cursors, &mut order, query, least, admits)? {
-                Some(reached) => least = reached,
-                None => return Ok(()),
+            let codes = self.index.codes().get(first as usize..).and_then(|codes| codes.first_chunk());
+            let Some(codes) = codes else { return Ok(()) };
+            let window = Window { index: self.index, lengths: self.scoring.lengths, norms, first, codes };
+            self.window(&window, cursors, &mut order, least)?;
+            for place in 0..self.candidates.len() {
+                let local = self.candidates[place];
+                let sum = std::mem::take(&mut self.sums[usize::from(local)]);
+                let doc = first + u32::from(local);
+                if sum >= least && admits(DocOrd(doc)) {
+                    self.top.offer(doc, prepared.score(sum));
+                    if self.top.is_crowded() {
+                        least = self.tightened(prepared, least);
+                    }
+                }
             }
+            if std::mem::take(&mut self.litter) {
+                self.sums.fill(0);
+            }
+            least = self.tightened(prepared, least);
             match first.checked_add(WINDOW as u32) {
                 Some(after) => from = after,
                 None => return Ok(()),
@@ -175,41 +141,9 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Offers the documents of the window at `first` that reach `least`, and returns what others have to reach then; `None`
-    /// behind the last window.
-    fn one_window(
-        &mut self,
-        first: u32,
-        cursors: &mut [Cursor<'_>],
-        order: &mut Vec<Bounded>,
-        Prepared { norms, terms }: Prepared<'_>,
-        mut least: u32,
-        admits: &impl Fn(DocOrd) -> bool,
-    ) -> Result<Option<u32>, Damaged> {
-        let codes = self.index.codes().get(first as usize..).and_then(|codes| codes.first_chunk());
-        let Some(codes) = codes else { return Ok(None) };
-        let window = Window { index: self.index, lengths: self.scoring.lengths, norms, first, codes };
-        self.window(&window, cursors, order, least)?;
-        for place in 0..self.candidates.len() {
-            let local = self.candidates[place];
-            let sum = std::mem::take(&mut self.sums[usize::from(local)]);
-            let doc = first + u32::from(local);
-            if sum >= least && admits(DocOrd(doc)) {
-                self.top.offer(doc, terms.score(sum));
-                if self.top.is_crowded() {
-                    least = self.tightened(terms, least);
-                }
-            }
-        }
-        if std::mem::take(&mut self.litter) {
-            self.sums.fill(0);
-        }
-        Ok(Some(self.tightened(terms, least)))
-    }
-
     /// The sum that only better documents than the k best reach, which was `least` before.
     fn tightened(&mut self, prepared: &PreparedTerms, least: u32) -> u32 {
-        self.top.tighten().map_or(least, |score| prepared.least_sum(score).max(least))
+        self.top.tighten().map_or(least, |score| prepared.least_sum(score).max(1))
     }
 
     /// Sums up the window's documents. Those that may reach `least` are then the candidates; all others have no sum, unless there

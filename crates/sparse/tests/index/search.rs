@@ -1,7 +1,5 @@
 //! Searching with pruning finds what scoring everything finds, to the bit.
 
-use std::sync::LazyLock;
-
 use proptest::prelude::*;
 use toller_ir::{DocOrd, Hit};
 use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring, SparseIndex, SparseQuery};
@@ -85,25 +83,6 @@ proptest! {
                 compare(&index, &query, &scoring, k)?;
             }
         }
-    }
-}
-
-/// So many windows that some are scored beforehand.
-static MANY_WINDOWS: LazyLock<Option<SparseIndex>> =
-    LazyLock::new(|| index_of(&random_texts(600_000, 3000, 6, 11), PLAIN).ok());
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
-    #[test]
-    fn windows_that_are_scored_beforehand_change_nothing(
-        terms in query(),
-        scoring in scoring(),
-        k in prop_oneof![1..20_usize, 1..3000_usize],
-    ) {
-        let index = MANY_WINDOWS.as_ref().ok_or_else(|| TestCaseError::fail("there is no index"))?;
-        let terms = terms.into_iter().map(|(word, weight)| (format!("w{word}"), weight));
-        let query = SparseQuery::weighted(terms).map_err(|error| TestCaseError::fail(error.to_string()))?;
-        compare(index, &query, &scoring, k)?;
     }
 }
 
