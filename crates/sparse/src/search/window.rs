@@ -12,10 +12,7 @@ use crate::score::PreparedTerms;
 use crate::{Scoring, SparseError, SparseIndex, SparseQuery};
 
 /// A window in which fewer postings than this are expected notes the documents instead of passing over all sums.
-const FEW_POSTINGS: u64 = 128;
-
-/// Adding a window's piece of a list costs as much as so many postings more.
-const PIECE_COST: u64 = 256;
+const FEW_POSTINGS: u64 = 256;
 
 /// A document that is looked up costs as much as so many postings that are added. (Their blocks are unpacked either way.)
 const LOOKUP_COST: usize = 32;
@@ -223,7 +220,7 @@ impl<'a> Search<'a> {
             if candidates.is_empty() {
                 break;
             }
-            if (candidates.len() * LOOKUP_COST) as u64 > expected(cursor) + PIECE_COST {
+            if (candidates.len() * LOOKUP_COST) as u64 > expected(cursor) + FEW_POSTINGS {
                 cursor.add(window, 0, sums)?;
                 *litter = true;
             } else {
