@@ -2,11 +2,14 @@
 
 use super::BLOCK;
 
-/// Positions that are found together.
+/// Bits that are looked at together.
+const WORD: usize = 64;
+
+/// Positions that are written together.
 const LANES: usize = 16;
 
-/// Room for the positions of a block, and for those that are written beyond them.
-pub(super) const ROOM: usize = BLOCK + LANES;
+/// Room for the positions of a block, and for what is written beyond them.
+pub(super) const ROOM: usize = BLOCK + WORD;
 
 /// Appends the bits up to the last of `positions`, padded to a byte.
 pub(super) fn write(positions: impl IntoIterator<Item = u32>, out: &mut Vec<u8>) {
@@ -23,18 +26,44 @@ pub(super) fn write(positions: impl IntoIterator<Item = u32>, out: &mut Vec<u8>)
 /// Finds the first `count`, at most [`BLOCK`], ones of `bytes`; returns how many bytes have them. `None` when there are fewer.
 #[inline]
 pub(super) fn find(bytes: &[u8], count: usize, found: &mut [u32; ROOM]) -> Option<usize> {
+    // Counting ones takes one instruction where it may be used, and a dozen where it may not.
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx512f") {
-        // SAFETY: this CPU has it.
-        return unsafe { find_avx512(bytes, count, found) };
+    if is_x86_feature_detected!("popcnt") && is_x86_feature_detected!("bmi1") {
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: this CPU has both.
+            return unsafe { find_avx512(bytes, count, found) };
+        }
+        // SAFETY: this CPU has both.
+        return unsafe { find_bmi(bytes, count, found) };
     }
     find_portable(bytes, count, found)
 }
 
-/// Sixteen bits at a time, by compression.
+/// Takes the next bits off `bytes`, the first of which is the lowest; `None` behind the last.
+#[inline(always)]
+fn next_word(bytes: &mut &[u8]) -> Option<u64> {
+    if let Some((&word, behind)) = bytes.split_first_chunk() {
+        *bytes = behind;
+        return Some(u64::from_le_bytes(word));
+    }
+    let rest = std::mem::take(bytes);
+    let mut word = [0; 8];
+    word[..rest.len()].copy_from_slice(rest);
+    (!rest.is_empty()).then(|| u64::from_le_bytes(word))
+}
+
+/// The bytes up to the last of `count` positions.
+#[inline(always)]
+fn used(found: &[u32], count: usize) -> Option<usize> {
+    let Some(last) = count.checked_sub(1) else { return Some(0) };
+    Some(*found.get(last)? as usize / 8 + 1)
+}
+
+/// Sixteen bits at a time, by compression. Where each sixteen are written follows from the word alone, so that a word waits for the
+/// one before only once.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-fn find_avx512(bytes: &[u8], count: usize, found: &mut [u32; ROOM]) -> Option<usize> {
+#[target_feature(enable = "avx512f,popcnt")]
+fn find_avx512(mut bytes: &[u8], count: usize, found: &mut [u32; ROOM]) -> Option<usize> {
     use std::arch::x86_64::{
         _mm512_add_epi32, _mm512_maskz_compress_epi32, _mm512_set1_epi32, _mm512_setr_epi32,
         _mm512_storeu_si512,
@@ -45,43 +74,46 @@ fn find_avx512(bytes: &[u8], count: usize, found: &mut [u32; ROOM]) -> Option<us
     let step = _mm512_set1_epi32(LANES as i32);
     let mut positions = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     let mut at = 0;
-    let (pairs, odd) = bytes.as_chunks::<2>();
-    let odd = odd.first().map(|&byte| u16::from(byte));
-    for bits in pairs.iter().map(|&pair| u16::from_le_bytes(pair)).chain(odd) {
-        if at >= count {
-            break;
+    while at < count {
+        let word = next_word(&mut bytes)?;
+        for first in (0..WORD).step_by(LANES) {
+            let before = (word & ((1 << first) - 1)).count_ones() as usize;
+            // SAFETY: `at` is below `count`, and before the last sixteen bits of a word are at most 48 ones: this is within `found`.
+            unsafe {
+                let ones = _mm512_maskz_compress_epi32((word >> first) as u16, positions);
+                _mm512_storeu_si512(found.as_mut_ptr().add(at + before).cast(), ones);
+            }
+            positions = _mm512_add_epi32(positions, step);
         }
-        // SAFETY: `at` is below `count`, so that sixteen more are within `found`.
-        unsafe {
-            let ones = _mm512_maskz_compress_epi32(bits, positions);
-            _mm512_storeu_si512(found.as_mut_ptr().add(at).cast(), ones);
-        }
-        at += bits.count_ones() as usize;
-        positions = _mm512_add_epi32(positions, step);
+        at += word.count_ones() as usize;
     }
-    if at < count {
-        return None;
-    }
-    Some(count.checked_sub(1).map_or(0, |last| found[last] as usize / 8 + 1))
+    used(found, count)
 }
 
-fn find_portable(bytes: &[u8], count: usize, found: &mut [u32; ROOM]) -> Option<usize> {
-    let found = found.get_mut(..count)?;
-    let mut at = 0;
-    for (number, chunk) in bytes.chunks(8).enumerate() {
-        if at == found.len() {
-            break;
+/// [`find_portable`] with the instructions for counting ones.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "popcnt,bmi1")]
+fn find_bmi(bytes: &[u8], count: usize, found: &mut [u32; ROOM]) -> Option<usize> {
+    find_portable(bytes, count, found)
+}
+
+#[inline(always)]
+fn find_portable(mut bytes: &[u8], count: usize, found: &mut [u32; ROOM]) -> Option<usize> {
+    let (mut at, mut first) = (0, 0);
+    while at < count {
+        let mut word = next_word(&mut bytes)?;
+        let ones = word.count_ones() as usize;
+        // By sixteen, though there may be fewer: where the ones of a word end can not be foreseen.
+        for places in found.get_mut(at..)?.as_chunks_mut::<LANES>().0.iter_mut().take(ones.div_ceil(LANES)) {
+            for place in places {
+                *place = first + word.trailing_zeros();
+                word &= word.wrapping_sub(1);
+            }
         }
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        let mut word = u64::from_le_bytes(word);
-        for place in found.iter_mut().skip(at).take(word.count_ones() as usize) {
-            *place = (number * 64) as u32 + word.trailing_zeros();
-            word &= word - 1;
-            at += 1;
-        }
+        at += ones;
+        first += WORD as u32;
     }
-    (at == found.len()).then(|| found.last().map_or(0, |&last| last as usize / 8 + 1))
+    used(found, count)
 }
 
 #[cfg(test)]
@@ -89,6 +121,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{BLOCK, ROOM, find, find_portable, write};
+
+    type Find = fn(&[u8], usize, &mut [u32; ROOM]) -> Option<usize>;
+
+    /// What this CPU runs: of what is faster than another, only one would be chosen.
+    fn ways() -> Vec<Find> {
+        let mut ways: Vec<Find> = vec![find, find_portable];
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("popcnt") && is_x86_feature_detected!("bmi1") {
+            // SAFETY: this CPU has both.
+            ways.push(|bytes, count, found| unsafe { super::find_bmi(bytes, count, found) });
+        }
+        ways
+    }
 
     proptest! {
         #[test]
@@ -100,7 +145,7 @@ mod tests {
             let written = bytes.len() - 1;
             bytes.extend(behind);
             let count = positions.len().saturating_sub(less);
-            for find in [find, find_portable] {
+            for find in ways() {
                 let mut found = [0; ROOM];
                 let used = find(&bytes[1..], count, &mut found);
                 let last = positions[..count].last();

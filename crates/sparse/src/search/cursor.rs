@@ -1,8 +1,8 @@
 //! A place in the list of a term.
 
 use super::WINDOW;
-use super::noted::Noted;
-use super::parts::{Norms, Parts, Sums, Window};
+use super::parts::{Norms, Parts, Window};
+use super::sums::Sums;
 use crate::postings::{Block, List, Packing, Record, SATURATED};
 
 /// A list is damaged; the index says which file that is.
@@ -212,33 +212,6 @@ impl<'a> Cursor<'a> {
     /// Adds the parts of all postings of the window, which are not passed yet, and passes them. Blocks whose bound does not
     /// reach `least` may be left out.
     pub(super) fn add(&mut self, window: &Window<'_>, least: u32, sums: &mut Sums) -> Result<(), Damaged> {
-        self.each_piece(window, least, |parts, docs, tfs, once| parts.add(window, docs, tfs, once, sums))
-    }
-
-    /// The same, noting each document.
-    pub(super) fn add_noting(
-        &mut self,
-        window: &Window<'_>,
-        least: u32,
-        sums: &mut Sums,
-        noted: &mut Noted,
-    ) -> Result<(), Damaged> {
-        self.each_piece(window, least, |parts, docs, tfs, once| {
-            parts.add(window, docs, tfs, once, sums);
-            for &doc in docs {
-                noted.insert(doc.wrapping_sub(window.first) as usize % WINDOW);
-            }
-        })
-    }
-
-    /// Calls `each` with the documents and frequencies of every block's piece in the window, and whether all are one.
-    #[inline]
-    fn each_piece(
-        &mut self,
-        window: &Window<'_>,
-        least: u32,
-        mut each: impl FnMut(&Parts, &[u32], &[u32], bool),
-    ) -> Result<(), Damaged> {
         let end = u64::from(window.first) + WINDOW as u64;
         self.skip_blocks(window.first)?;
         while !self.is_at_end() && u64::from(self.next_is_from()) < end {
@@ -257,7 +230,8 @@ impl<'a> Cursor<'a> {
                 self.at + docs[self.at..].partition_point(|&doc| u64::from(doc) < end)
             };
             let once = place.is_some_and(|place| place.packing.kind == 0);
-            each(&self.parts, &docs[self.at..stop], &self.block.tfs()[self.at..stop], once);
+            let tfs = &self.block.tfs()[self.at..stop];
+            self.parts.add(window, &docs[self.at..stop], tfs, once, sums);
             self.at = stop;
             if stop < docs.len() {
                 break;
@@ -279,8 +253,8 @@ impl<'a> Cursor<'a> {
         self.pass(doc);
         if self.block.docs().get(self.at) == Some(&doc) {
             let local = doc.wrapping_sub(window.first) as usize % WINDOW;
-            let tf = self.block.tfs()[self.at];
-            sums[local] = sums[local].wrapping_add(self.parts.of(window, local, tf));
+            let sum = &mut sums.touch(window.first, &[doc])[local];
+            *sum = sum.wrapping_add(self.parts.of(window, local, self.block.tfs()[self.at]));
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::WINDOW;
+use super::sums::Sums;
 use crate::index::SparseIndex;
 use crate::length;
 use crate::score::{Norm, TermScorer, TermStatistics};
@@ -16,9 +17,6 @@ const POSTINGS_A_PART: usize = 2;
 
 /// The parts of a term by frequency less one, and code of the length.
 pub(super) type Table = [[u32; 256]; ROWS];
-
-/// The sums of the documents of a window.
-pub(super) type Sums = [u32; WINDOW];
 
 /// What a ranker makes of each code of a length, for a whole query.
 pub(super) struct Norms([Norm; 256]);
@@ -101,6 +99,7 @@ impl Parts {
     #[inline]
     pub(super) fn add(&self, window: &Window<'_>, docs: &[u32], tfs: &[u32], once: bool, sums: &mut Sums) {
         let local = |doc: u32| doc.wrapping_sub(window.first) as usize % WINDOW;
+        let sums = sums.touch(window.first, docs);
         match &self.table {
             Some(table) if once && window.lengths == Lengths::Encoded => {
                 let row = &table[0];

@@ -3,19 +3,16 @@
 use toller_ir::{DocOrd, Ranking};
 
 use super::WINDOW;
-use super::collect::collect;
+use super::candidates::Candidates;
 use super::cursor::{Cursor, Damaged};
-use super::noted::Noted;
-use super::parts::{Norms, Parts, Sums, Table, Window};
+use super::parts::{Norms, Parts, Table, Window};
+use super::sums::Sums;
 use super::top::Top;
 use crate::score::PreparedTerms;
 use crate::{Scoring, SparseError, SparseIndex, SparseQuery};
 
-/// A window in which fewer postings than this are expected notes the documents instead of passing over all sums.
-const FEW_POSTINGS: u64 = 256;
-
 /// A document that is looked up costs as much as so many postings that are added. (Their blocks are unpacked either way.)
-const LOOKUP_COST: usize = 32;
+const LOOKUP_COST: usize = 16;
 
 /// Searches an index for queries, one at a time; what it allocates is used again. See [`SparseIndex::search_each`].
 pub struct Search<'a> {
@@ -23,10 +20,8 @@ pub struct Search<'a> {
     scoring: Scoring,
     norms: Option<Norms>,
     sums: Box<Sums>,
-    /// Documents of the window that have a sum, or may be offered.
-    candidates: Vec<u16>,
-    /// Whether other documents may have a sum too.
-    litter: bool,
+    /// Documents of the window that may be offered.
+    candidates: Candidates,
     top: Top,
     spare_tables: Vec<Box<Table>>,
 }
@@ -45,9 +40,8 @@ impl<'a> Search<'a> {
             index,
             scoring,
             norms: None,
-            sums: Box::new([0; WINDOW]),
-            candidates: Vec::new(),
-            litter: false,
+            sums: Sums::new(),
+            candidates: Candidates::new(),
             top: Top::new(),
             spare_tables: Vec::new(),
         }
@@ -79,7 +73,7 @@ impl<'a> Search<'a> {
         self.top.begin(k);
         let searched = self.windows(&mut cursors, &norms, &prepared, admits);
         if searched.is_err() {
-            self.sums.fill(0);
+            self.sums.clear();
         }
         cursors.into_iter().for_each(|cursor| cursor.parts.recycle(&mut self.spare_tables));
         self.norms = Some(norms);
@@ -116,21 +110,18 @@ impl<'a> Search<'a> {
             let Some(codes) = codes else { return Ok(()) };
             let window = Window { index: self.index, lengths: self.scoring.lengths, norms, first, codes };
             self.window(&window, cursors, &mut order, least)?;
-            for place in 0..self.candidates.len() {
-                let local = self.candidates[place];
-                let sum = std::mem::take(&mut self.sums[usize::from(local)]);
+            for &local in self.candidates.as_slice() {
+                let sum = self.sums.of(usize::from(local));
                 let doc = first + u32::from(local);
                 if sum >= least && admits(DocOrd(doc)) {
                     self.top.offer(doc, prepared.score(sum));
                     if self.top.is_crowded() {
-                        least = self.tightened(prepared, least);
+                        least = tightened(&mut self.top, prepared, least);
                     }
                 }
             }
-            if std::mem::take(&mut self.litter) {
-                self.sums.fill(0);
-            }
-            least = self.tightened(prepared, least);
+            self.sums.clear();
+            least = tightened(&mut self.top, prepared, least);
             match first.checked_add(WINDOW as u32) {
                 Some(after) => from = after,
                 None => return Ok(()),
@@ -138,13 +129,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The sum that only better documents than the k best reach, which was `least` before.
-    fn tightened(&mut self, prepared: &PreparedTerms, least: u32) -> u32 {
-        self.top.tighten().map_or(least, |score| prepared.least_sum(score).max(1))
-    }
-
-    /// Sums up the window's documents. Those that may reach `least` are then the candidates; all others have no sum, unless there
-    /// is litter.
+    /// Sums up the window's documents. Those that may reach `least` are then the candidates.
     fn window(
         &mut self,
         window: &Window<'_>,
@@ -152,7 +137,7 @@ impl<'a> Search<'a> {
         order: &mut Vec<Bounded>,
         least: u32,
     ) -> Result<(), Damaged> {
-        let Self { index, sums, candidates, litter, .. } = self;
+        let Self { index, sums, candidates, .. } = self;
         candidates.clear();
         order.clear();
         // Before there are k hits, everything counts.
@@ -180,55 +165,34 @@ impl<'a> Search<'a> {
         let (others, essential) = order.split_at(others);
         let docs = index.doc_count() as u64;
         let expected = |cursor: &Cursor<'_>| u64::from(cursor.doc_freq()) * WINDOW as u64 / docs.max(1);
-        let few = essential.iter().map(|term| expected(&cursors[term.cursor])).sum::<u64>() < FEW_POSTINGS;
-        let mut noted = Noted::new();
         for term in essential {
             // What a block's bound must reach, given the most that the other terms can add.
             let block_least = if prunes { least.saturating_sub(total - term.bound) } else { 0 };
-            let cursor = &mut cursors[term.cursor];
-            if few {
-                cursor.add_noting(window, block_least, sums, &mut noted)?;
-            } else {
-                cursor.add(window, block_least, sums)?;
-            }
+            cursors[term.cursor].add(window, block_least, sums)?;
         }
         // At least 1: documents without a sum are no candidates.
         let essential_least = least - others_bound.min(least - 1);
-        if few {
-            for local in noted.iter() {
-                let sum = &mut sums[usize::from(local)];
-                if *sum >= essential_least {
-                    candidates.push(local);
-                } else {
-                    *sum = 0;
-                }
-            }
-        } else {
-            collect(sums, essential_least, candidates);
-        }
+        candidates.collect(sums, essential_least);
         for term in others.iter().rev() {
-            candidates.retain(|&local| {
-                let sum = &mut sums[usize::from(local)];
-                let stays = *sum + others_bound >= least;
-                if !stays {
-                    *sum = 0;
-                }
-                stays
-            });
+            candidates.keep(sums, least - others_bound);
             others_bound -= term.bound;
             let cursor = &mut cursors[term.cursor];
-            if candidates.is_empty() {
+            if candidates.as_slice().is_empty() {
                 break;
             }
-            if (candidates.len() * LOOKUP_COST) as u64 > expected(cursor) + FEW_POSTINGS {
+            if (candidates.as_slice().len() * LOOKUP_COST) as u64 > expected(cursor) {
                 cursor.add(window, 0, sums)?;
-                *litter = true;
             } else {
-                for &local in candidates.iter() {
+                for &local in candidates.as_slice() {
                     cursor.look_up(window, window.first + u32::from(local), sums)?;
                 }
             }
         }
         Ok(())
     }
+}
+
+/// The sum that only better documents than the k best reach, which was `least` before.
+fn tightened(top: &mut Top, prepared: &PreparedTerms, least: u32) -> u32 {
+    top.tighten().map_or(least, |score| prepared.least_sum(score).max(1))
 }
