@@ -7,6 +7,7 @@
 //! frequencies, lengths and co-occurrences are real; and in every second passage a word that is new, so that the vocabulary
 //! grows.
 //!
+//! `anserini` indexes documents and frequencies; `anserini-stored` what its documentation's command does: positions, document vectors and raw texts, too.
 //! A search is from the queries' texts to hits; `bm25s` is with numba, and `bm25s-tokens` that with queries that it has tokenized beforehand.
 //!
 //! Floor: a posting that is scored costs a load of its gap and frequency, one of the length, one of its part and an addition in
@@ -38,7 +39,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const DEPTHS: [usize; 2] = [10, 1000];
 
-const PEERS: [&str; 2] = ["anserini", "bm25s"];
+const INDEXES: [&str; 3] = ["anserini", "anserini-stored", "bm25s"];
 
 const SEARCHES: [&str; 4] = ["anserini", "bm25s-numpy", "bm25s", "bm25s-tokens"];
 
@@ -192,7 +193,7 @@ fn run(name: &str, folder: &Path, queries: &[Query], options: &Options) {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).chain([threads.as_str()]).collect();
     let mut peer = if options.alone { None } else { Peer::start("sparse.py", &arguments) };
     if let Some(peer) = &mut peer {
-        for name in PEERS {
+        for name in INDEXES {
             let answer = peer.ask(&format!("index {name}")).unwrap();
             let (seconds, bytes) = answer.split_once(' ').unwrap();
             row(name, seconds.parse().unwrap(), bytes.parse().unwrap());

@@ -42,15 +42,17 @@ def size(path):
 
 class Anserini:
     version = jar.name
+    name = "lucene"
+    stored = []
 
     def index(self):
         arguments = ["-collection", "JsonCollection", "-generator", "DefaultLuceneDocumentGenerator"]
-        arguments += ["-threads", str(threads), "-input", folder, "-index", str(work / "lucene")]
-        autoclass("io.anserini.index.IndexCollection").main(arguments)
-        return size(work / "lucene")
+        arguments += ["-threads", str(threads), "-input", folder, "-index", str(work / self.name)]
+        autoclass("io.anserini.index.IndexCollection").main(arguments + self.stored)
+        return size(work / self.name)
 
     def ready(self):
-        self.searcher = autoclass("io.anserini.search.SimpleSearcher")(str(work / "lucene"))
+        self.searcher = autoclass("io.anserini.search.SimpleSearcher")(str(work / self.name))
         self.searcher.set_bm25(0.9, 0.4)
         strings = autoclass("java.util.ArrayList")
         self.texts, self.ids = strings(), strings()
@@ -66,6 +68,13 @@ class Anserini:
         for id_ in ids:
             for rank, hit in enumerate(self.found.get(id_)):
                 yield id_, hit.docid, rank + 1, hit.score
+
+
+class Stored(Anserini):
+    """With what its documentation's command stores."""
+
+    name = "lucene-stored"
+    stored = ["-storePositions", "-storeDocvectors", "-storeRaw"]
 
 
 class Numba:
@@ -123,7 +132,13 @@ class Tokenized:
         peers["bm25s"].retrieve(peers["bm25s"].queries, k)
 
 
-peers = {"anserini": Anserini(), "bm25s": Numba(), "bm25s-numpy": Numpy(), "bm25s-tokens": Tokenized()}
+peers = {
+    "anserini": Anserini(),
+    "anserini-stored": Stored(),
+    "bm25s": Numba(),
+    "bm25s-numpy": Numpy(),
+    "bm25s-tokens": Tokenized(),
+}
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)  # Lucene logs to standard output.
 print("ready", file=answers, flush=True)
