@@ -70,6 +70,22 @@ fn a_cutoff_is_that_of_eval() {
 }
 
 #[test]
+fn by_default_depths_end_with_the_longest_run() {
+    let workspace = workspace();
+    let long: String = (1..=1200).map(|rank| format!("q2 Q0 d{rank} {rank} {} l\n", 2000 - rank)).collect();
+    workspace.write("long.run", &long);
+    workspace.write("one.run", "q1 Q0 a 1 1 o\n");
+    let depths = |command: &str| {
+        let report = workspace.toller(&format!("depth {command} --qrels qrels.txt --json")).succeeds().json();
+        serde_json::from_value::<Vec<usize>>(report["depths"].clone()).unwrap()
+    };
+    assert_eq!(depths("first.run"), [1, 2, 4]);
+    assert_eq!(depths("first.run long.run"), [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]);
+    assert_eq!(depths("one.run --plot one.svg"), [1]);
+    assert_eq!(depths("one.run --first-stage first.run"), [1, 2, 4]);
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     let workspace = workspace();
     for depths in ["0,1", "2,1", "1,1", "", "a"] {

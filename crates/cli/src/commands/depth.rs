@@ -36,9 +36,9 @@ pub struct DepthArgs {
     #[arg(long, short, value_name = "LIST", default_value = "nDCG@10")]
     measure: Vec<String>,
 
-    /// Depths, ascending, separated by commas
-    #[arg(long, value_name = "N,N...", default_value = "1,2,5,10,20,50,100,200,500,1000")]
-    depths: Depths,
+    /// Depths, ascending, separated by commas [default: 1,2,5,10 and so on to 1000, as far as the runs go]
+    #[arg(long, value_name = "N,N...")]
+    depths: Option<Depths>,
 
     /// The run that the others are rerankings of
     #[arg(long, value_name = "RUN")]
@@ -93,6 +93,16 @@ impl FromStr for Depths {
     }
 }
 
+impl Depths {
+    /// Up to 1,000, and no further than the longest ranking of `runs`, which is the last.
+    fn as_far_as<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Self {
+        let longest = runs.into_iter().flat_map(|run| run.queries.values()).map(Vec::len).max();
+        let last = longest.unwrap_or_default().clamp(1, 1000);
+        let steps = [1, 2, 5, 10, 20, 50, 100, 200, 500];
+        Self(steps.into_iter().filter(|&step| step < last).chain([last]).collect())
+    }
+}
+
 /// A curve of a measure.
 struct Measured {
     name: String,
@@ -111,21 +121,23 @@ pub fn run(args: &DepthArgs, ui: &Ui) -> anyhow::Result<()> {
     let qrels = args.qrels.read(args.input.skip_bad_lines, ui)?;
     let first = args.first_stage.as_ref().map(|path| args.input.read(path, ui)).transpose()?;
     let runs = args.runs.iter().map(|path| args.input.read(path, ui)).collect::<anyhow::Result<Vec<_>>>()?;
+    let depths = args.depths.clone().unwrap_or_else(|| Depths::as_far_as(runs.iter().chain(&first)));
+    let depths = depths.0.as_slice();
     let mut results = Vec::with_capacity(measures.len());
     for measure in &measures {
-        results.push((measure, curves(args, measure, &qrels, &runs, first.as_ref())?));
+        results.push((measure, curves(args, measure, depths, &qrels, &runs, first.as_ref())?));
     }
     let mut out = ui.out();
     match args.format {
-        _ if ui.json => json(args, &results, &mut out)?,
-        FormatArg::Json => json(args, &results, &mut out)?,
-        FormatArg::Csv => csv(args, &results, &mut out)?,
-        FormatArg::Table => out.write_all(tables(args, &results).as_bytes())?,
+        _ if ui.json => json(args, depths, &results, &mut out)?,
+        FormatArg::Json => json(args, depths, &results, &mut out)?,
+        FormatArg::Csv => csv(depths, &results, &mut out)?,
+        FormatArg::Table => out.write_all(tables(args, depths, &results).as_bytes())?,
     }
     out.flush()?;
     if let Some(path) = &args.plot {
         let mut file = AtomicFile::create(path)?;
-        file.write_all(figure(args, &results, qrels.len()).to_svg()?.as_bytes())?;
+        file.write_all(figure(args, depths, &results, qrels.len()).to_svg()?.as_bytes())?;
         file.commit()?;
         ui.status(format!("figure in {}", path.display()));
     }
@@ -136,6 +148,7 @@ pub fn run(args: &DepthArgs, ui: &Ui) -> anyhow::Result<()> {
 fn curves(
     args: &DepthArgs,
     measure: &Measure,
+    depths: &[usize],
     qrels: &Qrels,
     runs: &[Run],
     first: Option<&Run>,
@@ -143,9 +156,8 @@ fn curves(
     let options = EvalOptions { relevance_level: args.relevance_level, ..EvalOptions::default() };
     let depth = first.map_or(Depth::Cutoff, |first| Depth::Reranked { first });
     let names = run_names(&args.runs);
-    let curve = |run: &Run, order: DepthOrder| {
-        depth_curve(qrels, run, measure, &args.depths.0, (depth, order), &options)
-    };
+    let curve =
+        |run: &Run, order: DepthOrder| depth_curve(qrels, run, measure, depths, (depth, order), &options);
     let mut curves = Vec::new();
     for (name, run) in names.iter().zip(runs) {
         let values = curve(run, DepthOrder::Run).with_context(|| format!("cannot evaluate {name}"))?;
@@ -172,23 +184,28 @@ fn curves(
     Ok(curves)
 }
 
-fn tables(args: &DepthArgs, results: &[(&Measure, Vec<Measured>)]) -> String {
+fn tables(args: &DepthArgs, depths: &[usize], results: &[(&Measure, Vec<Measured>)]) -> String {
     let digits = args.digits.into();
     let mut tables = Vec::new();
     for (measure, curves) in results {
-        let head = [format!("{measure} at")].into_iter().chain(args.depths.0.iter().map(usize::to_string));
+        let head = [format!("{measure} at")].into_iter().chain(depths.iter().map(usize::to_string));
         let mut rows = vec![head.collect::<Vec<_>>()];
         for curve in curves {
             let cells = curve.values.iter().map(|value| measure.format(*value, digits));
             rows.push([curve.name.clone()].into_iter().chain(cells).collect());
         }
-        let align = [Align::Left].into_iter().chain(args.depths.0.iter().map(|_| Align::Right));
+        let align = [Align::Left].into_iter().chain(depths.iter().map(|_| Align::Right));
         tables.push(table(&rows, &align.collect::<Vec<_>>()));
     }
     tables.join("\n")
 }
 
-fn json(args: &DepthArgs, results: &[(&Measure, Vec<Measured>)], out: &mut impl Write) -> anyhow::Result<()> {
+fn json(
+    args: &DepthArgs,
+    depths: &[usize],
+    results: &[(&Measure, Vec<Measured>)],
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
     let by_measure: BTreeMap<String, _> = results
         .iter()
         .map(|(measure, curves)| {
@@ -199,7 +216,7 @@ fn json(args: &DepthArgs, results: &[(&Measure, Vec<Measured>)], out: &mut impl 
         })
         .collect();
     let report = json!({
-        "depths": args.depths.0,
+        "depths": depths,
         "first_stage": args.first_stage.as_ref().map(|path| path.display().to_string()),
         "measures": by_measure,
     });
@@ -207,12 +224,12 @@ fn json(args: &DepthArgs, results: &[(&Measure, Vec<Measured>)], out: &mut impl 
     Ok(writeln!(out)?)
 }
 
-fn csv(args: &DepthArgs, results: &[(&Measure, Vec<Measured>)], out: &mut impl Write) -> anyhow::Result<()> {
+fn csv(depths: &[usize], results: &[(&Measure, Vec<Measured>)], out: &mut impl Write) -> anyhow::Result<()> {
     let mut rows = csv::Writer::from_writer(out);
     rows.write_record(["measure", "curve", "depth", "value"])?;
     for (measure, curves) in results {
         for curve in curves {
-            for (depth, value) in args.depths.0.iter().zip(&curve.values) {
+            for (depth, value) in depths.iter().zip(&curve.values) {
                 rows.write_record([
                     &measure.to_string(),
                     &curve.name,
@@ -225,18 +242,17 @@ fn csv(args: &DepthArgs, results: &[(&Measure, Vec<Measured>)], out: &mut impl W
     Ok(rows.flush()?)
 }
 
-fn figure(args: &DepthArgs, results: &[(&Measure, Vec<Measured>)], queries: usize) -> Figure {
+fn figure(
+    args: &DepthArgs,
+    depths: &[usize],
+    results: &[(&Measure, Vec<Measured>)],
+    queries: usize,
+) -> Figure {
     let depth_label = if args.first_stage.is_some() { "documents reranked" } else { "depth" };
     let panel = |(measure, curves): &(&Measure, Vec<Measured>)| {
         let curve = |curve: &Measured| Curve {
             name: curve.name.clone(),
-            points: args
-                .depths
-                .0
-                .iter()
-                .map(|depth| *depth as f64)
-                .zip(curve.values.iter().copied())
-                .collect(),
+            points: depths.iter().map(|depth| *depth as f64).zip(curve.values.iter().copied()).collect(),
             style: curve.style,
         };
         let curves = curves.iter().map(curve).collect();

@@ -5,8 +5,7 @@ use super::WINDOW;
 /// Documents of a stretch, for which there is one bit.
 pub(super) const STRETCH: usize = WINDOW / 64;
 
-/// Pieces of more postings than this are taken to touch every stretch between their ends, and a window of more touched stretches than
-/// this is looked at as a whole.
+/// More postings than this are taken to touch every stretch, and a window of more touched stretches is looked at as a whole.
 const FEW: usize = 16;
 
 /// The sum of each document of a window, and where there are any. Rare terms touch little of a window, and then only that is looked at and
@@ -39,15 +38,14 @@ impl Sums {
         (self.touched.count_ones() as usize <= FEW).then_some(self.touched)
     }
 
-    /// The sums, to which parts of `docs` are going to be added, which ascend and lie in the window that begins with `first`.
+    /// The sums, to which parts of `docs` are going to be added, which lie in the window that begins with `first`.
     #[inline]
     pub(super) fn touch(&mut self, first: u32, docs: &[u32]) -> &mut [u32; WINDOW] {
         let stretch = |doc: &u32| doc.wrapping_sub(first) as usize / STRETCH % 64;
-        self.touched |= match docs {
-            [from, .., to] if docs.len() > FEW => {
-                (u64::MAX << stretch(from)) & (u64::MAX >> (63 - stretch(to)))
-            }
-            _ => docs.iter().fold(0, |touched, doc| touched | 1 << stretch(doc)),
+        self.touched |= if docs.len() > FEW {
+            u64::MAX
+        } else {
+            docs.iter().fold(0, |touched, doc| touched | 1 << stretch(doc))
         };
         &mut self.sums
     }
