@@ -13,7 +13,7 @@
 mod peer;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -26,6 +26,7 @@ use toller_corpus::{ReadOptions, open_collection, read_queries};
 use toller_encoder::{DualEncoder, LoadOptions, Role};
 use toller_files::Input;
 use toller_pipeline::joined_text;
+use toller_testing::shared_path;
 
 // As in the binary.
 #[global_allocator]
@@ -37,25 +38,20 @@ const PASSAGES: usize = 1000;
 /// Reads a set of texts.
 type Texts = fn() -> Vec<String>;
 
-fn shared() -> PathBuf {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
-    std::env::var_os("TOLLER_SHARED").map_or(beside, PathBuf::from)
-}
-
 fn scifact() -> Vec<String> {
-    let input = Input::File(shared().join("data/scifact/corpus.jsonl.gz"));
+    let input = Input::File(shared_path("data/scifact/corpus.jsonl.gz"));
     let passages = open_collection(&[input], &ReadOptions::default()).unwrap();
     passages.take(PASSAGES).map(|passage| joined_text("", " ", &passage.unwrap())).collect()
 }
 
 fn claims() -> Vec<String> {
-    let input = Input::File(shared().join("data/scifact/queries.jsonl"));
+    let input = Input::File(shared_path("data/scifact/queries.jsonl"));
     read_queries(&[input], &ReadOptions::default()).unwrap().0.into_iter().map(|query| query.text).collect()
 }
 
 /// The questions of a file in SQuAD's format.
 fn questions() -> Vec<String> {
-    let file = std::fs::File::open(shared().join("data/xquad-r/en.json.gz")).unwrap();
+    let file = std::fs::File::open(shared_path("data/xquad-r/en.json.gz")).unwrap();
     let squad: serde_json::Value = serde_json::from_reader(flate2::read::GzDecoder::new(file)).unwrap();
     let list = |value: &serde_json::Value, key: &str| value[key].as_array().unwrap().clone();
     let paragraphs = list(&squad, "data").into_iter().flat_map(|article| list(&article, "paragraphs"));

@@ -43,8 +43,6 @@ struct Options {
 }
 
 fn options() -> Result<Options, Box<dyn Error>> {
-    let shared = std::env::var_os("TOLLER_SHARED").map(PathBuf::from);
-    let shared = shared.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"));
     let mut options = Options {
         model: std::env::var_os("TOLLER_MINILM").map(PathBuf::from).unwrap_or_default(),
         passages: 1_000_000,
@@ -65,7 +63,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
         }
     }
     if options.texts.is_empty() {
-        options.texts.push(shared.join("data/scifact/corpus.jsonl.gz"));
+        options.texts.push(toller_testing::shared_path("data/scifact/corpus.jsonl.gz"));
     }
     if options.model.as_os_str().is_empty() {
         return Err("--model DIR, or TOLLER_MINILM, names the model".into());

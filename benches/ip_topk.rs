@@ -117,7 +117,7 @@ impl Peers {
         vectors: &Path,
         queries: &Path,
     ) -> Result<Self, Box<dyn Error>> {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/peers/ip_topk.py");
+        let script = toller_testing::repository("benches/peers/ip_topk.py");
         let mut process = Command::new(python)
             .arg(script)
             .args([vectors, queries])

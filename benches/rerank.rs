@@ -13,7 +13,7 @@ mod peer;
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -34,8 +34,7 @@ const ROUNDS: usize = 3;
 const RUN: &str = "runs/BM25.trec_results_dl19.txt.gz";
 
 fn data() -> PathBuf {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
-    std::env::var_os("TOLLER_SHARED").map_or(beside, PathBuf::from).join("data/msmarco-dl19")
+    toller_testing::shared_path("data/msmarco-dl19")
 }
 
 fn main() {

@@ -32,6 +32,7 @@ use toller_files::{Input, OpenOptions};
 use toller_ir::{Query, Ranking, Run};
 use toller_pipeline::{PipelineError, joined_text};
 use toller_sparse::{Analyzer, BuildJob, Scoring, Source, SparseIndex, SparseQuery, build};
+use toller_testing::shared_path;
 
 // As in the binary.
 #[global_allocator]
@@ -84,11 +85,6 @@ fn options() -> Options {
     options
 }
 
-fn shared(file: &str) -> PathBuf {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
-    std::env::var_os("TOLLER_SHARED").map_or(beside, PathBuf::from).join("data").join(file)
-}
-
 /// Writes the lines that both sides read.
 struct Lines(BufWriter<File>);
 
@@ -106,7 +102,7 @@ impl Lines {
 
 fn scifact(folder: &Path) {
     let mut lines = Lines::create(folder);
-    let input = Input::File(shared("scifact/corpus.jsonl.gz"));
+    let input = Input::File(shared_path("data/scifact/corpus.jsonl.gz"));
     for passage in open_collection(&[input], &ReadOptions::default()).unwrap() {
         let passage = passage.unwrap();
         lines.push(&passage.id, &joined_text("", " ", &passage));
@@ -115,7 +111,7 @@ fn scifact(folder: &Path) {
 
 /// Passages of three real sentences each, see above.
 fn synthetic(folder: &Path, count: usize) {
-    let input = Input::File(shared("msmarco-dl19/collection.tsv.gz"));
+    let input = Input::File(shared_path("data/msmarco-dl19/collection.tsv.gz"));
     let mut sentences = Vec::new();
     for passage in open_collection(&[input], &ReadOptions::default()).unwrap() {
         let text = passage.unwrap().text;
@@ -140,7 +136,7 @@ fn synthetic(folder: &Path, count: usize) {
 }
 
 fn queries(file: &str, most: usize) -> Vec<Query> {
-    let input = Input::File(shared(file));
+    let input = Input::File(shared_path("data").join(file));
     let mut queries = read_queries(&[input], &ReadOptions::default()).unwrap().0;
     let step = (queries.len() / most).max(1);
     queries = queries.into_iter().step_by(step).take(most).collect();

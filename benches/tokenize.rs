@@ -16,6 +16,7 @@ use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::{Tokenizer, TruncationParams};
 use toller_bench::{Timings, timed};
 use toller_encoder::{DualEncoder, LoadOptions, Role};
+use toller_testing::shared_path;
 
 // As in the binary.
 #[global_allocator]
@@ -25,14 +26,9 @@ const ROUNDS: usize = 5;
 /// As many as the smallest of the models has positions for.
 const MAX_LENGTH: usize = 192;
 
-fn shared() -> PathBuf {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
-    std::env::var_os("TOLLER_SHARED").map_or(beside, PathBuf::from)
-}
-
 fn read(path: &str) -> String {
     let mut text = String::new();
-    let file = std::fs::File::open(shared().join("data").join(path)).unwrap();
+    let file = std::fs::File::open(shared_path("data").join(path)).unwrap();
     flate2::read::MultiGzDecoder::new(file).read_to_string(&mut text).unwrap();
     text
 }
@@ -91,7 +87,7 @@ fn main() {
         );
         return;
     };
-    let golden = shared().join("golden");
+    let golden = shared_path("golden");
     let (chinese, cased) = (golden.join("ernie-cls"), golden.join("mbert-dpr"));
     let mut sets =
         vec![("SciFact", scifact(), minilm), ("CMRC 2018", paragraphs("cmrc2018/dev.json.gz"), chinese)];

@@ -100,8 +100,9 @@ fn the_environment_is_read_in_one_file() {
     let mut found = Vec::new();
     for path in rust_files(&root().join("crates")).into_iter().filter(|path| *path != env_file) {
         // Neither tests nor build scripts are the program.
-        let is_no_program =
-            |part: &OsStr| part == "tests" || part == "tests.rs" || part == "build" || part == "build.rs";
+        let is_no_program = |part: &OsStr| {
+            ["tests", "tests.rs", "testing", "build", "build.rs"].iter().any(|other| part == *other)
+        };
         if path.components().any(|part| is_no_program(part.as_os_str())) {
             continue;
         }
@@ -110,6 +111,16 @@ fn the_environment_is_read_in_one_file() {
         found.extend(code.filter(|line| line.contains("env::var")).map(|line| (path.clone(), line.clone())));
     }
     assert_eq!(found, []);
+}
+
+/// What is compiled in one clone may run in another: they can share a target directory.
+#[test]
+fn no_path_of_the_clone_is_compiled_in() {
+    let mention = concat!("env!(\"CARGO", "_MANIFEST_DIR\")");
+    for path in ["benches", "crates", "tests"].iter().flat_map(|folder| rust_files(&root().join(folder))) {
+        let found = code_lines(&path).iter().any(|line| line.contains(mention));
+        assert!(!found, "{}: use toller_testing::repository", path.display());
+    }
 }
 
 /// What is wrong with the layers of a `cargo metadata`, one sentence each.
@@ -137,8 +148,8 @@ fn layer_violations(metadata: &Value) -> Vec<String> {
     violations
 }
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+fn root() -> PathBuf {
+    toller_testing::repository("")
 }
 
 /// Every Rust file below a folder, sorted; none if there is no such folder.

@@ -26,7 +26,7 @@ impl Peer {
     /// Starts `benches/peers/SCRIPT ARGUMENTS...` and waits until it is ready. `None`, with a word why,
     /// where the peers are not installed.
     pub(crate) fn start(script: &str, arguments: &[&str]) -> Option<Self> {
-        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("benches/peers").join(script);
+        let path = toller_testing::repository("benches/peers").join(script);
         let started = Command::new(python())
             .arg(path)
             .args(arguments)

@@ -1,7 +1,6 @@
 //! Recipes: carried out, carried out again, changed in one place, killed, and wrong.
 
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
@@ -10,6 +9,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde_json::Value;
+use toller_testing::{repository, shared};
 
 use crate::support::{Finished, Workspace};
 
@@ -374,7 +374,7 @@ fn a_step_that_fails_is_named_and_done_again() {
 #[test]
 fn the_recipes_that_come_with_toller_can_be_planned() {
     let workspace = Workspace::new();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs");
+    let folder = repository("configs");
     let mut recipes: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     recipes.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     recipes.sort();
@@ -390,18 +390,12 @@ fn the_recipes_that_come_with_toller_can_be_planned() {
 /// A recipe of a paper, on its data, where these are: BM25 and query likelihood as Anserini's. Any dual encoder does for the chain.
 #[test]
 fn cmrc_2018_comes_to_what_is_expected_and_is_done_once() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let shared = std::env::var_os("TOLLER_SHARED").map_or_else(|| root.join("../shared"), PathBuf::from);
-    let data = shared.join("data/cmrc2018");
-    if !data.is_dir() {
-        eprintln!("skipped: {} is not there", data.display());
-        return;
-    }
+    let Some(data) = shared("data/cmrc2018") else { return };
     let workspace = Workspace::new();
     let run = |flags: &str| {
         let mut command = workspace.command("run --json --set model=tiny-bert");
         command.args(flags.split_whitespace()).arg("--set").arg(format!("data={}", data.display()));
-        Finished::new(command.arg(root.join("configs/cmrc2018.toml")).output().unwrap())
+        Finished::new(command.arg(repository("configs/cmrc2018.toml")).output().unwrap())
     };
     let first = run("").succeeds();
     assert_eq!(done(&first), ["data", "index", "bm25", "ql", "encode", "dense", "hybrid", "eval"]);
@@ -414,19 +408,13 @@ fn cmrc_2018_comes_to_what_is_expected_and_is_done_once() {
 /// paragraphs.
 #[test]
 fn cmrc_2018_is_reranked_and_what_depends_on_a_byte_is_done_again() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let shared = std::env::var_os("TOLLER_SHARED").map_or_else(|| root.join("../shared"), PathBuf::from);
-    let file = shared.join("data/cmrc2018/dev.json.gz");
-    if !file.is_file() {
-        eprintln!("skipped: {} is not there", file.display());
-        return;
-    }
+    let Some(file) = shared("data/cmrc2018/dev.json.gz") else { return };
     let workspace = Workspace::new();
     workspace.add_fixture("cross-encoders/distilbert");
     fs::create_dir(workspace.path("cmrc")).unwrap();
     fs::copy(file, workspace.path("cmrc/dev.json.gz")).unwrap();
     // The cross-encoder is tiny in its length, too.
-    let recipe = fs::read_to_string(root.join("configs/cmrc2018-rerank.toml")).unwrap();
+    let recipe = fs::read_to_string(repository("configs/cmrc2018-rerank.toml")).unwrap();
     let cut = "cache = \"scores\"\ntruncation = \"longest_first\"";
     workspace.write("recipe.toml", recipe.replace("cache = \"scores\"", cut));
     let run = || {

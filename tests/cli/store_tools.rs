@@ -1,7 +1,6 @@
 //! `toller store`: vectors from other programs and back, and what is damaged.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use crate::support::{Finished, Workspace, copy_folder, peers_python};
@@ -22,7 +21,7 @@ fn workspace_with_stores() -> Workspace {
 
 /// The exchange crate's fixtures, beside the model.
 fn add_vectors(workspace: &Workspace) {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/exchange/tests/fixtures");
+    let fixtures = toller_testing::repository("crates/exchange/tests/fixtures");
     copy_folder(&fixtures, &workspace.path("vectors"));
 }
 
@@ -231,7 +230,7 @@ fn faiss_numpy_and_pyarrow_read_what_is_exported_and_find_the_same() {
     }
     workspace.toller("store export queries --output q.npy").succeeds();
     workspace.toller(&format!("{SEARCH} --dense store --query-vectors queries")).succeeds();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/exchange.py");
+    let script = toller_testing::repository("tests/peers/exchange.py");
     let checked =
         Command::new(python).arg(script).arg("run.txt").current_dir(workspace.path(".")).output().unwrap();
     assert_eq!(Finished::new(checked).succeeds().stdout, "same\n");

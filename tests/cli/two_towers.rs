@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
+use toller_testing::shared;
 
 use crate::support::{Workspace, copy_folder};
 
@@ -96,17 +97,6 @@ fn a_store_knows_both_towers_and_its_title_mode() {
         .fails(2, &["--title-separator", "--title-mode"]);
 }
 
-/// The folder of the shared test data, or `None` and a line on stderr.
-fn shared() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
-    let shared = std::env::var_os("TOLLER_SHARED").map_or(beside, PathBuf::from);
-    let is_there = shared.join("data/cmrc2018/dev.json.gz").is_file();
-    if !is_there {
-        eprintln!("skipped: no shared test data (set TOLLER_SHARED)");
-    }
-    is_there.then_some(shared)
-}
-
 /// Scales the last quarter of a model's weights: another model of the same shape.
 fn perturb(model: &Path) {
     let path = model.join("model.safetensors");
@@ -125,15 +115,17 @@ fn perturb(model: &Path) {
 
 #[test]
 fn two_ernies_search_cmrc_2018() {
-    let Some(shared) = shared() else { return };
+    let (Some(ernie), Some(cmrc)) = (shared("golden/ernie-cls"), shared("data/cmrc2018/dev.json.gz")) else {
+        return;
+    };
     let workspace = Workspace::new();
     for tower in ["passages", "queries"] {
-        copy_folder(&shared.join("golden/ernie-cls"), &workspace.path(tower));
+        copy_folder(&ernie, &workspace.path(tower));
     }
     perturb(&workspace.path("queries"));
 
     let mut text = String::new();
-    let file = fs::File::open(shared.join("data/cmrc2018/dev.json.gz")).unwrap();
+    let file = fs::File::open(cmrc).unwrap();
     GzDecoder::new(file).read_to_string(&mut text).unwrap();
     let data: Value = serde_json::from_str(&text).unwrap();
     let paragraphs = || {

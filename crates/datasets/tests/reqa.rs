@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 use toller_datasets::{DatasetError, QuestionKey, Reqa, ReqaOptions, Skipped, Squad, build_reqa, read_squad};
 use toller_files::Input;
+use toller_testing::shared;
 
 type TestResult = Result<(), Box<dyn Error>>;
 
@@ -160,18 +161,6 @@ fn written_files() -> TestResult {
         build_reqa(&squad, &ReqaOptions::default())?.write(&file.join("below")).err().ok_or("written")?;
     assert!(error.to_string().contains("below"), "{error}");
     Ok(())
-}
-
-/// The folder `name` (`data`, `golden`) of the shared files, or `None` with a line on stderr.
-#[allow(clippy::print_stderr)]
-fn shared(name: &str) -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let folder = std::env::var_os("TOLLER_SHARED").map_or(beside, PathBuf::from).join(name);
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    eprintln!("skipped: no shared files at {}", folder.display());
-    None
 }
 
 fn xquad_r(data: &Path, language: &str) -> Result<Squad, DatasetError> {

@@ -19,7 +19,7 @@ struct Case {
 }
 
 fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/models").join(name)
+    toller_testing::repository("tests/fixtures/models").join(name)
 }
 
 fn cases(folder: &Path) -> Vec<Case> {

@@ -14,7 +14,7 @@ use toller_encoder::{DualEncoder, LoadOptions, Role};
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
 fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures")
+    toller_testing::repository("tests/fixtures")
 }
 
 fn paddle(path: &str) -> PathBuf {

@@ -20,17 +20,11 @@ struct Case {
 }
 
 fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(name)
+    toller_testing::repository("tests/fixtures").join(name)
 }
 
 fn golden(name: &str) -> Option<PathBuf> {
-    let shared = std::env::var_os("TOLLER_SHARED")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
-    let folder = shared.join("golden").join(name);
-    if !folder.is_dir() {
-        eprintln!("skipped: no shared test data (set TOLLER_SHARED)");
-    }
-    folder.is_dir().then_some(folder)
+    toller_testing::shared(&format!("golden/{name}"))
 }
 
 fn cases(folder: &Path) -> Vec<Case> {

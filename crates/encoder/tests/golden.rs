@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toller_compute::Precision;
 use toller_encoder::{DualEncoder, LoadOptions, Role, Tokens};
+use toller_testing::shared;
 
 #[derive(Deserialize)]
 struct Case {
@@ -14,13 +15,6 @@ struct Case {
     role: Option<String>,
     input_ids: Vec<u32>,
     embedding: Vec<f64>,
-}
-
-/// The folder of shared test data, where there is one.
-fn shared() -> Option<PathBuf> {
-    let named = std::env::var_os("TOLLER_SHARED").map(PathBuf::from);
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    named.into_iter().chain([beside]).find(|folder| folder.join("golden").is_dir())
 }
 
 /// all-MiniLM-L6-v2, where it has been fetched (scripts/get-minilm).
@@ -107,11 +101,7 @@ macro_rules! golden {
     ($($test:ident: $name:literal;)*) => {$(
         #[test]
         fn $test() {
-            let Some(shared) = shared() else {
-                eprintln!("skipped: no shared test data (set TOLLER_SHARED)");
-                return;
-            };
-            let model = shared.join("golden").join($name);
+            let Some(model) = shared(concat!("golden/", $name)) else { return };
             check(&model, &model.join("expected.jsonl"));
             check_reference(&model, &model.join("expected.jsonl"));
         }
@@ -127,17 +117,17 @@ golden! {
 
 #[test]
 fn the_real_minilm() {
-    let (Some(shared), Some(model)) = (shared(), minilm()) else {
+    let (Some(expected), Some(model)) = (shared("golden/minilm/expected.jsonl"), minilm()) else {
         eprintln!("skipped: no shared test data or no model (set TOLLER_SHARED and TOLLER_MINILM)");
         return;
     };
-    check(&model, &shared.join("golden/minilm/expected.jsonl"));
+    check(&model, &expected);
 }
 
 /// The model that is part of the repository, in three forms of the same weights.
 #[test]
 fn one_model_in_three_forms() {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
+    let fixtures = toller_testing::repository("tests/fixtures");
     let forms = ["tiny-bert", "tiny-bert-pickle", "tiny-bert-shards"].map(|name| fixtures.join(name));
     check_reference(&forms[0], &fixtures.join("tiny-bert/expected.jsonl"));
     let [first, others @ ..] = forms.each_ref().map(|form| {

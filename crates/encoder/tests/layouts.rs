@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::fs;
-use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -16,7 +15,7 @@ struct Model(TempDir);
 impl Model {
     fn new() -> Self {
         let copy = tempfile::tempdir().unwrap();
-        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/tiny-bert");
+        let fixture = toller_testing::repository("tests/fixtures/tiny-bert");
         fs::create_dir(copy.path().join("1_Pooling")).unwrap();
         let names = ["config.json", "modules.json", "sentence_bert_config.json", "tokenizer.json"];
         for name in

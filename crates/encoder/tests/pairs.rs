@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use proptest::prelude::*;
 use tokenizers::{Tokenizer, TruncationParams, TruncationStrategy};
@@ -12,15 +12,6 @@ use toller_encoder::{CrossEncoder, CrossEncoderOptions, EncoderError};
 use toller_files::Input;
 
 const MODELS: [&str; 2] = ["bert-ce", "xlmr-ce"];
-
-fn shared() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let shared = std::env::var_os("TOLLER_SHARED").map_or(beside, PathBuf::from);
-    if !shared.is_dir() {
-        eprintln!("skipped: no shared test data (set TOLLER_SHARED)");
-    }
-    shared.is_dir().then_some(shared)
-}
 
 /// A model, and the library's tokenizer that truncates the second text.
 struct Case {
@@ -61,7 +52,7 @@ impl Case {
 
 #[test]
 fn every_pair_of_dl_2019() {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = toller_testing::shared("") else { return };
     let file = |name: &str| Input::File(shared.join("data/msmarco-dl19").join(name));
     let passages: HashMap<String, String> =
         open_collection(&[file("collection.tsv.gz")], &ReadOptions::default())
@@ -85,7 +76,7 @@ fn every_pair_of_dl_2019() {
 
 #[test]
 fn every_pair_of_cmrc_2018() {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = toller_testing::shared("") else { return };
     let file = std::fs::File::open(shared.join("data/cmrc2018/dev.json.gz")).unwrap();
     let squad: serde_json::Value = serde_json::from_reader(flate2::read::GzDecoder::new(file)).unwrap();
     let list = |value: &serde_json::Value, key: &str| value[key].as_array().unwrap().clone();
@@ -107,7 +98,7 @@ fn every_pair_of_cmrc_2018() {
 
 #[test]
 fn pairs_that_no_one_would_write() {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = toller_testing::shared("") else { return };
     let cases = MODELS.map(|name| Case::load(&shared, name, 24));
     let text = prop::collection::vec(
         prop_oneof![

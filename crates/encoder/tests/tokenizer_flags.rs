@@ -18,7 +18,7 @@ struct Case {
 }
 
 fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/cross-encoders")
+    toller_testing::repository("tests/fixtures/cross-encoders")
 }
 
 /// A copy of a fixture with another tokenizer_config.json.

@@ -7,7 +7,7 @@ mod support;
 use std::error::Error;
 
 use serde_json::{Map, Value};
-use support::{TestResult, golden, read_qrels, read_run, shared_data};
+use support::{TestResult, golden, read_qrels, read_run};
 use toller_eval::{EvalOptions, Evaluation, Measure, evaluate};
 
 fn printed(values: &Value) -> Result<Vec<(Measure, String)>, Box<dyn Error>> {
@@ -30,7 +30,7 @@ fn assert_printed(run: &str, evaluation: &Evaluation, expected: &[(Measure, Stri
 
 #[test]
 fn golden_values() -> TestResult {
-    let Some(data) = shared_data() else { return Ok(()) };
+    let Some(data) = toller_testing::shared("data") else { return Ok(()) };
     let cases: Value = serde_json::from_reader(std::fs::File::open(golden("real-runs.json"))?)?;
     let cases = cases["cases"].as_array().ok_or("no cases")?;
     assert!(cases.len() >= 14);
@@ -65,7 +65,7 @@ fn golden_values() -> TestResult {
 /// The published figures of the six DL 2019 runs.
 #[test]
 fn dl19_as_published() -> TestResult {
-    let Some(data) = shared_data() else { return Ok(()) };
+    let Some(data) = toller_testing::shared("data") else { return Ok(()) };
     let folder = data.join("msmarco-dl19");
     let qrels = read_qrels(&folder.join("qrels.dl19-passage.txt"))?;
     for (run, published) in [

@@ -8,9 +8,7 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use support::{
-    TestResult, golden, measure_of_trec_name, read_qrels, read_run, read_trec_eval_output, shared_data,
-};
+use support::{TestResult, golden, measure_of_trec_name, read_qrels, read_run, read_trec_eval_output};
 use toller_eval::{EvalOptions, MissingQueries, evaluate};
 
 const PLAIN: EvalOptions = EvalOptions { missing: MissingQueries::Skip, relevance_level: 1, depth: None };
@@ -74,7 +72,7 @@ fn with_judged_only(measure: &str) -> String {
 
 #[test]
 fn nist_outputs() -> TestResult {
-    let Some(data) = shared_data() else { return Ok(()) };
+    let Some(data) = toller_testing::shared("data") else { return Ok(()) };
     let nist = data.join("trec_eval-test");
     let level_2 = EvalOptions { relevance_level: 2, ..PLAIN };
     let depth_100 = EvalOptions { depth: NonZeroUsize::new(100), ..COMPLETE };

@@ -1,7 +1,5 @@
 //! Damaged pickles: never a panic, whatever is read of them.
 
-use std::path::Path;
-
 use proptest::prelude::*;
 use toller_pickle::numpy::{Array, Scalar};
 use toller_pickle::{Pickle, Value};
@@ -25,7 +23,7 @@ fn look_at(value: Value<'_, '_>, depth: usize) {
 }
 
 fn fixtures() -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let folder = toller_testing::repository("crates/pickle/tests/fixtures");
     let names = ["plain-0.pkl", "plain-4.pkl", "arrays-0.pkl", "arrays-2.pkl", "arrays-5.pkl", "objects.pkl"];
     let read = |name| std::fs::read(folder.join(name));
     names.into_iter().map(|name| read(name).unwrap_or_else(|error| panic!("{name}: {error}"))).collect()

@@ -1,7 +1,6 @@
 //! Pickles that Python wrote, in every protocol. `scripts/make-pickle-fixtures` made them.
 
 use std::error::Error;
-use std::path::Path;
 
 use toller_pickle::numpy::{Array, Content, Scalar};
 use toller_pickle::{Pairs, Pickle, PickleError, Value};
@@ -9,7 +8,7 @@ use toller_pickle::{Pairs, Pickle, PickleError, Value};
 type Outcome = Result<(), Box<dyn Error>>;
 
 fn fixture(name: &str) -> std::io::Result<Vec<u8>> {
-    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name))
+    std::fs::read(toller_testing::repository("crates/pickle/tests/fixtures").join(name))
 }
 
 fn entry<'p, 'a>(pairs: Pairs<'p, 'a>, key: &str) -> Result<Value<'p, 'a>, String> {

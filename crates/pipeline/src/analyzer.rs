@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_tokens_of_a_model_are_terms() {
-        let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/cross-encoders/bert");
+        let model = toller_testing::repository("tests/fixtures/cross-encoders/bert");
         let name = format!("wordpiece:{}", model.display());
         let analyzer = analyzer_by_name(&name).unwrap();
         assert_eq!(analyzer.name(), name);

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::path::Path;
 
 use toller_corpus::{ReadOptions, read_run};
 use toller_files::Input;
@@ -28,7 +27,7 @@ fn fusion(key: &str) -> Result<Fusion, Box<dyn Error>> {
 
 #[test]
 fn scores_are_those_of_other_programs() -> Result<(), Box<dyn Error>> {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/fusion");
+    let fixtures = toller_testing::repository("crates/pipeline/tests/fixtures/fusion");
     let read = |name: &str| -> Result<Run, Box<dyn Error>> {
         Ok(read_run(&Input::File(fixtures.join(name)), &ReadOptions::default())?.0)
     };

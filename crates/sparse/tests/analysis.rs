@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::fs;
-use std::path::Path;
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
@@ -31,7 +30,7 @@ fn unescape(field: &str) -> String {
 /// Where these come from, no text gives other terms than Lucene's.
 #[test]
 fn terms_are_those_of_lucene() -> Outcome {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/analysis");
+    let folder = toller_testing::repository("crates/sparse/tests/fixtures/analysis");
     let mut checked = 0;
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

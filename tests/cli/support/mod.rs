@@ -123,7 +123,7 @@ impl Workspace {
 
 /// A path in tests/fixtures.
 pub(crate) fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+    toller_testing::repository("tests/fixtures").join(name)
 }
 
 /// Copies a folder with all that is in it.

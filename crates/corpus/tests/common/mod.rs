@@ -2,7 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::print_stderr)]
 
 use std::io::Cursor;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use toller_corpus::{
     CollectionFormat, CorpusError, ReadOptions, SkipReport, read_collection_from, read_qrels_from,
@@ -11,16 +11,9 @@ use toller_corpus::{
 use toller_files::{Input, InputReader};
 use toller_ir::{Passage, Qrels, Query, Run};
 
-/// The folder of test collections (`data/`), if there is one; else says that the test is skipped.
+/// A test collection, if it is there; else says that the test is skipped.
 pub(crate) fn shared(path: &str) -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let folder = std::env::var_os("TOLLER_SHARED").map_or_else(beside, PathBuf::from);
-    let file = folder.join("data").join(path);
-    if file.exists() {
-        return Some(file);
-    }
-    eprintln!("skipped: there is no {}", file.display());
-    None
+    toller_testing::shared(&format!("data/{path}"))
 }
 
 /// A reader of `content` as if it were the file `name`.

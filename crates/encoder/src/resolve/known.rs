@@ -265,14 +265,13 @@ mod tests {
     use std::collections::BTreeSet;
     use std::error::Error;
     use std::fs;
-    use std::path::Path;
 
     use super::{edits, known_models, names, nearest, sha256};
     use crate::resolve::hub::RepoId;
 
     #[test]
     fn every_manifest_of_the_folder_is_built_in() -> Result<(), Box<dyn Error>> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
+        let folder = toller_testing::repository("models");
         let mut there = BTreeSet::new();
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use tokenizers::tokenizer::{Encoding, Token};
 use tokenizers::utils::truncation::truncate_encodings;
 use tokenizers::{PostProcessor, TruncationParams, TruncationStrategy};
+use toller_testing::{repository, shared_path};
 
 use super::{PairTruncation, Tokenizer, TokenizerConfig};
 use crate::batch::Tokens;
@@ -15,7 +16,6 @@ use crate::fingerprint::Fingerprint;
 
 /// The fixtures with a tokenizer of each kind.
 fn folders() -> Vec<PathBuf> {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
     let in_repository = [
         "tiny-bert",
         "cross-encoders/bert",
@@ -25,11 +25,9 @@ fn folders() -> Vec<PathBuf> {
         "cross-encoders/xlm-roberta",
         "cross-encoders/camembert",
     ]
-    .map(|name| fixtures.join(name));
-    let shared =
-        std::env::var_os("TOLLER_SHARED").map_or_else(|| fixtures.join("../../../shared"), PathBuf::from);
+    .map(|name| repository(&format!("tests/fixtures/{name}")));
     let golden = ["bert-ce", "ernie-ce", "mbert-dpr/ctx_encoder", "xlmr-ce"]
-        .map(|name| shared.join("golden").join(name));
+        .map(|name| shared_path(&format!("golden/{name}")));
     in_repository.into_iter().chain(golden).filter(|folder| folder.is_dir()).collect()
 }
 

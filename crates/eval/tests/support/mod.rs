@@ -1,4 +1,4 @@
-//! Readers for tests: TREC runs and qrels, trec_eval's output, and where the shared data lie.
+//! Readers for tests: TREC runs and qrels, trec_eval's output.
 
 #![allow(dead_code, unreachable_pub)] // Each test file uses its own part.
 
@@ -12,22 +12,9 @@ use toller_ir::{Qrels, Run, RunEntry};
 
 pub type TestResult = Result<(), Box<dyn Error>>;
 
-/// The folder with real collections, or `None` with a line on stderr where there is none.
-#[allow(clippy::print_stderr)]
-pub fn shared_data() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let shared = std::env::var_os("TOLLER_SHARED").map_or(beside, PathBuf::from);
-    let data = shared.join("data");
-    if data.is_dir() {
-        return Some(data);
-    }
-    eprintln!("skipped: no shared data at {}", data.display());
-    None
-}
-
 /// A file of this crate's tests/golden.
 pub fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+    toller_testing::repository("crates/eval/tests/golden").join(name)
 }
 
 fn lines(path: &Path) -> Result<Vec<String>, Box<dyn Error>> {

@@ -12,7 +12,7 @@ use toller_store::{DType, OpenOptions, Role, Store, StoreWriter};
 pub(crate) type TestResult = Result<(), Box<dyn Error>>;
 
 pub(crate) fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+    toller_testing::repository("crates/exchange/tests/fixtures").join(name)
 }
 
 /// The error of a call that must fail.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use toller_corpus::{ReadOptions, open_collection, read_qrels, read_queries, read_run};
@@ -15,14 +15,11 @@ use toller_sparse::{
     Analyzer, BuildJob, Ranker, Scoring, Source, SparseError, SparseIndex, SparseQuery, build,
 };
 
+use toller_testing::{shared, shared_path};
+
 use crate::common::Outcome;
 
 type Document = (String, String);
-
-fn shared() -> PathBuf {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    std::env::var_os("TOLLER_SHARED").map_or(beside, PathBuf::from)
-}
 
 fn index_documents(
     documents: Vec<Document>,
@@ -82,7 +79,7 @@ fn same_first(index: &SparseIndex, queries: &[Query], rankings: &[Ranking], run:
 
 /// The documents and questions that a case is made of: sentences, or paragraphs where the set has no sentences.
 fn case(name: &str) -> Result<(Vec<Document>, Vec<Query>), Box<dyn Error>> {
-    let data = shared().join("data");
+    let data = shared_path("data");
     let mut sets: Vec<Squad> = Vec::new();
     if let Some(language) = name.strip_prefix("xquad-r-").and_then(|name| name.strip_suffix("-sentences")) {
         sets.push(read_squad(&Input::File(data.join(format!("xquad-r/{language}.json.gz"))))?);
@@ -133,13 +130,9 @@ fn archived_sets(archive: &Path, folder: &str) -> Result<Vec<Squad>, Box<dyn Err
 
 #[test]
 fn results_are_anserinis() -> Outcome {
-    let golden = shared().join("golden/bm25");
-    let Ok(entries) = fs::read_dir(&golden) else {
-        println!("skipped: {} is not there", golden.display());
-        return Ok(());
-    };
+    let Some(golden) = shared("golden/bm25") else { return Ok(()) };
     let mut names = Vec::new();
-    for entry in entries {
+    for entry in fs::read_dir(&golden)? {
         names.push(entry?.file_name().to_string_lossy().into_owned());
     }
     names.sort();
@@ -180,11 +173,7 @@ fn results_are_anserinis() -> Outcome {
 
 #[test]
 fn scifact_as_published() -> Outcome {
-    let data = shared().join("data/scifact");
-    if !data.is_dir() {
-        println!("skipped: {} is not there", data.display());
-        return Ok(());
-    }
+    let Some(data) = shared("data/scifact") else { return Ok(()) };
     let passages = open_collection(&[Input::File(data.join("corpus.jsonl.gz"))], &ReadOptions::default())?;
     let documents = passages
         .map(|passage| {

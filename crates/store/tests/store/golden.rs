@@ -1,12 +1,12 @@
 //! Stores of format version 1, kept in golden-v1/, are read forever and written the same.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::common::{TestResult, check_content, files, open, part_of, spec, write};
 use toller_store::{DType, StoreError, StoreSpec};
 
 fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden-v1").join(name)
+    toller_testing::repository("crates/store/tests/golden-v1").join(name)
 }
 
 /// A golden store with the specs of its parts, or of itself.

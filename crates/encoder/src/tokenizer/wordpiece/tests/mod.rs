@@ -135,9 +135,7 @@ fn of_all_characters(flags: Flags) -> Pair {
 
 /// The folder of shared test data, where there is one.
 fn shared() -> Option<PathBuf> {
-    let named = std::env::var_os("TOLLER_SHARED").map(PathBuf::from);
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    named.into_iter().chain([beside]).find(|folder| folder.join("golden").is_dir())
+    Some(toller_testing::shared_path("")).filter(|folder| folder.join("golden").is_dir())
 }
 
 /// The tokenizers of real models, as far as they are there: uncased English, Chinese, cased multilingual.

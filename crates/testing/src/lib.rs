@@ -1,0 +1,62 @@
+//! Where tests and benchmarks find their files, looked up when they run: what was compiled in one clone may run in another, since clones
+//! can share a target directory.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// A file or folder of the repository, by its path from the root.
+///
+/// # Panics
+/// If neither the package that cargo runs nor the working directory is in the repository.
+#[must_use]
+pub fn repository(path: &str) -> PathBuf {
+    let start = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).or_else(|| env::current_dir().ok());
+    let root = start.as_deref().and_then(root_above);
+    root.expect("tests run in the repository, or by cargo").join(path)
+}
+
+/// The root of the repository that `folder` is in.
+fn root_above(folder: &Path) -> Option<&Path> {
+    folder.ancestors().find(|folder| folder.join("crates/testing/Cargo.toml").is_file())
+}
+
+/// A file or folder of the shared test data: in the folder that `TOLLER_SHARED` names, or else in `shared` beside the repository. It need not be there.
+#[must_use]
+pub fn shared_path(path: &str) -> PathBuf {
+    let named = env::var_os("TOLLER_SHARED").map(PathBuf::from);
+    named.unwrap_or_else(|| repository("../shared")).join(path)
+}
+
+/// The same, if it is there; else says that the test is skipped.
+#[must_use]
+#[allow(clippy::print_stderr, reason = "the test says so")]
+pub fn shared(path: &str) -> Option<PathBuf> {
+    let found = shared_path(path);
+    if found.exists() {
+        return Some(found);
+    }
+    eprintln!(
+        "skipped: {} is not there (TOLLER_SHARED names the folder of shared test data)",
+        found.display()
+    );
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{repository, root_above, shared, shared_path};
+
+    #[test]
+    fn the_repository_is_found_from_within() {
+        let root = repository("");
+        assert!(root.join("Cargo.lock").is_file());
+        assert_eq!(root_above(&root.join("crates/testing/src")), Some(root.join("").as_path()));
+        assert_eq!(root_above(&std::env::temp_dir()), None);
+    }
+
+    #[test]
+    fn what_is_not_there_is_skipped() {
+        assert_eq!(shared("no-such-file"), None);
+        assert!(shared_path("no-such-file").ends_with("no-such-file"));
+    }
+}
