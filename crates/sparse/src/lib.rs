@@ -3,6 +3,8 @@
 
 mod analysis;
 mod build;
+mod coding;
+mod dictionary;
 mod error;
 mod fingerprint;
 mod index;
@@ -13,6 +15,7 @@ mod query;
 mod ranker;
 mod score;
 mod search;
+mod temporary;
 mod vectors;
 
 pub use analysis::{AnalysisError, Analyzer, Tokenize};

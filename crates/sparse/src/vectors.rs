@@ -3,8 +3,10 @@
 use toller_ir::DocOrd;
 
 use crate::SparseError;
+use crate::coding::packed::Table;
+use crate::coding::read_varint;
+use crate::dictionary::{Damaged, Entries};
 use crate::index::{SparseIndex, VECTORS};
-use crate::postings::read_varint;
 use crate::score::TermStatistics;
 
 /// Documents between two whose places are written.
@@ -40,35 +42,35 @@ impl SparseIndex {
         let file = self.vectors.as_deref();
         let file = file.ok_or_else(|| SparseError::NoVectors { path: self.path().to_owned() })?;
         let damaged = || self.damaged(VECTORS, "a vector cannot be read");
-        let places = places(file, self.doc_count(), doc.index()).ok_or_else(damaged)?;
-        places
+        let numbers = numbers(file, self.doc_count(), doc.index()).ok_or_else(damaged)?;
+        numbers
             .into_iter()
-            .map(|(place, tf)| {
-                let term = self.dictionary().as_fst().get_key(place).ok_or_else(damaged)?;
-                let term = String::from_utf8(term).map_err(|_| damaged())?;
-                Ok(DocTerm { term, tf, statistics: *self.term_at(place)?.statistics() })
+            .map(|(number, tf)| {
+                let unreadable = |Damaged| self.damaged_dictionary();
+                let mut entries = Entries::from_number(self.dictionary(), number).map_err(unreadable)?;
+                let entry = entries.advance().map_err(unreadable)?.ok_or_else(damaged)?;
+                let term = str::from_utf8(entries.term()).map_err(|_| damaged())?.to_owned();
+                Ok(DocTerm { term, tf, statistics: *self.term_of(entry)?.statistics() })
             })
             .collect()
     }
 }
 
-/// The places of the records of a document's terms, and the frequencies.
-fn places(file: &[u8], docs: usize, doc: usize) -> Option<Vec<(u64, u32)>> {
-    let (vectors, starts) = file.split_at_checked(file.len().checked_sub(8 * docs.div_ceil(STRIDE))?)?;
-    let (starts, _) = starts.as_chunks::<8>();
-    let start = u64::from_le_bytes(*starts.get(doc / STRIDE)?);
-    let mut rest = vectors.get(usize::try_from(start).ok()?..)?;
+/// The numbers of a document's terms, and the frequencies.
+fn numbers(file: &[u8], docs: usize, doc: usize) -> Option<Vec<(u64, u32)>> {
+    let (vectors, places) = Table::split(file, docs.div_ceil(STRIDE))?;
+    let mut rest = vectors.get(usize::try_from(places.get(doc / STRIDE)).ok()?..)?;
     for _ in 0..doc % STRIDE {
         for _ in 0..read_varint(&mut rest)?.saturating_mul(2) {
             read_varint(&mut rest)?;
         }
     }
     let mut terms = Vec::new();
-    let mut place = 0_u64;
+    let mut number = 0_u64;
     for _ in 0..read_varint(&mut rest)? {
-        place = place.checked_add(read_varint(&mut rest)?)?;
+        number = number.checked_add(read_varint(&mut rest)?)?;
         let tf = read_varint(&mut rest)?.checked_add(1)?;
-        terms.push((place, u32::try_from(tf).ok()?));
+        terms.push((number, u32::try_from(tf).ok()?));
     }
     Some(terms)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use toller_files::{DirectoryLock, FileError};
 
 use crate::SparseError;
-use crate::index::{IDS, LENGTHS, MANIFEST, Manifest, POSTINGS, TERMS, VECTORS};
+use crate::index::{FORMER, IDS, LENGTHS, MANIFEST, Manifest, POSTINGS, TERMS, VECTORS};
 
 /// A directory that is locked, and holds an index, what is left of one, or nothing.
 pub(super) struct Claimed {
@@ -34,7 +34,7 @@ impl Claimed {
 
     /// Removes what is no part of the index that `manifest` describes.
     pub(super) fn remove_leftovers(&self, manifest: &Manifest) -> Result<(), SparseError> {
-        for name in [TERMS, POSTINGS, LENGTHS, IDS, VECTORS, MANIFEST] {
+        for name in [TERMS, POSTINGS, LENGTHS, IDS, VECTORS, MANIFEST, FORMER] {
             remove(&self.path.join(format!("{name}.tmp")))?;
             if name != MANIFEST && manifest.file(name).is_none() {
                 remove(&self.path.join(name))?;
@@ -69,7 +69,9 @@ fn foreign_entry(directory: &Path) -> Result<Option<String>, SparseError> {
             if matches!(Manifest::read(directory), Err(SparseError::NotAnIndex { .. })) {
                 return Ok(Some("a manifest.json of another kind".to_owned()));
             }
-        } else if ![MANIFEST, TERMS, POSTINGS, LENGTHS, IDS, VECTORS, DirectoryLock::FILE].contains(&stem) {
+        } else if ![MANIFEST, TERMS, POSTINGS, LENGTHS, IDS, VECTORS, FORMER, DirectoryLock::FILE]
+            .contains(&stem)
+        {
             foreign.push(name);
         }
     }

@@ -8,7 +8,7 @@ use super::chunk::Chunk;
 use super::run::{Run, write_posting};
 use crate::SparseError;
 use crate::analysis::Analyzer;
-use crate::postings::write_varint;
+use crate::coding::write_varint;
 
 /// What an inverted chunk is.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use toller_files::OpenOptions;
+use toller_files::{FileError, OpenOptions};
 
 use super::chunk::{Chunk, Chunks};
 use super::directory::Claimed;
@@ -17,6 +17,7 @@ use super::run::Runs;
 use super::vectors::write_vectors;
 use crate::SparseError;
 use crate::analysis::Analyzer;
+use crate::dictionary::DictionaryWriter;
 use crate::fingerprint::analyzer_info;
 use crate::index::{
     IDS, IdsWriter, LENGTHS, Manifest, POSTINGS, Source, SparseIndex, TERMS, VECTORS, write_lengths,
@@ -109,13 +110,19 @@ pub fn build<E: From<SparseError> + Send>(
     };
     let mut lengths = OutputFile::create(output, LENGTHS)?;
     let codes = write_lengths(&inverted.lengths, &mut lengths).map_err(|error| lengths.failed(error))?;
-    let (terms, mut postings) = (OutputFile::create(output, TERMS)?, OutputFile::create(output, POSTINGS)?);
+    let (mut terms, mut postings) =
+        (OutputFile::create(output, TERMS)?, OutputFile::create(output, POSTINGS)?);
+    let mut dictionary = DictionaryWriter::new(output)?;
     let runs = inverted.runs.finish()?;
-    let (terms, term_count) = merge(&runs, &codes, terms, &mut postings, |done| {
+    merge(&runs, &codes, &mut dictionary, &mut postings, |done| {
         on_progress(BuildProgress::Merged(done, inverted.postings));
         if job.stop.load(Ordering::Relaxed) { Err(SparseError::Interrupted) } else { Ok(()) }
     })?;
     drop(runs);
+    let term_count = dictionary.terms();
+    let path = terms.path().to_owned();
+    let failed = |error| FileError::new("write", &path, error).into();
+    dictionary.finish(codes.len() as u32, &mut terms, failed)?;
 
     // From here on the directory holds no index, until it holds the new one.
     claimed.remove_manifest()?;

@@ -7,16 +7,13 @@
 //!
 //! A term shares its first bytes with the one before. The gap before the first document is counted from the run's first.
 
-use std::fs::File;
-use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use memmap2::Mmap;
-use toller_files::FileError;
-
 use crate::SparseError;
-use crate::postings::{Posting, read_varint, write_varint};
+use crate::coding::{read_varint, write_varint};
+use crate::postings::Posting;
+use crate::temporary::{TemporaryBytes, TemporaryFile};
 
 /// An inverted chunk.
 #[derive(Debug, Default)]
@@ -36,15 +33,14 @@ pub(super) fn write_posting(gap: u32, tf: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// Runs in the order of their documents, once [`Runs::sorted`] has put them there.
+/// Runs in the order of their documents, once [`Runs::finish`] has put them there.
 pub(super) struct Runs {
     directory: PathBuf,
     memory_bytes: usize,
     in_memory: usize,
     pending: Vec<(usize, Run)>,
     spilled: Vec<(usize, u32, Range<usize>)>,
-    file: Option<File>,
-    file_bytes: usize,
+    file: Option<TemporaryFile>,
 }
 
 impl Runs {
@@ -57,7 +53,6 @@ impl Runs {
             pending: Vec::new(),
             spilled: Vec::new(),
             file: None,
-            file_bytes: 0,
         }
     }
 
@@ -72,17 +67,14 @@ impl Runs {
     }
 
     fn spill(&mut self) -> Result<(), SparseError> {
-        let failed = |action| FileError::on(action, &self.directory);
         let mut file = match self.file.take() {
             Some(file) => file,
-            None => tempfile::tempfile_in(&self.directory).map_err(failed("create a temporary file in"))?,
+            None => TemporaryFile::new(&self.directory)?,
         };
         for (sequence, run) in self.pending.drain(..) {
-            file.write_all(&run.bytes)
-                .map_err(FileError::on("write a temporary file in", &self.directory))?;
-            let end = self.file_bytes + run.bytes.len();
-            self.spilled.push((sequence, run.first, self.file_bytes..end));
-            self.file_bytes = end;
+            let start = file.bytes();
+            file.write(&run.bytes)?;
+            self.spilled.push((sequence, run.first, start..file.bytes()));
         }
         self.file = Some(file);
         self.in_memory = 0;
@@ -94,20 +86,13 @@ impl Runs {
         if self.file.is_some() {
             self.spill()?;
         }
-        let map = match &self.file {
-            Some(file) if self.file_bytes > 0 => {
-                // SAFETY: the file has no name, and this process writes it no more.
-                let map = unsafe { Mmap::map(file) };
-                Some(map.map_err(FileError::on("map a temporary file in", &self.directory))?)
-            }
-            _ => None,
-        };
+        let spilled_bytes = self.file.take().map(TemporaryFile::finish).transpose()?;
         self.pending.sort_by_key(|(sequence, _)| *sequence);
         self.spilled.sort_by_key(|(sequence, ..)| *sequence);
         Ok(SortedRuns {
             in_memory: self.pending.into_iter().map(|(_, run)| run).collect(),
             spilled: self.spilled.into_iter().map(|(_, first, range)| (first, range)).collect(),
-            map,
+            spilled_bytes,
         })
     }
 }
@@ -116,15 +101,15 @@ impl Runs {
 pub(super) struct SortedRuns {
     in_memory: Vec<Run>,
     spilled: Vec<(u32, Range<usize>)>,
-    map: Option<Mmap>,
+    spilled_bytes: Option<TemporaryBytes>,
 }
 
 impl SortedRuns {
     /// Readers of all runs.
     pub(super) fn readers(&self) -> Vec<RunReader<'_>> {
         let spilled = self.spilled.iter().map(|(first, range)| {
-            let map = self.map.as_deref().unwrap_or_default();
-            RunReader::new(*first, map.get(range.clone()).unwrap_or_default())
+            let bytes = self.spilled_bytes.as_deref().unwrap_or_default();
+            RunReader::new(*first, bytes.get(range.clone()).unwrap_or_default())
         });
         let in_memory = self.in_memory.iter().map(|run| RunReader::new(run.first, &run.bytes));
         spilled.chain(in_memory).collect()

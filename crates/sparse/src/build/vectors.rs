@@ -1,26 +1,26 @@
 //! The terms of each document, from the lists of a finished index.
 //!
 //! ```text
-//! vectors.bin := (number of terms, (gap of the record's place, frequency - 1) * terms) * documents    (varint)
-//!                place of every document (u64) * (documents / 16, rounded up)
+//! vectors.bin := (number of terms, (gap of the term's number, frequency - 1) * terms) * documents    (varint)
+//!                places of every 16th document (a `Table`)
 //! ```
 //!
-//! The lists are read once for each part of the documents whose vectors fit in memory together.
+//! Terms are numbered in the order of their bytes. The lists are read once for each part of the documents whose vectors fit in memory together.
 
 use std::io::Write;
 
-use fst::Streamer;
-
 use super::output::OutputFile;
 use crate::SparseError;
+use crate::coding::packed::Table;
+use crate::coding::write_varint;
+use crate::dictionary::{Damaged, Entries};
 use crate::index::SparseIndex;
-use crate::postings::write_varint;
 use crate::vectors::STRIDE;
 
 /// Bytes that a posting takes while its document's vector is put together, those of the sort included.
 const BYTES_A_POSTING: usize = 32;
 
-/// An occurrence: the document, the place of the term's record, the frequency.
+/// An occurrence: the document, the number of the term, the frequency.
 type Occurrence = (u32, u64, u32);
 
 /// Writes the vectors of all documents with about `memory_bytes` of memory.
@@ -42,7 +42,7 @@ pub(super) fn write_vectors(
             end += 1;
         }
         let mut occurrences = part(index, first as u32, end as u32)?;
-        // Places ascend as the terms are read, and the sort is stable.
+        // Numbers ascend as the terms are read, and the sort is stable.
         occurrences.sort_by_key(|(doc, ..)| *doc);
         let mut rest = occurrences.as_slice();
         for doc in first..end {
@@ -54,32 +54,34 @@ pub(super) fn write_vectors(
             bytes.clear();
             write_varint(terms.len() as u64, &mut bytes);
             let mut before = 0;
-            for &(_, place, tf) in terms {
-                write_varint(place - before, &mut bytes);
+            for &(_, number, tf) in terms {
+                write_varint(number - before, &mut bytes);
                 write_varint(u64::from(tf - 1), &mut bytes);
-                before = place;
+                before = number;
             }
             file.write_all(&bytes).map_err(|error| file.failed(error))?;
         }
         first = end;
         on_progress(first as u64)?;
     }
-    for place in places {
-        file.write_all(&place.to_le_bytes()).map_err(|error| file.failed(error))?;
-    }
+    bytes.clear();
+    Table::write(places.iter().copied(), &mut bytes);
+    file.write_all(&bytes).map_err(|error| file.failed(error))?;
     Ok(file)
 }
 
 /// The occurrences in documents from `first` up to `end`.
 fn part(index: &SparseIndex, first: u32, end: u32) -> Result<Vec<Occurrence>, SparseError> {
     let mut occurrences = Vec::new();
-    let mut terms = index.dictionary().stream();
-    while let Some((_, place)) = terms.next() {
-        index.term_at(place)?.for_each_posting(|posting| {
+    let mut entries = Entries::new(index.dictionary());
+    let mut number = 0;
+    while let Some(entry) = entries.advance().map_err(|Damaged| index.damaged_dictionary())? {
+        index.term_of(entry)?.for_each_posting(|posting| {
             if (first..end).contains(&posting.doc) {
-                occurrences.push((posting.doc, place, posting.tf));
+                occurrences.push((posting.doc, number, posting.tf));
             }
         })?;
+        number += 1;
     }
     Ok(occurrences)
 }

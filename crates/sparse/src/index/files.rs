@@ -3,10 +3,13 @@
 /// What the index is, and the checksums of the others. Written last: a directory without it is no index.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
-/// Terms to the places of their records, an `fst` map.
-pub(crate) const TERMS: &str = "terms.fst";
+/// The terms, and where the list of each is.
+pub(crate) const TERMS: &str = "terms.bin";
 
-/// The records of the terms, one after another.
+/// What former versions wrote: it is removed when such an index is replaced.
+pub(crate) const FORMER: &str = "terms.fst";
+
+/// The lists of the terms that are in more than one document, one after another.
 pub(crate) const POSTINGS: &str = "postings.bin";
 
 /// The lengths of the documents.

@@ -2,7 +2,7 @@
 //! from the one before.
 //!
 //! ```text
-//! ids.bin := step * ..., place of the step of every 64th identifier (u64) * ceil(documents / 64)
+//! ids.bin := step *, places of the steps of every 64th identifier (a `Table`)
 //! step    := 0..127       the next one to 128 identifiers each count one more than the one before
 //!          | 128..191 b   an identifier that counts 2 + 256 * (step - 128) + b more
 //!          | 192..255 n s the first step - 192 bytes of the one before, and n (varint) bytes s
@@ -14,7 +14,8 @@
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
-use crate::postings::{read_varint, write_varint};
+use crate::coding::packed::Table;
+use crate::coding::{read_varint, write_varint};
 
 /// Identifiers between two whose places are written.
 const STRIDE: usize = 64;
@@ -108,7 +109,9 @@ impl<W: Write> IdsWriter<W> {
     /// Writes what follows the last identifier.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.write_next()?;
-        self.places.iter().try_for_each(|place| self.out.write_all(&place.to_le_bytes()))
+        let mut table = Vec::new();
+        Table::write(self.places.iter().copied(), &mut table);
+        self.out.write_all(&table)
     }
 
     /// The file, once it is finished.
@@ -147,15 +150,13 @@ fn count_on(id: &mut Vec<u8>, more: u64) -> Option<()> {
 
 /// Whether `file` can be that of `count` identifiers.
 pub(super) fn is_sound(file: &[u8], count: usize) -> bool {
-    file.len() >= 8 * count.div_ceil(STRIDE)
+    Table::split(file, count.div_ceil(STRIDE)).is_some()
 }
 
 /// The identifier `index` of `count`; `None` when the file is damaged.
 pub(super) fn id(file: &[u8], count: usize, index: usize) -> Option<String> {
-    let (steps, places) = file.split_at_checked(file.len().checked_sub(8 * count.div_ceil(STRIDE))?)?;
-    let (places, _) = places.as_chunks::<8>();
-    let place = u64::from_le_bytes(*places.get(index / STRIDE)?);
-    let mut steps = steps.get(usize::try_from(place).ok()?..)?;
+    let (steps, places) = Table::split(file, count.div_ceil(STRIDE))?;
+    let mut steps = steps.get(usize::try_from(places.get(index / STRIDE)).ok()?..)?;
     let mut id = Vec::new();
     let mut left = index % STRIDE + 1;
     while left > 0 {

@@ -1,15 +1,15 @@
 //! The lengths of the documents: Lucene's codes, and what they leave out.
 //!
 //! ```text
-//! lengths.bin := code (u8) * documents, zeros up to a multiple of WINDOW, rest (w bits) * documents, zeros up to a byte, w (u8)
+//! lengths.bin := code (u8) * documents, zeros up to a multiple of WINDOW, rest * documents (a `Table`)
 //! ```
 //!
-//! A length is that of its code and the rest. The width w of the rests is that of the largest.
+//! A length is that of its code and the rest.
 
 use std::io::{self, Write};
 
+use crate::coding::packed::Table;
 use crate::length::{decoded, encoded};
-use crate::postings::bits;
 use crate::search::WINDOW;
 
 /// Writes the lengths; returns their codes.
@@ -17,20 +17,16 @@ pub(crate) fn write_lengths(lengths: &[u32], mut out: impl Write) -> io::Result<
     let codes: Vec<u8> = lengths.iter().map(|&length| encoded(length)).collect();
     out.write_all(&codes)?;
     out.write_all(&vec![0; codes.len().next_multiple_of(WINDOW) - codes.len()])?;
-    let rests: Vec<u32> = lengths.iter().zip(&codes).map(|(length, &code)| length - decoded(code)).collect();
-    let width = bits::bits_of(&rests);
-    let mut packed = Vec::with_capacity(bits::packed_bytes(rests.len(), width) + 1);
-    bits::pack(&rests, width, &mut packed);
-    packed.push(width);
-    out.write_all(&packed)?;
+    let rests = lengths.iter().zip(&codes).map(|(length, &code)| u64::from(length - decoded(code)));
+    let mut table = Vec::new();
+    Table::write(rests, &mut table);
+    out.write_all(&table)?;
     Ok(codes)
 }
 
-/// The width of the rests of `docs` documents; `None` if the file cannot be theirs.
-pub(super) fn rest_width(file: &[u8], docs: usize) -> Option<u8> {
-    let (&width, others) = file.split_last()?;
-    let expected = docs.next_multiple_of(WINDOW).checked_add(bits::packed_bytes(docs, width))?;
-    (width <= 32 && others.len() == expected).then_some(width)
+/// Whether `file` can be that of `docs` documents.
+pub(super) fn is_sound(file: &[u8], docs: usize) -> bool {
+    Table::split(file, docs).is_some_and(|(codes, _)| codes.len() == docs.next_multiple_of(WINDOW))
 }
 
 /// The codes, up to a multiple of [`WINDOW`].
@@ -40,14 +36,14 @@ pub(super) fn codes(file: &[u8], docs: usize) -> &[u8] {
 
 /// The length of the document `index`.
 #[inline]
-pub(super) fn exact(file: &[u8], docs: usize, width: u8, index: usize) -> Option<u32> {
-    let rests = file.get(docs.next_multiple_of(WINDOW)..)?;
-    Some(decoded(*file.get(index)?).saturating_add(bits::get(rests, width, index)))
+pub(super) fn exact(file: &[u8], docs: usize, index: usize) -> Option<u32> {
+    let (codes, rests) = Table::split(file, docs)?;
+    Some(decoded(*codes.get(index)?).saturating_add(rests.get(index) as u32))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{exact, rest_width, write_lengths};
+    use super::{exact, is_sound, write_lengths};
 
     #[test]
     fn round_trip() -> Result<(), Box<dyn std::error::Error>> {
@@ -55,9 +51,9 @@ mod tests {
             let lengths: Vec<u32> = (0..5000).map(|i| i.min(longest)).chain([longest]).collect();
             let mut file = Vec::new();
             write_lengths(&lengths, &mut file)?;
-            let width = rest_width(&file, lengths.len()).ok_or("a width")?;
+            assert!(is_sound(&file, lengths.len()) && !is_sound(&file[1..], lengths.len()));
             for (index, &length) in lengths.iter().enumerate() {
-                assert_eq!(exact(&file, lengths.len(), width, index), Some(length));
+                assert_eq!(exact(&file, lengths.len(), index), Some(length));
             }
         }
         Ok(())

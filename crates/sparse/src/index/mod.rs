@@ -7,7 +7,7 @@ mod manifest;
 mod open;
 mod term;
 
-pub(crate) use files::{IDS, LENGTHS, MANIFEST, POSTINGS, TERMS, VECTORS};
+pub(crate) use files::{FORMER, IDS, LENGTHS, MANIFEST, POSTINGS, TERMS, VECTORS};
 pub(crate) use ids::IdsWriter;
 pub(crate) use lengths::write_lengths;
 pub use manifest::{AnalyzerInfo, FORMAT_VERSION, FileEntry, Manifest, Source};

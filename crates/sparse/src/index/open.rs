@@ -5,7 +5,6 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use fst::Map;
 use memmap2::Mmap;
 use rayon::prelude::*;
 use toller_files::{FileError, OpenOptions, Verifier};
@@ -14,8 +13,9 @@ use toller_ir::DocOrd;
 use super::term::Term;
 use super::{FileEntry, IDS, LENGTHS, Manifest, POSTINGS, TERMS, VECTORS, ids, lengths};
 use crate::analysis::Analyzer;
+use crate::dictionary::{self, Dictionary, Entry};
 use crate::fingerprint::analyzer_info;
-use crate::postings::{List, Record};
+use crate::postings::Record;
 use crate::score::Statistics;
 use crate::{Lengths, SparseError};
 
@@ -24,10 +24,9 @@ use crate::{Lengths, SparseError};
 pub struct SparseIndex {
     path: PathBuf,
     manifest: Manifest,
-    terms: Map<Mmap>,
+    dictionary: Dictionary,
     postings: Mmap,
     lengths: Mmap,
-    rest_width: u8,
     ids: Mmap,
     pub(crate) vectors: Option<Mmap>,
     /// The least and the largest code of a length.
@@ -76,30 +75,18 @@ impl SparseIndex {
         let vectors = next()?;
 
         let docs = manifest.statistics.docs as usize;
-        let terms = Map::new(terms).map_err(|error| damaged(TERMS, &error.to_string()))?;
-        // A damaged dictionary would panic where it is looked up. It is small, so that this one is verified in any case.
-        if !options.verify && terms.as_fst().verify().is_err() {
-            return Err(damaged(TERMS, "its checksum is wrong"));
+        let dictionary = Dictionary::new(terms, manifest.statistics.terms, docs as u32)
+            .map_err(|dictionary::Damaged| damaged(TERMS, "its blocks cannot be read"))?;
+        if !lengths::is_sound(&lengths, docs) {
+            return Err(damaged(LENGTHS, "its length is not that of the documents"));
         }
-        let rest_width = lengths::rest_width(&lengths, docs)
-            .ok_or_else(|| damaged(LENGTHS, "its length is not that of the documents"))?;
         if !ids::is_sound(&ids, docs) {
             return Err(damaged(IDS, "it is too short for the documents"));
         }
         let codes = lengths::codes(&lengths, docs).get(..docs).unwrap_or_default();
         let (least, most) = codes.iter().fold((u8::MAX, 0), |(least, most), &c| (least.min(c), most.max(c)));
         let codes_used = usize::from(least)..usize::from(most) + 1;
-        Ok(Self {
-            path: path.to_owned(),
-            manifest,
-            terms,
-            postings,
-            lengths,
-            rest_width,
-            ids,
-            vectors,
-            codes_used,
-        })
+        Ok(Self { path: path.to_owned(), manifest, dictionary, postings, lengths, ids, vectors, codes_used })
     }
 
     /// The directory.
@@ -173,7 +160,7 @@ impl SparseIndex {
     /// The number of terms of a document; 0 behind the last.
     #[inline]
     pub(crate) fn exact_length(&self, doc: usize) -> u32 {
-        lengths::exact(&self.lengths, self.doc_count(), self.rest_width, doc).unwrap_or_default()
+        lengths::exact(&self.lengths, self.doc_count(), doc).unwrap_or_default()
     }
 
     /// The codes of the lengths, up to a multiple of [`WINDOW`](crate::search::WINDOW).
@@ -186,25 +173,34 @@ impl SparseIndex {
     /// # Errors
     /// When the index is damaged, which only an index that was opened without verification can be.
     pub fn term(&self, term: &str) -> Result<Option<Term<'_>>, SparseError> {
-        self.terms.get(term).map(|place| self.term_at(place)).transpose()
+        let found = self.dictionary.find(term.as_bytes());
+        let entry = found.map_err(|dictionary::Damaged| self.damaged_dictionary())?;
+        entry.map(|entry| self.term_of(entry)).transpose()
     }
 
-    /// The term whose record is at `place`.
-    pub(crate) fn term_at(&self, place: u64) -> Result<Term<'_>, SparseError> {
-        let bytes = usize::try_from(place).ok().and_then(|place| self.postings.get(place..));
-        let record = bytes.and_then(Record::read).ok_or_else(|| self.damaged_postings())?;
-        // The one document that is not checked while its list is read.
-        if let List::One(posting) = record.list
-            && posting.doc as usize >= self.doc_count()
-        {
-            return Err(self.damaged_postings());
-        }
+    /// The term that the dictionary says this of.
+    pub(crate) fn term_of(&self, entry: Entry) -> Result<Term<'_>, SparseError> {
+        let record = match entry {
+            // The one document that is not checked while its list is read.
+            Entry::One(posting) if posting.doc as usize >= self.doc_count() => {
+                return Err(self.damaged_dictionary());
+            }
+            Entry::One(posting) => Record::of_one(posting),
+            Entry::Record(place) => {
+                let bytes = usize::try_from(place).ok().and_then(|place| self.postings.get(place..));
+                let record = bytes.and_then(|bytes| Record::read(bytes, self.doc_count() as u32));
+                record.ok_or_else(|| self.damaged_postings())?
+            }
+        };
         Ok(Term { index: self, record })
     }
 
-    /// The terms and the places of their records, which ascend.
-    pub(crate) fn dictionary(&self) -> &Map<Mmap> {
-        &self.terms
+    pub(crate) fn dictionary(&self) -> &Dictionary {
+        &self.dictionary
+    }
+
+    pub(crate) fn damaged_dictionary(&self) -> SparseError {
+        self.damaged(TERMS, "a term cannot be read")
     }
 
     pub(crate) fn damaged_postings(&self) -> SparseError {

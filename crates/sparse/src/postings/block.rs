@@ -1,7 +1,7 @@
 //! The postings of a block, unpacked.
 
 use super::ones::ROOM;
-use super::{BLOCK, Posting, documents, frequencies};
+use super::{BLOCK, Posting, Tail, documents, frequencies};
 
 /// Up to [`BLOCK`] postings in order.
 #[derive(Clone, Debug)]
@@ -9,6 +9,8 @@ pub(crate) struct Block {
     docs: [u32; ROOM],
     tfs: [u32; ROOM],
     len: usize,
+    /// For what is read on the way.
+    scratch: [u32; ROOM],
 }
 
 /// How a full block is packed.
@@ -16,6 +18,8 @@ pub(crate) struct Block {
 pub(crate) struct Packing {
     /// The documents up to its last, and behind the block before, that are not in it.
     pub(crate) spread: u32,
+    /// The bytes of the high parts of the gaps between its documents.
+    pub(crate) high_bytes: u8,
     /// How its frequencies are written; 0 if all are 1.
     pub(crate) kind: u8,
 }
@@ -24,18 +28,18 @@ impl Packing {
     /// The bytes of the block; `None` if nothing is packed so.
     #[inline]
     pub(crate) fn bytes(self) -> Option<usize> {
-        Some(documents::full_bytes(self.spread) + frequencies::bytes(self.kind, BLOCK)?)
+        Some(self.doc_bytes() + frequencies::bytes(self.kind)?)
+    }
+
+    fn doc_bytes(self) -> usize {
+        documents::low_bytes(self.spread) + usize::from(self.high_bytes)
     }
 }
-
-/// In the first byte of a block that is not full: whether there are frequencies above 1. The other bits are the low bits of
-/// the documents.
-const FREQUENCIES: u8 = 128;
 
 impl Block {
     /// No postings.
     pub(crate) fn new() -> Self {
-        Self { docs: [0; ROOM], tfs: [0; ROOM], len: 0 }
+        Self { docs: [0; ROOM], tfs: [0; ROOM], len: 0, scratch: [0; ROOM] }
     }
 
     /// The documents, ascending.
@@ -56,10 +60,6 @@ impl Block {
         self.len == BLOCK
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// Adds a posting to a block that is not full.
     pub(crate) fn push(&mut self, posting: Posting) {
         self.docs[self.len] = posting.doc;
@@ -67,64 +67,64 @@ impl Block {
         self.len += 1;
     }
 
-    /// The documents from `base` to the last that are not in the block.
-    fn spread(&self, base: u32) -> u32 {
-        self.docs().last().map_or(0, |&last| last - base + 1 - self.len as u32)
-    }
-
-    fn write_frequencies(&self, out: &mut Vec<u8>) -> u8 {
-        if self.tfs().iter().all(|&tf| tf == 1) { 0 } else { frequencies::write(self.tfs(), out) }
-    }
-
     /// Appends a full block that follows the document `before`.
-    pub(crate) fn pack_full(&self, before: Option<u32>, out: &mut Vec<u8>) -> Packing {
-        let base = next_after(before);
-        let spread = self.spread(base);
-        documents::write_full(base, self.docs(), spread, out);
-        Packing { spread, kind: self.write_frequencies(out) }
+    pub(crate) fn pack(&self, before: Option<u32>, out: &mut Vec<u8>) -> Packing {
+        let base = documents::next_after(before);
+        let spread = self.docs().last().map_or(0, |&last| last - base + 1 - BLOCK as u32);
+        let high_bytes = documents::write(before, self.docs(), spread, out) as u8;
+        let once = self.tfs().iter().all(|&tf| tf == 1);
+        Packing { spread, high_bytes, kind: if once { 0 } else { frequencies::write(self.tfs(), out) } }
     }
 
     /// Unpacks a full block from the front of `packed`; `None` if it is damaged.
     #[inline]
-    pub(crate) fn unpack_full(&mut self, before: Option<u32>, packing: Packing, packed: &[u8]) -> Option<()> {
-        let (docs, tfs) =
-            packed.get(..packing.bytes()?)?.split_at_checked(documents::full_bytes(packing.spread))?;
-        documents::read_full(next_after(before), packing.spread, docs, &mut self.docs)?;
-        frequencies::read(packing.kind, tfs, BLOCK, &mut self.tfs)?;
+    pub(crate) fn unpack(&mut self, before: Option<u32>, packing: Packing, packed: &[u8]) -> Option<()> {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
+            // SAFETY: this CPU has both.
+            return unsafe { self.unpack_avx2(before, packing, packed) };
+        }
+        self.unpack_portable(before, packing, packed)
+    }
+
+    /// Unpacks the tail behind full blocks, the last document of which is `before`; `None` if it is damaged.
+    #[inline]
+    pub(crate) fn unpack_tail(&mut self, before: Option<u32>, tail: &Tail, packed: &[u8]) -> Option<()> {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
+            // SAFETY: this CPU has both.
+            return unsafe { self.unpack_tail_avx2(before, tail, packed) };
+        }
+        self.unpack_tail_portable(before, tail, packed)
+    }
+
+    /// [`Block::unpack_portable`] in vectors of eight, and with shifts by any number of bits.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi2")]
+    fn unpack_avx2(&mut self, before: Option<u32>, packing: Packing, packed: &[u8]) -> Option<()> {
+        self.unpack_portable(before, packing, packed)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi2")]
+    fn unpack_tail_avx2(&mut self, before: Option<u32>, tail: &Tail, packed: &[u8]) -> Option<()> {
+        self.unpack_tail_portable(before, tail, packed)
+    }
+
+    #[inline(always)]
+    fn unpack_portable(&mut self, before: Option<u32>, packing: Packing, packed: &[u8]) -> Option<()> {
+        let Self { docs, tfs, scratch, .. } = self;
+        documents::read(before, packing.spread, packed, docs)?;
+        frequencies::read(packing.kind, packed.get(packing.doc_bytes()..)?, tfs, scratch)?;
         self.len = BLOCK;
         Some(())
     }
 
-    /// Appends a block that is not full and follows the document `before`.
-    pub(crate) fn pack_tail(&self, before: Option<u32>, out: &mut Vec<u8>) {
-        let base = next_after(before);
-        let low = documents::low_bits(self.len, self.spread(base));
-        let mut tfs = Vec::new();
-        match self.write_frequencies(&mut tfs) {
-            0 => out.push(low),
-            kind => out.extend([low | FREQUENCIES, kind]),
-        }
-        documents::write(base, self.docs(), low, out);
-        out.append(&mut tfs);
-    }
-
-    /// Unpacks a block of `len` (below [`BLOCK`]) postings; `None` if it is damaged.
-    pub(crate) fn unpack_tail(&mut self, before: Option<u32>, len: usize, mut packed: &[u8]) -> Option<()> {
-        let first = *packed.split_off_first()?;
-        let kind = if first < FREQUENCIES { 0 } else { *packed.split_off_first()? };
-        let low = first % FREQUENCIES;
-        if low > 31 {
-            return None;
-        }
-        documents::read(next_after(before), low, len, &mut packed, &mut self.docs)?;
-        frequencies::read(kind, packed.get(..frequencies::bytes(kind, len)?)?, len, &mut self.tfs)?;
-        self.len = len;
+    #[inline(always)]
+    fn unpack_tail_portable(&mut self, before: Option<u32>, tail: &Tail, packed: &[u8]) -> Option<()> {
+        let Self { docs, tfs, scratch, .. } = self;
+        tail.read(before, packed, docs, tfs, scratch)?;
+        self.len = tail.len();
         Some(())
     }
-}
-
-/// The first document that can follow `before`.
-#[inline]
-fn next_after(before: Option<u32>) -> u32 {
-    before.map_or(0, |before| before.wrapping_add(1))
 }

@@ -2,7 +2,8 @@
 
 use super::block::Block;
 use super::skyline::skyline;
-use super::{BLOCK, Posting, entry, write_varint};
+use super::{BLOCK, Posting, Tail, entry};
+use crate::coding::BitWriter;
 
 /// Collects the postings of one term after another, and appends their records.
 ///
@@ -14,8 +15,9 @@ pub(crate) struct ListEncoder {
     block: Block,
     /// The last document of the last full block.
     before: Option<u32>,
-    doc_freq: u64,
-    collection_freq: u64,
+    /// Occurrences beyond the first of each document in the full blocks.
+    extras: u64,
+    full: u64,
     max_tf: u32,
 }
 
@@ -26,8 +28,8 @@ impl ListEncoder {
             blocks: Vec::new(),
             block: Block::new(),
             before: None,
-            doc_freq: 0,
-            collection_freq: 0,
+            extras: 0,
+            full: 0,
             max_tf: 0,
         }
     }
@@ -39,50 +41,68 @@ impl ListEncoder {
             self.finish_block(codes);
         }
         self.block.push(posting);
-        self.doc_freq += 1;
-        self.collection_freq += u64::from(posting.tf);
         self.max_tf = self.max_tf.max(posting.tf);
     }
 
     fn finish_block(&mut self, codes: &[u8]) {
-        let packing = self.block.pack_full(self.before, &mut self.blocks);
+        let packing = self.block.pack(self.before, &mut self.blocks);
         let last = self.block.docs().last().copied().unwrap_or_default();
         let code = |doc: u32| codes.get(doc as usize).copied().unwrap_or_default();
         let postings = self.block.docs().iter().zip(self.block.tfs());
         let points = skyline(postings.map(|(&doc, &tf)| (tf, code(doc))));
         entry::write(packing, &points, &mut self.directory);
         self.before = Some(last);
+        self.extras += self.block_extras();
+        self.full += 1;
         self.block.clear();
     }
 
-    /// Appends the record of the term to `out`, and begins the next.
-    pub(crate) fn finish(&mut self, codes: &[u8], out: &mut Vec<u8>) {
+    fn block_extras(&self) -> u64 {
+        self.block.tfs().iter().map(|&tf| u64::from(tf - 1)).sum()
+    }
+
+    /// Ends the term, and begins the next. Its only posting is returned; more become a record that is appended to `out`.
+    pub(crate) fn finish(&mut self, codes: &[u8], out: &mut Vec<u8>) -> Option<Posting> {
         if self.block.is_full() {
             self.finish_block(codes);
         }
-        let others = self.collection_freq - self.doc_freq;
-        write_varint((self.doc_freq - 1) << 1 | u64::from(others > 0), out);
-        if others > 0 {
-            write_varint(others - 1, out);
-        }
-        match (self.doc_freq, self.block.docs()) {
-            (1, &[doc]) => write_varint(u64::from(doc), out),
-            (df, _) => {
-                if others > 0 {
-                    write_varint(u64::from(self.max_tf - 2), out);
-                }
-                if df >= BLOCK as u64 {
-                    write_varint(self.directory.len() as u64, out);
-                }
-                out.append(&mut self.directory);
-                out.append(&mut self.blocks);
-                if !self.block.is_empty() {
-                    self.block.pack_tail(self.before, out);
-                }
+        let only = match (self.full, self.block.docs(), self.block.tfs()) {
+            (0, &[doc], &[tf]) => Some(Posting { doc, tf }),
+            _ => {
+                self.write_record(codes.len() as u32, out);
+                None
             }
-        }
+        };
         self.block.clear();
         self.before = None;
-        (self.doc_freq, self.collection_freq, self.max_tf) = (0, 0, 0);
+        (self.extras, self.full, self.max_tf) = (0, 0, 0);
+        only
+    }
+
+    fn write_record(&mut self, docs: u32, out: &mut Vec<u8>) {
+        let tail_extras = self.block_extras();
+        let extras = self.extras + tail_extras;
+        let len = self.block.docs().len();
+        let mut bits = BitWriter::new(out);
+        bits.gamma(self.full * BLOCK as u64 + len as u64 - 2);
+        bits.gamma(extras);
+        if extras > 1 {
+            bits.gamma(u64::from(self.max_tf - 2));
+        }
+        if self.full > 0 {
+            bits.gamma(self.directory.len() as u64);
+            bits.finish();
+            out.append(&mut self.directory);
+            out.append(&mut self.blocks);
+            bits = BitWriter::new(out);
+            if len > 0 && extras > 0 {
+                bits.gamma(tail_extras);
+            }
+        }
+        if len > 0 {
+            let tail = Tail { len, start: 0, extras: None, max_tf: self.max_tf, docs };
+            tail.write(self.before, &self.block, tail_extras, &mut bits);
+        }
+        bits.finish();
     }
 }

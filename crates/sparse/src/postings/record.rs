@@ -1,7 +1,8 @@
 //! Reading the record of a term where it lies.
 
 use super::block::Packing;
-use super::{BLOCK, Block, Point, Posting, entry, read_varint};
+use super::{BLOCK, Block, Point, Posting, Tail, entry};
+use crate::coding::BitReader;
 use crate::score::TermStatistics;
 
 /// A term's statistics and its list.
@@ -22,8 +23,8 @@ pub(crate) enum List<'a> {
         directory: Directory<'a>,
         /// The packed blocks one after another, and behind them the tail and other records.
         blocks: &'a [u8],
-        /// Postings behind the full blocks.
-        tail: usize,
+        /// What is behind the full blocks.
+        tail: Tail,
     },
 }
 
@@ -62,26 +63,36 @@ impl Directory<'_> {
 }
 
 impl<'a> Record<'a> {
-    /// The record that begins with `bytes`; `None` if it is damaged.
-    pub(crate) fn read(mut bytes: &'a [u8]) -> Option<Self> {
-        let head = read_varint(&mut bytes)?;
-        let doc_freq = u32::try_from((head >> 1) + 1).ok()?;
-        let once = head & 1 == 0;
-        let others = if once { 0 } else { read_varint(&mut bytes)?.checked_add(1)? };
-        let collection_freq = others.checked_add(u64::from(doc_freq))?;
-        if doc_freq == 1 {
-            let doc = u32::try_from(read_varint(&mut bytes)?).ok()?;
-            let tf = u32::try_from(collection_freq).ok()?;
-            let statistics = TermStatistics { doc_freq, collection_freq, max_freq: tf };
-            return Some(Self { statistics, list: List::One(Posting { doc, tf }) });
-        }
-        let max_freq = if once { 1 } else { u32::try_from(read_varint(&mut bytes)?.checked_add(2)?).ok()? };
-        let full = doc_freq as usize / BLOCK;
-        let length = if full == 0 { 0 } else { usize::try_from(read_varint(&mut bytes)?).ok()? };
-        let (entries, blocks) = bytes.split_at_checked(length)?;
+    /// Of a term with a single posting, which has no record.
+    pub(crate) fn of_one(posting: Posting) -> Self {
+        let Posting { tf, .. } = posting;
+        let statistics = TermStatistics { doc_freq: 1, collection_freq: tf.into(), max_freq: tf };
+        Self { statistics, list: List::One(posting) }
+    }
+
+    /// The record that begins with `bytes`, in an index of `docs` documents; `None` if it is damaged.
+    pub(crate) fn read(bytes: &'a [u8], docs: u32) -> Option<Self> {
+        let mut bits = BitReader::new(bytes);
+        let doc_freq = u32::try_from(bits.gamma()?.checked_add(2)?).ok()?;
+        let extras = bits.gamma()?;
+        let max_freq = match extras {
+            0 | 1 => 1 + extras as u32,
+            _ => u32::try_from(bits.gamma()?.checked_add(2)?).ok()?,
+        };
+        let collection_freq = extras.checked_add(u64::from(doc_freq))?;
+        let statistics = TermStatistics { doc_freq, collection_freq, max_freq };
+        let (full, len) = (doc_freq as usize / BLOCK, doc_freq as usize % BLOCK);
+        let directory_bytes = if full > 0 { usize::try_from(bits.gamma()?).ok()? } else { 0 };
+        let head = bits.position()?;
+        let (entries, blocks, tail) = if full > 0 {
+            let (entries, blocks) = bytes.get(head.div_ceil(8)..)?.split_at_checked(directory_bytes)?;
+            let extras = (extras == 0).then_some(0);
+            (entries, blocks, Tail { len, start: 0, extras, max_tf: max_freq, docs })
+        } else {
+            (&[][..], bytes, Tail { len, start: head, extras: Some(extras), max_tf: max_freq, docs })
+        };
         let directory = Directory { left: full, entries, before: None };
-        let list = List::Blocks { directory, blocks, tail: doc_freq as usize % BLOCK };
-        Some(Self { statistics: TermStatistics { doc_freq, collection_freq, max_freq }, list })
+        Some(Self { statistics, list: List::Blocks { directory, blocks, tail } })
     }
 
     /// Calls `each` with every block in order; `None` when the list is damaged. Documents are below `docs` and ascend.
@@ -97,15 +108,15 @@ impl<'a> Record<'a> {
                 while directory.len() > 0 {
                     let entry = directory.next(|_| ())?;
                     let packed = blocks.split_off(..entry.packing.bytes()?)?;
-                    block.unpack_full(before, entry.packing, packed)?;
+                    block.unpack(before, entry.packing, packed)?;
                     if !is_sound(&block, before, docs) {
                         return None;
                     }
                     each(&block);
                     before = Some(entry.last);
                 }
-                if tail > 0 {
-                    block.unpack_tail(before, tail, blocks)?;
+                if tail.len() > 0 {
+                    block.unpack_tail(before, &tail, blocks)?;
                     if !is_sound(&block, before, docs) {
                         return None;
                     }
@@ -133,23 +144,33 @@ mod tests {
 
     proptest! {
         #[test]
-        fn round_trip(gaps in prop::collection::vec((1..50_u32, 1..400_u32), 1..700), wide in 0..20_u32) {
+        fn round_trip(gaps in prop::collection::vec((1..50_u32, 1..400_u32), 1..700), wide in 0..20_u32, most in 1..400_u32) {
             let mut doc = 0_u32;
             let postings: Vec<Posting> = gaps.iter().map(|&(gap, tf)| {
                 doc += gap << (wide / 4);
-                Posting { doc, tf }
+                Posting { doc, tf: (tf - 1) % most + 1 }
             }).collect();
             let codes = vec![7; doc as usize + 1];
             let (mut encoder, mut bytes) = (ListEncoder::new(), Vec::new());
+            let mut only = None;
             for _ in 0..2 {
                 bytes.clear();
                 postings.iter().for_each(|&posting| encoder.push(posting, &codes));
-                encoder.finish(&codes, &mut bytes);
+                only = encoder.finish(&codes, &mut bytes);
             }
-            let record = Record::read(&bytes).ok_or_else(|| TestCaseError::fail("damaged"))?;
+            let written = bytes.len();
+            // Of other terms.
+            bytes.extend([0xff; 9]);
+            let record = match only {
+                Some(posting) => Some(Record::of_one(posting)),
+                None => Record::read(&bytes, doc + 1),
+            };
+            let record = record.ok_or_else(|| TestCaseError::fail("damaged"))?;
+            prop_assert_eq!((only.is_some(), written == 0), (postings.len() == 1, postings.len() == 1));
             prop_assert_eq!(record.statistics.doc_freq as usize, postings.len());
-            prop_assert_eq!(record.statistics.collection_freq, gaps.iter().map(|&(_, tf)| u64::from(tf)).sum::<u64>());
-            prop_assert_eq!(Some(record.statistics.max_freq), gaps.iter().map(|&(_, tf)| tf).max());
+            let occurrences = postings.iter().map(|posting| u64::from(posting.tf)).sum::<u64>();
+            prop_assert_eq!(record.statistics.collection_freq, occurrences);
+            prop_assert_eq!(Some(record.statistics.max_freq), postings.iter().map(|posting| posting.tf).max());
             let mut found = Vec::new();
             let read = record.for_each_block(doc + 1, |block| {
                 found.extend(block.docs().iter().zip(block.tfs()).map(|(&doc, &tf)| Posting { doc, tf }));
@@ -160,8 +181,8 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..3000)) {
-            if let Some(record) = Record::read(&bytes) {
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..3000), docs in any::<u32>()) {
+            if let Some(record) = Record::read(&bytes, docs) {
                 let _ = record.for_each_block(1000, |_| ());
             }
         }

@@ -2,6 +2,7 @@
 
 use super::WINDOW;
 use super::parts::{Norms, Parts, Window};
+use super::spare::Spare;
 use super::sums::Sums;
 use crate::postings::{Block, List, Packing, Record, SATURATED};
 
@@ -36,7 +37,7 @@ pub(super) struct Cursor<'a> {
     number: usize,
     /// The last document of the block before.
     before: Option<u32>,
-    block: Block,
+    block: Box<Block>,
     unpacked: bool,
     /// The first posting of the block that is not passed.
     at: usize,
@@ -45,8 +46,14 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Before the first posting of `record`, in an index of `docs` documents.
-    pub(super) fn new(record: Record<'a>, parts: Parts, norms: &Norms, docs: u32) -> Result<Self, Damaged> {
+    /// Before the first posting of `record`, in an index of `docs` documents. What `block` has does not matter.
+    pub(super) fn new(
+        record: Record<'a>,
+        parts: Parts,
+        norms: &Norms,
+        docs: u32,
+        block: Box<Block>,
+    ) -> Result<Self, Damaged> {
         let mut places = Vec::new();
         let (mut packed, mut start) = (&[][..], 0_usize);
         if let List::Blocks { mut directory, blocks, .. } = record.list {
@@ -73,11 +80,17 @@ impl<'a> Cursor<'a> {
             tail_start: start,
             number: 0,
             before: None,
-            block: Block::new(),
+            block,
             unpacked: false,
             at: 0,
             tail_bound: None,
         })
+    }
+
+    /// Gives back what the next query can use.
+    pub(super) fn recycle(self, spare: &mut Spare) {
+        self.parts.recycle(&mut spare.tables);
+        spare.keep(self.block);
     }
 
     /// The postings of the list.
@@ -89,7 +102,7 @@ impl<'a> Cursor<'a> {
     fn tail(&self) -> usize {
         match self.record.list {
             List::One(_) => 1,
-            List::Blocks { tail, .. } => tail,
+            List::Blocks { tail, .. } => tail.len(),
         }
     }
 
@@ -153,7 +166,7 @@ impl<'a> Cursor<'a> {
         match self.places.get(self.number) {
             Some(place) => {
                 let packed = self.packed.get(place.start..).ok_or(Damaged)?;
-                self.block.unpack_full(self.before, place.packing, packed).ok_or(Damaged)?;
+                self.block.unpack(self.before, place.packing, packed).ok_or(Damaged)?;
             }
             None => match self.record.list {
                 List::One(posting) => {
@@ -162,7 +175,7 @@ impl<'a> Cursor<'a> {
                 }
                 List::Blocks { tail, .. } => {
                     let packed = self.packed.get(self.tail_start..).ok_or(Damaged)?;
-                    self.block.unpack_tail(self.before, tail, packed).ok_or(Damaged)?;
+                    self.block.unpack_tail(self.before, &tail, packed).ok_or(Damaged)?;
                 }
             },
         }

@@ -23,6 +23,7 @@ mod candidates;
 mod cursor;
 mod exhaustive;
 mod parts;
+mod spare;
 mod sums;
 mod top;
 mod window;

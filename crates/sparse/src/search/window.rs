@@ -5,7 +5,8 @@ use toller_ir::{DocOrd, Ranking};
 use super::WINDOW;
 use super::candidates::Candidates;
 use super::cursor::{Cursor, Damaged};
-use super::parts::{Norms, Parts, Table, Window};
+use super::parts::{Norms, Parts, Window};
+use super::spare::Spare;
 use super::sums::Sums;
 use super::top::Top;
 use crate::score::PreparedTerms;
@@ -23,7 +24,7 @@ pub struct Search<'a> {
     /// Documents of the window that may be offered.
     candidates: Candidates,
     top: Top,
-    spare_tables: Vec<Box<Table>>,
+    spare: Spare,
 }
 
 /// A term's place in the order of bounds.
@@ -43,7 +44,7 @@ impl<'a> Search<'a> {
             sums: Sums::new(),
             candidates: Candidates::new(),
             top: Top::new(),
-            spare_tables: Vec::new(),
+            spare: Spare::default(),
         }
     }
 
@@ -66,8 +67,9 @@ impl<'a> Search<'a> {
         let mut cursors = Vec::with_capacity(terms.len());
         for (term, scorer) in terms.iter().zip(&prepared.scorers) {
             let (codes, statistics) = (self.index.codes_used.clone(), term.statistics());
-            let parts = Parts::new(*scorer, statistics, &self.scoring, &norms, codes, &mut self.spare_tables);
-            let cursor = Cursor::new(term.record(), parts, &norms, self.index.doc_count() as u32);
+            let parts = Parts::new(*scorer, statistics, &self.scoring, &norms, codes, &mut self.spare.tables);
+            let (docs, block) = (self.index.doc_count() as u32, self.spare.block());
+            let cursor = Cursor::new(term.record(), parts, &norms, docs, block);
             cursors.push(cursor.map_err(|Damaged| self.index.damaged_postings())?);
         }
         self.top.begin(k);
@@ -75,7 +77,7 @@ impl<'a> Search<'a> {
         if searched.is_err() {
             self.sums.clear();
         }
-        cursors.into_iter().for_each(|cursor| cursor.parts.recycle(&mut self.spare_tables));
+        cursors.into_iter().for_each(|cursor| cursor.recycle(&mut self.spare));
         self.norms = Some(norms);
         searched.map_err(|Damaged| self.index.damaged_postings())?;
         let mut ranking = self.top.finish();

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use toller_files::OpenOptions;
 use toller_ir::DocOrd;
-use toller_sparse::{Lengths, SparseError, SparseIndex};
+use toller_sparse::{FORMAT_VERSION, Lengths, SparseError, SparseIndex};
 
 use crate::common::{Building, Outcome, PLAIN, build_texts, index_of, random_texts};
 
@@ -97,7 +97,7 @@ fn an_index_that_lacks_a_file_is_not_complete() -> Outcome {
     let directory = tempfile::tempdir()?;
     let texts = random_texts(10, 5, 5, 3);
     build_texts(directory.path(), &texts, PLAIN)?;
-    for name in ["terms.fst", "postings.bin", "lengths.bin", "ids.bin"] {
+    for name in ["terms.bin", "postings.bin", "lengths.bin", "ids.bin"] {
         let file = directory.path().join(name);
         let whole = fs::read(&file)?;
         fs::write(&file, &whole[..whole.len() - 1])?;
@@ -111,6 +111,28 @@ fn an_index_that_lacks_a_file_is_not_complete() -> Outcome {
     fs::remove_file(directory.path().join("ids.bin"))?;
     build_texts(directory.path(), &texts, Building { overwrite: true, ..PLAIN })?;
     SparseIndex::open(directory.path(), &OpenOptions::default())?;
+    Ok(())
+}
+
+#[test]
+fn an_index_of_a_former_version_says_so_and_can_be_replaced() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let (path, texts) = (directory.path(), random_texts(10, 5, 5, 3));
+    build_texts(path, &texts, PLAIN)?;
+    let manifest = fs::read_to_string(path.join("manifest.json"))?;
+    let version = format!("\"format_version\": {FORMAT_VERSION}");
+    let former = manifest.replace(&version, "\"format_version\": 2");
+    assert_ne!(former, manifest);
+    fs::write(path.join("manifest.json"), former)?;
+    fs::rename(path.join("terms.bin"), path.join("terms.fst"))?;
+    for error in
+        [SparseIndex::open(path, &OpenOptions::default()).err(), build_texts(path, &texts, PLAIN).err()]
+    {
+        assert!(matches!(error, Some(SparseError::FormatVersion { found: 2, .. })), "{error:?}");
+    }
+    build_texts(path, &texts, Building { overwrite: true, ..PLAIN })?;
+    assert!(!path.join("terms.fst").exists());
+    assert_eq!(SparseIndex::open(path, &OpenOptions::default())?.doc_count(), 10);
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use toller_sparse::{Analyzer, Lengths, Scoring, SparseError, SparseIndex, Sparse
 use crate::common::{Building, Outcome, PLAIN, build_texts, random_texts};
 
 const FILES: [&str; 6] =
-    ["manifest.json", "terms.fst", "postings.bin", "lengths.bin", "ids.bin", "vectors.bin"];
+    ["manifest.json", "terms.bin", "postings.bin", "lengths.bin", "ids.bin", "vectors.bin"];
 
 const UNVERIFIED: OpenOptions<'static> = OpenOptions { verify: false, progress: None };
 
@@ -102,11 +102,11 @@ fn what_is_no_index_is_left_alone() -> Outcome {
     assert!(matches!(build_texts(path, &texts, overwrite), Err(SparseError::DirectoryInUse { .. })));
     fs::remove_file(path.join("thesis.tex"))?;
     // What a killed build leaves.
-    for name in ["postings.bin", "terms.fst.tmp", "manifest.json.tmp", ".lock"] {
+    for name in ["postings.bin", "terms.bin.tmp", "manifest.json.tmp", ".lock"] {
         fs::write(path.join(name), "half")?;
     }
     build_texts(path, &texts, PLAIN)?;
-    assert!(!path.join("terms.fst.tmp").exists());
+    assert!(!path.join("terms.bin.tmp").exists());
     use_all(&SparseIndex::open(path, &OpenOptions::default())?);
     Ok(())
 }
