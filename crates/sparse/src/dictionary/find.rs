@@ -1,6 +1,8 @@
 //! Looking for a term.
 
-use super::{BLOCK_TERMS, Damaged, Dictionary, END, Entries, Entry, key};
+use std::cmp::Ordering;
+
+use super::{Damaged, Dictionary, END, Entries, Entry, key};
 use crate::coding::BitReader;
 
 /// How the letters of a term compare with those of another.
@@ -61,26 +63,26 @@ impl Dictionary {
         let (mut bits, mut records) = (self.bits(place), place.records);
         // The first bytes that the entry before has in common with `term`, which comes behind it.
         let mut common = 0;
-        for _ in 0..self.terms_of(block).min(BLOCK_TERMS) {
+        for _ in 0..self.terms_of(block) {
             let share = usize::from(self.shares.next(&mut bits)?);
             // What is beyond 255 bytes is not told of shares.
             let told = common.min(usize::from(u8::MAX));
-            let same = if share < told {
-                // It differs from the one before where that is still like `term`: it is behind it, and so are all others.
-                return Some(None);
-            } else if share > told {
+            let same = match share.cmp(&told) {
+                // It differs from the one before where that is still like `term`: it is behind `term`, and so are all others.
+                Ordering::Less => return Some(None),
                 // It begins with what made the one before come before `term`.
-                self.skip_letters(&mut bits)?;
-                false
-            } else {
-                match self.compare(&mut bits, term, share)? {
+                Ordering::Greater => {
+                    self.skip_letters(&mut bits)?;
+                    false
+                }
+                Ordering::Equal => match self.compare(&mut bits, term, share)? {
                     Compared::Same => true,
                     Compared::Before(same) => {
                         common = same;
                         false
                     }
                     Compared::Behind => return Some(None),
-                }
+                },
             };
             let entry = self.entry(&mut bits, &mut records)?;
             bits.position()?;

@@ -2,7 +2,7 @@
 
 use memmap2::Mmap;
 
-use super::{BLOCK_TERMS, Damaged, Entries, Entry, ONCE, ONE, RECORD, doc_bits, key};
+use super::{BLOCK_TERMS, Damaged, Entries, Entry, ONE, RECORD, doc_bits, key};
 use crate::coding::{BitReader, PrefixDecoder, read_varint};
 use crate::postings::Posting;
 
@@ -93,7 +93,6 @@ impl Dictionary {
             ONE => u32::try_from(bits.gamma()?.checked_add(2)?).ok()?,
             _ => 1,
         };
-        debug_assert!(kind == ONE || kind == ONCE);
         Some(Entry::One(Posting { doc, tf }))
     }
 }
