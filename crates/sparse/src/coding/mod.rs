@@ -6,5 +6,5 @@ mod prefix_code;
 mod varint;
 
 pub(crate) use bit_stream::{BitReader, BitWriter, word_at};
-pub(crate) use prefix_code::{PrefixCode, PrefixDecoder};
+pub(crate) use prefix_code::{PrefixCode, PrefixDecoder, PrefixPasser};
 pub(crate) use varint::{read_varint, write_varint};

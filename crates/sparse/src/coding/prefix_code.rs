@@ -130,12 +130,57 @@ impl PrefixDecoder {
         Some(Self { table })
     }
 
+    /// What passes symbols up to `end`, several at a time.
+    pub(crate) fn passer(&self, end: u8) -> PrefixPasser {
+        let passed = |ahead: usize| {
+            let mut bits = 0;
+            loop {
+                let (symbol, length) = self.table[ahead >> bits];
+                // What does not fit was read with bits that are not there.
+                if length == 0 || bits + length > MOST_BITS {
+                    return bits;
+                }
+                bits += length;
+                if symbol == end {
+                    return bits | AT_END;
+                }
+            }
+        };
+        PrefixPasser { table: Box::new(std::array::from_fn(passed)) }
+    }
+
     /// The next symbol; `None` if no code begins so.
     #[inline(always)]
     pub(crate) fn next(&self, bits: &mut BitReader<'_>) -> Option<u8> {
         let (symbol, length) = self.table[bits.see(MOST_BITS.into())? as usize % (1 << MOST_BITS)];
         bits.pass(length.into());
         (length > 0).then_some(symbol)
+    }
+}
+
+/// In the table of a [`PrefixPasser`]: the last symbol is the one that is looked for.
+const AT_END: u8 = 16;
+
+/// Passes symbols without telling which.
+#[derive(Clone, Debug)]
+pub(crate) struct PrefixPasser {
+    /// By the bits ahead: the bits of the whole codes that they begin with, up to that of the end; and [`AT_END`], if it is among them.
+    table: Box<[u8; 1 << MOST_BITS]>,
+}
+
+impl PrefixPasser {
+    /// Goes behind the next end; `None` if there is none.
+    #[inline(always)]
+    pub(crate) fn pass(&self, bits: &mut BitReader<'_>) -> Option<()> {
+        loop {
+            let passed = self.table[bits.see(MOST_BITS.into())? as usize % (1 << MOST_BITS)];
+            bits.pass((passed % AT_END).into());
+            match passed {
+                0 => return None,
+                AT_END.. => return Some(()),
+                _ => {}
+            }
+        }
     }
 }
 
@@ -161,9 +206,14 @@ mod tests {
             writer.finish();
             let mut rest = bytes.as_slice();
             let decoder = PrefixDecoder::read(&mut rest).ok_or_else(|| TestCaseError::fail("no code"))?;
+            let (passer, mut passing) = (decoder.passer(3), BitReader::new(rest));
             let mut reader = BitReader::new(rest);
-            for symbol in symbols {
+            for &symbol in &symbols {
                 prop_assert_eq!(decoder.next(&mut reader), Some(symbol));
+                if symbol == 3 {
+                    prop_assert!(passer.pass(&mut passing).is_some());
+                    prop_assert_eq!(passing.position(), reader.position());
+                }
             }
             prop_assert_eq!(reader.position().map(|position| position.div_ceil(8)), Some(rest.len()));
         }
@@ -173,6 +223,8 @@ mod tests {
             if let Some(decoder) = PrefixDecoder::read(&mut code.as_slice()) {
                 let mut reader = BitReader::new(&bytes);
                 while reader.position().is_some() && decoder.next(&mut reader).is_some() {}
+                let mut reader = BitReader::new(&bytes);
+                while decoder.passer(0).pass(&mut reader).is_some() {}
             }
         }
     }

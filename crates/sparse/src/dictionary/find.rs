@@ -72,7 +72,7 @@ impl Dictionary {
                 Ordering::Less => return Some(None),
                 // It begins with what made the one before come before `term`.
                 Ordering::Greater => {
-                    self.skip_letters(&mut bits)?;
+                    self.rest.pass(&mut bits)?;
                     false
                 }
                 Ordering::Equal => match self.compare(&mut bits, term, share)? {
@@ -93,12 +93,6 @@ impl Dictionary {
         Some(None)
     }
 
-    #[inline(always)]
-    fn skip_letters(&self, bits: &mut BitReader<'_>) -> Option<()> {
-        while self.letters.next(bits)? != END {}
-        Some(())
-    }
-
     /// Compares a term whose first `same` bytes are those of `term` with it.
     #[inline(always)]
     fn compare(&self, bits: &mut BitReader<'_>, term: &[u8], mut same: usize) -> Option<Compared> {
@@ -110,7 +104,7 @@ impl Dictionary {
                 }
                 Some(&other) if letter == other => same += 1,
                 Some(&other) if letter < other => {
-                    self.skip_letters(bits)?;
+                    self.rest.pass(bits)?;
                     return Some(Compared::Before(same));
                 }
                 _ => return Some(Compared::Behind),

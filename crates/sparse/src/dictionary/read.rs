@@ -2,8 +2,8 @@
 
 use memmap2::Mmap;
 
-use super::{BLOCK_TERMS, Damaged, Entries, Entry, ONE, RECORD, doc_bits, key};
-use crate::coding::{BitReader, PrefixDecoder, read_varint};
+use super::{BLOCK_TERMS, Damaged, END, Entries, Entry, ONE, RECORD, doc_bits, key};
+use crate::coding::{BitReader, PrefixDecoder, PrefixPasser, read_varint};
 use crate::postings::Posting;
 
 /// Where a block is.
@@ -26,6 +26,8 @@ pub(crate) struct Dictionary {
     doc_bits: u32,
     pub(super) shares: PrefixDecoder,
     pub(super) letters: PrefixDecoder,
+    /// Passes the letters of a term that are left.
+    pub(super) rest: PrefixPasser,
     kinds: PrefixDecoder,
 }
 
@@ -54,9 +56,17 @@ impl Dictionary {
         if start != block_bytes || !rest.is_empty() {
             return None;
         }
-        let doc_bits = doc_bits(docs);
-        let dictionary =
-            Self { file, blocks: places, keys: Vec::new(), terms, doc_bits, shares, letters, kinds };
+        let dictionary = Self {
+            rest: letters.passer(END),
+            file,
+            blocks: places,
+            keys: Vec::new(),
+            terms,
+            doc_bits: doc_bits(docs),
+            shares,
+            letters,
+            kinds,
+        };
         let first_key = |block| {
             let mut entries = Entries::of_block(&dictionary, block);
             entries.advance().ok()?.map(|_| key(entries.term()))
