@@ -37,27 +37,12 @@ impl TemporaryFile {
     }
 
     /// What was written.
-    pub(crate) fn finish(self) -> Result<TemporaryBytes, SparseError> {
+    pub(crate) fn finish(self) -> Result<Mmap, SparseError> {
         let file = self.file.into_inner().map_err(|error| {
             FileError::new("write a temporary file in", &self.directory, error.into_error())
         })?;
-        if self.bytes == 0 {
-            return Ok(TemporaryBytes(None));
-        }
         // SAFETY: the file has no name, and this process writes it no more.
         let map = unsafe { Mmap::map(&file) };
-        Ok(TemporaryBytes(Some(map.map_err(FileError::on("map a temporary file in", &self.directory))?)))
-    }
-}
-
-/// The bytes of a temporary file.
-#[derive(Debug)]
-pub(crate) struct TemporaryBytes(Option<Mmap>);
-
-impl std::ops::Deref for TemporaryBytes {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        self.0.as_deref().unwrap_or_default()
+        Ok(map.map_err(FileError::on("map a temporary file in", &self.directory))?)
     }
 }

@@ -42,7 +42,8 @@ impl SparseIndex {
         let file = self.vectors.as_deref();
         let file = file.ok_or_else(|| SparseError::NoVectors { path: self.path().to_owned() })?;
         let damaged = || self.damaged(VECTORS, "a vector cannot be read");
-        let numbers = numbers(file, self.doc_count(), doc.index()).ok_or_else(damaged)?;
+        let numbers =
+            numbers(file, self.doc_count(), self.statistics().terms, doc.index()).ok_or_else(damaged)?;
         numbers
             .into_iter()
             .map(|(number, tf)| {
@@ -57,7 +58,7 @@ impl SparseIndex {
 }
 
 /// The numbers of a document's terms, and the frequencies.
-fn numbers(file: &[u8], docs: usize, doc: usize) -> Option<Vec<(u64, u32)>> {
+fn numbers(file: &[u8], docs: usize, terms: u64, doc: usize) -> Option<Vec<(u64, u32)>> {
     let (vectors, places) = Table::split(file, docs.div_ceil(STRIDE))?;
     let mut rest = vectors.get(usize::try_from(places.get(doc / STRIDE)).ok()?..)?;
     for _ in 0..doc % STRIDE {
@@ -65,12 +66,16 @@ fn numbers(file: &[u8], docs: usize, doc: usize) -> Option<Vec<(u64, u32)>> {
             read_varint(&mut rest)?;
         }
     }
-    let mut terms = Vec::new();
-    let mut number = 0_u64;
+    let (mut numbers, mut number) = (Vec::new(), 0_u64);
     for _ in 0..read_varint(&mut rest)? {
-        number = number.checked_add(read_varint(&mut rest)?)?;
+        let more = read_varint(&mut rest)?;
+        number = number.checked_add(more)?;
+        // Numbers ascend, so that no more are read than there are terms.
+        if number >= terms || more == 0 && !numbers.is_empty() {
+            return None;
+        }
         let tf = read_varint(&mut rest)?.checked_add(1)?;
-        terms.push((number, u32::try_from(tf).ok()?));
+        numbers.push((number, u32::try_from(tf).ok()?));
     }
-    Some(terms)
+    Some(numbers)
 }

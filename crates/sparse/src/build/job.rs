@@ -113,16 +113,17 @@ pub fn build<E: From<SparseError> + Send>(
     let (mut terms, mut postings) =
         (OutputFile::create(output, TERMS)?, OutputFile::create(output, POSTINGS)?);
     let mut dictionary = DictionaryWriter::new(output)?;
+    let go_on = || if job.stop.load(Ordering::Relaxed) { Err(SparseError::Interrupted) } else { Ok(()) };
     let runs = inverted.runs.finish()?;
     merge(&runs, &codes, &mut dictionary, &mut postings, |done| {
         on_progress(BuildProgress::Merged(done, inverted.postings));
-        if job.stop.load(Ordering::Relaxed) { Err(SparseError::Interrupted) } else { Ok(()) }
+        go_on()
     })?;
     drop(runs);
     let term_count = dictionary.terms();
     let path = terms.path().to_owned();
     let failed = |error| FileError::new("write", &path, error).into();
-    dictionary.finish(codes.len() as u32, &mut terms, failed)?;
+    dictionary.finish(codes.len() as u32, &mut terms, failed, go_on)?;
 
     // From here on the directory holds no index, until it holds the new one.
     claimed.remove_manifest()?;
@@ -136,7 +137,7 @@ pub fn build<E: From<SparseError> + Send>(
         let file = OutputFile::create(output, VECTORS)?;
         let file = write_vectors(&index, file, job.memory_bytes, |done| {
             on_progress(BuildProgress::Vectors(done));
-            if job.stop.load(Ordering::Relaxed) { Err(SparseError::Interrupted) } else { Ok(()) }
+            go_on()
         })?;
         manifest.files.push(file.commit()?);
     }

@@ -10,10 +10,12 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use memmap2::Mmap;
+
 use crate::SparseError;
 use crate::coding::{read_varint, write_varint};
 use crate::postings::Posting;
-use crate::temporary::{TemporaryBytes, TemporaryFile};
+use crate::temporary::TemporaryFile;
 
 /// An inverted chunk.
 #[derive(Debug, Default)]
@@ -101,7 +103,7 @@ impl Runs {
 pub(super) struct SortedRuns {
     in_memory: Vec<Run>,
     spilled: Vec<(u32, Range<usize>)>,
-    spilled_bytes: Option<TemporaryBytes>,
+    spilled_bytes: Option<Mmap>,
 }
 
 impl SortedRuns {

@@ -9,6 +9,10 @@
 /// The bits that a look ahead always has: of eight bytes, up to seven bits may be passed already.
 pub(super) const AHEAD: u32 = 57;
 
+/// Bytes behind what is to be read that are best left in sight, if they are there: whole words are read faster. More are not, so that nobody looks far for what
+/// damage has taken away.
+pub(crate) const SLACK: usize = 8;
+
 /// The most bits of a number that is written as it is.
 const MOST_BITS: u32 = 56;
 

@@ -40,10 +40,9 @@ impl<'a> Entries<'a> {
     /// Goes to the next term; `None` behind the last.
     pub(crate) fn advance(&mut self) -> Result<Option<Entry>, Damaged> {
         if self.left == 0 {
-            let Some(place) = self.dictionary.blocks.get(self.block) else { return Ok(None) };
+            let Some((bits, records)) = self.dictionary.block(self.block) else { return Ok(None) };
+            (self.bits, self.records) = (bits, records);
             self.left = self.dictionary.terms_of(self.block);
-            self.bits = self.dictionary.bits(place);
-            self.records = place.records;
             self.term.clear();
             self.block += 1;
         }

@@ -59,8 +59,7 @@ impl Dictionary {
 
     #[inline(always)]
     fn find_in_block_portable(&self, block: usize, term: &[u8]) -> Option<Option<Entry>> {
-        let place = self.blocks.get(block)?;
-        let (mut bits, mut records) = (self.bits(place), place.records);
+        let (mut bits, mut records) = self.block(block)?;
         // The first bytes that the entry before has in common with `term`, which comes behind it.
         let mut common = 0;
         for _ in 0..self.terms_of(block) {

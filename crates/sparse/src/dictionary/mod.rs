@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Letters are the bytes of UTF-8, in which END does not occur. The first eight bytes of each block's first term are made when the index is
-//! opened, so that a search looks into one block only.
+//! opened, so that a search looks into one block, and a few more where terms share eight bytes.
 
 mod entries;
 mod find;
@@ -41,13 +41,21 @@ const ONE: u8 = 1;
 /// The first kind of terms with a record.
 const RECORD: u8 = 2;
 
+/// The most low bits of the length of a record.
+const MOST_RECORD_BITS: u32 = 48;
+
 /// Where the postings of a term are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// Here: there is only one.
     One(Posting),
-    /// In a record that begins so many bytes behind the first record.
-    Record(u64),
+    /// In a record, the bytes from `start` up to `end` of all records.
+    Record {
+        /// Its first byte.
+        start: u64,
+        /// The first byte behind it.
+        end: u64,
+    },
 }
 
 /// The dictionary cannot be read.

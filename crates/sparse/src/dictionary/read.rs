@@ -1,25 +1,27 @@
 //! An opened dictionary.
 
 use memmap2::Mmap;
+use rayon::prelude::*;
 
-use super::{BLOCK_TERMS, Damaged, END, Entries, Entry, ONE, RECORD, doc_bits, key};
-use crate::coding::{BitReader, PrefixDecoder, PrefixPasser, read_varint};
+use super::{BLOCK_TERMS, Damaged, END, Entries, Entry, MOST_RECORD_BITS, ONE, RECORD, doc_bits, key};
+use crate::coding::{BitReader, PrefixDecoder, PrefixPasser, SLACK, read_varint};
 use crate::postings::Posting;
 
 /// Where a block is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+struct Place {
     /// Its first byte.
-    pub(super) start: usize,
+    start: usize,
     /// Where its first record is.
-    pub(super) records: u64,
+    records: u64,
 }
 
 /// The terms of an index in a memory map.
 #[derive(Debug)]
 pub(crate) struct Dictionary {
     file: Mmap,
-    pub(super) blocks: Vec<Place>,
+    /// All blocks, and where another would be.
+    places: Vec<Place>,
     /// The key of each block's first term.
     pub(super) keys: Vec<u64>,
     terms: u64,
@@ -46,12 +48,13 @@ impl Dictionary {
         // A size has two bytes at least: damage does not make many blocks of few bytes.
         let count =
             usize::try_from(terms.div_ceil(BLOCK_TERMS)).ok().filter(|&count| count <= rest.len() / 2)?;
-        let mut places = Vec::with_capacity(count);
+        let mut places = Vec::with_capacity(count + 1);
         let (mut start, mut records) = (0_usize, 0_u64);
+        places.push(Place { start, records });
         for _ in 0..count {
-            places.push(Place { start, records });
             start = start.checked_add(usize::try_from(read_varint(&mut rest)?).ok()?)?;
             records = records.checked_add(read_varint(&mut rest)?)?;
+            places.push(Place { start, records });
         }
         if start != block_bytes || !rest.is_empty() {
             return None;
@@ -59,7 +62,7 @@ impl Dictionary {
         let dictionary = Self {
             rest: letters.passer(END),
             file,
-            blocks: places,
+            places,
             keys: Vec::new(),
             terms,
             doc_bits: doc_bits(docs),
@@ -71,13 +74,16 @@ impl Dictionary {
             let mut entries = Entries::of_block(&dictionary, block);
             entries.advance().ok()?.map(|_| key(entries.term()))
         };
-        let keys = (0..count).map(first_key).collect::<Option<_>>()?;
+        let keys = (0..count).into_par_iter().map(first_key).collect::<Option<_>>()?;
         Some(Self { keys, ..dictionary })
     }
 
-    /// The bits of a block and all that follows it.
-    pub(super) fn bits(&self, place: &Place) -> BitReader<'_> {
-        BitReader::new(self.file.get(place.start..).unwrap_or_default())
+    /// The bits of a block, and where its first record is; `None` if there is no such block.
+    #[inline]
+    pub(super) fn block(&self, number: usize) -> Option<(BitReader<'_>, u64)> {
+        let [place, next] = self.places.get(number..)?.first_chunk()?;
+        let end = (next.start + SLACK).min(self.file.len());
+        Some((BitReader::new(self.file.get(place.start..end)?), place.records))
     }
 
     /// The terms of a block; 0 if there is no such block.
@@ -91,12 +97,12 @@ impl Dictionary {
         let kind = self.kinds.next(bits)?;
         if kind >= RECORD {
             let low_bits = u32::from(kind - RECORD);
-            if low_bits > 48 {
+            if low_bits > MOST_RECORD_BITS {
                 return None;
             }
-            let place = *records;
-            *records = place.checked_add(1 << low_bits | bits.bits(low_bits)?)?;
-            return Some(Entry::Record(place));
+            let start = *records;
+            *records = start.checked_add(1 << low_bits | bits.bits(low_bits)?)?;
+            return Some(Entry::Record { start, end: *records });
         }
         let doc = bits.bits(self.doc_bits)? as u32;
         let tf = match kind {

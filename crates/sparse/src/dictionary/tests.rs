@@ -20,14 +20,14 @@ fn written(terms: &BTreeMap<Vec<u8>, NewEntry>, docs: u32) -> Result<(Vec<u8>, V
             NewEntry::One(posting) => Entry::One(posting),
             NewEntry::Record(bytes) => {
                 place += bytes;
-                Entry::Record(place - bytes)
+                Entry::Record { start: place - bytes, end: place }
             }
         });
     }
     assert_eq!(writer.terms(), terms.len() as u64);
     let mut bytes = Vec::new();
     let failed = |error| toller_files::FileError::new("write", &directory, error).into();
-    writer.finish(docs, &mut bytes, failed)?;
+    writer.finish(docs, &mut bytes, failed, || Ok(()))?;
     Ok((bytes, expected))
 }
 

@@ -24,6 +24,9 @@ pub(crate) enum NewEntry {
     Record(u64),
 }
 
+/// Blocks between two looks whether the work is to go on.
+const BLOCKS_AT_ONCE: u64 = 1 << 12;
+
 /// Counts of the symbols of a code.
 type Counts = [u64; 256];
 
@@ -87,12 +90,14 @@ impl DictionaryWriter {
         Ok(())
     }
 
-    /// Writes the dictionary of an index of `docs` documents to `out`; errors of writing it become what `failed` makes of them.
+    /// Writes the dictionary of an index of `docs` documents to `out`; errors of writing it become what `failed` makes of them, and those of `go_on`, which is
+    /// asked now and then, stop the work.
     pub(crate) fn finish(
         self,
         docs: u32,
         mut out: impl Write,
         failed: impl Fn(io::Error) -> SparseError,
+        go_on: impl Fn() -> Result<(), SparseError>,
     ) -> Result<(), SparseError> {
         let codes = [&self.shares, &self.letters, &self.kinds].map(PrefixCode::of_counts);
         let waiting = self.waiting.finish()?;
@@ -100,6 +105,9 @@ impl DictionaryWriter {
         let (mut block, mut sizes, mut block_bytes) = (Vec::new(), Vec::new(), 0_u64);
         let mut left = self.terms;
         while left > 0 {
+            if (left / BLOCK_TERMS).is_multiple_of(BLOCKS_AT_ONCE) {
+                go_on()?;
+            }
             let terms = left.min(BLOCK_TERMS);
             left -= terms;
             block.clear();

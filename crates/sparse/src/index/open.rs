@@ -13,6 +13,7 @@ use toller_ir::DocOrd;
 use super::term::Term;
 use super::{FileEntry, IDS, LENGTHS, Manifest, POSTINGS, TERMS, VECTORS, ids, lengths};
 use crate::analysis::Analyzer;
+use crate::coding::SLACK;
 use crate::dictionary::{self, Dictionary, Entry};
 use crate::fingerprint::analyzer_info;
 use crate::postings::Record;
@@ -181,13 +182,14 @@ impl SparseIndex {
     /// The term that the dictionary says this of.
     pub(crate) fn term_of(&self, entry: Entry) -> Result<Term<'_>, SparseError> {
         let record = match entry {
-            // The one document that is not checked while its list is read.
+            // Here it is known which file is damaged.
             Entry::One(posting) if posting.doc as usize >= self.doc_count() => {
                 return Err(self.damaged_dictionary());
             }
             Entry::One(posting) => Record::of_one(posting),
-            Entry::Record(place) => {
-                let bytes = usize::try_from(place).ok().and_then(|place| self.postings.get(place..));
+            Entry::Record { start, end } => {
+                let end = end.saturating_add(SLACK as u64).min(self.postings.len() as u64);
+                let bytes = self.postings.get(start as usize..end as usize);
                 let record = bytes.and_then(|bytes| Record::read(bytes, self.doc_count() as u32));
                 record.ok_or_else(|| self.damaged_postings())?
             }

@@ -5,7 +5,7 @@ use super::skyline::skyline;
 use super::{BLOCK, Posting, Tail, entry};
 use crate::coding::BitWriter;
 
-/// Collects the postings of one term after another, and appends their records.
+/// Collects the postings of one term after another, and appends their records. A term has fewer than 2^56 occurrences.
 ///
 /// The list of one term is in memory as a whole, packed: at most a few bits a document of the collection.
 #[derive(Debug)]

@@ -21,9 +21,9 @@ pub(crate) enum List<'a> {
     Blocks {
         /// What is known of the full blocks.
         directory: Directory<'a>,
-        /// The packed blocks one after another, and behind them the tail and other records.
+        /// The packed blocks one after another, and what stands behind them; the whole record where there are none.
         blocks: &'a [u8],
-        /// What is behind the full blocks.
+        /// Where the postings behind the full blocks are.
         tail: Tail,
     },
 }
@@ -73,7 +73,8 @@ impl<'a> Record<'a> {
     /// The record that begins with `bytes`, in an index of `docs` documents; `None` if it is damaged.
     pub(crate) fn read(bytes: &'a [u8], docs: u32) -> Option<Self> {
         let mut bits = BitReader::new(bytes);
-        let doc_freq = u32::try_from(bits.gamma()?.checked_add(2)?).ok()?;
+        let doc_freq =
+            u32::try_from(bits.gamma()?.checked_add(2)?).ok().filter(|&doc_freq| doc_freq <= docs)?;
         let extras = bits.gamma()?;
         let max_freq = match extras {
             0 | 1 => 1 + extras as u32,
@@ -83,6 +84,10 @@ impl<'a> Record<'a> {
         let statistics = TermStatistics { doc_freq, collection_freq, max_freq };
         let (full, len) = (doc_freq as usize / BLOCK, doc_freq as usize % BLOCK);
         let directory_bytes = if full > 0 { usize::try_from(bits.gamma()?).ok()? } else { 0 };
+        // An entry has two bytes at least.
+        if full > directory_bytes / 2 {
+            return None;
+        }
         let head = bits.position()?;
         let (entries, blocks, tail) = if full > 0 {
             let (entries, blocks) = bytes.get(head.div_ceil(8)..)?.split_at_checked(directory_bytes)?;
@@ -109,7 +114,7 @@ impl<'a> Record<'a> {
                     let entry = directory.next(|_| ())?;
                     let packed = blocks.split_off(..entry.packing.bytes()?)?;
                     block.unpack(before, entry.packing, packed)?;
-                    if !is_sound(&block, before, docs) {
+                    if block.docs().last() != Some(&entry.last) || !is_sound(&block, before, docs) {
                         return None;
                     }
                     each(&block);

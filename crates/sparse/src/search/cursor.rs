@@ -4,6 +4,7 @@ use super::WINDOW;
 use super::parts::{Norms, Parts, Window};
 use super::spare::Spare;
 use super::sums::Sums;
+use crate::coding::SLACK;
 use crate::postings::{Block, List, Packing, Record, SATURATED};
 
 /// A list is damaged; the index says which file that is.
@@ -30,7 +31,7 @@ pub(super) struct Cursor<'a> {
     docs: u32,
     /// The full blocks.
     places: Vec<Place>,
-    /// The packed blocks, and the tail behind them.
+    /// The packed blocks, and the tail behind them; the whole record where there are no full blocks.
     packed: &'a [u8],
     tail_start: usize,
     /// The number of the block; one more than the full ones is the tail, another one more the end.
@@ -58,12 +59,12 @@ impl<'a> Cursor<'a> {
         let (mut packed, mut start) = (&[][..], 0_usize);
         if let List::Blocks { mut directory, blocks, .. } = record.list {
             packed = blocks;
-            places.reserve_exact(directory.len().min(blocks.len()));
+            places.reserve_exact(directory.len());
             let most = record.statistics.max_freq;
             while directory.len() > 0 {
                 let mut bound = 0;
                 let entry = directory.next(|point| {
-                    let tf = if point.tf == SATURATED { most } else { u32::from(point.tf) };
+                    let tf = if point.tf == SATURATED { most } else { most.min(point.tf.into()) };
                     bound = bound.max(parts.scorer.bound(tf, norms.of_code(point.code)));
                 });
                 let entry = entry.ok_or(Damaged)?;
@@ -165,8 +166,13 @@ impl<'a> Cursor<'a> {
         }
         match self.places.get(self.number) {
             Some(place) => {
-                let packed = self.packed.get(place.start..).ok_or(Damaged)?;
+                let next = self.places.get(self.number + 1).map_or(self.tail_start, |next| next.start);
+                let end = (next + SLACK).min(self.packed.len());
+                let packed = self.packed.get(place.start..end).ok_or(Damaged)?;
                 self.block.unpack(self.before, place.packing, packed).ok_or(Damaged)?;
+                if self.block.docs().last() != Some(&place.last) {
+                    return Err(Damaged);
+                }
             }
             None => match self.record.list {
                 List::One(posting) => {

@@ -23,7 +23,9 @@ impl SparseIndex {
         for (term, scorer) in terms.iter().zip(&prepared.scorers) {
             term.for_each_posting(|posting| {
                 let length = seen_length(scoring.lengths, self.exact_length(posting.doc as usize));
-                *sums.entry(posting.doc).or_insert(0) += scorer.part(posting.tf, length);
+                let sum = sums.entry(posting.doc).or_insert(0_u32);
+                // As where it is pruned: only damage makes it wrap.
+                *sum = sum.wrapping_add(scorer.part(posting.tf, length));
             })?;
         }
         let mut hits: Vec<Hit> =
