@@ -3,6 +3,9 @@
 use super::parts::Table;
 use crate::postings::Block;
 
+/// More blocks than these are not kept: a single query of very many terms is not to hold its memory for good.
+const MOST_BLOCKS: usize = 256;
+
 /// Tables and blocks of any content.
 #[derive(Default)]
 pub(super) struct Spare {
@@ -19,6 +22,8 @@ impl Spare {
 
     /// Takes a block back.
     pub(super) fn keep(&mut self, block: Box<Block>) {
-        self.blocks.push(block);
+        if self.blocks.len() < MOST_BLOCKS {
+            self.blocks.push(block);
+        }
     }
 }
