@@ -29,7 +29,9 @@ impl Table {
 /// The width of tables whose rows are summed, which `rows` has the numbers of.
 pub(crate) fn width(tables: &[Table], rows: &[Vec<u32>]) -> Result<usize, NnError> {
     match tables {
-        [first, rest @ ..] if rows.len() == tables.len() && rest.iter().all(|table| table.width == first.width) => {
+        [first, rest @ ..]
+            if rows.len() == tables.len() && rest.iter().all(|table| table.width == first.width) =>
+        {
             Ok(first.width)
         }
         _ => Err(NnError::Shape(format!("{} tables, and rows for {}", tables.len(), rows.len()))),

@@ -100,7 +100,8 @@ impl Pooling {
             Self::MeanSqrtLen => sum / count.sqrt(),
             Self::WeightedMean => {
                 let weights = || (first + 1..).map(|position| position as f64).take(column.len());
-                column.iter().zip(weights()).map(|(x, weight)| x * weight).sum::<f64>() / weights().sum::<f64>()
+                column.iter().zip(weights()).map(|(x, weight)| x * weight).sum::<f64>()
+                    / weights().sum::<f64>()
             }
         }
     }
@@ -128,7 +129,10 @@ mod tests {
                 for (column, &pooled) in out.iter().enumerate() {
                     let column: Vec<f64> =
                         states.iter().skip(column).step_by(2).map(|&x| f64::from(x)).collect();
-                    assert!((pooling.reference(&column, first) - f64::from(pooled)).abs() < 1e-6, "{pooling}");
+                    assert!(
+                        (pooling.reference(&column, first) - f64::from(pooled)).abs() < 1e-6,
+                        "{pooling}"
+                    );
                 }
                 out
             };

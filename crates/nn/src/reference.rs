@@ -8,8 +8,8 @@ use crate::linear::reference::Linear;
 use crate::norm::reference::Norm;
 use crate::unit::SHORTEST;
 use crate::{
-    Activation, AttentionParameters, LinearParameters, Matrix, NnError, NormParameters, NormPlacement, Place, Pooling,
-    Sequences, norm,
+    Activation, AttentionParameters, LinearParameters, Matrix, NnError, NormParameters, NormPlacement, Place,
+    Pooling, Sequences, norm,
 };
 
 /// Every step one operation after the other, nothing fused, in f64.

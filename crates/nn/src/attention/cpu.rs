@@ -67,7 +67,11 @@ impl Call<'_> {
         assert!(self.offsets.is_sorted(), "offsets ascend");
         let tokens = self.offsets.last().map_or(0, |&end| end as usize);
         let attention = self.attention;
-        assert_eq!(self.qkv.len(), tokens * attention.input_width(), "queries, keys and values of {tokens} tokens");
+        assert_eq!(
+            self.qkv.len(),
+            tokens * attention.input_width(),
+            "queries, keys and values of {tokens} tokens"
+        );
         assert_eq!(out.len(), tokens * attention.output_width(), "contexts of {tokens} tokens");
         match precision {
             Precision::F32 | Precision::F16 => {

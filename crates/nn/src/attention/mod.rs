@@ -32,7 +32,8 @@ impl Attention {
             )));
         }
         let rotary = parameters.rotary_theta.map(|theta| Rotary::new(head_size, theta)).transpose()?;
-        let relative_bias = parameters.relative_bias.map(|table| RelativeBias::new(table, heads)).transpose()?;
+        let relative_bias =
+            parameters.relative_bias.map(|table| RelativeBias::new(table, heads)).transpose()?;
         Ok(Self { heads, key_heads, head_size, rotary, relative_bias, before, after })
     }
 

@@ -39,7 +39,8 @@ pub(crate) fn attend(qkv: &[f64], sequences: &Sequences, attention: &Attention) 
                 let weights: Vec<f64> = scores.iter().map(|score| (score - largest).exp()).collect();
                 let total: f64 = weights.iter().sum();
                 for column in 0..head_size {
-                    let weighted = seen.clone().zip(&weights).map(|(key, weight)| weight * plain(key, 2, column));
+                    let weighted =
+                        seen.clone().zip(&weights).map(|(key, weight)| weight * plain(key, 2, column));
                     out[query * hidden + head * head_size + column] = weighted.sum::<f64>() / total;
                 }
             }

@@ -32,7 +32,9 @@ impl Rotary {
     /// For heads of `head_size` values, an even number, and the base `theta`, a positive number.
     pub(crate) fn new(head_size: usize, theta: f64) -> Result<Self, NnError> {
         if head_size == 0 || !head_size.is_multiple_of(2) || !(theta.is_finite() && theta > 0.0) {
-            return Err(NnError::Shape(format!("rotary positions for heads of {head_size} values with base {theta}")));
+            return Err(NnError::Shape(format!(
+                "rotary positions for heads of {head_size} values with base {theta}"
+            )));
         }
         let frequency = |i: usize| {
             let exponent = (2 * i) as f32 / head_size as f32;

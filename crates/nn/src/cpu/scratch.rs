@@ -157,7 +157,9 @@ mod tests {
                 next = part.end;
             }
             assert_eq!(next, len);
-            assert!((0..len).all(|item| (0..count).filter(|&index| Part { index, count }.has(item)).count() == 1));
+            assert!(
+                (0..len).all(|item| (0..count).filter(|&index| Part { index, count }.has(item)).count() == 1)
+            );
         }
     }
 

@@ -60,7 +60,10 @@ impl Linear<'_> {
         let is_padded = self.bias.is_empty() || self.bias.len() >= columns.next_multiple_of(LANES);
         assert!(is_padded, "a bias of {} for {columns} columns", self.bias.len());
         assert_eq!(out.len(), self.rows * columns, "an output [{}, {columns}]", self.rows);
-        assert!(self.residual.is_none_or(|residual| residual.len() == out.len()), "a residual of another shape");
+        assert!(
+            self.residual.is_none_or(|residual| residual.len() == out.len()),
+            "a residual of another shape"
+        );
         let epilogue = Epilogue { layer: self, columns, out: out.start() };
         self.weight.multiply(isa, self.x, self.rows, part, conversions, epilogue);
     }

@@ -7,8 +7,8 @@ mod names;
 use proptest::prelude::*;
 
 use crate::{
-    Activation, AttentionParameters, Backend, Cpu, LinearParameters, Matrix, NormParameters, NormPlacement, Place,
-    Pooling, Precision, Reference, Sequences,
+    Activation, AttentionParameters, Backend, Cpu, LinearParameters, Matrix, NormParameters, NormPlacement,
+    Place, Pooling, Precision, Reference, Sequences,
 };
 
 /// Pseudo-random values in -1..1, from a seed.
@@ -316,5 +316,8 @@ fn shapes_that_do_not_agree_are_errors() {
     let batch = cpu.batch(vec![vec![0, 1]], Sequences::from_lengths([2])).unwrap();
     let mut scratch = cpu.scratch();
     let states = cpu.embed(&mut scratch, &batch, &[table], &norm).unwrap();
-    assert!(cpu.project(&mut scratch, &states, &layer, Activation::Identity).is_err(), "six values for four inputs");
+    assert!(
+        cpu.project(&mut scratch, &states, &layer, Activation::Identity).is_err(),
+        "six values for four inputs"
+    );
 }

@@ -94,14 +94,15 @@ impl Reduced for Int8Weight {
                 simd.store_i8(place.as_mut_ptr().cast(), simd.mul(numbers, inverse));
             }
         }
-        if let (false, Some(place)) = (rest.is_empty(), places.next()) {
-            // SAFETY: as above, but for the rest's count.
+        // Beyond the last number are zeros.
+        for (at, place) in places.enumerate() {
+            let count = if at == 0 { rest.len() } else { 0 };
+            // SAFETY: as above, but for `count` numbers of the rest.
             unsafe {
-                let numbers = simd.load_part(rest.as_ptr(), rest.len());
+                let numbers = simd.load_part(rest.as_ptr(), count);
                 simd.store_i8(place.as_mut_ptr().cast(), simd.mul(numbers, inverse));
             }
         }
-        places.for_each(|place| place.fill(0));
         let mut sums = simd.splat_i32(0);
         for line in values.chunks_exact(LANES) {
             // SAFETY: the line is sixteen values.
