@@ -56,8 +56,8 @@ impl TextArgs {
         tower: &TextEncoder,
         prompt: &str,
         pass_time: Duration,
-        estimate: impl Fn(&[String]) -> anyhow::Result<Duration>,
-    ) -> anyhow::Result<Vec<Texts>> {
+        estimate: impl Fn(&[String]) -> crate::Result<Duration>,
+    ) -> crate::Result<Vec<Texts>> {
         if !self.corpus.is_empty() {
             return Ok(vec![self.collection(prompt)?]);
         }
@@ -89,12 +89,12 @@ impl TextArgs {
         lengths.into_iter().map(of_length).collect()
     }
 
-    fn collection(&self, prompt: &str) -> anyhow::Result<Texts> {
+    fn collection(&self, prompt: &str) -> crate::Result<Texts> {
         let inputs = expand(&self.corpus)?;
         let passages = open_collection(&inputs, &self.input.options()?)?.take(self.passages as usize);
         let texts: Vec<String> = passages
             .map(|passage| Ok(joined_text(prompt, &self.title_separator, &passage?)))
-            .collect::<anyhow::Result<_>>()?;
+            .collect::<crate::Result<_>>()?;
         let names: Vec<String> = self.corpus.iter().map(|path| path.display().to_string()).collect();
         if texts.is_empty() {
             let message = format!("{} holds no passages", names.join(" "));
