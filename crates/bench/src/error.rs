@@ -41,16 +41,14 @@ pub enum BenchError {
 impl Explain for BenchError {
     fn remedy(&self) -> Option<Remedy> {
         match self {
-            Self::Memory { .. } => Some(remedy![
-                "lower ",
+            Self::Memory { .. } => Some(remedy!(
+                "lower {} or {}, or store halves: {}",
                 Setting::Vectors,
-                " or ",
                 Setting::Dim,
-                ", or store halves: ",
-                Setting::StoreDtype.to("f16"),
-            ]),
+                Setting::StoreDtype.to("f16")
+            )),
             Self::TooFewQueries { .. } => {
-                Some(remedy!["lower ", Setting::Queries, ", or give more ", Setting::QueryVectors])
+                Some(remedy!("lower {}, or give more {}", Setting::Queries, Setting::QueryVectors))
             }
             Self::Recording => None,
             Self::Search(error) => error.remedy(),

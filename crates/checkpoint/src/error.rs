@@ -70,12 +70,11 @@ impl Explain for ModelError {
     fn remedy(&self) -> Option<Remedy> {
         Some(match self {
             Self::File(error) => return error.remedy(),
-            Self::MissingFile { .. } => remedy![
-                "give ",
-                Setting::Model,
-                " a sentence-transformers or transformers directory: config.json, \
-                 a tokenizer.json or vocab.txt, and model.safetensors or pytorch_model.bin",
-            ],
+            Self::MissingFile { .. } => remedy!(
+                "give {} a sentence-transformers or transformers directory: config.json, a tokenizer.json \
+                 or vocab.txt, and model.safetensors or pytorch_model.bin",
+                Setting::Model
+            ),
             Self::Unsupported { supported, .. } => format!("supported: {supported}").into(),
             Self::Weights { .. } => "download the model again; the file may be truncated".into(),
             Self::MissingTensor { .. } | Self::TensorShape { .. } => {

@@ -84,33 +84,30 @@ impl BadKind {
     fn remedy(self) -> Remedy {
         let skip = Setting::SkipBadLines;
         match self {
-            Self::InvalidUtf8 => remedy![
-                "convert the file to UTF-8 (iconv -f ENCODING -t UTF-8), or pass ",
-                skip,
-                " to count and skip such lines",
-            ],
-            Self::TooLong => remedy![
-                "a line this long is most often a file without line breaks (a JSON array?); pass ",
-                skip,
-                " to count and skip it",
-            ],
-            Self::MissingField | Self::ExtraColumn | Self::Malformed => remedy![
-                "if the file has another format, name it with ",
+            Self::InvalidUtf8 => remedy!(
+                "convert the file to UTF-8 (iconv -f ENCODING -t UTF-8), or pass {} to count and skip \
+                 such lines",
+                skip
+            ),
+            Self::TooLong => remedy!(
+                "a line this long is most often a file without line breaks (a JSON array?); pass {} to \
+                 count and skip it",
+                skip
+            ),
+            Self::MissingField | Self::ExtraColumn | Self::Malformed => remedy!(
+                "if the file has another format, name it with {}; pass {} to count and skip such lines",
                 Setting::Format,
-                "; pass ",
-                skip,
-                " to count and skip such lines",
-            ],
-            Self::DuplicateId => remedy![
-                "identifiers must be unique over all the files; pass ",
-                skip,
-                " to keep the first of each",
-            ],
+                skip
+            ),
+            Self::DuplicateId => remedy!(
+                "identifiers must be unique over all the files; pass {} to keep the first of each",
+                skip
+            ),
             Self::DuplicateJudgment | Self::DuplicateHit => {
-                remedy!["remove one of the two; pass ", skip, " to keep the first of each"]
+                remedy!("remove one of the two; pass {} to keep the first of each", skip)
             }
             Self::BlankLine | Self::EmptyId | Self::EmptyQuery | Self::BadNumber => {
-                remedy!["correct the line, or pass ", skip, " to count and skip such lines"]
+                remedy!("correct the line, or pass {} to count and skip such lines", skip)
             }
         }
     }
@@ -248,14 +245,14 @@ impl Explain for CorpusError {
             Self::File(error) | Self::Read { source: error, .. } => error.remedy(),
             Self::Bad(record) => Some(record.kind.remedy()),
             Self::Broken { .. } => {
-                Some(remedy!["if the file has another format, name it with ", Setting::Format])
+                Some(remedy!("if the file has another format, name it with {}", Setting::Format))
             }
             Self::Empty { what, .. } => {
                 Some(format!("check that this is the file that holds the {what}").into())
             }
             Self::UnknownFormat { candidates, .. } => {
                 let names = format!(" ({})", candidates.join(", "));
-                Some(remedy!["name the format with ", Setting::Format, names])
+                Some(remedy!("name the format with {}{}", Setting::Format, names))
             }
             Self::Unsupported { remedy, .. } => Some((*remedy).into()),
         }

@@ -99,15 +99,19 @@ impl Explain for DatasetError {
     fn remedy(&self) -> Option<Remedy> {
         match self {
             Self::File(error) => error.remedy(),
-            Self::Directory { .. } => Some(remedy!["choose another ", Setting::Output]),
-            Self::Json { source, .. } if source.is_eof() => Some("the file ends early: fetch it again".into()),
+            Self::Directory { .. } => Some(remedy!("choose another {}", Setting::Output)),
+            Self::Json { source, .. } if source.is_eof() => {
+                Some("the file ends early: fetch it again".into())
+            }
             Self::Json { .. } => Some(
-                "expected SQuAD JSON: {\"data\": [{\"paragraphs\": [{\"context\", \"sentence_breaks\", \"qas\": \
-                 [{\"id\", \"question\", \"answers\": [{\"answer_start\", \"text\"}]}]}]}]}".into(),
+                "expected SQuAD JSON: {\"data\": [{\"paragraphs\": [{\"context\", \"sentence_breaks\", \
+                 \"qas\": [{\"id\", \"question\", \"answers\": [{\"answer_start\", \"text\"}]}]}]}]}"
+                    .into(),
             ),
             Self::NoSentenceBreaks { .. } => Some(
-                "add the character offsets [[start, end], ...] of its sentences, as XQuAD-R has them; sentences \
-                 are not split here".into(),
+                "add the character offsets [[start, end], ...] of its sentences, as XQuAD-R has them; \
+                 sentences are not split here"
+                    .into(),
             ),
             Self::BadSentenceBreak { .. } => {
                 Some("offsets count characters (Unicode code points) from 0, the end excluded".into())
@@ -116,9 +120,9 @@ impl Explain for DatasetError {
             Self::DuplicateQuestionId { .. } => Some("give each question its own id".into()),
             Self::EmptyQuestion { .. } => Some("give it a text, or take it out".into()),
             Self::NothingAsked { .. } => Some("give a set whose paragraphs have questions (qas)".into()),
-            Self::NoQuestions { .. } => {
-                Some("check that answer_start counts characters of the context, as the sentence breaks do".into())
-            }
+            Self::NoQuestions { .. } => Some(
+                "check that answer_start counts characters of the context, as the sentence breaks do".into(),
+            ),
         }
     }
 }

@@ -99,16 +99,16 @@ impl Explain for EncoderError {
             Self::Towers { .. } => "take two encoders that were trained together".into(),
             Self::Label { .. } => "choose a label by its number".into(),
             Self::Classifier { .. } => {
-                remedy!["supported: encoders; with ", Setting::Pooling, " its transformer is used as one"]
+                remedy!("supported: encoders; with {} its transformer is used as one", Setting::Pooling)
             }
             Self::Contradiction(found) => {
                 let directory = found.directory.display().to_string();
-                remedy!["to use the files as they are, give ", Setting::Model.to(directory)]
+                remedy!("to use the files as they are, give {}", Setting::Model.to(directory))
             }
             Self::Dimensions { dim, .. } => {
                 let range =
                     format!(" keeps the first dimensions of a vector: give 1 to {dim}, or leave it out");
-                remedy![Setting::Dim, range]
+                remedy!("{}{}", Setting::Dim, range)
             }
             Self::Compute(_) => return None,
         })

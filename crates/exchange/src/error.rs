@@ -190,26 +190,23 @@ impl Explain for ExchangeError {
             Self::Pickle { source, .. } => return source.remedy(),
             Self::Unsupported { remedy, .. } => remedy.clone(),
             Self::UnknownFormat { .. } => {
-                remedy!["name it with `", Setting::Format.to("faiss|npy|parquet|pickle"), "`"]
+                remedy!("name it with `{}`", Setting::Format.to("faiss|npy|parquet|pickle"))
             }
             Self::Invalid { .. } | Self::Length { .. } => {
                 "check that this is the file you mean, and copy or download it again".into()
             }
-            Self::NoIds { .. } => remedy![
-                "name a file with one identifier a line, or a JSON list, with `",
+            Self::NoIds { .. } => remedy!(
+                "name a file with one identifier a line, or a JSON list, with `{}`; `{}` takes the row \
+                 numbers from 0",
                 Setting::Ids.to("FILE"),
-                "`; `",
-                Setting::RowIds,
-                "` takes the row numbers from 0",
-            ],
+                Setting::RowIds
+            ),
             Self::HasIds { .. } => {
-                remedy!["leave out `", Setting::Ids, "` and `", Setting::RowIds, "`"]
+                remedy!("leave out `{}` and `{}`", Setting::Ids, Setting::RowIds)
             }
-            Self::IdFileCount { .. } => remedy![
-                "give `",
-                Setting::Ids.to("FILE"),
-                "` once for each file of vectors, in the same order",
-            ],
+            Self::IdFileCount { .. } => {
+                remedy!("give `{}` once for each file of vectors, in the same order", Setting::Ids.to("FILE"))
+            }
             Self::IdCount { .. } => "give the identifiers that were written with these vectors".into(),
             Self::BadId { .. } => "an identifier is a string that is not blank, or an integer".into(),
             Self::DuplicateId { .. } => {
@@ -218,11 +215,11 @@ impl Explain for ExchangeError {
             Self::NotFinite { .. } => "encode this text again; a store holds finite numbers only".into(),
             Self::Dim { .. } => "import vectors of one model at a time".into(),
             Self::Doubles { .. } => {
-                remedy!["add `", Setting::NarrowF64, "` if float32 is precise enough"]
+                remedy!("add `{}` if float32 is precise enough", Setting::NarrowF64)
             }
             Self::Empty { .. } => "name the files that hold the vectors".into(),
             Self::Exists { .. } => {
-                remedy!["give another ", Setting::Output, ", or replace it with `", Setting::Overwrite, "`",]
+                remedy!("give another {}, or replace it with `{}`", Setting::Output, Setting::Overwrite)
             }
             Self::Stopped => return None,
             Self::UnwritableId { .. } => "export to Parquet, which holds any identifier".into(),

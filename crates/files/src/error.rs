@@ -34,7 +34,7 @@ impl Explain for FileError {
     fn remedy(&self) -> Option<Remedy> {
         if self.source.kind() == io::ErrorKind::OutOfMemory && self.action == "map" {
             let text = "a memory map takes addresses, not memory: raise `ulimit -v`, or limit the memory with a \
-                        control group instead";
+                 control group instead";
             return Some(text.into());
         }
         self.source.remedy()

@@ -73,46 +73,48 @@ impl Explain for DeviceError {
     fn remedy(&self) -> Option<Remedy> {
         let on_cpu = || Setting::Device.to("cpu");
         Some(match self {
-            Self::NotBuilt => remedy![
-                "use ",
+            Self::NotBuilt => remedy!(
+                "use {}, or build with the feature `cuda`; `{}` tells what this build can do",
                 on_cpu(),
-                ", or build with the feature `cuda`; `",
-                Command::Doctor,
-                "` tells what this build can do",
-            ],
-            Self::NoDriver => remedy![
-                "install the NVIDIA driver, or name the folder of libcuda.so.1 in LD_LIBRARY_PATH; without a GPU use ",
-                on_cpu(),
-            ],
+                Command::Doctor
+            ),
+            Self::NoDriver => remedy!(
+                "install the NVIDIA driver, or name the folder of libcuda.so.1 in LD_LIBRARY_PATH; \
+                 without a GPU use {}",
+                on_cpu()
+            ),
             Self::StubDriver => "take the toolkit's folder `stubs` out of LD_LIBRARY_PATH".into(),
             Self::DriverTooOld { needed: (major, _), .. } => format!(
-                "install a driver for CUDA {major} or newer, or build toller with an older CUDA toolkit in CUDA_HOME"
+                "install a driver for CUDA {major} or newer, or build toller with an older CUDA toolkit \
+                 in CUDA_HOME"
             )
             .into(),
             Self::NoDevice { count: 0, .. } => {
-                remedy!["look at nvidia-smi and CUDA_VISIBLE_DEVICES; without a GPU use ", on_cpu()]
+                remedy!("look at nvidia-smi and CUDA_VISIBLE_DEVICES; without a GPU use {}", on_cpu())
             }
-            Self::NoDevice { count, .. } => remedy![
-                "use ",
+            Self::NoDevice { count, .. } => remedy!(
+                "use {} with N below {}, or {}",
                 Setting::Device.to("cuda:N"),
-                format!(" with N below {count}, or "),
+                count.to_string(),
                 Setting::Device.to("cuda:all"),
-            ],
-            Self::TooOldDevice { .. } => remedy!["use an A100, H100 or a newer GPU, or ", on_cpu()],
-            Self::NoBlas => "name the folder of libcublas.so.13 in LD_LIBRARY_PATH: that of a CUDA toolkit, or of \
-                             `pip install nvidia-cublas`"
-                .into(),
-            Self::TooLittleMemory { .. } => remedy![
-                "free the memory that others hold there (nvidia-smi lists them), search with a smaller ",
+            ),
+            Self::TooOldDevice { .. } => remedy!("use an A100, H100 or a newer GPU, or {}", on_cpu()),
+            Self::NoBlas => {
+                "name the folder of libcublas.so.13 in LD_LIBRARY_PATH: that of a CUDA toolkit, or of \
+                 `pip install nvidia-cublas`"
+                    .into()
+            }
+            Self::TooLittleMemory { .. } => remedy!(
+                "free the memory that others hold there (nvidia-smi lists them), search with a smaller \
+                 {}, or use {}",
                 Setting::K,
-                ", or use ",
-                on_cpu(),
-            ],
-            Self::Failed { .. } => remedy![
-                "the system's log tells of faults of the GPU (dmesg, Xid); the same search on ",
-                on_cpu(),
-                " needs none",
-            ],
+                on_cpu()
+            ),
+            Self::Failed { .. } => remedy!(
+                "the system's log tells of faults of the GPU (dmesg, Xid); the same search on {} needs \
+                 none",
+                on_cpu()
+            ),
         })
     }
 }

@@ -162,28 +162,37 @@ impl Explain for ResolveError {
             }
             Self::IsAFile(path) => format!("give its directory: {}", parent(path)).into(),
             Self::Incomplete { .. } => {
-                "a model directory holds config.json, tokenizer.json or vocab.txt, and model.safetensors or \
-                 pytorch_model.bin; sentence-transformers adds modules.json and a folder for each module".into()
+                "a model directory holds config.json, tokenizer.json or vocab.txt, and model.safetensors \
+                 or pytorch_model.bin; sentence-transformers adds modules.json and a folder for each \
+                 module"
+                    .into()
             }
-            Self::Checksum { path, .. } => format!("delete {} and run the same command again", parent(path)).into(),
-            Self::NeedsConversion { url, directory, .. } => remedy![
-                format!("download and unpack {url}, and run `"),
-                Command::Convert,
-                " FOLDER ",
-                Setting::Output.to(directory.display().to_string()),
-                "`: the name then stands for it",
-            ],
-            Self::Offline => {
-                "unset HF_HUB_OFFLINE to download it, or give the directory of a copy".into()
+            Self::Checksum { path, .. } => {
+                format!("delete {} and run the same command again", parent(path)).into()
             }
+            Self::NeedsConversion { url, directory, .. } => {
+                let output = Setting::Output.to(directory.display().to_string());
+                remedy!(
+                    "download and unpack {}, and run `{} FOLDER {}`: the name then stands for it",
+                    url.clone(),
+                    Command::Convert,
+                    output,
+                )
+            }
+            Self::Offline => "unset HF_HUB_OFFLINE to download it, or give the directory of a copy".into(),
             Self::Refused { status: 403, .. } => {
-                "the token has no access: accept the model's terms on its page, or use the token of an account that has".into()
+                "the token has no access: accept the model's terms on its page, or use the token of an \
+                 account that has"
+                    .into()
             }
             Self::Refused { token_sent: false, .. } => {
-                "check the spelling (the hub says the same of a name that it does not have); for a private or \
-                 gated model set HF_TOKEN".into()
+                "check the spelling (the hub says the same of a name that it does not have); for a \
+                 private or gated model set HF_TOKEN"
+                    .into()
             }
-            Self::Refused { .. } => "the token was not accepted: check HF_TOKEN, or the file HF_HOME/token".into(),
+            Self::Refused { .. } => {
+                "the token was not accepted: check HF_TOKEN, or the file HF_HOME/token".into()
+            }
             Self::Absent { .. } => "check the spelling of the id, and of the revision after the @".into(),
             Self::Status { .. } | Self::Truncated { .. } => {
                 "run the same command again: what was downloaded is kept".into()

@@ -52,19 +52,38 @@ pub struct Term {
     pub value: Option<Cow<'static, str>>,
 }
 
-/// Writes a [`Remedy`] from its parts: texts, [`Setting`]s, [`Command`]s and [`Term`]s.
+/// Writes a [`Remedy`]: a text in which each `{}` stands for a [`Setting`], a [`Command`], a [`Term`] or more text.
 #[macro_export]
 macro_rules! remedy {
-    ($($part:expr),+ $(,)?) => {
-        $crate::Remedy::new([$($crate::Part::from($part)),+])
-    };
+    ($template:literal, $($part:expr),+ $(,)?) => {{
+        const { assert!($crate::Remedy::gaps($template) == [$(stringify!($part)),+].len()) };
+        $crate::Remedy::fill($template, [$($crate::Part::from($part)),+])
+    }};
 }
 
 impl Remedy {
-    /// The remedy that these parts make, one after the other.
+    /// How many `{}` a template has.
     #[must_use]
-    pub fn new(parts: impl IntoIterator<Item = Part>) -> Self {
-        Self(parts.into_iter().collect())
+    pub const fn gaps(template: &str) -> usize {
+        let (bytes, mut at, mut gaps) = (template.as_bytes(), 1, 0);
+        while at < bytes.len() {
+            if bytes[at - 1] == b'{' && bytes[at] == b'}' {
+                gaps += 1;
+            }
+            at += 1;
+        }
+        gaps
+    }
+
+    /// The template with the parts in its gaps, in their order.
+    #[must_use]
+    pub fn fill(template: &'static str, parts: impl IntoIterator<Item = Part>) -> Self {
+        let mut texts = template.split("{}").map(Part::from);
+        let mut filled: Vec<Part> = texts.next().into_iter().collect();
+        for (part, text) in parts.into_iter().zip(texts) {
+            filled.extend([part, text]);
+        }
+        Self(filled)
     }
 
     /// The text, with each term as `name` writes it.
@@ -221,7 +240,7 @@ parts!(&'static str => Text, String => Text, Setting => Term, Command => Term, T
 
 impl<P: Into<Part>> From<P> for Remedy {
     fn from(part: P) -> Self {
-        Self::new([part.into()])
+        Self(vec![part.into()])
     }
 }
 
@@ -248,7 +267,7 @@ mod tests {
     #[test]
     fn a_front_puts_its_own_names_into_a_remedy() {
         let remedy =
-            remedy!["use ", Setting::Device.to("cpu"), ", or ", Command::Quantize.with(Setting::Overwrite)];
+            remedy!("use {}, or {}", Setting::Device.to("cpu"), Command::Quantize.with(Setting::Overwrite));
         assert_eq!(remedy.to_string(), "use device cpu, or quantize overwrite");
         let flags = remedy.render(|term| {
             term.spelled(|command| format!("toller {}", command.name()), |of| format!("--{}", of.name()))

@@ -60,10 +60,10 @@ impl Explain for PipelineError {
             Self::WorkerPanicked => {
                 Some("this is a defect of toller: please report it with what stands above".into())
             }
-            Self::CollectionChanged => Some(remedy![
-                "leave the files as they are while they are encoded; encode again with ",
-                Setting::Overwrite,
-            ]),
+            Self::CollectionChanged => Some(remedy!(
+                "leave the files as they are while they are encoded; encode again with {}",
+                Setting::Overwrite
+            )),
         }
     }
 }

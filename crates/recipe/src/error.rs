@@ -92,22 +92,20 @@ impl Explain for RecipeError {
             Self::File(error) => error.remedy(),
             Self::Bad { remedy, .. } => remedy.clone(),
             Self::UnknownVariable { known, .. } if known.is_empty() => {
-                Some(remedy!["it has none; leave ", Setting::Set, " out"])
+                Some(remedy!("it has none; leave {} out", Setting::Set))
             }
             Self::UnknownVariable { known, .. } => Some(format!("it has {}", known.join(", ")).into()),
             Self::Busy { .. } => {
-                Some(remedy!["wait for it to end, or give ", Setting::Work, " another folder"])
+                Some(remedy!("wait for it to end, or give {} another folder", Setting::Work))
             }
             Self::DamagedState { .. } => {
-                Some(remedy!["add ", Setting::Force, " to carry out every step again"])
+                Some(remedy!("add {} to carry out every step again", Setting::Force))
             }
-            Self::Foreign { .. } => Some(remedy![
-                "move it away, give ",
+            Self::Foreign { .. } => Some(remedy!(
+                "move it away, give {} another folder, or add {} to replace what is there",
                 Setting::Work,
-                " another folder, or add ",
-                Setting::Force,
-                " to replace what is there",
-            ]),
+                Setting::Force
+            )),
             Self::NotWritten { .. } => Some(
                 "this is a defect of toller: please report it with the recipe and what stands above".into(),
             ),

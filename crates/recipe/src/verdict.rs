@@ -65,11 +65,10 @@ pub(super) fn read_report(path: &Path) -> Result<Value, RecipeError> {
         RecipeError::NoValue {
             report: path.to_owned(),
             what: format!("that can be read: {error}"),
-            remedy: remedy![
-                "let the step write JSON, as in `",
-                Command::Eval.with(Setting::Format.to("json")),
-                "`",
-            ],
+            remedy: remedy!(
+                "let the step write JSON, as in `{}`",
+                Command::Eval.with(Setting::Format.to("json"))
+            ),
         }
     })
 }

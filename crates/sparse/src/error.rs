@@ -129,37 +129,32 @@ impl Explain for SparseError {
                     .into()
             }
             Self::File(error) => return error.remedy(),
-            Self::NotAnIndex { .. } => remedy![
-                "give the directory that `",
-                Command::Index.with(Setting::Output),
-                "` wrote; if that was interrupted, run it again",
-            ],
+            Self::NotAnIndex { .. } => remedy!(
+                "give the directory that `{}` wrote; if that was interrupted, run it again",
+                Command::Index.with(Setting::Output)
+            ),
             Self::FormatVersion { found, .. } if *found > FORMAT_VERSION => "update toller".into(),
-            Self::FormatVersion { .. } => remedy!["build the index again with `", overwrite, "`"],
+            Self::FormatVersion { .. } => remedy!("build the index again with `{}`", overwrite),
             Self::ManifestDamaged { .. } | Self::Damaged { .. } => {
-                remedy!["restore the file from a copy, or build the index again with `", overwrite, "`",]
+                remedy!("restore the file from a copy, or build the index again with `{}`", overwrite)
             }
             Self::WrongAnalyzer { .. } => {
-                remedy!["search with the analyzer of the index, or build it again with `", overwrite, "`",]
+                remedy!("search with the analyzer of the index, or build it again with `{}`", overwrite)
             }
-            Self::NoVectors { .. } => remedy![
-                "build the index with `",
+            Self::NoVectors { .. } => remedy!(
+                "build the index with `{}` (`{}` replaces the one that is there)",
                 Command::Index.with(Setting::DocVectors),
-                "` (`",
-                Setting::Overwrite,
-                "` replaces the one that is there)",
-            ],
+                Setting::Overwrite
+            ),
             Self::DirectoryInUse { .. } => {
-                remedy!["give another ", Setting::Output, "; nothing was changed"]
+                remedy!("give another {}; nothing was changed", Setting::Output)
             }
-            Self::Locked { .. } => remedy!["wait until it has ended, or give another ", Setting::Output],
-            Self::Exists { .. } => remedy![
-                "give another ",
+            Self::Locked { .. } => remedy!("wait until it has ended, or give another {}", Setting::Output),
+            Self::Exists { .. } => remedy!(
+                "give another {}, or replace the index with `{}`",
                 Setting::Output,
-                ", or replace the index with `",
-                Setting::Overwrite,
-                "`",
-            ],
+                Setting::Overwrite
+            ),
             Self::TooManyDocuments => "divide the collection into several indexes".into(),
             Self::DocumentTooLong { .. } => "divide the document into passages".into(),
             Self::Interrupted => "run the same command again".into(),

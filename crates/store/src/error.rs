@@ -286,26 +286,23 @@ impl Explain for StoreError {
             }
             Self::File(error) => return error.remedy(),
             Self::NoStore => {
-                remedy!["name a directory that `", Command::Encode.with(Setting::Output), "` wrote"]
+                remedy!("name a directory that `{}` wrote", Command::Encode.with(Setting::Output))
             }
             Self::NotAStore { .. } => {
-                remedy!["give the directory that `", Command::Encode.with(Setting::Output), "` wrote"]
+                remedy!("give the directory that `{}` wrote", Command::Encode.with(Setting::Output))
             }
             Self::NewerFormat { .. } => "update toller".into(),
-            Self::Incomplete { .. } => remedy![
-                "run the same `",
-                Command::Encode,
-                "` command again: it resumes where it stopped",
-            ],
+            Self::Incomplete { .. } => {
+                remedy!("run the same `{}` command again: it resumes where it stopped", Command::Encode)
+            }
             Self::MissingParts { missing, of, .. } => {
                 let part = Setting::Shard.to(format!("{}/{of}", missing.first()?));
-                remedy!["run the same `", Command::Encode, "` command with `", part, "`"]
+                remedy!("run the same `{}` command with `{}`", Command::Encode, part)
             }
-            Self::MixedParts { .. } => remedy![
-                "use one number of parts: give another ",
-                Setting::Output,
-                ", or remove the parts of the other division",
-            ],
+            Self::MixedParts { .. } => remedy!(
+                "use one number of parts: give another {}, or remove the parts of the other division",
+                Setting::Output
+            ),
             Self::MisplacedPart { .. } => {
                 "give the directory its former name, or encode this part again into an empty one".into()
             }
@@ -316,72 +313,58 @@ impl Explain for StoreError {
             Self::DuplicateId { .. } => {
                 "give each store once, and each passage of a collection its own id".into()
             }
-            Self::WrongModel { stored, .. } => remedy![
-                "search with `",
-                Setting::Model.to(stored.name.clone()),
-                "`, or encode the collection with the other model",
-            ],
-            Self::UnknownModel { .. } => remedy![
-                "if this model made the vectors, add `",
+            Self::WrongModel { stored, .. } => remedy!(
+                "search with `{}`, or encode the collection with the other model",
+                Setting::Model.to(stored.name.clone())
+            ),
+            Self::UnknownModel { .. } => remedy!(
+                "if this model made the vectors, add `{}`, or import them again with `{}`; vectors of \
+                 queries are searched with `{}`",
                 Setting::AssumeModel,
-                "`, or import them again with `",
                 Setting::Model,
-                "`; vectors of queries are searched with `",
-                Setting::QueryVectors,
-                "`",
-            ],
+                Setting::QueryVectors
+            ),
             Self::ShardMissing { .. }
             | Self::ShardSize { .. }
             | Self::ShardChecksum { .. }
             | Self::ShardInvalid { .. } => {
-                "restore the file from a copy, or run the command that wrote the store again: it writes damaged and \
-                 missing shards again, and keeps the others"
+                "restore the file from a copy, or run the command that wrote the store again: it writes \
+                 damaged and missing shards again, and keeps the others"
                     .into()
             }
-            Self::CodesDamaged { .. } => remedy![
-                "make the codes again with `",
+            Self::CodesDamaged { .. } => remedy!(
+                "make the codes again with `{}`, or remove them with `{}`; the vectors are not touched",
                 Command::Quantize.with(Setting::Overwrite),
-                "`, or remove them with `",
-                Command::Quantize.with(Setting::Codes.to("none")),
-                "`; the vectors are not touched",
-            ],
-            Self::ManifestChecksum { .. } | Self::ManifestInvalid { .. } => remedy![
-                "the manifest must not be edited; restore it from a copy, or encode again with `",
-                Setting::Overwrite,
-                "`",
-            ],
-            Self::InvalidPart { .. } => remedy![
-                "parts are counted from one: `",
+                Command::Quantize.with(Setting::Codes.to("none"))
+            ),
+            Self::ManifestChecksum { .. } | Self::ManifestInvalid { .. } => remedy!(
+                "the manifest must not be edited; restore it from a copy, or encode again with `{}`",
+                Setting::Overwrite
+            ),
+            Self::InvalidPart { .. } => remedy!(
+                "parts are counted from one: `{}` to `{}`",
                 Setting::Shard.to("1/8"),
-                "` to `",
-                Setting::Shard.to("8/8"),
-                "`",
-            ],
-            Self::DirectoryInUse { .. } => remedy!["give another ", Setting::Output, "; nothing was changed"],
-            Self::Locked { .. } => remedy!["wait until it has ended, or give another ", Setting::Output],
-            Self::SpecMismatch { .. } => remedy![
-                "give another ",
+                Setting::Shard.to("8/8")
+            ),
+            Self::DirectoryInUse { .. } => remedy!("give another {}; nothing was changed", Setting::Output),
+            Self::Locked { .. } => remedy!("wait until it has ended, or give another {}", Setting::Output),
+            Self::SpecMismatch { .. } => remedy!(
+                "give another {}, or replace the store with `{}`",
                 Setting::Output,
-                ", or replace the store with `",
-                Setting::Overwrite,
-                "`",
-            ],
-            Self::Overflow { dtype: DType::F16, .. } => remedy![
-                "store with `",
+                Setting::Overwrite
+            ),
+            Self::Overflow { dtype: DType::F16, .. } => remedy!(
+                "store with `{}` or `{}`",
                 Setting::StoreDtype.to("bf16"),
-                "` or `",
-                Setting::StoreDtype.to("f32"),
-                "`",
-            ],
-            Self::Overflow { .. } => remedy!["store with `", Setting::StoreDtype.to("f32"), "`"],
+                Setting::StoreDtype.to("f32")
+            ),
+            Self::Overflow { .. } => remedy!("store with `{}`", Setting::StoreDtype.to("f32")),
             Self::NotFinite { .. } => {
-                remedy!["the model overflows on this text: compute with `", Setting::Dtype.to("f32"), "`"]
+                remedy!("the model overflows on this text: compute with `{}`", Setting::Dtype.to("f32"))
             }
-            Self::RowCount { .. } => remedy![
-                "the source changed while it was read: encode it again with `",
-                Setting::Overwrite,
-                "`",
-            ],
+            Self::RowCount { .. } => {
+                remedy!("the source changed while it was read: encode it again with `{}`", Setting::Overwrite)
+            }
             Self::InvalidSpec { .. } | Self::WrongDim { .. } | Self::WrongBatch { .. } => return None,
         })
     }

@@ -82,7 +82,7 @@ impl Explain for TextsError {
                 Some(format!("remove {}; it is made again", directory.display()).into())
             }
             Self::NewerFormat { .. } | Self::DirectoryInUse { .. } => {
-                Some(remedy!["name another directory with ", Setting::TextIndex])
+                Some(remedy!("name another directory with {}", Setting::TextIndex))
             }
             Self::Locked { .. } => Some("wait until it has ended, and run the same command again".into()),
             Self::TooManyFiles { .. } => Some("join some of the files".into()),

@@ -41,9 +41,9 @@ impl Explain for TokenizerError {
         Some(match self {
             Self::Model(error) => return error.remedy(),
             Self::FirstTextTooLong { .. } => {
-                remedy!["truncate both texts (longest_first), or raise ", Setting::MaxLength]
+                remedy!("truncate both texts (longest_first), or raise {}", Setting::MaxLength)
             }
-            Self::MaxLength { .. } => remedy!["change ", Setting::MaxLength],
+            Self::MaxLength { .. } => remedy!("change {}", Setting::MaxLength),
             Self::Tokenizer(_) => return None,
         })
     }

@@ -86,12 +86,12 @@ pub enum IpTopkError {
 impl Explain for IpTopkError {
     fn remedy(&self) -> Option<Remedy> {
         Some(match self {
-            Self::ZeroK => remedy!["ask for at least one hit, for instance `", Setting::K.to("1000"), "`"],
+            Self::ZeroK => remedy!("ask for at least one hit, for instance `{}`", Setting::K.to("1000")),
             Self::QueryShape { .. } => "encode the queries with the model that encoded the collection".into(),
             Self::QueryNotFinite { .. } => {
-                remedy!["the model overflows on this query: compute with `", Setting::Dtype.to("f32"), "`"]
+                remedy!("the model overflows on this query: compute with `{}`", Setting::Dtype.to("f32"))
             }
-            Self::DimTooLarge { .. } => remedy!["scan with `", Setting::Scan.to("f32"), "`"],
+            Self::DimTooLarge { .. } => remedy!("scan with `{}`", Setting::Scan.to("f32")),
             Self::Device(error) => return error.remedy(),
             Self::ZeroDim
             | Self::SegmentShape { .. }

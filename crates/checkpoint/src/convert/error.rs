@@ -121,38 +121,45 @@ impl Explain for ConvertError {
         Some(match self {
             Self::File(error) => return error.remedy(),
             Self::Weights(error) => return error.remedy(),
-            Self::OutputExists(_) => remedy!["give ", Setting::Output, " a new or an empty directory"],
+            Self::OutputExists(_) => remedy!("give {} a new or an empty directory", Setting::Output),
             Self::NoCheckpoint(_) => {
-                "give a .pdparams file, a directory of variables, __params__ or .pdiparams with its program, or a \
-                 directory with one of them".into()
+                "give a .pdparams file, a directory of variables, __params__ or .pdiparams with its \
+                 program, or a directory with one of them"
+                    .into()
             }
             Self::Ambiguous { .. } => "give one of the files instead of the directory".into(),
             Self::Pickle { source: PickleError::Unexpected { .. }, .. } => {
-                "only what paddle.save makes of a state dictionary is read; save the state dictionary alone".into()
+                "only what paddle.save makes of a state dictionary is read; save the state dictionary \
+                 alone"
+                    .into()
             }
             Self::Pickle { source, .. } => return source.remedy(),
             Self::Format { .. } => "copy or download the file again; it may be truncated".into(),
             Self::NoProgram(_) => {
-                "put the program beside it (__model__, NAME.pdmodel or NAME.json), or give the .pdparams file or the \
-                 directory of variables of the same model".into()
+                "put the program beside it (__model__, NAME.pdmodel or NAME.json), or give the .pdparams \
+                 file or the directory of variables of the same model"
+                    .into()
             }
-            Self::NoConfig(_) => remedy![
-                "put ernie_config.json, model_config.json or config.json beside it, or name one with ",
-                Setting::Config,
-            ],
-            Self::NoVocabulary(_) => remedy!["put vocab.txt beside it, or name one with ", Setting::Vocab],
+            Self::NoConfig(_) => remedy!(
+                "put ernie_config.json, model_config.json or config.json beside it, or name one with {}",
+                Setting::Config
+            ),
+            Self::NoVocabulary(_) => remedy!("put vocab.txt beside it, or name one with {}", Setting::Vocab),
             Self::Naming { .. } => {
-                "names as linear_0.w_0 do not say what a variable is: give the .pdparams file of the same model".into()
+                "names as linear_0.w_0 do not say what a variable is: give the .pdparams file of the same \
+                 model"
+                    .into()
             }
-            Self::SeveralEncoders { .. } => remedy!["choose one with ", Setting::Prefix],
+            Self::SeveralEncoders { .. } => remedy!("choose one with {}", Setting::Prefix),
             Self::Missing { .. } => {
                 "the configuration and the checkpoint are not of the same model; check both".into()
             }
             Self::Unexpected { .. } => {
-                remedy!["if the model does not need them, add ", Setting::AllowUnexpected]
+                remedy!("if the model does not need them, add {}", Setting::AllowUnexpected)
             }
             Self::Variable { .. } => {
-                "the configuration and the checkpoint are not of the same model, or the file is damaged".into()
+                "the configuration and the checkpoint are not of the same model, or the file is damaged"
+                    .into()
             }
             Self::Unsupported { .. } => return None,
         })

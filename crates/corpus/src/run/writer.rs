@@ -93,13 +93,12 @@ impl Explain for RunWriteError {
     fn remedy(&self) -> Option<Remedy> {
         match self {
             Self::File(error) => error.remedy(),
-            Self::Id { .. } => Some(remedy![
-                "the columns of a TREC run are separated by spaces, so trec_eval could not read it; ",
+            Self::Id { .. } => Some(remedy!(
+                "the columns of a TREC run are separated by spaces, so trec_eval could not read it; {} \
+                 writes a run that {} reads",
                 Setting::TabSeparated,
-                " writes a run that ",
-                Command::Eval,
-                " reads",
-            ]),
+                Command::Eval
+            )),
             Self::Tag(_) => Some("choose a tag without spaces".into()),
             Self::Score { .. } => None,
         }

@@ -71,7 +71,7 @@ fn head(store: &Store, kind: &[u8; 4], file: &mut AtomicFile, path: &Path) -> Re
     let dim = i32::try_from(store.dim()).map_err(|_| ExchangeError::Unsupported {
         path: path.to_owned(),
         what: format!("FAISS has no vectors of {} numbers", store.dim()),
-        remedy: remedy!["use `", Setting::Format.to("npy"), "`"],
+        remedy: remedy!("use `{}`", Setting::Format.to("npy")),
     })?;
     let mut bytes = kind.to_vec();
     bytes.extend(dim.to_le_bytes());

@@ -61,7 +61,7 @@ pub(super) fn open(path: &Path, any_metric: bool) -> Result<Flat, ExchangeError>
                 "a FAISS index for {metric}; Toller ranks by the inner product, which orders vectors \
                            differently unless all have length one"
             ),
-            remedy: remedy!["add `", Setting::AnyMetric, "` to take its vectors all the same"],
+            remedy: remedy!("add `{}` to take its vectors all the same", Setting::AnyMetric),
         });
     }
     let mut end = reader.array(flat.rows.checked_mul(flat.dim), NumberType::F32.size())?;

@@ -128,13 +128,11 @@ fn find<T>(
     names.iter().find_map(of_name).ok_or_else(|| {
         let columns: Vec<_> = schema.columns().iter().map(|column| column.path().string()).collect();
         let what = format!("it has no column {}; it has {}", names.join(" or "), columns.join(", "));
-        let remedy = remedy![
-            "name the columns with `",
+        let remedy = remedy!(
+            "name the columns with `{}` (strings or integers) and `{}` (lists of floats)",
             Setting::IdColumn,
-            "` (strings or integers) and `",
-            Setting::VectorColumn,
-            "` (lists of floats)",
-        ];
+            Setting::VectorColumn
+        );
         ExchangeError::Unsupported { path: path.to_owned(), what, remedy }
     })
 }

@@ -105,16 +105,14 @@ impl Explain for FusionError {
                 "weights are finite, at least 0, and one of them is above 0".into()
             }
             Self::ReciprocalRankConstant(_) => "the usual constant is 60".into(),
-            Self::Overflow { .. } => remedy![
-                "normalize the scores before they are combined (",
-                Setting::Normalize.to("min-max"),
-                ")",
-            ],
-            Self::CollectionsDiffer { .. } => remedy![
-                "index and encode the same collection; or add ",
-                Setting::DifferentCollections,
-                " to fuse what each finds in its own",
-            ],
+            Self::Overflow { .. } => remedy!(
+                "normalize the scores before they are combined ({})",
+                Setting::Normalize.to("min-max")
+            ),
+            Self::CollectionsDiffer { .. } => remedy!(
+                "index and encode the same collection; or add {} to fuse what each finds in its own",
+                Setting::DifferentCollections
+            ),
             Self::AmbiguousId { .. } => {
                 "identifiers must be unique for documents to be matched by them".into()
             }

@@ -110,27 +110,25 @@ impl Explain for RerankError {
             Self::Encoder(error) => error.remedy(),
             Self::Pair { source, .. } => source.remedy(),
             Self::Fusion(error) => error.remedy(),
-            Self::MissingDocuments { .. } => Some(remedy![
-                "give the collection that the run was retrieved from; or ",
-                Setting::SkipUnavailable,
-                " keeps such documents below the reranked ones",
-            ]),
-            Self::MissingQueries { .. } => Some(remedy![
-                "give the queries that the run was retrieved for; or ",
-                Setting::SkipUnavailable,
-                " leaves their hits as they are",
-            ]),
+            Self::MissingDocuments { .. } => Some(remedy!(
+                "give the collection that the run was retrieved from; or {} keeps such documents below \
+                 the reranked ones",
+                Setting::SkipUnavailable
+            )),
+            Self::MissingQueries { .. } => Some(remedy!(
+                "give the queries that the run was retrieved for; or {} leaves their hits as they are",
+                Setting::SkipUnavailable
+            )),
             Self::DirectoryInUse { .. } => Some("name another directory".into()),
             Self::Locked { .. } => Some("wait until it has ended, and run the same command again".into()),
             Self::WorkerPanicked => {
                 Some("this is a defect of toller: please report it with what stands above".into())
             }
-            Self::NotFinite { .. } => Some(remedy![
-                "the model or its ",
+            Self::NotFinite { .. } => Some(remedy!(
+                "the model or its {} cannot score this pair; try {}",
                 Setting::Dtype,
-                " cannot score this pair; try ",
-                Setting::Dtype.to("f32"),
-            ]),
+                Setting::Dtype.to("f32")
+            )),
             Self::Options(_) | Self::Stopped { .. } => None,
         }
     }
