@@ -7,6 +7,7 @@ mod passage;
 mod qrels;
 mod query;
 mod remedy;
+mod role;
 mod run;
 mod searcher;
 
@@ -15,5 +16,6 @@ pub use passage::Passage;
 pub use qrels::Qrels;
 pub use query::Query;
 pub use remedy::{AnyError, Command, Explain, Part, Remedy, Setting, Term};
+pub use role::Role;
 pub use run::{Run, RunEntry};
 pub use searcher::{Ranking, SearchError, Searcher};
