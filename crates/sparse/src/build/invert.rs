@@ -7,8 +7,8 @@ use ahash::RandomState;
 use super::chunk::Chunk;
 use super::run::{Run, write_posting};
 use crate::SparseError;
-use crate::analysis::Analyzer;
 use crate::coding::write_varint;
+use toller_analysis::Analyzer;
 
 /// What an inverted chunk is.
 #[derive(Debug)]

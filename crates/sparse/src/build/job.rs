@@ -16,13 +16,13 @@ use super::output::OutputFile;
 use super::run::Runs;
 use super::vectors::write_vectors;
 use crate::SparseError;
-use crate::analysis::Analyzer;
 use crate::dictionary::DictionaryWriter;
 use crate::fingerprint::analyzer_info;
 use crate::index::{
     IDS, IdsWriter, LENGTHS, Manifest, POSTINGS, Source, SparseIndex, TERMS, VECTORS, write_lengths,
 };
 use crate::score::Statistics;
+use toller_analysis::Analyzer;
 
 /// What to build, and with what.
 pub struct BuildJob<'a> {
