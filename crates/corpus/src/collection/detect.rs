@@ -1,6 +1,6 @@
 //! The formats of collections, and how a file tells which it has.
 
-use crate::collection::tsv::HEADER;
+use crate::collection::columns::HEADER;
 use crate::error::CorpusError;
 use crate::format::{Sniff, formats, tab_columns, usual_columns};
 use crate::text::{Shape, header_index};

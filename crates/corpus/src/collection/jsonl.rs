@@ -3,8 +3,7 @@
 use toller_files::InputReader;
 use toller_ir::Passage;
 
-use crate::collection::reader::PassageSource;
-use crate::collection::record::{RecordLayout, RecordPlace};
+use crate::collection::source::{PassageSource, RecordLayout, RecordPlace};
 use crate::error::{BadKind, CorpusError, Position, Wrong, excerpt};
 use crate::text::{FieldNames, Fields, Loose, RecordLines};
 

@@ -3,7 +3,7 @@
 use toller_files::InputReader;
 use toller_ir::Passage;
 
-use crate::collection::reader::PassageSource;
+use crate::collection::source::PassageSource;
 use crate::error::{BadKind, CorpusError, Position, excerpt};
 use crate::text::{ElementReader, LineReader, collapse, field_text, plain_text};
 
