@@ -26,7 +26,7 @@ pub(crate) struct JsonlPassages {
 
 impl JsonlPassages {
     pub(crate) fn new(reader: InputReader, max_line_bytes: usize) -> Self {
-        Self { records: RecordLines::new(reader, max_line_bytes) }
+        Self { records: RecordLines::json(reader, max_line_bytes) }
     }
 }
 
@@ -47,7 +47,7 @@ impl PassageSource for JsonlPassages {
     }
 
     fn rows(&self) -> u64 {
-        self.records.last_record()
+        self.records.rows()
     }
 
     fn record(&self) -> Option<RecordPlace> {

@@ -83,7 +83,7 @@ impl PassageSource for TsvPassages {
     }
 
     fn rows(&self) -> u64 {
-        self.records.last_record()
+        self.records.rows()
     }
 
     fn record(&self) -> Option<RecordPlace> {
@@ -147,7 +147,7 @@ impl PassageSource for DprPassages {
     }
 
     fn rows(&self) -> u64 {
-        self.records.last_record()
+        self.records.rows()
     }
 
     fn record(&self) -> Option<RecordPlace> {
