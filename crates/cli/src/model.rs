@@ -71,13 +71,13 @@ pub struct LoadedModel {
 }
 
 /// Resolves and loads the model that `name` stands for.
-pub fn load(name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel> {
+pub fn load(name: &str, args: &ModelArgs, ui: &Ui) -> crate::Result<LoadedModel> {
     announce(args, ui)?;
     load_from(resolve(name, ui)?, name, args, ui)
 }
 
 /// As [`load`], for the queries of a search: `--device` is where vectors are searched, the model is computed on the CPU.
-pub fn load_for_search(name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel> {
+pub fn load_for_search(name: &str, args: &ModelArgs, ui: &Ui) -> crate::Result<LoadedModel> {
     note_dtype(args, ui);
     load_from(resolve(name, ui)?, name, args, ui)
 }
@@ -102,7 +102,7 @@ fn note_dtype(args: &ModelArgs, ui: &Ui) {
 }
 
 /// Loads a cross-encoder. Its score is not asked for, so any label will do.
-pub fn load_cross_encoder(source: &ModelSource, args: &ModelArgs) -> anyhow::Result<CrossEncoder> {
+pub fn load_cross_encoder(source: &ModelSource, args: &ModelArgs) -> crate::Result<CrossEncoder> {
     let flags = [
         ("--query-model", args.query_model.is_some()),
         ("--prompt", args.prompt.is_some()),
@@ -126,7 +126,7 @@ pub fn load_cross_encoder(source: &ModelSource, args: &ModelArgs) -> anyhow::Res
 }
 
 /// Loads the model that `name` stands for from where its files are.
-pub fn load_from(source: ModelSource, name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<LoadedModel> {
+pub fn load_from(source: ModelSource, name: &str, args: &ModelArgs, ui: &Ui) -> crate::Result<LoadedModel> {
     let query_source = args.query_model.as_deref().map(|name| resolve(name, ui)).transpose()?;
     let options = LoadOptions {
         query_model: query_source.map(|source| source.directory),
@@ -164,7 +164,7 @@ pub fn load_from(source: ModelSource, name: &str, args: &ModelArgs, ui: &Ui) -> 
 }
 
 /// Finds the model's files, downloading them if need be.
-pub fn resolve(name: &str, ui: &Ui) -> anyhow::Result<ModelSource> {
+pub fn resolve(name: &str, ui: &Ui) -> crate::Result<ModelSource> {
     let mut bar = None;
     let mut on_event = |event: ResolveEvent<'_>| {
         match event {

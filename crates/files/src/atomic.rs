@@ -160,9 +160,10 @@ mod tests {
     use std::io::Write;
     use std::sync::Barrier;
 
-    use crate::FileError;
+    use toller_ir::Explain;
 
     use super::{AtomicFile, unfinished};
+    use crate::FileError;
 
     #[test]
     fn appears_whole_or_not_at_all() -> Result<(), Box<dyn std::error::Error>> {
@@ -220,7 +221,7 @@ mod tests {
         let mut file = AtomicFile::create("/dev/full")?;
         file.write_all(b"no room")?;
         let error = file.commit().err().ok_or("the disk is full")?;
-        assert!(error.to_string().contains("/dev/full") && error.hint().is_some(), "{error}");
+        assert!(error.to_string().contains("/dev/full") && error.remedy().is_some(), "{error}");
         Ok(())
     }
 

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::Context;
 use toller_encoder::Role;
-use toller_files::expand;
+use toller_files::{FileError, expand};
 use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, TitleMode};
 use toller_store::{
     DEFAULT_ROWS_PER_SHARD, DType, Encoding, ModelInfo, Part, Source, StoreSpec, StoreWriter,
@@ -117,7 +116,7 @@ impl FromStr for PartArg {
 }
 
 /// Encodes.
-pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     if args.output.as_os_str() == "-" {
         return Err(
             UsageError::new("--output - : a store is a directory", "give --output a directory").into()
@@ -167,7 +166,7 @@ pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
 }
 
 /// Gives the store, or the part of one, the codes that were asked for.
-fn make_codes(args: &EncodeArgs, directory: &Path, ui: &Ui) -> anyhow::Result<()> {
+fn make_codes(args: &EncodeArgs, directory: &Path, ui: &Ui) -> crate::Result<()> {
     if let Some(codes) = args.codes {
         quantize_store(directory, codes.into(), false, ui)?;
     }
@@ -175,7 +174,7 @@ fn make_codes(args: &EncodeArgs, directory: &Path, ui: &Ui) -> anyhow::Result<()
 }
 
 /// Creates the store, or opens the one that is there; says which of its shards are damaged and so written anew.
-pub(super) fn resume(store: &Path, spec: StoreSpec, ui: &Ui) -> anyhow::Result<StoreWriter> {
+pub(super) fn resume(store: &Path, spec: StoreSpec, ui: &Ui) -> crate::Result<StoreWriter> {
     let writer = verifying(true, ui, |options| StoreWriter::create_or_resume_with(store, spec, options))?;
     for damage in writer.damaged() {
         ui.warning(format!(
@@ -187,7 +186,7 @@ pub(super) fn resume(store: &Path, spec: StoreSpec, ui: &Ui) -> anyhow::Result<S
     Ok(writer)
 }
 
-fn open_source(args: &EncodeArgs, role: Role, ui: &Ui) -> anyhow::Result<TextSource> {
+fn open_source(args: &EncodeArgs, role: Role, ui: &Ui) -> crate::Result<TextSource> {
     match role {
         Role::Passage => {
             let inputs = expand(args.corpus.iter().map(|path| beir_corpus(path, ui)))?;
@@ -206,7 +205,7 @@ fn spec(
     role: Role,
     titles: &TitleMode,
     source: &TextSource,
-) -> anyhow::Result<StoreSpec> {
+) -> crate::Result<StoreSpec> {
     let tower = model.encoder.tower(role);
     let part = args.shard.map(|part| Part::new(part.index, part.of, source.texts())).transpose()?;
     Ok(StoreSpec {
@@ -235,7 +234,7 @@ fn encode(
     source: &TextSource,
     writer: StoreWriter,
     ui: &Ui,
-) -> anyhow::Result<EncodeReport> {
+) -> crate::Result<EncodeReport> {
     let spec = &writer.manifest().spec;
     let first = spec.part.map_or(0, |part| part.first_row);
     let missing =
@@ -261,12 +260,7 @@ fn encode(
 }
 
 /// The result: a sentence on stderr, or JSON on stdout.
-fn print_report(
-    args: &EncodeArgs,
-    report: &EncodeReport,
-    source: &TextSource,
-    ui: &Ui,
-) -> anyhow::Result<()> {
+fn print_report(args: &EncodeArgs, report: &EncodeReport, source: &TextSource, ui: &Ui) -> crate::Result<()> {
     let seconds = report.duration.as_secs_f64();
     let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
     let spec = &report.manifest.spec;
@@ -324,8 +318,8 @@ pub(super) fn beir_corpus(path: &Path, ui: &Ui) -> PathBuf {
 }
 
 /// Where the spool of standard input goes: beside the store, whose disk has to hold the vectors anyway.
-pub(super) fn spool_directory(output: &Path) -> anyhow::Result<&Path> {
+pub(super) fn spool_directory(output: &Path) -> crate::Result<&Path> {
     let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
+    std::fs::create_dir_all(parent).map_err(FileError::on("create", parent))?;
     Ok(parent)
 }

@@ -43,7 +43,7 @@ impl TextSource {
         output: &Path,
         options: &ReadOptions<CollectionFormat>,
         ui: &Ui,
-    ) -> anyhow::Result<Self> {
+    ) -> crate::Result<Self> {
         let directory = spool_directory(output)?;
         let mut spools = Vec::new();
         let mut inputs = inputs.to_vec();
@@ -72,7 +72,7 @@ impl TextSource {
     }
 
     /// Reads queries.
-    pub fn queries(inputs: &[Input], options: &ReadOptions<QueryFormat>, ui: &Ui) -> anyhow::Result<Self> {
+    pub fn queries(inputs: &[Input], options: &ReadOptions<QueryFormat>, ui: &Ui) -> crate::Result<Self> {
         let (queries, skipped) = read_queries(inputs, options)?;
         let mut fingerprinter = Fingerprinter::new();
         for query in &queries {

@@ -48,7 +48,7 @@ const QUERY_TOKENS: usize = 16;
 const QUERIES: u64 = 256;
 
 /// Measures each kind of text, and the latency of a query.
-pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.open_plot()?;
     let model = model::load(&args.model, &args.model_args, ui)?;
@@ -97,7 +97,7 @@ struct Passes<'a> {
 }
 
 impl Passes<'_> {
-    fn run(&self, texts: &[String]) -> anyhow::Result<Pass> {
+    fn run(&self, texts: &[String]) -> crate::Result<Pass> {
         let spec = scratch_spec(&self.model.encoder, texts.len() as u64);
         let writer = StoreWriter::overwrite(&self.directory.path().join("store"), spec)?;
         let job = EncodeJob {

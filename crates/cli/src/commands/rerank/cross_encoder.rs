@@ -86,7 +86,7 @@ impl CrossEncoderArgs {
     }
 
     /// Loads the model that `name` stands for.
-    pub(in crate::commands) fn load(&self, name: &str, ui: &Ui) -> anyhow::Result<CrossEncoder> {
+    pub(in crate::commands) fn load(&self, name: &str, ui: &Ui) -> crate::Result<CrossEncoder> {
         let (max_length, dtype, batch_tokens) = (self.max_length, self.dtype(), self.batch_tokens);
         self.scoring.load(name, Computing { max_length, dtype, batch_tokens }, ui)
     }
@@ -99,7 +99,7 @@ impl ScoringArgs {
         name: &str,
         computing: Computing,
         ui: &Ui,
-    ) -> anyhow::Result<CrossEncoder> {
+    ) -> crate::Result<CrossEncoder> {
         let source = model::resolve(name, ui)?;
         let options = CrossEncoderOptions {
             max_length: computing.max_length.map(|length| length as usize),

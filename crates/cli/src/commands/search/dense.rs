@@ -122,7 +122,7 @@ impl DenseArgs {
     }
 
     /// Opens model or vectors, then the stores, verified last.
-    pub(super) fn open(&self, ui: &Ui) -> anyhow::Result<OpenedStore> {
+    pub(super) fn open(&self, ui: &Ui) -> crate::Result<OpenedStore> {
         if let Some(path) = &self.query_vectors {
             let store = Store::open(std::slice::from_ref(path), &OpenOptions::default())?;
             check_role(&store, Role::Query, "--query-vectors", self)?;
@@ -141,7 +141,7 @@ impl DenseArgs {
 }
 
 /// Opens the stores; that they are of the right role and model is known before their checksums are read.
-fn open_index(args: &DenseArgs, model: &ModelInfo, ui: &Ui) -> anyhow::Result<FlatIndex> {
+fn open_index(args: &DenseArgs, model: &ModelInfo, ui: &Ui) -> crate::Result<FlatIndex> {
     let unverified = OpenOptions { verify: false, ..OpenOptions::default() };
     let store = Store::open(&args.dense, &unverified)?;
     check_role(&store, Role::Passage, "--dense", args)?;
@@ -164,7 +164,7 @@ fn open_index(args: &DenseArgs, model: &ModelInfo, ui: &Ui) -> anyhow::Result<Fl
 }
 
 /// The index on the devices, if there are any.
-fn on(devices: Option<Devices>, index: FlatIndex, args: &DenseArgs, ui: &Ui) -> anyhow::Result<FlatIndex> {
+fn on(devices: Option<Devices>, index: FlatIndex, args: &DenseArgs, ui: &Ui) -> crate::Result<FlatIndex> {
     let Some(devices) = devices else { return Ok(index) };
     let bytes = index.store().shards().iter().map(|shard| shard.embeddings().as_bytes().len() as u64).sum();
     let bar = ui.progress("copying to the device", "bytes", bytes);
