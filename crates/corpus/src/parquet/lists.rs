@@ -8,7 +8,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::RowGroupReader;
 use parquet::schema::types::ColumnDescriptor;
 
-use crate::BATCH_ROWS;
+use super::BATCH_ROWS;
 
 /// What the lists of a column hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

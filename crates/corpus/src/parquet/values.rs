@@ -8,7 +8,7 @@ use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::reader::RowGroupReader;
 
-use crate::BATCH_ROWS;
+use super::BATCH_ROWS;
 
 /// A value of a column that is not null.
 #[derive(Clone, Debug, PartialEq)]
