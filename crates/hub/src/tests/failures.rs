@@ -90,6 +90,20 @@ fn damaged_bytes_are_never_used() {
 }
 
 #[test]
+fn an_error_page_and_a_short_answer_are_never_cached() {
+    for (status, bytes) in [(404, 12), (200, 10)] {
+        let (folder, hub) = (tempfile::tempdir().unwrap(), StandIn::start(&model_files()));
+        let options = options(folder.path(), &hub.endpoint);
+        hub.set(Mood::Weights { status, bytes });
+        let error = resolve("org/model", &options).0.unwrap_err().to_string();
+        assert!(error.contains("404") || error.contains("10 of 300000 bytes"), "{error}");
+        hub.set(Mood::Good);
+        let source = resolve("org/model", &options).0.unwrap();
+        assert_eq!(fs::read(source.directory.join("model.safetensors")).unwrap(), [7; 300_000]);
+    }
+}
+
+#[test]
 fn a_hub_that_answers_nonsense_is_an_error() {
     let hub = StandIn::start(&model_files());
     hub.set(Mood::Portal);

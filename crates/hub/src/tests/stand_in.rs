@@ -27,6 +27,8 @@ pub(crate) enum Mood {
     Redirects { to: String },
     /// Every request is redirected to another name of the repository.
     Renamed,
+    /// The request for the weights has this status, and only the first `bytes` of them.
+    Weights { status: u16, bytes: usize },
     /// The weights have no end. Their size may be announced.
     Endless { announced: bool },
     /// No request is answered.
@@ -185,6 +187,9 @@ impl State {
             Mood::Dies { file: dying, times } if *dying == file && *times > 0 => {
                 self.set_dying(dying, times - 1);
                 respond(stream, status, headers, &rest[..rest.len() / 2], rest.len())
+            }
+            Mood::Weights { status, bytes: count } if large => {
+                respond(stream, *status, &[], &bytes[..*count], *count)
             }
             Mood::Stalls if large => {
                 respond(stream, status, headers, &rest[..rest.len() / 2], rest.len())?;
