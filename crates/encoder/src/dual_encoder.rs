@@ -1,7 +1,6 @@
 //! Dual encoders: queries and passages into one space (Karpukhin et al. 2020, equation 1).
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use toller_nn::Precision;
@@ -9,35 +8,15 @@ use toller_nn::Precision;
 use crate::layout::Layout;
 use crate::pooling::TextPooling;
 use crate::text_encoder::TextEncoder;
-use crate::{EncoderError, ReferenceEncoder};
+use crate::{EncoderError, ReferenceEncoder, Role};
 use toller_checkpoint::Fingerprint;
 use toller_checkpoint::{KnownModel, TOWERS};
 
-/// Which side of a dual encoder a text is on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// A query.
-    Query,
-    /// A passage of the collection.
-    Passage,
-}
-
-impl Role {
-    /// The names under which sentence-transformers' models keep the prompt of this role.
-    pub(crate) fn prompt_names(self) -> &'static [&'static str] {
-        match self {
-            Self::Query => &["query"],
-            Self::Passage => &["document", "passage", "corpus"],
-        }
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Query => "query",
-            Self::Passage => "passage",
-        })
+/// The names under which sentence-transformers' models keep the prompt of a role.
+pub(crate) fn prompt_names(role: Role) -> &'static [&'static str] {
+    match role {
+        Role::Query => &["query"],
+        Role::Passage => &["document", "passage", "corpus"],
     }
 }
 
@@ -87,8 +66,6 @@ pub const DEFAULT_BATCH_TOKENS: usize = 1024;
 pub struct DualEncoder {
     query: TextEncoder,
     passage: TextEncoder,
-    query_prompt: String,
-    passage_prompt: String,
     fingerprint: String,
     /// The queries' and the passages'.
     layouts: [Layout; 2],
@@ -129,24 +106,21 @@ impl DualEncoder {
                 (tower.clone(), tower, [layout.clone(), layout])
             };
         let prompt =
-            |layout: &Layout, role: Role| layout.prompt(role.prompt_names()).unwrap_or_default().to_owned();
+            |layout: &Layout, role: Role| layout.prompt(prompt_names(role)).unwrap_or_default().to_owned();
         let query_prompt = prompt(&layouts[0], Role::Query);
         let passage_prompt = prompt(&layouts[1], Role::Passage);
         fingerprint.value("query prompt", query_prompt.as_bytes());
         fingerprint.value("passage prompt", passage_prompt.as_bytes());
         let asked = |prompt: String| options.prompt.clone().unwrap_or(prompt);
-        let (query_prompt, passage_prompt) = (asked(query_prompt), asked(passage_prompt));
         Ok(Self {
-            query: query.for_prompt(&query_prompt)?,
-            passage: passage.for_prompt(&passage_prompt)?,
-            query_prompt,
-            passage_prompt,
+            query: query.with_prompt(asked(query_prompt))?,
+            passage: passage.with_prompt(asked(passage_prompt))?,
             fingerprint: fingerprint.finish(),
             layouts,
         })
     }
 
-    /// The encoder of a role.
+    /// The encoder of a role, which puts the role's prompt before every text.
     #[must_use]
     pub fn tower(&self, role: Role) -> &TextEncoder {
         match role {
@@ -158,7 +132,7 @@ impl DualEncoder {
     /// Whether a text has the same vector in both roles: one tower, and one prompt.
     #[must_use]
     pub fn is_tied(&self) -> bool {
-        self.query.shares_model_with(&self.passage) && self.query_prompt == self.passage_prompt
+        self.query.shares_model_with(&self.passage) && self.query.prompt() == self.passage.prompt()
     }
 
     /// The encoder of a role once more, computed slowly, to compare with.
@@ -168,15 +142,6 @@ impl DualEncoder {
     pub fn reference(&self, role: Role) -> Result<ReferenceEncoder, EncoderError> {
         let [query, passage] = &self.layouts;
         ReferenceEncoder::load(if role == Role::Query { query } else { passage }, self.tower(role))
-    }
-
-    /// What is put before every text of a role, the model's own or as asked for; empty for nothing.
-    #[must_use]
-    pub fn prompt(&self, role: Role) -> &str {
-        match role {
-            Role::Query => &self.query_prompt,
-            Role::Passage => &self.passage_prompt,
-        }
     }
 
     /// Tensors among the encoders' own that their architecture has no place for, so that they have no effect.

@@ -16,10 +16,11 @@ mod text_tokenizer;
 mod transformer;
 
 pub use cross_encoder::{CrossEncoder, CrossEncoderOptions, ScoreActivation};
-pub use dual_encoder::{DEFAULT_BATCH_TOKENS, DualEncoder, LoadOptions, Role};
+pub use dual_encoder::{DEFAULT_BATCH_TOKENS, DualEncoder, LoadOptions};
 pub use error::{Contradiction, EncoderError};
 pub use input::{TextInput, TitleTypes};
 pub use pooling::TextPooling;
 pub use reference::{ReferenceCrossEncoder, ReferenceEncoder, ReferenceLogits};
 pub use text_encoder::TextEncoder;
 pub use text_tokenizer::TextTokenizer;
+pub use toller_ir::Role;

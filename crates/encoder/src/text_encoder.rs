@@ -1,5 +1,6 @@
 //! One tower: text to vector.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ use toller_tokenizer::{Tokenizer, TokenizerConfig};
 #[derive(Clone)]
 pub struct TextEncoder {
     model: Arc<Model>,
+    /// Put before every text.
+    prompt: String,
     /// Tokens at the start of every text that are not pooled: the prompt's, where the model leaves them out.
     unpooled: usize,
 }
@@ -118,21 +121,29 @@ impl TextEncoder {
             unexpected_tensors: tensors.unexpected(),
             batch_tokens: options.batch_tokens,
         };
-        Ok(Self { model: Arc::new(model), unpooled: 0 })
+        Ok(Self { model: Arc::new(model), prompt: String::new(), unpooled: 0 })
     }
 
-    /// The same encoder for texts that begin with `prompt`, whose tokens it leaves out of the pooling if the
-    /// model was made so (`include_prompt` of sentence-transformers).
-    pub(crate) fn for_prompt(&self, prompt: &str) -> Result<Self, EncoderError> {
+    /// The same encoder with a prompt before every text. The prompt's tokens are left out of the pooling if the
+    /// model was trained so (`include_prompt` of sentence-transformers).
+    pub(crate) fn with_prompt(&self, prompt: String) -> Result<Self, EncoderError> {
         let mut unpooled = 0;
         if !self.model.pools_prompt && !prompt.is_empty() {
-            let (tokens, bare) = (self.tokenize(prompt)?, self.tokenize("")?);
+            let tokenizer = &self.model.tokenizer;
+            let (tokens, bare) = (tokenizer.encode(&prompt)?, tokenizer.encode("")?);
             // A special token after the prompt is the text's, not the prompt's.
             let ends_special =
                 bare.input_ids.last().is_some_and(|last| tokens.input_ids.last() == Some(last));
             unpooled = tokens.len() - usize::from(ends_special);
         }
-        Ok(Self { model: self.model.clone(), unpooled })
+        Ok(Self { model: self.model.clone(), prompt, unpooled })
+    }
+
+    /// What is put before every text: the model's own prompt for the role, or the one that was asked for. May be
+    /// empty.
+    #[must_use]
+    pub fn prompt(&self) -> &str {
+        &self.prompt
     }
 
     /// The dimensions of a vector.
@@ -190,28 +201,33 @@ impl TextEncoder {
         &self.model.unexpected_tensors
     }
 
-    /// The tokens of a text, truncated, special tokens included.
+    /// The tokens of a text after the prompt, truncated, special tokens included.
     ///
     /// # Errors
     /// When the tokenizer fails.
     pub fn tokenize(&self, text: &str) -> Result<Tokens, EncoderError> {
-        Ok(self.model.tokenizer.encode(text)?)
+        Ok(self.model.tokenizer.encode(&self.prompted(text))?)
     }
 
-    /// The tokens of a text, with or without a title apart from it, truncated, special tokens included.
+    /// The tokens of a text, with or without a title apart from it, after the prompt. They are truncated, and
+    /// special tokens are included.
     ///
     /// # Errors
     /// When the tokenizer fails, or a title and its text have no room among the special tokens.
     pub fn tokenize_input(&self, input: &TextInput) -> Result<Tokens, EncoderError> {
         let (title, text, types) = match input {
-            TextInput::Plain(text) => return Ok(self.model.tokenizer.encode(text)?),
+            TextInput::Plain(text) => return self.tokenize(text),
             TextInput::Titled { title, text, types } => (title, text, types),
         };
-        let mut tokens = self.model.tokenizer.encode_titled(title, text)?;
+        let mut tokens = self.model.tokenizer.encode_titled(&self.prompted(title), text)?;
         if *types == TitleTypes::OneSegment {
             tokens.type_ids.fill(0);
         }
         Ok(tokens)
+    }
+
+    fn prompted<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if self.prompt.is_empty() { text.into() } else { format!("{}{text}", self.prompt).into() }
     }
 
     /// The vectors of tokenized texts: `[texts, dim]`, row by row. A text's vector is the same bits

@@ -6,6 +6,7 @@ mod hit;
 mod passage;
 mod qrels;
 mod query;
+mod role;
 mod run;
 mod searcher;
 
@@ -13,5 +14,6 @@ pub use hit::{DocOrd, Hit};
 pub use passage::Passage;
 pub use qrels::Qrels;
 pub use query::Query;
+pub use role::Role;
 pub use run::{Run, RunEntry};
 pub use searcher::{Ranking, SearchError, Searcher};

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use anyhow::Context;
 use toller_encoder::Role;
 use toller_files::expand;
-use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, PassageText, TitleMode};
+use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, TitleMode};
 use toller_store::{
     DEFAULT_ROWS_PER_SHARD, DType, Encoding, ModelInfo, Part, Source, StoreSpec, StoreWriter,
 };
@@ -127,9 +127,9 @@ pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
     let stop = interrupt::flag(ui, "stopping at the end of this shard")?;
     let model = model::load(&args.model, &args.model_args, ui)?;
     let role = if args.queries.is_empty() { Role::Passage } else { Role::Query };
-    let text = PassageText { prompt: model.encoder.prompt(role).to_owned(), title: title_mode(args)? };
+    let titles = title_mode(args)?;
     let source = open_source(args, role, ui)?;
-    let spec = spec(args, &model, role, &text, &source)?;
+    let spec = spec(args, &model, role, &titles, &source)?;
 
     let writer = if args.overwrite {
         StoreWriter::overwrite(&args.output, spec)?
@@ -149,7 +149,7 @@ pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
     }
     let job = EncodeJob { encoder: &model.encoder, role, threads, stop: &stop };
     let directory = writer.directory().to_owned();
-    let report = encode(&job, &text, &source, writer, ui)?;
+    let report = encode(&job, &titles, &source, writer, ui)?;
     source.report_skipped(ui);
     if !report.interrupted {
         make_codes(args, &directory, ui)?;
@@ -204,7 +204,7 @@ fn spec(
     args: &EncodeArgs,
     model: &LoadedModel,
     role: Role,
-    text: &PassageText,
+    titles: &TitleMode,
     source: &TextSource,
 ) -> anyhow::Result<StoreSpec> {
     let tower = model.encoder.tower(role);
@@ -212,14 +212,11 @@ fn spec(
     Ok(StoreSpec {
         model: ModelInfo { name: model.info.name.clone(), fingerprint: model.info.fingerprint.clone() },
         encoding: Encoding {
-            role: match role {
-                Role::Passage => toller_store::Role::Passage,
-                Role::Query => toller_store::Role::Query,
-            },
-            prompt: text.prompt.clone(),
+            role,
+            prompt: tower.prompt().to_owned(),
             max_length: tower.max_length(),
-            title_mode: text.title.name().to_owned(),
-            title_separator: text.title.separator().to_owned(),
+            title_mode: titles.name().to_owned(),
+            title_separator: titles.separator().to_owned(),
             compute_dtype: args.model_args.dtype().to_string(),
             normalized: tower.normalizes(),
             pooling: tower.pooling(),
@@ -234,7 +231,7 @@ fn spec(
 
 fn encode(
     job: &EncodeJob<'_>,
-    text: &PassageText,
+    titles: &TitleMode,
     source: &TextSource,
     writer: StoreWriter,
     ui: &Ui,
@@ -249,7 +246,7 @@ fn encode(
         ui.status(format!("resuming {} at row {next}", writer.directory().display()));
         bar.already_done(writer.rows_done());
     }
-    let texts = source.read(missing, text)?;
+    let texts = source.read(missing, titles)?;
     let started = std::time::Instant::now();
     let on_progress = |progress: EncodeProgress| {
         bar.set(progress.rows);

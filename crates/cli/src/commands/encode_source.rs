@@ -10,7 +10,7 @@ use toller_corpus::{
 use toller_encoder::TextInput;
 use toller_files::{Input, SpoolGuard, spool};
 use toller_ir::{Passage, Query};
-use toller_pipeline::{PassageText, PipelineError};
+use toller_pipeline::{PipelineError, TitleMode};
 
 use super::encode::spool_directory;
 use crate::ui::Ui;
@@ -123,19 +123,19 @@ impl TextSource {
     pub fn read<'a>(
         &'a self,
         rows: Vec<Range<u64>>,
-        text: &'a PassageText,
+        titles: &'a TitleMode,
     ) -> Result<Texts<'a>, PipelineError> {
         match &self.kind {
             Kind::Collection { .. } => Ok(Box::new(self.passages(rows)?.map(|passage| {
                 let passage = passage?;
-                let text = text.of(&passage);
+                let text = titles.text_of(&passage);
                 Ok((passage.id, text))
             }))),
             Kind::Queries(queries) => {
                 let wanted = move |row: u64| rows.iter().any(|range| range.contains(&row));
                 let texts =
                     queries.iter().zip(0..).filter(move |(_, row)| wanted(*row)).map(|(query, _)| query);
-                let input = |query: &Query| TextInput::Plain(format!("{}{}", text.prompt, query.text));
+                let input = |query: &Query| TextInput::Plain(query.text.clone());
                 Ok(Box::new(texts.map(move |query| Ok((query.id.clone(), input(query))))))
             }
         }

@@ -131,7 +131,7 @@ fn index(
     let passages = source.passages(all)?;
     let documents = passages.map(|passage| {
         let passage = passage?;
-        let text = joined_text("", &args.title_separator, &passage);
+        let text = joined_text(&args.title_separator, &passage);
         Ok((passage.id, text))
     });
     let mut stage = Stage::None;

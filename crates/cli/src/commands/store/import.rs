@@ -145,12 +145,12 @@ fn check(source: &Source, stop: &AtomicBool, ui: &Ui) -> anyhow::Result<Survey> 
 
 /// What the store will be. With a model it is as if that model had encoded it, where the vectors do not contradict.
 fn spec(args: &ImportArgs, source: &Source, surveyed: &Survey, ui: &Ui) -> anyhow::Result<StoreSpec> {
-    let (store_role, role) = match args.role {
-        RoleArg::Passage => (toller_store::Role::Passage, Role::Passage),
-        RoleArg::Query => (toller_store::Role::Query, Role::Query),
+    let role = match args.role {
+        RoleArg::Passage => Role::Passage,
+        RoleArg::Query => Role::Query,
     };
     let dtype = args.store_dtype.unwrap_or_else(|| source.precision().store_dtype());
-    let mut spec = store_spec(source, surveyed, store_role, dtype);
+    let mut spec = store_spec(source, surveyed, role, dtype);
     let Some(name) = &args.model else { return Ok(spec) };
 
     let model = model::load(name, &args.model_args, ui)?;
@@ -168,9 +168,8 @@ fn spec(args: &ImportArgs, source: &Source, surveyed: &Survey, ui: &Ui) -> anyho
     if tower.normalizes() && !surveyed.normalized {
         return Err(contradiction("its vectors have length one, and these have not".to_owned()).into());
     }
-    let prompt = args.model_args.prompt.clone();
     spec.encoding = Encoding {
-        prompt: prompt.unwrap_or_else(|| model.encoder.prompt(role).to_owned()),
+        prompt: tower.prompt().to_owned(),
         max_length: tower.max_length(),
         normalized: tower.normalizes(),
         pooling: tower.pooling(),

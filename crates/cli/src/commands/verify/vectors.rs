@@ -55,8 +55,7 @@ pub(super) fn against_expected(encoder: &DualEncoder, path: Option<&Path>) -> an
 
 /// The tokens of texts, each after the role's prompt.
 fn tokenize(encoder: &DualEncoder, role: Role, texts: &[String]) -> anyhow::Result<Vec<Tokens>> {
-    let (tower, prompt) = (encoder.tower(role), encoder.prompt(role));
-    texts.iter().map(|text| Ok(tower.tokenize(&format!("{prompt}{text}"))?)).collect()
+    texts.iter().map(|text| Ok(encoder.tower(role).tokenize(text)?)).collect()
 }
 
 /// Encodes each text alone and all together.
