@@ -40,7 +40,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let layer = cpu.linear(LinearParameters { weight, bias: None }, Place::Inner)?;
             // States come from embeddings: a table whose rows are the input's.
             let table = cpu.table(Matrix { values: &a, rows, columns: depth })?;
-            let norm = NormParameters { weight: &vec![1.0; depth], bias: None, epsilon: 1e-12, centers: true };
+            let norm =
+                NormParameters { weight: &vec![1.0; depth], bias: None, epsilon: 1e-12, centers: true };
             let batch = cpu.batch(vec![(0..rows as u32).collect()], Sequences::from_lengths([rows]))?;
             let mut scratch = cpu.scratch();
             let x = cpu.embed(&mut scratch, &batch, &[table], &cpu.norm(norm)?)?;

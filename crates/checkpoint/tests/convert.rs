@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use half::bf16;
 use safetensors::{Dtype, SafeTensors};
 use serde_json::Value;
-use toller_ir::Explain;
 use toller_checkpoint::convert::{ConvertError, ConvertOptions, Converted, convert};
+use toller_ir::Explain;
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 

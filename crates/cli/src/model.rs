@@ -2,9 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use toller_encoder::{
-    CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, Role, TextPooling,
-};
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, Role, TextPooling};
 use toller_hub::{ModelSource, Origin, ResolveEvent, ResolveOptions, resolve_model};
 use toller_nn::Precision;
 use toller_store::ModelInfo;
@@ -165,9 +163,14 @@ pub fn load_from(source: ModelSource, name: &str, args: &ModelArgs, ui: &Ui) -> 
 
 /// Finds the model's files, downloading them if need be.
 pub fn resolve(name: &str, ui: &Ui) -> crate::Result<ModelSource> {
-    let mut bar = None;
+    let (mut bar, mut is_waiting) = (None, false);
     let mut on_event = |event: ResolveEvent<'_>| {
         match event {
+            ResolveEvent::Waiting { file } => {
+                if !std::mem::replace(&mut is_waiting, true) {
+                    ui.status(format!("waiting for another process, which is downloading {file}"));
+                }
+            }
             ResolveEvent::Started { file, total_bytes } => {
                 bar = Some(ui.progress(file, "bytes", total_bytes.unwrap_or(0)));
             }

@@ -4,7 +4,7 @@ use toller_checkpoint::{TOWERS, choose_weights};
 
 use crate::directory::{Module, inside};
 
-/// Configuration and tokenizer files; any of them may be absent.
+/// Configuration and tokenizer files. Any of them may be absent.
 const SMALL_FILES: &[&str] = &[
     "added_tokens.json",
     "config.json",
@@ -20,14 +20,14 @@ const SMALL_FILES: &[&str] = &[
     "vocab.txt",
 ];
 
-/// The files that change what a model means when they are there: a snapshot that other software cached
-/// in part is not used before it is known that the hub lacks them too.
-pub(super) const DECISIVE_FILES: [&str; 3] =
+/// The files whose presence changes what a model means. A snapshot that other software cached in part is used
+/// without asking only if each is present or known to be absent.
+pub(crate) const DECISIVE_FILES: [&str; 3] =
     ["modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"];
 
-/// The paths of the needed files, out of those of the repository: of its root, of the folders of its
-/// modules, and of two encoders.
-pub(super) fn needed<'a>(files: &'a [String], modules: &[Module]) -> Vec<&'a str> {
+/// The files of a repository that a model needs: those of the root, of the folders of its modules, and of the
+/// two encoders of a dual model.
+pub(crate) fn needed<'a>(files: &'a [String], modules: &[Module]) -> Vec<&'a str> {
     let mut folders: Vec<&str> = vec![""];
     folders.extend(modules.iter().map(|module| module.path.as_str()).filter(|path| !path.is_empty()));
     folders.extend(TOWERS);
@@ -50,20 +50,20 @@ fn needed_of_folder<'a>(files: &'a [String], folder: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// Also `sentence_bert_config.json`, `sentence_xlm-roberta_config.json` and the like.
+/// The configuration and tokenizer files, with `sentence_bert_config.json` and its relatives.
 fn is_small(name: &str) -> bool {
     SMALL_FILES.contains(&name) || (name.starts_with("sentence_") && name.ends_with("_config.json"))
 }
 
 /// Whether a path of the hub stays inside its repository.
-pub(super) fn is_safe_path(path: &str) -> bool {
+pub(crate) fn is_safe_path(path: &str) -> bool {
     !path.contains(['\\', ':', '\0']) && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::directory::Module;
     use super::{is_safe_path, needed};
+    use crate::directory::Module;
 
     fn module(path: &str) -> Module {
         Module { path: path.to_owned(), class: String::new() }

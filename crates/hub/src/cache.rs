@@ -1,20 +1,26 @@
-//! The hub cache on disk, laid out as `huggingface_hub` lays it out:
+//! The hub cache on disk, laid out as the Python package `huggingface_hub` lays it out:
 //!
 //! ```text
 //! models--org--name/blobs/ETAG                   the bytes of a file
 //! models--org--name/snapshots/COMMIT/FILE        a link to its blob
 //! models--org--name/refs/REVISION                the commit of a branch or a tag
-//! models--org--name/.no_exist/COMMIT/FILE        a file that the commit is known to lack
-//! .locks/models--org--name/ETAG.lock             held while a blob is written
+//! models--org--name/.no_exist/COMMIT/FILE        a file that the commit is known not to have
+//! .locks/models--org--name/ETAG.lock             locked while a blob is written
 //! ```
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use toller_files::{AtomicFile, FileError};
 
-use super::id::RepoId;
+use crate::ResolveError;
+use crate::id::RepoId;
+
+/// How long to wait before a lock that another process holds is tried again.
+const LOCK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The part of the hub cache that belongs to one repository.
 #[derive(Clone, Debug)]
@@ -29,13 +35,13 @@ impl RepoCache {
         Self { root: hub_cache.join(&folder), locks: hub_cache.join(".locks").join(folder) }
     }
 
-    /// The cache as a place that was looked in.
+    /// The cache, as an error names it.
     pub(crate) fn place(&self) -> String {
         format!("hub cache {}", self.root.display())
     }
 
-    /// The commit that a revision stood for when it was last downloaded.
-    pub(super) fn commit_of(&self, revision: &str) -> Option<String> {
+    /// The commit that a revision meant when it was last downloaded.
+    pub(crate) fn commit_of(&self, revision: &str) -> Option<String> {
         let commit = fs::read_to_string(self.root.join("refs").join(revision))
             .map(|text| text.trim().to_owned())
             .unwrap_or_else(|_| revision.to_owned());
@@ -47,7 +53,7 @@ impl RepoCache {
         self.root.join("snapshots").join(commit)
     }
 
-    /// The folders of every commit, sorted; none when nothing was downloaded.
+    /// The folders of all commits, sorted; none if nothing was downloaded.
     pub(crate) fn snapshots(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.root.join("snapshots")).into_iter().flatten();
         let mut folders: Vec<_> =
@@ -56,13 +62,13 @@ impl RepoCache {
         folders
     }
 
-    /// Whether it is on record that a commit lacks a file.
-    pub(super) fn is_known_absent(&self, commit: &str, file: &str) -> bool {
+    /// Whether the cache records that a commit does not have a file.
+    pub(crate) fn is_known_absent(&self, commit: &str, file: &str) -> bool {
         self.absence(commit, file).is_file()
     }
 
-    /// Records that a commit lacks a file.
-    pub(super) fn note_absent(&self, commit: &str, file: &str) -> Result<(), FileError> {
+    /// Records that a commit does not have a file.
+    pub(crate) fn note_absent(&self, commit: &str, file: &str) -> Result<(), FileError> {
         let path = self.absence(commit, file);
         create_parent(&path)?;
         fs::write(&path, "").map_err(FileError::on("write", &path))
@@ -72,38 +78,58 @@ impl RepoCache {
         self.root.join(".no_exist").join(commit).join(file)
     }
 
-    /// The file with a blob's bytes, its folder made.
-    pub(super) fn blob(&self, etag: &str) -> Result<PathBuf, FileError> {
+    /// The path of a blob, whose folder is created.
+    pub(crate) fn blob(&self, etag: &str) -> Result<PathBuf, FileError> {
         let path = self.root.join("blobs").join(etag);
         create_parent(&path)?;
         Ok(path)
     }
 
-    /// Waits until no other process writes the blob, and keeps others out until the file is dropped.
-    pub(super) fn lock(&self, etag: &str) -> Result<File, FileError> {
+    /// Locks a blob against other processes until the file is dropped. `on_wait` is called again and again
+    /// while another process holds the lock. `None` on a file system without locks.
+    pub(crate) fn lock(
+        &self,
+        etag: &str,
+        mut on_wait: impl FnMut() -> Result<(), ResolveError>,
+    ) -> Result<Option<File>, ResolveError> {
         let path = self.locks.join(format!("{etag}.lock"));
         create_parent(&path)?;
         let file = File::create(&path).map_err(FileError::on("create", &path))?;
-        match file.lock() {
-            // A file system without locks: two processes may then download the same bytes twice.
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(file),
-            result => result.map_err(FileError::on("lock", &path)).map(|()| file),
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(file)),
+                Err(TryLockError::WouldBlock) => on_wait()?,
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+                    return Ok(None);
+                }
+                Err(TryLockError::Error(error)) => {
+                    return Err(FileError::new("lock", path, error).into());
+                }
+            }
+            thread::sleep(LOCK_INTERVAL);
         }
     }
 
     /// Makes a blob appear as a file of a commit.
-    pub(super) fn link(&self, etag: &str, commit: &str, file: &str) -> Result<(), FileError> {
+    pub(crate) fn link(&self, etag: &str, commit: &str, file: &str) -> Result<(), FileError> {
         let path = self.snapshot(commit).join(file);
         create_parent(&path)?;
-        // A link that leads nowhere, left by someone who cleared the blobs.
+        if path.is_file() {
+            // Another process has made the link, and may be using it already.
+            return Ok(());
+        }
         if path.symlink_metadata().is_ok() {
+            // The link leads nowhere: somebody removed the blobs.
             fs::remove_file(&path).map_err(FileError::on("replace", &path))?;
         }
-        make_link(&self.root, etag, file, &path).map_err(FileError::on("link", &path))
+        match make_link(&self.root, etag, file, &path) {
+            Err(error) if !path.is_file() => Err(FileError::new("link", path, error)),
+            _ => Ok(()),
+        }
     }
 
-    /// Records the commit of a branch or a tag, once all of its files are here.
-    pub(super) fn write_ref(&self, revision: &str, commit: &str) -> Result<(), FileError> {
+    /// Records the commit of a branch or a tag. Call it once all files of the commit are in the cache.
+    pub(crate) fn write_ref(&self, revision: &str, commit: &str) -> Result<(), FileError> {
         if revision == commit {
             return Ok(());
         }
@@ -116,7 +142,7 @@ impl RepoCache {
 }
 
 /// Whether a commit or an ETag of the hub can be the name of a file.
-pub(super) fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     !text.is_empty() && text.len() <= 200 && text.bytes().all(is_allowed) && !text.starts_with('.')
 }
@@ -135,7 +161,7 @@ fn make_link(_root: &Path, etag: &str, file: &str, path: &Path) -> io::Result<()
     std::os::unix::fs::symlink(format!("{up}blobs/{etag}"), path)
 }
 
-/// Symbolic links need a privilege on Windows; a hard link does not.
+/// On Windows a symbolic link needs a privilege; a hard link does not.
 #[cfg(not(unix))]
 fn make_link(root: &Path, etag: &str, _file: &str, path: &Path) -> io::Result<()> {
     fs::hard_link(root.join("blobs").join(etag), path)

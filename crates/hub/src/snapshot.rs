@@ -1,36 +1,39 @@
 //! The files of one revision of a repository.
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use super::super::directory::{self, read_json};
-use super::super::{Looked, ResolveError, ResolveEvent, ResolveOptions};
-use super::cache::RepoCache;
-use super::client::Listing;
-use super::download::Repo;
-use super::id::RepoId;
-use super::listing::{DECISIVE_FILES, needed};
+use toller_checkpoint::required_json;
+
+use crate::cache::RepoCache;
+use crate::client::Listing;
+use crate::directory;
+use crate::download::Repo;
+use crate::id::RepoId;
+use crate::listing::{DECISIVE_FILES, needed};
+use crate::progress::report;
+use crate::{Looked, OnEvent, ResolveError, ResolveEvent, ResolveOptions};
 
 /// The files of a revision, on this machine.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
-    /// The commit that the revision stands for.
+    /// The commit that the revision means.
     pub(crate) commit: String,
     /// The folder with the files.
     pub(crate) directory: PathBuf,
 }
 
-/// The revision's snapshot in the hub cache if it is whole; otherwise what it lacks is downloaded first.
+/// The revision's snapshot in the hub cache. If the snapshot is not complete, its missing files are
+/// downloaded.
 ///
-/// Other software caches parts of a model: transformers, for one, leaves out the files of
-/// sentence-transformers, without which the same weights make another model. So a snapshot counts as
-/// whole only when each file of [`DECISIVE_FILES`] is there, or on record as absent. Where that is
-/// unknown and the hub cannot be asked, the snapshot is used as it is, with an event that says so.
+/// Other software caches parts of a model. The Python package `transformers`, for example, leaves out the
+/// files of sentence-transformers, without which the same weights are another model. So a snapshot counts as
+/// complete only if each of [`DECISIVE_FILES`] is present or recorded as absent. If that is unknown and the
+/// hub cannot be asked, the snapshot is used as it is, and an event reports this.
 pub(crate) fn snapshot(
     repo_id: &RepoId,
     options: &ResolveOptions,
     looked: &mut Vec<Looked>,
-    on_event: &mut dyn FnMut(ResolveEvent<'_>) -> ControlFlow<()>,
+    on_event: &mut OnEvent<'_>,
 ) -> Result<Snapshot, ResolveError> {
     let cache = RepoCache::new(&options.hub_cache, repo_id);
     let cached = match cached(&cache, repo_id) {
@@ -51,17 +54,14 @@ pub(crate) fn snapshot(
     match (asked, cached) {
         (Ok((repo, listing)), _) => download(&repo, &cache, repo_id, &listing, on_event),
         (Err(error), Some(snapshot)) if is_silence(&error) => {
-            let reason = error.to_string();
-            match on_event(ResolveEvent::Unconfirmed { reason: &reason }) {
-                ControlFlow::Continue(()) => Ok(snapshot),
-                ControlFlow::Break(()) => Err(ResolveError::Interrupted),
-            }
+            report(on_event, ResolveEvent::Unconfirmed { reason: &error.to_string() })?;
+            Ok(snapshot)
         }
         (Err(error), _) => Err(error),
     }
 }
 
-/// The snapshot in the cache if a model can be made of it; otherwise what is wrong with it.
+/// The snapshot in the cache if a model can be opened from it; otherwise what is wrong with it.
 fn cached(cache: &RepoCache, repo_id: &RepoId) -> Result<Snapshot, String> {
     let missing = || format!("has no revision {}", repo_id.revision);
     let commit = cache.commit_of(&repo_id.revision).ok_or_else(missing)?;
@@ -70,14 +70,14 @@ fn cached(cache: &RepoCache, repo_id: &RepoId) -> Result<Snapshot, String> {
     Ok(Snapshot { commit, directory })
 }
 
-/// Whether nothing that decides what the model means can be missing.
+/// Whether every file that decides what the model means is present or known to be absent.
 fn is_settled(cache: &RepoCache, snapshot: &Snapshot) -> bool {
     DECISIVE_FILES
         .iter()
         .all(|file| snapshot.directory.join(file).is_file() || cache.is_known_absent(&snapshot.commit, file))
 }
 
-/// Whether the hub said nothing, as opposed to no.
+/// Whether the hub gave no answer, as opposed to a refusal.
 fn is_silence(error: &ResolveError) -> bool {
     matches!(error, ResolveError::Offline | ResolveError::Network { .. } | ResolveError::Status { .. })
 }
@@ -87,7 +87,7 @@ fn download(
     cache: &RepoCache,
     repo_id: &RepoId,
     listing: &Listing,
-    on_event: &mut dyn FnMut(ResolveEvent<'_>) -> ControlFlow<()>,
+    on_event: &mut OnEvent<'_>,
 ) -> Result<Snapshot, ResolveError> {
     let commit = &listing.commit;
     let directory = cache.snapshot(commit);
@@ -97,7 +97,7 @@ fn download(
     };
     let modules = if has("modules.json") {
         fetch("modules.json")?;
-        read_json(&directory.join("modules.json"))?
+        required_json(&directory.join("modules.json"))?
     } else {
         Vec::new()
     };

@@ -1,4 +1,4 @@
-//! The name of a repository and a revision of it.
+//! The id of a repository of the hub, with a revision.
 
 /// A repository of the hub and a revision, `org/name@revision`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,10 +10,10 @@ pub(crate) struct RepoId {
 }
 
 impl RepoId {
-    /// Parses `org/name` or `org/name@revision` by the hub's own rules.
+    /// Parses `org/name` or `org/name@revision` by the rules of the hub.
     ///
     /// # Errors
-    /// Why the text cannot be an id, as a phrase.
+    /// Why the text cannot be an id.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         let (id, revision) = text.split_once('@').unwrap_or((text, "main"));
         let Some((org, name)) = id.split_once('/') else { return Err("an id of the hub is org/name") };
@@ -37,7 +37,7 @@ fn is_id_part(part: &str) -> bool {
         && !part.contains("..")
 }
 
-/// Whether a revision can be part of a path and of a URL without leaving its place.
+/// Whether a revision, used as a path below a folder, stays inside the folder.
 fn is_revision(revision: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'+');
     !revision.is_empty()
