@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use toller_checkpoint::{Fingerprint, ModelError, Parameters, Tensor};
 use toller_nn::{Activation, Backend, Cpu, Pooling, Work};
 use toller_tokenizer::{Tokenizer, TokenizerConfig, Tokens};
@@ -15,6 +16,9 @@ use crate::layout::Layout;
 use crate::network::{Encode, Network};
 use crate::pooling::TextPooling;
 use crate::{EncoderError, LoadOptions, TextInput, TitleTypes};
+
+/// Tokens of a batch below which one batch on several threads is faster than several batches.
+const LEAST_BATCH: usize = 128;
 
 /// A tokenizer, a transformer, a pooling and what follows it: text to one vector.
 #[derive(Clone)]
@@ -276,20 +280,34 @@ impl TextEncoder {
     /// # Errors
     /// When a token has no embedding, or computing fails.
     pub fn encode(&self, texts: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
-        self.encode_on(texts, 1)
+        let mut vectors = Vec::with_capacity(texts.len() * self.dim());
+        for batch in by_budget(texts, self.model.batch_tokens) {
+            self.model.network.encode(batch, self.unpooled, 1, &mut vectors)?;
+        }
+        Ok(vectors)
     }
 
-    /// The same, bit for bit, on as many as `threads` threads of rayon's current pool. It is for few texts: one thread
-    /// for each of several batches is faster.
+    /// The same, bit for bit, on all threads of rayon's current pool: each has batches of its own where there are enough
+    /// texts, and a batch has all of them where there are few.
     ///
     /// # Errors
     /// As for [`TextEncoder::encode`].
-    pub fn encode_on(&self, texts: &[Tokens], threads: usize) -> Result<Vec<f32>, EncoderError> {
-        let mut vectors = Vec::with_capacity(texts.len() * self.dim());
-        for batch in by_budget(texts, self.model.batch_tokens) {
-            self.model.network.encode(batch, self.unpooled, threads, &mut vectors)?;
-        }
-        Ok(vectors)
+    pub fn encode_in_parallel(&self, texts: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
+        let threads = rayon::current_num_threads();
+        let tokens: usize = texts.iter().map(Tokens::len).sum();
+        let budget = tokens.div_ceil(threads).clamp(LEAST_BATCH, self.model.batch_tokens.max(LEAST_BATCH));
+        let batches: Vec<&[Tokens]> = by_budget(texts, budget).collect();
+        let threads_each = if batches.len() < threads { threads } else { 1 };
+        let encode = |batch: &&[Tokens]| {
+            let mut vectors = Vec::with_capacity(batch.len() * self.dim());
+            self.model.network.encode(batch, self.unpooled, threads_each, &mut vectors)?;
+            Ok(vectors)
+        };
+        let vectors: Result<Vec<Vec<f32>>, EncoderError> = match threads_each {
+            1 => batches.par_iter().map(encode).collect(),
+            _ => batches.iter().map(encode).collect(),
+        };
+        Ok(vectors?.concat())
     }
 }
 
