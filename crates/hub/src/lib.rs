@@ -13,7 +13,7 @@ mod sha256;
 
 pub use error::{Looked, ResolveError};
 pub use known::known_models;
-pub use model::{ModelSource, Origin, resolve_model};
+pub use model::{ModelSource, Origin, resolve_directory, resolve_model};
 pub use options::{ResolveOptions, Token};
 pub use progress::ResolveEvent;
 

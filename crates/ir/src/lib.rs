@@ -2,6 +2,7 @@
 //! [`Searcher`] that turns the second into the third. No I/O and no dependencies on other crates of
 //! the workspace.
 
+mod doc_set;
 mod hit;
 mod passage;
 mod qrels;
@@ -10,10 +11,13 @@ mod role;
 mod run;
 mod searcher;
 
+pub use doc_set::DocSet;
 pub use hit::{DocOrd, Hit};
 pub use passage::Passage;
 pub use qrels::Qrels;
 pub use query::Query;
 pub use role::Role;
 pub use run::{Run, RunEntry};
-pub use searcher::{Ranking, SearchError, Searcher};
+pub use searcher::{
+    Filter, Ranking, RequestError, SearchError, SearchRequest, SearchResponse, Searcher, Timing,
+};
