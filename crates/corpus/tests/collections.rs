@@ -7,6 +7,7 @@ use std::error::Error;
 
 use common::{assert_error, passage, passages, passages_with, skipping, unknown_candidates, with_format};
 use toller_corpus::{BadKind, CollectionFormat, CorpusError, ReadOptions, SkipReport};
+use toller_ir::Explain;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -113,7 +114,7 @@ fn what_is_ambiguous_is_an_error_that_names_the_candidates() {
     assert_eq!(unknown_candidates(&spaces), both);
     let repeated = assert_error(passages("c", "a\tx\na\ty\na\tz\nb\tw\n"), &[]);
     assert_eq!(unknown_candidates(&repeated), both);
-    assert!(repeated.hint().unwrap().contains("--format"));
+    assert!(repeated.remedy().unwrap().to_string().contains("format"));
     let spaces_alone = assert_error(passages("c.txt", "1 some text\n"), &["\"1 some text\""]);
     assert_eq!(unknown_candidates(&spaces_alone).len(), CollectionFormat::ALL.len());
     let four = assert_error(passages("c", "a\tb\tc\td\n"), &[]);
@@ -287,5 +288,5 @@ fn format_names_parse_and_print() {
         assert_eq!(format.to_string().parse::<CollectionFormat>().unwrap(), *format);
     }
     let error = "csv".parse::<CollectionFormat>().unwrap_err();
-    assert!(error.to_string().contains("csv") && error.hint().unwrap().contains("jsonl, tsv"));
+    assert!(error.to_string().contains("csv") && error.remedy().unwrap().to_string().contains("jsonl, tsv"));
 }

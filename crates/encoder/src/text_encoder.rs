@@ -276,12 +276,7 @@ fn choose_pooling(
         return Ok(of_states(vec![Pooling::Cls]));
     }
     if config.is_classifier {
-        return Err(ModelError::Unsupported {
-            path: config_path.to_owned(),
-            what: "encoding with a classifier (a cross-encoder?)".to_owned(),
-            supported: "encoders; with --pooling its transformer is used as one".to_owned(),
-        }
-        .into());
+        return Err(EncoderError::Classifier { path: config_path.to_owned() });
     }
     // What sentence-transformers does with a directory that does not say.
     Ok(PoolingChoice { is_assumed: true, ..of_states(vec![Pooling::Mean]) })

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use toller_checkpoint::convert::{ConvertError, ConvertOptions, Converted, convert};
 use toller_encoder::{DualEncoder, LoadOptions, Role};
+use toller_ir::Explain;
 use toller_nn::Pooling;
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
@@ -201,7 +202,8 @@ fn what_is_needed_is_named() -> Result {
     let output = folder.path().join("output");
     let fails = |expected: &str, options: &ConvertOptions| {
         let error = convert(&source, &output, options).unwrap_err();
-        assert!(format!("{error} {}", error.hint().unwrap_or_default()).contains(expected), "{error}");
+        let remedy = error.remedy().map(|remedy| remedy.to_string()).unwrap_or_default();
+        assert!(format!("{error} {remedy}").contains(expected), "{error}");
     };
     let options = ConvertOptions::default();
     fails("holds no checkpoint", &options);

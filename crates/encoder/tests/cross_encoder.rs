@@ -8,6 +8,7 @@ use serde::Deserialize;
 use toller_encoder::{
     CrossEncoder, CrossEncoderOptions, DualEncoder, EncoderError, LoadOptions, ScoreActivation,
 };
+use toller_ir::Explain;
 use toller_tokenizer::{PairTruncation, TokenizerError, Tokens};
 
 #[derive(Deserialize)]
@@ -144,7 +145,7 @@ fn a_query_that_leaves_no_room_is_an_error_unless_both_may_be_cut() -> Result<()
     let query = "of the ".repeat(10);
     let error =
         CrossEncoder::load(&folder, &options)?.tokenize_pair(&query, "the").err().ok_or("no error")?;
-    assert!(error.to_string().contains("12 tokens") && error.hint().is_some(), "{error}");
+    assert!(error.to_string().contains("12 tokens") && error.remedy().is_some(), "{error}");
     let longest_first = CrossEncoderOptions { truncation: PairTruncation::LongestFirst, ..options };
     assert_eq!(CrossEncoder::load(&folder, &longest_first)?.tokenize_pair(&query, "the")?.len(), 12);
     let too_short = CrossEncoderOptions { max_length: Some(4), ..longest_first };

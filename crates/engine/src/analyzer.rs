@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use toller_analysis::{AnalysisError, Analyzer, Tokenize};
 use toller_encoder::{EncoderError, TextTokenizer};
+use toller_ir::{Explain, Remedy};
 
 use crate::{Engine, EngineError};
 
@@ -31,11 +32,9 @@ impl Engine {
 #[error(transparent)]
 pub struct AnalyzerError(AnalysisError);
 
-impl AnalyzerError {
-    /// What the user can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
-        format!("{}, {WORD_PIECE}MODEL", self.0.hint())
+impl Explain for AnalyzerError {
+    fn remedy(&self) -> Option<Remedy> {
+        Some(self.0.remedy()?.and(format!(", {WORD_PIECE}MODEL")))
     }
 }
 
@@ -85,7 +84,7 @@ mod tests {
             panic!("klingon is known")
         };
         assert!(error.to_string().contains("klingon"));
-        assert!(error.hint().contains("wordpiece:MODEL"));
+        assert!(error.remedy().unwrap().to_string().contains("wordpiece:MODEL"));
         let error = engine.analyzer("wordpiece:./no/such/model").err().unwrap();
         assert!(matches!(error, EngineError::NoHub { .. }));
     }

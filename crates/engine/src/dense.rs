@@ -70,14 +70,14 @@ impl Engine {
                     Err(StoreError::UnknownModel { .. }) if assume_model => Ok(()),
                     checked => checked,
                 };
-                DenseSearcher::new(self.index(stores, options, check)?, encoder.model)?
+                DenseSearcher::new(self.open_flat(stores, options, check)?, encoder.model)?
             }
             QuerySource::Store(path) => {
                 let queries = self.open_store(slice::from_ref(&path), false)?;
                 check_role(&queries, Role::Query, options)?;
                 self.verifying(|progress| queries.verify(progress))?;
                 let made_by = &queries.manifest().spec.model;
-                let index = self.index(stores, options, |store| self.check_model(store, made_by))?;
+                let index = self.open_flat(stores, options, |store| self.check_model(store, made_by))?;
                 index.check_dim(queries.dim())?;
                 let (ids, vectors) = all_rows(&queries);
                 DenseSearcher::of_vectors(index, ids, vectors)?
@@ -96,7 +96,7 @@ impl Engine {
 
     /// Opens stores as an index. What is cheap to check is known before checksums are read: the role, the model, and
     /// whether the device is there.
-    fn index(
+    fn open_flat(
         &self,
         stores: &[PathBuf],
         options: &DenseOptions,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use toller_pipeline::{EncodeJob, EncodeReport, TitleMode, encode};
+use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, TitleMode, encode};
 use toller_store::{
     DEFAULT_ROWS_PER_SHARD, DType, Encoding, Part, Source, StoreError, StoreSpec, StoreWriter,
 };
@@ -99,8 +99,11 @@ impl Engine {
             self.notify(Event::StoreResumed(&writer));
         }
         let texts = source.read(missing, &options.titles)?;
-        let job = EncodeJob { encoder: &encoder.model, role: source.role(), threads: self.threads(), stop };
-        let report = encode(&job, texts, writer, |progress| self.notify(Event::Encoding { progress, rows }));
+        let role = source.role();
+        let on_progress = |progress| self.notify(Event::Encoding { role, progress, rows });
+        on_progress(EncodeProgress { rows: writer.rows_done(), tokens: 0, stopping_in: None });
+        let job = EncodeJob { encoder: &encoder.model, role, threads: self.threads(), stop };
+        let report = encode(&job, texts, writer, on_progress);
         self.notify(Event::Finished);
         Ok(report?)
     }

@@ -124,11 +124,7 @@ impl Engine {
     }
 
     /// Opens files whose checksums are verified, or not, in the engine's threads.
-    pub(crate) fn opening<T: Send>(
-        &self,
-        verify: bool,
-        open: impl FnOnce(&OpenOptions<'_>) -> T + Send,
-    ) -> T {
+    pub fn opening<T: Send>(&self, verify: bool, open: impl FnOnce(&OpenOptions<'_>) -> T + Send) -> T {
         self.verifying(|progress| open(&OpenOptions { verify, progress: Some(progress) }))
     }
 

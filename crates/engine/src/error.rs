@@ -6,7 +6,7 @@ use toller_files::FileError;
 use toller_gpu::DeviceError;
 use toller_hub::ResolveError;
 use toller_index::IndexError;
-use toller_ir::Role;
+use toller_ir::{Explain, Remedy, Role, Setting, remedy};
 use toller_pipeline::PipelineError;
 use toller_pipeline::fusion::FusionError;
 use toller_pipeline::rerank::RerankError;
@@ -89,4 +89,33 @@ pub enum EngineError {
     /// A number of threads and a pool of threads, of which only one can be used.
     #[error("both a number of threads and a pool of threads were given")]
     TwoPools,
+}
+
+impl Explain for EngineError {
+    fn remedy(&self) -> Option<Remedy> {
+        Some(match self {
+            Self::Resolve(error) => return error.remedy(),
+            Self::Encoder(error) => return error.remedy(),
+            Self::Store(error) => return error.remedy(),
+            Self::Index(error) => return error.remedy(),
+            Self::Sparse(error) => return error.remedy(),
+            Self::Analyzer(error) => return error.remedy(),
+            Self::Pipeline(error) => return error.remedy(),
+            Self::Fusion(error) => return error.remedy(),
+            Self::Rerank(error) => return error.remedy(),
+            Self::Texts(error) => return error.remedy(),
+            Self::Corpus(error) => return error.remedy(),
+            Self::File(error) => return error.remedy(),
+            Self::Device { source, .. } => return source.remedy(),
+            Self::Role { expected: Role::Passage, .. } => {
+                remedy!("encode the collection as passages; or set {}", Setting::AnyRole)
+            }
+            Self::Role { expected: Role::Query, .. } => {
+                remedy!("encode the queries as queries; or set {}", Setting::AnyRole)
+            }
+            Self::NoHub { .. } => "name a directory, or give the engine a hub".into(),
+            Self::Threads { .. } => "ask for fewer threads".into(),
+            Self::TwoPools => "give one of them".into(),
+        })
+    }
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use toller_gpu::{DeviceError, DeviceFacts};
 use toller_hub::ModelSource;
 use toller_index::FlatIndex;
+use toller_ir::Role;
 use toller_pipeline::EncodeProgress;
+use toller_sparse::BuildProgress;
 use toller_store::{Damage, StoreWriter};
 use toller_texts::Texts;
 use toller_topk::cuda::DevicePlan;
@@ -95,10 +97,19 @@ pub enum Event<'a> {
     StoreResumed(&'a StoreWriter),
     /// A store is being encoded.
     Encoding {
+        /// What is encoded.
+        role: Role,
         /// How far it is.
         progress: EncodeProgress,
         /// Rows of the finished store.
         rows: u64,
+    },
+    /// An inverted index is being built.
+    Indexing {
+        /// How far it is.
+        progress: BuildProgress,
+        /// Passages of the collection.
+        passages: u64,
     },
 }
 

@@ -147,6 +147,8 @@ mod tests {
     use std::fs;
     use std::io::Write;
 
+    use toller_ir::Explain;
+
     use super::AtomicFile;
 
     #[test]
@@ -205,7 +207,7 @@ mod tests {
         let mut file = AtomicFile::create("/dev/full")?;
         file.write_all(b"no room")?;
         let error = file.commit().err().ok_or("the disk is full")?;
-        assert!(error.to_string().contains("/dev/full") && error.hint().is_some(), "{error}");
+        assert!(error.to_string().contains("/dev/full") && error.remedy().is_some(), "{error}");
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 use std::path::PathBuf;
 
 use toller_files::FileError;
+use toller_ir::{Command, Explain, Remedy, Setting, remedy};
 
 /// A place that was looked in, and what was found there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,55 +153,63 @@ pub enum ResolveError {
     File(#[from] FileError),
 }
 
-impl ResolveError {
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        let hint = match self {
-            Self::NotFound { cause: Some(cause), .. } => return cause.hint(),
+impl Explain for ResolveError {
+    fn remedy(&self) -> Option<Remedy> {
+        Some(match self {
+            Self::NotFound { cause: Some(cause), .. } => return cause.remedy(),
             Self::NotFound { cause: None, .. } => {
-                "give a directory, an id of the hub as org/name, or one of the known names".to_owned()
+                "give a directory, an id of the hub as org/name, or one of the known names".into()
             }
-            Self::IsAFile(path) => format!("give its directory: {}", parent(path)),
+            Self::IsAFile(path) => format!("give its directory: {}", parent(path)).into(),
             Self::Incomplete { .. } => {
-                "a model directory holds config.json, tokenizer.json or vocab.txt, and model.safetensors or \
-                 pytorch_model.bin; sentence-transformers adds modules.json and a folder for each module"
-                    .to_owned()
+                "a model directory holds config.json, tokenizer.json or vocab.txt, and model.safetensors \
+                 or pytorch_model.bin; sentence-transformers adds modules.json and a folder for each \
+                 module"
+                    .into()
             }
-            Self::Checksum { path, .. } => format!("delete {} and run the same command again", parent(path)),
-            Self::NeedsConversion { url, directory, .. } => format!(
-                "download and unpack {url}, and run `toller convert FOLDER --output {}`: the name then stands for it",
-                directory.display()
-            ),
-            Self::Offline => {
-                "unset HF_HUB_OFFLINE to download it, or give the directory of a copy".to_owned()
+            Self::Checksum { path, .. } => {
+                format!("delete {} and run the same command again", parent(path)).into()
             }
+            Self::NeedsConversion { url, directory, .. } => {
+                let output = Setting::Output.to(directory.display().to_string());
+                remedy!(
+                    "download and unpack {}, and run `{} FOLDER {}`: the name then stands for it",
+                    url.clone(),
+                    Command::Convert,
+                    output,
+                )
+            }
+            Self::Offline => "unset HF_HUB_OFFLINE to download it, or give the directory of a copy".into(),
             Self::Refused { status: 403, .. } => {
-                "the token has no access: accept the model's terms on its page, or use the token of an account that has"
-                    .to_owned()
+                "the token has no access: accept the model's terms on its page, or use the token of an \
+                 account that has"
+                    .into()
             }
             Self::Refused { token_sent: false, .. } => {
-                "check the spelling (the hub says the same of a name that it does not have); for a private or \
-                 gated model set HF_TOKEN"
-                    .to_owned()
+                "check the spelling (the hub says the same of a name that it does not have); for a \
+                 private or gated model set HF_TOKEN"
+                    .into()
             }
-            Self::Refused { .. } => "the token was not accepted: check HF_TOKEN, or the file HF_HOME/token".to_owned(),
-            Self::Absent { .. } => "check the spelling of the id, and of the revision after the @".to_owned(),
+            Self::Refused { .. } => {
+                "the token was not accepted: check HF_TOKEN, or the file HF_HOME/token".into()
+            }
+            Self::Absent { .. } => "check the spelling of the id, and of the revision after the @".into(),
             Self::Status { .. } | Self::Truncated { .. } => {
-                "run the same command again: what was downloaded is kept".to_owned()
+                "run the same command again: what was downloaded is kept".into()
             }
             Self::Network { .. } => {
-                "check the network, HTTPS_PROXY and HF_ENDPOINT, or give the directory of a copy".to_owned()
+                "check the network, HTTPS_PROXY and HF_ENDPOINT, or give the directory of a copy".into()
             }
-            Self::Answer { .. } => "check HF_ENDPOINT, and that no proxy answers in the hub's place".to_owned(),
-            Self::Certificates(_) => "check SSL_CERT_FILE and REQUESTS_CA_BUNDLE".to_owned(),
-            Self::Interrupted => "run the same command again: what was downloaded is kept".to_owned(),
-            Self::File(error) => return error.hint(),
+            Self::Answer { .. } => "check HF_ENDPOINT, and that no proxy answers in the hub's place".into(),
+            Self::Certificates(_) => "check SSL_CERT_FILE and REQUESTS_CA_BUNDLE".into(),
+            Self::Interrupted => "run the same command again: what was downloaded is kept".into(),
+            Self::File(error) => return error.remedy(),
             Self::Json { .. } | Self::Manifest { .. } => return None,
-        };
-        Some(hint)
+        })
     }
+}
 
+impl ResolveError {
     /// Whether asking again may help.
     pub(super) fn is_transient(&self) -> bool {
         match self {

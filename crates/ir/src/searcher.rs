@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{DocOrd, DocSet, Hit, Query};
+use crate::{AnyError, DocOrd, DocSet, Explain, Hit, Query, Remedy, Setting, remedy};
 
 /// The hits of one query, best first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub struct Timing {
 }
 
 /// Any error of a search, with the typed error of the searcher inside.
-pub type SearchError = Box<dyn std::error::Error + Send + Sync>;
+pub type SearchError = AnyError;
 
 /// A request that no searcher can answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -71,6 +71,17 @@ pub enum RequestError {
         /// The number of queries.
         queries: usize,
     },
+}
+
+impl Explain for RequestError {
+    fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Self::ZeroK => {
+                Some(remedy!("ask for at least one hit, for instance `{}`", Setting::K.to("1000")))
+            }
+            Self::ExclusionShape { .. } => None,
+        }
+    }
 }
 
 /// Something that retrieves documents for queries: dense, sparse, hybrid, reranked.

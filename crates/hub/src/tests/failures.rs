@@ -3,6 +3,8 @@
 use std::fs;
 use std::ops::ControlFlow;
 
+use toller_ir::Explain;
+
 use super::super::{ResolveError, Token, resolve_model};
 use super::hub::model_files;
 use super::stand_in::{COMMIT, Mood, StandIn};
@@ -14,7 +16,7 @@ fn failure(name: &str, hub: &StandIn, token: Option<&str>) -> (String, String) {
     let mut options = options(folder.path(), &hub.endpoint);
     options.token = token.and_then(Token::new);
     let error = resolve(name, &options).0.unwrap_err();
-    (error.to_string(), error.hint().unwrap_or_default())
+    (error.to_string(), error.remedy().map(|remedy| remedy.to_string()).unwrap_or_default())
 }
 
 #[test]
@@ -27,7 +29,7 @@ fn without_a_network_the_error_says_so() {
     let error = resolve("org/model", &options).0.unwrap_err();
     assert!(error.to_string().contains("HF_HUB_OFFLINE"), "{error}");
     assert!(error.to_string().contains("models--org--model"), "{error}");
-    assert!(error.hint().unwrap().contains("HF_HUB_OFFLINE"));
+    assert!(error.remedy().unwrap().to_string().contains("HF_HUB_OFFLINE"));
     assert!(!options.hub_cache.exists(), "nothing is written");
 }
 
@@ -65,7 +67,7 @@ fn a_server_that_dies_leaves_no_half_file() {
     hub.set(Mood::Dies { file: "model.safetensors", times: usize::MAX });
     let error = resolve("org/model", &options).0.unwrap_err();
     assert!(error.to_string().contains("model.safetensors"), "{error}");
-    assert!(error.hint().is_some());
+    assert!(error.remedy().is_some());
 
     let repo = options.hub_cache.join("models--org--model");
     assert!(!repo.join("snapshots").join(COMMIT).join("model.safetensors").exists());

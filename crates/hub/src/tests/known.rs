@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use toller_checkpoint::KnownModel;
+use toller_ir::Explain;
 
 use super::super::hub::{RepoCache, RepoId};
 use super::super::known;
@@ -89,7 +90,7 @@ fn damaged_files_are_an_error_that_names_the_file() {
     let (error, _) = fetch(&options).unwrap_err();
     assert!(matches!(error, ResolveError::Checksum { .. }), "{error}");
     assert!(error.to_string().contains("model.safetensors"));
-    assert!(error.hint().unwrap().contains(COMMIT));
+    assert!(error.remedy().unwrap().to_string().contains(COMMIT));
 
     let own = options.toller_cache.join("models/known");
     write(&own);

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use toller_ir::Explain;
+
 use super::super::Origin;
 use super::{options, resolve};
 
@@ -30,7 +32,7 @@ fn a_file_is_no_model() {
     fs::write(&path, "").unwrap();
     let error = resolve(path.to_str().unwrap(), &options(folder.path(), NOWHERE)).0.unwrap_err();
     assert!(error.to_string().contains("is a file"), "{error}");
-    assert!(error.hint().unwrap().contains(folder.path().to_str().unwrap()));
+    assert!(error.remedy().unwrap().to_string().contains(folder.path().to_str().unwrap()));
 }
 
 #[test]
@@ -41,7 +43,7 @@ fn what_cannot_be_an_id_is_not_asked_for() {
         let error = resolve(name, &options(folder.path(), NOWHERE)).0.unwrap_err();
         assert!(error.to_string().contains("not asked"), "{name:?}: {error}");
         assert!(error.to_string().contains("models/: no such name"), "{error}");
-        assert!(error.hint().is_some());
+        assert!(error.remedy().is_some());
     }
 }
 
@@ -59,8 +61,8 @@ fn a_checkpoint_must_be_converted_first() {
     let folder = tempfile::tempdir().unwrap();
     let options = options(folder.path(), NOWHERE);
     let error = resolve("rocketqa-zh-dureader-de", &options).0.unwrap_err();
-    let hint = error.hint().unwrap();
-    assert!(hint.contains("zh_dureader_de.tar.gz") && hint.contains("toller convert"), "{hint}");
+    let hint = error.remedy().unwrap().to_string();
+    assert!(hint.contains("zh_dureader_de.tar.gz") && hint.contains("convert FOLDER output"), "{hint}");
     let converted = options.toller_cache.join("models/rocketqa-zh-dureader-de");
     fs::create_dir_all(&converted).unwrap();
     assert_eq!(resolve("rocketqa-zh-dureader-de", &options).0.unwrap().directory, converted);

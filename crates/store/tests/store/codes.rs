@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use safetensors::{Dtype, SafeTensors};
+use toller_ir::Explain;
 use toller_store::{
     Codes, DType, OpenOptions, Store, StoreError, StoreSpec, StoreWriter, find_damage, find_damaged_codes,
     inspect, quantize,
@@ -150,9 +151,9 @@ fn damaged_codes_are_named_and_the_vectors_are_kept() -> TestResult {
         let found = error(open(store))?;
         assert!(matches!(&found, StoreError::CodesDamaged { path, .. } if path.ends_with(CODES)), "{found}");
         assert!(found.to_string().contains(reason) && !found.is_damage(), "way {number}: {found}");
-        let hint = found.hint().ok_or("no hint")?;
-        for command in ["`toller store quantize --overwrite`", "`toller store quantize --codes none`"] {
-            assert!(hint.contains(command), "{hint}");
+        let remedy = found.remedy().ok_or("no remedy")?.to_string();
+        for command in ["`quantize overwrite`", "`quantize codes none`"] {
+            assert!(remedy.contains(command), "{remedy}");
         }
 
         // Told apart from damaged vectors, of which there are none; nothing is encoded anew.

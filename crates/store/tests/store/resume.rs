@@ -7,6 +7,7 @@ use crate::common::{
     Change, TestResult, check_content, error, files, open, part_of, push_until, spec, write,
 };
 use proptest::prelude::*;
+use toller_ir::Explain;
 use toller_store::{DType, Role, StoreError, StoreSpec, StoreWriter};
 
 /// What a killed process may leave beside finished files.
@@ -153,7 +154,7 @@ fn a_different_spec_is_refused_field_by_field() -> TestResult {
     ] {
         assert!(found.to_string().contains(text), "{found}");
     }
-    assert!(found.hint().is_some_and(|hint| hint.contains("--output") && hint.contains("--overwrite")));
+    assert!(found.remedy().is_some_and(|remedy| remedy.to_string().contains("output, or replace the store")));
     assert_eq!(files(store)?, before);
 
     // The model's name is not its identity.
@@ -217,7 +218,7 @@ fn two_writers_of_a_store_are_one_too_many() -> TestResult {
     ] {
         let found = error(second)?;
         assert!(matches!(found, StoreError::Locked { .. }), "{found}");
-        assert!(found.hint().is_some());
+        assert!(found.remedy().is_some());
     }
     drop(first);
     write(directory.path(), spec(7))?;

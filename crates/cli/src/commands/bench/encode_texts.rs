@@ -55,8 +55,8 @@ impl TextArgs {
         &self,
         tower: &TextEncoder,
         pass_time: Duration,
-        estimate: impl Fn(&[String]) -> anyhow::Result<Duration>,
-    ) -> anyhow::Result<Vec<Texts>> {
+        estimate: impl Fn(&[String]) -> crate::Result<Duration>,
+    ) -> crate::Result<Vec<Texts>> {
         if !self.corpus.is_empty() {
             return Ok(vec![self.collection()?]);
         }
@@ -88,12 +88,12 @@ impl TextArgs {
         lengths.into_iter().map(of_length).collect()
     }
 
-    fn collection(&self) -> anyhow::Result<Texts> {
+    fn collection(&self) -> crate::Result<Texts> {
         let inputs = expand(&self.corpus)?;
         let passages = open_collection(&inputs, &self.input.options()?)?.take(self.passages as usize);
         let texts: Vec<String> = passages
             .map(|passage| Ok(joined_text(&self.title_separator, &passage?)))
-            .collect::<anyhow::Result<_>>()?;
+            .collect::<crate::Result<_>>()?;
         let names: Vec<String> = self.corpus.iter().map(|path| path.display().to_string()).collect();
         if texts.is_empty() {
             let message = format!("{} holds no passages", names.join(" "));

@@ -19,6 +19,7 @@ use toller_texts::{Texts, TextsOptions};
 use super::options::{BenchOptions, write_plot};
 use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
 use crate::commands::rerank::CrossEncoderArgs;
+use crate::engine;
 use crate::interrupt::{self, Interrupted};
 use crate::ui::Ui;
 
@@ -60,11 +61,12 @@ const LATENCY_DEPTH: usize = 100;
 const MIN_QUERIES: usize = 5;
 
 /// Measures each depth, and the latency of a query.
-pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     args.cross_encoder.check()?;
     let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.open_plot()?;
-    let model = args.cross_encoder.load(&args.model, ui)?;
+    let engine = engine::open(ui)?;
+    let model = engine.cross_encoder(&args.model, &args.cross_encoder.options())?;
     let words = Words::new(|text| Ok(model.tokenize(text)?.len()))?;
     let mut depths: Vec<usize> = args.depths.iter().map(|depth| *depth as usize).collect();
     depths.sort_unstable();
@@ -73,8 +75,8 @@ pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> anyhow::Result<()
 
     let folder = tempfile::tempdir()?;
     let collection = MadeUp::write(args, &words, deepest, folder.path())?;
-    let options = RerankOptions { depth: deepest, threads, ..RerankOptions::default() };
-    let reranker = Reranker::new(vec![model], Arc::new(collection.open()?), options)?;
+    let options = RerankOptions { depth: deepest, ..RerankOptions::default() };
+    let reranker = Reranker::new(vec![model], Arc::new(collection.open()?), options, threads)?;
     let pass = |queries: usize, depth: usize| {
         let report =
             reranker.rerank(&collection.candidates(queries, depth), &AtomicBool::new(false), |_| {})?.report;
@@ -89,8 +91,9 @@ pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> anyhow::Result<()
     let mut points = Vec::new();
     for &depth in &depths {
         let (queries, budget) = (args.queries as usize, args.options.budget(MIN_ROUNDS));
-        points
-            .push(measure_rerank(depth, queries, &budget, || Ok::<_, anyhow::Error>(pass(queries, depth)?))?);
+        points.push(measure_rerank(depth, queries, &budget, || {
+            Ok::<_, crate::error::Failure>(pass(queries, depth)?)
+        })?);
         bar.set(points.len() as u64);
         if stop.load(Ordering::Relaxed) {
             bar.finish();
@@ -121,7 +124,7 @@ struct MadeUp {
 }
 
 impl MadeUp {
-    fn write(args: &BenchRerankArgs, words: &Words, depth: usize, folder: &Path) -> anyhow::Result<Self> {
+    fn write(args: &BenchRerankArgs, words: &Words, depth: usize, folder: &Path) -> crate::Result<Self> {
         let path = folder.join("collection.tsv");
         let (mut lines, mut ids) = (String::new(), Vec::new());
         for query in 0..args.queries as usize {
@@ -138,7 +141,7 @@ impl MadeUp {
         Ok(Self { queries, ids, collection: Input::File(path) })
     }
 
-    fn open(&self) -> anyhow::Result<Texts> {
+    fn open(&self) -> crate::Result<Texts> {
         Ok(Texts::open(std::slice::from_ref(&self.collection), &TextsOptions::default(), |_| {})?)
     }
 

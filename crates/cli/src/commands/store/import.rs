@@ -4,13 +4,13 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use toller_encoder::Role;
+use toller_engine::{Engine, Role};
 use toller_exchange::{
     ExchangeError, IdsFrom, Source, SourceOptions, Survey, VectorFormat, import, store_spec, survey,
 };
 use toller_store::{DType, Encoding, StoreSpec, StoreWriter};
 
-use crate::commands::encode::resume;
+use crate::engine;
 use crate::error::UsageError;
 use crate::interrupt::{self, Interrupted};
 use crate::model::{self, ModelArgs};
@@ -85,17 +85,18 @@ enum RoleArg {
 }
 
 /// Imports.
-pub fn run(args: &ImportArgs, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &ImportArgs, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping")?;
     let source = Source::open(&args.files, &source_options(args))?;
     ui.detail(format!("source: {} vectors of {}", source.rows(), source.dim()));
     let surveyed = check(&source, &stop, ui)?;
-    let spec = spec(args, &source, &surveyed, ui)?;
+    let engine = engine::open(ui)?;
+    let spec = spec(args, &source, &surveyed, &engine, ui)?;
 
     let writer = if args.overwrite {
         StoreWriter::overwrite(&args.output, spec)?
     } else {
-        resume(&args.output, spec, ui)?
+        engine.resume(&args.output, spec)?
     };
     if writer.is_complete() {
         let store = writer.directory().display();
@@ -133,7 +134,7 @@ fn source_options(args: &ImportArgs) -> SourceOptions {
     }
 }
 
-fn check(source: &Source, stop: &AtomicBool, ui: &Ui) -> anyhow::Result<Survey> {
+fn check(source: &Source, stop: &AtomicBool, ui: &Ui) -> crate::Result<Survey> {
     let bar = ui.progress("checking", "vectors", source.rows());
     let surveyed = survey(source, &mut |rows| {
         bar.set(rows);
@@ -144,7 +145,13 @@ fn check(source: &Source, stop: &AtomicBool, ui: &Ui) -> anyhow::Result<Survey> 
 }
 
 /// What the store will be. With a model it is as if that model had encoded it, where the vectors do not contradict.
-fn spec(args: &ImportArgs, source: &Source, surveyed: &Survey, ui: &Ui) -> anyhow::Result<StoreSpec> {
+fn spec(
+    args: &ImportArgs,
+    source: &Source,
+    surveyed: &Survey,
+    engine: &Engine,
+    ui: &Ui,
+) -> crate::Result<StoreSpec> {
     let role = match args.role {
         RoleArg::Passage => Role::Passage,
         RoleArg::Query => Role::Query,
@@ -153,8 +160,8 @@ fn spec(args: &ImportArgs, source: &Source, surveyed: &Survey, ui: &Ui) -> anyho
     let mut spec = store_spec(source, surveyed, role, dtype);
     let Some(name) = &args.model else { return Ok(spec) };
 
-    let model = model::load(name, &args.model_args, ui)?;
-    let tower = model.encoder.tower(role);
+    let encoder = model::load(name, &args.model_args, engine, ui)?;
+    let tower = encoder.model().tower(role);
     let contradiction = |what: String| {
         UsageError::new(
             format!("--model {name}: {what}"),
@@ -175,11 +182,11 @@ fn spec(args: &ImportArgs, source: &Source, surveyed: &Survey, ui: &Ui) -> anyho
         pooling: tower.pooling(),
         ..spec.encoding
     };
-    spec.model = model.info;
+    spec.model = encoder.info().clone();
     Ok(spec)
 }
 
-fn report(args: &ImportArgs, manifest: &toller_store::Manifest, ui: &Ui) -> anyhow::Result<()> {
+fn report(args: &ImportArgs, manifest: &toller_store::Manifest, ui: &Ui) -> crate::Result<()> {
     let spec = &manifest.spec;
     if !spec.model.is_known() {
         ui.status("the store does not know its model: search it with --query-vectors, or with --model and --assume-model");
@@ -205,7 +212,7 @@ pub(super) fn go_on(stop: &AtomicBool) -> ControlFlow<()> {
 }
 
 /// For `map_err`: work that the user stopped is no failure.
-pub(super) fn stopped(resume: &'static str) -> impl FnOnce(ExchangeError) -> anyhow::Error {
+pub(super) fn stopped(resume: &'static str) -> impl FnOnce(ExchangeError) -> crate::error::Failure {
     move |error| match error {
         ExchangeError::Stopped => Interrupted { resume: resume.to_owned() }.into(),
         error => error.into(),

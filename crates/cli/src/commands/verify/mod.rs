@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use toller_encoder::CrossEncoder;
 use toller_nn::Precision;
 
+use crate::engine;
+use crate::error::Remedied;
 use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
 
@@ -99,10 +101,11 @@ impl Row {
 }
 
 /// Compares, and prints a table or JSON. Fails if a difference is larger than it may be.
-pub fn run(args: &VerifyArgs, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
     let flags = &args.args;
     model::announce(flags, ui)?;
-    let source = model::resolve(&args.model, ui)?;
+    let engine = engine::open(ui)?;
+    let source = engine.resolve(&args.model)?;
     // A pooling that was asked for makes a dual encoder of a classifier's transformer.
     let is_cross_encoder = flags.pooling.is_none() && CrossEncoder::is_in(&source.directory)?;
     let expected = args.expected.clone().or_else(|| expected_beside(&source.directory, flags));
@@ -110,14 +113,16 @@ pub fn run(args: &VerifyArgs, ui: &Ui) -> anyhow::Result<()> {
         let model = model::load_cross_encoder(&source, flags)?;
         join(pairs::against_reference(&model)?, || pairs::against_expected(&model, expected.as_deref()))?
     } else {
-        let model = model::load_from(source, &args.model, flags, ui)?.encoder;
-        join(vectors::against_reference(&model)?, || vectors::against_expected(&model, expected.as_deref()))?
+        let encoder = engine.encoder_from(source, &args.model, &flags.encoder())?;
+        let model = encoder.model();
+        join(vectors::against_reference(model)?, || vectors::against_expected(model, expected.as_deref()))?
     };
     let tolerance = tolerance(flags.dtype());
     report::write(&rows, built_in, tolerance, ui)?;
     let bad = rows.iter().filter(|row| !row.is_good(tolerance)).count();
     if bad > 0 {
-        anyhow::bail!("{bad} of {} texts differ by more than they may", rows.len());
+        let message = format!("{bad} of {} texts differ by more than they may", rows.len());
+        return Err(Remedied::without_remedy(message).into());
     }
     Ok(())
 }
@@ -125,8 +130,8 @@ pub fn run(args: &VerifyArgs, ui: &Ui) -> anyhow::Result<()> {
 /// Rows and those after them, with how many the first are.
 fn join(
     mut rows: Vec<Row>,
-    more: impl FnOnce() -> anyhow::Result<Vec<Row>>,
-) -> anyhow::Result<(Vec<Row>, usize)> {
+    more: impl FnOnce() -> crate::Result<Vec<Row>>,
+) -> crate::Result<(Vec<Row>, usize)> {
     let built_in = rows.len();
     rows.extend(more()?);
     Ok((rows, built_in))

@@ -3,6 +3,7 @@
 use toller_bench::BenchError;
 use toller_bench::limits::{Limits, matrix_rate, read_rate};
 use toller_bench::search::Case;
+use toller_engine::Device;
 use toller_gpu::{DeviceError, Devices};
 use toller_simd::Isa;
 use toller_topk::cuda::DeviceSearch;
@@ -11,11 +12,11 @@ use toller_topk::{Filter, IpTopkError, Scan, TopK};
 use super::options::BenchOptions;
 use super::output::giga;
 use super::search_source::Source;
-use crate::device::Device;
 use crate::ui::Ui;
+use crate::{device, engine, flags};
 
 /// See the top of this file.
-pub(super) struct Engine {
+pub(super) struct Machine {
     devices: Option<Devices>,
     /// The vectors on the devices: how many, how they are scanned, and where.
     loaded: Option<(usize, Scan, DeviceSearch)>,
@@ -24,9 +25,10 @@ pub(super) struct Engine {
     is_stand_in: bool,
 }
 
-impl Engine {
-    pub(super) fn open(device: Device, threads: usize, ui: &Ui) -> anyhow::Result<Self> {
-        let devices = device.devices(ui)?;
+impl Machine {
+    pub(super) fn open(device: Device, threads: usize, ui: &Ui) -> crate::Result<Self> {
+        device::check(device)?;
+        let devices = engine::open(ui)?.devices(device).map_err(engine::in_flags)?;
         Ok(Self { devices, loaded: None, threads, is_stand_in: device.is_stand_in() })
     }
 
@@ -69,8 +71,7 @@ impl Engine {
             if limits.matrix_rate.is_finite() {
                 format!("{copies}, f16 matrix products {matrix} GFLOP/s (cuBLAS)")
             } else {
-                let unknown = DeviceError::NoBlas;
-                format!("{copies}; {unknown}: {}", unknown.hint())
+                format!("{copies}; {}", flags::in_one_line(&DeviceError::NoBlas))
             }
         } else {
             format!("limits: reads {read} GB/s (of these vectors), f32 matrix products {matrix} GFLOP/s")
