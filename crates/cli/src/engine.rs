@@ -1,5 +1,6 @@
 //! The engine of a command, and what it reports in the words of the command line.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -15,7 +16,7 @@ use crate::ui::{Progress, Ui};
 /// An engine that looks for models as the environment says, and tells the user what it does.
 pub fn open(ui: &Ui) -> crate::Result<Engine> {
     let hub = ResolveOptions::from_env();
-    let narrator = Narrator { ui: ui.clone(), bar: Mutex::new(None) };
+    let narrator = Narrator { ui: ui.clone(), bar: Mutex::new(None), is_waiting: AtomicBool::new(false) };
     let builder = Engine::builder().cache(&hub.toller_cache).hub(hub);
     Ok(builder.observer(move |event| narrator.hear(event)).build()?)
 }
@@ -58,6 +59,8 @@ struct Bar {
 struct Narrator {
     ui: Ui,
     bar: Mutex<Option<Bar>>,
+    /// Whether the user knows that another process is downloading.
+    is_waiting: AtomicBool,
 }
 
 impl Narrator {
@@ -109,6 +112,11 @@ impl Narrator {
                     Origin::Hub { id, commit } => format!(", {id} at {commit}"),
                 };
                 ui.detail(format!("model: {}{origin}", source.directory.display()));
+            }
+            Event::DownloadElsewhere { file } => {
+                if !self.is_waiting.swap(true, Ordering::Relaxed) {
+                    ui.status(format!("waiting for another process, which is downloading {file}"));
+                }
             }
             Event::ModelUnconfirmed { reason } => {
                 ui.warning(format!("using the downloaded model as it is: {reason}"));

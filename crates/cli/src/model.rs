@@ -1,6 +1,6 @@
 //! The flags that say how a model computes, and loading it.
 
-use toller_encoder::{CrossEncoder, CrossEncoderOptions, DEFAULT_BATCH_TOKENS, TextPooling};
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, TextPooling};
 use toller_engine::{Device, Encoder, EncoderOptions, Engine};
 use toller_hub::ModelSource;
 use toller_nn::Precision;
@@ -42,9 +42,9 @@ pub struct ModelArgs {
     #[arg(long, value_name = "f32|f16|bf16|int8", help_heading = "Machine")]
     pub dtype: Option<Precision>,
 
-    /// Tokens of a batch, at most
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_BATCH_TOKENS as u32, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Machine")]
-    pub batch_tokens: u32,
+    /// Tokens of a batch, at most [default: 1024 on the CPU]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Machine")]
+    pub batch_tokens: Option<u32>,
 }
 
 impl ModelArgs {
@@ -62,7 +62,7 @@ impl ModelArgs {
             pooling: self.pooling,
             dim: self.dim.map(|dim| dim as usize),
             dtype: self.dtype(),
-            batch_tokens: self.batch_tokens as usize,
+            batch_tokens: self.batch_tokens.map(|tokens| tokens as usize),
         }
     }
 }
@@ -121,7 +121,7 @@ pub fn load_cross_encoder(source: &ModelSource, args: &ModelArgs) -> crate::Resu
     let options = CrossEncoderOptions {
         max_length: args.max_length.map(|length| length as usize),
         label: Some(0),
-        batch_tokens: args.batch_tokens as usize,
+        batch_tokens: args.batch_tokens.map(|tokens| tokens as usize),
         dtype: args.dtype(),
         ..CrossEncoderOptions::default()
     };

@@ -4,9 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use toller_encoder::{
-    CrossEncoder, CrossEncoderOptions, DEFAULT_BATCH_TOKENS, DualEncoder, LoadOptions, Role, TextPooling,
-};
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, Role, TextPooling};
 use toller_hub::{ModelSource, Origin, ResolveEvent, resolve_directory, resolve_model};
 use toller_nn::Precision;
 use toller_pipeline::encode_texts;
@@ -17,7 +15,7 @@ use crate::threads::Threads;
 use crate::{Engine, EngineError};
 
 /// How a dual encoder is loaded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct EncoderOptions {
     /// The model of the queries, where it is another one; the model that is loaded is then for passages.
     pub query_model: Option<String>,
@@ -31,22 +29,8 @@ pub struct EncoderOptions {
     pub dim: Option<usize>,
     /// What the model computes in.
     pub dtype: Precision,
-    /// Tokens of a batch, at most.
-    pub batch_tokens: usize,
-}
-
-impl Default for EncoderOptions {
-    fn default() -> Self {
-        Self {
-            query_model: None,
-            max_length: None,
-            prompt: None,
-            pooling: None,
-            dim: None,
-            dtype: Precision::default(),
-            batch_tokens: DEFAULT_BATCH_TOKENS,
-        }
-    }
+    /// Tokens of a batch, at most; `None` for what suits the machine.
+    pub batch_tokens: Option<usize>,
 }
 
 /// A loaded dual encoder. Clones share the model.
@@ -107,6 +91,7 @@ impl Engine {
 
     fn resolving(&self, event: ResolveEvent<'_>) -> ControlFlow<()> {
         self.notify(match event {
+            ResolveEvent::Waiting { file } => Event::DownloadElsewhere { file },
             ResolveEvent::Started { file, total_bytes } => {
                 Event::Progress { work: Work::Download(file), done: 0, total: total_bytes }
             }

@@ -34,6 +34,11 @@ pub enum Event<'a> {
     Finished,
     /// The files of a model were found.
     ModelFound(&'a ModelSource),
+    /// Another process is downloading a file of the model, and is waited for.
+    DownloadElsewhere {
+        /// The file's path inside the model.
+        file: &'a str,
+    },
     /// The hub could not be asked, so that a downloaded model is used as it is.
     ModelUnconfirmed {
         /// Why the hub could not be asked.

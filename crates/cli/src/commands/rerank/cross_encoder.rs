@@ -1,6 +1,6 @@
 //! The flags of a cross-encoder.
 
-use toller_encoder::{CrossEncoderOptions, DEFAULT_BATCH_TOKENS, ScoreActivation};
+use toller_encoder::{CrossEncoderOptions, ScoreActivation};
 use toller_engine::Device;
 use toller_nn::Precision;
 use toller_tokenizer::PairTruncation;
@@ -27,9 +27,9 @@ pub(in crate::commands) struct CrossEncoderArgs {
     #[arg(long, value_name = "f32|f16|bf16|int8", help_heading = "Machine")]
     dtype: Option<Precision>,
 
-    /// Tokens of a batch, at most
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_BATCH_TOKENS as u32, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Machine")]
-    batch_tokens: u32,
+    /// Tokens of a batch, at most [default: 1024 on the CPU]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Machine")]
+    batch_tokens: Option<u32>,
 }
 
 /// Flags of what a score is.
@@ -85,14 +85,14 @@ impl ScoringArgs {
         &self,
         max_length: Option<u32>,
         dtype: Precision,
-        batch_tokens: u32,
+        batch_tokens: Option<u32>,
     ) -> CrossEncoderOptions {
         CrossEncoderOptions {
             max_length: max_length.map(|length| length as usize),
             truncation: self.truncation,
             label: self.label,
             activation: self.activation.map(ActivationName::activation),
-            batch_tokens: batch_tokens as usize,
+            batch_tokens: batch_tokens.map(|tokens| tokens as usize),
             dtype,
         }
     }
