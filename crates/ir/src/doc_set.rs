@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use toller_ir::DocOrd;
+use crate::DocOrd;
 
 /// Bits of a word of the set.
 const BITS: usize = u64::BITS as usize;
@@ -42,12 +42,13 @@ impl DocSet {
     }
 
     /// A bit for each ordinal up to the largest: ordinal `i` has bit `i % 64` of word `i / 64`.
-    pub(crate) fn words(&self) -> &[u64] {
+    #[must_use]
+    pub fn words(&self) -> &[u64] {
         &self.words
     }
 
     /// The documents whose ordinals are in `range`, ascending.
-    pub(crate) fn within(&self, range: Range<usize>) -> impl Iterator<Item = DocOrd> {
+    pub fn within(&self, range: Range<usize>) -> impl Iterator<Item = DocOrd> {
         let words = range.start / BITS..range.end.div_ceil(BITS).min(self.words.len());
         let in_word = |word: usize| {
             let mut bits = self.words[word];
@@ -72,9 +73,8 @@ impl FromIterator<DocOrd> for DocSet {
 
 #[cfg(test)]
 mod tests {
-    use toller_ir::DocOrd;
-
     use super::DocSet;
+    use crate::DocOrd;
 
     #[test]
     fn holds_what_was_inserted() {
