@@ -9,11 +9,9 @@ use rayon::prelude::*;
 use toller_encoder::{DualEncoder, Role};
 use toller_index::FlatIndex;
 use toller_ir::{DocOrd, Query, SearchError, SearchRequest, SearchResponse, Searcher, Timing};
+use toller_tokenizer::Tokens;
 
 use crate::PipelineError;
-
-/// Texts that a thread encodes at a time: enough for a full batch of short ones.
-const TEXTS_PER_CHUNK: usize = 32;
 
 /// A flat index, and where the vectors of queries come from.
 pub struct DenseSearcher {
@@ -122,11 +120,6 @@ pub fn encode_texts<T: Sync>(
         let (name, text) = named(item);
         tower.tokenize(text).map_err(|source| PipelineError::Text { id: name.to_owned(), source })
     };
-    let encode = |items: &[T]| {
-        let tokens = items.iter().map(tokenize).collect::<Result<Vec<_>, _>>()?;
-        Ok(tower.encode(&tokens)?)
-    };
-    let chunks: Result<Vec<Vec<f32>>, PipelineError> =
-        items.par_chunks(TEXTS_PER_CHUNK).map(encode).collect();
-    Ok(chunks?.concat())
+    let tokens: Vec<Tokens> = items.par_iter().map(tokenize).collect::<Result<_, PipelineError>>()?;
+    Ok(tower.encode_in_parallel(&tokens)?)
 }
