@@ -48,7 +48,7 @@ impl SparseIndex {
             .into_iter()
             .map(|(number, tf)| {
                 let unreadable = |Damaged| self.damaged_dictionary();
-                let mut entries = Entries::from_number(self.dictionary(), number).map_err(unreadable)?;
+                let mut entries = Entries::at(self.dictionary(), number).map_err(unreadable)?;
                 let entry = entries.advance().map_err(unreadable)?.ok_or_else(damaged)?;
                 let term = str::from_utf8(entries.term()).map_err(|_| damaged())?.to_owned();
                 Ok(DocTerm { term, tf, statistics: *self.term_of(entry)?.statistics() })

@@ -1,4 +1,4 @@
-//! The directory that an index is built in.
+//! The directory in which an index is built.
 
 use std::fs;
 use std::io;
@@ -9,14 +9,14 @@ use toller_files::{DirectoryLock, FileError};
 use crate::SparseError;
 use crate::index::{FORMER, IDS, LENGTHS, MANIFEST, Manifest, POSTINGS, TERMS, VECTORS};
 
-/// A directory that is locked, and holds an index, what is left of one, or nothing.
+/// A locked directory, which holds an index, the remains of one, or nothing.
 pub(super) struct Claimed {
     pub(super) path: PathBuf,
     _lock: DirectoryLock,
 }
 
 impl Claimed {
-    /// Claims `path`, which is made if it does not exist.
+    /// Locks `path`, which is created if it does not exist.
     pub(super) fn new(path: &Path) -> Result<Self, SparseError> {
         if let Some(entry) = foreign_entry(path)? {
             return Err(SparseError::DirectoryInUse { path: path.to_owned(), entry });
@@ -27,12 +27,12 @@ impl Claimed {
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
-    /// Makes the directory one that is no index, before files of the index are replaced.
+    /// Removes the manifest, so that the directory is no index while its files are replaced.
     pub(super) fn remove_manifest(&self) -> Result<(), SparseError> {
         remove(&self.path.join(MANIFEST))
     }
 
-    /// Removes what is no part of the index that `manifest` describes.
+    /// Removes files that are not part of the index that `manifest` describes.
     pub(super) fn remove_leftovers(&self, manifest: &Manifest) -> Result<(), SparseError> {
         for name in [TERMS, POSTINGS, LENGTHS, IDS, VECTORS, MANIFEST, FORMER] {
             remove(&self.path.join(format!("{name}.tmp")))?;
@@ -53,7 +53,7 @@ fn remove(path: &Path) -> Result<(), SparseError> {
     }
 }
 
-/// The name of a file that neither an index nor an interrupted build has left in the directory.
+/// The name of a file that is neither of an index nor of an interrupted build.
 fn foreign_entry(directory: &Path) -> Result<Option<String>, SparseError> {
     let failed = |error| FileError::new("list", directory, error);
     let entries = match fs::read_dir(directory) {

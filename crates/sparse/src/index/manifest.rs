@@ -12,7 +12,7 @@ use crate::SparseError;
 use crate::score::Statistics;
 
 /// The format version that this program writes and reads.
-pub const FORMAT_VERSION: u64 = 3;
+pub const FORMAT_VERSION: u64 = 4;
 
 /// The value of the field `format`, by which an index is told from other directories.
 const FORMAT: &str = "toller-index";
