@@ -20,11 +20,11 @@ use std::time::Duration;
 
 use peer::Peer;
 use toller_bench::{Timings, timed};
-use toller_compute::Precision;
-use toller_compute::profile::{Operation, Recording};
 use toller_corpus::{ReadOptions, open_collection, read_queries};
 use toller_encoder::{DualEncoder, LoadOptions, Role};
 use toller_files::Input;
+use toller_nn::Precision;
+use toller_nn::profile::{Operation, Recording};
 use toller_pipeline::joined_text;
 use toller_testing::shared_path;
 
@@ -101,7 +101,7 @@ fn main() {
     let encoders = Precision::ALL.map(|dtype| {
         (dtype, DualEncoder::load(&model, &LoadOptions { dtype, ..LoadOptions::default() }).unwrap())
     });
-    println!("{}, {threads} threads, median of {ROUNDS} rounds in turn", toller_compute::Isa::active());
+    println!("{}, {threads} threads, median of {ROUNDS} rounds in turn", toller_simd::Isa::active());
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let alone = arguments.iter().any(|argument| argument == "--alone");
     let wanted = arguments.into_iter().find(|argument| !argument.starts_with('-')).unwrap_or_default();

@@ -206,7 +206,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return encode(&options, collection);
     }
     let folder = tempfile::tempdir()?;
-    println!("{}, {} threads, f32", toller_compute::Isa::active(), options.threads);
+    println!("{}, {} threads, f32", toller_simd::Isa::active(), options.threads);
     println!(
         "| passages | tokens each | passages/s of each tenth | last / first | per CPU second | last / first | peak MiB |"
     );

@@ -22,8 +22,9 @@ use std::time::{Duration, Instant};
 
 use toller_bench::limits::{Limits, matrix_rate, read_rate};
 use toller_bench::{Budget, Timings, unit_vectors};
-use toller_compute::{Codes, Collection, IpTopkOptions, Isa, Scan, Segment, Vectors, ip_topk, quantize};
 use toller_ir::DocOrd;
+use toller_simd::Isa;
+use toller_topk::{Codes, Collection, IpTopkOptions, Scan, Segment, Vectors, ip_topk, quantize};
 
 /// Rest before every timed search, ours and theirs: OpenMP's threads go on spinning after their work, and
 /// would take a core from whoever comes next.

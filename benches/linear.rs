@@ -6,7 +6,8 @@
 
 use candle_core::{Device, Tensor};
 use toller_bench::{Timings, timed};
-use toller_compute::{Activation, Isa, Linear};
+use toller_nn::{Activation, Linear};
+use toller_simd::Isa;
 
 /// (input width, output width): fused QKV, attention output, feed-forward up and down.
 const SHAPES: [(usize, usize); 4] = [(384, 1152), (384, 384), (384, 1536), (1536, 384)];

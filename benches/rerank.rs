@@ -97,7 +97,7 @@ fn main() {
     let (pairs, tokens) = (reranked.report.pairs as f64, reranked.report.tokens as f64);
     println!(
         "{}, {threads} threads, median of {ROUNDS} rounds in turn: {} queries to depth {depth}, {pairs} pairs, {:.1} tokens each",
-        toller_compute::Isa::active(),
+        toller_simd::Isa::active(),
         candidates.len(),
         tokens / pairs
     );

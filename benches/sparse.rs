@@ -26,12 +26,13 @@ use std::time::Duration;
 
 use peer::Peer;
 use rayon::prelude::*;
+use toller_analysis::Analyzer;
 use toller_bench::{Timings, timed};
 use toller_corpus::{ReadOptions, open_collection, read_queries, read_run};
 use toller_files::{Input, OpenOptions};
 use toller_ir::{Query, Ranking, Run};
 use toller_pipeline::{PipelineError, joined_text};
-use toller_sparse::{Analyzer, BuildJob, Scoring, Source, SparseIndex, SparseQuery, build};
+use toller_sparse::{BuildJob, Scoring, Source, SparseIndex, SparseQuery, build};
 use toller_testing::shared_path;
 
 // As in the binary.

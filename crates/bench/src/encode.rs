@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use toller_compute::profile::{Cost, Operation, Recording};
 use toller_encoder::{DualEncoder, EncoderError, Role, TextEncoder};
+use toller_nn::profile::{Cost, Operation, Recording};
 use toller_store::{DEFAULT_ROWS_PER_SHARD, DType, Encoding, ModelInfo, Source, StoreSpec};
 
 use crate::{BenchError, Budget, Timings, measure};
@@ -191,7 +191,7 @@ impl EncodePoint {
 
 #[cfg(test)]
 mod tests {
-    use toller_compute::profile::Cost;
+    use toller_nn::profile::Cost;
 
     use super::EncodePoint;
     use crate::Timings;

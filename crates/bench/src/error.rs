@@ -1,8 +1,8 @@
 //! What can go wrong with a measurement.
 
-use toller_compute::IpTopkError;
 use toller_encoder::EncoderError;
 use toller_index::IndexError;
+use toller_topk::IpTopkError;
 
 /// Why something cannot be measured.
 #[derive(Debug, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! The figures of the benchmarks, drawn.
 
-use toller_compute::Scan;
 use toller_plot::{Axis, Bars, Curve, Curves, Figure, Panel, Part, Style};
+use toller_topk::Scan;
 
 use crate::encode::EncodePoint;
 use crate::limits::Limits;
@@ -217,8 +217,8 @@ pub fn rerank_figure(points: &[RerankPoint], matrix_rate: f64, subtitle: String)
 
 #[cfg(test)]
 mod tests {
-    use toller_compute::Scan;
     use toller_plot::{Content, Style};
+    use toller_topk::Scan;
 
     use super::{few, grouped, search_figure};
     use crate::Timings;

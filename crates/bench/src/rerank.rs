@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toller_compute::profile::{Operation, Recording};
+use toller_nn::profile::{Operation, Recording};
 
 use crate::{BenchError, Budget, Timings, measure};
 

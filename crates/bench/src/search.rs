@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use toller_compute::{Scan, TopK};
 use toller_store::Store;
+use toller_topk::{Scan, TopK};
 
 use crate::limits::Limits;
 use crate::vectors::Random;
@@ -170,7 +170,7 @@ impl Point {
 mod tests {
     use std::time::Duration;
 
-    use toller_compute::{Scan, TopK};
+    use toller_topk::{Scan, TopK};
 
     use super::{Case, Nominated, QueryPool, measure_search};
     use crate::limits::Limits;

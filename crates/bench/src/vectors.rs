@@ -2,8 +2,8 @@
 
 use half::{bf16, f16};
 use rayon::prelude::*;
-use toller_compute::{Quantized, Vectors, quantize};
 use toller_store::DType;
+use toller_topk::{Quantized, Vectors, quantize};
 
 use crate::BenchError;
 
@@ -153,8 +153,8 @@ impl Random {
 
 #[cfg(test)]
 mod tests {
-    use toller_compute::Vectors;
     use toller_store::DType;
+    use toller_topk::Vectors;
 
     use super::{RandomVectors, unit_vectors};
     use crate::BenchError;

@@ -1,7 +1,7 @@
 //! The flags that choose an analyzer.
 
+use toller_analysis::Analyzer;
 use toller_pipeline::{AnalyzerError, analyzer_by_name};
-use toller_sparse::Analyzer;
 
 use crate::error::UsageError;
 

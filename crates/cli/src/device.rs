@@ -3,9 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use toller_compute::cuda::{DeviceError, Devices};
-use toller_compute::{IpTopkError, Isa};
+use toller_gpu::{DeviceError, Devices};
 use toller_index::IndexError;
+use toller_simd::Isa;
+use toller_topk::IpTopkError;
 
 use crate::error::UsageError;
 use crate::ui::Ui;

@@ -2,11 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use toller_compute::Precision;
-use toller_encoder::resolve::{ModelSource, Origin, ResolveEvent, ResolveOptions, resolve_model};
 use toller_encoder::{
     CrossEncoder, CrossEncoderOptions, DEFAULT_BATCH_TOKENS, DualEncoder, LoadOptions, Role, TextPooling,
 };
+use toller_hub::{ModelSource, Origin, ResolveEvent, ResolveOptions, resolve_model};
+use toller_nn::Precision;
 use toller_store::ModelInfo;
 
 use crate::device::Device;
@@ -86,7 +86,7 @@ pub fn load_for_search(name: &str, args: &ModelArgs, ui: &Ui) -> anyhow::Result<
 pub fn announce(args: &ModelArgs, ui: &Ui) -> Result<(), UsageError> {
     args.device.for_models()?;
     if args.device == Device::Auto {
-        ui.detail(format!("device: cpu ({})", toller_compute::Isa::active()));
+        ui.detail(format!("device: cpu ({})", toller_simd::Isa::active()));
     }
     note_dtype(args, ui);
     Ok(())

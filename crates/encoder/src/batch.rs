@@ -1,53 +1,7 @@
-//! Token ids, alone and as a flat batch.
+//! A flat batch of tokenized texts.
 
-use toller_compute::Sequences;
-
-/// The tokens of one text, special tokens included.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tokens {
-    /// Token ids: `[tokens]`.
-    pub input_ids: Vec<u32>,
-    /// Token type ids: `[tokens]`, zeros but for the second text of a pair.
-    pub type_ids: Vec<u32>,
-}
-
-impl Tokens {
-    /// The number of tokens.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.input_ids.len()
-    }
-
-    /// Whether there is no token.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.input_ids.is_empty()
-    }
-}
-
-/// The tokens of a text without special tokens: made once, used in any number of pairs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TokenizedText {
-    /// As many as an input can hold, and one more.
-    pub(crate) ids: Vec<u32>,
-    /// All that were counted; the last segment that was tokenized may have had more than are kept.
-    pub(crate) len: usize,
-}
-
-impl TokenizedText {
-    /// The number of tokens of the text, as far as they were counted: of a text that is too long for the model, more
-    /// than the model's maximum length.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether there is no token.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-}
+use toller_nn::Sequences;
+use toller_tokenizer::Tokens;
 
 /// Several texts in one flat matrix, without any padding.
 pub(crate) struct TokenBatch {
@@ -90,7 +44,9 @@ pub(crate) fn by_budget(texts: &[Tokens], budget: usize) -> impl Iterator<Item =
 
 #[cfg(test)]
 mod tests {
-    use super::{Tokens, by_budget};
+    use toller_tokenizer::Tokens;
+
+    use super::by_budget;
 
     #[test]
     fn batches_fill_the_budget_in_order() {

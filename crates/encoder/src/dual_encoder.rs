@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use toller_compute::Precision;
+use toller_nn::Precision;
 
-use crate::fingerprint::Fingerprint;
 use crate::layout::Layout;
 use crate::pooling::TextPooling;
-use crate::resolve::{KnownModel, TOWERS};
 use crate::text_encoder::TextEncoder;
 use crate::{EncoderError, ReferenceEncoder};
+use toller_checkpoint::Fingerprint;
+use toller_checkpoint::{KnownModel, TOWERS};
 
 /// Which side of a dual encoder a text is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

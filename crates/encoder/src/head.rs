@@ -1,12 +1,13 @@
 //! What follows the pooling: dense layers, truncation, unit length.
 
 use candle_core::Tensor;
-use toller_compute::{Activation, Linear, normalize};
+use toller_checkpoint::ModelError;
+use toller_nn::{Activation, Linear, normalize};
 
 use crate::EncoderError;
-use crate::fingerprint::Fingerprint;
 use crate::layout::Module;
-use crate::tensors::Tensors;
+use toller_checkpoint::Fingerprint;
+use toller_checkpoint::Tensors;
 
 /// Steps from pooled states to vectors.
 pub(crate) struct Head {
@@ -68,13 +69,14 @@ impl Head {
             return Ok(());
         };
         if config.in_features != self.dim {
-            return Err(EncoderError::Config {
+            return Err(ModelError::Config {
                 path: folder.join("config.json"),
                 problem: format!(
                     "takes {} dimensions, but what comes before makes {}",
                     config.in_features, self.dim
                 ),
-            });
+            }
+            .into());
         }
         let tensors = Tensors::open(folder)?;
         let weight = tensors.get("linear.weight", &[config.out_features, config.in_features])?;

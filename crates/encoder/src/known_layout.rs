@@ -5,7 +5,8 @@ use std::path::Path;
 use crate::dual_encoder::Role;
 use crate::error::{Contradiction, EncoderError};
 use crate::layout::{Layout, Module};
-use crate::resolve::KnownModel;
+use toller_checkpoint::{KnownModel, ModelError};
+use toller_nn::Pooling;
 
 impl Layout {
     /// Takes pooling, normalisation, maximum length and prompts from the manifest where the directory does not say.
@@ -24,7 +25,7 @@ impl Layout {
             Box::new(Contradiction { directory, name: known.name, what, directory_says, manifest_says })
                 .into()
         };
-        if let (Some(pooling), false) = (known.pooling()?, is_pooling_given) {
+        if let (Some(pooling), false) = (pooling_of(known)?, is_pooling_given) {
             match &self.pooling {
                 None => self.pooling = Some(vec![pooling]),
                 Some(poolings) if *poolings == [pooling] => {}
@@ -72,15 +73,25 @@ impl Layout {
     }
 }
 
+/// The pooling, if the manifest says it.
+fn pooling_of(known: &KnownModel) -> Result<Option<Pooling>, EncoderError> {
+    let Some(name) = &known.pooling else { return Ok(None) };
+    let unknown = || ModelError::Config {
+        path: format!("models/{}.toml", known.name).into(),
+        problem: format!("pooling {name:?} is not known"),
+    };
+    Ok(Some(Pooling::from_name(name).ok_or_else(unknown)?))
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use toller_compute::Pooling;
+    use toller_nn::Pooling;
 
     use crate::EncoderError;
     use crate::layout::{Layout, Module};
-    use crate::resolve::KnownModel;
+    use toller_checkpoint::KnownModel;
 
     fn e5() -> KnownModel {
         let text = "source = \"org/e5\"\npooling = \"mean\"\nnormalize = true\nmax_length = 512\n[prompts]\nquery = \"query: \"\n";

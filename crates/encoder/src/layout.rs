@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
-use toller_compute::{Activation, Pooling};
-use toller_files::FileError;
+use toller_checkpoint::{ModelError, read_json, required_json};
+use toller_nn::{Activation, Pooling};
 
 use crate::EncoderError;
 use crate::config::TransformerConfig;
-use crate::tokenizer::TokenizerConfig;
+use toller_tokenizer::{TokenizerConfig, TokenizerError};
 
 /// What follows the pooling.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,13 +126,14 @@ impl Layout {
                 // Dropout does nothing outside training.
                 "Dropout" => {}
                 _ => {
-                    return Err(EncoderError::Unsupported {
+                    return Err(ModelError::Unsupported {
                         path: modules_path,
                         what: format!("module {index} of type {:?}", entry.class),
                         supported:
                             "a Transformer, then Pooling, then any number of Dense, Normalize and Dropout"
                                 .to_owned(),
-                    });
+                    }
+                    .into());
                 }
             }
         }
@@ -151,12 +152,12 @@ impl Layout {
         layout.default_prompt = config.default_prompt_name;
         layout.truncate_dim = config.truncate_dim;
         if layout.truncate_dim == Some(0) {
-            return Err(EncoderError::Config { path, problem: "truncate_dim is 0".to_owned() });
+            return Err(ModelError::Config { path, problem: "truncate_dim is 0".to_owned() }.into());
         }
         if let Some(name) = layout.default_prompt.as_ref().filter(|name| !layout.prompts.contains_key(*name))
         {
             let problem = format!("the default prompt is {name:?}, but there is no prompt of that name");
-            return Err(EncoderError::Config { path, problem });
+            return Err(ModelError::Config { path, problem }.into());
         }
         Ok(layout)
     }
@@ -185,10 +186,11 @@ impl Layout {
     ) -> Result<usize, EncoderError> {
         let longest = config.longest_input();
         match asked {
-            Some(asked) if asked > longest => Err(EncoderError::MaxLength {
+            Some(asked) if asked > longest => Err(TokenizerError::MaxLength {
                 asked,
                 reason: format!("the model has positions for {longest}"),
-            }),
+            }
+            .into()),
             Some(asked) => Ok(asked),
             None => Ok(self.max_length.or_else(|| tokenizer.max_length()).unwrap_or(longest).min(longest)),
         }
@@ -206,7 +208,7 @@ impl Layout {
 fn read_pooling(folder: &Path) -> Result<(Vec<Pooling>, bool), EncoderError> {
     let path = folder.join("config.json");
     let config: BTreeMap<String, Value> = required_json(&path)?;
-    let unsupported = |what: String| EncoderError::Unsupported {
+    let unsupported = |what: String| ModelError::Unsupported {
         path: path.clone(),
         what,
         supported: Pooling::ALL.map(Pooling::name).join(", "),
@@ -244,19 +246,7 @@ fn read_pooling(folder: &Path) -> Result<(Vec<Pooling>, bool), EncoderError> {
         }
     }
     if poolings.is_empty() {
-        return Err(unsupported("a pooling of nothing".to_owned()));
+        return Err(unsupported("a pooling of nothing".to_owned()).into());
     }
     Ok((poolings, config.get("include_prompt") != Some(&Value::Bool(false))))
-}
-
-/// Reads a JSON file, if it is there.
-pub(crate) fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<T>, EncoderError> {
-    if path.is_file() { required_json(path).map(Some) } else { Ok(None) }
-}
-
-/// Reads a JSON file that must be there.
-pub(crate) fn required_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, EncoderError> {
-    let text = std::fs::read(path).map_err(FileError::on("read", path))?;
-    serde_json::from_slice(&text)
-        .map_err(|error| EncoderError::Config { problem: error.to_string(), path: path.to_owned() })
 }

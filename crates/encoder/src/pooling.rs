@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use toller_compute::Pooling;
+use toller_nn::Pooling;
 
 /// How the states of a text's tokens become its vector, as a user asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,18 +4,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use candle_core::Tensor;
-use toller_compute::{Activation, Pooling, pool_after};
+use toller_checkpoint::ModelError;
+use toller_nn::{Activation, Pooling, pool_after};
 
-use crate::batch::{TokenBatch, Tokens, by_budget};
+use crate::batch::{TokenBatch, by_budget};
 use crate::config::TransformerConfig;
-use crate::fingerprint::Fingerprint;
 use crate::head::Head;
 use crate::layout::Layout;
 use crate::pooling::TextPooling;
-use crate::tensors::Tensors;
-use crate::tokenizer::{Tokenizer, TokenizerConfig};
 use crate::transformer::Transformer;
 use crate::{EncoderError, LoadOptions, TextInput, TitleTypes};
+use toller_checkpoint::Fingerprint;
+use toller_checkpoint::Tensors;
+use toller_tokenizer::Tokens;
+use toller_tokenizer::{Tokenizer, TokenizerConfig};
 
 /// A tokenizer, a transformer, a pooling and what follows it: text to one vector.
 #[derive(Clone)]
@@ -57,10 +59,11 @@ impl TextEncoder {
         let folder = &layout.transformer;
         let config_path = folder.join("config.json");
         if !config_path.is_file() {
-            return Err(EncoderError::MissingFile {
+            return Err(ModelError::MissingFile {
                 directory: folder.clone(),
                 missing: "config.json".to_owned(),
-            });
+            }
+            .into());
         }
         let config = TransformerConfig::read(&config_path)?;
         config.fingerprint(fingerprint);
@@ -192,7 +195,7 @@ impl TextEncoder {
     /// # Errors
     /// When the tokenizer fails.
     pub fn tokenize(&self, text: &str) -> Result<Tokens, EncoderError> {
-        self.model.tokenizer.encode(text)
+        Ok(self.model.tokenizer.encode(text)?)
     }
 
     /// The tokens of a text, with or without a title apart from it, truncated, special tokens included.
@@ -201,7 +204,7 @@ impl TextEncoder {
     /// When the tokenizer fails, or a title and its text have no room among the special tokens.
     pub fn tokenize_input(&self, input: &TextInput) -> Result<Tokens, EncoderError> {
         let (title, text, types) = match input {
-            TextInput::Plain(text) => return self.model.tokenizer.encode(text),
+            TextInput::Plain(text) => return Ok(self.model.tokenizer.encode(text)?),
             TextInput::Titled { title, text, types } => (title, text, types),
         };
         let mut tokens = self.model.tokenizer.encode_titled(title, text)?;
@@ -257,11 +260,12 @@ fn choose_pooling(
         return Ok(of_states(vec![Pooling::Cls]));
     }
     if config.is_classifier {
-        return Err(EncoderError::Unsupported {
+        return Err(ModelError::Unsupported {
             path: config_path.to_owned(),
             what: "encoding with a classifier (a cross-encoder?)".to_owned(),
             supported: "encoders; with --pooling its transformer is used as one".to_owned(),
-        });
+        }
+        .into());
     }
     // What sentence-transformers does with a directory that does not say.
     Ok(PoolingChoice { is_assumed: true, ..of_states(vec![Pooling::Mean]) })
@@ -276,7 +280,7 @@ fn push_pooler(
     fingerprint: &mut Fingerprint,
 ) -> Result<(), EncoderError> {
     if !tensors.has("pooler.dense.weight") {
-        return Err(EncoderError::Unsupported {
+        return Err(ModelError::Unsupported {
             path: config_path.to_owned(),
             what: "the pooling \"pooler\" of a model whose weights have no pooler".to_owned(),
             supported: TextPooling::all()
@@ -284,7 +288,8 @@ fn push_pooler(
                 .map(TextPooling::name)
                 .collect::<Vec<_>>()
                 .join(", "),
-        });
+        }
+        .into());
     }
     let weight = tensors.get("pooler.dense.weight", &[config.hidden, config.hidden])?;
     let bias = tensors.get("pooler.dense.bias", &[config.hidden])?;

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use toller_checkpoint::ModelError;
+
 use crate::EncoderError;
 use crate::config::TransformerConfig;
-use crate::fingerprint::Fingerprint;
 use crate::layout::Layout;
-use crate::tokenizer::{Tokenizer, TokenizerConfig};
+use toller_checkpoint::Fingerprint;
+use toller_tokenizer::{Tokenizer, TokenizerConfig};
 
 /// A tokenizer of BERT's kind that gives the tokens of a text by name (`play`, `##ing`), all of them, without special ones.
 pub struct TextTokenizer {
@@ -19,7 +21,7 @@ impl TextTokenizer {
     /// Loads the tokenizer of a model's directory.
     ///
     /// # Errors
-    /// Files that are missing or cannot be read; [`EncoderError::Unsupported`] if the tokenizer is not of BERT's kind.
+    /// Files that are missing or cannot be read; [`ModelError::Unsupported`] if the tokenizer is not of BERT's kind.
     pub fn load(directory: &Path) -> Result<Self, EncoderError> {
         let layout = Layout::read(directory)?;
         let folder = &layout.transformer;
@@ -33,7 +35,7 @@ impl TextTokenizer {
             &config.model_type,
             &mut Fingerprint::new(),
         )?;
-        let names = tokenizer.word_pieces().ok_or_else(|| EncoderError::Unsupported {
+        let names = tokenizer.word_pieces().ok_or_else(|| ModelError::Unsupported {
             path: folder.clone(),
             what: "a tokenizer that is not BERT's".to_owned(),
             supported: "BERT's tokenizer: BertNormalizer, BertPreTokenizer, WordPiece".to_owned(),

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toller_encoder::{DualEncoder, EncoderError, LoadOptions, Role, TextEncoder, TextPooling, Tokens};
+use toller_encoder::{DualEncoder, EncoderError, LoadOptions, Role, TextEncoder, TextPooling};
+use toller_tokenizer::Tokens;
 
 #[derive(Deserialize)]
 struct Case {

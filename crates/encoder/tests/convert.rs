@@ -7,9 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use toller_compute::Pooling;
-use toller_encoder::convert::{ConvertError, ConvertOptions, Converted, convert};
+use toller_checkpoint::convert::{ConvertError, ConvertOptions, Converted, convert};
 use toller_encoder::{DualEncoder, LoadOptions, Role};
+use toller_nn::Pooling;
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 

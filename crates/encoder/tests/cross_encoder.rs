@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use toller_encoder::{
-    CrossEncoder, CrossEncoderOptions, DualEncoder, EncoderError, LoadOptions, PairTruncation,
-    ScoreActivation, Tokens,
+    CrossEncoder, CrossEncoderOptions, DualEncoder, EncoderError, LoadOptions, ScoreActivation,
 };
+use toller_tokenizer::{PairTruncation, TokenizerError, Tokens};
 
 #[derive(Deserialize)]
 struct Case {
@@ -148,7 +148,10 @@ fn a_query_that_leaves_no_room_is_an_error_unless_both_may_be_cut() -> Result<()
     let longest_first = CrossEncoderOptions { truncation: PairTruncation::LongestFirst, ..options };
     assert_eq!(CrossEncoder::load(&folder, &longest_first)?.tokenize_pair(&query, "the")?.len(), 12);
     let too_short = CrossEncoderOptions { max_length: Some(4), ..longest_first };
-    assert!(matches!(CrossEncoder::load(&folder, &too_short).err(), Some(EncoderError::MaxLength { .. })));
+    assert!(matches!(
+        CrossEncoder::load(&folder, &too_short).err(),
+        Some(EncoderError::Tokenizer(TokenizerError::MaxLength { .. }))
+    ));
     Ok(())
 }
 

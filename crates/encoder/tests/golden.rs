@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use toller_compute::Precision;
-use toller_encoder::{DualEncoder, LoadOptions, Role, Tokens};
+use toller_encoder::{DualEncoder, LoadOptions, Role};
+use toller_nn::Precision;
 use toller_testing::shared;
+use toller_tokenizer::Tokens;
 
 #[derive(Deserialize)]
 struct Case {

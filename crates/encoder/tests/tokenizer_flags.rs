@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toller_encoder::{CrossEncoder, CrossEncoderOptions, EncoderError, PairTruncation};
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, EncoderError};
+use toller_tokenizer::PairTruncation;
 
 #[derive(Deserialize)]
 struct Case {

@@ -1,7 +1,7 @@
 //! What can go wrong with an index.
 
-use toller_compute::IpTopkError;
 use toller_store::StoreError;
+use toller_topk::IpTopkError;
 
 /// Why an index cannot be opened or searched.
 #[derive(Debug, thiserror::Error)]

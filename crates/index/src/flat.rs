@@ -4,10 +4,11 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use toller_compute::cuda::{DevicePlan, DeviceSearch, Devices};
-use toller_compute::{Collection, IpTopkOptions, Scan, Segment, TopK, Vectors, ip_topk};
+use toller_gpu::Devices;
 use toller_ir::{DocOrd, Ranking};
 use toller_store::{Embeddings, OpenOptions, Store};
+use toller_topk::cuda::{DevicePlan, DeviceSearch};
+use toller_topk::{Collection, IpTopkOptions, Scan, Segment, TopK, Vectors, ip_topk};
 
 use crate::IndexError;
 use crate::read_ahead::ReadAhead;

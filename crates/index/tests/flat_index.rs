@@ -5,13 +5,13 @@ use std::error::Error;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use toller_compute::{DocSet, Filter, IpTopkError, IpTopkOptions, Scan};
 use toller_index::{FlatIndex, IndexError, IndexOptions};
 use toller_ir::{DocOrd, Ranking};
 use toller_store::{
     Codes, DType, Encoding, ModelInfo, OpenOptions, Part, Role, Source, StoreError, StoreSpec, StoreWriter,
     quantize,
 };
+use toller_topk::{DocSet, Filter, IpTopkError, IpTopkOptions, Scan};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 

@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use toller_encoder::resolve::{ResolveError, ResolveOptions, resolve_model};
+use toller_analysis::{AnalysisError, Analyzer, Tokenize};
 use toller_encoder::{EncoderError, TextTokenizer};
-use toller_sparse::{AnalysisError, Analyzer, Tokenize};
+use toller_hub::{ResolveError, ResolveOptions, resolve_model};
 
 /// Before the name of a model whose tokens are the terms.
 const WORD_PIECE: &str = "wordpiece:";

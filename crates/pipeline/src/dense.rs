@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
-use toller_compute::{Filter, IpTopkOptions, Scan};
 use toller_encoder::{DualEncoder, Role};
 use toller_index::FlatIndex;
 use toller_ir::{DocOrd, Query, Ranking, SearchError, Searcher};
+use toller_topk::{Filter, IpTopkOptions, Scan};
 
 use crate::{PipelineError, QueryFilter};
 

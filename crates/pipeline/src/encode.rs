@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use toller_encoder::{DualEncoder, EncoderError, Role, TextEncoder, TextInput, Tokens};
+use toller_encoder::{DualEncoder, EncoderError, Role, TextEncoder, TextInput};
 use toller_store::{Manifest, StoreWriter};
+use toller_tokenizer::Tokens;
 
 use crate::PipelineError;
 

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use toller_compute::DocSet;
 use toller_ir::{DocOrd, Query};
+use toller_topk::DocSet;
 
 /// Documents that may not be hits; the hits are the best k of the others.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,5 @@
 //! Whole jobs made of the other crates: encoding a collection into a store, searchers that go from query texts to
-//! rankings, reranking, the expansion of queries by feedback, the fusion of rankings, the tuning of parameters, and recipes of
-//! whole experiments.
+//! rankings, reranking, the expansion of queries by feedback, the fusion of rankings and the tuning of parameters.
 
 mod analyzer;
 mod dense;
@@ -10,7 +9,6 @@ pub mod feedback;
 mod filter;
 pub mod fusion;
 mod mine;
-pub mod recipe;
 pub mod rerank;
 mod sparse;
 mod text;

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use toller_analysis::Analyzer;
 use toller_ir::{DocOrd, Hit, Query, Ranking, SearchError, Searcher};
-use toller_sparse::{Analyzer, Scoring, Search, SparseError, SparseIndex, SparseQuery};
+use toller_sparse::{Scoring, Search, SparseError, SparseIndex, SparseQuery};
 
 use crate::QueryFilter;
 use crate::feedback::{Feedback, FeedbackDocument, TermVector};

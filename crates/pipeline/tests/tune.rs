@@ -4,13 +4,14 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use toller_analysis::Analyzer;
 use toller_eval::{EvalOptions, Measure, evaluate};
 use toller_files::OpenOptions;
 use toller_ir::{Qrels, Query, Run, RunEntry, Searcher};
 use toller_pipeline::SparseSearcher;
 use toller_pipeline::tune::{Bm25Grid, Grid, Judging, TuneError, tune_bm25};
 use toller_sparse::{
-    Analyzer, Bm25Variant, BuildJob, Lengths, Ranker, Scoring, Source, SparseError, SparseIndex, build,
+    Bm25Variant, BuildJob, Lengths, Ranker, Scoring, Source, SparseError, SparseIndex, build,
 };
 
 type Tested = Result<(), Box<dyn Error + Send + Sync>>;

@@ -2,8 +2,8 @@
 
 use toller_files::{Checksum, ChecksumHasher};
 
-use crate::analysis::Analyzer;
 use crate::index::AnalyzerInfo;
+use toller_analysis::Analyzer;
 
 /// Words of many languages, which stemmers, stop words, normalisers and segmenters treat in their own ways.
 const PROBE: &str = "The retrievers' dogs weren't running happily; U.S.A. 3.14 e-mail x_y, naïve Größe STRASSE ﬁne \

@@ -1,7 +1,5 @@
-//! Sparse retrieval: texts become terms ([`Analyzer`]), terms an inverted index ([`build`]), and the index ([`SparseIndex`])
-//! rankings.
+//! Sparse retrieval: terms become an inverted index ([`build`]), and the index ([`SparseIndex`]) rankings.
 
-mod analysis;
 mod build;
 mod coding;
 mod dictionary;
@@ -18,7 +16,6 @@ mod search;
 mod temporary;
 mod vectors;
 
-pub use analysis::{AnalysisError, Analyzer, Tokenize};
 pub use build::{BuildJob, BuildProgress, BuildReport, build};
 pub use error::SparseError;
 pub use index::{AnalyzerInfo, FORMAT_VERSION, FileEntry, Manifest, Source, SparseIndex, Term};

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use ahash::RandomState;
 
-use crate::{Analyzer, SparseError};
+use crate::SparseError;
+use toller_analysis::Analyzer;
 
 /// The largest weight of a term: with the largest idf and parameters, scores still fit in f32.
 const MAX_WEIGHT: f32 = 1e20;
@@ -74,7 +75,7 @@ impl Builder {
 #[cfg(test)]
 mod tests {
     use super::SparseQuery;
-    use crate::Analyzer;
+    use toller_analysis::Analyzer;
 
     #[test]
     fn repeated_terms_weigh_more() -> Result<(), Box<dyn std::error::Error>> {

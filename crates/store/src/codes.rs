@@ -13,8 +13,8 @@ use std::path::Path;
 use memmap2::Mmap;
 use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
-use toller_compute::quantize;
 use toller_files::{AtomicFile, ChecksumHasher, FileError, Verifier};
+use toller_topk::quantize;
 
 use crate::shard_buffer::ALIGNMENT;
 use crate::{Checksum, Shard, ShardEntry, StoreError};
@@ -35,7 +35,7 @@ pub struct CodesEntry {
     pub shard: Checksum,
 }
 
-/// The codes of a shard, in the memory map of their file; see [`toller_compute::Codes`].
+/// The codes of a shard, in the memory map of their file; see [`toller_topk::Codes`].
 #[derive(Debug)]
 pub(crate) struct MappedCodes {
     map: Mmap,
@@ -89,9 +89,9 @@ impl MappedCodes {
         &self.map
     }
 
-    pub(crate) fn get(&self) -> toller_compute::Codes<'_> {
+    pub(crate) fn get(&self) -> toller_topk::Codes<'_> {
         // The casts do not panic: `find` has checked lengths and places, and any bits are an f32.
-        toller_compute::Codes {
+        toller_topk::Codes {
             values: bytemuck::cast_slice(&self.map[self.codes.clone()]),
             scales: bytemuck::cast_slice(&self.map[self.scales.clone()]),
             residual_norms: bytemuck::cast_slice(&self.map[self.residual_norms.clone()]),

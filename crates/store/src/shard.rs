@@ -113,7 +113,7 @@ impl Shard {
 
     /// The vectors in one byte a number, where the store has been quantized.
     #[must_use]
-    pub fn codes(&self) -> Option<toller_compute::Codes<'_>> {
+    pub fn codes(&self) -> Option<toller_topk::Codes<'_>> {
         self.codes.as_ref().map(MappedCodes::get)
     }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use serde_json::json;
-use toller_encoder::convert::{ConvertOptions, convert};
+use toller_checkpoint::convert::{ConvertOptions, convert};
 
 use crate::ui::Ui;
 

@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use toller_compute::Isa;
-use toller_compute::cuda::{DeviceError, DeviceFacts, Devices};
-use toller_encoder::env;
-use toller_encoder::resolve::{ResolveOptions, known_models};
+use toller_gpu::{DeviceError, DeviceFacts, Devices};
+use toller_hub::env;
+use toller_hub::{ResolveOptions, known_models};
+use toller_simd::Isa;
 
 use crate::ui::Ui;
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::json;
-use toller_encoder::resolve::known_models;
+use toller_hub::known_models;
 
 use crate::ui::Ui;
 

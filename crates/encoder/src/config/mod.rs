@@ -9,12 +9,13 @@ mod rope;
 use std::path::Path;
 
 use serde::Deserialize;
-use toller_compute::Activation;
+use toller_checkpoint::ModelError;
 use toller_files::FileError;
+use toller_nn::Activation;
 
 pub(crate) use self::names::{Names, QkvNames, UpNames};
 use crate::EncoderError;
-use crate::fingerprint::Fingerprint;
+use toller_checkpoint::Fingerprint;
 
 /// How a token's position is told to the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,13 +150,15 @@ impl TransformerConfig {
     /// Reads `config.json`.
     pub(crate) fn read(path: &Path) -> Result<Self, EncoderError> {
         let text = std::fs::read_to_string(path).map_err(FileError::on("read", path))?;
-        Self::parse(&text).map_err(|refusal| match refusal {
-            Refusal::Unsupported(what) => EncoderError::Unsupported {
-                path: path.to_owned(),
-                what,
-                supported: format!("model_type {SUPPORTED}, as transformers makes them by default"),
-            },
-            Refusal::Invalid(problem) => EncoderError::Config { path: path.to_owned(), problem },
+        Self::parse(&text).map_err(|refusal| {
+            EncoderError::from(match refusal {
+                Refusal::Unsupported(what) => ModelError::Unsupported {
+                    path: path.to_owned(),
+                    what,
+                    supported: format!("model_type {SUPPORTED}, as transformers makes them by default"),
+                },
+                Refusal::Invalid(problem) => ModelError::Config { path: path.to_owned(), problem },
+            })
         })
     }
 

@@ -5,7 +5,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use toller_compute::Activation;
+use toller_nn::Activation;
 
 use super::rope::theta_of;
 use super::{

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use toller_compute::{Activation, Pooling};
+use toller_checkpoint::ModelError;
+use toller_nn::{Activation, Pooling};
 
 use crate::EncoderError;
-use crate::layout::required_json;
+use toller_checkpoint::required_json;
 
 /// What config.json says of a classifier.
 #[derive(Debug)]
@@ -43,7 +44,7 @@ struct SentenceTransformers {
 impl ClassifierConfig {
     pub(super) fn read(path: &Path) -> Result<Self, EncoderError> {
         let raw: Raw = required_json(path)?;
-        let problem = |problem: String| EncoderError::Config { path: path.to_owned(), problem };
+        let problem = |problem: String| ModelError::Config { path: path.to_owned(), problem };
         let labels = match &raw.id2label {
             Some(names) => by_number(names)
                 .ok_or_else(|| problem("id2label does not number its labels from 0".to_owned()))?,
@@ -53,17 +54,18 @@ impl ClassifierConfig {
                 .collect(),
         };
         if labels.is_empty() {
-            return Err(problem("a classifier without labels".to_owned()));
+            return Err(problem("a classifier without labels".to_owned()).into());
         }
         let pooling = match raw.classifier_pooling.as_deref() {
             None | Some("cls") => Pooling::Cls,
             Some("mean") => Pooling::Mean,
             Some(other) => {
-                return Err(EncoderError::Unsupported {
+                return Err(ModelError::Unsupported {
                     path: path.to_owned(),
                     what: format!("classifier_pooling {other:?}"),
                     supported: "cls, mean".to_owned(),
-                });
+                }
+                .into());
             }
         };
         let activation = raw.classifier_activation.as_deref().unwrap_or("gelu");

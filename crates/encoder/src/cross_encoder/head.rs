@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use candle_core::Tensor;
-use toller_compute::{Activation, LayerNorm, Linear, Pooling, Precision, Sequences, pool};
+use toller_checkpoint::ModelError;
+use toller_nn::{Activation, LayerNorm, Linear, Pooling, Precision, Sequences, pool};
 
 use super::config::ClassifierConfig;
 use crate::EncoderError;
 use crate::config::TransformerConfig;
-use crate::fingerprint::Fingerprint;
-use crate::tensors::Tensors;
 use crate::transformer::Loader;
+use toller_checkpoint::Fingerprint;
+use toller_checkpoint::Tensors;
 
 /// One state for a pair, a dense layer, and a linear one to the labels. All architectures have these; they differ in
 /// names, pooling, activation, and ModernBERT's norm.
@@ -70,12 +71,13 @@ impl HeadPlan {
             "distilbert" => (DISTILBERT, Pooling::Cls, Activation::Relu, true),
             "modernbert" => (MODERNBERT, classifier.pooling, classifier.activation, classifier.bias),
             other => {
-                return Err(EncoderError::Unsupported {
+                return Err(ModelError::Unsupported {
                     path: config_path.to_owned(),
                     what: format!("a cross-encoder of model_type {other:?}"),
                     supported: "bert, ernie, roberta, xlm-roberta, camembert, mpnet, distilbert, modernbert"
                         .to_owned(),
-                });
+                }
+                .into());
             }
         };
         Ok(Self { names, pooling, activation, bias })
@@ -105,11 +107,12 @@ impl Head {
         let inside = inside.transpose()?;
         let outside = tensors.outside();
         if !outside.has(&format!("{}.weight", names.output)) {
-            return Err(EncoderError::Unsupported {
+            return Err(ModelError::Unsupported {
                 path: config_path.to_owned(),
                 what: "scoring pairs with a model without a classification head".to_owned(),
                 supported: "cross-encoders: ...ForSequenceClassification".to_owned(),
-            });
+            }
+            .into());
         }
         fingerprint.value("head", format!("{} {}", pooling.name(), activation.name()).as_bytes());
         let mut loader = Loader { tensors: &outside, fingerprint, dtype: Precision::F32 };

@@ -7,21 +7,23 @@ mod score;
 use std::ops::Range;
 use std::path::Path;
 
-use toller_compute::Precision;
+use toller_checkpoint::ModelError;
+use toller_nn::Precision;
 
 use self::config::ClassifierConfig;
 use self::head::Head;
 pub(crate) use self::head::HeadPlan;
 pub use self::score::ScoreActivation;
 use self::score::Scoring;
-use crate::batch::{TokenBatch, TokenizedText, Tokens, by_budget};
+use crate::batch::{TokenBatch, by_budget};
 use crate::config::TransformerConfig;
-use crate::fingerprint::Fingerprint;
 use crate::layout::Layout;
 use crate::reference::ReferenceCrossEncoder;
-use crate::tokenizer::{PairTruncation, Tokenizer, TokenizerConfig};
 use crate::transformer::Transformer;
 use crate::{DEFAULT_BATCH_TOKENS, EncoderError};
+use toller_checkpoint::Fingerprint;
+use toller_tokenizer::{PairTruncation, Tokenizer, TokenizerConfig};
+use toller_tokenizer::{TokenizedText, Tokens};
 
 /// How to load a cross-encoder.
 #[derive(Clone, Debug)]
@@ -94,11 +96,12 @@ impl CrossEncoder {
         let layout = Layout::read(directory)?;
         let folder = &layout.transformer;
         if layout.pooling.is_some() || !layout.modules.is_empty() {
-            return Err(EncoderError::Unsupported {
+            return Err(ModelError::Unsupported {
                 path: directory.join("modules.json"),
                 what: "scoring pairs with a dual encoder (its modules pool)".to_owned(),
                 supported: "cross-encoders, which end in a classifier".to_owned(),
-            });
+            }
+            .into());
         }
         let config_path = folder.join("config.json");
         let config = TransformerConfig::read(&config_path)?;
@@ -201,7 +204,7 @@ impl CrossEncoder {
     /// # Errors
     /// When the tokenizer fails.
     pub fn tokenize(&self, text: &str) -> Result<TokenizedText, EncoderError> {
-        self.tokenizer.tokenize(text, self.truncation)
+        Ok(self.tokenizer.tokenize(text, self.truncation)?)
     }
 
     /// The tokens of a passage in windows of `length` tokens, each beginning `stride` tokens after the one before; the last
@@ -216,9 +219,7 @@ impl CrossEncoder {
         stride: usize,
     ) -> Result<Vec<TokenizedText>, EncoderError> {
         let ids = self.tokenizer.all_ids(text)?;
-        Ok(windows(ids.len(), length, stride)
-            .map(|window| TokenizedText { ids: ids[window.clone()].to_vec(), len: window.len() })
-            .collect())
+        Ok(windows(ids.len(), length, stride).map(|window| ids[window].to_vec().into()).collect())
     }
 
     /// The tokens of a pair of tokenized texts, truncated, special tokens included: those that the tokenizer makes of
@@ -227,7 +228,7 @@ impl CrossEncoder {
     /// # Errors
     /// [`EncoderError::FirstTextTooLong`] if the query leaves no room for the passage, which alone may be truncated.
     pub fn pair(&self, query: &TokenizedText, passage: &TokenizedText) -> Result<Tokens, EncoderError> {
-        self.tokenizer.compose_pair(query, passage, self.truncation)
+        Ok(self.tokenizer.compose_pair(query, passage, self.truncation)?)
     }
 
     /// The tokens of a pair of texts: [`Self::tokenize`] of both, and [`Self::pair`].

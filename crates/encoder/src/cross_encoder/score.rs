@@ -4,6 +4,8 @@ use std::path::Path;
 
 use super::CrossEncoderOptions;
 use super::config::ClassifierConfig;
+use toller_checkpoint::ModelError;
+
 use crate::EncoderError;
 
 /// What makes a score of the logits of a pair. Each keeps the order that the logits give, but for ties: a sigmoid or softmax of f32
@@ -73,11 +75,12 @@ fn configured(classifier: &ClassifierConfig, config_path: &Path) -> Result<Score
         "Sigmoid" => Ok(ScoreActivation::Sigmoid),
         "Identity" => Ok(ScoreActivation::Identity),
         "Softmax" => Ok(ScoreActivation::Softmax),
-        _ => Err(EncoderError::Unsupported {
+        _ => Err(ModelError::Unsupported {
             path: config_path.to_owned(),
             what: format!("the activation {class:?}"),
             supported: "torch.nn's Sigmoid, Identity and Softmax".to_owned(),
-        }),
+        }
+        .into()),
     }
 }
 

@@ -1,13 +1,13 @@
 //! A cross-encoder computed slowly.
 
-use toller_compute::Activation;
+use toller_nn::Activation;
 
 use super::{Dense, Norm, Transformer, pool};
 use crate::EncoderError;
-use crate::batch::Tokens;
 use crate::cross_encoder::HeadPlan;
 use crate::layout::Layout;
-use crate::tensors::Tensors;
+use toller_checkpoint::Tensors;
+use toller_tokenizer::Tokens;
 
 /// A cross-encoder with its weights, for comparison.
 pub struct ReferenceCrossEncoder {

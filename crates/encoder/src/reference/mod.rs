@@ -7,15 +7,15 @@ mod cross_encoder;
 mod tower;
 mod transformer;
 
-use toller_compute::reference::{self, layer_norm};
-use toller_compute::{Activation, Pooling};
+use toller_nn::reference::{self, layer_norm};
+use toller_nn::{Activation, Pooling};
 
 pub use self::cross_encoder::{ReferenceCrossEncoder, ReferenceLogits};
 pub use self::tower::ReferenceEncoder;
 use self::transformer::Transformer;
 use crate::EncoderError;
 use crate::config::TransformerConfig;
-use crate::tensors::Tensors;
+use toller_checkpoint::Tensors;
 
 /// A linear layer: `[out, depth]`, `[out]`.
 struct Dense {

@@ -1,14 +1,14 @@
 //! A tower of a dual encoder computed slowly.
 
-use toller_compute::{Activation, Pooling};
+use toller_nn::{Activation, Pooling};
 
 use super::{Dense, Transformer, pool};
-use crate::batch::Tokens;
 use crate::config::TransformerConfig;
 use crate::layout::{Layout, Module};
-use crate::tensors::Tensors;
 use crate::text_encoder::projection_tensor;
 use crate::{EncoderError, TextEncoder};
+use toller_checkpoint::Tensors;
+use toller_tokenizer::Tokens;
 
 /// A tower with its weights, for comparison.
 pub struct ReferenceEncoder {

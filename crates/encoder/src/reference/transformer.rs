@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use toller_compute::reference::{attention, gated_linear};
-use toller_compute::{Activation, Precision};
+use toller_nn::reference::{attention, gated_linear};
+use toller_nn::{Activation, Precision};
 
 use super::{Dense, Norm, rounded, values};
 use crate::EncoderError;
-use crate::batch::Tokens;
 use crate::config::{Names, NormPlacement, Positions, QkvNames, TransformerConfig, UpNames};
-use crate::fingerprint::Fingerprint;
-use crate::tensors::Tensors;
 use crate::transformer::{Attend, Loader, naming};
+use toller_checkpoint::Fingerprint;
+use toller_checkpoint::Tensors;
+use toller_tokenizer::Tokens;
 
 /// A transformer with its weights, for comparison.
 pub(super) struct Transformer {

@@ -1,7 +1,7 @@
 //! From token ids to the first states.
 
 use candle_core::Tensor;
-use toller_compute::{LayerNorm, Lookup, embed};
+use toller_nn::{LayerNorm, Lookup, embed};
 
 use super::Loader;
 use crate::EncoderError;

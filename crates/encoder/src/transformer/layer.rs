@@ -1,7 +1,7 @@
 //! One layer of the transformer.
 
 use candle_core::Tensor;
-use toller_compute::{Activation, AttentionOptions, LayerNorm, Linear, attention};
+use toller_nn::{Activation, AttentionOptions, LayerNorm, Linear, attention};
 
 use super::loader::Up;
 use super::{Attend, Loader};

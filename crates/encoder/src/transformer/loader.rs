@@ -1,12 +1,12 @@
 //! Layers from tensors.
 
 use candle_core::{Device, Tensor};
-use toller_compute::{GatedLinear, LayerNorm, Linear, Precision};
+use toller_nn::{GatedLinear, LayerNorm, Linear, Precision};
 
 use crate::EncoderError;
 use crate::config::{NormConfig, QkvNames, UpNames};
-use crate::fingerprint::Fingerprint;
-use crate::tensors::Tensors;
+use toller_checkpoint::Fingerprint;
+use toller_checkpoint::Tensors;
 
 /// Loads layers from tensors and fingerprints what it loads.
 pub(crate) struct Loader<'a> {

@@ -1,4 +1,4 @@
-//! The transformer encoder, written once over the operations of `toller-compute`. Architectures differ by
+//! The transformer encoder, written once over the operations of `toller-nn`. Architectures differ by
 //! their configuration and by small parts: embeddings, positions, the feed-forward network, where norms are.
 
 mod embeddings;
@@ -9,7 +9,8 @@ mod relative;
 use std::path::Path;
 
 use candle_core::Tensor;
-use toller_compute::{AttentionOptions, LayerNorm, Precision, RelativeBias, Rotary};
+use toller_checkpoint::ModelError;
+use toller_nn::{AttentionOptions, LayerNorm, Precision, RelativeBias, Rotary};
 
 use self::embeddings::Embeddings;
 use self::layer::Layer;
@@ -17,8 +18,8 @@ pub(crate) use self::loader::Loader;
 use crate::EncoderError;
 use crate::batch::TokenBatch;
 use crate::config::{Names, QkvNames, TransformerConfig};
-use crate::fingerprint::Fingerprint;
-use crate::tensors::Tensors;
+use toller_checkpoint::Fingerprint;
+use toller_checkpoint::Tensors;
 
 /// A transformer with its weights.
 pub(crate) struct Transformer {
@@ -143,7 +144,7 @@ fn check_layers(
         } else {
             format!("num_hidden_layers is {}, but the weights have {name:?}", config.layers)
         };
-        return Err(EncoderError::Config { path: folder.join("config.json"), problem });
+        return Err(ModelError::Config { path: folder.join("config.json"), problem }.into());
     }
     Ok(())
 }

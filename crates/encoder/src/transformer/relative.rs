@@ -1,7 +1,7 @@
 //! MPNet's relative positions: a bias for each head and bucket of distances.
 
 use candle_core::{Device, Tensor};
-use toller_compute::RelativeBias;
+use toller_nn::RelativeBias;
 
 use super::Loader;
 use crate::EncoderError;

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use crossbeam_channel::Sender;
-use toller_encoder::{TokenizedText, Tokens};
 use toller_ir::Passage;
 use toller_texts::Texts;
+use toller_tokenizer::{TokenizedText, Tokens};
 
 use super::cache::{PairKey, ScoreCache};
 use super::error::RerankError;

@@ -1,6 +1,7 @@
 //! One model, from texts to the score of a pair.
 
-use toller_encoder::{CrossEncoder, EncoderError, TokenizedText, Tokens};
+use toller_encoder::{CrossEncoder, EncoderError};
+use toller_tokenizer::{TokenizedText, Tokens};
 
 use super::options::{Aggregate, PassageWindows};
 

@@ -14,10 +14,9 @@
 use std::collections::HashMap;
 
 use indexmap::IndexSet;
+use toller_analysis::Analyzer;
 use toller_ir::{DocOrd, Query};
-use toller_sparse::{
-    Analyzer, Bm25Variant, Lengths, Ranker, Scoring, SparseError, SparseIndex, SparseQuery, Term,
-};
+use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring, SparseError, SparseIndex, SparseQuery, Term};
 
 use super::Tuned;
 use super::error::TuneError;

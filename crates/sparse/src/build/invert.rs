@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use ahash::RandomState;
+use toller_analysis::Analyzer;
 
 use super::chunks::Chunk;
 use super::sorted_run::{Run, write_posting, write_term};
 use crate::SparseError;
-use crate::analysis::Analyzer;
 
 /// An inverted chunk.
 #[derive(Debug)]

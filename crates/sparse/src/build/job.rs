@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
+use toller_analysis::Analyzer;
 use toller_files::OpenOptions;
 
 use super::chunks::{Chunk, Chunks};
@@ -16,7 +17,6 @@ use super::output_file::OutputFile;
 use super::sorted_run::Runs;
 use super::vectors::write_vectors;
 use crate::SparseError;
-use crate::analysis::Analyzer;
 use crate::coding::StringsEncoder;
 use crate::fingerprint::analyzer_info;
 use crate::index::{

@@ -12,13 +12,13 @@ use toller_ir::DocOrd;
 
 use super::term::Term;
 use super::{FileEntry, IDS, LENGTHS, Manifest, POSTINGS, TERMS, VECTORS, ids, lengths};
-use crate::analysis::Analyzer;
 use crate::coding::SLACK;
 use crate::dictionary::{self, Dictionary, Entry};
 use crate::fingerprint::analyzer_info;
 use crate::postings::Record;
 use crate::score::Statistics;
 use crate::{Lengths, SparseError};
+use toller_analysis::Analyzer;
 
 /// An inverted index in memory maps, which the system brings to memory as they are read.
 #[derive(Debug)]

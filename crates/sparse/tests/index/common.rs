@@ -4,8 +4,9 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use toller_analysis::Analyzer;
 use toller_files::OpenOptions;
-use toller_sparse::{Analyzer, BuildJob, BuildReport, Source, SparseError, SparseIndex, build};
+use toller_sparse::{BuildJob, BuildReport, Source, SparseError, SparseIndex, build};
 
 pub(crate) type Outcome = Result<(), Box<dyn Error>>;
 

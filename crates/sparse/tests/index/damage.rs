@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use toller_analysis::Analyzer;
 use toller_files::OpenOptions;
 use toller_ir::DocOrd;
-use toller_sparse::{Analyzer, Lengths, Scoring, SparseError, SparseIndex, SparseQuery};
+use toller_sparse::{Lengths, Scoring, SparseError, SparseIndex, SparseQuery};
 
 use crate::common::{Building, Outcome, PLAIN, build_texts, random_texts};
 
@@ -77,7 +78,7 @@ fn another_analyzer_is_refused() -> Outcome {
     assert!(error.to_string().contains("whitespace") && error.hint().is_some(), "{error}");
     // The same name is not enough: what an analyzer does has to be the same.
     struct Shouting;
-    impl toller_sparse::Tokenize for Shouting {
+    impl toller_analysis::Tokenize for Shouting {
         fn tokenize(&self, text: &str, each: &mut dyn FnMut(&str)) {
             text.split_whitespace().for_each(|word| each(&word.to_uppercase()));
         }

@@ -6,14 +6,13 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use toller_analysis::Analyzer;
 use toller_corpus::{ReadOptions, open_collection, read_qrels, read_queries, read_run};
 use toller_datasets::{Squad, read_squad};
 use toller_eval::{EvalOptions, evaluate, parse_measures};
 use toller_files::{Input, InputReader, OpenOptions};
 use toller_ir::{Qrels, Query, Ranking, Run, RunEntry};
-use toller_sparse::{
-    Analyzer, BuildJob, Ranker, Scoring, Source, SparseError, SparseIndex, SparseQuery, build,
-};
+use toller_sparse::{BuildJob, Ranker, Scoring, Source, SparseError, SparseIndex, SparseQuery, build};
 
 use toller_testing::{shared, shared_path};
 

@@ -9,9 +9,9 @@ use toller_bench::encode::{EncodePoint, Pass, measure_encode, measure_latency, s
 use toller_bench::figures::encode_figure;
 use toller_bench::limits::matrix_rate;
 use toller_bench::{Timings, Words};
-use toller_compute::Isa;
 use toller_encoder::{Role, TextInput};
 use toller_pipeline::{EncodeJob, PipelineError};
+use toller_simd::Isa;
 use toller_store::StoreWriter;
 
 use super::encode_texts::{TextArgs, Texts};

@@ -3,8 +3,10 @@
 use toller_bench::BenchError;
 use toller_bench::limits::{Limits, matrix_rate, read_rate};
 use toller_bench::search::Case;
-use toller_compute::cuda::{DeviceError, DeviceSearch, Devices};
-use toller_compute::{Filter, IpTopkError, Isa, Scan, TopK};
+use toller_gpu::{DeviceError, Devices};
+use toller_simd::Isa;
+use toller_topk::cuda::DeviceSearch;
+use toller_topk::{Filter, IpTopkError, Scan, TopK};
 
 use super::options::BenchOptions;
 use super::output::giga;

@@ -11,9 +11,9 @@ use toller_bench::figures::rerank_figure;
 use toller_bench::limits::matrix_rate;
 use toller_bench::rerank::{RerankPass, RerankPoint, measure_rerank};
 use toller_bench::{Timings, Words, measure};
-use toller_compute::Isa;
 use toller_files::{FileError, Input};
 use toller_pipeline::rerank::{Candidates, RerankError, RerankOptions, Reranker};
+use toller_simd::Isa;
 use toller_texts::{Texts, TextsOptions};
 
 use super::options::{BenchOptions, write_plot};

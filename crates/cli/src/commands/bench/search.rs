@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toller_bench::figures::{grouped, search_figure};
 use toller_bench::limits::Limits;
 use toller_bench::search::{Case, Point, measure_search};
-use toller_compute::Scan;
+use toller_topk::Scan;
 
 use super::engine::Engine;
 use super::options::{BenchOptions, write_plot};
@@ -176,7 +176,7 @@ fn report(source: &Source, engine: &Engine, limits: &Limits, points: &[Point], t
     };
     json!({
         "machine": engine.describe(),
-        "instruction_set": toller_compute::Isa::active().to_string(),
+        "instruction_set": toller_simd::Isa::active().to_string(),
         "threads": threads,
         "limits": {
             "read_gigabytes_per_second": limits.read_rate * 1e-9,

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use toller_bench::figures::grouped;
 use toller_bench::search::QueryPool;
 use toller_bench::{BenchError, RandomVectors};
-use toller_compute::{Codes, Collection, IpTopkOptions, Quantized, Scan, Segment, TopK, ip_topk};
 use toller_index::{FlatIndex, IndexOptions};
 use toller_ir::DocOrd;
 use toller_store::{DType, OpenOptions, Shard, Store};
+use toller_topk::{Codes, Collection, IpTopkOptions, Quantized, Scan, Segment, TopK, ip_topk};
 
 use crate::error::UsageError;
 use crate::ui::Ui;

@@ -1,9 +1,8 @@
 //! The flags of a cross-encoder, and loading it.
 
-use toller_compute::Precision;
-use toller_encoder::{
-    CrossEncoder, CrossEncoderOptions, DEFAULT_BATCH_TOKENS, PairTruncation, ScoreActivation,
-};
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, DEFAULT_BATCH_TOKENS, ScoreActivation};
+use toller_nn::Precision;
+use toller_tokenizer::PairTruncation;
 
 use crate::device::Device;
 use crate::error::UsageError;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use toller_corpus::ReadOptions;
 use toller_encoder::CrossEncoder;
-use toller_encoder::resolve::ResolveOptions;
 use toller_files::expand;
+use toller_hub::ResolveOptions;
 use toller_pipeline::rerank::{Aggregate, Combine, PassageWindows, RerankOptions, Reranker, Unavailable};
 use toller_texts::{Texts, TextsEvent, TextsOptions};
 

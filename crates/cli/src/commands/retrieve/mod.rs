@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use toller_compute::Precision;
 use toller_corpus::TrecRunWriter;
 use toller_files::Input;
+use toller_nn::Precision;
 use toller_pipeline::fusion::Fusion;
 use toller_pipeline::rerank::ScoreCache;
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Command, CommandFactory, Parser};
-use toller_pipeline::recipe::{BadArguments, Catalogue, CommandSpec, OptionSpec, Takes};
+use toller_recipe::{BadArguments, Catalogue, CommandSpec, OptionSpec, Takes};
 
 use crate::args::Cli;
 
@@ -117,7 +117,7 @@ fn option(argument: &Arg) -> OptionSpec {
 mod tests {
     use std::collections::BTreeSet;
 
-    use toller_pipeline::recipe::{Catalogue, Takes};
+    use toller_recipe::{Catalogue, Takes};
 
     use super::CommandCatalogue;
 

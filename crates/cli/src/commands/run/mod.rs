@@ -7,7 +7,7 @@ mod steps;
 
 use std::path::{Path, PathBuf};
 
-use toller_pipeline::recipe::{Missing, Plan, Recipe, Verdict, Work};
+use toller_recipe::{Missing, Plan, Recipe, Verdict, Work};
 
 use self::catalogue::CommandCatalogue;
 use self::models::KnownModels;

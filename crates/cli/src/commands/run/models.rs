@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use toller_encoder::resolve::{ResolveOptions, resolve_model};
-use toller_pipeline::recipe::{Models, Piece, PlannedStep};
+use toller_hub::{ResolveOptions, resolve_model};
+use toller_recipe::{Models, Piece, PlannedStep};
 
 use crate::model;
 use crate::ui::Ui;

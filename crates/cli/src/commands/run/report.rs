@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toller_pipeline::recipe::{PlannedStep, Recipe, Verdict};
+use toller_recipe::{PlannedStep, Recipe, Verdict};
 
 use crate::error::Remedied;
 use crate::table::{Align, table};

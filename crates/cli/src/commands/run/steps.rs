@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use toller_files::AtomicFile;
-use toller_pipeline::recipe::{Missing, Models, Piece, Plan, PlannedStep, Status, Work};
+use toller_recipe::{Missing, Models, Piece, Plan, PlannedStep, Status, Work};
 
 use super::catalogue;
 use super::models::KnownModels;

@@ -3,12 +3,12 @@
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
-use toller_compute::Scan;
-use toller_compute::cuda::Devices;
 use toller_encoder::Role;
+use toller_gpu::Devices;
 use toller_index::{FlatIndex, IndexOptions};
 use toller_pipeline::DenseSearcher;
 use toller_store::{ModelInfo, OpenOptions, Store, StoreError};
+use toller_topk::Scan;
 
 use crate::device::Device;
 use crate::error::UsageError;

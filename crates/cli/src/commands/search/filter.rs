@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-use toller_compute::DocSet;
 use toller_corpus::{ReadOptions, read_qrels};
 use toller_files::{Input, InputReader};
 use toller_ir::{DocOrd, Qrels, Query, Searcher};
 use toller_pipeline::QueryFilter;
+use toller_topk::DocSet;
 
 use crate::error::Remedied;
 use crate::ui::Ui;

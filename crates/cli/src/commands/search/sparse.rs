@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use toller_analysis::Analyzer;
 use toller_pipeline::feedback::{Feedback, Rm3, Rocchio};
 use toller_pipeline::{SparseSearcher, analyzer_by_name};
-use toller_sparse::{Analyzer, Bm25Variant, Lengths, Ranker, Scoring, SparseIndex};
+use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring, SparseIndex};
 
 use crate::error::UsageError;
 use crate::ui::Ui;

@@ -7,8 +7,8 @@ mod vectors;
 
 use std::path::{Path, PathBuf};
 
-use toller_compute::Precision;
 use toller_encoder::CrossEncoder;
+use toller_nn::Precision;
 
 use crate::model::{self, ModelArgs};
 use crate::ui::Ui;

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use serde::Deserialize;
-use toller_encoder::{CrossEncoder, EncoderError, ReferenceLogits, Tokens};
+use toller_encoder::{CrossEncoder, EncoderError, ReferenceLogits};
+use toller_tokenizer::{TokenizerError, Tokens};
 
 use super::{Row, error_to, expected, texts, wide};
 
@@ -40,7 +41,9 @@ fn query_with_room(model: &CrossEncoder, text: &str) -> anyhow::Result<String> {
     loop {
         let query: String = text.chars().take(characters).collect();
         match model.tokenize_pair(&query, "") {
-            Err(EncoderError::FirstTextTooLong { .. }) if characters > 0 => characters /= 2,
+            Err(EncoderError::Tokenizer(TokenizerError::FirstTextTooLong { .. })) if characters > 0 => {
+                characters /= 2
+            }
             result => return Ok(result.map(|_| query)?),
         }
     }

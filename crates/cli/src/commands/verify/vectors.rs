@@ -4,7 +4,8 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use serde::Deserialize;
-use toller_encoder::{DualEncoder, Role, Tokens};
+use toller_encoder::{DualEncoder, Role};
+use toller_tokenizer::Tokens;
 
 use super::{Row, expected, relative_error, texts, wide};
 

@@ -1,0 +1,160 @@
+//! Why a checkpoint cannot be converted.
+
+use std::path::PathBuf;
+
+use toller_files::FileError;
+use toller_pickle::PickleError;
+
+use crate::ModelError;
+
+/// Why a checkpoint cannot be converted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConvertError {
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The output holds something already.
+    #[error("{} is not empty", .0.display())]
+    OutputExists(PathBuf),
+    /// There is no checkpoint where one was named.
+    #[error("{} holds no checkpoint", .0.display())]
+    NoCheckpoint(PathBuf),
+    /// There are several checkpoints where one was named.
+    #[error("{} holds several checkpoints: {}", .directory.display(), .names.join(", "))]
+    Ambiguous {
+        /// The directory.
+        directory: PathBuf,
+        /// The files.
+        names: Vec<String>,
+    },
+    /// A pickle that cannot be read.
+    #[error("{}: {source}", .path.display())]
+    Pickle {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: PickleError,
+    },
+    /// A file that is not what Paddle writes.
+    #[error("{}: {problem}", .path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Combined variables without the program that names them.
+    #[error("{} holds variables without their names, and there is no program beside it", .0.display())]
+    NoProgram(PathBuf),
+    /// There is no configuration.
+    #[error("{} has no configuration of the model", .0.display())]
+    NoConfig(PathBuf),
+    /// There is no vocabulary.
+    #[error("{} has no vocabulary", .0.display())]
+    NoVocabulary(PathBuf),
+    /// The variables have names that say nothing.
+    #[error("the variables of {} are not named as those of an ERNIE or BERT: {}", .path.display(), .names.join(", "))]
+    Naming {
+        /// The checkpoint.
+        path: PathBuf,
+        /// Some of the names.
+        names: Vec<String>,
+    },
+    /// Several encoders, and no telling which is meant.
+    #[error("{} holds several encoders, whose names begin with {}", .path.display(), .prefixes.join(", "))]
+    SeveralEncoders {
+        /// The checkpoint.
+        path: PathBuf,
+        /// What stands before the names.
+        prefixes: Vec<String>,
+    },
+    /// Variables that the model needs.
+    #[error("{} lacks {} that the configuration asks for: {}", .path.display(), count(.names), .names.join(", "))]
+    Missing {
+        /// The checkpoint.
+        path: PathBuf,
+        /// The names, as transformers has them.
+        names: Vec<String>,
+    },
+    /// Variables whose purpose is not known.
+    #[error("{} holds {} of unknown purpose: {}", .path.display(), count(.names), .names.join(", "))]
+    Unexpected {
+        /// The checkpoint.
+        path: PathBuf,
+        /// The names, as the checkpoint has them.
+        names: Vec<String>,
+    },
+    /// A variable that cannot be what its name says.
+    #[error("{}: variable {name:?} {problem}", .path.display())]
+    Variable {
+        /// The checkpoint.
+        path: PathBuf,
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A model that transformers and Toller have no architecture for.
+    #[error("{}: {what}", .path.display())]
+    Unsupported {
+        /// The file that says so.
+        path: PathBuf,
+        /// What it is.
+        what: String,
+    },
+    /// PyTorch weights that cannot be read.
+    #[error(transparent)]
+    Weights(#[from] ModelError),
+}
+
+fn count(names: &[String]) -> String {
+    match names.len() {
+        1 => "a variable".to_owned(),
+        count => format!("{count} variables"),
+    }
+}
+
+impl ConvertError {
+    /// What the user can do about it, where that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::File(error) => return error.hint(),
+            Self::Weights(error) => return error.hint(),
+            Self::OutputExists(_) => "give --output a new or an empty directory".to_owned(),
+            Self::NoCheckpoint(_) => {
+                "give a .pdparams file, a directory of variables, __params__ or .pdiparams with its program, or a \
+                 directory with one of them"
+                    .to_owned()
+            }
+            Self::Ambiguous { .. } => "give one of the files instead of the directory".to_owned(),
+            Self::Pickle { source: PickleError::Unexpected { .. }, .. } => {
+                "only what paddle.save makes of a state dictionary is read; save the state dictionary alone".to_owned()
+            }
+            Self::Pickle { source, .. } => return source.hint().map(str::to_owned),
+            Self::Format { .. } => "copy or download the file again; it may be truncated".to_owned(),
+            Self::NoProgram(_) => {
+                "put the program beside it (__model__, NAME.pdmodel or NAME.json), or give the .pdparams file or the \
+                 directory of variables of the same model"
+                    .to_owned()
+            }
+            Self::NoConfig(_) => {
+                "put ernie_config.json, model_config.json or config.json beside it, or name one with --config".to_owned()
+            }
+            Self::NoVocabulary(_) => "put vocab.txt beside it, or name one with --vocab".to_owned(),
+            Self::Naming { .. } => {
+                "names as linear_0.w_0 do not say what a variable is: give the .pdparams file of the same model".to_owned()
+            }
+            Self::SeveralEncoders { .. } => "choose one with --prefix".to_owned(),
+            Self::Missing { .. } => {
+                "the configuration and the checkpoint are not of the same model; check both".to_owned()
+            }
+            Self::Unexpected { .. } => "if the model does not need them, add --allow-unexpected".to_owned(),
+            Self::Variable { .. } => {
+                "the configuration and the checkpoint are not of the same model, or the file is damaged".to_owned()
+            }
+            Self::Unsupported { .. } => return None,
+        })
+    }
+}

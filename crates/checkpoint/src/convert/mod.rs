@@ -1,0 +1,125 @@
+//! Checkpoints of PaddlePaddle, and old ones of PyTorch, to directories that transformers and Toller load.
+//!
+//! ```text
+//! source ──> checkpoint (names and stored tensors) ──> towers ──> model (names of transformers, shapes checked) ──> write
+//! ```
+
+mod checkpoint;
+mod config;
+mod error;
+mod model;
+mod names;
+mod pdparams;
+mod persistables;
+mod program;
+mod protobuf;
+mod pytorch;
+mod source;
+mod towers;
+mod vocabulary;
+mod write;
+
+use std::path::{Path, PathBuf};
+
+pub use checkpoint::LeftOut;
+pub use error::ConvertError;
+
+use crate::TOWERS;
+use config::SourceConfig;
+use model::Model;
+use source::{Kind, Source};
+use towers::Parts;
+use vocabulary::Vocabulary;
+use write::{Directory, Tokenizer};
+
+/// How to convert.
+#[derive(Clone, Debug, Default)]
+pub struct ConvertOptions {
+    /// The configuration, where it is not beside the checkpoint.
+    pub config: Option<PathBuf>,
+    /// The vocabulary, where it is not beside the checkpoint.
+    pub vocabulary: Option<PathBuf>,
+    /// What stands before the names of the encoder to convert, where a checkpoint holds several.
+    pub prefix: Option<String>,
+    /// Leave variables out whose purpose is not known, instead of refusing them.
+    pub allow_unexpected: bool,
+}
+
+/// What was converted.
+#[derive(Clone, Debug)]
+pub struct Converted {
+    /// The model directories: one, or the two of a dual encoder.
+    pub models: Vec<ConvertedModel>,
+    /// What the checkpoint holds and no model needs.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A model directory that was written.
+#[derive(Clone, Debug)]
+pub struct ConvertedModel {
+    /// Where it is.
+    pub directory: PathBuf,
+    /// The class of transformers that loads it.
+    pub architecture: String,
+    /// Its tensors.
+    pub tensors: usize,
+    /// Its parameters.
+    pub parameters: usize,
+}
+
+/// Converts the checkpoint `source` into the directory `output`, which must not hold anything yet.
+///
+/// `source` is a `.pdparams` file, a directory of one file per variable, a combined `__params__` or `.pdiparams` file with its
+/// program, RocketQA's or PaddleNLP's directory with any of these, or a directory of PyTorch weights.
+///
+/// # Errors
+/// When a file cannot be read, a variable is missing, unexpected or of another shape than the configuration says, or
+/// something is needed that is not there.
+pub fn convert(source: &Path, output: &Path, options: &ConvertOptions) -> Result<Converted, ConvertError> {
+    write::check_empty(output)?;
+    let source = Source::find(source, options)?;
+    if let Kind::PyTorch(directory) = &source.kind {
+        return pytorch::convert(directory, output);
+    }
+    let config = SourceConfig::read(source.config()?)?;
+    let vocabulary = Vocabulary::read(source.vocabulary()?)?;
+    let files = source.kind.read()?;
+    let pickle = files.pickle()?;
+    let checkpoint = files.checkpoint(pickle.as_ref())?;
+    let path = source.kind.path();
+
+    let (parts, mut left_out) = Parts::split(checkpoint, path, options)?;
+    let mut planned = Vec::new();
+    match parts {
+        Parts::One(tower) => {
+            let model = Model::assemble(tower, &config, path, &mut left_out)?;
+            planned.push((output.to_owned(), source.passage_length, model));
+        }
+        Parts::Two { query, passage } => {
+            for (name, length, tower) in
+                [(TOWERS[0], source.query_length, query), (TOWERS[1], source.passage_length, passage)]
+            {
+                let model = Model::assemble(tower, &config, path, &mut left_out)?;
+                planned.push((output.join(name), length, model));
+            }
+        }
+    }
+    let mut models = Vec::new();
+    for (directory, max_length, model) in &planned {
+        vocabulary.check_fits(model.vocabulary_size())?;
+        let tokenizer = Tokenizer {
+            tokens: &vocabulary.tokens,
+            lower_case: source.lower_case()?,
+            max_length: max_length.unwrap_or_else(|| model.max_positions()),
+        };
+        Directory { path: directory, model, tokenizer }.write()?;
+        models.push(ConvertedModel {
+            directory: directory.clone(),
+            architecture: model.architecture.clone(),
+            tensors: model.tensors.len(),
+            parameters: model.tensors.values().map(|tensor| tensor.layout.len()).sum(),
+        });
+    }
+    left_out.sort();
+    Ok(Converted { models, left_out })
+}

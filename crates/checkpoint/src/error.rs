@@ -1,0 +1,87 @@
+//! What can be wrong with a model's files.
+
+use std::path::PathBuf;
+
+use toller_files::FileError;
+
+/// Why a model's files cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// A file could not be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A file that the model needs is not in its directory.
+    #[error("{} has no {missing}", directory.display())]
+    MissingFile {
+        /// The model's directory.
+        directory: PathBuf,
+        /// The file, or the alternatives.
+        missing: String,
+    },
+    /// A configuration file that is not as expected.
+    #[error("{}: {problem}", path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong in it.
+        problem: String,
+    },
+    /// A model that cannot be run as it was made to be run.
+    #[error("{}: {what} is not supported", path.display())]
+    Unsupported {
+        /// The file that asks for it.
+        path: PathBuf,
+        /// What it asks for.
+        what: String,
+        /// What is supported.
+        supported: String,
+    },
+    /// A weights file that cannot be read as one.
+    #[error("{}: {problem}", path.display())]
+    Weights {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A tensor that the architecture needs is not among the weights.
+    #[error("the weights in {} have no tensor {name:?}", path.display())]
+    MissingTensor {
+        /// The weights file, or the first of them.
+        path: PathBuf,
+        /// The tensor.
+        name: String,
+    },
+    /// A tensor of another shape than the configuration says.
+    #[error("tensor {name:?} has shape {found:?}, the configuration needs {expected:?}")]
+    TensorShape {
+        /// The tensor.
+        name: String,
+        /// Its shape in the file.
+        found: Vec<usize>,
+        /// The shape that config.json asks for.
+        expected: Vec<usize>,
+    },
+}
+
+impl ModelError {
+    /// What the user can do about it, where that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::File(error) => return error.hint(),
+            Self::MissingFile { .. } => {
+                "give --model a sentence-transformers or transformers directory: config.json, \
+                 a tokenizer.json or vocab.txt, and model.safetensors or pytorch_model.bin"
+                    .to_owned()
+            }
+            Self::Unsupported { supported, .. } => format!("supported: {supported}"),
+            Self::Weights { .. } => "download the model again; the file may be truncated".to_owned(),
+            Self::MissingTensor { .. } | Self::TensorShape { .. } => {
+                "config.json and the weights are not of the same model; check both".to_owned()
+            }
+            Self::Config { .. } => return None,
+        })
+    }
+}

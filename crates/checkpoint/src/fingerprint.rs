@@ -1,0 +1,62 @@
+//! What makes two models the same model.
+
+use std::collections::BTreeMap;
+
+use candle_core::Tensor;
+use serde_json::Value;
+
+/// A fingerprint over everything that decides a model's vectors: weights, tokenizer, architecture,
+/// pooling, prompts. Files that say the same in another form (safetensors or pickle, with or without a
+/// prefix) have the same fingerprint, since it is taken over the tensors as they are used.
+pub struct Fingerprint(blake3::Hasher);
+
+impl Fingerprint {
+    /// The fingerprint of nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"toller model 1");
+        Self(hasher)
+    }
+
+    /// Adds a named value. Lengths are hashed too, so that no two sequences of values run together.
+    pub fn value(&mut self, name: &str, value: &[u8]) {
+        for part in [name.as_bytes(), value] {
+            self.0.update(&(part.len() as u64).to_le_bytes());
+            self.0.update(part);
+        }
+    }
+
+    /// Adds a JSON value, the keys of its objects in byte order, however the parser keeps them.
+    pub fn json(&mut self, name: &str, value: &Value) {
+        match value {
+            Value::Object(fields) => {
+                let fields: BTreeMap<&String, &Value> = fields.iter().collect();
+                self.value(name, fields.len().to_string().as_bytes());
+                fields.into_iter().for_each(|(key, value)| self.json(key, value));
+            }
+            Value::Array(items) => {
+                self.value(name, items.len().to_string().as_bytes());
+                items.iter().for_each(|item| self.json("", item));
+            }
+            plain => self.value(name, plain.to_string().as_bytes()),
+        }
+    }
+
+    /// Adds an f32 tensor.
+    pub fn tensor(&mut self, name: &str, tensor: &Tensor) -> candle_core::Result<()> {
+        self.value(name, format!("{:?}", tensor.dims()).as_bytes());
+        for value in tensor.flatten_all()?.to_vec1::<f32>()?.chunks(1 << 14) {
+            let bytes: Vec<u8> = value.iter().flat_map(|x| x.to_le_bytes()).collect();
+            self.0.update(&bytes);
+        }
+        Ok(())
+    }
+
+    /// The fingerprint as 32 hexadecimal digits (128 bits).
+    pub fn finish(&self) -> String {
+        let mut hex = self.0.finalize().to_hex().to_string();
+        hex.truncate(32);
+        hex
+    }
+}

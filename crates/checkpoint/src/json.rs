@@ -1,0 +1,26 @@
+//! JSON files of a model.
+
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use toller_files::FileError;
+
+use crate::ModelError;
+
+/// Reads a JSON file; `None` where there is no such file.
+///
+/// # Errors
+/// [`ModelError::File`], and [`ModelError::Config`] for a file that is not what `T` expects.
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ModelError> {
+    if path.is_file() { required_json(path).map(Some) } else { Ok(None) }
+}
+
+/// Reads a JSON file that must exist.
+///
+/// # Errors
+/// As for [`read_json`].
+pub fn required_json<T: DeserializeOwned>(path: &Path) -> Result<T, ModelError> {
+    let text = std::fs::read(path).map_err(FileError::on("read", path))?;
+    serde_json::from_slice(&text)
+        .map_err(|error| ModelError::Config { problem: error.to_string(), path: path.to_owned() })
+}

@@ -1,0 +1,21 @@
+//! The files of a model: which there are, what the weights hold, what is known of published models, and the conversion of
+//! other frameworks' checkpoints.
+
+pub mod convert;
+mod elements;
+mod error;
+mod files;
+mod fingerprint;
+mod json;
+mod legacy_torch;
+mod manifest;
+mod tensors;
+mod weights;
+
+pub use error::ModelError;
+pub use files::{TOKENIZER_FILES, TOWERS};
+pub use fingerprint::Fingerprint;
+pub use json::{read_json, required_json};
+pub use manifest::{CheckpointCopy, KnownModel, MANIFESTS, PypiCopy};
+pub use tensors::Tensors;
+pub use weights::{PICKLE_INDEX, SAFETENSORS_INDEX, choose as choose_weights};

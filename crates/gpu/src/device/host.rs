@@ -1,0 +1,147 @@
+//! The CPU in the place of a GPU: the shim executes the kernels' own sources. For tests.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::{Address, Device, DeviceFacts, Launch, Queue};
+use crate::DeviceError;
+
+/// Launches, of all stand-ins: the shim runs one at a time.
+static LAUNCHES: Mutex<()> = Mutex::new(());
+
+/// A stand-in for a GPU, with the shared memory of an A100 and memory as it is told.
+#[derive(Debug)]
+pub(crate) struct HostDevice {
+    facts: DeviceFacts,
+    /// Bytes of what is allocated, by address; host memory that is pinned, too.
+    allocated: Mutex<HashMap<u64, usize>>,
+    pinned: Mutex<HashMap<usize, Layout>>,
+}
+
+/// What addresses are multiples of.
+const ALIGNMENT: usize = 256;
+
+impl HostDevice {
+    /// A device of so many bytes.
+    pub(crate) fn new(number: usize, memory_bytes: u64) -> Self {
+        let facts = DeviceFacts {
+            name: format!("shim:{number}"),
+            capability: (8, 0),
+            multiprocessors: 2,
+            shared_bytes: 163 << 10,
+            memory_bytes,
+        };
+        Self { facts, allocated: Mutex::default(), pinned: Mutex::default() }
+    }
+
+    fn allocated(&self) -> MutexGuard<'_, HashMap<u64, usize>> {
+        self.allocated.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Device for HostDevice {
+    fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    fn free_bytes(&self) -> Result<u64, DeviceError> {
+        let used: usize = self.allocated().values().map(|bytes| bytes.next_multiple_of(ALIGNMENT)).sum();
+        Ok(self.facts.memory_bytes.saturating_sub(used as u64))
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Address, DeviceError> {
+        let free = self.free_bytes()?;
+        if bytes.next_multiple_of(ALIGNMENT) as u64 > free {
+            let (name, needed) = (self.facts.name.clone(), bytes as u64);
+            return Err(DeviceError::TooLittleMemory { name, free, needed, what: "a buffer".to_owned() });
+        }
+        let address = toller_shim::allocate(bytes).addr() as u64;
+        self.allocated().insert(address, bytes);
+        Ok(Address(address))
+    }
+
+    unsafe fn free(&self, address: Address) {
+        self.allocated().remove(&address.0);
+        // SAFETY: promised by the caller.
+        unsafe { toller_shim::free(pointer(address)) };
+    }
+
+    fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
+        let layout = Layout::from_size_align(bytes, ALIGNMENT).map_err(|error| DeviceError::Failed {
+            name: self.facts.name.clone(),
+            call: "allocate_pinned".to_owned(),
+            message: error.to_string(),
+        })?;
+        // SAFETY: at least one byte.
+        let start = unsafe { alloc(layout) };
+        if start.is_null() {
+            handle_alloc_error(layout);
+        }
+        self.pinned.lock().unwrap_or_else(PoisonError::into_inner).insert(start.addr(), layout);
+        Ok(start)
+    }
+
+    unsafe fn free_pinned(&self, start: *mut u8) {
+        let layout = self.pinned.lock().unwrap_or_else(PoisonError::into_inner).remove(&start.addr());
+        if let Some(layout) = layout {
+            // SAFETY: allocated with this layout.
+            unsafe { dealloc(start, layout) };
+        }
+    }
+
+    unsafe fn copy_in(
+        &self,
+        _: Queue,
+        to: Address,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<(), DeviceError> {
+        // SAFETY: promised by the caller.
+        unsafe { pointer(to).copy_from_nonoverlapping(from, bytes) };
+        Ok(())
+    }
+
+    unsafe fn copy_out(&self, to: *mut u8, from: Address, bytes: usize) -> Result<(), DeviceError> {
+        // SAFETY: promised by the caller.
+        unsafe { to.copy_from_nonoverlapping(pointer(from), bytes) };
+        Ok(())
+    }
+
+    unsafe fn fill(&self, to: Address, byte: u8, bytes: usize) -> Result<(), DeviceError> {
+        // SAFETY: promised by the caller.
+        unsafe { pointer(to).write_bytes(byte, bytes) };
+        Ok(())
+    }
+
+    unsafe fn copy_within(&self, to: Address, from: Address, bytes: usize) -> Result<(), DeviceError> {
+        // SAFETY: promised by the caller.
+        unsafe { pointer(to).copy_from(pointer(from), bytes) };
+        Ok(())
+    }
+
+    unsafe fn multiply(&self, _: usize, _: Address, _: Address, _: Address) -> Result<(), DeviceError> {
+        Err(DeviceError::NoBlas)
+    }
+
+    unsafe fn launch(&self, launch: Launch<'_>) -> Result<(), DeviceError> {
+        let _one = LAUNCHES.lock().unwrap_or_else(PoisonError::into_inner);
+        let Launch { kernel, grid: [x, y, _], threads, shared_bytes, argument } = launch;
+        // SAFETY: promised by the caller; the shim checks where the kernel reads and writes.
+        let ran = unsafe { toller_shim::launch(kernel, argument, [x, y], threads, shared_bytes) };
+        ran.map_err(|message| DeviceError::Failed {
+            name: self.facts.name.clone(),
+            call: kernel.to_owned(),
+            message,
+        })
+    }
+
+    fn synchronize(&self, _: Queue) -> Result<(), DeviceError> {
+        Ok(())
+    }
+}
+
+/// The memory of an address: the shim's is that of the process.
+fn pointer(address: Address) -> *mut u8 {
+    std::ptr::with_exposed_provenance_mut(address.0 as usize)
+}

@@ -1,0 +1,11 @@
+//! The operations on devices with memory and kernels of their own: GPUs, and for tests the CPU in their place.
+
+mod device;
+mod devices;
+mod error;
+mod rates;
+
+pub use self::device::{Address, COPY_QUEUES, Device, DeviceFacts, Launch, Memory, Pinned, Queue};
+pub use self::devices::Devices;
+pub use self::error::DeviceError;
+pub use self::rates::DeviceRates;

@@ -1,0 +1,225 @@
+//! What a model directory holds, and what one lacks.
+//!
+//! Three layouts are known: sentence-transformers (`modules.json` names a folder for each module), plain
+//! transformers (`config.json`), and two encoders in two folders, as DPR has them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+use toller_checkpoint::{PICKLE_INDEX, SAFETENSORS_INDEX, TOKENIZER_FILES, TOWERS, choose_weights};
+use toller_files::FileError;
+
+use super::ResolveError;
+
+/// One entry of `modules.json`.
+#[derive(Debug, Deserialize)]
+pub(super) struct Module {
+    /// The module's folder; empty for the model's own.
+    pub(super) path: String,
+    /// The Python class, `sentence_transformers.models.Pooling`.
+    #[serde(rename = "type")]
+    pub(super) class: String,
+}
+
+#[derive(Deserialize)]
+struct ShardIndex {
+    weight_map: BTreeMap<String, String>,
+}
+
+/// Checks that a model directory holds what its layout needs.
+///
+/// # Errors
+/// [`ResolveError::Incomplete`] with every file that is missing.
+pub(super) fn check(directory: &Path) -> Result<(), ResolveError> {
+    let modules = directory.join("modules.json");
+    let mut missing = Vec::new();
+    if modules.is_file() {
+        for module in read_json::<Vec<Module>>(&modules)? {
+            let class = module.class.rsplit('.').next().unwrap_or_default();
+            match class {
+                "Transformer" => missing.extend(missing_of_transformer(directory, &module.path)?),
+                "Pooling" => missing.extend(missing_config(directory, &module.path)),
+                "Dense" => {
+                    missing.extend(missing_config(directory, &module.path));
+                    missing.extend(missing_weights(directory, &module.path)?);
+                }
+                _ => {}
+            }
+        }
+    } else if directory.join("config.json").is_file()
+        || !TOWERS.iter().any(|tower| directory.join(tower).is_dir())
+    {
+        missing = missing_of_transformer(directory, "")?;
+    } else {
+        for tower in TOWERS {
+            missing.extend(missing_of_transformer(directory, tower)?);
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(ResolveError::Incomplete { directory: directory.to_owned(), missing })
+}
+
+/// Reads a JSON file of a model.
+pub(super) fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, ResolveError> {
+    let text = fs::read(path).map_err(FileError::on("read", path))?;
+    serde_json::from_slice(&text).map_err(|source| ResolveError::Json { path: path.to_owned(), source })
+}
+
+fn missing_of_transformer(directory: &Path, folder: &str) -> Result<Vec<String>, ResolveError> {
+    let mut missing = missing_config(directory, folder);
+    if !TOKENIZER_FILES.iter().any(|name| directory.join(folder).join(name).is_file()) {
+        missing.push(format!("{} (or vocab.txt)", inside(folder, "tokenizer.json")));
+    }
+    missing.extend(missing_weights(directory, folder)?);
+    Ok(missing)
+}
+
+fn missing_config(directory: &Path, folder: &str) -> Vec<String> {
+    let name = inside(folder, "config.json");
+    if directory.join(&name).is_file() { Vec::new() } else { vec![name] }
+}
+
+/// The weights that are missing: all of them, or the shards that the index names and the folder lacks.
+fn missing_weights(directory: &Path, folder: &str) -> Result<Vec<String>, ResolveError> {
+    let names = files_of(&directory.join(folder))?;
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let chosen = choose_weights(&names);
+    if chosen.is_empty() {
+        return Ok(vec![format!("{} (or pytorch_model.bin)", inside(folder, "model.safetensors"))]);
+    }
+    let Some(index) = chosen.iter().find(|name| [SAFETENSORS_INDEX, PICKLE_INDEX].contains(name)) else {
+        return Ok(Vec::new());
+    };
+    let index: ShardIndex = read_json(&directory.join(folder).join(index))?;
+    let shards: BTreeSet<&String> = index.weight_map.values().collect();
+    Ok(shards
+        .into_iter()
+        .filter(|shard| !names.contains(&shard.as_str()))
+        .map(|shard| inside(folder, shard))
+        .collect())
+}
+
+/// The names of the files of a folder; none for a folder that is not there. Links count as what they
+/// point to, so that a link to a file that is gone is not a file.
+fn files_of(folder: &Path) -> Result<Vec<String>, FileError> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(FileError::on("list", folder))? {
+        let entry = entry.map_err(FileError::on("list", folder))?;
+        if entry.path().is_file() {
+            names.extend(entry.file_name().into_string());
+        }
+    }
+    Ok(names)
+}
+
+/// The path of a file inside a folder of the model; an empty folder is the model itself.
+pub(super) fn inside(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{}/{name}", folder.trim_end_matches('/')) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+    use std::fs;
+    use std::path::Path;
+
+    use super::check;
+    use crate::ResolveError;
+
+    fn missing(directory: &Path) -> Result<Vec<String>, ResolveError> {
+        match check(directory) {
+            Ok(()) => Ok(Vec::new()),
+            Err(ResolveError::Incomplete { missing, .. }) => Ok(missing),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn write(directory: &Path, files: &[(&str, &str)]) -> std::io::Result<()> {
+        for (name, text) in files {
+            let path = directory.join(name);
+            fs::create_dir_all(path.parent().unwrap_or(directory))?;
+            fs::write(path, text)?;
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_plain_model_lacks_what_it_lacks() -> Result<(), Box<dyn Error>> {
+        let folder = tempfile::tempdir()?;
+        let all =
+            ["config.json", "tokenizer.json (or vocab.txt)", "model.safetensors (or pytorch_model.bin)"];
+        assert_eq!(missing(folder.path())?, all);
+        write(folder.path(), &[("config.json", "{}"), ("model.onnx", "")])?;
+        assert_eq!(missing(folder.path())?, all.get(1..).unwrap_or_default());
+        write(folder.path(), &[("vocab.txt", ""), ("pytorch_model.bin", "")])?;
+        assert_eq!(missing(folder.path())?, [""; 0]);
+        Ok(())
+    }
+
+    #[test]
+    fn the_modules_say_which_folders_are_needed() -> Result<(), Box<dyn Error>> {
+        let folder = tempfile::tempdir()?;
+        let modules = r#"[
+            {"idx": 0, "name": "0", "path": "0_Transformer", "type": "sentence_transformers.models.Transformer"},
+            {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+            {"idx": 2, "name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Dense"},
+            {"idx": 3, "name": "3", "path": "3_Normalize", "type": "sentence_transformers.models.Normalize"}]"#;
+        let transformer = [
+            ("modules.json", modules),
+            ("0_Transformer/config.json", "{}"),
+            ("0_Transformer/tokenizer.json", "{}"),
+            ("0_Transformer/model.safetensors", ""),
+        ];
+        write(folder.path(), &transformer)?;
+        let dense = "2_Dense/model.safetensors (or pytorch_model.bin)";
+        assert_eq!(missing(folder.path())?, ["1_Pooling/config.json", "2_Dense/config.json", dense]);
+        Ok(())
+    }
+
+    #[test]
+    fn the_index_says_which_shards_are_needed() -> Result<(), Box<dyn Error>> {
+        let folder = tempfile::tempdir()?;
+        let index = r#"{"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}"#;
+        let files = [
+            ("config.json", "{}"),
+            ("tokenizer.json", "{}"),
+            ("model.safetensors.index.json", index),
+            ("model-00001-of-00002.safetensors", ""),
+        ];
+        write(folder.path(), &files)?;
+        assert_eq!(missing(folder.path())?, ["model-00002-of-00002.safetensors"]);
+        Ok(())
+    }
+
+    #[test]
+    fn two_encoders_need_both() -> Result<(), Box<dyn Error>> {
+        let folder = tempfile::tempdir()?;
+        let tower = |name: &str| {
+            ["config.json", "vocab.txt", "pytorch_model.bin"].map(|file| format!("{name}/{file}"))
+        };
+        let files = tower("question_encoder");
+        write(folder.path(), &files.each_ref().map(|file| (file.as_str(), "")))?;
+        assert_eq!(missing(folder.path())?.len(), 3);
+        assert!(missing(folder.path())?.iter().all(|file| file.starts_with("ctx_encoder/")));
+        let files = tower("ctx_encoder");
+        write(folder.path(), &files.each_ref().map(|file| (file.as_str(), "")))?;
+        assert_eq!(missing(folder.path())?, [""; 0]);
+        Ok(())
+    }
+
+    #[test]
+    fn unreadable_modules_name_the_file() -> Result<(), Box<dyn Error>> {
+        let folder = tempfile::tempdir()?;
+        write(folder.path(), &[("modules.json", "[{")])?;
+        let error = check(folder.path()).err().map(|error| error.to_string());
+        assert!(error.is_some_and(|error| error.contains("modules.json")));
+        Ok(())
+    }
+}

@@ -1,0 +1,214 @@
+//! The known models: the manifests of `models/`, built into the binary.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use toller_checkpoint::{KnownModel, MANIFESTS};
+
+use crate::hub::{self, Repo, RepoCache, RepoId};
+use crate::{Looked, ResolveError, ResolveEvent, ResolveOptions, sha256};
+
+/// Every known model, by name.
+///
+/// # Errors
+/// [`ResolveError::Manifest`], when a manifest of this build is wrong.
+pub fn known_models() -> Result<Vec<KnownModel>, ResolveError> {
+    let parse = |(name, text): &(&'static str, &str)| {
+        KnownModel::parse(name, text)
+            .map_err(|source| ResolveError::Manifest { name, source: Box::new(source) })
+    };
+    MANIFESTS.iter().map(parse).collect()
+}
+
+/// The names of the known models.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    MANIFESTS.iter().map(|(name, _)| *name)
+}
+
+/// The known model of that name, or of that id on the hub (without a revision, so that the pinned one is
+/// as good as any).
+pub(super) fn find(name: &str) -> Result<Option<KnownModel>, ResolveError> {
+    Ok(known_models()?.into_iter().find(|model| model.name == name || model.source.as_deref() == Some(name)))
+}
+
+/// The known names that are nearest to what was asked for, the nearest first: at most three, and only if at least half of
+/// the letters agree.
+pub(super) fn nearest(asked: &str) -> Vec<&'static str> {
+    let asked = asked.rsplit('/').next().unwrap_or(asked).to_lowercase();
+    let mut near: Vec<(usize, &str)> = names()
+        .map(|name| (edits(&asked, &name.to_lowercase()), name))
+        .filter(|(edits, name)| edits * 2 <= name.len().max(asked.len()))
+        .collect();
+    near.sort();
+    near.into_iter().take(3).map(|(_, name)| name).collect()
+}
+
+/// The insertions, deletions and replacements that make one text of another (Wagner and Fischer 1974).
+fn edits(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (deleted, character) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = deleted + 1;
+        for (column, other) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(character != *other);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+/// A directory with the model's files: from Toller's cache, from the hub cache, or downloaded. Where the manifest has
+/// checksums, each file has its own, and any snapshot of the hub cache with the same files will do.
+pub(super) fn fetch(
+    model: &KnownModel,
+    options: &ResolveOptions,
+    looked: &mut Vec<Looked>,
+    on_event: &mut dyn FnMut(ResolveEvent<'_>) -> ControlFlow<()>,
+) -> Result<PathBuf, ResolveError> {
+    let own = options.toller_cache.join("models").join(model.name);
+    if model.files.is_empty() && own.is_dir() {
+        return Ok(own);
+    }
+    let Some(source) = &model.source else {
+        let url = model.checkpoint.as_ref().map(|copy| copy.url.clone()).unwrap_or_default();
+        return Err(ResolveError::NeedsConversion { name: model.name, url, directory: own });
+    };
+    if model.files.is_empty() {
+        let revision = model.revision.clone().unwrap_or_else(|| "main".to_owned());
+        let repo = RepoId { id: source.clone(), revision };
+        return hub::snapshot(&repo, options, looked, on_event).map(|snapshot| snapshot.directory);
+    }
+    if missing(model, &own).is_empty() {
+        verify(model, &own)?;
+        return Ok(own);
+    }
+    let found = if own.is_dir() {
+        format!("lacks {}", missing(model, &own).join(", "))
+    } else {
+        "does not exist".into()
+    };
+    looked.push(Looked { place: own.display().to_string(), found });
+
+    // A manifest with checksums has the commit that they are of: a test checks it.
+    let revision = model.revision.clone().unwrap_or_default();
+    let id = RepoId { id: source.clone(), revision: revision.clone() };
+    let cache = RepoCache::new(&options.hub_cache, &id);
+    let pinned = cache.snapshot(&revision);
+    for snapshot in cache.snapshots().into_iter().filter(|snapshot| *snapshot != pinned) {
+        if missing(model, &snapshot).is_empty() && verify(model, &snapshot).is_ok() {
+            return Ok(snapshot);
+        }
+    }
+    let absent = missing(model, &pinned);
+    if !absent.is_empty() {
+        let found = "has no copy with this model's checksums".to_owned();
+        looked.push(Looked { place: cache.place(), found });
+        looked.extend(model.pypi.as_ref().map(|copy| Looked {
+            place: format!("the Python package {} {}", copy.package, copy.version),
+            found: format!(
+                "not tried; it has a copy, whose folder {} can be put at {}",
+                copy.folder,
+                own.display()
+            ),
+        }));
+        if options.offline {
+            return Err(ResolveError::Offline);
+        }
+        let repo = Repo::new(&id, &cache, options)?;
+        for file in absent {
+            repo.fetch(&revision, &file, on_event)?;
+        }
+    }
+    verify(model, &pinned)?;
+    Ok(pinned)
+}
+
+fn missing(model: &KnownModel, directory: &Path) -> Vec<String> {
+    model.files.keys().filter(|file| !directory.join(file).is_file()).cloned().collect()
+}
+
+fn verify(model: &KnownModel, directory: &Path) -> Result<(), ResolveError> {
+    for (file, expected) in &model.files {
+        let path = directory.join(file);
+        let found = sha256::of_file(&path)?;
+        if found != *expected {
+            return Err(ResolveError::Checksum { path, expected: expected.clone(), found });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::error::Error;
+    use std::fs;
+
+    use super::{edits, known_models, names, nearest, sha256};
+    use crate::hub::RepoId;
+
+    #[test]
+    fn every_manifest_of_the_folder_is_built_in() -> Result<(), Box<dyn Error>> {
+        let folder = toller_testing::repository("models");
+        let mut there = BTreeSet::new();
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "toml") {
+                there.extend(path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
+            }
+        }
+        assert_eq!(names().map(str::to_owned).collect::<BTreeSet<_>>(), there);
+        Ok(())
+    }
+
+    #[test]
+    fn every_manifest_is_whole() -> Result<(), Box<dyn Error>> {
+        let one_of = |value: &Option<String>, known: &[&str]| {
+            value.as_deref().is_none_or(|value| known.contains(&value))
+        };
+        for model in known_models()? {
+            let name = model.name;
+            match (&model.source, &model.checkpoint) {
+                (Some(source), None) => {
+                    let revision = model.revision.as_deref().unwrap_or("main");
+                    let repo = RepoId::parse(&format!("{source}@{revision}"))?;
+                    assert_eq!(repo.id, *source, "{name}");
+                }
+                (None, Some(copy)) => {
+                    assert!(copy.url.starts_with("http") && copy.md5.len() == 32, "{name}");
+                    assert!(model.files.is_empty() && model.revision.is_none(), "{name}");
+                }
+                _ => panic!("{name} has neither a source nor a checkpoint, or both"),
+            }
+            let is_commit = |revision: &String| {
+                revision.len() == 40 && revision.bytes().all(|byte| byte.is_ascii_hexdigit())
+            };
+            assert!(model.revision.as_ref().is_none_or(is_commit), "{name}");
+            if !model.files.is_empty() {
+                assert!(model.revision.is_some() && model.files.contains_key("config.json"), "{name}");
+                assert!(model.files.values().all(|sum| sha256::is_sha256(sum)), "{name}");
+            }
+            assert!(one_of(&model.similarity, &["dot", "cosine", "cross-encoder"]), "{name}");
+            assert!(one_of(&model.license, &["Apache-2.0", "MIT", "CC-BY-NC-4.0"]), "{name}");
+            assert!(model.dimensions != Some(0) && model.max_length != Some(0), "{name}");
+            assert!(model.prompts.keys().all(|role| role == "query" || role == "passage"), "{name}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn names_are_sorted_and_unique() {
+        assert!(names().is_sorted_by(|a, b| a < b));
+    }
+
+    #[test]
+    fn near_names_are_found() {
+        assert_eq!(nearest("e5-base-v3").first(), Some(&"e5-base-v2"));
+        assert_eq!(nearest("all-minilm-l6").first(), Some(&"all-MiniLM-L6-v2"));
+        assert_eq!(nearest("someone/contreiver").first(), Some(&"contriever"));
+        assert_eq!(nearest("xyzzy"), [""; 0]);
+        assert_eq!((edits("kitten", "sitting"), edits("", "abc"), edits("abc", "abc")), (3, 3, 0));
+    }
+}

@@ -1,0 +1,124 @@
+//! tokenizer_config.json.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokenizers::normalizers::bert::BertNormalizer;
+use tokenizers::{AddedToken, NormalizerWrapper, TruncationDirection};
+
+use crate::TokenizerError;
+use toller_checkpoint::ModelError;
+use toller_checkpoint::read_json;
+
+/// tokenizer_config.json, as far as it matters here.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct TokenizerConfig {
+    pub(super) do_lower_case: Option<bool>,
+    pub(super) strip_accents: Option<bool>,
+    pub(super) tokenize_chinese_chars: Option<bool>,
+    pub(super) add_prefix_space: Option<bool>,
+    /// Whether special tokens in a text are text.
+    #[serde(default)]
+    pub(super) split_special_tokens: bool,
+    /// The Python class.
+    pub(super) tokenizer_class: Option<String>,
+    model_max_length: Option<f64>,
+    truncation_side: Option<String>,
+    #[serde(flatten)]
+    other: BTreeMap<String, Value>,
+}
+
+impl TokenizerConfig {
+    /// Reads `tokenizer_config.json` of a folder, and the files that older folders have beside it; nothing is set where there
+    /// is none.
+    pub fn read(folder: &Path) -> Result<Self, TokenizerError> {
+        let mut config: Self = read_json(&folder.join("tokenizer_config.json"))?.unwrap_or_default();
+        // The older form of a tokenizer's tokens: files of their own, which count where the newer form is not there.
+        if !config.other.contains_key("added_tokens_decoder") {
+            let tokens: Option<BTreeMap<String, Value>> = read_json(&folder.join("special_tokens_map.json"))?;
+            config.other.extend(tokens.unwrap_or_default());
+            let added: Option<BTreeMap<String, u32>> = read_json(&folder.join("added_tokens.json"))?;
+            if let Some(added) = added {
+                let by_id =
+                    added.into_iter().map(|(token, id)| (id.to_string(), json!({ "content": token })));
+                config.other.insert("added_tokens_decoder".to_owned(), Value::Object(by_id.collect()));
+            }
+        }
+        Ok(config)
+    }
+
+    /// The longest input, special tokens included, where the configuration has a real one: "unlimited" is
+    /// written as a number of thirty digits.
+    pub fn max_length(&self) -> Option<usize> {
+        self.model_max_length.filter(|&length| (1.0..1e9).contains(&length)).map(|length| length as usize)
+    }
+
+    /// The side on which texts are cut.
+    pub(super) fn truncation_direction(&self, folder: &Path) -> Result<TruncationDirection, TokenizerError> {
+        match self.truncation_side.as_deref() {
+            None | Some("right") => Ok(TruncationDirection::Right),
+            Some("left") => Ok(TruncationDirection::Left),
+            Some(other) => Err(ModelError::Config {
+                path: folder.join("tokenizer_config.json"),
+                problem: format!("truncation_side is {other:?}, neither \"left\" nor \"right\""),
+            }
+            .into()),
+        }
+    }
+
+    /// Lets the flags overrule the normalizer of a `tokenizer.json`, as transformers does for BERT.
+    pub(super) fn correct_normalizer(&self, tokenizer: &mut tokenizers::Tokenizer) -> Result<(), String> {
+        let Some(NormalizerWrapper::BertNormalizer(normalizer)) = tokenizer.get_normalizer() else {
+            return Ok(());
+        };
+        let corrected = BertNormalizer::new(
+            normalizer.clean_text,
+            self.tokenize_chinese_chars.unwrap_or(normalizer.handle_chinese_chars),
+            self.strip_accents.or(normalizer.strip_accents),
+            self.do_lower_case.unwrap_or(normalizer.lowercase),
+        );
+        tokenizer.with_normalizer(Some(corrected)).map_err(|error| error.to_string())?;
+        Ok(())
+    }
+
+    /// A special token, written as a string or as an object with its flags.
+    pub(super) fn special(&self, role: &str, default: &str) -> AddedToken {
+        let written = self.other.get(role).and_then(|value| added_token(value, true));
+        written.unwrap_or_else(|| AddedToken::from(default, true))
+    }
+
+    /// `added_tokens_decoder`: the tokens with an id, in the order of these.
+    pub(super) fn added_tokens(&self) -> Vec<(u32, AddedToken)> {
+        let entries = self.other.get("added_tokens_decoder").and_then(Value::as_object);
+        let tokens = entries.into_iter().flatten();
+        let mut tokens: Vec<(u32, AddedToken)> =
+            tokens.filter_map(|(id, token)| Some((id.parse().ok()?, added_token(token, false)?))).collect();
+        tokens.sort_by_key(|(id, _)| *id);
+        tokens
+    }
+
+    /// `additional_special_tokens`, which newer files call `extra_special_tokens`.
+    pub(super) fn additional_tokens(&self) -> Vec<AddedToken> {
+        let lists = ["additional_special_tokens", "extra_special_tokens"];
+        let tokens = lists.iter().filter_map(|name| self.other.get(*name)?.as_array()).flatten();
+        tokens.filter_map(|token| added_token(token, true)).collect()
+    }
+}
+
+/// A token written as a string, or as an object with flags, which are not set where they are not written.
+fn added_token(value: &Value, special: bool) -> Option<AddedToken> {
+    let content =
+        value.as_str().or_else(|| value.get("content")?.as_str()).filter(|content| !content.is_empty())?;
+    let flag = |name: &str, default| value.get(name).and_then(Value::as_bool).unwrap_or(default);
+    let special = flag("special", special) || special;
+    Some(
+        AddedToken::from(content, special)
+            .single_word(flag("single_word", false))
+            .lstrip(flag("lstrip", false))
+            .rstrip(flag("rstrip", false))
+            .normalized(flag("normalized", !special)),
+    )
+}

@@ -1,0 +1,51 @@
+//! Why a text cannot be tokenized.
+
+use toller_checkpoint::ModelError;
+use toller_files::FileError;
+
+/// Why a tokenizer cannot be loaded or used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenizerError {
+    /// Its files.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The tokenizer failed on a text.
+    #[error("the tokenizer failed: {0}")]
+    Tokenizer(String),
+    /// A maximum length that the model cannot take.
+    #[error("a maximum length of {asked} tokens; {reason}")]
+    MaxLength {
+        /// What was asked for.
+        asked: usize,
+        /// Why that cannot be.
+        reason: String,
+    },
+    /// A first text of a pair that leaves no room for the second.
+    #[error("the first text of the pair (the query) alone is too long for {max_length} tokens")]
+    FirstTextTooLong {
+        /// The tokens of an input, special tokens included.
+        max_length: usize,
+    },
+}
+
+impl From<FileError> for TokenizerError {
+    fn from(error: FileError) -> Self {
+        Self::Model(error.into())
+    }
+}
+
+impl TokenizerError {
+    /// What the user can do about it, where that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Model(error) => return error.hint(),
+            Self::FirstTextTooLong { .. } => {
+                "truncate both texts (longest_first), or raise --max-length".to_owned()
+            }
+            Self::MaxLength { .. } => "change --max-length".to_owned(),
+            Self::Tokenizer(_) => return None,
+        })
+    }
+}

@@ -1,0 +1,211 @@
+//! From text to token ids, as Hugging Face's tokenizers do it.
+
+mod byte_pairs;
+mod config;
+mod error;
+mod open;
+mod pair;
+mod segments;
+mod sentence_piece;
+mod special;
+mod template;
+mod tokens;
+mod vocabulary;
+mod wordpiece;
+
+use std::path::Path;
+
+use tokenizers::TruncationDirection;
+
+pub use self::config::TokenizerConfig;
+pub use self::error::TokenizerError;
+pub use self::pair::PairTruncation;
+use self::segments::Cuts;
+use self::template::Template;
+pub use self::tokens::{TokenizedText, Tokens};
+use self::wordpiece::WordPiece;
+use toller_checkpoint::Fingerprint;
+
+/// How a tokenizer that cannot be read becomes one that can.
+const CONVERT: &str =
+    "transformers writes tokenizer.json: AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)";
+
+/// A tokenizer that truncates to a maximum length and never pads.
+///
+/// The tokens of an input are those of its texts, each tokenized alone, with special tokens put around them. So a text can be tokenized
+/// once and used in many pairs.
+pub struct Tokenizer {
+    /// Makes the tokens of a text. It neither truncates nor pads nor adds special tokens.
+    inner: tokenizers::Tokenizer,
+    /// Does the same much faster, where the tokenizer is BERT's.
+    own: Option<WordPiece>,
+    cuts: Cuts,
+    template: Template,
+    max_length: usize,
+    /// The side on which texts are cut.
+    side: TruncationDirection,
+    /// Whether texts are lower-cased first (`do_lower_case` of sentence_bert_config.json).
+    lowercase: bool,
+}
+
+impl Tokenizer {
+    /// Loads the tokenizer of a folder for a model of `model_type`. Texts are truncated to `max_length` tokens, special tokens
+    /// included.
+    pub fn load(
+        folder: &Path,
+        config: &TokenizerConfig,
+        max_length: usize,
+        lowercase: bool,
+        model_type: &str,
+        fingerprint: &mut Fingerprint,
+    ) -> Result<Self, TokenizerError> {
+        let mut inner = open::open(folder, config, model_type, fingerprint)?;
+        let side = config.truncation_direction(folder)?;
+        let flags = [config.do_lower_case, config.strip_accents, config.tokenize_chinese_chars];
+        fingerprint.value("tokenizer flags", format!("{lowercase} {flags:?} {}", side.as_ref()).as_bytes());
+        if config.split_special_tokens {
+            fingerprint.value("special tokens in texts", b"split");
+            inner.set_encode_special_tokens(true);
+        }
+        inner.with_padding(None);
+        inner.with_truncation(None).map_err(library_error)?;
+        let template = Template::of(&inner).map_err(library_error)?;
+        room(max_length, template.specials())?;
+        Ok(Self {
+            own: WordPiece::like(&inner),
+            cuts: Cuts::of(&inner),
+            inner,
+            template,
+            max_length,
+            side,
+            lowercase,
+        })
+    }
+
+    /// Checks that there is room for texts in a pair.
+    pub fn check_pairs(&self) -> Result<(), TokenizerError> {
+        room(self.max_length, self.template.pair_specials()).map(drop)
+    }
+
+    /// The tokens of a text as an input of its own, special tokens included.
+    pub fn encode(&self, text: &str) -> Result<Tokens, TokenizerError> {
+        let room = room(self.max_length, self.template.specials())?;
+        Ok(self.template.compose(&self.pieces(text, room, room)?.ids))
+    }
+
+    /// The tokens of a text that is to be in a pair, without special ones.
+    ///
+    /// All of a text is tokenized where `truncation` depends on which of two texts is the longer one, however long
+    /// they are; else as much as a pair can use.
+    pub fn tokenize(&self, text: &str, truncation: PairTruncation) -> Result<TokenizedText, TokenizerError> {
+        // One more, so that a text that is too long is known as such.
+        let most = self.max_length + 1;
+        self.pieces(text, most, if truncation == PairTruncation::LongestFirst { usize::MAX } else { most })
+    }
+
+    /// The tokens of a pair of tokenized texts, special tokens included.
+    pub fn compose_pair(
+        &self,
+        first: &TokenizedText,
+        second: &TokenizedText,
+        truncation: PairTruncation,
+    ) -> Result<Tokens, TokenizerError> {
+        let room = room(self.max_length, self.template.pair_specials())?;
+        let (first_kept, second_kept) = truncation
+            .lengths(first.len(), second.len(), room)
+            .ok_or(TokenizerError::FirstTextTooLong { max_length: self.max_length })?;
+        let [first, second] =
+            [(first, first_kept), (second, second_kept)].map(|(text, length)| self.cut(&text.ids, length));
+        Ok(self.template.compose_pair(first, second))
+    }
+
+    /// The tokens of a title and a text, the longer one cut where they are too long together.
+    pub fn encode_titled(&self, title: &str, text: &str) -> Result<Tokens, TokenizerError> {
+        let truncation = PairTruncation::LongestFirst;
+        let title = self.tokenize(title, truncation)?;
+        // A text that is cut off where it is longer than its title is known to be the longer one.
+        let most = self.max_length.max(title.len()) + 1;
+        self.compose_pair(&title, &self.pieces(text, self.max_length + 1, most)?, truncation)
+    }
+
+    /// All tokens of a text, without special ones.
+    pub fn all_ids(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
+        Ok(self.pieces(text, usize::MAX, usize::MAX)?.ids)
+    }
+
+    /// The names of all tokens by id, if the tokenizer is BERT's.
+    pub fn word_pieces(&self) -> Option<Vec<String>> {
+        self.own.as_ref()?;
+        let vocabulary = self.inner.get_vocab(true);
+        let ids = vocabulary.values().max().map_or(0, |last| *last as usize + 1);
+        let mut names = vec![String::new(); ids];
+        for (name, id) in vocabulary {
+            names[id as usize] = name;
+        }
+        Some(names)
+    }
+
+    /// At most `kept` tokens of a text, the first or the last of them, without special ones; tokenizing stops when
+    /// there are `enough`.
+    fn pieces(&self, text: &str, kept: usize, enough: usize) -> Result<TokenizedText, TokenizerError> {
+        let (mut ids, mut len) = (Vec::new(), 0);
+        for segment in self.cuts.segments(text, enough) {
+            let lowered;
+            let segment = if self.lowercase {
+                lowered = segment.to_lowercase();
+                &lowered
+            } else {
+                segment
+            };
+            let before = ids.len();
+            // The last tokens are known at the end alone.
+            let wanted = if self.side == TruncationDirection::Right { enough - len } else { usize::MAX };
+            self.append(segment, wanted, &mut ids)?;
+            len += ids.len() - before;
+            match self.side {
+                TruncationDirection::Right => ids.truncate(kept),
+                TruncationDirection::Left => drop(ids.drain(..ids.len().saturating_sub(kept))),
+            }
+            if len >= enough && self.side == TruncationDirection::Right {
+                break;
+            }
+        }
+        Ok(TokenizedText { ids, len })
+    }
+
+    /// Appends the tokens of a segment: all, or as many as are wanted.
+    fn append(&self, segment: &str, wanted: usize, ids: &mut Vec<u32>) -> Result<(), TokenizerError> {
+        let before = ids.len();
+        if let Some(own) = &self.own {
+            if own.tokenize(segment, wanted, ids).is_ok() {
+                return Ok(());
+            }
+            ids.truncate(before);
+        }
+        ids.extend_from_slice(self.inner.encode_fast(segment, false).map_err(library_error)?.get_ids());
+        Ok(())
+    }
+
+    /// The tokens that remain when a text is cut to `length`.
+    fn cut<'a>(&self, ids: &'a [u32], length: usize) -> &'a [u32] {
+        match self.side {
+            TruncationDirection::Right => &ids[..length.min(ids.len())],
+            TruncationDirection::Left => &ids[ids.len().saturating_sub(length)..],
+        }
+    }
+}
+
+/// The tokens that are left for texts.
+fn room(max_length: usize, specials: usize) -> Result<usize, TokenizerError> {
+    max_length.checked_sub(specials).filter(|&room| room > 0).ok_or_else(|| TokenizerError::MaxLength {
+        asked: max_length,
+        reason: format!("{specials} of them are special tokens, so nothing is left for the text"),
+    })
+}
+
+fn library_error(error: tokenizers::Error) -> TokenizerError {
+    TokenizerError::Tokenizer(error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

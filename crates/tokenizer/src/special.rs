@@ -1,0 +1,87 @@
+//! The tokens that are found in a text before all else: special ones, and those that were added to a vocabulary.
+
+use std::path::Path;
+
+use tokenizers::AddedToken;
+
+use super::TokenizerConfig;
+use crate::TokenizerError;
+use toller_checkpoint::Fingerprint;
+use toller_checkpoint::ModelError;
+
+/// Added tokens, for a tokenizer that is made from its vocabulary.
+pub(super) struct Specials {
+    /// With the names of their roles.
+    named: Vec<(&'static str, AddedToken)>,
+    /// `added_tokens_decoder`, by id.
+    numbered: Vec<(u32, AddedToken)>,
+    others: Vec<AddedToken>,
+}
+
+impl Specials {
+    /// The tokens of these roles, or their defaults, and all that the configuration adds.
+    pub(super) fn read(config: &TokenizerConfig, roles: &[(&'static str, &'static str)]) -> Self {
+        Self {
+            named: roles.iter().map(|&(role, default)| (role, config.special(role, default))).collect(),
+            numbered: config.added_tokens(),
+            others: config.additional_tokens(),
+        }
+    }
+
+    /// The token of a role takes the blanks before it, where the configuration does not say otherwise: the habit of the
+    /// classes that treat it as a word.
+    pub(super) fn with_lstrip(mut self, role: &str) -> Self {
+        for (name, token) in &mut self.named {
+            if *name == role {
+                token.lstrip = true;
+            }
+        }
+        self
+    }
+
+    /// Further tokens.
+    pub(super) fn with(mut self, tokens: Vec<AddedToken>) -> Self {
+        self.others.extend(tokens);
+        self
+    }
+
+    /// Adds them in the order in which transformers does: those with an id, those with a role, the others. A token with a
+    /// role that is neither in the vocabulary nor has an id is not added: there is no embedding for it.
+    pub(super) fn add_to(
+        self,
+        tokenizer: &mut tokenizers::Tokenizer,
+        path: &Path,
+        fingerprint: &mut Fingerprint,
+    ) -> Result<(), TokenizerError> {
+        let problem = |problem: String| ModelError::Config { problem, path: path.to_owned() };
+        let mut tokens: Vec<AddedToken> = Vec::new();
+        let numbered = self.numbered.iter().map(|(_, token)| token.clone());
+        let known = |token: &AddedToken| tokenizer.token_to_id(&token.content).is_some();
+        let named = self.named.into_iter().map(|(_, token)| token).filter(known);
+        for token in numbered.chain(named).chain(self.others) {
+            if !tokens.iter().any(|other| other.content == token.content) {
+                tokens.push(token);
+            }
+        }
+        let described: Vec<String> = tokens.iter().map(describe).collect();
+        fingerprint.value("added tokens", described.join("\n").as_bytes());
+        tokenizer.add_tokens(tokens).map_err(|error| problem(error.to_string()))?;
+        for (id, token) in &self.numbered {
+            let found = tokenizer.token_to_id(&token.content);
+            if found != Some(*id) {
+                let found = found.map_or("none".to_owned(), |found| found.to_string());
+                return Err(problem(format!(
+                    "added_tokens_decoder gives {:?} the id {id}, but after this vocabulary it has {found}",
+                    token.content
+                ))
+                .into());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn describe(token: &AddedToken) -> String {
+    let AddedToken { content, single_word, lstrip, rstrip, normalized, special } = token;
+    format!("{content} {single_word} {lstrip} {rstrip} {normalized} {special}")
+}

@@ -1,0 +1,124 @@
+//! The nominated of one thread's share of the scan.
+
+use toller_ir::{DocOrd, Hit};
+
+use super::candidates::{Candidate, Candidates, capacity, most};
+use super::group::Group;
+use super::rescore::{Pair, Scores};
+use super::thresholds::Thresholds;
+use toller_simd::Simd;
+
+/// Keeps what can still be among the k best of each query.
+pub(crate) struct Nominator<'a> {
+    group: Group<'a>,
+    k: usize,
+    thresholds: &'a Thresholds,
+    /// The ordinal of the block's first row; the others follow, unless they are in `chosen`.
+    first: DocOrd,
+    /// One ordinal a row.
+    chosen: Vec<DocOrd>,
+    candidates: Vec<Candidates>,
+    /// Per query, how many candidates make the next reduction.
+    full: Vec<usize>,
+    /// Per query, how many were scored to make room.
+    rescored: Vec<usize>,
+}
+
+/// What a thread nominated.
+pub(crate) struct Nominated {
+    /// Per query.
+    pub(crate) candidates: Vec<Candidates>,
+    /// Per query, how many were scored already.
+    pub(crate) rescored: Vec<usize>,
+}
+
+impl Nominated {
+    /// What is known already: for each query, hits.
+    pub(crate) fn exact(hits: Vec<Vec<Hit>>) -> Self {
+        Self { candidates: hits.into_iter().map(Candidates::exact).collect(), rescored: Vec::new() }
+    }
+}
+
+impl<'a> Nominator<'a> {
+    pub(crate) fn new(group: Group<'a>, k: usize, thresholds: &'a Thresholds) -> Self {
+        Self {
+            group,
+            k,
+            thresholds,
+            first: DocOrd(0),
+            chosen: Vec::new(),
+            candidates: (0..group.count()).map(|_| Candidates::default()).collect(),
+            full: vec![capacity(k); group.count()],
+            rescored: vec![0; group.count()],
+        }
+    }
+
+    /// A new block begins, with its first row at `first` and the others behind it; or, where `chosen` is not
+    /// empty, with each row at its place there.
+    pub(crate) fn begin(&mut self, first: DocOrd, chosen: &[DocOrd]) {
+        self.first = first;
+        self.chosen.clear();
+        self.chosen.extend_from_slice(chosen);
+    }
+
+    /// A score that at least k vectors reach.
+    pub(crate) fn threshold(&self, query: usize) -> f32 {
+        self.thresholds.get(query)
+    }
+
+    /// Nominates a row whose score is within `bounds`, unless the filter is against it. Returns whether the
+    /// query's threshold may have risen.
+    pub(crate) fn nominate<S: Simd>(
+        &mut self,
+        simd: S,
+        row: usize,
+        query: usize,
+        bounds: (f32, f32),
+    ) -> bool {
+        // Does not wrap: the ordinals of a collection fit in 32 bits.
+        let doc = self.chosen.get(row).copied().unwrap_or(DocOrd(self.first.0 + row as u32));
+        if !self.group.filter.admits(self.group.numbers[query], doc) {
+            return false;
+        }
+        let (lower, upper) = bounds;
+        let candidates = &mut self.candidates[query];
+        candidates.push(Candidate { lower, upper, doc });
+        let is_full = candidates.len() >= self.full[query];
+        if is_full {
+            self.reduce(simd, query);
+        }
+        is_full
+    }
+
+    /// Makes room among the candidates of a query and raises its threshold.
+    fn reduce<S: Simd>(&mut self, simd: S, query: usize) {
+        let k = self.k;
+        let candidates = &mut self.candidates[query];
+        let mut threshold = candidates.reduce(k, self.thresholds.get(query));
+        // What is left is reduced again when as many have come.
+        self.full[query] = candidates.len().saturating_mul(2).max(capacity(k));
+        if self.full[query] > most(k) {
+            self.full[query] = capacity(k);
+            // Too many scores lie closer together than the error: only the scores themselves decide.
+            let (mut hits, mut pairs) = (Vec::with_capacity(candidates.len()), Vec::new());
+            for candidate in candidates.entries() {
+                match candidate.score() {
+                    Some(score) => hits.push(Hit::new(candidate.doc, score)),
+                    None => pairs.push(Pair::new(candidate.doc, query)),
+                }
+            }
+            pairs.sort_unstable();
+            let mut scores = vec![0.0; pairs.len()];
+            let Group { collection, queries, .. } = self.group;
+            simd.vectorize(Scores { collection, queries, pairs: &pairs, scores: &mut scores });
+            self.rescored[query] += pairs.len();
+            hits.extend(pairs.iter().zip(scores).map(|(pair, score)| Hit::new(pair.doc(), score)));
+            threshold = threshold.max(candidates.replace(hits, k));
+        }
+        self.thresholds.raise(query, threshold);
+    }
+
+    pub(crate) fn finish(self) -> Nominated {
+        Nominated { candidates: self.candidates, rescored: self.rescored }
+    }
+}

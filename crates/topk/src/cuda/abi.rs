@@ -1,0 +1,144 @@
+//! `kernels/ip_topk.h` in Rust: what the kernels take. A test compares the two.
+
+use bytemuck::{AnyBitPattern, NoUninit};
+
+use toller_gpu::Address;
+
+/// A nominated vector with bounds of its score; they are equal where the score is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, NoUninit, AnyBitPattern)]
+#[repr(C)]
+pub(crate) struct Candidate {
+    pub(crate) ordinal: u32,
+    pub(crate) lower: f32,
+    pub(crate) upper: f32,
+}
+
+/// A vector and its score.
+#[derive(Clone, Copy, Debug, Default, PartialEq, NoUninit, AnyBitPattern)]
+#[repr(C)]
+pub(crate) struct KernelHit {
+    pub(crate) ordinal: u32,
+    pub(crate) score: f32,
+}
+
+/// Bytes of what the scan knows of a query; the kernels alone look inside.
+pub(crate) const QUERY_FACTS_BYTES: usize = 16;
+
+/// Of `row_norms_*` and `code_norms`.
+#[derive(Clone, Copy, Debug, Default, NoUninit)]
+#[repr(C)]
+pub(crate) struct RowNorms {
+    pub(crate) rows: Address,
+    pub(crate) scales: Address,
+    pub(crate) norms: Address,
+    pub(crate) row_count: u32,
+    pub(crate) dim: u32,
+    pub(crate) stride: u32,
+    pub(crate) reserved: u32,
+}
+
+/// Of `prepare_queries_*`.
+#[derive(Clone, Copy, Debug, Default, NoUninit)]
+#[repr(C)]
+pub(crate) struct PrepareQueries {
+    pub(crate) queries: Address,
+    pub(crate) prepared: Address,
+    pub(crate) facts: Address,
+    pub(crate) residual_ratio: Address,
+    pub(crate) query_count: u32,
+    pub(crate) dim: u32,
+    pub(crate) stride: u32,
+    pub(crate) reserved: u32,
+}
+
+/// Of `scan_*`.
+#[derive(Clone, Copy, Debug, Default, NoUninit)]
+#[repr(C)]
+pub(crate) struct Scan {
+    pub(crate) rows: Address,
+    pub(crate) queries: Address,
+    pub(crate) row_norms: Address,
+    pub(crate) row_scales: Address,
+    pub(crate) row_residual_norms: Address,
+    pub(crate) facts: Address,
+    pub(crate) residual_ratio: Address,
+    pub(crate) thresholds: Address,
+    pub(crate) allowed: Address,
+    pub(crate) excluded: Address,
+    pub(crate) excluded_offsets: Address,
+    pub(crate) candidates: Address,
+    pub(crate) counts: Address,
+    pub(crate) allowed_words: u32,
+    pub(crate) row_count: u32,
+    pub(crate) first_ordinal: u32,
+    pub(crate) query_count: u32,
+    pub(crate) stride: u32,
+    pub(crate) capacity: u32,
+}
+
+/// Of `raise` and `prune`.
+#[derive(Clone, Copy, Debug, Default, NoUninit)]
+#[repr(C)]
+pub(crate) struct Select {
+    pub(crate) candidates: Address,
+    pub(crate) counts: Address,
+    pub(crate) thresholds: Address,
+    pub(crate) query_count: u32,
+    pub(crate) capacity: u32,
+    pub(crate) k: u32,
+    pub(crate) reserved: u32,
+}
+
+/// Of `rescore_*`.
+#[derive(Clone, Copy, Debug, Default, NoUninit)]
+#[repr(C)]
+pub(crate) struct Rescore {
+    pub(crate) rows: Address,
+    pub(crate) queries: Address,
+    pub(crate) candidates: Address,
+    pub(crate) counts: Address,
+    pub(crate) row_count: u32,
+    pub(crate) first_ordinal: u32,
+    pub(crate) query_count: u32,
+    pub(crate) dim: u32,
+    pub(crate) stride: u32,
+    pub(crate) capacity: u32,
+}
+
+/// Of `best`.
+#[derive(Clone, Copy, Debug, Default, NoUninit)]
+#[repr(C)]
+pub(crate) struct Best {
+    pub(crate) candidates: Address,
+    pub(crate) counts: Address,
+    pub(crate) hits: Address,
+    pub(crate) hit_counts: Address,
+    pub(crate) scratch: Address,
+    pub(crate) query_count: u32,
+    pub(crate) capacity: u32,
+    pub(crate) k: u32,
+    pub(crate) reserved: u32,
+}
+
+// Threads of a block.
+pub(crate) const ROW_THREADS: u32 = 256;
+pub(crate) const SCAN_THREADS: u32 = 256;
+pub(crate) const SELECT_THREADS: u32 = 512;
+pub(crate) const RESCORE_THREADS: u32 = 256;
+
+/// Rows of a tile of the scan.
+pub(crate) const SCAN_ROWS: u32 = 128;
+/// Bytes of each row in a stage of its pipeline.
+pub(crate) const SCAN_SLICE: u32 = 128;
+
+/// Dynamic shared memory of `raise` and `prune`.
+pub(crate) const SELECT_SHARED: u32 = 256 * 4 + 64 * 4;
+/// The largest k that `best` sorts in shared memory.
+pub(crate) const BEST_IN_SHARED: u32 = 4096;
+/// Dynamic shared memory of `best`.
+pub(crate) const BEST_SHARED: u32 = BEST_IN_SHARED * 8 + SELECT_SHARED;
+
+/// Dynamic shared memory of a scan whose tile has so many queries.
+pub(crate) const fn scan_shared(queries: u32, stages: u32) -> u32 {
+    stages * (SCAN_ROWS + queries) * SCAN_SLICE + 2 * queries * 8 + 1024
+}

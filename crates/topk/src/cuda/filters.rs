@@ -1,0 +1,56 @@
+//! What a search leaves out, as the kernels look it up.
+
+use std::sync::Arc;
+
+use crate::Filter;
+use toller_gpu::DeviceError;
+use toller_gpu::{Address, Device, Memory};
+
+/// The documents that may be hits, a bit for each ordinal; for all queries.
+#[derive(Debug)]
+pub(crate) struct Allowed(Option<Memory<u32>>);
+
+impl Allowed {
+    pub(crate) fn new(device: &Arc<dyn Device>, filter: &Filter<'_>) -> Result<Self, DeviceError> {
+        let halves = |word: &u64| [*word as u32, (word >> 32) as u32];
+        let upload = |words: &[u64]| Memory::of(device, &words.iter().flat_map(halves).collect::<Vec<u32>>());
+        Ok(Self(filter.allowed.map(|allowed| upload(allowed.words())).transpose()?))
+    }
+
+    /// Where they are, and how many words.
+    pub(crate) fn words(&self) -> (Address, u32) {
+        self.0.as_ref().map_or((Address::default(), 0), |words| (words.address(), words.len() as u32))
+    }
+}
+
+/// The documents that may not be hits, of some queries.
+#[derive(Debug)]
+pub(crate) struct Excluded(Option<(Memory<u32>, Memory<u64>)>);
+
+impl Excluded {
+    /// Of the queries `numbers`.
+    pub(crate) fn new(
+        device: &Arc<dyn Device>,
+        filter: &Filter<'_>,
+        numbers: std::ops::Range<usize>,
+    ) -> Result<Self, DeviceError> {
+        let lists = filter.excluded.get(numbers).unwrap_or(&[]);
+        if lists.iter().all(Vec::is_empty) {
+            return Ok(Self(None));
+        }
+        let mut offsets = vec![0];
+        let mut ordinals: Vec<u32> = Vec::new();
+        for list in lists {
+            ordinals.extend(list.iter().map(|doc| doc.0));
+            offsets.push(ordinals.len() as u64);
+        }
+        Ok(Self(Some((Memory::of(device, &ordinals)?, Memory::of(device, &offsets)?))))
+    }
+
+    /// Where ordinals and offsets are.
+    pub(crate) fn lists(&self) -> (Address, Address) {
+        self.0
+            .as_ref()
+            .map_or_else(Default::default, |(ordinals, offsets)| (ordinals.address(), offsets.address()))
+    }
+}

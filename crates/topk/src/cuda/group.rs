@@ -1,0 +1,385 @@
+//! Queries that are searched in one pass over a device's rows: their candidates, from the first chunk of rows to the hits.
+//!
+//! ```text
+//! threshold[q] = -infinity; candidates[q] = {}
+//! for each slab, for each chunk of its rows, ever larger:
+//!     scan: append to candidates[q] what may reach threshold[q]
+//!     if a buffer was too small:
+//!         raise the thresholds by what is there, forget the chunk's candidates, and scan it again, in parts
+//!         if the candidates of before take too much of a buffer: score them and keep k                 (make_room)
+//!     raise the thresholds to the k-th best lower bound; drop the upper bounds below
+//!     at the end of the slab: score the candidates
+//! sort, keep k
+//! ```
+//!
+//! A chunk grows as long as buffers suffice, so that there are few, and shrinks to what the least room of a buffer can hold, at least one
+//! row: then nothing can be too small. So a search ends, whatever the rows are.
+
+use std::sync::Arc;
+
+use toller_ir::{DocOrd, Hit, Ranking};
+
+use super::abi::{self, BEST_IN_SHARED, Candidate, KernelHit, QUERY_FACTS_BYTES};
+use super::filters::{Allowed, Excluded};
+use super::kernels::{Kernels, Numbers};
+use super::layout::Slab;
+use super::rows::Rows;
+use super::schedule::Schedule;
+use toller_gpu::DeviceError;
+use toller_gpu::{Device, Memory};
+
+/// The sizes of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    /// Queries.
+    pub(crate) queries: usize,
+    /// Numbers of a vector.
+    pub(crate) dim: usize,
+    /// Hits of a query, at most as many as there are rows.
+    pub(crate) k: usize,
+    /// Candidates that a query's buffer holds.
+    pub(crate) capacity: usize,
+}
+
+/// Candidates of a buffer, at least, where there are more rows.
+const LEAST_CAPACITY: usize = 1024;
+/// Candidates of a buffer that pay: a larger chunk of the first rows gains nothing any more. Not swept.
+const GOOD_CAPACITY: usize = 16 << 10;
+/// The most queries of a group: enough that reading the rows again for the next costs nothing.
+const MOST_QUERIES: usize = 8192;
+
+impl Sizes {
+    /// The sizes of a group of up to `queries` queries, over `rows` rows, that keep within `bytes`. `None` if not even one query does.
+    pub(crate) fn within(bytes: u64, queries: usize, rows: usize, k: usize, dim: usize) -> Option<Self> {
+        let least = (2 * k + LEAST_CAPACITY).min(rows.max(1));
+        let group = |queries, capacity| Self { queries, dim, k, capacity };
+        let one = group(1, least).bytes();
+        let queries = ((bytes / one) as usize).min(queries).min(MOST_QUERIES);
+        if queries == 0 {
+            return None;
+        }
+        let spare = (bytes - one * queries as u64) / queries as u64 / size_of::<Candidate>() as u64;
+        let good = GOOD_CAPACITY.max(8 * k).min(rows.max(1));
+        Some(group(queries, (least as u64 + spare).min(good as u64).max(least as u64) as usize))
+    }
+
+    /// Bytes of a group, but for lists of what is excluded.
+    pub(crate) fn bytes(&self) -> u64 {
+        let Self { queries, dim, k, capacity } = *self;
+        let vectors = dim * size_of::<f32>() + 4 * Numbers::F32.stride(dim) + 4 * QUERY_FACTS_BYTES;
+        let hits = k * size_of::<KernelHit>()
+            + if k > BEST_IN_SHARED as usize { 2 * k * size_of::<u64>() } else { 0 };
+        let query = vectors + hits + capacity * size_of::<Candidate>() + 4 * size_of::<u32>();
+        // What the arrays are rounded up to.
+        query as u64 * queries as u64 + 16 * 256
+    }
+
+    /// By how much a chunk may be larger than all rows before it: of so many times the rows, k times as many are expected to be nominated,
+    /// and half a buffer leaves room for what the bounds add.
+    fn growth(&self) -> usize {
+        (self.capacity / (2 * self.k)).clamp(2, 64)
+    }
+}
+
+/// Queries as the scan of a type multiplies them.
+struct Prepared {
+    numbers: Numbers,
+    rows: Memory<u8>,
+    facts: Memory<u8>,
+    residual_ratio: Memory<f32>,
+}
+
+/// A group in the memory of a device.
+pub(crate) struct Group<'a> {
+    device: &'a Arc<dyn Device>,
+    kernels: &'a Kernels,
+    sizes: Sizes,
+    queries: Memory<f32>,
+    prepared: Vec<Prepared>,
+    thresholds: Memory<f32>,
+    candidates: Memory<Candidate>,
+    counts: Memory<u32>,
+    hits: Memory<KernelHit>,
+    hit_counts: Memory<u32>,
+    scratch: Option<Memory<u64>>,
+    allowed: &'a Allowed,
+    excluded: Excluded,
+    /// How many candidates each query has, as of the last look.
+    held: Vec<u32>,
+    /// How many of them are scored, at most.
+    scored: Vec<u32>,
+    /// Per query, how many were scored.
+    nominated: Vec<usize>,
+}
+
+impl<'a> Group<'a> {
+    /// A group without candidates. `queries` is `[sizes.queries, sizes.dim]`.
+    pub(crate) fn new(
+        device: &'a Arc<dyn Device>,
+        kernels: &'a Kernels,
+        sizes: Sizes,
+        queries: &[f32],
+        allowed: &'a Allowed,
+        excluded: Excluded,
+    ) -> Result<Self, DeviceError> {
+        let Sizes { queries: count, dim, k, capacity } = sizes;
+        assert_eq!(queries.len(), count * dim, "queries of the group's sizes");
+        let scratch = (k > BEST_IN_SHARED as usize).then(|| Memory::new(device, count * 2 * k));
+        let thresholds = Memory::of(device, &vec![f32::NEG_INFINITY; count])?;
+        Ok(Self {
+            device,
+            kernels,
+            sizes,
+            queries: Memory::of(device, queries)?,
+            prepared: Vec::new(),
+            thresholds,
+            candidates: Memory::new(device, count * capacity)?,
+            counts: Memory::filled(device, count, 0)?,
+            hits: Memory::new(device, count * k)?,
+            hit_counts: Memory::new(device, count)?,
+            scratch: scratch.transpose()?,
+            allowed,
+            excluded,
+            held: vec![0; count],
+            scored: vec![0; count],
+            nominated: vec![0; count],
+        })
+    }
+
+    /// Searches a slab whose rows, with their norms, are on the device.
+    pub(crate) fn search(&mut self, slab: &Slab, rows: &Rows) -> Result<(), DeviceError> {
+        let numbers = if rows.codes.is_some() { Numbers::Int8 } else { slab.numbers };
+        let prepared = self.prepare(numbers)?;
+        let capacity = self.sizes.capacity;
+        let mut schedule = Schedule::new(slab.rows);
+        let mut limit = self.room();
+        while let Some(chunk) = schedule.take(limit) {
+            for run in chunk.iter().flat_map(|range| slab.runs_in(range.clone())) {
+                let args = self.scan_args(prepared, slab, rows, run);
+                // SAFETY: the slab's rows and the group's arrays are as large as their sizes say, and live as long as these.
+                unsafe { self.kernels.scan(numbers, args)? };
+            }
+            let before = std::mem::replace(&mut self.held, self.counts.to_vec()?);
+            if self.held.iter().all(|&count| count as usize <= capacity) {
+                self.raise()?;
+                self.prune()?;
+                limit = limit.saturating_mul(self.sizes.growth());
+                continue;
+            }
+            self.raise()?;
+            self.counts.write(0, &before)?;
+            self.held = before;
+            self.prune()?;
+            schedule.give_back(chunk);
+            if self.room() < capacity / 2 {
+                self.make_room(slab, rows)?;
+            }
+            limit = (limit / 2).max(self.room());
+        }
+        self.rescore(slab, rows)?;
+        self.raise()?;
+        self.prune()?;
+        self.scored.copy_from_slice(&self.held);
+        Ok(())
+    }
+
+    /// The best of what was searched, and how many were scored for each query.
+    pub(crate) fn finish(mut self) -> Result<(Vec<Ranking>, Vec<usize>), DeviceError> {
+        let rankings = self.best()?.into_iter().map(|hits| Ranking { hits }).collect();
+        Ok((rankings, self.nominated))
+    }
+
+    /// The queries for the scan of `numbers`, made when they are first asked for: their place in `prepared`.
+    fn prepare(&mut self, numbers: Numbers) -> Result<usize, DeviceError> {
+        if let Some(place) = self.prepared.iter().position(|prepared| prepared.numbers == numbers) {
+            return Ok(place);
+        }
+        let Sizes { queries, dim, .. } = self.sizes;
+        let stride = numbers.stride(dim);
+        let prepared = Prepared {
+            numbers,
+            rows: Memory::new(self.device, queries * stride)?,
+            facts: Memory::new(self.device, queries * QUERY_FACTS_BYTES)?,
+            residual_ratio: Memory::filled(self.device, 1, 0)?,
+        };
+        let args = abi::PrepareQueries {
+            queries: self.queries.address(),
+            prepared: prepared.rows.address(),
+            facts: prepared.facts.address(),
+            residual_ratio: prepared.residual_ratio.address(),
+            query_count: queries as u32,
+            dim: dim as u32,
+            stride: stride as u32,
+            reserved: 0,
+        };
+        // SAFETY: the arrays were allocated for these sizes, and are kept.
+        unsafe { self.kernels.prepare_queries(numbers, args)? };
+        self.prepared.push(prepared);
+        Ok(self.prepared.len() - 1)
+    }
+
+    fn scan_args(&self, prepared: usize, slab: &Slab, rows: &Rows, run: super::layout::Run) -> abi::Scan {
+        let prepared = &self.prepared[prepared];
+        let dim = self.sizes.dim;
+        let (allowed, allowed_words) = self.allowed.words();
+        let (excluded, excluded_offsets) = self.excluded.lists();
+        let common = abi::Scan {
+            queries: prepared.rows.address(),
+            row_norms: rows.norms.at(run.row),
+            facts: prepared.facts.address(),
+            thresholds: self.thresholds.address(),
+            allowed,
+            excluded,
+            excluded_offsets,
+            candidates: self.candidates.address(),
+            counts: self.counts.address(),
+            allowed_words,
+            row_count: run.rows as u32,
+            first_ordinal: run.ordinal,
+            query_count: self.sizes.queries as u32,
+            stride: prepared.numbers.stride(dim) as u32,
+            capacity: self.sizes.capacity as u32,
+            ..abi::Scan::default()
+        };
+        match &rows.codes {
+            None => abi::Scan { rows: rows.vectors.at(run.row * slab.numbers.stride(dim)), ..common },
+            Some(codes) => abi::Scan {
+                rows: codes.values.at(run.row * Numbers::Int8.stride(dim)),
+                row_scales: codes.scales.at(run.row),
+                row_residual_norms: codes.residual_norms.at(run.row),
+                residual_ratio: prepared.residual_ratio.address(),
+                ..common
+            },
+        }
+    }
+
+    fn select_args(&self) -> abi::Select {
+        abi::Select {
+            candidates: self.candidates.address(),
+            counts: self.counts.address(),
+            thresholds: self.thresholds.address(),
+            query_count: self.sizes.queries as u32,
+            capacity: self.sizes.capacity as u32,
+            k: self.sizes.k as u32,
+            reserved: 0,
+        }
+    }
+
+    fn raise(&self) -> Result<(), DeviceError> {
+        // SAFETY: the group's arrays are as large as its sizes say.
+        unsafe { self.kernels.raise(self.select_args()) }
+    }
+
+    /// Drops candidates, none of which is missing, and counts the rest.
+    fn prune(&mut self) -> Result<(), DeviceError> {
+        // SAFETY: as above.
+        unsafe { self.kernels.prune(self.select_args())? };
+        self.counts.read(0, &mut self.held)
+    }
+
+    /// Candidates that every buffer has room for.
+    fn room(&self) -> usize {
+        self.sizes.capacity - self.held.iter().max().map_or(0, |&count| count as usize)
+    }
+
+    /// Scores the candidates whose rows are in the slab; those of slabs before are scored.
+    fn rescore(&mut self, slab: &Slab, rows: &Rows) -> Result<(), DeviceError> {
+        let Sizes { queries, dim, capacity, .. } = self.sizes;
+        let stride = slab.numbers.stride(dim);
+        let most = self.held.iter().copied().max().unwrap_or(0);
+        if most == 0 {
+            return Ok(());
+        }
+        for run in &slab.runs {
+            let args = abi::Rescore {
+                rows: rows.vectors.at(run.row * stride),
+                queries: self.queries.address(),
+                candidates: self.candidates.address(),
+                counts: self.counts.address(),
+                row_count: run.rows as u32,
+                first_ordinal: run.ordinal,
+                query_count: queries as u32,
+                dim: dim as u32,
+                stride: stride as u32,
+                capacity: capacity as u32,
+            };
+            // SAFETY: as for the scan.
+            unsafe { self.kernels.rescore(slab.numbers, most, args)? };
+        }
+        for (nominated, (&held, &scored)) in self.nominated.iter_mut().zip(self.held.iter().zip(&self.scored))
+        {
+            *nominated += held.saturating_sub(scored) as usize;
+        }
+        Ok(())
+    }
+
+    /// Too many scores are closer together than their bounds are wide, or equal: scores them, and leaves each full buffer the k best.
+    fn make_room(&mut self, slab: &Slab, rows: &Rows) -> Result<(), DeviceError> {
+        self.rescore(slab, rows)?;
+        self.raise()?;
+        self.prune()?;
+        if self.room() < self.sizes.capacity / 2 {
+            let best = self.best()?;
+            for (query, hits) in best.into_iter().enumerate() {
+                let exact = |hit: Hit| Candidate { ordinal: hit.doc.0, lower: hit.score, upper: hit.score };
+                let candidates: Vec<Candidate> = hits.into_iter().map(exact).collect();
+                self.candidates.write(query * self.sizes.capacity, &candidates)?;
+                self.held[query] = candidates.len() as u32;
+            }
+            self.counts.write(0, &self.held)?;
+        }
+        self.scored.copy_from_slice(&self.held);
+        Ok(())
+    }
+
+    /// The k best of each query's candidates, all of which are scored, in order.
+    fn best(&mut self) -> Result<Vec<Vec<Hit>>, DeviceError> {
+        let Sizes { queries, k, capacity, .. } = self.sizes;
+        let args = abi::Best {
+            candidates: self.candidates.address(),
+            counts: self.counts.address(),
+            hits: self.hits.address(),
+            hit_counts: self.hit_counts.address(),
+            scratch: self.scratch.as_ref().map_or_else(Default::default, Memory::address),
+            query_count: queries as u32,
+            capacity: capacity as u32,
+            k: k as u32,
+            reserved: 0,
+        };
+        // SAFETY: as above.
+        unsafe { self.kernels.best(args)? };
+        let (hits, counts) = (self.hits.to_vec()?, self.hit_counts.to_vec()?);
+        let of_query = |(hits, count): (&[KernelHit], u32)| {
+            let hits = hits.iter().take(count as usize);
+            hits.map(|hit| Hit::new(DocOrd(hit.ordinal), hit.score)).collect()
+        };
+        Ok(hits.chunks_exact(k).zip(counts).map(of_query).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Sizes;
+
+    #[test]
+    fn groups_keep_within_their_memory_and_can_always_go_on() {
+        for bytes in [100_000, 1 << 20, 1 << 30, 8_u64 << 30] {
+            for (queries, rows, k, dim) in [
+                (1, 10, 10, 8),
+                (6980, 8_841_823, 1000, 768),
+                (6980, 8_841_823, 100_000, 768),
+                (3, 1_000_000, 1, 4096),
+            ] {
+                let Some(sizes) = Sizes::within(bytes, queries, rows, k, dim) else {
+                    let one = Sizes { queries: 1, dim, k, capacity: (2 * k).min(rows) };
+                    assert!(one.bytes() > bytes / 2, "{one:?}");
+                    continue;
+                };
+                assert!(sizes.bytes() <= bytes, "{sizes:?}");
+                assert!(sizes.capacity > sizes.k || sizes.capacity == rows, "{sizes:?}");
+                assert!(sizes.queries == queries || sizes.queries * 2 > (bytes / sizes.bytes()) as usize);
+                assert!(sizes.growth() >= 2);
+            }
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The kernels by operation and type: names, grids, shared memory.
+
+use std::sync::Arc;
+
+use bytemuck::NoUninit;
+
+use super::abi;
+use toller_gpu::DeviceError;
+use toller_gpu::{Device, DeviceFacts, Launch};
+
+/// What vectors are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Numbers {
+    F32,
+    F16,
+    BF16,
+    Int8,
+}
+
+impl Numbers {
+    /// Bytes of a number.
+    pub(crate) fn size(self) -> usize {
+        match self {
+            Self::F32 => 4,
+            Self::F16 | Self::BF16 => 2,
+            Self::Int8 => 1,
+        }
+    }
+
+    /// Bytes from row to row: whole vectors of sixteen.
+    pub(crate) fn stride(self, dim: usize) -> usize {
+        (dim * self.size()).next_multiple_of(16)
+    }
+}
+
+/// A variant of the scan: its kernels, and what they need.
+struct Variant {
+    /// Queries of a tile.
+    width: u32,
+    /// Stages of its pipeline.
+    stages: u32,
+    blocks_per_multiprocessor: u32,
+    /// For f32, f16, bf16 and int8.
+    names: [&'static str; 4],
+}
+
+impl Variant {
+    fn shared_bytes(&self) -> u32 {
+        abi::scan_shared(self.width, self.stages)
+    }
+}
+
+/// For up to 8 queries, up to 64, and beyond.
+const VARIANTS: [Variant; 3] = [
+    Variant {
+        width: 8,
+        stages: 4,
+        blocks_per_multiprocessor: 2,
+        names: [
+            "toller_ip_topk_scan_f32_8",
+            "toller_ip_topk_scan_f16_8",
+            "toller_ip_topk_scan_bf16_8",
+            "toller_ip_topk_scan_int8_8",
+        ],
+    },
+    Variant {
+        width: 64,
+        stages: 3,
+        blocks_per_multiprocessor: 2,
+        names: [
+            "toller_ip_topk_scan_f32_64",
+            "toller_ip_topk_scan_f16_64",
+            "toller_ip_topk_scan_bf16_64",
+            "toller_ip_topk_scan_int8_64",
+        ],
+    },
+    Variant {
+        width: 256,
+        stages: 3,
+        blocks_per_multiprocessor: 1,
+        names: [
+            "toller_ip_topk_scan_f32_256",
+            "toller_ip_topk_scan_f16_256",
+            "toller_ip_topk_scan_bf16_256",
+            "toller_ip_topk_scan_int8_256",
+        ],
+    },
+];
+
+/// In place of the widest where there is wgmma.
+const WGMMA: Variant = Variant {
+    width: 256,
+    stages: 4,
+    blocks_per_multiprocessor: 1,
+    names: [
+        "toller_ip_topk_scan_f32_wgmma",
+        "toller_ip_topk_scan_f16_wgmma",
+        "toller_ip_topk_scan_bf16_wgmma",
+        "toller_ip_topk_scan_int8_wgmma",
+    ],
+};
+
+/// The one compute capability that has wgmma.
+const WGMMA_CAPABILITY: (u32, u32) = (9, 0);
+
+/// The variant for so many queries: the narrowest that takes them all, among those whose shared memory the device has.
+fn variant(queries: usize, facts: &DeviceFacts) -> &'static Variant {
+    let fits = |variant: &&Variant| variant.shared_bytes() <= facts.shared_bytes;
+    let wide = VARIANTS.iter().find(|variant| variant.width as usize >= queries);
+    let wide = wide.unwrap_or(if facts.capability == WGMMA_CAPABILITY { &WGMMA } else { &VARIANTS[2] });
+    if fits(&wide) {
+        return wide;
+    }
+    // Several tiles of queries then read the rows one after the other.
+    VARIANTS.iter().rev().find(fits).unwrap_or(&VARIANTS[0])
+}
+
+/// Which of the four names a type has.
+fn place(numbers: Numbers) -> usize {
+    match numbers {
+        Numbers::F32 => 0,
+        Numbers::F16 => 1,
+        Numbers::BF16 => 2,
+        Numbers::Int8 => 3,
+    }
+}
+
+const ROW_NORMS: [&str; 4] = [
+    "toller_ip_topk_row_norms_f32",
+    "toller_ip_topk_row_norms_f16",
+    "toller_ip_topk_row_norms_bf16",
+    "toller_ip_topk_code_norms",
+];
+
+const PREPARE_QUERIES: [&str; 4] = [
+    "toller_ip_topk_prepare_queries_f32",
+    "toller_ip_topk_prepare_queries_f16",
+    "toller_ip_topk_prepare_queries_bf16",
+    "toller_ip_topk_prepare_queries_int8",
+];
+
+/// Codes are not scored.
+const RESCORE: [&str; 3] =
+    ["toller_ip_topk_rescore_f32", "toller_ip_topk_rescore_f16", "toller_ip_topk_rescore_bf16"];
+
+/// Every kernel that there is code for wherever there is any.
+#[cfg(test)]
+pub(super) fn names() -> Vec<&'static str> {
+    let scans = VARIANTS.iter().flat_map(|variant| variant.names);
+    let others = ["toller_ip_topk_raise", "toller_ip_topk_prune", "toller_ip_topk_best"];
+    scans.chain(ROW_NORMS).chain(PREPARE_QUERIES).chain(RESCORE).chain(others).collect()
+}
+
+/// The stages of a variant's pipeline, by its width.
+#[cfg(test)]
+pub(super) fn stages(width: u32) -> u32 {
+    VARIANTS.iter().find(|variant| variant.width == width).map_or(0, |variant| variant.stages)
+}
+
+/// The kernels of a device.
+///
+/// # Safety
+/// Of all functions: the addresses are of arrays as large as `kernels/ip_topk.h` says, which live until the queue is done.
+#[derive(Clone, Debug)]
+pub(crate) struct Kernels {
+    device: Arc<dyn Device>,
+}
+
+impl Kernels {
+    pub(crate) fn new(device: Arc<dyn Device>) -> Self {
+        Self { device }
+    }
+
+    /// Upper bounds of the lengths of rows.
+    pub(crate) unsafe fn row_norms(&self, numbers: Numbers, args: abi::RowNorms) -> Result<(), DeviceError> {
+        if args.row_count == 0 {
+            return Ok(());
+        }
+        let blocks = self.blocks_of_warps(args.row_count, abi::ROW_THREADS);
+        // SAFETY: promised by the caller.
+        unsafe { self.launch(ROW_NORMS[place(numbers)], [blocks, 1, 1], abi::ROW_THREADS, 0, &args) }
+    }
+
+    /// Queries as the scan multiplies them.
+    pub(crate) unsafe fn prepare_queries(
+        &self,
+        numbers: Numbers,
+        args: abi::PrepareQueries,
+    ) -> Result<(), DeviceError> {
+        let blocks = self.blocks_of_warps(args.query_count, abi::ROW_THREADS);
+        // SAFETY: promised by the caller.
+        unsafe { self.launch(PREPARE_QUERIES[place(numbers)], [blocks, 1, 1], abi::ROW_THREADS, 0, &args) }
+    }
+
+    /// Nominates rows.
+    pub(crate) unsafe fn scan(&self, numbers: Numbers, args: abi::Scan) -> Result<(), DeviceError> {
+        if args.row_count == 0 {
+            return Ok(());
+        }
+        let facts = self.device.facts();
+        let variant = variant(args.query_count as usize, facts);
+        let tiles = args.row_count.div_ceil(abi::SCAN_ROWS) as u64
+            * u64::from(args.query_count.div_ceil(variant.width));
+        let blocks = (facts.multiprocessors * variant.blocks_per_multiprocessor).max(1);
+        let blocks = u64::from(blocks).min(tiles) as u32;
+        let name = variant.names[place(numbers)];
+        // SAFETY: promised by the caller.
+        unsafe { self.launch(name, [blocks, 1, 1], abi::SCAN_THREADS, variant.shared_bytes(), &args) }
+    }
+
+    /// Raises the thresholds.
+    pub(crate) unsafe fn raise(&self, args: abi::Select) -> Result<(), DeviceError> {
+        // SAFETY: promised by the caller.
+        unsafe { self.select("toller_ip_topk_raise", args) }
+    }
+
+    /// Drops what is below them.
+    pub(crate) unsafe fn prune(&self, args: abi::Select) -> Result<(), DeviceError> {
+        // SAFETY: promised by the caller.
+        unsafe { self.select("toller_ip_topk_prune", args) }
+    }
+
+    unsafe fn select(&self, name: &'static str, args: abi::Select) -> Result<(), DeviceError> {
+        let grid = [args.query_count, 1, 1];
+        // SAFETY: promised by the caller.
+        unsafe { self.launch(name, grid, abi::SELECT_THREADS, abi::SELECT_SHARED, &args) }
+    }
+
+    /// Scores the candidates whose rows are here; `most` is about how many a query has.
+    pub(crate) unsafe fn rescore(
+        &self,
+        numbers: Numbers,
+        most: u32,
+        args: abi::Rescore,
+    ) -> Result<(), DeviceError> {
+        let of_query = most.div_ceil(abi::RESCORE_THREADS / WARP);
+        // Enough blocks to fill the device a few times; the rest take turns.
+        let shared = (8 * self.device.facts().multiprocessors).div_ceil(args.query_count);
+        let grid = [args.query_count, of_query.min(shared).max(1), 1];
+        // SAFETY: promised by the caller.
+        unsafe { self.launch(RESCORE[place(numbers)], grid, abi::RESCORE_THREADS, 0, &args) }
+    }
+
+    /// The best candidates, in order.
+    pub(crate) unsafe fn best(&self, args: abi::Best) -> Result<(), DeviceError> {
+        let grid = [args.query_count, 1, 1];
+        // SAFETY: promised by the caller.
+        unsafe { self.launch("toller_ip_topk_best", grid, abi::SELECT_THREADS, abi::BEST_SHARED, &args) }
+    }
+
+    /// Blocks for items that a warp does one at a time.
+    fn blocks_of_warps(&self, items: u32, threads: u32) -> u32 {
+        let needed = items.div_ceil(threads / WARP);
+        needed.min(8 * self.device.facts().multiprocessors).max(1)
+    }
+
+    unsafe fn launch<T: NoUninit>(
+        &self,
+        kernel: &'static str,
+        grid: [u32; 3],
+        threads: u32,
+        shared_bytes: u32,
+        args: &T,
+    ) -> Result<(), DeviceError> {
+        let argument = bytemuck::bytes_of(args);
+        // SAFETY: promised by the caller; every function above gives its kernel's structure.
+        unsafe { self.device.launch(Launch { kernel, grid, threads, shared_bytes, argument }) }
+    }
+}
+
+/// Threads of a warp.
+const WARP: u32 = 32;

@@ -1,0 +1,224 @@
+//! Rows in a device's memory, and how they come there.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::abi;
+use super::kernels::{Kernels, Numbers};
+use super::layout::Slab;
+use crate::{Codes, Collection, Quantized, Segment, quantize};
+use toller_gpu::DeviceError;
+use toller_gpu::{Address, COPY_QUEUES, Device, Memory, Pinned};
+
+/// Rows of a slab, or room for them.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    dim: usize,
+    /// `[rows]`, each padded to whole vectors of sixteen bytes.
+    pub(crate) vectors: Memory<u8>,
+    /// `[rows]`: bounds of the lengths of what is scanned.
+    pub(crate) norms: Memory<f32>,
+    /// What is scanned in place of the vectors.
+    pub(crate) codes: Option<DeviceCodes>,
+}
+
+/// Codes in a device's memory; see [`Codes`].
+#[derive(Debug)]
+pub(crate) struct DeviceCodes {
+    /// `[rows]`, padded.
+    pub(crate) values: Memory<u8>,
+    /// `[rows]`.
+    pub(crate) scales: Memory<f32>,
+    /// `[rows]`.
+    pub(crate) residual_norms: Memory<f32>,
+}
+
+impl Rows {
+    /// Room for `rows` rows whose numbers take up to `stride` bytes.
+    pub(crate) fn new(
+        device: &Arc<dyn Device>,
+        rows: usize,
+        dim: usize,
+        stride: usize,
+        coded: bool,
+    ) -> Result<Self, DeviceError> {
+        let codes = || {
+            Ok(DeviceCodes {
+                values: Memory::new(device, rows * Numbers::Int8.stride(dim))?,
+                scales: Memory::new(device, rows)?,
+                residual_norms: Memory::new(device, rows)?,
+            })
+        };
+        Ok(Self {
+            dim,
+            vectors: Memory::new(device, rows * stride)?,
+            norms: Memory::new(device, rows)?,
+            codes: coded.then(codes).transpose()?,
+        })
+    }
+
+    /// Computes the norms of the rows of `slab`, which are here.
+    pub(crate) fn set_norms(&self, kernels: &Kernels, slab: &Slab) -> Result<(), DeviceError> {
+        let (numbers, rows, scales) = match &self.codes {
+            None => (slab.numbers, self.vectors.address(), Address::default()),
+            Some(codes) => (Numbers::Int8, codes.values.address(), codes.scales.address()),
+        };
+        let args = abi::RowNorms {
+            rows,
+            scales,
+            norms: self.norms.address(),
+            row_count: slab.rows as u32,
+            dim: self.dim as u32,
+            stride: numbers.stride(self.dim) as u32,
+            reserved: 0,
+        };
+        // SAFETY: the arrays have as many rows as the slab, at least: `Loader::load` has put them there.
+        unsafe { kernels.row_norms(numbers, args) }
+    }
+}
+
+/// Bytes of a pinned buffer: enough that a copy takes longer than starting it.
+const PINNED_BYTES: usize = 32 << 20;
+
+/// Numbers that a thread rounds at a time.
+const ROUNDED_AT_ONCE: usize = 1 << 20;
+
+/// Brings rows of the host to a device, through pinned buffers: one is filled while the other is copied.
+#[derive(Debug)]
+pub(crate) struct Loader {
+    pinned: [Pinned; COPY_QUEUES],
+    next: usize,
+}
+
+impl Loader {
+    /// For slabs of up to `slab_bytes`, of rows of up to `row_bytes`.
+    pub(crate) fn new(
+        device: &Arc<dyn Device>,
+        slab_bytes: usize,
+        row_bytes: usize,
+    ) -> Result<Self, DeviceError> {
+        let bytes = slab_bytes.min(PINNED_BYTES).max(row_bytes);
+        Ok(Self { pinned: [Pinned::new(device, bytes, 0)?, Pinned::new(device, bytes, 1)?], next: 0 })
+    }
+
+    /// Puts the rows of `slab` into `to`, and waits until they are there. `progress` is told of the host's bytes, as they are read.
+    pub(crate) fn load(
+        &mut self,
+        collection: &Collection<'_>,
+        slab: &Slab,
+        to: &Rows,
+        progress: &dyn Fn(u64),
+    ) -> Result<(), DeviceError> {
+        let dim = collection.dim();
+        let stride = slab.numbers.stride(dim);
+        assert!(slab.rows * stride <= to.vectors.len() && slab.rows <= to.norms.len(), "room for the slab");
+        let mut row = 0;
+        for piece in &slab.pieces {
+            let segment = &collection.segments()[piece.segment];
+            let numbers = piece.rows.start * dim..piece.rows.end * dim;
+            let bytes = segment.vectors.bytes(numbers.clone());
+            self.copy(to.vectors.at(row * stride), bytes, dim * slab.numbers.size(), stride, progress)?;
+            if let Some(codes) = &to.codes {
+                match &segment.codes {
+                    Some(stored) => self.copy_codes(codes, row, stored, piece.rows.clone(), dim, progress)?,
+                    None => self.make_codes(codes, row, segment, piece.rows.clone(), dim)?,
+                }
+            }
+            row += piece.rows.len();
+        }
+        self.pinned.iter().try_for_each(Pinned::synchronize)
+    }
+
+    /// Rounds rows that have no codes on all threads, a few pieces of them at a time: they are widened for it.
+    fn make_codes(
+        &mut self,
+        to: &DeviceCodes,
+        row: usize,
+        segment: &Segment<'_>,
+        rows: Range<usize>,
+        dim: usize,
+    ) -> Result<(), DeviceError> {
+        let at_once = (ROUNDED_AT_ONCE / dim).max(1);
+        let starts: Vec<usize> = rows.clone().step_by(at_once).collect();
+        for starts in starts.chunks(4 * rayon::current_num_threads()) {
+            let made: Vec<Quantized> = starts
+                .par_iter()
+                .map(|&start| {
+                    let end = (start + at_once).min(rows.end);
+                    quantize(&segment.vectors.widened(start * dim..end * dim), dim)
+                })
+                .collect();
+            for (start, made) in starts.iter().zip(&made) {
+                let Quantized { codes: values, scales, residual_norms } = made;
+                let codes = Codes { values, scales, residual_norms };
+                self.copy_codes(to, row + start - rows.start, &codes, 0..scales.len(), dim, &|_| {})?;
+            }
+        }
+        Ok(())
+    }
+
+    fn copy_codes(
+        &mut self,
+        to: &DeviceCodes,
+        row: usize,
+        codes: &Codes<'_>,
+        rows: Range<usize>,
+        dim: usize,
+        progress: &dyn Fn(u64),
+    ) -> Result<(), DeviceError> {
+        let stride = Numbers::Int8.stride(dim);
+        let values = bytemuck::cast_slice(&codes.values[rows.start * dim..rows.end * dim]);
+        self.copy(to.values.at(row * stride), values, dim, stride, progress)?;
+        let mut floats = |to: Address, values: &[f32]| {
+            self.copy(to, bytemuck::cast_slice(values), size_of::<f32>(), size_of::<f32>(), progress)
+        };
+        floats(to.scales.at(row), &codes.scales[rows.clone()])?;
+        floats(to.residual_norms.at(row), &codes.residual_norms[rows])
+    }
+
+    /// Copies rows of `row_bytes` to rows of `stride` bytes, zeros behind them.
+    fn copy(
+        &mut self,
+        to: Address,
+        rows: &[u8],
+        row_bytes: usize,
+        stride: usize,
+        progress: &dyn Fn(u64),
+    ) -> Result<(), DeviceError> {
+        let mut to = to;
+        let at_once = self.pinned[0].len() / stride;
+        for rows in rows.chunks(at_once * row_bytes) {
+            let pinned = &mut self.pinned[self.next];
+            let bytes = rows.len() / row_bytes * stride;
+            pad(rows, row_bytes, &mut pinned.bytes_mut()?[..bytes], stride);
+            // SAFETY: there is room for the slab, as `load` has checked, of which this is a part; `load` waits for it.
+            unsafe { pinned.copy_to(to, bytes)? };
+            to = to.plus(bytes);
+            self.next = (self.next + 1) % self.pinned.len();
+            progress(rows.len() as u64);
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that a thread copies at a time.
+const COPIED_AT_ONCE: usize = 1 << 20;
+
+/// Copies rows apart, on all threads: of a memory map, that is when they are read.
+fn pad(from: &[u8], row_bytes: usize, to: &mut [u8], stride: usize) {
+    if row_bytes == stride {
+        let pieces = from.par_chunks(COPIED_AT_ONCE).zip(to.par_chunks_mut(COPIED_AT_ONCE));
+        pieces.for_each(|(from, to)| to.copy_from_slice(from));
+        return;
+    }
+    let rows = (COPIED_AT_ONCE / stride).max(1);
+    let pieces = from.par_chunks(rows * row_bytes).zip(to.par_chunks_mut(rows * stride));
+    pieces.for_each(|(from, to)| {
+        for (from, to) in from.chunks_exact(row_bytes).zip(to.chunks_exact_mut(stride)) {
+            to[..row_bytes].copy_from_slice(from);
+            to[row_bytes..].fill(0);
+        }
+    });
+}

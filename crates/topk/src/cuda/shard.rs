@@ -1,0 +1,188 @@
+//! What one device holds and does: its share of the rows.
+
+use std::ops::Range;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use super::filters::{Allowed, Excluded};
+use super::group::{Group, Sizes};
+use super::kernels::Kernels;
+use super::layout::{Slab, slabs};
+use super::plan::{DevicePlan, RowBytes};
+use super::rows::{Loader, Rows};
+use crate::{Collection, Filter, TopK};
+use toller_gpu::Device;
+use toller_gpu::DeviceError;
+
+/// Slabs that do not stay: one is filled while the other is scanned.
+const STREAMED: usize = 2;
+
+/// A device's share of a collection.
+#[derive(Debug)]
+pub(crate) struct Shard {
+    device: Arc<dyn Device>,
+    kernels: Kernels,
+    plan: DevicePlan,
+    dim: usize,
+    rows: usize,
+    resident: Vec<(Slab, Rows)>,
+    streamed: Option<Streamed>,
+    /// Held during a search: the device's memory is planned for one at a time.
+    searching: Mutex<()>,
+}
+
+/// Slabs that are brought to the device for every search.
+#[derive(Debug)]
+struct Streamed {
+    slabs: Vec<Slab>,
+    /// What they are brought to, in turns.
+    rooms: [Rows; STREAMED],
+    loader: Mutex<Loader>,
+}
+
+impl Shard {
+    /// Plans for the rows `rows` of a collection, with codes or without, and copies what is to stay. `progress` is told of the host's
+    /// bytes, as they are read.
+    pub(crate) fn new(
+        device: &Arc<dyn Device>,
+        collection: &Collection<'_>,
+        rows: Range<usize>,
+        coded: bool,
+        progress: &dyn Fn(u64),
+    ) -> Result<Self, DeviceError> {
+        let (device, dim) = (device.clone(), collection.dim());
+        let kernels = Kernels::new(device.clone());
+        let widest = slabs(collection, rows.clone(), usize::MAX).into_iter().map(|slab| slab.numbers);
+        let widest = widest.max_by_key(|numbers| numbers.size());
+        let row_bytes = widest.map(|numbers| RowBytes::new(numbers, coded, dim));
+        let row = row_bytes.unwrap_or(RowBytes { vector: 1, codes: 0, norm: 0 });
+        let plan = DevicePlan::new(&device.facts().name, device.free_bytes()?, rows.len() as u64, row)?;
+        let stride = row.vector as usize;
+
+        let resident_end = rows.start + plan.resident_rows as usize;
+        let to_stay = slabs(collection, rows.start..resident_end, usize::MAX);
+        let largest = to_stay.iter().map(|slab| slab.rows).max().unwrap_or(0).max(plan.slab_rows as usize);
+        let mut loader = Loader::new(&device, largest * stride, stride)?;
+        let mut resident = Vec::with_capacity(to_stay.len());
+        for slab in to_stay {
+            let rows = Rows::new(&device, slab.rows, dim, slab.numbers.stride(dim), coded)?;
+            loader.load(collection, &slab, &rows, progress)?;
+            rows.set_norms(&kernels, &slab)?;
+            resident.push((slab, rows));
+        }
+        let streamed = if plan.slab_rows > 0 {
+            let slabs = slabs(collection, resident_end..rows.end, plan.slab_rows as usize);
+            let room = || Rows::new(&device, plan.slab_rows as usize, dim, stride, coded);
+            Some(Streamed { slabs, rooms: [room()?, room()?], loader: Mutex::new(loader) })
+        } else {
+            None
+        };
+        Ok(Self {
+            device,
+            kernels,
+            plan,
+            dim,
+            rows: rows.len(),
+            resident,
+            streamed,
+            searching: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn plan(&self) -> &DevicePlan {
+        &self.plan
+    }
+
+    /// The best `k` of the share. `collection` is the one that the shard was made of.
+    pub(crate) fn search(
+        &self,
+        collection: &Collection<'_>,
+        queries: &[f32],
+        k: usize,
+        filter: &Filter<'_>,
+    ) -> Result<TopK, DeviceError> {
+        let count = queries.len() / self.dim;
+        let mut found = TopK::default();
+        if self.rows == 0 {
+            return Ok(TopK { rankings: vec![Default::default(); count], nominated: vec![0; count] });
+        }
+        let _alone = self.searching.lock().unwrap_or_else(PoisonError::into_inner);
+        let k = k.min(self.rows);
+        let allowed = Allowed::new(&self.device, filter)?;
+        let mut first = 0;
+        while first < count {
+            let sizes = Sizes::within(self.plan.workspace, count - first, self.rows, k, self.dim);
+            let sizes = sizes.ok_or_else(|| self.too_little(k))?;
+            let numbers = first..first + sizes.queries;
+            let of_group = &queries[numbers.start * self.dim..numbers.end * self.dim];
+            let excluded = Excluded::new(&self.device, filter, numbers)?;
+            let mut group = Group::new(&self.device, &self.kernels, sizes, of_group, &allowed, excluded)?;
+            for (slab, rows) in &self.resident {
+                group.search(slab, rows)?;
+            }
+            if let Some(streamed) = &self.streamed {
+                streamed.search(&self.kernels, collection, &mut group)?;
+            }
+            let (rankings, nominated) = group.finish()?;
+            found.rankings.extend(rankings);
+            found.nominated.extend(nominated);
+            first += sizes.queries;
+        }
+        Ok(found)
+    }
+
+    fn too_little(&self, k: usize) -> DeviceError {
+        let one = Sizes { queries: 1, dim: self.dim, k, capacity: 2 * k };
+        DeviceError::TooLittleMemory {
+            name: self.plan.device.clone(),
+            free: self.plan.workspace,
+            needed: one.bytes(),
+            what: format!("the candidates of one query for {k} hits"),
+        }
+    }
+}
+
+impl Streamed {
+    /// Searches the slabs, each while a thread brings the next.
+    fn search(
+        &self,
+        kernels: &Kernels,
+        collection: &Collection<'_>,
+        group: &mut Group<'_>,
+    ) -> Result<(), DeviceError> {
+        let (free, freed): (Sender<()>, Receiver<()>) = mpsc::channel();
+        let (ready, readied) = mpsc::sync_channel(STREAMED);
+        for _ in 0..STREAMED {
+            let _ = free.send(());
+        }
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut loader = self.loader.lock().unwrap_or_else(PoisonError::into_inner);
+                for (number, slab) in self.slabs.iter().enumerate() {
+                    if freed.recv().is_err() {
+                        return;
+                    }
+                    let loaded = loader.load(collection, slab, &self.rooms[number % STREAMED], &|_| {});
+                    let failed = loaded.is_err();
+                    if ready.send(loaded).is_err() || failed {
+                        return;
+                    }
+                }
+            });
+            let free = free;
+            for (number, slab) in self.slabs.iter().enumerate() {
+                let rows = &self.rooms[number % STREAMED];
+                // A loader that goes without a word has panicked, and so does the scope.
+                let Ok(loaded) = readied.recv() else { break };
+                loaded?;
+                rows.set_norms(kernels, slab)?;
+                // Ends with a look at the counts: the device is done with the slab.
+                group.search(slab, rows)?;
+                // The loader is gone after the last slab.
+                let _ = free.send(());
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,195 @@
+//! The driver on stand-ins for GPUs: divisions, overflows, streaming; and the constants of the kernels' header.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use half::f16;
+use toller_ir::DocOrd;
+
+use super::{DeviceSearch, abi, kernels};
+use crate::{Collection, Filter, IpTopkError, IpTopkOptions, Scan, Segment, Vectors, ip_topk, reference};
+use toller_gpu::{DeviceError, Devices};
+
+const HEADER: &str = include_str!("../../../../kernels/ip_topk.h");
+
+/// Pseudo-random numbers in -1..1.
+fn numbers(count: usize, seed: u64) -> Vec<f32> {
+    let mut state = seed | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        ((state >> 11) % (1 << 24)) as f32 / (1 << 23) as f32 - 1.0
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+fn one_segment(values: &[f32], dim: usize) -> Collection<'_> {
+    let segment = Segment { first: DocOrd(0), vectors: Vectors::F32(values), codes: None };
+    Collection::new(dim, vec![segment]).unwrap()
+}
+
+/// The hits and how many were nominated; the hits are those of the reference.
+fn search(
+    devices: &Devices,
+    collection: &Collection<'_>,
+    queries: &[f32],
+    k: usize,
+    scan: Scan,
+) -> Vec<usize> {
+    let expected = reference::ip_topk(collection, queries, k, &Filter::default()).unwrap();
+    let index = DeviceSearch::new(devices, collection, scan, &|_| {}).unwrap();
+    let found = index.search(collection, queries, k, &Filter::default()).unwrap();
+    for (query, (found, expected)) in found.rankings.iter().zip(&expected).enumerate() {
+        assert!(found == expected, "query {query}: {found:?} {expected:?}");
+    }
+    found.nominated
+}
+
+#[test]
+fn constants_and_names_are_those_of_the_header() {
+    let defined = |name: &str| -> u32 {
+        let line = HEADER.lines().find_map(|line| line.strip_prefix(&format!("#define {name} "))).unwrap();
+        line.trim().parse().unwrap()
+    };
+    for (name, value) in [
+        ("TOLLER_ROW_THREADS", abi::ROW_THREADS),
+        ("TOLLER_SCAN_THREADS", abi::SCAN_THREADS),
+        ("TOLLER_SELECT_THREADS", abi::SELECT_THREADS),
+        ("TOLLER_RESCORE_THREADS", abi::RESCORE_THREADS),
+        ("TOLLER_SCAN_ROWS", abi::SCAN_ROWS),
+        ("TOLLER_SCAN_SLICE", abi::SCAN_SLICE),
+        ("TOLLER_BEST_IN_SHARED", abi::BEST_IN_SHARED),
+        ("TOLLER_SCAN_STAGES_8", kernels::stages(8)),
+        ("TOLLER_SCAN_STAGES_64", kernels::stages(64)),
+        ("TOLLER_SCAN_STAGES_256", kernels::stages(256)),
+    ] {
+        assert_eq!(defined(name), value, "{name}");
+    }
+    let sizes = [
+        ("toller_candidate", size_of::<abi::Candidate>(), 12),
+        ("toller_hit", size_of::<abi::KernelHit>(), 8),
+        ("toller_query_facts", abi::QUERY_FACTS_BYTES, 16),
+    ];
+    for (name, ours, header) in sizes {
+        assert!(HEADER.contains(name) && ours == header, "{name}");
+    }
+    let listed: BTreeSet<&str> = HEADER
+        .lines()
+        .take_while(|line| !line.contains("TOLLER_IP_TOPK_SM90A_KERNELS"))
+        .filter_map(|line| line.trim().strip_prefix("X(")?.split(',').next())
+        .collect();
+    assert_eq!(listed, kernels::names().into_iter().collect());
+}
+
+#[test]
+fn devices_and_memory_do_not_matter() {
+    let (rows, dim, k) = (1500, 64, 30);
+    let (vectors, queries) = (numbers(rows * dim, 1), numbers(9 * dim, 2));
+    let collection = one_segment(&vectors, dim);
+    for memory in [&[64 << 20][..], &[160_000], &[64 << 20, 120_000, 64 << 20]] {
+        for scan in [Scan::Auto, Scan::Int8] {
+            let devices = Devices::shim(memory);
+            let index = DeviceSearch::new(&devices, &collection, scan, &|_| {}).unwrap();
+            let is_streamed = index.plans().any(|plan| plan.resident_rows < plan.rows);
+            assert_eq!(is_streamed, memory.iter().any(|&bytes| bytes < 1 << 20), "{memory:?}");
+            drop(index);
+            search(&devices, &collection, &queries, k, scan);
+        }
+    }
+}
+
+/// More candidates than a buffer holds, again and again: scores that are equal, and rows of ascending score.
+#[test]
+fn full_buffers_lose_nothing() {
+    let (rows, dim, k) = (5000, 8, 40);
+    let equal = numbers(dim, 3).repeat(rows);
+    let ascending: Vec<f32> =
+        (0..rows).flat_map(|row| (0..dim).map(move |i| if i == 0 { row as f32 } else { 0.5 })).collect();
+    let queries = [vec![1.0; dim], numbers(dim, 4)].concat();
+    for vectors in [equal, ascending] {
+        let nominated =
+            search(&Devices::shim(&[64 << 20]), &one_segment(&vectors, dim), &queries, k, Scan::Auto);
+        assert!(nominated.iter().all(|&count| count >= k), "{nominated:?}");
+    }
+}
+
+/// Stand-ins, and the GPU that the machine may have.
+fn devices() -> Vec<Devices> {
+    [Some(Devices::shim(&[64 << 20])), of_machine()].into_iter().flatten().collect()
+}
+
+/// Small enough for tools that watch every access.
+#[test]
+fn small_sizes_on_every_device() {
+    for devices in devices() {
+        for (rows, dim, queries, k) in [(700, 24, 3, 20), (300, 40, 70, 5), (10, 8, 1, 10)] {
+            let (vectors, queries) = (numbers(rows * dim, 8), numbers(queries * dim, 9));
+            for scan in [Scan::Auto, Scan::Int8] {
+                search(&devices, &one_segment(&vectors, dim), &queries, k, scan);
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "a million vectors: for a GPU, see scripts/device-check"]
+fn a_million_vectors_have_the_hits_of_the_cpu() {
+    let (rows, dim) = (1_000_000, 768);
+    let vectors: Vec<f16> = numbers(rows * dim, 10).into_iter().map(f16::from_f32).collect();
+    let segment = Segment { first: DocOrd(0), vectors: Vectors::F16(&vectors), codes: None };
+    let collection = Collection::new(dim, vec![segment]).unwrap();
+    let devices = of_machine().unwrap();
+    for scan in [Scan::F16, Scan::Int8] {
+        let index = DeviceSearch::new(&devices, &collection, scan, &|_| {}).unwrap();
+        for (queries, k) in [(1, 10), (32, 1000), (1024, 100)] {
+            let queries = numbers(queries * dim, 11);
+            let expected = ip_topk(&collection, &queries, k, &IpTopkOptions::default()).unwrap().rankings;
+            let found = index.search(&collection, &queries, k, &Filter::default()).unwrap().rankings;
+            assert!(found == expected, "{scan}, {} numbers of queries, k {k}", queries.len());
+        }
+    }
+}
+
+#[test]
+fn little_is_nominated() {
+    let (rows, dim, k) = (4000, 64, 10);
+    let (vectors, queries) = (numbers(rows * dim, 5), numbers(3 * dim, 6));
+    let collection = one_segment(&vectors, dim);
+    for (scan, most) in [(Scan::Auto, 30), (Scan::Int8, 200)] {
+        let nominated = search(&Devices::shim(&[64 << 20]), &collection, &queries, k, scan);
+        assert!(nominated.iter().all(|count| (k..most).contains(count)), "{scan}: {nominated:?}");
+    }
+}
+
+#[test]
+fn what_a_device_cannot_hold_is_an_error() {
+    let vectors = numbers(100 * 512, 7);
+    let collection = one_segment(&vectors, 512);
+    let error = DeviceSearch::new(&Devices::shim(&[4096]), &collection, Scan::Auto, &|_| {}).unwrap_err();
+    assert!(matches!(error, IpTopkError::Device(DeviceError::TooLittleMemory { .. })), "{error}");
+    let index = DeviceSearch::new(&Devices::shim(&[100_000]), &collection, Scan::Auto, &|_| {}).unwrap();
+    let error = index.search(&collection, &vectors[..512], 1000, &Filter::default()).unwrap_err();
+    assert!(matches!(error, IpTopkError::Device(DeviceError::TooLittleMemory { .. })), "{error}");
+    assert!(error.hint().is_some());
+}
+
+/// A machine without what it takes says so, by name; with it, the device is opened.
+#[test]
+fn a_gpu_is_there_or_named_as_missing() {
+    match Devices::cuda(0) {
+        Ok(devices) => assert!(devices.facts().all(|facts| facts.capability >= (8, 0))),
+        Err(error) => assert!(!error.hint().is_empty() && !error.to_string().is_empty()),
+    }
+    if !cfg!(feature = "cuda") {
+        assert_eq!(Devices::all().unwrap_err(), DeviceError::NotBuilt);
+    }
+}
+
+/// The GPU that the machine may have, opened once for all tests: opening one takes longer than a test.
+pub(crate) fn of_machine() -> Option<Devices> {
+    static OPENED: LazyLock<Option<Devices>> = LazyLock::new(|| Devices::cuda(0).ok());
+    OPENED.clone()
+}

@@ -1,0 +1,103 @@
+//! What can be wrong with a search.
+
+use toller_gpu::DeviceError;
+
+/// Why a search cannot be made.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum IpTopkError {
+    /// No hits were asked for.
+    #[error("k is 0")]
+    ZeroK,
+    /// Vectors without numbers.
+    #[error("the dimension is 0")]
+    ZeroDim,
+    /// A segment that is no whole number of vectors.
+    #[error("segment {segment} holds {len} numbers, not a whole number of vectors of dimension {dim}")]
+    SegmentShape {
+        /// Which segment, from zero.
+        segment: usize,
+        /// How many numbers it holds.
+        len: usize,
+        /// The dimension of the collection.
+        dim: usize,
+    },
+    /// A segment whose ordinals do not follow those of the segment before, or exceed 32 bits.
+    #[error(
+        "segment {segment} begins at ordinal {first}, expected at least {expected} and an end below 2^32"
+    )]
+    SegmentOrder {
+        /// Which segment, from zero.
+        segment: usize,
+        /// Its first ordinal.
+        first: u32,
+        /// One past the last ordinal of the segment before.
+        expected: u64,
+    },
+    /// Codes that do not belong to the vectors beside them.
+    #[error("the codes of segment {segment} are not those of {rows} vectors")]
+    CodesShape {
+        /// Which segment, from zero.
+        segment: usize,
+        /// The number of its vectors.
+        rows: usize,
+    },
+    /// Exclusions that are not one list a query.
+    #[error("{lists} lists of excluded documents for {queries} queries")]
+    ExclusionShape {
+        /// The number of lists.
+        lists: usize,
+        /// The number of queries.
+        queries: usize,
+    },
+    /// Vectors of more numbers than the sums of the int8 scan can hold.
+    #[error("the int8 scan adds up at most {max} products, the vectors have {dim} numbers")]
+    DimTooLarge {
+        /// The dimension of the collection.
+        dim: usize,
+        /// The largest that can be.
+        max: usize,
+    },
+    /// Queries that are no whole number of vectors.
+    #[error(
+        "the queries hold {len} numbers, not a whole number of vectors of the collection's dimension {dim}"
+    )]
+    QueryShape {
+        /// How many numbers were given.
+        len: usize,
+        /// The dimension of the collection.
+        dim: usize,
+    },
+    /// A query with a number that has no order among scores.
+    #[error("query {query} is not finite: number {column} is {value}")]
+    QueryNotFinite {
+        /// Which query, from zero.
+        query: usize,
+        /// Which of its numbers, from zero.
+        column: usize,
+        /// NaN or an infinity.
+        value: f32,
+    },
+    /// A device cannot be used, or has failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+impl IpTopkError {
+    /// What the user can do about it, where that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::ZeroK => "ask for at least one hit, for instance `--k 1000`",
+            Self::QueryShape { .. } => "encode the queries with the model that encoded the collection",
+            Self::QueryNotFinite { .. } => "the model overflows on this query: compute with `--dtype f32`",
+            Self::DimTooLarge { .. } => "scan with `--scan f32`",
+            Self::Device(error) => return Some(error.hint()),
+            Self::ZeroDim
+            | Self::SegmentShape { .. }
+            | Self::SegmentOrder { .. }
+            | Self::CodesShape { .. }
+            | Self::ExclusionShape { .. } => return None,
+        };
+        Some(hint.to_owned())
+    }
+}

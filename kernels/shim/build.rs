@@ -1,0 +1,32 @@
+//! Compiles the kernels' sources for the CPU, as C++.
+
+use std::path::PathBuf;
+
+fn main() {
+    // Asked for when this runs: what was compiled in another clone, with the same target directory, would have that one's path.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
+    let shim = PathBuf::from(package);
+    let kernels = shim.join("..");
+    println!("cargo::rerun-if-changed={}", kernels.display());
+    println!("cargo::rerun-if-changed=build.rs");
+    let mut sources: Vec<PathBuf> = match std::fs::read_dir(&shim) {
+        Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
+        Err(error) => {
+            println!("cargo::error={}: {error}", shim.display());
+            return;
+        }
+    };
+    sources.retain(|path| path.extension().is_some_and(|extension| extension == "cpp"));
+    sources.sort();
+    cc::Build::new()
+        .cpp(true)
+        .std("c++17")
+        .include(&kernels)
+        // Products and sums of the fixed order are rounded one by one, and threads are stacks that this code switches between.
+        .flag("-Wno-unknown-pragmas")
+        .flag("-ffp-contract=off")
+        .flag("-fno-strict-aliasing")
+        .opt_level(2)
+        .files(sources)
+        .compile("toller_shim");
+}
