@@ -18,8 +18,8 @@ use half::{bf16, f16};
 
 use super::{BF16_NAN, Kernel, LANES, SMALLEST_IN_PAIRS, Simd};
 
-/// A CPU with AVX2, FMA and F16C; with `VNNI`, also AVX-VNNI.
-#[derive(Clone, Copy)]
+/// A CPU with AVX2, FMA, F16C, POPCNT and BMI; with `VNNI`, also AVX-VNNI.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx2<const VNNI: bool>(());
 
 impl<const VNNI: bool> Avx2<VNNI> {
@@ -27,17 +27,20 @@ impl<const VNNI: bool> Avx2<VNNI> {
         (is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("fma")
             && is_x86_feature_detected!("f16c")
+            && is_x86_feature_detected!("popcnt")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
             && (!VNNI || is_x86_feature_detected!("avxvnni")))
         .then_some(Self(()))
     }
 }
 
-#[target_feature(enable = "avx2,fma,f16c")]
+#[target_feature(enable = "avx2,fma,f16c,popcnt,bmi1,bmi2")]
 fn with_features<K: Kernel>(simd: Avx2<false>, kernel: K) -> K::Output {
     kernel.run(simd)
 }
 
-#[target_feature(enable = "avx2,fma,f16c,avxvnni")]
+#[target_feature(enable = "avx2,fma,f16c,popcnt,bmi1,bmi2,avxvnni")]
 fn with_vnni<K: Kernel>(simd: Avx2<true>, kernel: K) -> K::Output {
     kernel.run(simd)
 }

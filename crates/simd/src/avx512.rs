@@ -21,7 +21,7 @@ use half::{bf16, f16};
 use super::{BF16_NAN, Kernel, LANES, SMALLEST_IN_PAIRS, Simd};
 
 /// A CPU with AVX-512 F, BW, DQ and VL; with `VNNI` or `BF16`, also that.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx512<const VNNI: bool = false, const BF16: bool = false>(());
 
 impl<const VNNI: bool, const BF16: bool> Avx512<VNNI, BF16> {
@@ -32,23 +32,26 @@ impl<const VNNI: bool, const BF16: bool> Avx512<VNNI, BF16> {
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("fma")
             && is_x86_feature_detected!("f16c")
+            && is_x86_feature_detected!("popcnt")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
             && (!VNNI || is_x86_feature_detected!("avx512vnni"))
             && (!BF16 || is_x86_feature_detected!("avx512bf16")))
         .then_some(Self(()))
     }
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,f16c")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,popcnt,bmi1,bmi2")]
 fn with_features<K: Kernel>(simd: Avx512, kernel: K) -> K::Output {
     kernel.run(simd)
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,avx512vnni")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,popcnt,bmi1,bmi2,avx512vnni")]
 fn with_vnni<K: Kernel>(simd: Avx512<true>, kernel: K) -> K::Output {
     kernel.run(simd)
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,avx512bf16")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,popcnt,bmi1,bmi2,avx512bf16")]
 fn with_bf16<K: Kernel>(simd: Avx512<false, true>, kernel: K) -> K::Output {
     kernel.run(simd)
 }

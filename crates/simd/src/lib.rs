@@ -10,18 +10,22 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod integers;
 mod isa;
 mod math;
 mod portable;
 pub mod prefetch;
 pub mod product;
 pub mod tile;
+mod token;
 
 use half::{bf16, f16};
+pub use integers::Integers;
 pub use isa::Isa;
 #[cfg(test)]
 use math::erf;
 pub use math::{exp, exp2_coarse, gelu, gelu_tanh, sigmoid, tanh};
+pub use token::Token;
 
 /// The number of lanes of a vector, on every instruction set.
 pub const LANES: usize = 16;
@@ -47,7 +51,7 @@ pub fn round_for_pairs(x: f32) -> bf16 {
 /// `None` elsewhere.
 ///
 /// All operations are lane-wise IEEE 754 single precision, rounded to nearest even.
-pub trait Simd: Copy + Send + Sync + 'static {
+pub trait Simd: Integers + Send + Sync + 'static {
     /// Sixteen lanes of f32.
     type F32: Copy;
     /// Sixteen lanes of f64.
@@ -240,22 +244,7 @@ pub fn dispatch<K: Kernel>(kernel: K) -> K::Output {
 /// Runs `kernel` on `isa`, or portably where this machine lacks it. Its byte products, if it has any, do
 /// without VNNI: see [`dispatch_bytes_on`].
 pub fn dispatch_on<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
-    #[cfg(target_arch = "x86_64")]
-    match isa {
-        Isa::Avx512Bf16 | Isa::Avx512Vnni | Isa::Avx512 => {
-            if let Some(simd) = avx512::Avx512::<false>::new() {
-                return simd.vectorize(kernel);
-            }
-        }
-        Isa::Avx2Vnni | Isa::Avx2 => {
-            if let Some(simd) = avx2::Avx2::<false>::new() {
-                return simd.vectorize(kernel);
-            }
-        }
-        Isa::Portable => {}
-    }
-    let _ = isa;
-    portable::Portable.vectorize(kernel)
+    Token::new(isa).run(kernel)
 }
 
 /// [`dispatch_on`] for a `kernel` that multiplies bytes ([`Simd::dot`]). Only such kernels are compiled for

@@ -19,9 +19,7 @@ use super::vectors::write_vectors;
 use crate::SparseError;
 use crate::coding::StringsEncoder;
 use crate::fingerprint::analyzer_info;
-use crate::index::{
-    IDS, LENGTHS, Manifest, POSTINGS, Source, SparseIndex, TERMS, VECTORS, encode_lengths,
-};
+use crate::index::{IDS, LENGTHS, Manifest, POSTINGS, Source, SparseIndex, TERMS, VECTORS, encode_lengths};
 use crate::score::Statistics;
 
 /// What to build, and how.
@@ -65,8 +63,8 @@ pub struct BuildReport {
 /// Sorted runs may have one part in this many of the memory; chunks and inverters need the rest.
 const RUNS_SHARE: usize = 2;
 
-/// A chunk may have one part in this many of a thread's memory: a thread has one chunk in work and half of another
-/// waiting, and inverting takes up to six times the text.
+/// A chunk may have one part in this many of a thread's memory: a thread has one chunk in work and half of
+/// another waiting, and inverting takes up to six times the text.
 const CHUNK_SHARE: usize = 16;
 
 /// Larger chunks do not make better runs, and their terms fall out of the cache.
@@ -75,8 +73,8 @@ const MOST_CHUNK_BYTES: usize = 16 << 20;
 /// Indexes `documents` (identifier and text) in `output`, unless it holds an index of the same already.
 ///
 /// # Errors
-/// The first error in the order of the documents, errors of files, or an index of something else in `output`. The
-/// directory then holds no index, or the one that was there before.
+/// The first error in the order of the documents, errors of files, or an index of something else in `output`.
+/// The directory then holds no index, or the one that was there before.
 pub fn build<E: From<SparseError> + Send>(
     output: &Path,
     job: &BuildJob<'_>,
@@ -222,8 +220,8 @@ fn stages<E: From<SparseError> + Send>(
                 on_progress(done);
                 Ok(runs.push(sequence, inverted.run)?)
             });
-            // Keep the first error in the order of the documents, not in time. Chunks are sent in order, so all
-            // chunks before a failed one have been sent already.
+            // Keep the first error in the order of the documents, not in time. Chunks are sent in order, so
+            // all chunks before a failed one have been sent already.
             if let Err(found) = kept
                 && error.as_ref().is_none_or(|(first, _)| sequence < *first)
             {
@@ -274,7 +272,8 @@ fn read<E: From<SparseError>>(
     Ok(file)
 }
 
-/// The second stage: inverts chunks. A panic becomes an error, so that nobody waits for a chunk that never comes.
+/// The second stage: inverts chunks. A panic becomes an error, so that nobody waits for a chunk that never
+/// comes.
 fn work<E: From<SparseError>>(analyzer: &Analyzer, from: &Receiver<Chunk>, to: &Sender<Outcome<E>>) {
     let mut inverter = Inverter::new(analyzer.clone());
     for chunk in from {

@@ -12,8 +12,8 @@ use crate::postings::ListEncoder;
 /// Terms between two calls of `on_progress`.
 const PROGRESS_TERMS: u64 = 1 << 12;
 
-/// Writes the terms and the postings of all runs; returns the number of terms. `on_progress` is called with the
-/// number of postings merged so far, and stops the work with an error.
+/// Writes the terms and the postings of all runs; returns the number of terms. `on_progress` is called with
+/// the number of postings merged so far, and stops the work with an error.
 pub(super) fn merge(
     runs: &SortedRuns,
     codes: &[u8],
@@ -22,7 +22,8 @@ pub(super) fn merge(
     mut on_progress: impl FnMut(u64) -> Result<(), SparseError>,
 ) -> Result<u64, SparseError> {
     let mut readers = runs.readers();
-    // The current term of each reader, and the reader's number: of equal terms, the earlier documents come first.
+    // The current term of each reader, and the reader's number: of equal terms, the earlier documents come
+    // first.
     let mut heap = BinaryHeap::with_capacity(readers.len());
     for (place, reader) in readers.iter_mut().enumerate() {
         if reader.advance().is_some() {

@@ -1,8 +1,8 @@
 //! Sorted runs, which are inverted chunks: in memory while there is room, then in a temporary file.
 //!
 //! ```text
-//! run     := (term, bytes of its list (varint), list) * terms, ascending        a term as in `coding::strings`
-//! list    := (2 * gap + (frequency = 1), [frequency - 2]) * documents           varints
+//! run     := (term, bytes of its list (varint), list) * terms, ascending       a term as in `coding::strings`
+//! list    := (2 * gap + (frequency = 1), [frequency - 2]) * documents          varints
 //! ```
 //!
 //! The first gap is from the run's first document, each other gap from the document before.

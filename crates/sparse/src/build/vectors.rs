@@ -1,12 +1,12 @@
 //! Writing the terms of each document, from the posting lists of a finished index.
 //!
 //! ```text
-//! vectors.bin := (number of terms, (gap of the term's number, frequency - 1) * terms) * documents    (varint)
+//! vectors.bin := (number of terms, (gap of the term's number, frequency - 1) * terms) * documents   (varint)
 //!                places of every 16th document (a `Table`)
 //! ```
 //!
-//! Terms are numbered in the order of their bytes. All lists are read once for every part of the collection whose
-//! vectors fit in memory together.
+//! Terms are numbered in the order of their bytes. All lists are read once for every part of the collection
+//! whose vectors fit in memory together.
 
 use super::output_file::OutputFile;
 use crate::SparseError;

@@ -1,8 +1,10 @@
 //! Compact encodings of numbers and strings.
 //!
-//! Every decoder takes any bytes: it returns `None` for what no encoder writes, or reads zeros behind the end.
+//! Every decoder takes any bytes: it returns `None` for what no encoder writes, or reads zeros behind the
+//! end.
 
 mod bit_stream;
+pub(crate) mod interleaved;
 pub(crate) mod packed;
 mod strings;
 mod varint;

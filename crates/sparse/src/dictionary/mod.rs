@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! terms.bin := list of the terms, see `coding::strings`; the payload of a term is
-//! payload   := [bytes of the records of all terms before (varint)], entry       the first only where a block begins
+//! payload   := [bytes of the records of all terms before (varint)], entry       the former where a block begins
 //! entry     := 2 * document (varint)                                     a single posting of frequency 1
 //!            | 4 * document + 3 (varint), frequency - 2 (varint)         a single posting
 //!            | 4 * n + 1 (varint)                                        a record of n bytes in postings.bin
@@ -53,8 +53,9 @@ pub(crate) struct Dictionary {
 impl Dictionary {
     /// The dictionary of `terms` terms in `file`.
     pub(crate) fn new(file: Mmap, terms: u64) -> Result<Self, Damaged> {
-        let dictionary = Self { file, terms: usize::try_from(terms).map_err(|_| Damaged)? };
-        dictionary.strings().map(|_| dictionary).ok_or(Damaged)
+        let terms = usize::try_from(terms).map_err(|_| Damaged)?;
+        Strings::new(&file, terms).ok_or(Damaged)?;
+        Ok(Self { file, terms })
     }
 
     fn strings(&self) -> Option<Strings<'_>> {
@@ -68,7 +69,7 @@ impl Dictionary {
         while block < end {
             let middle = block.midpoint(end);
             let first = strings.first(middle).ok_or(Damaged)?;
-            if first <= term { block = middle + 1 } else { end = middle }
+            if first.iter().le(term) { block = middle + 1 } else { end = middle }
         }
         let Some(block) = block.checked_sub(1) else { return Ok(None) };
         let count = (self.terms - block * BLOCK_STRINGS).min(BLOCK_STRINGS);
@@ -76,7 +77,8 @@ impl Dictionary {
     }
 }
 
-/// Looks for a term in a block of `count` terms, without putting these together. `None`: the block is damaged.
+/// Looks for a term in a block of `count` terms, without putting these together. `None`: the block is
+/// damaged.
 #[inline]
 fn find_in_block(mut block: &[u8], count: usize, term: &[u8]) -> Option<Option<Entry>> {
     let mut records = 0;
@@ -105,7 +107,8 @@ fn find_in_block(mut block: &[u8], count: usize, term: &[u8]) -> Option<Option<E
     Some(None)
 }
 
-/// Takes the payload of a term off the front of `bytes`. `records` is where the record of the next term begins.
+/// Takes the payload of a term off the front of `bytes`. `records` is where the record of the next term
+/// begins.
 #[inline]
 fn read_entry(bytes: &mut &[u8], records: &mut u64, begins_block: bool) -> Option<Entry> {
     if begins_block {
@@ -117,6 +120,7 @@ fn read_entry(bytes: &mut &[u8], records: &mut u64, begins_block: bool) -> Optio
         *records = start.checked_add(head >> 2)?;
         return Some(Entry::Record { start, end: *records });
     }
-    let (doc, tf) = if head & 1 == 0 { (head >> 1, 1) } else { (head >> 2, read_varint(bytes)?.checked_add(2)?) };
+    let (doc, tf) =
+        if head & 1 == 0 { (head >> 1, 1) } else { (head >> 2, read_varint(bytes)?.checked_add(2)?) };
     Some(Entry::One(Posting { doc: u32::try_from(doc).ok()?, tf: u32::try_from(tf).ok()? }))
 }

@@ -38,7 +38,7 @@ pub(super) fn exact(file: &[u8], docs: usize, index: usize) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{exact, is_sound, encode_lengths};
+    use super::{encode_lengths, exact, is_sound};
 
     #[test]
     fn round_trip() {

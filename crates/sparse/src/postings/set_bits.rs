@@ -1,48 +1,63 @@
-//! Ascending positions as the ones of a row of bits, the lowest bit of the first byte first.
+//! The positions of the ones or the zeros in a row of bits, the lowest bit of the first byte first.
+
+use toller_simd::Simd;
 
 use super::BLOCK;
 
 /// Bits that are looked at together.
 const WORD: usize = 64;
 
-/// Positions that are written together.
-const LANES: usize = 16;
-
-/// Room for the positions of a block, and for what is written beyond them.
+/// Room for the positions of a block, and for what is written behind them.
 pub(super) const ROOM: usize = BLOCK + WORD;
 
-/// Appends the bits up to the last of `positions`, padded to a byte.
-pub(super) fn write(positions: impl IntoIterator<Item = u32>, out: &mut Vec<u8>) {
-    let start = out.len();
-    for position in positions {
-        let byte = start + position as usize / 8;
-        if out.len() <= byte {
-            out.resize(byte + 1, 0);
-        }
-        out[byte] |= 1 << (position % 8);
-    }
+/// Finds the first `count` ones, at most [`BLOCK`], behind the first `start` bits of `bytes`, and counts
+/// their positions from there. `None` if there are fewer. What is behind them in `found` is arbitrary.
+#[inline(always)]
+pub(super) fn find<S: Simd>(
+    simd: S,
+    bytes: &[u8],
+    start: usize,
+    count: usize,
+    found: &mut [u32; ROOM],
+) -> Option<()> {
+    find_flipped(simd, 0, bytes, start, count, found)
 }
 
-/// Finds the first `count`, at most [`BLOCK`], ones behind the first `start` bits of `bytes`, and counts their positions from there. `None` when
-/// there are fewer. What `found` has behind them is of no use.
-#[inline]
-pub(super) fn find(bytes: &[u8], start: usize, count: usize, found: &mut [u32; ROOM]) -> Option<()> {
-    let bytes = bytes.get(start / 8..)?;
+/// [`find`] for zeros. Behind the end of `bytes`, there may be some.
+#[inline(always)]
+pub(super) fn find_zeros<S: Simd>(
+    simd: S,
+    bytes: &[u8],
+    start: usize,
+    count: usize,
+    found: &mut [u32; ROOM],
+) -> Option<()> {
+    find_flipped(simd, u64::MAX, bytes, start, count, found)
+}
+
+#[inline(always)]
+fn find_flipped<S: Simd>(
+    simd: S,
+    flip: u64,
+    bytes: &[u8],
+    start: usize,
+    count: usize,
+    found: &mut [u32; ROOM],
+) -> Option<()> {
+    let mut bytes = bytes.get(start / 8..)?;
     let passed = start as u32 % 8;
-    // Counting ones takes one instruction where it may be used, and a dozen where it may not.
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("popcnt") && is_x86_feature_detected!("bmi1") {
-        if is_x86_feature_detected!("avx512f") {
-            // SAFETY: this CPU has both.
-            return unsafe { find_avx512(bytes, passed, count, found) };
-        }
-        // SAFETY: this CPU has both.
-        return unsafe { find_bmi(bytes, passed, count, found) };
+    let (mut at, mut first) = (0, 0_u32.wrapping_sub(passed));
+    let mut mask = u64::MAX << passed;
+    while at < count {
+        let word = (next_word(&mut bytes)? ^ flip) & mask;
+        mask = u64::MAX;
+        at += simd.set_bits(word, first, found.get_mut(at..)?.first_chunk_mut()?);
+        first = first.wrapping_add(WORD as u32);
     }
-    find_portable(bytes, passed, count, found)
+    Some(())
 }
 
-/// Takes the next bits off `bytes`, the first of which is the lowest; `None` behind the last.
+/// Takes the next bits off the front of `bytes`, zeros behind the end; `None` where no bits are left.
 #[inline(always)]
 fn next_word(bytes: &mut &[u8]) -> Option<u64> {
     if let Some((&word, behind)) = bytes.split_first_chunk() {
@@ -55,119 +70,55 @@ fn next_word(bytes: &mut &[u8]) -> Option<u64> {
     (!rest.is_empty()).then(|| u64::from_le_bytes(word))
 }
 
-/// Sixteen bits at a time, by compression. Where each sixteen are written follows from the word alone, so that a word waits for the
-/// one before only once.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,popcnt")]
-fn find_avx512(mut bytes: &[u8], passed: u32, count: usize, found: &mut [u32; ROOM]) -> Option<()> {
-    use std::arch::x86_64::{
-        _mm512_add_epi32, _mm512_maskz_compress_epi32, _mm512_set1_epi32, _mm512_setr_epi32,
-        _mm512_storeu_si512, _mm512_sub_epi32,
-    };
-    if count > BLOCK {
-        return None;
-    }
-    let step = _mm512_set1_epi32(LANES as i32);
-    let positions = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    let mut positions = _mm512_sub_epi32(positions, _mm512_set1_epi32(passed as i32));
-    let mut mask = u64::MAX << passed;
-    let mut at = 0;
-    while at < count {
-        let word = next_word(&mut bytes)? & mask;
-        mask = u64::MAX;
-        for first in (0..WORD).step_by(LANES) {
-            let before = (word & ((1 << first) - 1)).count_ones() as usize;
-            // SAFETY: `at` is below `count`, and before the last sixteen bits of a word are at most 48 ones: this is within `found`.
-            unsafe {
-                let ones = _mm512_maskz_compress_epi32((word >> first) as u16, positions);
-                _mm512_storeu_si512(found.as_mut_ptr().add(at + before).cast(), ones);
-            }
-            positions = _mm512_add_epi32(positions, step);
-        }
-        at += word.count_ones() as usize;
-    }
-    Some(())
-}
-
-/// [`find_portable`] with the instructions for counting ones.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "popcnt,bmi1")]
-fn find_bmi(bytes: &[u8], passed: u32, count: usize, found: &mut [u32; ROOM]) -> Option<()> {
-    find_portable(bytes, passed, count, found)
-}
-
-#[inline(always)]
-fn find_portable(mut bytes: &[u8], passed: u32, count: usize, found: &mut [u32; ROOM]) -> Option<()> {
-    let (mut at, mut first) = (0, 0_u32.wrapping_sub(passed));
-    let mut mask = u64::MAX << passed;
-    while at < count {
-        let mut word = next_word(&mut bytes)? & mask;
-        mask = u64::MAX;
-        let ones = word.count_ones() as usize;
-        // By sixteen, though there may be fewer: where the ones of a word end can not be foreseen.
-        for places in found.get_mut(at..)?.as_chunks_mut::<LANES>().0.iter_mut().take(ones.div_ceil(LANES)) {
-            for place in places {
-                *place = first.wrapping_add(word.trailing_zeros());
-                word &= word.wrapping_sub(1);
-            }
-        }
-        at += ones;
-        first = first.wrapping_add(WORD as u32);
-    }
-    Some(())
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use toller_simd::{Kernel, Simd, Token};
 
-    use super::{BLOCK, ROOM, find, find_portable, write};
+    use super::{BLOCK, ROOM, find, find_zeros};
 
-    type Find = fn(&[u8], u32, usize, &mut [u32; ROOM]) -> Option<()>;
+    /// Both functions, which cannot be called where no instruction set is chosen.
+    struct Find<'a> {
+        bytes: &'a [u8],
+        start: usize,
+        count: usize,
+        zeros: bool,
+    }
 
-    /// What this CPU runs: of what is faster than another, only one would be chosen.
-    fn ways() -> Vec<Find> {
-        let mut ways: Vec<Find> =
-            vec![|bytes, passed, count, found| find(bytes, passed as usize, count, found), find_portable];
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("popcnt") && is_x86_feature_detected!("bmi1") {
-            // SAFETY: this CPU has both.
-            ways.push(|bytes, passed, count, found| unsafe { super::find_bmi(bytes, passed, count, found) });
+    impl Kernel for Find<'_> {
+        type Output = Option<Vec<u32>>;
+
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) -> Self::Output {
+            let Self { bytes, start, count, zeros } = self;
+            let mut found = [0; ROOM];
+            let all = if zeros {
+                find_zeros(simd, bytes, start, count, &mut found)
+            } else {
+                find(simd, bytes, start, count, &mut found)
+            };
+            all.map(|()| found[..count].to_vec())
         }
-        ways
     }
 
     proptest! {
         #[test]
-        fn round_trip(
-            gaps in prop::collection::vec(0..40_u32, 0..=BLOCK),
-            (less, passed) in (0..20_usize, 0..8_u32),
-            (before, behind) in (any::<u8>(), any::<[u8; 3]>()),
+        fn as_defined(
+            bytes in prop::collection::vec(prop_oneof![Just(0_u8), Just(255), any::<u8>()], 0..60),
+            (start, count, zeros) in (0..100_usize, 0..=BLOCK, any::<bool>()),
         ) {
-            let mut next = passed;
-            let positions: Vec<u32> = gaps.iter().map(|gap| { next += gap + 1; next - 1 }).collect();
-            let mut bytes = vec![7];
-            write(positions.iter().copied(), &mut bytes);
-            let written = bytes.len() - 1;
-            bytes.extend(behind);
-            // Bits that are passed may be anything.
-            bytes[1] |= before & ((1 << passed) - 1);
-            let count = positions.len().saturating_sub(less);
-            let expected: Vec<u32> = positions[..count].iter().map(|position| position - passed).collect();
-            for find in ways() {
-                let mut found = [0; ROOM];
-                prop_assert!(find(&bytes[1..], passed, count, &mut found).is_some());
-                prop_assert_eq!(&found[..count], &expected);
-                prop_assert!(find(&bytes[1..=written], passed, positions.len() + 1, &mut found).is_none());
+            let bit = |at: usize| (bytes[at / 8] >> (at % 8) & 1 == 1) != zeros;
+            let positions = (start..8 * bytes.len()).filter(|&at| bit(at)).map(|at| (at - start) as u32);
+            let positions: Vec<u32> = positions.collect();
+            for token in Token::available() {
+                let found = token.run(Find { bytes: &bytes, start, count, zeros });
+                match positions.get(..count) {
+                    Some(expected) if start / 8 <= bytes.len() => {
+                        prop_assert_eq!(found.as_deref(), Some(expected), "{:?}", token);
+                    }
+                    _ => prop_assert!(found.is_none() || zeros, "{:?}", token),
+                }
             }
         }
-    }
-
-    #[test]
-    fn the_start_may_be_anywhere() {
-        let mut found = [0; ROOM];
-        assert!(find(&[0xff, 0xff, 0b0101_0000], 13, 5, &mut found).is_some());
-        assert_eq!(found[..5], [0, 1, 2, 7, 9]);
-        assert!(find(&[0xff], 9, 1, &mut found).is_none());
     }
 }
