@@ -41,7 +41,7 @@ type Texts = fn() -> Vec<String>;
 fn scifact() -> Vec<String> {
     let input = Input::File(shared_path("data/scifact/corpus.jsonl.gz"));
     let passages = open_collection(&[input], &ReadOptions::default()).unwrap();
-    passages.take(PASSAGES).map(|passage| joined_text("", " ", &passage.unwrap())).collect()
+    passages.take(PASSAGES).map(|passage| joined_text(" ", &passage.unwrap())).collect()
 }
 
 fn claims() -> Vec<String> {

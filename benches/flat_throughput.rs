@@ -20,7 +20,7 @@ use toller_bench::encode::scratch_spec;
 use toller_corpus::{ReadOptions, open_collection, survey};
 use toller_encoder::{DualEncoder, LoadOptions, Role};
 use toller_files::Input;
-use toller_pipeline::{EncodeJob, PassageText, PipelineError, TitleMode};
+use toller_pipeline::{EncodeJob, PipelineError, TitleMode};
 use toller_store::StoreWriter;
 
 // As in the binary.
@@ -133,10 +133,7 @@ fn encode(options: &Options, collection: &Path) -> Result<(), Box<dyn Error>> {
     let encoder = DualEncoder::load(&options.model, &LoadOptions::default())?;
     let (inputs, read) = (vec![Input::parse(collection)], ReadOptions::default());
     let surveyed = survey(&inputs, &read, |_| {})?;
-    let text = PassageText {
-        prompt: encoder.prompt(Role::Passage).to_owned(),
-        title: TitleMode::Join(" ".to_owned()),
-    };
+    let titles = TitleMode::Join(" ".to_owned());
     let spec = scratch_spec(&encoder, surveyed.passages);
     let folder = tempfile::tempdir()?;
     let writer = StoreWriter::create_or_resume(&folder.path().join("store"), spec)?;
@@ -144,7 +141,7 @@ fn encode(options: &Options, collection: &Path) -> Result<(), Box<dyn Error>> {
     let job = EncodeJob { encoder: &encoder, role: Role::Passage, threads: options.threads, stop: &stop };
     let texts = open_collection(&inputs, &read)?.map(|passage| {
         let passage = passage.map_err(PipelineError::from)?;
-        let text = text.of(&passage);
+        let text = titles.text_of(&passage);
         Ok((passage.id, text))
     });
     let (mut rates, mut cpu_rates, mut tenth) = (Vec::new(), Vec::new(), Mark::new(0));

@@ -106,7 +106,7 @@ fn scifact(folder: &Path) {
     let input = Input::File(shared_path("data/scifact/corpus.jsonl.gz"));
     for passage in open_collection(&[input], &ReadOptions::default()).unwrap() {
         let passage = passage.unwrap();
-        lines.push(&passage.id, &joined_text("", " ", &passage));
+        lines.push(&passage.id, &joined_text(" ", &passage));
     }
 }
 

@@ -94,19 +94,31 @@ fn files_are_small_and_say_what_they_are_for() {
 fn the_environment_is_read_in_one_file() {
     let env_file = root().join("crates/hub/src/env.rs");
     let mut found = Vec::new();
-    for path in rust_files(&root().join("crates")).into_iter().filter(|path| *path != env_file) {
-        // Neither tests nor build scripts are the program.
-        let is_no_program = |part: &OsStr| {
-            ["tests", "tests.rs", "testing", "build", "build.rs"].iter().any(|other| part == *other)
-        };
-        if path.components().any(|part| is_no_program(part.as_os_str())) {
-            continue;
-        }
-        let lines = code_lines(&path);
-        let code = lines.iter().take_while(|line| !line.contains("#[cfg(test)]"));
-        found.extend(code.filter(|line| line.contains("env::var")).map(|line| (path.clone(), line.clone())));
+    for path in program_files().into_iter().filter(|path| *path != env_file) {
+        let lines = program_lines(&path).filter(|line| line.contains("env::var"));
+        found.extend(lines.map(|line| (path.clone(), line)));
     }
     assert_eq!(found, []);
+}
+
+/// A library does not know what a front calls its settings: its errors name them by `toller_ir::Setting`.
+#[test]
+fn only_the_command_line_names_flags() {
+    let mut found = Vec::new();
+    for path in program_files().into_iter().filter(|path| !path.starts_with(root().join("crates/cli"))) {
+        found.extend(program_lines(&path).filter(|line| names_a_flag(line)).map(|line| (path.clone(), line)));
+    }
+    assert_eq!(found, []);
+    assert!(names_a_flag("\"with `--pooling`\"") && names_a_flag("--k 10") && !names_a_flag("models--org"));
+}
+
+/// Whether `--` and a letter come where a word may begin.
+fn names_a_flag(line: &str) -> bool {
+    line.match_indices("--").any(|(at, dashes)| {
+        let (before, after) = (&line[..at], &line[at + dashes.len()..]);
+        after.starts_with(|c: char| c.is_ascii_lowercase())
+            && !before.ends_with(|c: char| c.is_alphanumeric() || c == '-')
+    })
 }
 
 /// What is compiled in one clone may run in another: they can share a target directory.
@@ -146,6 +158,21 @@ fn layer_violations(metadata: &Value) -> Vec<String> {
 
 fn root() -> PathBuf {
     toller_testing::repository("")
+}
+
+/// Every Rust file of the program: neither tests nor build scripts.
+fn program_files() -> Vec<PathBuf> {
+    let is_no_program = |part: &OsStr| {
+        ["tests", "tests.rs", "testing", "build", "build.rs"].iter().any(|other| part == *other)
+    };
+    let mut files = rust_files(&root().join("crates"));
+    files.retain(|path| !path.components().any(|part| is_no_program(part.as_os_str())));
+    files
+}
+
+/// The code lines of a file, up to its unit tests.
+fn program_lines(path: &Path) -> impl Iterator<Item = String> {
+    code_lines(path).into_iter().take_while(|line| !line.contains("#[cfg(test)]"))
 }
 
 /// Every Rust file below a folder, sorted; none if there is no such folder.

@@ -3,7 +3,7 @@ import java.nio.charset.StandardCharsets;
 import org.apache.lucene.analysis.*;
 import org.apache.lucene.analysis.tokenattributes.*;
 
-/** Prints, for every line of standard input, its terms by an analyzer of Lucene, a tab between two.
+/** Prints the terms of every line of standard input by a Lucene analyzer, separated by tabs.
  *  In the lines, \n, \r, \t, \\ stand for those characters. With "types", a term is followed by "/" and its type. */
 public class LuceneTokens {
   static Analyzer analyzer(String name) throws Exception {
@@ -33,7 +33,7 @@ public class LuceneTokens {
   public static void main(String[] args) throws Exception {
     Analyzer analyzer = analyzer(args[0]);
     boolean types = args.length > 1;
-    // Not readLine(): it would also end lines at lone carriage returns.
+    // Not readLine(): it also ends lines at lone carriage returns.
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8), 1 << 16);
     PrintStream out = new PrintStream(new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), 1 << 16), false, "UTF-8");
     StringBuilder line = new StringBuilder();

@@ -1,4 +1,4 @@
-"""Lucene's tokens, by LuceneTokens.java on the jar that pyserini brings."""
+"""Lucene's tokens, from LuceneTokens.java and the jar in pyserini."""
 
 import subprocess
 import sys

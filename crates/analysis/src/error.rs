@@ -1,5 +1,7 @@
 //! What can be wrong with the choice of an analyzer.
 
+use toller_ir::{Explain, Remedy};
+
 /// An analyzer that cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum AnalysisError {
@@ -11,12 +13,9 @@ pub enum AnalysisError {
     },
 }
 
-impl AnalysisError {
-    /// What to do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
-        match self {
-            Self::UnknownName { .. } => format!("analyzers are: {}", super::Analyzer::names().join(", ")),
-        }
+impl Explain for AnalysisError {
+    fn remedy(&self) -> Option<Remedy> {
+        let Self::UnknownName { .. } = self;
+        Some(format!("analyzers are: {}", super::Analyzer::names().join(", ")).into())
     }
 }

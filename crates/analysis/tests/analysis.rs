@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use toller_analysis::Analyzer;
+use toller_ir::Explain;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -55,7 +56,7 @@ fn every_name_has_an_analyzer_that_knows_it() -> Outcome {
         assert_eq!(Analyzer::by_name(name)?.name(), *name);
     }
     let error = Analyzer::by_name("xx").err().ok_or("there is no analyzer xx")?;
-    assert!(error.hint().contains("zh"));
+    assert!(error.remedy().unwrap().to_string().contains("zh"));
     Ok(())
 }
 

@@ -105,8 +105,8 @@ pub fn scratch_spec(encoder: &DualEncoder, passages: u64) -> StoreSpec {
     StoreSpec {
         model: ModelInfo { name: String::new(), fingerprint: encoder.fingerprint().to_owned() },
         encoding: Encoding {
-            role: toller_store::Role::Passage,
-            prompt: encoder.prompt(Role::Passage).to_owned(),
+            role: Role::Passage,
+            prompt: tower.prompt().to_owned(),
             max_length: tower.max_length(),
             title_mode: "join".to_owned(),
             title_separator: " ".to_owned(),

@@ -2,6 +2,7 @@
 
 use toller_encoder::EncoderError;
 use toller_index::IndexError;
+use toller_ir::{Explain, Remedy, Setting, remedy};
 use toller_topk::IpTopkError;
 
 /// Why something cannot be measured.
@@ -37,19 +38,22 @@ pub enum BenchError {
     Encoder(#[from] EncoderError),
 }
 
-impl BenchError {
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+impl Explain for BenchError {
+    fn remedy(&self) -> Option<Remedy> {
         match self {
-            Self::Memory { .. } => {
-                Some("lower --vectors or --dim, or store halves: --store-dtype f16".to_owned())
+            Self::Memory { .. } => Some(remedy!(
+                "lower {} or {}, or store halves: {}",
+                Setting::Vectors,
+                Setting::Dim,
+                Setting::StoreDtype.to("f16")
+            )),
+            Self::TooFewQueries { .. } => {
+                Some(remedy!("lower {}, or give more {}", Setting::Queries, Setting::QueryVectors))
             }
-            Self::TooFewQueries { .. } => Some("lower --queries, or give more --query-vectors".to_owned()),
             Self::Recording => None,
-            Self::Search(error) => error.hint(),
-            Self::Index(error) => error.hint(),
-            Self::Encoder(error) => error.hint(),
+            Self::Search(error) => error.remedy(),
+            Self::Index(error) => error.remedy(),
+            Self::Encoder(error) => error.remedy(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use toller_files::FileError;
+use toller_ir::{Explain, Remedy, Setting, remedy};
 
 /// Why a model's files cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -63,25 +64,31 @@ pub enum ModelError {
         /// The shape that config.json asks for.
         expected: Vec<usize>,
     },
+    /// Another number of values than a tensor's shape needs.
+    #[error("a tensor of shape {shape:?} cannot have {values} values")]
+    TensorLength {
+        /// The shape.
+        shape: Vec<usize>,
+        /// The number of values.
+        values: usize,
+    },
 }
 
-impl ModelError {
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+impl Explain for ModelError {
+    fn remedy(&self) -> Option<Remedy> {
         Some(match self {
-            Self::File(error) => return error.hint(),
-            Self::MissingFile { .. } => {
-                "give --model a sentence-transformers or transformers directory: config.json, \
-                 a tokenizer.json or vocab.txt, and model.safetensors or pytorch_model.bin"
-                    .to_owned()
-            }
-            Self::Unsupported { supported, .. } => format!("supported: {supported}"),
-            Self::Weights { .. } => "download the model again; the file may be truncated".to_owned(),
+            Self::File(error) => return error.remedy(),
+            Self::MissingFile { .. } => remedy!(
+                "give {} a sentence-transformers or transformers directory: config.json, a tokenizer.json \
+                 or vocab.txt, and model.safetensors or pytorch_model.bin",
+                Setting::Model
+            ),
+            Self::Unsupported { supported, .. } => format!("supported: {supported}").into(),
+            Self::Weights { .. } => "download the model again; the file may be truncated".into(),
             Self::MissingTensor { .. } | Self::TensorShape { .. } => {
-                "config.json and the weights are not of the same model; check both".to_owned()
+                "config.json and the weights are not of the same model; check both".into()
             }
-            Self::Config { .. } => return None,
+            Self::Config { .. } | Self::TensorLength { .. } => return None,
         })
     }
 }

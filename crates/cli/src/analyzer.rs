@@ -19,15 +19,13 @@ pub struct AnalyzerArgs {
 
 impl AnalyzerArgs {
     /// The analyzer. A name that none has is wrong usage.
-    pub fn load(&self) -> anyhow::Result<Analyzer> {
+    pub fn load(&self) -> crate::Result<Analyzer> {
         let (flag, name) = match (&self.analyzer, &self.language) {
             (Some(name), _) => ("--analyzer", name.as_str()),
             (None, language) => ("--language", language.as_deref().unwrap_or_default()),
         };
         analyzer_by_name(name).map_err(|error| match error {
-            AnalyzerError::Name(_) => {
-                UsageError::new(format!("{flag}: {error}"), error.hint().unwrap_or_default()).into()
-            }
+            AnalyzerError::Name(_) => UsageError::of_flag(flag, &error).into(),
             error => error.into(),
         })
     }

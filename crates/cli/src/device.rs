@@ -4,11 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use toller_gpu::{DeviceError, Devices};
-use toller_index::IndexError;
 use toller_simd::Isa;
-use toller_topk::IpTopkError;
 
-use crate::error::UsageError;
+use crate::error::{Context, UsageError};
+use crate::flags;
 use crate::ui::Ui;
 
 /// A device as the command line names it.
@@ -81,8 +80,7 @@ impl Device {
     pub fn check(self) -> Result<(), UsageError> {
         match self {
             Self::Cuda(_) | Self::AllCuda if !cfg!(feature = "cuda") => {
-                let error = DeviceError::NotBuilt;
-                Err(UsageError::new(format!("--device {self}: {error}"), error.hint()))
+                Err(UsageError::of_flag(format!("--device {self}"), &DeviceError::NotBuilt))
             }
             _ => Ok(()),
         }
@@ -97,7 +95,7 @@ impl Device {
     }
 
     /// The devices that search; `None` for the CPU. Says which, where that was not said by the user.
-    pub fn devices(self, ui: &Ui) -> anyhow::Result<Option<Devices>> {
+    pub fn devices(self, ui: &Ui) -> crate::Result<Option<Devices>> {
         self.check()?;
         let opened = match self {
             Self::Cpu => return Ok(None),
@@ -107,13 +105,7 @@ impl Device {
             #[cfg(feature = "shim")]
             Self::Shim => Ok(Devices::shim(&[SHIM_BYTES])),
         };
-        // As the error of a search, it comes with its remedy.
-        let failed = |error: DeviceError| IndexError::Search(IpTopkError::Device(error));
-        Ok(Some(
-            opened
-                .map_err(failed)
-                .map_err(|error| anyhow::Error::new(error).context(format!("--device {self}")))?,
-        ))
+        Ok(Some(opened.context(format!("--device {self}"))?))
     }
 }
 
@@ -130,7 +122,7 @@ fn automatic(ui: &Ui) -> Option<Devices> {
         }
         // There is a GPU, and it is not used.
         Err(error) => {
-            ui.warning(format!("searching on the CPU: {error}; {}", error.hint()));
+            ui.warning(format!("searching on the CPU: {}", flags::in_one_line(&error)));
             None
         }
     }

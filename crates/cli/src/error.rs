@@ -1,171 +1,155 @@
 //! How errors reach the user: what was wrong, then `hint:` and what to do.
 
+use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::{fmt, iter};
 
-use toller_bench::BenchError;
-use toller_checkpoint::convert::ConvertError;
-use toller_corpus::{CorpusError, RunWriteError};
-use toller_datasets::DatasetError;
-use toller_encoder::EncoderError;
-use toller_eval::{CompareError, EvalError};
-use toller_exchange::ExchangeError;
-use toller_files::FileError;
-use toller_hub::ResolveError;
-use toller_index::IndexError;
-use toller_ir::SearchError;
-use toller_pipeline::fusion::FusionError;
-use toller_pipeline::rerank::RerankError;
-use toller_pipeline::tune::TuneError;
-use toller_pipeline::{AnalyzerError, PipelineError};
-use toller_plot::PlotError;
-use toller_recipe::RecipeError;
-use toller_sparse::SparseError;
-use toller_store::StoreError;
-use toller_texts::TextsError;
+use toller_ir::{AnyError, Explain, Remedy, Setting};
 
+use crate::flags;
 use crate::interrupt::{self, Interrupted};
 
-/// Something that was asked for in a way that cannot be done: exit status 2, like any wrong usage.
+/// What a command returns.
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
+
+/// What a command itself refuses, with the exit status that follows.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
-pub struct UsageError {
-    /// What is wrong.
-    pub message: String,
-    /// What to do instead.
-    pub hint: String,
-}
-
-impl UsageError {
-    /// `message` and the remedy.
-    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: hint.into() }
-    }
-}
-
-/// A failure that a command found out itself, with what to do about it.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct Remedied {
+pub struct Refusal<const STATUS: u8> {
     message: String,
-    hint: String,
+    remedy: Option<Remedy>,
 }
 
-impl Remedied {
+/// Something that was asked for in a way that cannot be done: exit status 2, like any wrong usage.
+pub type UsageError = Refusal<2>;
+
+/// A failure that a command found out itself.
+pub type Remedied = Refusal<1>;
+
+impl<const STATUS: u8> Refusal<STATUS> {
     /// `message` and the remedy.
-    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: hint.into() }
+    pub fn new(message: impl Into<String>, remedy: impl Into<Remedy>) -> Self {
+        Self { message: message.into(), remedy: Some(remedy.into()) }
+    }
+
+    /// An error of a library.
+    pub fn of(error: &dyn Explain) -> Self {
+        Self { message: error.to_string(), remedy: error.remedy() }
+    }
+
+    /// An error of a library that the value of a flag brought about.
+    pub fn of_flag(flag: impl fmt::Display, error: &dyn Explain) -> Self {
+        Self { message: format!("{flag}: {error}"), remedy: error.remedy() }
+    }
+
+    /// `message`, where there is no remedy to name.
+    pub fn without_remedy(message: impl Into<String>) -> Self {
+        Self { message: message.into(), remedy: None }
+    }
+}
+
+impl<const STATUS: u8> Explain for Refusal<STATUS> {
+    fn remedy(&self) -> Option<Remedy> {
+        self.remedy.clone()
+    }
+}
+
+/// Why a command failed. Any error becomes one by `?`, if it can say its remedy.
+#[derive(Debug)]
+pub struct Failure {
+    error: AnyError,
+    /// What was being done, the widest first.
+    context: Vec<String>,
+    /// A setting that has a flag of its own here.
+    flag: Option<(Setting, &'static str)>,
+}
+
+impl<E: Into<AnyError>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self { error: error.into(), context: Vec::new(), flag: None }
+    }
+}
+
+impl Failure {
+    /// The error, if it is a `T`.
+    pub fn downcast_ref<T: Error + 'static>(&self) -> Option<&T> {
+        self.chain().next().and_then(|error| error.downcast_ref())
+    }
+
+    /// The error and its causes.
+    fn chain(&self) -> impl Iterator<Item = &(dyn Error + 'static)> {
+        let error: &(dyn Error + 'static) = &*self.error;
+        iter::successors(Some(error), |&error| error.source())
+    }
+
+    /// What was being done, the error and its causes, each said once: some errors already say their source.
+    fn message(&self) -> String {
+        let mut message = String::new();
+        // Every I/O error names its file; one that has no name comes from writing data to stdout.
+        let unnamed = self.downcast_ref::<io::Error>().map(|_| "cannot write standard output".to_owned());
+        let causes = self.context.iter().cloned().chain(unnamed).chain(self.chain().map(ToString::to_string));
+        for cause in causes {
+            if message.is_empty() {
+                message = cause;
+            } else if !message.contains(&cause) {
+                message = format!("{message}: {cause}");
+            }
+        }
+        message
     }
 
     fn hint(&self) -> Option<String> {
-        Some(self.hint.clone())
+        let named = |setting| match self.flag {
+            Some((other, flag)) if other == setting => flag.to_owned(),
+            _ => flags::flag(setting),
+        };
+        self.error.remedy().map(|remedy| flags::spelled(&remedy, named))
+    }
+
+    /// Whether the reader of stdout has seen enough, as `head` does.
+    fn is_closed_pipe(&self) -> bool {
+        let mut io_errors = self.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
+        io_errors.any(|error| error.kind() == io::ErrorKind::BrokenPipe)
     }
 }
 
-/// A search that failed, with the searcher's own error, and its hint, inside.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct SearchFailed(#[source] pub SearchError);
+/// Says more about a failure on its way up.
+pub trait Context<T> {
+    /// Says what was being done.
+    fn context(self, doing: impl fmt::Display) -> Result<T>;
 
-/// An error of a file whose format is named by another flag than `--format`.
-#[derive(Debug, thiserror::Error)]
-#[error("{error}")]
-pub struct OtherFormatFlag {
-    error: CorpusError,
-    flag: &'static str,
+    /// Names the flag that a setting has here.
+    fn with_flag(self, setting: Setting, flag: &'static str) -> Result<T>;
 }
 
-impl OtherFormatFlag {
-    /// For `map_err`: the flag that names the format.
-    pub fn is(flag: &'static str) -> impl FnOnce(CorpusError) -> Self {
-        move |error| Self { error, flag }
+impl<T, E: Into<Failure>> Context<T> for Result<T, E> {
+    fn context(self, doing: impl fmt::Display) -> Result<T> {
+        self.map_err(|error| {
+            let mut failure = error.into();
+            failure.context.insert(0, doing.to_string());
+            failure
+        })
     }
 
-    fn hint(&self) -> Option<String> {
-        self.error.hint().map(|hint| hint.replace("--format", self.flag))
+    fn with_flag(self, setting: Setting, flag: &'static str) -> Result<T> {
+        self.map_err(|error| Failure { flag: Some((setting, flag)), ..error.into() })
     }
 }
 
-/// Prints an error with its causes and its hint, and chooses the exit status.
-pub fn report(error: anyhow::Error) -> ExitCode {
-    if is_closed_pipe(&error) {
-        // The reader of stdout has seen enough, as `head` does.
+/// Prints a failure with its causes and its hint, and chooses the exit status.
+pub fn report(failure: &Failure) -> ExitCode {
+    if failure.is_closed_pipe() {
         return ExitCode::SUCCESS;
     }
-    let error = naming_stdout(error);
     let mut stderr = io::stderr().lock();
-    if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
+    if let Some(interrupted) = failure.downcast_ref::<Interrupted>() {
         let _ = writeln!(stderr, "{interrupted}");
         return ExitCode::from(interrupt::STATUS);
     }
-    let _ = writeln!(stderr, "error: {}", message(&error));
-    if let Some(hint) = error.chain().find_map(hint) {
+    let _ = writeln!(stderr, "error: {}", failure.message());
+    if let Some(hint) = failure.hint() {
         let _ = writeln!(stderr, "hint: {hint}");
     }
-    if error.downcast_ref::<UsageError>().is_some() { ExitCode::from(2) } else { ExitCode::FAILURE }
-}
-
-/// Every I/O error names its file; one that has no name comes from writing data to stdout.
-fn naming_stdout(error: anyhow::Error) -> anyhow::Error {
-    match error.downcast::<io::Error>() {
-        Ok(source) => FileError::new("write", "standard output", source).into(),
-        Err(error) => error,
-    }
-}
-
-/// The error and its causes, each said once: some errors already say their source.
-fn message(error: &anyhow::Error) -> String {
-    let mut message = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if message.is_empty() {
-            message = cause;
-        } else if !message.contains(&cause) {
-            message = format!("{message}: {cause}");
-        }
-    }
-    message
-}
-
-/// The remedy of an error, if it is one of ours and knows one.
-fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
-    macro_rules! first_hint {
-        ($($error_type:ty),*) => {
-            $(if let Some(error) = error.downcast_ref::<$error_type>() {
-                return error.hint();
-            })*
-        };
-    }
-    first_hint!(
-        PipelineError,
-        AnalyzerError,
-        CorpusError,
-        OtherFormatFlag,
-        RunWriteError,
-        ConvertError,
-        EncoderError,
-        ResolveError,
-        StoreError,
-        SparseError,
-        IndexError,
-        FusionError,
-        TuneError,
-        RecipeError,
-        RerankError,
-        TextsError,
-        EvalError,
-        CompareError,
-        DatasetError,
-        ExchangeError,
-        Remedied,
-        FileError,
-        BenchError,
-        PlotError
-    );
-    error.downcast_ref::<UsageError>().map(|error| error.hint.clone())
-}
-
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    })
+    if failure.downcast_ref::<UsageError>().is_some() { ExitCode::from(2) } else { ExitCode::FAILURE }
 }

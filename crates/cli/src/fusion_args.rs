@@ -1,6 +1,6 @@
 //! The flags that say how rankings are fused.
 
-use toller_pipeline::fusion::{Fusion, FusionError, Method, Missing, Normalization, UnknownMethod};
+use toller_pipeline::fusion::{Fusion, Method, Missing, Normalization, UnknownMethod};
 
 use crate::error::UsageError;
 
@@ -94,7 +94,7 @@ impl FusionArgs {
             }
             fusion.weights = vec![1.0, alpha];
         }
-        fusion.check(lists).map_err(usage)?;
+        fusion.check(lists).map_err(|error| UsageError::of(&error))?;
         Ok(fusion)
     }
 }
@@ -115,12 +115,6 @@ impl ScaleArgs {
         fusion.missing = self.missing.map_or(fusion.missing, MissingArg::missing);
         Ok(fusion)
     }
-}
-
-/// A fusion that cannot be is wrong usage.
-fn usage(error: FusionError) -> UsageError {
-    let hint = error.hint().unwrap_or_default();
-    UsageError::new(error.to_string(), hint)
 }
 
 impl Scale {

@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use toller_corpus::{CollectionFormat, QueryFormat, ReadOptions, UnknownFormatName, read_queries};
 use toller_files::Input;
-use toller_ir::Query;
+use toller_ir::{Query, Setting};
 
-use crate::error::{OtherFormatFlag, UsageError};
+use crate::error::{Context, UsageError};
 use crate::ui::Ui;
 
 /// Flags of the commands that read collections or queries.
@@ -30,10 +30,8 @@ impl InputArgs {
 
     /// How to read a file of the kind whose formats are `F`.
     pub fn options<F: FromStr<Err = UnknownFormatName>>(&self) -> Result<ReadOptions<F>, UsageError> {
-        let unknown = |error: UnknownFormatName| {
-            UsageError::new(format!("--format: {error}"), error.hint().unwrap_or_default())
-        };
-        let format = self.format.as_deref().map(str::parse).transpose().map_err(unknown)?;
+        let format = self.format.as_deref().map(str::parse).transpose();
+        let format = format.map_err(|error| UsageError::of_flag("--format", &error))?;
         Ok(ReadOptions { format, skip_bad_lines: self.skip_bad_lines, ..ReadOptions::default() })
     }
 }
@@ -63,10 +61,10 @@ pub struct QueriesArgs {
 
 impl QueriesArgs {
     /// Reads the queries of a file.
-    pub fn read(&self, path: &Path, skip_bad_lines: bool, ui: &Ui) -> anyhow::Result<Vec<Query>> {
+    pub fn read(&self, path: &Path, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Vec<Query>> {
         let options = ReadOptions { format: self.queries_format, skip_bad_lines, ..ReadOptions::default() };
         let (queries, skipped) =
-            read_queries(&[Input::parse(path)], &options).map_err(OtherFormatFlag::is("--queries-format"))?;
+            read_queries(&[Input::parse(path)], &options).with_flag(Setting::Format, "--queries-format")?;
         if skipped.total() > 0 {
             ui.warning(skipped.to_string());
         }

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use anyhow::Context;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use toller_ir::{Explain, Remedy};
 
+use crate::error::Context;
 use crate::ui::Ui;
 
 /// The work was stopped by the user, and nothing finished was lost.
@@ -26,6 +27,12 @@ impl fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
+impl Explain for Interrupted {
+    fn remedy(&self) -> Option<Remedy> {
+        None
+    }
+}
+
 /// The exit status of an interrupted command.
 pub const STATUS: u8 = 130;
 
@@ -40,7 +47,7 @@ static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
 /// Sets the returned flag at the first SIGINT or SIGTERM, saying `message`; exits at the second. SIGHUP is
 /// left alone, so that `nohup` does what it is for. Commands that follow each other in one process (a recipe's steps) share
 /// the flag, and the last one's message is said.
-pub fn flag(ui: &Ui, message: &'static str) -> anyhow::Result<Arc<AtomicBool>> {
+pub fn flag(ui: &Ui, message: &'static str) -> crate::Result<Arc<AtomicBool>> {
     let mut listener = LISTENER.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(listener) = listener.as_mut() {
         listener.message = message;

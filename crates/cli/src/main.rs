@@ -7,6 +7,7 @@ mod args;
 mod commands;
 mod device;
 mod error;
+mod flags;
 mod fusion_args;
 mod input;
 mod interrupt;
@@ -23,6 +24,7 @@ use std::process::ExitCode;
 
 use args::Cli;
 use clap::Parser;
+use error::Result;
 
 // The encoder's operations allocate and free megabytes at a time; the system's allocator gives such
 // memory back to the kernel and faults it in again each time.
@@ -35,6 +37,6 @@ fn main() -> ExitCode {
     let ui = cli.ui();
     match commands::run(&cli, &ui) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error::report(error),
+        Err(error) => error::report(&error),
     }
 }

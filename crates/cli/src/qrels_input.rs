@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use toller_corpus::{QrelsFormat, ReadOptions, read_qrels};
 use toller_files::Input;
-use toller_ir::Qrels;
+use toller_ir::{Qrels, Setting};
 
-use crate::error::OtherFormatFlag;
+use crate::error::Context;
 use crate::ui::Ui;
 
 /// Flags of the commands that read judgments.
@@ -23,10 +23,10 @@ pub struct QrelsArgs {
 
 impl QrelsArgs {
     /// Reads the judgments.
-    pub fn read(&self, skip_bad_lines: bool, ui: &Ui) -> anyhow::Result<Qrels> {
+    pub fn read(&self, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Qrels> {
         let options = ReadOptions { format: self.qrels_format, skip_bad_lines, ..ReadOptions::default() };
-        let (qrels, skipped) = read_qrels(&Input::parse(&self.qrels), &options)
-            .map_err(OtherFormatFlag::is("--qrels-format"))?;
+        let (qrels, skipped) =
+            read_qrels(&Input::parse(&self.qrels), &options).with_flag(Setting::Format, "--qrels-format")?;
         if skipped.total() > 0 {
             ui.warning(format!("{}: {skipped}", self.qrels.display()));
         }

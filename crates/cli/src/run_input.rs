@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use toller_corpus::{ReadOptions, RunFormat, read_run};
 use toller_files::Input;
-use toller_ir::{Run, RunEntry};
+use toller_ir::{Run, RunEntry, Setting};
 
-use crate::error::{OtherFormatFlag, Remedied};
+use crate::error::{Context, Remedied};
 use crate::ui::Ui;
 
 /// Flags of the commands that read runs.
@@ -29,14 +29,14 @@ pub fn best_first(hits: &mut [RunEntry]) {
 
 impl RunInputArgs {
     /// Reads a run.
-    pub fn read(&self, path: &PathBuf, ui: &Ui) -> anyhow::Result<Run> {
+    pub fn read(&self, path: &PathBuf, ui: &Ui) -> crate::Result<Run> {
         let input = Input::parse(path);
         let options = ReadOptions {
             format: self.run_format,
             skip_bad_lines: self.skip_bad_lines,
             ..ReadOptions::default()
         };
-        let (run, skipped) = read_run(&input, &options).map_err(OtherFormatFlag::is("--run-format"))?;
+        let (run, skipped) = read_run(&input, &options).with_flag(Setting::Format, "--run-format")?;
         if skipped.total() > 0 {
             ui.warning(format!("{input}: {skipped}"));
         }
@@ -44,8 +44,8 @@ impl RunInputArgs {
     }
 
     /// Reads runs that are used together.
-    pub fn read_all(&self, paths: &[PathBuf], ui: &Ui) -> anyhow::Result<Vec<Run>> {
-        let runs = paths.iter().map(|path| self.read(path, ui)).collect::<anyhow::Result<Vec<_>>>()?;
+    pub fn read_all(&self, paths: &[PathBuf], ui: &Ui) -> crate::Result<Vec<Run>> {
+        let runs = paths.iter().map(|path| self.read(path, ui)).collect::<crate::Result<Vec<_>>>()?;
         let in_all = runs.iter().flat_map(|run| run.queries.keys()).collect::<HashSet<_>>().len();
         for (at, (path, run)) in paths.iter().zip(&runs).enumerate() {
             let others = || runs.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, run)| run);

@@ -59,8 +59,8 @@ impl RunOutputArgs {
     pub fn write<T>(
         &self,
         ui: &Ui,
-        fill: impl FnOnce(&mut TrecRunWriter<&mut dyn Write>) -> anyhow::Result<T>,
-    ) -> anyhow::Result<T> {
+        fill: impl FnOnce(&mut TrecRunWriter<&mut dyn Write>) -> crate::Result<T>,
+    ) -> crate::Result<T> {
         if self.is_stdout() {
             return self.fill(&mut ui.out(), Path::new("standard output"), fill);
         }
@@ -74,8 +74,8 @@ impl RunOutputArgs {
         &self,
         to: &mut dyn Write,
         name: &Path,
-        fill: impl FnOnce(&mut TrecRunWriter<&mut dyn Write>) -> anyhow::Result<T>,
-    ) -> anyhow::Result<T> {
+        fill: impl FnOnce(&mut TrecRunWriter<&mut dyn Write>) -> crate::Result<T>,
+    ) -> crate::Result<T> {
         let mut run = self.writer(to, name)?;
         let filled = fill(&mut run)?;
         run.finish()?;

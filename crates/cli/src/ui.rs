@@ -86,7 +86,7 @@ impl Ui {
     }
 
     /// The result as JSON on stdout, if that was asked for.
-    pub fn json(&self, result: impl FnOnce() -> serde_json::Value) -> anyhow::Result<()> {
+    pub fn json(&self, result: impl FnOnce() -> serde_json::Value) -> crate::Result<()> {
         if self.json {
             let mut out = self.out();
             serde_json::to_writer_pretty(&mut out, &result()).map_err(io::Error::from)?;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use toller_files::FileError;
+use toller_ir::{Explain, Remedy, Setting, remedy};
 
 /// A place in an input: the file and the line, record or row, counted from one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,28 +81,33 @@ pub enum BadKind {
 }
 
 impl BadKind {
-    fn hint(self) -> &'static str {
+    fn remedy(self) -> Remedy {
+        let skip = Setting::SkipBadLines;
         match self {
-            Self::InvalidUtf8 => {
-                "convert the file to UTF-8 (iconv -f ENCODING -t UTF-8), or pass --skip-bad-lines to count and skip \
-                 such lines"
-            }
-            Self::TooLong => {
-                "a line this long is most often a file without line breaks (a JSON array?); pass --skip-bad-lines to \
-                 count and skip it"
-            }
-            Self::MissingField | Self::ExtraColumn | Self::Malformed => {
-                "if the file has another format, name it with --format; pass --skip-bad-lines to count and skip such \
-                 lines"
-            }
-            Self::DuplicateId => {
-                "identifiers must be unique over all the files; pass --skip-bad-lines to keep the first of each"
-            }
+            Self::InvalidUtf8 => remedy!(
+                "convert the file to UTF-8 (iconv -f ENCODING -t UTF-8), or pass {} to count and skip \
+                 such lines",
+                skip
+            ),
+            Self::TooLong => remedy!(
+                "a line this long is most often a file without line breaks (a JSON array?); pass {} to \
+                 count and skip it",
+                skip
+            ),
+            Self::MissingField | Self::ExtraColumn | Self::Malformed => remedy!(
+                "if the file has another format, name it with {}; pass {} to count and skip such lines",
+                Setting::Format,
+                skip
+            ),
+            Self::DuplicateId => remedy!(
+                "identifiers must be unique over all the files; pass {} to keep the first of each",
+                skip
+            ),
             Self::DuplicateJudgment | Self::DuplicateHit => {
-                "remove one of the two; pass --skip-bad-lines to keep the first of each"
+                remedy!("remove one of the two; pass {} to keep the first of each", skip)
             }
             Self::BlankLine | Self::EmptyId | Self::EmptyQuery | Self::BadNumber => {
-                "correct the line, or pass --skip-bad-lines to count and skip such lines"
+                remedy!("correct the line, or pass {} to count and skip such lines", skip)
             }
         }
     }
@@ -233,19 +239,22 @@ pub enum CorpusError {
     },
 }
 
-impl CorpusError {
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+impl Explain for CorpusError {
+    fn remedy(&self) -> Option<Remedy> {
         match self {
-            Self::File(error) | Self::Read { source: error, .. } => error.hint(),
-            Self::Bad(record) => Some(record.kind.hint().to_owned()),
-            Self::Broken { .. } => Some("if the file has another format, name it with --format".to_owned()),
-            Self::Empty { what, .. } => Some(format!("check that this is the file that holds the {what}")),
-            Self::UnknownFormat { candidates, .. } => {
-                Some(format!("name the format with --format ({})", candidates.join(", ")))
+            Self::File(error) | Self::Read { source: error, .. } => error.remedy(),
+            Self::Bad(record) => Some(record.kind.remedy()),
+            Self::Broken { .. } => {
+                Some(remedy!("if the file has another format, name it with {}", Setting::Format))
             }
-            Self::Unsupported { remedy, .. } => Some((*remedy).to_owned()),
+            Self::Empty { what, .. } => {
+                Some(format!("check that this is the file that holds the {what}").into())
+            }
+            Self::UnknownFormat { candidates, .. } => {
+                let names = format!(" ({})", candidates.join(", "));
+                Some(remedy!("name the format with {}{}", Setting::Format, names))
+            }
+            Self::Unsupported { remedy, .. } => Some((*remedy).into()),
         }
     }
 }

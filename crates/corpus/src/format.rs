@@ -3,6 +3,7 @@
 use std::fmt;
 
 use toller_files::InputReader;
+use toller_ir::{Explain, Remedy};
 
 use crate::error::{CorpusError, excerpt};
 use crate::text::Shape;
@@ -19,11 +20,11 @@ impl UnknownFormatName {
     pub(crate) fn new(found: &str, known: Vec<&'static str>) -> Self {
         Self { found: found.to_owned(), known }
     }
+}
 
-    /// The names that there are.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        Some(format!("use one of: {}", self.known.join(", ")))
+impl Explain for UnknownFormatName {
+    fn remedy(&self) -> Option<Remedy> {
+        Some(format!("use one of: {}", self.known.join(", ")).into())
     }
 }
 

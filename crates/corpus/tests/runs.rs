@@ -7,6 +7,7 @@ use std::error::Error;
 
 use common::{assert_error, entries, open, run, skipping, unknown_candidates};
 use toller_corpus::{BadKind, ReadOptions, RunFormat, TrecRunWriter, read_run_from};
+use toller_ir::Explain;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -150,7 +151,7 @@ fn what_is_written_reads_back() -> Outcome {
 fn what_a_trec_run_cannot_hold_is_an_error() -> Outcome {
     let write = |query: &str, doc: &str, score: f32| {
         let mut writer = TrecRunWriter::new(Vec::new(), "run.txt", "t").unwrap();
-        writer.write_query(query, [(doc, score)]).map_err(|error| (error.to_string(), error.hint()))
+        writer.write_query(query, [(doc, score)]).map_err(|error| (error.to_string(), error.remedy()))
     };
     let (message, hint) = write("q", "Geneva Durben", 1.0).unwrap_err();
     assert!(
@@ -179,6 +180,6 @@ fn a_full_disk_names_the_file() -> Outcome {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full")?;
     let mut writer = TrecRunWriter::new(full, "out/run.txt", "t")?;
     let error = writer.write_query("q", [("d", 1.0_f32)]).unwrap_err();
-    assert!(error.to_string().contains("out/run.txt") && error.hint().is_some(), "{error}");
+    assert!(error.to_string().contains("out/run.txt") && error.remedy().is_some(), "{error}");
     Ok(())
 }

@@ -13,6 +13,7 @@ use toller_corpus::{
     survey,
 };
 use toller_files::Input;
+use toller_ir::Explain;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -54,7 +55,7 @@ fn a_duplicate_names_both_places_and_the_id() -> Outcome {
         survey(&inputs, &ReadOptions::default(), |_| {}),
         &["b.tsv, line 2", "duplicate id", "\"2\"", "first in ", "a.tsv, line 2"],
     );
-    assert!(error.hint().unwrap().contains("--skip-bad-lines"));
+    assert!(error.remedy().unwrap().to_string().contains("skip_bad_lines"));
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use toller_files::FileError;
+use toller_ir::{Explain, Remedy, Setting, remedy};
 
 /// An input that is not what it should be, or an output that cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -94,34 +95,34 @@ pub enum DatasetError {
     },
 }
 
-impl DatasetError {
-    /// What the user can do about it.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+impl Explain for DatasetError {
+    fn remedy(&self) -> Option<Remedy> {
         match self {
-            Self::File(error) => error.hint(),
-            Self::Directory { .. } => Some("choose another --output".to_owned()),
-            Self::Json { source, .. } if source.is_eof() => Some("the file ends early: fetch it again".to_owned()),
+            Self::File(error) => error.remedy(),
+            Self::Directory { .. } => Some(remedy!("choose another {}", Setting::Output)),
+            Self::Json { source, .. } if source.is_eof() => {
+                Some("the file ends early: fetch it again".into())
+            }
             Self::Json { .. } => Some(
-                "expected SQuAD JSON: {\"data\": [{\"paragraphs\": [{\"context\", \"sentence_breaks\", \"qas\": \
-                 [{\"id\", \"question\", \"answers\": [{\"answer_start\", \"text\"}]}]}]}]}"
-                    .to_owned(),
+                "expected SQuAD JSON: {\"data\": [{\"paragraphs\": [{\"context\", \"sentence_breaks\", \
+                 \"qas\": [{\"id\", \"question\", \"answers\": [{\"answer_start\", \"text\"}]}]}]}]}"
+                    .into(),
             ),
             Self::NoSentenceBreaks { .. } => Some(
-                "add the character offsets [[start, end], ...] of its sentences, as XQuAD-R has them; sentences \
-                 are not split here"
-                    .to_owned(),
+                "add the character offsets [[start, end], ...] of its sentences, as XQuAD-R has them; \
+                 sentences are not split here"
+                    .into(),
             ),
             Self::BadSentenceBreak { .. } => {
-                Some("offsets count characters (Unicode code points) from 0, the end excluded".to_owned())
+                Some("offsets count characters (Unicode code points) from 0, the end excluded".into())
             }
-            Self::BadQuestionId { .. } => Some("ids must not be empty or hold blanks".to_owned()),
-            Self::DuplicateQuestionId { .. } => Some("give each question its own id".to_owned()),
-            Self::EmptyQuestion { .. } => Some("give it a text, or take it out".to_owned()),
-            Self::NothingAsked { .. } => Some("give a set whose paragraphs have questions (qas)".to_owned()),
-            Self::NoQuestions { .. } => {
-                Some("check that answer_start counts characters of the context, as the sentence breaks do".to_owned())
-            }
+            Self::BadQuestionId { .. } => Some("ids must not be empty or hold blanks".into()),
+            Self::DuplicateQuestionId { .. } => Some("give each question its own id".into()),
+            Self::EmptyQuestion { .. } => Some("give it a text, or take it out".into()),
+            Self::NothingAsked { .. } => Some("give a set whose paragraphs have questions (qas)".into()),
+            Self::NoQuestions { .. } => Some(
+                "check that answer_start counts characters of the context, as the sentence breaks do".into(),
+            ),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use toller_datasets::{DatasetError, QuestionKey, Reqa, ReqaOptions, Skipped, Squad, build_reqa, read_squad};
 use toller_files::Input;
+use toller_ir::Explain;
 use toller_testing::shared;
 
 type TestResult = Result<(), Box<dyn Error>>;
@@ -109,7 +110,7 @@ fn bad_input() -> TestResult {
     ] {
         let error = build_reqa(&squad(&paragraphs)?, &ReqaOptions::default()).err().ok_or("built")?;
         assert!(error.to_string().contains(message), "{error}");
-        assert!(error.hint().is_some());
+        assert!(error.remedy().is_some());
     }
     Ok(())
 }
@@ -128,7 +129,7 @@ fn files_that_cannot_be_read() -> TestResult {
         "{shape}"
     );
     let short = read("short.json", "{\"data\": [")?;
-    assert!(short.hint().is_some_and(|hint| hint.contains("ends early")));
+    assert!(short.remedy().is_some_and(|remedy| remedy.to_string().contains("ends early")));
     let missing = read_squad(&Input::File(directory.path().join("none.json"))).err().ok_or("read")?;
     assert!(missing.to_string().contains("none.json"), "{missing}");
     Ok(())

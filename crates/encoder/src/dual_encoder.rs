@@ -1,43 +1,21 @@
 //! Dual encoders: queries and passages into one space (Karpukhin et al. 2020, equation 1).
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
+use toller_checkpoint::{Fingerprint, KnownModel, TOWERS};
 use toller_nn::Precision;
 
 use crate::layout::Layout;
 use crate::pooling::TextPooling;
 use crate::text_encoder::TextEncoder;
-use crate::{EncoderError, ReferenceEncoder};
-use toller_checkpoint::Fingerprint;
-use toller_checkpoint::{KnownModel, TOWERS};
+use crate::{EncoderError, ReferenceEncoder, Role};
 
-/// Which side of a dual encoder a text is on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// A query.
-    Query,
-    /// A passage of the collection.
-    Passage,
-}
-
-impl Role {
-    /// The names under which sentence-transformers' models keep the prompt of this role.
-    pub(crate) fn prompt_names(self) -> &'static [&'static str] {
-        match self {
-            Self::Query => &["query"],
-            Self::Passage => &["document", "passage", "corpus"],
-        }
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Query => "query",
-            Self::Passage => "passage",
-        })
+/// The names under which sentence-transformers' models keep the prompt of a role.
+pub(crate) fn prompt_names(role: Role) -> &'static [&'static str] {
+    match role {
+        Role::Query => &["query"],
+        Role::Passage => &["document", "passage", "corpus"],
     }
 }
 
@@ -55,8 +33,8 @@ pub struct LoadOptions {
     pub dim: Option<usize>,
     /// Put this before every text instead of the model's own prompts.
     pub prompt: Option<String>,
-    /// The tokens of a flat batch, at most.
-    pub batch_tokens: usize,
+    /// The tokens of a flat batch, at most; `None` for what the backend wants.
+    pub batch_tokens: Option<usize>,
     /// What the transformer's matrix products are computed in; what follows it is f32.
     pub dtype: Precision,
     /// The model's manifest: what it says where the directory does not.
@@ -71,27 +49,18 @@ impl Default for LoadOptions {
             pooling: None,
             dim: None,
             prompt: None,
-            batch_tokens: DEFAULT_BATCH_TOKENS,
+            batch_tokens: None,
             dtype: Precision::default(),
             known: None,
         }
     }
 }
 
-/// The tokens of a flat batch on the CPU. On one thread and a hundred SciFact passages, 512, 1,024, 2,048 and
-/// 4,096 all gave 8,300 to 9,400 tokens/s: no difference above the machine's noise. A small batch keeps the
-/// states in the cache and the memory low.
-pub const DEFAULT_BATCH_TOKENS: usize = 1024;
-
 /// A dual encoder: one tower for both roles, or one for each.
 pub struct DualEncoder {
     query: TextEncoder,
     passage: TextEncoder,
-    query_prompt: String,
-    passage_prompt: String,
     fingerprint: String,
-    /// The queries' and the passages'.
-    layouts: [Layout; 2],
 }
 
 impl DualEncoder {
@@ -129,24 +98,20 @@ impl DualEncoder {
                 (tower.clone(), tower, [layout.clone(), layout])
             };
         let prompt =
-            |layout: &Layout, role: Role| layout.prompt(role.prompt_names()).unwrap_or_default().to_owned();
+            |layout: &Layout, role: Role| layout.prompt(prompt_names(role)).unwrap_or_default().to_owned();
         let query_prompt = prompt(&layouts[0], Role::Query);
         let passage_prompt = prompt(&layouts[1], Role::Passage);
         fingerprint.value("query prompt", query_prompt.as_bytes());
         fingerprint.value("passage prompt", passage_prompt.as_bytes());
         let asked = |prompt: String| options.prompt.clone().unwrap_or(prompt);
-        let (query_prompt, passage_prompt) = (asked(query_prompt), asked(passage_prompt));
         Ok(Self {
-            query: query.for_prompt(&query_prompt)?,
-            passage: passage.for_prompt(&passage_prompt)?,
-            query_prompt,
-            passage_prompt,
+            query: query.with_prompt(asked(query_prompt))?,
+            passage: passage.with_prompt(asked(passage_prompt))?,
             fingerprint: fingerprint.finish(),
-            layouts,
         })
     }
 
-    /// The encoder of a role.
+    /// The encoder of a role, which puts the role's prompt before every text.
     #[must_use]
     pub fn tower(&self, role: Role) -> &TextEncoder {
         match role {
@@ -158,7 +123,7 @@ impl DualEncoder {
     /// Whether a text has the same vector in both roles: one tower, and one prompt.
     #[must_use]
     pub fn is_tied(&self) -> bool {
-        self.query.shares_model_with(&self.passage) && self.query_prompt == self.passage_prompt
+        self.query.shares_model_with(&self.passage) && self.query.prompt() == self.passage.prompt()
     }
 
     /// The encoder of a role once more, computed slowly, to compare with.
@@ -166,17 +131,7 @@ impl DualEncoder {
     /// # Errors
     /// As [`DualEncoder::load`].
     pub fn reference(&self, role: Role) -> Result<ReferenceEncoder, EncoderError> {
-        let [query, passage] = &self.layouts;
-        ReferenceEncoder::load(if role == Role::Query { query } else { passage }, self.tower(role))
-    }
-
-    /// What is put before every text of a role, the model's own or as asked for; empty for nothing.
-    #[must_use]
-    pub fn prompt(&self, role: Role) -> &str {
-        match role {
-            Role::Query => &self.query_prompt,
-            Role::Passage => &self.passage_prompt,
-        }
+        ReferenceEncoder::load(self.tower(role))
     }
 
     /// Tensors among the encoders' own that their architecture has no place for, so that they have no effect.

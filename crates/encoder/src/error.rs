@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use toller_checkpoint::ModelError;
 use toller_files::FileError;
+use toller_ir::{Explain, Remedy, Setting, remedy};
+use toller_nn::NnError;
 use toller_tokenizer::TokenizerError;
 
 /// Why a model cannot be loaded or used.
@@ -32,6 +34,12 @@ pub enum EncoderError {
         /// The dimensions of a passage's vector.
         passage: usize,
     },
+    /// A classifier, such as a cross-encoder, where an encoder is needed.
+    #[error("{}: encoding with a classifier (a cross-encoder?) is not supported", path.display())]
+    Classifier {
+        /// The configuration.
+        path: PathBuf,
+    },
     /// A label that a classifier does not have, or none where one must be chosen.
     #[error("{}", match asked {
         Some(label) => format!("label {label}: the model has {}", named(labels)),
@@ -56,7 +64,7 @@ pub enum EncoderError {
     Contradiction(#[from] Box<Contradiction>),
     /// The numeric operations failed.
     #[error("computing failed: {0}")]
-    Compute(#[from] candle_core::Error),
+    Compute(#[from] NnError),
 }
 
 /// Labels with their numbers: `0 (contradiction), 1 (entailment)`.
@@ -81,23 +89,27 @@ pub struct Contradiction {
     pub manifest_says: String,
 }
 
-impl EncoderError {
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+impl Explain for EncoderError {
+    fn remedy(&self) -> Option<Remedy> {
         Some(match self {
-            Self::Model(error) => return error.hint(),
-            Self::Tokenizer(error) => return error.hint(),
+            Self::Model(error) => return error.remedy(),
+            Self::Tokenizer(error) => return error.remedy(),
             Self::TokenId { .. } => {
-                "the tokenizer and the weights are not of the same model; check both".to_owned()
+                "the tokenizer and the weights are not of the same model; check both".into()
             }
-            Self::Towers { .. } => "take two encoders that were trained together".to_owned(),
-            Self::Label { .. } => "choose a label by its number".to_owned(),
+            Self::Towers { .. } => "take two encoders that were trained together".into(),
+            Self::Label { .. } => "choose a label by its number".into(),
+            Self::Classifier { .. } => {
+                remedy!("supported: encoders; with {} its transformer is used as one", Setting::Pooling)
+            }
             Self::Contradiction(found) => {
-                format!("to use the files as they are, give --model {}", found.directory.display())
+                let directory = found.directory.display().to_string();
+                remedy!("to use the files as they are, give {}", Setting::Model.to(directory))
             }
             Self::Dimensions { dim, .. } => {
-                format!("--dim keeps the first dimensions of a vector: give 1 to {dim}, or leave it out")
+                let range =
+                    format!(" keeps the first dimensions of a vector: give 1 to {dim}, or leave it out");
+                remedy!("{}{}", Setting::Dim, range)
             }
             Self::Compute(_) => return None,
         })

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::dual_encoder::Role;
+use crate::Role;
+use crate::dual_encoder::prompt_names;
 use crate::error::{Contradiction, EncoderError};
 use crate::layout::{Layout, Module};
 use toller_checkpoint::{KnownModel, ModelError};
@@ -61,7 +62,7 @@ impl Layout {
         ];
         for (name, role, what) in roles {
             let Some(prompt) = known.prompts.get(name) else { continue };
-            match self.prompt(role.prompt_names()) {
+            match self.prompt(prompt_names(role)) {
                 Some(said) if said == prompt => {}
                 Some(said) if !said.is_empty() => {
                     return Err(contradiction(what, format!("{said:?}"), format!("{prompt:?}")));

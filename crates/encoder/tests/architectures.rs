@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toller_encoder::{DualEncoder, EncoderError, LoadOptions, Role, TextEncoder, TextPooling};
+use toller_ir::Explain;
 use toller_tokenizer::Tokens;
 
 #[derive(Deserialize)]
@@ -54,7 +55,7 @@ fn check(tower: &TextEncoder, cases: &[Case], expected: impl Fn(&Case) -> &[f64]
 }
 
 fn load(directory: &Path, options: &LoadOptions) -> DualEncoder {
-    DualEncoder::load(directory, &LoadOptions { batch_tokens: 1 << 20, ..options.clone() }).unwrap()
+    DualEncoder::load(directory, &LoadOptions { batch_tokens: Some(1 << 20), ..options.clone() }).unwrap()
 }
 
 fn check_mean(directory: &Path, cases: &[Case]) {
@@ -168,7 +169,7 @@ fn poolers_are_those_of_transformers() {
     for name in ["distilbert", "modernbert", "ernie"] {
         let error = Copy::of(name).error(&options("pooler"));
         assert!(error.to_string().contains("no pooler"), "{error}");
-        assert!(error.hint().unwrap().contains("lasttoken"));
+        assert!(error.remedy().unwrap().to_string().contains("lasttoken"));
     }
 }
 
@@ -215,7 +216,7 @@ fn poolings_are_those_of_sentence_transformers() {
             let encoder =
                 load(copy.0.path(), &LoadOptions { prompt: Some(prompt.clone()), ..LoadOptions::default() });
             let tower = encoder.tower(Role::Query);
-            let tokens = tower.tokenize(&format!("{prompt}{text}")).unwrap();
+            let tokens = tower.tokenize(&text).unwrap();
             let got = tower.encode(&[tokens]).unwrap();
             let error = relative_error(&got, &embedding);
             assert!(error <= 1e-5, "relative error {error:e} with {form}");
@@ -267,7 +268,7 @@ fn matryoshka_keeps_the_first_dimensions() {
         let error =
             Copy::of("mpnet").error(&LoadOptions { pooling: TextPooling::from_name("mean"), ..keep(asked) });
         assert!(error.to_string().contains("the model makes 16"), "{error}");
-        assert!(error.hint().unwrap().contains("--dim"));
+        assert!(error.remedy().unwrap().to_string().contains("dim"));
     }
 }
 
@@ -299,7 +300,7 @@ fn tensors_that_lack_are_named() {
         copy.set(key, value);
         let error = copy.error(&options("mean"));
         assert!(error.to_string().contains(named), "{error}");
-        assert!(error.hint().is_some());
+        assert!(error.remedy().is_some());
     }
 }
 

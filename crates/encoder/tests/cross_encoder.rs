@@ -8,6 +8,7 @@ use serde::Deserialize;
 use toller_encoder::{
     CrossEncoder, CrossEncoderOptions, DualEncoder, EncoderError, LoadOptions, ScoreActivation,
 };
+use toller_ir::Explain;
 use toller_tokenizer::{PairTruncation, TokenizerError, Tokens};
 
 #[derive(Deserialize)]
@@ -57,8 +58,8 @@ fn check(folder: &Path, options: &CrossEncoderOptions) {
         assert_eq!(model.logits(std::slice::from_ref(pair)).unwrap(), got, "alone as among the others");
     }
     // Any batches, any order.
-    let small =
-        CrossEncoder::load(folder, &CrossEncoderOptions { batch_tokens: 1, ..options.clone() }).unwrap();
+    let small = CrossEncoder::load(folder, &CrossEncoderOptions { batch_tokens: Some(1), ..options.clone() })
+        .unwrap();
     let reversed: Vec<Tokens> = pairs.iter().rev().cloned().collect();
     let mut scores = small.score(&reversed).unwrap();
     scores.reverse();
@@ -144,7 +145,7 @@ fn a_query_that_leaves_no_room_is_an_error_unless_both_may_be_cut() -> Result<()
     let query = "of the ".repeat(10);
     let error =
         CrossEncoder::load(&folder, &options)?.tokenize_pair(&query, "the").err().ok_or("no error")?;
-    assert!(error.to_string().contains("12 tokens") && error.hint().is_some(), "{error}");
+    assert!(error.to_string().contains("12 tokens") && error.remedy().is_some(), "{error}");
     let longest_first = CrossEncoderOptions { truncation: PairTruncation::LongestFirst, ..options };
     assert_eq!(CrossEncoder::load(&folder, &longest_first)?.tokenize_pair(&query, "the")?.len(), 12);
     let too_short = CrossEncoderOptions { max_length: Some(4), ..longest_first };

@@ -6,6 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toller_encoder::{DualEncoder, EncoderError, LoadOptions, Role, TextPooling};
+use toller_ir::Explain;
 
 const TEXT: &str = "The Same bits, whatever the file; and a longer text than eight tokens";
 
@@ -190,5 +191,5 @@ fn what_is_no_weights_file_says_so() {
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
     let error = truncated.load().err().unwrap();
-    assert!(error.to_string().contains("model.safetensors") && error.hint().is_some());
+    assert!(error.to_string().contains("model.safetensors") && error.remedy().is_some());
 }

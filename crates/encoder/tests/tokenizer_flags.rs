@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toller_encoder::{CrossEncoder, CrossEncoderOptions, EncoderError};
+use toller_ir::Explain;
 use toller_tokenizer::PairTruncation;
 
 #[derive(Deserialize)]
@@ -107,5 +108,5 @@ fn damaged_sentencepiece_models_are_errors() {
     value["model_type"] = json!("roberta");
     fs::write(&config, value.to_string()).unwrap();
     let error = load(folder.path()).err().unwrap();
-    assert!(error.hint().unwrap().contains("save_pretrained"), "{error}");
+    assert!(error.remedy().unwrap().to_string().contains("save_pretrained"), "{error}");
 }

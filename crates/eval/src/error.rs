@@ -1,5 +1,7 @@
 //! What can go wrong, each error with its remedy apart.
 
+use toller_ir::{Explain, Remedy};
+
 use crate::parse::known_names;
 
 /// A text that is no measure.
@@ -82,24 +84,24 @@ pub enum MeasureError {
     Empty,
 }
 
-impl MeasureError {
-    /// What the user can do about it.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+impl Explain for MeasureError {
+    fn remedy(&self) -> Option<Remedy> {
         match self {
             Self::Unknown { close, .. } if close.is_empty() => {
-                Some(format!("the measures are {}", known_names().join(", ")))
+                Some(format!("the measures are {}", known_names().join(", ")).into())
             }
-            Self::Unknown { close, .. } => Some(format!("did you mean {}?", close.join(" or "))),
-            Self::Syntax { .. } => Some("write measures as nDCG@10, AP(rel=2) or RR(rel=2)@10".to_owned()),
-            Self::UnknownParameter { accepted, .. } if accepted.is_empty() => Some("it has none".to_owned()),
-            Self::UnknownParameter { accepted, .. } => Some(format!("it has {}", accepted.join(", "))),
-            Self::RepeatedParameter { .. } => Some("give it once".to_owned()),
-            Self::BadValue { parameter, expected, .. } => Some(format!("{parameter} must be {expected}")),
-            Self::AtMissing { example, .. } => Some(format!("write it as {example}")),
-            Self::AtNotTaken { .. } => Some("leave out '@' and what follows".to_owned()),
-            Self::Several { .. } => Some("name one of them alone".to_owned()),
-            Self::Empty => Some("name at least one, as nDCG@10".to_owned()),
+            Self::Unknown { close, .. } => Some(format!("did you mean {}?", close.join(" or ")).into()),
+            Self::Syntax { .. } => Some("write measures as nDCG@10, AP(rel=2) or RR(rel=2)@10".into()),
+            Self::UnknownParameter { accepted, .. } if accepted.is_empty() => Some("it has none".into()),
+            Self::UnknownParameter { accepted, .. } => Some(format!("it has {}", accepted.join(", ")).into()),
+            Self::RepeatedParameter { .. } => Some("give it once".into()),
+            Self::BadValue { parameter, expected, .. } => {
+                Some(format!("{parameter} must be {expected}").into())
+            }
+            Self::AtMissing { example, .. } => Some(format!("write it as {example}").into()),
+            Self::AtNotTaken { .. } => Some("leave out '@' and what follows".into()),
+            Self::Several { .. } => Some("name one of them alone".into()),
+            Self::Empty => Some("name at least one, as nDCG@10".into()),
         }
     }
 }
@@ -115,8 +117,8 @@ pub enum EvalError {
     EmptyRun,
     /// Run and qrels have no query in common.
     #[error(
-        "no query of the run is judged: the run has {run_queries} queries, such as '{run_example}', the \
-         qrels {qrels_queries}, such as '{qrels_example}'"
+        "no query of the run is judged: the run has {run_queries} queries, such as \
+                 '{run_example}', the qrels {qrels_queries}, such as '{qrels_example}'"
     )]
     NoJudgedQuery {
         /// How many queries the run has.
@@ -156,22 +158,17 @@ pub enum EvalError {
     },
 }
 
-impl EvalError {
-    /// What the user can do about it.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+impl Explain for EvalError {
+    fn remedy(&self) -> Option<Remedy> {
         match self {
-            Self::EmptyQrels | Self::EmptyRun => Some("check that this is the file you meant".to_owned()),
+            Self::EmptyQrels | Self::EmptyRun => Some("check that this is the file you meant".into()),
             Self::NoJudgedQuery { .. } => Some(
-                "check that run and qrels belong to the same queries and write their ids the same way"
-                    .to_owned(),
+                "check that run and qrels belong to the same queries and write their ids the same way".into(),
             ),
-            Self::DuplicateDocument { .. } => Some("list each document once per query".to_owned()),
-            Self::ScoreNotANumber { .. } => {
-                Some("find out which step wrote NaN, and run it again".to_owned())
-            }
+            Self::DuplicateDocument { .. } => Some("list each document once per query".into()),
+            Self::ScoreNotANumber { .. } => Some("find out which step wrote NaN, and run it again".into()),
             Self::GainTooLarge { .. } => {
-                Some("use nDCG with linear gains, or map the grades with gains={...}".to_owned())
+                Some("use nDCG with linear gains, or map the grades with gains={...}".into())
             }
         }
     }
@@ -199,13 +196,11 @@ pub enum StatsError {
     NotFinite,
 }
 
-impl StatsError {
-    /// What the user can do about it.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+impl Explain for StatsError {
+    fn remedy(&self) -> Option<Remedy> {
         match self {
-            Self::Unpaired { .. } => Some("compare values of the same queries".to_owned()),
-            Self::TooFewPairs { .. } => Some("evaluate over more queries, or leave out the test".to_owned()),
+            Self::Unpaired { .. } => Some("compare values of the same queries".into()),
+            Self::TooFewPairs { .. } => Some("evaluate over more queries, or leave out the test".into()),
             Self::NotFinite => None,
         }
     }
@@ -222,13 +217,11 @@ pub enum CompareError {
     Stats(#[from] StatsError),
 }
 
-impl CompareError {
-    /// What the user can do about it.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+impl Explain for CompareError {
+    fn remedy(&self) -> Option<Remedy> {
         match self {
-            Self::DifferentMeasures => Some("evaluate both runs with the same measures".to_owned()),
-            Self::Stats(error) => error.hint(),
+            Self::DifferentMeasures => Some("evaluate both runs with the same measures".into()),
+            Self::Stats(error) => error.remedy(),
         }
     }
 }

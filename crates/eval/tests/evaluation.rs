@@ -9,7 +9,7 @@ use toller_eval::{
     CompareError, CompareOptions, Correction, EvalError, EvalOptions, Evaluation, Format, Measure, Report,
     ReportOptions, RunReport, StatsError, compare, evaluate, parse_measures,
 };
-use toller_ir::{Qrels, Run, RunEntry};
+use toller_ir::{Explain, Qrels, Run, RunEntry};
 
 fn qrels(lines: &[(&str, &str, i32)]) -> Qrels {
     let mut qrels = Qrels::new();
@@ -45,7 +45,7 @@ fn what_cannot_be_evaluated() -> TestResult {
         other.to_string().starts_with("no query of the run is judged: the run has 2 queries, such as '1'"),
         "{other}"
     );
-    assert!(other.hint().is_some_and(|hint| hint.contains("ids")));
+    assert!(other.remedy().is_some_and(|remedy| remedy.to_string().contains("ids")));
 
     let duplicate = failure(&one, &run(&[("q1", "d1", 1.0), ("q1", "d2", 2.0), ("q1", "d1", 3.0)]), "AP")?;
     assert_eq!(duplicate.to_string(), "the run lists document 'd1' twice for query 'q1'");

@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use toller_eval::{Measure, MeasureError, parse_measures};
+use toller_ir::Explain;
 
 #[test]
 fn canonical_texts_print_as_they_parse() -> Result<(), MeasureError> {
@@ -152,7 +153,7 @@ fn errors_name_what_is_wrong_and_what_to_do() -> Result<(), Box<dyn Error>> {
     ] {
         let error = text.parse::<Measure>().err().ok_or_else(|| format!("'{text}' parsed"))?;
         assert!(error.to_string().contains(message), "'{text}': {error}");
-        let advice = error.hint().ok_or("no hint")?;
+        let advice = error.remedy().ok_or("no remedy")?.to_string();
         assert!(advice.contains(hint), "'{text}': {advice}");
     }
     assert_eq!(parse_measures(" , "), Err(MeasureError::Empty));

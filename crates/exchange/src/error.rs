@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use toller_files::FileError;
+use toller_ir::{Explain, Remedy, Setting, remedy};
 use toller_pickle::PickleError;
 use toller_store::StoreError;
 
@@ -62,7 +63,7 @@ pub enum ExchangeError {
         /// What it is.
         what: String,
         /// What to do instead.
-        remedy: String,
+        remedy: Remedy,
     },
     /// A file of vectors alone, and no word on their ids.
     #[error("{} holds vectors without identifiers", path.display())]
@@ -181,36 +182,47 @@ pub enum ExchangeError {
     },
 }
 
-impl ExchangeError {
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        let hint = match self {
-            Self::File(error) => return error.hint(),
-            Self::Store(error) => return error.hint(),
-            Self::Pickle { source, .. } => return source.hint().map(str::to_owned),
-            Self::Unsupported { remedy, .. } => return Some(remedy.clone()),
-            Self::UnknownFormat { .. } => "name it with `--format faiss|npy|parquet|pickle`",
+impl Explain for ExchangeError {
+    fn remedy(&self) -> Option<Remedy> {
+        Some(match self {
+            Self::File(error) => return error.remedy(),
+            Self::Store(error) => return error.remedy(),
+            Self::Pickle { source, .. } => return source.remedy(),
+            Self::Unsupported { remedy, .. } => remedy.clone(),
+            Self::UnknownFormat { .. } => {
+                remedy!("name it with `{}`", Setting::Format.to("faiss|npy|parquet|pickle"))
+            }
             Self::Invalid { .. } | Self::Length { .. } => {
-                "check that this is the file you mean, and copy or download it again"
+                "check that this is the file you mean, and copy or download it again".into()
             }
-            Self::NoIds { .. } => {
-                "name a file with one identifier a line, or a JSON list, with `--ids FILE`; `--row-ids` takes the row \
-                 numbers from 0"
+            Self::NoIds { .. } => remedy!(
+                "name a file with one identifier a line, or a JSON list, with `{}`; `{}` takes the row \
+                 numbers from 0",
+                Setting::Ids.to("FILE"),
+                Setting::RowIds
+            ),
+            Self::HasIds { .. } => {
+                remedy!("leave out `{}` and `{}`", Setting::Ids, Setting::RowIds)
             }
-            Self::HasIds { .. } => "leave out `--ids` and `--row-ids`",
-            Self::IdFileCount { .. } => "give `--ids FILE` once for each file of vectors, in the same order",
-            Self::IdCount { .. } => "give the identifiers that were written with these vectors",
-            Self::BadId { .. } => "an identifier is a string that is not blank, or an integer",
-            Self::DuplicateId { .. } => "give each file once, and each vector an identifier of its own",
-            Self::NotFinite { .. } => "encode this text again; a store holds finite numbers only",
-            Self::Dim { .. } => "import vectors of one model at a time",
-            Self::Doubles { .. } => "add `--narrow-f64` if float32 is precise enough",
-            Self::Empty { .. } => "name the files that hold the vectors",
-            Self::Exists { .. } => "give another --output, or replace it with `--overwrite`",
+            Self::IdFileCount { .. } => {
+                remedy!("give `{}` once for each file of vectors, in the same order", Setting::Ids.to("FILE"))
+            }
+            Self::IdCount { .. } => "give the identifiers that were written with these vectors".into(),
+            Self::BadId { .. } => "an identifier is a string that is not blank, or an integer".into(),
+            Self::DuplicateId { .. } => {
+                "give each file once, and each vector an identifier of its own".into()
+            }
+            Self::NotFinite { .. } => "encode this text again; a store holds finite numbers only".into(),
+            Self::Dim { .. } => "import vectors of one model at a time".into(),
+            Self::Doubles { .. } => {
+                remedy!("add `{}` if float32 is precise enough", Setting::NarrowF64)
+            }
+            Self::Empty { .. } => "name the files that hold the vectors".into(),
+            Self::Exists { .. } => {
+                remedy!("give another {}, or replace it with `{}`", Setting::Output, Setting::Overwrite)
+            }
             Self::Stopped => return None,
-            Self::UnwritableId { .. } => "export to Parquet, which holds any identifier",
-        };
-        Some(hint.to_owned())
+            Self::UnwritableId { .. } => "export to Parquet, which holds any identifier".into(),
+        })
     }
 }

@@ -58,13 +58,13 @@ impl VectorFormat {
                 Err(ExchangeError::Unsupported {
                     path: path.to_owned(),
                     what: "a compressed file".to_owned(),
-                    remedy: "decompress it first".to_owned(),
+                    remedy: "decompress it first".into(),
                 })
             }
             [b'P', b'K', 3, 4, ..] => Err(ExchangeError::Unsupported {
                 path: path.to_owned(),
                 what: "a zip archive, as `numpy.savez` and `torch.save` write it".to_owned(),
-                remedy: "save the array alone, with `numpy.save`".to_owned(),
+                remedy: "save the array alone, with `numpy.save`".into(),
             }),
             _ => Err(unknown("it begins like none of FAISS, NumPy, Parquet and pickle")),
         }

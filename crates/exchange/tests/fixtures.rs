@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use common::{TestResult, error, fixture, read};
 use toller_exchange::{ExchangeError, IdsFrom, Precision, Source, SourceOptions};
+use toller_ir::Explain;
 
 const ROWS: usize = 7;
 const DIM: usize = 5;
@@ -52,7 +53,7 @@ fn faiss() -> TestResult {
     let refused = error(open(&["flat-l2.faiss"], &rows))?;
     assert!(
         refused.to_string().contains("L2")
-            && refused.hint().is_some_and(|hint| hint.contains("--any-metric"))
+            && refused.remedy().is_some_and(|remedy| remedy.to_string().contains("any_metric"))
     );
     let refused = error(open(&["ivf.faiss"], &rows))?;
     assert!(refused.to_string().contains("kind IwFl"), "{refused}");
@@ -74,7 +75,7 @@ fn npy() -> TestResult {
     for (name, says) in [("fortran.npy", "Fortran"), ("ints.npy", "<i4"), ("flat.npy", "1 dimensions")] {
         let refused = error(open(&[name], &rows))?;
         assert!(refused.to_string().contains(says), "{refused}");
-        assert!(refused.hint().is_some());
+        assert!(refused.remedy().is_some());
     }
     Ok(())
 }
@@ -98,7 +99,7 @@ fn parquet() -> TestResult {
     for options in [&plain, &columns("name", "name"), &columns("v", "v")] {
         let refused = error(open(&["large.parquet"], options))?;
         assert!(refused.to_string().contains("it has text, name, v.list.element"), "{refused}");
-        assert!(refused.hint().is_some_and(|hint| hint.contains("--vector-column")));
+        assert!(refused.remedy().is_some_and(|remedy| remedy.to_string().contains("vector_column")));
     }
     let refused = error(open(&["null-number.parquet"], &plain).and_then(|source| read(&source)))?;
     assert!(refused.to_string().contains("null"), "{refused}");

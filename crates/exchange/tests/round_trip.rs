@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use toller_exchange::{
     ExchangeError, ExportFormat, ExportOptions, Precision, Source, SourceOptions, export, store_spec, survey,
 };
+use toller_ir::Explain;
 use toller_store::{DType, ModelInfo, OpenOptions, Role, Store, StoreWriter};
 
 const GO_ON: fn(u64) -> ControlFlow<()> = |_| ControlFlow::Continue(());
@@ -212,7 +213,7 @@ fn an_imported_store_does_not_know_its_model() -> TestResult {
     let stored = import_to(&directory.path().join("store"), &source, DType::F16)?;
     let other = ModelInfo { name: "m".to_owned(), fingerprint: "m".to_owned() };
     let refused = error(stored.check_model(&other))?;
-    assert!(refused.hint().is_some_and(|hint| hint.contains("--assume-model")), "{refused}");
+    assert!(refused.remedy().is_some_and(|remedy| remedy.to_string().contains("assume_model")), "{refused}");
     stored.check_model(&spec.model)?;
     Ok(())
 }

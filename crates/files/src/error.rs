@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use toller_ir::{Explain, Remedy};
+
 /// An I/O error, the file it happened to and what was being done.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} {}: {source}", path.display())]
@@ -26,31 +28,15 @@ impl FileError {
     pub fn on(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::new(action, path, source)
     }
+}
 
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        match self.source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                Some("free some space on that disk and run the same command again".to_owned())
-            }
-            io::ErrorKind::NotFound => {
-                Some("check the path; relative paths start at the current directory".to_owned())
-            }
-            io::ErrorKind::PermissionDenied => {
-                Some("check the permissions of the file and of its directory".to_owned())
-            }
-            io::ErrorKind::UnexpectedEof => {
-                Some("copy or download the file again; it is incomplete".to_owned())
-            }
-            io::ErrorKind::InvalidData => {
-                Some("copy or download the file again; compare its checksum".to_owned())
-            }
-            io::ErrorKind::OutOfMemory if self.action == "map" => Some(
-                "a memory map takes addresses, not memory: raise `ulimit -v`, or limit the memory with a control group instead"
-                    .to_owned(),
-            ),
-            _ => None,
+impl Explain for FileError {
+    fn remedy(&self) -> Option<Remedy> {
+        if self.source.kind() == io::ErrorKind::OutOfMemory && self.action == "map" {
+            let text = "a memory map takes addresses, not memory: raise `ulimit -v`, or limit the memory with a \
+                 control group instead";
+            return Some(text.into());
         }
+        self.source.remedy()
     }
 }

@@ -94,6 +94,8 @@ mod tests {
     use std::fs;
     use std::io::{self, Read};
 
+    use toller_ir::Explain;
+
     use super::{spool, spool_from};
     use crate::{Input, InputReader};
 
@@ -149,7 +151,7 @@ mod tests {
         assert_eq!(fs::read_dir(directory.path())?.count(), 0);
         let nowhere = directory.path().join("none");
         let error = spool_from(io::empty(), &Input::Stdin, &nowhere).err().ok_or("there is no directory")?;
-        assert!(error.path == nowhere && error.hint().is_some(), "{error}");
+        assert!(error.path == nowhere && error.remedy().is_some(), "{error}");
         Ok(())
     }
 }

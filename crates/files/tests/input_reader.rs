@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use toller_files::{Compression, Input, InputReader};
+use toller_ir::Explain;
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -161,6 +162,6 @@ fn opening_a_directory_or_nothing_names_it() -> Result<(), Box<dyn Error>> {
         InputReader::open(&Input::File(directory.path().into())).expect_err("a directory").to_string();
     assert!(error.contains(directory.path().to_str().unwrap_or_default()), "{error}");
     let error = InputReader::open(&Input::parse("no/such.tsv")).expect_err("missing");
-    assert!(error.to_string().contains("no/such.tsv") && error.hint().is_some());
+    assert!(error.to_string().contains("no/such.tsv") && error.remedy().is_some());
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! What can go wrong with a device.
 
+use toller_ir::{Command, Explain, Remedy, Setting, remedy};
+
 /// Why a device cannot be used, or has failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -67,40 +69,52 @@ pub enum DeviceError {
     },
 }
 
-impl DeviceError {
-    /// What the user can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
-        let hint = match self {
-            Self::NotBuilt => {
-                "use --device cpu, or build with `--features cuda`; `toller doctor` tells what this build can do"
-            }
-            Self::NoDriver => {
-                "install the NVIDIA driver, or name the folder of libcuda.so.1 in LD_LIBRARY_PATH; without a GPU use --device cpu"
-            }
-            Self::StubDriver => "take the toolkit's folder `stubs` out of LD_LIBRARY_PATH",
-            Self::DriverTooOld { needed: (major, _), .. } => {
-                return format!(
-                    "install a driver for CUDA {major} or newer, or build toller with an older CUDA toolkit in CUDA_HOME"
-                );
-            }
+impl Explain for DeviceError {
+    fn remedy(&self) -> Option<Remedy> {
+        let on_cpu = || Setting::Device.to("cpu");
+        Some(match self {
+            Self::NotBuilt => remedy!(
+                "use {}, or build with the feature `cuda`; `{}` tells what this build can do",
+                on_cpu(),
+                Command::Doctor
+            ),
+            Self::NoDriver => remedy!(
+                "install the NVIDIA driver, or name the folder of libcuda.so.1 in LD_LIBRARY_PATH; \
+                 without a GPU use {}",
+                on_cpu()
+            ),
+            Self::StubDriver => "take the toolkit's folder `stubs` out of LD_LIBRARY_PATH".into(),
+            Self::DriverTooOld { needed: (major, _), .. } => format!(
+                "install a driver for CUDA {major} or newer, or build toller with an older CUDA toolkit \
+                 in CUDA_HOME"
+            )
+            .into(),
             Self::NoDevice { count: 0, .. } => {
-                "look at nvidia-smi and CUDA_VISIBLE_DEVICES; without a GPU use --device cpu"
+                remedy!("look at nvidia-smi and CUDA_VISIBLE_DEVICES; without a GPU use {}", on_cpu())
             }
-            Self::NoDevice { count, .. } => {
-                return format!("use --device cuda:N with N below {count}, or --device cuda:all");
-            }
-            Self::TooOldDevice { .. } => "use an A100, H100 or a newer GPU, or --device cpu",
+            Self::NoDevice { count, .. } => remedy!(
+                "use {} with N below {}, or {}",
+                Setting::Device.to("cuda:N"),
+                count.to_string(),
+                Setting::Device.to("cuda:all"),
+            ),
+            Self::TooOldDevice { .. } => remedy!("use an A100, H100 or a newer GPU, or {}", on_cpu()),
             Self::NoBlas => {
-                "name the folder of libcublas.so.13 in LD_LIBRARY_PATH: that of a CUDA toolkit, or of `pip install nvidia-cublas`"
+                "name the folder of libcublas.so.13 in LD_LIBRARY_PATH: that of a CUDA toolkit, or of \
+                 `pip install nvidia-cublas`"
+                    .into()
             }
-            Self::TooLittleMemory { .. } => {
-                "free the memory that others hold there (nvidia-smi lists them), search with a smaller --k, or use --device cpu"
-            }
-            Self::Failed { .. } => {
-                "the system's log tells of faults of the GPU (dmesg, Xid); the same search on --device cpu needs none"
-            }
-        };
-        hint.to_owned()
+            Self::TooLittleMemory { .. } => remedy!(
+                "free the memory that others hold there (nvidia-smi lists them), search with a smaller \
+                 {}, or use {}",
+                Setting::K,
+                on_cpu()
+            ),
+            Self::Failed { .. } => remedy!(
+                "the system's log tells of faults of the GPU (dmesg, Xid); the same search on {} needs \
+                 none",
+                on_cpu()
+            ),
+        })
     }
 }

@@ -1,5 +1,6 @@
 //! What can go wrong with an index.
 
+use toller_ir::{Explain, Remedy};
 use toller_store::StoreError;
 use toller_topk::IpTopkError;
 
@@ -31,18 +32,16 @@ pub enum IndexError {
     },
 }
 
-impl IndexError {
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+impl Explain for IndexError {
+    fn remedy(&self) -> Option<Remedy> {
         match self {
-            Self::Store(error) => error.hint(),
-            Self::Search(error) => error.hint(),
+            Self::Store(error) => error.remedy(),
+            Self::Search(error) => error.remedy(),
             Self::DimMismatch { .. } => {
-                Some("encode the queries with the model that encoded the collection".to_owned())
+                Some("encode the queries with the model that encoded the collection".into())
             }
             Self::Threads { .. } => {
-                Some("ask for fewer threads, or leave the number to RAYON_NUM_THREADS".to_owned())
+                Some("ask for fewer threads, or leave the number to RAYON_NUM_THREADS".into())
             }
         }
     }

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use toller_index::{FlatIndex, IndexError, IndexOptions};
-use toller_ir::{DocOrd, Ranking};
+use toller_ir::{DocOrd, Explain, Ranking};
 use toller_store::{
     Codes, DType, Encoding, ModelInfo, OpenOptions, Part, Role, Source, StoreError, StoreSpec, StoreWriter,
     quantize,
@@ -208,15 +208,15 @@ fn bad_queries_are_errors_that_say_which() -> Result<()> {
     queries[2 * DIM + 4] = f32::NAN;
     let error = index.search(&queries, 1).err().ok_or("NaN was searched with")?;
     assert!(matches!(error, IndexError::Search(IpTopkError::QueryNotFinite { query: 2, column: 4, .. })));
-    assert!(error.to_string().contains("query 2") && error.hint().is_some());
+    assert!(error.to_string().contains("query 2") && error.remedy().is_some());
 
     let error = index.search(&queries[..DIM + 1], 1).err().ok_or("a part of a query was searched with")?;
     assert!(error.to_string().contains("38") && error.to_string().contains("37"), "{error}");
     let error = index.search(&queries[..DIM], 0).err().ok_or("k 0 was searched with")?;
-    assert_eq!((error.to_string().as_str(), error.hint().is_some()), ("k is 0", true));
+    assert_eq!((error.to_string().as_str(), error.remedy().is_some()), ("k is 0", true));
     let error = index.check_dim(768).err().ok_or("768 are not 37")?;
     assert_eq!(error.to_string(), "the queries have 768 dimensions, the index has 37");
-    assert!(error.hint().is_some());
+    assert!(error.remedy().is_some());
     index.check_dim(DIM)?;
     assert!(index.search(&[], 3)?.is_empty());
     Ok(())

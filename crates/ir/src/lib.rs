@@ -1,11 +1,13 @@
-//! The vocabulary of the field, shared by every crate: documents, queries, hits, runs, qrels and the
-//! [`Searcher`] that turns the second into the third. No I/O and no dependencies on other crates of
-//! the workspace.
+//! The vocabulary that every crate shares: documents, queries, hits, runs, qrels, the [`Searcher`] that turns
+//! queries into hits, and the [`Remedy`] of an error. No I/O, and no dependency on other crates of the
+//! workspace.
 
 mod hit;
 mod passage;
 mod qrels;
 mod query;
+mod remedy;
+mod role;
 mod run;
 mod searcher;
 
@@ -13,5 +15,7 @@ pub use hit::{DocOrd, Hit};
 pub use passage::Passage;
 pub use qrels::Qrels;
 pub use query::Query;
+pub use remedy::{AnyError, Command, Explain, Part, Remedy, Setting, Term};
+pub use role::Role;
 pub use run::{Run, RunEntry};
 pub use searcher::{Ranking, SearchError, Searcher};

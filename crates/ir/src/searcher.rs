@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{DocOrd, Hit, Query};
+use crate::{AnyError, DocOrd, Hit, Query};
 
 /// The hits of one query, best first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Ranking {
 }
 
 /// Any error of a search, with the typed error of the searcher inside.
-pub type SearchError = Box<dyn std::error::Error + Send + Sync>;
+pub type SearchError = AnyError;
 
 /// Something that retrieves documents for queries: dense, sparse, hybrid, reranked.
 pub trait Searcher {

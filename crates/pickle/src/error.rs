@@ -1,5 +1,7 @@
 //! Why bytes are not a pickle that can be read.
 
+use toller_ir::{Explain, Remedy};
+
 use crate::opcode;
 
 /// Why bytes are not a pickle that can be read. Offsets count bytes from the beginning of the input.
@@ -52,18 +54,17 @@ pub enum PickleError {
     },
 }
 
-impl PickleError {
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::Truncated { .. } => Some("copy or download the file again; it is incomplete"),
+impl Explain for PickleError {
+    fn remedy(&self) -> Option<Remedy> {
+        let text = match self {
+            Self::Truncated { .. } => "copy or download the file again; it is incomplete",
             Self::UnknownOpcode { .. } | Self::Invalid { .. } => {
-                Some("check that the file is a pickle, and copy or download it again")
+                "check that the file is a pickle, and copy or download it again"
             }
-            Self::NewerProtocol { .. } => Some("write it with `pickle.dump(..., protocol=5)` or lower"),
-            Self::Elsewhere { .. } => Some("write it with plain `pickle.dump`, without `buffer_callback`"),
-            Self::Unexpected { .. } => None,
-        }
+            Self::NewerProtocol { .. } => "write it with `pickle.dump(..., protocol=5)` or lower",
+            Self::Elsewhere { .. } => "write it with plain `pickle.dump`, without `buffer_callback`",
+            Self::Unexpected { .. } => return None,
+        };
+        Some(text.into())
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use toller_analysis::{AnalysisError, Analyzer, Tokenize};
 use toller_encoder::{EncoderError, TextTokenizer};
 use toller_hub::{ResolveError, ResolveOptions, resolve_model};
+use toller_ir::{Explain, Remedy};
 
 /// Before the name of a model whose tokens are the terms.
 const WORD_PIECE: &str = "wordpiece:";
@@ -26,14 +27,12 @@ pub enum AnalyzerError {
     Tokenizer(#[from] EncoderError),
 }
 
-impl AnalyzerError {
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+impl Explain for AnalyzerError {
+    fn remedy(&self) -> Option<Remedy> {
         match self {
-            Self::Name(error) => Some(format!("{}, {WORD_PIECE}MODEL", error.hint())),
-            Self::Model(error) => error.hint(),
-            Self::Tokenizer(error) => error.hint(),
+            Self::Name(error) => Some(error.remedy()?.and(format!(", {WORD_PIECE}MODEL"))),
+            Self::Model(error) => error.remedy(),
+            Self::Tokenizer(error) => error.remedy(),
         }
     }
 }
@@ -91,7 +90,7 @@ mod tests {
     fn errors_say_which_analyzers_there_are() {
         let error = analyzer_by_name("klingon").err().unwrap();
         assert!(error.to_string().contains("klingon"));
-        assert!(error.hint().unwrap().contains("wordpiece:MODEL"));
+        assert!(error.remedy().unwrap().to_string().contains("wordpiece:MODEL"));
         assert!(analyzer_by_name("wordpiece:./no/such/model").is_err());
     }
 }

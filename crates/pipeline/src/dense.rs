@@ -27,8 +27,8 @@ pub struct DenseSearcher {
 
 /// Where the vectors of queries come from.
 enum QueryVectors {
-    /// The model that the index's vectors were made with, and what is put before every query.
-    Model { encoder: Box<DualEncoder>, prompt: String },
+    /// The model that the index's vectors were made with.
+    Model(Box<DualEncoder>),
     /// Made before: `[rows, dim]`, and the row of each query by its identifier.
     Given { rows: HashMap<String, usize>, vectors: Vec<f32> },
 }
@@ -55,10 +55,10 @@ impl Nominated {
 }
 
 impl DenseSearcher {
-    /// Searches `index` with the texts of queries, encoded by `encoder`; `prompt` is put before each.
+    /// Searches `index` with the texts of queries, encoded by `encoder`.
     #[must_use]
-    pub fn new(index: FlatIndex, encoder: DualEncoder, prompt: String) -> Self {
-        Self::with(index, QueryVectors::Model { encoder: Box::new(encoder), prompt })
+    pub fn new(index: FlatIndex, encoder: DualEncoder) -> Self {
+        Self::with(index, QueryVectors::Model(Box::new(encoder)))
     }
 
     /// Searches `index` with vectors that were made before, `[ids, dim]`, found by the queries' identifiers.
@@ -98,7 +98,7 @@ impl DenseSearcher {
     /// The vectors of queries, `[queries, dim]`.
     fn vectors_of(&self, queries: &[Query]) -> Result<Vec<f32>, PipelineError> {
         match &self.vectors {
-            QueryVectors::Model { encoder, prompt } => encode_queries(encoder, prompt, queries),
+            QueryVectors::Model(encoder) => encode_queries(encoder, queries),
             QueryVectors::Given { rows, vectors } => {
                 let mut wanted = Vec::with_capacity(queries.len() * self.index.dim());
                 for query in queries {
@@ -140,15 +140,11 @@ impl Searcher for DenseSearcher {
     }
 }
 
-/// The vectors of queries: `[queries, dim]`, with `prompt` before each.
+/// The vectors of queries: `[queries, dim]`.
 ///
 /// # Errors
 /// When a query cannot be tokenized or encoded; the error names it.
-pub fn encode_queries(
-    encoder: &DualEncoder,
-    prompt: &str,
-    queries: &[Query],
-) -> Result<Vec<f32>, PipelineError> {
+pub fn encode_queries(encoder: &DualEncoder, queries: &[Query]) -> Result<Vec<f32>, PipelineError> {
     let tower = encoder.tower(Role::Query);
     let chunks: Vec<Vec<f32>> = queries
         .par_chunks(QUERIES_PER_CHUNK)
@@ -157,7 +153,7 @@ pub fn encode_queries(
                 .iter()
                 .map(|query| {
                     tower
-                        .tokenize(&format!("{prompt}{}", query.text))
+                        .tokenize(&query.text)
                         .map_err(|source| PipelineError::Text { id: query.id.clone(), source })
                 })
                 .collect::<Result<Vec<_>, _>>()?;

@@ -3,6 +3,7 @@
 use toller_corpus::CorpusError;
 use toller_encoder::EncoderError;
 use toller_index::IndexError;
+use toller_ir::{Explain, Remedy, Setting, remedy};
 use toller_sparse::SparseError;
 use toller_store::StoreError;
 
@@ -47,24 +48,22 @@ pub enum PipelineError {
     CollectionChanged,
 }
 
-impl PipelineError {
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+impl Explain for PipelineError {
+    fn remedy(&self) -> Option<Remedy> {
         match self {
-            Self::Corpus(error) => error.hint(),
-            Self::Encoder(error) | Self::Text { source: error, .. } => error.hint(),
-            Self::Store(error) => error.hint(),
-            Self::Index(error) => error.hint(),
-            Self::Sparse(error) => error.hint(),
-            Self::NoVector { .. } => Some("encode the same queries that are searched".to_owned()),
+            Self::Corpus(error) => error.remedy(),
+            Self::Encoder(error) | Self::Text { source: error, .. } => error.remedy(),
+            Self::Store(error) => error.remedy(),
+            Self::Index(error) => error.remedy(),
+            Self::Sparse(error) => error.remedy(),
+            Self::NoVector { .. } => Some("encode the same queries that are searched".into()),
             Self::WorkerPanicked => {
-                Some("this is a defect of toller: please report it with what stands above".to_owned())
+                Some("this is a defect of toller: please report it with what stands above".into())
             }
-            Self::CollectionChanged => Some(
-                "leave the files as they are while they are encoded; encode again with --overwrite"
-                    .to_owned(),
-            ),
+            Self::CollectionChanged => Some(remedy!(
+                "leave the files as they are while they are encoded; encode again with {}",
+                Setting::Overwrite
+            )),
         }
     }
 }

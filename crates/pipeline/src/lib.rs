@@ -21,4 +21,4 @@ pub use error::PipelineError;
 pub use filter::QueryFilter;
 pub use mine::{Chosen, QueryHits, choose_negatives, positives, wanted_passages};
 pub use sparse::SparseSearcher;
-pub use text::{PassageText, TitleMode, joined_text};
+pub use text::{TitleMode, joined_text};

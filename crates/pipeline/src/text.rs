@@ -35,43 +35,27 @@ impl TitleMode {
             Self::Sep | Self::Pair => "",
         }
     }
-}
 
-/// How a passage becomes what is encoded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PassageText {
-    /// Put before what comes first, as it is.
-    pub prompt: String,
-    /// What is done with titles.
-    pub title: TitleMode,
-}
-
-impl PassageText {
-    /// What the model is given of a passage.
+    /// What the model is given of a passage. The encoder puts its own prompt before it.
     #[must_use]
-    pub fn of(&self, passage: &Passage) -> TextInput {
+    pub fn text_of(&self, passage: &Passage) -> TextInput {
         let title = passage.title.as_deref().unwrap_or_default();
-        let prompt = &self.prompt;
-        let titled = |types| TextInput::Titled {
-            title: format!("{prompt}{title}"),
-            text: passage.text.clone(),
-            types,
-        };
-        match &self.title {
-            TitleMode::Pair => titled(TitleTypes::TwoSegments),
-            TitleMode::Sep if !title.is_empty() => titled(TitleTypes::OneSegment),
-            TitleMode::Sep => TextInput::Plain(joined_text(prompt, "", passage)),
-            TitleMode::Join(separator) => TextInput::Plain(joined_text(prompt, separator, passage)),
+        let titled = |types| TextInput::Titled { title: title.to_owned(), text: passage.text.clone(), types };
+        match self {
+            Self::Pair => titled(TitleTypes::TwoSegments),
+            Self::Sep if !title.is_empty() => titled(TitleTypes::OneSegment),
+            Self::Sep => TextInput::Plain(passage.text.clone()),
+            Self::Join(separator) => TextInput::Plain(joined_text(separator, passage)),
         }
     }
 }
 
-/// Prompt, title, separator and text as one text; without a title, without the separator.
+/// Title, separator and text as one text; without a title, the text alone.
 #[must_use]
-pub fn joined_text(prompt: &str, separator: &str, passage: &Passage) -> String {
+pub fn joined_text(separator: &str, passage: &Passage) -> String {
     match passage.title.as_deref() {
-        Some(title) if !title.is_empty() => format!("{prompt}{title}{separator}{}", passage.text),
-        _ => format!("{prompt}{}", passage.text),
+        Some(title) if !title.is_empty() => format!("{title}{separator}{}", passage.text),
+        _ => passage.text.clone(),
     }
 }
 
@@ -80,11 +64,14 @@ mod tests {
     use toller_encoder::{TextInput, TitleTypes};
     use toller_ir::Passage;
 
-    use super::{PassageText, TitleMode};
+    use super::TitleMode;
 
     fn of(mode: &TitleMode, title: Option<&str>) -> TextInput {
-        let text = PassageText { prompt: "passage: ".to_owned(), title: mode.clone() };
-        text.of(&Passage { id: "1".to_owned(), title: title.map(str::to_owned), text: "retrieve".to_owned() })
+        mode.text_of(&Passage {
+            id: "1".to_owned(),
+            title: title.map(str::to_owned),
+            text: "retrieve".to_owned(),
+        })
     }
 
     fn titled(title: &str, types: TitleTypes) -> TextInput {
@@ -95,13 +82,13 @@ mod tests {
     fn a_title_comes_before_the_text() {
         let join = TitleMode::Join(" ".to_owned());
         let plain = |text: &str| TextInput::Plain(text.to_owned());
-        assert_eq!(of(&join, Some("Dogs")), plain("passage: Dogs retrieve"));
-        assert_eq!(of(&TitleMode::Sep, Some("Dogs")), titled("passage: Dogs", TitleTypes::OneSegment));
-        assert_eq!(of(&TitleMode::Pair, Some("Dogs")), titled("passage: Dogs", TitleTypes::TwoSegments));
+        assert_eq!(of(&join, Some("Dogs")), plain("Dogs retrieve"));
+        assert_eq!(of(&TitleMode::Sep, Some("Dogs")), titled("Dogs", TitleTypes::OneSegment));
+        assert_eq!(of(&TitleMode::Pair, Some("Dogs")), titled("Dogs", TitleTypes::TwoSegments));
         for none in [None, Some("")] {
-            assert_eq!(of(&join, none), plain("passage: retrieve"));
-            assert_eq!(of(&TitleMode::Sep, none), plain("passage: retrieve"));
-            assert_eq!(of(&TitleMode::Pair, none), titled("passage: ", TitleTypes::TwoSegments));
+            assert_eq!(of(&join, none), plain("retrieve"));
+            assert_eq!(of(&TitleMode::Sep, none), plain("retrieve"));
+            assert_eq!(of(&TitleMode::Pair, none), titled("", TitleTypes::TwoSegments));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
 use proptest::prelude::*;
-use toller_ir::{DocOrd, Hit, Query, Ranking, Run, RunEntry, SearchError, Searcher};
+use toller_ir::{DocOrd, Explain, Hit, Query, Ranking, Run, RunEntry, SearchError, Searcher};
 use toller_pipeline::fusion::{
     Collections, Combination, FusedQuery, Fusion, FusionError, Hybrid, METHODS, Missing, Normalization,
     fuse_runs,
@@ -263,7 +263,7 @@ fn collections_that_differ_are_told_or_united() -> Tested {
         let error = hybrid(first, other, Collections::Same).err().ok_or("they differ")?;
         let says = format!("document {document:?} is in the {present} alone");
         assert!(error.to_string().contains(&says), "{error}");
-        assert!(error.hint().is_some());
+        assert!(error.remedy().is_some());
         let united = hybrid(first, other, Collections::MayDiffer)?;
         let found = united.search(&[Query::default()], ALL)?;
         let ids: BTreeSet<Cow<'_, str>> = found[0].hits.iter().map(|hit| united.doc_id(hit.doc)).collect();

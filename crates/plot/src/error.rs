@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use plotters::drawing::DrawingAreaErrorKind;
+use toller_ir::{Explain, Remedy};
 
 /// Why a figure cannot be drawn.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,17 +47,15 @@ pub enum PlotError {
     Draw(String),
 }
 
-impl PlotError {
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+impl Explain for PlotError {
+    fn remedy(&self) -> Option<Remedy> {
         let hint = match self {
             Self::NoPanel { .. } | Self::Empty { .. } => {
                 "measure at two or more sizes, so that there is a curve"
             }
             Self::BarShape { .. } | Self::CellCount { .. } | Self::Draw(_) => return None,
         };
-        Some(hint.to_owned())
+        Some(hint.into())
     }
 }
 

@@ -141,7 +141,7 @@ impl Planner<'_> {
         catalogue.check(&line).map_err(|bad| {
             let named = |option: &String| step.options.iter().find(|(name, _, _)| name == option);
             let at = bad.option.as_ref().and_then(named).map_or(step.line, |(_, _, line)| *line);
-            let hint = format!("`toller {} --help` tells what it takes", step.command);
+            let hint = format!("the help of `toller {}` lists its options", step.command);
             self.recipe.bad(at, format!("step {}: {}", step.name, bad.message), hint)
         })
     }

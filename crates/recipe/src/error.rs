@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use toller_files::FileError;
+use toller_ir::{Explain, Remedy, Setting, remedy};
 
 /// A line of a recipe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub enum RecipeError {
         /// What is wrong.
         message: String,
         /// What to do, if that is known.
-        hint: Option<String>,
+        remedy: Option<Remedy>,
     },
     /// A value was given to a variable that the recipe does not have.
     #[error("{} has no variable {name:?}", file.display())]
@@ -81,32 +82,34 @@ pub enum RecipeError {
         /// What was looked for.
         what: String,
         /// What to do.
-        hint: String,
+        remedy: Remedy,
     },
 }
 
-impl RecipeError {
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+impl Explain for RecipeError {
+    fn remedy(&self) -> Option<Remedy> {
         match self {
-            Self::File(error) => error.hint(),
-            Self::Bad { hint, .. } => hint.clone(),
+            Self::File(error) => error.remedy(),
+            Self::Bad { remedy, .. } => remedy.clone(),
             Self::UnknownVariable { known, .. } if known.is_empty() => {
-                Some("it has none; leave --set out".to_owned())
+                Some(remedy!("it has none; leave {} out", Setting::Set))
             }
-            Self::UnknownVariable { known, .. } => Some(format!("it has {}", known.join(", "))),
-            Self::Busy { .. } => Some("wait for it to end, or give --work another folder".to_owned()),
-            Self::DamagedState { .. } => Some("add --force to carry out every step again".to_owned()),
-            Self::Foreign { .. } => Some(
-                "move it away, give --work another folder, or add --force to replace what is there"
-                    .to_owned(),
-            ),
+            Self::UnknownVariable { known, .. } => Some(format!("it has {}", known.join(", ")).into()),
+            Self::Busy { .. } => {
+                Some(remedy!("wait for it to end, or give {} another folder", Setting::Work))
+            }
+            Self::DamagedState { .. } => {
+                Some(remedy!("add {} to carry out every step again", Setting::Force))
+            }
+            Self::Foreign { .. } => Some(remedy!(
+                "move it away, give {} another folder, or add {} to replace what is there",
+                Setting::Work,
+                Setting::Force
+            )),
             Self::NotWritten { .. } => Some(
-                "this is a defect of toller: please report it with the recipe and what stands above"
-                    .to_owned(),
+                "this is a defect of toller: please report it with the recipe and what stands above".into(),
             ),
-            Self::NoValue { hint, .. } => Some(hint.clone()),
+            Self::NoValue { remedy, .. } => Some(remedy.clone()),
         }
     }
 }

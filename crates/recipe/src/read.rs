@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use toller_files::FileError;
+use toller_ir::Remedy;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -161,9 +162,9 @@ impl Recipe {
         &self,
         line: usize,
         message: impl Into<String>,
-        hint: impl Into<String>,
+        remedy: impl Into<Remedy>,
     ) -> RecipeError {
-        RecipeError::Bad { place: self.place(line), message: message.into(), hint: Some(hint.into()) }
+        RecipeError::Bad { place: self.place(line), message: message.into(), remedy: Some(remedy.into()) }
     }
 }
 

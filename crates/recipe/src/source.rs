@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
+use toller_ir::Remedy;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
@@ -25,7 +26,7 @@ impl<'a> Source<'a> {
         DeTable::parse(self.text).map_err(|error| RecipeError::Bad {
             place: self.place(&error.span().unwrap_or_default()),
             message: error.message().trim_end().to_owned(),
-            hint: Some("recipes are TOML; docs/recipes.md has the format".to_owned()),
+            remedy: Some("recipes are TOML; docs/recipes.md has the format".into()),
         })
     }
 
@@ -43,9 +44,9 @@ impl<'a> Source<'a> {
         self,
         span: &Range<usize>,
         message: impl Into<String>,
-        hint: impl Into<String>,
+        remedy: impl Into<Remedy>,
     ) -> RecipeError {
-        RecipeError::Bad { place: self.place(span), message: message.into(), hint: Some(hint.into()) }
+        RecipeError::Bad { place: self.place(span), message: message.into(), remedy: Some(remedy.into()) }
     }
 
     /// The entries of a table in the order of the file.

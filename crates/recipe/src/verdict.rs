@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use toller_files::FileError;
+use toller_ir::{Command, Setting, remedy};
 
 use super::error::RecipeError;
 use super::read::Expected;
@@ -33,7 +34,7 @@ impl Verdict {
         let no_value = |what: String, known: Vec<String>| RecipeError::NoValue {
             report: path.clone(),
             what,
-            hint: format!("it has {}", known.join(", ")),
+            remedy: format!("it has {}", known.join(", ")).into(),
         };
         let runs = report["runs"].as_array().map_or(&[][..], Vec::as_slice);
         let Some(run) = runs.iter().find(|run| run["run"] == expected.run.as_str()) else {
@@ -64,7 +65,10 @@ pub(super) fn read_report(path: &Path) -> Result<Value, RecipeError> {
         RecipeError::NoValue {
             report: path.to_owned(),
             what: format!("that can be read: {error}"),
-            hint: "let the step write JSON, as in `toller eval --format json`".to_owned(),
+            remedy: remedy!(
+                "let the step write JSON, as in `{}`",
+                Command::Eval.with(Setting::Format.to("json"))
+            ),
         }
     })
 }

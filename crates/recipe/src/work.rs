@@ -239,7 +239,7 @@ impl Work {
                     Some(_) => "point at a number or a string",
                 };
                 let what = format!("at {pointer} that an option could take");
-                Err(RecipeError::NoValue { report: path, what, hint: hint.to_owned() })
+                Err(RecipeError::NoValue { report: path, what, remedy: hint.into() })
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use toller_files::{DirectoryLock, FileError};
+use toller_ir::{Command, Explain, Remedy, Setting, remedy};
 
 use crate::index::FORMAT_VERSION;
 
@@ -119,37 +120,45 @@ pub enum SparseError {
     },
 }
 
-impl SparseError {
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        let hint = match self {
+impl Explain for SparseError {
+    fn remedy(&self) -> Option<Remedy> {
+        let overwrite = Command::Index.with(Setting::Overwrite);
+        Some(match self {
             Self::File(error) if error.action == DirectoryLock::ACTION => {
                 "the file system may not support locks: write to another disk and move the finished index"
+                    .into()
             }
-            Self::File(error) => return error.hint(),
-            Self::NotAnIndex { .. } => {
-                "give the directory that `toller index --output` wrote; if that was interrupted, run it again"
-            }
-            Self::FormatVersion { found, .. } if *found > FORMAT_VERSION => "update toller",
-            Self::FormatVersion { .. } => "build the index again with `toller index --overwrite`",
+            Self::File(error) => return error.remedy(),
+            Self::NotAnIndex { .. } => remedy!(
+                "give the directory that `{}` wrote; if that was interrupted, run it again",
+                Command::Index.with(Setting::Output)
+            ),
+            Self::FormatVersion { found, .. } if *found > FORMAT_VERSION => "update toller".into(),
+            Self::FormatVersion { .. } => remedy!("build the index again with `{}`", overwrite),
             Self::ManifestDamaged { .. } | Self::Damaged { .. } => {
-                "restore the file from a copy, or build the index again with `toller index --overwrite`"
+                remedy!("restore the file from a copy, or build the index again with `{}`", overwrite)
             }
             Self::WrongAnalyzer { .. } => {
-                "search with the analyzer of the index, or build it again with `toller index --overwrite`"
+                remedy!("search with the analyzer of the index, or build it again with `{}`", overwrite)
             }
-            Self::NoVectors { .. } => {
-                "build the index with `toller index --doc-vectors` (`--overwrite` replaces the one that is there)"
+            Self::NoVectors { .. } => remedy!(
+                "build the index with `{}` (`{}` replaces the one that is there)",
+                Command::Index.with(Setting::DocVectors),
+                Setting::Overwrite
+            ),
+            Self::DirectoryInUse { .. } => {
+                remedy!("give another {}; nothing was changed", Setting::Output)
             }
-            Self::DirectoryInUse { .. } => "give another --output; nothing was changed",
-            Self::Locked { .. } => "wait until it has ended, or give another --output",
-            Self::Exists { .. } => "give another --output, or replace the index with `--overwrite`",
-            Self::TooManyDocuments => "divide the collection into several indexes",
-            Self::DocumentTooLong { .. } => "divide the document into passages",
-            Self::Interrupted => "run the same command again",
+            Self::Locked { .. } => remedy!("wait until it has ended, or give another {}", Setting::Output),
+            Self::Exists { .. } => remedy!(
+                "give another {}, or replace the index with `{}`",
+                Setting::Output,
+                Setting::Overwrite
+            ),
+            Self::TooManyDocuments => "divide the collection into several indexes".into(),
+            Self::DocumentTooLong { .. } => "divide the document into passages".into(),
+            Self::Interrupted => "run the same command again".into(),
             Self::WorkerPanicked | Self::Parameter { .. } | Self::Weight { .. } => return None,
-        };
-        Some(hint.to_owned())
+        })
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use toller_files::{DirectoryLock, FileError};
+use toller_ir::{Command, Explain, Remedy, Setting, remedy};
 
 use crate::{Checksum, DType, Difference, FORMAT_VERSION, ModelInfo, part};
 
@@ -274,75 +275,98 @@ impl StoreError {
                 | Self::ShardInvalid { .. }
         )
     }
+}
 
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        let hint = match self {
+impl Explain for StoreError {
+    fn remedy(&self) -> Option<Remedy> {
+        Some(match self {
             Self::File(error) if error.action == DirectoryLock::ACTION => {
                 "the file system may not support locks: write to another disk and move the finished store"
+                    .into()
             }
-            Self::File(error) => return error.hint(),
-            Self::NoStore => "name a directory that `toller encode --output` wrote",
-            Self::NotAStore { .. } => "give the directory that `toller encode --output` wrote",
-            Self::NewerFormat { .. } => "update toller",
+            Self::File(error) => return error.remedy(),
+            Self::NoStore => {
+                remedy!("name a directory that `{}` wrote", Command::Encode.with(Setting::Output))
+            }
+            Self::NotAStore { .. } => {
+                remedy!("give the directory that `{}` wrote", Command::Encode.with(Setting::Output))
+            }
+            Self::NewerFormat { .. } => "update toller".into(),
             Self::Incomplete { .. } => {
-                "run the same `toller encode` command again: it resumes where it stopped"
+                remedy!("run the same `{}` command again: it resumes where it stopped", Command::Encode)
             }
             Self::MissingParts { missing, of, .. } => {
-                let index = missing.first()?;
-                return Some(format!("run the same `toller encode` command with `--shard {index}/{of}`"));
+                let part = Setting::Shard.to(format!("{}/{of}", missing.first()?));
+                remedy!("run the same `{}` command with `{}`", Command::Encode, part)
             }
-            Self::MixedParts { .. } => {
-                "use one number of parts: give another --output, or remove the parts of the other division"
-            }
+            Self::MixedParts { .. } => remedy!(
+                "use one number of parts: give another {}, or remove the parts of the other division",
+                Setting::Output
+            ),
             Self::MisplacedPart { .. } => {
-                "give the directory its former name, or encode this part again into an empty one"
+                "give the directory its former name, or encode this part again into an empty one".into()
             }
             Self::Disagreement { .. } => {
-                "encode both with the same model and options, or search them one by one"
+                "encode both with the same model and options, or search them one by one".into()
             }
-            Self::TooManyRows { .. } => "search the stores one by one",
-            Self::DuplicateId { .. } => "give each store once, and each passage of a collection its own id",
-            Self::WrongModel { stored, .. } => {
-                return Some(format!(
-                    "search with `--model {}`, or encode the collection with the other model",
-                    stored.name
-                ));
+            Self::TooManyRows { .. } => "search the stores one by one".into(),
+            Self::DuplicateId { .. } => {
+                "give each store once, and each passage of a collection its own id".into()
             }
-            Self::UnknownModel { .. } => {
-                "if this model made the vectors, add `--assume-model`, or import them again with `--model`; vectors of \
-                 queries are searched with `--query-vectors`"
-            }
+            Self::WrongModel { stored, .. } => remedy!(
+                "search with `{}`, or encode the collection with the other model",
+                Setting::Model.to(stored.name.clone())
+            ),
+            Self::UnknownModel { .. } => remedy!(
+                "if this model made the vectors, add `{}`, or import them again with `{}`; vectors of \
+                 queries are searched with `{}`",
+                Setting::AssumeModel,
+                Setting::Model,
+                Setting::QueryVectors
+            ),
             Self::ShardMissing { .. }
             | Self::ShardSize { .. }
             | Self::ShardChecksum { .. }
             | Self::ShardInvalid { .. } => {
-                "restore the file from a copy, or run the command that wrote the store again: it writes damaged and \
-                 missing shards anew, and keeps the others"
+                "restore the file from a copy, or run the command that wrote the store again: it writes \
+                 damaged and missing shards again, and keeps the others"
+                    .into()
             }
-            Self::CodesDamaged { .. } => {
-                "make the codes anew with `toller store quantize --overwrite`, or remove them with `toller store \
-                 quantize --codes none`; the vectors are not touched"
+            Self::CodesDamaged { .. } => remedy!(
+                "make the codes again with `{}`, or remove them with `{}`; the vectors are not touched",
+                Command::Quantize.with(Setting::Overwrite),
+                Command::Quantize.with(Setting::Codes.to("none"))
+            ),
+            Self::ManifestChecksum { .. } | Self::ManifestInvalid { .. } => remedy!(
+                "the manifest must not be edited; restore it from a copy, or encode again with `{}`",
+                Setting::Overwrite
+            ),
+            Self::InvalidPart { .. } => remedy!(
+                "parts are counted from one: `{}` to `{}`",
+                Setting::Shard.to("1/8"),
+                Setting::Shard.to("8/8")
+            ),
+            Self::DirectoryInUse { .. } => remedy!("give another {}; nothing was changed", Setting::Output),
+            Self::Locked { .. } => remedy!("wait until it has ended, or give another {}", Setting::Output),
+            Self::SpecMismatch { .. } => remedy!(
+                "give another {}, or replace the store with `{}`",
+                Setting::Output,
+                Setting::Overwrite
+            ),
+            Self::Overflow { dtype: DType::F16, .. } => remedy!(
+                "store with `{}` or `{}`",
+                Setting::StoreDtype.to("bf16"),
+                Setting::StoreDtype.to("f32")
+            ),
+            Self::Overflow { .. } => remedy!("store with `{}`", Setting::StoreDtype.to("f32")),
+            Self::NotFinite { .. } => {
+                remedy!("the model overflows on this text: compute with `{}`", Setting::Dtype.to("f32"))
             }
-            Self::ManifestChecksum { .. } | Self::ManifestInvalid { .. } => {
-                "the manifest must not be edited; restore it from a copy, or encode again with `--overwrite`"
-            }
-            Self::InvalidPart { .. } => "parts are counted from one: `--shard 1/8` to `--shard 8/8`",
-            Self::DirectoryInUse { .. } => "give another --output; nothing was changed",
-            Self::Locked { .. } => "wait until it has ended, or give another --output",
-            Self::SpecMismatch { .. } => "give another --output, or replace the store with `--overwrite`",
-            Self::Overflow { dtype: DType::F16, .. } => {
-                "store with `--store-dtype bf16` or `--store-dtype f32`"
-            }
-            Self::Overflow { .. } => "store with `--store-dtype f32`",
-            Self::NotFinite { .. } => "the model overflows on this text: compute with `--dtype f32`",
             Self::RowCount { .. } => {
-                "the source changed while it was read: encode it again with `--overwrite`"
+                remedy!("the source changed while it was read: encode it again with `{}`", Setting::Overwrite)
             }
             Self::InvalidSpec { .. } | Self::WrongDim { .. } | Self::WrongBatch { .. } => return None,
-        };
-        Some(hint.to_owned())
+        })
     }
 }
 

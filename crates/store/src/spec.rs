@@ -1,9 +1,9 @@
 //! What a store is to hold, and how two stores may differ.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use toller_ir::Role;
 
 use crate::{DType, Part, StoreError};
 
@@ -89,16 +89,6 @@ fn is_join(mode: &String) -> bool {
     *mode == join()
 }
 
-/// Which side of a search a vector is made for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// What is searched.
-    Passage,
-    /// What it is searched with.
-    Query,
-}
-
 /// The collection that is encoded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
@@ -128,15 +118,6 @@ pub(crate) enum Agreement {
     Parts,
     /// The same store, resumed: byte for byte.
     Resume,
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Passage => "passage",
-            Self::Query => "query",
-        })
-    }
 }
 
 impl StoreSpec {

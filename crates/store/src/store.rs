@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use toller_files::{OpenOptions, Verifier};
+use toller_files::{OpenOptions, Verifier, names_in};
 use toller_ir::DocOrd;
 
 use crate::codes::MappedCodes;
-use crate::directory::entries;
 use crate::manifest::Manifest;
 use crate::spec::Agreement;
 use crate::{CodesEntry, DType, ModelInfo, Shard, ShardEntry, StoreError, part};
@@ -176,7 +175,7 @@ fn read_parts(path: &Path) -> Result<Vec<StorePart>, StoreError> {
         });
     }
     let found: Vec<(u32, u32)> =
-        entries(path)?.iter().filter_map(|name| part::parse_directory_name(name)).collect();
+        names_in(path)?.iter().filter_map(|name| part::parse_directory_name(name)).collect();
     let Some(&(_, of)) = found.first() else {
         return Err(StoreError::NotAStore { path: path.to_owned() });
     };

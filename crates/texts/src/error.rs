@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use toller_corpus::CorpusError;
 use toller_files::FileError;
+use toller_ir::{Explain, Remedy, Setting, remedy};
 
 use crate::manifest::FORMAT_VERSION;
 
@@ -68,25 +69,23 @@ pub enum TextsError {
     },
 }
 
-impl TextsError {
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+impl Explain for TextsError {
+    fn remedy(&self) -> Option<Remedy> {
         match self {
-            Self::File(error) => error.hint(),
-            Self::Corpus(error) => error.hint(),
+            Self::File(error) => error.remedy(),
+            Self::Corpus(error) => error.remedy(),
             Self::Changed { .. } | Self::ChangedMeanwhile => {
-                Some("run the same command again, and leave the file as it is meanwhile".to_owned())
+                Some("run the same command again, and leave the file as it is meanwhile".into())
             }
             Self::Damaged { path, .. } => {
                 let directory = path.parent().unwrap_or(path);
-                Some(format!("remove {}; it is made anew", directory.display()))
+                Some(format!("remove {}; it is made again", directory.display()).into())
             }
             Self::NewerFormat { .. } | Self::DirectoryInUse { .. } => {
-                Some("name another directory with --text-index".to_owned())
+                Some(remedy!("name another directory with {}", Setting::TextIndex))
             }
-            Self::Locked { .. } => Some("wait until it has ended, and run the same command again".to_owned()),
-            Self::TooManyFiles { .. } => Some("join some of the files".to_owned()),
+            Self::Locked { .. } => Some("wait until it has ended, and run the same command again".into()),
+            Self::TooManyFiles { .. } => Some("join some of the files".into()),
         }
     }
 }

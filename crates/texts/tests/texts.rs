@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use toller_corpus::{CollectionFormat, ReadOptions, open_collection};
 use toller_files::Input;
-use toller_ir::Passage;
+use toller_ir::{Explain, Passage};
 use toller_texts::{Texts, TextsError, TextsEvent, TextsOptions};
 
 /// The reasons for which an index was made, `None` for one that was not there.
@@ -114,7 +114,7 @@ fn a_file_that_changed_is_indexed_again() {
     write(folder.path(), "c.tsv", "9\tone\n2\ttwo\n");
     // What is open notices it at the record that is another.
     let error = texts.get("1").unwrap_err();
-    assert!(error.to_string().contains("c.tsv changed") && error.hint().is_some(), "{error}");
+    assert!(error.to_string().contains("c.tsv changed") && error.remedy().is_some(), "{error}");
     write(folder.path(), "c.tsv", "1\to");
     assert!(matches!(texts.get("2"), Err(TextsError::Changed { .. })), "it was cut");
     write(folder.path(), "c.tsv", "9\tone\n2\ttwo\n3\tthree\n");
@@ -194,6 +194,20 @@ fn foreign_directories_are_left_alone() {
     let error = open(&[path], &options).0.unwrap_err();
     assert!(matches!(error, TextsError::DirectoryInUse { .. }), "{error}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn what_a_killed_build_leaves_is_cleared_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), "c.tsv", "1\tone\n");
+    let index = folder.path().join("index");
+    fs::create_dir(&index).unwrap();
+    write(&index, ".texts.zst.9bTw1C.tmp", "half");
+    write(&index, "ids.bin.tmp", "half, as earlier versions named it");
+    let options = TextsOptions { directory: Some(index.clone()), ..TextsOptions::default() };
+    assert_eq!(open(&[path], &options).0.unwrap().len(), 1);
+    let left = toller_files::names_in(&index).unwrap();
+    assert_eq!(left, [".lock", "frames.bin", "ids.bin", "manifest.json", "texts.zst"]);
 }
 
 proptest! {

@@ -2,6 +2,7 @@
 
 use toller_checkpoint::ModelError;
 use toller_files::FileError;
+use toller_ir::{Explain, Remedy, Setting, remedy};
 
 /// Why a tokenizer cannot be loaded or used.
 #[derive(Debug, thiserror::Error)]
@@ -35,16 +36,14 @@ impl From<FileError> for TokenizerError {
     }
 }
 
-impl TokenizerError {
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+impl Explain for TokenizerError {
+    fn remedy(&self) -> Option<Remedy> {
         Some(match self {
-            Self::Model(error) => return error.hint(),
+            Self::Model(error) => return error.remedy(),
             Self::FirstTextTooLong { .. } => {
-                "truncate both texts (longest_first), or raise --max-length".to_owned()
+                remedy!("truncate both texts (longest_first), or raise {}", Setting::MaxLength)
             }
-            Self::MaxLength { .. } => "change --max-length".to_owned(),
+            Self::MaxLength { .. } => remedy!("change {}", Setting::MaxLength),
             Self::Tokenizer(_) => return None,
         })
     }

@@ -1,6 +1,7 @@
 //! What can be wrong with a search.
 
 use toller_gpu::DeviceError;
+use toller_ir::{Explain, Remedy, Setting, remedy};
 
 /// Why a search cannot be made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -82,22 +83,21 @@ pub enum IpTopkError {
     Device(#[from] DeviceError),
 }
 
-impl IpTopkError {
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        let hint = match self {
-            Self::ZeroK => "ask for at least one hit, for instance `--k 1000`",
-            Self::QueryShape { .. } => "encode the queries with the model that encoded the collection",
-            Self::QueryNotFinite { .. } => "the model overflows on this query: compute with `--dtype f32`",
-            Self::DimTooLarge { .. } => "scan with `--scan f32`",
-            Self::Device(error) => return Some(error.hint()),
+impl Explain for IpTopkError {
+    fn remedy(&self) -> Option<Remedy> {
+        Some(match self {
+            Self::ZeroK => remedy!("ask for at least one hit, for instance `{}`", Setting::K.to("1000")),
+            Self::QueryShape { .. } => "encode the queries with the model that encoded the collection".into(),
+            Self::QueryNotFinite { .. } => {
+                remedy!("the model overflows on this query: compute with `{}`", Setting::Dtype.to("f32"))
+            }
+            Self::DimTooLarge { .. } => remedy!("scan with `{}`", Setting::Scan.to("f32")),
+            Self::Device(error) => return error.remedy(),
             Self::ZeroDim
             | Self::SegmentShape { .. }
             | Self::SegmentOrder { .. }
             | Self::CodesShape { .. }
             | Self::ExclusionShape { .. } => return None,
-        };
-        Some(hint.to_owned())
+        })
     }
 }

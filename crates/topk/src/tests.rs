@@ -3,7 +3,7 @@
 
 use half::{bf16, f16};
 use proptest::prelude::*;
-use toller_ir::{DocOrd, Ranking};
+use toller_ir::{DocOrd, Explain, Ranking};
 
 use super::{
     Codes, Collection, DocSet, Filter, IpTopkError, IpTopkOptions, Scan, Segment, TopK, Vectors, ip_topk,
@@ -491,7 +491,7 @@ fn what_cannot_be_searched_is_an_error() {
     assert_eq!(ip_topk(&collection, &[0.0; 3], 0, &options).unwrap_err(), IpTopkError::ZeroK);
     let error = ip_topk(&collection, &[0.0; 4], 1, &options).unwrap_err();
     assert_eq!(error, IpTopkError::QueryShape { len: 4, dim: 3 });
-    assert!(error.hint().is_some());
+    assert!(error.remedy().is_some());
     let error = ip_topk(&collection, &[0.0, 0.0, 0.0, 1.0, f32::NEG_INFINITY, 0.0], 1, &options).unwrap_err();
     assert_eq!(error, IpTopkError::QueryNotFinite { query: 1, column: 1, value: f32::NEG_INFINITY });
     assert!(

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use toller_files::FileError;
+use toller_ir::{Explain, Remedy, Setting, remedy};
 use toller_pickle::PickleError;
 
 use crate::ModelError;
@@ -115,44 +116,50 @@ fn count(names: &[String]) -> String {
     }
 }
 
-impl ConvertError {
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+impl Explain for ConvertError {
+    fn remedy(&self) -> Option<Remedy> {
         Some(match self {
-            Self::File(error) => return error.hint(),
-            Self::Weights(error) => return error.hint(),
-            Self::OutputExists(_) => "give --output a new or an empty directory".to_owned(),
+            Self::File(error) => return error.remedy(),
+            Self::Weights(error) => return error.remedy(),
+            Self::OutputExists(_) => remedy!("give {} a new or an empty directory", Setting::Output),
             Self::NoCheckpoint(_) => {
-                "give a .pdparams file, a directory of variables, __params__ or .pdiparams with its program, or a \
-                 directory with one of them"
-                    .to_owned()
+                "give a .pdparams file, a directory of variables, __params__ or .pdiparams with its \
+                 program, or a directory with one of them"
+                    .into()
             }
-            Self::Ambiguous { .. } => "give one of the files instead of the directory".to_owned(),
+            Self::Ambiguous { .. } => "give one of the files instead of the directory".into(),
             Self::Pickle { source: PickleError::Unexpected { .. }, .. } => {
-                "only what paddle.save makes of a state dictionary is read; save the state dictionary alone".to_owned()
+                "only what paddle.save makes of a state dictionary is read; save the state dictionary \
+                 alone"
+                    .into()
             }
-            Self::Pickle { source, .. } => return source.hint().map(str::to_owned),
-            Self::Format { .. } => "copy or download the file again; it may be truncated".to_owned(),
+            Self::Pickle { source, .. } => return source.remedy(),
+            Self::Format { .. } => "copy or download the file again; it may be truncated".into(),
             Self::NoProgram(_) => {
-                "put the program beside it (__model__, NAME.pdmodel or NAME.json), or give the .pdparams file or the \
-                 directory of variables of the same model"
-                    .to_owned()
+                "put the program beside it (__model__, NAME.pdmodel or NAME.json), or give the .pdparams \
+                 file or the directory of variables of the same model"
+                    .into()
             }
-            Self::NoConfig(_) => {
-                "put ernie_config.json, model_config.json or config.json beside it, or name one with --config".to_owned()
-            }
-            Self::NoVocabulary(_) => "put vocab.txt beside it, or name one with --vocab".to_owned(),
+            Self::NoConfig(_) => remedy!(
+                "put ernie_config.json, model_config.json or config.json beside it, or name one with {}",
+                Setting::Config
+            ),
+            Self::NoVocabulary(_) => remedy!("put vocab.txt beside it, or name one with {}", Setting::Vocab),
             Self::Naming { .. } => {
-                "names as linear_0.w_0 do not say what a variable is: give the .pdparams file of the same model".to_owned()
+                "names as linear_0.w_0 do not say what a variable is: give the .pdparams file of the same \
+                 model"
+                    .into()
             }
-            Self::SeveralEncoders { .. } => "choose one with --prefix".to_owned(),
+            Self::SeveralEncoders { .. } => remedy!("choose one with {}", Setting::Prefix),
             Self::Missing { .. } => {
-                "the configuration and the checkpoint are not of the same model; check both".to_owned()
+                "the configuration and the checkpoint are not of the same model; check both".into()
             }
-            Self::Unexpected { .. } => "if the model does not need them, add --allow-unexpected".to_owned(),
+            Self::Unexpected { .. } => {
+                remedy!("if the model does not need them, add {}", Setting::AllowUnexpected)
+            }
             Self::Variable { .. } => {
-                "the configuration and the checkpoint are not of the same model, or the file is damaged".to_owned()
+                "the configuration and the checkpoint are not of the same model, or the file is damaged"
+                    .into()
             }
             Self::Unsupported { .. } => return None,
         })

@@ -20,7 +20,7 @@ pub struct AnalyzeArgs {
 }
 
 /// Prints the terms of each text as a line, with spaces between, or as JSON.
-pub fn run(args: &AnalyzeArgs, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &AnalyzeArgs, ui: &Ui) -> crate::Result<()> {
     let analyzer = args.analyzer.load()?;
     let mut results = Vec::new();
     let mut out = ui.out();

@@ -17,7 +17,7 @@ pub struct CompletionsArgs {
 }
 
 /// Prints the script.
-pub fn run(args: &CompletionsArgs, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &CompletionsArgs, ui: &Ui) -> crate::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "toller", &mut script);
     let mut out = ui.out();

@@ -38,7 +38,7 @@ pub struct ConvertArgs {
 }
 
 /// Converts, and says what became of every variable.
-pub fn run(args: &ConvertArgs, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &ConvertArgs, ui: &Ui) -> crate::Result<()> {
     let options = ConvertOptions {
         config: args.config.clone(),
         vocabulary: args.vocab.clone(),

@@ -61,14 +61,14 @@ struct SquadArgs {
 }
 
 /// Runs the builder.
-pub fn run(args: &DataArgs, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &DataArgs, ui: &Ui) -> crate::Result<()> {
     match &args.builder {
         Builder::Reqa(args) => reqa(args, ui),
         Builder::Squad(args) => squad(args, ui),
     }
 }
 
-fn squad(args: &SquadArgs, ui: &Ui) -> anyhow::Result<()> {
+fn squad(args: &SquadArgs, ui: &Ui) -> crate::Result<()> {
     let sets = args.inputs.iter().map(|path| read_squad(&Input::parse(path)));
     let sets = sets.collect::<Result<Vec<_>, _>>()?;
     let written = write_squad_paragraphs(&sets, !args.no_titles, &args.output)?;
@@ -78,7 +78,7 @@ fn squad(args: &SquadArgs, ui: &Ui) -> anyhow::Result<()> {
     ui.json(|| json!({"output": output, "paragraphs": paragraphs, "questions": questions}))
 }
 
-fn reqa(args: &ReqaArgs, ui: &Ui) -> anyhow::Result<()> {
+fn reqa(args: &ReqaArgs, ui: &Ui) -> crate::Result<()> {
     let squad = read_squad(&Input::parse(&args.input))?;
     let question_key = if args.unique_questions { QuestionKey::Text } else { QuestionKey::Id };
     let reqa = build_reqa(&squad, &ReqaOptions { question_key })?;
@@ -87,7 +87,7 @@ fn reqa(args: &ReqaArgs, ui: &Ui) -> anyhow::Result<()> {
 }
 
 /// Says what was built, and what was left out.
-fn report(reqa: &Reqa, args: &ReqaArgs, ui: &Ui) -> anyhow::Result<()> {
+fn report(reqa: &Reqa, args: &ReqaArgs, ui: &Ui) -> crate::Result<()> {
     let judgments: usize = reqa.questions.iter().map(|question| question.answers.len()).sum();
     let (sentences, paragraphs, questions) =
         (reqa.sentences.len(), reqa.paragraphs.len(), reqa.questions.len());

@@ -5,14 +5,13 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use anyhow::Context;
 use serde_json::json;
 use toller_eval::{Depth, DepthOrder, EvalOptions, Measure, depth_curve, parse_measures};
 use toller_files::{AtomicFile, Input};
 use toller_ir::{Qrels, Run};
 use toller_plot::{Axis, Curve, Curves, Figure, Panel, Style};
 
-use crate::error::UsageError;
+use crate::error::{Context, UsageError};
 use crate::qrels_input::QrelsArgs;
 use crate::run_input::{RunInputArgs, run_names};
 use crate::table::{Align, table};
@@ -111,16 +110,15 @@ struct Measured {
 }
 
 /// Measures, and writes the result.
-pub fn run(args: &DepthArgs, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &DepthArgs, ui: &Ui) -> crate::Result<()> {
     let files = || args.runs.iter().chain([&args.qrels.qrels]).chain(&args.first_stage);
     if files().filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {
         return Err(UsageError::new("stdin is named twice", "only one file can come from stdin").into());
     }
-    let measures = parse_measures(&args.measure.join(" "))
-        .map_err(|error| UsageError::new(error.to_string(), error.hint().unwrap_or_default()))?;
+    let measures = parse_measures(&args.measure.join(" ")).map_err(|error| UsageError::of(&error))?;
     let qrels = args.qrels.read(args.input.skip_bad_lines, ui)?;
     let first = args.first_stage.as_ref().map(|path| args.input.read(path, ui)).transpose()?;
-    let runs = args.runs.iter().map(|path| args.input.read(path, ui)).collect::<anyhow::Result<Vec<_>>>()?;
+    let runs = args.runs.iter().map(|path| args.input.read(path, ui)).collect::<crate::Result<Vec<_>>>()?;
     let depths = args.depths.clone().unwrap_or_else(|| Depths::as_far_as(runs.iter().chain(&first)));
     let depths = depths.0.as_slice();
     let mut results = Vec::with_capacity(measures.len());
@@ -131,7 +129,7 @@ pub fn run(args: &DepthArgs, ui: &Ui) -> anyhow::Result<()> {
     match args.format {
         _ if ui.json => json(args, depths, &results, &mut out)?,
         FormatArg::Json => json(args, depths, &results, &mut out)?,
-        FormatArg::Csv => csv(depths, &results, &mut out)?,
+        FormatArg::Csv => csv(depths, &results, &mut out).map_err(std::io::Error::from)?,
         FormatArg::Table => out.write_all(tables(args, depths, &results).as_bytes())?,
     }
     out.flush()?;
@@ -152,7 +150,7 @@ fn curves(
     qrels: &Qrels,
     runs: &[Run],
     first: Option<&Run>,
-) -> anyhow::Result<Vec<Measured>> {
+) -> crate::Result<Vec<Measured>> {
     let options = EvalOptions { relevance_level: args.relevance_level, ..EvalOptions::default() };
     let depth = first.map_or(Depth::Cutoff, |first| Depth::Reranked { first });
     let names = run_names(&args.runs);
@@ -160,7 +158,7 @@ fn curves(
         |run: &Run, order: DepthOrder| depth_curve(qrels, run, measure, depths, (depth, order), &options);
     let mut curves = Vec::new();
     for (name, run) in names.iter().zip(runs) {
-        let values = curve(run, DepthOrder::Run).with_context(|| format!("cannot evaluate {name}"))?;
+        let values = curve(run, DepthOrder::Run).context(format!("cannot evaluate {name}"))?;
         curves.push(Measured { name: name.clone(), style: Style::Measured, values });
     }
     if !args.oracle {
@@ -178,7 +176,7 @@ fn curves(
             .collect(),
     };
     for (name, run, style) in bounds {
-        let values = curve(run, DepthOrder::Oracle).with_context(|| format!("cannot evaluate {name}"))?;
+        let values = curve(run, DepthOrder::Oracle).context(format!("cannot evaluate {name}"))?;
         curves.push(Measured { name: format!("{name}, best order"), style, values });
     }
     Ok(curves)
@@ -205,7 +203,7 @@ fn json(
     depths: &[usize],
     results: &[(&Measure, Vec<Measured>)],
     out: &mut impl Write,
-) -> anyhow::Result<()> {
+) -> crate::Result<()> {
     let by_measure: BTreeMap<String, _> = results
         .iter()
         .map(|(measure, curves)| {
@@ -224,7 +222,7 @@ fn json(
     Ok(writeln!(out)?)
 }
 
-fn csv(depths: &[usize], results: &[(&Measure, Vec<Measured>)], out: &mut impl Write) -> anyhow::Result<()> {
+fn csv(depths: &[usize], results: &[(&Measure, Vec<Measured>)], out: &mut impl Write) -> csv::Result<()> {
     let mut rows = csv::Writer::from_writer(out);
     rows.write_record(["measure", "curve", "depth", "value"])?;
     for (measure, curves) in results {

@@ -17,7 +17,7 @@ pub struct DoctorArgs {}
 const NAME_WIDTH: usize = 32;
 
 /// Prints the table, or JSON.
-pub fn run(_: &DoctorArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(_: &DoctorArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     let options = ResolveOptions::from_env();
     let features: Vec<String> = Isa::available().iter().map(ToString::to_string).collect();
     let models: Vec<&str> = known_models()?.iter().map(|model| model.name).collect();

@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::Context;
 use toller_encoder::Role;
-use toller_files::expand;
-use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, PassageText, TitleMode};
+use toller_files::{FileError, expand};
+use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, TitleMode};
 use toller_store::{
     DEFAULT_ROWS_PER_SHARD, DType, Encoding, ModelInfo, Part, Source, StoreSpec, StoreWriter,
 };
@@ -117,7 +116,7 @@ impl FromStr for PartArg {
 }
 
 /// Encodes.
-pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     if args.output.as_os_str() == "-" {
         return Err(
             UsageError::new("--output - : a store is a directory", "give --output a directory").into()
@@ -127,9 +126,9 @@ pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
     let stop = interrupt::flag(ui, "stopping at the end of this shard")?;
     let model = model::load(&args.model, &args.model_args, ui)?;
     let role = if args.queries.is_empty() { Role::Passage } else { Role::Query };
-    let text = PassageText { prompt: model.encoder.prompt(role).to_owned(), title: title_mode(args)? };
+    let titles = title_mode(args)?;
     let source = open_source(args, role, ui)?;
-    let spec = spec(args, &model, role, &text, &source)?;
+    let spec = spec(args, &model, role, &titles, &source)?;
 
     let writer = if args.overwrite {
         StoreWriter::overwrite(&args.output, spec)?
@@ -149,7 +148,7 @@ pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
     }
     let job = EncodeJob { encoder: &model.encoder, role, threads, stop: &stop };
     let directory = writer.directory().to_owned();
-    let report = encode(&job, &text, &source, writer, ui)?;
+    let report = encode(&job, &titles, &source, writer, ui)?;
     source.report_skipped(ui);
     if !report.interrupted {
         make_codes(args, &directory, ui)?;
@@ -167,7 +166,7 @@ pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
 }
 
 /// Gives the store, or the part of one, the codes that were asked for.
-fn make_codes(args: &EncodeArgs, directory: &Path, ui: &Ui) -> anyhow::Result<()> {
+fn make_codes(args: &EncodeArgs, directory: &Path, ui: &Ui) -> crate::Result<()> {
     if let Some(codes) = args.codes {
         quantize_store(directory, codes.into(), false, ui)?;
     }
@@ -175,7 +174,7 @@ fn make_codes(args: &EncodeArgs, directory: &Path, ui: &Ui) -> anyhow::Result<()
 }
 
 /// Creates the store, or opens the one that is there; says which of its shards are damaged and so written anew.
-pub(super) fn resume(store: &Path, spec: StoreSpec, ui: &Ui) -> anyhow::Result<StoreWriter> {
+pub(super) fn resume(store: &Path, spec: StoreSpec, ui: &Ui) -> crate::Result<StoreWriter> {
     let writer = verifying(true, ui, |options| StoreWriter::create_or_resume_with(store, spec, options))?;
     for damage in writer.damaged() {
         ui.warning(format!(
@@ -187,7 +186,7 @@ pub(super) fn resume(store: &Path, spec: StoreSpec, ui: &Ui) -> anyhow::Result<S
     Ok(writer)
 }
 
-fn open_source(args: &EncodeArgs, role: Role, ui: &Ui) -> anyhow::Result<TextSource> {
+fn open_source(args: &EncodeArgs, role: Role, ui: &Ui) -> crate::Result<TextSource> {
     match role {
         Role::Passage => {
             let inputs = expand(args.corpus.iter().map(|path| beir_corpus(path, ui)))?;
@@ -204,22 +203,19 @@ fn spec(
     args: &EncodeArgs,
     model: &LoadedModel,
     role: Role,
-    text: &PassageText,
+    titles: &TitleMode,
     source: &TextSource,
-) -> anyhow::Result<StoreSpec> {
+) -> crate::Result<StoreSpec> {
     let tower = model.encoder.tower(role);
     let part = args.shard.map(|part| Part::new(part.index, part.of, source.texts())).transpose()?;
     Ok(StoreSpec {
         model: ModelInfo { name: model.info.name.clone(), fingerprint: model.info.fingerprint.clone() },
         encoding: Encoding {
-            role: match role {
-                Role::Passage => toller_store::Role::Passage,
-                Role::Query => toller_store::Role::Query,
-            },
-            prompt: text.prompt.clone(),
+            role,
+            prompt: tower.prompt().to_owned(),
             max_length: tower.max_length(),
-            title_mode: text.title.name().to_owned(),
-            title_separator: text.title.separator().to_owned(),
+            title_mode: titles.name().to_owned(),
+            title_separator: titles.separator().to_owned(),
             compute_dtype: args.model_args.dtype().to_string(),
             normalized: tower.normalizes(),
             pooling: tower.pooling(),
@@ -234,11 +230,11 @@ fn spec(
 
 fn encode(
     job: &EncodeJob<'_>,
-    text: &PassageText,
+    titles: &TitleMode,
     source: &TextSource,
     writer: StoreWriter,
     ui: &Ui,
-) -> anyhow::Result<EncodeReport> {
+) -> crate::Result<EncodeReport> {
     let spec = &writer.manifest().spec;
     let first = spec.part.map_or(0, |part| part.first_row);
     let missing =
@@ -249,7 +245,7 @@ fn encode(
         ui.status(format!("resuming {} at row {next}", writer.directory().display()));
         bar.already_done(writer.rows_done());
     }
-    let texts = source.read(missing, text)?;
+    let texts = source.read(missing, titles)?;
     let started = std::time::Instant::now();
     let on_progress = |progress: EncodeProgress| {
         bar.set(progress.rows);
@@ -264,12 +260,7 @@ fn encode(
 }
 
 /// The result: a sentence on stderr, or JSON on stdout.
-fn print_report(
-    args: &EncodeArgs,
-    report: &EncodeReport,
-    source: &TextSource,
-    ui: &Ui,
-) -> anyhow::Result<()> {
+fn print_report(args: &EncodeArgs, report: &EncodeReport, source: &TextSource, ui: &Ui) -> crate::Result<()> {
     let seconds = report.duration.as_secs_f64();
     let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
     let spec = &report.manifest.spec;
@@ -327,8 +318,8 @@ pub(super) fn beir_corpus(path: &Path, ui: &Ui) -> PathBuf {
 }
 
 /// Where the spool of standard input goes: beside the store, whose disk has to hold the vectors anyway.
-pub(super) fn spool_directory(output: &Path) -> anyhow::Result<&Path> {
+pub(super) fn spool_directory(output: &Path) -> crate::Result<&Path> {
     let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
+    std::fs::create_dir_all(parent).map_err(FileError::on("create", parent))?;
     Ok(parent)
 }

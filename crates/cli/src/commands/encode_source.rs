@@ -10,7 +10,7 @@ use toller_corpus::{
 use toller_encoder::TextInput;
 use toller_files::{Input, SpoolGuard, spool};
 use toller_ir::{Passage, Query};
-use toller_pipeline::{PassageText, PipelineError};
+use toller_pipeline::{PipelineError, TitleMode};
 
 use super::encode::spool_directory;
 use crate::ui::Ui;
@@ -43,7 +43,7 @@ impl TextSource {
         output: &Path,
         options: &ReadOptions<CollectionFormat>,
         ui: &Ui,
-    ) -> anyhow::Result<Self> {
+    ) -> crate::Result<Self> {
         let directory = spool_directory(output)?;
         let mut spools = Vec::new();
         let mut inputs = inputs.to_vec();
@@ -72,7 +72,7 @@ impl TextSource {
     }
 
     /// Reads queries.
-    pub fn queries(inputs: &[Input], options: &ReadOptions<QueryFormat>, ui: &Ui) -> anyhow::Result<Self> {
+    pub fn queries(inputs: &[Input], options: &ReadOptions<QueryFormat>, ui: &Ui) -> crate::Result<Self> {
         let (queries, skipped) = read_queries(inputs, options)?;
         let mut fingerprinter = Fingerprinter::new();
         for query in &queries {
@@ -123,19 +123,19 @@ impl TextSource {
     pub fn read<'a>(
         &'a self,
         rows: Vec<Range<u64>>,
-        text: &'a PassageText,
+        titles: &'a TitleMode,
     ) -> Result<Texts<'a>, PipelineError> {
         match &self.kind {
             Kind::Collection { .. } => Ok(Box::new(self.passages(rows)?.map(|passage| {
                 let passage = passage?;
-                let text = text.of(&passage);
+                let text = titles.text_of(&passage);
                 Ok((passage.id, text))
             }))),
             Kind::Queries(queries) => {
                 let wanted = move |row: u64| rows.iter().any(|range| range.contains(&row));
                 let texts =
                     queries.iter().zip(0..).filter(move |(_, row)| wanted(*row)).map(|(query, _)| query);
-                let input = |query: &Query| TextInput::Plain(format!("{}{}", text.prompt, query.text));
+                let input = |query: &Query| TextInput::Plain(query.text.clone());
                 Ok(Box::new(texts.map(move |query| Ok((query.id.clone(), input(query))))))
             }
         }

@@ -4,16 +4,15 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use anyhow::Context;
 use toller_corpus::{ReadOptions, RunFormat, read_run};
 use toller_eval::{
     CompareOptions, Correction, EvalOptions, Evaluation, Format, Measure, MissingQueries, Report,
     ReportOptions, RunReport, compare, evaluate, parse_measures,
 };
 use toller_files::Input;
-use toller_ir::Qrels;
+use toller_ir::{Qrels, Setting};
 
-use crate::error::{OtherFormatFlag, UsageError};
+use crate::error::{Context, UsageError};
 use crate::qrels_input::QrelsArgs;
 use crate::run_input::run_names;
 use crate::ui::Ui;
@@ -102,7 +101,7 @@ enum CorrectionArg {
 }
 
 /// Evaluates the runs and writes the report.
-pub fn run(args: &EvalArgs, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &EvalArgs, ui: &Ui) -> crate::Result<()> {
     if args.significance && args.runs.len() < 2 {
         let message = "--significance compares runs with the first one, and there is only one";
         return Err(UsageError::new(message, "name two runs or more").into());
@@ -130,8 +129,7 @@ pub fn run(args: &EvalArgs, ui: &Ui) -> anyhow::Result<()> {
 impl EvalArgs {
     /// The measures of every `--measures`, each once.
     fn all_measures(&self) -> Result<Vec<Measure>, UsageError> {
-        parse_measures(&self.measures.join(" "))
-            .map_err(|error| UsageError::new(error.to_string(), error.hint().unwrap_or_default()))
+        parse_measures(&self.measures.join(" ")).map_err(|error| UsageError::of(&error))
     }
 
     fn eval_options(&self) -> EvalOptions {
@@ -153,7 +151,7 @@ impl EvalArgs {
     }
 
     /// Compares all runs but the first with it.
-    fn compare(&self, runs: &[RunReport]) -> anyhow::Result<Vec<toller_eval::Comparison>> {
+    fn compare(&self, runs: &[RunReport]) -> crate::Result<Vec<toller_eval::Comparison>> {
         let Some((baseline, others)) = runs.split_first() else { return Ok(Vec::new()) };
         let others: Vec<&Evaluation> = others.iter().map(|run| &run.evaluation).collect();
         let correction = match self.correction {
@@ -177,15 +175,15 @@ fn evaluate_run(
     measures: &[Measure],
     args: &EvalArgs,
     ui: &Ui,
-) -> anyhow::Result<Evaluation> {
+) -> crate::Result<Evaluation> {
     let input = Input::parse(path);
     let (run, skipped) =
-        read_run(&input, &args.read_options(args.run_format)).map_err(OtherFormatFlag::is("--run-format"))?;
+        read_run(&input, &args.read_options(args.run_format)).with_flag(Setting::Format, "--run-format")?;
     if skipped.total() > 0 {
         ui.warning(format!("{input}: {skipped}"));
     }
-    let evaluation = evaluate(qrels, &run, measures, &args.eval_options())
-        .with_context(|| format!("cannot evaluate {input}"))?;
+    let evaluation =
+        evaluate(qrels, &run, measures, &args.eval_options()).context(format!("cannot evaluate {input}"))?;
     if evaluation.missing > 0 {
         let counted = if args.skip_missing { "are left out" } else { "count as zero" };
         let (missing, judged) = (evaluation.missing, qrels.len());

@@ -46,7 +46,7 @@ pub struct FuseArgs {
 }
 
 /// Fuses.
-pub fn run(args: &FuseArgs, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &FuseArgs, ui: &Ui) -> crate::Result<()> {
     check_runs(&args.runs)?;
     args.output.check(args.runs.iter(), std::iter::empty(), ui)?;
     let fusion = args.fusion.fusion(args.method, args.runs.len())?;
@@ -76,7 +76,7 @@ pub fn check_runs(runs: &[PathBuf]) -> Result<(), UsageError> {
     Ok(())
 }
 
-fn report(args: &FuseArgs, fused: &[FusedQuery<'_>], ui: &Ui) -> anyhow::Result<()> {
+fn report(args: &FuseArgs, fused: &[FusedQuery<'_>], ui: &Ui) -> crate::Result<()> {
     let hits: usize = fused.iter().map(|query| query.hits.len()).sum();
     let (runs, queries, output) = (args.runs.len(), fused.len(), args.output.name());
     ui.status(format!("fused {runs} runs of {queries} queries by {}: {hits} hits in {output}", args.method));

@@ -86,7 +86,7 @@ impl FromStr for Memory {
 }
 
 /// Builds the index.
-pub fn run(args: &IndexArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &IndexArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     if args.output.as_os_str() == "-" {
         return Err(
             UsageError::new("--output - : an index is a directory", "give --output a directory").into()
@@ -131,7 +131,7 @@ fn index(
     let passages = source.passages(all)?;
     let documents = passages.map(|passage| {
         let passage = passage?;
-        let text = joined_text("", &args.title_separator, &passage);
+        let text = joined_text(&args.title_separator, &passage);
         Ok((passage.id, text))
     });
     let mut stage = Stage::None;
@@ -168,7 +168,7 @@ enum Stage {
 }
 
 /// The result: a sentence on stderr, or JSON on stdout.
-fn print_report(args: &IndexArgs, report: &BuildReport, source: &TextSource, ui: &Ui) -> anyhow::Result<()> {
+fn print_report(args: &IndexArgs, report: &BuildReport, source: &TextSource, ui: &Ui) -> crate::Result<()> {
     let seconds = report.duration.as_secs_f64();
     let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
     let statistics = &report.manifest.statistics;

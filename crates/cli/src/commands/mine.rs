@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use toller_corpus::Score;
 use toller_files::{AtomicFile, FileError, Input, expand};
-use toller_ir::{Hit, Passage, Qrels, Query, RunEntry, Searcher};
+use toller_ir::{Hit, Passage, Qrels, Query, RunEntry, Searcher, Setting};
 use toller_mining::{Choice, Format, Mined, Negative, Positive, Selection, TextKey};
 use toller_pipeline::{Chosen, QueryHits, choose_negatives, positives, wanted_passages};
 
 use crate::commands::search::SparseArgs;
-use crate::error::{OtherFormatFlag, Remedied, SearchFailed, UsageError};
+use crate::error::{Context, Failure, Remedied, UsageError};
 use crate::input::{CollectionArgs, QueriesArgs};
 use crate::qrels_input::QrelsArgs;
 use crate::run_input::{RunInputArgs, best_first};
@@ -95,7 +95,7 @@ fn ranks(text: &str) -> Result<RangeInclusive<usize>, String> {
 }
 
 /// Mines.
-pub fn run(args: &MineArgs, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &MineArgs, ui: &Ui) -> crate::Result<()> {
     check_usage(args, ui)?;
     let qrels = args.qrels.read(args.input.skip_bad_lines, ui)?;
     let queries = read_query_texts(args, ui)?;
@@ -152,20 +152,20 @@ fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
     }
 }
 
-fn read_query_texts(args: &MineArgs, ui: &Ui) -> anyhow::Result<Vec<Query>> {
+fn read_query_texts(args: &MineArgs, ui: &Ui) -> crate::Result<Vec<Query>> {
     let read = |path| args.queries_input.read(path, args.input.skip_bad_lines, ui);
     args.queries.as_deref().map_or(Ok(Vec::new()), read)
 }
 
 /// The hits of each query, best first, as deep as negatives are taken from.
-fn hits_of(args: &MineArgs, qrels: &Qrels, queries: &[Query], ui: &Ui) -> anyhow::Result<Vec<QueryHits>> {
+fn hits_of(args: &MineArgs, qrels: &Qrels, queries: &[Query], ui: &Ui) -> crate::Result<Vec<QueryHits>> {
     match &args.run {
         Some(run) => hits_of_run(args, run, ui),
         None => hits_of_index(args, qrels, queries, ui),
     }
 }
 
-fn hits_of_run(args: &MineArgs, run: &PathBuf, ui: &Ui) -> anyhow::Result<Vec<QueryHits>> {
+fn hits_of_run(args: &MineArgs, run: &PathBuf, ui: &Ui) -> crate::Result<Vec<QueryHits>> {
     let query = |(query_id, mut entries): (String, Vec<RunEntry>)| {
         best_first(&mut entries);
         entries.truncate(*args.depth.end());
@@ -180,14 +180,14 @@ fn hits_of_index(
     qrels: &Qrels,
     queries: &[Query],
     ui: &Ui,
-) -> anyhow::Result<Vec<QueryHits>> {
+) -> crate::Result<Vec<QueryHits>> {
     let has_positive = |query: &&Query| !positives(qrels, &query.id, args.relevance_level).is_empty();
     let queries: Vec<Query> = queries.iter().filter(has_positive).cloned().collect();
     let Some(searcher) = args.sparse.open(true, ui)? else { return Ok(Vec::new()) };
     let bar = ui.progress("searching", "queries", queries.len() as u64);
     let mut found = Vec::with_capacity(queries.len());
     for block in queries.chunks(QUERIES_PER_BLOCK) {
-        let rankings = searcher.search(block, *args.depth.end()).map_err(SearchFailed)?;
+        let rankings = searcher.search(block, *args.depth.end())?;
         for (query, ranking) in block.iter().zip(rankings) {
             let hit = |hit: &Hit| (searcher.doc_id(hit.doc).into_owned(), Score::F32(hit.score).as_read());
             found
@@ -228,7 +228,7 @@ struct Sources<'a> {
 
 impl Sources<'_> {
     /// Chooses the negatives of every query and writes them.
-    fn mine(&self, out: &mut dyn Write, name: &Path, ui: &Ui) -> anyhow::Result<()> {
+    fn mine(&self, out: &mut dyn Write, name: &Path, ui: &Ui) -> crate::Result<()> {
         let chosen = self.choose(ui)?;
         let passages = self.passages(&chosen, ui)?;
         let failed = |error| FileError::new("write", name, error);
@@ -246,7 +246,7 @@ impl Sources<'_> {
     }
 
     /// Of each query that has a relevant document, what is taken.
-    fn choose(&self, ui: &Ui) -> anyhow::Result<Vec<(&QueryHits, Chosen<'_>)>> {
+    fn choose(&self, ui: &Ui) -> crate::Result<Vec<(&QueryHits, Chosen<'_>)>> {
         let of = |query: &QueryHits| positives(self.qrels, &query.query_id, self.args.relevance_level);
         let judged: Vec<_> =
             self.hits.iter().map(|query| (query, of(query))).filter(|(_, found)| !found.is_empty()).collect();
@@ -276,7 +276,7 @@ impl Sources<'_> {
         &self,
         chosen: &[(&QueryHits, Chosen<'_>)],
         ui: &Ui,
-    ) -> anyhow::Result<HashMap<String, Passage>> {
+    ) -> crate::Result<HashMap<String, Passage>> {
         if !self.args.output_format.holds_texts() {
             return Ok(HashMap::new());
         }
@@ -294,14 +294,13 @@ impl Sources<'_> {
         &self,
         wanted: &HashSet<&str>,
         keep: impl Fn(Passage) -> T,
-    ) -> anyhow::Result<HashMap<String, T>> {
+    ) -> crate::Result<HashMap<String, T>> {
         if self.args.corpus.is_empty() {
             return Ok(HashMap::new());
         }
         let options = self.args.collection.options();
         let inputs = expand(&self.args.corpus)?;
-        Ok(wanted_passages(&inputs, &options, wanted, keep)
-            .map_err(OtherFormatFlag::is("--corpus-format"))?)
+        Ok(wanted_passages(&inputs, &options, wanted, keep).with_flag(Setting::Format, "--corpus-format")?)
     }
 
     fn record<'r>(
@@ -324,7 +323,7 @@ impl Sources<'_> {
     }
 
     /// A text that is missing is the input's fault, and no failure of the file.
-    fn told(&self, error: std::io::Error, name: &Path) -> anyhow::Error {
+    fn told(&self, error: std::io::Error, name: &Path) -> Failure {
         match error.downcast::<toller_mining::MissingText>() {
             Ok(missing) => {
                 let hint = "give --queries and --corpus that hold all queries and documents of the run and the judgments";
@@ -334,7 +333,7 @@ impl Sources<'_> {
         }
     }
 
-    fn report(&self, chosen: &[(&QueryHits, Chosen<'_>)], ui: &Ui) -> anyhow::Result<()> {
+    fn report(&self, chosen: &[(&QueryHits, Chosen<'_>)], ui: &Ui) -> crate::Result<()> {
         let wanted = self.args.negatives as usize;
         let short = chosen.iter().filter(|(_, chosen)| chosen.negatives.len() < wanted).count();
         let negatives: usize = chosen.iter().map(|(_, chosen)| chosen.negatives.len()).sum();

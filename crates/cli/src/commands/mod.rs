@@ -77,13 +77,13 @@ pub enum Command {
 }
 
 /// Runs the command.
-pub fn run(cli: &Cli, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(cli: &Cli, ui: &Ui) -> crate::Result<()> {
     let threads = threads::set_up(cli.threads)?;
     perform(&cli.command, threads, ui)
 }
 
 /// Runs a command with so many threads, which are set up.
-fn perform(command: &Command, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
     match command {
         Command::Encode(args) => encode::run(args, threads, ui),
         Command::Index(args) => index::run(args, threads, ui),

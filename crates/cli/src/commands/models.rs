@@ -12,7 +12,7 @@ use crate::ui::Ui;
 pub struct ModelsArgs {}
 
 /// Prints the table, or JSON. What is not known is a hyphen, or null.
-pub fn run(_: &ModelsArgs, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(_: &ModelsArgs, ui: &Ui) -> crate::Result<()> {
     let models = known_models()?;
     if ui.json {
         return ui.json(|| {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use toller_files::FileError;
-use toller_ir::Run;
+use toller_ir::{Command, Explain, Remedy, Run, Setting, remedy};
 
 /// A score to be written. It is printed with the fewest digits that read back as the same number of the same
 /// type, so that distinct scores stay distinct and equal ones equal.
@@ -89,18 +89,17 @@ pub enum RunWriteError {
     },
 }
 
-impl RunWriteError {
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+impl Explain for RunWriteError {
+    fn remedy(&self) -> Option<Remedy> {
         match self {
-            Self::File(error) => error.hint(),
-            Self::Id { .. } => Some(
-                "the columns of a TREC run are separated by spaces, so trec_eval could not read it; --tab-separated \
-                 writes a run that toller eval reads"
-                    .to_owned(),
-            ),
-            Self::Tag(_) => Some("choose a tag without spaces".to_owned()),
+            Self::File(error) => error.remedy(),
+            Self::Id { .. } => Some(remedy!(
+                "the columns of a TREC run are separated by spaces, so trec_eval could not read it; {} \
+                 writes a run that {} reads",
+                Setting::TabSeparated,
+                Command::Eval
+            )),
+            Self::Tag(_) => Some("choose a tag without spaces".into()),
             Self::Score { .. } => None,
         }
     }

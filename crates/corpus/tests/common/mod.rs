@@ -9,7 +9,7 @@ use toller_corpus::{
     read_queries_from, read_run_from,
 };
 use toller_files::{Input, InputReader};
-use toller_ir::{Passage, Qrels, Query, Run};
+use toller_ir::{Explain, Passage, Qrels, Query, Run};
 
 /// A test collection, if it is there; else says that the test is skipped.
 pub(crate) fn shared(path: &str) -> Option<PathBuf> {
@@ -92,7 +92,7 @@ pub(crate) fn assert_error<T>(result: Result<T, CorpusError>, parts: &[&str]) ->
     for part in parts {
         assert!(message.contains(part), "{part:?} is not in {message:?}");
     }
-    assert!(error.hint().is_some(), "no hint for {message:?}");
+    assert!(error.remedy().is_some(), "no hint for {message:?}");
     error
 }
 

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use toller_files::{AtomicFile, FileError};
+use toller_ir::{Setting, remedy};
 use toller_store::Store;
 
 use super::{all_ids, for_each_block};
@@ -70,7 +71,7 @@ fn head(store: &Store, kind: &[u8; 4], file: &mut AtomicFile, path: &Path) -> Re
     let dim = i32::try_from(store.dim()).map_err(|_| ExchangeError::Unsupported {
         path: path.to_owned(),
         what: format!("FAISS has no vectors of {} numbers", store.dim()),
-        remedy: "use `--format npy`".to_owned(),
+        remedy: remedy!("use `{}`", Setting::Format.to("npy")),
     })?;
     let mut bytes = kind.to_vec();
     bytes.extend(dim.to_le_bytes());

@@ -7,6 +7,8 @@
 
 use std::path::Path;
 
+use toller_ir::{Setting, remedy};
+
 use crate::mapped::Mapped;
 use crate::matrix::Matrix;
 use crate::{ExchangeError, NumberType, VectorFormat};
@@ -44,7 +46,7 @@ pub(super) fn open(path: &Path, any_metric: bool) -> Result<Flat, ExchangeError>
             what: format!("a FAISS index of kind {}, not a flat one", String::from_utf8_lossy(&flat.kind)),
             remedy: "export its vectors with `index.reconstruct_n()` to a .npy file; compressed indexes no longer \
                      have them exactly"
-                .to_owned(),
+                .into(),
         });
     }
     if flat.metric != METRIC_INNER_PRODUCT && !any_metric {
@@ -59,7 +61,7 @@ pub(super) fn open(path: &Path, any_metric: bool) -> Result<Flat, ExchangeError>
                 "a FAISS index for {metric}; Toller ranks by the inner product, which orders vectors \
                            differently unless all have length one"
             ),
-            remedy: "add `--any-metric` to take its vectors all the same".to_owned(),
+            remedy: remedy!("add `{}` to take its vectors all the same", Setting::AnyMetric),
         });
     }
     let mut end = reader.array(flat.rows.checked_mul(flat.dim), NumberType::F32.size())?;

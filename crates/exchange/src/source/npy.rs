@@ -27,10 +27,10 @@ pub(super) fn open(path: &Path) -> Result<Matrix, ExchangeError> {
     let file = Mapped::open(path)?;
     let invalid =
         |reason: String| ExchangeError::Invalid { path: path.to_owned(), format: VectorFormat::Npy, reason };
-    let unsupported = |what: String, remedy: &str| ExchangeError::Unsupported {
+    let unsupported = |what: String, remedy: &'static str| ExchangeError::Unsupported {
         path: path.to_owned(),
         what,
-        remedy: remedy.to_owned(),
+        remedy: remedy.into(),
     };
     let (text, start) = header_text(file.bytes()).map_err(invalid)?;
     let header = parse(text).ok_or_else(|| invalid(format!("its header is {text:?}")))?;

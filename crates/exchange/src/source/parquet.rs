@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::SchemaDescriptor;
+use toller_corpus::parquet::{Column, FloatType, ListColumn, Value, guard};
 use toller_files::FileError;
-use toller_parquet::{Column, FloatType, ListColumn, Value, guard};
+use toller_ir::{Setting, remedy};
 
 use super::VisitRow;
 use crate::{ExchangeError, Precision, VectorFormat};
@@ -127,8 +128,12 @@ fn find<T>(
     names.iter().find_map(of_name).ok_or_else(|| {
         let columns: Vec<_> = schema.columns().iter().map(|column| column.path().string()).collect();
         let what = format!("it has no column {}; it has {}", names.join(" or "), columns.join(", "));
-        let remedy = "name the columns with `--id-column` (strings or integers) and `--vector-column` (lists of floats)";
-        ExchangeError::Unsupported { path: path.to_owned(), what, remedy: remedy.to_owned() }
+        let remedy = remedy!(
+            "name the columns with `{}` (strings or integers) and `{}` (lists of floats)",
+            Setting::IdColumn,
+            Setting::VectorColumn
+        );
+        ExchangeError::Unsupported { path: path.to_owned(), what, remedy }
     })
 }
 

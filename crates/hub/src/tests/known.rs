@@ -1,16 +1,17 @@
-//! Known models: wherever their files come from, they have the checksums of the manifest.
+//! Known models: wherever their files come from, the files have the checksums of the manifest.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use toller_checkpoint::KnownModel;
+use toller_ir::Explain;
 
-use super::super::hub::{RepoCache, RepoId};
-use super::super::known;
-use super::super::{Looked, ResolveError, ResolveOptions, sha256};
 use super::stand_in::{COMMIT, StandIn};
 use super::{options, tree};
+use crate::cache::RepoCache;
+use crate::id::RepoId;
+use crate::{Looked, ResolveError, ResolveOptions, known, sha256};
 
 const FILES: [(&str, &[u8]); 3] =
     [("config.json", b"{}"), ("model.safetensors", b"weights"), ("vocab.txt", b"a")];
@@ -89,7 +90,7 @@ fn damaged_files_are_an_error_that_names_the_file() {
     let (error, _) = fetch(&options).unwrap_err();
     assert!(matches!(error, ResolveError::Checksum { .. }), "{error}");
     assert!(error.to_string().contains("model.safetensors"));
-    assert!(error.hint().unwrap().contains(COMMIT));
+    assert!(error.remedy().unwrap().to_string().contains(COMMIT));
 
     let own = options.toller_cache.join("models/known");
     write(&own);

@@ -1,5 +1,7 @@
 //! Why rankings cannot be fused.
 
+use toller_ir::{Explain, Remedy, Setting, remedy};
+
 /// Why rankings cannot be fused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -93,27 +95,30 @@ pub enum FusionError {
     },
 }
 
-impl FusionError {
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        let hint = match self {
+impl Explain for FusionError {
+    fn remedy(&self) -> Option<Remedy> {
+        Some(match self {
             Self::WeightCount { lists, .. } => {
-                return Some(format!("give {lists} weights, one a list and in their order"));
+                format!("give {lists} weights, one a list and in their order").into()
             }
             Self::Weight(_) | Self::ZeroWeights => {
-                "weights are finite, at least 0, and one of them is above 0"
+                "weights are finite, at least 0, and one of them is above 0".into()
             }
-            Self::ReciprocalRankConstant(_) => "the usual constant is 60",
-            Self::Overflow { .. } => "normalize the scores before they are combined (--normalize min-max)",
-            Self::CollectionsDiffer { .. } => {
-                "index and encode the same collection; or add --different-collections to fuse what each finds in its own"
+            Self::ReciprocalRankConstant(_) => "the usual constant is 60".into(),
+            Self::Overflow { .. } => remedy!(
+                "normalize the scores before they are combined ({})",
+                Setting::Normalize.to("min-max")
+            ),
+            Self::CollectionsDiffer { .. } => remedy!(
+                "index and encode the same collection; or add {} to fuse what each finds in its own",
+                Setting::DifferentCollections
+            ),
+            Self::AmbiguousId { .. } => {
+                "identifiers must be unique for documents to be matched by them".into()
             }
-            Self::AmbiguousId { .. } => "identifiers must be unique for documents to be matched by them",
             Self::NoLists | Self::Duplicate { .. } | Self::NotFinite { .. } | Self::RankingCount { .. } => {
                 return None;
             }
-        };
-        Some(hint.to_owned())
+        })
     }
 }

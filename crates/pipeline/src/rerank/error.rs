@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use toller_encoder::EncoderError;
 use toller_files::FileError;
+use toller_ir::{Explain, Remedy, Setting, remedy};
 use toller_texts::TextsError;
 
 use crate::fusion::FusionError;
@@ -99,33 +100,35 @@ impl RerankError {
     pub(super) fn pair(query: &str, document: &str, source: EncoderError) -> Self {
         Self::Pair { query: query.to_owned(), document: document.to_owned(), source: Box::new(source) }
     }
+}
 
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+impl Explain for RerankError {
+    fn remedy(&self) -> Option<Remedy> {
         match self {
-            Self::Texts(error) => error.hint(),
-            Self::File(error) => error.hint(),
-            Self::Encoder(error) => error.hint(),
-            Self::Pair { source, .. } => source.hint(),
-            Self::Fusion(error) => error.hint(),
-            Self::MissingDocuments { .. } => Some(
-                "give the collection that the run was retrieved from; or --skip-unavailable keeps such documents below \
-                 the reranked ones"
-                    .to_owned(),
-            ),
-            Self::MissingQueries { .. } => Some(
-                "give the queries that the run was retrieved for; or --skip-unavailable leaves their hits as they are"
-                    .to_owned(),
-            ),
-            Self::DirectoryInUse { .. } => Some("name another directory".to_owned()),
-            Self::Locked { .. } => Some("wait until it has ended, and run the same command again".to_owned()),
+            Self::Texts(error) => error.remedy(),
+            Self::File(error) => error.remedy(),
+            Self::Encoder(error) => error.remedy(),
+            Self::Pair { source, .. } => source.remedy(),
+            Self::Fusion(error) => error.remedy(),
+            Self::MissingDocuments { .. } => Some(remedy!(
+                "give the collection that the run was retrieved from; or {} keeps such documents below \
+                 the reranked ones",
+                Setting::SkipUnavailable
+            )),
+            Self::MissingQueries { .. } => Some(remedy!(
+                "give the queries that the run was retrieved for; or {} leaves their hits as they are",
+                Setting::SkipUnavailable
+            )),
+            Self::DirectoryInUse { .. } => Some("name another directory".into()),
+            Self::Locked { .. } => Some("wait until it has ended, and run the same command again".into()),
             Self::WorkerPanicked => {
-                Some("this is a defect of toller: please report it with what stands above".to_owned())
+                Some("this is a defect of toller: please report it with what stands above".into())
             }
-            Self::NotFinite { .. } => {
-                Some("the model or its --dtype cannot score this pair; try --dtype f32".to_owned())
-            }
+            Self::NotFinite { .. } => Some(remedy!(
+                "the model or its {} cannot score this pair; try {}",
+                Setting::Dtype,
+                Setting::Dtype.to("f32")
+            )),
             Self::Options(_) | Self::Stopped { .. } => None,
         }
     }

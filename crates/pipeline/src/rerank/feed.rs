@@ -132,7 +132,7 @@ impl<'a> Feeder<'a> {
         ids.dedup();
         let passages = self.texts.get_many(&ids)?;
         let text = |passage: Passage| match self.title_separator {
-            Some(separator) => joined_text("", separator, &passage),
+            Some(separator) => joined_text(separator, &passage),
             None => passage.text,
         };
         Ok(ids.into_iter().zip(passages).filter_map(|(id, passage)| Some((id, text(passage?)))).collect())

@@ -1,6 +1,7 @@
 //! Why parameters cannot be tuned.
 
 use toller_eval::EvalError;
+use toller_ir::{Explain, Remedy};
 use toller_sparse::SparseError;
 
 use crate::fusion::FusionError;
@@ -34,18 +35,14 @@ pub enum TuneError {
     },
 }
 
-impl TuneError {
-    /// What the user can do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
+impl Explain for TuneError {
+    fn remedy(&self) -> Option<Remedy> {
         match self {
-            Self::Eval(error) => error.hint(),
-            Self::Fusion(error) => error.hint(),
-            Self::Sparse(error) => error.hint(),
-            Self::NoJudgedQuery { .. } => Some("give the judgments of the same queries".to_owned()),
-            Self::NoJudgedDocument { .. } => {
-                Some("give the index of the collection that was judged".to_owned())
-            }
+            Self::Eval(error) => error.remedy(),
+            Self::Fusion(error) => error.remedy(),
+            Self::Sparse(error) => error.remedy(),
+            Self::NoJudgedQuery { .. } => Some("give the judgments of the same queries".into()),
+            Self::NoJudgedDocument { .. } => Some("give the index of the collection that was judged".into()),
         }
     }
 }

@@ -4,10 +4,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use toller_files::{DirectoryLock, FileError};
+use toller_files::{DirectoryLock, FileError, names_in, remove_unfinished, unfinished};
 
 use crate::SparseError;
 use crate::index::{FORMER, IDS, LENGTHS, MANIFEST, Manifest, POSTINGS, TERMS, VECTORS};
+
+/// The files of an index, of this format or a former one.
+const FILES: [&str; 7] = [MANIFEST, TERMS, POSTINGS, LENGTHS, IDS, VECTORS, FORMER];
 
 /// A locked directory, which holds an index, the remains of one, or nothing.
 pub(super) struct Claimed {
@@ -34,13 +37,10 @@ impl Claimed {
 
     /// Removes files that are not part of the index that `manifest` describes.
     pub(super) fn remove_leftovers(&self, manifest: &Manifest) -> Result<(), SparseError> {
-        for name in [TERMS, POSTINGS, LENGTHS, IDS, VECTORS, MANIFEST, FORMER] {
-            remove(&self.path.join(format!("{name}.tmp")))?;
-            if name != MANIFEST && manifest.file(name).is_none() {
-                remove(&self.path.join(name))?;
-            }
+        for name in FILES.into_iter().filter(|name| *name != MANIFEST && manifest.file(name).is_none()) {
+            remove(&self.path.join(name))?;
         }
-        Ok(())
+        Ok(remove_unfinished(&self.path, |name| FILES.contains(&name))?)
     }
 }
 
@@ -55,25 +55,14 @@ fn remove(path: &Path) -> Result<(), SparseError> {
 
 /// The name of a file that is neither of an index nor of an interrupted build.
 fn foreign_entry(directory: &Path) -> Result<Option<String>, SparseError> {
-    let failed = |error| FileError::new("list", directory, error);
-    let entries = match fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error).into()),
-    };
-    let mut foreign: Vec<String> = Vec::new();
-    for entry in entries {
-        let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
-        let stem = name.strip_suffix(".tmp").unwrap_or(&name);
-        if stem == MANIFEST && stem == name {
-            if matches!(Manifest::read(directory), Err(SparseError::NotAnIndex { .. })) {
-                return Ok(Some("a manifest.json of another kind".to_owned()));
-            }
-        } else if ![MANIFEST, TERMS, POSTINGS, LENGTHS, IDS, VECTORS, FORMER, DirectoryLock::FILE]
-            .contains(&stem)
-        {
-            foreign.push(name);
+    for name in names_in(directory)? {
+        let stem = unfinished(&name).unwrap_or(&name);
+        if !FILES.contains(&stem) && stem != DirectoryLock::FILE {
+            return Ok(Some(name));
+        }
+        if name == MANIFEST && matches!(Manifest::read(directory), Err(SparseError::NotAnIndex { .. })) {
+            return Ok(Some("a manifest.json of another kind".to_owned()));
         }
     }
-    Ok(foreign.into_iter().min())
+    Ok(None)
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use toller_files::OpenOptions;
-use toller_ir::DocOrd;
+use toller_ir::{DocOrd, Explain};
 use toller_sparse::{FORMAT_VERSION, Lengths, SparseError, SparseIndex};
 
 use crate::common::{Building, Outcome, PLAIN, build_texts, index_of, random_texts};
@@ -84,7 +84,7 @@ fn an_index_that_is_there_is_kept_or_replaced() -> Outcome {
     assert_eq!((&again.manifest, again.duration.as_nanos()), (&built.manifest, 0));
     let others = random_texts(300, 5, 5, 4);
     let refused = build_texts(directory.path(), &others, PLAIN).err().ok_or("it is of another collection")?;
-    assert!(refused.hint().is_some_and(|hint| hint.contains("--overwrite")), "{refused}");
+    assert!(refused.remedy().is_some_and(|remedy| remedy.to_string().contains("overwrite")), "{refused}");
     build_texts(directory.path(), &others, Building { overwrite: true, doc_vectors: true, ..PLAIN })?;
     assert_eq!(SparseIndex::open(directory.path(), &OpenOptions::default())?.doc_count(), 300);
     build_texts(directory.path(), &others, Building { overwrite: true, ..PLAIN })?;

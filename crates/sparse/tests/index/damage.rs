@@ -5,7 +5,7 @@ use std::path::Path;
 
 use toller_analysis::Analyzer;
 use toller_files::OpenOptions;
-use toller_ir::DocOrd;
+use toller_ir::{DocOrd, Explain};
 use toller_sparse::{Lengths, Scoring, SparseError, SparseIndex, SparseQuery};
 
 use crate::common::{Building, Outcome, PLAIN, build_texts, random_texts};
@@ -30,7 +30,7 @@ fn use_all(index: &SparseIndex) {
 
 fn expect_refusal(path: &Path, what: &str) -> Outcome {
     let error = SparseIndex::open(path, &OpenOptions::default()).err().ok_or_else(|| what.to_owned())?;
-    assert!(error.hint().is_some(), "{what}: {error}");
+    assert!(error.remedy().is_some(), "{what}: {error}");
     if let Ok(index) = SparseIndex::open(path, &UNVERIFIED) {
         use_all(&index);
     }
@@ -75,7 +75,7 @@ fn another_analyzer_is_refused() -> Outcome {
     let index = SparseIndex::open(directory.path(), &OpenOptions::default())?;
     index.check_analyzer(&Analyzer::by_name(index.analyzer_name())?)?;
     let error = index.check_analyzer(&Analyzer::by_name("en")?).err().ok_or("another analyzer")?;
-    assert!(error.to_string().contains("whitespace") && error.hint().is_some(), "{error}");
+    assert!(error.to_string().contains("whitespace") && error.remedy().is_some(), "{error}");
     // The same name is not enough: what an analyzer does has to be the same.
     struct Shouting;
     impl toller_analysis::Tokenize for Shouting {
@@ -103,11 +103,11 @@ fn what_is_no_index_is_left_alone() -> Outcome {
     assert!(matches!(build_texts(path, &texts, overwrite), Err(SparseError::DirectoryInUse { .. })));
     fs::remove_file(path.join("thesis.tex"))?;
     // What a killed build leaves.
-    for name in ["postings.bin", "terms.bin.tmp", "manifest.json.tmp", ".lock"] {
+    for name in ["postings.bin", ".terms.bin.9bTw1C.tmp", "manifest.json.tmp", ".lock"] {
         fs::write(path.join(name), "half")?;
     }
     build_texts(path, &texts, PLAIN)?;
-    assert!(!path.join("terms.bin.tmp").exists());
+    assert!(toller_files::names_in(path)?.iter().all(|name| !name.ends_with(".tmp")));
     use_all(&SparseIndex::open(path, &OpenOptions::default())?);
     Ok(())
 }

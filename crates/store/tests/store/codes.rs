@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use safetensors::{Dtype, SafeTensors};
+use toller_ir::Explain;
 use toller_store::{
     Codes, DType, OpenOptions, Store, StoreError, StoreSpec, StoreWriter, find_damage, find_damaged_codes,
     inspect, quantize,
@@ -150,9 +151,9 @@ fn damaged_codes_are_named_and_the_vectors_are_kept() -> TestResult {
         let found = error(open(store))?;
         assert!(matches!(&found, StoreError::CodesDamaged { path, .. } if path.ends_with(CODES)), "{found}");
         assert!(found.to_string().contains(reason) && !found.is_damage(), "way {number}: {found}");
-        let hint = found.hint().ok_or("no hint")?;
-        for command in ["`toller store quantize --overwrite`", "`toller store quantize --codes none`"] {
-            assert!(hint.contains(command), "{hint}");
+        let remedy = found.remedy().ok_or("no remedy")?.to_string();
+        for command in ["`quantize overwrite`", "`quantize codes none`"] {
+            assert!(remedy.contains(command), "{remedy}");
         }
 
         // Told apart from damaged vectors, of which there are none; nothing is encoded anew.
@@ -221,8 +222,8 @@ fn an_interrupted_quantization_leaves_a_whole_store_and_no_traces_later() -> Tes
             let name = format!("codes-{index:05}.safetensors");
             fs::copy(other.join(&name), store.join(&name))?;
         }
-        fs::write(store.join("codes-00002.safetensors.tmp"), "half")?;
-        fs::write(store.join("manifest.json.tmp"), "half")
+        fs::write(store.join(".codes-00002.safetensors.9bTw1C.tmp"), "half")?;
+        fs::write(store.join(".manifest.json.Zk30xQ.tmp"), "half")
     };
 
     interrupt()?;

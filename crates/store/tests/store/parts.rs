@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::common::{Change, TestResult, check_content, error, open, part_of, push_until, spec, write};
+use toller_ir::Explain;
 use toller_store::{DType, StoreError, StoreWriter};
 
 #[test]
@@ -28,7 +29,7 @@ fn a_missing_or_unfinished_part_is_named() -> TestResult {
     write(store, part_of(spec(11), 3, 3)?)?;
     let found = error(open(store))?;
     assert!(found.to_string().contains("part-00002-of-00003"), "{found}");
-    assert!(found.hint().is_some_and(|hint| hint.contains("--shard 2/3")));
+    assert!(found.remedy().is_some_and(|remedy| remedy.to_string().contains("shard 2/3")));
 
     let mut writer = StoreWriter::create_or_resume(store, part_of(spec(11), 2, 3)?)?;
     assert_eq!(writer.directory(), store.join("part-00002-of-00003"));

@@ -3,7 +3,7 @@
 use crate::common::{Change, TestResult, check_content, error, open, spec, write};
 use half::{bf16, f16};
 use proptest::prelude::*;
-use toller_ir::DocOrd;
+use toller_ir::{DocOrd, Explain};
 use toller_store::{
     DType, Embeddings, ModelInfo, OpenOptions, Store, StoreError, StoreSpec, StoreWriter, VerifyProgress,
 };
@@ -138,7 +138,7 @@ fn a_store_knows_its_model() -> TestResult {
         found.to_string(),
         "the store was encoded with another model: with tiny (fingerprint f00d), not with huge (fingerprint beef)"
     );
-    assert!(found.hint().is_some_and(|hint| hint.contains("--model tiny")));
+    assert!(found.remedy().is_some_and(|remedy| remedy.to_string().contains("model tiny")));
     Ok(())
 }
 

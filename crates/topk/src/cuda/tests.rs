@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use half::f16;
-use toller_ir::DocOrd;
+use toller_ir::{DocOrd, Explain};
 
 use super::{DeviceSearch, abi, kernels};
 use crate::{Collection, Filter, IpTopkError, IpTopkOptions, Scan, Segment, Vectors, ip_topk, reference};
@@ -173,7 +173,7 @@ fn what_a_device_cannot_hold_is_an_error() {
     let index = DeviceSearch::new(&Devices::shim(&[100_000]), &collection, Scan::Auto, &|_| {}).unwrap();
     let error = index.search(&collection, &vectors[..512], 1000, &Filter::default()).unwrap_err();
     assert!(matches!(error, IpTopkError::Device(DeviceError::TooLittleMemory { .. })), "{error}");
-    assert!(error.hint().is_some());
+    assert!(error.remedy().is_some());
 }
 
 /// A machine without what it takes says so, by name; with it, the device is opened.
@@ -181,7 +181,7 @@ fn what_a_device_cannot_hold_is_an_error() {
 fn a_gpu_is_there_or_named_as_missing() {
     match Devices::cuda(0) {
         Ok(devices) => assert!(devices.facts().all(|facts| facts.capability >= (8, 0))),
-        Err(error) => assert!(!error.hint().is_empty() && !error.to_string().is_empty()),
+        Err(error) => assert!(error.remedy().is_some() && !error.to_string().is_empty()),
     }
     if !cfg!(feature = "cuda") {
         assert_eq!(Devices::all().unwrap_err(), DeviceError::NotBuilt);

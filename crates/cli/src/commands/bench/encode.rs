@@ -48,15 +48,14 @@ const QUERY_TOKENS: usize = 16;
 const QUERIES: u64 = 256;
 
 /// Measures each kind of text, and the latency of a query.
-pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.open_plot()?;
     let model = model::load(&args.model, &args.model_args, ui)?;
     let tower = model.encoder.tower(Role::Passage);
     let passes = Passes { model: &model, threads, directory: tempfile::tempdir()?, stop: &stop };
-    let prompt = |role| args.model_args.prompt.as_deref().unwrap_or_else(|| model.encoder.prompt(role));
     let estimate = |texts: &[String]| Ok(passes.run(texts)?.duration);
-    let texts = args.texts.open(tower, prompt(Role::Passage), args.options.seconds, estimate)?;
+    let texts = args.texts.open(tower, args.options.seconds, estimate)?;
     let matrix_rate = matrix_rate(&args.options.budget(MIN_ROUNDS))?;
 
     let bar = ui.progress("measuring", "figures", texts.len() as u64 + 1);
@@ -72,8 +71,7 @@ pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> anyhow::Result<()
     }
     let queries_of = model.encoder.tower(Role::Query);
     let words = Words::new(|text| Ok(queries_of.tokenize(text)?.len()))?;
-    let query = |seed| format!("{}{}", prompt(Role::Query), words.text(QUERY_TOKENS, seed));
-    let queries: Vec<String> = (0..QUERIES).map(query).collect();
+    let queries: Vec<String> = (0..QUERIES).map(|seed| words.text(QUERY_TOKENS, seed)).collect();
     let budget = args.options.budget(MIN_QUERIES);
     let latency = measure_latency(model.encoder.tower(Role::Query), &queries, &budget)?;
     bar.finish();
@@ -99,7 +97,7 @@ struct Passes<'a> {
 }
 
 impl Passes<'_> {
-    fn run(&self, texts: &[String]) -> anyhow::Result<Pass> {
+    fn run(&self, texts: &[String]) -> crate::Result<Pass> {
         let spec = scratch_spec(&self.model.encoder, texts.len() as u64);
         let writer = StoreWriter::overwrite(&self.directory.path().join("store"), spec)?;
         let job = EncodeJob {

@@ -54,12 +54,11 @@ impl TextArgs {
     pub(super) fn open(
         &self,
         tower: &TextEncoder,
-        prompt: &str,
         pass_time: Duration,
-        estimate: impl Fn(&[String]) -> anyhow::Result<Duration>,
-    ) -> anyhow::Result<Vec<Texts>> {
+        estimate: impl Fn(&[String]) -> crate::Result<Duration>,
+    ) -> crate::Result<Vec<Texts>> {
         if !self.corpus.is_empty() {
-            return Ok(vec![self.collection(prompt)?]);
+            return Ok(vec![self.collection()?]);
         }
         let longest = tower.max_length() as u32;
         let mut lengths = self.lengths.clone();
@@ -77,7 +76,7 @@ impl TextArgs {
         lengths.dedup();
         let words = Words::new(|text| Ok(tower.tokenize(text)?.len()))?;
         let of_length = |length: u32| {
-            let text = |seed| format!("{prompt}{}", words.text(length as usize, seed));
+            let text = |seed| words.text(length as usize, seed);
             let few: Vec<String> = (0..FEW_TEXTS as u64).map(text).collect();
             // The first pass warms up.
             estimate(&few)?;
@@ -89,12 +88,12 @@ impl TextArgs {
         lengths.into_iter().map(of_length).collect()
     }
 
-    fn collection(&self, prompt: &str) -> anyhow::Result<Texts> {
+    fn collection(&self) -> crate::Result<Texts> {
         let inputs = expand(&self.corpus)?;
         let passages = open_collection(&inputs, &self.input.options()?)?.take(self.passages as usize);
         let texts: Vec<String> = passages
-            .map(|passage| Ok(joined_text(prompt, &self.title_separator, &passage?)))
-            .collect::<anyhow::Result<_>>()?;
+            .map(|passage| Ok(joined_text(&self.title_separator, &passage?)))
+            .collect::<crate::Result<_>>()?;
         let names: Vec<String> = self.corpus.iter().map(|path| path.display().to_string()).collect();
         if texts.is_empty() {
             let message = format!("{} holds no passages", names.join(" "));

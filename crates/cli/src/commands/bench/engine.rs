@@ -12,6 +12,7 @@ use super::options::BenchOptions;
 use super::output::giga;
 use super::search_source::Source;
 use crate::device::Device;
+use crate::flags;
 use crate::ui::Ui;
 
 /// See the top of this file.
@@ -25,7 +26,7 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    pub(super) fn open(device: Device, threads: usize, ui: &Ui) -> anyhow::Result<Self> {
+    pub(super) fn open(device: Device, threads: usize, ui: &Ui) -> crate::Result<Self> {
         let devices = device.devices(ui)?;
         Ok(Self { devices, loaded: None, threads, is_stand_in: device.is_stand_in() })
     }
@@ -69,8 +70,7 @@ impl Engine {
             if limits.matrix_rate.is_finite() {
                 format!("{copies}, f16 matrix products {matrix} GFLOP/s (cuBLAS)")
             } else {
-                let unknown = DeviceError::NoBlas;
-                format!("{copies}; {unknown}: {}", unknown.hint())
+                format!("{copies}; {}", flags::in_one_line(&DeviceError::NoBlas))
             }
         } else {
             format!("limits: reads {read} GB/s (of these vectors), f32 matrix products {matrix} GFLOP/s")

@@ -29,7 +29,7 @@ enum What {
 }
 
 /// Measures.
-pub fn run(args: &BenchArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &BenchArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     match &args.what {
         What::Encode(args) => encode::run(args, threads, ui),
         What::Rerank(args) => rerank::run(args, threads, ui),

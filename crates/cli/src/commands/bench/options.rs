@@ -39,13 +39,13 @@ impl BenchOptions {
     }
 
     /// The file to draw to, made before the work, so that one that cannot be written costs none.
-    pub(super) fn open_plot(&self) -> anyhow::Result<Option<AtomicFile>> {
+    pub(super) fn open_plot(&self) -> crate::Result<Option<AtomicFile>> {
         Ok(self.plot.as_ref().map(AtomicFile::create).transpose()?)
     }
 }
 
 /// Draws the figure, if that was asked for.
-pub(super) fn write_plot(file: Option<AtomicFile>, figure: impl FnOnce() -> Figure) -> anyhow::Result<()> {
+pub(super) fn write_plot(file: Option<AtomicFile>, figure: impl FnOnce() -> Figure) -> crate::Result<()> {
     if let Some(mut file) = file {
         file.write_all(figure().to_svg()?.as_bytes())?;
         file.commit()?;

@@ -60,7 +60,7 @@ const LATENCY_DEPTH: usize = 100;
 const MIN_QUERIES: usize = 5;
 
 /// Measures each depth, and the latency of a query.
-pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     args.cross_encoder.check()?;
     let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.open_plot()?;
@@ -89,8 +89,9 @@ pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> anyhow::Result<()
     let mut points = Vec::new();
     for &depth in &depths {
         let (queries, budget) = (args.queries as usize, args.options.budget(MIN_ROUNDS));
-        points
-            .push(measure_rerank(depth, queries, &budget, || Ok::<_, anyhow::Error>(pass(queries, depth)?))?);
+        points.push(measure_rerank(depth, queries, &budget, || {
+            Ok::<_, crate::error::Failure>(pass(queries, depth)?)
+        })?);
         bar.set(points.len() as u64);
         if stop.load(Ordering::Relaxed) {
             bar.finish();
@@ -121,7 +122,7 @@ struct MadeUp {
 }
 
 impl MadeUp {
-    fn write(args: &BenchRerankArgs, words: &Words, depth: usize, folder: &Path) -> anyhow::Result<Self> {
+    fn write(args: &BenchRerankArgs, words: &Words, depth: usize, folder: &Path) -> crate::Result<Self> {
         let path = folder.join("collection.tsv");
         let (mut lines, mut ids) = (String::new(), Vec::new());
         for query in 0..args.queries as usize {
@@ -138,7 +139,7 @@ impl MadeUp {
         Ok(Self { queries, ids, collection: Input::File(path) })
     }
 
-    fn open(&self) -> anyhow::Result<Texts> {
+    fn open(&self) -> crate::Result<Texts> {
         Ok(Texts::open(std::slice::from_ref(&self.collection), &TextsOptions::default(), |_| {})?)
     }
 

@@ -49,7 +49,7 @@ const MIN_ROUNDS: usize = 3;
 const MIN_ROUNDS_ALONE: usize = 20;
 
 /// Measures every combination of sizes.
-pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.open_plot()?;
     let largest = args.queries.iter().copied().max().unwrap_or(1);

@@ -69,7 +69,7 @@ enum Searched {
 
 impl Source {
     /// Makes or opens the vectors, with queries for batches of `largest_batch`.
-    pub(super) fn open(args: &SourceArgs, largest_batch: usize, ui: &Ui) -> anyhow::Result<Self> {
+    pub(super) fn open(args: &SourceArgs, largest_batch: usize, ui: &Ui) -> crate::Result<Self> {
         let pool = largest_batch.max(LEAST_QUERIES);
         if args.dense.is_empty() { Ok(Self::random(args, pool, ui)?) } else { Self::stored(args, pool, ui) }
     }
@@ -97,7 +97,7 @@ impl Source {
         })
     }
 
-    fn stored(args: &SourceArgs, pool: usize, ui: &Ui) -> anyhow::Result<Self> {
+    fn stored(args: &SourceArgs, pool: usize, ui: &Ui) -> crate::Result<Self> {
         let open = OpenOptions::default();
         let index = FlatIndex::open(&args.dense, &open, &IndexOptions::default())?;
         if index.doc_count() == 0 {

@@ -8,6 +8,7 @@ use toller_ir::Passage;
 use toller_pipeline::wanted_passages;
 
 use super::{DiffArgs, Show};
+use crate::error::UsageError;
 use crate::qrels_input::QrelsArgs;
 use crate::run_input::run_names;
 use crate::ui::Ui;
@@ -32,13 +33,15 @@ pub(super) struct Listing {
 
 impl Listing {
     /// Reads and compares the runs, then reads the texts of what is shown.
-    pub(super) fn read(args: &DiffArgs, qrels: &QrelsArgs, ui: &Ui) -> anyhow::Result<Self> {
+    pub(super) fn read(args: &DiffArgs, qrels: &QrelsArgs, ui: &Ui) -> crate::Result<Self> {
         let qrels = qrels.read(args.input.skip_bad_lines, ui)?;
         let runs =
-            args.runs.iter().map(|path| args.input.read(path, ui)).collect::<anyhow::Result<Vec<_>>>()?;
+            args.runs.iter().map(|path| args.input.read(path, ui)).collect::<crate::Result<Vec<_>>>()?;
         let mut names = run_names(&args.runs).into_iter();
         let names = [names.next().unwrap_or_default(), names.next().unwrap_or_default()];
-        let [before, after] = &runs[..] else { anyhow::bail!("two runs are compared") };
+        let [before, after] = &runs[..] else {
+            return Err(UsageError::new("two runs are compared", "name two runs").into());
+        };
         let top = args.top as usize;
         let differences = diff(&qrels, [before, after], &args.measure, top, &args.eval_options())?;
         let count =
@@ -113,7 +116,7 @@ fn shown(differences: Vec<QueryDifference>, show: Show, limit: usize) -> Vec<Que
     shown
 }
 
-fn query_texts(args: &DiffArgs, wanted: &HashSet<&str>, ui: &Ui) -> anyhow::Result<HashMap<String, String>> {
+fn query_texts(args: &DiffArgs, wanted: &HashSet<&str>, ui: &Ui) -> crate::Result<HashMap<String, String>> {
     let Some(path) = &args.queries else { return Ok(HashMap::new()) };
     let queries = args.queries_input.read(path, args.input.skip_bad_lines, ui)?;
     let texts: HashMap<_, _> = queries
@@ -129,7 +132,7 @@ fn query_texts(args: &DiffArgs, wanted: &HashSet<&str>, ui: &Ui) -> anyhow::Resu
 }
 
 /// One pass over the collection: only what is shown is kept.
-fn passages(args: &DiffArgs, shown: &[QueryDifference], ui: &Ui) -> anyhow::Result<HashMap<String, Passage>> {
+fn passages(args: &DiffArgs, shown: &[QueryDifference], ui: &Ui) -> crate::Result<HashMap<String, Passage>> {
     if args.corpus.is_empty() {
         return Ok(HashMap::new());
     }

@@ -109,7 +109,7 @@ enum FormatArg {
 }
 
 /// Compares, or counts categories.
-pub fn run(args: &DiffArgs, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &DiffArgs, ui: &Ui) -> crate::Result<()> {
     if let Some(sheet) = &args.tally {
         return tally::run(sheet, args.format, ui);
     }
@@ -129,11 +129,11 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn write(listing: &Listing, format: FormatArg, out: &mut impl Write) -> anyhow::Result<()> {
+fn write(listing: &Listing, format: FormatArg, out: &mut impl Write) -> crate::Result<()> {
     match format {
         FormatArg::Text => report::text(listing, out),
         FormatArg::Json => report::json(listing, out),
-        FormatArg::Csv => sheet::write(listing, out),
+        FormatArg::Csv => Ok(sheet::write(listing, out).map_err(std::io::Error::from)?),
         FormatArg::Html => Ok(out.write_all(page::html(listing).as_bytes())?),
     }
 }

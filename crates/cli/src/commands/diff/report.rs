@@ -12,7 +12,7 @@ use crate::table::{Align, table};
 const EXCERPT: usize = 160;
 
 /// To read in a terminal.
-pub(super) fn text(listing: &Listing, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn text(listing: &Listing, out: &mut impl Write) -> crate::Result<()> {
     let [before, after] = &listing.names;
     writeln!(
         out,
@@ -32,7 +32,7 @@ pub(super) fn text(listing: &Listing, out: &mut impl Write) -> anyhow::Result<()
     Ok(())
 }
 
-fn write_query(listing: &Listing, query: &QueryDifference, out: &mut impl Write) -> anyhow::Result<()> {
+fn write_query(listing: &Listing, query: &QueryDifference, out: &mut impl Write) -> crate::Result<()> {
     let [before, after] = query.values.map(|value| listing.number(value));
     let text = listing.query(&query.query_id).unwrap_or_default();
     writeln!(out, "{} {}", query.query_id, excerpt(text))?;
@@ -93,7 +93,7 @@ fn excerpt(text: &str) -> String {
 }
 
 /// Everything, for programs.
-pub(super) fn json(listing: &Listing, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn json(listing: &Listing, out: &mut impl Write) -> crate::Result<()> {
     let passage = |id: &str| match listing.passage(id) {
         Some(passage) => json!({"title": passage.title, "text": passage.text}),
         None => Value::Null,

@@ -10,7 +10,7 @@ pub(super) const CATEGORY: &str = "category";
 pub(super) const GAIN: &str = "gain";
 
 /// Writes the sheet, CSV with a header.
-pub(super) fn write(listing: &Listing, out: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn write(listing: &Listing, out: &mut impl Write) -> csv::Result<()> {
     let mut rows = csv::Writer::from_writer(out);
     let [before, after] = &listing.names;
     let value = |run: &str| format!("{} of {run}", listing.measure);

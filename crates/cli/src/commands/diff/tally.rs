@@ -1,7 +1,7 @@
 //! `toller diff --tally`: how often each category was filled in, and what its queries lose.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use serde_json::json;
@@ -30,7 +30,7 @@ struct Tally {
 }
 
 /// Reads the sheet and writes the tally.
-pub(super) fn run(sheet: &Path, format: FormatArg, ui: &Ui) -> anyhow::Result<()> {
+pub(super) fn run(sheet: &Path, format: FormatArg, ui: &Ui) -> crate::Result<()> {
     if format == FormatArg::Html {
         return Err(
             UsageError::new("a tally is no page", "leave --format out, or give it json or csv").into()
@@ -52,14 +52,15 @@ pub(super) fn run(sheet: &Path, format: FormatArg, ui: &Ui) -> anyhow::Result<()
             "with_category": tally.filled,
             "categories": categories.collect::<Vec<_>>(),
         });
-        serde_json::to_writer_pretty(&mut out, &report).map_err(std::io::Error::from)?;
+        serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
         writeln!(out)?;
     } else if format == FormatArg::Csv {
         let mut sheet = csv::Writer::from_writer(&mut out);
-        sheet.write_record(["category", "queries", "share", "mean_gain"])?;
+        sheet.write_record(["category", "queries", "share", "mean_gain"]).map_err(io::Error::from)?;
         for (name, count) in &rows {
             let numbers = [count.queries.to_string(), share(count).to_string(), mean(count).to_string()];
-            sheet.write_record([name.as_str()].into_iter().chain(numbers.iter().map(String::as_str)))?;
+            let row = [name.as_str()].into_iter().chain(numbers.iter().map(String::as_str));
+            sheet.write_record(row).map_err(io::Error::from)?;
         }
         sheet.flush()?;
     } else {
@@ -78,7 +79,7 @@ pub(super) fn run(sheet: &Path, format: FormatArg, ui: &Ui) -> anyhow::Result<()
 }
 
 /// Reads a sheet. A cell may hold several categories, separated by semicolons; the query counts for each of them.
-fn read(path: &Path) -> anyhow::Result<Tally> {
+fn read(path: &Path) -> crate::Result<Tally> {
     let input = Input::parse(path);
     let wrong = |line: Option<u64>, what: String| {
         let line = line.map_or(String::new(), |line| format!(":{line}"));

@@ -34,7 +34,7 @@ impl Journal {
     }
 
     /// Opens it.
-    pub(in crate::commands) fn open(&self, ui: &Ui) -> anyhow::Result<Option<ScoreCache>> {
+    pub(in crate::commands) fn open(&self, ui: &Ui) -> crate::Result<Option<ScoreCache>> {
         let path = match self {
             Self::Cache(path) | Self::Beside(path) => path,
             Self::Nowhere => return Ok(None),
@@ -68,7 +68,7 @@ impl Journal {
     }
 
     /// The run is there: what was kept for it alone goes.
-    pub(in crate::commands) fn end(&self, cache: Option<ScoreCache>) -> anyhow::Result<()> {
+    pub(in crate::commands) fn end(&self, cache: Option<ScoreCache>) -> crate::Result<()> {
         match (self, cache) {
             (Self::Beside(_), Some(cache)) => Ok(cache.remove()?),
             _ => Ok(()),

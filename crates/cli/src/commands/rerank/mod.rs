@@ -66,7 +66,7 @@ pub struct RerankArgs {
 }
 
 /// Reranks.
-pub fn run(args: &RerankArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &RerankArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     check_usage(args, ui)?;
     let stop = interrupt::flag(ui, "stopping; what is scored is kept")?;
     let journal = Journal::of(args.reranker.reranking.cache(), args.output.path());
@@ -92,7 +92,7 @@ fn rerank(
     out: &mut TrecRunWriter<&mut dyn Write>,
     stop: &AtomicBool,
     ui: &Ui,
-) -> anyhow::Result<Option<ScoreCache>> {
+) -> crate::Result<Option<ScoreCache>> {
     let mut run = args.input.read(&args.run, ui)?;
     run.queries.values_mut().for_each(|hits| best_first(hits));
     let queries = args.queries_input.read(&args.queries, args.input.skip_bad_lines, ui)?;
@@ -132,7 +132,7 @@ fn rerank_with_progress(
     stop: &AtomicBool,
     journal: &Journal,
     ui: &Ui,
-) -> anyhow::Result<Reranked> {
+) -> crate::Result<Reranked> {
     let bar = ui.progress("reranking", "pairs", reranker.pair_count(candidates));
     let started = std::time::Instant::now();
     let mut known = 0;

@@ -13,7 +13,7 @@ pub(super) fn write(
     models: &[String],
     candidates: &[Candidates<'_>],
     reranked: &Reranked,
-) -> anyhow::Result<()> {
+) -> crate::Result<()> {
     fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
     for (number, (model, scores)) in (1..).zip(models.iter().zip(&reranked.model_scores)) {
         let tag = tag(model);

@@ -13,7 +13,7 @@ pub(super) struct Report<'a> {
 
 impl Report<'_> {
     /// Says it on stderr and, with `--json`, on stdout.
-    pub(super) fn tell(&self, ui: &Ui) -> anyhow::Result<()> {
+    pub(super) fn tell(&self, ui: &Ui) -> crate::Result<()> {
         let Self { reranked, reranker, output } = self;
         let report = &reranked.report;
         warn_of_missing_texts(report, ui);

@@ -119,7 +119,7 @@ impl RerankerArgs {
         skip_bad_lines: bool,
         threads: usize,
         ui: &Ui,
-    ) -> anyhow::Result<Reranker> {
+    ) -> crate::Result<Reranker> {
         let load = |name: &str| self.cross_encoder.load(name, ui);
         self.reranking.open(&self.models, load, skip_bad_lines, threads, ui)
     }
@@ -163,13 +163,13 @@ impl RerankingArgs {
     pub(in crate::commands) fn open(
         &self,
         models: &[String],
-        load: impl Fn(&str) -> anyhow::Result<CrossEncoder>,
+        load: impl Fn(&str) -> crate::Result<CrossEncoder>,
         skip_bad_lines: bool,
         threads: usize,
         ui: &Ui,
-    ) -> anyhow::Result<Reranker> {
+    ) -> crate::Result<Reranker> {
         let texts = self.open_texts(skip_bad_lines, ui)?;
-        let models = models.iter().map(|name| load(name)).collect::<anyhow::Result<Vec<_>>>()?;
+        let models = models.iter().map(|name| load(name)).collect::<crate::Result<Vec<_>>>()?;
         Ok(Reranker::new(models, Arc::new(texts), self.options(threads))?)
     }
 
@@ -190,7 +190,7 @@ impl RerankingArgs {
         }
     }
 
-    fn open_texts(&self, skip_bad_lines: bool, ui: &Ui) -> anyhow::Result<Texts> {
+    fn open_texts(&self, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Texts> {
         let inputs = expand(self.corpus.iter().map(|path| beir_corpus(path, ui)))?;
         let options = TextsOptions {
             reading: ReadOptions { skip_bad_lines, ..self.collection.options() },

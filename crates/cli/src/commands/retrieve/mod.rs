@@ -68,7 +68,7 @@ pub struct RetrieveArgs {
 }
 
 /// Retrieves.
-pub fn run(args: &RetrieveArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &RetrieveArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     let fusion = check_usage(args, ui)?;
     let stop = interrupt::flag(ui, "stopping; what is scored is kept")?;
     let journal = Journal::of(args.reranking.cache(), args.output.path());
@@ -133,7 +133,7 @@ fn retrieve(
     kept: &mut KeptRuns<'_>,
     (threads, stop): (usize, &AtomicBool),
     ui: &Ui,
-) -> anyhow::Result<Option<ScoreCache>> {
+) -> crate::Result<Option<ScoreCache>> {
     let started = Instant::now();
     let sources = Sources::open(&args.sources, fusion, args.fusion_depth as usize, kept, ui)?;
     let machine = args.sources.machine();

@@ -18,7 +18,7 @@ pub(super) struct Report<'a> {
 
 impl Report<'_> {
     /// Says it on stderr and, with `--json`, on stdout.
-    pub(super) fn tell(&self, ui: &Ui) -> anyhow::Result<()> {
+    pub(super) fn tell(&self, ui: &Ui) -> crate::Result<()> {
         let Self { queries, documents, depth, k, output, prepare_secs, all_secs, times } = self;
         let Times { search_secs, hits, unfound, reranked } = times;
         unfound.warn(ui);

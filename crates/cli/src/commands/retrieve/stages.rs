@@ -13,6 +13,7 @@ use toller_pipeline::rerank::{Candidates, RerankError, RerankReport, Reranker};
 
 use crate::commands::rerank::Journal;
 use crate::commands::search::{Sources, Unfound, block_of_queries, search_blocks};
+use crate::error::Remedied;
 use crate::interrupt::Interrupted;
 use crate::ui::Ui;
 
@@ -59,7 +60,7 @@ impl Stages<'_> {
         run: &mut TrecRunWriter<&mut dyn Write>,
         journal: &Journal,
         ui: &Ui,
-    ) -> anyhow::Result<Times> {
+    ) -> crate::Result<Times> {
         let all = self.sources.queries.len();
         let bar = ui.progress("retrieving", "queries", all as u64);
         let mut times = Times::default();
@@ -96,7 +97,7 @@ impl Stages<'_> {
     }
 
     /// The first stage: sends what it finds, or why it ended.
-    fn search<'a>(&'a self, sender: &SyncSender<anyhow::Result<Found<'a>>>) {
+    fn search<'a>(&'a self, sender: &SyncSender<crate::Result<Found<'a>>>) {
         let searcher = &*self.sources.searcher;
         let block = block_of_queries(self.searched, searcher.doc_count()).min(QUERIES_PER_BLOCK);
         let queries = &self.sources.queries;
@@ -108,7 +109,7 @@ impl Stages<'_> {
             // An error is that nobody takes it any more, for a reason that is told there.
             let taken = sender
                 .send(Ok(Found { queries, rankings, seconds }))
-                .map_err(|_| anyhow::anyhow!("reranking ended"));
+                .map_err(|_| Remedied::without_remedy("reranking ended").into());
             began = Instant::now();
             taken
         };
@@ -123,7 +124,7 @@ impl Stages<'_> {
         &self,
         found: &Found<'_>,
         run: &mut TrecRunWriter<&mut dyn Write>,
-    ) -> anyhow::Result<RerankReport> {
+    ) -> crate::Result<RerankReport> {
         let searcher = &self.sources.searcher;
         let ids = |ranking: &Ranking| ranking.hits.iter().map(|hit| searcher.doc_id(hit.doc)).collect();
         let ids: Vec<Vec<Cow<'_, str>>> = found.rankings.iter().map(ids).collect();
@@ -148,6 +149,7 @@ impl Stages<'_> {
 }
 
 /// Whether the work ended because it was to stop, in either stage.
-fn is_stop(error: &anyhow::Error) -> bool {
-    error.is::<Interrupted>() || matches!(error.downcast_ref(), Some(RerankError::Stopped { .. }))
+fn is_stop(error: &crate::error::Failure) -> bool {
+    error.downcast_ref::<Interrupted>().is_some()
+        || matches!(error.downcast_ref(), Some(RerankError::Stopped { .. }))
 }

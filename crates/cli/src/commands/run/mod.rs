@@ -49,7 +49,7 @@ fn setting(text: &str) -> Result<(String, String), String> {
 }
 
 /// Carries the recipe out, or tells what that would be.
-pub fn run(args: &RunArgs, threads: usize, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &RunArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     let recipe = Recipe::read(&args.recipe)?;
     let plan = Plan::new(&recipe, &CommandCatalogue::new(), &args.set)?;
     let directory = args.work_directory();

@@ -16,7 +16,7 @@ pub(super) struct KnownModels {
 
 impl KnownModels {
     /// The directories of a step's models, which are downloaded if need be.
-    pub(super) fn of(&mut self, step: &PlannedStep, ui: &Ui) -> anyhow::Result<&Models> {
+    pub(super) fn of(&mut self, step: &PlannedStep, ui: &Ui) -> crate::Result<&Models> {
         for name in names(step) {
             if !self.directories.contains_key(name) {
                 let directory = match as_directory(name) {

@@ -51,7 +51,7 @@ impl StepReport {
 
 impl Report {
     /// Writes it to stdout.
-    pub(super) fn write(&self, recipe: &Recipe, directory: &Path, ui: &Ui) -> anyhow::Result<()> {
+    pub(super) fn write(&self, recipe: &Recipe, directory: &Path, ui: &Ui) -> crate::Result<()> {
         if ui.json {
             return ui.json(|| self.json(recipe, directory));
         }
@@ -129,7 +129,7 @@ impl Report {
     }
 
     /// An error if something is not as expected.
-    pub(super) fn check(&self) -> anyhow::Result<()> {
+    pub(super) fn check(&self) -> crate::Result<()> {
         let failed: Vec<&Verdict> = self.verdicts.iter().filter(|verdict| !verdict.holds()).collect();
         let Some(first) = failed.first() else { return Ok(()) };
         let (of, expected) = (self.verdicts.len(), &first.expected);

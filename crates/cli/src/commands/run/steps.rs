@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use anyhow::Context;
 use toller_files::AtomicFile;
 use toller_recipe::{Missing, Models, Piece, Plan, PlannedStep, Status, Work};
 
@@ -10,6 +9,7 @@ use super::catalogue;
 use super::models::KnownModels;
 use super::report::{Done, Report, StepReport};
 use crate::commands;
+use crate::error::{Context, Remedied};
 use crate::ui::Ui;
 
 /// Carries a step out, unless it is up to date.
@@ -20,17 +20,17 @@ pub(super) fn carry_out(
     models: &mut KnownModels,
     threads: usize,
     ui: &Ui,
-) -> anyhow::Result<StepReport> {
+) -> crate::Result<StepReport> {
     let name = &step.name;
-    let models = models.of(step, ui).with_context(|| format!("step {name}"))?;
-    let status = work.status(step, models).with_context(|| format!("step {name}"))?;
+    let models = models.of(step, ui).context(format!("step {name}"))?;
+    let status = work.status(step, models).context(format!("step {name}"))?;
     if let Status::UpToDate { seconds } = status {
         ui.status(format!("{progress} {name}: up to date"));
         return Ok(StepReport::new(step, Done::Before { seconds }));
     }
     ui.status(format!("{progress} {name}: toller {} ({})", step.described(), reason(&status)));
     let started = Instant::now();
-    perform(step, &status, work, models, threads, ui).with_context(|| format!("step {name}"))?;
+    perform(step, &status, work, models, threads, ui).context(format!("step {name}"))?;
     let seconds = started.elapsed().as_secs_f64();
     work.finish(step, seconds)?;
     Ok(StepReport::new(step, Done::Now { seconds, why: reason(&status) }))
@@ -43,9 +43,10 @@ fn perform(
     models: &Models,
     threads: usize,
     ui: &Ui,
-) -> anyhow::Result<()> {
+) -> crate::Result<()> {
     work.begin(step, status, models)?;
-    let cli = catalogue::parse(&work.command_line(step)?)?;
+    let cli = catalogue::parse(&work.command_line(step)?)
+        .map_err(|error| Remedied::without_remedy(error.to_string()))?;
     let Some(stdout) = &step.stdout else {
         return commands::perform(&cli.command, threads, &ui.of_step());
     };
@@ -56,7 +57,7 @@ fn perform(
 }
 
 /// What would be carried out, and why.
-pub(super) fn foresee(plan: &Plan, work: &mut Work, ui: &Ui) -> anyhow::Result<Report> {
+pub(super) fn foresee(plan: &Plan, work: &mut Work, ui: &Ui) -> crate::Result<Report> {
     let mut models = KnownModels::default();
     let mut report = Report::default();
     for step in &plan.steps {
@@ -73,7 +74,7 @@ fn foresee_step(
     before: &Report,
     work: &mut Work,
     models: &mut KnownModels,
-) -> anyhow::Result<Done> {
+) -> crate::Result<Done> {
     if is_missing_something(step, plan) {
         return Ok(Done::Not { why: "input missing".to_owned() });
     }

@@ -122,10 +122,10 @@ impl DenseArgs {
     }
 
     /// Opens model or vectors, then the stores, verified last.
-    pub(super) fn open(&self, ui: &Ui) -> anyhow::Result<OpenedStore> {
+    pub(super) fn open(&self, ui: &Ui) -> crate::Result<OpenedStore> {
         if let Some(path) = &self.query_vectors {
             let store = Store::open(std::slice::from_ref(path), &OpenOptions::default())?;
-            check_role(&store, toller_store::Role::Query, "--query-vectors", self)?;
+            check_role(&store, Role::Query, "--query-vectors", self)?;
             let index = open_index(self, &store.manifest().spec.model, ui)?;
             index.check_dim(store.dim())?;
             let (query_ids, vectors) = all_rows(&store);
@@ -135,17 +135,16 @@ impl DenseArgs {
         let name = self.model.as_deref().unwrap_or_default();
         let model = model::load_for_search(name, &self.model_args, ui)?;
         let index = open_index(self, &model.info, ui)?;
-        let prompt = model.encoder.prompt(Role::Query).to_owned();
-        let searcher = DenseSearcher::new(index, model.encoder, prompt).with_scan(self.scan);
+        let searcher = DenseSearcher::new(index, model.encoder).with_scan(self.scan);
         Ok(OpenedStore { searcher, query_ids: Vec::new() })
     }
 }
 
 /// Opens the stores; that they are of the right role and model is known before their checksums are read.
-fn open_index(args: &DenseArgs, model: &ModelInfo, ui: &Ui) -> anyhow::Result<FlatIndex> {
+fn open_index(args: &DenseArgs, model: &ModelInfo, ui: &Ui) -> crate::Result<FlatIndex> {
     let unverified = OpenOptions { verify: false, ..OpenOptions::default() };
     let store = Store::open(&args.dense, &unverified)?;
-    check_role(&store, toller_store::Role::Passage, "--dense", args)?;
+    check_role(&store, Role::Passage, "--dense", args)?;
     check_model(&store, model, args, ui)?;
     // Before the checksums are read: a device that is not there is known at once.
     let devices = args.model_args.device.devices(ui)?;
@@ -165,7 +164,7 @@ fn open_index(args: &DenseArgs, model: &ModelInfo, ui: &Ui) -> anyhow::Result<Fl
 }
 
 /// The index on the devices, if there are any.
-fn on(devices: Option<Devices>, index: FlatIndex, args: &DenseArgs, ui: &Ui) -> anyhow::Result<FlatIndex> {
+fn on(devices: Option<Devices>, index: FlatIndex, args: &DenseArgs, ui: &Ui) -> crate::Result<FlatIndex> {
     let Some(devices) = devices else { return Ok(index) };
     let bytes = index.store().shards().iter().map(|shard| shard.embeddings().as_bytes().len() as u64).sum();
     let bar = ui.progress("copying to the device", "bytes", bytes);
@@ -196,19 +195,14 @@ fn check_model(store: &Store, queries: &ModelInfo, args: &DenseArgs, ui: &Ui) ->
 }
 
 /// A query is encoded differently from a passage (prompts, towers, lengths), so the two are not mixed up.
-fn check_role(
-    store: &Store,
-    expected: toller_store::Role,
-    flag: &str,
-    args: &DenseArgs,
-) -> Result<(), UsageError> {
+fn check_role(store: &Store, expected: Role, flag: &str, args: &DenseArgs) -> Result<(), UsageError> {
     let found = store.manifest().spec.encoding.role;
     if found == expected || args.any_role {
         return Ok(());
     }
     let how = match expected {
-        toller_store::Role::Passage => "encode the collection with --corpus",
-        toller_store::Role::Query => "encode the queries with --queries",
+        Role::Passage => "encode the collection with --corpus",
+        Role::Query => "encode the queries with --queries",
     };
     Err(UsageError::new(
         format!("{flag} is for a store of role {expected}, and this one is of role {found}"),

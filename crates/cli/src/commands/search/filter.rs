@@ -45,7 +45,7 @@ impl FilterArgs {
     }
 
     /// Reads the files.
-    pub(super) fn read(&self) -> anyhow::Result<FilterLists> {
+    pub(super) fn read(&self) -> crate::Result<FilterLists> {
         Ok(FilterLists {
             excluded: self.exclude.as_deref().map(pairs).transpose()?.unwrap_or_default(),
             allowed: self.allow.as_deref().map(ids).transpose()?,
@@ -121,7 +121,7 @@ impl FilterLists {
 }
 
 /// Lines of two identifiers, separated by a tab or, where there is none, by blanks.
-fn pairs(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
+fn pairs(path: &Path) -> crate::Result<Vec<(String, String)>> {
     let mut pairs = Vec::new();
     each_line(path, |number, line| {
         let mut columns: Vec<&str> =
@@ -146,7 +146,7 @@ fn pairs(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
 }
 
 /// Lines of one identifier.
-fn ids(path: &Path) -> anyhow::Result<HashSet<String>> {
+fn ids(path: &Path) -> crate::Result<HashSet<String>> {
     let mut ids = HashSet::new();
     each_line(path, |_, line| {
         ids.insert(line.to_owned());
@@ -156,7 +156,7 @@ fn ids(path: &Path) -> anyhow::Result<HashSet<String>> {
 }
 
 /// Calls `take` with the number, from one, and the text of each line that is not empty.
-fn each_line(path: &Path, mut take: impl FnMut(usize, &str) -> Result<(), Remedied>) -> anyhow::Result<()> {
+fn each_line(path: &Path, mut take: impl FnMut(usize, &str) -> Result<(), Remedied>) -> crate::Result<()> {
     let input = Input::parse(path);
     let mut reader = InputReader::open(&input)?;
     let mut line = String::new();

@@ -8,6 +8,7 @@ use toller_corpus::{RunWriteError, TrecRunWriter};
 use toller_files::{AtomicFile, FileError};
 use toller_ir::{DocOrd, Query, Ranking, SearchError, Searcher};
 
+use crate::error::Remedied;
 use crate::run_output::RunOutputArgs;
 
 /// What the searchers find together.
@@ -45,7 +46,7 @@ impl<'a> KeptRuns<'a> {
     }
 
     /// The searcher, whose hits are written to a file of this name as they are found, if they are kept.
-    pub(super) fn keep(&mut self, file: &str, searcher: AnySearcher) -> anyhow::Result<AnySearcher> {
+    pub(super) fn keep(&mut self, file: &str, searcher: AnySearcher) -> crate::Result<AnySearcher> {
         let Some((directory, output)) = self.to else { return Ok(searcher) };
         let path = directory.join(file);
         let run = Arc::new(Mutex::new(output.writer(AtomicFile::create(&path)?, &path)?));
@@ -54,10 +55,10 @@ impl<'a> KeptRuns<'a> {
     }
 
     /// Makes the runs last. Every searcher has gone.
-    pub(in crate::commands) fn commit(self) -> anyhow::Result<()> {
+    pub(in crate::commands) fn commit(self) -> crate::Result<()> {
         for (path, run) in self.runs {
-            let run =
-                Arc::into_inner(run).ok_or_else(|| anyhow::anyhow!("{} is still written", path.display()))?;
+            let still_written = || Remedied::without_remedy(format!("{} is still written", path.display()));
+            let run = Arc::into_inner(run).ok_or_else(still_written)?;
             run.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?.commit()?;
         }
         Ok(())

@@ -22,7 +22,6 @@ use self::report::Report;
 pub(super) use self::sources::{SourceArgs, Sources};
 pub(super) use self::sparse::{SparseArgs, open_index};
 pub(super) use self::unfound::Unfound;
-use crate::error::SearchFailed;
 use crate::interrupt::{self, Interrupted};
 use crate::run_output::RunOutputArgs;
 use crate::ui::Ui;
@@ -56,7 +55,7 @@ pub struct SearchArgs {
 }
 
 /// Searches.
-pub fn run(args: &SearchArgs, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &SearchArgs, ui: &Ui) -> crate::Result<()> {
     let fusion = args.sources.check(false)?;
     args.output.check(args.sources.files(), args.sources.directories(), ui)?;
     let stop = interrupt::flag(ui, "stopping")?;
@@ -70,7 +69,7 @@ fn search(
     run: &mut TrecRunWriter<&mut dyn Write>,
     stop: &AtomicBool,
     ui: &Ui,
-) -> anyhow::Result<()> {
+) -> crate::Result<()> {
     let started = Instant::now();
     let Sources { searcher, queries, nominated } =
         Sources::open(&args.sources, fusion, args.depth as usize, &mut KeptRuns::none(), ui)?;
@@ -130,13 +129,13 @@ pub(super) fn search_blocks(
     k: usize,
     block: usize,
     stop: &AtomicBool,
-    mut take: impl FnMut(&[Query], Vec<Ranking>) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
+    mut take: impl FnMut(&[Query], Vec<Ranking>) -> crate::Result<()>,
+) -> crate::Result<()> {
     for block in queries.chunks(block) {
         if stop.load(Ordering::Relaxed) {
             return Err(Interrupted { resume: "no run was written".to_owned() }.into());
         }
-        take(block, searcher.search(block, k).map_err(SearchFailed)?)?;
+        take(block, searcher.search(block, k)?)?;
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ pub(super) struct Report<'a> {
 
 impl Report<'_> {
     /// Says it on stderr and, with `--json`, on stdout.
-    pub(super) fn tell(&self, ui: &Ui) -> anyhow::Result<()> {
+    pub(super) fn tell(&self, ui: &Ui) -> crate::Result<()> {
         let Self { args, queries, documents, hits, prepare_secs, search_secs, .. } = *self;
         self.unfound.warn(ui);
         let rate = queries as f64 / search_secs.max(1e-9);

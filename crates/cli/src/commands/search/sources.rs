@@ -128,7 +128,7 @@ impl Sources {
         depth: usize,
         kept: &mut KeptRuns<'_>,
         ui: &Ui,
-    ) -> anyhow::Result<Self> {
+    ) -> crate::Result<Self> {
         let queries = args.queries.as_ref().map(|_| read(args, ui)).transpose()?;
         let lists = args.filter.read()?;
         let queries = queries.map(|queries| lists.judged(queries, ui)).transpose()?;
@@ -169,7 +169,7 @@ fn hybrid(
     searchers: Vec<AnySearcher>,
     fusion: Fusion,
     depth: usize,
-) -> anyhow::Result<Hybrid> {
+) -> crate::Result<Hybrid> {
     let collections = if args.different_collections { Collections::MayDiffer } else { Collections::Same };
     Ok(Hybrid::new(searchers, fusion, depth, collections)?)
 }
@@ -179,7 +179,7 @@ fn query_of_id(id: String) -> Query {
     Query { id, ..Query::default() }
 }
 
-fn read(args: &SourceArgs, ui: &Ui) -> anyhow::Result<Vec<Query>> {
+fn read(args: &SourceArgs, ui: &Ui) -> crate::Result<Vec<Query>> {
     let inputs: Vec<Input> = args.queries.iter().map(Input::parse).collect();
     let (queries, skipped) = read_queries(&inputs, &args.input.options()?)?;
     if skipped.total() > 0 {

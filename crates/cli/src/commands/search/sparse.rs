@@ -218,7 +218,7 @@ impl SparseArgs {
     }
 
     /// Opens the index, if one was asked for.
-    pub(in crate::commands) fn open(&self, verify: bool, ui: &Ui) -> anyhow::Result<Option<SparseSearcher>> {
+    pub(in crate::commands) fn open(&self, verify: bool, ui: &Ui) -> crate::Result<Option<SparseSearcher>> {
         let Some(directory) = &self.sparse else { return Ok(None) };
         let scoring = self.scoring()?;
         let (index, analyzer) = open_index(directory, verify, ui)?;
@@ -235,7 +235,7 @@ pub(in crate::commands) fn open_index(
     directory: &Path,
     verify: bool,
     ui: &Ui,
-) -> anyhow::Result<(SparseIndex, Analyzer)> {
+) -> crate::Result<(SparseIndex, Analyzer)> {
     let index = verifying(verify, ui, |options| SparseIndex::open(directory, options))?;
     let analyzer = analyzer_by_name(index.analyzer_name())?;
     Ok((index, analyzer))

@@ -40,7 +40,7 @@ pub struct ExportArgs {
 }
 
 /// Exports.
-pub fn run(args: &ExportArgs, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &ExportArgs, ui: &Ui) -> crate::Result<()> {
     let format = args.format.or_else(|| ExportFormat::of_name(&args.output)).ok_or_else(|| {
         UsageError::new(
             format!("the name {} does not tell a format", args.output.display()),

@@ -85,7 +85,7 @@ enum RoleArg {
 }
 
 /// Imports.
-pub fn run(args: &ImportArgs, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &ImportArgs, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping")?;
     let source = Source::open(&args.files, &source_options(args))?;
     ui.detail(format!("source: {} vectors of {}", source.rows(), source.dim()));
@@ -133,7 +133,7 @@ fn source_options(args: &ImportArgs) -> SourceOptions {
     }
 }
 
-fn check(source: &Source, stop: &AtomicBool, ui: &Ui) -> anyhow::Result<Survey> {
+fn check(source: &Source, stop: &AtomicBool, ui: &Ui) -> crate::Result<Survey> {
     let bar = ui.progress("checking", "vectors", source.rows());
     let surveyed = survey(source, &mut |rows| {
         bar.set(rows);
@@ -144,13 +144,13 @@ fn check(source: &Source, stop: &AtomicBool, ui: &Ui) -> anyhow::Result<Survey> 
 }
 
 /// What the store will be. With a model it is as if that model had encoded it, where the vectors do not contradict.
-fn spec(args: &ImportArgs, source: &Source, surveyed: &Survey, ui: &Ui) -> anyhow::Result<StoreSpec> {
-    let (store_role, role) = match args.role {
-        RoleArg::Passage => (toller_store::Role::Passage, Role::Passage),
-        RoleArg::Query => (toller_store::Role::Query, Role::Query),
+fn spec(args: &ImportArgs, source: &Source, surveyed: &Survey, ui: &Ui) -> crate::Result<StoreSpec> {
+    let role = match args.role {
+        RoleArg::Passage => Role::Passage,
+        RoleArg::Query => Role::Query,
     };
     let dtype = args.store_dtype.unwrap_or_else(|| source.precision().store_dtype());
-    let mut spec = store_spec(source, surveyed, store_role, dtype);
+    let mut spec = store_spec(source, surveyed, role, dtype);
     let Some(name) = &args.model else { return Ok(spec) };
 
     let model = model::load(name, &args.model_args, ui)?;
@@ -168,9 +168,8 @@ fn spec(args: &ImportArgs, source: &Source, surveyed: &Survey, ui: &Ui) -> anyho
     if tower.normalizes() && !surveyed.normalized {
         return Err(contradiction("its vectors have length one, and these have not".to_owned()).into());
     }
-    let prompt = args.model_args.prompt.clone();
     spec.encoding = Encoding {
-        prompt: prompt.unwrap_or_else(|| model.encoder.prompt(role).to_owned()),
+        prompt: tower.prompt().to_owned(),
         max_length: tower.max_length(),
         normalized: tower.normalizes(),
         pooling: tower.pooling(),
@@ -180,7 +179,7 @@ fn spec(args: &ImportArgs, source: &Source, surveyed: &Survey, ui: &Ui) -> anyho
     Ok(spec)
 }
 
-fn report(args: &ImportArgs, manifest: &toller_store::Manifest, ui: &Ui) -> anyhow::Result<()> {
+fn report(args: &ImportArgs, manifest: &toller_store::Manifest, ui: &Ui) -> crate::Result<()> {
     let spec = &manifest.spec;
     if !spec.model.is_known() {
         ui.status("the store does not know its model: search it with --query-vectors, or with --model and --assume-model");
@@ -206,7 +205,7 @@ pub(super) fn go_on(stop: &AtomicBool) -> ControlFlow<()> {
 }
 
 /// For `map_err`: work that the user stopped is no failure.
-pub(super) fn stopped(resume: &'static str) -> impl FnOnce(ExchangeError) -> anyhow::Error {
+pub(super) fn stopped(resume: &'static str) -> impl FnOnce(ExchangeError) -> crate::error::Failure {
     move |error| match error {
         ExchangeError::Stopped => Interrupted { resume: resume.to_owned() }.into(),
         error => error.into(),

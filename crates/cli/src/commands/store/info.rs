@@ -16,7 +16,7 @@ pub struct InfoArgs {
 }
 
 /// Describes the stores from their manifests; the vectors are not read.
-pub fn run(args: &InfoArgs, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &InfoArgs, ui: &Ui) -> crate::Result<()> {
     let stores: Vec<Description> = args.stores.iter().map(|path| describe(path)).collect::<Result<_, _>>()?;
     if ui.json {
         return ui.json(|| stores.iter().map(Description::json).collect());

@@ -30,7 +30,7 @@ enum StoreCommand {
 }
 
 /// Runs the subcommand.
-pub fn run(args: &StoreArgs, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &StoreArgs, ui: &Ui) -> crate::Result<()> {
     match &args.command {
         StoreCommand::Import(args) => import::run(args, ui),
         StoreCommand::Export(args) => export::run(args, ui),

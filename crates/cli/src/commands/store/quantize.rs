@@ -42,7 +42,7 @@ impl From<CodesName> for Codes {
 }
 
 /// Quantizes the stores, one after the other.
-pub fn run(args: &QuantizeArgs, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &QuantizeArgs, ui: &Ui) -> crate::Result<()> {
     let mut done = Vec::new();
     for store in &args.stores {
         let bytes = quantize_store(store, args.codes.into(), args.overwrite, ui)?;
@@ -53,7 +53,7 @@ pub fn run(args: &QuantizeArgs, ui: &Ui) -> anyhow::Result<()> {
 }
 
 /// Quantizes a store under a progress bar; gives the bytes of its codes.
-pub fn quantize_store(store: &Path, codes: Codes, anew: bool, ui: &Ui) -> anyhow::Result<u64> {
+pub fn quantize_store(store: &Path, codes: Codes, anew: bool, ui: &Ui) -> crate::Result<u64> {
     let bar = OnceLock::new();
     let progress = |progress: QuantizeProgress| {
         bar.get_or_init(|| ui.progress("quantizing", "vectors", progress.rows_total)).set(progress.rows_done);

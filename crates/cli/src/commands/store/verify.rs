@@ -19,7 +19,7 @@ pub struct VerifyArgs {
 
 /// Verifies the stores: length, layout and checksum of every shard and of its codes, and that no identifier occurs twice
 /// in one store.
-pub fn run(args: &VerifyArgs, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
     let mut parts = Vec::new();
     for path in &args.stores {
         parts.extend(inspect(path)?);
@@ -78,7 +78,7 @@ pub fn run(args: &VerifyArgs, ui: &Ui) -> anyhow::Result<()> {
 }
 
 /// An unfinished store cannot be opened, and its identifiers were checked when its source was.
-fn check_ids(args: &VerifyArgs, parts: &[StorePart]) -> anyhow::Result<()> {
+fn check_ids(args: &VerifyArgs, parts: &[StorePart]) -> crate::Result<()> {
     if parts.iter().any(|part| !part.manifest.complete) {
         return Ok(());
     }

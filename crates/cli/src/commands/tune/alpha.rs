@@ -53,7 +53,7 @@ pub(super) struct AlphaArgs {
 }
 
 /// Tunes the weight.
-pub(super) fn run(args: &AlphaArgs, ui: &Ui) -> anyhow::Result<()> {
+pub(super) fn run(args: &AlphaArgs, ui: &Ui) -> crate::Result<()> {
     check_runs(&args.runs)?;
     let from_stdin = args.runs.iter().chain([&args.judging.qrels.qrels]);
     if from_stdin.filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {

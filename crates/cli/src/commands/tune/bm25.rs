@@ -65,7 +65,7 @@ pub(super) struct Bm25Args {
 }
 
 /// Tunes k1 and b.
-pub(super) fn run(args: &Bm25Args, ui: &Ui) -> anyhow::Result<()> {
+pub(super) fn run(args: &Bm25Args, ui: &Ui) -> crate::Result<()> {
     let from_stdin = [&args.queries, &args.judging.qrels.qrels];
     if from_stdin.iter().all(|path| Input::parse(path) == Input::Stdin) {
         return Err(UsageError::new("stdin is named twice", "only one file can come from stdin").into());

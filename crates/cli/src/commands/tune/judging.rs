@@ -4,6 +4,7 @@ use toller_eval::{Measure, MeasureError};
 use toller_ir::Qrels;
 use toller_pipeline::tune::Judging;
 
+use crate::flags;
 use crate::qrels_input::QrelsArgs;
 
 /// Flags of the judgments and the measure.
@@ -26,10 +27,7 @@ pub(super) struct JudgingArgs {
 }
 
 fn measure(text: &str) -> Result<Measure, String> {
-    text.parse().map_err(|error: MeasureError| match error.hint() {
-        Some(hint) => format!("{error}; {hint}"),
-        None => error.to_string(),
-    })
+    text.parse().map_err(|error: MeasureError| flags::in_one_line(&error))
 }
 
 impl JudgingArgs {

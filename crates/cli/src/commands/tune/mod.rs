@@ -26,7 +26,7 @@ enum Parameter {
 }
 
 /// Tunes.
-pub fn run(args: &TuneArgs, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &TuneArgs, ui: &Ui) -> crate::Result<()> {
     match &args.parameter {
         Parameter::Bm25(args) => bm25::run(args, ui),
         Parameter::Alpha(args) => alpha::run(args, ui),

@@ -54,7 +54,7 @@ impl TuneOutputArgs {
         result: &Result<'_>,
         figure: impl FnOnce() -> Figure,
         ui: &Ui,
-    ) -> anyhow::Result<()> {
+    ) -> crate::Result<()> {
         let mut out = ui.out();
         match self.format {
             _ if ui.json => result.json(&mut out)?,
@@ -95,7 +95,7 @@ impl Result<'_> {
         format!("{} ({} {})", flags.join(" "), self.measure, self.measure.format(self.value(best), digits))
     }
 
-    fn json(&self, out: &mut impl Write) -> anyhow::Result<()> {
+    fn json(&self, out: &mut impl Write) -> crate::Result<()> {
         let named = |at: usize| {
             let parameters = self.parameters.iter().zip(self.point(at));
             let mut point: serde_json::Map<String, Value> =
@@ -112,7 +112,7 @@ impl Result<'_> {
         Ok(())
     }
 
-    fn csv(&self, out: &mut impl Write) -> anyhow::Result<()> {
+    fn csv(&self, out: &mut impl Write) -> crate::Result<()> {
         writeln!(out, "{},{}", self.parameters.join(","), self.measure)?;
         for (at, point) in self.points.iter().enumerate() {
             for parameter in point {
@@ -125,7 +125,7 @@ impl Result<'_> {
 
     /// One parameter: a line a point. Two: a row for each value of the first, a column for each of the second. The best has
     /// a star.
-    fn table(&self, out: &mut impl Write, digits: usize) -> anyhow::Result<()> {
+    fn table(&self, out: &mut impl Write, digits: usize) -> crate::Result<()> {
         let cell = |at: usize| {
             let star = if at == self.tuned.best { "*" } else { " " };
             format!("{}{star}", self.measure.format(self.value(at), digits))

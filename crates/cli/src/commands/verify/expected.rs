@@ -8,7 +8,7 @@ use toller_files::FileError;
 use crate::error::UsageError;
 
 /// The lines of a file, each a JSON object in the form that `form` describes.
-pub(super) fn read<T: DeserializeOwned>(path: &Path, form: &str) -> anyhow::Result<Vec<T>> {
+pub(super) fn read<T: DeserializeOwned>(path: &Path, form: &str) -> crate::Result<Vec<T>> {
     let text = std::fs::read_to_string(path).map_err(FileError::on("read", path))?;
     let mut cases = Vec::new();
     for (index, line) in text.lines().enumerate() {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use toller_encoder::CrossEncoder;
 use toller_nn::Precision;
 
+use crate::error::Remedied;
 use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
 
@@ -99,7 +100,7 @@ impl Row {
 }
 
 /// Compares, and prints a table or JSON. Fails if a difference is larger than it may be.
-pub fn run(args: &VerifyArgs, ui: &Ui) -> anyhow::Result<()> {
+pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
     let flags = &args.args;
     model::announce(flags, ui)?;
     let source = model::resolve(&args.model, ui)?;
@@ -117,7 +118,8 @@ pub fn run(args: &VerifyArgs, ui: &Ui) -> anyhow::Result<()> {
     report::write(&rows, built_in, tolerance, ui)?;
     let bad = rows.iter().filter(|row| !row.is_good(tolerance)).count();
     if bad > 0 {
-        anyhow::bail!("{bad} of {} texts differ by more than they may", rows.len());
+        let message = format!("{bad} of {} texts differ by more than they may", rows.len());
+        return Err(Remedied::without_remedy(message).into());
     }
     Ok(())
 }
@@ -125,8 +127,8 @@ pub fn run(args: &VerifyArgs, ui: &Ui) -> anyhow::Result<()> {
 /// Rows and those after them, with how many the first are.
 fn join(
     mut rows: Vec<Row>,
-    more: impl FnOnce() -> anyhow::Result<Vec<Row>>,
-) -> anyhow::Result<(Vec<Row>, usize)> {
+    more: impl FnOnce() -> crate::Result<Vec<Row>>,
+) -> crate::Result<(Vec<Row>, usize)> {
     let built_in = rows.len();
     rows.extend(more()?);
     Ok((rows, built_in))

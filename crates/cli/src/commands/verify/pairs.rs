@@ -27,16 +27,16 @@ const LONGEST_QUERY: usize = 64;
 type Pair = (String, String);
 
 /// The built-in texts, each with the next as its passage, against the same model computed slowly.
-pub(super) fn against_reference(model: &CrossEncoder) -> anyhow::Result<Vec<Row>> {
+pub(super) fn against_reference(model: &CrossEncoder) -> crate::Result<Vec<Row>> {
     let texts = texts();
     let pair = |two: &[String]| Ok((query_with_room(model, &two[0])?, two[1].clone()));
-    let pairs: Vec<Pair> = texts.windows(2).map(pair).collect::<anyhow::Result<_>>()?;
+    let pairs: Vec<Pair> = texts.windows(2).map(pair).collect::<crate::Result<_>>()?;
     let tokens = tokenize(model, &pairs)?;
     compare(model, pairs, &tokens, None)
 }
 
 /// The start of a text that leaves room for a passage.
-fn query_with_room(model: &CrossEncoder, text: &str) -> anyhow::Result<String> {
+fn query_with_room(model: &CrossEncoder, text: &str) -> crate::Result<String> {
     let mut characters = text.chars().count().min(LONGEST_QUERY);
     loop {
         let query: String = text.chars().take(characters).collect();
@@ -50,7 +50,7 @@ fn query_with_room(model: &CrossEncoder, text: &str) -> anyhow::Result<String> {
 }
 
 /// The pairs of a file, against what it says; none without a file.
-pub(super) fn against_expected(model: &CrossEncoder, path: Option<&Path>) -> anyhow::Result<Vec<Row>> {
+pub(super) fn against_expected(model: &CrossEncoder, path: Option<&Path>) -> crate::Result<Vec<Row>> {
     let cases: Vec<Expected> = path.map(|path| expected::read(path, FORM)).transpose()?.unwrap_or_default();
     let pairs: Vec<Pair> = cases.iter().map(|case| (case.query.clone(), case.passage.clone())).collect();
     let tokens = tokenize(model, &pairs)?;
@@ -61,7 +61,7 @@ pub(super) fn against_expected(model: &CrossEncoder, path: Option<&Path>) -> any
     Ok(rows)
 }
 
-fn tokenize(model: &CrossEncoder, pairs: &[Pair]) -> anyhow::Result<Vec<Tokens>> {
+fn tokenize(model: &CrossEncoder, pairs: &[Pair]) -> crate::Result<Vec<Tokens>> {
     pairs.iter().map(|(query, passage)| Ok(model.tokenize_pair(query, passage)?)).collect()
 }
 
@@ -71,7 +71,7 @@ fn compare(
     pairs: Vec<Pair>,
     tokens: &[Tokens],
     expected: Option<&[Expected]>,
-) -> anyhow::Result<Vec<Row>> {
+) -> crate::Result<Vec<Row>> {
     let labels = model.labels().len();
     let reference = model.reference()?;
     let exact: Vec<ReferenceLogits> =

@@ -8,7 +8,7 @@ use super::{BATCH_TOLERANCE, Row};
 use crate::ui::Ui;
 
 /// Prints the rows, of which the first are of the built-in texts, and the verdict.
-pub(super) fn write(rows: &[Row], built_in: usize, tolerance: Option<f64>, ui: &Ui) -> anyhow::Result<()> {
+pub(super) fn write(rows: &[Row], built_in: usize, tolerance: Option<f64>, ui: &Ui) -> crate::Result<()> {
     let largest = |part: fn(&Row) -> f64| rows.iter().map(part).fold(0.0, f64::max);
     let verdict = if rows.iter().all(|row| row.is_good(tolerance)) { "good" } else { "bad" };
     if ui.json {

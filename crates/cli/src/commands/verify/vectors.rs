@@ -21,13 +21,13 @@ struct Expected {
 const FORM: &str = "{\"text\": ..., \"input_ids\": [...], \"embedding\": [...]}, perhaps with a \"role\"";
 
 /// The built-in texts, against the same model computed slowly: in both roles, or one where they are the same.
-pub(super) fn against_reference(encoder: &DualEncoder) -> anyhow::Result<Vec<Row>> {
+pub(super) fn against_reference(encoder: &DualEncoder) -> crate::Result<Vec<Row>> {
     let roles: &[Role] = if encoder.is_tied() { &[Role::Passage] } else { &[Role::Query, Role::Passage] };
     let mut rows = Vec::new();
     for &role in roles {
         let (texts, reference) = (texts(), encoder.reference(role)?);
         let tokens = tokenize(encoder, role, &texts)?;
-        let encode = |tokens: &Tokens| Ok::<_, anyhow::Error>(wide(&reference.encode(tokens)?));
+        let encode = |tokens: &Tokens| Ok::<_, crate::error::Failure>(wide(&reference.encode(tokens)?));
         let exact: Vec<Vec<f64>> = tokens.par_iter().map(encode).collect::<Result<_, _>>()?;
         rows.extend(compare(encoder, role, texts, &tokens, &exact)?);
     }
@@ -35,7 +35,7 @@ pub(super) fn against_reference(encoder: &DualEncoder) -> anyhow::Result<Vec<Row
 }
 
 /// The texts of a file, against what it says; none without a file.
-pub(super) fn against_expected(encoder: &DualEncoder, path: Option<&Path>) -> anyhow::Result<Vec<Row>> {
+pub(super) fn against_expected(encoder: &DualEncoder, path: Option<&Path>) -> crate::Result<Vec<Row>> {
     let all: Vec<Expected> = path.map(|path| expected::read(path, FORM)).transpose()?.unwrap_or_default();
     let mut rows = Vec::new();
     for role in [Role::Query, Role::Passage] {
@@ -54,9 +54,8 @@ pub(super) fn against_expected(encoder: &DualEncoder, path: Option<&Path>) -> an
 }
 
 /// The tokens of texts, each after the role's prompt.
-fn tokenize(encoder: &DualEncoder, role: Role, texts: &[String]) -> anyhow::Result<Vec<Tokens>> {
-    let (tower, prompt) = (encoder.tower(role), encoder.prompt(role));
-    texts.iter().map(|text| Ok(tower.tokenize(&format!("{prompt}{text}"))?)).collect()
+fn tokenize(encoder: &DualEncoder, role: Role, texts: &[String]) -> crate::Result<Vec<Tokens>> {
+    texts.iter().map(|text| Ok(encoder.tower(role).tokenize(text)?)).collect()
 }
 
 /// Encodes each text alone and all together.
@@ -66,7 +65,7 @@ fn compare(
     texts: Vec<String>,
     tokens: &[Tokens],
     exact: &[Vec<f64>],
-) -> anyhow::Result<Vec<Row>> {
+) -> crate::Result<Vec<Row>> {
     let tower = encoder.tower(role);
     let together = tower.encode(tokens)?;
     let mut rows = Vec::new();

@@ -1,0 +1,54 @@
+//! What the command line calls the settings and commands that remedies name.
+
+use toller_ir::{Command, Explain, Remedy, Setting};
+
+/// The flag of a setting.
+pub fn flag(setting: Setting) -> String {
+    format!("--{}", setting.name().replace('_', "-"))
+}
+
+/// What is typed to run a command.
+fn command_line(command: Command) -> String {
+    match command {
+        Command::Quantize => "toller store quantize".to_owned(),
+        _ => format!("toller {}", command.name()),
+    }
+}
+
+/// A remedy, with the flags that `flag` gives.
+pub fn spelled(remedy: &Remedy, flag: impl Fn(Setting) -> String) -> String {
+    remedy.render(|term| term.spelled(command_line, &flag))
+}
+
+/// An error and its remedy on one line.
+pub fn in_one_line(error: &dyn Explain) -> String {
+    let remedy = error.remedy().map(|remedy| format!("; {}", spelled(&remedy, flag)));
+    error.to_string() + &remedy.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::args::Cli;
+
+    fn has_option(command: &clap::Command, flag: &str) -> bool {
+        let is_it = |argument: &clap::Arg| argument.get_long() == flag.strip_prefix("--");
+        command.get_arguments().any(is_it) || command.get_subcommands().any(|below| has_option(below, flag))
+    }
+
+    #[test]
+    fn every_flag_and_command_that_remedies_name_is_there() {
+        let toller = Cli::command();
+        for &setting in Setting::ALL {
+            let flag = flag(setting);
+            assert!(has_option(&toller, &flag), "no command takes {flag}");
+        }
+        for &command in Command::ALL {
+            let line = command_line(command);
+            let found = line.split(' ').skip(1).try_fold(&toller, |below, name| below.find_subcommand(name));
+            assert!(found.is_some(), "there is no `{line}`");
+        }
+    }
+}
