@@ -174,8 +174,8 @@ impl Narrator {
         }
     }
 
-    /// Calls `set` with the bar of this title and when it began. If it is not there, it takes the place of the one
-    /// that is.
+    /// Calls `set` with the bar of this title and when it began. If it is not there, it takes the place of
+    /// the one that is.
     fn on_bar(&self, title: &str, unit: &'static str, all: u64, set: impl FnOnce(&Progress, Instant)) {
         let mut shown = self.bar.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(other) = shown.take_if(|bar| bar.title != title) {

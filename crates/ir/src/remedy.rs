@@ -52,7 +52,8 @@ pub struct Term {
     pub value: Option<Cow<'static, str>>,
 }
 
-/// Writes a [`Remedy`]: a text in which each `{}` stands for a [`Setting`], a [`Command`], a [`Term`] or more text.
+/// Writes a [`Remedy`]: a text in which each `{}` stands for a [`Setting`], a [`Command`], a [`Term`] or more
+/// text.
 #[macro_export]
 macro_rules! remedy {
     ($template:literal, $($part:expr),+ $(,)?) => {{
