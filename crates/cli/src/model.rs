@@ -9,6 +9,7 @@ use toller_hub::{ModelSource, Origin, ResolveEvent, ResolveOptions, resolve_mode
 use toller_nn::Precision;
 use toller_store::ModelInfo;
 
+use crate::args::paths::ModelName;
 use crate::device::Device;
 use crate::error::UsageError;
 use crate::ui::Ui;
@@ -27,7 +28,7 @@ pub struct ModelArgs {
 
     /// Model of the queries, where it is another than --model, which is the passages' then
     #[arg(long, value_name = "Q")]
-    pub query_model: Option<String>,
+    pub query_model: Option<ModelName>,
 
     /// How token states become a vector [default: the model's own; mean where it does not say]
     #[arg(long, value_name = "NAME", value_parser = pooling)]

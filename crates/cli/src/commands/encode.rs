@@ -12,8 +12,9 @@ use toller_store::{
 
 use super::encode_source::TextSource;
 use super::store::quantize::{CodesName, quantize_store};
+use crate::args::input::InputArgs;
+use crate::args::paths::{InputPath, ModelName, OutputPath};
 use crate::error::UsageError;
-use crate::input::InputArgs;
 use crate::interrupt::{self, Interrupted};
 use crate::model::{self, LoadedModel, ModelArgs};
 use crate::ui::Ui;
@@ -24,19 +25,19 @@ use crate::verifying::verifying;
 pub struct EncodeArgs {
     /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name (`toller models` lists them)
     #[arg(long, value_name = "M")]
-    model: String,
+    model: ModelName,
 
     /// Collection: JSONL, TSV or Parquet files, directories of them, or - for stdin; .gz, .zst and .xz are read
     #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "queries", conflicts_with = "queries")]
-    corpus: Vec<PathBuf>,
+    corpus: Vec<InputPath>,
 
     /// Queries to encode instead of a collection
     #[arg(long, value_name = "FILE", num_args = 1..)]
-    queries: Vec<PathBuf>,
+    queries: Vec<InputPath>,
 
     /// Directory to write the store to; an interrupted encode of the same is resumed
     #[arg(short, long, value_name = "STORE")]
-    output: PathBuf,
+    output: OutputPath,
 
     /// What to store
     #[arg(long, value_name = "f32|f16|bf16", default_value_t = DType::F32)]
@@ -117,11 +118,7 @@ impl FromStr for PartArg {
 
 /// Encodes.
 pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
-    if args.output.as_os_str() == "-" {
-        return Err(
-            UsageError::new("--output - : a store is a directory", "give --output a directory").into()
-        );
-    }
+    args.output.check_directory("a store")?;
     // First, so that Ctrl-C leaves nothing behind from here on.
     let stop = interrupt::flag(ui, "stopping at the end of this shard")?;
     let model = model::load(&args.model, &args.model_args, ui)?;

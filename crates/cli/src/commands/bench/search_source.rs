@@ -1,7 +1,5 @@
 //! What `toller bench search` searches: random vectors or a store, and with what.
 
-use std::path::PathBuf;
-
 use serde_json::{Value, json};
 use toller_bench::figures::grouped;
 use toller_bench::search::QueryPool;
@@ -11,6 +9,7 @@ use toller_ir::DocOrd;
 use toller_store::{DType, OpenOptions, Shard, Store};
 use toller_topk::{Codes, Collection, IpTopkOptions, Quantized, Scan, Segment, TopK, ip_topk};
 
+use crate::args::paths::InputPath;
 use crate::error::UsageError;
 use crate::ui::Ui;
 
@@ -40,11 +39,11 @@ pub(super) struct SourceArgs {
 
     /// Stores to search instead of random vectors
     #[arg(long, value_name = "STORE", num_args = 1.., conflicts_with_all = ["vectors", "dim", "store_dtype", "codes"])]
-    dense: Vec<PathBuf>,
+    dense: Vec<InputPath>,
 
     /// Store of encoded queries to search with [default: vectors of --dense, drawn at random]
     #[arg(long, value_name = "STORE", requires = "dense")]
-    query_vectors: Option<PathBuf>,
+    query_vectors: Option<InputPath>,
 }
 
 /// Queries to choose batches from, at least: so that not every search has the same.
@@ -99,7 +98,7 @@ impl Source {
 
     fn stored(args: &SourceArgs, pool: usize, ui: &Ui) -> crate::Result<Self> {
         let open = OpenOptions::default();
-        let index = FlatIndex::open(&args.dense, &open, &IndexOptions::default())?;
+        let index = FlatIndex::open(&InputPath::all(&args.dense), &open, &IndexOptions::default())?;
         if index.doc_count() == 0 {
             return Err(
                 UsageError::new("the store holds no vectors", "give --dense a store with vectors").into()
@@ -108,7 +107,7 @@ impl Source {
         let store = index.store();
         let queries = match &args.query_vectors {
             Some(path) => {
-                let queries = Store::open(std::slice::from_ref(path), &open)?;
+                let queries = Store::open(&[path.into()], &open)?;
                 index.check_dim(queries.dim())?;
                 store.check_model(&queries.manifest().spec.model)?;
                 QueryPool::all_of(&queries)

@@ -1,6 +1,6 @@
 //! The flags of a reranker, and opening it: models, texts, options.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use toller_corpus::ReadOptions;
@@ -11,9 +11,10 @@ use toller_pipeline::rerank::{Aggregate, Combine, PassageWindows, RerankOptions,
 use toller_texts::{Texts, TextsEvent, TextsOptions};
 
 use super::cross_encoder::CrossEncoderArgs;
+use crate::args::input::CollectionArgs;
+use crate::args::paths::{CachePath, InputPath, ModelName};
 use crate::commands::encode::beir_corpus;
 use crate::error::UsageError;
-use crate::input::CollectionArgs;
 use crate::ui::Ui;
 
 /// Flags of a reranker.
@@ -21,7 +22,7 @@ use crate::ui::Ui;
 pub(in crate::commands) struct RerankerArgs {
     /// Cross-encoder to rerank by; several are an ensemble
     #[arg(long = "model", value_name = "M", num_args = 1.., required = true)]
-    models: Vec<String>,
+    models: Vec<ModelName>,
 
     #[command(flatten)]
     pub(in crate::commands) reranking: RerankingArgs,
@@ -35,7 +36,7 @@ pub(in crate::commands) struct RerankerArgs {
 pub(in crate::commands) struct RerankingArgs {
     /// Collection that the documents are in: files, directories, or - for stdin
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
-    corpus: Vec<PathBuf>,
+    corpus: Vec<InputPath>,
 
     /// Hits of each query that are scored
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
@@ -59,12 +60,12 @@ pub(in crate::commands) struct RerankingArgs {
 
     /// Directory of scores that are kept for other jobs on the same texts
     #[arg(long, value_name = "DIR")]
-    cache: Option<PathBuf>,
+    cache: Option<CachePath>,
 
     /// Directory of the index of texts by identifier [default: beside the collection, or in the cache folder where nothing can be
     /// written there]
     #[arg(long, value_name = "DIR")]
-    text_index: Option<PathBuf>,
+    text_index: Option<CachePath>,
 
     /// Score passages in windows of N tokens
     #[arg(long, value_name = "N", help_heading = "Passages", value_parser = clap::value_parser!(u32).range(1..))]
@@ -109,7 +110,7 @@ impl RerankerArgs {
     }
 
     /// The models' names.
-    pub(in crate::commands) fn models(&self) -> &[String] {
+    pub(in crate::commands) fn models(&self) -> &[ModelName] {
         &self.models
     }
 
@@ -140,7 +141,7 @@ impl RerankingArgs {
     }
 
     /// The collection's files, as they were named.
-    pub(in crate::commands) fn corpus(&self) -> &[PathBuf] {
+    pub(in crate::commands) fn corpus(&self) -> &[InputPath] {
         &self.corpus
     }
 
@@ -150,8 +151,8 @@ impl RerankingArgs {
     }
 
     /// The directories that it writes to.
-    pub(in crate::commands) fn directories(&self) -> impl Iterator<Item = &PathBuf> {
-        self.cache.iter().chain(&self.text_index)
+    pub(in crate::commands) fn directories(&self) -> impl Iterator<Item = &Path> {
+        self.cache.iter().chain(&self.text_index).map(|path| &**path)
     }
 
     /// The cache that was asked for.
@@ -162,7 +163,7 @@ impl RerankingArgs {
     /// Opens the texts, then the models of these names by `load`.
     pub(in crate::commands) fn open(
         &self,
-        models: &[String],
+        models: &[ModelName],
         load: impl Fn(&str) -> crate::Result<CrossEncoder>,
         skip_bad_lines: bool,
         threads: usize,
@@ -194,7 +195,7 @@ impl RerankingArgs {
         let inputs = expand(self.corpus.iter().map(|path| beir_corpus(path, ui)))?;
         let options = TextsOptions {
             reading: ReadOptions { skip_bad_lines, ..self.collection.options() },
-            directory: self.text_index.clone(),
+            directory: self.text_index.as_ref().map(Into::into),
             cache: Some(ResolveOptions::from_env().toller_cache),
         };
         let mut bar = None;

@@ -10,6 +10,7 @@ use toller_pipeline::DenseSearcher;
 use toller_store::{ModelInfo, OpenOptions, Store, StoreError};
 use toller_topk::Scan;
 
+use crate::args::paths::{InputPath, ModelName};
 use crate::device::Device;
 use crate::error::UsageError;
 use crate::model::{self, ModelArgs};
@@ -20,15 +21,15 @@ use crate::ui::Ui;
 pub(super) struct DenseArgs {
     /// Stores to search, as one collection in this order
     #[arg(long, value_name = "STORE", num_args = 1..)]
-    pub(super) dense: Vec<PathBuf>,
+    pub(super) dense: Vec<InputPath>,
 
     /// Model to encode the queries with: the one that the store was encoded with
     #[arg(long, value_name = "M", requires = "dense")]
-    model: Option<String>,
+    model: Option<ModelName>,
 
     /// Store of encoded queries (`toller encode --queries`), instead of a model and queries
     #[arg(long, value_name = "STORE", requires = "dense", conflicts_with_all = ["model", "query_model", "prompt", "max_length", "pooling", "dtype"])]
-    query_vectors: Option<PathBuf>,
+    query_vectors: Option<InputPath>,
 
     /// How to scan the vectors; every way gives the same hits and scores
     #[arg(long, value_name = "auto|f32|f16|int8", default_value_t = Scan::Auto, requires = "dense", help_heading = "Machine")]
@@ -62,7 +63,7 @@ impl DenseArgs {
     /// --queries are given beside --query-vectors.
     pub(super) fn check(
         &self,
-        queries: Option<&PathBuf>,
+        queries: Option<&InputPath>,
         with_index: bool,
         texts_wanted: bool,
     ) -> Result<(), UsageError> {
@@ -117,14 +118,14 @@ impl DenseArgs {
     }
 
     /// The directories that are read.
-    pub(super) fn stores(&self) -> impl Iterator<Item = &PathBuf> {
+    pub(super) fn stores(&self) -> impl Iterator<Item = &InputPath> {
         self.dense.iter().chain(&self.query_vectors)
     }
 
     /// Opens model or vectors, then the stores, verified last.
     pub(super) fn open(&self, ui: &Ui) -> crate::Result<OpenedStore> {
         if let Some(path) = &self.query_vectors {
-            let store = Store::open(std::slice::from_ref(path), &OpenOptions::default())?;
+            let store = Store::open(&[path.into()], &OpenOptions::default())?;
             check_role(&store, Role::Query, "--query-vectors", self)?;
             let index = open_index(self, &store.manifest().spec.model, ui)?;
             index.check_dim(store.dim())?;
@@ -143,7 +144,7 @@ impl DenseArgs {
 /// Opens the stores; that they are of the right role and model is known before their checksums are read.
 fn open_index(args: &DenseArgs, model: &ModelInfo, ui: &Ui) -> crate::Result<FlatIndex> {
     let unverified = OpenOptions { verify: false, ..OpenOptions::default() };
-    let store = Store::open(&args.dense, &unverified)?;
+    let store = Store::open(&InputPath::all(&args.dense), &unverified)?;
     check_role(&store, Role::Passage, "--dense", args)?;
     check_model(&store, model, args, ui)?;
     // Before the checksums are read: a device that is not there is known at once.
@@ -156,7 +157,7 @@ fn open_index(args: &DenseArgs, model: &ModelInfo, ui: &Ui) -> crate::Result<Fla
     let bar = ui.progress("verifying", "bytes", bytes);
     let progress = |progress: toller_store::VerifyProgress| bar.set(progress.bytes_done);
     let options = OpenOptions { verify: true, progress: Some(&progress) };
-    let index = FlatIndex::open(&args.dense, &options, &IndexOptions::default());
+    let index = FlatIndex::open(&InputPath::all(&args.dense), &options, &IndexOptions::default());
     bar.finish();
     let index = index?;
     ui.detail(format!("index: {} vectors of {} x {}", index.doc_count(), index.dim(), index.store().dtype()));

@@ -10,6 +10,7 @@ use toller_ir::{DocOrd, Qrels, Query, Searcher};
 use toller_pipeline::QueryFilter;
 use toller_topk::DocSet;
 
+use crate::args::paths::InputPath;
 use crate::error::Remedied;
 use crate::ui::Ui;
 
@@ -19,15 +20,15 @@ use crate::ui::Ui;
 pub(super) struct FilterArgs {
     /// Leave out these hits: lines of a query's identifier and a document's
     #[arg(long, value_name = "FILE")]
-    exclude: Option<PathBuf>,
+    exclude: Option<InputPath>,
 
     /// Search only these documents: one identifier a line
     #[arg(long, value_name = "FILE")]
-    allow: Option<PathBuf>,
+    allow: Option<InputPath>,
 
     /// Search only for the queries that these relevance judgments are of (TREC, BEIR TSV, or pairs of ids)
     #[arg(long, value_name = "QRELS")]
-    judged: Option<PathBuf>,
+    judged: Option<InputPath>,
 }
 
 /// What the flags' files say.
@@ -40,7 +41,7 @@ pub(super) struct FilterLists {
 
 impl FilterArgs {
     /// The files that are read.
-    pub(super) fn files(&self) -> impl Iterator<Item = &PathBuf> {
+    pub(super) fn files(&self) -> impl Iterator<Item = &InputPath> {
         self.exclude.iter().chain(&self.allow).chain(&self.judged)
     }
 

@@ -22,8 +22,8 @@ use self::report::Report;
 pub(super) use self::sources::{SourceArgs, Sources};
 pub(super) use self::sparse::{SparseArgs, open_index};
 pub(super) use self::unfound::Unfound;
+use crate::args::run_output::RunOutputArgs;
 use crate::interrupt::{self, Interrupted};
-use crate::run_output::RunOutputArgs;
 use crate::ui::Ui;
 
 /// Queries that are searched at a time, at most: enough to use the machine fully, few enough to see
@@ -57,7 +57,7 @@ pub struct SearchArgs {
 /// Searches.
 pub fn run(args: &SearchArgs, ui: &Ui) -> crate::Result<()> {
     let fusion = args.sources.check(false)?;
-    args.output.check(args.sources.files(), args.sources.directories(), ui)?;
+    args.output.check(&args.sources.inputs(), ui)?;
     let stop = interrupt::flag(ui, "stopping")?;
     args.output.write(ui, |run| search(args, fusion, run, &stop, ui))
 }

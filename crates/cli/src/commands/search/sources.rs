@@ -1,6 +1,5 @@
 //! What is searched, and for which queries: the flags, and opening it.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use toller_corpus::read_queries;
@@ -13,9 +12,10 @@ use super::dense::{DenseArgs, OpenedStore};
 use super::filter::FilterArgs;
 use super::kept::{AnySearcher, DENSE_RUN, FIRST_STAGE_RUN, KeptRuns, SPARSE_RUN};
 use super::sparse::SparseArgs;
+use crate::args::fusion::{self, FusionArgs};
+use crate::args::input::InputArgs;
+use crate::args::paths::{InputPath, Inputs};
 use crate::error::UsageError;
-use crate::fusion_args::{self, FusionArgs};
-use crate::input::InputArgs;
 use crate::model::ModelArgs;
 use crate::ui::Ui;
 
@@ -29,7 +29,7 @@ pub(in crate::commands) struct SourceArgs {
     pub(super) sparse: SparseArgs,
 
     /// How the hits of --sparse and of --dense are fused: a method of `toller fuse`; --alpha is the weight of the dense scores
-    #[arg(long, value_name = "NAME", value_parser = fusion_args::method, help_heading = "Fusion")]
+    #[arg(long, value_name = "NAME", value_parser = fusion::method, help_heading = "Fusion")]
     fusion: Option<&'static Method>,
 
     /// Fuse hits of collections that do not have the same documents
@@ -41,7 +41,7 @@ pub(in crate::commands) struct SourceArgs {
 
     /// Queries: TSV, JSONL, TREC topics, DPR, EntityQuestions, DuReader; - for stdin
     #[arg(long, value_name = "FILE")]
-    pub(in crate::commands) queries: Option<PathBuf>,
+    pub(in crate::commands) queries: Option<InputPath>,
 
     #[command(flatten)]
     filter: FilterArgs,
@@ -61,12 +61,6 @@ impl SourceArgs {
             return Err(UsageError::new(
                 "--format and --skip-bad-lines say how --queries is read, which is not given",
                 "leave them out",
-            ));
-        }
-        if self.files().filter(|file| file.as_os_str() == "-").count() > 1 {
-            return Err(UsageError::new(
-                "of --queries, --exclude, --allow and --judged more than one would read stdin",
-                "give files to all but one",
             ));
         }
         Ok(fusion)
@@ -100,14 +94,11 @@ impl SourceArgs {
         self.input.skip_bad_lines
     }
 
-    /// The files that are read.
-    pub(in crate::commands) fn files(&self) -> impl Iterator<Item = &PathBuf> {
-        self.queries.iter().chain(self.filter.files())
-    }
-
-    /// The directories that are read.
-    pub(in crate::commands) fn directories(&self) -> impl Iterator<Item = &PathBuf> {
-        self.dense.stores().chain(&self.sparse.sparse)
+    /// What is read.
+    pub(in crate::commands) fn inputs(&self) -> Inputs<'_> {
+        let directories = self.dense.stores().chain(&self.sparse.sparse);
+        Inputs::files(self.queries.iter().chain(self.filter.files()))
+            .and_directories(directories.map(|path| &**path))
     }
 }
 
@@ -180,7 +171,7 @@ fn query_of_id(id: String) -> Query {
 }
 
 fn read(args: &SourceArgs, ui: &Ui) -> crate::Result<Vec<Query>> {
-    let inputs: Vec<Input> = args.queries.iter().map(Input::parse).collect();
+    let inputs: Vec<Input> = args.queries.iter().map(InputPath::input).collect();
     let (queries, skipped) = read_queries(&inputs, &args.input.options()?)?;
     if skipped.total() > 0 {
         ui.warning(skipped.to_string());

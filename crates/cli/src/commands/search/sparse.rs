@@ -1,12 +1,13 @@
 //! Sparse retrieval: the flags of inverted indexes and rankers, and opening them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use toller_analysis::Analyzer;
 use toller_pipeline::feedback::{Feedback, Rm3, Rocchio};
 use toller_pipeline::{SparseSearcher, analyzer_by_name};
 use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring, SparseIndex};
 
+use crate::args::paths::InputPath;
 use crate::error::UsageError;
 use crate::ui::Ui;
 use crate::verifying::verifying;
@@ -16,7 +17,7 @@ use crate::verifying::verifying;
 pub(in crate::commands) struct SparseArgs {
     /// Inverted index to search (`toller index`)
     #[arg(long, value_name = "DIR", help_heading = "Sparse")]
-    pub(in crate::commands) sparse: Option<PathBuf>,
+    pub(in crate::commands) sparse: Option<InputPath>,
 
     /// How documents are scored
     #[arg(

@@ -1,11 +1,10 @@
 //! `toller store export`: a store in, other programs' files out.
 
-use std::path::PathBuf;
-
 use toller_exchange::{ExportFormat, ExportOptions, export};
 use toller_store::Store;
 
 use super::import::{go_on, stopped};
+use crate::args::paths::{InputPath, OutputPath};
 use crate::error::UsageError;
 use crate::interrupt;
 use crate::ui::Ui;
@@ -16,11 +15,11 @@ use crate::verifying::verifying;
 pub struct ExportArgs {
     /// Stores, written as one in this order
     #[arg(value_name = "STORE", required = true)]
-    stores: Vec<PathBuf>,
+    stores: Vec<InputPath>,
 
     /// File to write, or directory with --format pyserini. Identifiers go to X.ids.txt beside X.npy and X.faiss
     #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
+    output: OutputPath,
 
     /// What to write [default: by the name: .npy, .parquet, .faiss or .index]
     #[arg(long, value_name = "npy|parquet|faiss|faiss-idmap|pyserini")]
@@ -48,7 +47,8 @@ pub fn run(args: &ExportArgs, ui: &Ui) -> crate::Result<()> {
         )
     })?;
     let stop = interrupt::flag(ui, "stopping")?;
-    let store = verifying(!args.no_verify, ui, |options| Store::open(&args.stores, options))?;
+    let store =
+        verifying(!args.no_verify, ui, |options| Store::open(&InputPath::all(&args.stores), options))?;
     let bar = ui.progress("exporting", "vectors", store.count() as u64);
     let options = ExportOptions { widen: args.widen, overwrite: args.overwrite };
     let exported = export(&store, &args.output, format, &options, &mut |rows| {

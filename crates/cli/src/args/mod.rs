@@ -1,4 +1,13 @@
-//! The command line.
+//! The command line, and the flags that commands share.
+
+pub mod fusion;
+pub mod input;
+pub mod paths;
+pub mod plot;
+pub mod qrels;
+pub mod report;
+pub mod run_output;
+pub mod runs;
 
 use clap::{ArgAction, Parser};
 
