@@ -239,11 +239,11 @@ fn a_search_that_is_stopped_leaves_no_run() {
     let search =
         "search --dense store --model tiny-bert --queries queries.tsv --k 1 --threads 1 --output run.txt";
     let mut child = spawn(&workspace, search);
-    wait_for(&mut child, &workspace.path("run.txt.tmp"));
+    wait_until(&mut child, "a run that is being written", || workspace.has_trace_of("run.txt"));
     send("INT", &child);
     let stopped = Finished::new(child.wait_with_output().unwrap());
     stopped.fails(130, &["interrupted; no run was written"]);
-    assert!(!workspace.path("run.txt").exists() && !workspace.path("run.txt.tmp").exists());
+    assert!(!workspace.has_trace_of("run.txt"));
 }
 
 /// Writes long.jsonl: the corpus several times, with other ids.
@@ -261,9 +261,13 @@ fn spawn(workspace: &Workspace, arguments: &str) -> Child {
 
 /// Waits until a process has made a file, or has ended.
 fn wait_for(child: &mut Child, path: &Path) {
+    wait_until(child, &path.display().to_string(), || path.exists());
+}
+
+fn wait_until(child: &mut Child, what: &str, is_there: impl Fn() -> bool) {
     let started = Instant::now();
-    while !path.exists() && child.try_wait().unwrap().is_none() {
-        assert!(started.elapsed() < PATIENCE, "no {}", path.display());
+    while !is_there() && child.try_wait().unwrap().is_none() {
+        assert!(started.elapsed() < PATIENCE, "no {what}");
         thread::sleep(Duration::from_millis(1));
     }
 }

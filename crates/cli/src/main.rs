@@ -6,6 +6,7 @@ mod analyzer;
 mod args;
 mod commands;
 mod device;
+mod engine;
 mod error;
 mod flags;
 mod interrupt;
@@ -13,7 +14,6 @@ mod model;
 mod table;
 mod threads;
 mod ui;
-mod verifying;
 
 use std::process::ExitCode;
 

@@ -23,6 +23,7 @@ mod error;
 mod fingerprint;
 mod format;
 mod options;
+pub mod parquet;
 mod qrels;
 mod queries;
 mod run;

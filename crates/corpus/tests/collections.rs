@@ -131,6 +131,7 @@ fn trec_documents() -> Outcome {
     assert_eq!(passages("ft911", sgml)?, expected);
     assert_eq!(passages("docs.xml", format!("<?xml version='1.0'?>\n<root>\n{sgml}</root>\n"))?, expected);
     assert_error(passages("d", "<doc>\n<docno>1</docno></doc>"), &["d, line 1", "missing column", "<text>"]);
+    assert_error(passages("d", "<doc>\n<text>a</text></doc>"), &["d, line 1", "missing column", "<docno>"]);
     assert_error(
         passages("d", "<doc><docno>1</docno><text>a</text>\n"),
         &["d, line 1", "</doc>", "end of the file"],
@@ -142,6 +143,18 @@ fn trec_documents() -> Outcome {
     let (good, skipped) = passages_with("d", mixed, &skipping())?;
     assert_eq!(good, [passage("1", "", "a"), passage("2", "", "b")]);
     assert_eq!(skipped.total(), 1);
+    Ok(())
+}
+
+#[test]
+fn trec_documents_without_a_text_element() -> Outcome {
+    let vaswani = "<DOC>\n<DOCNO>1</DOCNO>\ncompact memories have\nflexible capacities\n</DOC>\n<DOC>\n<DOCNO>2</DOCNO>\nb\n</DOC>\n";
+    let expected = [passage("1", "", "compact memories have\nflexible capacities"), passage("2", "", "b")];
+    assert_eq!(passages("doc-text.trec", vaswani)?, expected);
+    let web = "<DOC><DOCNO>W-1</DOCNO><DOCHDR>HTTP/1.0 200 OK</DOCHDR>\n<html><title>T &amp; t</title><p>one</p>two</html></DOC>";
+    assert_eq!(passages("B01", web)?, [passage("W-1", "T & t", "one two")]);
+    let headline = "<DOC><DOCNO>3</DOCNO><HEADLINE>h</HEADLINE></DOC>";
+    assert_eq!(passages("d", headline)?, [passage("3", "h", "")]);
     Ok(())
 }
 
@@ -177,7 +190,14 @@ fn bad_lines_of_jsonl() {
     bad(r#"{"id": "2", "text": "b""#, BadKind::Malformed, &["EOF"]);
     bad(r#"{"id": "2", "text": "b"} x"#, BadKind::Malformed, &["trailing"]);
     bad(r#"["2", "b"]"#, BadKind::Malformed, &["a JSON object"]);
-    bad("", BadKind::BlankLine, &["an empty line"]);
+}
+
+#[test]
+fn blank_lines_among_json_lines_are_skipped() -> Outcome {
+    let lines = "\n{\"id\": \"1\", \"text\": \"a\"}\r\n\r\n \t\n{\"id\": \"2\", \"text\": \"b\"}\n\n";
+    assert_eq!(passages("c.jsonl", lines)?, [passage("1", "", "a"), passage("2", "", "b")]);
+    assert_error(passages("c.jsonl", format!("{lines}\n{{\n")), &["c.jsonl, line 8"]);
+    Ok(())
 }
 
 #[test]
@@ -188,7 +208,7 @@ fn bad_lines_of_tsv() {
     bad(b"\tb", BadKind::EmptyId, &[]);
     bad(b"2\tb\xff", BadKind::InvalidUtf8, &["0xff as byte 4"]);
     bad(b"2\tb\xe4\xb8", BadKind::InvalidUtf8, &["0xe4"]);
-    bad(b"  ", BadKind::BlankLine, &[]);
+    bad(b"  ", BadKind::BlankLine, &["an empty line"]);
     bad_line("c.tsv", "pid\ttext\n1\ta", b"2", BadKind::MissingField, &["(id, text)"]);
 }
 

@@ -142,6 +142,27 @@ fn trec_topics_old_and_new() -> Outcome {
 }
 
 #[test]
+fn topics_that_are_documents() -> Outcome {
+    let vaswani = "<DOC>\n<DOCNO>1</DOCNO>\nMEASUREMENT OF\nDIELECTRIC CONSTANT &amp; LIQUIDS\n</DOC>\n";
+    assert_eq!(
+        queries("query-text.trec", vaswani)?,
+        [query("1", "MEASUREMENT OF DIELECTRIC CONSTANT & LIQUIDS", &[])]
+    );
+    let titled = "<doc><docno> q2 </docno><title>a b</title><narr>more</narr></doc>";
+    assert_eq!(queries("t", titled)?, [query("q2", "a b", &[])]);
+    assert_error(queries("t", "<doc>\n<docno>1</docno>\n</doc>"), &["t, line 1", "query without text"]);
+    assert_error(queries("t", "<top>\n<num> 1 </num> x\n</top>"), &["t, line 1", "no title"]);
+    Ok(())
+}
+
+#[test]
+fn blank_lines_among_json_lines_count_no_rows() -> Outcome {
+    let lines = "{\"text\": \"a\"}\n\n{\"text\": \"b\"}\n\n\n";
+    assert_eq!(queries("q.jsonl", lines)?, [query("0", "a", &[]), query("1", "b", &[])]);
+    Ok(())
+}
+
+#[test]
 fn bad_queries() -> Outcome {
     let cases = [
         ("1\t\n", BadKind::EmptyQuery, "a text for query 1"),

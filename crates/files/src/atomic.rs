@@ -1,14 +1,24 @@
 //! Files that appear whole or not at all.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use tempfile::TempPath;
+
 use crate::FileError;
 
-/// A file that is written under a temporary name beside its destination and renamed over it by
-/// [`AtomicFile::commit`], after the bytes have reached the disk. A reader sees the old file or the
-/// new one, never a part; dropping without a commit removes the temporary file.
+/// What every temporary file ends in.
+const SUFFIX: &str = ".tmp";
+
+/// How many random letters and digits a temporary file has in its name.
+const RANDOM: usize = 6;
+
+/// A file that is written under a temporary name in its destination's directory and renamed to the destination
+/// by [`AtomicFile::commit`], after the bytes have reached the disk. A reader sees the old file or the new one,
+/// never a part. Any number of writers, in one process or several, can write one destination at once: each has
+/// a temporary file of its own, and the last commit wins. Dropping without a commit removes the temporary file.
 ///
 /// A destination that exists and is no regular file (`/dev/stdout`, `/dev/null`, a named pipe) is written
 /// directly: renaming over it would replace the device. A symbolic link is followed, and its target replaced.
@@ -16,13 +26,13 @@ use crate::FileError;
 pub struct AtomicFile {
     writer: Option<BufWriter<File>>,
     /// Where the bytes go before the commit; `None` when they are written directly.
-    temporary: Option<PathBuf>,
+    temporary: Option<TempPath>,
     destination: PathBuf,
 }
 
 impl AtomicFile {
-    /// Starts writing `destination`. The temporary file is `destination` with `.tmp` appended; one
-    /// that an interrupted process left behind is overwritten.
+    /// Starts writing `destination`. The temporary file of `run.txt` is `.run.txt.XXXXXX.tmp`, with six random
+    /// characters. It is always a new file, never one that exists, nor one that a symbolic link leads to.
     ///
     /// # Errors
     /// When the temporary file cannot be created, or the destination is a directory.
@@ -47,10 +57,17 @@ impl AtomicFile {
             // It does not exist, or creating the temporary file says what is wrong.
             Err(_) => {}
         }
-        let mut temporary = destination.clone().into_os_string();
-        temporary.push(".tmp");
-        let temporary = PathBuf::from(temporary);
-        let file = File::create(&temporary).map_err(FileError::on("create", &temporary))?;
+        let mut prefix = OsString::from(".");
+        prefix.push(destination.file_name().unwrap_or_default());
+        prefix.push(".");
+        let (file, temporary) = tempfile::Builder::new()
+            .prefix(&prefix)
+            .rand_bytes(RANDOM)
+            .suffix(SUFFIX)
+            // A plain `File`, so that it gets the permissions of every other new file.
+            .make_in(parent(&destination), |path| File::create_new(path))
+            .map_err(FileError::on("create", &destination))?
+            .into_parts();
         Ok(Self { writer: Some(buffered(file)), temporary: Some(temporary), destination })
     }
 
@@ -60,35 +77,23 @@ impl AtomicFile {
         &self.destination
     }
 
-    /// Flushes, syncs the file, renames it over the destination and syncs the directory.
+    /// Flushes, syncs the file, renames it to the destination and syncs the directory.
     ///
     /// # Errors
-    /// When a step fails; the destination is then as it was before.
+    /// When a step fails. The destination is then as it was before, unless the last step failed: that the
+    /// directory could not be synced.
     pub fn commit(mut self) -> Result<(), FileError> {
         let Some(writer) = self.writer.take() else { return Ok(()) };
-        let written = self.temporary.as_deref().unwrap_or(&self.destination);
-        let finish = || -> Result<(), FileError> {
-            let file =
-                writer.into_inner().map_err(|error| FileError::new("write", written, error.into_error()))?;
-            let Some(temporary) = &self.temporary else { return Ok(()) };
-            file.sync_all().map_err(FileError::on("sync", temporary))?;
-            drop(file);
-            fs::rename(temporary, &self.destination)
-                .map_err(FileError::on("rename to", &self.destination))?;
-            sync_parent(&self.destination)
-        };
-        let finished = finish();
-        if finished.is_err() {
-            self.remove_temporary();
-        }
-        finished
-    }
-
-    /// Best effort: there is an error to report already, or nothing that could be done.
-    fn remove_temporary(&self) {
-        if let Some(temporary) = &self.temporary {
-            let _ = fs::remove_file(temporary);
-        }
+        let destination = &self.destination;
+        let file =
+            writer.into_inner().map_err(|error| FileError::new("write", destination, error.into_error()))?;
+        let Some(temporary) = self.temporary.take() else { return Ok(()) };
+        file.sync_all().map_err(FileError::on("sync", destination))?;
+        drop(file);
+        temporary
+            .persist(destination)
+            .map_err(|error| FileError::new("rename to", destination, error.error))?;
+        sync_directory(parent(destination))
     }
 
     fn inner(&mut self) -> io::Result<&mut BufWriter<File>> {
@@ -115,9 +120,8 @@ impl Seek for AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {
-            // The bytes are abandoned, so they need not be flushed first.
+            // The bytes are abandoned, so they need not be flushed. The temporary file is removed after this.
             drop(writer.into_parts());
-            self.remove_temporary();
         }
     }
 }
@@ -126,30 +130,40 @@ fn buffered(file: File) -> BufWriter<File> {
     BufWriter::with_capacity(1 << 20, file)
 }
 
-/// Makes a rename in the directory of `path` durable.
-#[cfg(unix)]
-fn sync_parent(path: &Path) -> Result<(), FileError> {
-    let parent = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    File::open(parent).and_then(|directory| directory.sync_all()).map_err(FileError::on("sync", parent))
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Directories cannot be synced here.
-#[cfg(not(unix))]
-fn sync_parent(_path: &Path) -> Result<(), FileError> {
+/// Makes changes of names in a directory durable.
+fn sync_directory(directory: &Path) -> Result<(), FileError> {
+    if cfg!(unix) {
+        File::open(directory)
+            .and_then(|directory| directory.sync_all())
+            .map_err(FileError::on("sync", directory))?;
+    }
     Ok(())
+}
+
+/// The name of the file that a temporary file was to become: `run.txt` for `.run.txt.k3Xw0b.tmp`, and for the
+/// `run.txt.tmp` that earlier versions left. `None` if `name` is not that of a temporary file.
+#[must_use]
+pub fn unfinished(name: &str) -> Option<&str> {
+    let stem = name.strip_suffix(SUFFIX)?;
+    let named = stem.strip_prefix('.').and_then(|stem| stem.rsplit_once('.'));
+    let random = |text: &str| text.len() == RANDOM && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    Some(named.filter(|(_, last)| random(last)).map_or(stem, |(destination, _)| destination))
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::io::Write;
+    use std::sync::Barrier;
 
     use toller_ir::Explain;
 
-    use super::AtomicFile;
+    use super::{AtomicFile, unfinished};
+    use crate::FileError;
 
     #[test]
     fn appears_whole_or_not_at_all() -> Result<(), Box<dyn std::error::Error>> {
@@ -221,6 +235,64 @@ mod tests {
     #[test]
     fn an_error_names_the_file() {
         let error = AtomicFile::create("no/such/directory/run.txt").err().map(|error| error.to_string());
-        assert!(error.is_some_and(|error| error.contains("no/such/directory/run.txt.tmp")));
+        assert!(error.is_some_and(|error| error.contains("create no/such/directory/run.txt: ")));
+    }
+
+    #[test]
+    fn writers_of_one_file_do_not_mix() -> Result<(), Box<dyn std::error::Error>> {
+        let directory = tempfile::tempdir()?;
+        let path = directory.path().join("run.txt");
+        let barrier = Barrier::new(4);
+        let write = |letter: u8| -> Result<(), FileError> {
+            let mut file = AtomicFile::create(&path)?;
+            barrier.wait();
+            for _ in 0..64 {
+                file.write_all(&[letter; 1 << 15]).map_err(FileError::on("write", &path))?;
+            }
+            barrier.wait();
+            file.commit()
+        };
+        std::thread::scope(|scope| {
+            let writers = [b'a', b'b', b'c', b'd'].map(|letter| scope.spawn(move || write(letter)));
+            writers.map(|writer| writer.join().map_err(|_| "a writer panicked"))
+        })
+        .into_iter()
+        .try_for_each(|written| Ok::<_, Box<dyn std::error::Error>>(written??))?;
+        let bytes = fs::read(&path)?;
+        assert_eq!(bytes.len(), 64 << 15);
+        assert!(bytes.iter().all(|byte| *byte == bytes[0]), "it is a mix of several writers");
+        assert_eq!(fs::read_dir(directory.path())?.count(), 1);
+        Ok(())
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn no_link_is_followed_and_the_umask_decides_who_may_read() -> Result<(), Box<dyn std::error::Error>> {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir()?;
+        let [path, planted, victim, plain] =
+            ["run.txt", "run.txt.tmp", "victim", "plain"].map(|name| directory.path().join(name));
+        fs::write(&victim, "mine")?;
+        std::os::unix::fs::symlink(&victim, &planted)?;
+        let mut file = AtomicFile::create(&path)?;
+        file.write_all(b"new")?;
+        file.commit()?;
+        assert_eq!((fs::read(&victim)?, fs::read(&path)?), (b"mine".to_vec(), b"new".to_vec()));
+        assert!(fs::symlink_metadata(&planted)?.is_symlink(), "it belongs to someone else");
+        fs::write(&plain, "")?;
+        assert_eq!(fs::metadata(&path)?.permissions().mode(), fs::metadata(&plain)?.permissions().mode());
+        Ok(())
+    }
+
+    #[test]
+    fn an_unfinished_file_is_known_by_its_name() -> Result<(), Box<dyn std::error::Error>> {
+        let directory = tempfile::tempdir()?;
+        let _file = AtomicFile::create(directory.path().join("shard-00000.bin"))?;
+        let entry = fs::read_dir(directory.path())?.next().ok_or("it has a temporary file")??;
+        let name = entry.file_name().into_string().map_err(|_| "its name is text")?;
+        assert_eq!(unfinished(&name), Some("shard-00000.bin"), "{name}");
+        assert_eq!(unfinished("manifest.json.tmp"), Some("manifest.json"));
+        assert_eq!(unfinished(".lock"), None);
+        Ok(())
     }
 }

@@ -4,6 +4,7 @@
 mod atomic;
 mod checksum;
 mod compression;
+mod directory;
 mod error;
 mod expand;
 mod external_sort;
@@ -15,9 +16,10 @@ mod sorted_entries;
 mod spool;
 mod verify;
 
-pub use atomic::AtomicFile;
+pub use atomic::{AtomicFile, unfinished};
 pub use checksum::{Checksum, ChecksumHasher, ParseChecksumError};
 pub use compression::Compression;
+pub use directory::{names_in, remove_unfinished};
 pub use error::FileError;
 pub use expand::expand;
 pub use external_sort::{ExternalSort, SortEntry};

@@ -1,17 +1,13 @@
 //! The files of a store's directory: which belong there, who may write them.
 
 use std::fs::{self, File};
-use std::io;
 use std::path::Path;
 
-use toller_files::{DirectoryLock, FileError};
+use toller_files::{DirectoryLock, FileError, names_in, unfinished};
 
 use crate::codes::codes_file_name;
 use crate::manifest::{FORMAT, MANIFEST, Manifest, contains, shard_file_name};
 use crate::{Part, StoreError, part};
-
-/// What a file has appended to its name while it is written.
-const TEMPORARY: &str = ".tmp";
 
 /// The exclusive right to write the store in `directory`.
 pub(crate) fn lock(directory: &Path) -> Result<DirectoryLock, StoreError> {
@@ -20,7 +16,7 @@ pub(crate) fn lock(directory: &Path) -> Result<DirectoryLock, StoreError> {
 
 /// Checks that `directory` is a store, even a damaged one, or holds nothing. Changes nothing.
 pub(crate) fn check_is_store_or_empty(directory: &Path) -> Result<(), StoreError> {
-    let entries = entries(directory)?;
+    let entries = names_in(directory)?;
     let in_use =
         |entry: &str| StoreError::DirectoryInUse { path: directory.to_owned(), entry: entry.to_owned() };
     if entries.iter().any(|name| name == MANIFEST) {
@@ -34,12 +30,12 @@ pub(crate) fn check_is_store_or_empty(directory: &Path) -> Result<(), StoreError
 
 /// Whether a process that was killed before its first manifest may have left this file.
 fn is_first_trace(name: &str) -> bool {
-    name == DirectoryLock::FILE || name.strip_suffix(TEMPORARY) == Some(MANIFEST)
+    name == DirectoryLock::FILE || unfinished(name) == Some(MANIFEST)
 }
 
 /// Checks that `part` may be written into `store`: beside parts of the same division, or into nothing.
 pub(crate) fn check_siblings(store: &Path, part: &Part) -> Result<(), StoreError> {
-    let entries = entries(store)?;
+    let entries = names_in(store)?;
     let parts: Vec<(u32, u32)> = entries.iter().filter_map(|name| part::parse_directory_name(name)).collect();
     if let Some(&(_, of)) = parts.iter().find(|(_, of)| *of != part.of) {
         return Err(StoreError::MixedParts { path: store.to_owned(), first: of, second: part.of });
@@ -53,10 +49,10 @@ pub(crate) fn check_siblings(store: &Path, part: &Part) -> Result<(), StoreError
     })
 }
 
-/// Removes what an interrupted writer left: temporary files, and shards that the manifest does not list.
+/// Removes what an interrupted writer left: temporary files, and files that the manifest does not list.
 pub(crate) fn remove_leftovers(directory: &Path, manifest: &Manifest) -> Result<(), StoreError> {
-    for name in entries(directory)? {
-        let stem = name.strip_suffix(TEMPORARY).unwrap_or(&name);
+    for name in names_in(directory)? {
+        let stem = unfinished(&name).unwrap_or(&name);
         let (shard, codes) = (index_in(stem, shard_file_name), index_in(stem, codes_file_name));
         let temporary = stem != name && (stem == MANIFEST || shard.or(codes).is_some());
         let unlisted = shard.is_some_and(|index| index >= manifest.shards.len())
@@ -73,21 +69,6 @@ pub(crate) fn remove_leftovers(directory: &Path, manifest: &Manifest) -> Result<
 fn index_in(name: &str, named: impl Fn(usize) -> String) -> Option<usize> {
     let index = name.strip_suffix(".safetensors")?.split_once('-')?.1.parse().ok()?;
     (named(index) == name).then_some(index)
-}
-
-/// The names in a directory, sorted; none if it does not exist.
-pub(crate) fn entries(directory: &Path) -> Result<Vec<String>, StoreError> {
-    let failed = |error| StoreError::from(FileError::new("list", directory, error));
-    let mut names = match fs::read_dir(directory) {
-        Ok(entries) => entries
-            .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()))
-            .collect::<io::Result<Vec<String>>>()
-            .map_err(failed)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(failed(error)),
-    };
-    names.sort_unstable();
-    Ok(names)
 }
 
 /// Creates a directory and those above it, and makes them durable.

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use toller_files::{DirectoryLock, FileError, Input};
+use toller_files::{DirectoryLock, FileError, Input, names_in, remove_unfinished, unfinished};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::TextsError;
@@ -33,17 +33,15 @@ pub(crate) fn in_cache(cache: &Path, inputs: &[Input]) -> PathBuf {
 /// Locks `directory` for writing, making it if need be; refuses one that holds something else.
 pub(crate) fn lock(directory: &Path) -> Result<DirectoryLock, TextsError> {
     fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
-    let entries = fs::read_dir(directory).map_err(FileError::on("list", directory))?;
-    for entry in entries {
-        let entry = entry.map_err(FileError::on("list", directory))?.file_name();
-        let name = entry.to_string_lossy();
-        let ours = [MANIFEST, IDS, FRAMES, OFFSETS, DirectoryLock::FILE];
-        if !ours.contains(&name.strip_suffix(".tmp").unwrap_or(&name)) {
-            let (path, entry) = (directory.to_owned(), name.into_owned());
-            return Err(TextsError::DirectoryInUse { path, entry });
-        }
+    let is_ours = |name: &str| [MANIFEST, IDS, FRAMES, OFFSETS, DirectoryLock::FILE].contains(&name);
+    let names = names_in(directory)?;
+    if let Some(entry) = names.into_iter().find(|name| !is_ours(unfinished(name).unwrap_or(name))) {
+        return Err(TextsError::DirectoryInUse { path: directory.to_owned(), entry });
     }
-    DirectoryLock::acquire(directory)?.ok_or_else(|| TextsError::Locked { path: directory.to_owned() })
+    let lock = DirectoryLock::acquire(directory)?
+        .ok_or_else(|| TextsError::Locked { path: directory.to_owned() })?;
+    remove_unfinished(directory, is_ours)?;
+    Ok(lock)
 }
 
 /// Whether an error says that nothing can be written at a place, so that another is to be tried.

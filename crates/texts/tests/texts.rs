@@ -196,6 +196,20 @@ fn foreign_directories_are_left_alone() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
+#[test]
+fn what_a_killed_build_leaves_is_cleared_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), "c.tsv", "1\tone\n");
+    let index = folder.path().join("index");
+    fs::create_dir(&index).unwrap();
+    write(&index, ".texts.zst.9bTw1C.tmp", "half");
+    write(&index, "ids.bin.tmp", "half, as earlier versions named it");
+    let options = TextsOptions { directory: Some(index.clone()), ..TextsOptions::default() };
+    assert_eq!(open(&[path], &options).0.unwrap().len(), 1);
+    let left = toller_files::names_in(&index).unwrap();
+    assert_eq!(left, [".lock", "frames.bin", "ids.bin", "manifest.json", "texts.zst"]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]

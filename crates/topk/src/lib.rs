@@ -3,7 +3,6 @@
 mod collection;
 mod cpu;
 pub mod cuda;
-mod doc_set;
 mod error;
 mod options;
 mod quantized;
@@ -13,10 +12,10 @@ use toller_ir::Ranking;
 use toller_simd::Isa;
 
 pub use self::collection::{Codes, Collection, Segment, Vectors};
-pub use self::doc_set::DocSet;
 pub use self::error::IpTopkError;
-pub use self::options::{Filter, IpTopkOptions, ReadAhead, Scan, UnknownScan};
+pub use self::options::{IpTopkOptions, ReadAhead, Scan, UnknownScan};
 pub use self::quantized::{Quantized, quantize};
+pub use toller_ir::{DocSet, Filter};
 
 /// The most numbers a vector can have for the int8 scan: 255 * 127 times as many fit in 31 bits.
 pub(crate) const MAX_INT8_DIM: usize = 65_536;

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::DocSet;
-use toller_ir::DocOrd;
+use toller_ir::Filter;
 
 /// The precision in which vectors are nominated. It decides the time that a search takes, never what it
 /// returns: the nominated are scored again, from the stored vectors.
@@ -47,24 +46,6 @@ impl fmt::Display for Scan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = Self::NAMES.into_iter().find(|(_, scan)| scan == self);
         f.pad(named.map_or("", |(name, _)| name))
-    }
-}
-
-/// Documents that a search leaves out, inside the scan: the hits are the best k of the others.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Filter<'a> {
-    /// The only documents that may be hits; `None` for all.
-    pub allowed: Option<&'a DocSet>,
-    /// For each query, documents that may not be its hits, in ascending order; empty for none at all.
-    pub excluded: &'a [Vec<DocOrd>],
-}
-
-impl Filter<'_> {
-    /// Whether `doc` may be a hit of `query`.
-    #[inline]
-    pub(crate) fn admits(&self, query: usize, doc: DocOrd) -> bool {
-        self.allowed.is_none_or(|allowed| allowed.contains(doc))
-            && self.excluded.get(query).is_none_or(|excluded| excluded.binary_search(&doc).is_err())
     }
 }
 

@@ -83,6 +83,12 @@ impl Workspace {
         files
     }
 
+    /// Whether a file of the folder is called `name`, or is a temporary file of a writer of `name`.
+    pub(crate) fn has_trace_of(&self, name: &str) -> bool {
+        let mut entries = fs::read_dir(self.folder.path()).unwrap();
+        entries.any(|entry| entry.unwrap().file_name().to_string_lossy().contains(name))
+    }
+
     /// `toller` with arguments that are separated by blanks, ready to run in the folder. It uses neither
     /// the network nor the caches of this machine.
     pub(crate) fn command(&self, arguments: &str) -> Command {

@@ -1,6 +1,6 @@
 //! The formats of collections, and how a file tells which it has.
 
-use crate::collection::tsv::HEADER;
+use crate::collection::columns::HEADER;
 use crate::error::CorpusError;
 use crate::format::{Sniff, formats, tab_columns, usual_columns};
 use crate::text::{Shape, header_index};
@@ -16,7 +16,7 @@ formats! {
         Dpr = "dpr",
         /// RocketQA's `title<TAB>text` or `-<TAB>title<TAB>text<TAB>0`; identifiers are row numbers.
         RocketQa = "rocketqa",
-        /// `<doc>` elements with `<docno>`, `<title>` and `<text>`.
+        /// `<doc>` elements with `<docno>`, `<title>` and `<text>` or plain text.
         Trec = "trec",
         /// A Parquet file with columns named as the fields of JSONL.
         Parquet = "parquet",

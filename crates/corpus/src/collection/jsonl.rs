@@ -3,8 +3,7 @@
 use toller_files::InputReader;
 use toller_ir::Passage;
 
-use crate::collection::reader::PassageSource;
-use crate::collection::record::{RecordLayout, RecordPlace};
+use crate::collection::source::{PassageSource, RecordLayout, RecordPlace};
 use crate::error::{BadKind, CorpusError, Position, Wrong, excerpt};
 use crate::text::{FieldNames, Fields, Loose, RecordLines};
 
@@ -27,7 +26,7 @@ pub(crate) struct JsonlPassages {
 
 impl JsonlPassages {
     pub(crate) fn new(reader: InputReader, max_line_bytes: usize) -> Self {
-        Self { records: RecordLines::new(reader, max_line_bytes) }
+        Self { records: RecordLines::json(reader, max_line_bytes) }
     }
 }
 
@@ -48,7 +47,7 @@ impl PassageSource for JsonlPassages {
     }
 
     fn rows(&self) -> u64 {
-        self.records.last_record()
+        self.records.rows()
     }
 
     fn record(&self) -> Option<RecordPlace> {

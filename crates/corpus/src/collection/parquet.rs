@@ -8,11 +8,11 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use toller_files::{Compression, InputReader};
 use toller_ir::Passage;
-use toller_parquet::{Column, Value};
 
-use crate::collection::reader::PassageSource;
-use crate::collection::tsv::HEADER;
+use crate::collection::columns::HEADER;
+use crate::collection::source::PassageSource;
 use crate::error::{BadKind, CorpusError, Place, Position, Wrong};
+use crate::parquet::{Column, Value};
 
 /// Reads the columns `id`, `text` and, if there is one, `title` (with all the names of other formats).
 pub(crate) struct ParquetPassages {
@@ -199,7 +199,7 @@ impl PassageSource for ParquetPassages {
 
 /// Runs a call into the parquet crate; what goes wrong is the fault of `file`.
 fn guard<T>(file: &str, call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, CorpusError> {
-    toller_parquet::guard(call).map_err(|error| CorpusError::Broken {
+    crate::parquet::guard(call).map_err(|error| CorpusError::Broken {
         file: file.to_owned(),
         format: "parquet",
         message: error.to_string(),

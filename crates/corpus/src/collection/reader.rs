@@ -11,31 +11,12 @@ use crate::collection::CollectionFormat;
 use crate::collection::detect::detect;
 use crate::collection::jsonl::JsonlPassages;
 use crate::collection::parquet::ParquetPassages;
-use crate::collection::record::RecordPlace;
+use crate::collection::source::{PassageSource, RecordPlace};
 use crate::collection::trec::TrecPassages;
 use crate::collection::tsv::{DprPassages, TsvPassages};
 use crate::error::{BadKind, CorpusError, Place, Position, Wrong, excerpt};
 use crate::format::Sniff;
 use crate::options::{ReadOptions, SkipReport};
-
-/// One file of passages.
-pub(crate) trait PassageSource {
-    /// The next passage, its identifier not yet checked; `None` at the end of the file. After a bad record
-    /// the next call goes on behind it.
-    fn next(&mut self) -> Result<Option<Passage>, CorpusError>;
-
-    /// Where the passage that was returned last begins.
-    fn position(&self) -> Position;
-
-    /// The rows so far, good and bad: what the numbering of the next file's rows goes on from.
-    fn rows(&self) -> u64;
-
-    /// Where the record of the passage that was returned last is in the decompressed file, and how it is read there
-    /// alone; `None` if it cannot be.
-    fn record(&self) -> Option<RecordPlace> {
-        None
-    }
-}
 
 /// Which record a passage is: the index of its input, and the number of the record in it. No two passages
 /// have the same (of several on one line, say), and they are ordered as the passages are read. What to show a user is

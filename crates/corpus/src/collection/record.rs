@@ -1,33 +1,9 @@
 //! One record of a collection, read again by its place.
 
-use std::ops::Range;
-
-use serde::{Deserialize, Serialize};
 use toller_ir::Passage;
 
 use crate::collection::jsonl;
-use crate::collection::tsv::Columns;
-
-/// Where a record is in its file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecordPlace {
-    /// How it is read; the same for all records of a file.
-    pub layout: RecordLayout,
-    /// Its bytes, without the end of its last line.
-    pub bytes: Range<u64>,
-}
-
-/// How a record is read without those before it: the format, and what the first line of the file said of the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RecordLayout {
-    /// A JSON object.
-    Jsonl,
-    /// Tab-separated columns.
-    Tsv(Columns),
-    /// Tab-separated columns that may be quoted.
-    Dpr(Columns),
-}
+use crate::collection::source::RecordLayout;
 
 impl RecordLayout {
     /// The passage of a record's bytes ([`RecordPlace::bytes`]); `None` if they are no record of this layout, so that the

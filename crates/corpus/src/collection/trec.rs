@@ -3,9 +3,16 @@
 use toller_files::InputReader;
 use toller_ir::Passage;
 
-use crate::collection::reader::PassageSource;
+use crate::collection::source::PassageSource;
 use crate::error::{BadKind, CorpusError, Position, excerpt};
-use crate::text::{ElementReader, LineReader, collapse, field_text, plain_text};
+use crate::text::{ElementReader, LineReader, collapse, field_text, plain_text, text_outside};
+
+/// The names of a title's element, in the order in which they count.
+const TITLE: &[&str] = &["title", "headline"];
+
+/// The elements that are no part of a text: of a document without `<text>`, all else is its text. (`<dochdr>` is
+/// what a web server answered before the page.)
+const NOT_TEXT: &[&str] = &["docno", "dochdr", "title", "headline"];
 
 /// Reads `<doc>` elements, whatever the case of their tags.
 pub(crate) struct TrecPassages {
@@ -27,18 +34,19 @@ impl PassageSource for TrecPassages {
         let missing = |name: &str| {
             let found = excerpt(document.body.trim().as_bytes());
             let found = format!("no <{name}> in {found}");
-            let expected = "a document with <docno> and <text>";
+            let expected = "a document with <docno> and a text";
             self.elements.lines().bad_at(document.line, BadKind::MissingField, found, expected)
         };
         let id = field_text(&document.body, &["docno"]).ok_or_else(|| missing("docno"))?;
-        let text = field_text(&document.body, &["text"]).ok_or_else(|| missing("text"))?;
-        let title =
-            field_text(&document.body, &["title", "headline"]).map(|title| collapse(&plain_text(&title)));
-        Ok(Some(Passage {
-            id: collapse(&plain_text(&id)),
-            title: title.filter(|title| !title.is_empty()),
-            text: plain_text(&text).trim().to_owned(),
-        }))
+        let title = field_text(&document.body, TITLE).map(|title| collapse(&plain_text(&title)));
+        let title = title.filter(|title| !title.is_empty());
+        let text = match field_text(&document.body, &["text"]) {
+            Some(text) => plain_text(&text).trim().to_owned(),
+            None => Some(text_outside(&document.body, NOT_TEXT))
+                .filter(|text| !text.is_empty() || title.is_some())
+                .ok_or_else(|| missing("text"))?,
+        };
+        Ok(Some(Passage { id: collapse(&plain_text(&id)), title, text }))
     }
 
     fn position(&self) -> Position {

@@ -1,94 +1,12 @@
 //! Collections as tab-separated columns: plain, DPR's and RocketQA's.
 
-use serde::{Deserialize, Serialize};
 use toller_files::InputReader;
 use toller_ir::Passage;
 
-use crate::collection::reader::PassageSource;
-use crate::collection::record::{RecordLayout, RecordPlace};
-use crate::error::{CorpusError, Position, Wrong, counted};
-use crate::text::{QuotedRow, RecordLines, header_index, parse_quoted, tabs};
-
-/// The names of columns in headers.
-pub(crate) struct Header {
-    pub(crate) id: &'static [&'static str],
-    pub(crate) title: &'static [&'static str],
-    pub(crate) text: &'static [&'static str],
-}
-
-/// T2Ranking has `pid text`, DPR `id text title`.
-pub(crate) const HEADER: Header = Header {
-    id: &["id", "_id", "docid", "doc_id", "docno", "pid", "passage_id"],
-    title: &["title"],
-    text: &["text", "contents", "document_text", "passage", "paragraph"],
-};
-
-/// The most columns that a header may name.
-const MAX_COLUMNS: usize = 16;
-
-/// The value of a column that RocketQA leaves empty.
-const NOTHING: &str = "-";
-
-/// Which column is what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Columns {
-    /// `None` where rows are numbered.
-    id: Option<usize>,
-    title: Option<usize>,
-    text: usize,
-    width: usize,
-}
-
-impl Columns {
-    const PLAIN: Self = Self { id: Some(0), title: None, text: 1, width: 2 };
-    const DPR: Self = Self { id: Some(0), title: Some(2), text: 1, width: 3 };
-    const ROCKETQA_TWO: Self = Self { id: None, title: Some(0), text: 1, width: 2 };
-    const ROCKETQA_FOUR: Self = Self { id: None, title: Some(1), text: 2, width: 4 };
-
-    /// The columns that a header names, if it is one.
-    fn of_header(cells: &[&str]) -> Option<Self> {
-        let (id, text) = (header_index(cells, HEADER.id)?, header_index(cells, HEADER.text)?);
-        let title = header_index(cells, HEADER.title);
-        (cells.len() <= MAX_COLUMNS).then_some(Self { id: Some(id), title, text, width: cells.len() })
-    }
-
-    fn describe(&self) -> String {
-        let name = |index: usize| match index {
-            _ if self.id == Some(index) => "id",
-            _ if self.title == Some(index) => "title",
-            _ if self.text == index => "text",
-            _ => "...",
-        };
-        let names: Vec<_> = (0..self.width).map(name).collect();
-        format!("{} ({})", counted(self.width, "tab-separated column"), names.join(", "))
-    }
-
-    /// The passage of an unquoted line, where it has these columns, one of them an identifier.
-    pub(crate) fn passage_of_line(&self, line: &str) -> Option<Passage> {
-        let mut cells = [""; MAX_COLUMNS];
-        let width = tabs(line, &mut cells);
-        (self.id.is_some() && width == self.width).then(|| self.passage(&cells, 0))
-    }
-
-    /// The same of a row with quoted fields, which may span lines.
-    pub(crate) fn passage_of_quoted(&self, row: &str) -> Option<Passage> {
-        let cells = parse_quoted(row)?;
-        (self.id.is_some() && cells.len() == self.width).then(|| self.passage(&cells, 0))
-    }
-
-    /// The passage of a row with these columns. `row` numbers the rows from zero.
-    fn passage(&self, cells: &[impl AsRef<str>], row: u64) -> Passage {
-        let cell = |index: usize| cells.get(index).map_or("", AsRef::as_ref);
-        let id = self.id.map_or_else(|| row.to_string(), |id| cell(id).to_owned());
-        let title = self.title.map(cell);
-        let absent = |title: &str| title.is_empty() || self.id.is_none() && title == NOTHING;
-        Passage {
-            id,
-            title: title.filter(|title| !absent(title)).map(str::to_owned),
-            text: cell(self.text).to_owned(),
-        }
-    }
-}
+use crate::collection::columns::{Columns, MAX_COLUMNS};
+use crate::collection::source::{PassageSource, RecordLayout, RecordPlace};
+use crate::error::{CorpusError, Position, Wrong};
+use crate::text::{QuotedRow, RecordLines, tabs};
 
 /// Reads unquoted tab-separated lines: `tsv` and `rocketqa`.
 pub(crate) struct TsvPassages {
@@ -150,8 +68,8 @@ impl PassageSource for TsvPassages {
                     continue;
                 }
             };
-            if width != columns.width {
-                let wrong = Wrong::width(width, columns.width, line, columns.describe());
+            if width != columns.width() {
+                let wrong = Wrong::width(width, columns.width(), line, columns.describe());
                 return Err(wrong.at(self.records.lines().place()));
             }
             // Only rows without identifiers use it, and those files have no header.
@@ -165,12 +83,12 @@ impl PassageSource for TsvPassages {
     }
 
     fn rows(&self) -> u64 {
-        self.records.last_record()
+        self.records.rows()
     }
 
     fn record(&self) -> Option<RecordPlace> {
         // A number of a row is not in the row.
-        let columns = self.columns.filter(|columns| columns.id.is_some())?;
+        let columns = self.columns.filter(|columns| columns.has_id())?;
         Some(RecordPlace { layout: RecordLayout::Tsv(columns), bytes: self.records.lines().span() })
     }
 }
@@ -215,9 +133,9 @@ impl PassageSource for DprPassages {
                     Columns::DPR
                 }
             };
-            if fields.len() != columns.width {
+            if fields.len() != columns.width() {
                 let line = fields.first().map_or("", String::as_str);
-                let wrong = Wrong::width(fields.len(), columns.width, line, columns.describe());
+                let wrong = Wrong::width(fields.len(), columns.width(), line, columns.describe());
                 return Err(wrong.at(self.records.lines().place_of(self.row.line)));
             }
             return Ok(Some(columns.passage(fields, 0)));
@@ -229,7 +147,7 @@ impl PassageSource for DprPassages {
     }
 
     fn rows(&self) -> u64 {
-        self.records.last_record()
+        self.records.rows()
     }
 
     fn record(&self) -> Option<RecordPlace> {

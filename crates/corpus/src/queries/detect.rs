@@ -18,7 +18,8 @@ formats! {
         Dpr = "dpr",
         /// RocketQA's one column `text`, or four `text<TAB>-<TAB>-<TAB>0`; identifiers are row numbers.
         RocketQa = "rocketqa",
-        /// TREC topics: `<top>` with `<num>` and `<title>`, or `<topic number="...">` with `<query>`.
+        /// TREC topics: `<top>` with `<num>` and `<title>`, `<topic number="...">` with `<query>`, or `<doc>` with
+        /// `<docno>`.
         Trec = "trec",
     }
 }

@@ -6,7 +6,7 @@ use toller_ir::Query;
 use crate::error::{BadKind, CorpusError, Place, Wrong, excerpt};
 use crate::queries::lines::for_each_line;
 use crate::queries::sink::QuerySink;
-use crate::text::{FieldNames, Fields, Owned, Shape, for_each_element};
+use crate::text::{FieldNames, Fields, Owned, RecordLines, Shape, for_each_element};
 
 /// The fields of a query, in the order of [`ID`], [`TEXT`] and [`ANSWERS`]; of several names for one thing
 /// the first that is there counts.
@@ -32,7 +32,7 @@ pub(crate) fn read_lines(
     sink: &mut QuerySink,
 ) -> Result<(), CorpusError> {
     let mut records = Records::default();
-    for_each_line(reader, max_bytes, sink, |line, row, sink| {
+    for_each_line(RecordLines::json(reader, max_bytes), sink, |line, row, sink| {
         let fields: Record<'_> = serde_json::from_str(line).map_err(|error| {
             Wrong::new(BadKind::Malformed, format!("{} ({error})", excerpt(line.as_bytes())), EXPECTED)
         })?;

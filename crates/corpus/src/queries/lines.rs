@@ -1,21 +1,18 @@
 //! Query files with a query on each line.
 
-use toller_files::InputReader;
 use toller_ir::Query;
 
 use crate::error::{CorpusError, Wrong};
 use crate::queries::sink::QuerySink;
 use crate::text::RecordLines;
 
-/// Calls `parse` with each line and its row number from zero, and hands the query to `sink`. Where `parse`
+/// Calls `parse` with each record and its row number from zero, and hands the query to `sink`. Where `parse`
 /// returns nothing, the line is no query (a header).
 pub(crate) fn for_each_line(
-    reader: InputReader,
-    max_bytes: usize,
+    mut lines: RecordLines,
     sink: &mut QuerySink,
     mut parse: impl FnMut(&str, u64, &QuerySink) -> Result<Option<Query>, Wrong>,
 ) -> Result<(), CorpusError> {
-    let mut lines = RecordLines::new(reader, max_bytes);
     loop {
         match lines.advance() {
             Ok(true) => {}
@@ -25,7 +22,7 @@ pub(crate) fn for_each_line(
                 continue;
             }
         }
-        let row = lines.last_record() - 1;
+        let row = lines.rows() - 1;
         let Some(line) = lines.lines_mut().next()? else { return Ok(()) };
         let query = match parse(line, row, sink) {
             Ok(None) => continue,

@@ -5,17 +5,18 @@ use toller_ir::Query;
 
 use crate::error::{BadKind, CorpusError, excerpt};
 use crate::queries::sink::QuerySink;
-use crate::text::{Element, ElementReader, LineReader, collapse, field_text, plain_text};
+use crate::text::{Element, ElementReader, LineReader, collapse, field_text, plain_text, text_outside};
 
-/// Reads `<top>` and `<topic>` elements. The identifier is `<num>` (after "Number:") or the attribute
-/// `number`; the text is `<title>` or `<query>` (after "Topic:"), or, in topics that have neither, `<desc>`
-/// (after "Description:").
+/// Reads `<top>`, `<topic>` and `<doc>` elements. The identifier is `<num>` (after "Number:"), the attribute
+/// `number` or `<docno>`. The text is `<title>` or `<query>` (after "Topic:"), otherwise `<desc>` (after
+/// "Description:"), and otherwise all of a `<doc>` but its number.
 pub(crate) fn read_topics(
     reader: InputReader,
     max_bytes: usize,
     sink: &mut QuerySink,
 ) -> Result<(), CorpusError> {
-    let mut elements = ElementReader::new(LineReader::new(reader, max_bytes), &["top", "topic"], max_bytes);
+    let mut elements =
+        ElementReader::new(LineReader::new(reader, max_bytes), &["top", "topic", "doc"], max_bytes);
     loop {
         match elements.next() {
             Ok(None) => return Ok(()),
@@ -37,9 +38,12 @@ fn parse(topic: &Element) -> Result<Query, (String, &'static str)> {
     let missing = |what: &str| format!("no {what} in {}", excerpt(topic.body.trim().as_bytes()));
     let id = field(&["num", "number"], "Number:")
         .or_else(|| attribute(&topic.attributes, "number"))
-        .ok_or_else(|| (missing("number"), "<num> or the attribute number"))?;
+        .or_else(|| field(&["docno"], ""))
+        .ok_or_else(|| (missing("number"), "<num>, the attribute number or <docno>"))?;
+    let rest = || Some(collapse(&text_outside(&topic.body, &["docno"]))).filter(|_| topic.name == "doc");
     let text = field(&["title", "query"], "Topic:")
         .or_else(|| field(&["desc"], "Description:"))
+        .or_else(rest)
         .ok_or_else(|| (missing("title"), "<title>, <query> or <desc>"))?;
     Ok(Query { id, text, answers: Vec::new() })
 }

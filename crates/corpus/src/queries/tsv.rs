@@ -23,7 +23,7 @@ pub(crate) fn read_columns(
 ) -> Result<(), CorpusError> {
     // The indexes of identifier and text, and the number of columns; unknown until the first line.
     let mut layout: Option<(usize, usize, usize)> = None;
-    for_each_line(reader, max_bytes, sink, |line, _, _| {
+    for_each_line(RecordLines::new(reader, max_bytes), sink, |line, _, _| {
         let mut cells = [""; MAX_COLUMNS];
         let width = tabs(line, &mut cells);
         if layout.is_none() {
@@ -54,7 +54,7 @@ pub(crate) fn read_rocketqa(
     sink: &mut QuerySink,
 ) -> Result<(), CorpusError> {
     let mut wanted = None;
-    for_each_line(reader, max_bytes, sink, |line, row, sink| {
+    for_each_line(RecordLines::new(reader, max_bytes), sink, |line, row, sink| {
         let mut cells = [""; MAX_COLUMNS];
         let width = tabs(line, &mut cells);
         let wanted = *wanted.get_or_insert(if width == 4 { 4 } else { 1 });

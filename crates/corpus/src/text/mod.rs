@@ -16,4 +16,4 @@ pub(crate) use lines::LineReader;
 pub(crate) use python_list::parse_string_list;
 pub(crate) use quoted::{QuotedRow, parse_quoted};
 pub(crate) use records::RecordLines;
-pub(crate) use tagged::{Element, ElementReader, collapse, field_text, plain_text};
+pub(crate) use tagged::{Element, ElementReader, collapse, field_text, plain_text, text_outside};

@@ -5,18 +5,26 @@ use toller_files::InputReader;
 use crate::error::{BadKind, CorpusError};
 use crate::text::{LineReader, blank};
 
-/// The lines of a collection or a query file. Blank lines at the end of a file are passed over; one between records is a
-/// bad record, since it is most often the trace of a text with line breaks in it, or of a lost
-/// record, and would shift row numbers.
+/// The lines of a collection or a query file. Blank lines at the end of a file are skipped. Between records they are
+/// skipped in JSON lines; in columns they are a bad record, since they most often come from a text with line breaks
+/// in it or from a lost record, and would shift row numbers.
 pub(crate) struct RecordLines {
     lines: LineReader,
-    /// The last line that was not blank.
-    last_record: u64,
+    skips_blank: bool,
+    /// The blank lines that were skipped.
+    skipped: u64,
+    rows: u64,
 }
 
 impl RecordLines {
+    /// The lines of a file of columns.
     pub(crate) fn new(reader: InputReader, max_line_bytes: usize) -> Self {
-        Self { lines: LineReader::new(reader, max_line_bytes), last_record: 0 }
+        Self { lines: LineReader::new(reader, max_line_bytes), skips_blank: false, skipped: 0, rows: 0 }
+    }
+
+    /// The lines of a file of JSON lines.
+    pub(crate) fn json(reader: InputReader, max_line_bytes: usize) -> Self {
+        Self { skips_blank: true, ..Self::new(reader, max_line_bytes) }
     }
 
     pub(crate) fn lines(&self) -> &LineReader {
@@ -27,9 +35,9 @@ impl RecordLines {
         &mut self.lines
     }
 
-    /// The number of the last line that was not blank, from one.
-    pub(crate) fn last_record(&self) -> u64 {
-        self.last_record
+    /// The rows up to the current record: its line's number without the blank lines that were skipped.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
     }
 
     /// Moves to the next record, so that [`LineReader::next`] returns it. Returns false at the end.
@@ -38,6 +46,7 @@ impl RecordLines {
         loop {
             match self.lines.next() {
                 Ok(None) => return Ok(false),
+                Ok(Some(line)) if self.skips_blank && line.trim().is_empty() => self.skipped += 1,
                 Ok(Some(line)) if blank(line) => blanks += 1,
                 found => {
                     let bad = found.err();
@@ -58,7 +67,7 @@ impl RecordLines {
                             "a record on every line",
                         ));
                     }
-                    self.last_record = line;
+                    self.rows = line - self.skipped;
                     return bad.map_or(Ok(true), Err);
                 }
             }

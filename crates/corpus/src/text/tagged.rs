@@ -6,9 +6,11 @@ use std::ops::Range;
 use crate::error::{BadKind, CorpusError, excerpt};
 use crate::text::LineReader;
 
-/// A record: what stands between its tags.
+/// A record between its tags.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Element {
+    /// The one of the reader's names that its tags have.
+    pub(crate) name: &'static str,
     /// The line of its opening tag.
     pub(crate) line: u64,
     /// The attributes of its opening tag, as written.
@@ -80,7 +82,7 @@ impl ElementReader {
             if let Some(close) = close {
                 self.rest = body.get(close.end..).unwrap_or_default().to_owned();
                 body.truncate(close.start);
-                return Ok(Element { line, attributes, body });
+                return Ok(Element { name, line, attributes, body });
             }
             if body.len() > self.max_bytes {
                 let found = format!("a longer <{name}> that begins {}", excerpt(body.as_bytes()));
@@ -153,33 +155,44 @@ fn find_closing_tag(text: &str, name: &str, from: usize) -> Option<Range<usize>>
     None
 }
 
-/// The content of every element of `body` with one of `names`, joined by line breaks; `None` if there is
-/// none. An element without a closing tag ends at the next tag, as in the classical topics.
+/// The content of every element of `body` with the first of `names` that it has, joined by line breaks; `None`
+/// if there is no such element.
 pub(crate) fn field_text<'a>(body: &'a str, names: &[&'static str]) -> Option<Cow<'a, str>> {
-    let mut found: Option<Cow<'a, str>> = None;
-    for name in names {
-        let mut from = 0;
-        while let Some(tag) = find_tag(body, name, from) {
-            let start = tag.range.end;
-            let (end, next) = match find_closing_tag(body, name, start) {
-                Some(close) => (close.start, close.end),
-                None => {
-                    let end = next_tag(body, start);
-                    (end, end)
-                }
-            };
-            let content = body.get(start..end).unwrap_or_default();
-            found = Some(match found {
-                None => Cow::Borrowed(content),
-                Some(earlier) => Cow::Owned(format!("{earlier}\n{content}")),
-            });
-            from = next;
-        }
-        if found.is_some() {
-            return found;
-        }
+    names.iter().find_map(|name| {
+        let contents =
+            fields(body, name).map(|(_, content)| Cow::Borrowed(body.get(content).unwrap_or_default()));
+        contents.reduce(|earlier, content| Cow::Owned(format!("{earlier}\n{content}")))
+    })
+}
+
+/// The plain text of `body` outside the elements with one of `names`.
+pub(crate) fn text_outside(body: &str, names: &[&'static str]) -> String {
+    let mut elements: Vec<_> = names.iter().flat_map(|name| fields(body, name)).collect();
+    elements.sort_unstable_by_key(|(element, _)| element.start);
+    let mut markup = String::with_capacity(body.len());
+    let mut end = 0;
+    for (element, _) in elements {
+        // Nothing for an element inside the last one.
+        markup.push_str(body.get(end..element.start).unwrap_or_default());
+        end = end.max(element.end);
     }
-    found
+    markup.push_str(body.get(end..).unwrap_or_default());
+    plain_text(&markup).trim().to_owned()
+}
+
+/// Where the elements of `body` with this name are, and where the content of each is. An element without a
+/// closing tag ends at the next tag, as in the classical topics.
+fn fields(body: &str, name: &'static str) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let tag = find_tag(body, name, from)?.range;
+        let close = find_closing_tag(body, name, tag.end).unwrap_or_else(|| {
+            let end = next_tag(body, tag.end);
+            end..end
+        });
+        from = close.end;
+        Some((tag.start..close.end, tag.end..close.start))
+    })
 }
 
 /// Where the next tag begins: `<` and a letter or a slash.
@@ -264,7 +277,7 @@ pub(crate) fn collapse(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{collapse, field_text, plain_text};
+    use super::{collapse, field_text, plain_text, text_outside};
 
     #[test]
     fn fields_end_at_their_closing_tag_or_at_the_next_tag() {
@@ -277,6 +290,16 @@ mod tests {
         assert_eq!(field_text(open, &["headline"]), None);
         assert_eq!(field_text("<text>a</text> <text>b</text>", &["text"]).as_deref(), Some("a\nb"));
         assert_eq!(field_text("<titles>a</titles>", &["title"]), None);
+    }
+
+    #[test]
+    fn text_outside_of_elements_is_plain() {
+        let names = ["docno", "title", "text"];
+        assert_eq!(text_outside("<DOCNO>1</DOCNO>\na <b>b</b>\n<TITLE>c</TITLE> d", &names), "a  b \n d");
+        assert_eq!(text_outside("a<text>b<title>c</title>d</text>e", &names), "ae");
+        assert_eq!(text_outside("a<text>b<title>c</text>d</title>e", &names), "ae");
+        assert_eq!(text_outside("<docno>1\n<p>a &lt; b", &names), "a < b");
+        assert_eq!(text_outside("<docno>1</docno> \n", &names), "");
     }
 
     #[test]

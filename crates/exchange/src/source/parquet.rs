@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::SchemaDescriptor;
+use toller_corpus::parquet::{Column, FloatType, ListColumn, Value, guard};
 use toller_files::FileError;
 use toller_ir::{Setting, remedy};
-use toller_parquet::{Column, FloatType, ListColumn, Value, guard};
 
 use super::VisitRow;
 use crate::{ExchangeError, Precision, VectorFormat};

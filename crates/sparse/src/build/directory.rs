@@ -1,22 +1,25 @@
-//! The directory that an index is built in.
+//! The directory in which an index is built.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use toller_files::{DirectoryLock, FileError};
+use toller_files::{DirectoryLock, FileError, names_in, remove_unfinished, unfinished};
 
 use crate::SparseError;
 use crate::index::{FORMER, IDS, LENGTHS, MANIFEST, Manifest, POSTINGS, TERMS, VECTORS};
 
-/// A directory that is locked, and holds an index, what is left of one, or nothing.
+/// The files of an index, of this format or a former one.
+const FILES: [&str; 7] = [MANIFEST, TERMS, POSTINGS, LENGTHS, IDS, VECTORS, FORMER];
+
+/// A locked directory, which holds an index, the remains of one, or nothing.
 pub(super) struct Claimed {
     pub(super) path: PathBuf,
     _lock: DirectoryLock,
 }
 
 impl Claimed {
-    /// Claims `path`, which is made if it does not exist.
+    /// Locks `path`, which is created if it does not exist.
     pub(super) fn new(path: &Path) -> Result<Self, SparseError> {
         if let Some(entry) = foreign_entry(path)? {
             return Err(SparseError::DirectoryInUse { path: path.to_owned(), entry });
@@ -27,20 +30,17 @@ impl Claimed {
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
-    /// Makes the directory one that is no index, before files of the index are replaced.
+    /// Removes the manifest, so that the directory is no index while its files are replaced.
     pub(super) fn remove_manifest(&self) -> Result<(), SparseError> {
         remove(&self.path.join(MANIFEST))
     }
 
-    /// Removes what is no part of the index that `manifest` describes.
+    /// Removes files that are not part of the index that `manifest` describes.
     pub(super) fn remove_leftovers(&self, manifest: &Manifest) -> Result<(), SparseError> {
-        for name in [TERMS, POSTINGS, LENGTHS, IDS, VECTORS, MANIFEST, FORMER] {
-            remove(&self.path.join(format!("{name}.tmp")))?;
-            if name != MANIFEST && manifest.file(name).is_none() {
-                remove(&self.path.join(name))?;
-            }
+        for name in FILES.into_iter().filter(|name| *name != MANIFEST && manifest.file(name).is_none()) {
+            remove(&self.path.join(name))?;
         }
-        Ok(())
+        Ok(remove_unfinished(&self.path, |name| FILES.contains(&name))?)
     }
 }
 
@@ -53,27 +53,16 @@ fn remove(path: &Path) -> Result<(), SparseError> {
     }
 }
 
-/// The name of a file that neither an index nor an interrupted build has left in the directory.
+/// The name of a file that is neither of an index nor of an interrupted build.
 fn foreign_entry(directory: &Path) -> Result<Option<String>, SparseError> {
-    let failed = |error| FileError::new("list", directory, error);
-    let entries = match fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error).into()),
-    };
-    let mut foreign: Vec<String> = Vec::new();
-    for entry in entries {
-        let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
-        let stem = name.strip_suffix(".tmp").unwrap_or(&name);
-        if stem == MANIFEST && stem == name {
-            if matches!(Manifest::read(directory), Err(SparseError::NotAnIndex { .. })) {
-                return Ok(Some("a manifest.json of another kind".to_owned()));
-            }
-        } else if ![MANIFEST, TERMS, POSTINGS, LENGTHS, IDS, VECTORS, FORMER, DirectoryLock::FILE]
-            .contains(&stem)
-        {
-            foreign.push(name);
+    for name in names_in(directory)? {
+        let stem = unfinished(&name).unwrap_or(&name);
+        if !FILES.contains(&stem) && stem != DirectoryLock::FILE {
+            return Ok(Some(name));
+        }
+        if name == MANIFEST && matches!(Manifest::read(directory), Err(SparseError::NotAnIndex { .. })) {
+            return Ok(Some("a manifest.json of another kind".to_owned()));
         }
     }
-    Ok(foreign.into_iter().min())
+    Ok(None)
 }

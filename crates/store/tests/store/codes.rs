@@ -222,8 +222,8 @@ fn an_interrupted_quantization_leaves_a_whole_store_and_no_traces_later() -> Tes
             let name = format!("codes-{index:05}.safetensors");
             fs::copy(other.join(&name), store.join(&name))?;
         }
-        fs::write(store.join("codes-00002.safetensors.tmp"), "half")?;
-        fs::write(store.join("manifest.json.tmp"), "half")
+        fs::write(store.join(".codes-00002.safetensors.9bTw1C.tmp"), "half")?;
+        fs::write(store.join(".manifest.json.Zk30xQ.tmp"), "half")
     };
 
     interrupt()?;

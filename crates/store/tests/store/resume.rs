@@ -13,10 +13,11 @@ use toller_store::{DType, Role, StoreError, StoreSpec, StoreWriter};
 /// What a killed process may leave beside finished files.
 fn litter(directory: &Path, seed: usize) -> std::io::Result<()> {
     let names = [
-        "manifest.json.tmp",
-        "shard-00000.safetensors.tmp",
-        "shard-00003.safetensors.tmp",
+        ".manifest.json.Zk30xQ.tmp",
+        ".shard-00000.safetensors.aaaaaa.tmp",
+        ".shard-00003.safetensors.9bTw1C.tmp",
         "shard-99999.safetensors",
+        // As earlier versions named it.
         "shard-100000.safetensors.tmp",
     ];
     names
@@ -85,6 +86,8 @@ fn every_state_on_disk_is_resumed() -> TestResult {
     let mut states: Vec<Vec<(String, Vec<u8>)>> = vec![
         vec![],
         vec![(".lock".to_owned(), vec![])],
+        vec![(".lock".to_owned(), vec![]), (".manifest.json.Zk30xQ.tmp".to_owned(), b"{".to_vec())],
+        // As earlier versions named it.
         vec![(".lock".to_owned(), vec![]), ("manifest.json.tmp".to_owned(), b"{".to_vec())],
     ];
     for (done, manifest) in manifests.iter().enumerate() {
@@ -92,9 +95,9 @@ fn every_state_on_disk_is_resumed() -> TestResult {
         before.extend((0..done).map(|index| (shard(index), finished[&shard(index)].clone())));
         before.push(("manifest.json".to_owned(), manifest.clone()));
         let next = &finished[&shard(done)];
-        let half_shard = (shard(done) + ".tmp", next[..next.len() / 2].to_vec());
+        let half_shard = (format!(".{}.9bTw1C.tmp", shard(done)), next[..next.len() / 2].to_vec());
         let whole_shard = (shard(done), next.clone());
-        let half_manifest = ("manifest.json.tmp".to_owned(), manifest[..40].to_vec());
+        let half_manifest = (".manifest.json.Zk30xQ.tmp".to_owned(), manifest[..40].to_vec());
         states.push(before.clone());
         states.push([before.clone(), vec![half_shard]].concat());
         states.push([before.clone(), vec![whole_shard.clone()]].concat());
@@ -265,13 +268,13 @@ fn a_failed_write_can_be_tried_again() -> TestResult {
     let store = directory.path();
     let mut writer = StoreWriter::create_or_resume(store, spec(4))?;
     push_until(&mut writer, 2)?;
-    // A directory in the way of the temporary file stands for a disk that is full.
-    let obstacle = store.join("shard-00000.safetensors.tmp");
+    // A directory in the way of the file stands for a disk that is full.
+    let obstacle = store.join("shard-00000.safetensors");
     fs::create_dir(&obstacle)?;
     for attempt in 0..2 {
         let row = 2 + attempt;
         let found = error(writer.push(&crate::common::id(row), &crate::common::embedding(row, 4)))?;
-        assert!(found.to_string().contains("shard-00000.safetensors.tmp"), "{found}");
+        assert!(found.to_string().contains("shard-00000.safetensors"), "{found}");
         assert_eq!((writer.rows_done(), writer.rows_buffered()), (0, 3));
     }
     fs::remove_dir(&obstacle)?;

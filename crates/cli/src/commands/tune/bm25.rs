@@ -11,7 +11,7 @@ use super::judging::JudgingArgs;
 use super::output::{Result as TuneResult, TuneOutputArgs};
 use crate::args::input::QueriesArgs;
 use crate::args::paths::{InputPath, Inputs};
-use crate::commands::search::open_index;
+use crate::engine;
 use crate::error::UsageError;
 use crate::ui::Ui;
 
@@ -86,7 +86,7 @@ pub(super) fn run(args: &Bm25Args, ui: &Ui) -> crate::Result<()> {
         let (judged, name) = (qrels.len(), args.queries.display());
         ui.warning(format!("{name}: {lacking} of {judged} judged queries are not there and count as zero"));
     }
-    let (index, analyzer) = open_index(&args.sparse, !args.no_verify, ui)?;
+    let (index, analyzer) = engine::open(ui)?.open_sparse(&args.sparse, !args.no_verify)?;
     let tuned = tune_bm25(&index, &analyzer, &queries, &grid, &args.judging.judging(&qrels))?;
     let result = TuneResult {
         measure: &args.judging.measure,

@@ -5,7 +5,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
-use toller_files::{AtomicFile, DirectoryLock, ExternalSort, FileError, SortedEntries};
+use toller_files::{
+    AtomicFile, DirectoryLock, ExternalSort, FileError, SortedEntries, names_in, remove_unfinished,
+    unfinished,
+};
 
 use super::record::{PairKey, Record};
 use crate::rerank::error::RerankError;
@@ -23,8 +26,9 @@ pub(super) struct Segments(Vec<(PathBuf, Mmap)>);
 impl Segments {
     /// Opens the segments in `directory`, which is locked; what was logged becomes one.
     pub(super) fn open(directory: &Path) -> Result<Self, RerankError> {
+        remove_unfinished(directory, is_ours)?;
         let mut numbers: Vec<u64> =
-            names(directory)?.iter().filter_map(|name| segment_number(name)).collect();
+            names_in(directory)?.iter().filter_map(|name| segment_number(name)).collect();
         numbers.sort_unstable();
         let path = |number: u64| directory.join(format!("segment-{number:05}.bin"));
         let mut segments = Self::default();
@@ -98,23 +102,14 @@ fn map(path: &Path) -> Result<Option<Mmap>, RerankError> {
 
 /// Checks that a directory holds nothing but a score cache.
 pub(super) fn check(directory: &Path) -> Result<(), RerankError> {
-    let foreign = names(directory)?.into_iter().find(|name| {
-        let name = name.strip_suffix(".tmp").unwrap_or(name);
-        name != LOG && name != DirectoryLock::FILE && segment_number(name).is_none()
-    });
+    let foreign = names_in(directory)?.into_iter().find(|name| !is_ours(unfinished(name).unwrap_or(name)));
     foreign.map_or(Ok(()), |entry| Err(RerankError::DirectoryInUse { path: directory.to_owned(), entry }))
+}
+
+fn is_ours(name: &str) -> bool {
+    name == LOG || name == DirectoryLock::FILE || segment_number(name).is_some()
 }
 
 fn segment_number(name: &str) -> Option<u64> {
     name.strip_prefix("segment-")?.strip_suffix(".bin")?.parse().ok()
-}
-
-fn names(directory: &Path) -> Result<Vec<String>, FileError> {
-    let listed = FileError::on("list", directory);
-    let entries = fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    Ok(entries
-        .map_err(listed)?
-        .iter()
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect())
 }

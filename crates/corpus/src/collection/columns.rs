@@ -1,0 +1,98 @@
+//! Which column of a collection of columns is what.
+
+use serde::{Deserialize, Serialize};
+use toller_ir::Passage;
+
+use crate::error::counted;
+use crate::text::{header_index, parse_quoted, tabs};
+
+/// The names of columns in headers.
+pub(crate) struct Header {
+    pub(crate) id: &'static [&'static str],
+    pub(crate) title: &'static [&'static str],
+    pub(crate) text: &'static [&'static str],
+}
+
+/// T2Ranking has `pid text`, DPR `id text title`.
+pub(crate) const HEADER: Header = Header {
+    id: &["id", "_id", "docid", "doc_id", "docno", "pid", "passage_id"],
+    title: &["title"],
+    text: &["text", "contents", "document_text", "passage", "paragraph"],
+};
+
+/// The most columns that a header may name.
+pub(crate) const MAX_COLUMNS: usize = 16;
+
+/// The value of a column that RocketQA leaves empty.
+const NOTHING: &str = "-";
+
+/// Which column is what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Columns {
+    /// `None` where rows are numbered.
+    id: Option<usize>,
+    title: Option<usize>,
+    text: usize,
+    width: usize,
+}
+
+impl Columns {
+    pub(crate) const PLAIN: Self = Self { id: Some(0), title: None, text: 1, width: 2 };
+    pub(crate) const DPR: Self = Self { id: Some(0), title: Some(2), text: 1, width: 3 };
+    pub(crate) const ROCKETQA_TWO: Self = Self { id: None, title: Some(0), text: 1, width: 2 };
+    pub(crate) const ROCKETQA_FOUR: Self = Self { id: None, title: Some(1), text: 2, width: 4 };
+
+    /// The columns that a header names, if it is one.
+    pub(crate) fn of_header(cells: &[&str]) -> Option<Self> {
+        let (id, text) = (header_index(cells, HEADER.id)?, header_index(cells, HEADER.text)?);
+        let title = header_index(cells, HEADER.title);
+        (cells.len() <= MAX_COLUMNS).then_some(Self { id: Some(id), title, text, width: cells.len() })
+    }
+
+    /// Whether a column holds identifiers; otherwise rows are numbered.
+    pub(crate) fn has_id(&self) -> bool {
+        self.id.is_some()
+    }
+
+    /// The number of columns.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        let name = |index: usize| match index {
+            _ if self.id == Some(index) => "id",
+            _ if self.title == Some(index) => "title",
+            _ if self.text == index => "text",
+            _ => "...",
+        };
+        let names: Vec<_> = (0..self.width).map(name).collect();
+        format!("{} ({})", counted(self.width, "tab-separated column"), names.join(", "))
+    }
+
+    /// The passage of an unquoted line, where it has these columns, one of them an identifier.
+    pub(crate) fn passage_of_line(&self, line: &str) -> Option<Passage> {
+        let mut cells = [""; MAX_COLUMNS];
+        let width = tabs(line, &mut cells);
+        (self.id.is_some() && width == self.width).then(|| self.passage(&cells, 0))
+    }
+
+    /// The same of a row with quoted fields, which may span lines.
+    pub(crate) fn passage_of_quoted(&self, row: &str) -> Option<Passage> {
+        let cells = parse_quoted(row)?;
+        (self.id.is_some() && cells.len() == self.width).then(|| self.passage(&cells, 0))
+    }
+
+    /// The passage of a row with these columns. `row` numbers the rows from zero.
+    pub(crate) fn passage(&self, cells: &[impl AsRef<str>], row: u64) -> Passage {
+        let cell = |index: usize| cells.get(index).map_or("", AsRef::as_ref);
+        let id = self.id.map_or_else(|| row.to_string(), |id| cell(id).to_owned());
+        let title = self.title.map(cell);
+        let absent = |title: &str| title.is_empty() || self.id.is_none() && title == NOTHING;
+        Passage {
+            id,
+            title: title.filter(|title| !absent(title)).map(str::to_owned),
+            text: cell(self.text).to_owned(),
+        }
+    }
+}
