@@ -2,15 +2,12 @@
 
 #![allow(unreachable_pub, reason = "a binary exports nothing, so every pub is unreachable")]
 
-mod analyzer;
 mod args;
 mod commands;
-mod device;
 mod engine;
 mod error;
 mod flags;
 mod interrupt;
-mod model;
 mod table;
 mod threads;
 mod ui;

@@ -9,11 +9,11 @@ use toller_store::{DEFAULT_ROWS_PER_SHARD, DType, Part};
 use super::store::quantize::{CodesName, quantize_store};
 use super::text_source;
 use crate::args::input::InputArgs;
+use crate::args::model::{self, ModelArgs};
 use crate::args::paths::{InputPath, ModelName, OutputPath};
 use crate::engine::{self, unit};
 use crate::error::UsageError;
 use crate::interrupt::{self, Interrupted};
-use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
 
 /// Arguments of `toller encode`.

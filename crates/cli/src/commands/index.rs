@@ -6,7 +6,7 @@ use toller_engine::{EngineError, IndexOptions, TextSource};
 use toller_sparse::{BuildReport, SparseError};
 
 use super::text_source;
-use crate::analyzer::AnalyzerArgs;
+use crate::args::analyzer::AnalyzerArgs;
 use crate::args::input::InputArgs;
 use crate::args::paths::{InputPath, OutputPath};
 use crate::engine;

@@ -15,7 +15,7 @@ use crate::args::input::{CollectionArgs, QueriesArgs};
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::QrelsArgs;
 use crate::args::runs::{RunInputArgs, best_first};
-use crate::commands::search::SparseArgs;
+use crate::args::sparse::SparseArgs;
 use crate::engine;
 use crate::error::{Context, Failure, Remedied, UsageError};
 use crate::ui::Ui;

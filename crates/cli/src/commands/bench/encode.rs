@@ -17,10 +17,10 @@ use toller_store::StoreWriter;
 use super::encode_texts::{TextArgs, Texts};
 use super::options::BenchOptions;
 use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
+use crate::args::model::{self, ModelArgs};
 use crate::args::paths::ModelName;
 use crate::engine;
 use crate::interrupt::{self, Interrupted};
-use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
 
 /// Arguments of `toller bench encode`.

@@ -18,8 +18,8 @@ use toller_texts::{Texts, TextsOptions};
 
 use super::options::BenchOptions;
 use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
+use crate::args::cross_encoder::CrossEncoderArgs;
 use crate::args::paths::ModelName;
-use crate::commands::rerank::CrossEncoderArgs;
 use crate::engine;
 use crate::interrupt::{self, Interrupted};
 use crate::ui::Ui;

@@ -1,10 +1,8 @@
 //! `toller rerank`: a run in, its best hits scored again by cross-encoders, a run out.
 
-mod cross_encoder;
 mod journal;
 mod model_scores;
 mod report;
-mod reranker;
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -14,14 +12,12 @@ use toller_corpus::TrecRunWriter;
 use toller_ir::Run;
 use toller_pipeline::rerank::{Candidates, RerankError, Reranked, Reranker, ScoreCache};
 
-pub(super) use self::cross_encoder::{CrossEncoderArgs, ScoringArgs};
 pub(super) use self::journal::Journal;
 use self::report::Report;
 pub(super) use self::report::warn_of_missing_texts;
-use self::reranker::RerankerArgs;
-pub(super) use self::reranker::RerankingArgs;
 use crate::args::input::QueriesArgs;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
+use crate::args::reranking::RerankerArgs;
 use crate::args::run_output::RunOutputArgs;
 use crate::args::runs::{RunInputArgs, best_first};
 use crate::engine;

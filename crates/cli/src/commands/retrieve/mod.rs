@@ -15,10 +15,13 @@ use toller_pipeline::rerank::ScoreCache;
 
 use self::report::Report;
 use self::stages::Stages;
+use crate::args::cross_encoder::ScoringArgs;
 use crate::args::paths::{ModelName, OutputPath};
+use crate::args::reranking::RerankingArgs;
 use crate::args::run_output::RunOutputArgs;
-use crate::commands::rerank::{Journal, RerankingArgs, ScoringArgs};
-use crate::commands::search::{KEPT_RUNS, KeptRuns, SourceArgs, Sources};
+use crate::args::sources::SourceArgs;
+use crate::commands::rerank::Journal;
+use crate::commands::search::{KEPT_RUNS, KeptRuns, Sources};
 use crate::engine;
 use crate::error::UsageError;
 use crate::interrupt;

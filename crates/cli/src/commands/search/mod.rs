@@ -1,11 +1,8 @@
 //! `toller search`: queries in, a TREC run out.
 
-mod dense;
-mod filter;
 mod kept;
 mod report;
 mod sources;
-mod sparse;
 mod unfound;
 
 use std::io::Write;
@@ -19,10 +16,10 @@ use toller_pipeline::fusion::Fusion;
 
 pub(super) use self::kept::{KEPT_RUNS, KeptRuns};
 use self::report::{Nominated, Report};
-pub(super) use self::sources::{SourceArgs, Sources};
-pub(super) use self::sparse::SparseArgs;
+pub(super) use self::sources::Sources;
 pub(super) use self::unfound::Unfound;
 use crate::args::run_output::RunOutputArgs;
+use crate::args::sources::SourceArgs;
 use crate::engine;
 use crate::interrupt;
 use crate::ui::Ui;

@@ -9,11 +9,11 @@ use toller_exchange::{
 };
 use toller_store::{DType, Encoding, StoreSpec, StoreWriter};
 
+use crate::args::model::{self, ModelArgs};
 use crate::args::paths::{InputPath, ModelName, OutputPath};
 use crate::engine;
 use crate::error::UsageError;
 use crate::interrupt::{self, Interrupted};
-use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
 
 /// Arguments of `toller store import`.

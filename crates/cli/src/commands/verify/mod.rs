@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use toller_encoder::CrossEncoder;
 use toller_nn::Precision;
 
+use crate::args::model::{self, ModelArgs};
 use crate::args::paths::{InputPath, ModelName};
 use crate::engine;
 use crate::error::Remedied;
-use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
 
 /// Arguments of `toller verify`.

@@ -5,8 +5,8 @@ use toller_engine::{Device, Encoder, EncoderOptions, Engine};
 use toller_hub::ModelSource;
 use toller_nn::Precision;
 
-use crate::args::paths::ModelName;
-use crate::device;
+use super::device;
+use super::paths::ModelName;
 use crate::error::UsageError;
 use crate::ui::Ui;
 

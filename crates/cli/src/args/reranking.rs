@@ -9,19 +9,19 @@ use toller_pipeline::rerank::{Aggregate, Combine, PassageWindows, RerankOptions,
 use toller_texts::TextsOptions;
 
 use super::cross_encoder::CrossEncoderArgs;
-use crate::args::input::CollectionArgs;
-use crate::args::paths::{CachePath, InputPath, ModelName};
+use super::input::CollectionArgs;
+use super::paths::{CachePath, InputPath, ModelName};
 use crate::error::UsageError;
 
 /// Flags of a reranker.
 #[derive(Debug, clap::Args)]
-pub(in crate::commands) struct RerankerArgs {
+pub struct RerankerArgs {
     /// Cross-encoder to rerank by; several are an ensemble
     #[arg(long = "model", value_name = "M", num_args = 1.., required = true)]
     models: Vec<ModelName>,
 
     #[command(flatten)]
-    pub(in crate::commands) reranking: RerankingArgs,
+    pub reranking: RerankingArgs,
 
     #[command(flatten)]
     cross_encoder: CrossEncoderArgs,
@@ -29,7 +29,7 @@ pub(in crate::commands) struct RerankerArgs {
 
 /// Flags of what is reranked, and how.
 #[derive(Debug, clap::Args)]
-pub(in crate::commands) struct RerankingArgs {
+pub struct RerankingArgs {
     /// Collection that the documents are in: files, directories, or - for stdin
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     corpus: Vec<InputPath>,
@@ -100,25 +100,25 @@ fn share(text: &str) -> Result<f64, String> {
 
 impl RerankerArgs {
     /// What can be refused before anything is read.
-    pub(in crate::commands) fn check(&self) -> Result<(), UsageError> {
+    pub fn check(&self) -> Result<(), UsageError> {
         self.cross_encoder.check()?;
         self.reranking.check()
     }
 
     /// The models' names.
-    pub(in crate::commands) fn models(&self) -> &[ModelName] {
+    pub fn models(&self) -> &[ModelName] {
         &self.models
     }
 
     /// Opens texts and models.
-    pub(in crate::commands) fn open(&self, skip_bad_lines: bool, engine: &Engine) -> crate::Result<Reranker> {
+    pub fn open(&self, skip_bad_lines: bool, engine: &Engine) -> crate::Result<Reranker> {
         self.reranking.open(&self.models, &self.cross_encoder.options(), skip_bad_lines, engine)
     }
 }
 
 impl RerankingArgs {
     /// What can be refused before anything is read.
-    pub(in crate::commands) fn check(&self) -> Result<(), UsageError> {
+    pub fn check(&self) -> Result<(), UsageError> {
         if let (Some(window), Some(stride)) = (self.passage_window, self.stride)
             && stride > window
         {
@@ -131,27 +131,27 @@ impl RerankingArgs {
     }
 
     /// The collection's files, as they were named.
-    pub(in crate::commands) fn corpus(&self) -> &[InputPath] {
+    pub fn corpus(&self) -> &[InputPath] {
         &self.corpus
     }
 
     /// Hits of each query that are scored.
-    pub(in crate::commands) fn depth(&self) -> u32 {
+    pub fn depth(&self) -> u32 {
         self.depth
     }
 
     /// The directories that it writes to.
-    pub(in crate::commands) fn directories(&self) -> impl Iterator<Item = &Path> {
+    pub fn directories(&self) -> impl Iterator<Item = &Path> {
         self.cache.iter().chain(&self.text_index).map(|path| &**path)
     }
 
     /// The cache that was asked for.
-    pub(in crate::commands) fn cache(&self) -> Option<&Path> {
+    pub fn cache(&self) -> Option<&Path> {
         self.cache.as_deref()
     }
 
     /// Opens the texts, then the models of these names.
-    pub(in crate::commands) fn open(
+    pub fn open(
         &self,
         models: &[ModelName],
         options: &CrossEncoderOptions,
