@@ -1,7 +1,7 @@
 //! Dense retrieval: opening stores of vectors.
 
 use std::cell::Cell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::Arc;
 
@@ -59,9 +59,9 @@ impl Engine {
     /// # Errors
     /// Stores that are damaged, of another role, or of another model than the queries; a device that cannot
     /// be used.
-    pub fn dense(
+    pub fn dense<P: AsRef<Path> + Sync>(
         &self,
-        stores: &[PathBuf],
+        stores: &[P],
         queries: impl Into<QuerySource>,
         options: &DenseOptions,
     ) -> Result<Arc<Pooled<DenseSearcher>>, EngineError> {
@@ -91,15 +91,19 @@ impl Engine {
     ///
     /// # Errors
     /// Those of [`Store::open`].
-    pub fn open_store(&self, stores: &[PathBuf], verify: bool) -> Result<Store, EngineError> {
+    pub fn open_store<P: AsRef<Path> + Sync>(
+        &self,
+        stores: &[P],
+        verify: bool,
+    ) -> Result<Store, EngineError> {
         Ok(self.opening(verify, |options| Store::open(stores, options))?)
     }
 
     /// Opens stores as an index. What is cheap to check is known before checksums are read: the role, the
     /// model, and whether the device is there.
-    fn open_flat(
+    fn open_flat<P: AsRef<Path> + Sync>(
         &self,
-        stores: &[PathBuf],
+        stores: &[P],
         options: &DenseOptions,
         check_model: impl FnOnce(&Store) -> Result<(), StoreError>,
     ) -> Result<FlatIndex, EngineError> {

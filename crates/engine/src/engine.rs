@@ -105,9 +105,10 @@ impl Engine {
     ///
     /// # Errors
     /// When a folder cannot be listed.
-    pub fn collection_files(&self, paths: &[PathBuf]) -> Result<Vec<Input>, EngineError> {
+    pub fn collection_files<P: AsRef<Path>>(&self, paths: &[P]) -> Result<Vec<Input>, EngineError> {
         let names = ["corpus.jsonl", "corpus.jsonl.gz", "corpus.jsonl.zst", "corpus.jsonl.xz"];
-        let corpus = |path: &PathBuf| {
+        let corpus = |path: &P| {
+            let path = path.as_ref();
             let Some(file) = names.map(|name| path.join(name)).into_iter().find(|file| file.is_file()) else {
                 return path.to_owned();
             };

@@ -11,7 +11,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
 //! let engine = Engine::builder().threads(4).build()?;
 //! let encoder = engine.encoder("models/all-MiniLM-L6-v2", &EncoderOptions::default())?;
-//! let searcher = engine.dense(&["store".into()], encoder, &DenseOptions::default())?;
+//! let searcher = engine.dense(&["store"], encoder, &DenseOptions::default())?;
 //! let queries = [Query { id: "1".into(), text: "what do tollers do?".into(), ..Query::default() }];
 //! let found = searcher.search(&SearchRequest::new(&queries, 10))?;
 //! for hit in &found.rankings[0].hits {

@@ -23,7 +23,7 @@ use crate::read_ahead::ReadAhead;
 /// use toller_topk::Scan;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let index = FlatIndex::new(Store::open(&["store".into()], &OpenOptions::default())?, Scan::Auto);
+/// let index = FlatIndex::new(Store::open(&["store"], &OpenOptions::default())?, Scan::Auto);
 /// let queries = vec![0.1; 2 * index.dim()]; // [2, dim]
 /// for ranking in index.search(&queries, 10, &Filter::default())?.rankings {
 ///     for hit in ranking.hits {

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 use serde_json::json;
 use toller_files::FileError;
 
-use crate::analyzer::AnalyzerArgs;
+use crate::args::analyzer::AnalyzerArgs;
 use crate::engine;
 use crate::ui::Ui;
 

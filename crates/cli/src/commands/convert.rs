@@ -1,11 +1,11 @@
 //! `toller convert`: a checkpoint of PaddlePaddle, or an old one of PyTorch, to a model directory.
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use serde_json::json;
 use toller_checkpoint::convert::{ConvertOptions, convert};
 
+use crate::args::paths::{InputPath, OutputPath};
 use crate::ui::Ui;
 
 /// Arguments of `toller convert`.
@@ -14,19 +14,19 @@ pub struct ConvertArgs {
     /// The checkpoint: a .pdparams file, a directory of variables, __params__ or .pdiparams with its program, RocketQA's or
     /// PaddleNLP's directory, or a directory of PyTorch weights
     #[arg(value_name = "CHECKPOINT")]
-    source: PathBuf,
+    source: InputPath,
 
     /// The model directory to write; it must not hold anything yet
     #[arg(long, value_name = "DIR")]
-    output: PathBuf,
+    output: OutputPath,
 
     /// The configuration [default: ernie_config.json, model_config.json or config.json beside the checkpoint]
     #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    config: Option<InputPath>,
 
     /// The vocabulary [default: vocab.txt beside the checkpoint]
     #[arg(long, value_name = "FILE")]
-    vocab: Option<PathBuf>,
+    vocab: Option<InputPath>,
 
     /// The encoder to convert, by what stands before its variables' names, where a checkpoint holds several
     #[arg(long, value_name = "PREFIX", allow_hyphen_values = true)]
@@ -40,8 +40,8 @@ pub struct ConvertArgs {
 /// Converts, and says what became of every variable.
 pub fn run(args: &ConvertArgs, ui: &Ui) -> crate::Result<()> {
     let options = ConvertOptions {
-        config: args.config.clone(),
-        vocabulary: args.vocab.clone(),
+        config: args.config.as_ref().map(Into::into),
+        vocabulary: args.vocab.as_ref().map(Into::into),
         prefix: args.prefix.clone(),
         allow_unexpected: args.allow_unexpected,
     };

@@ -1,12 +1,11 @@
 //! `toller data`: benchmarks from the files that their authors publish.
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use serde_json::json;
 use toller_datasets::{QuestionKey, Reqa, ReqaOptions, build_reqa, read_squad, write_squad_paragraphs};
-use toller_files::Input;
 
+use crate::args::paths::{InputPath, OutputPath};
 use crate::ui::Ui;
 
 /// Builds a retrieval benchmark: corpus, queries and judgments.
@@ -30,11 +29,11 @@ enum Builder {
 struct ReqaArgs {
     /// SQuAD JSON, compressed or not; `-` is stdin
     #[arg(value_name = "INPUT")]
-    input: PathBuf,
+    input: InputPath,
 
     /// The directory to write to
     #[arg(long, short, value_name = "DIR")]
-    output: PathBuf,
+    output: OutputPath,
 
     /// Make questions of the same text one query, as the paper does (default: one query for each id)
     #[arg(long)]
@@ -49,11 +48,11 @@ struct ReqaArgs {
 struct SquadArgs {
     /// SQuAD JSON files, compressed or not; `-` is stdin
     #[arg(value_name = "INPUT", required = true)]
-    inputs: Vec<PathBuf>,
+    inputs: Vec<InputPath>,
 
     /// The directory to write to
     #[arg(long, short, value_name = "DIR")]
-    output: PathBuf,
+    output: OutputPath,
 
     /// Leave the titles of articles out
     #[arg(long)]
@@ -69,7 +68,7 @@ pub fn run(args: &DataArgs, ui: &Ui) -> crate::Result<()> {
 }
 
 fn squad(args: &SquadArgs, ui: &Ui) -> crate::Result<()> {
-    let sets = args.inputs.iter().map(|path| read_squad(&Input::parse(path)));
+    let sets = args.inputs.iter().map(|path| read_squad(&path.input()));
     let sets = sets.collect::<Result<Vec<_>, _>>()?;
     let written = write_squad_paragraphs(&sets, !args.no_titles, &args.output)?;
     let (paragraphs, questions) = (written.paragraphs, written.questions);
@@ -79,7 +78,7 @@ fn squad(args: &SquadArgs, ui: &Ui) -> crate::Result<()> {
 }
 
 fn reqa(args: &ReqaArgs, ui: &Ui) -> crate::Result<()> {
-    let squad = read_squad(&Input::parse(&args.input))?;
+    let squad = read_squad(&args.input.input())?;
     let question_key = if args.unique_questions { QuestionKey::Text } else { QuestionKey::Id };
     let reqa = build_reqa(&squad, &ReqaOptions { question_key })?;
     reqa.write(&args.output)?;

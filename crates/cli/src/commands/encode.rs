@@ -1,6 +1,5 @@
 //! `toller encode`: texts in, a store out.
 
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use toller_engine::{EncodeOptions, TextSource, TitleMode};
@@ -9,11 +8,12 @@ use toller_store::{DEFAULT_ROWS_PER_SHARD, DType, Part};
 
 use super::store::quantize::{CodesName, quantize_store};
 use super::text_source;
+use crate::args::input::InputArgs;
+use crate::args::model::{self, ModelArgs};
+use crate::args::paths::{InputPath, ModelName, OutputPath};
 use crate::engine::{self, unit};
 use crate::error::UsageError;
-use crate::input::InputArgs;
 use crate::interrupt::{self, Interrupted};
-use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
 
 /// Arguments of `toller encode`.
@@ -21,19 +21,19 @@ use crate::ui::Ui;
 pub struct EncodeArgs {
     /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name (`toller models` lists them)
     #[arg(long, value_name = "M")]
-    model: String,
+    model: ModelName,
 
     /// Collection: JSONL, TSV or Parquet files, directories of them, or - for stdin; .gz, .zst and .xz are read
     #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "queries", conflicts_with = "queries")]
-    corpus: Vec<PathBuf>,
+    corpus: Vec<InputPath>,
 
     /// Queries to encode instead of a collection
     #[arg(long, value_name = "FILE", num_args = 1..)]
-    queries: Vec<PathBuf>,
+    queries: Vec<InputPath>,
 
     /// Directory to write the store to; an interrupted encode of the same is resumed
     #[arg(short, long, value_name = "STORE")]
-    output: PathBuf,
+    output: OutputPath,
 
     /// What to store
     #[arg(long, value_name = "f32|f16|bf16", default_value_t = DType::F32)]
@@ -114,11 +114,7 @@ impl FromStr for PartArg {
 
 /// Encodes.
 pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
-    if args.output.as_os_str() == "-" {
-        return Err(
-            UsageError::new("--output - : a store is a directory", "give --output a directory").into()
-        );
-    }
+    args.output.check_directory("a store")?;
     // First, so that Ctrl-C leaves nothing behind from here on.
     let stop = interrupt::flag(ui, "stopping at the end of this shard")?;
     let engine = engine::open(ui)?;

@@ -1,16 +1,15 @@
 //! `toller index`: texts in, an inverted index out.
 
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use toller_engine::{EngineError, IndexOptions, TextSource};
 use toller_sparse::{BuildReport, SparseError};
 
 use super::text_source;
-use crate::analyzer::AnalyzerArgs;
+use crate::args::analyzer::AnalyzerArgs;
+use crate::args::input::InputArgs;
+use crate::args::paths::{InputPath, OutputPath};
 use crate::engine;
-use crate::error::UsageError;
-use crate::input::InputArgs;
 use crate::interrupt::{self, Interrupted};
 use crate::ui::Ui;
 
@@ -19,11 +18,11 @@ use crate::ui::Ui;
 pub struct IndexArgs {
     /// Collection: JSONL, TSV or Parquet files, directories of them, or - for stdin; .gz, .zst and .xz are read
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
-    corpus: Vec<PathBuf>,
+    corpus: Vec<InputPath>,
 
     /// Directory to write the index to
     #[arg(short, long, value_name = "DIR")]
-    output: PathBuf,
+    output: OutputPath,
 
     #[command(flatten)]
     analyzer: AnalyzerArgs,
@@ -86,11 +85,7 @@ impl FromStr for Memory {
 
 /// Builds the index.
 pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
-    if args.output.as_os_str() == "-" {
-        return Err(
-            UsageError::new("--output - : an index is a directory", "give --output a directory").into()
-        );
-    }
+    args.output.check_directory("an index")?;
     // First, so that Ctrl-C leaves nothing behind from here on.
     let stop = interrupt::flag(ui, "stopping; nothing is kept of an unfinished index")?;
     let engine = engine::open(ui)?;

@@ -3,20 +3,21 @@
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use toller_corpus::Score;
-use toller_files::{AtomicFile, FileError, Input, expand};
+use toller_files::{FileError, Input, expand};
 use toller_ir::{Hit, Passage, Qrels, Query, RunEntry, SearchRequest, Searcher, Setting};
 use toller_mining::{Choice, Format, Mined, Negative, Positive, Selection, TextKey};
 use toller_pipeline::{Chosen, QueryHits, choose_negatives, positives, wanted_passages};
 
-use crate::commands::search::SparseArgs;
+use crate::args::input::{CollectionArgs, QueriesArgs};
+use crate::args::paths::{InputPath, Inputs, OutputPath};
+use crate::args::qrels::QrelsArgs;
+use crate::args::runs::{RunInputArgs, best_first};
+use crate::args::sparse::SparseArgs;
 use crate::engine;
 use crate::error::{Context, Failure, Remedied, UsageError};
-use crate::input::{CollectionArgs, QueriesArgs};
-use crate::qrels_input::QrelsArgs;
-use crate::run_input::{RunInputArgs, best_first};
 use crate::ui::Ui;
 
 /// Takes negatives for training from what was retrieved for judged queries.
@@ -30,18 +31,18 @@ pub struct MineArgs {
 
     /// Run to take negatives from (TREC, MS MARCO, Tevatron, DPR or DuReader), instead of searching an index
     #[arg(long, value_name = "RUN", conflicts_with = "sparse")]
-    run: Option<PathBuf>,
+    run: Option<InputPath>,
 
     #[command(flatten)]
     qrels: QrelsArgs,
 
     /// Queries: to search for, and for their texts
     #[arg(long, value_name = "FILE")]
-    queries: Option<PathBuf>,
+    queries: Option<InputPath>,
 
     /// Collection, for texts, and so that no copy of a relevant document is taken
     #[arg(long, value_name = "FILE", num_args = 1..)]
-    corpus: Vec<PathBuf>,
+    corpus: Vec<InputPath>,
 
     /// Ranks to take negatives from, the first being 1
     #[arg(long, value_name = "FROM:TO", default_value = "1:200", value_parser = ranks)]
@@ -65,7 +66,7 @@ pub struct MineArgs {
 
     /// File to write to; - for stdout
     #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
+    output: OutputPath,
 
     /// jsonl, tevatron, triplets, pairs, t2ranking or rocketqa
     #[arg(long, value_name = "NAME", default_value_t)]
@@ -104,12 +105,7 @@ pub fn run(args: &MineArgs, ui: &Ui) -> crate::Result<()> {
     check_judged(args, &qrels, &hits)?;
     let queries = queries.into_iter().map(|query| (query.id, query.text)).collect();
     let sources = Sources { args, qrels: &qrels, queries: &queries, hits: &hits };
-    if args.output.as_os_str() == "-" {
-        return sources.mine(&mut ui.out(), Path::new("standard output"), ui);
-    }
-    let mut file = AtomicFile::create(&args.output)?;
-    sources.mine(&mut file, &args.output, ui)?;
-    Ok(file.commit()?)
+    args.output.write(ui, |out, name| sources.mine(out, name, ui))
 }
 
 fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
@@ -128,34 +124,16 @@ fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
             format!("--output-format {} holds the texts of queries and passages", args.output_format);
         return Err(UsageError::new(message, "give --queries and --corpus"));
     }
-    if args.output.as_os_str() == "-" && ui.json {
-        return Err(UsageError::new(
-            "--output - and --json would both write to stdout",
-            "give --output a file",
-        ));
-    }
-    let read = || args.run.iter().chain([&args.qrels.qrels]).chain(&args.queries).chain(&args.corpus);
-    if args.corpus.iter().any(|path| Input::parse(path) == Input::Stdin) {
+    if args.corpus.iter().any(|path| path.input() == Input::Stdin) {
         return Err(UsageError::new("--corpus is read twice, and stdin can be read once", "give it a file"));
     }
-    if read().filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {
-        return Err(UsageError::new("stdin is named twice", "only one file can come from stdin"));
-    }
-    let same = |path: &&PathBuf| {
-        path.canonicalize().is_ok_and(|path| args.output.canonicalize().is_ok_and(|to| to == path))
-    };
-    match read().find(same) {
-        None => Ok(()),
-        Some(input) => Err(UsageError::new(
-            format!("--output {} would overwrite the input {}", args.output.display(), input.display()),
-            "give --output another name",
-        )),
-    }
+    let read = args.run.iter().chain([&args.qrels.qrels]).chain(&args.queries).chain(&args.corpus);
+    Inputs::files(read).check_with(&args.output, ui)
 }
 
 fn read_query_texts(args: &MineArgs, ui: &Ui) -> crate::Result<Vec<Query>> {
     let read = |path| args.queries_input.read(path, args.input.skip_bad_lines, ui);
-    args.queries.as_deref().map_or(Ok(Vec::new()), read)
+    args.queries.as_ref().map_or(Ok(Vec::new()), read)
 }
 
 /// The hits of each query, best first, as deep as negatives are taken from.
@@ -166,7 +144,7 @@ fn hits_of(args: &MineArgs, qrels: &Qrels, queries: &[Query], ui: &Ui) -> crate:
     }
 }
 
-fn hits_of_run(args: &MineArgs, run: &PathBuf, ui: &Ui) -> crate::Result<Vec<QueryHits>> {
+fn hits_of_run(args: &MineArgs, run: &InputPath, ui: &Ui) -> crate::Result<Vec<QueryHits>> {
     let query = |(query_id, mut entries): (String, Vec<RunEntry>)| {
         best_first(&mut entries);
         entries.truncate(*args.depth.end());
@@ -208,7 +186,7 @@ fn check_judged(args: &MineArgs, qrels: &Qrels, hits: &[QueryHits]) -> Result<()
         return Ok(());
     }
     let example = hits.first().map(|query| format!(", {:?} for one", query.query_id)).unwrap_or_default();
-    let searched = args.run.as_ref().or(args.queries.as_ref()).map_or(Path::new("the run"), PathBuf::as_path);
+    let searched = args.run.as_ref().or(args.queries.as_ref()).map_or(Path::new("the run"), |path| path);
     Err(Remedied::new(
         format!(
             "no query of {} has a relevant document in {}{example}",

@@ -15,11 +15,12 @@ use toller_simd::Isa;
 use toller_store::StoreWriter;
 
 use super::encode_texts::{TextArgs, Texts};
-use super::options::{BenchOptions, write_plot};
+use super::options::BenchOptions;
 use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
+use crate::args::model::{self, ModelArgs};
+use crate::args::paths::ModelName;
 use crate::engine;
 use crate::interrupt::{self, Interrupted};
-use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
 
 /// Arguments of `toller bench encode`.
@@ -27,7 +28,7 @@ use crate::ui::Ui;
 pub struct BenchEncodeArgs {
     /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name
     #[arg(long, value_name = "M")]
-    model: String,
+    model: ModelName,
 
     #[command(flatten)]
     texts: TextArgs,
@@ -51,7 +52,7 @@ const QUERIES: u64 = 256;
 /// Measures each kind of text, and the latency of a query.
 pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping after this figure")?;
-    let plot = args.options.open_plot()?;
+    let plot = args.options.plot.open()?;
     let encoder = model::load(&args.model, &args.model_args, &engine::open(ui)?, ui)?;
     let model = encoder.model();
     let tower = model.tower(Role::Passage);
@@ -87,7 +88,7 @@ pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()>
         report.tables(&mut out)?;
         out.flush()?;
     }
-    write_plot(plot, || encode_figure(&points, matrix_rate, report.subject()))
+    plot.draw(|| encode_figure(&points, matrix_rate, report.subject()))
 }
 
 /// Passes over texts as `toller encode` makes them, into a store that is thrown away.
@@ -216,7 +217,7 @@ impl Report<'_> {
             })
         };
         json!({
-            "model": self.args.model,
+            "model": *self.args.model,
             "model_fingerprint": model.fingerprint(),
             "dtype": self.args.model_args.dtype().name(),
             "instruction_set": Isa::active().to_string(),

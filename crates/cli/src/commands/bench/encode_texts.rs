@@ -1,6 +1,5 @@
 //! What `toller bench encode` encodes: texts of chosen lengths, or a collection.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use toller_bench::Words;
@@ -9,8 +8,9 @@ use toller_encoder::TextEncoder;
 use toller_files::expand;
 use toller_pipeline::joined_text;
 
+use crate::args::input::InputArgs;
+use crate::args::paths::InputPath;
 use crate::error::UsageError;
-use crate::input::InputArgs;
 
 /// What is encoded.
 #[derive(Debug, clap::Args)]
@@ -22,7 +22,7 @@ pub(super) struct TextArgs {
 
     /// Collection to encode instead, as for `toller encode`
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "lengths")]
-    corpus: Vec<PathBuf>,
+    corpus: Vec<InputPath>,
 
     /// Passages of --corpus to encode, from its start
     #[arg(long, value_name = "N", default_value_t = 1000, requires = "corpus", value_parser = clap::value_parser!(u32).range(1..))]

@@ -12,8 +12,9 @@ use toller_topk::{Filter, IpTopkError, Scan, TopK};
 use super::options::BenchOptions;
 use super::output::giga;
 use super::search_source::Source;
+use crate::args::device;
 use crate::ui::Ui;
-use crate::{device, engine, flags};
+use crate::{engine, flags};
 
 /// See the top of this file.
 pub(super) struct Machine {

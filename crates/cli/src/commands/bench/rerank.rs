@@ -16,9 +16,10 @@ use toller_pipeline::rerank::{Candidates, RerankError, RerankOptions, Reranker};
 use toller_simd::Isa;
 use toller_texts::{Texts, TextsOptions};
 
-use super::options::{BenchOptions, write_plot};
+use super::options::BenchOptions;
 use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
-use crate::commands::rerank::CrossEncoderArgs;
+use crate::args::cross_encoder::CrossEncoderArgs;
+use crate::args::paths::ModelName;
 use crate::engine;
 use crate::interrupt::{self, Interrupted};
 use crate::ui::Ui;
@@ -28,7 +29,7 @@ use crate::ui::Ui;
 pub struct BenchRerankArgs {
     /// Cross-encoder: a directory, a Hugging Face id (org/name, org/name@revision) or a known name
     #[arg(long, value_name = "M")]
-    model: String,
+    model: ModelName,
 
     /// Hits of each query
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "10,100,1000", value_parser = clap::value_parser!(u32).range(1..))]
@@ -64,7 +65,7 @@ const MIN_QUERIES: usize = 5;
 pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     args.cross_encoder.check()?;
     let stop = interrupt::flag(ui, "stopping after this figure")?;
-    let plot = args.options.open_plot()?;
+    let plot = args.options.plot.open()?;
     let engine = engine::open(ui)?;
     let model = engine.cross_encoder(&args.model, &args.cross_encoder.options())?;
     let words = Words::new(|text| Ok(model.tokenize(text)?.len()))?;
@@ -113,7 +114,7 @@ pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()>
         report.tables(&mut out)?;
         out.flush()?;
     }
-    write_plot(plot, || rerank_figure(&points, matrix_rate, report.subject()))
+    plot.draw(|| rerank_figure(&points, matrix_rate, report.subject()))
 }
 
 /// Made-up queries and a collection of made-up passages, other ones for each query.
@@ -215,7 +216,7 @@ impl Report<'_> {
             })
         };
         json!({
-            "model": self.args.model,
+            "model": *self.args.model,
             "dtype": self.args.cross_encoder.dtype().name(),
             "instruction_set": Isa::active().to_string(),
             "threads": self.threads,

@@ -1,6 +1,5 @@
 //! What `toller bench search` searches: random vectors or a store, and with what.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -12,6 +11,7 @@ use toller_ir::DocOrd;
 use toller_store::{DType, OpenOptions, Shard, Store};
 use toller_topk::{Codes, Collection, Filter, IpTopkOptions, Quantized, Scan, Segment, TopK, ip_topk};
 
+use crate::args::paths::InputPath;
 use crate::error::UsageError;
 use crate::ui::Ui;
 
@@ -41,11 +41,11 @@ pub(super) struct SourceArgs {
 
     /// Stores to search instead of random vectors
     #[arg(long, value_name = "STORE", num_args = 1.., conflicts_with_all = ["vectors", "dim", "store_dtype", "codes"])]
-    dense: Vec<PathBuf>,
+    dense: Vec<InputPath>,
 
     /// Store of encoded queries to search with [default: vectors of --dense, drawn at random]
     #[arg(long, value_name = "STORE", requires = "dense")]
-    query_vectors: Option<PathBuf>,
+    query_vectors: Option<InputPath>,
 }
 
 /// Queries to choose batches from, at least: so that not every search has the same.
@@ -110,7 +110,7 @@ impl Source {
         let indexes = Scan::NAMES.map(|(_, scan)| FlatIndex::new(store.clone(), scan));
         let queries = match &args.query_vectors {
             Some(path) => {
-                let queries = Store::open(std::slice::from_ref(path), &open)?;
+                let queries = Store::open(&[path], &open)?;
                 indexes[0].check_dim(queries.dim())?;
                 store.check_model(&queries.manifest().spec.model)?;
                 QueryPool::all_of(&queries)

@@ -8,9 +8,9 @@ use toller_ir::Passage;
 use toller_pipeline::wanted_passages;
 
 use super::{DiffArgs, Show};
+use crate::args::qrels::QrelsArgs;
+use crate::args::runs::run_names;
 use crate::error::UsageError;
-use crate::qrels_input::QrelsArgs;
-use crate::run_input::run_names;
 use crate::ui::Ui;
 
 /// Two runs compared.

@@ -7,16 +7,16 @@ mod sheet;
 mod tally;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use toller_eval::{EvalOptions, Measure};
-use toller_files::{AtomicFile, Input};
 
 use self::listing::Listing;
+use crate::args::input::{CollectionArgs, QueriesArgs};
+use crate::args::paths::{InputPath, Inputs, OutputPath};
+use crate::args::qrels::QrelsArgs;
+use crate::args::runs::RunInputArgs;
 use crate::error::UsageError;
-use crate::input::{CollectionArgs, QueriesArgs};
-use crate::qrels_input::QrelsArgs;
-use crate::run_input::RunInputArgs;
 use crate::ui::Ui;
 
 /// Compares two runs query by query, for an analysis of errors.
@@ -28,7 +28,7 @@ use crate::ui::Ui;
 pub struct DiffArgs {
     /// The run to compare with, and the run that is looked at
     #[arg(value_name = "RUN", num_args = 2, required_unless_present = "tally")]
-    runs: Vec<PathBuf>,
+    runs: Vec<InputPath>,
 
     #[command(flatten)]
     qrels: Option<QrelsArgs>,
@@ -39,11 +39,11 @@ pub struct DiffArgs {
 
     /// Queries, for their texts
     #[arg(long, value_name = "FILE")]
-    queries: Option<PathBuf>,
+    queries: Option<InputPath>,
 
     /// Collection, for the texts of passages
     #[arg(long, value_name = "FILE", num_args = 1..)]
-    corpus: Vec<PathBuf>,
+    corpus: Vec<InputPath>,
 
     /// Which queries are shown
     #[arg(long, value_enum, default_value_t)]
@@ -63,7 +63,7 @@ pub struct DiffArgs {
 
     /// File to write to; - for stdout
     #[arg(short, long, value_name = "FILE", default_value = "-")]
-    output: PathBuf,
+    output: OutputPath,
 
     /// The lowest grade that is relevant, for measures that do not name their own
     #[arg(long, short = 'l', value_name = "GRADE", default_value_t = 1)]
@@ -71,7 +71,7 @@ pub struct DiffArgs {
 
     /// Count the categories that were filled in here, a CSV of --format csv or of the page, and do nothing else
     #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["runs", "qrels", "queries", "corpus", "output"])]
-    tally: Option<PathBuf>,
+    tally: Option<InputPath>,
 
     #[command(flatten)]
     queries_input: QueriesArgs,
@@ -116,24 +116,18 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> crate::Result<()> {
     let qrels = check_usage(args)?;
     let listing = Listing::read(args, qrels, ui)?;
     let format = if ui.json { FormatArg::Json } else { args.format };
-    if args.output.as_os_str() == "-" {
-        let mut out = ui.out();
-        write(&listing, format, &mut out)?;
-        out.flush()?;
-    } else {
-        let mut file = AtomicFile::create(&args.output)?;
-        write(&listing, format, &mut file)?;
-        file.commit()?;
+    args.output.write(ui, |out, _| write(&listing, format, out))?;
+    if !args.output.is_stdout() {
         ui.status(format!("{} of {} queries in {}", listing.shown.len(), listing.all, args.output.display()));
     }
     Ok(())
 }
 
-fn write(listing: &Listing, format: FormatArg, out: &mut impl Write) -> crate::Result<()> {
+fn write(listing: &Listing, format: FormatArg, mut out: &mut dyn Write) -> crate::Result<()> {
     match format {
-        FormatArg::Text => report::text(listing, out),
-        FormatArg::Json => report::json(listing, out),
-        FormatArg::Csv => Ok(sheet::write(listing, out).map_err(std::io::Error::from)?),
+        FormatArg::Text => report::text(listing, &mut out),
+        FormatArg::Json => report::json(listing, &mut out),
+        FormatArg::Csv => Ok(sheet::write(listing, &mut out).map_err(std::io::Error::from)?),
         FormatArg::Html => Ok(out.write_all(page::html(listing).as_bytes())?),
     }
 }
@@ -144,9 +138,7 @@ fn check_usage(args: &DiffArgs) -> Result<&QrelsArgs, UsageError> {
         return Err(UsageError::new("runs are compared by judgments", "give --qrels FILE"));
     };
     let read = args.runs.iter().chain([&qrels.qrels]).chain(&args.queries).chain(&args.corpus);
-    if read.filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {
-        return Err(UsageError::new("stdin is named twice", "only one file can come from stdin"));
-    }
+    Inputs::files(read).check()?;
     Ok(qrels)
 }
 

@@ -1,33 +1,28 @@
 //! `toller rerank`: a run in, its best hits scored again by cross-encoders, a run out.
 
-mod cross_encoder;
 mod journal;
 mod model_scores;
 mod report;
-mod reranker;
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use toller_corpus::TrecRunWriter;
-use toller_files::Input;
 use toller_ir::Run;
 use toller_pipeline::rerank::{Candidates, RerankError, Reranked, Reranker, ScoreCache};
 
-pub(super) use self::cross_encoder::{CrossEncoderArgs, ScoringArgs};
 pub(super) use self::journal::Journal;
 use self::report::Report;
 pub(super) use self::report::warn_of_missing_texts;
-use self::reranker::RerankerArgs;
-pub(super) use self::reranker::RerankingArgs;
+use crate::args::input::QueriesArgs;
+use crate::args::paths::{InputPath, Inputs, OutputPath};
+use crate::args::reranking::RerankerArgs;
+use crate::args::run_output::RunOutputArgs;
+use crate::args::runs::{RunInputArgs, best_first};
 use crate::engine;
 use crate::error::UsageError;
-use crate::input::QueriesArgs;
 use crate::interrupt::{self, Interrupted};
-use crate::run_input::{RunInputArgs, best_first};
-use crate::run_output::RunOutputArgs;
 use crate::ui::Ui;
 
 /// Scores the best hits of a run again with cross-encoders.
@@ -39,11 +34,11 @@ use crate::ui::Ui;
 pub struct RerankArgs {
     /// Run to rerank (TREC, MS MARCO, Tevatron, DPR or DuReader); - for stdin
     #[arg(long, value_name = "RUN")]
-    run: PathBuf,
+    run: InputPath,
 
     /// Queries of the run
     #[arg(long, value_name = "FILE")]
-    queries: PathBuf,
+    queries: InputPath,
 
     /// Hits to write for each query [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -51,7 +46,7 @@ pub struct RerankArgs {
 
     /// Directory to write each model's own scores to, a run each
     #[arg(long, value_name = "DIR")]
-    keep_model_scores: Option<PathBuf>,
+    keep_model_scores: Option<OutputPath>,
 
     #[command(flatten)]
     reranker: RerankerArgs,
@@ -78,11 +73,9 @@ pub fn run(args: &RerankArgs, ui: &Ui) -> crate::Result<()> {
 
 fn check_usage(args: &RerankArgs, ui: &Ui) -> Result<(), UsageError> {
     args.reranker.check()?;
-    let read = || [&args.run, &args.queries].into_iter().chain(args.reranker.reranking.corpus());
-    if read().filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {
-        return Err(UsageError::new("stdin is named twice", "only one file can come from stdin"));
-    }
-    args.output.check(read(), args.reranker.reranking.directories(), ui)
+    let reranking = &args.reranker.reranking;
+    let files = [&args.run, &args.queries].into_iter().chain(reranking.corpus());
+    args.output.check(&Inputs::files(files).and_directories(reranking.directories()), ui)
 }
 
 /// Reads, reranks, writes; the cache of the scores, which may have to go once the run is there.

@@ -7,10 +7,12 @@ use toller_corpus::TrecRunWriter;
 use toller_files::{AtomicFile, FileError};
 use toller_pipeline::rerank::{Candidates, Reranked};
 
+use crate::args::paths::ModelName;
+
 /// Writes a run for each model: the hits that it scored, by its scores as they are, ties in the first stage's order.
 pub(super) fn write(
     directory: &Path,
-    models: &[String],
+    models: &[ModelName],
     candidates: &[Candidates<'_>],
     reranked: &Reranked,
 ) -> crate::Result<()> {

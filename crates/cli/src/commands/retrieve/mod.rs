@@ -9,19 +9,22 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use toller_corpus::TrecRunWriter;
-use toller_files::Input;
 use toller_nn::Precision;
 use toller_pipeline::fusion::Fusion;
 use toller_pipeline::rerank::ScoreCache;
 
 use self::report::Report;
 use self::stages::Stages;
-use crate::commands::rerank::{Journal, RerankingArgs, ScoringArgs};
-use crate::commands::search::{KEPT_RUNS, KeptRuns, SourceArgs, Sources};
+use crate::args::cross_encoder::ScoringArgs;
+use crate::args::paths::{ModelName, OutputPath};
+use crate::args::reranking::RerankingArgs;
+use crate::args::run_output::RunOutputArgs;
+use crate::args::sources::SourceArgs;
+use crate::commands::rerank::Journal;
+use crate::commands::search::{KEPT_RUNS, KeptRuns, Sources};
 use crate::engine;
 use crate::error::UsageError;
 use crate::interrupt;
-use crate::run_output::{RunOutputArgs, is_same_file};
 use crate::ui::Ui;
 
 /// Retrieves and reranks: `toller search` and `toller rerank` in one, with the same result.
@@ -40,7 +43,7 @@ pub struct RetrieveArgs {
 
     /// Cross-encoder to rerank by; several are an ensemble
     #[arg(long, value_name = "M", num_args = 1.., required = true)]
-    rerank: Vec<String>,
+    rerank: Vec<ModelName>,
 
     /// Truncate pairs to N tokens, special tokens included [default: the cross-encoder's own maximum]
     #[arg(long, value_name = "N", help_heading = "Model", value_parser = clap::value_parser!(u32).range(1..))]
@@ -56,7 +59,7 @@ pub struct RetrieveArgs {
 
     /// Keep the first stage's run in this directory, as first-stage.run; of a hybrid also sparse.run and dense.run
     #[arg(long, value_name = "DIR")]
-    keep_stages: Option<PathBuf>,
+    keep_stages: Option<OutputPath>,
 
     #[command(flatten)]
     reranking: RerankingArgs,
@@ -104,13 +107,15 @@ fn check_usage(args: &RetrieveArgs, ui: &Ui) -> Result<Option<Fusion>, UsageErro
     }
     let fusion = args.sources.check(true)?;
     args.reranking.check()?;
-    let read = || args.sources.files().chain(args.reranking.corpus());
-    if read().filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {
-        return Err(UsageError::new("stdin is named twice", "only one file can come from stdin"));
-    }
+    let inputs = args
+        .sources
+        .inputs()
+        .and_files(args.reranking.corpus())
+        .and_directories(args.reranking.directories());
+    inputs.check()?;
     for kept in args.kept() {
         let is_output = |output| std::path::absolute(output).ok() == std::path::absolute(&kept).ok();
-        if args.output.path().is_some_and(is_output) || read().any(|file| is_same_file(file, &kept)) {
+        if args.output.path().is_some_and(is_output) || inputs.has_file(&kept) {
             return Err(UsageError::new(
                 format!(
                     "--keep-stages would write to {}, which is another file of this command",
@@ -120,7 +125,7 @@ fn check_usage(args: &RetrieveArgs, ui: &Ui) -> Result<Option<Fusion>, UsageErro
             ));
         }
     }
-    args.output.check(read(), args.sources.directories().chain(args.reranking.directories()), ui)?;
+    args.output.check(&inputs, ui)?;
     Ok(fusion)
 }
 

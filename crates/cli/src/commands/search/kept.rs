@@ -8,8 +8,8 @@ use toller_corpus::{RunWriteError, TrecRunWriter};
 use toller_files::{AtomicFile, FileError};
 use toller_ir::{DocOrd, Query, Ranking, SearchError, SearchRequest, SearchResponse, Searcher};
 
+use crate::args::run_output::RunOutputArgs;
 use crate::error::Remedied;
-use crate::run_output::RunOutputArgs;
 
 /// What the searchers find together.
 pub(super) const FIRST_STAGE_RUN: &str = "first-stage.run";

@@ -1,11 +1,8 @@
 //! `toller search`: queries in, a TREC run out.
 
-mod dense;
-mod filter;
 mod kept;
 mod report;
 mod sources;
-mod sparse;
 mod unfound;
 
 use std::io::Write;
@@ -19,12 +16,12 @@ use toller_pipeline::fusion::Fusion;
 
 pub(super) use self::kept::{KEPT_RUNS, KeptRuns};
 use self::report::{Nominated, Report};
-pub(super) use self::sources::{SourceArgs, Sources};
-pub(super) use self::sparse::SparseArgs;
+pub(super) use self::sources::Sources;
 pub(super) use self::unfound::Unfound;
+use crate::args::run_output::RunOutputArgs;
+use crate::args::sources::SourceArgs;
 use crate::engine;
 use crate::interrupt;
-use crate::run_output::RunOutputArgs;
 use crate::ui::Ui;
 
 /// Queries that are searched at a time, at most: enough to use the machine fully, few enough to see
@@ -58,7 +55,7 @@ pub struct SearchArgs {
 /// Searches.
 pub fn run(args: &SearchArgs, ui: &Ui) -> crate::Result<()> {
     let fusion = args.sources.check(false)?;
-    args.output.check(args.sources.files(), args.sources.directories(), ui)?;
+    args.output.check(&args.sources.inputs(), ui)?;
     let stop = interrupt::flag(ui, "stopping")?;
     args.output.write(ui, |run| search(args, fusion, run, &stop, ui))
 }

@@ -1,10 +1,9 @@
 //! `toller store export`: a store in, other programs' files out.
 
-use std::path::PathBuf;
-
 use toller_exchange::{ExportFormat, ExportOptions, export};
 
 use super::import::{go_on, stopped};
+use crate::args::paths::{InputPath, OutputPath};
 use crate::engine;
 use crate::error::UsageError;
 use crate::interrupt;
@@ -15,11 +14,11 @@ use crate::ui::Ui;
 pub struct ExportArgs {
     /// Stores, written as one in this order
     #[arg(value_name = "STORE", required = true)]
-    stores: Vec<PathBuf>,
+    stores: Vec<InputPath>,
 
     /// File to write, or directory with --format pyserini. Identifiers go to X.ids.txt beside X.npy and X.faiss
     #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
+    output: OutputPath,
 
     /// What to write [default: by the name: .npy, .parquet, .faiss or .index]
     #[arg(long, value_name = "npy|parquet|faiss|faiss-idmap|pyserini")]

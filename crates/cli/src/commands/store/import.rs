@@ -1,7 +1,6 @@
 //! `toller store import`: other programs' vectors in, a store out.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use toller_engine::{Engine, Role};
@@ -10,10 +9,11 @@ use toller_exchange::{
 };
 use toller_store::{DType, Encoding, StoreSpec, StoreWriter};
 
+use crate::args::model::{self, ModelArgs};
+use crate::args::paths::{InputPath, ModelName, OutputPath};
 use crate::engine;
 use crate::error::UsageError;
 use crate::interrupt::{self, Interrupted};
-use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
 
 /// Arguments of `toller store import`.
@@ -22,11 +22,11 @@ pub struct ImportArgs {
     /// Files of vectors, as one collection in this order: FAISS's IndexFlatIP, Pyserini's directory, .npy, Parquet, or
     /// Tevatron's or DPR's pickles
     #[arg(value_name = "FILE", required = true)]
-    files: Vec<PathBuf>,
+    files: Vec<InputPath>,
 
     /// Directory to write the store to; an interrupted import of the same is resumed
     #[arg(short, long, value_name = "STORE")]
-    output: PathBuf,
+    output: OutputPath,
 
     /// Format of the files, where their first bytes do not tell it
     #[arg(long, value_name = "faiss|npy|parquet|pickle")]
@@ -35,7 +35,7 @@ pub struct ImportArgs {
     /// File of identifiers, one a line or a JSON list; once for each file of vectors [default: what stands beside the
     /// vectors, X.ids.txt or X.ids.json for X.npy, docid for Pyserini's index]
     #[arg(long, value_name = "FILE", conflicts_with = "row_ids")]
-    ids: Vec<PathBuf>,
+    ids: Vec<InputPath>,
 
     /// Take row numbers from 0, on through all files, as identifiers
     #[arg(long)]
@@ -72,7 +72,7 @@ pub struct ImportArgs {
     /// Model that made the vectors, on your word: the store can then be searched with it. Without it the store's
     /// model is unknown
     #[arg(long, value_name = "M", help_heading = "Model")]
-    model: Option<String>,
+    model: Option<ModelName>,
 
     #[command(flatten)]
     model_args: ModelArgs,
@@ -87,7 +87,7 @@ enum RoleArg {
 /// Imports.
 pub fn run(args: &ImportArgs, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping")?;
-    let source = Source::open(&args.files, &source_options(args))?;
+    let source = Source::open(&InputPath::all(&args.files), &source_options(args))?;
     ui.detail(format!("source: {} vectors of {}", source.rows(), source.dim()));
     let surveyed = check(&source, &stop, ui)?;
     let engine = engine::open(ui)?;
@@ -122,7 +122,7 @@ fn source_options(args: &ImportArgs) -> SourceOptions {
     let ids = match (args.row_ids, args.ids.as_slice()) {
         (true, _) => IdsFrom::Rows,
         (false, []) => IdsFrom::Beside,
-        (false, files) => IdsFrom::Files(files.to_vec()),
+        (false, files) => IdsFrom::Files(InputPath::all(files)),
     };
     SourceOptions {
         format: args.format,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use toller_store::{Manifest, StorePart, inspect};
 
+use crate::args::paths::InputPath;
 use crate::ui::Ui;
 
 /// Arguments of `toller store info`.
@@ -12,7 +13,7 @@ use crate::ui::Ui;
 pub struct InfoArgs {
     /// Stores
     #[arg(value_name = "STORE", required = true)]
-    stores: Vec<PathBuf>,
+    stores: Vec<InputPath>,
 }
 
 /// Describes the stores from their manifests; the vectors are not read.

@@ -1,10 +1,11 @@
 //! `toller store quantize`: codes for the int8 scan.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 
 use toller_store::{Codes, QuantizeProgress, quantize};
 
+use crate::args::paths::InputPath;
 use crate::ui::Ui;
 
 /// Arguments of `toller store quantize`.
@@ -12,7 +13,7 @@ use crate::ui::Ui;
 pub struct QuantizeArgs {
     /// Stores
     #[arg(value_name = "STORE", required = true)]
-    stores: Vec<PathBuf>,
+    stores: Vec<InputPath>,
 
     /// What the stores shall have beside their vectors
     #[arg(long, value_enum, value_name = "int8|none", default_value_t = CodesName::Int8)]

@@ -1,10 +1,10 @@
 //! `toller store verify`: whether stores are as they were written.
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use toller_store::{Damage, OpenOptions, Store, StorePart, find_damage, find_damaged_codes, inspect};
 
+use crate::args::paths::InputPath;
 use crate::engine;
 use crate::error::Remedied;
 use crate::ui::Ui;
@@ -14,7 +14,7 @@ use crate::ui::Ui;
 pub struct VerifyArgs {
     /// Stores
     #[arg(value_name = "STORE", required = true)]
-    stores: Vec<PathBuf>,
+    stores: Vec<InputPath>,
 }
 
 /// Verifies the stores: length, layout and checksum of every shard and of its codes, and that no identifier occurs twice
@@ -85,7 +85,7 @@ fn check_ids(args: &VerifyArgs, parts: &[StorePart]) -> crate::Result<()> {
     }
     let verified = OpenOptions { verify: false, progress: None };
     for store in &args.stores {
-        Store::open(std::slice::from_ref(store), &verified)?.check_unique_ids()?;
+        Store::open(&[store], &verified)?.check_unique_ids()?;
     }
     Ok(())
 }

@@ -1,19 +1,18 @@
 //! `toller tune bm25`: k1 and b.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 
 use serde_json::json;
-use toller_files::Input;
 use toller_pipeline::tune::{Bm25Grid, Grid, Tuned, tune_bm25};
 use toller_plot::{Figure, HeatMap, Panel};
 use toller_sparse::{Bm25Variant, Lengths, Ranker};
 
 use super::judging::JudgingArgs;
 use super::output::{Result as TuneResult, TuneOutputArgs};
+use crate::args::input::QueriesArgs;
+use crate::args::paths::{InputPath, Inputs};
 use crate::engine;
 use crate::error::UsageError;
-use crate::input::QueriesArgs;
 use crate::ui::Ui;
 
 /// Tries every k1 with every b.
@@ -24,11 +23,11 @@ use crate::ui::Ui;
 pub(super) struct Bm25Args {
     /// Inverted index to search
     #[arg(long, value_name = "DIR")]
-    sparse: PathBuf,
+    sparse: InputPath,
 
     /// Judged queries to tune on: not those that are tested later
     #[arg(long, value_name = "FILE")]
-    queries: PathBuf,
+    queries: InputPath,
 
     /// Values of k1: FROM:TO:STEP, or V,V,...
     #[arg(long, value_name = "GRID", default_value = "0.1:1.6:0.1", allow_hyphen_values = true)]
@@ -66,10 +65,8 @@ pub(super) struct Bm25Args {
 
 /// Tunes k1 and b.
 pub(super) fn run(args: &Bm25Args, ui: &Ui) -> crate::Result<()> {
-    let from_stdin = [&args.queries, &args.judging.qrels.qrels];
-    if from_stdin.iter().all(|path| Input::parse(path) == Input::Stdin) {
-        return Err(UsageError::new("stdin is named twice", "only one file can come from stdin").into());
-    }
+    Inputs::files([&args.queries, &args.judging.qrels.qrels]).check()?;
+    let plot = args.output.plot.open()?;
     let grid = Bm25Grid {
         k1: &args.k1,
         b: &args.b,
@@ -102,7 +99,7 @@ pub(super) fn run(args: &Bm25Args, ui: &Ui) -> crate::Result<()> {
             "judged_queries": qrels.len(),
         }),
     };
-    args.output.write(&result, || figure(args, &tuned, qrels.len()), ui)
+    args.output.write(&result, plot, || figure(args, &tuned, qrels.len()), ui)
 }
 
 /// The measure by k1 and b.

@@ -4,8 +4,8 @@ use toller_eval::{Measure, MeasureError};
 use toller_ir::Qrels;
 use toller_pipeline::tune::Judging;
 
+use crate::args::qrels::QrelsArgs;
 use crate::flags;
-use crate::qrels_input::QrelsArgs;
 
 /// Flags of the judgments and the measure.
 #[derive(Debug, clap::Args)]

@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use toller_encoder::CrossEncoder;
 use toller_nn::Precision;
 
+use crate::args::model::{self, ModelArgs};
+use crate::args::paths::{InputPath, ModelName};
 use crate::engine;
 use crate::error::Remedied;
-use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
 
 /// Arguments of `toller verify`.
@@ -20,13 +21,13 @@ use crate::ui::Ui;
 pub struct VerifyArgs {
     /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name (`toller models` lists them)
     #[arg(long, value_name = "M")]
-    model: String,
+    model: ModelName,
 
     /// What to compare with, a JSON object a line: text, input_ids, embedding, and perhaps role; of a cross-encoder query,
     /// passage, input_ids and logits [default: expected.jsonl in the model's directory, if there is one and no flag
     /// changes the model]
     #[arg(long, value_name = "FILE")]
-    expected: Option<PathBuf>,
+    expected: Option<InputPath>,
 
     #[command(flatten)]
     args: ModelArgs,
@@ -108,7 +109,8 @@ pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
     let source = engine.resolve(&args.model)?;
     // A pooling that was asked for makes a dual encoder of a classifier's transformer.
     let is_cross_encoder = flags.pooling.is_none() && CrossEncoder::is_in(&source.directory)?;
-    let expected = args.expected.clone().or_else(|| expected_beside(&source.directory, flags));
+    let expected =
+        args.expected.as_ref().map(PathBuf::from).or_else(|| expected_beside(&source.directory, flags));
     let (rows, built_in) = if is_cross_encoder {
         let model = model::load_cross_encoder(&source, flags)?;
         join(pairs::against_reference(&model)?, || pairs::against_expected(&model, expected.as_deref()))?

@@ -5,13 +5,13 @@ use toller_engine::Device;
 use toller_nn::Precision;
 use toller_tokenizer::PairTruncation;
 
-use crate::device;
+use super::device;
 use crate::error::UsageError;
 
 /// Flags of how a cross-encoder scores.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Model")]
-pub(in crate::commands) struct CrossEncoderArgs {
+pub struct CrossEncoderArgs {
     /// Truncate pairs to N tokens, special tokens included [default: the model's own maximum]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_length: Option<u32>,
@@ -35,7 +35,7 @@ pub(in crate::commands) struct CrossEncoderArgs {
 /// Flags of what a score is.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Model")]
-pub(in crate::commands) struct ScoringArgs {
+pub struct ScoringArgs {
     /// What gives way when a pair is longer: only_second (the passage) or longest_first
     #[arg(long, value_name = "HOW", default_value_t)]
     truncation: PairTruncation,
@@ -64,24 +64,24 @@ enum ActivationName {
 
 impl CrossEncoderArgs {
     /// What can be refused before anything is read.
-    pub(in crate::commands) fn check(&self) -> Result<(), UsageError> {
+    pub fn check(&self) -> Result<(), UsageError> {
         device::for_models(self.device)
     }
 
     /// What it computes in.
-    pub(in crate::commands) fn dtype(&self) -> Precision {
+    pub fn dtype(&self) -> Precision {
         self.dtype.unwrap_or_default()
     }
 
     /// How the model is loaded.
-    pub(in crate::commands) fn options(&self) -> CrossEncoderOptions {
+    pub fn options(&self) -> CrossEncoderOptions {
         self.scoring.options(self.max_length, self.dtype(), self.batch_tokens)
     }
 }
 
 impl ScoringArgs {
     /// How the model is loaded that is to compute so.
-    pub(in crate::commands) fn options(
+    pub fn options(
         &self,
         max_length: Option<u32>,
         dtype: Precision,

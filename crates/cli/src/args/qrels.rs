@@ -1,11 +1,9 @@
 //! The flags of relevance judgments, and reading them.
 
-use std::path::PathBuf;
-
 use toller_corpus::{QrelsFormat, ReadOptions, read_qrels};
-use toller_files::Input;
 use toller_ir::{Qrels, Setting};
 
+use super::paths::InputPath;
 use crate::error::Context;
 use crate::ui::Ui;
 
@@ -14,7 +12,7 @@ use crate::ui::Ui;
 pub struct QrelsArgs {
     /// Relevance judgments (TREC, BEIR TSV, or pairs of ids); `-` is stdin
     #[arg(long, value_name = "FILE")]
-    pub qrels: PathBuf,
+    pub qrels: InputPath,
 
     /// Format of the judgments [default: told from the content]
     #[arg(long, value_name = "FORMAT")]
@@ -26,7 +24,7 @@ impl QrelsArgs {
     pub fn read(&self, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Qrels> {
         let options = ReadOptions { format: self.qrels_format, skip_bad_lines, ..ReadOptions::default() };
         let (qrels, skipped) =
-            read_qrels(&Input::parse(&self.qrels), &options).with_flag(Setting::Format, "--qrels-format")?;
+            read_qrels(&self.qrels.input(), &options).with_flag(Setting::Format, "--qrels-format")?;
         if skipped.total() > 0 {
             ui.warning(format!("{}: {skipped}", self.qrels.display()));
         }

@@ -5,7 +5,8 @@ use toller_engine::{Device, Encoder, EncoderOptions, Engine};
 use toller_hub::ModelSource;
 use toller_nn::Precision;
 
-use crate::device;
+use super::device;
+use super::paths::ModelName;
 use crate::error::UsageError;
 use crate::ui::Ui;
 
@@ -23,7 +24,7 @@ pub struct ModelArgs {
 
     /// Model of the queries, where it is another than --model, which is the passages' then
     #[arg(long, value_name = "Q")]
-    pub query_model: Option<String>,
+    pub query_model: Option<ModelName>,
 
     /// How token states become a vector [default: the model's own; mean where it does not say]
     #[arg(long, value_name = "NAME", value_parser = pooling)]
@@ -56,7 +57,7 @@ impl ModelArgs {
     /// How the model is loaded.
     pub fn encoder(&self) -> EncoderOptions {
         EncoderOptions {
-            query_model: self.query_model.clone(),
+            query_model: self.query_model.as_ref().map(Into::into),
             max_length: self.max_length.map(|length| length as usize),
             prompt: self.prompt.clone(),
             pooling: self.pooling,

@@ -1,6 +1,5 @@
 //! Sparse retrieval: the flags of inverted indexes and rankers, and opening them.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use toller_engine::{Engine, Pooled, SparseOptions};
@@ -8,14 +7,15 @@ use toller_pipeline::SparseSearcher;
 use toller_pipeline::feedback::{Feedback, Rm3, Rocchio};
 use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring};
 
+use super::paths::InputPath;
 use crate::error::UsageError;
 
 /// Flags of sparse retrieval.
 #[derive(Debug, clap::Args)]
-pub(in crate::commands) struct SparseArgs {
+pub struct SparseArgs {
     /// Inverted index to search (`toller index`)
     #[arg(long, value_name = "DIR", help_heading = "Sparse")]
-    pub(in crate::commands) sparse: Option<PathBuf>,
+    pub sparse: Option<InputPath>,
 
     /// How documents are scored
     #[arg(
@@ -212,16 +212,12 @@ impl SparseArgs {
     }
 
     /// What can be refused before anything is read.
-    pub(in crate::commands) fn check(&self) -> Result<(), UsageError> {
+    pub fn check(&self) -> Result<(), UsageError> {
         self.scoring().map(|_| ())
     }
 
     /// Opens the index, if one was asked for.
-    pub(in crate::commands) fn open(
-        &self,
-        verify: bool,
-        engine: &Engine,
-    ) -> crate::Result<Option<Arc<Pooled<SparseSearcher>>>> {
+    pub fn open(&self, verify: bool, engine: &Engine) -> crate::Result<Option<Arc<Pooled<SparseSearcher>>>> {
         let Some(directory) = &self.sparse else { return Ok(None) };
         let options = SparseOptions { scoring: self.scoring()?, feedback: self.feedback(), verify };
         Ok(Some(engine.sparse(directory, &options)?))

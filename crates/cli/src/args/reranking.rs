@@ -1,6 +1,6 @@
 //! The flags of a reranker, and opening it: models, texts, options.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use toller_corpus::ReadOptions;
 use toller_encoder::CrossEncoderOptions;
@@ -9,18 +9,19 @@ use toller_pipeline::rerank::{Aggregate, Combine, PassageWindows, RerankOptions,
 use toller_texts::TextsOptions;
 
 use super::cross_encoder::CrossEncoderArgs;
+use super::input::CollectionArgs;
+use super::paths::{CachePath, InputPath, ModelName};
 use crate::error::UsageError;
-use crate::input::CollectionArgs;
 
 /// Flags of a reranker.
 #[derive(Debug, clap::Args)]
-pub(in crate::commands) struct RerankerArgs {
+pub struct RerankerArgs {
     /// Cross-encoder to rerank by; several are an ensemble
     #[arg(long = "model", value_name = "M", num_args = 1.., required = true)]
-    models: Vec<String>,
+    models: Vec<ModelName>,
 
     #[command(flatten)]
-    pub(in crate::commands) reranking: RerankingArgs,
+    pub reranking: RerankingArgs,
 
     #[command(flatten)]
     cross_encoder: CrossEncoderArgs,
@@ -28,10 +29,10 @@ pub(in crate::commands) struct RerankerArgs {
 
 /// Flags of what is reranked, and how.
 #[derive(Debug, clap::Args)]
-pub(in crate::commands) struct RerankingArgs {
+pub struct RerankingArgs {
     /// Collection that the documents are in: files, directories, or - for stdin
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
-    corpus: Vec<PathBuf>,
+    corpus: Vec<InputPath>,
 
     /// Hits of each query that are scored
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
@@ -55,12 +56,12 @@ pub(in crate::commands) struct RerankingArgs {
 
     /// Directory of scores that are kept for other jobs on the same texts
     #[arg(long, value_name = "DIR")]
-    cache: Option<PathBuf>,
+    cache: Option<CachePath>,
 
     /// Directory of the index of texts by identifier [default: beside the collection, or in the cache folder where nothing can be
     /// written there]
     #[arg(long, value_name = "DIR")]
-    text_index: Option<PathBuf>,
+    text_index: Option<CachePath>,
 
     /// Score passages in windows of N tokens
     #[arg(long, value_name = "N", help_heading = "Passages", value_parser = clap::value_parser!(u32).range(1..))]
@@ -99,25 +100,25 @@ fn share(text: &str) -> Result<f64, String> {
 
 impl RerankerArgs {
     /// What can be refused before anything is read.
-    pub(in crate::commands) fn check(&self) -> Result<(), UsageError> {
+    pub fn check(&self) -> Result<(), UsageError> {
         self.cross_encoder.check()?;
         self.reranking.check()
     }
 
     /// The models' names.
-    pub(in crate::commands) fn models(&self) -> &[String] {
+    pub fn models(&self) -> &[ModelName] {
         &self.models
     }
 
     /// Opens texts and models.
-    pub(in crate::commands) fn open(&self, skip_bad_lines: bool, engine: &Engine) -> crate::Result<Reranker> {
+    pub fn open(&self, skip_bad_lines: bool, engine: &Engine) -> crate::Result<Reranker> {
         self.reranking.open(&self.models, &self.cross_encoder.options(), skip_bad_lines, engine)
     }
 }
 
 impl RerankingArgs {
     /// What can be refused before anything is read.
-    pub(in crate::commands) fn check(&self) -> Result<(), UsageError> {
+    pub fn check(&self) -> Result<(), UsageError> {
         if let (Some(window), Some(stride)) = (self.passage_window, self.stride)
             && stride > window
         {
@@ -130,40 +131,40 @@ impl RerankingArgs {
     }
 
     /// The collection's files, as they were named.
-    pub(in crate::commands) fn corpus(&self) -> &[PathBuf] {
+    pub fn corpus(&self) -> &[InputPath] {
         &self.corpus
     }
 
     /// Hits of each query that are scored.
-    pub(in crate::commands) fn depth(&self) -> u32 {
+    pub fn depth(&self) -> u32 {
         self.depth
     }
 
     /// The directories that it writes to.
-    pub(in crate::commands) fn directories(&self) -> impl Iterator<Item = &PathBuf> {
-        self.cache.iter().chain(&self.text_index)
+    pub fn directories(&self) -> impl Iterator<Item = &Path> {
+        self.cache.iter().chain(&self.text_index).map(|path| &**path)
     }
 
     /// The cache that was asked for.
-    pub(in crate::commands) fn cache(&self) -> Option<&Path> {
+    pub fn cache(&self) -> Option<&Path> {
         self.cache.as_deref()
     }
 
     /// Opens the texts, then the models of these names.
-    pub(in crate::commands) fn open(
+    pub fn open(
         &self,
-        models: &[String],
+        models: &[ModelName],
         options: &CrossEncoderOptions,
         skip_bad_lines: bool,
         engine: &Engine,
     ) -> crate::Result<Reranker> {
         let texts = TextsOptions {
             reading: ReadOptions { skip_bad_lines, ..self.collection.options() },
-            directory: self.text_index.clone(),
+            directory: self.text_index.as_ref().map(Into::into),
             cache: None,
         };
         let texts = engine.texts(&engine.collection_files(&self.corpus)?, &texts)?;
-        let load = |name: &String| engine.cross_encoder(name, options);
+        let load = |name: &ModelName| engine.cross_encoder(name, options);
         let models = models.iter().map(load).collect::<Result<_, _>>()?;
         Ok(engine.reranker(models, texts, self.options())?)
     }

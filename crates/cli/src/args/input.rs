@@ -1,12 +1,11 @@
 //! The flags that say how input is read.
 
-use std::path::Path;
 use std::str::FromStr;
 
 use toller_corpus::{CollectionFormat, QueryFormat, ReadOptions, UnknownFormatName, read_queries};
-use toller_files::Input;
 use toller_ir::{Query, Setting};
 
+use super::paths::InputPath;
 use crate::error::{Context, UsageError};
 use crate::ui::Ui;
 
@@ -61,10 +60,10 @@ pub struct QueriesArgs {
 
 impl QueriesArgs {
     /// Reads the queries of a file.
-    pub fn read(&self, path: &Path, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Vec<Query>> {
+    pub fn read(&self, path: &InputPath, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Vec<Query>> {
         let options = ReadOptions { format: self.queries_format, skip_bad_lines, ..ReadOptions::default() };
         let (queries, skipped) =
-            read_queries(&[Input::parse(path)], &options).with_flag(Setting::Format, "--queries-format")?;
+            read_queries(&[path.input()], &options).with_flag(Setting::Format, "--queries-format")?;
         if skipped.total() > 0 {
             ui.warning(skipped.to_string());
         }

@@ -1,17 +1,16 @@
 //! The flags of runs that are read, and reading them.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 
 use toller_corpus::{ReadOptions, RunFormat, read_run};
-use toller_files::Input;
 use toller_ir::{Run, RunEntry, Setting};
 
+use super::paths::InputPath;
 use crate::error::{Context, Remedied};
 use crate::ui::Ui;
 
 /// Flags of the commands that read runs.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct RunInputArgs {
     /// Format of the runs [default: told from the content]
     #[arg(long, value_name = "FORMAT")]
@@ -29,8 +28,8 @@ pub fn best_first(hits: &mut [RunEntry]) {
 
 impl RunInputArgs {
     /// Reads a run.
-    pub fn read(&self, path: &PathBuf, ui: &Ui) -> crate::Result<Run> {
-        let input = Input::parse(path);
+    pub fn read(&self, path: &InputPath, ui: &Ui) -> crate::Result<Run> {
+        let input = path.input();
         let options = ReadOptions {
             format: self.run_format,
             skip_bad_lines: self.skip_bad_lines,
@@ -44,7 +43,7 @@ impl RunInputArgs {
     }
 
     /// Reads runs that are used together.
-    pub fn read_all(&self, paths: &[PathBuf], ui: &Ui) -> crate::Result<Vec<Run>> {
+    pub fn read_all(&self, paths: &[InputPath], ui: &Ui) -> crate::Result<Vec<Run>> {
         let runs = paths.iter().map(|path| self.read(path, ui)).collect::<crate::Result<Vec<_>>>()?;
         let in_all = runs.iter().flat_map(|run| run.queries.keys()).collect::<HashSet<_>>().len();
         for (at, (path, run)) in paths.iter().zip(&runs).enumerate() {
@@ -73,12 +72,12 @@ impl RunInputArgs {
 }
 
 /// What the runs are called: the names of their files, or their paths where two names are the same.
-pub fn run_names(paths: &[PathBuf]) -> Vec<String> {
-    let file_name = |path: &PathBuf| path.file_name().map_or(path.as_os_str(), |name| name).to_owned();
+pub fn run_names(paths: &[InputPath]) -> Vec<String> {
+    let file_name = |path: &InputPath| path.file_name().map_or(path.as_os_str(), |name| name).to_owned();
     let unique = paths.iter().map(file_name).collect::<HashSet<_>>().len() == paths.len();
     paths
         .iter()
-        .map(|path| match Input::parse(path).path() {
+        .map(|path| match path.input().path() {
             None => "stdin".to_owned(),
             Some(_) if unique => file_name(path).to_string_lossy().into_owned(),
             Some(path) => path.display().to_string(),

@@ -1,4 +1,22 @@
-//! The command line.
+//! The command line, and the flags that commands share.
+
+pub mod analyzer;
+pub mod cross_encoder;
+pub mod dense;
+pub mod device;
+pub mod filter;
+pub mod fusion;
+pub mod input;
+pub mod model;
+pub mod paths;
+pub mod plot;
+pub mod qrels;
+pub mod report;
+pub mod reranking;
+pub mod run_output;
+pub mod runs;
+pub mod sources;
+pub mod sparse;
 
 use clap::{ArgAction, Parser};
 

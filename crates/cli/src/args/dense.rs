@@ -1,39 +1,39 @@
 //! Dense retrieval: the flags of stores and models, and opening them.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use toller_engine::{DenseOptions, Device, Engine, Pooled, QuerySource, Scan};
 use toller_pipeline::DenseSearcher;
 
-use crate::device;
+use super::device;
+use super::model::{self, ModelArgs};
+use super::paths::{InputPath, ModelName};
 use crate::engine::in_flags;
 use crate::error::UsageError;
-use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
 
 /// Flags of dense retrieval.
 #[derive(Debug, clap::Args)]
-pub(super) struct DenseArgs {
+pub struct DenseArgs {
     /// Stores to search, as one collection in this order
     #[arg(long, value_name = "STORE", num_args = 1..)]
-    pub(super) dense: Vec<PathBuf>,
+    pub dense: Vec<InputPath>,
 
     /// Model to encode the queries with: the one that the store was encoded with
     #[arg(long, value_name = "M", requires = "dense")]
-    model: Option<String>,
+    model: Option<ModelName>,
 
     /// Store of encoded queries (`toller encode --queries`), instead of a model and queries
     #[arg(long, value_name = "STORE", requires = "dense", conflicts_with_all = ["model", "query_model", "prompt", "max_length", "pooling", "dtype"])]
-    query_vectors: Option<PathBuf>,
+    query_vectors: Option<InputPath>,
 
     /// How to scan the vectors; every way gives the same hits and scores
     #[arg(long, value_name = "auto|f32|f16|int8", default_value_t = Scan::Auto, requires = "dense", help_heading = "Machine")]
-    pub(super) scan: Scan,
+    pub scan: Scan,
 
     /// Trust what is searched: verify no checksums, and no identifiers across several stores
     #[arg(long)]
-    pub(super) no_verify: bool,
+    pub no_verify: bool,
 
     /// Take a store of queries for --dense, or one of passages for --query-vectors
     #[arg(long, requires = "dense")]
@@ -44,15 +44,15 @@ pub(super) struct DenseArgs {
     assume_model: bool,
 
     #[command(flatten)]
-    pub(super) model_args: ModelArgs,
+    pub model_args: ModelArgs,
 }
 
 impl DenseArgs {
     /// What can be refused before anything is read. With an inverted index, or where texts are wanted for something else,
     /// --queries are given beside --query-vectors.
-    pub(super) fn check(
+    pub fn check(
         &self,
-        queries: Option<&PathBuf>,
+        queries: Option<&InputPath>,
         with_index: bool,
         texts_wanted: bool,
     ) -> Result<(), UsageError> {
@@ -107,14 +107,14 @@ impl DenseArgs {
     }
 
     /// The directories that are read.
-    pub(super) fn stores(&self) -> impl Iterator<Item = &PathBuf> {
+    pub fn stores(&self) -> impl Iterator<Item = &InputPath> {
         self.dense.iter().chain(&self.query_vectors)
     }
 
     /// Opens model or vectors, then the stores.
-    pub(super) fn open(&self, engine: &Engine, ui: &Ui) -> crate::Result<Arc<Pooled<DenseSearcher>>> {
+    pub fn open(&self, engine: &Engine, ui: &Ui) -> crate::Result<Arc<Pooled<DenseSearcher>>> {
         let queries = match &self.query_vectors {
-            Some(path) => QuerySource::Store(path.clone()),
+            Some(path) => QuerySource::Store(path.into()),
             None => {
                 let name = self.model.as_deref().unwrap_or_default();
                 let encoder = model::load_for_search(name, &self.model_args, engine, ui)?;

@@ -9,40 +9,41 @@ use toller_files::{Input, InputReader};
 use toller_ir::{Qrels, Query, Searcher};
 use toller_pipeline::{DocumentLists, QueryFilter};
 
+use super::paths::InputPath;
 use crate::error::Remedied;
 use crate::ui::Ui;
 
 /// Flags of what is left out.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Filter")]
-pub(super) struct FilterArgs {
+pub struct FilterArgs {
     /// Leave out these hits: lines of a query's identifier and a document's
     #[arg(long, value_name = "FILE")]
-    exclude: Option<PathBuf>,
+    exclude: Option<InputPath>,
 
     /// Search only these documents: one identifier a line
     #[arg(long, value_name = "FILE")]
-    allow: Option<PathBuf>,
+    allow: Option<InputPath>,
 
     /// Search only for the queries that these relevance judgments are of (TREC, BEIR TSV, or pairs of ids)
     #[arg(long, value_name = "QRELS")]
-    judged: Option<PathBuf>,
+    judged: Option<InputPath>,
 }
 
 /// What the flags' files say.
-pub(super) struct FilterLists {
-    pub(super) documents: DocumentLists,
+pub struct FilterLists {
+    pub documents: DocumentLists,
     judged: Option<Judged>,
 }
 
 impl FilterArgs {
     /// The files that are read.
-    pub(super) fn files(&self) -> impl Iterator<Item = &PathBuf> {
+    pub fn files(&self) -> impl Iterator<Item = &InputPath> {
         self.exclude.iter().chain(&self.allow).chain(&self.judged)
     }
 
     /// Reads the files.
-    pub(super) fn read(&self) -> crate::Result<FilterLists> {
+    pub fn read(&self) -> crate::Result<FilterLists> {
         let documents = DocumentLists {
             excluded: self.exclude.as_deref().map(pairs).transpose()?.unwrap_or_default(),
             allowed: self.allow.as_deref().map(ids).transpose()?,
@@ -71,7 +72,7 @@ impl Judged {
 
 impl FilterLists {
     /// The queries that are searched for. That none is left is an error.
-    pub(super) fn judged(&self, mut queries: Vec<Query>, ui: &Ui) -> Result<Vec<Query>, Remedied> {
+    pub fn judged(&self, mut queries: Vec<Query>, ui: &Ui) -> Result<Vec<Query>, Remedied> {
         let Some(Judged { file, qrels }) = &self.judged else { return Ok(queries) };
         let all = queries.len();
         queries.retain(|query| qrels.query(&query.id).is_some());
@@ -87,7 +88,7 @@ impl FilterLists {
 
     /// The filter by the documents of a collection, called `place`. Documents that are not there are reported, and
     /// harmless.
-    pub(super) fn in_collection(&self, collection: &dyn Searcher, place: &str, ui: &Ui) -> QueryFilter {
+    pub fn in_collection(&self, collection: &dyn Searcher, place: &str, ui: &Ui) -> QueryFilter {
         let (filter, missing) = self.documents.in_collection(collection);
         if let Some(example) = missing.first() {
             ui.warning(format!(
