@@ -39,7 +39,7 @@ impl Default for EncodeOptions {
 }
 
 impl Encoder {
-    /// What a store of these texts is to hold.
+    /// The spec of a store of these texts.
     ///
     /// # Errors
     /// [`StoreError::InvalidPart`].

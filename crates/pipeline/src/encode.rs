@@ -195,7 +195,7 @@ fn permits(count: usize) -> (Sender<()>, Receiver<()>) {
     (give_back, permits)
 }
 
-/// The first stage: texts in chunks, until they end, fail, or nobody listens any more.
+/// The first stage: texts in chunks, until they end, fail, or are no longer wanted.
 fn read(
     mut texts: impl Iterator<Item = Result<Text, PipelineError>>,
     permits: &Receiver<()>,

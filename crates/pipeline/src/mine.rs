@@ -48,7 +48,7 @@ pub fn choose_negatives<'a>(
     Chosen { positives, negatives }
 }
 
-/// Reads a collection for the passages of these identifiers, and keeps of each what `keep` makes of it.
+/// Reads a collection for the passages with these identifiers, and keeps what `keep` makes of each.
 ///
 /// # Errors
 /// What [`open_collection`] and its reader find.

@@ -2,7 +2,7 @@
 //!
 //! A [`Fusion`] says how: each list's scores are brought to one scale ([`Normalization`]), a document that is
 //! missing from a list gets a value ([`Missing`]), and each document's numbers become one ([`Combination`]).
-//! The methods of the literature are such triples, by name ([`METHODS`]).
+//! The methods of the literature are such triples and have names ([`METHODS`]).
 //!
 //! Rules that hold for all of them, and make a fused run the same on every machine and for every reader:
 //!
