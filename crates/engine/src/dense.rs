@@ -57,7 +57,8 @@ impl Engine {
     /// Opens stores to be searched, as one collection in this order.
     ///
     /// # Errors
-    /// Stores that are damaged, of another role, or of another model than the queries; a device that cannot be used.
+    /// Stores that are damaged, of another role, or of another model than the queries; a device that cannot
+    /// be used.
     pub fn dense<P: AsRef<Path> + Sync>(
         &self,
         stores: &[P],
@@ -98,8 +99,8 @@ impl Engine {
         Ok(self.opening(verify, |options| Store::open(stores, options))?)
     }
 
-    /// Opens stores as an index. What is cheap to check is known before checksums are read: the role, the model, and
-    /// whether the device is there.
+    /// Opens stores as an index. What is cheap to check is known before checksums are read: the role, the
+    /// model, and whether the device is there.
     fn open_flat<P: AsRef<Path> + Sync>(
         &self,
         stores: &[P],
@@ -132,8 +133,8 @@ impl Engine {
         Ok(index)
     }
 
-    /// Checks that the model of a store is that of the queries. Whoever gives vectors whose model is not known knows
-    /// what they are.
+    /// Checks that the model of a store is that of the queries. Whoever gives vectors whose model is not
+    /// known knows what they are.
     fn check_model(&self, store: &Store, queries: &ModelInfo) -> Result<(), StoreError> {
         match store.check_model(queries) {
             Err(_) if !store.manifest().spec.model.is_known() || !queries.is_known() => {

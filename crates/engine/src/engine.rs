@@ -71,8 +71,8 @@ impl Builder {
     /// The engine.
     ///
     /// # Errors
-    /// [`EngineError::Threads`] if the system refuses the threads, [`EngineError::TwoPools`] if both threads and a
-    /// pool were given.
+    /// [`EngineError::Threads`] if the system refuses the threads, [`EngineError::TwoPools`] if both threads
+    /// and a pool were given.
     pub fn build(self) -> Result<Engine, EngineError> {
         let own = |threads: usize| {
             let pool = ThreadPoolBuilder::new().num_threads(threads).build();
@@ -100,8 +100,8 @@ impl Engine {
         self.threads.count()
     }
 
-    /// The files of a collection that was named by files and folders; of a folder as BEIR publishes them, which holds
-    /// queries too, the corpus.
+    /// The files of a collection that was named by files and folders; of a folder as BEIR publishes them,
+    /// which holds queries too, the corpus.
     ///
     /// # Errors
     /// When a folder cannot be listed.

@@ -1,8 +1,9 @@
 //! Toller as a library: options in; models, stores, indexes, searchers and rerankers out.
 //!
-//! An [`Engine`] opens everything and checks that what it opens fits together: models, roles, prompts, fingerprints.
-//! It has no flags, reads no environment variable and keeps no global state, so that several engines can live in one
-//! process. The command line is built on it, as a server or a binding to another language would be.
+//! An [`Engine`] opens everything and checks that what it opens fits together: models, roles, prompts,
+//! fingerprints. It has no flags, reads no environment variable and keeps no global state, so that several
+//! engines can live in one process. The command line is built on it, as a server or a binding to another
+//! language would be.
 //!
 //! ```no_run
 //! use toller_engine::{DenseOptions, EncoderOptions, Engine, Query, SearchRequest, Searcher};

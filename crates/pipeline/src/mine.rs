@@ -31,7 +31,8 @@ pub fn positives<'a>(qrels: &'a Qrels, query_id: &str, level: i32) -> Vec<&'a st
     judged.filter(|(_, grade)| **grade >= level).map(|(id, _)| id.as_str()).collect()
 }
 
-/// Chooses negatives for a query: never a positive, and none that has the text of one, as far as `texts` knows.
+/// Chooses negatives for a query: never a positive, and none that has the text of one, as far as `texts`
+/// knows.
 #[must_use]
 pub fn choose_negatives<'a>(
     selection: &Selection,

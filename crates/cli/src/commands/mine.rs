@@ -1,6 +1,6 @@
 //! `toller mine`: negatives for training, from what was retrieved.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io::Write;
 use std::ops::RangeInclusive;
 use std::path::Path;

@@ -35,7 +35,7 @@ pub enum RerankError {
     /// Scores that cannot be combined.
     #[error(transparent)]
     Fusion(#[from] FusionError),
-    /// Documents to be scored that the collection lacks.
+    /// Documents to be scored that are not in the collection.
     #[error(
         "{count} documents that are to be reranked are not in the collection, for example {document:?} of query {query:?}"
     )]

@@ -1,13 +1,14 @@
-//! Writing the record of a term.
+//! Encoding posting lists.
 
 use super::block::Block;
 use super::skyline::skyline;
-use super::{BLOCK, Posting, Tail, entry};
+use super::{BLOCK, Posting, Tail, directory};
 use crate::coding::BitWriter;
 
-/// Collects the postings of one term after another, and appends their records. A term has fewer than 2^56 occurrences.
+/// Collects the postings of one term after another and appends their records. A term has fewer than 2^56
+/// occurrences.
 ///
-/// The list of one term is in memory as a whole, packed: at most a few bits a document of the collection.
+/// The whole list of one term is in memory, packed: at most a few bits for each document of the collection.
 #[derive(Debug)]
 pub(crate) struct ListEncoder {
     directory: Vec<u8>,
@@ -15,7 +16,7 @@ pub(crate) struct ListEncoder {
     block: Block,
     /// The last document of the last full block.
     before: Option<u32>,
-    /// Occurrences beyond the first of each document in the full blocks.
+    /// The occurrences beyond the first of each document in the full blocks.
     extras: u64,
     full: u64,
     max_tf: u32,
@@ -34,7 +35,8 @@ impl ListEncoder {
         }
     }
 
-    /// Adds the next posting of the term, whose documents ascend. `codes` are those of the documents' lengths.
+    /// Adds the next posting of the term, in the order of the documents. `codes` are the codes of their
+    /// lengths.
     #[inline]
     pub(crate) fn push(&mut self, posting: Posting, codes: &[u8]) {
         if self.block.is_full() {
@@ -50,18 +52,14 @@ impl ListEncoder {
         let code = |doc: u32| codes.get(doc as usize).copied().unwrap_or_default();
         let postings = self.block.docs().iter().zip(self.block.tfs());
         let points = skyline(postings.map(|(&doc, &tf)| (tf, code(doc))));
-        entry::write(packing, &points, &mut self.directory);
+        directory::write(packing, &points, &mut self.directory);
         self.before = Some(last);
-        self.extras += self.block_extras();
+        self.extras += self.block.extras().0;
         self.full += 1;
         self.block.clear();
     }
 
-    fn block_extras(&self) -> u64 {
-        self.block.tfs().iter().map(|&tf| u64::from(tf - 1)).sum()
-    }
-
-    /// Ends the term, and begins the next. Its only posting is returned; more become a record that is appended to `out`.
+    /// Ends the term. A single posting is returned; several become a record, which is appended to `out`.
     pub(crate) fn finish(&mut self, codes: &[u8], out: &mut Vec<u8>) -> Option<Posting> {
         if self.block.is_full() {
             self.finish_block(codes);
@@ -80,7 +78,7 @@ impl ListEncoder {
     }
 
     fn write_record(&mut self, docs: u32, out: &mut Vec<u8>) {
-        let tail_extras = self.block_extras();
+        let (tail_extras, _) = self.block.extras();
         let extras = self.extras + tail_extras;
         let len = self.block.docs().len();
         let mut bits = BitWriter::new(out);

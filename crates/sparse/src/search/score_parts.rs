@@ -1,4 +1,4 @@
-//! The parts of postings: from a table where a term has many.
+//! What each posting of a term adds to a score, its part: from a table if the term has many postings.
 
 use std::ops::Range;
 
@@ -9,20 +9,20 @@ use crate::length;
 use crate::score::{Norm, TermScorer, TermStatistics};
 use crate::{Lengths, Scoring};
 
-/// Frequencies that a table has rows for.
+/// The frequencies from 1 on that have a row in the table.
 const ROWS: usize = 8;
 
-/// A table pays when the term has this many times more postings than the table has parts.
+/// A table pays if the term has at least this many postings for each part in the table.
 const POSTINGS_A_PART: usize = 2;
 
-/// The parts of a term by frequency less one, and code of the length.
+/// The parts of a term by frequency, less 1, and by the code of the length.
 pub(super) type Table = [[u32; 256]; ROWS];
 
-/// What a ranker makes of each code of a length, for a whole query.
+/// The ranker's norm of each code of a length. It is the same for all terms of a query.
 pub(super) struct Norms([Norm; 256]);
 
 impl Norms {
-    /// Of the ranker of `scorer`, which is that of all terms.
+    /// The norms of the ranker of `scorer`.
     pub(super) fn of(scorer: &TermScorer) -> Self {
         Self(std::array::from_fn(|code| scorer.norm(length::decoded(code as u8))))
     }
@@ -45,28 +45,29 @@ pub(super) struct Window<'a> {
     pub(super) codes: &'a [u8; WINDOW],
 }
 
-/// How the parts of a term are found.
-pub(super) struct Parts {
+/// Computes the parts of a term.
+pub(super) struct ScoreParts {
     pub(super) scorer: TermScorer,
     table: Option<Box<Table>>,
 }
 
-impl Parts {
-    /// Of a term in an index whose codes are `codes`. Takes a table from `spare`, if it needs one.
+impl ScoreParts {
+    /// For a term of an index in which all lengths have codes in `codes`. If it needs a table, `unused` may
+    /// have one.
     pub(super) fn new(
         scorer: TermScorer,
         term: &TermStatistics,
         scoring: &Scoring,
         norms: &Norms,
         codes: Range<usize>,
-        spare: &mut Vec<Box<Table>>,
+        unused: &mut Vec<Box<Table>>,
     ) -> Self {
         let rows = ROWS.min(term.max_freq as usize);
         let pays = term.doc_freq as usize >= POSTINGS_A_PART * rows * codes.len();
         if scoring.lengths == Lengths::Exact || !pays {
             return Self { scorer, table: None };
         }
-        let mut table = spare.pop().unwrap_or_else(|| Box::new([[0; 256]; ROWS]));
+        let mut table = unused.pop().unwrap_or_else(|| Box::new([[0; 256]; ROWS]));
         for (row, tf) in table.iter_mut().zip(1..).take(rows) {
             for (part, norm) in row[codes.clone()].iter_mut().zip(&norms.0[codes.clone()]) {
                 *part = scorer.part_by_norm(tf, *norm);
@@ -76,8 +77,8 @@ impl Parts {
     }
 
     /// Gives the table back.
-    pub(super) fn recycle(self, spare: &mut Vec<Box<Table>>) {
-        spare.extend(self.table);
+    pub(super) fn recycle(self, unused: &mut Vec<Box<Table>>) {
+        unused.extend(self.table);
     }
 
     /// The part of a posting in the window.
@@ -95,7 +96,7 @@ impl Parts {
         }
     }
 
-    /// Adds the parts of postings in the window. `once`: all frequencies are one.
+    /// Adds the parts of postings of the window. `once`: all frequencies are 1.
     #[inline]
     pub(super) fn add(&self, window: &Window<'_>, docs: &[u32], tfs: &[u32], once: bool, sums: &mut Sums) {
         let local = |doc: u32| doc.wrapping_sub(window.first) as usize % WINDOW;

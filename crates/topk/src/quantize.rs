@@ -1,16 +1,16 @@
-//! Vectors rounded to one byte a number.
+//! Vectors rounded to one byte a number, for the int8 scan.
 //!
-//! Per vector x of d numbers: scale s = max |x_i| / 127, codes c = round(x / s), residual r = x - s c. What
-//! the int8 scan needs of r is an upper bound of its length. With u = 2^-24, each r_i is computed with one
+//! Per vector x of d numbers: scale s = max |x_i| / 127, codes c = round(x / s), residual r = x - s c. The
+//! int8 scan needs an upper bound of the residual's length. With u = 2^-24, each r_i is computed with one
 //! rounding, |fl(r_i) - r_i| <= u |r_i| + 2^-150, and their squares are added up in at most d + 4 operations,
-//! so that the sum s of the computed squares obeys (as in `ip_topk/bounds.rs`)
+//! so that the sum s of the computed squares obeys (as in `cpu/bounds.rs`)
 //!
 //! ```text
 //! |fl(r)|^2 <= (s + d 2^-149) / (1 - g(d + 4)),     |r| <= (|fl(r)| + sqrt(d) 2^-150) / (1 - u).
 //! ```
 
-use toller_simd::tile::AlignedBuffer;
-use toller_simd::{Kernel, LANES, Simd};
+use toller_simd::product::Floats;
+use toller_simd::{ByteLanes, Isa, Kernel, LANES, Simd, dispatch_on};
 
 /// The largest code.
 pub(crate) const LARGEST: f32 = 127.0;
@@ -18,12 +18,42 @@ pub(crate) const LARGEST: f32 = 127.0;
 /// Vectors whose largest number is below this have codes of zero: their scale would lose its precision.
 const LEAST: f32 = 1.0 / (1_u128 << 100) as f32;
 
-/// Rows to quantise, and where to.
+/// Vectors rounded to one byte a number: see [`crate::Codes`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Quantized {
+    /// `[rows, dim]`, each in -127..=127.
+    pub codes: Vec<i8>,
+    /// `[rows]`: the largest absolute number of each vector, divided by 127; 0 where it is below 2^-100.
+    pub scales: Vec<f32>,
+    /// `[rows]`: upper bounds of the lengths of the residuals, which rounding took away.
+    pub residual_norms: Vec<f32>,
+}
+
+/// Rounds `rows` `[rows, dim]` to one byte a number. The bytes are the same on every CPU.
+///
+/// # Panics
+/// When `rows` is not a whole number of vectors, or `dim` is 0.
+#[must_use]
+pub fn quantize(rows: &[f32], dim: usize) -> Quantized {
+    quantize_on(Isa::active(), rows, dim)
+}
+
+fn quantize_on(isa: Isa, rows: &[f32], dim: usize) -> Quantized {
+    assert!(dim > 0 && rows.len().is_multiple_of(dim), "{} numbers in rows of {dim}", rows.len());
+    let count = rows.len() / dim;
+    let mut quantized =
+        Quantized { codes: vec![0; rows.len()], scales: vec![0.0; count], residual_norms: vec![0.0; count] };
+    let Quantized { codes, scales, residual_norms } = &mut quantized;
+    dispatch_on(isa, Quantize { rows, dim, stride: dim, codes, scales, residual_norms });
+    quantized
+}
+
+/// Quantises rows.
 pub(crate) struct Quantize<'a> {
     /// `[rows, dim]`.
     pub(crate) rows: &'a [f32],
     pub(crate) dim: usize,
-    /// Bytes from one row of codes to the next: at least `dim`. What lies between keeps its bytes.
+    /// Bytes from one row of codes to the next: at least `dim`. Bytes beyond `dim` are left as they are.
     pub(crate) stride: usize,
     /// `[rows, stride]`.
     pub(crate) codes: &'a mut [i8],
@@ -35,6 +65,7 @@ pub(crate) struct Quantize<'a> {
 
 impl Kernel for Quantize<'_> {
     type Output = ();
+    type Product = Floats;
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
@@ -50,9 +81,9 @@ impl Kernel for Quantize<'_> {
     }
 }
 
-/// Writes the codes of `row`; returns its scale and the sum of the squares of the residual.
+/// Writes the codes of `row` and returns its scale and the sum of the squares of its residual.
 #[inline(always)]
-fn quantize_row<S: Simd>(simd: S, row: &[f32], codes: &mut [i8]) -> (f32, f32) {
+fn quantize_row<S: ByteLanes>(simd: S, row: &[f32], codes: &mut [i8]) -> (f32, f32) {
     let zero = simd.splat(0.0);
     let mut largest = zero;
     let (whole, rest) = row.as_chunks::<LANES>();
@@ -97,7 +128,7 @@ fn quantize_row<S: Simd>(simd: S, row: &[f32], codes: &mut [i8]) -> (f32, f32) {
     (scale, simd.sum(squares))
 }
 
-/// See the top of this file.
+/// The bound of the residual's length; see the top of this file.
 struct ResidualBound {
     underflow: f64,
     shrinkage: f64,
@@ -111,13 +142,13 @@ impl ResidualBound {
         let least = f64::from(f32::from_bits(1));
         Self {
             underflow: numbers * least,
-            // Beyond 2^23 numbers the sum says nothing: the bound becomes infinite.
+            // Beyond 2^23 numbers the sum proves nothing: the bound becomes infinite.
             shrinkage: if operations <= 0.5 { 1.0 - operations / (1.0 - operations) } else { 0.0 },
             slack: numbers.sqrt() * least,
         }
     }
 
-    /// An upper bound of the residual's length, infinite or NaN where there is none.
+    /// An upper bound of the residual's length; infinite or NaN where there is no bound.
     fn norm(&self, squares: f32) -> f32 {
         let length = ((f64::from(squares) + self.underflow) / self.shrinkage).sqrt() + self.slack;
         // 2^-20 makes up for 1 / (1 - u) and for the roundings here.
@@ -125,52 +156,11 @@ impl ResidualBound {
     }
 }
 
-/// A buffer of codes: rows of whole lines, zero beyond the vector.
-#[derive(Default)]
-pub(crate) struct CodeBuffer {
-    values: AlignedBuffer<i32>,
-}
-
-impl CodeBuffer {
-    /// Room for at least `bytes`.
-    pub(crate) fn grow(&mut self, bytes: usize) {
-        self.values.grow(bytes.div_ceil(size_of::<i32>()));
-    }
-
-    /// Four codes a value, the first in the lowest byte.
-    pub(crate) fn values(&self) -> &[i32] {
-        self.values.as_slice()
-    }
-
-    pub(crate) fn bytes_mut(&mut self) -> &mut [i8] {
-        bytemuck::cast_slice_mut(self.values.as_mut_slice())
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    use toller_simd::Isa;
 
-    use super::Quantize;
-    use toller_simd::{Isa, dispatch_on};
-
-    fn quantized(isa: Isa, rows: &[f32], dim: usize) -> (Vec<i8>, Vec<f32>, Vec<f32>) {
-        let count = rows.len() / dim;
-        let (mut codes, mut scales, mut residual_norms) =
-            (vec![0; rows.len()], vec![0.0; count], vec![0.0; count]);
-        dispatch_on(
-            isa,
-            Quantize {
-                rows,
-                dim,
-                stride: dim,
-                codes: &mut codes,
-                scales: &mut scales,
-                residual_norms: &mut residual_norms,
-            },
-        );
-        (codes, scales, residual_norms)
-    }
+    use super::{Quantized, quantize, quantize_on};
 
     #[test]
     fn the_residual_is_within_its_norm_at_every_magnitude_and_on_every_instruction_set() {
@@ -179,11 +169,11 @@ mod tests {
                 let scale = 2_f64.powi(power);
                 let row: Vec<f32> =
                     (0..dim).map(|i| (((i * 7919 % 601) as f64 - 300.0) / 300.0 * scale) as f32).collect();
-                let expected = quantized(Isa::Portable, &row, dim);
+                let expected = quantize_on(Isa::Portable, &row, dim);
                 for isa in Isa::available() {
-                    assert!(quantized(isa, &row, dim) == expected, "{isa}, {dim} numbers, 2^{power}");
+                    assert!(quantize_on(isa, &row, dim) == expected, "{isa}, {dim} numbers, 2^{power}");
                 }
-                let (codes, scales, residual_norms) = expected;
+                let Quantized { codes, scales, residual_norms } = expected;
                 assert!(codes.iter().all(|&code| code != i8::MIN));
                 let residual =
                     |(&x, &code): (&f32, &i8)| f64::from(x) - f64::from(scales[0]) * f64::from(code);
@@ -200,14 +190,14 @@ mod tests {
 
     #[test]
     fn what_has_no_codes_has_an_honest_norm() {
-        let (codes, scales, residual_norms) = quantized(Isa::active(), &[0.0; 20], 20);
+        let Quantized { codes, scales, residual_norms } = quantize(&[0.0; 20], 20);
         assert!(codes.iter().all(|&code| code == 0) && scales == [0.0]);
         assert!(residual_norms[0] < 1e-20);
-        let (codes, scales, residual_norms) = quantized(Isa::active(), &[1e-40; 20], 20);
+        let Quantized { codes, scales, residual_norms } = quantize(&[1e-40; 20], 20);
         assert!(codes.iter().all(|&code| code == 0) && scales == [0.0]);
         assert!(residual_norms[0] >= 4.4e-40);
         for bad in [f32::INFINITY, f32::NEG_INFINITY, f32::NAN] {
-            let (.., residual_norms) = quantized(Isa::active(), &[1.0, bad], 2);
+            let Quantized { residual_norms, .. } = quantize(&[1.0, bad], 2);
             assert!(!residual_norms[0].is_finite(), "{bad}");
         }
     }

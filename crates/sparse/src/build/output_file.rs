@@ -1,6 +1,6 @@
-//! A file of the index on its way to the disk.
+//! A file of the index while it is being written.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use toller_files::{AtomicFile, ChecksumHasher, FileError};
@@ -27,34 +27,19 @@ impl OutputFile {
         self.bytes
     }
 
-    /// Where the file will be.
-    pub(super) fn path(&self) -> &Path {
-        self.file.destination()
+    /// Appends `bytes`.
+    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), SparseError> {
+        self.file.write_all(bytes).map_err(FileError::on("write", self.file.destination()))?;
+        self.hasher.update(bytes);
+        self.bytes += bytes.len() as u64;
+        Ok(())
     }
 
-    /// For `map_err`: an error of writing this file.
-    pub(super) fn failed(&self, error: io::Error) -> SparseError {
-        FileError::new("write", self.path(), error).into()
-    }
-
-    /// Syncs the file, gives it its name, and tells what the manifest is to say of it.
+    /// Syncs the file, gives it its final name, and returns its entry in the manifest.
     pub(super) fn commit(self) -> Result<FileEntry, SparseError> {
         let entry =
             FileEntry { file: self.name.to_owned(), bytes: self.bytes, checksum: self.hasher.finish() };
         self.file.commit()?;
         Ok(entry)
-    }
-}
-
-impl Write for OutputFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.hasher.update(bytes.get(..written).unwrap_or_default());
-        self.bytes += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
     }
 }

@@ -1,20 +1,20 @@
-//! What the terms of one query leave to those of the next, so that it need not be allocated and cleared again.
+//! Buffers that one query leaves to the next, so that they are not allocated and cleared again.
 
-use super::parts::Table;
+use super::score_parts::Table;
 use crate::postings::Block;
 
-/// More blocks than these are not kept: a single query of very many terms is not to hold its memory for good.
+/// The most blocks that are kept: a single query of very many terms must not hold its memory for good.
 const MOST_BLOCKS: usize = 256;
 
-/// Tables and blocks of any content.
+/// Tables and blocks of arbitrary content.
 #[derive(Default)]
-pub(super) struct Spare {
+pub(super) struct Scratch {
     pub(super) tables: Vec<Box<Table>>,
     #[allow(clippy::vec_box, reason = "a block has kilobytes, which are not to be moved")]
     blocks: Vec<Box<Block>>,
 }
 
-impl Spare {
+impl Scratch {
     /// A block.
     pub(super) fn block(&mut self) -> Box<Block> {
         self.blocks.pop().unwrap_or_else(|| Box::new(Block::new()))

@@ -1,4 +1,4 @@
-//! Documents that have a term of the query and a score of zero.
+//! Documents with a term of the query and a score of zero.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,8 @@ use crate::index::{SparseIndex, Term};
 use crate::length;
 use crate::score::PreparedTerms;
 
-/// Appends such documents that `admits` says yes to, the lowest ordinals first, until there are `k` hits. `ranking` has all others.
+/// Appends those that `admits` accepts, in the order of their ordinals, until there are `k` hits. `ranking`
+/// has all documents with higher scores.
 pub(super) fn append(
     ranking: &mut Ranking,
     terms: &[Term<'_>],
@@ -18,7 +19,8 @@ pub(super) fn append(
     k: usize,
     admits: &impl Fn(DocOrd) -> bool,
 ) -> Result<(), SparseError> {
-    // Most rankers give every term a part. The least is that of one occurrence in the longest document.
+    // With most rankers, every term adds to a score. It adds least for one occurrence in the longest
+    // document.
     let code = index.codes_used.end.saturating_sub(1) as u8;
     let longest = code.checked_add(1).map_or(u32::MAX, length::decoded);
     if prepared.scorers.iter().all(|scorer| scorer.part(1, longest) > 1) {

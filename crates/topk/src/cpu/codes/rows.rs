@@ -1,55 +1,79 @@
-//! The rows of a block as codes, and what is known of each.
+//! The rows of a block as codes, and what is known of each row.
 
 use std::slice::from_mut;
 
-use super::{OFFSET, Queries, VALUE_BYTES};
-use crate::Codes;
-use crate::cpu::ahead::Ahead;
-use crate::cpu::bounds::{ROUNDINGS, rounded_up};
-use crate::cpu::quantize::{CodeBuffer, Quantize};
-use toller_simd::tile::Rows;
-use toller_simd::{Kernel, LANES, Simd};
+use toller_simd::tile::{AlignedBuffer, Rows};
+use toller_simd::word::for_each_vector;
+use toller_simd::{Kernel, Simd};
 
+use super::{OFFSET, Queries};
+use crate::collection::Codes;
+use crate::cpu::bounds::{ROUNDINGS, rounded_up};
+use crate::cpu::prefetch::NextBlock;
+use crate::quantize::Quantize;
+
+/// Codes of a value.
+pub(super) const VALUE_BYTES: usize = size_of::<i32>();
 /// Bytes of sixteen values.
 const LINE_BYTES: usize = 64;
 
+/// Rows of codes, each of whole lines with zeros beyond the vector.
+#[derive(Default)]
+pub(super) struct CodeBuffer {
+    values: AlignedBuffer<i32>,
+}
+
+impl CodeBuffer {
+    /// Makes room for at least `bytes`.
+    fn grow(&mut self, bytes: usize) {
+        self.values.grow(bytes.div_ceil(VALUE_BYTES));
+    }
+
+    /// Four codes a value, the first in the lowest byte.
+    fn values(&self) -> &[i32] {
+        self.values.as_slice()
+    }
+
+    fn bytes_mut(&mut self) -> &mut [i8] {
+        bytemuck::cast_slice_mut(self.values.as_mut_slice())
+    }
+}
+
 /// The rows of a block.
 pub(crate) enum Source<'a> {
-    /// As the store has them.
+    /// Codes of the store.
     Stored(Codes<'a>),
-    /// `[rows, dim]`, to be rounded now.
+    /// Numbers `[rows, dim]`, which are rounded now.
     Numbers(&'a [f32]),
 }
 
 /// What is known of each row.
 #[derive(Default)]
-pub(super) struct Facts {
+pub(super) struct RowFacts {
     /// s_x.
     pub(super) scales: Vec<f32>,
     /// e.
     pub(super) residual_norms: Vec<f32>,
     /// n.
     pub(super) norms: Vec<f32>,
-    /// What the offset of the queries' bytes has added to the sums, negated.
+    /// The negative of what the offset of the queries' bytes adds to the sums.
     pub(super) corrections: Vec<i32>,
     /// N.
     pub(super) largest_norm: f32,
     /// E.
     pub(super) largest_residual_norm: f32,
-    /// Whether nothing overflows.
-    pub(super) bounded: bool,
 }
 
-impl Facts {
-    /// The codes of `source` as rows of values, in `buffer` where they do not lie so in the store. Numbers are rounded
-    /// row by row, and each row asks `ahead` for one.
+impl RowFacts {
+    /// The codes of `source` as rows of values: where the store has them like that, else in `buffer`. Numbers
+    /// are rounded row by row, and with each row one row of the `next` block is prefetched.
     #[inline(always)]
     pub(super) fn rows<'a, S: Simd>(
         &mut self,
         simd: S,
         queries: &Queries,
         source: Source<'a>,
-        ahead: Ahead,
+        next: NextBlock,
         buffer: &'a mut CodeBuffer,
     ) -> Rows<'a, i32> {
         let (dim, depth) = (queries.dim(), queries.depth());
@@ -83,7 +107,7 @@ impl Facts {
                 for (number, (row, ((codes, scale), residual_norm))) in
                     rows.chunks_exact(dim).zip(places).enumerate()
                 {
-                    ahead.row(number);
+                    next.prefetch_row(number);
                     let (scales, residual_norms) = (from_mut(scale), from_mut(residual_norm));
                     Quantize { rows: row, dim, stride, codes, scales, residual_norms }.run(simd);
                 }
@@ -92,7 +116,7 @@ impl Facts {
         Rows::new(buffer.values(), stride / VALUE_BYTES, count, depth)
     }
 
-    /// Measures the codes of `rows`. For codes in the store this is also what brings them from memory.
+    /// Measures the codes of `rows`. This is also what brings the codes of a store from memory.
     #[inline(always)]
     pub(super) fn measure<S: Simd>(&mut self, simd: S, rows: Rows<'_, i32>) {
         self.norms.clear();
@@ -104,7 +128,7 @@ impl Facts {
             self.norms.push(norm);
             self.corrections.push(-OFFSET * sum);
             let residual_norm = self.residual_norms[row];
-            // Not left to `max`, which forgets a NaN: one row without bounds leaves its block without.
+            // `max` alone would drop a NaN: a block has no bounds if one of its rows has none.
             let bounded = norm.is_finite() && residual_norm.is_finite();
             self.largest_norm = self.largest_norm.max(if bounded { norm } else { f32::INFINITY });
             self.largest_residual_norm = self.largest_residual_norm.max(residual_norm);
@@ -112,26 +136,15 @@ impl Facts {
     }
 }
 
-/// The sum of the codes of a row, and that of their squares.
+/// The sum of the codes of a row, and the sum of their squares.
 #[inline(always)]
 fn sum_and_squares<S: Simd>(simd: S, row: &[i32]) -> (i32, i32) {
     let ones = simd.splat_i32(i32::from_le_bytes([1; VALUE_BYTES]));
     let (mut sums, mut squares) = (simd.splat_i32(0), simd.splat_i32(0));
-    let mut add = |codes: S::I32| {
+    for_each_vector(simd, row, |_, codes| {
         sums = simd.dot(sums, ones, codes);
         let sizes = simd.abs_i8(codes);
         squares = simd.dot(squares, sizes, sizes);
-    };
-    let (whole, rest) = row.as_chunks::<LANES>();
-    for values in whole {
-        // SAFETY: a chunk is sixteen values.
-        add(unsafe { simd.load_i32(values.as_ptr()) });
-    }
-    if !rest.is_empty() {
-        let mut values = [0; LANES];
-        values[..rest.len()].copy_from_slice(rest);
-        // SAFETY: the array holds sixteen values.
-        add(unsafe { simd.load_i32(values.as_ptr()) });
-    }
+    });
     (simd.sum_i32(sums), simd.sum_i32(squares))
 }

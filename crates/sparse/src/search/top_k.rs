@@ -1,31 +1,31 @@
-//! The best so far.
+//! The best hits so far.
 
 use toller_ir::{DocOrd, Hit, Ranking};
 
-/// Room beyond k, so that a selection is paid for by many offers; and the least of it.
+/// The least room beyond k: a selection is worth its cost after many offers.
 const LEAST_ROOM: usize = 32;
 
-/// Times k that crowd: selecting earlier costs more than it spares.
+/// How many times k hits are too many. To select earlier costs more than it saves.
 const CROWD: usize = 8;
 
-/// Keeps the k best of what is offered, in any order.
+/// Keeps the k best of the hits that are offered, in any order.
 ///
-/// A hit is one number: the bits of its score, which ascend with scores that are not negative, above the complement of its ordinal. So
-/// the larger number is the better hit.
+/// A hit is one number: the bits of its score, which ascend with scores that are not negative, above the
+/// complement of its ordinal. So the larger number is the better hit.
 #[derive(Debug)]
-pub(super) struct Top {
+pub(super) struct TopK {
     k: usize,
     keys: Vec<u64>,
-    /// What a hit must exceed.
+    /// Hits up to this are not among the k best.
     floor: u64,
 }
 
-impl Top {
+impl TopK {
     pub(super) fn new() -> Self {
         Self { k: 0, keys: Vec::new(), floor: 0 }
     }
 
-    /// Forgets all hits; the next are the best `k`, which is above 0.
+    /// Forgets all hits. From now on the best `k` are kept, which is above 0.
     pub(super) fn begin(&mut self, k: usize) {
         self.k = k;
         self.keys.clear();
@@ -41,13 +41,14 @@ impl Top {
         }
     }
 
-    /// Whether it is worth to tighten in the middle of a window: hits that are few, and offered by the hundred.
+    /// Whether [`TopK::tighten`] pays in the middle of a window.
     #[inline]
     pub(super) fn is_crowded(&self) -> bool {
         self.keys.len() >= self.k.saturating_mul(CROWD).saturating_add(LEAST_ROOM)
     }
 
-    /// Forgets what is not among the k best, if that is worth it. Returns the score of the k-th best when it is a new one.
+    /// Forgets hits that are not among the k best, if that pays. Returns the score of the k-th best if it is
+    /// new.
     pub(super) fn tighten(&mut self) -> Option<f32> {
         let room = (self.k / 4).max(LEAST_ROOM);
         if self.keys.len() < self.k.saturating_add(if self.floor == 0 { 0 } else { room }) {
@@ -79,16 +80,16 @@ mod tests {
     use proptest::prelude::*;
     use toller_ir::{DocOrd, Hit};
 
-    use super::Top;
+    use super::TopK;
 
     proptest! {
         #[test]
         fn the_best_of_all(scores in prop::collection::vec(1..20_u32, 0..300), k in 1..200_usize) {
-            let mut top = Top::new();
+            let mut top = TopK::new();
             top.begin(k);
             let mut all: Vec<Hit> = Vec::new();
             for (doc, &score) in (0..).zip(&scores) {
-                // Out of order.
+                // The documents come out of order.
                 let doc = doc ^ 5;
                 top.offer(doc, score as f32 / 3.0);
                 all.push(Hit::new(DocOrd(doc), score as f32 / 3.0));

@@ -1,11 +1,11 @@
-//! Inverted chunks: in memory while there is room, then in a temporary file.
+//! Sorted runs, which are inverted chunks: in memory while there is room, then in a temporary file.
 //!
 //! ```text
-//! run     := (shared, rest (varint), rest bytes, bytes of the list (varint), list) * terms, ascending
-//! list    := (gap * 2 + (frequency = 1), [frequency - 2]) * documents     (varint)
+//! run     := (term, bytes of its list (varint), list) * terms, ascending       a term as in `coding::strings`
+//! list    := (2 * gap + (frequency = 1), [frequency - 2]) * documents          varints
 //! ```
 //!
-//! A term shares its first bytes with the one before. The gap before the first document is counted from the run's first.
+//! The first gap is from the run's first document, each other gap from the document before.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use memmap2::Mmap;
 
 use crate::SparseError;
-use crate::coding::{read_varint, write_varint};
+use crate::coding::{next_string, read_varint, write_string, write_varint};
 use crate::postings::Posting;
 use crate::temporary::TemporaryFile;
 
-/// An inverted chunk.
+/// The bytes of an inverted chunk.
 #[derive(Debug, Default)]
 pub(super) struct Run {
     /// The ordinal of its first document.
@@ -25,7 +25,14 @@ pub(super) struct Run {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Appends a posting of a list.
+/// Appends a term and its list.
+pub(super) fn write_term(before: &[u8], term: &[u8], list: &[u8], out: &mut Vec<u8>) {
+    write_string(before, term, out);
+    write_varint(list.len() as u64, out);
+    out.extend_from_slice(list);
+}
+
+/// Appends a posting to a list.
 #[inline]
 pub(super) fn write_posting(gap: u32, tf: u32, out: &mut Vec<u8>) {
     let once = tf == 1;
@@ -35,7 +42,7 @@ pub(super) fn write_posting(gap: u32, tf: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// Runs in the order of their documents, once [`Runs::finish`] has put them there.
+/// Collects runs in any order.
 pub(super) struct Runs {
     directory: PathBuf,
     memory_bytes: usize,
@@ -46,7 +53,7 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Runs of which at most `memory_bytes` are in memory; the others are in a file without a name in `directory`.
+    /// Keeps at most `memory_bytes` in memory, the rest in an unnamed file on the disk of `directory`.
     pub(super) fn new(directory: &Path, memory_bytes: usize) -> Self {
         Self {
             directory: directory.to_owned(),
@@ -58,7 +65,7 @@ impl Runs {
         }
     }
 
-    /// Adds the run of a chunk.
+    /// Adds the run of the chunk `sequence`.
     pub(super) fn push(&mut self, sequence: usize, run: Run) -> Result<(), SparseError> {
         self.in_memory += run.bytes.capacity();
         self.pending.push((sequence, run));
@@ -83,7 +90,7 @@ impl Runs {
         Ok(())
     }
 
-    /// All runs, ready to be read.
+    /// All runs in the order of their documents.
     pub(super) fn finish(mut self) -> Result<SortedRuns, SparseError> {
         if self.file.is_some() {
             self.spill()?;
@@ -118,7 +125,7 @@ impl SortedRuns {
     }
 }
 
-/// Reads the terms of a run in order.
+/// A cursor over the terms of a run.
 #[derive(Debug)]
 pub(super) struct RunReader<'a> {
     first: u32,
@@ -132,23 +139,20 @@ impl<'a> RunReader<'a> {
         Self { first, rest: bytes, term: Vec::new(), list: &[] }
     }
 
-    /// Goes on to the next term; `None` when there is none. (What was written by this process is as it was written.)
+    /// Goes to the next term; `None` behind the last. (Runs are of this process, so they are not damaged.)
     pub(super) fn advance(&mut self) -> Option<()> {
-        let shared = read_varint(&mut self.rest)? as usize;
-        let rest = read_varint(&mut self.rest)? as usize;
-        self.term.truncate(shared);
-        self.term.extend_from_slice(self.rest.split_off(..rest)?);
+        next_string(&mut self.rest, &mut self.term)?;
         let bytes = read_varint(&mut self.rest)? as usize;
         self.list = self.rest.split_off(..bytes)?;
         Some(())
     }
 
-    /// The term.
+    /// The current term.
     pub(super) fn term(&self) -> &[u8] {
         &self.term
     }
 
-    /// Calls `each` with the postings of the term.
+    /// Calls `each` with the postings of the current term.
     pub(super) fn for_each(&self, mut each: impl FnMut(Posting)) {
         let (mut list, mut doc) = (self.list, self.first);
         while let Some(head) = read_varint(&mut list) {

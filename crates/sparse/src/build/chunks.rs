@@ -1,11 +1,11 @@
-//! Documents on their way to be analyzed.
+//! Documents in chunks, the unit of work of the threads that analyze.
 
 use crate::SparseError;
 
-/// Documents that follow each other.
+/// Consecutive documents.
 #[derive(Debug, Default)]
 pub(super) struct Chunk {
-    /// Its place in the order of the chunks.
+    /// Its number in the order of the chunks.
     pub(super) sequence: usize,
     /// The ordinal of the first document.
     pub(super) first: u32,
@@ -13,10 +13,10 @@ pub(super) struct Chunk {
     pub(super) texts: Vec<String>,
 }
 
-/// Bytes of text of the first chunks: small, so that a small collection is work for all threads.
+/// Bytes of text of the first chunks. They are small, so that a small collection keeps all threads busy.
 const FIRST_BYTES: usize = 1 << 18;
 
-/// Chunks of a size, before it doubles.
+/// Chunks of one size, before the size doubles.
 const CHUNKS_OF_A_SIZE: usize = 8;
 
 /// Cuts documents into chunks.
@@ -29,7 +29,7 @@ pub(super) struct Chunks<I> {
 }
 
 impl<I> Chunks<I> {
-    /// Chunks of `documents`, each of up to `most_bytes` of text, or one document.
+    /// Chunks of about `most_bytes` of text at most, or of one document where that is longer.
     pub(super) fn new(documents: I, most_bytes: usize) -> Self {
         Self { documents, most_bytes, sequence: 0, next: 0, ended: false }
     }
@@ -62,7 +62,7 @@ where
                     break;
                 }
             };
-            // The largest ordinal stands for no document.
+            // u32::MAX is no ordinal: it means "behind all documents".
             if self.next == u32::MAX - 1 {
                 self.ended = true;
                 return Some(Err(SparseError::TooManyDocuments.into()));
