@@ -41,7 +41,7 @@ pub enum Part {
     Term(Term),
 }
 
-/// A command, a setting of it, and the setting's value: as many of the three as are meant.
+/// A command, a setting of it, or the setting's value, or several of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Term {
     /// The command.

@@ -8,17 +8,17 @@ use crate::error::UsageError;
 /// Flags of the commands that turn texts into terms.
 #[derive(Debug, clap::Args)]
 pub struct AnalyzerArgs {
-    /// Language of the texts, as an ISO 639-1 code (en, ar, zh): its analyzer is that of Anserini
+    /// Language of the texts, as an ISO 639-1 code (en, ar, zh); selects Anserini's analyzer
     #[arg(long, value_name = "CODE", required_unless_present = "analyzer", conflicts_with = "analyzer")]
     language: Option<String>,
 
-    /// Analyzer, where it is not that of a language: whitespace, standard, jieba, telugu, wordpiece:MODEL
+    /// Analyzer, instead of a language's: whitespace, standard, jieba, telugu, wordpiece:MODEL
     #[arg(long, value_name = "NAME")]
     analyzer: Option<String>,
 }
 
 impl AnalyzerArgs {
-    /// The analyzer. A name that none has is wrong usage.
+    /// The analyzer. An unknown name is wrong usage.
     pub fn load(&self, engine: &Engine) -> crate::Result<Analyzer> {
         let (flag, name) = match (&self.analyzer, &self.language) {
             (Some(name), _) => ("--analyzer", name.as_str()),

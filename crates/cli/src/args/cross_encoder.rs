@@ -23,7 +23,7 @@ pub struct CrossEncoderArgs {
     #[arg(long, value_name = "auto|cpu|cuda[:N]", default_value_t = Device::Auto, help_heading = "Machine")]
     device: Device,
 
-    /// What to compute in [default: f32 on the CPU]
+    /// Number format to compute in [default: f32 on the CPU]
     #[arg(long, value_name = "f32|f16|bf16|int8", help_heading = "Machine")]
     dtype: Option<Precision>,
 
@@ -36,15 +36,15 @@ pub struct CrossEncoderArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Model")]
 pub struct ScoringArgs {
-    /// What gives way when a pair is longer: only_second (the passage) or longest_first
+    /// Which text is cut when a pair is too long: only_second (the passage) or longest_first
     #[arg(long, value_name = "HOW", default_value_t)]
     truncation: PairTruncation,
 
-    /// Label whose score counts, from 0 [default: the only one, or the last of two]
+    /// Label whose score counts, from 0 [default: the only label, or the second of two]
     #[arg(long, value_name = "N")]
     label: Option<usize>,
 
-    /// What makes a score of the logits [default: the logit of a model of one label, softmax of several]
+    /// How logits become a score [default: the logit of one label, the softmax of several]
     #[arg(long, value_enum, value_name = "NAME")]
     activation: Option<ActivationName>,
 }
@@ -58,12 +58,12 @@ enum ActivationName {
     Sigmoid,
     /// Its share of the softmax
     Softmax,
-    /// What the model's configuration says, as sentence-transformers reads it
+    /// The one in the model's configuration, as sentence-transformers reads it
     Configured,
 }
 
 impl CrossEncoderArgs {
-    /// What can be refused before anything is read.
+    /// Refuses wrong usage before anything is read.
     pub fn check(&self) -> Result<(), UsageError> {
         device::for_models(self.device)
     }
@@ -80,7 +80,7 @@ impl CrossEncoderArgs {
 }
 
 impl ScoringArgs {
-    /// How the model is loaded that is to compute so.
+    /// How a model that scores like this is loaded.
     pub fn options(
         &self,
         max_length: Option<u32>,

@@ -31,15 +31,15 @@ pub struct DenseArgs {
     #[arg(long, value_name = "auto|f32|f16|int8", default_value_t = Scan::Auto, requires = "dense", help_heading = "Machine")]
     pub scan: Scan,
 
-    /// Trust what is searched: verify no checksums, and no identifiers across several stores
+    /// Do not verify checksums, nor that identifiers are unique across several stores
     #[arg(long)]
     pub no_verify: bool,
 
-    /// Take a store of queries for --dense, or one of passages for --query-vectors
+    /// Accept a store of queries for --dense, or of passages for --query-vectors
     #[arg(long, requires = "dense")]
     any_role: bool,
 
-    /// Take --model for the model of a store that was imported without one
+    /// Assume that --model made the vectors of a store that was imported without a model
     #[arg(long, requires = "dense", conflicts_with = "query_vectors")]
     assume_model: bool,
 
@@ -48,8 +48,8 @@ pub struct DenseArgs {
 }
 
 impl DenseArgs {
-    /// What can be refused before anything is read. With an inverted index, or where texts are wanted for something else,
-    /// --queries are given beside --query-vectors.
+    /// Refuses wrong usage before anything is read. --queries and --query-vectors go together only if an
+    /// inverted index or a reranker needs the texts.
     pub fn check(
         &self,
         queries: Option<&InputPath>,
@@ -70,11 +70,11 @@ impl DenseArgs {
         match (&self.model, &self.query_vectors, queries) {
             (None, Some(_), Some(_)) if with_index || texts_wanted => Ok(()),
             (None, Some(_), None) if with_index => {
-                Err(UsageError::new("an inverted index is searched by texts", "give --queries too"))
+                Err(UsageError::new("searching an inverted index needs texts", "give --queries too"))
             }
             (Some(_), None, Some(_)) | (None, Some(_), None) => Ok(()),
             (_, Some(_), Some(_)) => Err(UsageError::new(
-                "--query-vectors and --queries would both say what is searched for",
+                "--query-vectors and --queries both give the queries",
                 "give one of them",
             )),
             _ => {
@@ -83,8 +83,8 @@ impl DenseArgs {
         }
     }
 
-    /// Without a store there is no model and nothing for a GPU: flags for them would be left out of account. Those of how a
-    /// model computes hold for cross-encoders too, where texts are wanted for them.
+    /// Refuses flags that have no effect without a store: those of the model and of a GPU. The flags of how a
+    /// model computes also apply to cross-encoders, which need texts.
     fn check_unused(&self, texts_wanted: bool) -> Result<(), UsageError> {
         let ModelArgs { max_length, prompt, query_model, pooling, dim, device, dtype, batch_tokens: _ } =
             &self.model_args;
@@ -99,7 +99,7 @@ impl DenseArgs {
         ];
         match flags.into_iter().find(|(_, is_given)| *is_given) {
             Some((flag, _)) => Err(UsageError::new(
-                format!("{flag} is of dense search, and no store is searched"),
+                format!("{flag} is for dense search, and no store is searched"),
                 format!("give --dense STORE, or leave {flag} out"),
             )),
             None => Ok(()),

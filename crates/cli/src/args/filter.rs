@@ -17,7 +17,7 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Filter")]
 pub struct FilterArgs {
-    /// Leave out these hits: lines of a query's identifier and a document's
+    /// Leave out these hits: each line has a query's identifier and a document's
     #[arg(long, value_name = "FILE")]
     exclude: Option<InputPath>,
 
@@ -25,12 +25,12 @@ pub struct FilterArgs {
     #[arg(long, value_name = "FILE")]
     allow: Option<InputPath>,
 
-    /// Search only for the queries that these relevance judgments are of (TREC, BEIR TSV, or pairs of ids)
+    /// Search only for queries that are judged in this file (TREC, BEIR TSV, or pairs of ids)
     #[arg(long, value_name = "QRELS")]
     judged: Option<InputPath>,
 }
 
-/// What the flags' files say.
+/// The content of the flags' files.
 pub struct FilterLists {
     pub documents: DocumentLists,
     judged: Option<Judged>,
@@ -71,7 +71,7 @@ impl Judged {
 }
 
 impl FilterLists {
-    /// The queries that are searched for. That none is left is an error.
+    /// The queries that are searched for; an error if none is left.
     pub fn judged(&self, mut queries: Vec<Query>, ui: &Ui) -> Result<Vec<Query>, Remedied> {
         let Some(Judged { file, qrels }) = &self.judged else { return Ok(queries) };
         let all = queries.len();
@@ -86,13 +86,13 @@ impl FilterLists {
         Ok(queries)
     }
 
-    /// The filter by the documents of a collection, called `place`. Documents that are not there are reported, and
-    /// harmless.
+    /// The filter by the documents of a collection, called `place`. Documents that are not there are
+    /// reported, and harmless.
     pub fn in_collection(&self, collection: &dyn Searcher, place: &str, ui: &Ui) -> QueryFilter {
         let (filter, missing) = self.documents.in_collection(collection);
         if let Some(example) = missing.first() {
             ui.warning(format!(
-                "{} of {} identifiers of --exclude and --allow are not in {place}, for one {example:?}",
+                "{} of {} identifiers of --exclude and --allow are not in {place}, for example {example:?}",
                 missing.len(),
                 self.documents.named().len()
             ));

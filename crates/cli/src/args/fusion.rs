@@ -4,10 +4,10 @@ use toller_pipeline::fusion::{Fusion, Method, Missing, Normalization, UnknownMet
 
 use crate::error::UsageError;
 
-/// Flags of a fusion, its method aside.
+/// Flags of a fusion, except its method.
 #[derive(Debug, clap::Args)]
 pub struct FusionArgs {
-    /// Weight of the second run, the first having 1: first + A * second [default: 1]
+    /// Weight of the second run; the first has weight 1: first + A * second [default: 1]
     #[arg(
         long,
         value_name = "A",
@@ -17,7 +17,7 @@ pub struct FusionArgs {
     )]
     pub alpha: Option<f64>,
 
-    /// A weight for each run, in their order, as in 1,0.5,2 [default: 1 each]
+    /// A weight for each run, in order, as in 1,0.5,2 [default: 1 each]
     #[arg(
         long,
         value_name = "W,W...",
@@ -27,7 +27,7 @@ pub struct FusionArgs {
     )]
     weights: Vec<f64>,
 
-    /// What is added to ranks by rrf [default: 60]
+    /// The constant that rrf adds to ranks [default: 60]
     #[arg(long, value_name = "K", help_heading = "Fusion", allow_negative_numbers = true)]
     rrf_k: Option<f64>,
 
@@ -42,7 +42,7 @@ pub struct ScaleArgs {
     #[arg(long, value_enum, value_name = "SCALE", help_heading = "Fusion")]
     normalize: Option<Scale>,
 
-    /// What a run says of a document that it lacks [default: the method's]
+    /// The score of a document that is missing from a run [default: the method's]
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Fusion")]
     missing: Option<MissingArg>,
 }
@@ -61,16 +61,16 @@ enum Scale {
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum MissingArg {
-    /// Nothing
+    /// None: the run does not count for it
     LeftOut,
     /// 0
     Zero,
-    /// Its least score
+    /// The run's lowest score
     Minimum,
 }
 
 impl FusionArgs {
-    /// Whether anything was said.
+    /// Whether any of the flags is given.
     pub fn is_given(&self) -> bool {
         let Self { alpha, weights, rrf_k, scale: ScaleArgs { normalize, missing } } = self;
         alpha.is_some() || !weights.is_empty() || rrf_k.is_some() || normalize.is_some() || missing.is_some()
@@ -89,8 +89,8 @@ impl FusionArgs {
         fusion.weights = self.weights.clone();
         if let Some(alpha) = self.alpha {
             if lists != 2 {
-                let message = format!("--alpha weighs the second of two runs, and there are {lists}");
-                return Err(UsageError::new(message, "give --weights one for each"));
+                let message = format!("--alpha weighs the second of two runs, but there are {lists}");
+                return Err(UsageError::new(message, "give each run a weight with --weights"));
             }
             fusion.weights = vec![1.0, alpha];
         }

@@ -12,7 +12,7 @@ use crate::ui::Ui;
 /// Flags of the commands that read collections or queries.
 #[derive(Debug, clap::Args)]
 pub struct InputArgs {
-    /// Format of the input, where it cannot be told
+    /// Format of the input [default: detected from the content]
     #[arg(long, value_name = "NAME")]
     format: Option<String>,
 
@@ -22,7 +22,7 @@ pub struct InputArgs {
 }
 
 impl InputArgs {
-    /// Whether anything was said.
+    /// Whether any of the flags is given.
     pub fn is_given(&self) -> bool {
         self.format.is_some() || self.skip_bad_lines
     }
@@ -35,10 +35,10 @@ impl InputArgs {
     }
 }
 
-/// Flags of a collection that is read beside other input.
+/// Flags of a collection that is read alongside other input.
 #[derive(Debug, clap::Args)]
 pub struct CollectionArgs {
-    /// Format of the collection [default: told from the content]
+    /// Format of the collection [default: detected from the content]
     #[arg(long, value_name = "NAME")]
     corpus_format: Option<CollectionFormat>,
 }
@@ -50,10 +50,10 @@ impl CollectionArgs {
     }
 }
 
-/// Flags of queries that are read beside other input.
+/// Flags of queries that are read alongside other input.
 #[derive(Debug, clap::Args)]
 pub struct QueriesArgs {
-    /// Format of the queries [default: told from the content]
+    /// Format of the queries [default: detected from the content]
     #[arg(long, value_name = "FORMAT")]
     queries_format: Option<QueryFormat>,
 }

@@ -17,6 +17,7 @@ pub mod run_output;
 pub mod runs;
 pub mod sources;
 pub mod sparse;
+pub mod texts;
 
 use clap::{ArgAction, Parser};
 

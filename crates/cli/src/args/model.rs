@@ -22,16 +22,16 @@ pub struct ModelArgs {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub prompt: Option<String>,
 
-    /// Model of the queries, where it is another than --model, which is the passages' then
+    /// Model that encodes queries, if it is not --model, which then encodes passages
     #[arg(long, value_name = "Q")]
     pub query_model: Option<ModelName>,
 
-    /// How token states become a vector [default: the model's own; mean where it does not say]
+    /// How token states become a vector [default: the model's own, else mean]
     #[arg(long, value_name = "NAME", value_parser = pooling)]
     pub pooling: Option<TextPooling>,
 
-    /// Keep the first N dimensions of every vector, scaled to unit length again where the model does so
-    /// (Matryoshka) [default: all, or the model's own truncate_dim]
+    /// Keep the first N dimensions of every vector, normalized again if the model normalizes (Matryoshka)
+    /// [default: all, or the model's own truncate_dim]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub dim: Option<u32>,
 
@@ -39,7 +39,7 @@ pub struct ModelArgs {
     #[arg(long, value_name = "auto|cpu|cuda[:N]|cuda:all", default_value_t = Device::Auto, help_heading = "Machine")]
     pub device: Device,
 
-    /// What to compute in [default: f32 on the CPU]
+    /// Number format to compute in [default: f32 on the CPU]
     #[arg(long, value_name = "f32|f16|bf16|int8", help_heading = "Machine")]
     pub dtype: Option<Precision>,
 
@@ -49,7 +49,7 @@ pub struct ModelArgs {
 }
 
 impl ModelArgs {
-    /// What to compute in.
+    /// The number format to compute in.
     pub fn dtype(&self) -> Precision {
         self.dtype.unwrap_or_default()
     }
@@ -74,19 +74,20 @@ fn pooling(name: &str) -> Result<TextPooling, String> {
     })
 }
 
-/// Loads the model that `name` stands for, and says where it computes.
+/// Loads the model with this name, and says where it computes.
 pub fn load(name: &str, args: &ModelArgs, engine: &Engine, ui: &Ui) -> crate::Result<Encoder> {
     announce(args, ui)?;
     Ok(engine.encoder(name, &args.encoder())?)
 }
 
-/// As [`load`], for the queries of a search: `--device` is where vectors are searched, the model computes on the CPU.
+/// Like [`load`], for the queries of a search: `--device` searches the vectors, and the model computes on the
+/// CPU.
 pub fn load_for_search(name: &str, args: &ModelArgs, engine: &Engine, ui: &Ui) -> crate::Result<Encoder> {
     note_dtype(args, ui);
     Ok(engine.encoder(name, &args.encoder())?)
 }
 
-/// Says where the model computes, and in what; an error where that cannot be.
+/// Says where the model computes and in which number format; refuses a device that cannot.
 pub fn announce(args: &ModelArgs, ui: &Ui) -> Result<(), UsageError> {
     device::for_models(args.device)?;
     if args.device == Device::Auto {
@@ -96,7 +97,7 @@ pub fn announce(args: &ModelArgs, ui: &Ui) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// Says what is not as one would expect.
+/// Says that f16 is not faster on the CPU.
 fn note_dtype(args: &ModelArgs, ui: &Ui) {
     if args.dtype() == Precision::F16 {
         ui.status(
@@ -105,7 +106,7 @@ fn note_dtype(args: &ModelArgs, ui: &Ui) {
     }
 }
 
-/// Loads a cross-encoder. Its score is not asked for, so any label will do.
+/// Loads a cross-encoder to look at its logits: its score is not used, so any label will do.
 pub fn load_cross_encoder(source: &ModelSource, args: &ModelArgs) -> crate::Result<CrossEncoder> {
     let flags = [
         ("--query-model", args.query_model.is_some()),

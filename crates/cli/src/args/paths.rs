@@ -1,5 +1,5 @@
-//! Paths and names on the command line, each of a type that says what a command does with it. Recipes know from the
-//! types what a step reads and writes.
+//! Paths and names on the command line, each of a type that says what a command does with it. Recipes know
+//! from the types what a step reads and writes.
 
 use std::fmt;
 use std::io::Write;
@@ -67,7 +67,7 @@ impl InputPath {
         paths.iter().map(PathBuf::from).collect()
     }
 
-    /// What the path stands for.
+    /// The file, or stdin.
     pub fn input(&self) -> Input {
         Input::parse(&self.0)
     }
@@ -88,7 +88,8 @@ impl OutputPath {
         Ok(())
     }
 
-    /// Lets `fill` write to stdout, or to a file that appears when it is whole. `fill` is given the name for messages.
+    /// Lets `fill` write to stdout, or to a file that appears when it is whole. `fill` is given the name for
+    /// messages.
     pub fn write<T>(
         &self,
         ui: &Ui,
@@ -139,8 +140,8 @@ impl<'a> Inputs<'a> {
         Ok(())
     }
 
-    /// Refuses, too, an output that would overwrite one of the files, lie in one of the directories or mix with
-    /// `--json`.
+    /// Refuses, too, an output that would overwrite one of the files, lie in one of the directories or mix
+    /// with `--json`.
     pub fn check_with(&self, output: &OutputPath, ui: &Ui) -> Result<(), UsageError> {
         self.check()?;
         if output.is_stdout() && ui.json {

@@ -19,7 +19,8 @@ pub struct PlotArgs {
 pub struct Plot(Option<AtomicFile>);
 
 impl PlotArgs {
-    /// Makes the file, if one was asked for: before the work, so that a file that cannot be written costs none.
+    /// Creates the file, if one was asked for. Do so before the work: a file that cannot be written then
+    /// costs none.
     pub fn open(&self) -> crate::Result<Plot> {
         Ok(Plot(self.plot.as_ref().map(AtomicFile::create).transpose()?))
     }

@@ -14,7 +14,7 @@ pub struct QrelsArgs {
     #[arg(long, value_name = "FILE")]
     pub qrels: InputPath,
 
-    /// Format of the judgments [default: told from the content]
+    /// Format of the judgments [default: detected from the content]
     #[arg(long, value_name = "FORMAT")]
     qrels_format: Option<QrelsFormat>,
 }

@@ -16,7 +16,7 @@ use crate::error::UsageError;
 /// Flags of a reranker.
 #[derive(Debug, clap::Args)]
 pub struct RerankerArgs {
-    /// Cross-encoder to rerank by; several are an ensemble
+    /// Cross-encoder to rerank with; several form an ensemble
     #[arg(long = "model", value_name = "M", num_args = 1.., required = true)]
     models: Vec<ModelName>,
 
@@ -27,7 +27,7 @@ pub struct RerankerArgs {
     cross_encoder: CrossEncoderArgs,
 }
 
-/// Flags of what is reranked, and how.
+/// Flags of what is reranked and how.
 #[derive(Debug, clap::Args)]
 pub struct RerankingArgs {
     /// Collection that the documents are in: files, directories, or - for stdin
@@ -46,20 +46,22 @@ pub struct RerankingArgs {
     #[arg(long, value_name = "HOW", default_value_t)]
     combine: Combine,
 
-    /// Weight of the models, from 0 to 1, the run having the rest; both scaled to [0, 1] over the reranked hits of a query
+    /// Weight of the models, from 0 to 1; the run gets the rest. Both are scaled to [0, 1] over the reranked
+    /// hits of a query
     #[arg(long, value_name = "W", value_parser = share)]
     interpolate: Option<f64>,
 
-    /// Keep documents that the collection lacks below the reranked ones, and hits of queries without text as they are
+    /// Keep documents that are missing from the collection below the reranked ones, and leave hits of queries
+    /// without text as they are
     #[arg(long)]
     skip_unavailable: bool,
 
-    /// Directory of scores that are kept for other jobs on the same texts
+    /// Directory in which scores are kept for other jobs on the same texts
     #[arg(long, value_name = "DIR")]
     cache: Option<CachePath>,
 
-    /// Directory of the index of texts by identifier [default: beside the collection, or in the cache folder where nothing can be
-    /// written there]
+    /// Directory of the index of texts by identifier [default: next to the collection, or in the cache folder
+    /// if that place cannot be written]
     #[arg(long, value_name = "DIR")]
     text_index: Option<CachePath>,
 
@@ -71,11 +73,11 @@ pub struct RerankingArgs {
     #[arg(long, value_name = "M", help_heading = "Passages", requires = "passage_window", value_parser = clap::value_parser!(u32).range(1..))]
     stride: Option<u32>,
 
-    /// What makes a passage's score of its windows': max, first or mean
+    /// How the scores of its windows become a passage's score: max, first or mean
     #[arg(long, value_name = "HOW", help_heading = "Passages", requires = "passage_window", default_value_t)]
     aggregate: Aggregate,
 
-    /// Text between a passage's title and its text; `" [SEP] "` gives BERT's separator, as DPR's reader has it
+    /// Text between a passage's title and its text; `" [SEP] "` gives BERT's separator, as in DPR's reader
     #[arg(
         long,
         value_name = "TEXT",
@@ -99,7 +101,7 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 impl RerankerArgs {
-    /// What can be refused before anything is read.
+    /// Refuses wrong usage before anything is read.
     pub fn check(&self) -> Result<(), UsageError> {
         self.cross_encoder.check()?;
         self.reranking.check()
@@ -117,7 +119,7 @@ impl RerankerArgs {
 }
 
 impl RerankingArgs {
-    /// What can be refused before anything is read.
+    /// Refuses wrong usage before anything is read.
     pub fn check(&self) -> Result<(), UsageError> {
         if let (Some(window), Some(stride)) = (self.passage_window, self.stride)
             && stride > window
@@ -130,7 +132,7 @@ impl RerankingArgs {
         Ok(())
     }
 
-    /// The collection's files, as they were named.
+    /// The collection's files.
     pub fn corpus(&self) -> &[InputPath] {
         &self.corpus
     }
@@ -140,7 +142,7 @@ impl RerankingArgs {
         self.depth
     }
 
-    /// The directories that it writes to.
+    /// The directories that are written.
     pub fn directories(&self) -> impl Iterator<Item = &Path> {
         self.cache.iter().chain(&self.text_index).map(|path| &**path)
     }

@@ -20,7 +20,8 @@ pub struct RunOutputArgs {
     #[arg(long, value_name = "TAG", default_value = "toller", value_parser = tag)]
     tag: String,
 
-    /// Separate the run's columns by tabs, so that identifiers may hold spaces (trec_eval cannot read such a run)
+    /// Separate the run's columns by tabs, so that identifiers may hold spaces (trec_eval cannot read such a
+    /// run)
     #[arg(long)]
     tab_separated: bool,
 }
@@ -36,7 +37,8 @@ impl RunOutputArgs {
         inputs.check_with(&self.output, ui)
     }
 
-    /// Opens the output, lets `fill` write the run, and makes it last. What cannot be written to fails before `fill` works.
+    /// Opens the output, lets `fill` write the run, and commits it. An output that cannot be written fails
+    /// before `fill` works.
     pub fn write<T>(
         &self,
         ui: &Ui,
@@ -50,13 +52,13 @@ impl RunOutputArgs {
         })
     }
 
-    /// A writer of a run like the one that was asked for, to a file of this name.
+    /// A writer of a run in the same format, to a file of this name.
     pub fn writer<W: Write>(&self, to: W, name: &Path) -> Result<TrecRunWriter<W>, RunWriteError> {
         let run = TrecRunWriter::new(to, name, &self.tag)?;
         Ok(if self.tab_separated { run.tab_separated() } else { run })
     }
 
-    /// What the output is called in messages.
+    /// The name of the output in messages.
     pub fn name(&self) -> String {
         if self.output.is_stdout() { "stdout".to_owned() } else { self.output.display().to_string() }
     }

@@ -12,7 +12,7 @@ use crate::ui::Ui;
 /// Flags of the commands that read runs.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RunInputArgs {
-    /// Format of the runs [default: told from the content]
+    /// Format of the runs [default: detected from the content]
     #[arg(long, value_name = "FORMAT")]
     run_format: Option<RunFormat>,
 
@@ -52,7 +52,7 @@ impl RunInputArgs {
                 let query = run.queries.keys().next().map_or("", String::as_str);
                 return Err(Remedied::new(
                     format!(
-                        "{} has no query in common with the other runs, for one {query:?}",
+                        "{} has no query in common with the other runs, for example {query:?}",
                         path.display()
                     ),
                     "fuse runs of the same queries",
@@ -60,10 +60,10 @@ impl RunInputArgs {
                 .into());
             }
             if run.queries.len() < in_all {
-                let lacking = in_all - run.queries.len();
+                let missing = in_all - run.queries.len();
                 let name = path.display();
                 ui.warning(format!(
-                    "{name}: {lacking} of {in_all} queries have no results and are fused from the other runs"
+                    "{name}: {missing} of {in_all} queries have no results and are fused from the other runs"
                 ));
             }
         }
@@ -71,7 +71,7 @@ impl RunInputArgs {
     }
 }
 
-/// What the runs are called: the names of their files, or their paths where two names are the same.
+/// Names of the runs: those of their files, or their paths if two names are equal.
 pub fn run_names(paths: &[InputPath]) -> Vec<String> {
     let file_name = |path: &InputPath| path.file_name().map_or(path.as_os_str(), |name| name).to_owned();
     let unique = paths.iter().map(file_name).collect::<HashSet<_>>().len() == paths.len();

@@ -23,7 +23,8 @@ pub struct SourceArgs {
     #[command(flatten)]
     pub sparse: SparseArgs,
 
-    /// How the hits of --sparse and of --dense are fused: a method of `toller fuse`; --alpha is the weight of the dense scores
+    /// How the hits of --sparse and --dense are fused: a method of `toller fuse`; --alpha is the weight of
+    /// the dense scores
     #[arg(long, value_name = "NAME", value_parser = fusion::method, help_heading = "Fusion")]
     fusion: Option<&'static Method>,
 
@@ -46,15 +47,15 @@ pub struct SourceArgs {
 }
 
 impl SourceArgs {
-    /// What can be refused before anything is read; how hits are fused, where two things are searched. With `texts_wanted`
-    /// --queries are given, whether their texts are searched for or not.
+    /// Refuses wrong usage before anything is read; returns how hits are fused, if two things are searched.
+    /// With `texts_wanted`, --queries are given even if vectors are searched for.
     pub fn check(&self, texts_wanted: bool) -> Result<Option<Fusion>, UsageError> {
         let fusion = self.fusion()?;
         self.sparse.check()?;
         self.dense.check(self.queries.as_ref(), self.sparse.sparse.is_some(), texts_wanted)?;
         if self.queries.is_none() && self.input.is_given() {
             return Err(UsageError::new(
-                "--format and --skip-bad-lines say how --queries is read, which is not given",
+                "--format and --skip-bad-lines are for --queries, which is not given",
                 "leave them out",
             ));
         }
@@ -73,7 +74,7 @@ impl SourceArgs {
                 "say how, as in --fusion interpolate --alpha 0.5 or --fusion rrf",
             )),
             None if self.fusion_args.is_given() => {
-                Err(UsageError::new("flags of a fusion are given, and none is asked for", "give --fusion"))
+                Err(UsageError::new("fusion options need --fusion", "give --fusion"))
             }
             None => Ok(None),
         }

@@ -68,19 +68,19 @@ pub struct SparseArgs {
     )]
     lambda: Option<f32>,
 
-    /// Score by exact lengths of documents, not by Lucene's of one byte
+    /// Score with exact document lengths, not Lucene's one-byte lengths
     #[arg(long, requires = "sparse", help_heading = "Sparse")]
     exact_lengths: bool,
 
-    /// Expand queries by a relevance model of their best hits
+    /// Expand queries with a relevance model of their best hits (RM3)
     #[arg(long, requires = "sparse", conflicts_with = "rocchio", help_heading = "Feedback")]
     rm3: bool,
 
-    /// Terms that RM3 takes
+    /// Terms that RM3 adds
     #[arg(long, value_name = "N", requires = "rm3", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Feedback")]
     rm3_fb_terms: u32,
 
-    /// Best hits that RM3 takes them from
+    /// Best hits that RM3 takes terms from
     #[arg(long, value_name = "N", requires = "rm3", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Feedback")]
     rm3_fb_docs: u32,
 
@@ -88,19 +88,20 @@ pub struct SparseArgs {
     #[arg(long, value_name = "X", requires = "rm3", default_value_t = 0.5, allow_negative_numbers = true, value_parser = share, help_heading = "Feedback")]
     rm3_original_query_weight: f32,
 
-    /// Let RM3 take terms of other characters than a to z and 0 to 9 too, as languages other than English need
+    /// Let RM3 also take terms with characters other than a to z and 0 to 9: languages other than English
+    /// need that
     #[arg(long, requires = "rm3", help_heading = "Feedback")]
     rm3_no_term_filter: bool,
 
-    /// Expand queries by moving them towards their best hits
+    /// Expand queries by moving them towards their best hits (Rocchio)
     #[arg(long, requires = "sparse", help_heading = "Feedback")]
     rocchio: bool,
 
-    /// Terms of the best hits that Rocchio takes
+    /// Terms that Rocchio takes from the best hits
     #[arg(long, value_name = "N", requires = "rocchio", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Feedback")]
     rocchio_top_fb_terms: u32,
 
-    /// Best hits that Rocchio takes them from
+    /// Best hits that Rocchio takes terms from
     #[arg(long, value_name = "N", requires = "rocchio", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Feedback")]
     rocchio_top_fb_docs: u32,
 
@@ -112,15 +113,15 @@ pub struct SparseArgs {
     #[arg(long, value_name = "X", requires = "rocchio", default_value_t = 0.75, allow_negative_numbers = true, value_parser = weight, help_heading = "Feedback")]
     rocchio_beta: f32,
 
-    /// Move queries away from their last hits too
+    /// Also move queries away from their last hits
     #[arg(long, requires = "rocchio", help_heading = "Feedback")]
     rocchio_use_negative: bool,
 
-    /// Terms of the last hits
+    /// Terms that Rocchio takes from the last hits
     #[arg(long, value_name = "N", requires = "rocchio_use_negative", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Feedback")]
     rocchio_bottom_fb_terms: u32,
 
-    /// Last hits that they are taken from
+    /// Last hits that Rocchio takes terms from
     #[arg(long, value_name = "N", requires = "rocchio_use_negative", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Feedback")]
     rocchio_bottom_fb_docs: u32,
 
@@ -132,7 +133,7 @@ pub struct SparseArgs {
 /// A ranking function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum RankerName {
-    /// BM25 as Lucene has it
+    /// BM25 as in Lucene
     #[default]
     Bm25,
     /// BM25 as Robertson published it
@@ -171,7 +172,7 @@ impl SparseArgs {
                 let message = format!("{flag} has no meaning for --ranker {name}");
                 return Err(UsageError::new(
                     message,
-                    "--k1 and --b are of bm25, --mu is of ql, --lambda of ql-jm",
+                    "--k1 and --b are for bm25, --mu is for ql, --lambda for ql-jm",
                 ));
             }
         }
@@ -211,7 +212,7 @@ impl SparseArgs {
         }))
     }
 
-    /// What can be refused before anything is read.
+    /// Refuses wrong usage before anything is read.
     pub fn check(&self) -> Result<(), UsageError> {
         self.scoring().map(|_| ())
     }

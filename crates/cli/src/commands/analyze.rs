@@ -1,4 +1,4 @@
-//! `toller analyze`: what an analyzer makes of texts.
+//! `toller analyze`: the terms that an analyzer makes of texts.
 
 use std::io::{self, BufRead, Write};
 

@@ -28,7 +28,7 @@ pub fn run(args: &CompletionsArgs, ui: &Ui) -> crate::Result<()> {
     Ok(())
 }
 
-/// Says which values are paths: clap knows that of its own types alone.
+/// Marks the values that are paths: clap knows that only of its own types.
 fn completing_paths(command: Command) -> Command {
     let is_path = |argument: &Arg| {
         let value = argument.get_value_parser().type_id();

@@ -42,8 +42,8 @@ struct ReqaArgs {
 
 /// Paragraph retrieval: questions retrieve the paragraph that they were asked about.
 ///
-/// Reads SQuAD JSON (1.1 or 2; CMRC 2018, DRCD, JaQuAD and others have this form), and writes corpus.jsonl, queries.jsonl
-/// and qrels.txt.
+/// Reads SQuAD JSON (1.1 or 2; CMRC 2018, DRCD, JaQuAD and others have this form), and writes corpus.jsonl,
+/// queries.jsonl and qrels.txt.
 #[derive(Clone, Debug, clap::Args)]
 struct SquadArgs {
     /// SQuAD JSON files, compressed or not; `-` is stdin
@@ -54,7 +54,7 @@ struct SquadArgs {
     #[arg(long, short, value_name = "DIR")]
     output: OutputPath,
 
-    /// Leave the titles of articles out
+    /// Leave out the titles of articles
     #[arg(long)]
     no_titles: bool,
 }
@@ -85,7 +85,7 @@ fn reqa(args: &ReqaArgs, ui: &Ui) -> crate::Result<()> {
     report(&reqa, args, ui)
 }
 
-/// Says what was built, and what was left out.
+/// Reports what was built and what was left out.
 fn report(reqa: &Reqa, args: &ReqaArgs, ui: &Ui) -> crate::Result<()> {
     let judgments: usize = reqa.questions.iter().map(|question| question.answers.len()).sum();
     let (sentences, paragraphs, questions) =
@@ -100,7 +100,7 @@ fn report(reqa: &Reqa, args: &ReqaArgs, ui: &Ui) -> crate::Result<()> {
     }
     if skipped.unanswered > 0 {
         ui.warning(format!(
-            "left out {} questions of whom no answer starts in a sentence",
+            "left out {} questions without an answer that starts in a sentence",
             skipped.unanswered
         ));
     }

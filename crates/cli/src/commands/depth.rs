@@ -1,4 +1,5 @@
-//! `toller depth`: a measure against the depth to which a run is looked at or reranked, and the bound of the best order.
+//! `toller depth`: a measure against the depth at which a run is cut or reranked, and the bound of the best
+//! order.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -18,11 +19,11 @@ use crate::error::{Context, UsageError};
 use crate::table::{Align, table};
 use crate::ui::Ui;
 
-/// Measures runs at several depths, as the papers' figures of the effect of depth do.
+/// Measures runs at several depths, as in the papers' figures of the effect of depth.
 ///
-/// By itself a run is cut at each depth. With --first-stage the runs are rerankings of that run: at each depth only so many of
-/// its documents are reranked, and the others follow in its order. So one deep reranking tells what shallower ones would have
-/// come to. Several runs side by side, by R@1000, show what each stage of a pipeline still finds.
+/// A run is cut at each depth. With --first-stage the runs are rerankings of that run: at depth N the first N
+/// of its documents are reranked, and the others follow in its order. So one deep reranking shows the result
+/// of shallower ones. R@1000 of several runs shows what each stage of a pipeline still finds.
 #[derive(Debug, clap::Args)]
 pub struct DepthArgs {
     /// Runs (TREC, MS MARCO, Tevatron, DPR or DuReader); `-` is stdin
@@ -36,15 +37,15 @@ pub struct DepthArgs {
     #[arg(long, short, value_name = "LIST", default_value = "nDCG@10")]
     measure: Vec<String>,
 
-    /// Depths, ascending, separated by commas [default: 1,2,5,10 and so on to 1000, as far as the runs go]
+    /// Depths, ascending, separated by commas [default: 1,2,5,10 and so on to 1000, as deep as the runs]
     #[arg(long, value_name = "N,N...")]
     depths: Option<Depths>,
 
-    /// The run that the others are rerankings of
+    /// The run that was reranked
     #[arg(long, value_name = "RUN")]
     first_stage: Option<InputPath>,
 
-    /// Add the bound: the documents to each depth in the best order, as a reranker that knows the judgments would have them
+    /// Add the bound: the documents at each depth in the best order, as if a reranker knew the judgments
     #[arg(long)]
     oracle: bool,
 
@@ -80,7 +81,7 @@ impl FromStr for Depths {
 }
 
 impl Depths {
-    /// Up to 1,000, and no further than the longest ranking of `runs`, which is the last.
+    /// Up to 1,000 or to the longest ranking of `runs`, which is the last depth.
     fn as_far_as<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Self {
         let longest = runs.into_iter().flat_map(|run| run.queries.values()).map(Vec::len).max();
         let last = longest.unwrap_or_default().clamp(1, 1000);
@@ -120,7 +121,7 @@ pub fn run(args: &DepthArgs, ui: &Ui) -> crate::Result<()> {
     plot.draw(|| figure(args, depths, &results, qrels.len()))
 }
 
-/// A curve for each run, then the bounds: one of a first stage, else one of each run.
+/// A curve for each run, then the bounds: one for a first stage, else one for each run.
 fn curves(
     args: &DepthArgs,
     measure: &Measure,

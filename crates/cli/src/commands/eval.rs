@@ -19,7 +19,7 @@ use crate::ui::Ui;
 /// Measures runs against relevance judgments, as trec_eval does.
 ///
 /// Measures are written as nDCG@10, RR(rel=2)@10, AP, R@100; trec_eval's names are understood too.
-/// A judged query that a run lacks counts as zero. Ties are broken by document id, descending.
+/// A judged query that is missing from a run counts as zero. Ties are broken by document id, descending.
 #[derive(Clone, Debug, clap::Args)]
 pub struct EvalArgs {
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub struct EvalArgs {
     #[command(flatten)]
     report: ReportArgs,
 
-    /// Leave judged queries out that a run has no results for (default: they count as zero)
+    /// Leave out judged queries without results (default: they count as zero)
     #[arg(long)]
     skip_missing: bool,
 
@@ -65,7 +65,7 @@ pub struct EvalArgs {
     #[arg(long, short = 'l', value_name = "GRADE", default_value_t = 1)]
     relevance_level: u32,
 
-    /// Look at this many documents of each query
+    /// Evaluate only the first N documents of each query
     #[arg(long, short = 'M', value_name = "N")]
     depth: Option<NonZeroUsize>,
 
@@ -84,7 +84,7 @@ enum CorrectionArg {
 /// Evaluates the runs and writes the report.
 pub fn run(args: &EvalArgs, ui: &Ui) -> crate::Result<()> {
     if args.significance && args.runs.len() < 2 {
-        let message = "--significance compares runs with the first one, and there is only one";
+        let message = "--significance compares runs with the first one, but there is only one";
         return Err(UsageError::new(message, "name two runs or more").into());
     }
     Inputs::files(args.runs.iter().chain([&args.qrels.qrels])).check()?;
@@ -140,7 +140,7 @@ impl EvalArgs {
     }
 }
 
-/// Reads and evaluates one run, and tells which queries it lacks.
+/// Reads and evaluates one run, and reports missing queries.
 fn evaluate_run(
     path: &InputPath,
     qrels: &Qrels,

@@ -14,15 +14,16 @@ use crate::ui::Ui;
 
 /// Fuses the runs of several systems for the same queries.
 ///
-/// Ties go to the document that the first run ranks higher, then the second, and so on; scores of the fused run fall
-/// strictly. A query that a run lacks is fused from the others.
+/// Ties are broken by the rank in the first run, then in the second, and so on. Scores of the fused run fall
+/// strictly. A query that is missing from a run is fused from the others.
 #[derive(Debug, clap::Args)]
 pub struct FuseArgs {
     /// Runs (TREC, MS MARCO, Tevatron, DPR or DuReader), two or more; `-` is stdin
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<InputPath>,
 
-    /// How: interpolate, mr-tydi-script, z-score, rrf, combsum, combmnz, combanz, combmax, combmin, combmed, borda or mean
+    /// How: interpolate, mr-tydi-script, z-score, rrf, combsum, combmnz, combanz, combmax, combmin, combmed,
+    /// borda or mean
     #[arg(long, value_name = "NAME", value_parser = fusion::method)]
     method: &'static Method,
 
@@ -30,7 +31,7 @@ pub struct FuseArgs {
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     k: u32,
 
-    /// Hits of each run to look at [default: all]
+    /// Hits of each run to use [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     depth: Option<u32>,
 
@@ -64,7 +65,7 @@ pub fn run(args: &FuseArgs, ui: &Ui) -> crate::Result<()> {
     })
 }
 
-/// It takes several runs to combine.
+/// Refuses fewer than two runs.
 pub fn check_runs(runs: &[InputPath]) -> Result<(), UsageError> {
     if runs.len() < 2 {
         return Err(UsageError::new("one run cannot be fused", "name two runs or more"));

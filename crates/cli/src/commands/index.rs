@@ -16,7 +16,8 @@ use crate::ui::Ui;
 /// Arguments of `toller index`.
 #[derive(Debug, clap::Args)]
 pub struct IndexArgs {
-    /// Collection: JSONL, TSV or Parquet files, directories of them, or - for stdin; .gz, .zst and .xz are read
+    /// Collection: JSONL, TSV or Parquet files, directories of them, or - for stdin; .gz, .zst and .xz are
+    /// read
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     corpus: Vec<InputPath>,
 
@@ -27,16 +28,16 @@ pub struct IndexArgs {
     #[command(flatten)]
     analyzer: AnalyzerArgs,
 
-    /// Memory to do with: beyond it, sorted runs go to a temporary file in the index's directory. K, M and G are 2^10, 2^20
-    /// and 2^30 bytes
+    /// Memory to use; beyond it, sorted runs go to a temporary file in the index's directory. K, M and G are
+    /// 2^10, 2^20 and 2^30 bytes
     #[arg(long, value_name = "BYTES", default_value = "2G")]
     memory: Memory,
 
-    /// Keep the terms of each document too, for feedback (RM3, Rocchio)
+    /// Also keep the terms of each document, for feedback (RM3, Rocchio)
     #[arg(long)]
     doc_vectors: bool,
 
-    /// Text to put between a title and its text
+    /// Text between a title and its text
     #[arg(
         long,
         value_name = "TEXT",
@@ -87,7 +88,7 @@ impl FromStr for Memory {
 pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
     args.output.check_directory("an index")?;
     // First, so that Ctrl-C leaves nothing behind from here on.
-    let stop = interrupt::flag(ui, "stopping; nothing is kept of an unfinished index")?;
+    let stop = interrupt::flag(ui, "stopping; an unfinished index is not kept")?;
     let engine = engine::open(ui)?;
     let analyzer = args.analyzer.load(&engine)?;
     let source = text_source::collection(&args.corpus, &args.output, &args.input, &engine, ui)?;
@@ -99,7 +100,7 @@ pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
     };
     let report = match engine.index(&source, &analyzer, &args.output, &options, &stop) {
         Err(EngineError::Sparse(SparseError::Interrupted)) => {
-            let resume = "run the same command again to begin anew".to_owned();
+            let resume = "run the same command again to start over".to_owned();
             return Err(Interrupted { resume }.into());
         }
         built => built?,

@@ -1,4 +1,4 @@
-//! What is encoded or indexed: reading it, and what is said of it.
+//! Reading what is encoded or indexed, and reporting on it.
 
 use std::path::Path;
 
@@ -41,7 +41,7 @@ pub fn queries(
     Ok(source)
 }
 
-/// Says what was left out.
+/// Reports what was left out.
 pub fn report_skipped(source: &TextSource, ui: &Ui) {
     if source.skipped().total() > 0 {
         ui.warning(source.skipped().to_string());

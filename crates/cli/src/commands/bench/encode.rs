@@ -40,11 +40,11 @@ pub struct BenchEncodeArgs {
     model_args: ModelArgs,
 }
 
-/// Passes over the texts, at least.
+/// The least number of passes over the texts.
 const MIN_ROUNDS: usize = 3;
-/// Queries whose latency is measured, at least.
+/// The least number of queries whose latency is measured.
 const MIN_QUERIES: usize = 20;
-/// Tokens of these queries.
+/// Tokens of each of these queries.
 const QUERY_TOKENS: usize = 16;
 /// Different queries.
 const QUERIES: u64 = 256;
@@ -91,7 +91,7 @@ pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     plot.draw(|| encode_figure(&points, matrix_rate, report.subject()))
 }
 
-/// Passes over texts as `toller encode` makes them, into a store that is thrown away.
+/// Passes over texts like those of `toller encode`, into a store that is thrown away.
 struct Passes<'a> {
     model: &'a DualEncoder,
     threads: usize,
@@ -108,7 +108,7 @@ impl Passes<'_> {
         let rows = texts.iter().enumerate();
         let rows =
             rows.map(|(row, text)| Ok::<_, PipelineError>((row.to_string(), TextInput::Plain(text.clone()))));
-        // Until the last vector is there: how long a disk takes to sync a small store says nothing of encoding.
+        // Until the last vector is there: the time to sync a small store is not the time to encode.
         let started = Instant::now();
         let mut duration = Duration::ZERO;
         let report = toller_pipeline::encode(&job, rows, writer, |_| duration = started.elapsed())?;
@@ -116,7 +116,7 @@ impl Passes<'_> {
     }
 }
 
-/// What was measured, to be told.
+/// What was measured, to be printed.
 struct Report<'a> {
     args: &'a BenchEncodeArgs,
     threads: usize,
@@ -165,7 +165,7 @@ impl Report<'_> {
 
         writeln!(
             out,
-            "\nwhere the threads' time goes, in %; in brackets the share of the matrix rate while at it:\n"
+            "\nwhere the threads' time goes, in %; in brackets the share of the matrix rate meanwhile:\n"
         )?;
         let shares: Vec<_> = self.points.iter().map(EncodePoint::shares).collect();
         let parts = shares.first().map(|shares| shares.iter().map(|share| share.name).collect::<Vec<_>>());

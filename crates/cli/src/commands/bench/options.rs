@@ -9,7 +9,7 @@ use crate::args::plot::PlotArgs;
 /// How long to measure, and what to draw.
 #[derive(Debug, clap::Args)]
 pub(super) struct BenchOptions {
-    /// Seconds to measure each figure for, at least; a warm-up and the least number of rounds come on top
+    /// The least time to measure each figure, in seconds; a warm-up and a least number of rounds are added
     #[arg(long, value_name = "S", default_value = "1", value_parser = seconds)]
     pub(super) seconds: Duration,
 
@@ -17,7 +17,7 @@ pub(super) struct BenchOptions {
     pub(super) plot: PlotArgs,
 }
 
-/// Ten rounds in a thousand figures would be no benchmark any more.
+/// A benchmark of hours per figure is a mistake.
 const MOST_SECONDS: f64 = 3600.0;
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -54,11 +54,11 @@ pub struct BenchRerankArgs {
     cross_encoder: CrossEncoderArgs,
 }
 
-/// Passes, at least.
+/// The least number of passes.
 const MIN_ROUNDS: usize = 3;
 /// The depth at which the latency of one query is measured.
 const LATENCY_DEPTH: usize = 100;
-/// Queries whose latency is measured, at least.
+/// The least number of queries whose latency is measured.
 const MIN_QUERIES: usize = 5;
 
 /// Measures each depth, and the latency of a query.
@@ -117,7 +117,7 @@ pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     plot.draw(|| rerank_figure(&points, matrix_rate, report.subject()))
 }
 
-/// Made-up queries and a collection of made-up passages, other ones for each query.
+/// Made-up queries, and a collection with different made-up passages for each query.
 struct MadeUp {
     queries: Vec<String>,
     ids: Vec<Vec<String>>,
@@ -160,7 +160,7 @@ impl MadeUp {
     }
 }
 
-/// What was measured, to be told.
+/// What was measured, to be printed.
 struct Report<'a> {
     args: &'a BenchRerankArgs,
     threads: usize,

@@ -1,4 +1,4 @@
-//! `toller bench search`: what an exact search takes, and what the machine would allow.
+//! `toller bench search`: the time of an exact search, compared with the machine's limits.
 
 use std::io::Write;
 use std::sync::atomic::Ordering;
@@ -43,9 +43,9 @@ pub struct BenchSearchArgs {
     options: BenchOptions,
 }
 
-/// Rounds of a batch, at least.
+/// The least number of rounds of a batch.
 const MIN_ROUNDS: usize = 3;
-/// Rounds of a single query, at least: its percentiles are told.
+/// The least number of rounds of a single query, whose percentiles are printed.
 const MIN_ROUNDS_ALONE: usize = 20;
 
 /// Measures every combination of sizes.

@@ -27,9 +27,9 @@ use crate::ui::Ui;
 
 /// Scores the best hits of a run again with cross-encoders.
 ///
-/// The first --depth hits of each query are ordered by their new score, ties in the run's order; the others follow below in their order.
-/// Scores fall strictly. Scores are kept while they come: the same command, run again after an interruption, goes on where
-/// it was.
+/// The first --depth hits of each query are ordered by their new score, ties by their order in the run; the
+/// others follow in their order. Scores of the new run fall strictly. Scores are kept as they are computed:
+/// after an interruption, the same command goes on where it stopped.
 #[derive(Debug, clap::Args)]
 pub struct RerankArgs {
     /// Run to rerank (TREC, MS MARCO, Tevatron, DPR or DuReader); - for stdin
@@ -44,7 +44,7 @@ pub struct RerankArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     k: Option<u32>,
 
-    /// Directory to write each model's own scores to, a run each
+    /// Directory to write one run per model to, with the model's own scores
     #[arg(long, value_name = "DIR")]
     keep_model_scores: Option<OutputPath>,
 
@@ -67,7 +67,7 @@ pub fn run(args: &RerankArgs, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping; what is scored is kept")?;
     let journal = Journal::of(args.reranker.reranking.cache(), args.output.path());
     let kept = args.output.write(ui, |run| rerank(args, &journal, run, &stop, ui))?;
-    // Not before the run is there: until then the journal is all there is of it.
+    // Only now that the run is written: until then the journal is the only copy of the scores.
     journal.end(kept)
 }
 
@@ -78,7 +78,8 @@ fn check_usage(args: &RerankArgs, ui: &Ui) -> Result<(), UsageError> {
     args.output.check(&Inputs::files(files).and_directories(reranking.directories()), ui)
 }
 
-/// Reads, reranks, writes; the cache of the scores, which may have to go once the run is there.
+/// Reads, reranks and writes; returns the cache of the scores, which may have to be removed once the run is
+/// written.
 fn rerank(
     args: &RerankArgs,
     journal: &Journal,
@@ -106,7 +107,7 @@ fn rerank(
         model_scores::write(directory, args.reranker.models(), &candidates, &reranked)?;
     }
     let report = Report { reranked: &reranked, reranker: &reranker, output: args.output.name() };
-    report.tell(ui)?;
+    report.print(ui)?;
     Ok(reranker.into_cache())
 }
 

@@ -1,4 +1,4 @@
-//! What recipes may say to commands: read off the command line's own definition.
+//! The options that recipes can give to commands, read from the command line's own definition.
 
 use std::any::TypeId;
 use std::ffi::OsString;
@@ -10,10 +10,10 @@ use toller_recipe::{BadArguments, Catalogue, CommandSpec, OptionSpec, Takes};
 use crate::args::Cli;
 use crate::args::paths::{CachePath, InputPath, ModelName, OutputPath};
 
-/// Commands that are no steps of an experiment.
+/// Commands that cannot be steps of an experiment.
 const NO_STEPS: [&str; 2] = ["run", "completions"];
 
-/// Commands that go on with a damaged output, and mend it.
+/// Commands that resume, and repair a damaged output.
 const MENDING: [&str; 2] = ["encode", "store import"];
 
 /// The commands of this binary.
@@ -77,7 +77,7 @@ impl Catalogue for CommandCatalogue {
     }
 }
 
-/// The command that these arguments ask for.
+/// The command of these arguments.
 pub(super) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::try_parse_from(std::iter::once(OsString::from("toller")).chain(arguments.iter().cloned()))
 }

@@ -20,8 +20,8 @@ pub(in crate::commands) struct Sources {
 }
 
 impl Sources {
-    /// Reads what is cheap to read first: queries and filters, then what is searched. Of each of two searchers the first
-    /// `depth` hits are fused. `kept` takes what is found: by each of two, and in the end.
+    /// Reads queries and filters first, because that is cheap, then opens what is searched. If two searchers
+    /// are fused, each contributes its first `depth` hits. `kept` keeps the hits of each and of the fusion.
     pub(in crate::commands) fn open(
         args: &SourceArgs,
         fusion: Option<Fusion>,
@@ -50,7 +50,7 @@ impl Sources {
             None => lists.judged(ids.into_iter().map(query_of_id).collect(), ui)?,
         };
         let searcher = match fusion {
-            // Sparse, then dense: so a weight of the second is that of Mr. TyDi's paper.
+            // Sparse, then dense, so that --alpha weighs the dense scores as in Mr. TyDi's paper.
             Some(fusion) => {
                 let searchers = searchers.into_iter().map(|(file, searcher)| kept.keep(file, searcher));
                 let searchers = searchers.collect::<Result<_, _>>()?;
@@ -59,13 +59,13 @@ impl Sources {
                 filter = lists.documents.in_collection(&*hybrid).0;
                 hybrid
             }
-            // Without a fusion there is one.
+            // Without a fusion there is one searcher.
             None => searchers.swap_remove(0).1,
         };
         Ok(Self { searcher: kept.keep(FIRST_STAGE_RUN, searcher)?, queries, filter })
     }
 
-    /// Searches `block` queries at a time and hands on what is found, in the order of the queries.
+    /// Searches `block` queries at a time and passes the hits on, in the order of the queries.
     pub(in crate::commands) fn search(
         &self,
         k: usize,
@@ -85,7 +85,7 @@ impl Sources {
     }
 }
 
-/// A query that is known by its vector.
+/// A query that is given by its vector.
 fn query_of_id(id: String) -> Query {
     Query { id, ..Query::default() }
 }

@@ -1,4 +1,4 @@
-//! `toller store info`: what stores hold.
+//! `toller store info`: the content of stores.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub fn run(args: &InfoArgs, ui: &Ui) -> crate::Result<()> {
 /// A store, or all its parts.
 struct Description {
     path: PathBuf,
-    /// The manifest of the first part, for what all have in common.
+    /// The manifest of the first part, for what all parts have in common.
     first: Manifest,
     rows: u64,
     rows_expected: u64,

@@ -1,4 +1,4 @@
-//! `toller store verify`: whether stores are as they were written.
+//! `toller store verify`: checks that stores are as they were written.
 
 use std::io::Write;
 
@@ -17,8 +17,8 @@ pub struct VerifyArgs {
     stores: Vec<InputPath>,
 }
 
-/// Verifies the stores: length, layout and checksum of every shard and of its codes, and that no identifier occurs twice
-/// in one store.
+/// Verifies the stores: length, layout and checksum of every shard and of its codes, and that no identifier
+/// occurs twice in one store.
 pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
     let mut parts = Vec::new();
     for path in &args.stores {
@@ -64,7 +64,7 @@ pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
                 "{} of {codes} files of codes are damaged or missing; all {rows} rows are as they were written",
                 damaged_codes.len()
             ),
-            "make the codes anew with `toller store quantize --overwrite`, or remove them with `toller store quantize --codes \
+            "make the codes again with `toller store quantize --overwrite`, or remove them with `toller store quantize --codes \
              none`",
         )
         .into());
@@ -72,7 +72,7 @@ pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
     let lost: u64 = damaged.iter().map(|damage| damage.rows.end - damage.rows.start).sum();
     Err(Remedied::new(
         format!("{} of {shards} shards are damaged or missing, with {lost} of {rows} rows", damaged.len()),
-        "restore these files from a copy, or run the command that wrote the store again: it writes these shards anew, and \
+        "restore these files from a copy, or run the command that wrote the store again: it writes these shards again, and \
          keeps the others",
     )
     .into())

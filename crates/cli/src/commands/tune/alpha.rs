@@ -15,13 +15,13 @@ use crate::commands::fuse::check_runs;
 use crate::error::UsageError;
 use crate::ui::Ui;
 
-/// Tries every weight of the second run, the first having 1: first + A * second.
+/// Tries every weight of the second run; the first has weight 1: first + A * second.
 ///
-/// Of weights with the same value the smallest is chosen. The value is that of `toller eval` on what `toller fuse` makes
-/// of the runs with the same flags and --alpha.
+/// Among weights of equal value the smallest is chosen. The value is that of `toller eval` on the output of
+/// `toller fuse` with the same flags and --alpha.
 #[derive(Debug, clap::Args)]
 pub(super) struct AlphaArgs {
-    /// The run of weight 1, and the one that is weighed: sparse, then dense, as Mr. TyDi has it
+    /// The run of weight 1 and the weighed run: sparse, then dense, as in Mr. TyDi
     #[arg(value_name = "RUN", num_args = 2, required = true)]
     runs: Vec<InputPath>,
 
@@ -33,7 +33,7 @@ pub(super) struct AlphaArgs {
     #[arg(long, value_name = "NAME", default_value = "interpolate", value_parser = fusion::method)]
     method: &'static Method,
 
-    /// Hits of each run to look at [default: all]
+    /// Hits of each run to use [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     depth: Option<u32>,
 
@@ -60,7 +60,7 @@ pub(super) fn run(args: &AlphaArgs, ui: &Ui) -> crate::Result<()> {
     let runs: [Run; 2] = match args.input.read_all(&args.runs, ui)?.try_into() {
         Ok(runs) => runs,
         Err(runs) => {
-            let message = format!("an alpha weighs one of two runs, and there are {}", runs.len());
+            let message = format!("--alpha weighs the second of two runs, but there are {}", runs.len());
             return Err(UsageError::new(message, "name two runs").into());
         }
     };

@@ -17,15 +17,15 @@ use crate::ui::Ui;
 
 /// Tries every k1 with every b.
 ///
-/// Of points with the same value the one of the smallest k1 is chosen, and of these that of the smallest b. The value is that of
-/// `toller eval` on what `toller search` finds with the point's parameters.
+/// Among points of equal value the smallest k1 is chosen, then the smallest b. The value is that of `toller
+/// eval` on the output of `toller search` with these parameters.
 #[derive(Debug, clap::Args)]
 pub(super) struct Bm25Args {
     /// Inverted index to search
     #[arg(long, value_name = "DIR")]
     sparse: InputPath,
 
-    /// Judged queries to tune on: not those that are tested later
+    /// Judged queries to tune on; do not use test queries
     #[arg(long, value_name = "FILE")]
     queries: InputPath,
 
@@ -41,11 +41,11 @@ pub(super) struct Bm25Args {
     #[arg(long)]
     robertson: bool,
 
-    /// Score by exact lengths of documents, not by Lucene's of one byte
+    /// Score with exact document lengths, not Lucene's one-byte lengths
     #[arg(long)]
     exact_lengths: bool,
 
-    /// Trust the index: verify no checksums
+    /// Do not verify checksums
     #[arg(long)]
     no_verify: bool,
 
@@ -81,10 +81,10 @@ pub(super) fn run(args: &Bm25Args, ui: &Ui) -> crate::Result<()> {
     let qrels = args.judging.qrels.read(false, ui)?;
     let queries = args.input.read(&args.queries, args.skip_bad_lines, ui)?;
     let given: HashSet<&str> = queries.iter().map(|query| query.id.as_str()).collect();
-    let lacking = qrels.iter().filter(|(id, _)| !given.contains(id)).count();
-    if lacking > 0 {
+    let missing = qrels.iter().filter(|(id, _)| !given.contains(id)).count();
+    if missing > 0 {
         let (judged, name) = (qrels.len(), args.queries.display());
-        ui.warning(format!("{name}: {lacking} of {judged} judged queries are not there and count as zero"));
+        ui.warning(format!("{name}: {missing} of {judged} judged queries are missing and count as zero"));
     }
     let (index, analyzer) = engine::open(ui)?.open_sparse(&args.sparse, !args.no_verify)?;
     let tuned = tune_bm25(&index, &analyzer, &queries, &grid, &args.judging.judging(&qrels))?;
@@ -102,11 +102,11 @@ pub(super) fn run(args: &Bm25Args, ui: &Ui) -> crate::Result<()> {
     args.output.write(&result, plot, || figure(args, &tuned, qrels.len()), ui)
 }
 
-/// The measure by k1 and b.
+/// The measure against k1 and b.
 fn figure(args: &Bm25Args, tuned: &Tuned, queries: usize) -> Figure {
     let names = |grid: &Grid| grid.values().iter().map(ToString::to_string).collect::<Vec<_>>();
     let (columns, rows) = (names(&args.k1), names(&args.b));
-    // Points come by k1; a heat map is read by rows, of b.
+    // Points are ordered by k1, but a heat map by rows, which are b.
     let (across, up) = (columns.len(), rows.len());
     let values = (0..up).flat_map(|b| (0..across).map(move |k1| k1 * up + b));
     let map = HeatMap {

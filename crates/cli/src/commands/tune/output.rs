@@ -1,4 +1,4 @@
-//! How what was tuned is shown.
+//! The output of a tuning.
 
 use std::io::Write;
 
@@ -29,7 +29,7 @@ pub(super) struct Result<'a> {
     /// The parameters of each point.
     pub(super) points: Vec<Vec<f64>>,
     pub(super) tuned: &'a Tuned,
-    /// What was tuned on, for `--format json`.
+    /// The input of the tuning, for `--format json`.
     pub(super) about: Value,
 }
 
@@ -105,8 +105,8 @@ impl Result<'_> {
         Ok(())
     }
 
-    /// One parameter: a line a point. Two: a row for each value of the first, a column for each of the second. The best has
-    /// a star.
+    /// With one parameter, a line per point. With two, a row for each value of the first and a column for
+    /// each value of the second. The best point has a star.
     fn table(&self, out: &mut impl Write, digits: usize) -> crate::Result<()> {
         let cell = |at: usize| {
             let star = if at == self.tuned.best { "*" } else { " " };
