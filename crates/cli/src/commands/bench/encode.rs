@@ -182,7 +182,7 @@ impl Report<'_> {
 
         writeln!(
             out,
-            "\nlatency of one query of {QUERY_TOKENS} tokens, on one thread, tokenization included:\n"
+            "\nlatency of one query of {QUERY_TOKENS} tokens, on all threads, tokenization included:\n"
         )?;
         let mut table = Table::new(LATENCY_HEADER);
         table.push(latency_cells(self.latency));
