@@ -3,6 +3,7 @@
 //! workspace.
 
 mod hit;
+mod named;
 mod passage;
 mod qrels;
 mod query;
@@ -12,6 +13,7 @@ mod run;
 mod searcher;
 
 pub use hit::{DocOrd, Hit};
+pub use named::UnknownName;
 pub use passage::Passage;
 pub use qrels::Qrels;
 pub use query::Query;

@@ -1,12 +1,14 @@
 //! The formats of qrels, and how a file tells which it has.
 
+use toller_ir::named;
+
 use crate::error::CorpusError;
-use crate::format::{Sniff, formats, tab_columns, usual_columns};
+use crate::format::{Sniff, tab_columns, usual_columns};
 use crate::text::{Shape, header_index, tabs_or_spaces};
 
-formats! {
+named! {
     /// The formats of qrels.
-    QrelsFormat {
+    pub enum QrelsFormat: "a format of qrels" {
         /// TREC's four columns: query, iteration (not used), document, grade.
         Trec = "trec",
         /// BEIR's three tab-separated columns: query, document, grade; with or without a header.

@@ -1,13 +1,15 @@
 //! The formats of queries, and how a file tells which it has.
 
+use toller_ir::named;
+
 use crate::error::CorpusError;
-use crate::format::{Sniff, formats, tab_columns, usual_columns};
+use crate::format::{Sniff, tab_columns, usual_columns};
 use crate::queries::tsv::{HEADER_ID, HEADER_TEXT};
 use crate::text::{Shape, header_index, parse_quoted, parse_string_list};
 
-formats! {
+named! {
     /// The formats of queries.
-    QueryFormat {
+    pub enum QueryFormat: "a format of queries" {
         /// One JSON object a line: BEIR, DPR, DuReader-retrieval.
         Jsonl = "jsonl",
         /// One JSON array of objects: EntityQuestions.
