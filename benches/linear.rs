@@ -4,16 +4,30 @@
 //! Floor: 2 * rows * in * out operations at two AVX-512 multiply-adds a cycle.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
-use candle_core::{Device, Tensor};
 use toller_bench::{Timings, timed};
-use toller_nn::{Activation, Linear};
+use toller_nn::{
+    Activation, Backend, Cpu, LinearParameters, Matrix, NormParameters, Place, Precision, Sequences,
+};
 use toller_simd::Isa;
 
 /// (input width, output width): fused QKV, attention output, feed-forward up and down.
 const SHAPES: [(usize, usize); 4] = [(384, 1152), (384, 384), (384, 1536), (1536, 384)];
 const ROUNDS: usize = 15;
 
-fn main() -> candle_core::Result<()> {
+/// Pseudo-random numbers in -1..1.
+fn random(count: usize, seed: u64) -> Vec<f32> {
+    let mut state = seed | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f32 / (1_u64 << 23) as f32 - 1.0
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let cpu = Cpu::new(Precision::F32);
     println!("instruction set {}, one thread, f32, median of {ROUNDS} rounds in turn", Isa::active());
     println!(
         "{:>6} {:>6} {:>6} {:>14} {:>14} {:>7}",
@@ -21,15 +35,24 @@ fn main() -> candle_core::Result<()> {
     );
     for rows in [13, 128, 512, 2048] {
         for (depth, columns) in SHAPES {
-            let x = Tensor::randn(0_f32, 1.0, (rows, depth), &Device::Cpu)?;
-            let weight = Tensor::randn(0_f32, 1.0, (columns, depth), &Device::Cpu)?;
-            let layer = Linear::new(&weight, None)?;
-            let a = x.flatten_all()?.to_vec1::<f32>()?;
-            let b = weight.flatten_all()?.to_vec1::<f32>()?;
+            let (a, b) = (random(rows * depth, 1), random(columns * depth, 2));
+            let weight = Matrix { values: &b, rows: columns, columns: depth };
+            let layer = cpu.linear(LinearParameters { weight, bias: None }, Place::Inner)?;
+            // States come from embeddings: a table whose rows are the input's.
+            let table = cpu.table(Matrix { values: &a, rows, columns: depth })?;
+            let norm =
+                NormParameters { weight: &vec![1.0; depth], bias: None, epsilon: 1e-12, centers: true };
+            let batch = cpu.batch(vec![(0..rows as u32).collect()], Sequences::from_lengths([rows]))?;
+            let mut scratch = cpu.scratch();
+            let x = cpu.embed(&mut scratch, &batch, &[table], &cpu.norm(norm)?)?;
             let mut c = vec![0_f32; rows * columns];
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());
             for _ in 0..ROUNDS {
-                ours.push(timed(|| layer.forward(&x, Activation::Identity).unwrap()).as_secs_f64());
+                let product = timed(|| {
+                    let y = cpu.project(&mut scratch, &x, &layer, Activation::Identity).unwrap();
+                    cpu.release(&mut scratch, y);
+                });
+                ours.push(product.as_secs_f64());
                 // SAFETY: the three slices have the shapes and strides that are passed.
                 let multiplied = timed(|| unsafe {
                     gemm::gemm(

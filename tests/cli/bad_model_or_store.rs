@@ -44,10 +44,16 @@ fn what_is_not_a_model() {
                 "hint: give a directory",
             ],
         ),
-        ("org/nosuch", &["no model `org/nosuch`", "HF_HUB_OFFLINE", "hint: unset HF_HUB_OFFLINE"]),
+        (
+            "org/nosuch",
+            &["no model `org/nosuch`", "the network is not allowed", "hint: unset HF_HUB_OFFLINE"],
+        ),
         (
             "empty",
-            &["the model directory empty lacks config.json, tokenizer.json", "hint: a model directory holds"],
+            &[
+                "the model directory empty has no config.json, tokenizer.json",
+                "hint: a model directory holds",
+            ],
         ),
         ("corpus.jsonl", &["the model corpus.jsonl is a file", "hint: give its directory"]),
     ];

@@ -56,7 +56,7 @@ fn known_names_are_listed_and_near_ones_told() {
     let models = workspace.toller("models --json").succeeds().json();
     let e5 = models.as_array().unwrap().iter().find(|model| model["name"] == "e5-base-v2").unwrap();
     assert_eq!(e5["prompts"]["passage"], "passage: ");
-    workspace.toller("verify --model e5-bsae-v2").fails(1, &["near are e5-base-v2"]);
+    workspace.toller("verify --model e5-bsae-v2").fails(1, &["similar names: e5-base-v2"]);
 }
 
 #[test]

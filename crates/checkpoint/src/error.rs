@@ -64,6 +64,14 @@ pub enum ModelError {
         /// The shape that config.json asks for.
         expected: Vec<usize>,
     },
+    /// Another number of values than a tensor's shape needs.
+    #[error("a tensor of shape {shape:?} cannot have {values} values")]
+    TensorLength {
+        /// The shape.
+        shape: Vec<usize>,
+        /// The number of values.
+        values: usize,
+    },
 }
 
 impl Explain for ModelError {
@@ -80,7 +88,7 @@ impl Explain for ModelError {
             Self::MissingTensor { .. } | Self::TensorShape { .. } => {
                 "config.json and the weights are not of the same model; check both".into()
             }
-            Self::Config { .. } => return None,
+            Self::Config { .. } | Self::TensorLength { .. } => return None,
         })
     }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use candle_core::Tensor;
 use serde_json::Value;
+
+use crate::Tensor;
 
 /// A fingerprint over everything that decides a model's vectors: weights, tokenizer, architecture,
 /// pooling, prompts. Files that say the same in another form (safetensors or pickle, with or without a
@@ -43,14 +44,10 @@ impl Fingerprint {
         }
     }
 
-    /// Adds an f32 tensor.
-    pub fn tensor(&mut self, name: &str, tensor: &Tensor) -> candle_core::Result<()> {
-        self.value(name, format!("{:?}", tensor.dims()).as_bytes());
-        for value in tensor.flatten_all()?.to_vec1::<f32>()?.chunks(1 << 14) {
-            let bytes: Vec<u8> = value.iter().flat_map(|x| x.to_le_bytes()).collect();
-            self.0.update(&bytes);
-        }
-        Ok(())
+    /// Adds a tensor.
+    pub fn tensor(&mut self, name: &str, tensor: &Tensor) {
+        self.value(name, format!("{:?}", tensor.shape()).as_bytes());
+        self.0.update(tensor.as_ref());
     }
 
     /// The fingerprint as 32 hexadecimal digits (128 bits).

@@ -1,4 +1,101 @@
-//! Which files of a folder hold its weights.
+//! The files that hold weights: which ones of a folder, and where their tensors lie.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ::safetensors::Dtype;
+use memmap2::Mmap;
+use toller_files::FileError;
+
+use crate::elements::{StoredTensor, Strided};
+use crate::files::names_in;
+use crate::{ModelError, Tensor, safetensors, torch};
+
+/// Where the data of a file's tensors lie, and where the elements lie in the data.
+pub(crate) type Places = BTreeMap<String, (Strided, Range<usize>)>;
+
+/// A tensor in a weight file.
+pub(crate) struct MappedTensor {
+    pub(crate) file: Arc<WeightFile>,
+    pub(crate) layout: Strided,
+    /// The part of the file that holds the elements.
+    data: Range<usize>,
+}
+
+/// A weight file in memory.
+pub(crate) struct WeightFile {
+    pub(crate) path: PathBuf,
+    map: Arc<Mmap>,
+}
+
+/// The tensors of a folder's weights, safetensors before pickles, sharded or not, and the first file's path.
+pub(crate) fn open(folder: &Path) -> Result<(PathBuf, BTreeMap<String, MappedTensor>), ModelError> {
+    let present = names_in(folder)?;
+    let mut chosen = choose(&present.iter().map(String::as_str).collect::<Vec<_>>());
+    chosen.retain(|name| !name.ends_with(".json"));
+    let Some(first) = chosen.first() else {
+        return Err(ModelError::MissingFile {
+            directory: folder.to_owned(),
+            missing: "model.safetensors or pytorch_model.bin".to_owned(),
+        });
+    };
+    let mut tensors = BTreeMap::new();
+    for name in &chosen {
+        let (file, places) = WeightFile::open(folder.join(name))?;
+        tensors.extend(
+            places
+                .into_iter()
+                .map(|(name, (layout, data))| (name, MappedTensor { file: Arc::clone(&file), layout, data })),
+        );
+    }
+    Ok((folder.join(first), tensors))
+}
+
+impl WeightFile {
+    fn open(path: PathBuf) -> Result<(Arc<Self>, Places), ModelError> {
+        let file = File::open(&path).map_err(FileError::on("open", &path))?;
+        // SAFETY: a model's files are only read while they are in use. That no other program changes them is the
+        // user's part.
+        let map = unsafe { Mmap::map(&file) }.map_err(FileError::on("map", &path))?;
+        let (format, places) = if path.extension().is_some_and(|extension| extension == "safetensors") {
+            ("safetensors", safetensors::places(&map))
+        } else if map.starts_with(b"PK") {
+            ("weights of PyTorch", torch::archive_places(&map).map_err(|error| error.to_string()))
+        } else {
+            ("weights of PyTorch before 1.6", torch::legacy_places(&map).map_err(|error| error.to_string()))
+        };
+        match places {
+            Ok(places) => Ok((Arc::new(Self { path, map: Arc::new(map) }), places)),
+            Err(problem) => {
+                Err(ModelError::Weights { path, problem: format!("cannot be read as {format}: {problem}") })
+            }
+        }
+    }
+}
+
+impl MappedTensor {
+    /// The tensor as it is stored.
+    pub(crate) fn stored(&self) -> StoredTensor<'_> {
+        let data = Cow::Borrowed(&self.file.map[self.data.clone()]);
+        StoredTensor { layout: self.layout.clone(), data }
+    }
+
+    /// The tensor as f32, without a copy where the file has it so.
+    pub(crate) fn to_f32(&self) -> Result<Tensor, String> {
+        let in_order = self.layout.in_order().filter(|_| self.layout.dtype == Dtype::F32);
+        let place = in_order.map(|place| self.data.start + place.start..self.data.start + place.end);
+        let mapped = place.and_then(|place| Tensor::mapped(&self.layout.shape, &self.file.map, place));
+        match mapped {
+            Some(tensor) => Ok(tensor),
+            None => Tensor::new(self.layout.shape.clone(), self.stored().to_f32()?)
+                .map_err(|error| error.to_string()),
+        }
+    }
+}
 
 /// The weights among the files of one folder, in the one form that is preferred: `model.safetensors`,
 /// its shards with their index, any other safetensors, then the same of `pytorch_model.bin`. Weights

@@ -2,9 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use toller_encoder::{
-    CrossEncoder, CrossEncoderOptions, DEFAULT_BATCH_TOKENS, DualEncoder, LoadOptions, Role, TextPooling,
-};
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, Role, TextPooling};
 use toller_hub::{ModelSource, Origin, ResolveEvent, ResolveOptions, resolve_model};
 use toller_nn::Precision;
 use toller_store::ModelInfo;
@@ -46,9 +44,9 @@ pub struct ModelArgs {
     #[arg(long, value_name = "f32|f16|bf16|int8", help_heading = "Machine")]
     pub dtype: Option<Precision>,
 
-    /// Tokens of a batch, at most
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_BATCH_TOKENS as u32, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Machine")]
-    pub batch_tokens: u32,
+    /// Tokens of a batch, at most [default: 1024 on the CPU]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Machine")]
+    pub batch_tokens: Option<u32>,
 }
 
 impl ModelArgs {
@@ -118,7 +116,7 @@ pub fn load_cross_encoder(source: &ModelSource, args: &ModelArgs) -> crate::Resu
     let options = CrossEncoderOptions {
         max_length: args.max_length.map(|length| length as usize),
         label: Some(0),
-        batch_tokens: args.batch_tokens as usize,
+        batch_tokens: args.batch_tokens.map(|tokens| tokens as usize),
         dtype: args.dtype(),
         ..CrossEncoderOptions::default()
     };
@@ -134,7 +132,7 @@ pub fn load_from(source: ModelSource, name: &str, args: &ModelArgs, ui: &Ui) -> 
         pooling: args.pooling,
         dim: args.dim.map(|dim| dim as usize),
         prompt: args.prompt.clone(),
-        batch_tokens: args.batch_tokens as usize,
+        batch_tokens: args.batch_tokens.map(|tokens| tokens as usize),
         dtype: args.dtype(),
         known: match &source.origin {
             Origin::Known(model) => Some(model.clone()),
@@ -165,9 +163,14 @@ pub fn load_from(source: ModelSource, name: &str, args: &ModelArgs, ui: &Ui) -> 
 
 /// Finds the model's files, downloading them if need be.
 pub fn resolve(name: &str, ui: &Ui) -> crate::Result<ModelSource> {
-    let mut bar = None;
+    let (mut bar, mut is_waiting) = (None, false);
     let mut on_event = |event: ResolveEvent<'_>| {
         match event {
+            ResolveEvent::Waiting { file } => {
+                if !std::mem::replace(&mut is_waiting, true) {
+                    ui.status(format!("waiting for another process, which is downloading {file}"));
+                }
+            }
             ResolveEvent::Started { file, total_bytes } => {
                 bar = Some(ui.progress(file, "bytes", total_bytes.unwrap_or(0)));
             }

@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use toller_checkpoint::{Fingerprint, KnownModel, TOWERS};
 use toller_nn::Precision;
 
 use crate::layout::Layout;
 use crate::pooling::TextPooling;
 use crate::text_encoder::TextEncoder;
 use crate::{EncoderError, ReferenceEncoder, Role};
-use toller_checkpoint::Fingerprint;
-use toller_checkpoint::{KnownModel, TOWERS};
 
 /// The names under which sentence-transformers' models keep the prompt of a role.
 pub(crate) fn prompt_names(role: Role) -> &'static [&'static str] {
@@ -34,8 +33,8 @@ pub struct LoadOptions {
     pub dim: Option<usize>,
     /// Put this before every text instead of the model's own prompts.
     pub prompt: Option<String>,
-    /// The tokens of a flat batch, at most.
-    pub batch_tokens: usize,
+    /// The tokens of a flat batch, at most; `None` for what the backend wants.
+    pub batch_tokens: Option<usize>,
     /// What the transformer's matrix products are computed in; what follows it is f32.
     pub dtype: Precision,
     /// The model's manifest: what it says where the directory does not.
@@ -50,25 +49,18 @@ impl Default for LoadOptions {
             pooling: None,
             dim: None,
             prompt: None,
-            batch_tokens: DEFAULT_BATCH_TOKENS,
+            batch_tokens: None,
             dtype: Precision::default(),
             known: None,
         }
     }
 }
 
-/// The tokens of a flat batch on the CPU. On one thread and a hundred SciFact passages, 512, 1,024, 2,048 and
-/// 4,096 all gave 8,300 to 9,400 tokens/s: no difference above the machine's noise. A small batch keeps the
-/// states in the cache and the memory low.
-pub const DEFAULT_BATCH_TOKENS: usize = 1024;
-
 /// A dual encoder: one tower for both roles, or one for each.
 pub struct DualEncoder {
     query: TextEncoder,
     passage: TextEncoder,
     fingerprint: String,
-    /// The queries' and the passages'.
-    layouts: [Layout; 2],
 }
 
 impl DualEncoder {
@@ -116,7 +108,6 @@ impl DualEncoder {
             query: query.with_prompt(asked(query_prompt))?,
             passage: passage.with_prompt(asked(passage_prompt))?,
             fingerprint: fingerprint.finish(),
-            layouts,
         })
     }
 
@@ -140,8 +131,7 @@ impl DualEncoder {
     /// # Errors
     /// As [`DualEncoder::load`].
     pub fn reference(&self, role: Role) -> Result<ReferenceEncoder, EncoderError> {
-        let [query, passage] = &self.layouts;
-        ReferenceEncoder::load(if role == Role::Query { query } else { passage }, self.tower(role))
+        ReferenceEncoder::load(self.tower(role))
     }
 
     /// Tensors among the encoders' own that their architecture has no place for, so that they have no effect.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use toller_checkpoint::ModelError;
 use toller_files::FileError;
 use toller_ir::{Explain, Remedy, Setting, remedy};
+use toller_nn::NnError;
 use toller_tokenizer::TokenizerError;
 
 /// Why a model cannot be loaded or used.
@@ -63,7 +64,7 @@ pub enum EncoderError {
     Contradiction(#[from] Box<Contradiction>),
     /// The numeric operations failed.
     #[error("computing failed: {0}")]
-    Compute(#[from] candle_core::Error),
+    Compute(#[from] NnError),
 }
 
 /// Labels with their numbers: `0 (contradiction), 1 (entailment)`.

@@ -1,71 +1,84 @@
-//! What follows the pooling: dense layers, truncation, unit length.
+//! What follows the transformer: pooling, dense layers, norms, truncation, unit length.
 
-use candle_core::Tensor;
-use toller_checkpoint::ModelError;
-use toller_nn::{Activation, Linear, normalize};
+use toller_checkpoint::{Fingerprint, ModelError, Parameters, Tensor};
+use toller_nn::{Activation, Backend, LinearParameters, Matrix, Place, Pooling};
 
 use crate::EncoderError;
 use crate::layout::Module;
-use toller_checkpoint::Fingerprint;
-use toller_checkpoint::Tensors;
 
-/// Steps from pooled states to vectors.
-pub(crate) struct Head {
-    steps: Vec<Step>,
+/// Poolings, concatenated, and the steps from their result to a row of numbers.
+pub(crate) struct Head<B: Backend> {
+    poolings: Vec<Pooling>,
+    steps: Vec<Step<B>>,
     dim: usize,
 }
 
-/// One step, with its weights.
-enum Step {
-    Dense(Linear, Activation),
+/// One step, with its parameters.
+pub(crate) enum Step<B: Backend> {
+    Dense(B::Linear, Activation),
+    Norm(B::Norm),
     /// Keeps the first dimensions (Kusupati et al. 2022: Matryoshka representations).
     Truncate(usize),
-    Normalize,
+    Unit,
 }
 
-impl Head {
-    /// No steps over vectors of `dim` dimensions.
-    pub(crate) fn new(dim: usize) -> Self {
-        Self { steps: Vec::new(), dim }
+impl<B: Backend> Head<B> {
+    /// No steps after the poolings of states of `hidden` values.
+    pub(crate) fn new(poolings: Vec<Pooling>, hidden: usize) -> Self {
+        Self { dim: hidden * poolings.len(), poolings, steps: Vec::new() }
     }
 
-    /// The dimensions of the vectors that it makes.
+    /// The values of a row.
     pub(crate) fn dim(&self) -> usize {
         self.dim
     }
 
-    /// Whether it ends in unit length.
-    pub(crate) fn normalizes(&self) -> bool {
-        matches!(self.steps.last(), Some(Step::Normalize))
+    pub(crate) fn poolings(&self) -> &[Pooling] {
+        &self.poolings
     }
 
-    /// Adds a dense layer with `weight` `[out, dim]` and `bias` `[out]`.
+    /// Whether rows have unit length.
+    pub(crate) fn normalizes(&self) -> bool {
+        matches!(self.steps.last(), Some(Step::Unit))
+    }
+
+    /// Adds a step after which a row has `dim` values.
+    pub(crate) fn push(&mut self, step: Step<B>, dim: usize) {
+        self.steps.push(step);
+        self.dim = dim;
+    }
+
+    /// Adds a dense layer with `weight` `[outputs, dim]` and `bias` `[outputs]`.
     pub(crate) fn push_dense(
         &mut self,
+        backend: &B,
         weight: &Tensor,
         bias: Option<&Tensor>,
         activation: Activation,
         fingerprint: &mut Fingerprint,
     ) -> Result<(), EncoderError> {
         fingerprint.value("module", format!("dense {}", activation.name()).as_bytes());
-        fingerprint.tensor("linear.weight", weight)?;
+        fingerprint.tensor("linear.weight", weight);
         if let Some(bias) = bias {
-            fingerprint.tensor("linear.bias", bias)?;
+            fingerprint.tensor("linear.bias", bias);
         }
-        self.dim = weight.dim(0)?;
-        self.steps.push(Step::Dense(Linear::new(weight, bias)?, activation));
+        let outputs = weight.shape()[0];
+        let weight = Matrix { values: weight.values(), rows: outputs, columns: self.dim };
+        let layer = LinearParameters { weight, bias: bias.map(Tensor::values) };
+        self.push(Step::Dense(backend.linear(layer, Place::Head)?, activation), outputs);
         Ok(())
     }
 
     /// Adds a module of sentence-transformers.
     pub(crate) fn push_module(
         &mut self,
+        backend: &B,
         module: &Module,
         fingerprint: &mut Fingerprint,
     ) -> Result<(), EncoderError> {
         let Module::Dense { folder, config } = module else {
             fingerprint.value("module", b"normalize");
-            self.steps.push(Step::Normalize);
+            self.steps.push(Step::Unit);
             return Ok(());
         };
         if config.in_features != self.dim {
@@ -78,10 +91,10 @@ impl Head {
             }
             .into());
         }
-        let tensors = Tensors::open(folder)?;
-        let weight = tensors.get("linear.weight", &[config.out_features, config.in_features])?;
-        let bias = config.bias.then(|| tensors.get("linear.bias", &[config.out_features])).transpose()?;
-        self.push_dense(&weight, bias.as_ref(), config.activation_function, fingerprint)
+        let parameters = Parameters::open(folder)?;
+        let weight = parameters.get("linear.weight", &[config.out_features, config.in_features])?;
+        let bias = config.bias.then(|| parameters.get("linear.bias", &[config.out_features])).transpose()?;
+        self.push_dense(backend, &weight, bias.as_ref(), config.activation_function, fingerprint)
     }
 
     /// Keeps the first `dim` dimensions, before a scaling to unit length if that is the last step: a model
@@ -96,16 +109,34 @@ impl Head {
         self.dim = dim;
     }
 
-    /// The vectors `[texts, dim]` of pooled states.
-    pub(crate) fn forward(&self, pooled: Tensor) -> Result<Tensor, EncoderError> {
-        let mut vectors = pooled;
-        for step in &self.steps {
-            vectors = match step {
-                Step::Dense(linear, activation) => linear.forward(&vectors, *activation)?,
-                Step::Truncate(dim) => vectors.narrow(1, 0, *dim)?.contiguous()?,
-                Step::Normalize => normalize(&vectors)?,
-            };
-        }
-        Ok(vectors)
+    /// What all but the last `left_out` steps make of pooled states.
+    pub(crate) fn forward(
+        &self,
+        backend: &B,
+        scratch: &mut B::Scratch,
+        pooled: B::States,
+        left_out: usize,
+    ) -> Result<B::States, EncoderError> {
+        let steps = &self.steps[..self.steps.len() - left_out];
+        steps.iter().try_fold(pooled, |rows, step| self.step(backend, scratch, rows, step))
+    }
+
+    fn step(
+        &self,
+        backend: &B,
+        scratch: &mut B::Scratch,
+        rows: B::States,
+        step: &Step<B>,
+    ) -> Result<B::States, EncoderError> {
+        Ok(match step {
+            Step::Dense(layer, activation) => {
+                let next = backend.project(scratch, &rows, layer, *activation)?;
+                backend.release(scratch, rows);
+                next
+            }
+            Step::Norm(norm) => backend.normalize(scratch, rows, norm)?,
+            Step::Truncate(dim) => backend.truncate(scratch, rows, *dim)?,
+            Step::Unit => backend.unit(scratch, rows)?,
+        })
     }
 }

@@ -9,6 +9,7 @@ mod head;
 mod input;
 mod known_layout;
 mod layout;
+mod network;
 mod pooling;
 mod reference;
 mod text_encoder;
@@ -16,7 +17,7 @@ mod text_tokenizer;
 mod transformer;
 
 pub use cross_encoder::{CrossEncoder, CrossEncoderOptions, ScoreActivation};
-pub use dual_encoder::{DEFAULT_BATCH_TOKENS, DualEncoder, LoadOptions};
+pub use dual_encoder::{DualEncoder, LoadOptions};
 pub use error::{Contradiction, EncoderError};
 pub use input::{TextInput, TitleTypes};
 pub use pooling::TextPooling;

@@ -4,21 +4,21 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use candle_core::Tensor;
-use toller_checkpoint::ModelError;
-use toller_nn::{Activation, Pooling, pool_after};
+use rayon::prelude::*;
+use toller_checkpoint::{Fingerprint, ModelError, Parameters, Tensor};
+use toller_nn::{Activation, Backend, Cpu, Pooling, Work};
+use toller_tokenizer::{Tokenizer, TokenizerConfig, Tokens};
 
-use crate::batch::{TokenBatch, by_budget};
+use crate::batch::by_budget;
 use crate::config::TransformerConfig;
 use crate::head::Head;
 use crate::layout::Layout;
+use crate::network::{Encode, Network};
 use crate::pooling::TextPooling;
-use crate::transformer::Transformer;
 use crate::{EncoderError, LoadOptions, TextInput, TitleTypes};
-use toller_checkpoint::Fingerprint;
-use toller_checkpoint::Tensors;
-use toller_tokenizer::Tokens;
-use toller_tokenizer::{Tokenizer, TokenizerConfig};
+
+/// Tokens of a batch below which one batch on several threads is faster than several batches.
+const LEAST_BATCH: usize = 128;
 
 /// A tokenizer, a transformer, a pooling and what follows it: text to one vector.
 #[derive(Clone)]
@@ -34,22 +34,88 @@ pub struct TextEncoder {
 struct Model {
     tokenizer: Tokenizer,
     max_length: usize,
-    transformer: Transformer,
-    /// Concatenated.
-    poolings: Vec<Pooling>,
-    pooling_name: String,
-    pooling_is_assumed: bool,
-    pools_prompt: bool,
-    head: Head,
+    network: Box<dyn Encode>,
+    plan: TowerPlan,
+    dim: usize,
+    normalizes: bool,
     unexpected_tensors: Vec<String>,
     batch_tokens: usize,
 }
 
-/// What a model says of its pooling, or is told.
+/// What a tower is made of, before its parameters.
+pub(crate) struct TowerPlan {
+    layout: Layout,
+    config: TransformerConfig,
+    pooling: PoolingChoice,
+    /// The dimensions that are kept of a vector, where that is asked for.
+    dim: Option<usize>,
+}
+
+/// What a model says of its pooling, or what is asked for.
 struct PoolingChoice {
+    /// Concatenated.
     poolings: Vec<Pooling>,
     uses_pooler: bool,
     is_assumed: bool,
+}
+
+impl PoolingChoice {
+    /// The poolings, joined by `+` where several are concatenated.
+    fn name(&self) -> String {
+        if self.uses_pooler {
+            return TextPooling::Pooler.name().to_owned();
+        }
+        self.poolings.iter().map(|pooling| pooling.name()).collect::<Vec<_>>().join("+")
+    }
+}
+
+impl TowerPlan {
+    /// Loads the parameters for a backend, adding all that decides the vectors to the fingerprint.
+    pub(crate) fn load<B: Backend>(
+        &self,
+        backend: B,
+        fingerprint: &mut Fingerprint,
+    ) -> Result<(Network<B>, Parameters), EncoderError> {
+        let folder = &self.layout.transformer;
+        Network::load(backend, folder, &self.config, fingerprint, |backend, parameters, fingerprint| {
+            Ok((self.head(backend, &parameters, fingerprint)?, parameters))
+        })
+    }
+
+    /// What follows the transformer.
+    fn head<B: Backend>(
+        &self,
+        backend: &B,
+        parameters: &Parameters,
+        fingerprint: &mut Fingerprint,
+    ) -> Result<Head<B>, EncoderError> {
+        let config = &self.config;
+        let mut head = Head::new(self.pooling.poolings.clone(), config.hidden);
+        if self.pooling.uses_pooler {
+            let (weight, bias) = pooler(parameters, config, &self.layout.transformer.join("config.json"))?;
+            head.push_dense(backend, &weight, Some(&bias), Activation::Tanh, fingerprint)?;
+        }
+        if config.projection > 0 {
+            // DPR's projection is next to its `bert_model`.
+            let outside = parameters.prefix().strip_suffix("bert_model.").unwrap_or(parameters.prefix());
+            let part = |part: &str, shape: &[usize]| {
+                parameters.get_by_full_name(&format!("{outside}encode_proj.{part}"), shape)
+            };
+            let weight = part("weight", &[config.projection, head.dim()])?;
+            let bias = part("bias", &[config.projection])?;
+            head.push_dense(backend, &weight, Some(&bias), Activation::Identity, fingerprint)?;
+        }
+        for module in &self.layout.modules {
+            head.push_module(backend, module, fingerprint)?;
+        }
+        if let Some(asked) = self.dim.filter(|asked| *asked == 0 || *asked > head.dim()) {
+            return Err(EncoderError::Dimensions { asked, dim: head.dim() });
+        }
+        if let Some(dim) = self.dim.or(self.layout.truncate_dim) {
+            head.truncate(dim, fingerprint);
+        }
+        Ok(head)
+    }
 }
 
 impl TextEncoder {
@@ -71,12 +137,7 @@ impl TextEncoder {
         let config = TransformerConfig::read(&config_path)?;
         config.fingerprint(fingerprint);
         let pooling = choose_pooling(layout, options, &config, &config_path)?;
-        let pooling_name = if pooling.uses_pooler {
-            TextPooling::Pooler.name().to_owned()
-        } else {
-            joined(&pooling.poolings)
-        };
-        fingerprint.value("pooling", pooling_name.as_bytes());
+        fingerprint.value("pooling", pooling.name().as_bytes());
         if !layout.pools_prompt {
             fingerprint.value("pools the prompt", b"no");
         }
@@ -91,35 +152,17 @@ impl TextEncoder {
             &config.model_type,
             fingerprint,
         )?;
-        let (transformer, tensors) = Transformer::open(folder, &config, options.dtype, fingerprint)?;
-
-        let mut head = Head::new(config.hidden * pooling.poolings.len());
-        if pooling.uses_pooler {
-            push_pooler(&mut head, &tensors, &config, &config_path, fingerprint)?;
-        }
-        if config.projection > 0 {
-            push_projection(&mut head, &tensors, &config, fingerprint)?;
-        }
-        for module in &layout.modules {
-            head.push_module(module, fingerprint)?;
-        }
-        if let Some(asked) = options.dim.filter(|asked| *asked == 0 || *asked > head.dim()) {
-            return Err(EncoderError::Dimensions { asked, dim: head.dim() });
-        }
-        if let Some(dim) = options.dim.or(layout.truncate_dim) {
-            head.truncate(dim, fingerprint);
-        }
+        let plan = TowerPlan { layout: layout.clone(), config, pooling, dim: options.dim };
+        let (network, parameters) = plan.load(Cpu::new(options.dtype), fingerprint)?;
         let model = Model {
             tokenizer,
             max_length,
-            transformer,
-            poolings: pooling.poolings,
-            pooling_name,
-            pooling_is_assumed: pooling.is_assumed,
-            pools_prompt: layout.pools_prompt,
-            head,
-            unexpected_tensors: tensors.unexpected(),
-            batch_tokens: options.batch_tokens,
+            dim: network.head().dim(),
+            normalizes: network.head().normalizes(),
+            unexpected_tensors: parameters.unexpected(),
+            batch_tokens: options.batch_tokens.unwrap_or_else(|| network.work().batch_tokens),
+            network: Box::new(network),
+            plan,
         };
         Ok(Self { model: Arc::new(model), prompt: String::new(), unpooled: 0 })
     }
@@ -128,7 +171,7 @@ impl TextEncoder {
     /// model was trained so (`include_prompt` of sentence-transformers).
     pub(crate) fn with_prompt(&self, prompt: String) -> Result<Self, EncoderError> {
         let mut unpooled = 0;
-        if !self.model.pools_prompt && !prompt.is_empty() {
+        if !self.model.plan.layout.pools_prompt && !prompt.is_empty() {
             let tokenizer = &self.model.tokenizer;
             let (tokens, bare) = (tokenizer.encode(&prompt)?, tokenizer.encode("")?);
             // A special token after the prompt is the text's, not the prompt's.
@@ -149,7 +192,7 @@ impl TextEncoder {
     /// The dimensions of a vector.
     #[must_use]
     pub fn dim(&self) -> usize {
-        self.model.head.dim()
+        self.model.dim
     }
 
     /// Texts are truncated to this many tokens, special tokens included.
@@ -161,17 +204,18 @@ impl TextEncoder {
     /// Whether the vectors have unit length.
     #[must_use]
     pub fn normalizes(&self) -> bool {
-        self.model.head.normalizes()
+        self.model.normalizes
     }
 
-    /// The poolings, concatenated.
-    pub(crate) fn poolings(&self) -> &[Pooling] {
-        &self.model.poolings
+    /// What the tower is made of.
+    pub(crate) fn plan(&self) -> &TowerPlan {
+        &self.model.plan
     }
 
-    /// Whether the pooler follows the pooling.
-    pub(crate) fn uses_pooler(&self) -> bool {
-        self.model.pooling_name == TextPooling::Pooler.name()
+    /// How much work the backend wants at a time, with the batches that were asked for.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        Work { batch_tokens: self.model.batch_tokens, ..self.model.network.work() }
     }
 
     /// Tokens at the start of every text that are not pooled.
@@ -187,13 +231,13 @@ impl TextEncoder {
     /// The poolings, joined by `+` where several are concatenated.
     #[must_use]
     pub fn pooling(&self) -> String {
-        self.model.pooling_name.clone()
+        self.model.plan.pooling.name()
     }
 
     /// Whether the model's directory does not say how to pool, so that it is the mean by default.
     #[must_use]
     pub fn pooling_is_assumed(&self) -> bool {
-        self.model.pooling_is_assumed
+        self.model.plan.pooling.is_assumed
     }
 
     /// Tensors among the encoder's own that its architecture has no place for, so that they have no effect.
@@ -230,24 +274,40 @@ impl TextEncoder {
         if self.prompt.is_empty() { text.into() } else { format!("{}{text}", self.prompt).into() }
     }
 
-    /// The vectors of tokenized texts: `[texts, dim]`, row by row. A text's vector is the same bits
-    /// whatever other texts are beside it. Runs on the calling thread; call it from several.
+    /// The vectors of tokenized texts: `[texts, dim]`, row by row. The bits of a text's vector depend on the text alone.
+    /// Runs on the calling thread; call it from several.
     ///
     /// # Errors
     /// When a token has no embedding, or computing fails.
     pub fn encode(&self, texts: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
         let mut vectors = Vec::with_capacity(texts.len() * self.dim());
         for batch in by_budget(texts, self.model.batch_tokens) {
-            vectors.extend(self.encode_batch(&TokenBatch::new(batch))?.flatten_all()?.to_vec1::<f32>()?);
+            self.model.network.encode(batch, self.unpooled, 1, &mut vectors)?;
         }
         Ok(vectors)
     }
 
-    fn encode_batch(&self, batch: &TokenBatch) -> Result<Tensor, EncoderError> {
-        let states = self.model.transformer.forward(batch)?; // [tokens, hidden]
-        let pool = |&pooling: &Pooling| pool_after(&states, &batch.sequences, pooling, self.unpooled);
-        let pooled: Vec<Tensor> = self.model.poolings.iter().map(pool).collect::<Result<_, _>>()?;
-        self.model.head.forward(Tensor::cat(&pooled, 1)?) // [texts, poolings * hidden] to [texts, dim]
+    /// The same, bit for bit, on all threads of rayon's current pool: each has batches of its own where there are enough
+    /// texts, and a batch has all of them where there are few.
+    ///
+    /// # Errors
+    /// As for [`TextEncoder::encode`].
+    pub fn encode_in_parallel(&self, texts: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
+        let threads = rayon::current_num_threads();
+        let tokens: usize = texts.iter().map(Tokens::len).sum();
+        let budget = tokens.div_ceil(threads).clamp(LEAST_BATCH, self.model.batch_tokens.max(LEAST_BATCH));
+        let batches: Vec<&[Tokens]> = by_budget(texts, budget).collect();
+        let threads_each = if batches.len() < threads { threads } else { 1 };
+        let encode = |batch: &&[Tokens]| {
+            let mut vectors = Vec::with_capacity(batch.len() * self.dim());
+            self.model.network.encode(batch, self.unpooled, threads_each, &mut vectors)?;
+            Ok(vectors)
+        };
+        let vectors: Result<Vec<Vec<f32>>, EncoderError> = match threads_each {
+            1 => batches.par_iter().map(encode).collect(),
+            _ => batches.iter().map(encode).collect(),
+        };
+        Ok(vectors?.concat())
     }
 }
 
@@ -282,15 +342,13 @@ fn choose_pooling(
     Ok(PoolingChoice { is_assumed: true, ..of_states(vec![Pooling::Mean]) })
 }
 
-/// The pooler of BERT-like models.
-fn push_pooler(
-    head: &mut Head,
-    tensors: &Tensors,
+/// The weight and the bias of the pooler of BERT-like models.
+fn pooler(
+    parameters: &Parameters,
     config: &TransformerConfig,
     config_path: &Path,
-    fingerprint: &mut Fingerprint,
-) -> Result<(), EncoderError> {
-    if !tensors.has("pooler.dense.weight") {
+) -> Result<(Tensor, Tensor), EncoderError> {
+    if !parameters.has("pooler.dense.weight") {
         return Err(ModelError::Unsupported {
             path: config_path.to_owned(),
             what: "the pooling \"pooler\" of a model whose weights have no pooler".to_owned(),
@@ -302,32 +360,6 @@ fn push_pooler(
         }
         .into());
     }
-    let weight = tensors.get("pooler.dense.weight", &[config.hidden, config.hidden])?;
-    let bias = tensors.get("pooler.dense.bias", &[config.hidden])?;
-    head.push_dense(&weight, Some(&bias), Activation::Tanh, fingerprint)
-}
-
-/// The full name of a tensor of DPR's projection, which is beside its `bert_model`.
-pub(crate) fn projection_tensor(tensors: &Tensors, part: &str) -> String {
-    let beside = tensors.prefix().strip_suffix("bert_model.").unwrap_or(tensors.prefix());
-    format!("{beside}encode_proj.{part}")
-}
-
-/// DPR's projection.
-fn push_projection(
-    head: &mut Head,
-    tensors: &Tensors,
-    config: &TransformerConfig,
-    fingerprint: &mut Fingerprint,
-) -> Result<(), EncoderError> {
-    let part =
-        |part: &str, shape: &[usize]| tensors.get_by_full_name(&projection_tensor(tensors, part), shape);
-    let weight = part("weight", &[config.projection, head.dim()])?;
-    let bias = part("bias", &[config.projection])?;
-    head.push_dense(&weight, Some(&bias), Activation::Identity, fingerprint)
-}
-
-/// The names of poolings that are concatenated.
-fn joined(poolings: &[Pooling]) -> String {
-    poolings.iter().map(|pooling| pooling.name()).collect::<Vec<_>>().join("+")
+    let weight = parameters.get("pooler.dense.weight", &[config.hidden, config.hidden])?;
+    Ok((weight, parameters.get("pooler.dense.bias", &[config.hidden])?))
 }

@@ -55,7 +55,7 @@ fn check(tower: &TextEncoder, cases: &[Case], expected: impl Fn(&Case) -> &[f64]
 }
 
 fn load(directory: &Path, options: &LoadOptions) -> DualEncoder {
-    DualEncoder::load(directory, &LoadOptions { batch_tokens: 1 << 20, ..options.clone() }).unwrap()
+    DualEncoder::load(directory, &LoadOptions { batch_tokens: Some(1 << 20), ..options.clone() }).unwrap()
 }
 
 fn check_mean(directory: &Path, cases: &[Case]) {

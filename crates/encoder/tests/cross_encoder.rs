@@ -58,8 +58,8 @@ fn check(folder: &Path, options: &CrossEncoderOptions) {
         assert_eq!(model.logits(std::slice::from_ref(pair)).unwrap(), got, "alone as among the others");
     }
     // Any batches, any order.
-    let small =
-        CrossEncoder::load(folder, &CrossEncoderOptions { batch_tokens: 1, ..options.clone() }).unwrap();
+    let small = CrossEncoder::load(folder, &CrossEncoderOptions { batch_tokens: Some(1), ..options.clone() })
+        .unwrap();
     let reversed: Vec<Tokens> = pairs.iter().rev().cloned().collect();
     let mut scores = small.score(&reversed).unwrap();
     scores.reverse();

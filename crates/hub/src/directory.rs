@@ -1,26 +1,28 @@
-//! What a model directory holds, and what one lacks.
+//! Which files a model directory needs, and which of them are missing.
 //!
 //! Three layouts are known: sentence-transformers (`modules.json` names a folder for each module), plain
-//! transformers (`config.json`), and two encoders in two folders, as DPR has them.
+//! transformers (`config.json`), and two encoders in two folders, as in DPR.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
-use toller_checkpoint::{PICKLE_INDEX, SAFETENSORS_INDEX, TOKENIZER_FILES, TOWERS, choose_weights};
+use toller_checkpoint::{
+    PICKLE_INDEX, SAFETENSORS_INDEX, TOKENIZER_FILES, TOWERS, choose_weights, read_json, required_json,
+};
 use toller_files::FileError;
 
-use super::ResolveError;
+use crate::ResolveError;
 
 /// One entry of `modules.json`.
 #[derive(Debug, Deserialize)]
-pub(super) struct Module {
+pub(crate) struct Module {
     /// The module's folder; empty for the model's own.
-    pub(super) path: String,
+    pub(crate) path: String,
     /// The Python class, `sentence_transformers.models.Pooling`.
     #[serde(rename = "type")]
-    pub(super) class: String,
+    pub(crate) class: String,
 }
 
 #[derive(Deserialize)]
@@ -28,15 +30,14 @@ struct ShardIndex {
     weight_map: BTreeMap<String, String>,
 }
 
-/// Checks that a model directory holds what its layout needs.
+/// Checks that a model directory has the files that its layout needs.
 ///
 /// # Errors
 /// [`ResolveError::Incomplete`] with every file that is missing.
-pub(super) fn check(directory: &Path) -> Result<(), ResolveError> {
-    let modules = directory.join("modules.json");
+pub(crate) fn check(directory: &Path) -> Result<(), ResolveError> {
     let mut missing = Vec::new();
-    if modules.is_file() {
-        for module in read_json::<Vec<Module>>(&modules)? {
+    if let Some(modules) = read_json::<Vec<Module>>(&directory.join("modules.json"))? {
+        for module in modules {
             let class = module.class.rsplit('.').next().unwrap_or_default();
             match class {
                 "Transformer" => missing.extend(missing_of_transformer(directory, &module.path)?),
@@ -63,12 +64,6 @@ pub(super) fn check(directory: &Path) -> Result<(), ResolveError> {
     Err(ResolveError::Incomplete { directory: directory.to_owned(), missing })
 }
 
-/// Reads a JSON file of a model.
-pub(super) fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, ResolveError> {
-    let text = fs::read(path).map_err(FileError::on("read", path))?;
-    serde_json::from_slice(&text).map_err(|source| ResolveError::Json { path: path.to_owned(), source })
-}
-
 fn missing_of_transformer(directory: &Path, folder: &str) -> Result<Vec<String>, ResolveError> {
     let mut missing = missing_config(directory, folder);
     if !TOKENIZER_FILES.iter().any(|name| directory.join(folder).join(name).is_file()) {
@@ -83,7 +78,8 @@ fn missing_config(directory: &Path, folder: &str) -> Vec<String> {
     if directory.join(&name).is_file() { Vec::new() } else { vec![name] }
 }
 
-/// The weights that are missing: all of them, or the shards that the index names and the folder lacks.
+/// The weights that are missing: all of them, or the shards that the index names and the folder does not
+/// have.
 fn missing_weights(directory: &Path, folder: &str) -> Result<Vec<String>, ResolveError> {
     let names = files_of(&directory.join(folder))?;
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -94,7 +90,7 @@ fn missing_weights(directory: &Path, folder: &str) -> Result<Vec<String>, Resolv
     let Some(index) = chosen.iter().find(|name| [SAFETENSORS_INDEX, PICKLE_INDEX].contains(name)) else {
         return Ok(Vec::new());
     };
-    let index: ShardIndex = read_json(&directory.join(folder).join(index))?;
+    let index: ShardIndex = required_json(&directory.join(folder).join(index))?;
     let shards: BTreeSet<&String> = index.weight_map.values().collect();
     Ok(shards
         .into_iter()
@@ -103,8 +99,8 @@ fn missing_weights(directory: &Path, folder: &str) -> Result<Vec<String>, Resolv
         .collect())
 }
 
-/// The names of the files of a folder; none for a folder that is not there. Links count as what they
-/// point to, so that a link to a file that is gone is not a file.
+/// The names of the files of a folder; none if the folder does not exist. A link counts as what it points to,
+/// so a link that leads nowhere is not a file.
 fn files_of(folder: &Path) -> Result<Vec<String>, FileError> {
     if !folder.is_dir() {
         return Ok(Vec::new());
@@ -120,7 +116,7 @@ fn files_of(folder: &Path) -> Result<Vec<String>, FileError> {
 }
 
 /// The path of a file inside a folder of the model; an empty folder is the model itself.
-pub(super) fn inside(folder: &str, name: &str) -> String {
+pub(crate) fn inside(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{}/{name}", folder.trim_end_matches('/')) }
 }
 
@@ -151,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_model_lacks_what_it_lacks() -> Result<(), Box<dyn Error>> {
+    fn every_missing_file_of_a_plain_model_is_named() -> Result<(), Box<dyn Error>> {
         let folder = tempfile::tempdir()?;
         let all =
             ["config.json", "tokenizer.json (or vocab.txt)", "model.safetensors (or pytorch_model.bin)"];

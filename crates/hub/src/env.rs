@@ -53,7 +53,7 @@ variables! {
     HF_TOKEN_PATH: "File that holds the token (else HF_HOME/token)";
     HF_HUB_DISABLE_IMPLICIT_TOKEN: "1, ON, YES or TRUE: send no token";
     HF_HUB_ETAG_TIMEOUT: "Seconds to wait for the hub's answer (else 10)";
-    HF_HUB_DOWNLOAD_TIMEOUT: "Seconds that a download may stand still (else 10)";
+    HF_HUB_DOWNLOAD_TIMEOUT: "Seconds that a download may pause (else 10)";
     SSL_CERT_FILE: "Certificates (PEM) to trust instead of the built-in ones, as behind a company's proxy";
     REQUESTS_CA_BUNDLE: "The same, as Python's requests names it";
     XDG_CACHE_HOME: "Folder of all caches (else ~/.cache)";

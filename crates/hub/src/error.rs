@@ -3,10 +3,11 @@
 use std::fmt::{self, Write};
 use std::path::PathBuf;
 
+use toller_checkpoint::ModelError;
 use toller_files::FileError;
 use toller_ir::{Command, Explain, Remedy, Setting, remedy};
 
-/// A place that was looked in, and what was found there.
+/// A place where a model was looked for, and what was found there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Looked {
     /// The place: a folder, the list of known models, the address of the hub.
@@ -28,50 +29,45 @@ pub enum ResolveError {
     /// There is no such model anywhere.
     #[error("no model `{name}`; looked in:{}", list(.looked))]
     NotFound {
-        /// What was asked for.
+        /// The name.
         name: String,
-        /// Every place that was looked in.
+        /// Every place where the model was looked for.
         looked: Vec<Looked>,
-        /// Why the last place had no answer, if that is more than its absence.
+        /// Why the last place could not answer, if the model is not simply absent there.
         #[source]
         cause: Option<Box<Self>>,
     },
     /// The name is the path of a file.
     #[error("the model {} is a file, and a model is a directory", .0.display())]
     IsAFile(PathBuf),
-    /// A directory lacks files that a model needs.
-    #[error("the model directory {} lacks {}", .directory.display(), .missing.join(", "))]
+    /// Files that a model needs are missing in its directory.
+    #[error("the model directory {} has no {}", .directory.display(), .missing.join(", "))]
     Incomplete {
         /// The directory.
         directory: PathBuf,
         /// The files, relative to it.
         missing: Vec<String>,
     },
-    /// A JSON file of the model cannot be read as what it should be.
-    #[error("cannot read {}: {source}", .path.display())]
-    Json {
-        /// The file.
-        path: PathBuf,
-        /// Where and why.
-        source: serde_json::Error,
-    },
-    /// A file is not the one that its checksum promises.
+    /// A JSON file of the model cannot be read.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The checksum of a file is wrong.
     #[error("{} is damaged or is another file: sha256 {found}, not {expected}", .path.display())]
     Checksum {
         /// The file.
         path: PathBuf,
-        /// The sha256 that it should have.
+        /// The sha256 that the file should have.
         expected: String,
-        /// The sha256 that it has.
+        /// The sha256 that the file has.
         found: String,
     },
-    /// The hub is to be asked and the network is forbidden.
-    #[error("not asked: HF_HUB_OFFLINE forbids the network")]
+    /// The hub would have to be asked, and the options do not allow the network.
+    #[error("not asked: the network is not allowed (offline)")]
     Offline,
-    /// The hub wants a token (401), or refuses the one that was sent (403).
+    /// The hub requires a token (401), or refuses the token that was sent (403).
     #[error("{url} answers {status}{}", detail(.message))]
     Refused {
-        /// What was asked for.
+        /// The address.
         url: String,
         /// 401 or 403.
         status: u16,
@@ -80,18 +76,18 @@ pub enum ResolveError {
         /// The hub's own words.
         message: Option<String>,
     },
-    /// The hub does not have it (404).
+    /// The hub has no such model, revision or file (404).
     #[error("{url} answers 404{}", detail(.message))]
     Absent {
-        /// What was asked for.
+        /// The address.
         url: String,
         /// The hub's own words.
         message: Option<String>,
     },
-    /// The hub answers with another status.
+    /// The hub answers with another status that is not a success.
     #[error("{url} answers {status}{}", detail(.message))]
     Status {
-        /// What was asked for.
+        /// The address.
         url: String,
         /// The status.
         status: u16,
@@ -101,7 +97,7 @@ pub enum ResolveError {
     /// The hub cannot be reached, or the connection broke.
     #[error("cannot reach {url}: {source}")]
     Network {
-        /// What was asked for.
+        /// The address.
         url: String,
         /// What went wrong.
         source: Box<ureq::Error>,
@@ -109,17 +105,25 @@ pub enum ResolveError {
     /// A download ended early.
     #[error("the download of {url} ended after {done_bytes} of {total_bytes} bytes")]
     Truncated {
-        /// What was downloaded.
+        /// The address.
         url: String,
-        /// Bytes that came.
+        /// Bytes that arrived.
         done_bytes: u64,
-        /// Bytes that were promised.
+        /// Bytes that were announced.
         total_bytes: u64,
     },
-    /// The hub's answer is not what a hub answers.
+    /// A server sends more than it announced.
+    #[error("{url} sends more than the expected {limit_bytes} bytes")]
+    Oversized {
+        /// The address.
+        url: String,
+        /// The announced size, or the largest that is taken without an announcement.
+        limit_bytes: u64,
+    },
+    /// The answer is not one of a hub.
     #[error("{url} does not answer as a hub does: {what}")]
     Answer {
-        /// What was asked for.
+        /// The address.
         url: String,
         /// What is wrong with the answer.
         what: String,
@@ -127,14 +131,14 @@ pub enum ResolveError {
     /// The certificates to trust cannot be used.
     #[error("{} holds no certificate", .0.display())]
     Certificates(PathBuf),
-    /// A known model that is published for another framework only.
+    /// The known model is published for another framework only.
     #[error("{name} is a checkpoint of PaddlePaddle, which cannot be loaded as it is")]
     NeedsConversion {
         /// The model's name.
         name: &'static str,
         /// Where the checkpoint is.
         url: String,
-        /// Where the name looks for the converted model.
+        /// Where the converted model is looked for.
         directory: PathBuf,
     },
     /// A manifest of `models/` is wrong.
@@ -145,7 +149,7 @@ pub enum ResolveError {
         /// Where and why.
         source: Box<toml::de::Error>,
     },
-    /// The caller asked to stop.
+    /// The caller stopped the resolution.
     #[error("interrupted")]
     Interrupted,
     /// A file cannot be read or written.
@@ -158,7 +162,7 @@ impl Explain for ResolveError {
         Some(match self {
             Self::NotFound { cause: Some(cause), .. } => return cause.remedy(),
             Self::NotFound { cause: None, .. } => {
-                "give a directory, an id of the hub as org/name, or one of the known names".into()
+                "give a directory, an id of the hub (org/name), or a known name".into()
             }
             Self::IsAFile(path) => format!("give its directory: {}", parent(path)).into(),
             Self::Incomplete { .. } => {
@@ -173,26 +177,24 @@ impl Explain for ResolveError {
             Self::NeedsConversion { url, directory, .. } => {
                 let output = Setting::Output.to(directory.display().to_string());
                 remedy!(
-                    "download and unpack {}, and run `{} FOLDER {}`: the name then stands for it",
+                    "download and unpack {}, then run `{} FOLDER {}`",
                     url.clone(),
                     Command::Convert,
                     output,
                 )
             }
-            Self::Offline => "unset HF_HUB_OFFLINE to download it, or give the directory of a copy".into(),
+            Self::Offline => {
+                "unset HF_HUB_OFFLINE to download the model, or give the directory of a copy".into()
+            }
             Self::Refused { status: 403, .. } => {
-                "the token has no access: accept the model's terms on its page, or use the token of an \
-                 account that has"
-                    .into()
+                "accept the terms on the model's page, or use the token of an account that has access".into()
             }
             Self::Refused { token_sent: false, .. } => {
-                "check the spelling (the hub says the same of a name that it does not have); for a \
-                 private or gated model set HF_TOKEN"
+                "check the spelling (the hub gives this answer for unknown names too); for a private or \
+                 gated model set HF_TOKEN"
                     .into()
             }
-            Self::Refused { .. } => {
-                "the token was not accepted: check HF_TOKEN, or the file HF_HOME/token".into()
-            }
+            Self::Refused { .. } => "check HF_TOKEN, or the file HF_HOME/token".into(),
             Self::Absent { .. } => "check the spelling of the id, and of the revision after the @".into(),
             Self::Status { .. } | Self::Truncated { .. } => {
                 "run the same command again: what was downloaded is kept".into()
@@ -200,24 +202,27 @@ impl Explain for ResolveError {
             Self::Network { .. } => {
                 "check the network, HTTPS_PROXY and HF_ENDPOINT, or give the directory of a copy".into()
             }
-            Self::Answer { .. } => "check HF_ENDPOINT, and that no proxy answers in the hub's place".into(),
+            Self::Answer { .. } | Self::Oversized { .. } => {
+                "check HF_ENDPOINT, and that no proxy answers instead of the hub".into()
+            }
             Self::Certificates(_) => "check SSL_CERT_FILE and REQUESTS_CA_BUNDLE".into(),
             Self::Interrupted => "run the same command again: what was downloaded is kept".into(),
             Self::File(error) => return error.remedy(),
-            Self::Json { .. } | Self::Manifest { .. } => return None,
+            Self::Model(error) => return error.remedy(),
+            Self::Manifest { .. } => return None,
         })
     }
 }
 
 impl ResolveError {
-    /// Whether asking again may help.
-    pub(super) fn is_transient(&self) -> bool {
+    /// Whether the same request may succeed later.
+    pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Status { status, .. } => matches!(status, 408 | 416 | 429 | 500..),
             Self::Network { source, .. } => match &**source {
                 ureq::Error::Io(error) => error.kind() != std::io::ErrorKind::ConnectionRefused,
                 ureq::Error::Protocol(_) => true,
-                // No address, no connection, no trust: waiting a second does not help.
+                // An unknown host, no connection, or an untrusted certificate: waiting does not help.
                 _ => false,
             },
             Self::Truncated { .. } => true,

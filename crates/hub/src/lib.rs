@@ -1,21 +1,30 @@
-//! From the name of a model to a directory with its files: a directory, a name in `models/`, or a
-//! Hugging Face id.
+//! From the name of a model to a directory with its files. A name is a directory, a name in `models/`, or an
+//! id of the Hugging Face hub.
+//!
+//! Nothing is downloaded unless [`ResolveOptions`] allows the network, and every download is reported to the
+//! caller, who can stop it. The environment is read by [`ResolveOptions::from_env`] alone.
 
+mod cache;
+mod client;
 mod directory;
+mod download;
 pub mod env;
 mod error;
-mod hub;
+mod id;
 mod known;
+mod listing;
 mod model;
 mod options;
 mod progress;
 mod sha256;
+mod snapshot;
 
 pub use error::{Looked, ResolveError};
 pub use known::known_models;
 pub use model::{ModelSource, Origin, resolve_model};
 pub use options::{ResolveOptions, Token};
-pub use progress::ResolveEvent;
+pub use progress::{OnEvent, ResolveEvent};
+pub use ureq::Proxy;
 
 #[cfg(test)]
 mod tests;

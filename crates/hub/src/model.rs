@@ -1,14 +1,14 @@
 //! From a name to a model's files.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use super::hub::RepoId;
 use toller_checkpoint::KnownModel;
 
-use super::{Looked, ResolveError, ResolveEvent, ResolveOptions, directory, hub, known};
+use crate::id::RepoId;
+use crate::snapshot::snapshot;
+use crate::{Looked, OnEvent, ResolveError, ResolveOptions, directory, known};
 
-/// The hub as a place that is looked in.
+/// The hub, as an error names it.
 const THE_HUB: &str = "the hub";
 
 /// A model whose files are on this machine.
@@ -16,16 +16,16 @@ const THE_HUB: &str = "the hub";
 pub struct ModelSource {
     /// The directory with the files, in one of the layouts of sentence-transformers, transformers and DPR.
     pub directory: PathBuf,
-    /// Where they come from.
+    /// Where the files come from.
     pub origin: Origin,
 }
 
 /// Where a model's files come from.
 #[derive(Clone, Debug)]
 pub enum Origin {
-    /// The directory that was named.
+    /// The name is the path of the directory.
     Directory,
-    /// A known model; every file has the checksum of its manifest.
+    /// A known model. Every file has the checksum of the manifest, if the manifest has checksums.
     Known(Box<KnownModel>),
     /// A repository of the hub.
     Hub {
@@ -36,19 +36,20 @@ pub enum Origin {
     },
 }
 
-/// Resolves `name`, downloading what is missing: an existing directory, else the name (or the hub's
-/// id) of a manifest in `models/`, else a Hugging Face id `org/name`, with `@revision` (a branch, a tag or a commit) after it
-/// if it is not to be `main`.
+/// Resolves `name`: an existing directory, else the name (or the hub's id) of a manifest in `models/`, else a
+/// Hugging Face id `org/name` or `org/name@revision`. A revision is a branch, a tag or a commit; without one
+/// it is `main`. Missing files are downloaded, if the options allow it.
 ///
-/// A model that the hub cache holds is used without asking the hub; name a revision to pin it.
+/// A model in the hub cache is used without asking the hub. Name a revision to pin it.
 ///
 /// # Errors
-/// When there is no such model ([`ResolveError::NotFound`] lists every place that was looked in), when
-/// files are missing or damaged, when the hub refuses or breaks off, or when `on_event` breaks.
+/// When there is no such model ([`ResolveError::NotFound`] lists every place where it was looked for), when
+/// files are missing or damaged, when the hub refuses or the connection breaks, or when `on_event` stops the
+/// resolution.
 pub fn resolve_model(
     name: &str,
     options: &ResolveOptions,
-    on_event: &mut dyn FnMut(ResolveEvent<'_>) -> ControlFlow<()>,
+    on_event: &mut OnEvent<'_>,
 ) -> Result<ModelSource, ResolveError> {
     let path = Path::new(name);
     if path.is_dir() {
@@ -68,13 +69,13 @@ pub fn resolve_model(
     let near = known::nearest(name);
     let found = match near.is_empty() {
         true => "no such name; `toller models` lists the known ones".to_owned(),
-        false => format!("no such name; near are {}", near.join(", ")),
+        false => format!("no such name; similar names: {}", near.join(", ")),
     };
     looked.push(Looked { place: "models/".to_owned(), found });
 
     match RepoId::parse(name) {
         Ok(repo) => {
-            let snapshot = hub::snapshot(&repo, options, &mut looked, on_event)
+            let snapshot = snapshot(&repo, options, &mut looked, on_event)
                 .map_err(|error| not_found(name, looked, error))?;
             let origin = Origin::Hub { id: repo.id, commit: snapshot.commit };
             Ok(ModelSource { directory: snapshot.directory, origin })
@@ -86,7 +87,7 @@ pub fn resolve_model(
     }
 }
 
-/// The error of the hub as the last place of a search; an error of a file that was found stays as it is.
+/// Adds the hub's error to the places where the model was looked for. Any other error stays as it is.
 fn not_found(name: &str, mut looked: Vec<Looked>, error: ResolveError) -> ResolveError {
     match error {
         ResolveError::Offline

@@ -7,6 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ureq::Proxy;
+
 use crate::env::{self, Variable};
 
 /// A hub token. Its `Debug` does not show it.
@@ -14,7 +16,7 @@ use crate::env::{self, Variable};
 pub struct Token(String);
 
 impl Token {
-    /// A token without surrounding blanks and line ends; `None` if nothing is left.
+    /// The token in `text`, without surrounding white space; `None` if nothing remains.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
@@ -22,7 +24,7 @@ impl Token {
     }
 
     /// The token itself, for the `Authorization` header.
-    pub(super) fn secret(&self) -> &str {
+    pub(crate) fn secret(&self) -> &str {
         &self.0
     }
 }
@@ -33,7 +35,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Where models are looked for, and how the hub is spoken to.
+/// Where models are looked for, and whether and how the hub is asked.
 #[derive(Clone, Debug)]
 pub struct ResolveOptions {
     /// Address of the hub, without a slash at the end.
@@ -42,27 +44,30 @@ pub struct ResolveOptions {
     pub hub_cache: PathBuf,
     /// Toller's own downloads: `models/NAME`.
     pub toller_cache: PathBuf,
-    /// Sent to the hub, and to no other host.
+    /// Sent to the scheme, host and port of `endpoint`, and nowhere else.
     pub token: Option<Token>,
     /// Whether the network is forbidden.
     pub offline: bool,
-    /// Certificates (PEM) to trust instead of the built-in ones.
+    /// The proxy between this machine and the hub.
+    pub proxy: Option<Proxy>,
+    /// A file of certificates (PEM) to trust instead of the built-in ones.
     pub ca_file: Option<PathBuf>,
     /// How long to wait for a connection and for the hub's answer.
     pub answer_timeout: Duration,
-    /// How long a download may stand still.
+    /// How long a download may pause.
     pub stall_timeout: Duration,
 }
 
 impl ResolveOptions {
-    /// The options that the environment asks for, read as `huggingface_hub` reads it.
+    /// The options that the environment sets. Its variables mean what they mean to the Python package
+    /// `huggingface_hub`; the proxy is read from `HTTPS_PROXY`, `NO_PROXY` and their relatives.
     #[must_use]
     pub fn from_env() -> Self {
-        Self::from_lookup(&|variable| variable.get())
+        Self { proxy: Proxy::try_from_env(), ..Self::from_lookup(&|variable| variable.get()) }
     }
 
-    /// The options that `lookup` asks for, in place of the environment.
-    pub(super) fn from_lookup(lookup: &dyn Fn(&Variable) -> Option<OsString>) -> Self {
+    /// The options that the values of `lookup` set.
+    fn from_lookup(lookup: &dyn Fn(&Variable) -> Option<OsString>) -> Self {
         let first = |variables: &[Variable]| variables.iter().find_map(lookup);
         let text =
             |variables: &[Variable]| first(variables).map(|value| value.to_string_lossy().into_owned());
@@ -94,6 +99,7 @@ impl ResolveOptions {
             toller_cache: folder(&[env::TOLLER_CACHE]).unwrap_or_else(|| caches.join("toller")),
             token,
             offline: flag(&[env::HF_HUB_OFFLINE, env::TRANSFORMERS_OFFLINE]),
+            proxy: None,
             ca_file: folder(&[env::SSL_CERT_FILE, env::REQUESTS_CA_BUNDLE]),
             answer_timeout: seconds(env::HF_HUB_ETAG_TIMEOUT),
             stall_timeout: seconds(env::HF_HUB_DOWNLOAD_TIMEOUT),
@@ -101,7 +107,7 @@ impl ResolveOptions {
     }
 }
 
-/// The token in a file, if there is one: not having logged in is no error.
+/// The token in a file. The file is missing if the user has not logged in, and this is not an error.
 fn read_token(path: &Path) -> Option<Token> {
     fs::read_to_string(path).ok().and_then(|text| Token::new(&text))
 }
@@ -110,8 +116,8 @@ fn is_true(value: &str) -> bool {
     ["1", "on", "yes", "true"].iter().any(|word| value.eq_ignore_ascii_case(word))
 }
 
-/// A path with a leading `~` and with `$NAME` and `${NAME}` replaced, as `huggingface_hub` does for
-/// folders. An unknown name stays as it is written.
+/// A path in which a leading `~`, `$NAME` and `${NAME}` are replaced, as `huggingface_hub` does for folders.
+/// An unknown name is not replaced.
 fn expand(text: &str, lookup: &dyn Fn(&Variable) -> Option<OsString>) -> PathBuf {
     let mut path = String::new();
     let mut rest = text;
@@ -155,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_follow_one_another() {
+    fn each_folder_has_its_order_of_variables() {
         let base = ("XDG_CACHE_HOME", "/c");
         assert_eq!(options(&[base]).hub_cache, Path::new("/c/huggingface/hub"));
         assert_eq!(options(&[base]).toller_cache, Path::new("/c/toller"));

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use toller_files::FileError;
 
 /// The sha256 of a file's bytes, in lowercase hexadecimal.
-pub(super) fn of_file(path: &Path) -> Result<String, FileError> {
+pub(crate) fn of_file(path: &Path) -> Result<String, FileError> {
     let mut file = File::open(path).map_err(FileError::on("open", path))?;
     let mut digest = Sha256::new();
     let mut buffer = vec![0; 1 << 18];
@@ -21,6 +21,6 @@ pub(super) fn of_file(path: &Path) -> Result<String, FileError> {
 }
 
 /// Whether `text` is a sha256 in lowercase hexadecimal.
-pub(super) fn is_sha256(text: &str) -> bool {
+pub(crate) fn is_sha256(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

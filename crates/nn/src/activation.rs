@@ -74,7 +74,7 @@ impl Activation {
     pub fn reference(self, x: f64) -> f64 {
         match self {
             Self::Identity => x,
-            Self::Gelu => 0.5 * x * erfc(-x * std::f64::consts::FRAC_1_SQRT_2),
+            Self::Gelu => 0.5 * x * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2),
             Self::GeluTanh => {
                 let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x * x * x);
                 0.5 * x * (1.0 + inner.tanh())
@@ -99,24 +99,4 @@ impl Activation {
             Self::Sigmoid => simd::sigmoid(simd, x),
         }
     }
-}
-
-/// The complementary error function, in f64: a series near zero, a continued fraction in the tail.
-fn erfc(x: f64) -> f64 {
-    if x.abs() < 3.0 {
-        let (mut term, mut sum) = (x, x);
-        for n in 1..120 {
-            term *= -x * x / f64::from(n);
-            sum += term / f64::from(2 * n + 1);
-        }
-        return 1.0 - sum * std::f64::consts::FRAC_2_SQRT_PI;
-    }
-    if x < 0.0 {
-        return 2.0 - erfc(-x);
-    }
-    let mut fraction = 0.0;
-    for n in (1..60).rev() {
-        fraction = f64::from(n) / 2.0 / (x + fraction);
-    }
-    (-x * x).exp() / std::f64::consts::PI.sqrt() / (x + fraction)
 }

@@ -1,43 +1,49 @@
 //! Rows of tables, summed.
 
-use candle_core::{Device, Result, Storage, Tensor, bail};
+use crate::{Matrix, NnError};
 
-use crate::custom_op::contiguous_f32;
-
-/// A row of `table` `[rows, width]` for each token: `[tokens]`.
-#[derive(Clone, Copy)]
-pub struct Lookup<'a> {
-    /// The table, in f32.
-    pub table: &'a Tensor,
-    /// The index of each token's row.
-    pub rows: &'a [u32],
+/// A table of embeddings `[rows, width]`.
+pub struct Table {
+    values: Vec<f32>,
+    width: usize,
 }
 
-/// The sum of the tokens' rows of every table, in the order of the tables: `[tokens, width]`. In one pass and
-/// on the calling thread, where selecting from each table and adding takes a pass and a temporary each.
-///
-/// # Errors
-/// When there is no table, the shapes do not agree, a row does not exist, or a table is no contiguous f32 tensor
-/// on the CPU.
-pub fn embed(lookups: &[Lookup<'_>]) -> Result<Tensor> {
-    let Some(first) = lookups.first() else { bail!("embed: no table") };
-    let (_, width) = first.table.dims2()?;
-    let tokens = first.rows.len();
-    let mut out = vec![0.0; tokens * width];
-    for (index, lookup) in lookups.iter().enumerate() {
-        let (count, table_width) = lookup.table.dims2()?;
-        if table_width != width || lookup.rows.len() != tokens {
-            bail!("embed: {} rows of {table_width} beside {tokens} of {width}", lookup.rows.len());
+impl Table {
+    pub(crate) fn new(table: Matrix<'_>) -> Result<Self, NnError> {
+        let Matrix { values, rows, columns } = table;
+        if columns == 0 || values.len() != rows * columns {
+            return Err(NnError::Shape(format!("a table [{rows}, {columns}] of {} values", values.len())));
         }
-        let (storage, layout) = lookup.table.storage_and_layout();
-        let Storage::Cpu(storage) = &*storage else { bail!("embed takes tables on the CPU") };
-        let table = contiguous_f32("embed", storage, layout)?;
-        for (&row, out) in lookup.rows.iter().zip(out.chunks_exact_mut(width.max(1))) {
-            let row = row as usize;
-            if row >= count {
-                bail!("embed: row {row} of a table of {count}");
-            }
-            let row = &table[row * width..(row + 1) * width];
+        Ok(Self { values: values.to_vec(), width: columns })
+    }
+
+    /// A row.
+    pub(crate) fn row(&self, row: u32) -> Result<&[f32], NnError> {
+        let start = row as usize * self.width;
+        self.values.get(start..start + self.width).ok_or_else(|| {
+            NnError::Shape(format!("row {row} of a table of {}", self.values.len() / self.width))
+        })
+    }
+}
+
+/// The width of tables whose rows are summed, which `rows` has the numbers of.
+pub(crate) fn width(tables: &[Table], rows: &[Vec<u32>]) -> Result<usize, NnError> {
+    match tables {
+        [first, rest @ ..]
+            if rows.len() == tables.len() && rest.iter().all(|table| table.width == first.width) =>
+        {
+            Ok(first.width)
+        }
+        _ => Err(NnError::Shape(format!("{} tables, and rows for {}", tables.len(), rows.len()))),
+    }
+}
+
+/// Writes the sum of the tokens' rows of every table, in the order of the tables, into `out` `[tokens, width]`.
+pub(crate) fn embed(tables: &[Table], rows: &[Vec<u32>], out: &mut [f32]) -> Result<(), NnError> {
+    let width = width(tables, rows)?;
+    for (index, (table, rows)) in tables.iter().zip(rows).enumerate() {
+        for (&row, out) in rows.iter().zip(out.chunks_exact_mut(width)) {
+            let row = table.row(row)?;
             if index == 0 {
                 out.copy_from_slice(row);
             } else {
@@ -45,31 +51,25 @@ pub fn embed(lookups: &[Lookup<'_>]) -> Result<Tensor> {
             }
         }
     }
-    Tensor::from_vec(out, (tokens, width), &Device::Cpu)
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use candle_core::{Device, Tensor};
-
-    use super::{Lookup, embed};
+    use super::{Table, embed};
+    use crate::{Matrix, NnError};
 
     #[test]
-    fn rows_are_summed_in_order() -> candle_core::Result<()> {
-        let words = Tensor::new(&[[1_f32, 2.0], [1e8, 4.0], [5.0, 6.0]], &Device::Cpu)?;
-        let types = Tensor::new(&[[0.5_f32, -1.0], [-1e8, 3.0]], &Device::Cpu)?;
-        let lookups =
-            [Lookup { table: &words, rows: &[2, 1, 2] }, Lookup { table: &types, rows: &[0, 1, 1] }];
-        assert_eq!(embed(&lookups)?.to_vec2::<f32>()?, [[5.5, 5.0], [0.0, 7.0], [-1e8 + 5.0, 9.0]]);
-        for bad in [
-            vec![],
-            vec![Lookup { table: &words, rows: &[3] }],
-            vec![Lookup { table: &words, rows: &[0] }, Lookup { table: &types, rows: &[0, 1] }],
-            vec![Lookup { table: &words, rows: &[0] }, Lookup { table: &words.narrow(1, 0, 1)?, rows: &[0] }],
-        ] {
-            assert!(embed(&bad).is_err());
-        }
-        assert_eq!(embed(&[Lookup { table: &words, rows: &[] }])?.dims(), [0, 2]);
+    fn rows_are_summed_in_order() -> Result<(), NnError> {
+        let table = |values: &[f32]| Table::new(Matrix { values, rows: values.len() / 2, columns: 2 });
+        let tables = [table(&[1.0, 2.0, 1e8, 4.0, 5.0, 6.0])?, table(&[0.5, -1.0, -1e8, 3.0])?];
+        let mut out = [9.0; 6];
+        embed(&tables, &[vec![2, 1, 2], vec![0, 1, 1]], &mut out)?;
+        assert_eq!(out, [5.5, 5.0, 0.0, 7.0, -1e8 + 5.0, 9.0]);
+        assert!(embed(&tables, &[vec![0], vec![2]], &mut out[..2]).is_err(), "a row that does not exist");
+        assert!(embed(&tables, &[vec![0]], &mut out[..2]).is_err(), "rows for one table of two");
+        assert!(embed(&[], &[], &mut []).is_err(), "no table");
+        assert!(table(&[1.0]).is_err(), "half a row");
         Ok(())
     }
 }

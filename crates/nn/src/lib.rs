@@ -1,34 +1,34 @@
-//! The numeric operations of the engine: `reference` is slow and obviously right, `cpu` is fast and
-//! gives the same bits on every instruction set. Each operation plugs into candle as a custom operation.
+//! The operations of a transformer over flat batches, and the backends that compute them.
+//!
+//! A model is written once over [`Backend`], a trait of fused steps. [`Cpu`] is fast and gives the same bits on every
+//! instruction set; [`Reference`] is slow, obviously right, and computes in f64. An operation's parts are together:
+//! `attention/cpu.rs` is beside `attention/reference.rs`.
 
 mod activation;
 mod attention;
+mod backend;
 mod cpu;
-mod custom_op;
 mod embed;
+mod error;
 mod gated_linear;
-mod layer_norm;
 mod linear;
-mod normalize;
+mod norm;
+mod parameters;
 mod pooling;
 mod precision;
 pub mod profile;
-pub mod reference;
-mod relative_bias;
-mod rotary;
+mod reference;
 mod sequences;
+mod unit;
 
 pub use activation::{Activation, UnknownActivation};
-pub use attention::{AttentionOptions, attention};
-pub use embed::{Lookup, embed};
-pub use gated_linear::GatedLinear;
-pub use layer_norm::LayerNorm;
-pub use linear::Linear;
-pub use normalize::normalize;
-pub use pooling::{Pooling, pool, pool_after};
+pub use backend::{Backend, Stream, Work};
+pub use cpu::Cpu;
+pub use error::NnError;
+pub use parameters::{AttentionParameters, LinearParameters, Matrix, NormParameters, NormPlacement, Place};
+pub use pooling::Pooling;
 pub use precision::{Precision, UnknownPrecision};
-pub use relative_bias::RelativeBias;
-pub use rotary::Rotary;
+pub use reference::Reference;
 pub use sequences::Sequences;
 
 #[cfg(test)]

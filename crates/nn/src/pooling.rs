@@ -2,12 +2,6 @@
 
 use std::fmt;
 
-use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, bail};
-
-use crate::custom_op::contiguous_f32;
-use crate::profile::{Operation, timer};
-use crate::sequences::Sequences;
-
 /// How the token states of a sequence become one vector; the names are sentence-transformers'.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {
@@ -56,133 +50,96 @@ impl fmt::Display for Pooling {
     }
 }
 
-/// Pools the states `[tokens, hidden]` of a flat batch to `[sequences, hidden]`. A sequence without
-/// tokens gives zeros.
-///
-/// # Errors
-/// When the shapes do not agree or `states` is no contiguous f32 tensor on the CPU.
-pub fn pool(states: &Tensor, sequences: &Sequences, pooling: Pooling) -> Result<Tensor> {
-    pool_after(states, sequences, pooling, 0)
-}
-
-/// Pools as [`pool`] does, but leaves out the first `skipped` tokens of every sequence; the weights of
-/// [`Pooling::WeightedMean`] stay those of the tokens' positions in the whole sequence. A sequence of no
-/// more tokens gives zeros.
-///
-/// # Errors
-/// As for [`pool`].
-pub fn pool_after(
-    states: &Tensor,
-    sequences: &Sequences,
-    pooling: Pooling,
-    skipped: usize,
-) -> Result<Tensor> {
-    let (tokens, _) = states.dims2()?;
-    if tokens != sequences.tokens() {
-        bail!("pooling: {tokens} states for {} tokens", sequences.tokens());
-    }
-    states.apply_op1_no_bwd(&Pool { sequences, pooling, skipped })
-}
-
-struct Pool<'a> {
-    sequences: &'a Sequences,
-    pooling: Pooling,
-    skipped: usize,
-}
-
-impl CustomOp1 for Pool<'_> {
-    fn name(&self) -> &'static str {
-        "pool"
-    }
-
-    fn cpu_fwd(&self, states: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let states = contiguous_f32("pool", states, layout)?;
-        let _timer = timer(Operation::Pooling, 0);
-        let (_, hidden) = layout.shape().dims2()?;
-        let mut out = vec![0.0; self.sequences.count() * hidden];
-        if hidden > 0 {
-            for (tokens, out) in self.sequences.ranges().zip(out.chunks_exact_mut(hidden)) {
-                let start = (tokens.start + self.skipped).min(tokens.end);
-                let states = &states[start * hidden..tokens.end * hidden];
-                pool_one(states, hidden, self.pooling, self.skipped, out);
+impl Pooling {
+    /// Pools the states `[tokens, width]` of one sequence, of which the first is at position `first`, into `out`
+    /// `[width]`. Without states `out` becomes zero.
+    pub(crate) fn pool(self, states: &[f32], first: usize, out: &mut [f32]) {
+        let width = out.len();
+        let rows = states.chunks_exact(width.max(1));
+        let count = rows.len();
+        out.fill(0.0);
+        if count == 0 {
+            return;
+        }
+        match self {
+            Self::Cls => out.copy_from_slice(&states[..width]),
+            Self::LastToken => out.copy_from_slice(&states[(count - 1) * width..]),
+            Self::Max => {
+                out.copy_from_slice(&states[..width]);
+                for row in rows {
+                    out.iter_mut().zip(row).for_each(|(out, &x)| *out = out.max(x));
+                }
+            }
+            Self::Mean | Self::MeanSqrtLen => {
+                for row in rows {
+                    out.iter_mut().zip(row).for_each(|(out, &x)| *out += x);
+                }
+                let divisor = if self == Self::Mean { count as f32 } else { (count as f32).sqrt() };
+                out.iter_mut().for_each(|out| *out /= divisor);
+            }
+            Self::WeightedMean => {
+                for (position, row) in rows.enumerate() {
+                    let weight = (first + position + 1) as f32;
+                    out.iter_mut().zip(row).for_each(|(out, &x)| *out += weight * x);
+                }
+                let total = (count * (2 * first + count + 1) / 2) as f32;
+                out.iter_mut().for_each(|out| *out /= total);
             }
         }
-        Ok((CpuStorage::F32(out), Shape::from((self.sequences.count(), hidden))))
     }
-}
 
-/// Pools the states of one sequence, of which the first is at position `first`, into `out`, which is zero.
-fn pool_one(states: &[f32], hidden: usize, pooling: Pooling, first: usize, out: &mut [f32]) {
-    let rows = states.chunks_exact(hidden);
-    let count = rows.len();
-    if count == 0 {
-        return;
-    }
-    match pooling {
-        Pooling::Cls => out.copy_from_slice(&states[..hidden]),
-        Pooling::LastToken => out.copy_from_slice(&states[(count - 1) * hidden..]),
-        Pooling::Max => {
-            out.copy_from_slice(&states[..hidden]);
-            for row in rows {
-                out.iter_mut().zip(row).for_each(|(out, &x)| *out = out.max(x));
+    /// The same in f64, of one column of the states.
+    pub(crate) fn reference(self, column: &[f64], first: usize) -> f64 {
+        let (count, sum) = (column.len() as f64, column.iter().sum::<f64>());
+        match self {
+            _ if column.is_empty() => 0.0,
+            Self::Cls => column[0],
+            Self::LastToken => column[column.len() - 1],
+            Self::Max => column.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            Self::Mean => sum / count,
+            Self::MeanSqrtLen => sum / count.sqrt(),
+            Self::WeightedMean => {
+                let weights = || (first + 1..).map(|position| position as f64).take(column.len());
+                column.iter().zip(weights()).map(|(x, weight)| x * weight).sum::<f64>()
+                    / weights().sum::<f64>()
             }
-        }
-        Pooling::Mean | Pooling::MeanSqrtLen => {
-            for row in rows {
-                out.iter_mut().zip(row).for_each(|(out, &x)| *out += x);
-            }
-            let divisor = if pooling == Pooling::Mean { count as f32 } else { (count as f32).sqrt() };
-            out.iter_mut().for_each(|out| *out /= divisor);
-        }
-        Pooling::WeightedMean => {
-            for (position, row) in rows.enumerate() {
-                let weight = (first + position + 1) as f32;
-                out.iter_mut().zip(row).for_each(|(out, &x)| *out += weight * x);
-            }
-            let total = (count * (2 * first + count + 1) / 2) as f32;
-            out.iter_mut().for_each(|out| *out /= total);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use candle_core::{Device, Tensor};
-
-    use super::{Pooling, pool, pool_after};
-    use crate::Sequences;
+    use super::Pooling;
 
     #[test]
-    fn every_pooling_by_hand() -> candle_core::Result<()> {
-        let states = Tensor::new(&[[1_f32, -4.0], [3.0, 2.0], [5.0, 0.5]], &Device::Cpu)?;
-        let sequences = Sequences::from_lengths([2, 0, 1]);
+    fn every_pooling_by_hand() {
+        let states = [1_f32, -4.0, 3.0, 2.0, 5.0, 0.5];
         let sqrt2 = 2_f32.sqrt();
-        for (pooling, first) in [
-            (Pooling::Cls, [1.0, -4.0]),
-            (Pooling::Mean, [2.0, -1.0]),
-            (Pooling::Max, [3.0, 2.0]),
-            (Pooling::MeanSqrtLen, [4.0 / sqrt2, -2.0 / sqrt2]),
-            (Pooling::WeightedMean, [7.0 / 3.0, 0.0]),
-            (Pooling::LastToken, [3.0, 2.0]),
+        for (pooling, of_two, after_one) in [
+            (Pooling::Cls, [1.0, -4.0], [3.0, 2.0]),
+            (Pooling::Mean, [2.0, -1.0], [4.0, 1.25]),
+            (Pooling::Max, [3.0, 2.0], [5.0, 2.0]),
+            (Pooling::MeanSqrtLen, [4.0 / sqrt2, -2.0 / sqrt2], [8.0 / sqrt2, 2.5 / sqrt2]),
+            (Pooling::WeightedMean, [7.0 / 3.0, 0.0], [21.0 / 5.0, 5.5 / 5.0]),
+            (Pooling::LastToken, [3.0, 2.0], [5.0, 0.5]),
         ] {
-            let pooled = pool(&states, &sequences, pooling)?.to_vec2::<f32>()?;
-            assert_eq!(pooled, [first, [0.0, 0.0], [5.0, 0.5]], "{pooling}");
+            let pool = |states: &[f32], first: usize| {
+                let mut out = [9.0; 2];
+                pooling.pool(states, first, &mut out);
+                for (column, &pooled) in out.iter().enumerate() {
+                    let column: Vec<f64> =
+                        states.iter().skip(column).step_by(2).map(|&x| f64::from(x)).collect();
+                    assert!(
+                        (pooling.reference(&column, first) - f64::from(pooled)).abs() < 1e-6,
+                        "{pooling}"
+                    );
+                }
+                out
+            };
+            assert_eq!(pool(&states[..4], 0), of_two, "{pooling}");
+            assert_eq!(pool(&states[2..], 1), after_one, "{pooling} after one token");
+            assert_eq!(pool(&[], 3), [0.0, 0.0], "{pooling} of nothing");
             assert_eq!(Pooling::from_name(pooling.name()), Some(pooling));
         }
-        assert!(pool(&states, &Sequences::from_lengths([2]), Pooling::Mean).is_err());
-        let sequences = Sequences::from_lengths([3]);
-        for (pooling, expected) in [
-            (Pooling::Cls, [3.0, 2.0]),
-            (Pooling::Mean, [4.0, 1.25]),
-            (Pooling::Max, [5.0, 2.0]),
-            (Pooling::MeanSqrtLen, [8.0 / sqrt2, 2.5 / sqrt2]),
-            (Pooling::WeightedMean, [21.0 / 5.0, 5.5 / 5.0]),
-            (Pooling::LastToken, [5.0, 0.5]),
-        ] {
-            let pooled = pool_after(&states, &sequences, pooling, 1)?.to_vec2::<f32>()?;
-            assert_eq!(pooled, [expected], "{pooling} after one token");
-            assert_eq!(pool_after(&states, &sequences, pooling, 3)?.to_vec2::<f32>()?, [[0.0, 0.0]]);
-        }
-        Ok(())
     }
 }

@@ -1,9 +1,9 @@
 //! Encoding: texts in, a store out.
 //!
-//! Four stages: a thread reads, threads tokenize, threads encode, and the caller's thread writes what
-//! comes, in order. The reader may be only so many chunks ahead of the writer, so memory is bounded by
-//! those and one shard. A vector depends on its own text alone, so the number of threads and the batches leave no trace
-//! in the store.
+//! Five stages: a thread reads, threads tokenize, a thread cuts batches by tokens, threads encode a batch each, and the
+//! caller's thread writes what comes, in order. Queues are bounded, and a fixed number of batches may be ahead of the writer, so
+//! memory is bounded by those and one shard. A vector depends on its own text alone, so the number of threads and the
+//! batches leave no trace in the store.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,13 +17,15 @@ use toller_tokenizer::Tokens;
 
 use crate::PipelineError;
 
-/// Texts of a unit of work between the stages: enough for full batches of short texts, few enough that
-/// the last unit does not leave the other threads idle for long.
+/// Texts that are read and tokenized at a time.
 const TEXTS_PER_CHUNK: usize = 32;
 
-/// Chunks under way, at most, for each encoding thread: one in work, and enough behind it that no stage
-/// waits for another.
-const CHUNKS_PER_THREAD: usize = 6;
+/// Chunks of texts that are read before they are cut into batches, at most, for each thread.
+const CHUNKS_PER_THREAD: usize = 4;
+
+/// Batches under way, at most, for each session of the backend: one in work, and enough behind it that no stage waits for
+/// another.
+const BATCHES_PER_SESSION: usize = 6;
 
 /// What to encode with.
 pub struct EncodeJob<'a> {
@@ -31,7 +33,7 @@ pub struct EncodeJob<'a> {
     pub encoder: &'a DualEncoder,
     /// Which of its towers.
     pub role: Role,
-    /// Threads that encode. One in eight more tokenize, and one more reads.
+    /// Threads that work: as many batches at a time, if the backend has as many sessions. One in eight more tokenize.
     pub threads: usize,
     /// Set from outside to stop at the end of the current shard.
     pub stop: &'a AtomicBool,
@@ -83,12 +85,14 @@ impl EncodeReport {
 /// A text with its identifier.
 type Text = (String, TextInput);
 
-/// A unit of work: its place in the order, and what has become of it so far.
+/// A unit of work, a chunk of texts or a batch: its place in the order, and what has become of it so far.
 struct Chunk<T> {
     sequence: u64,
     result: Result<T, PipelineError>,
 }
 
+/// Tokenized texts, with their identifiers.
+#[derive(Default)]
 struct Tokenized {
     ids: Vec<String>,
     tokens: Vec<Tokens>,
@@ -113,40 +117,41 @@ pub fn encode(
 ) -> Result<EncodeReport, PipelineError> {
     let started = Instant::now();
     let tower = job.encoder.tower(job.role);
-    let threads = job.threads.max(1);
+    let (threads, work) = (job.threads.max(1), tower.work());
+    let sessions = work.sessions.clamp(1, threads);
     let first_row = writer.rows_done();
     let expected = writer.manifest().spec.expected_rows();
     let mut tokens = 0;
     let mut interrupted = false;
 
     std::thread::scope(|scope| {
-        // A chunk that is under way holds a permit, which the writer gives back. So the queues never fill.
-        let ahead = CHUNKS_PER_THREAD * threads;
-        let (give_back, permits) = bounded(ahead);
-        let (texts_in, texts_out) = bounded(ahead);
-        let (tokens_in, tokens_out) = bounded(ahead);
+        // A chunk of texts that is under way holds a permit, which the stage that cuts gives back; a batch holds one that
+        // the writer gives back. So queues never fill, and what overtakes a slow unit is bounded.
+        let (chunks, ahead) = (CHUNKS_PER_THREAD * threads, BATCHES_PER_SESSION * sessions);
+        let (next_chunk, chunk_permits) = permits(chunks);
+        let (give_back, batch_permits) = permits(ahead);
+        let (texts_in, texts_out) = bounded(chunks);
+        let (tokens_in, tokens_out) = bounded(chunks);
+        let (batches_in, batches_out) = bounded(ahead);
         let (vectors_in, vectors_out) = bounded(ahead);
-        for _ in 0..ahead {
-            // There is room for all of them.
-            let _ = give_back.send(());
-        }
-        scope.spawn(move || read(texts, &permits, &texts_in));
+        scope.spawn(move || read(texts, &chunk_permits, &texts_in));
         // A tokenizer thread feeds several encoding threads on the CPU: it takes a few percent of their time.
         for _ in 0..threads.div_ceil(8) {
             let (texts_out, tokens_in) = (texts_out.clone(), tokens_in.clone());
-            scope.spawn(move || work(&texts_out, &tokens_in, |texts| tokenize(tower, texts)));
+            scope.spawn(move || carry(&texts_out, &tokens_in, |texts| tokenize(tower, texts)));
         }
-        for _ in 0..threads {
-            let (tokens_out, vectors_in) = (tokens_out.clone(), vectors_in.clone());
-            scope.spawn(move || work(&tokens_out, &vectors_in, |tokens| encode_chunk(tower, tokens)));
+        scope.spawn(move || cut(&tokens_out, &next_chunk, work.batch_tokens, &batch_permits, &batches_in));
+        for _ in 0..sessions {
+            let (batches_out, vectors_in) = (batches_out.clone(), vectors_in.clone());
+            scope.spawn(move || carry(&batches_out, &vectors_in, |batch| encode_batch(tower, batch)));
         }
         // The stages hold the only ends now: dropping the receiver below stops them all, last to first.
-        drop((texts_out, tokens_in, tokens_out, vectors_in));
+        drop((texts_out, tokens_in, batches_out, vectors_in));
 
         let mut rows = first_row;
         for chunk in in_order(&vectors_out) {
             let Encoded { ids, vectors, tokens: encoded } = chunk?;
-            // The reader may have finished, and then needs no permit.
+            // The stage that cuts batches may have finished, and then needs no permit.
             let _ = give_back.send(());
             tokens += encoded;
             for (id, vector) in ids.iter().zip(vectors.chunks_exact(tower.dim())) {
@@ -178,6 +183,16 @@ pub fn encode(
     Ok(EncodeReport { manifest, rows_done: rows, rows: rows - first_row, tokens, duration, interrupted })
 }
 
+/// This many permits, and where they are given back.
+fn permits(count: usize) -> (Sender<()>, Receiver<()>) {
+    let (give_back, permits) = bounded(count);
+    for _ in 0..count {
+        // There is room for all of them.
+        let _ = give_back.send(());
+    }
+    (give_back, permits)
+}
+
 /// The first stage: texts in chunks, until they end, fail, or nobody listens any more.
 fn read(
     mut texts: impl Iterator<Item = Result<Text, PipelineError>>,
@@ -196,9 +211,51 @@ fn read(
     }
 }
 
-/// A stage: takes chunks, works on them, hands them on; errors pass through, and a panic becomes one, so
+/// The third stage: cuts tokenized texts, in order, into batches of at most `budget` tokens. A longer text is a batch of
+/// its own.
+fn cut(
+    from: &Receiver<Chunk<Tokenized>>,
+    next_chunk: &Sender<()>,
+    budget: usize,
+    permits: &Receiver<()>,
+    to: &Sender<Chunk<Tokenized>>,
+) {
+    let mut sequence = 0;
+    let mut send = |result| {
+        let sent = permits.recv().is_ok() && to.send(Chunk { sequence, result }).is_ok();
+        sequence += 1;
+        sent
+    };
+    let (mut batch, mut total) = (Tokenized::default(), 0);
+    for chunk in in_order(from) {
+        let chunk = match chunk {
+            Ok(chunk) => chunk,
+            Err(error) => {
+                // What comes before the error is written first.
+                let _ = send(Ok(batch)) && send(Err(error));
+                return;
+            }
+        };
+        // The reader may have finished, and then needs no permit.
+        let _ = next_chunk.send(());
+        for (id, tokens) in chunk.ids.into_iter().zip(chunk.tokens) {
+            if total + tokens.len() > budget && !batch.ids.is_empty() {
+                total = 0;
+                if !send(Ok(std::mem::take(&mut batch))) {
+                    return;
+                }
+            }
+            total += tokens.len();
+            batch.ids.push(id);
+            batch.tokens.push(tokens);
+        }
+    }
+    send(Ok(batch));
+}
+
+/// A stage: takes units, works on them, hands them on; errors pass through, and a panic becomes one, so
 /// that the writer is not left waiting for a chunk that never comes.
-fn work<A, B>(
+fn carry<A, B>(
     from: &Receiver<Chunk<A>>,
     to: &Sender<Chunk<B>>,
     mut step: impl FnMut(A) -> Result<B, PipelineError>,
@@ -225,8 +282,8 @@ fn tokenize(tower: &TextEncoder, texts: Vec<Text>) -> Result<Tokenized, Pipeline
     Ok(tokenized)
 }
 
-fn encode_chunk(tower: &TextEncoder, chunk: Tokenized) -> Result<Encoded, PipelineError> {
-    let Tokenized { ids, tokens } = chunk;
+fn encode_batch(tower: &TextEncoder, batch: Tokenized) -> Result<Encoded, PipelineError> {
+    let Tokenized { ids, tokens } = batch;
     let vectors = tower.encode(&tokens).map_err(|source| culprit(tower, &ids, &tokens, source))?;
     Ok(Encoded { ids, vectors, tokens: tokens.iter().map(|tokens| tokens.len() as u64).sum() })
 }
@@ -241,7 +298,7 @@ fn culprit(tower: &TextEncoder, ids: &[String], tokens: &[Tokens], error: Encode
     error.into()
 }
 
-/// Puts chunks back into their order; no more are held back than there are permits.
+/// Puts units back into their order. No more are held back than are under way.
 fn in_order<T>(from: &Receiver<Chunk<T>>) -> impl Iterator<Item = Result<T, PipelineError>> {
     let mut early = BTreeMap::new();
     let mut next = 0;

@@ -6,6 +6,7 @@
 
 mod checkpoint;
 mod config;
+mod contents;
 mod error;
 mod model;
 mod names;
@@ -19,12 +20,14 @@ mod towers;
 mod vocabulary;
 mod write;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use checkpoint::LeftOut;
 pub use error::ConvertError;
 
 use crate::TOWERS;
+use crate::elements::StoredTensor;
 use config::SourceConfig;
 use model::Model;
 use source::{Kind, Source};
@@ -67,6 +70,14 @@ pub struct ConvertedModel {
     pub parameters: usize,
 }
 
+impl ConvertedModel {
+    fn new(directory: &Path, architecture: &str, tensors: &BTreeMap<String, StoredTensor<'_>>) -> Self {
+        let parameters = tensors.values().map(|tensor| tensor.layout.len()).sum();
+        let (directory, architecture) = (directory.to_owned(), architecture.to_owned());
+        Self { directory, architecture, tensors: tensors.len(), parameters }
+    }
+}
+
 /// Converts the checkpoint `source` into the directory `output`, which must not hold anything yet.
 ///
 /// `source` is a `.pdparams` file, a directory of one file per variable, a combined `__params__` or `.pdiparams` file with its
@@ -83,9 +94,9 @@ pub fn convert(source: &Path, output: &Path, options: &ConvertOptions) -> Result
     }
     let config = SourceConfig::read(source.config()?)?;
     let vocabulary = Vocabulary::read(source.vocabulary()?)?;
-    let files = source.kind.read()?;
-    let pickle = files.pickle()?;
-    let checkpoint = files.checkpoint(pickle.as_ref())?;
+    let contents = source.kind.read()?;
+    let pickle = contents.pickle()?;
+    let checkpoint = contents.checkpoint(pickle.as_ref())?;
     let path = source.kind.path();
 
     let (parts, mut left_out) = Parts::split(checkpoint, path, options)?;
@@ -113,12 +124,7 @@ pub fn convert(source: &Path, output: &Path, options: &ConvertOptions) -> Result
             max_length: max_length.unwrap_or_else(|| model.max_positions()),
         };
         Directory { path: directory, model, tokenizer }.write()?;
-        models.push(ConvertedModel {
-            directory: directory.clone(),
-            architecture: model.architecture.clone(),
-            tensors: model.tensors.len(),
-            parameters: model.tensors.values().map(|tensor| tensor.layout.len()).sum(),
-        });
+        models.push(ConvertedModel::new(directory, &model.architecture, &model.tensors));
     }
     left_out.sort();
     Ok(Converted { models, left_out })

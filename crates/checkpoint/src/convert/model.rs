@@ -9,7 +9,7 @@ use super::ConvertError;
 use super::checkpoint::LeftOut;
 use super::config::{Family, SourceConfig};
 use super::towers::Tower;
-use crate::elements::{Element, StoredTensor};
+use crate::elements::{StoredTensor, is_float};
 
 /// Paddle's `layer_norm` has this epsilon, and neither ERNIE nor RocketQA give another.
 const EPSILON: f64 = 1e-5;
@@ -91,7 +91,7 @@ impl<'a> Model<'a> {
                 }
                 None => return Err(wrong("is part of a layer that the model does not have".to_owned())),
             }
-            if matches!(stored.layout.element, Element::Integer { .. }) {
+            if !is_float(stored.layout.dtype) {
                 return Err(wrong("holds integers".to_owned()));
             }
             let inside = sizes.labels.is_some() && !target.starts_with("classifier.");

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use safetensors::Dtype;
 use toller_pickle::numpy::{Array, Content, Kind};
 use toller_pickle::{Pairs, Pickle, PickleError, Value};
 
 use super::checkpoint::{Checkpoint, LeftOut};
-use crate::elements::{Element, StoredTensor, Strided};
+use crate::elements::{StoredTensor, Strided};
 
 /// From the names of the layers to those of the static program.
 const NAME_TABLE: &str = "StructuredToParameterName@@";
@@ -104,13 +105,17 @@ fn unwrapped<'p, 'a>(value: Value<'p, 'a>) -> Value<'p, 'a> {
 fn tensor<'p>(value: Value<'p, '_>) -> Result<StoredTensor<'p>, PickleError> {
     let value = unwrapped(value);
     let array = Array::read(value)?;
-    let element = match (array.dtype.kind, array.dtype.size) {
-        (Kind::Float, 2) => Element::F16,
-        (Kind::Float, 4) => Element::F32,
-        (Kind::Float, 8) => Element::F64,
+    let dtype = match (array.dtype.kind, array.dtype.size) {
+        (Kind::Float, 2) => Dtype::F16,
+        (Kind::Float, 4) => Dtype::F32,
+        (Kind::Float, 8) => Dtype::F64,
         // NumPy has no bf16: Paddle writes its bits.
-        (Kind::Uint, 2) => Element::Bf16,
-        (Kind::Bool | Kind::Int | Kind::Uint, bytes) => Element::Integer { bytes },
+        (Kind::Uint, 2) => Dtype::BF16,
+        // Integers are never weights, so that their sign does not matter.
+        (Kind::Bool | Kind::Int | Kind::Uint, 1) => Dtype::I8,
+        (Kind::Int, 2) => Dtype::I16,
+        (Kind::Int | Kind::Uint, 4) => Dtype::I32,
+        (Kind::Int | Kind::Uint, 8) => Dtype::I64,
         _ => return Err(value.unexpected("an array of numbers")),
     };
     let Content::Bytes(data) = array.content else { return Err(value.unexpected("an array of numbers")) };
@@ -118,8 +123,8 @@ fn tensor<'p>(value: Value<'p, '_>) -> Result<StoredTensor<'p>, PickleError> {
         return Err(value.unexpected("an array of little-endian numbers"));
     }
     let layout = match array.fortran_order {
-        true => Strided::column_major(element, array.shape),
-        false => Strided::row_major(element, array.shape),
+        true => Strided::column_major(dtype, array.shape),
+        false => Strided::row_major(dtype, array.shape),
     };
     Ok(StoredTensor { layout: layout.map_err(|problem| value.unexpected(problem))?, data })
 }
@@ -135,15 +140,15 @@ fn join(table: Value<'_, '_>, checkpoint: &mut Checkpoint<'_>) -> Result<(), Pic
         let shape = fields.get("OriginShape").and_then(Value::as_tuple).ok_or_else(unexpected)?;
         let shape = shape.iter().map(|size| size.as_usize().ok_or_else(unexpected));
         let shape = shape.collect::<Result<Vec<_>, _>>()?;
-        let (mut element, mut data) = (None, Vec::new());
+        let (mut dtype, mut data) = (None, Vec::new());
         for slice in slices.iter() {
             let piece = slice.as_str().and_then(|slice| checkpoint.tensors.remove(slice));
-            let piece = piece.filter(|piece| element.is_none_or(|element| element == piece.layout.element));
+            let piece = piece.filter(|piece| dtype.is_none_or(|dtype| dtype == piece.layout.dtype));
             let piece = piece.ok_or_else(|| slice.unexpected(format!("the name of a slice of {name:?}")))?;
-            element = Some(piece.layout.element);
+            dtype = Some(piece.layout.dtype);
             data.extend_from_slice(&piece.data);
         }
-        let layout = Strided::row_major(element.ok_or_else(unexpected)?, shape).ok();
+        let layout = Strided::row_major(dtype.ok_or_else(unexpected)?, shape).ok();
         let layout = layout.filter(|layout| layout.check_fits(data.len()).is_ok()).ok_or_else(unexpected)?;
         checkpoint.tensors.insert(name.to_owned(), StoredTensor { layout, data: Cow::Owned(data) });
     }

@@ -6,9 +6,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use safetensors::Dtype;
+
 use super::checkpoint::Checkpoint;
 use super::protobuf;
-use crate::elements::{Element, StoredTensor, Strided};
+use crate::elements::{StoredTensor, Strided};
 
 /// The variable of a file of its own.
 pub(super) fn variable(bytes: &[u8]) -> Result<StoredTensor<'_>, String> {
@@ -61,11 +63,11 @@ fn tensor<'a>(rest: &mut &'a [u8]) -> Result<StoredTensor<'a>, String> {
     let length = number::<4>(rest).map(i32::from_le_bytes)?;
     let description = take(rest, usize::try_from(length).map_err(|_| NOT_PADDLE)?)?;
     let fields = protobuf::fields(description)?;
-    let Some(&element) = protobuf::numbers(&fields, 1)?.last() else { return Err("has no type".to_owned()) };
+    let Some(&number) = protobuf::numbers(&fields, 1)?.last() else { return Err("has no type".to_owned()) };
     let shape = protobuf::numbers(&fields, 2)?.into_iter().map(usize::try_from);
     let shape = shape.collect::<Result<Vec<_>, _>>().map_err(|_| "has no shape".to_owned())?;
-    let layout = Strided::row_major(element_of(element)?, shape)?;
-    let bytes = layout.len().checked_mul(layout.element.bytes()).ok_or("is too large")?;
+    let layout = Strided::row_major(dtype(number)?, shape)?;
+    let bytes = layout.len().checked_mul(layout.element_bytes()).ok_or("is too large")?;
     Ok(StoredTensor { data: Cow::Borrowed(take(rest, bytes)?), layout })
 }
 
@@ -91,16 +93,18 @@ fn take<'a>(rest: &mut &'a [u8], count: usize) -> Result<&'a [u8], String> {
 }
 
 /// The numbers of Paddle's `VarType.Type`.
-fn element_of(number: u64) -> Result<Element, String> {
+fn dtype(number: u64) -> Result<Dtype, String> {
     Ok(match number {
-        0 | 20 | 21 => Element::Integer { bytes: 1 },
-        1 => Element::Integer { bytes: 2 },
-        2 => Element::Integer { bytes: 4 },
-        3 => Element::Integer { bytes: 8 },
-        4 => Element::F16,
-        5 => Element::F32,
-        6 => Element::F64,
-        22 => Element::Bf16,
+        0 => Dtype::BOOL,
+        1 => Dtype::I16,
+        2 => Dtype::I32,
+        3 => Dtype::I64,
+        4 => Dtype::F16,
+        5 => Dtype::F32,
+        6 => Dtype::F64,
+        20 => Dtype::U8,
+        21 => Dtype::I8,
+        22 => Dtype::BF16,
         other => return Err(format!("has elements of the unknown type {other}")),
     })
 }
@@ -112,10 +116,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     use proptest::prelude::*;
+    use safetensors::Dtype;
 
     use super::{combined, variable};
     use crate::convert::program;
-    use crate::elements::Element;
 
     const PARAMS: &[u8] = include_bytes!("../../../../tests/fixtures/paddle/cross-encoder/__params__");
     const MODEL: &[u8] = include_bytes!("../../../../tests/fixtures/paddle/cross-encoder/__model__");
@@ -132,7 +136,7 @@ mod tests {
     fn one_variable() {
         let bytes = small();
         let tensor = variable(&bytes).unwrap();
-        assert_eq!((tensor.layout.element, &tensor.layout.shape[..]), (Element::F32, &[1, 2][..]));
+        assert_eq!((tensor.layout.dtype, &tensor.layout.shape[..]), (Dtype::F32, &[1, 2][..]));
         assert_eq!(tensor.row_major().unwrap(), &bytes[26..]);
         for length in 0..bytes.len() {
             assert!(variable(&bytes[..length]).is_err(), "{length} bytes");

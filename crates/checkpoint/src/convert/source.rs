@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toller_files::FileError;
 
-use super::checkpoint::Files;
+use super::contents::Contents;
 use super::{ConvertError, ConvertOptions};
-use crate::choose_weights;
-use crate::legacy_torch::is_legacy;
+use crate::files::names_in;
+use crate::torch::is_legacy;
+use crate::{ModelError, choose_weights, read_json};
 
 /// A checkpoint with its configuration and its vocabulary.
 pub(super) struct Source {
@@ -105,7 +106,8 @@ impl RocketQa {
         let Some(value) = value.filter(|value| value.get("model_checkpoint_path").is_some()) else {
             return Ok(None);
         };
-        serde_json::from_value(value).map(Some).map_err(|error| format_error(&path, &error))
+        let config = serde_json::from_value(value).map(Some);
+        Ok(config.map_err(|error| ModelError::Config { problem: error.to_string(), path })?)
     }
 }
 
@@ -160,7 +162,7 @@ impl Kind {
     }
 
     /// The bytes of its files.
-    pub(super) fn read(&self) -> Result<Files, ConvertError> {
+    pub(super) fn read(&self) -> Result<Contents, ConvertError> {
         let read = |path: &Path| std::fs::read(path).map_err(FileError::on("read", path));
         match self {
             Self::Variables(directory) => {
@@ -169,15 +171,15 @@ impl Kind {
                     let path = directory.join(&name);
                     variables.push((name, path.clone(), read(&path)?));
                 }
-                Ok(Files::Variables(variables))
+                Ok(Contents::Variables(variables))
             }
             Self::Combined(path) => {
                 let program_path = program_of(path).ok_or_else(|| ConvertError::NoProgram(path.clone()))?;
                 let program = read(&program_path)?;
-                Ok(Files::Combined { path: path.clone(), bytes: read(path)?, program_path, program })
+                Ok(Contents::Combined { path: path.clone(), bytes: read(path)?, program_path, program })
             }
             Self::Pickle(path) | Self::PyTorch(path) => {
-                Ok(Files::Pickle { path: path.clone(), bytes: read(path)? })
+                Ok(Contents::Pickle { path: path.clone(), bytes: read(path)? })
             }
         }
     }
@@ -205,26 +207,8 @@ fn start_of(path: &Path) -> Result<Vec<u8>, ConvertError> {
 }
 
 /// The names of the files of a directory, sorted.
-fn file_names(directory: &Path) -> Result<Vec<String>, ConvertError> {
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(directory).map_err(FileError::on("list", directory))? {
-        let entry = entry.map_err(FileError::on("list", directory))?;
-        if entry.path().is_file() {
-            names.extend(entry.file_name().into_string());
-        }
-    }
-    names.sort();
+fn file_names(directory: &Path) -> Result<Vec<String>, FileError> {
+    let mut names = names_in(directory)?;
+    names.retain(|name| directory.join(name).is_file());
     Ok(names)
-}
-
-fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<T>, ConvertError> {
-    if !path.is_file() {
-        return Ok(None);
-    }
-    let text = std::fs::read(path).map_err(FileError::on("read", path))?;
-    serde_json::from_slice(&text).map(Some).map_err(|error| format_error(path, &error))
-}
-
-fn format_error(path: &Path, error: &serde_json::Error) -> ConvertError {
-    ConvertError::Format { path: path.to_owned(), problem: error.to_string() }
 }

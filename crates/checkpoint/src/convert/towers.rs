@@ -6,7 +6,7 @@ use std::path::Path;
 use super::checkpoint::{Checkpoint, LeftOut};
 use super::names::{Naming, Role};
 use super::{ConvertError, ConvertOptions};
-use crate::elements::{Element, StoredTensor};
+use crate::elements::{StoredTensor, is_float};
 
 /// The prefixes of RocketQA's dual encoders; with shared parameters both roles have the passages'.
 const QUERY: &str = "query_";
@@ -72,7 +72,7 @@ impl<'a> Parts<'a> {
                 }
                 (Role::Tensor { .. }, None) => left_out.push(LeftOut { name, reason: "of another model" }),
                 (Role::LeftOut(reason), _) => left_out.push(LeftOut { name, reason }),
-                (Role::Unknown, _) if matches!(stored.layout.element, Element::Integer { .. }) => {
+                (Role::Unknown, _) if !is_float(stored.layout.dtype) => {
                     left_out.push(LeftOut { name, reason: "integers, which are no weights" });
                 }
                 (Role::Unknown, _) if options.allow_unexpected => {

@@ -1,14 +1,16 @@
 //! A model directory: config.json, vocab.txt, tokenizer_config.json, model.safetensors.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use toller_files::{AtomicFile, FileError};
 
 use super::ConvertError;
 use super::model::Model;
-use crate::elements::Element;
+use crate::elements::StoredTensor;
+use crate::safetensors::{self, Entry};
 
 /// A model and where it goes.
 pub(super) struct Directory<'a> {
@@ -22,15 +24,6 @@ pub(super) struct Tokenizer<'a> {
     pub(super) tokens: &'a [String],
     pub(super) lower_case: bool,
     pub(super) max_length: usize,
-}
-
-/// A tensor of a safetensors file.
-pub(super) struct Entry {
-    pub(super) name: String,
-    /// As safetensors names types.
-    pub(super) dtype: &'static str,
-    pub(super) shape: Vec<usize>,
-    pub(super) bytes: usize,
 }
 
 /// Checks that a directory is not there or holds nothing.
@@ -59,31 +52,7 @@ impl Directory<'_> {
         if self.model.pools_first_token {
             self.write_pooling()?;
         }
-        let entries: Vec<Entry> = self
-            .model
-            .tensors
-            .iter()
-            .map(|(name, tensor)| Entry {
-                name: name.clone(),
-                dtype: match tensor.layout.element {
-                    Element::F16 => "F16",
-                    Element::Bf16 => "BF16",
-                    Element::F64 => "F64",
-                    Element::F32 | Element::Integer { .. } => "F32",
-                },
-                shape: tensor.layout.shape.clone(),
-                bytes: tensor.layout.len() * tensor.layout.element.bytes(),
-            })
-            .collect();
-        write_safetensors(&path.join("model.safetensors"), &entries, |index, out| {
-            let Some((name, tensor)) = self.model.tensors.iter().nth(index) else { return Ok(()) };
-            let bytes = tensor.row_major().map_err(|problem| ConvertError::Variable {
-                path: path.to_owned(),
-                name: name.clone(),
-                problem,
-            })?;
-            out.write_all(&bytes).map_err(FileError::on("write", path)).map_err(ConvertError::from)
-        })
+        write_weights(path, &self.model.tensors)
     }
 
     /// sentence-transformers' way to say that the vector is the first token's state.
@@ -104,35 +73,22 @@ impl Directory<'_> {
     }
 }
 
-/// Writes tensors one after the other; `write` writes the one of an index.
-pub(super) fn write_safetensors(
-    path: &Path,
-    entries: &[Entry],
-    mut write: impl FnMut(usize, &mut dyn Write) -> Result<(), ConvertError>,
+/// Writes tensors as the weights of a model.
+pub(super) fn write_weights(
+    directory: &Path,
+    tensors: &BTreeMap<String, StoredTensor<'_>>,
 ) -> Result<(), ConvertError> {
-    let mut header = Map::new();
-    // Without it, transformers refuses the file.
-    header.insert("__metadata__".to_owned(), json!({"format": "pt"}));
-    let mut end = 0usize;
-    for entry in entries {
-        let start = end;
-        end = end.saturating_add(entry.bytes);
-        let value = json!({"dtype": entry.dtype, "shape": entry.shape, "data_offsets": [start, end]});
-        header.insert(entry.name.clone(), value);
-    }
-    let mut header = Value::Object(header).to_string();
-    // Data begin at a multiple of 8 bytes.
-    header.extend(std::iter::repeat_n(' ', header.len().next_multiple_of(8) - header.len()));
-    let mut file = AtomicFile::create(path)?;
-    let start = (header.len() as u64).to_le_bytes();
-    file.write_all(&start)
-        .and_then(|()| file.write_all(header.as_bytes()))
-        .map_err(FileError::on("write", path))?;
-    for index in 0..entries.len() {
-        write(index, &mut file)?;
-    }
-    file.commit()?;
-    Ok(())
+    let entries: Vec<Entry<'_>> = tensors
+        .iter()
+        .map(|(name, tensor)| Entry { name, dtype: tensor.layout.dtype, shape: &tensor.layout.shape })
+        .collect();
+    safetensors::write(&directory.join("model.safetensors"), &entries, |name| {
+        tensors[name].row_major().map_err(|problem| ConvertError::Variable {
+            path: directory.to_owned(),
+            name: name.to_owned(),
+            problem,
+        })
+    })
 }
 
 /// Writes a file whole.

@@ -3,7 +3,9 @@
 
 use serde::Deserialize;
 
-use super::{AttentionConfig, NormConfig, NormPlacement, Positions, Refusal, TransformerConfig, names, two};
+use toller_nn::NormPlacement;
+
+use super::{AttentionConfig, NormConfig, Positions, Refusal, TransformerConfig, names, two};
 
 /// config.json as it is written; aliases are DistilBERT's names.
 #[derive(Deserialize)]
@@ -87,11 +89,8 @@ pub(super) fn read(text: &str, model_type: &str) -> Result<TransformerConfig, Re
         intermediate: raw.intermediate_size,
         activation: raw.hidden_act.parse().map_err(Refusal::invalid)?,
         attention: AttentionConfig {
-            heads: raw.num_attention_heads,
-            bias: true,
             relative_buckets,
-            rotary_theta: None,
-            local: None,
+            ..AttentionConfig::dividing(raw.hidden_size, raw.num_attention_heads)
         },
         up_bias: true,
         down_bias: true,

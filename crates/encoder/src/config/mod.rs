@@ -11,7 +11,7 @@ use std::path::Path;
 use serde::Deserialize;
 use toller_checkpoint::ModelError;
 use toller_files::FileError;
-use toller_nn::Activation;
+use toller_nn::{Activation, NormPlacement};
 
 pub(crate) use self::names::{Names, QkvNames, UpNames};
 use crate::EncoderError;
@@ -33,6 +33,9 @@ pub(crate) enum Positions {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AttentionConfig {
     pub(crate) heads: usize,
+    /// Heads of keys and values.
+    pub(crate) key_heads: usize,
+    pub(crate) head_size: usize,
     /// Whether the linear layers have a bias.
     pub(crate) bias: bool,
     /// MPNet's: rows of the table of biases by distance.
@@ -40,6 +43,23 @@ pub(crate) struct AttentionConfig {
     /// The base of the rotary embedding of global layers.
     pub(crate) rotary_theta: Option<f64>,
     pub(crate) local: Option<LocalAttention>,
+}
+
+impl AttentionConfig {
+    /// BERT's attention: the heads divide the states, and the linear layers have a bias.
+    fn dividing(hidden: usize, heads: usize) -> Self {
+        // What does not divide is refused by `TransformerConfig::check`.
+        let head_size = hidden.checked_div(heads).unwrap_or(0);
+        Self {
+            heads,
+            key_heads: heads,
+            head_size,
+            bias: true,
+            relative_buckets: None,
+            rotary_theta: None,
+            local: None,
+        }
+    }
 }
 
 /// Layers in which a token sees its neighbours only.
@@ -67,16 +87,6 @@ pub(crate) struct NormConfig {
     pub(crate) epsilon: f64,
     pub(crate) bias: bool,
     pub(crate) placement: NormPlacement,
-}
-
-/// Where the norms of a layer are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NormPlacement {
-    /// After attention and feed-forward network, each with its residual: BERT's.
-    After,
-    /// Before each, outside the residual; the first layer's attention takes the embeddings' norm as its own
-    /// (Warner et al. 2024, section 2.1.1).
-    Before,
 }
 
 /// A transformer encoder.
@@ -232,11 +242,6 @@ impl TransformerConfig {
             Positions::FromZero | Positions::Rotary => self.max_positions,
             Positions::AfterPadding(pad) => self.max_positions.saturating_sub(pad as usize + 1),
         }
-    }
-
-    /// The size of a head.
-    pub(crate) fn head_size(&self) -> usize {
-        self.hidden / self.attention.heads
     }
 }
 

@@ -4,9 +4,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::rope::theta_of;
+use toller_nn::NormPlacement;
+
 use super::{
-    AttentionConfig, LocalAttention, LocalLayers, NormConfig, NormPlacement, Positions, Refusal,
-    TransformerConfig, names,
+    AttentionConfig, LocalAttention, LocalLayers, NormConfig, Positions, Refusal, TransformerConfig, names,
 };
 
 /// config.json as transformers has written it over the years; the defaults are its own.
@@ -99,11 +100,10 @@ pub(super) fn read(text: &str, model_type: &str) -> Result<TransformerConfig, Re
         intermediate: raw.intermediate_size,
         activation: raw.hidden_activation.parse().map_err(Refusal::invalid)?,
         attention: AttentionConfig {
-            heads: raw.num_attention_heads,
             bias: raw.attention_bias,
-            relative_buckets: None,
             rotary_theta: Some(global_theta),
             local: Some(LocalAttention { reach: raw.local_attention / 2, theta: local_theta, layers }),
+            ..AttentionConfig::dividing(raw.hidden_size, raw.num_attention_heads)
         },
         up_bias: raw.mlp_bias,
         down_bias: raw.mlp_bias,

@@ -5,12 +5,10 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use toller_nn::Activation;
+use toller_nn::{Activation, NormPlacement};
 
 use super::rope::theta_of;
-use super::{
-    AttentionConfig, NormConfig, NormPlacement, Positions, Refusal, TransformerConfig, names, two, yes,
-};
+use super::{AttentionConfig, NormConfig, Positions, Refusal, TransformerConfig, names, two, yes};
 
 /// The base of the rotations, in both forms.
 const THETA: f64 = 1000.0;
@@ -142,11 +140,9 @@ fn read_original(text: &str, model_type: &str) -> Result<TransformerConfig, Refu
         intermediate: intermediate.ok_or_else(too_large)?,
         activation,
         attention: AttentionConfig {
-            heads: raw.n_head,
             bias: raw.qkv_proj_bias,
-            relative_buckets: None,
             rotary_theta: Some(raw.rotary_emb_base.unwrap_or(THETA)),
-            local: None,
+            ..AttentionConfig::dividing(raw.n_embd, raw.n_head)
         },
         up_bias: raw.mlp_fc1_bias,
         down_bias: raw.mlp_fc2_bias,
@@ -177,11 +173,9 @@ fn read_native(text: &str, model_type: &str) -> Result<TransformerConfig, Refusa
         intermediate: raw.intermediate_size,
         activation: raw.hidden_act.parse().map_err(Refusal::invalid)?,
         attention: AttentionConfig {
-            heads: raw.num_attention_heads,
             bias: false,
-            relative_buckets: None,
             rotary_theta: Some(theta_of(raw.rope_parameters.as_ref(), THETA)?),
-            local: None,
+            ..AttentionConfig::dividing(raw.hidden_size, raw.num_attention_heads)
         },
         up_bias: false,
         down_bias: false,

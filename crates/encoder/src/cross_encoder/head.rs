@@ -2,26 +2,15 @@
 
 use std::path::Path;
 
-use candle_core::Tensor;
-use toller_checkpoint::ModelError;
-use toller_nn::{Activation, LayerNorm, Linear, Pooling, Precision, Sequences, pool};
+use toller_checkpoint::{Fingerprint, ModelError, Parameters, Tensor};
+use toller_nn::{Activation, Backend, LinearParameters, Matrix, Place, Pooling};
 
 use super::config::ClassifierConfig;
+use super::{ClassifierPlan, OutputNorms};
 use crate::EncoderError;
 use crate::config::TransformerConfig;
+use crate::head::{Head, Step};
 use crate::transformer::Loader;
-use toller_checkpoint::Fingerprint;
-use toller_checkpoint::Tensors;
-
-/// One state for a pair, a dense layer, and a linear one to the labels. All architectures have these; they differ in
-/// names, pooling, activation, and ModernBERT's norm.
-pub(super) struct Head {
-    pooling: Pooling,
-    dense: Linear,
-    activation: Activation,
-    norm: Option<LayerNorm>,
-    output: Linear,
-}
 
 /// What a head is made of, before its weights.
 #[derive(Clone, Copy)]
@@ -82,59 +71,47 @@ impl HeadPlan {
         };
         Ok(Self { names, pooling, activation, bias })
     }
-}
 
-impl Head {
-    /// Loads the head that `plan` describes, to `labels` labels, from the transformer's tensors.
-    pub(super) fn load(
-        plan: HeadPlan,
-        labels: usize,
-        config: &TransformerConfig,
-        tensors: Tensors,
-        config_path: &Path,
+    /// Loads the head of a classifier from the transformer's parameters: one state for a pair, a dense layer, perhaps a
+    /// norm, and a linear layer to the labels. With it comes the length of the last layer's weights for each label.
+    pub(super) fn load<B: Backend>(
+        &self,
+        backend: &B,
+        classifier: &ClassifierPlan,
+        parameters: Parameters,
         fingerprint: &mut Fingerprint,
-    ) -> Result<Self, EncoderError> {
-        let HeadPlan { names, pooling, activation, bias } = plan;
-        let hidden = config.hidden;
-        let inside = names.dense_is_inside.then(|| {
-            Loader { tensors: &tensors, fingerprint: &mut *fingerprint, dtype: Precision::F32 }.linear(
-                names.dense,
-                hidden,
-                hidden,
-                bias,
-            )
-        });
-        let inside = inside.transpose()?;
-        let outside = tensors.outside();
+    ) -> Result<(Head<B>, OutputNorms), EncoderError> {
+        let Self { names, pooling, activation, bias } = *self;
+        let hidden = classifier.config.hidden;
+        let mut head = Head::new(vec![pooling], hidden);
+        if names.dense_is_inside {
+            let mut loader = Loader { backend, parameters: &parameters, fingerprint: &mut *fingerprint };
+            let dense = loader.linear(names.dense, hidden, hidden, bias, Place::Head)?;
+            head.push(Step::Dense(dense, activation), hidden);
+        }
+        let outside = parameters.outside();
         if !outside.has(&format!("{}.weight", names.output)) {
             return Err(ModelError::Unsupported {
-                path: config_path.to_owned(),
+                path: classifier.folder.join("config.json"),
                 what: "scoring pairs with a model without a classification head".to_owned(),
                 supported: "cross-encoders: ...ForSequenceClassification".to_owned(),
             }
             .into());
         }
         fingerprint.value("head", format!("{} {}", pooling.name(), activation.name()).as_bytes());
-        let mut loader = Loader { tensors: &outside, fingerprint, dtype: Precision::F32 };
-        Ok(Self {
-            pooling,
-            dense: match inside {
-                Some(dense) => dense,
-                None => loader.linear(names.dense, hidden, hidden, bias)?,
-            },
-            activation,
-            norm: names.norm.map(|name| loader.norm(name, hidden, config.norm)).transpose()?,
-            output: loader.linear(names.output, labels, hidden, true)?,
-        })
-    }
-
-    /// The logits of each pair, `[pairs, labels]`, from the states `[tokens, hidden]`.
-    pub(super) fn forward(&self, states: &Tensor, sequences: &Sequences) -> Result<Tensor, EncoderError> {
-        let pooled = pool(states, sequences, self.pooling)?; // [pairs, hidden]
-        let mut features = self.dense.forward(&pooled, self.activation)?; // [pairs, hidden]
-        if let Some(norm) = &self.norm {
-            features = norm.forward(&features)?;
+        let mut loader = Loader { backend, parameters: &outside, fingerprint };
+        if !names.dense_is_inside {
+            let dense = loader.linear(names.dense, hidden, hidden, bias, Place::Head)?;
+            head.push(Step::Dense(dense, activation), hidden);
         }
-        Ok(self.output.forward(&features, Activation::Identity)?) // [pairs, labels]
+        if let Some(name) = names.norm {
+            head.push(Step::Norm(loader.norm(name, hidden, classifier.config.norm)?), hidden);
+        }
+        let (weight, bias) = loader.tensors(names.output, classifier.labels, hidden, true)?;
+        let values = Matrix { values: weight.values(), rows: classifier.labels, columns: hidden };
+        let output = LinearParameters { weight: values, bias: bias.as_ref().map(Tensor::values) };
+        head.push(Step::Dense(backend.linear(output, Place::Head)?, Activation::Identity), classifier.labels);
+        let length = |row: &[f32]| row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+        Ok((head, weight.values().chunks_exact(hidden).map(length).collect()))
     }
 }

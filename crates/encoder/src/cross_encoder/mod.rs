@@ -5,25 +5,22 @@ mod head;
 mod score;
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use toller_checkpoint::ModelError;
-use toller_nn::Precision;
+use toller_checkpoint::{Fingerprint, ModelError};
+use toller_nn::{Backend, Cpu, Precision};
+use toller_tokenizer::{PairTruncation, TokenizedText, Tokenizer, TokenizerConfig, Tokens};
 
 use self::config::ClassifierConfig;
-use self::head::Head;
-pub(crate) use self::head::HeadPlan;
+use self::head::HeadPlan;
 pub use self::score::ScoreActivation;
 use self::score::Scoring;
-use crate::batch::{TokenBatch, by_budget};
+use crate::EncoderError;
+use crate::batch::by_budget;
 use crate::config::TransformerConfig;
 use crate::layout::Layout;
+use crate::network::{Encode, Network};
 use crate::reference::ReferenceCrossEncoder;
-use crate::transformer::Transformer;
-use crate::{DEFAULT_BATCH_TOKENS, EncoderError};
-use toller_checkpoint::Fingerprint;
-use toller_tokenizer::{PairTruncation, Tokenizer, TokenizerConfig};
-use toller_tokenizer::{TokenizedText, Tokens};
 
 /// How to load a cross-encoder.
 #[derive(Clone, Debug)]
@@ -37,8 +34,8 @@ pub struct CrossEncoderOptions {
     /// What makes a score of the logits; else the logit of a model of one label, softmax's share of the label
     /// of a model of several.
     pub activation: Option<ScoreActivation>,
-    /// The tokens of a flat batch, at most.
-    pub batch_tokens: usize,
+    /// The tokens of a flat batch, at most; `None` for what the backend wants.
+    pub batch_tokens: Option<usize>,
     /// What the transformer's matrix products are computed in; the head is f32.
     pub dtype: Precision,
 }
@@ -50,7 +47,7 @@ impl Default for CrossEncoderOptions {
             truncation: PairTruncation::default(),
             label: None,
             activation: None,
-            batch_tokens: DEFAULT_BATCH_TOKENS,
+            batch_tokens: None,
             dtype: Precision::default(),
         }
     }
@@ -75,16 +72,38 @@ pub struct CrossEncoder {
     tokenizer: Tokenizer,
     max_length: usize,
     truncation: PairTruncation,
-    transformer: Transformer,
-    head: Head,
+    network: Box<dyn Encode>,
+    plan: ClassifierPlan,
     labels: Vec<String>,
     scoring: Scoring,
     batch_tokens: usize,
     dtype: Precision,
     fingerprint: String,
-    layout: Layout,
-    plan: HeadPlan,
 }
+
+/// What a classifier is made of, before its parameters.
+pub(crate) struct ClassifierPlan {
+    folder: PathBuf,
+    config: TransformerConfig,
+    head: HeadPlan,
+    labels: usize,
+}
+
+impl ClassifierPlan {
+    /// Loads the parameters for a backend, adding all that decides the logits to the fingerprint.
+    pub(crate) fn load<B: Backend>(
+        &self,
+        backend: B,
+        fingerprint: &mut Fingerprint,
+    ) -> Result<(Network<B>, OutputNorms), EncoderError> {
+        Network::load(backend, &self.folder, &self.config, fingerprint, |backend, parameters, fingerprint| {
+            self.head.load(backend, self, parameters, fingerprint)
+        })
+    }
+}
+
+/// The length of the weights that make a label's logit, for each label.
+type OutputNorms = Vec<f64>;
 
 impl CrossEncoder {
     /// Loads a model directory: sentence-transformers' CrossEncoder, or a sequence classifier of transformers.
@@ -122,21 +141,19 @@ impl CrossEncoder {
             &mut fingerprint,
         )?;
         tokenizer.check_pairs()?;
-        let (transformer, tensors) = Transformer::open(folder, &config, options.dtype, &mut fingerprint)?;
-        let plan = HeadPlan::new(&config, &classifier, &config_path)?;
+        let head = HeadPlan::new(&config, &classifier, &config_path)?;
         let labels = classifier.labels.len();
-        let head = Head::load(plan, labels, &config, tensors, &config_path, &mut fingerprint)?;
+        let plan = ClassifierPlan { folder: folder.clone(), config, head, labels };
+        let (network, _) = plan.load(Cpu::new(options.dtype), &mut fingerprint)?;
         Ok(Self {
-            layout,
+            batch_tokens: options.batch_tokens.unwrap_or_else(|| network.work().batch_tokens),
+            network: Box::new(network),
             plan,
             tokenizer,
             max_length,
             truncation: options.truncation,
-            transformer,
-            head,
             labels: classifier.labels,
             scoring,
-            batch_tokens: options.batch_tokens,
             dtype: options.dtype,
             fingerprint: fingerprint.finish(),
         })
@@ -162,7 +179,7 @@ impl CrossEncoder {
     /// # Errors
     /// As [`CrossEncoder::load`].
     pub fn reference(&self) -> Result<ReferenceCrossEncoder, EncoderError> {
-        ReferenceCrossEncoder::load(&self.layout, self.plan, self.labels.len())
+        ReferenceCrossEncoder::load(&self.plan)
     }
 
     /// The names of the labels.
@@ -239,18 +256,15 @@ impl CrossEncoder {
         self.pair(&self.tokenize(query)?, &self.tokenize(passage)?)
     }
 
-    /// The logits of pairs: `[pairs, labels]`, row by row. A pair's logits are the same bits whatever
-    /// other pairs are beside it. Runs on the calling thread; call it from several.
+    /// The logits of pairs: `[pairs, labels]`, row by row. The bits of a pair's logits depend on the pair alone. Runs on
+    /// the calling thread; call it from several.
     ///
     /// # Errors
     /// When a token has no embedding, or computing fails.
     pub fn logits(&self, pairs: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
         let mut logits = Vec::with_capacity(pairs.len() * self.labels.len());
         for batch in by_budget(pairs, self.batch_tokens) {
-            let batch = TokenBatch::new(batch);
-            let states = self.transformer.forward(&batch)?; // [tokens, hidden]
-            let of_batch = self.head.forward(&states, &batch.sequences)?; // [pairs, labels]
-            logits.extend(of_batch.flatten_all()?.to_vec1::<f32>()?);
+            self.network.encode(batch, 0, 1, &mut logits)?;
         }
         Ok(logits)
     }

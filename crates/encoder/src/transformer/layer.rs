@@ -1,37 +1,46 @@
 //! One layer of the transformer.
 
-use candle_core::Tensor;
-use toller_nn::{Activation, AttentionOptions, LayerNorm, Linear, attention};
+use toller_nn::{Activation, Backend, NormPlacement, Place, Stream};
 
+use super::Loader;
 use super::loader::Up;
-use super::{Attend, Loader};
 use crate::EncoderError;
-use crate::batch::TokenBatch;
-use crate::config::{Names, NormPlacement, TransformerConfig};
+use crate::config::{Names, TransformerConfig};
 
-/// One encoder layer (Devlin et al. 2019; Vaswani et al. 2017, section 3.1): attention and a
-/// feed-forward network, each with a residual and a layer norm after or before it.
-pub(super) struct Layer {
-    /// Queries, keys and values in one product: `[3 * hidden, hidden]`.
-    qkv: Linear,
-    attention_output: Linear,
-    /// `None` in a first layer whose input the embeddings have normalised.
-    attention_norm: Option<LayerNorm>,
-    up: Up,
+/// One encoder layer (Devlin et al. 2019; Vaswani et al. 2017, section 3.1): attention and a feed-forward network, each
+/// with a residual and a norm.
+pub(super) struct Layer<B: Backend> {
+    /// Queries, keys and values in one product: `[(heads + 2 * key heads) * head size, hidden]`.
+    qkv: B::Linear,
+    attention_output: B::Linear,
+    /// What follows attention and its residual.
+    attention_norm: Option<B::Norm>,
+    up: Up<B>,
     activation: Activation,
-    down: Linear,
-    output_norm: LayerNorm,
+    down: B::Linear,
+    /// What follows the feed-forward network and its residual. With norms before, this is the next layer's first norm, or
+    /// the model's last.
+    pub(super) output_norm: Option<B::Norm>,
     placement: NormPlacement,
-    is_local: bool,
+    pub(super) is_local: bool,
 }
 
-impl Layer {
+/// What the layers of a batch share.
+pub(super) struct Half<'a, B: Backend> {
+    pub(super) backend: &'a B,
+    pub(super) batch: &'a B::Batch,
+    pub(super) attention: &'a B::Attention,
+}
+
+impl<B: Backend> Layer<B> {
+    /// Loads a layer, and with norms before the one of its input, which ends the layer before it. A first layer has none:
+    /// its input is normalised by the embeddings.
     pub(super) fn load(
-        loader: &mut Loader<'_>,
+        loader: &mut Loader<'_, B>,
         config: &TransformerConfig,
         names: &Names,
         index: usize,
-    ) -> Result<Self, EncoderError> {
+    ) -> Result<(Self, Option<B::Norm>), EncoderError> {
         let (hidden, norm, bias) = (config.hidden, config.norm, config.attention.bias);
         let prefix = format!("{}.{index}.", names.layer);
         let name = |part: &str| format!("{prefix}{part}");
@@ -42,72 +51,72 @@ impl Layer {
                 .fingerprint
                 .value("local attention", format!("{index} {} {}", local.reach, local.theta).as_bytes());
         }
+        let context = config.attention.heads * config.attention.head_size;
+        let qkv = loader.qkv(&prefix, names.qkv, config)?;
+        let attention_output =
+            loader.linear(&name(names.attention_output), hidden, context, bias, Place::Inner)?;
         let has_attention_norm = norm.placement == NormPlacement::After || index > 0;
-        Ok(Self {
-            qkv: loader.qkv(&prefix, names.qkv, hidden, bias)?,
-            attention_output: loader.linear(&name(names.attention_output), hidden, hidden, bias)?,
-            attention_norm: has_attention_norm
-                .then(|| loader.norm(&name(names.attention_norm), hidden, norm))
-                .transpose()?,
-            up: loader.up(&prefix, names.up, config.intermediate, hidden, config.up_bias)?,
+        let first_norm =
+            has_attention_norm.then(|| loader.norm(&name(names.attention_norm), hidden, norm)).transpose()?;
+        let up = loader.up(&prefix, names.up, config.intermediate, hidden, config.up_bias)?;
+        let down =
+            loader.linear(&name(names.down), hidden, config.intermediate, config.down_bias, Place::Down)?;
+        let second_norm = Some(loader.norm(&name(names.output_norm), hidden, norm)?);
+        let (attention_norm, output_norm, norm_before) = match norm.placement {
+            NormPlacement::After => (first_norm, second_norm, None),
+            NormPlacement::Before => (second_norm, None, first_norm),
+        };
+        let layer = Self {
+            qkv,
+            attention_output,
+            attention_norm,
+            up,
             activation: config.activation,
-            down: loader.down_linear(&name(names.down), hidden, config.intermediate, config.down_bias)?,
-            output_norm: loader.norm(&name(names.output_norm), hidden, norm)?,
+            down,
+            output_norm,
             placement: norm.placement,
             is_local,
-        })
+        };
+        Ok((layer, norm_before))
     }
 
-    /// The next states from `states`: both `[tokens, hidden]`.
+    /// The next states: both streams are `[tokens, hidden]`.
     pub(super) fn forward(
         &self,
-        states: &Tensor,
-        batch: &TokenBatch,
-        attend: &Attend,
-    ) -> Result<Tensor, EncoderError> {
-        let options = attend.options(self.is_local);
-        match self.placement {
-            NormPlacement::After => {
-                let states = self.attention(states, states, batch, &options)?; // [tokens, hidden]
-                let states = normal(self.attention_norm.as_ref(), states)?; // [tokens, hidden]
-                let output = self.feed_forward(&states, &states)?; // [tokens, hidden]
-                Ok(self.output_norm.forward(&output)?)
-            }
-            NormPlacement::Before => {
-                let input = normal(self.attention_norm.as_ref(), states.clone())?; // [tokens, hidden]
-                let states = self.attention(&input, states, batch, &options)?; // [tokens, hidden]
-                self.feed_forward(&self.output_norm.forward(&states)?, &states)
-            }
-        }
-    }
-
-    /// Attention over `input`, plus `residual`: all `[tokens, hidden]`.
-    fn attention(
-        &self,
-        input: &Tensor,
-        residual: &Tensor,
-        batch: &TokenBatch,
-        options: &AttentionOptions<'_>,
-    ) -> Result<Tensor, EncoderError> {
-        let qkv = self.qkv.forward(input, Activation::Identity)?; // [tokens, 3 * hidden]
-        let context = attention(&qkv, &batch.sequences, options)?; // [tokens, hidden]
-        Ok(self.attention_output.forward_add(&context, residual)?)
-    }
-
-    /// The feed-forward network over `input`, plus `residual`: all `[tokens, hidden]`.
-    fn feed_forward(&self, input: &Tensor, residual: &Tensor) -> Result<Tensor, EncoderError> {
+        half: &Half<'_, B>,
+        scratch: &mut B::Scratch,
+        stream: Stream<B::States>,
+    ) -> Result<Stream<B::States>, EncoderError> {
+        let backend = half.backend;
+        let qkv = backend.project(scratch, stream.input(), &self.qkv, Activation::Identity)?;
+        let context = backend.attend(scratch, qkv, half.batch, half.attention)?; // [tokens, heads * head size]
+        let stream = self.close(
+            half,
+            scratch,
+            context,
+            stream,
+            (&self.attention_output, self.attention_norm.as_ref()),
+        )?;
         let inner = match &self.up {
-            Up::Plain(up) => up.forward(input, self.activation)?,
-            Up::Gated(up) => up.forward(input, self.activation)?,
+            Up::Plain(up) => backend.project(scratch, stream.input(), up, self.activation)?,
+            Up::Gated(up) => backend.gate(scratch, stream.input(), up, self.activation)?,
         }; // [tokens, intermediate]
-        Ok(self.down.forward_add(&inner, residual)?)
+        self.close(half, scratch, inner, stream, (&self.down, self.output_norm.as_ref()))
     }
-}
 
-/// The states normalised, or as they are without a norm.
-fn normal(norm: Option<&LayerNorm>, states: Tensor) -> candle_core::Result<Tensor> {
-    match norm {
-        Some(norm) => norm.forward(&states),
-        None => Ok(states),
+    /// Ends half a layer.
+    fn close(
+        &self,
+        half: &Half<'_, B>,
+        scratch: &mut B::Scratch,
+        x: B::States,
+        stream: Stream<B::States>,
+        (layer, norm): (&B::Linear, Option<&B::Norm>),
+    ) -> Result<Stream<B::States>, EncoderError> {
+        let Stream { residual, normed } = stream;
+        if let Some(normed) = normed {
+            half.backend.release(scratch, normed);
+        }
+        Ok(half.backend.close(scratch, x, layer, residual, norm, self.placement)?)
     }
 }

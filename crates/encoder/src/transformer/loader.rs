@@ -1,120 +1,120 @@
-//! Layers from tensors.
+//! Layers from parameters.
 
-use candle_core::{Device, Tensor};
-use toller_nn::{GatedLinear, LayerNorm, Linear, Precision};
+use toller_checkpoint::{Fingerprint, Parameters, Tensor};
+use toller_nn::{Backend, LinearParameters, Matrix, NormParameters, Place};
 
 use crate::EncoderError;
-use crate::config::{NormConfig, QkvNames, UpNames};
-use toller_checkpoint::Fingerprint;
-use toller_checkpoint::Tensors;
+use crate::config::{NormConfig, QkvNames, TransformerConfig, UpNames};
 
-/// Loads layers from tensors and fingerprints what it loads.
-pub(crate) struct Loader<'a> {
-    pub(crate) tensors: &'a Tensors,
+/// Takes a model's parameters, adds them to its fingerprint, and has a backend lay them out.
+pub(crate) struct Loader<'a, B> {
+    pub(crate) backend: &'a B,
+    pub(crate) parameters: &'a Parameters,
     pub(crate) fingerprint: &'a mut Fingerprint,
-    /// What the layers compute in.
-    pub(crate) dtype: Precision,
 }
 
-/// The two halves of a gated layer, or the one of a plain one.
-pub(super) enum Up {
-    Plain(Linear),
-    Gated(GatedLinear),
+/// The first half of a feed-forward network.
+pub(super) enum Up<B: Backend> {
+    Plain(B::Linear),
+    Gated(B::Gated),
 }
 
-impl Loader<'_> {
+/// A linear layer's values. Several layers may be one after the other.
+struct Values {
+    weight: Vec<f32>,
+    bias: Option<Vec<f32>>,
+    inputs: usize,
+}
+
+impl Values {
+    fn parameters(&self) -> LinearParameters<'_> {
+        let weight =
+            Matrix { values: &self.weight, rows: self.weight.len() / self.inputs, columns: self.inputs };
+        LinearParameters { weight, bias: self.bias.as_deref() }
+    }
+}
+
+impl<B: Backend> Loader<'_, B> {
     /// A tensor of the given shape.
-    pub(crate) fn get(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, EncoderError> {
-        let tensor = self.tensors.get(name, shape)?;
-        self.fingerprint.tensor(name, &tensor)?;
+    pub(super) fn get(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, EncoderError> {
+        let tensor = self.parameters.get(name, shape)?;
+        self.fingerprint.tensor(name, &tensor);
         Ok(tensor)
     }
 
-    /// A linear layer. In f32 where the model is in bf16: see [`Loader::down_linear`].
+    /// A table of embeddings `[rows, width]`.
+    pub(super) fn table(&mut self, name: &str, rows: usize, width: usize) -> Result<B::Table, EncoderError> {
+        let tensor = self.get(name, &[rows, width])?;
+        Ok(self.backend.table(Matrix { values: tensor.values(), rows, columns: width })?)
+    }
+
+    /// A linear layer.
     pub(crate) fn linear(
         &mut self,
         name: &str,
-        out: usize,
-        input: usize,
+        outputs: usize,
+        inputs: usize,
         bias: bool,
-    ) -> Result<Linear, EncoderError> {
-        self.linear_in(self.exact_where_bf16(), name, out, input, bias)
+        place: Place,
+    ) -> Result<B::Linear, EncoderError> {
+        let (weight, bias) = self.tensors(name, outputs, inputs, bias)?;
+        let weight = Matrix { values: weight.values(), rows: outputs, columns: inputs };
+        let bias = bias.as_ref().map(Tensor::values);
+        Ok(self.backend.linear(LinearParameters { weight, bias }, place)?)
     }
 
-    /// The linear layer that ends a feed-forward network, and that bf16 costs the least accuracy for the time that it
-    /// saves. With every layer in bf16 a text of the golden MiniLM was off by 1.07e-2, where bf16 may be by 1e-2;
-    /// with this one and attention, by 5.7e-3. benches/results/encode.md has the error of each part.
-    pub(super) fn down_linear(
-        &mut self,
-        name: &str,
-        out: usize,
-        input: usize,
-        bias: bool,
-    ) -> Result<Linear, EncoderError> {
-        self.linear_in(self.dtype, name, out, input, bias)
-    }
-
-    /// What the layers compute in that stay in f32 where the others are bf16.
-    fn exact_where_bf16(&self) -> Precision {
-        if self.dtype == Precision::Bf16 { Precision::F32 } else { self.dtype }
-    }
-
-    fn linear_in(
-        &mut self,
-        dtype: Precision,
-        name: &str,
-        out: usize,
-        input: usize,
-        bias: bool,
-    ) -> Result<Linear, EncoderError> {
-        let (weight, bias) = self.weight_and_bias(name, out, input, bias)?;
-        Ok(Linear::in_precision(&weight, bias.as_ref(), dtype)?)
-    }
-
-    /// A layer norm.
+    /// A norm.
     pub(crate) fn norm(
         &mut self,
         name: &str,
         width: usize,
         config: NormConfig,
-    ) -> Result<LayerNorm, EncoderError> {
-        let weight = self.tensors.get_norm(name, "weight", width)?;
-        self.fingerprint.tensor(&format!("{name}.weight"), &weight)?;
-        let bias = if config.bias {
-            let bias = self.tensors.get_norm(name, "bias", width)?;
-            self.fingerprint.tensor(&format!("{name}.bias"), &bias)?;
-            bias
-        } else {
-            Tensor::zeros(width, weight.dtype(), &Device::Cpu)?
+    ) -> Result<B::Norm, EncoderError> {
+        let mut part = |part: &str| {
+            let tensor = self.parameters.get_norm(name, part, width)?;
+            self.fingerprint.tensor(&format!("{name}.{part}"), &tensor);
+            Ok::<_, EncoderError>(tensor)
         };
-        Ok(LayerNorm::new(&weight, &bias, config.epsilon)?)
+        let weight = part("weight")?;
+        let bias = config.bias.then(|| part("bias")).transpose()?;
+        Ok(self.backend.norm(NormParameters {
+            weight: weight.values(),
+            bias: bias.as_ref().map(Tensor::values),
+            epsilon: config.epsilon as f32,
+            centers: true,
+        })?)
     }
 
-    /// Queries, keys and values as one layer `[3 * hidden, hidden]`; `prefix` stands before its names.
+    /// Queries, keys and values as one layer; `prefix` is before its names.
     pub(super) fn qkv(
         &mut self,
         prefix: &str,
         names: QkvNames,
-        hidden: usize,
-        bias: bool,
-    ) -> Result<Linear, EncoderError> {
+        config: &TransformerConfig,
+    ) -> Result<B::Linear, EncoderError> {
+        let attention = &config.attention;
+        let rows = [attention.heads, attention.key_heads, attention.key_heads]
+            .map(|heads| heads * attention.head_size);
+        let (hidden, bias) = (config.hidden, attention.bias);
         let parts = match names {
             QkvNames::Fused(name) => {
-                return self.linear(&format!("{prefix}{name}"), 3 * hidden, hidden, bias);
+                let name = format!("{prefix}{name}");
+                return self.linear(&name, rows.iter().sum(), hidden, bias, Place::Inner);
             }
             QkvNames::Separate(parts) => parts,
         };
-        let (mut weights, mut biases) = (Vec::new(), Vec::new());
-        for part in parts {
-            let (weight, bias) = self.weight_and_bias(&format!("{prefix}{part}"), hidden, hidden, bias)?;
-            weights.push(weight);
-            biases.extend(bias);
+        let mut joined = Values { weight: Vec::new(), bias: bias.then(Vec::new), inputs: hidden };
+        for (part, rows) in parts.into_iter().zip(rows) {
+            let (weight, bias) = self.tensors(&format!("{prefix}{part}"), rows, hidden, bias)?;
+            joined.weight.extend_from_slice(weight.values());
+            if let (Some(joined), Some(bias)) = (&mut joined.bias, bias) {
+                joined.extend_from_slice(bias.values());
+            }
         }
-        let bias = if biases.is_empty() { None } else { Some(Tensor::cat(&biases, 0)?) };
-        Ok(Linear::in_precision(&Tensor::cat(&weights, 0)?, bias.as_ref(), self.exact_where_bf16())?)
+        Ok(self.backend.linear(joined.parameters(), Place::Inner)?)
     }
 
-    /// The first half of a feed-forward network; `prefix` stands before its names.
+    /// The first half of a feed-forward network; `prefix` is before its names.
     pub(super) fn up(
         &mut self,
         prefix: &str,
@@ -122,45 +122,48 @@ impl Loader<'_> {
         intermediate: usize,
         hidden: usize,
         bias: bool,
-    ) -> Result<Up, EncoderError> {
+    ) -> Result<Up<B>, EncoderError> {
         let name = |part: &str| format!("{prefix}{part}");
-        Ok(match names {
-            UpNames::Plain(part) => Up::Plain(self.linear(&name(part), intermediate, hidden, bias)?),
-            UpNames::Gated { activated, linear } => {
-                let activated = self.weight_and_bias(&name(activated), intermediate, hidden, bias)?;
-                let linear = self.weight_and_bias(&name(linear), intermediate, hidden, bias)?;
-                Up::Gated(GatedLinear::new(
-                    (&activated.0, activated.1.as_ref()),
-                    (&linear.0, linear.1.as_ref()),
-                    self.exact_where_bf16(),
-                )?)
+        let [activated, linear] = match names {
+            UpNames::Plain(part) => {
+                return Ok(Up::Plain(self.linear(&name(part), intermediate, hidden, bias, Place::Inner)?));
             }
+            UpNames::Gated { activated, linear } => [
+                self.values(&name(activated), intermediate, hidden, bias)?,
+                self.values(&name(linear), intermediate, hidden, bias)?,
+            ],
             UpNames::GatedFused(part) => {
-                let (weight, bias) = self.weight_and_bias(&name(part), 2 * intermediate, hidden, bias)?;
-                let half = |tensor: &Tensor, from: usize| tensor.narrow(0, from, intermediate)?.contiguous();
-                let halves = |from: usize| {
-                    let bias = bias.as_ref().map(|bias| half(bias, from)).transpose()?;
-                    Ok::<_, candle_core::Error>((half(&weight, from)?, bias))
-                };
-                let (activated, linear) = (halves(0)?, halves(intermediate)?);
-                Up::Gated(GatedLinear::new(
-                    (&activated.0, activated.1.as_ref()),
-                    (&linear.0, linear.1.as_ref()),
-                    self.exact_where_bf16(),
-                )?)
+                let mut activated = self.values(&name(part), 2 * intermediate, hidden, bias)?;
+                let weight = activated.weight.split_off(intermediate * hidden);
+                let bias = activated.bias.as_mut().map(|bias| bias.split_off(intermediate));
+                [activated, Values { weight, bias, inputs: hidden }]
             }
-        })
+        };
+        Ok(Up::Gated(self.backend.gated(activated.parameters(), linear.parameters())?))
     }
 
-    fn weight_and_bias(
+    fn values(
         &mut self,
         name: &str,
-        out: usize,
-        input: usize,
+        outputs: usize,
+        inputs: usize,
+        bias: bool,
+    ) -> Result<Values, EncoderError> {
+        let (weight, bias) = self.tensors(name, outputs, inputs, bias)?;
+        let bias = bias.map(|bias| bias.values().to_vec());
+        Ok(Values { weight: weight.values().to_vec(), bias, inputs })
+    }
+
+    /// The weight and the bias of a linear layer.
+    pub(crate) fn tensors(
+        &mut self,
+        name: &str,
+        outputs: usize,
+        inputs: usize,
         bias: bool,
     ) -> Result<(Tensor, Option<Tensor>), EncoderError> {
-        let weight = self.get(&format!("{name}.weight"), &[out, input])?;
-        let bias = bias.then(|| self.get(&format!("{name}.bias"), &[out])).transpose()?;
+        let weight = self.get(&format!("{name}.weight"), &[outputs, inputs])?;
+        let bias = bias.then(|| self.get(&format!("{name}.bias"), &[outputs])).transpose()?;
         Ok((weight, bias))
     }
 }

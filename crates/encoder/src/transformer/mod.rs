@@ -1,139 +1,147 @@
-//! The transformer encoder, written once over the operations of `toller-nn`. Architectures differ by
-//! their configuration and by small parts: embeddings, positions, the feed-forward network, where norms are.
+//! The transformer, written once over every backend. Architectures differ by their configuration and by small parts:
+//! tables, positions, the feed-forward network, where norms are.
 
-mod embeddings;
 mod layer;
 mod loader;
 mod relative;
+mod tables;
 
 use std::path::Path;
 
-use candle_core::Tensor;
-use toller_checkpoint::ModelError;
-use toller_nn::{AttentionOptions, LayerNorm, Precision, RelativeBias, Rotary};
+use toller_checkpoint::{Fingerprint, ModelError, Parameters};
+use toller_nn::{AttentionParameters, Backend, Matrix, NormPlacement, Stream};
 
-use self::embeddings::Embeddings;
-use self::layer::Layer;
+use self::layer::{Half, Layer};
 pub(crate) use self::loader::Loader;
+use self::tables::Tables;
 use crate::EncoderError;
 use crate::batch::TokenBatch;
 use crate::config::{Names, QkvNames, TransformerConfig};
-use toller_checkpoint::Fingerprint;
-use toller_checkpoint::Tensors;
 
-/// A transformer with its weights.
-pub(crate) struct Transformer {
-    embeddings: Embeddings,
-    layers: Vec<Layer>,
-    attend: Attend,
-    final_norm: Option<LayerNorm>,
+/// A transformer with its parameters, laid out for a backend.
+pub(crate) struct Transformer<B: Backend> {
+    tables: Tables<B>,
+    layers: Vec<Layer<B>>,
+    /// What global layers do.
+    attention: B::Attention,
+    /// What local layers do.
+    local_attention: Option<B::Attention>,
+    /// With norms after, a norm of the last states.
+    final_norm: Option<B::Norm>,
 }
 
-/// How the layers attend: what they share.
-pub(crate) struct Attend {
-    heads: usize,
-    /// For global layers.
-    rotary: Option<Rotary>,
-    /// For local layers, and the distance that they see.
-    local: Option<(Rotary, usize)>,
-    relative_bias: Option<RelativeBias>,
-    dtype: Precision,
-}
-
-impl Transformer {
-    /// Opens the weights of `folder` and loads the architecture that `config` (of `folder/config.json`)
-    /// describes, to compute in `dtype`; the tensors come along for the heads that are in the same files.
+impl<B: Backend> Transformer<B> {
+    /// Opens the weights of `folder` and loads the architecture that `config` (of `folder/config.json`) describes. The
+    /// parameters come along for the heads that are in the same files.
     pub(crate) fn open(
+        backend: &B,
         folder: &Path,
         config: &TransformerConfig,
-        dtype: Precision,
         fingerprint: &mut Fingerprint,
-    ) -> Result<(Self, Tensors), EncoderError> {
+    ) -> Result<(Self, Parameters), EncoderError> {
         let anchor = format!("{}.weight", config.names.words);
-        let tensors = Tensors::open(folder)?.find_prefix(&anchor)?;
-        let names = naming(&tensors, config);
-        let mut loader = Loader { tensors: &tensors, fingerprint, dtype };
+        let parameters = Parameters::open(folder)?.find_prefix(&anchor)?;
+        let names = naming(&parameters, config);
+        let mut loader = Loader { backend, parameters: &parameters, fingerprint };
         let transformer = Self::load(&mut loader, config, names)?;
-        check_layers(&tensors, config, names, folder)?;
-        Ok((transformer, tensors))
+        check_layers(&parameters, config, names, folder)?;
+        Ok((transformer, parameters))
     }
 
     fn load(
-        loader: &mut Loader<'_>,
+        loader: &mut Loader<'_, B>,
         config: &TransformerConfig,
         names: &Names,
     ) -> Result<Self, EncoderError> {
-        let embeddings = Embeddings::load(loader, config, names)?;
-        let layers = (0..config.layers)
-            .map(|index| Layer::load(loader, config, names, index))
-            .collect::<Result<_, _>>()?;
-        let final_norm =
-            names.final_norm.map(|name| loader.norm(name, config.hidden, config.norm)).transpose()?;
-        let attend = Attend::load(loader, config, names)?;
-        Ok(Self { embeddings, layers, attend, final_norm })
-    }
-
-    /// The last layer's state of each token: `[tokens, hidden]`.
-    pub(crate) fn forward(&self, batch: &TokenBatch) -> Result<Tensor, EncoderError> {
-        let mut states = self.embeddings.forward(batch)?; // [tokens, hidden]
-        for layer in &self.layers {
-            states = layer.forward(&states, batch, &self.attend)?; // [tokens, hidden]
+        let tables = Tables::load(loader, config, names)?;
+        let mut layers: Vec<Layer<B>> = Vec::with_capacity(config.layers);
+        for index in 0..config.layers {
+            let (layer, norm_before) = Layer::load(loader, config, names, index)?;
+            if let Some(last) = layers.last_mut().filter(|_| norm_before.is_some()) {
+                last.output_norm = norm_before;
+            }
+            layers.push(layer);
         }
-        match &self.final_norm {
-            Some(norm) => Ok(norm.forward(&states)?),
-            None => Ok(states),
+        let norm = |name| loader.norm(name, config.hidden, config.norm);
+        let mut final_norm = names.final_norm.map(norm).transpose()?;
+        if let (NormPlacement::Before, Some(last)) = (config.norm.placement, layers.last_mut()) {
+            last.output_norm = final_norm.take();
         }
-    }
-}
-
-impl Attend {
-    pub(crate) fn load(
-        loader: &mut Loader<'_>,
-        config: &TransformerConfig,
-        names: &Names,
-    ) -> Result<Self, EncoderError> {
-        let rotary = |theta: f64| Rotary::new(config.head_size(), theta);
-        let attention = &config.attention;
-        let local = attention.local.as_ref();
+        let relative_bias = relative::load(loader, config, names)?;
+        let attention = |theta: Option<f64>, reach: Option<usize>| {
+            let heads = config.attention.heads;
+            let relative_bias = relative_bias.as_ref().map(|values| Matrix {
+                values,
+                rows: heads,
+                columns: values.len() / heads,
+            });
+            loader.backend.attention(AttentionParameters {
+                heads,
+                key_heads: config.attention.key_heads,
+                head_size: config.attention.head_size,
+                rotary_theta: theta,
+                relative_bias,
+                before: reach,
+                after: reach,
+            })
+        };
+        let local = config.attention.local.as_ref();
         Ok(Self {
-            heads: attention.heads,
-            rotary: attention.rotary_theta.map(rotary).transpose()?,
-            local: local
-                .map(|local| Ok::<_, EncoderError>((rotary(local.theta)?, local.reach)))
+            tables,
+            layers,
+            attention: attention(config.attention.rotary_theta, None)?,
+            local_attention: local
+                .map(|local| attention(Some(local.theta), Some(local.reach)))
                 .transpose()?,
-            relative_bias: relative::load(loader, config, names)?,
-            dtype: loader.dtype,
+            final_norm,
         })
     }
 
-    /// What a layer's attention needs to know.
-    pub(crate) fn options(&self, is_local: bool) -> AttentionOptions<'_> {
-        let (rotary, window) = match &self.local {
-            Some((rotary, reach)) if is_local => (Some(rotary), Some(*reach)),
-            _ => (self.rotary.as_ref(), None),
-        };
-        let relative_bias = self.relative_bias.as_ref();
-        AttentionOptions { heads: self.heads, rotary, relative_bias, window, precision: self.dtype }
+    /// The last layer's state of each token: `[tokens, hidden]`, with the batch as the backend has it.
+    pub(crate) fn forward(
+        &self,
+        backend: &B,
+        scratch: &mut B::Scratch,
+        batch: TokenBatch,
+    ) -> Result<(B::States, B::Batch), EncoderError> {
+        let batch = self.tables.batch(backend, batch)?;
+        let mut stream = Stream::from(self.tables.embed(backend, scratch, &batch)?);
+        for layer in &self.layers {
+            let attention = match (layer.is_local, &self.local_attention) {
+                (true, Some(local)) => local,
+                _ => &self.attention,
+            };
+            let half = Half { backend, batch: &batch, attention };
+            stream = layer.forward(&half, scratch, stream)?;
+        }
+        let (mut states, residual) = stream.into_input();
+        if let Some(residual) = residual {
+            backend.release(scratch, residual);
+        }
+        if let Some(norm) = &self.final_norm {
+            states = backend.normalize(scratch, states, norm)?;
+        }
+        Ok((states, batch))
     }
 }
 
 /// The naming that the tensors have, which their first layer's attention shows.
-pub(crate) fn naming<'a>(tensors: &Tensors, config: &'a TransformerConfig) -> &'a Names {
+fn naming<'a>(parameters: &Parameters, config: &'a TransformerConfig) -> &'a Names {
     let is_there = |names: &&Names| {
         let (QkvNames::Fused(first) | QkvNames::Separate([first, ..])) = names.qkv;
-        tensors.has(&format!("{}.0.{first}.weight", names.layer))
+        parameters.has(&format!("{}.0.{first}.weight", names.layer))
     };
     config.other_names.as_ref().filter(is_there).unwrap_or(&config.names)
 }
 
 /// An error if a layer's tensor was not asked for: the configuration describes another model.
 fn check_layers(
-    tensors: &Tensors,
+    parameters: &Parameters,
     config: &TransformerConfig,
     names: &Names,
     folder: &Path,
 ) -> Result<(), EncoderError> {
-    for name in tensors.unused() {
+    for name in parameters.unused() {
         let Some((number, _)) =
             name.strip_prefix(names.layer).and_then(|rest| rest.strip_prefix('.')?.split_once('.'))
         else {

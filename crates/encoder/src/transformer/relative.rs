@@ -1,7 +1,6 @@
 //! MPNet's relative positions: a bias for each head and bucket of distances.
 
-use candle_core::{Device, Tensor};
-use toller_nn::RelativeBias;
+use toller_nn::Backend;
 
 use super::Loader;
 use crate::EncoderError;
@@ -13,22 +12,21 @@ const BUCKETS_A_SIDE: usize = 16;
 /// The distance from which on all keys of a side share a bucket.
 const REACH: usize = 91;
 
-/// Loads the table of biases, where the architecture has one; it is shared by all layers.
-pub(super) fn load(
-    loader: &mut Loader<'_>,
+/// The table of biases by distance, `[heads, 2 * REACH + 1]`, where the architecture has one; all layers share it.
+pub(super) fn load<B: Backend>(
+    loader: &mut Loader<'_, B>,
     config: &TransformerConfig,
     names: &Names,
-) -> Result<Option<RelativeBias>, EncoderError> {
+) -> Result<Option<Vec<f32>>, EncoderError> {
     let Some(buckets) = config.attention.relative_buckets else {
         return Ok(None);
     };
     let heads = config.attention.heads;
     let table = loader.get(&format!("{}.weight", names.relative_bias), &[buckets, heads])?;
-    let reach = REACH as i64;
-    let rows: Vec<u32> = (-reach..=reach).map(|distance| bucket(distance) as u32).collect();
-    let rows = Tensor::from_vec(rows, 2 * REACH + 1, &Device::Cpu)?;
-    let by_distance = table.index_select(&rows, 0)?.t()?.contiguous()?; // [heads, 2 * REACH + 1]
-    Ok(Some(RelativeBias::new(&by_distance)?))
+    let (table, reach) = (table.values(), REACH as i64);
+    let by_distance = (0..heads)
+        .flat_map(|head| (-reach..=reach).map(move |distance| table[bucket(distance) * heads + head]));
+    Ok(Some(by_distance.collect()))
 }
 
 /// The bucket of a key at `distance` after the query (Raffel et al. 2020, section 2.1): 8 buckets a side

@@ -1,14 +1,15 @@
-//! What can go wrong with a hub, and what is said and left behind then.
+//! What can go wrong with a hub: the messages, and what remains in the cache.
 
 use std::fs;
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use toller_ir::Explain;
 
-use super::super::{ResolveError, Token, resolve_model};
 use super::hub::model_files;
 use super::stand_in::{COMMIT, Mood, StandIn};
 use super::{options, resolve, tree};
+use crate::{ResolveError, ResolveEvent, Token, resolve_model};
 
 /// The error as the command line prints it, and its hint.
 fn failure(name: &str, hub: &StandIn, token: Option<&str>) -> (String, String) {
@@ -27,7 +28,7 @@ fn without_a_network_the_error_says_so() {
     assert!(error.to_string().contains("http://127.0.0.1:9"), "{error}");
     options.offline = true;
     let error = resolve("org/model", &options).0.unwrap_err();
-    assert!(error.to_string().contains("HF_HUB_OFFLINE"), "{error}");
+    assert!(error.to_string().contains("the network is not allowed"), "{error}");
     assert!(error.to_string().contains("models--org--model"), "{error}");
     assert!(error.remedy().unwrap().to_string().contains("HF_HUB_OFFLINE"));
     assert!(!options.hub_cache.exists(), "nothing is written");
@@ -71,7 +72,7 @@ fn a_server_that_dies_leaves_no_half_file() {
 
     let repo = options.hub_cache.join("models--org--model");
     assert!(!repo.join("snapshots").join(COMMIT).join("model.safetensors").exists());
-    assert!(!repo.join("refs/main").exists(), "the revision counts as downloaded only when it is whole");
+    assert!(!repo.join("refs/main").exists(), "the revision counts as downloaded only when it is complete");
     let unfinished: Vec<_> =
         tree(&repo.join("blobs")).into_iter().filter(|name| name.contains('.')).collect();
     assert_eq!(unfinished.len(), 1);
@@ -91,6 +92,20 @@ fn damaged_bytes_are_never_used() {
 }
 
 #[test]
+fn an_error_page_and_a_short_answer_are_never_cached() {
+    for (status, bytes) in [(404, 12), (200, 10)] {
+        let (folder, hub) = (tempfile::tempdir().unwrap(), StandIn::start(&model_files()));
+        let options = options(folder.path(), &hub.endpoint);
+        hub.set(Mood::Weights { status, bytes });
+        let error = resolve("org/model", &options).0.unwrap_err().to_string();
+        assert!(error.contains("404") || error.contains("10 of 300000 bytes"), "{error}");
+        hub.set(Mood::Good);
+        let source = resolve("org/model", &options).0.unwrap();
+        assert_eq!(fs::read(source.directory.join("model.safetensors")).unwrap(), [7; 300_000]);
+    }
+}
+
+#[test]
 fn a_hub_that_answers_nonsense_is_an_error() {
     let hub = StandIn::start(&model_files());
     hub.set(Mood::Portal);
@@ -99,14 +114,14 @@ fn a_hub_that_answers_nonsense_is_an_error() {
     assert!(hint.contains("HF_ENDPOINT"));
     hub.set(Mood::Status(503, "down"));
     assert!(failure("org/model", &hub, None).0.contains("503"));
-    assert_eq!(hub.requests().len(), 5, "what may pass is tried again");
+    assert_eq!(hub.requests().len(), 5, "a failure that may pass is tried again");
 }
 
 #[test]
-fn a_repository_without_usable_weights_says_what_it_lacks() {
+fn the_error_names_the_weights_that_a_repository_does_not_have() {
     let hub = StandIn::start(&[("config.json", b"{}"), ("tokenizer.json", b"{}"), ("onnx/model.onnx", b"x")]);
     let (error, _) = failure("org/model", &hub, None);
-    assert!(error.contains("lacks model.safetensors (or pytorch_model.bin)"), "{error}");
+    assert!(error.contains("has no model.safetensors (or pytorch_model.bin)"), "{error}");
 }
 
 #[test]
@@ -114,10 +129,48 @@ fn the_caller_can_stop_a_download_and_resume_it() {
     let (folder, hub) = (tempfile::tempdir().unwrap(), StandIn::start(&model_files()));
     let options = options(folder.path(), &hub.endpoint);
     let stopped = resolve_model("org/model", &options, &mut |event| match event {
-        super::ResolveEvent::Advanced { file: "model.safetensors", .. } => ControlFlow::Break(()),
+        ResolveEvent::Advanced { file: "model.safetensors", .. } => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     });
     assert!(matches!(stopped, Err(ResolveError::Interrupted)));
+    assert!(resolve("org/model", &options).0.is_ok());
+    assert!(hub.requests().iter().any(|request| request.headers.contains_key("range")));
+}
+
+#[test]
+fn a_server_that_sends_more_than_it_announced_is_cut_off() {
+    let hub = StandIn::start(&model_files());
+    for (announced, limit) in [(true, 300_000), (false, 64 << 20)] {
+        let folder = tempfile::tempdir().unwrap();
+        let options = options(folder.path(), &hub.endpoint);
+        hub.set(Mood::Endless { announced });
+        let error = resolve("org/model", &options).0.unwrap_err();
+        assert!(
+            matches!(error, ResolveError::Oversized { limit_bytes, .. } if limit_bytes == limit),
+            "{error}"
+        );
+        assert!(error.to_string().contains("model.safetensors") && error.remedy().is_some(), "{error}");
+        hub.set(Mood::Good);
+        assert!(resolve("org/model", &options).0.is_ok(), "nothing remains of the download");
+    }
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_given_up() {
+    let (folder, hub) = (tempfile::tempdir().unwrap(), StandIn::start(&model_files()));
+    let mut options = options(folder.path(), &hub.endpoint);
+    options.answer_timeout = Duration::from_millis(200);
+    options.stall_timeout = Duration::from_millis(200);
+    for mood in [Mood::Silent, Mood::Stalls] {
+        hub.set(mood);
+        let start = Instant::now();
+        let error = resolve("org/model", &options).0.unwrap_err();
+        let network =
+            if let ResolveError::NotFound { cause: Some(cause), .. } = error { *cause } else { error };
+        assert!(matches!(network, ResolveError::Network { .. }), "{network}");
+        assert!(start.elapsed() < Duration::from_secs(20));
+    }
+    hub.set(Mood::Good);
     assert!(resolve("org/model", &options).0.is_ok());
     assert!(hub.requests().iter().any(|request| request.headers.contains_key("range")));
 }

@@ -1,17 +1,19 @@
 //! Downloads, and the cache that they leave behind.
 
 use std::fs;
+use std::ops::ControlFlow;
+use std::thread;
 
-use super::super::{Origin, Token};
 use super::stand_in::{COMMIT, Mood, StandIn};
 use super::{options, resolve, tree};
+use crate::{Origin, Proxy, ResolveError, ResolveEvent, Token, resolve_model};
 
 const MODULES: &[u8] = br#"[
     {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
     {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
     {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}]"#;
 
-/// A sentence-transformers model with weights for other frameworks beside.
+/// A sentence-transformers model, with weights for other frameworks.
 pub(super) fn model_files() -> Vec<(&'static str, &'static [u8])> {
     vec![
         (".gitattributes", b"x"),
@@ -55,7 +57,7 @@ fn downloads_what_is_needed_into_the_layout_of_the_hub() {
     assert_eq!(fs::read(source.directory.join("model.safetensors")).unwrap(), [7; 300_000]);
     assert_eq!(fs::read(source.directory.join("1_Pooling/config.json")).unwrap(), model_files()[2].1);
     assert_eq!(fs::read_to_string(repo.join("refs/main")).unwrap(), COMMIT);
-    assert_eq!(tree(&repo.join("blobs")).len(), NEEDED.len(), "nothing is left over");
+    assert_eq!(tree(&repo.join("blobs")).len(), NEEDED.len(), "no other file remains");
     assert!(!folder.path().join("escape.json").exists());
     assert!(events.contains(&"start model.safetensors 300000".to_owned()));
     assert!(events.contains(&"advance model.safetensors 300000".to_owned()));
@@ -90,7 +92,7 @@ fn what_is_in_the_cache_needs_no_network() {
     assert_eq!(resolve(&format!("org/model@{COMMIT}"), &options).0.unwrap().directory, first.directory);
 }
 
-/// transformers caches no `modules.json`; taken alone, its part would be a model without pooling.
+/// transformers caches no `modules.json`. What it caches would be a model without pooling.
 #[test]
 fn a_part_that_other_software_cached_is_completed() {
     let (folder, hub) = (tempfile::tempdir().unwrap(), StandIn::start(&model_files()));
@@ -116,11 +118,11 @@ fn a_part_that_other_software_cached_is_completed() {
     assert!(!hub.downloaded().contains(&"model.safetensors".to_owned()));
 
     options.offline = true;
-    assert_eq!(resolve("org/model", &options).1, [""; 0], "it is now known to be whole");
+    assert_eq!(resolve("org/model", &options).1, [""; 0], "it is known to be complete");
 }
 
 #[test]
-fn a_plain_model_is_known_to_lack_modules_after_its_download() {
+fn after_its_download_a_plain_model_is_known_to_have_no_modules() {
     let plain: [(&str, &[u8]); 3] =
         [("config.json", b"{}"), ("vocab.txt", b"a"), ("pytorch_model.bin", b"w")];
     let (folder, hub) = (tempfile::tempdir().unwrap(), StandIn::start(&plain));
@@ -133,7 +135,7 @@ fn a_plain_model_is_known_to_lack_modules_after_its_download() {
 }
 
 #[test]
-fn the_token_goes_to_the_hub_when_there_is_one_and_to_no_other_host() {
+fn the_token_is_sent_to_the_hub_and_to_no_other_server() {
     let hub = StandIn::start(&model_files());
     let with_token = |token: Option<&str>| {
         let folder = tempfile::tempdir().unwrap();
@@ -147,15 +149,72 @@ fn the_token_goes_to_the_hub_when_there_is_one_and_to_no_other_host() {
     assert!(with_token(None).iter().all(Option::is_none));
     assert!(with_token(Some("hf_secret")).iter().all(|header| header.as_deref() == Some("Bearer hf_secret")));
 
-    let store = StandIn::start(&model_files());
-    hub.set(Mood::Redirects { to: store.endpoint.replace("127.0.0.1", "localhost") });
+    hub.set(Mood::Renamed);
     assert!(with_token(Some("hf_secret")).iter().all(|header| header.as_deref() == Some("Bearer hf_secret")));
-    assert_eq!(store.downloaded(), NEEDED);
-    assert!(store.requests().iter().all(|request| !request.headers.contains_key("authorization")));
+
+    // Another port of the same host, and another host.
+    for host in ["127.0.0.1", "localhost"] {
+        let store = StandIn::start(&model_files());
+        hub.set(Mood::Redirects { to: store.endpoint.replace("127.0.0.1", host) });
+        let sent = with_token(Some("hf_secret"));
+        assert!(sent.iter().all(|header| header.as_deref() == Some("Bearer hf_secret")));
+        assert_eq!(store.downloaded(), NEEDED);
+        assert!(store.requests().iter().all(|request| !request.headers.contains_key("authorization")));
+    }
 }
 
 #[test]
-fn a_download_goes_on_where_it_broke_off() {
+fn first_downloads_at_the_same_time_all_end_well() {
+    for _ in 0..5 {
+        let (folder, hub) = (tempfile::tempdir().unwrap(), StandIn::start(&model_files()));
+        let options = options(folder.path(), &hub.endpoint);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let source = resolve("org/model", &options).0.unwrap();
+                    assert_eq!(tree(&source.directory), NEEDED);
+                });
+            }
+        });
+        assert_eq!(hub.downloaded(), NEEDED, "each file is downloaded once");
+        assert_eq!(tree(&options.hub_cache.join("models--org--model/refs")), ["main"]);
+    }
+}
+
+#[test]
+fn a_file_that_another_process_is_downloading_is_waited_for() {
+    let (folder, hub) = (tempfile::tempdir().unwrap(), StandIn::start(&model_files()));
+    let options = options(folder.path(), &hub.endpoint);
+    let mut waited_for = Vec::new();
+    let first = resolve_model("org/model", &options, &mut |event| {
+        if let ResolveEvent::Started { file: "model.safetensors", .. } = event {
+            let second = resolve_model("org/model", &options, &mut |event| match event {
+                ResolveEvent::Waiting { file } => {
+                    waited_for.push(file.to_owned());
+                    ControlFlow::Break(())
+                }
+                _ => ControlFlow::Continue(()),
+            });
+            assert!(matches!(second, Err(ResolveError::Interrupted)));
+        }
+        ControlFlow::Continue(())
+    });
+    assert!(first.is_ok());
+    assert_eq!(waited_for, ["model.safetensors"]);
+}
+
+#[test]
+fn the_proxy_of_the_options_is_used() {
+    let (folder, proxy) = (tempfile::tempdir().unwrap(), StandIn::start(&[]));
+    let mut options = options(folder.path(), "http://hub.test");
+    options.proxy = Some(Proxy::new(&proxy.endpoint).unwrap());
+    resolve("org/model", &options).0.unwrap_err();
+    let request = proxy.requests().swap_remove(0);
+    assert_eq!((request.method.as_str(), request.path.as_str()), ("CONNECT", "hub.test:80"));
+}
+
+#[test]
+fn a_download_continues_where_it_broke_off() {
     for mood in [Mood::Dies { file: "model.safetensors", times: 2 }, Mood::IgnoresRanges] {
         let (folder, hub) = (tempfile::tempdir().unwrap(), StandIn::start(&model_files()));
         let options = options(folder.path(), &hub.endpoint);

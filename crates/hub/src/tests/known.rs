@@ -1,4 +1,4 @@
-//! Known models: wherever their files come from, they have the checksums of the manifest.
+//! Known models: wherever their files come from, the files have the checksums of the manifest.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,11 +7,11 @@ use std::path::Path;
 use toller_checkpoint::KnownModel;
 use toller_ir::Explain;
 
-use super::super::hub::{RepoCache, RepoId};
-use super::super::known;
-use super::super::{Looked, ResolveError, ResolveOptions, sha256};
 use super::stand_in::{COMMIT, StandIn};
 use super::{options, tree};
+use crate::cache::RepoCache;
+use crate::id::RepoId;
+use crate::{Looked, ResolveError, ResolveOptions, known, sha256};
 
 const FILES: [(&str, &[u8]); 3] =
     [("config.json", b"{}"), ("model.safetensors", b"weights"), ("vocab.txt", b"a")];

@@ -6,33 +6,35 @@ mod failures;
 mod hub;
 mod known;
 mod names;
-mod stand_in;
+pub(crate) mod stand_in;
 
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{ModelSource, ResolveError, ResolveEvent, ResolveOptions, resolve_model};
+use crate::{ModelSource, ResolveError, ResolveEvent, ResolveOptions, resolve_model};
 
-/// Options that look at nothing outside `folder` and speak to `endpoint` alone.
-fn options(folder: &Path, endpoint: &str) -> ResolveOptions {
+/// Options that use nothing outside `folder` and ask `endpoint` alone.
+pub(crate) fn options(folder: &Path, endpoint: &str) -> ResolveOptions {
     ResolveOptions {
         endpoint: endpoint.to_owned(),
         hub_cache: folder.join("hub"),
         toller_cache: folder.join("toller"),
         token: None,
         offline: false,
+        proxy: None,
         ca_file: None,
         answer_timeout: Duration::from_secs(5),
         stall_timeout: Duration::from_secs(5),
     }
 }
 
-/// Resolves, and returns the events as text beside the result.
+/// The result of a resolution, and its events as text.
 fn resolve(name: &str, options: &ResolveOptions) -> (Result<ModelSource, ResolveError>, Vec<String>) {
     let mut events = Vec::new();
     let result = resolve_model(name, options, &mut |event| {
         events.push(match event {
+            ResolveEvent::Waiting { file } => format!("wait {file}"),
             ResolveEvent::Started { file, total_bytes } => {
                 format!("start {file} {}", total_bytes.unwrap_or_default())
             }

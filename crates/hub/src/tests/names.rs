@@ -1,13 +1,13 @@
-//! Directories, and names that are nothing.
+//! Directories, and names that no model has.
 
 use std::fs;
 
 use toller_ir::Explain;
 
-use super::super::Origin;
 use super::{options, resolve};
+use crate::Origin;
 
-/// Nothing listens there, and no test of this file asks.
+/// No server listens at this address, and no test of this file asks it.
 const NOWHERE: &str = "http://127.0.0.1:9";
 
 #[test]
@@ -22,7 +22,7 @@ fn a_directory_is_used_as_it_is() {
 
     fs::remove_file(folder.path().join("tokenizer.json")).unwrap();
     let error = resolve(folder.path().to_str().unwrap(), &options(folder.path(), NOWHERE)).0.unwrap_err();
-    assert!(error.to_string().ends_with("lacks tokenizer.json (or vocab.txt)"), "{error}");
+    assert!(error.to_string().ends_with("has no tokenizer.json (or vocab.txt)"), "{error}");
 }
 
 #[test]
@@ -48,10 +48,10 @@ fn what_cannot_be_an_id_is_not_asked_for() {
 }
 
 #[test]
-fn near_names_are_told() {
+fn similar_names_are_suggested() {
     let folder = tempfile::tempdir().unwrap();
     let error = resolve("e5-base-v3", &options(folder.path(), NOWHERE)).0.unwrap_err();
-    assert!(error.to_string().contains("near are e5-base-v2"), "{error}");
+    assert!(error.to_string().contains("similar names: e5-base-v2"), "{error}");
     let error = resolve("xyzzy", &options(folder.path(), NOWHERE)).0.unwrap_err();
     assert!(error.to_string().contains("`toller models` lists"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! A small hub: HTTP/1.1 over a socket of 127.0.0.1, with the answers that a test gives it.
+//! A small hub, HTTP/1.1 on a port of 127.0.0.1, whose behaviour a test can change.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -8,23 +8,33 @@ use std::thread;
 
 use sha2::{Digest, Sha256};
 
-pub(super) const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+pub(crate) const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
-/// How the stand-in misbehaves.
+/// How the stand-in behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Mood {
-    /// It does not.
+pub(crate) enum Mood {
+    /// As a hub should.
     Good,
-    /// Every answer has this status and these words.
+    /// Every answer has this status and this message.
     Status(u16, &'static str),
-    /// The first so many bodies of this file end after half of their bytes.
+    /// The first `times` bodies of this file end after half of their bytes.
     Dies { file: &'static str, times: usize },
-    /// It answers a range with the whole file.
+    /// The whole file is sent, whatever range is requested.
     IgnoresRanges,
-    /// It sends other bytes than its ETag promises, for files that are named by their sha256.
+    /// Files with a sha256 as their ETag are sent with other bytes.
     Corrupts,
-    /// It sends files from another address, as the hub sends large ones.
+    /// Every request is redirected to another server, as the hub does for large files.
     Redirects { to: String },
+    /// Every request is redirected to another name of the repository.
+    Renamed,
+    /// The request for the weights has this status, and only the first `bytes` of them.
+    Weights { status: u16, bytes: usize },
+    /// The weights have no end. Their size may be announced.
+    Endless { announced: bool },
+    /// No request is answered.
+    Silent,
+    /// The weights stop after half of their bytes, and the connection stays open.
+    Stalls,
     /// It answers HTML.
     Portal,
 }
@@ -38,21 +48,21 @@ struct State {
 
 /// A request as it came.
 #[derive(Clone, Debug)]
-pub(super) struct Request {
-    pub(super) method: String,
-    pub(super) path: String,
-    pub(super) headers: BTreeMap<String, String>,
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) headers: BTreeMap<String, String>,
 }
 
 /// A running stand-in. Its thread ends with the process.
 #[derive(Debug)]
-pub(super) struct StandIn {
-    pub(super) endpoint: String,
+pub(crate) struct StandIn {
+    pub(crate) endpoint: String,
     state: Arc<State>,
 }
 
 impl StandIn {
-    pub(super) fn start(files: &[(&str, &[u8])]) -> Self {
+    pub(crate) fn start(files: &[(&str, &[u8])]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
         let files = files.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec())).collect();
@@ -62,23 +72,23 @@ impl StandIn {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let shared = Arc::clone(&shared);
-                // A client that hangs up is no concern of the server's.
+                // A client may hang up at any time.
                 thread::spawn(move || shared.serve(stream).ok());
             }
         });
         Self { endpoint, state }
     }
 
-    pub(super) fn set(&self, mood: Mood) {
+    pub(crate) fn set(&self, mood: Mood) {
         *self.state.mood.lock().unwrap() = mood;
     }
 
-    pub(super) fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         self.state.requests.lock().unwrap().clone()
     }
 
-    /// The files whose bytes were asked for.
-    pub(super) fn downloaded(&self) -> Vec<String> {
+    /// The files whose bytes were requested.
+    pub(crate) fn downloaded(&self) -> Vec<String> {
         let name = |request: Request| {
             request.path.rsplit_once(COMMIT).map(|(_, file)| file.trim_start_matches('/').to_owned())
         };
@@ -115,15 +125,25 @@ impl State {
                 return respond(&mut stream, status, &[("X-Error-Message", message)], b"", 0);
             }
             Mood::Portal => return respond(&mut stream, 200, &[], b"<html>Please log in</html>", 26),
+            Mood::Renamed if request.path.contains("/org/model/") => {
+                let place = request.path.replace("/org/model/", "/new/name/");
+                return respond(&mut stream, 307, &[("Location", &place)], b"moved", 5);
+            }
+            Mood::Silent => return wait_for_end(stream),
             _ => {}
         }
-        if request.path == "/api/models/org/model/revision/main" {
+        let path = request.path.replace("/new/name/", "/org/model/");
+        if path == "/api/models/org/model/revision/main" {
+            if let Mood::Redirects { to } = &mood {
+                let place = format!("{to}{path}");
+                return respond(&mut stream, 302, &[("Location", &place)], b"moved", 5);
+            }
             let siblings: Vec<_> =
                 self.files.keys().map(|file| serde_json::json!({"rfilename": file})).collect();
             let body = serde_json::json!({"sha": COMMIT, "siblings": siblings}).to_string();
             return respond(&mut stream, 200, &[], body.as_bytes(), body.len());
         }
-        let file = request.path.split_once(&format!("/resolve/{COMMIT}/")).map(|(_, file)| file);
+        let file = path.split_once(&format!("/resolve/{COMMIT}/")).map(|(_, file)| file);
         let Some((file, bytes)) = file.and_then(|file| self.files.get_key_value(file)) else {
             return respond(&mut stream, 404, &[("X-Error-Message", "no such thing")], b"", 0);
         };
@@ -148,6 +168,9 @@ impl State {
             let headers = [("Location", place.as_str()), ("X-Linked-Etag", &etag), ("X-Linked-Size", &size)];
             return respond(stream, 302, &headers, b"moved", 5);
         }
+        if let (Mood::Endless { announced: false }, "HEAD") = (mood, request.method.as_str()) {
+            return write!(stream, "HTTP/1.1 200 OK\r\nETag: {etag}\r\nConnection: close\r\n\r\n");
+        }
         if request.method == "HEAD" {
             return respond(stream, 200, &[("ETag", &etag), ("X-Repo-Commit", COMMIT)], b"", bytes.len());
         }
@@ -165,6 +188,19 @@ impl State {
                 self.set_dying(dying, times - 1);
                 respond(stream, status, headers, &rest[..rest.len() / 2], rest.len())
             }
+            Mood::Weights { status, bytes: count } if large => {
+                respond(stream, *status, &[], &bytes[..*count], *count)
+            }
+            Mood::Stalls if large => {
+                respond(stream, status, headers, &rest[..rest.len() / 2], rest.len())?;
+                wait_for_end(stream.try_clone()?)
+            }
+            Mood::Endless { .. } if large => {
+                write!(stream, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+                loop {
+                    write!(stream, "{:x}\r\n{}\r\n", 1 << 16, "x".repeat(1 << 16))?;
+                }
+            }
             Mood::Corrupts if large => respond(stream, status, headers, &vec![b'!'; rest.len()], rest.len()),
             _ => respond(stream, status, headers, rest, rest.len()),
         }
@@ -173,6 +209,11 @@ impl State {
     fn set_dying(&self, file: &'static str, times: usize) {
         *self.mood.lock().unwrap() = Mood::Dies { file, times };
     }
+}
+
+/// Waits until the client hangs up.
+fn wait_for_end(mut stream: TcpStream) -> std::io::Result<()> {
+    std::io::copy(&mut stream, &mut std::io::sink()).map(|_| ())
 }
 
 fn respond(

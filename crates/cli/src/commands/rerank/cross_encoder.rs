@@ -1,6 +1,6 @@
 //! The flags of a cross-encoder, and loading it.
 
-use toller_encoder::{CrossEncoder, CrossEncoderOptions, DEFAULT_BATCH_TOKENS, ScoreActivation};
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, ScoreActivation};
 use toller_nn::Precision;
 use toller_tokenizer::PairTruncation;
 
@@ -28,9 +28,9 @@ pub(in crate::commands) struct CrossEncoderArgs {
     #[arg(long, value_name = "f32|f16|bf16|int8", help_heading = "Machine")]
     dtype: Option<Precision>,
 
-    /// Tokens of a batch, at most
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_BATCH_TOKENS as u32, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Machine")]
-    batch_tokens: u32,
+    /// Tokens of a batch, at most [default: 1024 on the CPU]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Machine")]
+    batch_tokens: Option<u32>,
 }
 
 /// Flags of what a score is.
@@ -58,7 +58,7 @@ pub(in crate::commands) struct Computing {
     /// What is multiplied in.
     pub(in crate::commands) dtype: Precision,
     /// Tokens of a batch, at most.
-    pub(in crate::commands) batch_tokens: u32,
+    pub(in crate::commands) batch_tokens: Option<u32>,
 }
 
 /// An activation as given on the command line.
@@ -106,7 +106,7 @@ impl ScoringArgs {
             truncation: self.truncation,
             label: self.label,
             activation: self.activation.map(ActivationName::activation),
-            batch_tokens: computing.batch_tokens as usize,
+            batch_tokens: computing.batch_tokens.map(|tokens| tokens as usize),
             dtype: computing.dtype,
         };
         Ok(CrossEncoder::load(&source.directory, &options)?)

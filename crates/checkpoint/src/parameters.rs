@@ -1,0 +1,212 @@
+//! The weights of a model as named f32 tensors, whatever the files, their format, their sharding and their naming.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use ::safetensors::Dtype;
+
+use crate::safetensors::{self, Entry};
+use crate::weights::{self, MappedTensor};
+use crate::{ModelError, Tensor};
+
+/// The weights of a model.
+///
+/// An architecture takes them by its own canonical names. What stands before these names in the files, and how old
+/// versions of transformers called a tensor, is no concern of whoever uses what was taken.
+pub struct Parameters {
+    /// The first weight file, or where the tensors come from, for messages.
+    origin: PathBuf,
+    tensors: BTreeMap<String, Source>,
+    /// The canonical names of the tensors that were taken, and their full names.
+    taken: RefCell<BTreeMap<String, String>>,
+    /// What stands before the architecture's own names: `bert.`, `roberta.`, `ctx_encoder.bert_model.`.
+    prefix: String,
+}
+
+enum Source {
+    File(MappedTensor),
+    Memory(Tensor),
+}
+
+impl Parameters {
+    /// Opens the weights of `folder`: safetensors before pickles, sharded or not.
+    ///
+    /// # Errors
+    /// When there are none, or a file cannot be read as weights.
+    pub fn open(folder: &Path) -> Result<Self, ModelError> {
+        let (origin, tensors) = weights::open(folder)?;
+        let tensors = tensors.into_iter().map(|(name, tensor)| (name, Source::File(tensor))).collect();
+        Ok(Self { origin, tensors, taken: RefCell::default(), prefix: String::new() })
+    }
+
+    /// Weights in memory, by their full names. `origin` is where they come from, for messages.
+    pub fn from_tensors(
+        origin: impl Into<PathBuf>,
+        tensors: impl IntoIterator<Item = (String, Tensor)>,
+    ) -> Self {
+        let tensors = tensors.into_iter().map(|(name, tensor)| (name, Source::Memory(tensor))).collect();
+        Self { origin: origin.into(), tensors, taken: RefCell::default(), prefix: String::new() }
+    }
+
+    /// Finds the prefix by a tensor that every model of the architecture has.
+    pub fn find_prefix(mut self, anchor: &str) -> Result<Self, ModelError> {
+        let mut prefixes = self.tensors.keys().filter_map(|name| {
+            let prefix = name.strip_suffix(anchor)?;
+            (prefix.is_empty() || prefix.ends_with('.')).then(|| prefix.to_owned())
+        });
+        let prefix = match (prefixes.next(), prefixes.next()) {
+            (Some(prefix), None) => prefix,
+            (Some(one), Some(other)) => {
+                return Err(ModelError::Weights {
+                    path: self.origin.clone(),
+                    problem: format!("holds two encoders, {one:?} and {other:?}, where one is expected"),
+                });
+            }
+            (None, _) => return Err(self.missing(anchor)),
+        };
+        drop(prefixes);
+        self.prefix = prefix;
+        Ok(self)
+    }
+
+    /// The same weights, one level up: what stands beside the transformer, such as a classifier beside `bert.`.
+    pub fn outside(mut self) -> Self {
+        let inner = self.prefix.strip_suffix('.').unwrap_or_default();
+        self.prefix = inner.rfind('.').map_or_else(String::new, |end| inner[..=end].to_owned());
+        self
+    }
+
+    /// Whether there is a tensor of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.tensors.contains_key(&self.full_name(name))
+    }
+
+    /// What stands before the architecture's own names.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// The tensor `name` as f32 of the given shape.
+    ///
+    /// # Errors
+    /// When the tensor is missing, has another shape, or holds what are not finite floating-point numbers.
+    pub fn get(&self, name: &str, shape: &[usize]) -> Result<Tensor, ModelError> {
+        self.take(name, self.full_name(name), shape)
+    }
+
+    /// The same by the name that it has in the file.
+    ///
+    /// # Errors
+    /// As for [`Self::get`].
+    pub fn get_by_full_name(&self, name: &str, shape: &[usize]) -> Result<Tensor, ModelError> {
+        // A tensor beside the encoder has fewer levels in common with it: `ctx_encoder.` of `ctx_encoder.bert_model.`.
+        let mut canonical = name;
+        for level in self.prefix.split_inclusive('.') {
+            let Some(inner) = canonical.strip_prefix(level) else { break };
+            canonical = inner;
+        }
+        self.take(canonical, name.to_owned(), shape)
+    }
+
+    /// A layer norm's tensor, whose name has changed over the years: `weight` and `bias` were `gamma` and `beta`.
+    ///
+    /// # Errors
+    /// As for [`Self::get`].
+    pub fn get_norm(&self, norm: &str, part: &str, width: usize) -> Result<Tensor, ModelError> {
+        let name = format!("{norm}.{part}");
+        let old = format!("{norm}.{}", if part == "weight" { "gamma" } else { "beta" });
+        let found = if !self.has(&name) && self.has(&old) { &old } else { &name };
+        self.take(&name, self.full_name(found), &[width])
+    }
+
+    fn take(&self, canonical: &str, full_name: String, shape: &[usize]) -> Result<Tensor, ModelError> {
+        let tensor = self.load(&full_name)?;
+        if tensor.shape() != shape {
+            return Err(ModelError::TensorShape {
+                name: full_name,
+                found: tensor.shape().to_vec(),
+                expected: shape.to_vec(),
+            });
+        }
+        self.taken.borrow_mut().insert(canonical.to_owned(), full_name);
+        Ok(tensor)
+    }
+
+    fn load(&self, full_name: &str) -> Result<Tensor, ModelError> {
+        let (path, tensor) = match self.tensors.get(full_name) {
+            None => return Err(self.missing(full_name)),
+            Some(Source::Memory(tensor)) => (&self.origin, Ok(tensor.clone())),
+            Some(Source::File(tensor)) => (&tensor.file.path, tensor.to_f32()),
+        };
+        // Without a branch for each number.
+        let finite = |values: &[f32]| values.iter().fold(true, |finite, value| finite & value.is_finite());
+        let checked = tensor.and_then(|tensor| {
+            let finite = tensor.values().chunks(1 << 10).all(finite);
+            if finite { Ok(tensor) } else { Err("holds numbers that are not finite".to_owned()) }
+        });
+        checked.map_err(|problem| ModelError::Weights {
+            path: path.clone(),
+            problem: format!("tensor {full_name:?}: {problem}"),
+        })
+    }
+
+    /// The names of all tensors in the files, in byte order.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.tensors.keys()
+    }
+
+    /// The tensors that were taken, in the byte order of their canonical names: without the prefix, a norm's as
+    /// `weight` and `bias`. A tensor that the file has in another type than f32 is converted again.
+    ///
+    /// # Errors
+    /// Per tensor, when another program has changed its file.
+    pub fn named(&self) -> impl Iterator<Item = Result<(String, Tensor), ModelError>> {
+        let taken = self.taken.borrow().clone();
+        taken.into_iter().map(|(name, full_name)| Ok((name, self.load(&full_name)?)))
+    }
+
+    /// Writes [`Self::named`] as a safetensors file, which appears whole or not at all.
+    ///
+    /// # Errors
+    /// When the file cannot be written, and as for [`Self::named`].
+    pub fn write(&self, path: &Path) -> Result<(), ModelError> {
+        let taken = self.taken.borrow();
+        let mut entries = Vec::new();
+        for (name, full_name) in taken.iter() {
+            let shape = match self.tensors.get(full_name) {
+                Some(Source::File(tensor)) => &tensor.layout.shape,
+                Some(Source::Memory(tensor)) => tensor.shape(),
+                None => return Err(self.missing(full_name)),
+            };
+            entries.push(Entry { name, dtype: Dtype::F32, shape });
+        }
+        safetensors::write(path, &entries, |name| self.load(&taken[name]))
+    }
+
+    /// The tensors that nobody asked for, without the prefix; those outside the prefix belong to heads.
+    pub fn unused(&self) -> Vec<String> {
+        let taken = self.taken.borrow();
+        let taken: BTreeSet<&String> = taken.values().collect();
+        let unused = self.names().filter(|name| !taken.contains(name));
+        unused.filter_map(|name| name.strip_prefix(&self.prefix)).map(str::to_owned).collect()
+    }
+
+    /// Those of [`Self::unused`] that a model of this architecture should not have: all but the pooler, which
+    /// most encoders do without, and buffers that old versions of transformers saved.
+    pub fn unexpected(&self) -> Vec<String> {
+        let is_known = |name: &String| {
+            name.starts_with("pooler.")
+                || ["position_ids", "token_type_ids", "inv_freq"].iter().any(|buffer| name.ends_with(buffer))
+        };
+        self.unused().into_iter().filter(|name| !is_known(name)).collect()
+    }
+
+    fn full_name(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
+    fn missing(&self, name: &str) -> ModelError {
+        ModelError::MissingTensor { path: self.origin.clone(), name: name.to_owned() }
+    }
+}

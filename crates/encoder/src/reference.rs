@@ -1,0 +1,70 @@
+//! Models on the backend [`Reference`]: slow, in f64, to compare with.
+
+use toller_checkpoint::Fingerprint;
+use toller_nn::{Backend, Reference};
+use toller_tokenizer::Tokens;
+
+use crate::cross_encoder::ClassifierPlan;
+use crate::network::{Encode, Network};
+use crate::{EncoderError, TextEncoder};
+
+/// A tower of a dual encoder, for comparison.
+pub struct ReferenceEncoder {
+    network: Network<Reference>,
+    unpooled: usize,
+}
+
+impl ReferenceEncoder {
+    /// Loads the parameters of `fast` a second time.
+    pub(crate) fn load(fast: &TextEncoder) -> Result<Self, EncoderError> {
+        let (network, _) = fast.plan().load(Reference, &mut Fingerprint::new())?;
+        Ok(Self { network, unpooled: fast.unpooled() })
+    }
+
+    /// The vector of a tokenized text.
+    ///
+    /// # Errors
+    /// When a token has no embedding.
+    pub fn encode(&self, tokens: &Tokens) -> Result<Vec<f32>, EncoderError> {
+        let mut vector = Vec::new();
+        self.network.encode(std::slice::from_ref(tokens), self.unpooled, 1, &mut vector)?;
+        Ok(vector)
+    }
+}
+
+/// A cross-encoder, for comparison.
+pub struct ReferenceCrossEncoder {
+    network: Network<Reference>,
+    /// The length of the weights that make each label's logit.
+    output_norms: Vec<f64>,
+}
+
+/// What a pair gives, by label.
+pub struct ReferenceLogits {
+    /// The logits.
+    pub logits: Vec<f32>,
+    /// The length of the features before the last layer times that of the label's weights: the largest logit, but for the
+    /// bias, that such features can have. What is relative to the features in an error is relative to this in the logit,
+    /// which may be near zero itself.
+    pub limits: Vec<f64>,
+}
+
+impl ReferenceCrossEncoder {
+    pub(crate) fn load(plan: &ClassifierPlan) -> Result<Self, EncoderError> {
+        let (network, output_norms) = plan.load(Reference, &mut Fingerprint::new())?;
+        Ok(Self { network, output_norms })
+    }
+
+    /// The logits of a tokenized pair.
+    ///
+    /// # Errors
+    /// When a token has no embedding.
+    pub fn logits(&self, pair: &Tokens) -> Result<ReferenceLogits, EncoderError> {
+        let features = |left_out| self.network.forward(&mut (), std::slice::from_ref(pair), 0, left_out);
+        let (mut logits, mut last_features) = (Vec::new(), Vec::new());
+        Reference.to_host(&mut (), features(1)?, &mut last_features)?;
+        Reference.to_host(&mut (), features(0)?, &mut logits)?;
+        let length = last_features.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+        Ok(ReferenceLogits { logits, limits: self.output_norms.iter().map(|norm| length * norm).collect() })
+    }
+}

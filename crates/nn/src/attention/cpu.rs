@@ -1,0 +1,328 @@
+//! Self-attention over a flat batch on the CPU.
+//!
+//! Idea: a head at a time, keys and values packed once as panels of the register-tiled product; then
+//! blocks of 48 queries: scores, softmax in place, product with the values, all in a scratch that stays
+//! in the second-level cache. Nothing of size [heads, n, n] exists, and no pad token does. With a window, a
+//! block takes only the panels of keys that one of its queries sees.
+//! The products are those of f32, or of bf16 with sums in f32 ([`Operand`]); the softmax is f32.
+//! Cost model: 2 * n * k * hidden multiply-adds a sequence and n * k * heads exponentials, where k is n, or
+//! with a window of w about 2 w + 80.
+//!
+//! Which keys a block takes depends on the sequence alone, so its bits do too: a key outside a query's
+//! window, but inside the block's, has weight zero, which changes no sum.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use half::bf16;
+use toller_simd::product::Product;
+use toller_simd::tile::{AlignedBuffer, Epilogue, PANEL, Rows, multiply};
+use toller_simd::{self as simd, Isa, Kernel, LANES, Simd};
+
+use super::operand::{Operand, Value, pack_keys};
+use super::{Attention, RotaryTable};
+use crate::Precision;
+use crate::cpu::{Output, Part};
+
+/// Queries of a block: four register tiles of AVX-512. The scores of 512 keys are then 96 KiB.
+const BLOCK: usize = 48;
+
+/// One call: `qkv` `[tokens, input width]`, the sequences' starts and the end in `offsets`.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'a> {
+    pub(crate) attention: &'a Attention,
+    pub(crate) qkv: &'a [f32],
+    pub(crate) offsets: &'a [u32],
+    /// Rotations for the longest sequence at least.
+    pub(crate) rotary: Option<&'a RotaryTable>,
+}
+
+/// The buffers of a thread.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    f32: Buffers<f32>,
+    pairs: Buffers<i32>,
+}
+
+/// The buffers of a thread for one kind of operand.
+#[derive(Default)]
+struct Buffers<V: Copy + Default> {
+    /// Queries or keys of a head after rotation: `[n, head_size]`.
+    rotated: AlignedBuffer,
+    /// Queries or keys of a head as they are multiplied.
+    converted: AlignedBuffer<V>,
+    /// Keys of a head: `[panels of 32 keys, head_size in values, 32]`.
+    keys: AlignedBuffer<V>,
+    /// Values of a head: `[panels of 32 columns, n in values, 32]`.
+    values: AlignedBuffer<V>,
+    /// `[BLOCK, keys of a block rounded up to whole vectors]`.
+    scores: AlignedBuffer,
+    /// The relative biases of a head, from distance -(n - 1) to n - 1.
+    biases: Vec<f32>,
+}
+
+impl Call<'_> {
+    /// Computes a part of the heads, of every sequence, into `out` `[tokens, output width]`.
+    pub(crate) fn run(self, isa: Isa, precision: Precision, part: Part, out: Output, scratch: &mut Scratch) {
+        assert!(self.offsets.is_sorted(), "offsets ascend");
+        let tokens = self.offsets.last().map_or(0, |&end| end as usize);
+        let attention = self.attention;
+        assert_eq!(
+            self.qkv.len(),
+            tokens * attention.input_width(),
+            "queries, keys and values of {tokens} tokens"
+        );
+        assert_eq!(out.len(), tokens * attention.output_width(), "contexts of {tokens} tokens");
+        match precision {
+            Precision::F32 | Precision::F16 => {
+                let operand = PhantomData::<f32>;
+                simd::dispatch_on(isa, Heads { call: self, part, out, buffers: &mut scratch.f32, operand });
+            }
+            Precision::Bf16 | Precision::Int8 => {
+                let operand = PhantomData::<bf16>;
+                let heads = Heads { call: self, part, out, buffers: &mut scratch.pairs, operand };
+                simd::dispatch_pairs_on(isa, heads);
+            }
+        }
+    }
+}
+
+/// Some heads of every sequence.
+struct Heads<'a, O: Operand> {
+    call: Call<'a>,
+    part: Part,
+    out: Output,
+    buffers: &'a mut Buffers<Value<O>>,
+    /// What is multiplied.
+    operand: PhantomData<O>,
+}
+
+impl<O: Operand> Kernel for Heads<'_, O> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(mut self, simd: S) {
+        let mut heads = 0;
+        for bounds in self.call.offsets.windows(2) {
+            let tokens = bounds[0] as usize..bounds[1] as usize;
+            for head in 0..self.call.attention.heads {
+                // Heads of different sequences take turns, so that parts are equal for one long text and for many.
+                if !tokens.is_empty() && self.part.has(heads) {
+                    self.attend(simd, tokens.clone(), head);
+                }
+                heads += 1;
+            }
+        }
+    }
+}
+
+impl<O: Operand> Heads<'_, O> {
+    /// One head of one sequence that is not empty.
+    #[inline(always)]
+    fn attend<S: Simd>(&mut self, simd: S, tokens: Range<usize>, head: usize) {
+        let Buffers { rotated, converted, keys, values, scores, biases } = &mut *self.buffers;
+        let attention = self.call.attention;
+        let (head_size, width, hidden) =
+            (attention.head_size, attention.input_width(), attention.output_width());
+        let qkv = &self.call.qkv[tokens.start * width..tokens.end * width];
+        let n = tokens.len();
+        let places = attention.places(head);
+        let part = |part: usize| Rows::new(&qkv[places[part]..], width, n, head_size);
+        let queries = match self.call.rotary {
+            None => {
+                pack_keys(keys, O::rows(simd, part(1), converted));
+                part(0)
+            }
+            Some(table) => {
+                rotated.grow(n * head_size);
+                rotate(simd, part(1), table, rotated.as_mut_slice());
+                let rows = Rows::new(rotated.as_slice(), head_size, n, head_size);
+                pack_keys(keys, O::rows(simd, rows, converted));
+                rotate(simd, part(0), table, rotated.as_mut_slice());
+                Rows::new(rotated.as_slice(), head_size, n, head_size)
+            }
+        };
+        O::pack_values(simd, values, part(2), converted);
+        let queries = O::rows(simd, queries, converted);
+        if let Some(bias) = &attention.relative_bias {
+            bias.write_line(head, n, biases);
+        }
+        let scale = 1.0 / (head_size as f32).sqrt();
+
+        for block in (0..n).step_by(BLOCK) {
+            let count = BLOCK.min(n - block);
+            // The keys that one of the queries sees, from a whole panel.
+            let first = attention.seen(block, n).start / PANEL * PANEL;
+            let seen = first..attention.seen(block + count - 1, n).end;
+            let row_width = seen.len().next_multiple_of(LANES);
+            scores.grow(BLOCK * row_width);
+            let scores = scores.as_mut_slice();
+            let mut store = Store::<O>::new(scores.as_mut_ptr(), row_width, None);
+            let panels = &keys.as_slice()[seen.start * queries.depth()..];
+            multiply(simd, queries.range(block..block + count), panels, seen.len(), &mut store);
+
+            let mut sums = [0.0; BLOCK];
+            for (row, sum) in sums.iter_mut().enumerate().take(count) {
+                let query = block + row;
+                let row = &mut scores[row * row_width..][..row_width];
+                let own = attention.seen(query, n);
+                let mut factor = scale;
+                let seen_by_row = own.start - seen.start..own.end - seen.start;
+                if attention.relative_bias.is_some() {
+                    let biases = &biases[own.start + n - 1 - query..];
+                    add_biases(simd, &mut row[seen_by_row.clone()], scale, biases);
+                    factor = 1.0;
+                }
+                *sum = softmax_numerators::<S, O>(simd, row, seen_by_row, factor);
+            }
+
+            // Of an odd last key's pair the second weight is zero.
+            let weights = Rows::new(O::values(scores), row_width, count, seen.len().div_ceil(O::PER_VALUE));
+            let lines = n.div_ceil(O::PER_VALUE);
+            for column in (0..head_size).step_by(PANEL) {
+                let panel = &values.as_slice()[column * lines + seen.start / O::PER_VALUE * PANEL..];
+                let at = (tokens.start + block) * hidden + head * head_size + column;
+                // SAFETY: `at` is within `[tokens, hidden]`, and so is all that the product stores from there: `count`
+                // rows, and of each the columns of this head, which no other part has.
+                let target = unsafe { self.out.start().add(at) };
+                let mut store = Store::<O>::new(target, hidden, Some(&sums));
+                multiply(simd, weights, panel, PANEL.min(head_size - column), &mut store);
+            }
+        }
+    }
+}
+
+/// Rotates rows `[n, head_size]` by their positions into `out`: values i and i + head_size / 2 are a pair.
+#[inline(always)]
+fn rotate<S: Simd>(simd: S, rows: Rows<'_>, table: &RotaryTable, out: &mut [f32]) {
+    let half = rows.depth() / 2;
+    let angles = table.cos.chunks_exact(half).zip(table.sin.chunks_exact(half));
+    assert!(table.cos.len() >= rows.count() * half, "rotations for {} positions", rows.count());
+    for ((position, out), (cos, sin)) in
+        out.chunks_exact_mut(2 * half).enumerate().take(rows.count()).zip(angles)
+    {
+        let (low, high) = rows.row(position).split_at(half);
+        let (out_low, out_high) = out.split_at_mut(half);
+        for at in (0..half).step_by(LANES) {
+            let count = LANES.min(half - at);
+            // SAFETY: `at + count <= half`, the length of all six slices.
+            unsafe {
+                let low = simd.load_part(low.as_ptr().add(at), count);
+                let high = simd.load_part(high.as_ptr().add(at), count);
+                let cos = simd.load_part(cos.as_ptr().add(at), count);
+                let sin = simd.load_part(sin.as_ptr().add(at), count);
+                let minus_sin = simd.sub(simd.splat(0.0), sin);
+                let to_low = simd.fma(low, cos, simd.mul(high, minus_sin));
+                let to_high = simd.fma(high, cos, simd.mul(low, sin));
+                simd.store_part(out_low.as_mut_ptr().add(at), to_low, count);
+                simd.store_part(out_high.as_mut_ptr().add(at), to_high, count);
+            }
+        }
+    }
+}
+
+/// Turns a row of scores into scale * score + bias.
+#[inline(always)]
+fn add_biases<S: Simd>(simd: S, row: &mut [f32], scale: f32, biases: &[f32]) {
+    let biases = &biases[..row.len()];
+    let factor = simd.splat(scale);
+    for at in (0..row.len()).step_by(LANES) {
+        let count = LANES.min(row.len() - at);
+        // SAFETY: `at + count <= row.len()`, the length of both slices.
+        unsafe {
+            let score = simd.load_part(row.as_ptr().add(at), count);
+            let bias = simd.load_part(biases.as_ptr().add(at), count);
+            simd.store_part(row.as_mut_ptr().add(at), simd.fma(score, factor, bias), count);
+        }
+    }
+}
+
+/// Turns the scores of `own` into exp(scale * (score - largest)), as numbers to multiply from the start of the
+/// row, where all others become zero; returns the sum.
+#[inline(always)]
+fn softmax_numerators<S: Simd, O: Operand>(simd: S, row: &mut [f32], own: Range<usize>, scale: f32) -> f32 {
+    const { assert!(size_of::<O>() <= size_of::<f32>(), "the row has room for its numbers") };
+    let largest = largest_of(simd, &row[own.clone()]);
+    let scale = scale * O::LOG_E;
+    let factor = simd.splat(scale);
+    let shift = simd.splat(-largest * scale);
+    let mut sums = simd.splat(0.0);
+    let whole = own.start + own.len() / LANES * LANES;
+    let scores = row.as_mut_ptr();
+    let weights = scores.cast::<O>();
+    // SAFETY: all indices are within the row, a number takes no more bytes than a score, and so a vector of
+    // scores is read before its bytes are written.
+    unsafe {
+        for at in (own.start..whole).step_by(LANES) {
+            let vector = O::power(simd, simd.fma(simd.load(scores.add(at)), factor, shift));
+            O::store(simd, weights.add(at), vector);
+            sums = simd.add(sums, vector);
+        }
+        let rest = own.end - whole;
+        if rest > 0 {
+            let vector = simd.fma(simd.load_part(scores.add(whole), rest), factor, shift);
+            let vector = simd.to_array(O::power(simd, vector));
+            let vector = simd.load_part(vector.as_ptr(), rest);
+            O::store_part(simd, weights.add(whole), vector, rest);
+            sums = simd.add(sums, vector);
+        }
+        weights.write_bytes(0, own.start);
+        weights.add(own.end).write_bytes(0, row.len() - own.end);
+    }
+    simd.sum(sums)
+}
+
+/// The largest value of a row that is not empty.
+#[inline(always)]
+fn largest_of<S: Simd>(simd: S, row: &[f32]) -> f32 {
+    let mut largest = simd.splat(row[0]);
+    let chunks = row.chunks_exact(LANES);
+    let rest = chunks.remainder();
+    for chunk in chunks {
+        // SAFETY: the chunk holds sixteen values.
+        largest = simd.max(largest, unsafe { simd.load(chunk.as_ptr()) });
+    }
+    rest.iter().copied().fold(simd.largest(largest), f32::max)
+}
+
+/// Stores a product, each row divided by its entry of `divisors` where there are any.
+struct Store<'a, O> {
+    out: *mut f32,
+    stride: usize,
+    divisors: Option<&'a [f32; BLOCK]>,
+    operand: PhantomData<O>,
+}
+
+impl<'a, O> Store<'a, O> {
+    fn new(out: *mut f32, stride: usize, divisors: Option<&'a [f32; BLOCK]>) -> Self {
+        Self { out, stride, divisors, operand: PhantomData }
+    }
+}
+
+impl<O: Operand> Epilogue for Store<'_, O> {
+    type Product = O::Product;
+
+    #[inline(always)]
+    unsafe fn store<S: Simd>(
+        &mut self,
+        simd: S,
+        row: usize,
+        column: usize,
+        count: usize,
+        sums: <O::Product as Product>::Sums<S>,
+    ) {
+        let mut sums = O::sums::<S>(sums);
+        if let Some(divisors) = self.divisors {
+            sums = simd.div(sums, simd.splat(divisors[row]));
+        }
+        // SAFETY: row and column are within the product's shape, which the output has with this stride.
+        unsafe {
+            let to = self.out.add(row * self.stride + column);
+            if count == LANES {
+                simd.store(to, sums);
+            } else {
+                simd.store_part(to, sums, count);
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The parameters of a model as every backend takes them: row-major f32 on the host.
+
+/// A matrix `[rows, columns]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Matrix<'a> {
+    /// Row by row.
+    pub values: &'a [f32],
+    /// The number of rows.
+    pub rows: usize,
+    /// The number of columns.
+    pub columns: usize,
+}
+
+/// A linear layer.
+#[derive(Clone, Copy, Debug)]
+pub struct LinearParameters<'a> {
+    /// `[outputs, inputs]`.
+    pub weight: Matrix<'a>,
+    /// `[outputs]`.
+    pub bias: Option<&'a [f32]>,
+}
+
+/// Where a linear layer is in a model. A backend chooses the layer's precision by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a transformer layer.
+    Inner,
+    /// At the end of a feed-forward network.
+    Down,
+    /// After the transformer.
+    Head,
+}
+
+/// A layer norm (Ba et al. 2016, equation 4).
+#[derive(Clone, Copy, Debug)]
+pub struct NormParameters<'a> {
+    /// `[width]`.
+    pub weight: &'a [f32],
+    /// `[width]`.
+    pub bias: Option<&'a [f32]>,
+    /// Is added to the variance.
+    pub epsilon: f32,
+    /// Whether the mean is subtracted first. RMSNorm (Zhang and Sennrich 2019, equation 4) does not.
+    pub centers: bool,
+}
+
+/// Where the norms of a transformer layer are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NormPlacement {
+    /// After attention and after the feed-forward network, residual included: BERT's.
+    After,
+    /// Before each, outside the residual. The first layer's attention takes the embeddings' norm as its own
+    /// (Warner et al. 2024, section 2.1.1).
+    Before,
+}
+
+/// How the tokens of a sequence attend to each other.
+#[derive(Clone, Copy, Debug)]
+pub struct AttentionParameters<'a> {
+    /// Heads of queries.
+    pub heads: usize,
+    /// Heads of keys and values, which divides `heads`. Neighbouring query heads share one.
+    pub key_heads: usize,
+    /// Values of a head.
+    pub head_size: usize,
+    /// The base of the rotary position embedding.
+    pub rotary_theta: Option<f64>,
+    /// `[heads, 2 * reach + 1]`: is added to the scaled scores, by the distance of the key from the query.
+    pub relative_bias: Option<Matrix<'a>>,
+    /// How far before itself a token sees; `None` for the whole sequence.
+    pub before: Option<usize>,
+    /// How far after itself a token sees; `None` for the whole sequence, `Some(0)` for causal attention.
+    pub after: Option<usize>,
+}
+
+impl LinearParameters<'_> {
+    /// Values of an output.
+    #[must_use]
+    pub fn outputs(&self) -> usize {
+        self.weight.rows
+    }
+
+    /// Values of an input.
+    #[must_use]
+    pub fn inputs(&self) -> usize {
+        self.weight.columns
+    }
+}

@@ -1,0 +1,212 @@
+//! The transformer in f64, slow and obviously right: what other backends are compared with.
+
+use crate::attention::{Attention, reference::attend};
+use crate::backend::{Backend, Stream, Work};
+use crate::cpu::{check_gated, check_linear};
+use crate::embed::{self, Table};
+use crate::linear::reference::Linear;
+use crate::norm::reference::Norm;
+use crate::unit::SHORTEST;
+use crate::{
+    Activation, AttentionParameters, LinearParameters, Matrix, NnError, NormParameters, NormPlacement, Place,
+    Pooling, Sequences, norm,
+};
+
+/// Every step one operation after the other, nothing fused, in f64.
+#[derive(Clone, Copy, Debug)]
+pub struct Reference;
+
+/// A matrix of states in f64.
+#[derive(Debug)]
+pub struct ReferenceStates {
+    values: Vec<f64>,
+    width: usize,
+}
+
+/// The rows of the tables that tokens take, and where sequences begin.
+pub struct ReferenceBatch {
+    rows: Vec<Vec<u32>>,
+    sequences: Sequences,
+}
+
+fn in_f64(values: &[f32]) -> Vec<f64> {
+    values.iter().map(|&x| f64::from(x)).collect()
+}
+
+/// Checks that states have the width that a step takes.
+fn check_width(x: &ReferenceStates, width: usize) -> Result<(), NnError> {
+    if x.width == width {
+        return Ok(());
+    }
+    Err(NnError::Shape(format!("a step of width {width} over states of width {}", x.width)))
+}
+
+impl Backend for Reference {
+    type Batch = ReferenceBatch;
+    type States = ReferenceStates;
+    type Scratch = ();
+    type Table = Table;
+    type Linear = Linear;
+    type Gated = [Linear; 2];
+    type Norm = Norm;
+    type Attention = Attention;
+
+    fn work(&self) -> Work {
+        Work { batch_tokens: 1, sessions: rayon::current_num_threads() }
+    }
+
+    fn scratch(&self) {}
+
+    fn table(&self, table: Matrix<'_>) -> Result<Table, NnError> {
+        Table::new(table)
+    }
+
+    fn linear(&self, layer: LinearParameters<'_>, _: Place) -> Result<Linear, NnError> {
+        check_linear(&layer)?;
+        let (weight, bias) = (in_f64(layer.weight.values), layer.bias.map(in_f64));
+        Ok(Linear { weight, bias, inputs: layer.inputs() })
+    }
+
+    fn gated(
+        &self,
+        activated: LinearParameters<'_>,
+        linear: LinearParameters<'_>,
+    ) -> Result<[Linear; 2], NnError> {
+        check_gated(&activated, &linear)?;
+        Ok([self.linear(activated, Place::Inner)?, self.linear(linear, Place::Inner)?])
+    }
+
+    fn norm(&self, parameters: NormParameters<'_>) -> Result<Norm, NnError> {
+        norm::check(&parameters)?;
+        let NormParameters { weight, bias, epsilon, centers } = parameters;
+        let bias = bias.map_or_else(|| vec![0.0; weight.len()], in_f64);
+        Ok(Norm { weight: in_f64(weight), bias, epsilon: f64::from(epsilon), centers })
+    }
+
+    fn attention(&self, attention: AttentionParameters<'_>) -> Result<Attention, NnError> {
+        Attention::new(attention)
+    }
+
+    fn batch(&self, rows: Vec<Vec<u32>>, sequences: Sequences) -> Result<ReferenceBatch, NnError> {
+        Ok(ReferenceBatch { rows, sequences })
+    }
+
+    fn embed(
+        &self,
+        (): &mut (),
+        batch: &ReferenceBatch,
+        tables: &[Table],
+        norm: &Norm,
+    ) -> Result<ReferenceStates, NnError> {
+        let width = embed::width(tables, &batch.rows)?;
+        let mut values = vec![0.0; batch.sequences.tokens() * width];
+        for (table, rows) in tables.iter().zip(&batch.rows) {
+            for (&row, sum) in rows.iter().zip(values.chunks_exact_mut(width)) {
+                sum.iter_mut().zip(table.row(row)?).for_each(|(sum, &x)| *sum += f64::from(x));
+            }
+        }
+        self.normalize(&mut (), ReferenceStates { values, width }, norm)
+    }
+
+    fn project(
+        &self,
+        (): &mut (),
+        x: &ReferenceStates,
+        layer: &Linear,
+        activation: Activation,
+    ) -> Result<ReferenceStates, NnError> {
+        check_width(x, layer.inputs)?;
+        let values = layer.forward(&x.values, activation);
+        Ok(ReferenceStates { values, width: layer.weight.len() / layer.inputs })
+    }
+
+    fn gate(
+        &self,
+        (): &mut (),
+        x: &ReferenceStates,
+        [activated, linear]: &[Linear; 2],
+        activation: Activation,
+    ) -> Result<ReferenceStates, NnError> {
+        let mut out = self.project(&mut (), x, activated, activation)?;
+        let linear = self.project(&mut (), x, linear, Activation::Identity)?;
+        out.values.iter_mut().zip(linear.values).for_each(|(out, x)| *out *= x);
+        Ok(out)
+    }
+
+    fn attend(
+        &self,
+        (): &mut (),
+        qkv: ReferenceStates,
+        batch: &ReferenceBatch,
+        attention: &Attention,
+    ) -> Result<ReferenceStates, NnError> {
+        check_width(&qkv, attention.input_width())?;
+        let values = attend(&qkv.values, &batch.sequences, attention);
+        Ok(ReferenceStates { values, width: attention.output_width() })
+    }
+
+    fn close(
+        &self,
+        (): &mut (),
+        x: ReferenceStates,
+        layer: &Linear,
+        residual: ReferenceStates,
+        norm: Option<&Norm>,
+        placement: NormPlacement,
+    ) -> Result<Stream<ReferenceStates>, NnError> {
+        let mut sum = self.project(&mut (), &x, layer, Activation::Identity)?;
+        check_width(&residual, sum.width)?;
+        sum.values.iter_mut().zip(residual.values).for_each(|(sum, x)| *sum += x);
+        let Some(norm) = norm else { return Ok(sum.into()) };
+        let normed = ReferenceStates { values: norm.forward(&sum.values), width: sum.width };
+        Ok(match placement {
+            NormPlacement::After => normed.into(),
+            NormPlacement::Before => Stream { residual: sum, normed: Some(normed) },
+        })
+    }
+
+    fn normalize(&self, (): &mut (), x: ReferenceStates, norm: &Norm) -> Result<ReferenceStates, NnError> {
+        check_width(&x, norm.weight.len())?;
+        Ok(ReferenceStates { values: norm.forward(&x.values), width: x.width })
+    }
+
+    fn pool(
+        &self,
+        (): &mut (),
+        x: &ReferenceStates,
+        batch: &ReferenceBatch,
+        poolings: &[Pooling],
+        skipped: usize,
+    ) -> Result<ReferenceStates, NnError> {
+        let mut values = Vec::new();
+        for tokens in batch.sequences.ranges() {
+            let start = (tokens.start + skipped).min(tokens.end);
+            for pooling in poolings {
+                for column in 0..x.width {
+                    let column: Vec<f64> =
+                        (start..tokens.end).map(|token| x.values[token * x.width + column]).collect();
+                    values.push(pooling.reference(&column, skipped));
+                }
+            }
+        }
+        Ok(ReferenceStates { values, width: poolings.len() * x.width })
+    }
+
+    fn truncate(&self, (): &mut (), x: ReferenceStates, width: usize) -> Result<ReferenceStates, NnError> {
+        let rows = x.values.chunks_exact(x.width.max(1));
+        Ok(ReferenceStates { values: rows.flat_map(|row| row[..width].to_vec()).collect(), width })
+    }
+
+    fn unit(&self, (): &mut (), mut x: ReferenceStates) -> Result<ReferenceStates, NnError> {
+        for row in x.values.chunks_exact_mut(x.width.max(1)) {
+            let length = row.iter().map(|x| x * x).sum::<f64>().sqrt().max(SHORTEST);
+            row.iter_mut().for_each(|x| *x /= length);
+        }
+        Ok(x)
+    }
+
+    fn to_host(&self, (): &mut (), x: ReferenceStates, host: &mut Vec<f32>) -> Result<(), NnError> {
+        host.extend(x.values.iter().map(|&x| x as f32));
+        Ok(())
+    }
+}

@@ -1,0 +1,323 @@
+//! One suite for every backend: near `Reference`, and a sequence's bits whatever is beside it.
+#![allow(clippy::unwrap_used)]
+
+mod bits;
+mod names;
+
+use proptest::prelude::*;
+
+use crate::{
+    Activation, AttentionParameters, Backend, Cpu, LinearParameters, Matrix, NormParameters, NormPlacement,
+    Place, Pooling, Precision, Reference, Sequences,
+};
+
+/// Pseudo-random values in -1..1, from a seed.
+fn values(seed: u64, count: usize) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    (0..count)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 40) as f32 / (1_u64 << 23) as f32 - 1.0
+        })
+        .collect()
+}
+
+const ACTIVATIONS: [Activation; 7] = [
+    Activation::Identity,
+    Activation::Gelu,
+    Activation::GeluTanh,
+    Activation::Relu,
+    Activation::Silu,
+    Activation::Tanh,
+    Activation::Sigmoid,
+];
+
+/// Parameters from a seed.
+#[derive(Clone, Debug)]
+struct Layer {
+    weight: Vec<f32>,
+    bias: Option<Vec<f32>>,
+    outputs: usize,
+    inputs: usize,
+}
+
+impl Layer {
+    fn new(seed: u64, outputs: usize, inputs: usize, has_bias: bool) -> Self {
+        let scale = (inputs as f32).sqrt().recip();
+        let weight = values(seed, outputs * inputs).into_iter().map(|x| x * scale).collect();
+        Self { weight, bias: has_bias.then(|| values(seed ^ 1, outputs)), outputs, inputs }
+    }
+
+    fn parameters(&self) -> LinearParameters<'_> {
+        let weight = Matrix { values: &self.weight, rows: self.outputs, columns: self.inputs };
+        LinearParameters { weight, bias: self.bias.as_deref() }
+    }
+}
+
+/// What a test computes: a model in miniature, every step of which is another one's input.
+#[derive(Clone, Debug)]
+struct Model {
+    seed: u64,
+    lengths: Vec<usize>,
+    width: usize,
+    inner: usize,
+    heads: usize,
+    key_heads: usize,
+    head_size: usize,
+    rotates: bool,
+    reach: Option<usize>,
+    window: (Option<usize>, Option<usize>),
+    has_bias: bool,
+    centers: bool,
+    gates: bool,
+    placement: NormPlacement,
+    activation: Activation,
+    /// How far apart attention scores are.
+    sharpness: f32,
+    skipped: usize,
+}
+
+fn models() -> impl Strategy<Value = Model> {
+    let sizes = (prop::collection::vec(0_usize..70, 1..5), 1_usize..70, 1_usize..70, 1_usize..3, 1_usize..3);
+    let attention = (1_usize..30, any::<bool>(), prop::option::of(0_usize..9), any::<[Option<u8>; 2]>());
+    let flags = (any::<[bool; 4]>(), prop::sample::select(ACTIVATIONS.to_vec()), 0.1_f32..6.0, 0_usize..3);
+    (any::<u64>(), sizes, attention, flags).prop_map(
+        |(seed, (lengths, width, inner, key_heads, groups), (half, rotates, reach, window), flags)| {
+            let ([has_bias, centers, gates, before], activation, sharpness, skipped) = flags;
+            let [before_window, after_window] = window.map(|side| side.map(|side| usize::from(side) % 80));
+            Model {
+                seed,
+                lengths,
+                width,
+                inner,
+                heads: key_heads * groups,
+                key_heads,
+                head_size: 2 * half - usize::from(!rotates),
+                rotates,
+                reach,
+                window: (before_window, after_window),
+                has_bias,
+                centers,
+                gates,
+                placement: if before { NormPlacement::Before } else { NormPlacement::After },
+                activation,
+                sharpness,
+                skipped,
+            }
+        },
+    )
+}
+
+impl Model {
+    /// The same model over one of its sequences alone.
+    fn alone(&self, sequence: usize) -> Self {
+        Self { lengths: vec![self.lengths[sequence]], ..self.clone() }
+    }
+
+    /// Pooled states after one layer, of unit length and not: every step of the backend, on `threads` threads.
+    fn run<B: Backend>(&self, backend: &B, first_row: usize, threads: usize) -> [Vec<f32>; 2] {
+        let (seed, width) = (self.seed, self.width);
+        let sequences = Sequences::from_lengths(self.lengths.iter().copied());
+        let table = values(seed ^ 2, 300 * width);
+        let tables = [
+            backend.table(Matrix { values: &table, rows: 300, columns: width }).unwrap(),
+            backend.table(Matrix { values: &table[..3 * width], rows: 3, columns: width }).unwrap(),
+        ];
+        let weights = [values(seed ^ 3, width), values(seed ^ 4, width)];
+        let norm = |weight: &[f32], scale: f32| {
+            let weight: Vec<f32> = weight.iter().map(|x| x * scale).collect();
+            let bias = self.has_bias.then_some(&weights[1][..]);
+            let parameters = NormParameters { weight: &weight, bias, epsilon: 1e-3, centers: self.centers };
+            backend.norm(parameters).unwrap()
+        };
+        let hidden = self.heads * self.head_size;
+        let qkv_width = (self.heads + 2 * self.key_heads) * self.head_size;
+        let layer = |salt: u64, outputs, inputs| Layer::new(seed ^ salt, outputs, inputs, self.has_bias);
+        let linear = |layer: &Layer, place| backend.linear(layer.parameters(), place).unwrap();
+        let bias = self.reach.map(|reach| values(seed ^ 5, self.heads * (2 * reach + 1)));
+        let relative_bias = bias.as_ref().map(|values| Matrix {
+            values,
+            rows: self.heads,
+            columns: values.len() / self.heads,
+        });
+        let attention = AttentionParameters {
+            heads: self.heads,
+            key_heads: self.key_heads,
+            head_size: self.head_size,
+            rotary_theta: self.rotates.then_some(100.0),
+            relative_bias,
+            before: self.window.0,
+            after: self.window.1,
+        };
+        let attention = backend.attention(attention).unwrap();
+
+        let mut scratch = backend.scratch();
+        backend.use_threads(&mut scratch, threads);
+        let s = &mut scratch;
+        let tokens = sequences.tokens();
+        let rows = vec![
+            (first_row..first_row + tokens).map(|row| row as u32 % 300).collect(),
+            (first_row..first_row + tokens).map(|row| row as u32 % 3).collect(),
+        ];
+        let batch = backend.batch(rows, sequences).unwrap();
+        let states = backend.embed(s, &batch, &tables, &norm(&weights[0], self.sharpness)).unwrap();
+        let qkv = linear(&layer(6, qkv_width, width), Place::Inner);
+        let qkv = backend.project(s, &states, &qkv, Activation::Identity).unwrap();
+        let context = backend.attend(s, qkv, &batch, &attention).unwrap();
+        let output = linear(&layer(7, width, hidden), Place::Inner);
+        let after = norm(&weights[0], 1.0);
+        let stream = backend.close(s, context, &output, states, Some(&after), self.placement).unwrap();
+        let up = layer(8, self.inner, width);
+        let inner = if self.gates {
+            let gate = layer(9, self.inner, width);
+            let gated = backend.gated(up.parameters(), gate.parameters()).unwrap();
+            backend.gate(s, stream.input(), &gated, self.activation).unwrap()
+        } else {
+            backend.project(s, stream.input(), &linear(&up, Place::Inner), self.activation).unwrap()
+        };
+        let down = linear(&layer(10, width, self.inner), Place::Down);
+        let stream = backend.close(s, inner, &down, stream.residual, None, self.placement).unwrap();
+        let (states, _) = stream.into_input();
+        let states = backend.normalize(s, states, &after).unwrap();
+        let pooled = backend.pool(s, &states, &batch, &Pooling::ALL, self.skipped).unwrap();
+        let head = linear(&layer(11, 7, 6 * width), Place::Head);
+        let mut vectors = Vec::new();
+        let projected = backend.project(s, &pooled, &head, Activation::Tanh).unwrap();
+        let kept = backend.truncate(s, projected, 5).unwrap();
+        let kept = backend.unit(s, kept).unwrap();
+        backend.to_host(s, kept, &mut vectors).unwrap();
+        let mut host = Vec::new();
+        backend.to_host(s, pooled, &mut host).unwrap();
+        [host, vectors]
+    }
+}
+
+/// The largest difference, relative to the largest expected value.
+fn relative_error(got: &[f32], expected: &[f32]) -> f64 {
+    assert_eq!(got.len(), expected.len());
+    let largest = expected.iter().fold(1e-30_f64, |largest, x| largest.max(f64::from(x.abs())));
+    let difference = |(&a, &b): (&f32, &f32)| (f64::from(a) - f64::from(b)).abs();
+    got.iter().zip(expected).map(difference).fold(0.0, f64::max) / largest
+}
+
+/// The laws of a backend.
+fn check<B: Backend>(backend: &B, model: &Model, tolerance: f64) {
+    let together = model.run(backend, 0, 1);
+    let [expected, expected_vectors] = model.run(&Reference, 0, 1);
+    let error = relative_error(&together[0], &expected);
+    assert!(error < tolerance, "{error} in pooled states");
+    // The scaling to unit length magnifies what is left of a vector near zero.
+    if expected_vectors.iter().all(|x| x.is_finite()) && tolerance < 1e-3 {
+        assert!(relative_error(&together[1], &expected_vectors) < 100.0 * tolerance);
+    }
+    assert_eq!(model.run(backend, 0, 3), together, "threads leave no trace");
+    let mut first_row = 0;
+    for (sequence, &length) in model.lengths.iter().enumerate() {
+        let alone = model.alone(sequence).run(backend, first_row, 1);
+        for (alone, together) in alone.iter().zip(&together) {
+            let width = alone.len();
+            let of_sequence = &together[sequence * width..(sequence + 1) * width];
+            assert_eq!(alone, of_sequence, "neighbours leave no trace");
+        }
+        first_row += length;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn the_cpu_is_near_the_reference(model in models()) {
+        check(&Cpu::new(Precision::F32), &model, 1e-4);
+    }
+
+    #[test]
+    fn lower_precisions_are_not_far(model in models()) {
+        let model = Model { sharpness: model.sharpness.min(1.0), ..model };
+        for (precision, tolerance) in [(Precision::F16, 0.02), (Precision::Bf16, 0.15), (Precision::Int8, 0.3)] {
+            check(&Cpu::new(precision), &model, tolerance);
+        }
+    }
+
+    #[test]
+    fn the_reference_keeps_its_own_laws(model in models()) {
+        check(&Reference, &model, 1e-12);
+    }
+}
+
+/// 515 tokens are several blocks of queries and many panels of keys; a window of 64 leaves most of them out.
+#[test]
+fn long_sequences_and_extreme_scores() {
+    let base = Model {
+        seed: 7,
+        lengths: vec![515, 1],
+        width: 64,
+        inner: 40,
+        heads: 2,
+        key_heads: 2,
+        head_size: 32,
+        rotates: false,
+        reach: None,
+        window: (None, None),
+        has_bias: true,
+        centers: true,
+        gates: false,
+        placement: NormPlacement::After,
+        activation: Activation::Gelu,
+        sharpness: 30.0,
+        skipped: 0,
+    };
+    for (rotates, reach, window) in [
+        (false, None, (None, None)),
+        (true, None, (Some(64), Some(64))),
+        (false, Some(91), (None, None)),
+        (true, Some(4), (Some(0), Some(0))),
+        (true, None, (None, Some(0))),
+    ] {
+        check(&Cpu::new(Precision::F32), &Model { rotates, reach, window, ..base.clone() }, 2e-3);
+    }
+}
+
+#[test]
+fn shapes_that_do_not_agree_are_errors() {
+    let cpu = Cpu::new(Precision::F32);
+    let matrix = |rows, columns| Matrix { values: &[1.0; 12], rows, columns };
+    let linear = |weight, bias| LinearParameters { weight, bias };
+    assert!(cpu.table(matrix(5, 3)).is_err());
+    assert!(cpu.linear(linear(matrix(3, 4), Some(&[0.0; 4])), Place::Inner).is_err());
+    assert!(cpu.linear(linear(matrix(12, 0), None), Place::Inner).is_err());
+    assert!(cpu.gated(linear(matrix(3, 4), None), linear(matrix(4, 3), None)).is_err());
+    let norm = NormParameters { weight: &[1.0; 3], bias: Some(&[0.0; 2]), epsilon: 1e-5, centers: true };
+    assert!(cpu.norm(norm).is_err());
+    let attention = AttentionParameters {
+        heads: 4,
+        key_heads: 3,
+        head_size: 4,
+        rotary_theta: None,
+        relative_bias: None,
+        before: None,
+        after: None,
+    };
+    assert!(cpu.attention(attention).is_err(), "key heads that do not divide the heads");
+    let odd = AttentionParameters { key_heads: 4, head_size: 5, rotary_theta: Some(1e4), ..attention };
+    assert!(cpu.attention(odd).is_err(), "rotations of an odd head");
+    let biased = AttentionParameters { key_heads: 4, relative_bias: Some(matrix(3, 4)), ..attention };
+    assert!(cpu.attention(biased).is_err(), "a bias for other heads");
+    let wide = vec![0.0; 70_000];
+    let wide = Matrix { values: &wide, rows: 1, columns: 70_000 };
+    assert!(Cpu::new(Precision::Int8).linear(linear(wide, None), Place::Inner).is_err());
+    assert!(Cpu::new(Precision::Int8).linear(linear(wide, None), Place::Head).is_ok());
+
+    let layer = cpu.linear(linear(matrix(3, 4), None), Place::Inner).unwrap();
+    let unit = NormParameters { weight: &[1.0; 6], bias: None, epsilon: 1e-5, centers: true };
+    let (table, norm) = (cpu.table(matrix(2, 6)).unwrap(), cpu.norm(unit).unwrap());
+    let batch = cpu.batch(vec![vec![0, 1]], Sequences::from_lengths([2])).unwrap();
+    let mut scratch = cpu.scratch();
+    let states = cpu.embed(&mut scratch, &batch, &[table], &norm).unwrap();
+    assert!(
+        cpu.project(&mut scratch, &states, &layer, Activation::Identity).is_err(),
+        "six values for four inputs"
+    );
+}
