@@ -33,7 +33,7 @@ macro_rules! named {
 
         impl $name {
             /// All variants.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            pub const ALL: [Self; [$($text),+].len()] = [$(Self::$variant),+];
 
             /// The names of all variants, in the same order.
             pub const NAMES: &'static [&'static str] = &[$($text),+];

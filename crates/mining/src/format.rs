@@ -222,9 +222,9 @@ fn cell(text: &str) -> String {
 mod tests {
     use std::error::Error;
 
-    use toller_ir::{Passage, named};
+    use toller_ir::Passage;
 
-    use super::{Format, MissingText, NAMES};
+    use super::{Format, MissingText};
     use crate::record::{Mined, Negative, Positive};
 
     fn passage(title: Option<&str>, text: &str) -> Passage {
@@ -279,12 +279,12 @@ mod tests {
             positives: vec![Positive { id: "a", passage: None }],
             negatives: vec![Negative { id: "c", rank: 1, score: 1.0, passage: None }],
         };
-        for (format, name) in NAMES {
-            assert_eq!(name.parse(), Ok(format));
+        for format in Format::ALL {
+            assert_eq!(format.name().parse(), Ok(format));
             let written = written(format, &mined);
             let missing = written.as_ref().err().and_then(|error| error.downcast_ref::<std::io::Error>());
             let missing = missing.and_then(|error| error.get_ref()?.downcast_ref::<MissingText>());
-            assert_eq!(missing.is_some(), format.needs_texts(), "{name}");
+            assert_eq!(missing.is_some(), format.needs_texts(), "{format}");
         }
         assert_eq!(
             written(Format::Jsonl, &mined)?,

@@ -63,7 +63,7 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<CollectionFormat, CorpusError> {
             Ok(CollectionFormat::RocketQa)
         }
         4 => Err(unknown(&[CollectionFormat::RocketQa])),
-        _ => Err(unknown(CollectionFormat::ALL)),
+        _ => Err(unknown(&CollectionFormat::ALL)),
     }
 }
 

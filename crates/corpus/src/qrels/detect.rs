@@ -51,6 +51,6 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<QrelsFormat, CorpusError> {
         4 => Ok(QrelsFormat::Trec),
         3 => Ok(QrelsFormat::Beir),
         2 => Ok(QrelsFormat::Pairs),
-        _ => Err(sniff.unknown("qrels", QrelsFormat::ALL, QrelsFormat::name)),
+        _ => Err(sniff.unknown("qrels", &QrelsFormat::ALL, QrelsFormat::name)),
     }
 }

@@ -58,7 +58,7 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<QueryFormat, CorpusError> {
         2 if usual.iter().all(|line| has_answers(line)) => Ok(QueryFormat::Dpr),
         2 => Ok(QueryFormat::Tsv),
         4 if usual.iter().all(|line| line.ends_with("\t-\t-\t0")) => Ok(QueryFormat::RocketQa),
-        _ => Err(unknown(QueryFormat::ALL)),
+        _ => Err(unknown(&QueryFormat::ALL)),
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<RunFormat, CorpusError> {
             let usual: Vec<&str> = lines.into_iter().filter(|line| columns(line) == 3).collect();
             three_columns(&usual).ok_or_else(|| unknown(&[RunFormat::MsMarco, RunFormat::Tevatron]))
         }
-        _ => Err(unknown(RunFormat::ALL)),
+        _ => Err(unknown(&RunFormat::ALL)),
     }
 }
 

@@ -131,7 +131,8 @@ pub fn build<E: From<SparseError> + Send>(
     for file in [terms, postings, lengths, inverted.ids] {
         files.push(file.commit()?);
     }
-    let mut manifest = Manifest::new(analyzer, job.source.clone(), statistics(term_count), files);
+    let statistics = statistics(term_count);
+    let mut manifest = Manifest { analyzer, source: job.source.clone(), statistics, files };
     if job.doc_vectors {
         let index = SparseIndex::map(output, manifest.clone(), &unverified())?;
         let file = OutputFile::create(output, VECTORS)?;
