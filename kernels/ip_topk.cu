@@ -1,4 +1,4 @@
-// The exact top-k inner product: every kernel but the scan. See ip_topk.h for what they take and in which order.
+// The exact top-k inner product: every kernel except the scan. ip_topk.h has their arguments and their order.
 #include "ip_topk/best.cuh"
 #include "ip_topk/prepare_queries.cuh"
 #include "ip_topk/rescore.cuh"

@@ -1,25 +1,26 @@
-/* The exact top-k inner product on a GPU: what its kernels are called, what they take, how they are launched.
+/* The exact top-k inner product on a GPU: the kernels' names, arguments and launches.
  *
- * Plain C, so that the driver (Rust, `repr(C)`), the device code and the host shim read one definition. Every kernel is
+ * Plain C, so that the driver (Rust, `repr(C)`), the device code and the host shim read one definition. Every
+ * kernel is
  *
  *     extern "C" __global__ void NAME(const __grid_constant__ ARGS args)
  *
- * and takes its one struct by value. Pointers are device pointers. No kernel allocates, and none reads or writes
- * outside the arrays named here. Counts of rows and of queries are at least 1 and below 2^31. All of them are launched on
- * one stream, in this order (docs/kernels.md says why):
+ * and takes its one struct by value. Pointers are device pointers. No kernel allocates, and none reads or
+ * writes outside the arrays named here. Counts of rows and of queries are at least 1 and below 2^31. All
+ * kernels are launched on one stream, in this order (docs/kernels.md says why):
  *
  *     row_norms_* / code_norms          once, when rows are uploaded
  *     prepare_queries_*                 once a group of queries (residual_ratio set to 0 before)
  *     for each chunk of rows:
  *         scan_*                        appends to the candidates
- *         raise, prune                  raises the thresholds, drops what is below them
+ *         raise, prune                  raises the thresholds, drops candidates below them
  *     rescore_*, raise, prune           exact scores; a candidate whose bounds are equal is exact
  *     best                              the k best of each query, in order
  *
- * A scan that fills a query's buffer goes on counting: counts[q] > capacity says that candidates are missing. Then
- * `raise` (which reads the candidates that are there: each is a vector of its own, so that their k-th best lower bound is
- * a true threshold), write back the counts from before the chunk, and scan the chunk again, or half of it. A chunk of at
- * most capacity - counts[q] rows cannot fill a buffer.
+ * A scan that fills a query's buffer goes on counting: counts[q] > capacity says that candidates are missing.
+ * Then call `raise`, which reads the candidates in the buffer: each is a vector of its own, so that their
+ * k-th best lower bound is a true threshold. Write back the counts from before the chunk, and scan the chunk
+ * again, or half of it. A chunk of at most capacity - counts[q] rows cannot fill a buffer.
  */
 #ifndef TOLLER_IP_TOPK_H
 #define TOLLER_IP_TOPK_H
@@ -30,8 +31,8 @@
 extern "C" {
 #endif
 
-/* A vector that may be among the k best, with bounds of its score after rounding to f32: lower <= score <= upper. The
- * bounds are equal where, and only where, the score is known. */
+/* A vector that may be among the k best, with bounds of its score after rounding to f32:
+ * lower <= score <= upper. The bounds are equal if, and only if, the score is known. */
 typedef struct {
     uint32_t ordinal;
     float lower;
@@ -43,9 +44,10 @@ typedef struct {
     float score;
 } toller_hit;
 
-/* How the scan's sums relate to the scores of one query; see common/bounds.cuh, which proves it. With `sum` the
- * accumulator (times the row's scale, for codes) and `spread` the row's norm (for codes: residual_ratio * norm +
- * residual norm), |scale * score - sum| <= slope * spread + offset. Infinite slope: there is no bound. */
+/* How the scan's sums relate to the scores of one query; ip_topk/bounds.cuh proves it. With `sum` the
+ * accumulator (times the row's scale, for codes) and `spread` the row's norm (for codes:
+ * residual_ratio * norm + residual norm), |scale * score - sum| <= slope * spread + offset. There is no bound
+ * where the slope is infinite. */
 typedef struct {
     double scale;
     float slope;
@@ -53,7 +55,7 @@ typedef struct {
 } toller_query_facts;
 
 /* row_norms_{f16,bf16,f32}: an upper bound of each row's length. code_norms: of the length of scale * codes.
- * Infinite where a row is so long, or so far from finite, that the scan has no bound for it.
+ * Infinite for a row that is not finite, or so long that the scan has no bound for it.
  * Grid: any (blocks take turns). Block: TOLLER_ROW_THREADS. Shared memory: none. */
 typedef struct {
     const void *rows;    /* [row_count] rows of `stride` bytes */
@@ -65,7 +67,7 @@ typedef struct {
     uint32_t reserved;
 } toller_row_norms_args;
 
-/* prepare_queries_{f16,bf16,f32,int8}: queries as the scan of that type multiplies them.
+/* prepare_queries_{f16,bf16,f32,int8}: queries in the form that the scan of that type multiplies.
  * Grid: any. Block: TOLLER_ROW_THREADS. Shared memory: none. */
 typedef struct {
     const float *queries;      /* [query_count, dim], dense, finite */
@@ -78,26 +80,26 @@ typedef struct {
     uint32_t reserved;
 } toller_prepare_queries_args;
 
-/* scan_{f16,bf16,f32,int8}_{8,64,256} on sm_80 and above, scan_{f16,bf16,f32,int8}_wgmma on sm_90a alone: appends every
- * (query, row) whose upper bound may reach the query's threshold. The number is the width of the query tile: 8 and 64
- * for up to as many queries, 256 (or wgmma, of the same tile) beyond.
- * Grid: TOLLER_SCAN_BLOCKS_* blocks a multiprocessor (any number works: blocks take turns). Block: TOLLER_SCAN_THREADS.
+/* scan_{f16,bf16,f32,int8}_{8,64,256} on sm_80 and above, scan_{f16,bf16,f32,int8}_wgmma only on sm_90a:
+ * appends every (query, row) whose upper bound may reach the query's threshold. The number is the width of
+ * the query tile: 8 and 64 for up to that many queries, 256 (or wgmma, with the same tile) for more.
+ * Grid: TOLLER_SCAN_BLOCKS_* blocks a multiprocessor (any number works). Block: TOLLER_SCAN_THREADS.
  * Dynamic shared memory: TOLLER_SCAN_SHARED_* (above 48 KiB: raise the function's limit first). */
 typedef struct {
-    const void *rows;                 /* [row_count] rows of `stride` bytes, zeros beyond the vector; 16-byte aligned */
-    const void *queries;              /* [query_count], prepared for this type, of the same stride; 16-byte aligned */
+    const void *rows;                 /* [row_count] rows of `stride` bytes, zero-padded; 16-byte aligned */
+    const void *queries;              /* [query_count] prepared rows of the same stride; 16-byte aligned */
     const float *row_norms;           /* [row_count] of row_norms_* or, for int8, code_norms */
     const float *row_scales;          /* [row_count] for int8, else null */
     const float *row_residual_norms;  /* [row_count] for int8, else null */
     const toller_query_facts *facts;  /* [query_count] */
     const float *residual_ratio;      /* [1] for int8, else null */
     const float *thresholds;          /* [query_count]: a score that k vectors reach, or minus infinity */
-    const uint32_t *allowed;          /* bit o % 32 of word o / 32 allows ordinal o, null for all; others are not */
+    const uint32_t *allowed;          /* bit o % 32 of word o / 32 allows ordinal o; null allows all */
     const uint32_t *excluded;         /* ordinals, ascending for each query, or null */
     const uint64_t *excluded_offsets; /* [query_count + 1] into `excluded`, or null */
     toller_candidate *candidates;     /* [query_count, capacity] */
-    uint32_t *counts;                 /* [query_count]: raised; those above `capacity` were not written */
-    uint32_t allowed_words;           /* words of `allowed`: ordinals beyond are not allowed */
+    uint32_t *counts;                 /* [query_count]: raised; candidates beyond `capacity` are not written */
+    uint32_t allowed_words;           /* words of `allowed`; later ordinals are not allowed */
     uint32_t row_count;
     uint32_t first_ordinal; /* of the first row; the others follow, up to 2^32 - 1 */
     uint32_t query_count;
@@ -105,9 +107,9 @@ typedef struct {
     uint32_t capacity;
 } toller_scan_args;
 
-/* raise: thresholds[q] = max(thresholds[q], the k-th best lower bound), where there are k candidates.
- * prune: drops candidates whose upper bound is below the threshold, keeping the others' order; in place.
- * A count above `capacity` counts as `capacity`. (So prune only what did not overflow.)
+/* raise: thresholds[q] = max(thresholds[q], the k-th best lower bound), if there are k candidates.
+ * prune: drops candidates whose upper bound is below the threshold, in place; the others keep their order.
+ * A count above `capacity` is taken as `capacity`. (So prune only if no buffer overflowed.)
  * Grid: query_count. Block: TOLLER_SELECT_THREADS. Shared memory: TOLLER_SELECT_SHARED. */
 typedef struct {
     toller_candidate *candidates; /* [query_count, capacity] */
@@ -119,8 +121,8 @@ typedef struct {
     uint32_t reserved;
 } toller_select_args;
 
-/* rescore_{f16,bf16,f32}: lower = upper = the score, for candidates that are not exact yet and whose rows are here.
- * Grid: (query_count, any: blocks of a query take turns). Block: TOLLER_RESCORE_THREADS. Shared memory: none. */
+/* rescore_{f16,bf16,f32}: lower = upper = the score, for candidates among `rows` that are not exact yet.
+ * Grid: (query_count, any). Block: TOLLER_RESCORE_THREADS. Shared memory: none. */
 typedef struct {
     const void *rows;             /* [row_count] rows of `stride` bytes, as stored */
     const float *queries;         /* [query_count, dim], dense, as given */
@@ -134,8 +136,8 @@ typedef struct {
     uint32_t capacity;
 } toller_rescore_args;
 
-/* best: the k best of each query's candidates, all of them exact, in the order of hits: score descending (-0 equals 0),
- * then ordinal ascending. Leaves the candidates as they are.
+/* best: the k best of each query's candidates, all of them exact, in the order of hits: score descending (-0
+ * equals 0), then ordinal ascending. Does not change the candidates.
  * Grid: query_count. Block: TOLLER_SELECT_THREADS. Dynamic shared memory: TOLLER_BEST_SHARED. */
 typedef struct {
     const toller_candidate *candidates; /* [query_count, capacity] */
@@ -159,7 +161,7 @@ typedef struct {
 #define TOLLER_SCAN_ROWS 128
 #define TOLLER_SCAN_SLICE 128
 
-/* Dynamic shared memory of the scan: stages of slices, then two tables of the tile's queries; 1,024 to align. */
+/* Dynamic shared memory of the scan: stages of slices, two tables of the tile's queries, 1,024 to align. */
 #define TOLLER_SCAN_SHARED(queries, stages)                                                                           \
     ((stages) * (TOLLER_SCAN_ROWS + (queries)) * TOLLER_SCAN_SLICE + 2 * (queries) * 8 + 1024)
 #define TOLLER_SCAN_STAGES_8 4
@@ -182,7 +184,7 @@ typedef struct {
 
 /* Up to this k, `best` sorts in shared memory; beyond, in `scratch`. */
 #define TOLLER_BEST_IN_SHARED 4096
-/* Its dynamic shared memory: the keys, or a counter for each digit and warp; and those of `raise`. */
+/* Dynamic shared memory of `best`: the keys, or a counter for each digit and warp; and that of `raise`. */
 #define TOLLER_BEST_SHARED (TOLLER_BEST_IN_SHARED * 8 + TOLLER_SELECT_SHARED)
 
 /* The kernels, as X(name, argument struct). */
@@ -214,7 +216,7 @@ typedef struct {
     X(toller_ip_topk_rescore_f32, toller_rescore_args)                                                                \
     X(toller_ip_topk_best, toller_best_args)
 
-/* Those of sm_90a alone. */
+/* The kernels that only sm_90a has. */
 #define TOLLER_IP_TOPK_SM90A_KERNELS(X)                                                                               \
     X(toller_ip_topk_scan_f16_wgmma, toller_scan_args)                                                                \
     X(toller_ip_topk_scan_bf16_wgmma, toller_scan_args)                                                               \

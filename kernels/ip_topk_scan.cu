@@ -1,4 +1,4 @@
-// The scan kernels for sm_80 and above: every stored type times three widths of the query tile (see ip_topk.h).
+// The scan kernels for sm_80 and above: each stored type with three widths of the query tile.
 #include "ip_topk/scan.cuh"
 
 #define TOLLER_SCAN(TYPE, FORMAT, QUERIES, ROW_WARPS)                                                                  \

@@ -1,7 +1,7 @@
-// The scan kernels that sm_90a alone can run: many queries, with wgmma (see ip_topk.h).
+// The scan kernels that only sm_90a can run: many queries, with wgmma (see ip_topk.h).
 #include "ip_topk/warpgroups.cuh"
 
-// Other targets have no such kernels; the host's side of the compiler wants them declared.
+// Other targets do not have these kernels; the compiler's host side needs their declarations.
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 #define TOLLER_SCAN_WGMMA(TYPE, FORMAT)                                                                                \

@@ -1,4 +1,4 @@
-//! With the feature `cuda`: compiles the kernels with nvcc and embeds them; see `build/kernels.rs`. Else nothing.
+//! Compiles the kernels with nvcc and embeds them if the feature `cuda` is on; see `build/kernels.rs`.
 
 #[path = "build/kernels.rs"]
 mod kernels;

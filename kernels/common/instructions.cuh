@@ -1,4 +1,4 @@
-// Instructions of the PTX ISA that C++ has no words for, under plain names. The host shim models each of them.
+// Instructions of the PTX ISA that C++ cannot express, under plain names. The host shim models each of them.
 #pragma once
 
 #include <stdint.h>
@@ -7,24 +7,24 @@
 #include "../shim/device.h"
 #else
 
-// ---- Copies from global to shared memory that go on while the thread does (sm_80). ----
+// ---- Asynchronous copies from global to shared memory (sm_80). ----
 
-// Copies 16 bytes, or writes 16 zeros where they are not `present` (`from` is then not read).
+// Copies 16 bytes if they are `present`; else writes 16 zeros and does not read `from`.
 __device__ inline void cp_async_16(uint32_t to, const void *from, bool present) {
     const int bytes = present ? 16 : 0;
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
-// Makes one group of the copies since the last one.
+// Makes one group of the copies since the last group.
 __device__ inline void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-// Waits until at most `PENDING` of the thread's groups have not arrived.
+// Waits until at most `PENDING` of the thread's groups are still being copied.
 template <int PENDING>
 __device__ inline void cp_async_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
 
-// ---- Matrix fragments (sm_80). A fragment of A is 16 rows of 32 bytes, of B 8 rows of 32 bytes, of C 16 x 8. ----
+// ---- Matrix fragments (sm_80): 16 rows of 32 bytes of A, 8 rows of 32 bytes of B, 16 x 8 values of C. ----
 
 // Four (two) matrices of 8 rows of 16 bytes; lane 8 i + r gives the address of row r of matrix i.
 __device__ inline void ldmatrix_x4(uint32_t (&to)[4], uint32_t row) {
@@ -41,7 +41,7 @@ __device__ inline void ldmatrix_x2(uint32_t (&to)[2], uint32_t row) {
                  : "memory");
 }
 
-// C += A B: of 32 bytes of depth each, so 16 values of f16 or bf16, 8 of tf32, 32 of int8.
+// C += A B, 32 bytes deep: 16 values of f16 or bf16, 8 of tf32, 32 of int8.
 #define TOLLER_MMA(NAME, TYPE, CONSTRAINT, INSTRUCTION)                                                                \
     __device__ inline void NAME(TYPE(&c)[4], const uint32_t(&a)[4], const uint32_t(&b)[2]) {                           \
         asm volatile(INSTRUCTION " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                    \

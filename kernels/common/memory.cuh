@@ -1,4 +1,4 @@
-// Arrays in global and shared memory that know their length: plain pointers on the device, checked in the host shim.
+// Arrays in global and shared memory with their lengths: plain pointers on a device, checked in the shim.
 #pragma once
 
 #include <stdint.h>
@@ -23,7 +23,7 @@ struct Shared {
     uint32_t len;
 
     __device__ T &operator[](uint32_t i) const { return data[i]; }
-    // Adds `value` at `i`, whatever other threads add; returns what was there.
+    // Atomically adds `value` at `i`; returns the old value.
     __device__ T add(uint32_t i, T value) const { return atomicAdd(data + i, value); }
 };
 
@@ -33,20 +33,20 @@ __device__ inline unsigned char *dynamic_shared() {
     return toller_dynamic_shared;
 }
 
-// `len` values that lie `offset` bytes into the dynamic shared memory.
+// `len` values that begin `offset` bytes into the dynamic shared memory.
 template <class T>
 __device__ inline Shared<T> shared_array(uint32_t offset, uint32_t len) {
     return {reinterpret_cast<T *>(dynamic_shared() + offset), len};
 }
 
-// The address of a byte of the dynamic shared memory, as instructions want it.
+// The address of a byte of the dynamic shared memory, in the form that instructions take.
 __device__ inline uint32_t shared_address(uint32_t offset) {
     return static_cast<uint32_t>(__cvta_generic_to_shared(dynamic_shared())) + offset;
 }
 
 #endif
 
-// `len` values from `data` on; null is an array of none.
+// `len` values from `data` on; null is an empty array.
 template <class T>
 __device__ inline Global<T> global_array(T *data, uint64_t len) {
     return {data, data == nullptr ? 0 : len};

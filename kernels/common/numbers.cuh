@@ -1,12 +1,11 @@
-// Numbers as they are stored and as they are compared.
+// Numbers in the forms in which they are stored and compared.
 #pragma once
 
 #include "instructions.cuh"
 
 __device__ inline float bf16_to_f32(uint16_t x) { return __uint_as_float(static_cast<uint32_t>(x) << 16); }
 
-// To the nearest of the numbers whose lowest `BITS` bits are zero, ties to even. `x` is finite and not so large that it
-// rounds to infinity.
+// To the nearest number whose lowest `BITS` bits are zero, ties to even. Nothing is infinite.
 template <int BITS>
 __device__ inline float round_off_bits(float x) {
     const uint32_t bits = __float_as_uint(x);
@@ -14,7 +13,7 @@ __device__ inline float round_off_bits(float x) {
     return __uint_as_float((bits + half + (bits >> BITS & 1)) & ~((1u << BITS) - 1));
 }
 
-// Stored types: what a value is on disk, and as a number.
+// Stored types: a value on disk, and the number that it stands for.
 struct StoredF16 {
     using Value = uint16_t;
     static __device__ double widened(Value x) { return f16_to_f32(x); }
@@ -40,7 +39,7 @@ __device__ inline float from_ordered_bits(uint32_t bits) {
     return __uint_as_float(bits >> 31 ? bits & 0x7fffffffu : ~bits);
 }
 
-// The next number up and down; infinities and NaN stay what they are, but for the way back from infinity.
+// The next number up and down. NaN stays NaN; an infinity changes only towards zero.
 __device__ inline float next_up(float x) {
     const uint32_t bits = __float_as_uint(x);
     if (!(x < __uint_as_float(0x7f800000u))) return x;

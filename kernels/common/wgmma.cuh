@@ -1,13 +1,13 @@
 // Products of a warpgroup: asynchronous, both operands from shared memory (sm_90a).
 //
-// 64 rows times 256 queries at once, 32 bytes deep. The sums lie as those of mma.sync do: warp w of the warpgroup has rows
-// 16 w to 16 w + 15, and c[n] is its fragment of queries 8 n to 8 n + 7.
+// 64 rows times 256 queries at once, 32 bytes deep. The sums have the layout of mma.sync: warp w of the
+// warpgroup has rows 16 w to 16 w + 15, and c[n] is its fragment of queries 8 n to 8 n + 7.
 #pragma once
 
 #include <stdint.h>
 
-// A matrix of rows of 128 bytes in shared memory, swizzled by 128 bytes, that begins at a multiple of 1,024: how wgmma is
-// told of it (PTX ISA, "Matrix descriptor format"). Adding 2 moves it on by 32 bytes of every row.
+// Describes a matrix in shared memory to wgmma (PTX ISA, "Matrix descriptor format"): rows of 128 bytes,
+// swizzled by 128 bytes, that begin at a multiple of 1,024. Adding 2 moves it on by 32 bytes of every row.
 __device__ inline uint64_t matrix_descriptor(uint32_t address) {
     constexpr uint64_t UNIT = 16, EIGHT_ROWS = 8 * 128, SWIZZLED_BY_128 = 1;
     // The leading dimension's offset, bits 16 to 29, is not used for this layout.
@@ -18,13 +18,13 @@ __device__ inline uint64_t matrix_descriptor(uint32_t address) {
 #include "../shim/device.h"
 #else
 
-// What the thread wrote to shared memory by ordinary means, so also by cp.async, can be read by wgmma after a barrier.
+// Lets wgmma read, after a barrier, what the thread wrote to shared memory by ordinary means or cp.async.
 __device__ inline void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// The sums in registers are ready for the products that follow.
+// Makes the sums in registers ready for the products that follow.
 __device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
-// Makes one group of the products since the last one.
+// Makes one group of the products since the last group.
 __device__ inline void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
 // Waits until at most `PENDING` groups are under way.
@@ -33,7 +33,7 @@ __device__ inline void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }
 
-// Keeps the compiler from reading sums before the wait that comes before this.
+// Keeps the compiler from reading the sums before the preceding wait.
 __device__ inline void wgmma_settle(float (&c)[32][4]) {
 #pragma unroll
     for (int n = 0; n < 32; ++n) asm volatile("" : "+f"(c[n][0]), "+f"(c[n][1]), "+f"(c[n][2]), "+f"(c[n][3])::"memory");
@@ -44,7 +44,7 @@ __device__ inline void wgmma_settle(int32_t (&c)[32][4]) {
     for (int n = 0; n < 32; ++n) asm volatile("" : "+r"(c[n][0]), "+r"(c[n][1]), "+r"(c[n][2]), "+r"(c[n][3])::"memory");
 }
 
-// C += A B of two described matrices; the text ends with what the type has besides (scales and transpositions).
+// C += A B of two described matrices; the text ends with the type's scales and transpositions.
 #define TOLLER_FOUR(X, N) X(c[N][0]), X(c[N][1]), X(c[N][2]), X(c[N][3])
 #define TOLLER_SIXTEEN(X, N)                                                                                           \
     TOLLER_FOUR(X, N), TOLLER_FOUR(X, (N) + 1), TOLLER_FOUR(X, (N) + 2), TOLLER_FOUR(X, (N) + 3)

@@ -1,10 +1,13 @@
-// A stand-in for CUDA's driver: as much of libcuda.so.1 as Toller calls, on a machine without a GPU. Kernels are executed by the shim.
+// A stand-in for CUDA's driver on a machine without a GPU: the functions of libcuda.so.1 that Toller calls.
+// The shim executes the kernels.
 //
-// For tests of what is built with the feature `cuda`: kernels/driver/build makes the library, and LD_LIBRARY_PATH puts it in the driver's
-// place. It is harsher than a GPU is: what is put into a stream is done when the stream is waited for and not before, so that what forgot
-// to wait finds memory that was never written; and memory must be given back before the process ends without an error.
+// For tests of builds with the feature `cuda`: kernels/driver/build makes the library, and LD_LIBRARY_PATH
+// puts it in the driver's place. It is stricter than a GPU: work in a stream is done only when the stream is
+// waited for, so that code that forgets to wait finds memory that was never written. And memory must be given
+// back before the process ends without an error.
 //
-// TOLLER_STAND_IN says what it is, as in "driver=13000,devices=2,capability=90,memory=1000000000" (these are the defaults, with 1 device).
+// TOLLER_STAND_IN says what it is, as in "driver=13000,devices=2,capability=90,memory=1000000000" (these are
+// the defaults, with 1 device).
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -71,7 +74,7 @@ const Settings settings;
 struct Context {
     int device = 0, retained = 0;
     size_t used = 0;
-    // The first failure of a kernel: the context is of no use afterwards.
+    // The first failure of a kernel: the context cannot be used after it.
     Result failed = SUCCESS;
     std::vector<struct Stream *> streams;
 };
@@ -101,7 +104,7 @@ std::map<void *, size_t> pinned;
 
 using Guard = std::lock_guard<std::recursive_mutex>;
 
-// Does what a stream holds.
+// Does the work of a stream.
 Result drain(Stream *stream) {
     while (!stream->queued.empty() && stream->context->failed == SUCCESS) {
         const auto work = std::move(stream->queued.front());
@@ -116,7 +119,7 @@ Result drain(Context *context) {
     return context->failed;
 }
 
-// Whether bytes of the device are all of one allocation of the current context.
+// Whether bytes of the device are all in one allocation of the current context.
 bool is_mine(uint64_t address, size_t bytes) {
     auto next = allocations.upper_bound(address);
     if (next == allocations.begin()) return false;
@@ -139,7 +142,8 @@ Result put(void *handle, std::function<Result()> work) {
     return before != SUCCESS ? before : (current->failed = work());
 }
 
-// Whether a fatbin has code for the device: machine code of its major release, or PTX that is no newer. 0 where this is no fatbin.
+// Whether a fatbin has code for the device: machine code of its major release, or PTX that is not newer. 0 if
+// the bytes are not a fatbin.
 Result has_code(const uint8_t *image) {
     const auto read = [&](size_t at, auto value) {
         std::memcpy(&value, image + at, sizeof value);
@@ -307,7 +311,7 @@ API cuMemFreeHost(void *start) {
     const Guard guard(one);
     const auto found = pinned.find(start);
     if (found == pinned.end()) return INVALID_VALUE;
-    // Copies that are still queued read this.
+    // Queued copies still read this memory.
     std::memset(start, 0xdd, found->second);
     pinned.erase(found);
     std::free(start);
@@ -374,7 +378,7 @@ API cuStreamDestroy_v2(Stream *stream) {
 
 API cuModuleLoadData(void **module, const void *image) {
     const Result found = has_code(static_cast<const uint8_t *>(image));
-    // Nothing is kept of it: kernels are found by name in the shim.
+    // The module is not kept: the shim finds kernels by name.
     *module = const_cast<void *>(image);
     return found;
 }

@@ -1,8 +1,8 @@
 // The k best of a query's candidates, in the order of hits, by a block: select, gather, sort.
 //
-// A candidate becomes a key that is larger the better it is: its score's ordered bits, then the complement of its ordinal.
-// Ordinals differ, so keys do, and the k-th largest parts the k best from the rest. Keys are compared with -0 taken for 0,
-// as hits are, but keep its sign.
+// A better candidate gets a larger key: the ordered bits of its score, then the complement of its ordinal.
+// All keys differ, since all ordinals do, so that the k-th largest key separates the k best from the rest.
+// Keys compare -0 as equal to 0, as hits do, but keep its sign.
 #pragma once
 
 #include "../common/numbers.cuh"
@@ -16,13 +16,13 @@ __device__ inline toller_hit hit_of(uint64_t key) {
     return {~static_cast<uint32_t>(key), from_ordered_bits(static_cast<uint32_t>(key >> 32))};
 }
 
-// What is compared of a key: -0 taken for 0.
+// The key that is compared: with 0 for -0.
 __device__ inline uint64_t compared(uint64_t key) {
     constexpr uint64_t MINUS_ZERO = 0x7fffffffull, ZERO = 0x80000000ull;
     return key >> 32 == MINUS_ZERO ? ZERO << 32 | (key & 0xffffffffull) : key;
 }
 
-// Sorts `keys`, of which there are a power of two, the largest first (bitonic).
+// Sorts `keys`, largest first (bitonic). Their number is a power of two.
 __device__ inline void sort_in_shared(Shared<uint64_t> keys) {
     for (uint32_t run = 2; run <= keys.len; run *= 2) {
         for (uint32_t distance = run / 2; distance > 0; distance /= 2) {
@@ -38,7 +38,7 @@ __device__ inline void sort_in_shared(Shared<uint64_t> keys) {
     __syncthreads();
 }
 
-// Sorts by one digit, the largest first, keeping the order of keys that agree in it.
+// Sorts by one digit, largest first. Keys with the same digit keep their order.
 struct DigitPass {
     SelectMemory memory;
     Shared<uint32_t> places; // [warps, DIGITS]
@@ -48,7 +48,7 @@ struct DigitPass {
         return DIGITS - 1 - static_cast<uint32_t>(compared(key) >> shift) % DIGITS;
     }
 
-    // Counts the digits, and makes of each counter the place of the first key that has it.
+    // Counts the digits, and turns each counter into the place of the first key with its digit.
     __device__ void find_places(Global<const uint64_t> from, int shift) const {
         clear_counters(memory.counters);
         __syncthreads();
@@ -65,7 +65,7 @@ struct DigitPass {
         __syncthreads();
     }
 
-    // A block's width of keys after the other: within a warp the lanes' order, then the warps'.
+    // Moves a key per thread at a time, in the order of the lanes of a warp, then of the warps.
     __device__ void move(Global<const uint64_t> from, Global<uint64_t> to, int shift) const {
         const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
         for (uint32_t first = 0; first < from.len; first += blockDim.x) {
@@ -73,7 +73,7 @@ struct DigitPass {
             __syncthreads();
             const bool present = threadIdx.x < from.len - first;
             const uint64_t key = present ? from[first + threadIdx.x] : 0;
-            // Lanes without a key agree with each other alone.
+            // Lanes without a key match only each other.
             const uint32_t own = present ? digit(key, shift) : DIGITS;
             const uint32_t same = __match_any_sync(ALL, own);
             const uint32_t before = __popc(same & ((1u << lane) - 1));
@@ -95,8 +95,8 @@ struct DigitPass {
     }
 };
 
-// Sorts `count` keys in the first half of `scratch`, which has twice as many; after an even number of passes the sorted
-// ones are there again.
+// Sorts `count` keys in the first half of `scratch`, which has room for twice as many. After an even number
+// of passes the sorted keys are there again.
 __device__ inline void sort_in_global(DigitPass pass, Global<uint64_t> scratch, uint32_t count) {
     Global<uint64_t> from = global_array(scratch.data, count), to = global_array(scratch.data + scratch.len / 2, count);
     for (int shift = 0; shift < 64; shift += 8) {
@@ -130,7 +130,7 @@ __device__ inline void write_best(const toller_best_args &args) {
         const auto key_at = [&](uint32_t i) { return compared(key_of(candidates[i])); };
         least = kth_largest<uint64_t>(memory, count, wanted, key_at);
     }
-    // The k best, in any order; `put` gets each with its place.
+    // Calls `put` with each of the k best and a place for it, in any order.
     const auto gather = [&](auto put) {
         __syncthreads();
         if (threadIdx.x == 0) memory.warps[TOLD] = 0;

@@ -1,44 +1,49 @@
-// How far the scan's sums may be from the scores that are returned, and what follows for a threshold.
+// How far the scan's sums may be from the scores that are returned, and what that means for a threshold.
 //
-// A query q is multiplied as q', made of S q for a factor S > 0 of its own; a row x as x'. Let d be the numbers of a
-// vector, L = |q'|, R = |S q - q'|: both are computed in f64 from q and q' themselves, with 2^-30 to make up for the
-// roundings (d 2^-52 < 2^-31 for d <= 2^20). N is an upper bound of |x|. The score that is returned is <q,x> summed in
-// f64, so within d 2^-53 |q| |x| of it, then rounded to f32.
+// A query q is multiplied as q', which is S q rounded, for a factor S > 0 of the query; a row x is multiplied
+// as x'. Let d be the numbers of a vector, L = |q'|, R = |S q - q'|. Both are computed in f64 from q and q'
+// themselves, with 2^-30 to make up for the roundings (d 2^-52 < 2^-31 for d <= 2^20). N is an upper bound of
+// |x|. The returned score is <q,x> summed in f64, so within d 2^-53 |q| |x| of it, then rounded to f32.
 //
-// Floating point. With x' = x for f16 and bf16, and x cut to 11 bits for tf32, |x - x'| <= h |x| + sqrt(d) 2^-126,
-// h = 0 or 2^-10, where the last term stands for subnormals, should the tensor core take them for zeros. Then
+// Floating point. With x' = x for f16 and bf16, and x cut to 11 bits for tf32, 
+// |x - x'| <= h |x| + sqrt(d) 2^-126, h = 0 or 2^-10. The last term stands for subnormals, which the tensor
+// core may take as zeros. Then
 //
 //     |S <q,x> - <q',x'>| = |<S q - q', x> + <q', x - x'>| <= R N + L (h N + sqrt(d) 2^-126).
 //
-// The tensor core's products are exact; what it does when it adds them is not documented. Measured (Fasi, Higham,
-// Mikaitis, Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ CS 2021), it aligns n >= 4 products and the
-// accumulator to the largest of them, cuts each to no fewer than 24 bits, adds these as integers, and cuts the sum to 24
-// bits. Each of the n + 2 cuts takes less than 2^-23 of M, the sum of all |q'_i x'_i| so far with what was added in
-// error; so n products cost (n + 2) 2^-23 M. We charge 2^-22 M for every product, which covers any n >= 2. (It also
-// covers any order of additions in f32 that are rounded or cut.) With g = d 2^-22 and M <= (1 + g) L |x'|, g <= 1/4,
+// The tensor core's products are exact; how it adds them is not documented. Measurements (Fasi, Higham,
+// Mikaitis, Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ CS 2021) say that it aligns n >= 4
+// products and the accumulator to the largest of them, cuts each to no fewer than 24 bits, adds these as
+// integers, and cuts the sum to 24 bits. Each of the n + 2 cuts takes less than 2^-23 of M, the sum of all
+// |q'_i x'_i| so far with the errors so far; so n products cost (n + 2) 2^-23 M. We charge 2^-22 M for every
+// product, which covers any n >= 2. (It also covers additions in f32 in any order, rounded or cut.) With
+// g = d 2^-22 and M <= (1 + g) L |x'|, g <= 1/4,
 //
 //     |sum - <q',x'>| <= g (1 + 2 g) L N + 4 d 2^-126,
 //
-// the last term again for subnormals. The epilogue's fma(slope, N, sum) is rounded once, by 2^-24 (|sum| + slope N), and
-// |sum| <= 2 L N. All together |S score - sum| <= slope N + offset even as computed, with
+// where the last term stands for subnormals again. The epilogue's fma(slope, N, sum) is rounded once, by
+// 2^-24 (|sum| + slope N), and |sum| <= 2 L N. In total, even as computed,
 //
-//     slope  = (R + (h + g (1 + 2 g) + 2^-22) L + 2^-30 (L + R)) (1 + 2^-20),    offset = (sqrt(d) L + 5 d) 2^-126.
+//     |S score - sum| <= slope N + offset,    offset = (sqrt(d) L + 5 d) 2^-126,
+//     slope = (R + (h + g (1 + 2 g) + 2^-22) L + 2^-30 (L + R)) (1 + 2^-20).
 //
-// Nothing overflows: S is a power of two that brings the largest number of q' to [1, 2), for f16 to [2^14, 2^15) (so
-// that few of its numbers are subnormal); L < 2^15 sqrt(d), and rows with N >= 2^100 have no bound: their N is given
-// as infinite. So has a query no bound, and an infinite slope, where g > 1/4.
+// Nothing overflows: S is a power of two that brings the largest number of q' to [1, 2), for f16 to
+// [2^14, 2^15) (so that few of its numbers are subnormal); L < 2^15 sqrt(d). Rows with N >= 2^100 have no
+// bound: N is infinite. Queries with g > 1/4 have no bound either: the slope is infinite.
 //
-// Codes. x = s c + r, q = s_q c_q + r_q; S = 1 / s_q (in f64), the integer I = <c_q, c> is exact. With l >= |q|,
-// p >= |r_q|, n >= |s c|, e >= |r|,
+// Codes. x = s c + r, q = s_q c_q + r_q; S = 1 / s_q (in f64), the integer I = <c_q, c> is exact. With
+// l >= |q|, p >= |r_q|, n >= |s c|, e >= |r|,
 //
 //     |<q,x> - s_q s I| = |<r_q, s c> + <q, r>| <= p n + l e.
 //
-// sum = fl(s fl(I)) and fma(slope, spread, sum) are three roundings of at most u = 2^-24 times |s I| <= (l + p) n / s_q,
-// and one of u slope spread. With p' = p + 8 u (l + p), and ratio >= p' / l for every query of the group,
+// sum = fl(s fl(I)) and fma(slope, spread, sum) are three roundings of at most u = 2^-24 times
+// |s I| <= (l + p) n / s_q, and one of u slope spread. With p' = p + 8 u (l + p), and
+// ratio >= p' / l for every query of the group,
 //
-//     |S score - sum| <= slope spread + offset,  spread = ratio n + e rounded up,  slope = (l / s_q) (1 + 2^-20).
+//     |S score - sum| <= slope spread + offset,  spread = ratio n + e rounded up,
+//     slope = (l / s_q) (1 + 2^-20).
 //
-// What is not finite nominates: all comparisons are !(upper < cutoff), true for NaN.
+// A value that is not finite nominates: all comparisons are !(upper < cutoff), which is true for NaN.
 //
 // Thresholds. A score that rounds to t or more exceeds t's lower neighbour t-. So a row can reach t only if
 // fma(slope, spread, sum) >= S t- - offset; `cutoff` is no more than that.
@@ -51,7 +56,7 @@
 constexpr double LONGEST_ROW = 1267650600228229401496703205376.0; // 2^100
 // Makes up for the roundings of an f64 computation.
 constexpr double F64_ROUNDINGS = 1.0 + 1.0 / (1 << 30);
-// What a bound in f32 loses at most when it is put to use: 2^-20.
+// Makes up for the roundings of a bound in f32 where it is used.
 constexpr double F32_ROUNDINGS = 1.0 + 1.0 / (1 << 20);
 constexpr double TWO_TO_MINUS_22 = 1.0 / (1 << 22);
 constexpr double TWO_TO_MINUS_126 = 1.1754943508222875e-38;
@@ -76,7 +81,7 @@ __device__ inline toller_query_facts float_facts(double scale, double length, do
     return {scale, bounded ? __double2float_ru(slope) : INFINITE, __double2float_ru(offset)};
 }
 
-// `length` is l. 2^-126 stands for the underflow of the two products, of which each takes less than 2^-149.
+// `length` is l. 2^-126 stands for the underflow of the two products, which each lose less than 2^-149.
 __device__ inline toller_query_facts code_facts(double scale, double length) {
     return {scale, __double2float_ru(length * scale * F32_ROUNDINGS), static_cast<float>(TWO_TO_MINUS_126)};
 }
@@ -94,13 +99,13 @@ __device__ inline float cutoff_of(const toller_query_facts &facts, float thresho
     return __double2float_rd(reached - fabs(reached) / (1ull << 50) - facts.offset);
 }
 
-// A score from `sum` and back: the bounds of the rounded score of a row.
+// The bounds of the rounded score of a row, from its sum.
 __device__ inline toller_candidate bounded(const toller_query_facts &facts, uint32_t ordinal, float sum, float spread) {
     const double width = static_cast<double>(facts.slope) * spread + facts.offset;
-    // Not `<`: NaN has no bounds.
+    // `!(... < ...)`: NaN has no bounds.
     if (!(fabs(sum) + width < static_cast<double>(INFINITE))) return {ordinal, -INFINITE, INFINITE};
     const double low = (sum - width) / facts.scale, high = (sum + width) / facts.scale;
     const double slack = (fabs(low) + fabs(high)) / (1ull << 50);
-    // One step more than the rounding needs: a score that is known has equal bounds, one that is not has none.
+    // One step more than the rounding needs: only a known score has equal bounds.
     return {ordinal, next_down(__double2float_rd(low - slack)), next_up(__double2float_ru(high + slack))};
 }

@@ -1,5 +1,5 @@
-// The types that the scan multiplies. All of them are moved as bytes; they differ in the instruction, and in what a sum
-// and a row's facts are.
+// The types that the scan multiplies. All are moved as bytes; they differ in the instruction, in the meaning
+// of a sum and in the facts of a row.
 #pragma once
 
 #include "../common/memory.cuh"
@@ -39,8 +39,8 @@ struct Bf16 : FloatRows {
     static __device__ void multiply_group(float (&c)[32][4], uint64_t a, uint64_t b) { wgmma_bf16(c, a, b); }
 };
 
-// Stored f32 read as it is. The tensor core ignores the 13 bits that tf32 lacks; mma.sync does not promise it, so that they
-// are cut before. (Where they are not, for wgmma, rounding them would be within the bound too.)
+// Stored f32, read as it is. The tensor core ignores the 13 bits that tf32 does not have, but mma.sync does
+// not promise that, so they are cut before. (For wgmma they are not: rounding is within the bound too.)
 struct Tf32 : FloatRows {
     static __device__ void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
         constexpr uint32_t KEPT = 0xffffe000u;

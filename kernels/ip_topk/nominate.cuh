@@ -1,9 +1,9 @@
-// The scan's epilogue: compares the sums of a warp with what can still be among the k best, and appends those.
+// The scan's epilogue: appends the sums of a warp that can still be among the k best to the candidates.
 //
-// A warp holds ROWS x COLUMNS fragments of 16 rows x 8 queries, each as mma.sync (and wgmma) leaves it: lane 4 g + t has
-// rows g and g + 8 of queries 2 t and 2 t + 1. All are tested, two instructions a sum, and every lane notes in one word
-// which of its fragments had a hit. What follows is rare and must not cost registers: the fragments are then looked at
-// one by one, in a loop that is not unrolled.
+// A warp holds ROWS x COLUMNS fragments of 16 rows x 8 queries, each as mma.sync (and wgmma) leaves it: lane
+// 4 g + t has rows g and g + 8 of queries 2 t and 2 t + 1. All sums are tested, with two instructions each,
+// and every lane notes in one word which of its fragments had a hit. The rest is rare and must not cost
+// registers: fragments with hits are handled one by one, in a loop that is not unrolled.
 #pragma once
 
 #include "formats.cuh"
@@ -11,13 +11,13 @@
 
 constexpr uint32_t ALL_LANES = 0xffffffffu;
 
-// What the test needs of two neighbouring queries: one 16-byte load.
+// The facts of two neighbouring queries that the test needs: one 16-byte load.
 struct alignas(16) QueryPair {
     float slope[2];
     float cutoff[2];
 };
 
-// Fills the table of a tile's queries, for its pairs of queries.
+// Fills the table of a tile's pairs of queries.
 template <uint32_t TILE_QUERIES>
 __device__ inline void write_query_pairs(const toller_scan_args &args, Shared<QueryPair> pairs, uint32_t first_query) {
     const auto facts = global_array(args.facts, args.query_count);
@@ -27,7 +27,7 @@ __device__ inline void write_query_pairs(const toller_scan_args &args, Shared<Qu
         for (uint32_t j = 0; j < 2; ++j) {
             const uint32_t query = first_query + 2 * i + j;
             const bool present = query < args.query_count;
-            // Queries that are not there are reached by nothing that is finite.
+            // No finite sum reaches a query that is not there.
             pair.slope[j] = present ? facts[query].slope : 0.0f;
             pair.cutoff[j] = present ? cutoff_of(facts[query], thresholds[query]) : INFINITE;
         }
@@ -35,7 +35,7 @@ __device__ inline void write_query_pairs(const toller_scan_args &args, Shared<Qu
     }
 }
 
-// Whether a row may reach the threshold of a query. NaN may.
+// Whether a row may reach the threshold of a query. True for NaN.
 template <class Format>
 __device__ inline bool may_reach(typename Format::Sum sum, RowFacts row, float slope, float cutoff) {
     return !(__fmaf_rn(slope, row.spread, Format::scaled(sum, row)) < cutoff);
@@ -58,8 +58,8 @@ __device__ inline bool is_excluded(const toller_scan_args &args, uint32_t query,
     return from < offsets[query + 1] && excluded[from] == ordinal;
 }
 
-// Appends the two sums of one query that a lane holds, where they hit, to the query's candidates. All lanes take part;
-// those with the same t have the same query, and take their places with one atomic.
+// Appends the hits among a lane's two sums of one query to the query's candidates. All lanes take part; those
+// with the same t have the same query and get their places with one atomic.
 __device__ inline void append(const toller_scan_args &args, uint32_t query, const bool (&hits)[2],
                               const uint32_t (&ordinals)[2], const float (&sums)[2], const float (&spreads)[2]) {
     const uint32_t lane = threadIdx.x % 32;
@@ -76,7 +76,7 @@ __device__ inline void append(const toller_scan_args &args, uint32_t query, cons
     base = __shfl_sync(ALL_LANES, base, leader);
     const uint32_t slots[2] = {base + __popc(first & below), base + __popc(first) + __popc(second & below)};
     for (int i = 0; i < 2; ++i) {
-        // Beyond the capacity it is only counted: the driver sees that, and scans again.
+        // Candidates beyond the capacity are only counted: the driver sees that and scans again.
         if (hits[i] && slots[i] < args.capacity) {
             const uint64_t buffers = static_cast<uint64_t>(args.query_count) * args.capacity;
             const auto candidates = global_array(args.candidates, buffers);
@@ -87,7 +87,7 @@ __device__ inline void append(const toller_scan_args &args, uint32_t query, cons
     }
 }
 
-// One fragment of which at least one sum hit. `row` is the row of the lane's first sums, `query` that of its first.
+// Nominates from a fragment with at least one hit. `row` and `query` are those of the lane's first sum.
 template <class Format>
 __device__ inline void nominate_fragment(const toller_scan_args &args, const typename Format::Sum (&sums)[4],
                                          const RowFacts (&rows)[2], uint32_t row, uint32_t query,
@@ -111,8 +111,8 @@ __device__ inline void nominate_fragment(const toller_scan_args &args, const typ
     }
 }
 
-// The sums of a warp whose first row is `first_row` of the collection, and whose first query `first_query` is
-// `first_column` of the tile.
+// Nominates from the sums of a warp. Its first row is `first_row` of the chunk; its first query is
+// `first_query` of the group and `first_column` of the tile.
 template <class Format, int ROWS, int COLUMNS>
 __device__ inline void nominate(const toller_scan_args &args, const typename Format::Sum (&sums)[ROWS * COLUMNS][4],
                                 Shared<QueryPair> pairs, uint32_t first_row, uint32_t first_query,
@@ -148,7 +148,7 @@ __device__ inline void nominate(const toller_scan_args &args, const typename For
     while (hit_by_any != 0) {
         const int fragment = __ffs(hit_by_any) - 1;
         hit_by_any &= hit_by_any - 1;
-        // Registers have no index: the fragment is picked by comparing.
+        // Registers cannot be indexed at run time: the fragment is picked by comparing.
         typename Format::Sum picked[4];
         RowFacts picked_rows[2];
 #pragma unroll

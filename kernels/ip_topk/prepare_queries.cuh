@@ -1,10 +1,10 @@
-// Queries as the scan multiplies them, and what their rounding costs: a warp a query.
+// Queries in the form that the scan multiplies, and what their rounding costs: a warp per query.
 #pragma once
 
 #include "../common/memory.cuh"
 #include "bounds.cuh"
 
-// What a scan's type makes of a number of a query: `rounded` is the number that is multiplied, `value` its bits.
+// How the type of a scan rounds a query's numbers: `rounded` is what is multiplied, `value` its bits.
 struct QueryF16 {
     using Value = uint16_t;
     static constexpr int LARGEST_EXPONENT = 15;
@@ -63,7 +63,7 @@ struct Lengths {
     double residual;
 };
 
-// Writes a whole prepared row. The same in every lane is returned.
+// Writes a whole prepared row. Returns the same in every lane.
 template <class Type>
 __device__ inline Lengths write_prepared(Global<const float> query, Global<typename Type::Value> prepared, uint32_t dim,
                                          double scale, uint32_t lane) {
@@ -79,7 +79,7 @@ __device__ inline Lengths write_prepared(Global<const float> query, Global<typen
     return {sqrt(warp_sum(squares)), sqrt(warp_sum(residual_squares))};
 }
 
-// What follows for the bounds. The group's largest ratio matters for codes alone.
+// The facts for the bounds. Only codes need the group's largest ratio.
 template <class Type>
 __device__ inline toller_query_facts facts_of(double scale, Lengths lengths, uint32_t dim, float *) {
     return float_facts(scale, lengths.rounded, lengths.residual, Type::CUT, dim);

@@ -1,5 +1,5 @@
-// The k-th largest of many keys, by a block: eight bits at a time from the highest, counting the keys that agree with
-// the bits found so far.
+// The k-th largest of many keys, by a block: eight bits at a time from the highest, counting the keys that
+// have the bits found so far.
 #pragma once
 
 #include "../common/memory.cuh"
@@ -11,21 +11,21 @@ constexpr uint32_t ALL = 0xffffffffu;
 // Shared memory that the functions below use.
 struct SelectMemory {
     Shared<uint32_t> counters; // [DIGITS]
-    Shared<uint32_t> warps;    // [64]: sums of warps, and what one thread tells all
+    Shared<uint32_t> warps;    // [64]: sums of warps, and what one thread passes to all
 
     static __device__ SelectMemory at(uint32_t offset) {
         return {shared_array<uint32_t>(offset, DIGITS), shared_array<uint32_t>(offset + DIGITS * 4, 64)};
     }
 };
 
-// Where all threads read what one thread found.
+// The place of what one thread passes to all.
 constexpr uint32_t TOLD = 62;
 
 __device__ inline void clear_counters(Shared<uint32_t> counters) {
     for (uint32_t i = threadIdx.x; i < counters.len; i += blockDim.x) counters[i] = 0;
 }
 
-// The digit in which the `wanted`-th largest key falls, and how many keys have larger ones; the first warp finds it.
+// The digit of the `wanted`-th largest key, and how many keys have larger digits; the first warp finds both.
 __device__ inline void find_digit(SelectMemory memory, uint32_t wanted) {
     const uint32_t lane = threadIdx.x;
     if (lane >= 32) return;
@@ -52,7 +52,7 @@ template <class Key, class KeyAt>
 __device__ inline Key kth_largest(SelectMemory memory, uint32_t count, uint32_t wanted, KeyAt key_at) {
     Key found = 0, known = 0;
     for (int shift = sizeof(Key) * 8 - 8; shift >= 0; shift -= 8) {
-        // All have read what the round before told.
+        // All threads have read the digit of the previous round.
         __syncthreads();
         clear_counters(memory.counters);
         __syncthreads();
@@ -70,8 +70,8 @@ __device__ inline Key kth_largest(SelectMemory memory, uint32_t count, uint32_t 
     return found;
 }
 
-// The number of threads before this one whose `flag` is set; `total` is that of all. All threads take part, and a barrier
-// comes before this is called again.
+// The number of threads before this one whose `flag` is set; `total` counts all threads. All threads take
+// part, and there is a barrier before the next call.
 __device__ inline uint32_t count_before(SelectMemory memory, bool flag, uint32_t &total) {
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const uint32_t mine = __ballot_sync(ALL, flag);

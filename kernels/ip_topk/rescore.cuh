@@ -1,8 +1,8 @@
-// The scores themselves: f64, in the one order that every device keeps.
+// The scores that are returned: in f64, in the one order that every device keeps.
 //
-// Number i goes to partial sum i % 16, in ascending order; then the upper half of the partial sums is added to the lower
-// half until one is left; that is rounded to f32 once. Sixteen lanes hold the partial sums, so that half a warp scores a
-// row. The product of two f32 is exact in f64, so that it does not matter whether the multiply-add is fused.
+// Number i goes to partial sum i % 16, in ascending order; then the upper half of the partial sums is added
+// to the lower half until one is left, which is rounded to f32. Sixteen lanes hold the partial sums, so half
+// a warp scores a row. The product of two f32 is exact in f64, whether the multiply-add is fused or not.
 #pragma once
 
 #include "../common/memory.cuh"
@@ -10,21 +10,21 @@
 #include "../ip_topk.h"
 
 constexpr uint32_t PARTIAL_SUMS = 16;
-// Rows that a half-warp scores at a time: their loads are under way together, and the query is widened once.
+// Rows that a half-warp scores at a time: their loads overlap, and the query is widened once.
 constexpr uint32_t ROWS_AT_ONCE = 4;
-// Numbers of each row that a lane has under way.
+// Numbers of each row that a lane loads at a time.
 constexpr uint32_t STEPS_AT_ONCE = 4;
 
 // Adds the upper halves to the lower ones; the sum is in the first of the sixteen lanes.
 __device__ inline double folded(double sum) {
     for (uint32_t half = PARTIAL_SUMS / 2; half > 0; half /= 2) {
-        // Lanes beyond the half add something too, which nobody reads.
+        // Lanes beyond the half add something that is never read.
         sum += __shfl_down_sync(0xffffffffu, sum, half, PARTIAL_SUMS);
     }
     return sum;
 }
 
-// Adds to the partial sums of a lane its next `STEPS` products of each row, in their order. All are loaded first.
+// Adds the next `STEPS` products of each row to a lane's partial sums, in their order. All are loaded first.
 template <class Stored, uint32_t STEPS>
 __device__ inline void add_products(double (&sums)[ROWS_AT_ONCE], Global<const float> query,
                                     const Global<const typename Stored::Value> (&rows)[ROWS_AT_ONCE], uint32_t first) {
@@ -55,7 +55,7 @@ __device__ inline void rescore(const toller_rescore_args &args) {
     const auto candidates =
         global_array(args.candidates + static_cast<uint64_t>(query_number) * args.capacity, args.capacity);
 
-    // All lanes of a warp go round equally often, as the shuffles want it.
+    // All lanes of a warp make equally many rounds, as the shuffles require.
     for (uint64_t first = team / 2 * 2 * ROWS_AT_ONCE; first < count; first += uint64_t{teams} * ROWS_AT_ONCE) {
         Global<const Value> rows[ROWS_AT_ONCE];
         bool wanted[ROWS_AT_ONCE];
@@ -64,10 +64,10 @@ __device__ inline void rescore(const toller_rescore_args &args) {
 #pragma unroll
         for (uint32_t j = 0; j < ROWS_AT_ONCE; ++j) {
             const toller_candidate candidate = candidates[mine + j < count ? mine + j : count - 1];
-            // Rows before the first wrap around to beyond the last.
+            // Ordinals below the first row's wrap around to beyond the last row.
             const uint32_t row = candidate.ordinal - args.first_ordinal;
             wanted[j] = mine + j < count && row < args.row_count && !(candidate.lower == candidate.upper);
-            // No branch below: what is not wanted is the first row, whose score is not written.
+            // No branch below: a row that is not wanted becomes the first row, and its score is not written.
             const char *at = static_cast<const char *>(args.rows) + (wanted[j] ? uint64_t{row} * args.stride : 0);
             rows[j] = global_array(reinterpret_cast<const Value *>(at), args.dim);
         }

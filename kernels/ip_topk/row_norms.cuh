@@ -1,4 +1,4 @@
-// How long the rows are: a warp a row, once, when they are uploaded.
+// The lengths of the rows: a warp per row, once, when the rows are uploaded.
 #pragma once
 
 #include "../common/memory.cuh"

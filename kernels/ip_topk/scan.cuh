@@ -1,19 +1,19 @@
-// The scan: tiles of rows times tiles of queries on tensor cores; nothing but what may be among the k best is written.
+// The scan: tiles of rows times tiles of queries on tensor cores. Only candidates for the k best are written.
 //
-// One persistent block works through its tiles slice by slice (128 bytes of every row, all of the vector in turn). A ring
-// of stages holds the slices; copies run ahead of the products, across the ends of tiles, so that memory is busy while
-// a tile is compared. The products come from an engine: mma.sync here, wgmma in wgmma.cuh.
+// A persistent block works through its tiles slice by slice (128 bytes of every row at a time). A ring of
+// stages holds the slices. Copies run ahead of the products, across the ends of tiles, so that memory is busy
+// while a tile is compared. The products come from an engine: mma.sync here, wgmma in warpgroups.cuh.
 #pragma once
 
 #include "nominate.cuh"
 
-// An engine whose warps, ROW_WARPS x COLUMN_WARPS, each multiply with mma.sync and hold their share of the tile.
+// An engine of ROW_WARPS x COLUMN_WARPS warps, which each multiply a share of the tile with mma.sync.
 template <class Format, int QUERIES, int ROW_WARPS>
 struct MmaSync {
     static constexpr uint32_t TILE_QUERIES = QUERIES;
     static constexpr int COLUMN_WARPS = TOLLER_SCAN_THREADS / 32 / ROW_WARPS;
     static constexpr int ROWS = TILE_ROWS / 16 / ROW_WARPS, COLUMNS = QUERIES / 8 / COLUMN_WARPS;
-    // Slices whose products may be under way while others are loaded over older ones.
+    // Slices whose products may still be computed while older stages are loaded again.
     static constexpr int LAG = 1;
 
     typename Format::Sum sums[ROWS * COLUMNS][4];
@@ -68,8 +68,8 @@ struct MmaSync {
     }
 };
 
-// The block's dynamic shared memory: a ring of stages, each a slice of rows and one of queries, and two tables of queries,
-// of which one may still be read for the tile before.
+// The block's dynamic shared memory: a ring of stages, each with a slice of rows and a slice of queries, and
+// two tables of queries, of which one may still be read for the previous tile.
 template <uint32_t TILE_QUERIES, int STAGES>
 struct Layout {
     static constexpr uint32_t ROWS_BYTES = TILE_ROWS * SLICE_BYTES;
@@ -80,7 +80,7 @@ struct Layout {
 
     uint32_t start;
 
-    // The swizzle of wgmma follows the bits of the address: stages begin at multiples of 1,024.
+    // The swizzle of wgmma depends on the bits of the address: stages begin at multiples of 1,024.
     static __device__ Layout aligned() {
         const uint32_t past = shared_address(0) % 1024;
         return {past == 0 ? 0 : 1024 - past};
@@ -112,7 +112,7 @@ __device__ inline void scan(const toller_scan_args &args) {
                                 loading.slice);
             loading.next_slice(args);
         }
-        // A group even of nothing: the number of groups then says which slices have arrived.
+        // Commits a group even without copies: the number of groups then says which slices have arrived.
         cp_async_commit();
     };
 #pragma unroll 1
@@ -126,7 +126,7 @@ __device__ inline void scan(const toller_scan_args &args) {
         if (tile.query_tile != tabled) {
             tabled = tile.query_tile;
             table ^= 1;
-            // No other warp reads this table any more: it would have to be two tiles, and their barriers, behind.
+            // No warp reads this table any more: it would have to be two tiles, and their barriers, behind.
             write_query_pairs<QUERIES>(args, layout.pairs(table), tile.first_query());
         }
         engine.clear();
@@ -134,7 +134,7 @@ __device__ inline void scan(const toller_scan_args &args) {
         for (uint32_t slice = 0; slice < Cursor<QUERIES>::slices(args); ++slice) {
             cp_async_wait<AHEAD - 1>();
             engine.acquire();
-            // All copies of this slice have arrived, and the slice LAG before it has been multiplied, by all threads.
+            // For all threads: this slice has arrived, and the slice LAG before it has been multiplied.
             __syncthreads();
             load_next((stage + AHEAD) % STAGES);
             engine.multiply(layout.rows(stage), layout.queries(stage));

@@ -1,4 +1,4 @@
-// Between chunks: the thresholds rise to the k-th best lower bounds, and candidates that cannot reach them go.
+// Between chunks: raises the thresholds to the k-th best lower bounds, and drops what cannot reach them.
 #pragma once
 
 #include "../common/numbers.cuh"
@@ -27,8 +27,8 @@ __device__ inline void raise_threshold(const toller_select_args &args) {
     if (threadIdx.x == 0 && kth > thresholds[query]) thresholds[query] = kth;
 }
 
-// Keeps what may reach the threshold, in its order. A block's width of candidates is read before any of it is written
-// over: what is kept moves to the front only.
+// Keeps the candidates that may reach the threshold, in their order. As many candidates as there are threads
+// are read before any of them is overwritten, since candidates only move to the front.
 __device__ inline void prune_candidates(const toller_select_args &args) {
     const uint32_t query = blockIdx.x;
     const OfQuery of = OfQuery::at(args, query);

@@ -1,4 +1,4 @@
-// What a block of the scan works on, in turn: tiles of rows x queries, cut into slices of every row's bytes.
+// The work of a block of the scan: tiles of rows x queries, cut into slices of every row's bytes.
 #pragma once
 
 #include "../common/memory.cuh"
@@ -14,7 +14,7 @@ __device__ inline bool is_allowed(const toller_scan_args &args, uint32_t ordinal
     return args.allowed == nullptr || (word < args.allowed_words && (words[word] >> (ordinal % 32) & 1) != 0);
 }
 
-// Whether the filter allows any row of a tile, or a row in the same words: tiles without are not even read.
+// Whether the filter allows any row of a tile, or a row in the same words. Other tiles are not read.
 __device__ inline bool any_is_allowed(const toller_scan_args &args, uint32_t first_row) {
     if (args.allowed == nullptr) return true;
     const auto words = global_array(args.allowed, args.allowed_words);
@@ -26,8 +26,8 @@ __device__ inline bool any_is_allowed(const toller_scan_args &args, uint32_t fir
     return false;
 }
 
-// The place of a block in its work. Blocks take tiles in turn, the queries' tiles of the same rows one after the other:
-// so a row comes from memory once, and from the second-level cache for the other query tiles.
+// The place of a block in its work. Blocks take tiles in turn; tiles of the same rows follow each other, so
+// that a row is read from memory once, and from the second-level cache for the other tiles of queries.
 template <uint32_t TILE_QUERIES>
 struct Cursor {
     uint32_t row_tile, query_tile, slice;
@@ -77,14 +77,14 @@ struct Cursor {
     }
 };
 
-// Where a slice lies in shared memory: 128 bytes a row, its 16-byte chunks exchanged so that neither eight chunks of one
-// row nor the same chunk of eight rows share a bank. It is also the 128-byte swizzle that wgmma reads.
+// The layout of a slice in shared memory: 128 bytes a row, with its 16-byte chunks exchanged so that neither
+// eight chunks of one row nor the same chunk of eight rows share a bank. wgmma calls it the 128-byte swizzle.
 __device__ inline uint32_t swizzled(uint32_t row, uint32_t chunk) {
     return row * SLICE_BYTES + ((chunk ^ (row % 8)) * 16);
 }
 
-// Starts to copy a slice of `ROWS` rows of `matrix`, which has `count`, from row `first` on. Zeros stand for what lies
-// beyond the matrix. A thread copies the same chunk of every so manyeth row.
+// Starts to copy a slice of `ROWS` rows of `matrix`, which has `count` rows, from row `first` on. Beyond the
+// matrix it writes zeros. A thread copies the same chunk of one row in `ROWS_AT_ONCE`.
 template <uint32_t ROWS>
 __device__ inline void load_slice(uint32_t to, Global<const char> matrix, uint64_t first, uint32_t count,
                                   uint32_t stride, uint32_t slice) {
@@ -100,7 +100,7 @@ __device__ inline void load_slice(uint32_t to, Global<const char> matrix, uint64
     for (uint32_t ahead = 0; ahead < ROWS; ahead += ROWS_AT_ONCE) {
         if (ROWS % ROWS_AT_ONCE != 0 && row + ahead >= ROWS) return;
         const bool present = ahead < rows_left;
-        // What is not there is not read, wherever `from` points.
+        // Nothing is read beyond the matrix, wherever `from` points.
         cp_async_16(to + ahead * SLICE_BYTES, from, present);
         from += static_cast<uint64_t>(ROWS_AT_ONCE) * stride;
     }

@@ -1,7 +1,7 @@
-// The engine of the scan for sm_90a: two warpgroups, 64 rows each, multiply with wgmma.
+// The engine of the scan for sm_90a: two warpgroups of 64 rows each multiply with wgmma.
 //
-// The slices of rows and queries are loaded as for mma.sync, into the same swizzled layout. The products of a slice are
-// under way while the next slice's are asked for, so that a stage is free two slices later.
+// The slices of rows and queries are loaded as for mma.sync, into the same swizzled layout. The products of a
+// slice are still computed while those of the next slice are issued, so a stage is free two slices later.
 #pragma once
 
 #include "scan.cuh"
@@ -26,7 +26,7 @@ struct Warpgroups {
         }
     }
 
-    // What this thread's copies brought is for wgmma to read.
+    // Lets wgmma read what this thread has copied.
     __device__ void acquire() { fence_proxy_async(); }
 
     __device__ void multiply(uint32_t rows, uint32_t queries) {

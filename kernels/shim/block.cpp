@@ -61,8 +61,8 @@ std::string Block::run(const std::function<void()> &function, Index index, Index
     return failure;
 }
 
-// Runs every thread until it waits, a warp after the other. Returns whether any ran. Blocks of odd numbers begin with the
-// last warp: an order that a kernel happens to rely on is not the only one.
+// Runs every thread until it waits, warp by warp. Returns whether any thread ran. Blocks of odd numbers begin
+// with the last warp, so that no kernel can rely on one order.
 bool Block::run_those_that_can() {
     bool any = false;
     for (uint32_t i = 0; i < warps.size(); ++i) {
@@ -82,7 +82,7 @@ bool Block::run_those_that_can() {
     return any;
 }
 
-// Nobody can run: all wait for the barrier, or something is wrong.
+// No thread can run: all wait for the barrier, or something is wrong.
 void Block::pass_barrier() {
     const Thread *waiting = nullptr;
     for (const auto &thread : threads) {

@@ -1,4 +1,4 @@
-// A block of threads in execution: every thread a fiber, run in turn until it waits for others.
+// A block of threads in execution: every thread is a fiber that runs in turn until it waits for others.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace toller_shim {
 
-// What a kernel did wrong; thrown on the thread's own stack, and caught there.
+// A kernel's mistake; thrown and caught on the thread's own stack.
 struct Failure {
     std::string what;
 };
@@ -26,20 +26,20 @@ struct Index {
 
 class Block;
 
-// Threads that do something together: the lanes of a warp, or the four warps of a warpgroup.
+// Threads that act together: the lanes of a warp, or the four warps of a warpgroup.
 struct Team {
     static constexpr uint32_t MOST = 128;
 
     uint32_t first_thread = 0, threads = 0;
-    // What those that have arrived wait to do, and what each brought.
+    // The operation that the arrived threads wait for, and what each of them brought.
     const char *operation = nullptr;
     uint32_t arrived = 0;
     std::array<void *, MOST> brought{};
-    // Rises with every __syncwarp.
+    // Counts calls of __syncwarp.
     uint32_t epoch = 0;
 };
 
-// A copy from global to shared memory that has not arrived.
+// A copy from global to shared memory that has not arrived yet.
 struct Copy {
     uint32_t to;
     const void *from;
@@ -51,17 +51,17 @@ struct Thread {
     Block *block = nullptr;
     uint32_t number = 0;
     Index index{};
-    // What it waits for; null when it can run.
+    // What the thread waits for; null when it can run.
     const char *waits_for = nullptr;
     bool is_done = false;
     // Copies since the last commit, then the groups, oldest first.
     std::vector<Copy> copies;
     std::vector<std::vector<Copy>> groups;
-    // How often it has fenced between proxies.
+    // How often the thread has fenced between proxies.
     uint32_t fences = 0;
     // Whether wgmma.fence came since the last group of products.
     bool has_fenced_sums = false;
-    // Products that its warpgroup has asked for and not waited for: since the last commit, then the groups.
+    // Products that its warpgroup has issued and not waited for: since the last commit, then the groups.
     std::vector<std::function<void()>> products;
     std::vector<std::vector<std::function<void()>>> product_groups;
 
@@ -73,12 +73,12 @@ class Block {
   public:
     Block(uint32_t threads, uint32_t shared_bytes);
 
-    // Runs `kernel` in every thread; returns what went wrong, or an empty text.
+    // Runs `kernel` in every thread; returns the first mistake, or an empty text.
     std::string run(const std::function<void()> &kernel, Index index, Index grid);
 
     // Called by threads.
     void wait_for_all();
-    // Waits until all of the team have come with the same `operation`; the last one runs `act` on what they brought.
+    // Waits until the whole team has come with the same `operation`; the last runs `act` on what all brought.
     void together(Team &team, const char *operation, void *brought,
                   const std::function<void(void *const *)> &act);
 
@@ -86,7 +86,7 @@ class Block {
     Team &warp(uint32_t number) { return warps[number]; }
     Team &warpgroup(uint32_t number) { return warpgroups[number]; }
     uint32_t thread_count() const { return static_cast<uint32_t>(threads.size()); }
-    // Rises with every barrier of the block.
+    // Counts barriers of the block.
     uint32_t epoch() const { return barriers; }
     Index index() const { return of_block; }
     Index grid() const { return of_grid; }

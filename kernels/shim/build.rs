@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 fn main() {
-    // Asked for when this runs: what was compiled in another clone, with the same target directory, would have that one's path.
+    // Read at run time: a script compiled by another clone with the same target directory has its path.
     let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
     let shim = PathBuf::from(package);
     let kernels = shim.join("..");
@@ -22,7 +22,7 @@ fn main() {
         .cpp(true)
         .std("c++17")
         .include(&kernels)
-        // Products and sums of the fixed order are rounded one by one, and threads are stacks that this code switches between.
+        // Products and sums of the fixed order are rounded one by one, and this code switches stacks.
         .flag("-Wno-unknown-pragmas")
         .flag("-ffp-contract=off")
         .flag("-fno-strict-aliasing")

@@ -1,4 +1,4 @@
-// Conversions that the host's C++ has no words for.
+// Conversions that the host's C++ does not have.
 #include "device.h"
 
 namespace {
@@ -21,13 +21,13 @@ uint16_t f32_to_f16(float x) {
     const uint16_t sign = static_cast<uint16_t>(__float_as_uint(x) >> 31 << 15);
     const double size = std::fabs(static_cast<double>(x));
     if (size != size) return sign | 0x7fff;
-    // From halfway between the largest number and the next one on, which has an odd last bit, everything is infinite.
+    // Infinite from halfway between the largest number and the next, since the largest has an odd last bit.
     if (size >= 65520) return sign | 0x7c00;
     // Below 2^-14 numbers are multiples of 2^-24; rint rounds ties to even.
     if (size < std::ldexp(1.0, -14)) return sign | static_cast<uint16_t>(std::rint(std::ldexp(size, 24)));
     const int exponent = std::ilogb(size);
     const auto units = static_cast<uint32_t>(std::rint(std::ldexp(size, F16_BITS - exponent)));
-    // A carry out of the fraction goes into the exponent, as it should.
+    // A carry out of the fraction correctly goes into the exponent.
     return static_cast<uint16_t>(sign | ((static_cast<uint32_t>(exponent + 15 - 1) << F16_BITS) + units));
 }
 

@@ -1,5 +1,5 @@
-// What the kernels' sources find in place of CUDA when they are compiled for the host: CUDA's words, intrinsics, and the
-// functions of common/memory.cuh and common/instructions.cuh.
+// Replaces CUDA for kernels that are compiled for the host: CUDA's keywords and intrinsics, and the functions
+// of common/memory.cuh and common/instructions.cuh.
 #pragma once
 
 #include <cmath>
@@ -38,7 +38,7 @@ struct Global {
     }
 };
 
-// An element of shared memory: reading and writing it are told apart.
+// An element of shared memory, which distinguishes reads from writes.
 template <class T>
 class SharedElement {
   public:
@@ -94,7 +94,7 @@ Shared<T> shared_array(uint32_t offset, uint32_t len) {
     return array;
 }
 
-// The dynamic shared memory begins at address 256: alignment is the kernel's business.
+// The dynamic shared memory begins at address 256: kernels align it themselves.
 constexpr uint32_t SHARED_START = 256;
 
 inline uint32_t shared_address(uint32_t offset) { return SHARED_START + offset; }
@@ -109,7 +109,7 @@ uint32_t __match_any_sync(uint32_t mask, uint32_t value);
 
 namespace toller_shim {
 
-// `value` of another lane, which `source` picks by the lane's number, or the own one where that is none.
+// `value` of the lane that `source` picks by the own lane's number; the own value if there is no such lane.
 uint64_t exchange(const char *operation, uint32_t mask, uint64_t value, uint32_t source);
 
 template <class T>
@@ -169,7 +169,7 @@ inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 float __double2float_ru(double x);
 float __double2float_rd(double x);
 inline float __double2float_rn(double x) { return static_cast<float>(x); }
-// The product of two f32 is exact in f64; the sum is then rounded twice, the second time up: at least as large.
+// The product of two f32 is exact in f64; the sum is then rounded twice, the second time up: an upper bound.
 inline float __fmaf_ru(float a, float b, float c) {
     return __double2float_ru(std::nextafter(static_cast<double>(a) * b + c, HUGE_VAL));
 }

@@ -1,4 +1,4 @@
-// Switching of stacks: by hand on x86-64 Linux (quicker, since it asks the system for nothing), else by ucontext.
+// Switching of stacks: by hand on x86-64 Linux (quicker, since it makes no system calls), else by ucontext.
 #include "fiber.h"
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace toller_shim {
 
 namespace {
 
-// Stacks that nobody uses: every launch wants hundreds, and fresh memory costs more than what runs on it.
+// Unused stacks: every launch needs hundreds, and fresh memory costs more than what runs on it.
 std::vector<std::unique_ptr<char[]>> spare_stacks;
 
 } // namespace
@@ -31,7 +31,7 @@ void Fiber::take_stack() {
 
 namespace {
 
-// makecontext passes integers alone: a pointer travels in two.
+// makecontext passes only integers: a pointer takes two.
 void begin(unsigned function_high, unsigned function_low, unsigned of_high, unsigned of_low) {
     const auto joined = [](unsigned high, unsigned low) { return static_cast<uintptr_t>(high) << 16 << 16 | low; };
     const auto function = reinterpret_cast<void (*)(void *)>(joined(function_high, function_low));
@@ -59,8 +59,9 @@ void Fiber::switch_to(Fiber &other) { swapcontext(&context, &other.context); }
 extern "C" void toller_shim_switch(void **from, void *to);
 extern "C" void toller_shim_begin();
 
-// What a call keeps (System V ABI) is pushed on the old stack and popped from the new one. A new fiber's stack is made as
-// if it had been left at the first instruction of toller_shim_begin, with function and argument in rbx and r12.
+// Pushes the registers that a call preserves (System V ABI) on the old stack and pops them from the new one.
+// A new fiber's stack looks as if it had been left at the first instruction of toller_shim_begin, with
+// function and argument in rbx and r12.
 asm(R"(
     .text
     .type toller_shim_switch, @function

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <memory>
 
-// May be defined elsewhere too, to try it.
+// Can also be defined elsewhere, to try this way.
 #if !(defined(__x86_64__) && defined(__linux__)) && !defined(TOLLER_SHIM_UCONTEXT)
 #define TOLLER_SHIM_UCONTEXT
 #endif
@@ -21,13 +21,13 @@ class Fiber {
     Fiber(const Fiber &) = delete;
     Fiber &operator=(const Fiber &) = delete;
 
-    // The next switch to this fiber begins `function(of)`, which must never return, but switch away for good.
+    // The next switch to this fiber begins `function(of)`, which switches away at its end and never returns.
     void prepare(void (*function)(void *), void *of);
-    // Leaves this fiber, which is the running one, for `other`; comes back when somebody switches to this one.
+    // Leaves this fiber, which is running, for `other`; returns when another fiber switches back.
     void switch_to(Fiber &other);
 
   private:
-    // Enough for a kernel's frames without optimization.
+    // Enough for the frames of a kernel that is compiled without optimization.
     static constexpr size_t STACK_BYTES = 128 << 10;
 
     std::unique_ptr<char[]> stack;

@@ -20,10 +20,10 @@ constexpr size_t ALIGNMENT = 256;
 std::map<uintptr_t, uintptr_t> allocations;
 std::mutex allocations_lock;
 
-// Rises with every free.
+// Counts frees.
 std::atomic<uint64_t> frees{0};
 
-// Where the thread's last access went, if nothing was freed since: most go there again.
+// The allocation of the thread's last access, if nothing was freed since: most accesses go there again.
 thread_local uintptr_t last_start = 0, last_end = 0;
 thread_local uint64_t last_frees = 0;
 

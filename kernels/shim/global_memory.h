@@ -5,7 +5,7 @@
 
 namespace toller_shim {
 
-// Fails the running kernel unless all `bytes` bytes from `first` on lie in one allocation.
+// Fails the running kernel unless all `bytes` bytes from `first` on are in one allocation.
 void check_global(const void *first, size_t bytes);
 
 } // namespace toller_shim

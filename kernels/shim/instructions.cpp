@@ -1,4 +1,4 @@
-// The instructions of a warp, with the layouts of fragments as the PTX ISA gives them.
+// The instructions of a warp, with the fragment layouts of the PTX ISA.
 #include <algorithm>
 
 #include "device.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t LANES = 32;
 
-// All lanes do `operation`; the last to come runs `act` on what they brought.
+// All lanes do `operation`; the last to arrive runs `act` on what they brought.
 template <class Act>
 void in_warp(const char *operation, void *brought, Act act) {
     block().together(running().warp(), operation, brought, act);
@@ -20,14 +20,14 @@ void check_mask(uint32_t mask) {
     if (mask != 0xffffffffu) fail("only a whole warp's mask is modelled");
 }
 
-// What a lane brings to an exchange, and takes from it.
+// What a lane brings to an exchange and takes from it.
 struct Exchange {
     uint64_t value;
     uint32_t source;
     uint64_t result;
 };
 
-// Every lane's value, then every lane's result of all values.
+// Exchanges every lane's value, then computes every lane's result from all values.
 template <class Result>
 uint32_t from_all(const char *operation, uint32_t mask, uint32_t value, Result result) {
     check_mask(mask);
@@ -60,7 +60,7 @@ void load_matrices(const char *operation, uint32_t (&to)[MATRICES], uint32_t row
         uint32_t (&to)[MATRICES];
         const unsigned char *row;
     };
-    // Addresses of further lanes are not read.
+    // Addresses of the other lanes are not read.
     Lane own{to, running().lane() < 8 * MATRICES ? row_of_16_bytes(row) : nullptr};
     in_warp(operation, &own, [](void *const *lanes) {
         for (uint32_t i = 0; i < LANES; ++i) {
@@ -80,10 +80,11 @@ struct Fragments {
     const uint32_t (&b)[2];
 };
 
-// Lane 4 g + t holds, in words of four bytes: of A (16 x 8 words) [g][t], [g + 8][t], [g][t + 4], [g + 8][t + 4]; of B (8
-// columns of 8 words) column g's t and t + 4; of C (16 x 8) [g][2 t], [g][2 t + 1] and the same of row g + 8.
+// Lane 4 g + t holds, in words of four bytes: of A (16 x 8 words) [g][t], [g + 8][t], [g][t + 4], [g + 8][t +
+// 4]; of B (8 columns of 8 words) t and t + 4 of column g; of C (16 x 8) [g][2 t], [g][2 t + 1] and the same
+// of row g + 8.
 //
-// `read` makes of a row of 32 bytes what `multiply` takes.
+// `read` converts a row of 32 bytes for `multiply`.
 template <class Sum, class Read, class Multiply>
 void multiply_fragments(const char *operation, Sum (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], Read read,
                         Multiply multiply) {

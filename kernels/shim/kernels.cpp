@@ -15,7 +15,7 @@ using namespace toller_shim;
 
 namespace {
 
-// The most shared memory that a block has on any GPU that the kernels are made for (sm_90).
+// The most shared memory of a block on any GPU that the kernels are made for (sm_90).
 constexpr uint32_t MOST_SHARED_BYTES = 227 << 10;
 
 struct Kernel {

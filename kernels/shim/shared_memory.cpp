@@ -31,7 +31,7 @@ SharedMemory::Mark SharedMemory::mark() {
     return {thread.number, block().epoch(), thread.warp().epoch};
 }
 
-// Whether what `other` says was done before what the running thread does `now`: by itself, or before a barrier.
+// Whether the access `other` precedes the access `now` of the running thread: its own, or before a barrier.
 bool SharedMemory::is_before(const Mark &other, const Mark &now) {
     if (other.thread == NOBODY || other.thread == now.thread || other.block_epoch < now.block_epoch) return true;
     return other.thread / 32 == now.thread / 32 && other.warp_epoch < now.warp_epoch;

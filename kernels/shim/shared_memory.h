@@ -1,5 +1,5 @@
-// The shared memory of a block, with a shadow that says who touched each word last: for bounds, races, and reads of what
-// was never written or has not arrived.
+// The shared memory of a block. A shadow notes who touched each word last, to find accesses out of bounds,
+// races, and reads of words that were never written or have not arrived.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +12,23 @@ enum class Access { Read, Write, Atomic };
 
 class SharedMemory {
   public:
-    // `bytes` bytes of 0xff that nobody has written.
+    // `bytes` bytes of 0xff that count as not written.
     void reset(size_t bytes);
 
-    // Checks that the running thread may touch `bytes` bytes at `offset`, notes that it does, and returns the place.
-    // Everything is done in words of four bytes.
+    // Checks that the running thread may touch `bytes` bytes at `offset`, notes that it does, and returns
+    // their place. All accesses are in words of four bytes.
     unsigned char *touch(uint32_t offset, uint32_t bytes, Access access);
-    // As Read, by a unit that needs a proxy fence between ordinary writes and its reads (wgmma).
+    // A read by a unit that needs a proxy fence between ordinary writes and its reads (wgmma).
     const unsigned char *touch_by_proxy(uint32_t offset, uint32_t bytes);
 
-    // The running thread has asked for a copy to here; until `arrive`, nobody may touch it.
+    // Notes that the running thread copies to this place; until `arrive`, no thread may touch it.
     void await(uint32_t offset, uint32_t bytes);
     unsigned char *arrive(uint32_t offset, uint32_t bytes);
 
     size_t bytes() const { return memory.size(); }
 
   private:
-    // An access: by whom, and between which barriers.
+    // An access: by which thread, and between which barriers.
     struct Mark {
         uint32_t thread = NOBODY;
         uint32_t block_epoch = 0;
@@ -36,9 +36,9 @@ class SharedMemory {
     };
     struct Word {
         Mark writer, reader;
-        // A reader of another warp than `reader`.
+        // A reader of another warp than that of `reader`.
         Mark other_reader;
-        // How often the writer had fenced when it wrote.
+        // How many fences the writer had made before it wrote.
         uint32_t fences = 0;
         bool is_atomic = false;
         bool is_awaited = false;

@@ -1,7 +1,7 @@
-/* The host shim as its users see it: kernels by name, run on the CPU, for tests.
+/* The interface of the host shim: runs kernels by name on the CPU, for tests.
  *
- * Compile the .cpp files beside this one as C++17 with kernels/ on the include path (kernels/shim/kernels.cpp includes every .cu
- * file). Nothing here is thread-safe: one launch at a time.
+ * Compile the .cpp files of this folder as C++17 with kernels/ on the include path (kernels.cpp includes every
+ * .cu file). Nothing here is thread-safe: one launch at a time.
  */
 #ifndef TOLLER_SHIM_H
 #define TOLLER_SHIM_H
@@ -13,17 +13,17 @@
 extern "C" {
 #endif
 
-/* `bytes` of "device" memory, filled with 0xff (NaN as f16, bf16 and f32); 256-byte aligned; null if there is none.
- * Kernels may touch what was allocated here, and nothing else. */
+/* `bytes` of "device" memory, filled with 0xff (NaN as f16, bf16 and f32), aligned to 256; null if there is none.
+ * Kernels may touch only memory that was allocated here. */
 void *toller_shim_allocate(size_t bytes);
 void toller_shim_free(void *memory);
 
 /* Bytes of the struct that a kernel takes; 0 if there is no such kernel. */
 size_t toller_shim_argument_bytes(const char *name);
 
-/* Runs every block of a launch to its end, one block after the other. `args` is the kernel's struct.
- * Returns 0, or 1 with a text in `error` (cut to `error_bytes`, ended by a zero byte): an unknown kernel, a wrong size of
- * `args`, too much shared memory, or what a kernel did wrong: where (kernel, block, thread) and what. */
+/* Runs the blocks of a launch to their end, one after another. `args` is the kernel's struct.
+ * Returns 0, or 1 with a text in `error` (cut to `error_bytes`, ended by a zero byte): an unknown kernel, a
+ * wrong size of `args`, too much shared memory, or the kernel's mistake with its place (kernel, block, thread). */
 int toller_shim_launch(const char *kernel, const void *args, size_t args_bytes, uint32_t grid_x, uint32_t grid_y,
                        uint32_t block_threads, uint32_t shared_bytes, char *error, size_t error_bytes);
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int TERMS = 4, BITS = 24;
 
-// The lowest bits of `x` cut off so that at most BITS are left.
+// `x` with its lowest bits cut off, so that at most BITS are left.
 int64_t cut(int64_t x) {
     const uint64_t size = x < 0 ? -x : x;
     int excess = 0;
@@ -27,9 +27,9 @@ float added(const float *products, float c) {
         largest = std::max(largest, std::fabs(static_cast<double>(products[i])));
         sum += products[i];
     }
-    // Not finite, or nothing to align.
+    // Infinity or NaN, or nothing to align.
     if (!(std::fabs(sum) < HUGE_VAL) || largest == 0) return static_cast<float>(sum);
-    // Powers of two: the bits of the largest term, and nothing of its fraction; both are normal in f64.
+    // Powers of two: the exponent of the largest term without its fraction. Both are normal in f64.
     const uint64_t power = toller_shim_bits<uint64_t>(largest) >> 52;
     const double unit = toller_shim_bits<double>((power - (BITS - 1)) << 52);
     const double inverse = 1 / unit;
@@ -46,7 +46,7 @@ Numbers numbers_of(Number number, const unsigned char *row) {
     for (int i = 0; i < numbers.count; ++i) {
         uint32_t word = 0;
         std::memcpy(&word, row + DEPTH_BYTES / numbers.count * i, DEPTH_BYTES / numbers.count);
-        // Of tf32, thirteen bits are not looked at.
+        // tf32 ignores thirteen bits.
         numbers.values[i] = number == Number::F16    ? f16_to_f32(static_cast<uint16_t>(word))
                             : number == Number::Bf16 ? __uint_as_float(word << 16)
                                                      : __uint_as_float(word & 0xffffe000u);

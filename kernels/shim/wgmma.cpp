@@ -1,6 +1,7 @@
-// Products of a warpgroup, as common/wgmma.cuh has them: asked for by all four warps, done when they are waited for.
+// Products of a warpgroup (common/wgmma.cuh): issued by all four warps, computed when they are waited for.
 //
-// So what is overwritten too early, or never fenced, is found, and sums that are read too early lack the products.
+// So it finds operands that are overwritten too early or never fenced; sums that are read too early miss the
+// products.
 #include "device.h"
 #include "tensor_core.h"
 
@@ -10,7 +11,7 @@ namespace {
 
 constexpr uint32_t GROUP_THREADS = 128, COLUMNS = 32;
 
-// A matrix in shared memory, as its descriptor tells it (PTX ISA, "Matrix descriptor format").
+// A matrix in shared memory, from its descriptor (PTX ISA, "Matrix descriptor format").
 class Matrix {
   public:
     explicit Matrix(uint64_t descriptor)
@@ -23,7 +24,7 @@ class Matrix {
     void row(uint32_t row, unsigned char (&to)[DEPTH_BYTES]) const {
         const uint32_t first = start + row / 8 * eight_rows + row % 8 * 128;
         for (uint32_t byte = 0; byte < DEPTH_BYTES; byte += 16) {
-            // Bits 4 to 6 of the address are exchanged by bits 7 to 9.
+            // Bits 7 to 9 of the address permute bits 4 to 6.
             const uint32_t address = (first + byte) ^ ((first + byte) >> 7 & 7) << 4;
             if (address < SHARED_START) fail("wgmma: a matrix below the shared memory");
             std::memcpy(to + byte, block().shared.touch_by_proxy(address - SHARED_START, 16), 16);
@@ -34,8 +35,8 @@ class Matrix {
     uint32_t start, eight_rows;
 };
 
-// The running thread's share of a product: rows g and g + 8 of its warp's sixteen, all columns 8 n + 2 t and 8 n + 2 t + 1.
-// `read` makes of a row of 32 bytes what `multiply` takes.
+// The running thread's share of a product: rows g and g + 8 of its warp's sixteen, all columns 8 n + 2 t and
+// 8 n + 2 t + 1. `read` converts a row of 32 bytes for `multiply`.
 template <class Sum, class Read, class Multiply>
 void multiply_share(Sum (*c)[4], uint64_t a, uint64_t b, Read read, Multiply multiply) {
     const Matrix rows(a), columns(b);
@@ -56,7 +57,7 @@ void multiply_share(Sum (*c)[4], uint64_t a, uint64_t b, Read read, Multiply mul
 
 Team &own_warpgroup() { return block().warpgroup(running().number / GROUP_THREADS); }
 
-// What a thread brings to a product: all must bring the same.
+// What a thread brings to a product; all threads must bring the same.
 struct Descriptors {
     uint64_t a, b;
 };

@@ -1,5 +1,6 @@
-//! Compiles every `kernels/*.cu` to a fatbin (machine code for sm_80 and sm_90a, and PTX for what comes later), and writes the Rust
-//! file that embeds them: `MODULES`, the name of each with its bytes, and `TOOLKIT`, the compiler's release.
+//! Compiles every `kernels/*.cu` to a fatbin (machine code for sm_80 and sm_90a, and PTX for later GPUs), and
+//! writes the Rust file that embeds them: their names and bytes (`MODULES`), and the compiler's
+//! release (`TOOLKIT`).
 
 use std::env;
 use std::fmt::Write as _;
@@ -8,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
-/// What the fatbins hold: code for the A100 and its siblings, for the H100 and H200 with what they alone have, and PTX.
+/// The code in the fatbins: for the A100 and its siblings, for the H100 and H200 in particular, and PTX.
 const TARGETS: [&str; 2] = [
     "--generate-code=arch=compute_80,code=[sm_80,compute_80]",
     "--generate-code=arch=compute_90a,code=sm_90a",
 ];
 
-/// Compiles and embeds. What is wrong comes back as text.
+/// Compiles and embeds the kernels. An error is text for the user.
 pub(crate) fn compile() -> Result<(), String> {
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR")?);
     let out = PathBuf::from(variable("OUT_DIR")?);
@@ -91,7 +92,8 @@ fn compile_one(nvcc: &Path, source: &Path, out: &Path) -> Result<(), String> {
     ))
 }
 
-/// The compiler: of `CUDA_HOME`, else of `PATH`, else where CUDA is usually installed, else where scripts/setup-cuda puts it.
+/// The compiler: from `CUDA_HOME`, else from `PATH`, else where CUDA is usually installed, else where
+/// scripts/setup-cuda puts it.
 fn nvcc() -> Result<PathBuf, String> {
     let home = env::var_os("CUDA_HOME").map(PathBuf::from);
     let of_path =
@@ -107,8 +109,8 @@ fn nvcc() -> Result<PathBuf, String> {
         .chain(caches.map(|caches| caches.join("toller/cuda-13.0/bin")));
     let found = folders.map(|folder| folder.join("nvcc")).find(|nvcc| nvcc.is_file());
     found.ok_or_else(|| {
-        "the feature `cuda` needs nvcc, and there is none in CUDA_HOME or PATH: run scripts/setup-cuda, which gets one, \
-         or build without the feature"
+        "the feature `cuda` needs nvcc, and there is none in CUDA_HOME or PATH: run scripts/setup-cuda to get it, or \
+         build without the feature"
             .to_owned()
     })
 }
@@ -123,7 +125,7 @@ fn release(nvcc: &Path) -> Result<(u32, u32), String> {
         Some((major.parse().ok()?, minor.parse().ok()?))
     };
     let release = text.lines().find_map(|line| numbers(line.split_once("release ")?.1));
-    release.ok_or_else(|| format!("{} does not tell its release: {}", nvcc.display(), text.trim()))
+    release.ok_or_else(|| format!("{} does not report its release: {}", nvcc.display(), text.trim()))
 }
 
 fn variable(name: &str) -> Result<String, String> {

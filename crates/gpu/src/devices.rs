@@ -1,9 +1,9 @@
-//! The devices that a search runs on.
+//! The devices that work runs on.
 
 use std::sync::Arc;
 
-use super::device::{self, Device};
-use super::{DeviceError, DeviceFacts};
+use crate::device::{self, Device, DeviceFacts};
+use crate::error::DeviceError;
 
 /// Opened devices, at least one.
 #[derive(Clone, Debug)]
@@ -13,13 +13,13 @@ impl Devices {
     /// How many GPUs the machine has.
     ///
     /// # Errors
-    /// Where this build or this machine can use none: [`DeviceError::NotBuilt`], [`DeviceError::NoDriver`],
+    /// If this build or this machine cannot use a GPU: [`DeviceError::NotBuilt`], [`DeviceError::NoDriver`],
     /// [`DeviceError::StubDriver`], [`DeviceError::DriverTooOld`].
     pub fn count() -> Result<usize, DeviceError> {
         device::count()
     }
 
-    /// The GPU of a number.
+    /// The GPU with this number.
     ///
     /// # Errors
     /// Those of [`Devices::count`]; [`DeviceError::NoDevice`], [`DeviceError::TooOldDevice`], and
@@ -40,8 +40,8 @@ impl Devices {
         Ok(Self((0..count).map(device::open).collect::<Result<_, _>>()?))
     }
 
-    /// As many stand-ins as `memory` has numbers, each with so many bytes: the CPU executes the kernels, thread by thread and slowly,
-    /// and checks what they do. For tests.
+    /// A stand-in for each number of `memory`, with this many bytes. The CPU executes the kernels slowly,
+    /// thread by thread, and checks what they do. For tests.
     #[cfg(any(test, feature = "shim"))]
     #[must_use]
     pub fn shim(memory: &[u64]) -> Self {
@@ -51,7 +51,7 @@ impl Devices {
         Self(memory.iter().enumerate().map(device).collect())
     }
 
-    /// What each of them is.
+    /// The facts of each device.
     pub fn facts(&self) -> impl Iterator<Item = &DeviceFacts> {
         self.0.iter().map(|device| device.facts())
     }

@@ -2,7 +2,7 @@
 
 use toller_ir::{Command, Explain, Remedy, Setting, remedy};
 
-/// Why a device cannot be used, or has failed.
+/// Why a device cannot be used or has failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
@@ -12,10 +12,10 @@ pub enum DeviceError {
     /// The machine has no driver.
     #[error("there is no NVIDIA driver: the library libcuda.so.1 is not found")]
     NoDriver,
-    /// A stand-in for the driver's library, as a toolkit has to link with, comes before the driver's own.
-    #[error("the library libcuda.so.1 that is found is the stub of a CUDA toolkit, not the driver's own")]
+    /// The stub library of a toolkit, which is meant for linking, is found before the driver's own.
+    #[error("the first libcuda.so.1 in the library path is the stub of a CUDA toolkit, not the driver's own")]
     StubDriver,
-    /// The driver is older than what the kernels were compiled with.
+    /// The driver is older than the compiler of the kernels.
     #[error(
         "the NVIDIA driver supports CUDA {}.{}, and this toller's kernels were compiled with CUDA {}.{}",
         found.0, found.1, needed.0, needed.1
@@ -29,32 +29,35 @@ pub enum DeviceError {
     /// The machine has no such device.
     #[error("there is no device cuda:{ordinal}: the driver sees {count}")]
     NoDevice {
-        /// Its number, from zero.
+        /// The number of the device, from zero.
         ordinal: usize,
-        /// How many there are.
+        /// How many devices there are.
         count: usize,
     },
-    /// The kernels need what the device does not have.
-    #[error("{name} has compute capability {}.{}, and the kernels need 8.0 or higher", capability.0, capability.1)]
+    /// The device does not have the instructions that the kernels need.
+    #[error(
+        "{name} has compute capability {}.{}, and the kernels need 8.0 or higher",
+        capability.0, capability.1
+    )]
     TooOldDevice {
         /// The device.
         name: String,
         /// Its compute capability.
         capability: (u32, u32),
     },
-    /// What a measurement compares with is not there.
+    /// There is no cuBLAS to measure the peer's rate with.
     #[error("the rate of matrix products is measured with cuBLAS, and libcublas.so.13 is not found")]
     NoBlas,
-    /// The memory does not suffice for the least that a search needs.
+    /// The device has less free memory than some work needs.
     #[error("{name} has {free} bytes of free memory, and {what} needs at least {needed}")]
     TooLittleMemory {
         /// The device.
         name: String,
         /// Bytes that are free.
         free: u64,
-        /// Bytes that are needed, at least.
+        /// The least bytes that are needed.
         needed: u64,
-        /// What they are for.
+        /// The work that needs them.
         what: String,
     },
     /// A call has failed.
@@ -62,9 +65,9 @@ pub enum DeviceError {
     Failed {
         /// The device.
         name: String,
-        /// What was asked of it.
+        /// The call.
         call: String,
-        /// What it says.
+        /// The device's message.
         message: String,
     },
 }
@@ -74,7 +77,7 @@ impl Explain for DeviceError {
         let on_cpu = || Setting::Device.to("cpu");
         Some(match self {
             Self::NotBuilt => remedy!(
-                "use {}, or build with the feature `cuda`; `{}` tells what this build can do",
+                "use {}, or build with the feature `cuda`; `{}` lists what this build can do",
                 on_cpu(),
                 Command::Doctor
             ),
@@ -105,16 +108,14 @@ impl Explain for DeviceError {
                     .into()
             }
             Self::TooLittleMemory { .. } => remedy!(
-                "free the memory that others hold there (nvidia-smi lists them), search with a smaller \
+                "free memory that other programs hold on the device (see nvidia-smi), search with a smaller \
                  {}, or use {}",
                 Setting::K,
                 on_cpu()
             ),
-            Self::Failed { .. } => remedy!(
-                "the system's log tells of faults of the GPU (dmesg, Xid); the same search on {} needs \
-                 none",
-                on_cpu()
-            ),
+            Self::Failed { .. } => {
+                remedy!("look for faults of the GPU in the system's log (dmesg, Xid), or use {}", on_cpu())
+            }
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The operations on devices with memory and kernels of their own: GPUs, and for tests the CPU in their place.
+//! The runtime of devices with their own memory and kernels: GPUs, and for tests the CPU in their place.
 
 mod device;
 mod devices;

@@ -1,40 +1,37 @@
-//! What devices allow: the floors that searches are compared with.
+//! The rates that devices can reach: the floors that searches are compared with.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::device::{Device, Memory, Queue};
-use super::{DeviceError, Devices};
+use crate::device::{self, Device, Memory, Queue};
+use crate::devices::Devices;
+use crate::error::DeviceError;
 
-/// Measured rates of devices, of all together.
+/// Measured rates, summed over devices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DeviceRates {
     /// Bytes a second that a copy inside the memory reads and writes.
     pub copy_rate: f64,
-    /// Multiplications and additions a second of an f16 matrix product with f32 sums, by cuBLAS, where that is to be had.
+    /// Multiplications and additions a second of cuBLAS in f16 matrix products, if it is there.
     pub matrix_rate: Option<f64>,
 }
 
-/// Bytes that are copied, at most: far more than a cache holds.
+/// The most bytes that are copied: far more than a cache holds.
 const COPIED: u64 = 4 << 30;
-/// Rows, columns and depth of the product: 1.1 TFLOP.
-const MATRIX: usize = 8192;
-/// The quickest of so many rounds counts: a floor is what can be reached.
+/// The quickest of this many rounds counts, since a floor is what can be reached.
 const ROUNDS: usize = 10;
 
 impl Devices {
-    /// Measures both rates, in less than a second a device.
+    /// Measures both rates, in less than a second per device.
     ///
     /// # Errors
-    /// What memory and calls fail with.
+    /// Those of memory and calls.
     pub fn rates(&self) -> Result<DeviceRates, DeviceError> {
         let mut sum = DeviceRates { copy_rate: 0.0, matrix_rate: Some(0.0) };
         for device in self.iter() {
             sum.copy_rate += copy_rate(device)?;
-            sum.matrix_rate = match matrix_rate(device) {
-                Err(DeviceError::NoBlas) => None,
-                rate => sum.matrix_rate.zip(Some(rate?)).map(|(sum, rate)| sum + rate),
-            };
+            let matrix_rate = device::matrix_rate(device)?;
+            sum.matrix_rate = sum.matrix_rate.zip(matrix_rate).map(|(sum, rate)| sum + rate);
         }
         Ok(sum)
     }
@@ -44,39 +41,14 @@ fn copy_rate(device: &Arc<dyn Device>) -> Result<f64, DeviceError> {
     let bytes = (device.free_bytes()? / 4).min(COPIED) as usize;
     let (from, to) = (Memory::<u8>::filled(device, bytes, 1)?, Memory::<u8>::new(device, bytes)?);
     let seconds = quickest(device, || {
-        // SAFETY: both have as many bytes, and live.
+        // SAFETY: both memories have `bytes` bytes and live until `quickest` has waited for the copy.
         unsafe { device.copy_within(to.address(), from.address(), bytes) }
     })?;
     Ok(2.0 * bytes as f64 / seconds)
 }
 
-fn matrix_rate(device: &Arc<dyn Device>) -> Result<f64, DeviceError> {
-    // Numbers as they come: with zeros, or all the same, multipliers take less power and run faster.
-    let values = random_halves(MATRIX * MATRIX);
-    let halves = || Memory::<u16>::of(device, &values);
-    let (a, b, c) = (halves()?, halves()?, Memory::<f32>::new(device, MATRIX * MATRIX)?);
-    let seconds = quickest(device, || {
-        // SAFETY: three matrices of MATRIX rows and columns, which live.
-        unsafe { device.multiply(MATRIX, a.address(), b.address(), c.address()) }
-    })?;
-    Ok(2.0 * (MATRIX as f64).powi(3) / seconds)
-}
-
-/// The bits of f16 numbers between 1/2 and 1, of either sign.
-fn random_halves(count: usize) -> Vec<u16> {
-    // SplitMix64 (Steele et al. 2014).
-    let mut state = 0_u64;
-    let mut next = || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    };
-    (0..count).map(|_| (next() as u16 & 0x83ff) | 0x3800).collect()
-}
-
-/// The seconds of the quickest of some rounds, after one that does not count.
-fn quickest(
+/// The seconds of the quickest round, after one that does not count. Waits for the work of each round.
+pub(crate) fn quickest(
     device: &Arc<dyn Device>,
     work: impl Fn() -> Result<(), DeviceError>,
 ) -> Result<f64, DeviceError> {

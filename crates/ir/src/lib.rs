@@ -2,6 +2,7 @@
 //! queries into hits, and the [`Remedy`] of an error. No I/O, and no dependency on other crates of the
 //! workspace.
 
+mod doc_set;
 mod hit;
 mod named;
 mod passage;
@@ -12,6 +13,7 @@ mod role;
 mod run;
 mod searcher;
 
+pub use doc_set::DocSet;
 pub use hit::{DocOrd, Hit};
 pub use named::UnknownName;
 pub use passage::Passage;
@@ -20,4 +22,6 @@ pub use query::Query;
 pub use remedy::{AnyError, Command, Explain, Part, Remedy, Setting, Term};
 pub use role::Role;
 pub use run::{Run, RunEntry};
-pub use searcher::{Ranking, SearchError, Searcher};
+pub use searcher::{
+    Filter, Ranking, RequestError, SearchError, SearchRequest, SearchResponse, Searcher, Timing,
+};

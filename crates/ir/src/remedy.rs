@@ -41,7 +41,7 @@ pub enum Part {
     Term(Term),
 }
 
-/// A command, a setting of it, and the setting's value: as many of the three as are meant.
+/// A command, a setting of it, or the setting's value, or several of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Term {
     /// The command.
@@ -52,7 +52,8 @@ pub struct Term {
     pub value: Option<Cow<'static, str>>,
 }
 
-/// Writes a [`Remedy`]: a text in which each `{}` stands for a [`Setting`], a [`Command`], a [`Term`] or more text.
+/// Writes a [`Remedy`]: a text in which each `{}` stands for a [`Setting`], a [`Command`], a [`Term`] or more
+/// text.
 #[macro_export]
 macro_rules! remedy {
     ($template:literal, $($part:expr),+ $(,)?) => {{
@@ -146,6 +147,7 @@ terms! {
     /// What a remedy asks to set.
     Setting "a setting" {
         AllowUnexpected "allow_unexpected": "Accept weights that the model does not need.",
+        AnyRole "any_role": "Take a store of the other role.",
         AnyMetric "any_metric": "Import vectors that were made for another metric.",
         AssumeModel "assume_model": "Take the model for the one that made the vectors.",
         Codes "codes": "The codes of a store.",

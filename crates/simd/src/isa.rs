@@ -10,14 +10,14 @@ pub enum Isa {
     Avx512Bf16,
     /// [`Isa::Avx512`] with the byte products of VNNI.
     Avx512Vnni,
-    /// AVX-512 F, BW, DQ and VL with FMA: x86-64-v4.
+    /// AVX-512 F, BW, DQ and VL with what [`Isa::Avx2`] has: x86-64-v4.
     Avx512,
     /// [`Isa::Avx2`] with the byte products of AVX-VNNI.
     Avx2Vnni,
-    /// AVX2 with FMA and F16C: x86-64-v3.
+    /// AVX2 with FMA, F16C, POPCNT and BMI: x86-64-v3.
     Avx2,
-    /// Whatever the compiler's baseline offers (NEON on 64-bit Arm). Without fused multiply-add in
-    /// hardware this is very slow, but right.
+    /// Whatever the compiler's baseline offers (NEON on 64-bit Arm). Right everywhere, but very slow where
+    /// the hardware has no fused multiply-add.
     Portable,
 }
 
@@ -28,14 +28,15 @@ impl Isa {
         let mut found = Vec::new();
         #[cfg(target_arch = "x86_64")]
         {
-            use super::{avx2::Avx2, avx512::Avx512};
-            let vnni = Avx512::<true>::new().is_some();
+            use super::avx2::{Avx2, Avx2Vnni};
+            use super::avx512::{Avx512, Avx512Bf16, Avx512Vnni};
+            let vnni = Avx512Vnni::new().is_some();
             let supported = [
-                (Self::Avx512Bf16, vnni && Avx512::<false, true>::new().is_some()),
+                (Self::Avx512Bf16, vnni && Avx512Bf16::new().is_some()),
                 (Self::Avx512Vnni, vnni),
-                (Self::Avx512, Avx512::<false>::new().is_some()),
-                (Self::Avx2Vnni, Avx2::<true>::new().is_some()),
-                (Self::Avx2, Avx2::<false>::new().is_some()),
+                (Self::Avx512, Avx512::new().is_some()),
+                (Self::Avx2Vnni, Avx2Vnni::new().is_some()),
+                (Self::Avx2, Avx2::new().is_some()),
             ];
             found.extend(supported.into_iter().filter_map(|(isa, supported)| supported.then_some(isa)));
         }

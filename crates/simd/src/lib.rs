@@ -1,232 +1,53 @@
-//! Sixteen lanes of f32 on any CPU.
+//! Sixteen lanes on any CPU, with the same bits on each.
 //!
-//! An algorithm is written once, generic over [`Simd`], as a [`Kernel`]; [`dispatch`] runs it on the
-//! best instruction set of this machine. Every instruction set computes the *same bits*: the lane
-//! count is always sixteen (two registers where the hardware has eight), multiply-add is always fused,
-//! and reductions add the upper half to the lower half until one lane is left. So embeddings and scores
-//! do not depend on the CPU they were computed on.
+//! An algorithm is written once, generic over [`Simd`], as a [`Kernel`]; [`dispatch`] runs it on the best
+//! instruction set of this machine. Every instruction set computes the *same bits*: there are always sixteen
+//! lanes (two registers where the hardware has eight), multiply-add is always fused, and reductions add the
+//! upper half to the lower half until one lane is left. So embeddings and scores do not depend on the CPU.
 
+#[cfg(target_arch = "x86_64")]
+#[macro_use]
+mod instruction_set;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod integers;
 mod isa;
+mod lanes;
 mod math;
 mod portable;
 pub mod prefetch;
 pub mod product;
 pub mod tile;
+mod token;
+pub mod word;
 
-use half::{bf16, f16};
+pub use integers::Integers;
 pub use isa::Isa;
+pub use lanes::{ByteLanes, DoubleLanes, Lanes, PairLanes, SMALLEST_IN_PAIRS, round_for_pairs};
 #[cfg(test)]
 use math::erf;
 pub use math::{exp, exp2_coarse, gelu, gelu_tanh, sigmoid, tanh};
+use product::Product;
+pub use token::Token;
 
 /// The number of lanes of a vector, on every instruction set.
 pub const LANES: usize = 16;
 
-/// Numbers closer to zero are zero in pairs of bf16, so that [`Simd::dot_pairs`] is exact to the bit.
-///
-/// The instruction flushes subnormal sums to zero, fused multiply-adds do not. With numbers of eight bits
-/// from 2^-54 upwards there are none to flush: a product is a multiple of 2^-122, as is every rounded sum of
-/// such, and subnormals are below 2^-126.
-pub const SMALLEST_IN_PAIRS: f32 = 1.0 / (1_u64 << 54) as f32;
-
-/// What a NaN becomes in bf16.
-#[cfg(target_arch = "x86_64")]
-const BF16_NAN: i32 = 0x7fc0;
-
-/// The bf16 that a number becomes in a pair: the nearest, ties to even, or zero below [`SMALLEST_IN_PAIRS`].
-#[inline(always)]
-pub fn round_for_pairs(x: f32) -> bf16 {
-    if x.abs() < SMALLEST_IN_PAIRS { bf16::ZERO } else { bf16::from_f32(x) }
-}
-
-/// An instruction set that this CPU has: a value of the type proves it, since the constructors return
-/// `None` elsewhere.
-///
-/// All operations are lane-wise IEEE 754 single precision, rounded to nearest even.
-pub trait Simd: Copy + Send + Sync + 'static {
-    /// Sixteen lanes of f32.
-    type F32: Copy;
-    /// Sixteen lanes of f64.
-    type F64: Copy;
-    /// Sixteen lanes of i32, or of four bytes each.
-    type I32: Copy;
-
-    /// Rows of the register tile of a matrix product.
-    const TILE_ROWS: usize;
-    /// Vectors (of sixteen columns) of the register tile of a matrix product.
-    const TILE_VECTORS: usize;
-
+/// An instruction set that this CPU has: a value of the type proves it, since the constructors return `None`
+/// elsewhere. Functions ask for the family of lanes that they use, kernels for all.
+pub trait Simd: DoubleLanes + PairLanes + Integers {
     /// Runs `kernel` compiled for this instruction set.
     fn vectorize<K: Kernel>(self, kernel: K) -> K::Output;
-
-    /// `value` in all lanes.
-    fn splat(self, value: f32) -> Self::F32;
-    /// Loads sixteen lanes.
-    ///
-    /// # Safety
-    /// `from` is valid for reading sixteen f32; it need not be aligned.
-    unsafe fn load(self, from: *const f32) -> Self::F32;
-    /// Stores sixteen lanes.
-    ///
-    /// # Safety
-    /// `to` is valid for writing sixteen f32; it need not be aligned.
-    unsafe fn store(self, to: *mut f32, value: Self::F32);
-
-    /// `a + b`.
-    fn add(self, a: Self::F32, b: Self::F32) -> Self::F32;
-    /// `a - b`.
-    fn sub(self, a: Self::F32, b: Self::F32) -> Self::F32;
-    /// `a * b`.
-    fn mul(self, a: Self::F32, b: Self::F32) -> Self::F32;
-    /// `a / b`.
-    fn div(self, a: Self::F32, b: Self::F32) -> Self::F32;
-    /// `a * b + c`, rounded once.
-    fn fma(self, a: Self::F32, b: Self::F32, c: Self::F32) -> Self::F32;
-    /// The larger of finite values.
-    fn max(self, a: Self::F32, b: Self::F32) -> Self::F32;
-    /// The smaller of finite values.
-    fn min(self, a: Self::F32, b: Self::F32) -> Self::F32;
-    /// To the nearest integer, ties to even.
-    fn round(self, a: Self::F32) -> Self::F32;
-    /// 2 to the power of `a`, for integral values in -126..=127.
-    fn exp2_integral(self, a: Self::F32) -> Self::F32;
-    /// `a` times 2 to the power of `n`, for integral values in -126..=127 and a result that is a normal number.
-    #[inline(always)]
-    fn times_exp2(self, a: Self::F32, n: Self::F32) -> Self::F32 {
-        self.mul(a, self.exp2_integral(n))
-    }
-    /// The lanes as an array, lane 0 first.
-    fn to_array(self, a: Self::F32) -> [f32; LANES];
-    /// The lanes where `a < b` does not hold, NaN included: bit `i` is lane `i`.
-    fn not_less(self, a: Self::F32, b: Self::F32) -> u16;
-
-    /// Loads sixteen f16 as f32, which is exact.
-    ///
-    /// # Safety
-    /// `from` is valid for reading sixteen f16; it need not be aligned.
-    unsafe fn load_f16(self, from: *const f16) -> Self::F32;
-    /// Loads sixteen bf16 as f32, which is exact.
-    ///
-    /// # Safety
-    /// `from` is valid for reading sixteen bf16; it need not be aligned.
-    unsafe fn load_bf16(self, from: *const bf16) -> Self::F32;
-
-    /// Rounds to f16 (ties to even; infinite beyond its range) and back.
-    fn round_f16(self, a: Self::F32) -> Self::F32;
-
-    /// The lanes in f64, which is exact.
-    fn widen(self, a: Self::F32) -> Self::F64;
-    /// `a * b + c` where `a` and `b` hold f32 values: their product is exact in f64, so that the result is
-    /// rounded once, fused or not.
-    fn add_product(self, a: Self::F64, b: Self::F64, c: Self::F64) -> Self::F64;
-    /// The lanes of f64 as an array, lane 0 first.
-    fn to_array_f64(self, a: Self::F64) -> [f64; LANES];
-
-    /// `value` in all lanes.
-    fn splat_i32(self, value: i32) -> Self::I32;
-    /// Loads sixteen lanes of i32, which is 64 bytes.
-    ///
-    /// # Safety
-    /// `from` is valid for reading 64 bytes; it need not be aligned.
-    unsafe fn load_i32(self, from: *const i32) -> Self::I32;
-    /// Adds to each lane of `sums` the inner product of its four unsigned bytes of `a` and its four signed
-    /// bytes of `b`: exact, as long as the sum fits.
-    fn dot(self, sums: Self::I32, a: Self::I32, b: Self::I32) -> Self::I32;
-    /// `a + b`, wrapping.
-    fn add_i32(self, a: Self::I32, b: Self::I32) -> Self::I32;
-    /// The absolute values of signed bytes above -128.
-    fn abs_i8(self, a: Self::I32) -> Self::I32;
-    /// The nearest f32, ties to even.
-    fn to_f32(self, a: Self::I32) -> Self::F32;
-    /// The lanes of i32 as an array, lane 0 first.
-    fn to_array_i32(self, a: Self::I32) -> [i32; LANES];
-    /// Stores the lanes of `a`, rounded to the nearest integer (ties to even), as signed bytes.
-    ///
-    /// # Safety
-    /// `to` is valid for writing sixteen bytes; the rounded lanes are in -128..=127.
-    unsafe fn store_i8(self, to: *mut i8, a: Self::F32);
-
-    /// Adds to each lane of `sums` the products of a pair of bf16, the second number's in the upper half of
-    /// the lane first, each with one rounding: what VDPBF16PS does, for numbers that `store_bf16` stored
-    /// (see [`SMALLEST_IN_PAIRS`]) and `sums` that began with zero.
-    fn dot_pairs(self, sums: Self::F32, a: Self::I32, b: Self::I32) -> Self::F32;
-    /// Stores the lanes of `a` as [`round_for_pairs`] rounds them; NaN stays NaN.
-    ///
-    /// # Safety
-    /// `to` is valid for writing sixteen bf16; it need not be aligned.
-    unsafe fn store_bf16(self, to: *mut bf16, a: Self::F32);
-
-    /// The sum of the lanes of i32, which fits.
-    #[inline(always)]
-    fn sum_i32(self, a: Self::I32) -> i32 {
-        fold(self.to_array_i32(a), i32::wrapping_add)
-    }
-
-    /// The sum of the lanes of f64, halves added until one is left.
-    #[inline(always)]
-    fn sum_f64(self, a: Self::F64) -> f64 {
-        fold(self.to_array_f64(a), |x, y| x + y)
-    }
-
-    /// The sum of the lanes, halves added until one is left.
-    #[inline(always)]
-    fn sum(self, a: Self::F32) -> f32 {
-        fold(self.to_array(a), |x, y| x + y)
-    }
-
-    /// The largest lane.
-    #[inline(always)]
-    fn largest(self, a: Self::F32) -> f32 {
-        fold(self.to_array(a), f32::max)
-    }
-
-    /// Loads the first `count` lanes, the rest zero.
-    ///
-    /// # Safety
-    /// `from` is valid for reading `count` f32; `count` is at most sixteen.
-    #[inline(always)]
-    unsafe fn load_part(self, from: *const f32, count: usize) -> Self::F32 {
-        let mut lanes = [0.0; LANES];
-        // SAFETY: the caller vouches for `count` readable values and for the bound.
-        unsafe {
-            std::ptr::copy_nonoverlapping(from, lanes.as_mut_ptr(), count);
-            self.load(lanes.as_ptr())
-        }
-    }
-
-    /// Stores the first `count` lanes.
-    ///
-    /// # Safety
-    /// `to` is valid for writing `count` f32; `count` is at most sixteen.
-    #[inline(always)]
-    unsafe fn store_part(self, to: *mut f32, value: Self::F32, count: usize) {
-        let lanes = self.to_array(value);
-        // SAFETY: the caller vouches for `count` writable values and for the bound.
-        unsafe { std::ptr::copy_nonoverlapping(lanes.as_ptr(), to, count) }
-    }
-}
-
-/// Halves the lanes until one is left: the one order of every reduction.
-#[inline(always)]
-fn fold<T: Copy>(mut lanes: [T; LANES], combine: impl Fn(T, T) -> T) -> T {
-    let mut half = LANES / 2;
-    while half > 0 {
-        for lane in 0..half {
-            lanes[lane] = combine(lanes[lane], lanes[lane + half]);
-        }
-        half /= 2;
-    }
-    lanes[0]
 }
 
 /// An algorithm over sixteen lanes, written once for every instruction set.
 pub trait Kernel {
     /// What [`Kernel::run`] returns.
     type Output;
+    /// What the kernel multiplies. It is compiled for the extensions that speed such products up, no others.
+    type Product: Product;
     /// The algorithm. Implementations are `#[inline(always)]`, so that they are compiled inside
     /// [`Simd::vectorize`] with its instruction set enabled.
     fn run<S: Simd>(self, simd: S) -> Self::Output;
@@ -237,54 +58,34 @@ pub fn dispatch<K: Kernel>(kernel: K) -> K::Output {
     dispatch_on(Isa::active(), kernel)
 }
 
-/// Runs `kernel` on `isa`, or portably where this machine lacks it. Its byte products, if it has any, do
-/// without VNNI: see [`dispatch_bytes_on`].
+/// Runs `kernel` on `isa`, or portably where this machine does not have it.
 pub fn dispatch_on<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]
-    match isa {
-        Isa::Avx512Bf16 | Isa::Avx512Vnni | Isa::Avx512 => {
-            if let Some(simd) = avx512::Avx512::<false>::new() {
-                return simd.vectorize(kernel);
-            }
-        }
-        Isa::Avx2Vnni | Isa::Avx2 => {
-            if let Some(simd) = avx2::Avx2::<false>::new() {
-                return simd.vectorize(kernel);
-            }
-        }
-        Isa::Portable => {}
-    }
-    let _ = isa;
-    portable::Portable.vectorize(kernel)
-}
+    {
+        use avx2::Avx2Vnni;
+        use avx512::{Avx512Bf16, Avx512Vnni};
 
-/// [`dispatch_on`] for a `kernel` that multiplies bytes ([`Simd::dot`]). Only such kernels are compiled for
-/// VNNI, where nothing else would differ.
-pub fn dispatch_bytes_on<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
-    #[cfg(target_arch = "x86_64")]
-    match isa {
-        Isa::Avx512Bf16 | Isa::Avx512Vnni => {
-            if let Some(simd) = avx512::Avx512::<true>::new() {
+        // The conditions on the product are constant: what it does not gain from is not compiled.
+        if K::Product::IS_PAIRS
+            && isa == Isa::Avx512Bf16
+            && let Some(simd) = Avx512Bf16::new()
+        {
+            return simd.vectorize(kernel);
+        }
+        if K::Product::IS_BYTES {
+            if matches!(isa, Isa::Avx512Bf16 | Isa::Avx512Vnni)
+                && let Some(simd) = Avx512Vnni::new()
+            {
+                return simd.vectorize(kernel);
+            }
+            if isa == Isa::Avx2Vnni
+                && let Some(simd) = Avx2Vnni::new()
+            {
                 return simd.vectorize(kernel);
             }
         }
-        Isa::Avx2Vnni => {
-            if let Some(simd) = avx2::Avx2::<true>::new() {
-                return simd.vectorize(kernel);
-            }
-        }
-        Isa::Avx512 | Isa::Avx2 | Isa::Portable => {}
     }
-    dispatch_on(isa, kernel)
-}
-
-/// [`dispatch_on`] for a `kernel` that multiplies pairs of bf16 ([`Simd::dot_pairs`]).
-pub fn dispatch_pairs_on<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
-    #[cfg(target_arch = "x86_64")]
-    if let (Isa::Avx512Bf16, Some(simd)) = (isa, avx512::Avx512::<false, true>::new()) {
-        return simd.vectorize(kernel);
-    }
-    dispatch_on(isa, kernel)
+    Token::new(isa).run(kernel)
 }
 
 #[cfg(test)]

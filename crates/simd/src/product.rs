@@ -1,61 +1,43 @@
 //! What a matrix product multiplies: numbers of f32, pairs of bf16, or four bytes at a time.
 //!
-//! All are values of four bytes in memory and sixteen of them are a vector, so that one register tile
-//! ([`super::tile`]) serves them.
+//! All are words of four bytes in memory, so that one register tile ([`crate::tile`]) serves them all.
 
 use crate::Simd;
+use crate::word::Word;
 
 /// A kind of multiply-add.
 pub trait Product {
-    /// Four bytes of a row: one number, two, or four.
-    type Value: Copy + Default;
-    /// Sixteen values.
-    type Lanes<S: Simd>: Copy;
-    /// Sixteen sums of products.
-    type Sums<S: Simd>: Copy;
+    /// What is multiplied: one number, two, or four.
+    type Value: Word;
+    /// What the products add up to.
+    type Sum: Word;
+    /// Whether VNNI speeds the products up.
+    const IS_BYTES: bool = false;
+    /// Whether AVX512-BF16 speeds the products up.
+    const IS_PAIRS: bool = false;
 
-    /// Sums of nothing.
-    fn zero<S: Simd>(simd: S) -> Self::Sums<S>;
-    /// Loads sixteen values of a packed matrix.
-    ///
-    /// # Safety
-    /// `from` is valid for reading sixteen values.
-    unsafe fn load<S: Simd>(simd: S, from: *const Self::Value) -> Self::Lanes<S>;
-    /// A row's value in all lanes.
-    fn splat<S: Simd>(simd: S, value: Self::Value) -> Self::Lanes<S>;
     /// `sums + row * packed`.
     fn multiply_add<S: Simd>(
         simd: S,
-        row: Self::Lanes<S>,
-        packed: Self::Lanes<S>,
-        sums: Self::Sums<S>,
-    ) -> Self::Sums<S>;
+        row: Values<Self, S>,
+        packed: Values<Self, S>,
+        sums: Sums<Self, S>,
+    ) -> Sums<Self, S>;
 }
+
+/// Sixteen values of a product.
+pub type Values<P, S> = <<P as Product>::Value as Word>::Vector<S>;
+
+/// Sixteen sums of a product.
+pub type Sums<P, S> = <<P as Product>::Sum as Word>::Vector<S>;
 
 /// Numbers of f32, multiplied and added with one rounding.
 #[derive(Clone, Copy)]
-pub struct Numbers;
+pub struct Floats;
 
-impl Product for Numbers {
+impl Product for Floats {
     type Value = f32;
-    type Lanes<S: Simd> = S::F32;
-    type Sums<S: Simd> = S::F32;
-
-    #[inline(always)]
-    fn zero<S: Simd>(simd: S) -> S::F32 {
-        simd.splat(0.0)
-    }
-
-    #[inline(always)]
-    unsafe fn load<S: Simd>(simd: S, from: *const f32) -> S::F32 {
-        // SAFETY: the caller vouches for sixteen values.
-        unsafe { simd.load(from) }
-    }
-
-    #[inline(always)]
-    fn splat<S: Simd>(simd: S, value: f32) -> S::F32 {
-        simd.splat(value)
-    }
+    type Sum = f32;
 
     #[inline(always)]
     fn multiply_add<S: Simd>(simd: S, row: S::F32, packed: S::F32, sums: S::F32) -> S::F32 {
@@ -69,24 +51,8 @@ pub struct Bytes;
 
 impl Product for Bytes {
     type Value = i32;
-    type Lanes<S: Simd> = S::I32;
-    type Sums<S: Simd> = S::I32;
-
-    #[inline(always)]
-    fn zero<S: Simd>(simd: S) -> S::I32 {
-        simd.splat_i32(0)
-    }
-
-    #[inline(always)]
-    unsafe fn load<S: Simd>(simd: S, from: *const i32) -> S::I32 {
-        // SAFETY: the caller vouches for sixteen values.
-        unsafe { simd.load_i32(from) }
-    }
-
-    #[inline(always)]
-    fn splat<S: Simd>(simd: S, value: i32) -> S::I32 {
-        simd.splat_i32(value)
-    }
+    type Sum = i32;
+    const IS_BYTES: bool = true;
 
     #[inline(always)]
     fn multiply_add<S: Simd>(simd: S, row: S::I32, packed: S::I32, sums: S::I32) -> S::I32 {
@@ -100,24 +66,8 @@ pub struct Pairs;
 
 impl Product for Pairs {
     type Value = i32;
-    type Lanes<S: Simd> = S::I32;
-    type Sums<S: Simd> = S::F32;
-
-    #[inline(always)]
-    fn zero<S: Simd>(simd: S) -> S::F32 {
-        simd.splat(0.0)
-    }
-
-    #[inline(always)]
-    unsafe fn load<S: Simd>(simd: S, from: *const i32) -> S::I32 {
-        // SAFETY: the caller vouches for sixteen values.
-        unsafe { simd.load_i32(from) }
-    }
-
-    #[inline(always)]
-    fn splat<S: Simd>(simd: S, value: i32) -> S::I32 {
-        simd.splat_i32(value)
-    }
+    type Sum = f32;
+    const IS_PAIRS: bool = true;
 
     #[inline(always)]
     fn multiply_add<S: Simd>(simd: S, row: S::I32, packed: S::I32, sums: S::F32) -> S::F32 {

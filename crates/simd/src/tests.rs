@@ -1,9 +1,9 @@
 //! Every instruction set against the standard library, and against each other bit by bit.
 #![allow(clippy::unwrap_used)]
 
+use super::product::{Bytes, Floats, Pairs};
 use super::{
-    Isa, Kernel, LANES, Simd, dispatch_bytes_on, dispatch_on, dispatch_pairs_on, erf, exp, exp2_coarse, gelu,
-    round_for_pairs, tanh,
+    Isa, Kernel, LANES, Lanes, Simd, dispatch_on, erf, exp, exp2_coarse, gelu, round_for_pairs, tanh,
 };
 
 /// Applies a function to a whole slice.
@@ -14,11 +14,12 @@ struct Map<'a, F> {
 
 /// A generic function as a type, since closures cannot be generic.
 trait Function: Copy {
-    fn apply<S: Simd>(self, simd: S, x: S::F32) -> S::F32;
+    fn apply<S: Lanes>(self, simd: S, x: S::F32) -> S::F32;
 }
 
 impl<F: Function> Kernel for Map<'_, F> {
     type Output = Vec<f32>;
+    type Product = Floats;
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Vec<f32> {
@@ -40,7 +41,7 @@ macro_rules! function {
         struct $name;
         impl Function for $name {
             #[inline(always)]
-            fn apply<S: Simd>(self, simd: S, x: S::F32) -> S::F32 {
+            fn apply<S: Lanes>(self, simd: S, x: S::F32) -> S::F32 {
                 $function(simd, x)
             }
         }
@@ -117,6 +118,7 @@ fn reductions_fold_halves_on_every_instruction_set() {
     struct Sum([f32; LANES]);
     impl Kernel for Sum {
         type Output = (f32, f32);
+        type Product = Floats;
         #[inline(always)]
         fn run<S: Simd>(self, simd: S) -> (f32, f32) {
             // SAFETY: the array holds sixteen values.
@@ -150,6 +152,7 @@ fn loads_conversions_and_comparisons_are_exact_on_every_instruction_set() {
     }
     impl Kernel for Operations<'_> {
         type Output = Found;
+        type Product = Floats;
         #[inline(always)]
         fn run<S: Simd>(self, simd: S) -> Found {
             // SAFETY: every array holds sixteen values; f16 and bf16 are sixteen bits.
@@ -215,6 +218,7 @@ fn byte_operations_are_exact_on_every_instruction_set() {
     }
     impl Kernel for Operations {
         type Output = Found;
+        type Product = Bytes;
         #[inline(always)]
         fn run<S: Simd>(self, simd: S) -> Found {
             let mut rounded = [0; LANES];
@@ -254,7 +258,7 @@ fn byte_operations_are_exact_on_every_instruction_set() {
         };
         let dot: [i32; LANES] = std::array::from_fn(|lane| sums[lane] + products(lane));
         for isa in Isa::available() {
-            let found = dispatch_bytes_on(isa, Operations { sums, unsigned, signed, floats });
+            let found = dispatch_on(isa, Operations { sums, unsigned, signed, floats });
             assert_eq!(found.dot, dot, "{isa}, round {round}");
             assert_eq!(found.added, dot.map(|sum| sum - 7), "{isa}, round {round}");
             assert_eq!(found.total, dot.iter().sum::<i32>(), "{isa}, round {round}");
@@ -275,11 +279,11 @@ fn pairs_of_bf16_are_exact_on_every_instruction_set() {
     }
     impl Kernel for Operations<'_> {
         type Output = ([half::bf16; 2 * LANES], [f32; LANES]);
+        type Product = Pairs;
         #[inline(always)]
         fn run<S: Simd>(self, simd: S) -> Self::Output {
             let mut pairs = [[half::bf16::ZERO; 2 * LANES]; 2];
-            // SAFETY: every array holds 32 values, of which sixteen are stored or loaded at a time; 32 of bf16 are
-            // 64 bytes.
+            // SAFETY: every array holds 32 values, moved in sixteens; 32 bf16 are 64 bytes.
             unsafe {
                 for (pairs, numbers) in pairs.iter_mut().zip([self.x, self.y]) {
                     for half in [0, LANES] {
@@ -314,7 +318,7 @@ fn pairs_of_bf16_are_exact_on_every_instruction_set() {
         let y: [f32; 2 * LANES] = std::array::from_fn(|_| number());
         let [a, b] = [x, y].map(|numbers| numbers.map(|x| round_for_pairs(x).to_f32()));
         for isa in Isa::available() {
-            let (rounded, sums) = dispatch_pairs_on(isa, Operations { x: &x, y: &y });
+            let (rounded, sums) = dispatch_on(isa, Operations { x: &x, y: &y });
             for (lane, &got) in sums.iter().enumerate() {
                 let (first, second) = (2 * lane, 2 * lane + 1);
                 for i in [first, second] {

@@ -1,16 +1,17 @@
 //! The matrix product that everything else is made of: rows of values times packed panels.
 //!
-//! Idea: a register tile of `Simd::TILE_ROWS` rows by `Simd::TILE_VECTORS` vectors of columns stays in
-//! registers over the whole depth. Each step loads the columns once and broadcasts one value a row, so
-//! that fused multiply-adds, not loads, are the bound (12 x 2 on AVX-512: 24 multiply-adds for 14
-//! loads). Cost model: depth * rows * columns / 16 multiply-adds; two a cycle is the floor.
+//! Idea: a register tile of `Lanes::TILE_ROWS` rows by `Lanes::TILE_VECTORS` vectors of columns stays in
+//! registers over the whole depth. Each step loads the columns once and broadcasts one value a row, so that
+//! fused multiply-adds, not loads, are the bound (12 x 2 on AVX-512: 24 multiply-adds for 14 loads). Cost
+//! model: depth * rows * columns / 16 multiply-adds; two a cycle is the floor.
 //!
-//! Every output is one chain of fused multiply-adds over the depth, in ascending order, whatever the
-//! tile's shape. So a row's result does not depend on the rows beside it, nor on the instruction set.
+//! Every output is one chain of fused multiply-adds over the depth, in ascending order, whatever the tile's
+//! shape. So a row's result depends neither on its neighbours nor on the instruction set.
 
 use std::sync::Arc;
 
-use crate::product::Product;
+use crate::product::{Product, Sums};
+use crate::word::Word;
 use crate::{LANES, Simd};
 
 /// Columns of a packed panel.
@@ -46,7 +47,7 @@ impl<V: Copy + Default> AlignedBuffer<V> {
         Self { lines: vec![Line([V::default(); LANES]); len.div_ceil(LANES)] }
     }
 
-    /// Grows to at least `len` values; what is there is kept.
+    /// Grows to at least `len` values and keeps those it has.
     pub fn grow(&mut self, len: usize) {
         let lines = len.div_ceil(LANES);
         if lines > self.lines.len() {
@@ -61,16 +62,16 @@ impl<V: Copy + Default> AlignedBuffer<V> {
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.lines.len() * LANES) }
     }
 
-    /// All values, to be written.
+    /// All values, for writing.
     pub fn as_mut_slice(&mut self) -> &mut [V] {
         const { assert!(size_of::<Line<V>>() == LANES * size_of::<V>(), "no padding") };
-        // SAFETY: as above.
+        // SAFETY: a `Line` is sixteen values without padding.
         unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.lines.len() * LANES) }
     }
 }
 
-/// A matrix `[columns, depth]` packed for [`multiply`]: panels of 32 columns, each `[depth, 32]`, the
-/// last one padded with zeros.
+/// A matrix `[columns, depth]` packed for [`multiply`]: panels `[depth, 32]` of 32 columns, and zeros beyond
+/// the last column.
 #[derive(Clone)]
 pub struct Packed<V = f32> {
     panels: Arc<AlignedBuffer<V>>,
@@ -103,13 +104,13 @@ impl<V: Copy + Default> Packed<V> {
         self.depth
     }
 
-    /// The panels one after the other.
+    /// All panels.
     pub fn panels(&self) -> &[V] {
         self.panels.as_slice()
     }
 }
 
-/// Rows of values in memory: `count` of them, `stride` values apart.
+/// `count` rows of values in memory, `stride` values apart.
 #[derive(Clone, Copy)]
 pub struct Rows<'a, V = f32> {
     values: &'a [V],
@@ -119,10 +120,10 @@ pub struct Rows<'a, V = f32> {
 }
 
 impl<'a, V> Rows<'a, V> {
-    /// `count` rows of `depth` values, the first at the start of `values`, the next `stride` further.
+    /// `count` rows of `depth` values: the first at the start of `values`, the next `stride` values further.
     ///
     /// # Panics
-    /// When `values` is too short: the products below rely on it.
+    /// When `values` is too short for them: the products below rely on their length.
     pub fn new(values: &'a [V], stride: usize, count: usize, depth: usize) -> Self {
         let needed = if count == 0 { 0 } else { (count - 1) * stride + depth };
         assert!(values.len() >= needed, "{count} rows of {depth} need {needed} values");
@@ -139,7 +140,7 @@ impl<'a, V> Rows<'a, V> {
         self.depth
     }
 
-    /// Some of the rows.
+    /// The rows `rows` of these.
     pub fn range(&self, rows: std::ops::Range<usize>) -> Self {
         Self::new(
             self.values.get(rows.start * self.stride..).unwrap_or_default(),
@@ -170,11 +171,11 @@ pub trait Epilogue {
         row: usize,
         column: usize,
         count: usize,
-        sums: <Self::Product as Product>::Sums<S>,
+        sums: Sums<Self::Product, S>,
     );
 
-    /// Called as the product goes, with every sixteen values of a tile of `rows` rows from `row` on: a place to
-    /// ask for memory that will be needed, spread over the time that the product takes.
+    /// Called for every sixteen values of a tile of `rows` rows from `row` on, while they are multiplied: the
+    /// place to prefetch what is needed next, spread over the time that the product takes.
     #[inline(always)]
     fn at(&self, _row: usize, _rows: usize, _value: usize) {}
 }
@@ -210,14 +211,14 @@ pub fn multiply<S: Simd, E: Epilogue>(
     }
 }
 
-/// One tile: rows from `row` to at most `end`, one panel. The last rows take the smallest tile that
-/// holds them; its surplus rows repeat the last one and are not stored.
+/// One tile: rows from `row` to at most `end`, one panel. The last rows take the smallest tile that holds
+/// them; its surplus rows repeat the last row and are not stored.
 ///
 /// # Safety
 /// `row < end <= rows.count`; `panel` holds `[depth, 32]` values.
 #[expect(
     clippy::too_many_arguments,
-    reason = "one tile is described by as many numbers; a struct would only be unpacked"
+    reason = "one tile is described by this many numbers; a struct would only be unpacked"
 )]
 #[inline(always)]
 unsafe fn tile_of<S: Simd, E: Epilogue>(
@@ -233,7 +234,7 @@ unsafe fn tile_of<S: Simd, E: Epilogue>(
     let count = (end - row).min(S::TILE_ROWS);
     macro_rules! shaped {
         ($rows:literal) => {
-            // SAFETY: passed on.
+            // SAFETY: the caller vouches for the rows and the panel, and `$rows` is at least `count`.
             unsafe {
                 // A last panel of at most sixteen columns is half as much work.
                 if S::TILE_VECTORS == 2 && column + LANES < columns {
@@ -288,27 +289,27 @@ unsafe fn tile<S: Simd, E: Epilogue, const ROWS: usize, const VECTORS: usize>(
     unsafe {
         let starts: [*const Value<E>; ROWS] =
             std::array::from_fn(|r| rows.values.as_ptr().add((row + r.min(count - 1)) * rows.stride));
-        let mut sums = [[E::Product::zero(simd); VECTORS]; ROWS];
+        let zero = <E::Product as Product>::Sum::splat(simd, Default::default());
+        let mut sums = [[zero; VECTORS]; ROWS];
         for first in (0..rows.depth).step_by(LANES) {
-            // Once for the rows, not for each panel.
+            // Once for the rows, not once for each panel.
             if column == 0 {
                 epilogue.at(row, ROWS, first);
             }
             for i in first..(first + LANES).min(rows.depth) {
                 let line = panel.add(i * PANEL);
-                let weights: [_; VECTORS] =
-                    std::array::from_fn(|v| E::Product::load(simd, line.add(v * LANES)));
+                let weights: [_; VECTORS] = std::array::from_fn(|v| Word::load(simd, line.add(v * LANES)));
                 for r in 0..ROWS {
-                    let value = E::Product::splat(simd, *starts[r].add(i));
+                    let value = Word::splat(simd, *starts[r].add(i));
                     for v in 0..VECTORS {
                         sums[r][v] = E::Product::multiply_add(simd, value, weights[v], sums[r][v]);
                     }
                 }
             }
         }
-        // How many rows are real is known only now. A loop over so many of `sums` would make them an array in
-        // memory, which the compiler then writes in every step above; the copy is written once.
-        let mut finished = [[E::Product::zero(simd); VECTORS]; ROWS];
+        // Indexing `sums` by a run-time count would force it into memory for the whole loop. Copy it first,
+        // so that only the copy lives there.
+        let mut finished = [[zero; VECTORS]; ROWS];
         for r in 0..ROWS {
             for v in 0..VECTORS {
                 finished[r][v] = sums[r][v];

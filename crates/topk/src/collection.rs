@@ -5,7 +5,8 @@ use std::ops::Range;
 use half::{bf16, f16};
 use toller_ir::DocOrd;
 
-use super::IpTopkError;
+use crate::error::IpTopkError;
+use toller_ir::Filter;
 
 /// Vectors as they are stored, row after row.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +19,7 @@ pub enum Vectors<'a> {
     BF16(&'a [bf16]),
 }
 
-/// Vectors whose ordinals follow each other.
+/// Vectors with consecutive ordinals.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment<'a> {
     /// The ordinal of the first vector.
@@ -29,22 +30,21 @@ pub struct Segment<'a> {
     pub codes: Option<Codes<'a>>,
 }
 
-/// Vectors rounded to one byte a number, made by [`crate::quantize`] of the very vectors beside them: row `i`
-/// is about `scales[i] * values[i]`, and no further from it than `residual_norms[i]`.
+/// A segment's vectors rounded to one byte a number by [`crate::quantize`]: row `i` is about
+/// `scales[i] * values[i]`, and no further from it than `residual_norms[i]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Codes<'a> {
     /// `[rows, dim]`, each in -127..=127.
     pub values: &'a [i8],
     /// `[rows]`.
     pub scales: &'a [f32],
-    /// `[rows]`: an upper bound of the length of what rounding took away.
+    /// `[rows]`: upper bounds of the lengths of the residuals, which rounding took away.
     pub residual_norms: &'a [f32],
 }
 
-/// Everything that a search looks at: the segments of a store, or of several.
+/// All vectors that a search looks at: the segments of one or more stores.
 ///
-/// Numbers are taken to be finite (a store holds no others). Where they are not, scores mean nothing, but
-/// nothing else breaks.
+/// Numbers are expected to be finite, as those of a store are. If not, scores mean nothing, that is all.
 #[derive(Clone, Debug)]
 pub struct Collection<'a> {
     dim: usize,
@@ -54,7 +54,7 @@ pub struct Collection<'a> {
 }
 
 impl<'a> Vectors<'a> {
-    /// The number of numbers.
+    /// How many numbers there are.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -90,7 +90,7 @@ impl<'a> Vectors<'a> {
 }
 
 impl<'a> Collection<'a> {
-    /// Vectors of `dim` numbers in `segments`, whose ordinals ascend (gaps are allowed).
+    /// Vectors of `dim` numbers in `segments`, whose ordinals ascend (there may be gaps).
     ///
     /// # Errors
     /// [`IpTopkError::ZeroDim`], [`IpTopkError::SegmentShape`], [`IpTopkError::SegmentOrder`].
@@ -121,7 +121,7 @@ impl<'a> Collection<'a> {
         Ok(Self { dim, segments, rows })
     }
 
-    /// Numbers in a vector.
+    /// Numbers of a vector.
     #[must_use]
     pub fn dim(&self) -> usize {
         self.dim
@@ -139,7 +139,7 @@ impl<'a> Collection<'a> {
         &self.segments
     }
 
-    /// The segment of a vector, and its place there.
+    /// The segment of a vector, and the vector's row in the segment.
     ///
     /// # Panics
     /// When no segment holds `doc`.
@@ -147,5 +147,31 @@ impl<'a> Collection<'a> {
         let next = self.segments.partition_point(|segment| segment.first <= doc);
         let segment = &self.segments[next - 1];
         (segment, doc.index() - segment.first.index())
+    }
+
+    /// Checks the arguments of a search.
+    pub(crate) fn check_search(
+        &self,
+        queries: &[f32],
+        k: usize,
+        filter: &Filter<'_>,
+    ) -> Result<(), IpTopkError> {
+        let dim = self.dim;
+        if k == 0 {
+            return Err(IpTopkError::ZeroK);
+        }
+        if !queries.len().is_multiple_of(dim) {
+            return Err(IpTopkError::QueryShape { len: queries.len(), dim });
+        }
+        let (lists, queries_count) = (filter.excluded.len(), queries.len() / dim);
+        if lists != 0 && lists != queries_count {
+            return Err(IpTopkError::ExclusionShape { lists, queries: queries_count });
+        }
+        match queries.iter().position(|value| !value.is_finite()) {
+            Some(at) => {
+                Err(IpTopkError::QueryNotFinite { query: at / dim, column: at % dim, value: queries[at] })
+            }
+            None => Ok(()),
+        }
     }
 }

@@ -6,13 +6,13 @@ use toller_ir::{Explain, Remedy, Setting, remedy};
 /// Why a search cannot be made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum IpTopkError {
-    /// No hits were asked for.
+    /// `k` is zero.
     #[error("k is 0")]
     ZeroK,
-    /// Vectors without numbers.
+    /// The dimension is zero.
     #[error("the dimension is 0")]
     ZeroDim,
-    /// A segment that is no whole number of vectors.
+    /// A segment is not a whole number of vectors.
     #[error("segment {segment} holds {len} numbers, not a whole number of vectors of dimension {dim}")]
     SegmentShape {
         /// Which segment, from zero.
@@ -22,7 +22,7 @@ pub enum IpTopkError {
         /// The dimension of the collection.
         dim: usize,
     },
-    /// A segment whose ordinals do not follow those of the segment before, or exceed 32 bits.
+    /// A segment's ordinals overlap those of the previous segment, or exceed 32 bits.
     #[error(
         "segment {segment} begins at ordinal {first}, expected at least {expected} and an end below 2^32"
     )]
@@ -31,10 +31,10 @@ pub enum IpTopkError {
         segment: usize,
         /// Its first ordinal.
         first: u32,
-        /// One past the last ordinal of the segment before.
+        /// One past the last ordinal of the previous segment.
         expected: u64,
     },
-    /// Codes that do not belong to the vectors beside them.
+    /// A segment has codes for another number of vectors.
     #[error("the codes of segment {segment} are not those of {rows} vectors")]
     CodesShape {
         /// Which segment, from zero.
@@ -42,7 +42,7 @@ pub enum IpTopkError {
         /// The number of its vectors.
         rows: usize,
     },
-    /// Exclusions that are not one list a query.
+    /// The number of exclusion lists is not that of the queries.
     #[error("{lists} lists of excluded documents for {queries} queries")]
     ExclusionShape {
         /// The number of lists.
@@ -50,15 +50,15 @@ pub enum IpTopkError {
         /// The number of queries.
         queries: usize,
     },
-    /// Vectors of more numbers than the sums of the int8 scan can hold.
+    /// The vectors have more numbers than the sums of the int8 scan can hold.
     #[error("the int8 scan adds up at most {max} products, the vectors have {dim} numbers")]
     DimTooLarge {
         /// The dimension of the collection.
         dim: usize,
-        /// The largest that can be.
+        /// The largest dimension for the int8 scan.
         max: usize,
     },
-    /// Queries that are no whole number of vectors.
+    /// The queries are not a whole number of vectors.
     #[error(
         "the queries hold {len} numbers, not a whole number of vectors of the collection's dimension {dim}"
     )]
@@ -68,7 +68,7 @@ pub enum IpTopkError {
         /// The dimension of the collection.
         dim: usize,
     },
-    /// A query with a number that has no order among scores.
+    /// A query has a number that is not finite.
     #[error("query {query} is not finite: number {column} is {value}")]
     QueryNotFinite {
         /// Which query, from zero.
@@ -78,7 +78,7 @@ pub enum IpTopkError {
         /// NaN or an infinity.
         value: f32,
     },
-    /// A device cannot be used, or has failed.
+    /// A device cannot be used or has failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
 }

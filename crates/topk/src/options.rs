@@ -3,35 +3,47 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::DocSet;
-use toller_ir::DocOrd;
+use toller_ir::Filter;
 
-/// The precision in which vectors are nominated. It decides the time that a search takes, never what it
-/// returns: the nominated are scored again, from the stored vectors.
+use crate::error::IpTopkError;
+
+/// The most numbers that a vector can have for the int8 scan: 255 * 127 times as many fit in 31 bits.
+pub(crate) const MAX_INT8_DIM: usize = 65_536;
+
+/// The precision in which vectors are nominated. It decides how long a search takes, never what it returns:
+/// nominated vectors are scored again, from the stored vectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scan {
-    /// Whichever of the others is quickest on the first blocks of vectors.
+    /// Whichever of f32 and int8 is quicker on the first blocks of vectors.
     #[default]
     Auto,
     /// Multiplies in f32.
     F32,
-    /// Rounds queries and vectors to f16 and multiplies those: what half-precision hardware does. On a CPU
-    /// they are multiplied in f32 registers, so that only f16 stores gain, by the bytes they save.
+    /// Rounds queries and vectors to f16 before it multiplies, as half-precision hardware does. A CPU
+    /// multiplies them in f32 registers: only f16 stores gain, by the bytes they save.
     F16,
-    /// Rounds queries and vectors to one byte a number: reads the codes of the store where it has them,
-    /// else makes them as it goes.
+    /// Rounds queries and vectors to one byte a number: reads the store's codes where there are any, else
+    /// makes codes during the scan.
     Int8,
 }
 
-/// What is not the name of a [`Scan`].
+/// The error for text that does not name a [`Scan`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a scan: expected auto, f32, f16 or int8")]
 pub struct UnknownScan(String);
 
 impl Scan {
-    /// All of them, with the names that the command line has for them.
+    /// All scans with their names.
     pub const NAMES: [(&'static str, Self); 4] =
         [("auto", Self::Auto), ("f32", Self::F32), ("f16", Self::F16), ("int8", Self::Int8)];
+
+    /// Refuses vectors of more numbers than the scan can add up.
+    pub(crate) fn check_dim(self, dim: usize) -> Result<(), IpTopkError> {
+        if self == Self::Int8 && dim > MAX_INT8_DIM {
+            return Err(IpTopkError::DimTooLarge { dim, max: MAX_INT8_DIM });
+        }
+        Ok(())
+    }
 }
 
 impl FromStr for Scan {
@@ -50,25 +62,7 @@ impl fmt::Display for Scan {
     }
 }
 
-/// Documents that a search leaves out, inside the scan: the hits are the best k of the others.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Filter<'a> {
-    /// The only documents that may be hits; `None` for all.
-    pub allowed: Option<&'a DocSet>,
-    /// For each query, documents that may not be its hits, in ascending order; empty for none at all.
-    pub excluded: &'a [Vec<DocOrd>],
-}
-
-impl Filter<'_> {
-    /// Whether `doc` may be a hit of `query`.
-    #[inline]
-    pub(crate) fn admits(&self, query: usize, doc: DocOrd) -> bool {
-        self.allowed.is_none_or(|allowed| allowed.contains(doc))
-            && self.excluded.get(query).is_none_or(|excluded| excluded.binary_search(&doc).is_err())
-    }
-}
-
-/// What is called with bytes that will be read soon.
+/// A function that is given bytes that will be read soon.
 pub type ReadAhead<'a> = &'a (dyn Fn(&[u8]) + Sync);
 
 /// How a search is made.
@@ -76,10 +70,10 @@ pub type ReadAhead<'a> = &'a (dyn Fn(&[u8]) + Sync);
 pub struct IpTopkOptions<'a> {
     /// The precision in which vectors are nominated.
     pub scan: Scan,
-    /// What is left out.
+    /// Which documents may be hits.
     pub filter: Filter<'a>,
-    /// Told of bytes of the collection that will be read soon, a few blocks ahead of the scan: for vectors
-    /// that lie in a memory map, to ask the system for them.
+    /// Called with bytes of the collection that will be read soon, a few blocks ahead of the scan, so that
+    /// the system can be asked for vectors in a memory map.
     pub read_ahead: Option<ReadAhead<'a>>,
 }
 

@@ -1,12 +1,13 @@
-//! The exact top-k inner product.
+//! The definition of the exact top-k inner product: slow and obviously right.
 
 use half::{bf16, f16};
 use toller_ir::{DocOrd, Hit, Ranking};
 
-use crate::check;
-use crate::{Collection, Filter, IpTopkError, Vectors};
+use crate::collection::{Collection, Vectors};
+use crate::error::IpTopkError;
+use toller_ir::Filter;
 
-/// The rankings that [`crate::ip_topk`] returns: every score in f64 in the fixed order, all of them sorted.
+/// The rankings that [`crate::ip_topk`] returns: all scores in f64 in the fixed order, then sorted.
 ///
 /// # Errors
 /// As for [`crate::ip_topk`].
@@ -16,7 +17,7 @@ pub fn ip_topk(
     k: usize,
     filter: &Filter<'_>,
 ) -> Result<Vec<Ranking>, IpTopkError> {
-    check(collection, queries, k, filter)?;
+    collection.check_search(queries, k, filter)?;
     let dim = collection.dim();
     let mut vectors: Vec<(DocOrd, Vec<f64>)> = Vec::new();
     for segment in collection.segments() {
@@ -43,7 +44,7 @@ pub fn ip_topk(
     Ok(queries.chunks_exact(dim).enumerate().map(ranking).collect())
 }
 
-/// The inner product in the fixed order: sixteen partial sums, then halves.
+/// The inner product in the fixed order: sixteen partial sums, then halves added to halves.
 fn inner_product(query: &[f32], vector: &[f64]) -> f64 {
     let mut sums = [0.0; 16];
     for (i, (&q, &x)) in query.iter().zip(vector).enumerate() {

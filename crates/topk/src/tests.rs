@@ -3,18 +3,17 @@
 
 use half::{bf16, f16};
 use proptest::prelude::*;
-use toller_ir::{DocOrd, Explain, Ranking};
-
-use super::{
-    Codes, Collection, DocSet, Filter, IpTopkError, IpTopkOptions, Scan, Segment, TopK, Vectors, ip_topk,
-};
-use crate::cpu;
-use crate::cuda::DeviceSearch;
-use crate::{Quantized, quantize, reference};
 use toller_gpu::Devices;
+use toller_ir::{DocOrd, Explain, Ranking};
 use toller_simd::Isa;
 
-/// Vectors that are hard in one way or another.
+use super::{
+    Codes, Collection, DocSet, Filter, IpTopkError, IpTopkOptions, Quantized, Scan, Segment, TopK, Vectors,
+    cpu, ip_topk, quantize, reference,
+};
+use crate::cuda::DeviceSearch;
+
+/// Kinds of data, each difficult in its own way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Data {
     Random,
@@ -24,7 +23,7 @@ enum Data {
     OneBit,
     /// One number in fifty is 10,000 times larger.
     Outliers,
-    /// Sorted by score for the first query: every vector beats all before it.
+    /// Sorted by score for the first query: every vector scores more than all before it.
     Ascending,
     AntiCorrelated,
     Zeros,
@@ -183,12 +182,12 @@ impl Stored {
         Self { values, codes: quantize(&wide, dim), dim }
     }
 
-    /// Segments of `rows` rows (the last may have fewer), one after the other; without codes.
+    /// Segments of `rows` rows (the last may have fewer), without codes.
     fn collection(&self, rows: usize) -> Collection<'_> {
         self.segments(rows, |_| false)
     }
 
-    /// As above, with codes in the segments that `coded` picks.
+    /// Segments of `rows` rows (the last may have fewer), with codes in the segments that `coded` picks.
     fn segments(&self, rows: usize, coded: impl Fn(usize) -> bool) -> Collection<'_> {
         let (dim, all) = (self.dim, &self.codes);
         let pieces: Vec<Vectors<'_>> = match &self.values {
@@ -245,8 +244,9 @@ impl Backend {
     }
 }
 
-/// Every instruction set, the GPU that the machine may have, and for one case in [`EMULATED`] the stand-ins for GPUs, which are slow: one
-/// that has memory for everything, or, with `little`, one and another that are given most rows anew for every search.
+/// Every instruction set and the machine's GPU if it has one. Stand-ins for GPUs are slow: one case in
+/// [`EMULATED`] gets a stand-in with memory for everything, another case two stand-ins of which one has
+/// `little` memory, so that most of its rows are streamed.
 fn backends(seed: u64, little: u64) -> Vec<Backend> {
     let mut backends: Vec<Backend> = Isa::available().into_iter().map(Backend::Cpu).collect();
     backends.extend(crate::cuda::tests::of_machine().map(Backend::Devices));
@@ -378,8 +378,8 @@ fn scans_batches_depths_threads_and_segments_do_not_matter() {
     }
 }
 
-/// The blocks that are searched first hold all that every other query looks for, so that thresholds start too
-/// high for these queries; and for all of them, where all vectors are equal.
+/// The sample holds all that every other query looks for, so that the thresholds of these queries start too
+/// high; where all vectors are equal, those of all queries do.
 #[test]
 fn a_sample_that_misleads_costs_no_hits() {
     let (n, q, dim, k, block) = (3000, 9, 16, 60, 12);
@@ -426,22 +426,22 @@ fn few_are_nominated() {
     }
 }
 
-/// What is told of early is all that is scanned, but for the very first block.
+/// All that is scanned is announced, except for the very first block.
 #[test]
-fn the_system_is_told_of_what_will_be_read() {
+fn bytes_are_announced_before_they_are_read() {
     let (n, dim) = (5000, 64);
     let (vectors, queries) = make(Data::Random, n, 4, dim, 8);
     let stored = Stored::new(DType::F32, &vectors, dim);
     for (scan, coded, bytes) in [(Scan::F32, false, 4), (Scan::Int8, true, 1), (Scan::Int8, false, 4)] {
         let collection = stored.segments(n / 3, |_| coded);
-        let told = std::sync::atomic::AtomicUsize::new(0);
+        let announced = std::sync::atomic::AtomicUsize::new(0);
         let read_ahead = |piece: &[u8]| {
-            told.fetch_add(piece.len(), std::sync::atomic::Ordering::Relaxed);
+            announced.fetch_add(piece.len(), std::sync::atomic::Ordering::Relaxed);
         };
         let options = IpTopkOptions { scan, read_ahead: Some(&read_ahead), ..IpTopkOptions::default() };
         with_threads(2, || ip_topk(&collection, &queries, 5, &options)).unwrap();
-        let (told, all) = (told.into_inner(), n * dim * bytes);
-        assert!(told <= all && told > all * 9 / 10, "{scan}: {told} of {all} bytes");
+        let (announced, all) = (announced.into_inner(), n * dim * bytes);
+        assert!(announced <= all && announced > all * 9 / 10, "{scan}: {announced} of {all} bytes");
     }
 }
 
@@ -520,7 +520,7 @@ fn what_cannot_be_searched_is_an_error() {
     }
 }
 
-/// A collection is taken to be finite; if it is not, nothing breaks.
+/// A collection is expected to be finite; if it is not, nothing breaks.
 #[test]
 fn a_collection_that_is_not_finite_does_no_harm() {
     let (mut vectors, queries) = make(Data::Random, 2000, 20, 24, 9);

@@ -1,5 +1,5 @@
-//! The CUDA kernels on the CPU: the shim of `kernels/shim` executes their sources, a block's threads in lockstep, and checks what they do.
-//! For tests: it is slow.
+//! The CUDA kernels on the CPU, for tests: the shim executes their sources, a block's threads in turn, and
+//! checks what they do. It is slow.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
@@ -22,13 +22,13 @@ unsafe extern "C" {
 /// Bytes of an error's text.
 const ERROR_BYTES: usize = 4096;
 
-/// Memory that kernels may touch: `bytes` of it, aligned to 256, all 0xff.
+/// `bytes` bytes of memory that kernels may touch, aligned to 256, all 0xff.
 ///
 /// # Panics
-/// When the system has none.
+/// When the system does not have this much memory.
 #[must_use]
 pub fn allocate(bytes: usize) -> *mut u8 {
-    // SAFETY: asks for memory alone.
+    // SAFETY: the function only allocates.
     let memory = unsafe { toller_shim_allocate(bytes) };
     assert!(!memory.is_null(), "no memory for {bytes} bytes");
     memory.cast()
@@ -37,19 +37,21 @@ pub fn allocate(bytes: usize) -> *mut u8 {
 /// Gives memory back.
 ///
 /// # Safety
-/// `memory` is of [`allocate`], and is not used again.
+/// `memory` comes from [`allocate`], and is not used again.
 pub unsafe fn free(memory: *mut u8) {
-    // SAFETY: promised by the caller.
+    // SAFETY: the caller vouches for the memory and its last use.
     unsafe { toller_shim_free(memory.cast()) };
 }
 
-/// Runs a kernel to its end, all blocks of `grid` one after the other.
+/// Runs a kernel to its end, the blocks of `grid` one after another.
 ///
 /// # Errors
-/// What the kernel did wrong, and where: memory that is not its own, a barrier that not all threads reach, a race.
+/// The kernel's mistake and its place: another's memory, a barrier that not all threads reach, a
+/// race.
 ///
 /// # Safety
-/// One launch at a time in the process; `argument` holds the kernel's structure, and its pointers are of [`allocate`].
+/// The process has no other launch at the same time. `argument` is the kernel's structure; its
+/// pointers come from [`allocate`].
 pub unsafe fn launch(
     kernel: &str,
     argument: &[u8],
@@ -59,11 +61,11 @@ pub unsafe fn launch(
 ) -> Result<(), String> {
     let name = CString::new(kernel).map_err(|error| error.to_string())?;
     let mut error: [c_char; ERROR_BYTES] = [0; ERROR_BYTES];
-    // The structure holds pointers, which want to be aligned.
+    // The structure holds pointers, which must be aligned.
     let mut aligned = vec![0_u64; argument.len().div_ceil(size_of::<u64>())];
-    // SAFETY: there is room for the argument.
+    // SAFETY: `aligned` has at least as many bytes as the argument.
     unsafe { aligned.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(argument.as_ptr(), argument.len()) };
-    // SAFETY: promised by the caller; the text is ended by a zero byte.
+    // SAFETY: the caller vouches for the structure and the only launch; the sizes are those of the buffers.
     let failed = unsafe {
         toller_shim_launch(
             name.as_ptr(),
@@ -80,6 +82,6 @@ pub unsafe fn launch(
     if failed == 0 {
         return Ok(());
     }
-    // SAFETY: as above.
+    // SAFETY: the shim has ended the text with a zero byte.
     Err(unsafe { CStr::from_ptr(error.as_ptr()) }.to_string_lossy().into_owned())
 }

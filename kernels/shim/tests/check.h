@@ -1,4 +1,4 @@
-// A few words for tests.
+// Assertions and pseudo-random numbers for tests.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-// Ends the program when something is not as it should be.
+// Ends the program when a condition does not hold.
 #define CHECK(CONDITION, ...)                                                                                          \
     do {                                                                                                               \
         if (!(CONDITION)) {                                                                                            \

@@ -57,7 +57,7 @@ void fill(Problem &problem, Data data, uint64_t seed) {
         for (float &x : queries) x *= random.below(50) == 0 ? 1e4f : 1.0f;
         break;
     case Data::Ascending:
-        // Every vector beats all before it for the first query.
+        // For the first query, every vector scores more than all before it.
         each([&](float *row, uint32_t i) {
             const double of = score(row, queries.data(), dim), norm = score(queries.data(), queries.data(), dim);
             for (uint32_t j = 0; j < dim; ++j) row[j] += static_cast<float>((0.01 * i - of) / norm) * queries[j];

@@ -1,4 +1,4 @@
-// Vectors and queries that are hard in one way or another.
+// Kinds of vectors and queries, each difficult in its own way.
 #pragma once
 
 #include "search.h"
@@ -11,7 +11,7 @@ enum class Data {
     OneBit,
     // One number in fifty is a thousand times larger.
     Outliers,
-    // Every vector beats all before it.
+    // Every vector scores more than all before it.
     Ascending,
     AntiCorrelated,
     Zeros,
@@ -22,7 +22,7 @@ enum class Data {
     Huge,
     // From 1e-20 to 1e20.
     Magnitudes,
-    // Queries that no rounding changes, and sums that only grow: all of the error comes from adding up.
+    // Queries that rounding does not change, and sums that only grow: all error comes from the additions.
     Growing,
 };
 
@@ -30,5 +30,5 @@ constexpr Data DATA[] = {Data::Random,         Data::AllEqual, Data::Duplicates,
                          Data::Ascending,      Data::AntiCorrelated, Data::Zeros, Data::SignedZeros, Data::Tiny,
                          Data::Huge,           Data::Magnitudes, Data::Growing};
 
-// Fills in the numbers of a problem whose sizes are there.
+// Fills in the numbers of a problem that has its sizes.
 void fill(Problem &problem, Data data, uint64_t seed);

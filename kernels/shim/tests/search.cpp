@@ -1,4 +1,4 @@
-// The search as the driver makes it, launch by launch.
+// A search as the driver makes it, launch by launch.
 #include "search.h"
 
 #include <algorithm>
@@ -91,7 +91,7 @@ struct Codes {
     }
 };
 
-// What a scan looks at besides the queries.
+// What a scan reads besides the queries.
 struct Device {
     uint32_t stride, scan_stride;
     Array<unsigned char> rows;
@@ -211,7 +211,7 @@ struct Search {
         }
     }
 
-    // The candidates of all queries.
+    // All candidates of all queries.
     std::vector<toller_candidate> held() const {
         std::vector<toller_candidate> all;
         const auto counted = counts.read();
@@ -246,7 +246,7 @@ struct Search {
         return plan.capacity - *std::max_element(counted.begin(), counted.end());
     }
 
-    // Scores what there is, and leaves each query the k best.
+    // Scores all candidates, and keeps the k best of each query.
     void make_room() {
         rescore();
         const auto hits = best();

@@ -1,4 +1,4 @@
-// A search with the kernels through the shim, as the driver makes it, and what it must find.
+// A search with the kernels through the shim, and what it must find.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 enum class Type { F16, Bf16, F32 };
 
-// What is searched, and for what. Ordinals begin at `first_ordinal`.
+// Rows and queries. Ordinals begin at `first_ordinal`.
 struct Problem {
     Type type = Type::F16;
     uint32_t rows = 0, queries = 0, dim = 0, k = 0;
@@ -31,21 +31,21 @@ struct Plan {
 
 struct Found {
     std::vector<std::vector<toller_hit>> hits;
-    // How many candidates were rescored, of all queries.
+    // How many candidates of all queries were rescored.
     uint64_t nominated = 0;
     uint32_t overflows = 0;
 };
 
-// Rounds numbers so that `type` has them.
+// Rounds numbers to `type`.
 void round_to(Type type, std::vector<float> &numbers);
 
-// By the definition: every score in f64 in the fixed order, sorted.
+// The hits by definition: all scores in f64 in the fixed order, sorted.
 std::vector<std::vector<toller_hit>> reference(const Problem &problem);
 
-// What one scan of all rows nominates for each query without a threshold.
+// The candidates of each query after one scan of all rows without thresholds.
 std::vector<std::vector<toller_candidate>> scanned(const Problem &problem, const Plan &plan);
 
-// By the kernels. Ends the program when a launch fails.
+// The hits of the kernels. Ends the program when a launch fails.
 Found search(const Problem &problem, const Plan &plan);
 
 // Launches a kernel; returns the error.

@@ -1,4 +1,4 @@
-// The kernels of the top-k against the definition, bit by bit.
+// The top-k kernels against the definition, bit by bit.
 //
 //     test_ip_topk [NAME]     all tests, or those whose names contain NAME
 #include <algorithm>
@@ -47,8 +47,8 @@ std::string describe(const Problem &problem, const Plan &plan, int data) {
            std::to_string(problem.queries) + " x " + std::to_string(problem.dim);
 }
 
-// Of every pair of a query and a row: the score is within the bounds of the scan, and they are not much wider than what
-// rounding the numbers to the scan's type explains (for ordinary data).
+// For every query and row: the score is within the scan's bounds, and for ordinary data these are not much
+// wider than the rounding to the scan's type explains.
 void bounds_hold_and_are_not_wide() {
     uint64_t seed = 100;
     for (const Data data : DATA) {
@@ -88,7 +88,7 @@ void hard_data_are_found_bit_by_bit() {
             const bool wide = tile[0] == '2' || tile[0] == 'w';
             const uint32_t rows = 1 + random.below(wide ? 250 : 400), dim = 1 + random.below(wide ? 100 : 200);
             const uint32_t queries = 1 + random.below(tile[0] == '6' ? 20 : 9);
-            // Each data comes with each type, each tile with each type and with codes.
+            // Each kind of data is tested with each type, each tile with each type and with codes.
             const Type type = TYPES[(seed + seed / 4) % 3];
             const Problem problem = problem_of(type, data, rows, queries, dim, 1 + random.below(40), seed);
             const Plan plan = plan_of(tile, (seed / 4 + seed) % 2 == 0, 200, 1 + random.below(4));
@@ -97,7 +97,7 @@ void hard_data_are_found_bit_by_bit() {
     }
 }
 
-// More queries than a tile has, and tiles of which blocks take several, in an order that differs with their number.
+// More queries than a tile has, and several tiles per block, in an order that depends on their number.
 void tiles_of_queries_do_not_mix() {
     for (const char *tile : {"8", "64", "256", "wgmma"}) {
         const uint32_t queries = tile[0] == '8' ? 27 : tile[0] == '6' ? 130 : 260;
@@ -151,7 +151,7 @@ void fewer_rows_than_hits_and_the_last_ordinals() {
 }
 
 void full_buffers_are_counted_and_scanned_again() {
-    // Every vector beats all before it, so that every chunk is nominated whole.
+    // Every vector scores more than all before it, so that whole chunks are nominated.
     const Problem problem = problem_of(Type::F16, Data::Ascending, 600, 3, 32, 7, 9);
     const Found found = search(problem, plan_of("8", false, 40, 3));
     check_same(found.hits, reference(problem), "full buffers");
@@ -163,7 +163,7 @@ void few_are_nominated() {
     for (const bool codes : {false, true}) {
         const Found found = search(problem, plan_of("8", codes, 600, 2));
         check_same(found.hits, reference(problem), "few");
-        // k = 10 of each of 8 queries, and what the bounds add.
+        // The 10 best of each of 8 queries, and what the bounds add.
         CHECK(found.nominated >= 80 && found.nominated <= (codes ? 160u : 90u), "%u", static_cast<uint32_t>(found.nominated));
     }
 }

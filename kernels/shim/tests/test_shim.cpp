@@ -14,7 +14,7 @@ using toller_shim::Block;
 
 namespace {
 
-// Runs a kernel in one block; returns what went wrong.
+// Runs a kernel in one block; returns its mistake.
 std::string run(uint32_t threads, uint32_t shared_bytes, const std::function<void()> &kernel) {
     return Block(threads, shared_bytes).run(kernel, {0, 0, 0}, {1, 1, 1});
 }
@@ -29,8 +29,8 @@ void check_fails(const char *expected, uint32_t threads, uint32_t shared_bytes, 
     CHECK(contains(wrong, expected), "\"%s\" does not say \"%s\"", wrong.c_str(), expected);
 }
 
-// A 16 x 8 product as the PTX ISA defines it (section "Matrix fragments for mma"), element by element: element `i` of a
-// lane's fragments of A and B, by type, and element `i` of C.
+// A 16 x 8 product as the PTX ISA defines it (section "Matrix fragments for mma"), element by element:
+// element `i` of a lane's fragments of A and B, by type, and element `i` of C.
 struct Place {
     uint32_t row, column;
 };
@@ -115,14 +115,14 @@ void products_are_those_of_the_definition() {
     check_product<int32_t>(1, encode_int8, mma_int8);
 }
 
-// The bits below tf32 do not count, and sums lose what is far below the largest term.
+// The bits below tf32 are ignored, and sums lose terms far below the largest.
 void sums_are_no_better_than_the_hardware() {
     check_runs(32, 0, [] {
         float sums[4] = {1, 1, 1, 1};
         const uint32_t small = __float_as_uint(std::ldexp(1.0f, -13)), one = __float_as_uint(1.0f);
         const uint32_t a[4] = {small, small, small, small}, b[2] = {small, small};
         mma_tf32(sums, a, b);
-        // Eight products of 2^-26, each cut off beside 1.
+        // Eight products of 2^-26, each cut off next to 1.
         CHECK(sums[0] == 1, "%.9g", sums[0]);
         float none[4] = {};
         const uint32_t more[4] = {one | 0x1fff, one | 0x1fff, one | 0x1fff, one | 0x1fff}, ones[2] = {one, one};
@@ -170,7 +170,7 @@ void conversions_round_trip() {
         CHECK(f32_to_f16(x) == bits, "%04x", bits);
         const float next = f16_to_f32(static_cast<uint16_t>(bits + 1));
         if ((bits & 0x7fff) >= 0x7bff) continue;
-        // Halfway to the next one goes to the even one, a little more to the next.
+        // Halfway rounds to the even neighbour, a little more rounds up.
         const double halfway = (static_cast<double>(x) + next) / 2;
         CHECK(f32_to_f16(static_cast<float>(halfway)) == (bits % 2 == 0 ? bits : bits + 1), "%04x", bits);
         const float more = std::nextafter(static_cast<float>(halfway), next);
@@ -227,10 +227,10 @@ void races_are_found() {
         values[threadIdx.x] = threadIdx.x;
         __syncthreads();
         const uint32_t read = values[(threadIdx.x + 32) % 64];
-        // Written before others have read it.
+        // Written before other threads have read it.
         values[threadIdx.x] = read;
     });
-    // Within a warp, __syncwarp is enough, and nothing is not.
+    // Within a warp, __syncwarp is enough, and no barrier is not.
     const auto in_warp = [](bool barrier) {
         return [barrier] {
             const auto values = shared_array<uint32_t>(0, 32);
@@ -244,7 +244,7 @@ void races_are_found() {
     };
     check_runs(32, 128, in_warp(true));
     check_fails("races", 32, 128, in_warp(false));
-    // Atomics agree with each other, not with plain reads.
+    // Atomics do not race with each other, but with plain reads.
     check_runs(64, 4, [] {
         const auto sum = shared_array<uint32_t>(0, 1);
         if (threadIdx.x == 0) sum[0] = 0;
@@ -282,7 +282,7 @@ void accesses_out_of_bounds_are_found() {
     check_fails("part of a word", 32, 64, [] { shared_array<uint32_t>(2, 4)[0] = 1; });
 }
 
-// Every thread copies 16 bytes and reads those of the thread beside it.
+// Every thread copies 16 bytes and reads those of the next thread.
 void mistakes_with_copies_are_found() {
     auto *memory = static_cast<unsigned char *>(toller_shim_allocate(32 * 16));
     for (int i = 0; i < 32 * 16; ++i) memory[i] = static_cast<unsigned char>(i / 16);
@@ -308,7 +308,7 @@ void mistakes_with_copies_are_found() {
         cp_async_commit();
     });
     check_fails("not aligned", 32, 512, [&] { cp_async_16(shared_address(8), memory, true); });
-    // A copy over what others still read.
+    // A copy over words that other threads still read.
     check_fails("races", 32, 512, [&] {
         const auto words = shared_array<uint32_t>(0, 128);
         for (uint32_t i = threadIdx.x; i < 128; i += 32) words[i] = 1;

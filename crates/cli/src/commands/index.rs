@@ -1,44 +1,43 @@
 //! `toller index`: texts in, an inverted index out.
 
-use std::path::PathBuf;
 use std::str::FromStr;
 
-use toller_files::expand;
-use toller_pipeline::{PipelineError, joined_text};
-use toller_sparse::{BuildJob, BuildProgress, BuildReport, Source, SparseError, build};
+use toller_engine::{EngineError, IndexOptions, TextSource};
+use toller_sparse::{BuildReport, SparseError};
 
-use super::encode::beir_corpus;
-use super::encode_source::TextSource;
-use crate::analyzer::AnalyzerArgs;
-use crate::error::UsageError;
-use crate::input::InputArgs;
+use super::text_source;
+use crate::args::analyzer::AnalyzerArgs;
+use crate::args::input::InputArgs;
+use crate::args::paths::{InputPath, OutputPath};
+use crate::engine;
 use crate::interrupt::{self, Interrupted};
 use crate::ui::Ui;
 
 /// Arguments of `toller index`.
 #[derive(Debug, clap::Args)]
 pub struct IndexArgs {
-    /// Collection: JSONL, TSV or Parquet files, directories of them, or - for stdin; .gz, .zst and .xz are read
+    /// Collection: JSONL, TSV or Parquet files, directories of them, or - for stdin; .gz, .zst and .xz are
+    /// read
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
-    corpus: Vec<PathBuf>,
+    corpus: Vec<InputPath>,
 
     /// Directory to write the index to
     #[arg(short, long, value_name = "DIR")]
-    output: PathBuf,
+    output: OutputPath,
 
     #[command(flatten)]
     analyzer: AnalyzerArgs,
 
-    /// Memory to do with: beyond it, sorted runs go to a temporary file in the index's directory. K, M and G are 2^10, 2^20
-    /// and 2^30 bytes
+    /// Memory to use; beyond it, sorted runs go to a temporary file in the index's directory. K, M and G are
+    /// 2^10, 2^20 and 2^30 bytes
     #[arg(long, value_name = "BYTES", default_value = "2G")]
     memory: Memory,
 
-    /// Keep the terms of each document too, for feedback (RM3, Rocchio)
+    /// Also keep the terms of each document, for feedback (RM3, Rocchio)
     #[arg(long)]
     doc_vectors: bool,
 
-    /// Text to put between a title and its text
+    /// Text between a title and its text
     #[arg(
         long,
         value_name = "TEXT",
@@ -86,88 +85,30 @@ impl FromStr for Memory {
 }
 
 /// Builds the index.
-pub fn run(args: &IndexArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
-    if args.output.as_os_str() == "-" {
-        return Err(
-            UsageError::new("--output - : an index is a directory", "give --output a directory").into()
-        );
-    }
+pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
+    args.output.check_directory("an index")?;
     // First, so that Ctrl-C leaves nothing behind from here on.
-    let stop = interrupt::flag(ui, "stopping; nothing is kept of an unfinished index")?;
-    let analyzer = args.analyzer.load()?;
-    let inputs = expand(args.corpus.iter().map(|path| beir_corpus(path, ui)))?;
-    let source = TextSource::collection(&inputs, &args.output, &args.input.options()?, ui)?;
-    let job = BuildJob {
-        analyzer: &analyzer,
-        source: Source {
-            fingerprint: source.fingerprint().to_string(),
-            passages: source.texts(),
-            title_separator: args.title_separator.clone(),
-        },
+    let stop = interrupt::flag(ui, "stopping; an unfinished index is not kept")?;
+    let engine = engine::open(ui)?;
+    let analyzer = args.analyzer.load(&engine)?;
+    let source = text_source::collection(&args.corpus, &args.output, &args.input, &engine, ui)?;
+    let options = IndexOptions {
+        title_separator: args.title_separator.clone(),
         doc_vectors: args.doc_vectors,
         memory_bytes: args.memory.0,
-        threads,
         overwrite: args.overwrite,
-        stop: &stop,
     };
-    let report = match index(args, &job, &source, ui) {
-        Err(PipelineError::Sparse(SparseError::Interrupted)) => {
-            let resume = "run the same command again to begin anew".to_owned();
+    let report = match engine.index(&source, &analyzer, &args.output, &options, &stop) {
+        Err(EngineError::Sparse(SparseError::Interrupted)) => {
+            let resume = "run the same command again to start over".to_owned();
             return Err(Interrupted { resume }.into());
         }
         built => built?,
     };
-    source.report_skipped(ui);
+    text_source::report_skipped(&source, ui);
     print_report(args, &report, &source, ui)
 }
 
-fn index(
-    args: &IndexArgs,
-    job: &BuildJob<'_>,
-    source: &TextSource,
-    ui: &Ui,
-) -> Result<BuildReport, PipelineError> {
-    let all = std::iter::once(0..source.texts()).collect();
-    let passages = source.passages(all)?;
-    let documents = passages.map(|passage| {
-        let passage = passage?;
-        let text = joined_text(&args.title_separator, &passage);
-        Ok((passage.id, text))
-    });
-    let mut stage = Stage::None;
-    let mut bar = None;
-    let report = build(&args.output, job, documents, |progress| {
-        let (now, title, unit, done, of) = match progress {
-            BuildProgress::Analyzed(done) => (Stage::Analyzing, "indexing", "passages", done, source.texts()),
-            BuildProgress::Merged(done, all) => (Stage::Merging, "merging", "postings", done, all),
-            BuildProgress::Vectors(done) => (Stage::Vectors, "doc vectors", "passages", done, source.texts()),
-        };
-        if now != stage {
-            stage = now;
-            if let Some(finished) = bar.replace(ui.progress(title, unit, of)) {
-                finished.finish();
-            }
-        }
-        if let Some(bar) = &bar {
-            bar.set(done);
-        }
-    });
-    if let Some(bar) = bar {
-        bar.finish();
-    }
-    report
-}
-
-/// What a build is doing.
-#[derive(Clone, Copy, PartialEq)]
-enum Stage {
-    None,
-    Analyzing,
-    Merging,
-    Vectors,
-}
-
-/// The result: a sentence on stderr, or JSON on stdout.
 fn print_report(args: &IndexArgs, report: &BuildReport, source: &TextSource, ui: &Ui) -> crate::Result<()> {
     let seconds = report.duration.as_secs_f64();
     let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };

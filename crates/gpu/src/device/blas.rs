@@ -1,30 +1,69 @@
-//! NVIDIA's matrix product, to compare with: from cuBLAS, which is loaded when it is first asked for.
+//! NVIDIA's matrix product, whose rate ours is compared with: from cuBLAS, if it can be loaded.
 
+use std::any::Any;
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use cudarc::cublas::result::{self, CublasError};
 use cudarc::cublas::sys;
 use cudarc::driver::CudaStream;
 
-use super::Address;
+use super::driver::CudaDevice;
+use super::{Address, Device, Memory};
+use crate::error::DeviceError;
+use crate::rates::quickest;
+
+/// Rows, columns and depth of the product: 1.1 TFLOP.
+const MATRIX: usize = 8192;
+
+/// See [`super::matrix_rate`].
+pub(super) fn matrix_rate(device: &Arc<dyn Device>) -> Result<Option<f64>, DeviceError> {
+    let any: &dyn Any = &**device;
+    let Some(gpu) = any.downcast_ref::<CudaDevice>() else { return Ok(None) };
+    let failed = |error: CublasError| DeviceError::Failed {
+        name: device.facts().name.clone(),
+        call: "cuBLAS".to_owned(),
+        message: format!("{:?}", error.0),
+    };
+    // Numbers of ordinary data: with zeros, or all the same, multipliers take less power and run faster.
+    let values = random_halves(MATRIX * MATRIX);
+    let halves = || Memory::<u16>::of(device, &values);
+    let (a, b, c) = (halves()?, halves()?, Memory::<f32>::new(device, MATRIX * MATRIX)?);
+    let Some(blas) = Blas::new(gpu.stream()?) else { return Ok(None) };
+    let blas = blas.map_err(failed)?;
+    let seconds = quickest(device, || {
+        // SAFETY: all three have MATRIX rows and columns and live until `quickest` has waited.
+        unsafe { blas.multiply(MATRIX, a.address(), b.address(), c.address()) }.map_err(failed)
+    })?;
+    Ok(Some(2.0 * (MATRIX as f64).powi(3) / seconds))
+}
+
+/// The bits of f16 numbers between 1/2 and 1, of either sign.
+fn random_halves(count: usize) -> Vec<u16> {
+    // SplitMix64 (Steele et al. 2014).
+    let mut state = 0_u64;
+    let mut next = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    };
+    (0..count).map(|_| (next() as u16 & 0x83ff) | 0x3800).collect()
+}
 
 /// A handle of cuBLAS.
-#[derive(Debug)]
-pub(crate) struct Blas(sys::cublasHandle_t);
-
-// SAFETY: a handle may be used by any thread, one at a time; its owner keeps it behind a lock.
-unsafe impl Send for Blas {}
+struct Blas(sys::cublasHandle_t);
 
 impl Blas {
-    /// A handle for a stream of the current context; `None` where there is no cuBLAS.
-    pub(crate) fn new(stream: &CudaStream) -> Option<Result<Self, CublasError>> {
-        // SAFETY: loading the library runs its initialization.
+    /// A handle for a stream of the thread's current context; `None` if there is no cuBLAS.
+    fn new(stream: &CudaStream) -> Option<Result<Self, CublasError>> {
+        // SAFETY: loading the library runs its initialization, and nothing else.
         if !unsafe { sys::is_culib_present() } {
             return None;
         }
         Some(result::create_handle().and_then(|handle| {
             let blas = Self(handle);
-            // SAFETY: the handle is there, and the stream is of the current context.
+            // SAFETY: the handle was just created, and the stream is of the current context.
             unsafe { result::set_stream(handle, stream.cu_stream().cast())? };
             Ok(blas)
         }))
@@ -33,18 +72,12 @@ impl Blas {
     /// `c = a b` of f16 matrices of `n` rows and columns, with f32 sums.
     ///
     /// # Safety
-    /// `a` and `b` are of n * n f16, `c` of as many f32, and live until the stream is done.
-    pub(crate) unsafe fn multiply(
-        &self,
-        n: usize,
-        a: Address,
-        b: Address,
-        c: Address,
-    ) -> Result<(), CublasError> {
+    /// `a` and `b` are the addresses of n * n f16, `c` that of n * n f32; all live until the stream is done.
+    unsafe fn multiply(&self, n: usize, a: Address, b: Address, c: Address) -> Result<(), CublasError> {
         let (one, zero) = (1_f32, 0_f32);
         let size = n as i32;
         let pointer = |address: Address| address.0 as *mut c_void;
-        // SAFETY: promised by the caller; the factors are read before the call returns.
+        // SAFETY: the caller vouches for the matrices; the factors are read before the call returns.
         unsafe {
             result::gemm_ex(
                 self.0,
@@ -73,7 +106,7 @@ impl Blas {
 
 impl Drop for Blas {
     fn drop(&mut self) {
-        // SAFETY: made by `new`, used no more.
+        // SAFETY: `new` created the handle, and this is its last use.
         let _ = unsafe { result::destroy_handle(self.0) };
     }
 }

@@ -1,28 +1,26 @@
-//! A GPU, through CUDA's driver, which is loaded when it is first asked for: a machine without one runs the same binary.
+//! A GPU, through CUDA's driver. It is loaded when first needed: a machine without it runs the same binary.
 //!
-//! The context is the device's primary one, as candle's is, so that memory and streams of either can be used by the other.
+//! The context is the device's primary context, as candle's is, so that each can use the other's memory.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cudarc::cublas::result::CublasError;
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute, CUresult};
 use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaStream, DriverError, result};
 
-use super::blas::Blas;
 use super::{Address, COPY_QUEUES, Device, DeviceFacts, Launch, Queue};
-use crate::DeviceError;
+use crate::error::DeviceError;
 
 mod embedded {
-    //! The kernels, as the build script leaves them.
+    //! The kernels, as the build script writes them.
     include!(concat!(env!("OUT_DIR"), "/modules.rs"));
 }
 
 /// The least compute capability that there is code for.
 const LEAST_CAPABILITY: (u32, u32) = (8, 0);
 
-/// Bytes of shared memory that a block is given without asking.
+/// Bytes of shared memory that every kernel may use.
 const COMMON_SHARED_BYTES: u32 = 48 << 10;
 
 /// An opened GPU.
@@ -34,13 +32,11 @@ pub(crate) struct CudaDevice {
     copies: [Arc<CudaStream>; COPY_QUEUES],
     modules: Vec<Arc<CudaModule>>,
     functions: Mutex<HashMap<&'static str, CudaFunction>>,
-    /// Made when it is first asked for.
-    blas: Mutex<Option<Blas>>,
 }
 
 /// See [`super::count`].
 pub(crate) fn count() -> Result<usize, DeviceError> {
-    // SAFETY: loading the library runs the initialization of NVIDIA's driver, or of what the machine has in its place.
+    // SAFETY: loading the library runs the initialization of NVIDIA's driver, or of the library in its place.
     if !unsafe { sys::is_culib_present() } {
         return Err(DeviceError::NoDriver);
     }
@@ -50,7 +46,7 @@ pub(crate) fn count() -> Result<usize, DeviceError> {
         message: format!("{code:?}"),
     };
     let mut version = 0;
-    // SAFETY: may be called before anything else; the number is written to.
+    // SAFETY: the library is present, this call needs no initialization, and `version` can be written.
     match unsafe { sys::cuDriverGetVersion(&raw mut version) } {
         CUresult::CUDA_SUCCESS => {}
         CUresult::CUDA_ERROR_STUB_LIBRARY => return Err(DeviceError::StubDriver),
@@ -58,11 +54,11 @@ pub(crate) fn count() -> Result<usize, DeviceError> {
     }
     let version = version.unsigned_abs();
     let found = (version / 1000, version % 1000 / 10);
-    // Code for the processors runs with any driver of its major release, what is compiled on the way with no older one.
+    // Machine code runs with any driver of its major release; PTX needs one as new as its compiler.
     if found.0 < embedded::TOOLKIT.0 {
         return Err(DeviceError::DriverTooOld { found, needed: embedded::TOOLKIT });
     }
-    // SAFETY: the driver is there.
+    // SAFETY: the library is present.
     match unsafe { sys::cuInit(0) } {
         CUresult::CUDA_SUCCESS => {}
         CUresult::CUDA_ERROR_NO_DEVICE => return Ok(0),
@@ -114,15 +110,13 @@ impl CudaDevice {
                 .map_err(failed("loading the kernels"))
         };
         let modules = embedded::MODULES.iter().map(load).collect::<Result<_, _>>()?;
-        Ok(Self {
-            facts,
-            context,
-            compute,
-            copies,
-            modules,
-            functions: Mutex::default(),
-            blas: Mutex::default(),
-        })
+        Ok(Self { facts, context, compute, copies, modules, functions: Mutex::default() })
+    }
+
+    /// The stream of [`Queue::Compute`], with its context bound to this thread.
+    pub(super) fn stream(&self) -> Result<&CudaStream, DeviceError> {
+        self.bind()?;
+        Ok(&self.compute)
     }
 
     fn queue(&self, queue: Queue) -> &Arc<CudaStream> {
@@ -132,17 +126,17 @@ impl CudaDevice {
         }
     }
 
-    /// What a call says, with its name.
-    fn check<T>(&self, call: &str, said: Result<T, DriverError>) -> Result<T, DeviceError> {
-        said.map_err(|error| failure(self.facts.name.clone(), call, error))
+    /// Adds the call's and the device's names to an error.
+    fn check<T>(&self, call: &str, result: Result<T, DriverError>) -> Result<T, DeviceError> {
+        result.map_err(|error| failure(self.facts.name.clone(), call, error))
     }
 
-    /// Makes the context that of this thread, as every call wants.
+    /// Binds the context to this thread, as every call requires.
     fn bind(&self) -> Result<(), DeviceError> {
         self.check("cuCtxSetCurrent", self.context.bind_to_thread())
     }
 
-    /// A kernel by its entry, allowed all the shared memory that the device has.
+    /// The kernel with this name, allowed to use all shared memory of the device.
     fn function(&self, name: &'static str) -> Result<CudaFunction, DeviceError> {
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(function) = functions.get(name) {
@@ -168,8 +162,8 @@ impl CudaDevice {
 }
 
 fn failure(name: String, call: &str, error: DriverError) -> DeviceError {
-    let said = error.error_string().map(|text| text.to_string_lossy().into_owned()).unwrap_or_default();
-    DeviceError::Failed { name, call: call.to_owned(), message: format!("{said} ({:?})", error.0) }
+    let text = error.error_string().map(|text| text.to_string_lossy().into_owned()).unwrap_or_default();
+    DeviceError::Failed { name, call: call.to_owned(), message: format!("{text} ({:?})", error.0) }
 }
 
 impl Device for CudaDevice {
@@ -183,7 +177,7 @@ impl Device for CudaDevice {
 
     fn allocate(&self, bytes: usize) -> Result<Address, DeviceError> {
         self.bind()?;
-        // SAFETY: nothing is asked of the caller but to set the bytes before they are read.
+        // SAFETY: only reading the bytes before they are set would be wrong, which is up to the caller.
         let allocated = unsafe { result::malloc_sync(bytes) };
         if let Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)) = allocated {
             let (name, free) = (self.facts.name.clone(), self.free_bytes()?);
@@ -198,23 +192,23 @@ impl Device for CudaDevice {
     }
 
     unsafe fn free(&self, address: Address) {
-        // A device that has failed gives all its memory back with the context.
+        // The context of a device that has failed gives all memory back.
         if self.bind().is_ok() {
-            // SAFETY: promised by the caller; the driver waits for what is queued.
+            // SAFETY: the caller vouches for the address and its last use; the driver waits for queued work.
             let _ = unsafe { result::free_sync(address.0) };
         }
     }
 
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
         self.bind()?;
-        // SAFETY: as for `allocate`.
+        // SAFETY: only reading the bytes before they are set would be wrong, which is up to the caller.
         let allocated = unsafe { result::malloc_host(bytes, 0) };
         Ok(self.check("cuMemHostAlloc", allocated)?.cast())
     }
 
     unsafe fn free_pinned(&self, start: *mut u8) {
         if self.bind().is_ok() {
-            // SAFETY: promised by the caller.
+            // SAFETY: the caller vouches for the address and its last use, also by queued work.
             let _ = unsafe { result::free_host(start.cast()) };
         }
     }
@@ -227,7 +221,7 @@ impl Device for CudaDevice {
         bytes: usize,
     ) -> Result<(), DeviceError> {
         self.bind()?;
-        // SAFETY: promised by the caller.
+        // SAFETY: the caller vouches for `bytes` bytes at both places until the copy is done.
         let copied = unsafe {
             let from = std::slice::from_raw_parts(from, bytes);
             result::memcpy_htod_async(to.0, from, self.queue(queue).cu_stream())
@@ -237,7 +231,7 @@ impl Device for CudaDevice {
 
     unsafe fn copy_out(&self, to: *mut u8, from: Address, bytes: usize) -> Result<(), DeviceError> {
         self.bind()?;
-        // SAFETY: promised by the caller; waited for before the bytes are given back.
+        // SAFETY: the caller vouches for `bytes` bytes at both places; the copy is waited for below.
         let copied = unsafe {
             let to = std::slice::from_raw_parts_mut(to, bytes);
             result::memcpy_dtoh_async(to, from.0, self.compute.cu_stream())
@@ -248,31 +242,16 @@ impl Device for CudaDevice {
 
     unsafe fn fill(&self, to: Address, byte: u8, bytes: usize) -> Result<(), DeviceError> {
         self.bind()?;
-        // SAFETY: promised by the caller.
+        // SAFETY: the caller vouches for `bytes` bytes at `to` until they are set.
         let filled = unsafe { result::memset_d8_async(to.0, byte, bytes, self.compute.cu_stream()) };
         self.check("cuMemsetD8Async", filled)
     }
 
     unsafe fn copy_within(&self, to: Address, from: Address, bytes: usize) -> Result<(), DeviceError> {
         self.bind()?;
-        // SAFETY: promised by the caller.
+        // SAFETY: the caller vouches for `bytes` bytes at both places until the copy is done.
         let copied = unsafe { result::memcpy_dtod_async(to.0, from.0, bytes, self.compute.cu_stream()) };
         self.check("cuMemcpyDtoDAsync", copied)
-    }
-
-    unsafe fn multiply(&self, n: usize, a: Address, b: Address, c: Address) -> Result<(), DeviceError> {
-        self.bind()?;
-        let failed = |error: CublasError| DeviceError::Failed {
-            name: self.facts.name.clone(),
-            call: "cuBLAS".to_owned(),
-            message: format!("{:?}", error.0),
-        };
-        let mut blas = self.blas.lock().unwrap_or_else(PoisonError::into_inner);
-        if blas.is_none() {
-            *blas = Some(Blas::new(&self.compute).ok_or(DeviceError::NoBlas)?.map_err(failed)?);
-        }
-        // SAFETY: promised by the caller.
-        blas.as_ref().map_or(Ok(()), |blas| unsafe { blas.multiply(n, a, b, c) }).map_err(failed)
     }
 
     unsafe fn launch(&self, launch: Launch<'_>) -> Result<(), DeviceError> {
@@ -280,7 +259,8 @@ impl Device for CudaDevice {
         let function = self.function(launch.kernel)?;
         let mut arguments = [launch.argument.as_ptr().cast_mut().cast::<c_void>()];
         let [x, y, z] = launch.grid;
-        // SAFETY: promised by the caller; the driver copies the argument before it returns.
+        // SAFETY: the caller vouches for the structure and the memory at its addresses; the driver copies the
+        // structure before it returns.
         let launched = unsafe {
             result::launch_kernel(
                 function.cu_function(),

@@ -5,25 +5,26 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Address, Device, DeviceFacts, Launch, Queue};
-use crate::DeviceError;
+use crate::error::DeviceError;
 
-/// Launches, of all stand-ins: the shim runs one at a time.
+/// Held by a launch of any stand-in: the shim runs one at a time.
 static LAUNCHES: Mutex<()> = Mutex::new(());
 
-/// A stand-in for a GPU, with the shared memory of an A100 and memory as it is told.
+/// A stand-in for a GPU, with the shared memory of an A100.
 #[derive(Debug)]
 pub(crate) struct HostDevice {
     facts: DeviceFacts,
-    /// Bytes of what is allocated, by address; host memory that is pinned, too.
+    /// The bytes of each allocation, by address.
     allocated: Mutex<HashMap<u64, usize>>,
+    /// The layout of each pinned buffer of the host, by address.
     pinned: Mutex<HashMap<usize, Layout>>,
 }
 
-/// What addresses are multiples of.
+/// Addresses are multiples of this.
 const ALIGNMENT: usize = 256;
 
 impl HostDevice {
-    /// A device of so many bytes.
+    /// A device with `memory_bytes` bytes of memory.
     pub(crate) fn new(number: usize, memory_bytes: u64) -> Self {
         let facts = DeviceFacts {
             name: format!("shim:{number}"),
@@ -63,7 +64,7 @@ impl Device for HostDevice {
 
     unsafe fn free(&self, address: Address) {
         self.allocated().remove(&address.0);
-        // SAFETY: promised by the caller.
+        // SAFETY: the caller vouches for the address and its last use.
         unsafe { toller_shim::free(pointer(address)) };
     }
 
@@ -73,7 +74,7 @@ impl Device for HostDevice {
             call: "allocate_pinned".to_owned(),
             message: error.to_string(),
         })?;
-        // SAFETY: at least one byte.
+        // SAFETY: the layout is of at least one byte, as `Device` requires.
         let start = unsafe { alloc(layout) };
         if start.is_null() {
             handle_alloc_error(layout);
@@ -85,7 +86,7 @@ impl Device for HostDevice {
     unsafe fn free_pinned(&self, start: *mut u8) {
         let layout = self.pinned.lock().unwrap_or_else(PoisonError::into_inner).remove(&start.addr());
         if let Some(layout) = layout {
-            // SAFETY: allocated with this layout.
+            // SAFETY: `allocate_pinned` allocated it with this layout.
             unsafe { dealloc(start, layout) };
         }
     }
@@ -97,37 +98,34 @@ impl Device for HostDevice {
         from: *const u8,
         bytes: usize,
     ) -> Result<(), DeviceError> {
-        // SAFETY: promised by the caller.
+        // SAFETY: the caller vouches for `bytes` bytes at both places, one of the host and one of the device.
         unsafe { pointer(to).copy_from_nonoverlapping(from, bytes) };
         Ok(())
     }
 
     unsafe fn copy_out(&self, to: *mut u8, from: Address, bytes: usize) -> Result<(), DeviceError> {
-        // SAFETY: promised by the caller.
+        // SAFETY: the caller vouches for `bytes` bytes at both places, one of the host and one of the device.
         unsafe { to.copy_from_nonoverlapping(pointer(from), bytes) };
         Ok(())
     }
 
     unsafe fn fill(&self, to: Address, byte: u8, bytes: usize) -> Result<(), DeviceError> {
-        // SAFETY: promised by the caller.
+        // SAFETY: the caller vouches for `bytes` bytes at `to`.
         unsafe { pointer(to).write_bytes(byte, bytes) };
         Ok(())
     }
 
     unsafe fn copy_within(&self, to: Address, from: Address, bytes: usize) -> Result<(), DeviceError> {
-        // SAFETY: promised by the caller.
+        // SAFETY: the caller vouches for `bytes` bytes at both places.
         unsafe { pointer(to).copy_from(pointer(from), bytes) };
         Ok(())
-    }
-
-    unsafe fn multiply(&self, _: usize, _: Address, _: Address, _: Address) -> Result<(), DeviceError> {
-        Err(DeviceError::NoBlas)
     }
 
     unsafe fn launch(&self, launch: Launch<'_>) -> Result<(), DeviceError> {
         let _one = LAUNCHES.lock().unwrap_or_else(PoisonError::into_inner);
         let Launch { kernel, grid: [x, y, _], threads, shared_bytes, argument } = launch;
-        // SAFETY: promised by the caller; the shim checks where the kernel reads and writes.
+        // SAFETY: `_one` makes this the only launch, and the caller vouches for the argument; the shim checks
+        // where the kernel reads and writes.
         let ran = unsafe { toller_shim::launch(kernel, argument, [x, y], threads, shared_bytes) };
         ran.map_err(|message| DeviceError::Failed {
             name: self.facts.name.clone(),
@@ -141,7 +139,7 @@ impl Device for HostDevice {
     }
 }
 
-/// The memory of an address: the shim's is that of the process.
+/// The memory at an address: the shim's memory is that of the process.
 fn pointer(address: Address) -> *mut u8 {
     std::ptr::with_exposed_provenance_mut(address.0 as usize)
 }

@@ -1,4 +1,4 @@
-//! Memory that gives itself back.
+//! Memory of a device, and pinned memory of the host, that is given back when it is dropped.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytemuck::{AnyBitPattern, NoUninit};
 
 use super::{Address, Device, Queue};
-use crate::DeviceError;
+use crate::error::DeviceError;
 
 /// Numbers in the memory of a device.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub struct Memory<T> {
 }
 
 impl<T: NoUninit + AnyBitPattern> Memory<T> {
-    /// Room for `len` numbers, whose values are not set.
+    /// Memory for `len` numbers, which are not set.
     pub fn new(device: &Arc<dyn Device>, len: usize) -> Result<Self, DeviceError> {
         let address = device.allocate((len * size_of::<T>()).max(1))?;
         Ok(Self { device: device.clone(), address, len, of: PhantomData })
@@ -43,44 +43,44 @@ impl<T: NoUninit + AnyBitPattern> Memory<T> {
         self.len
     }
 
-    /// Where the first is.
+    /// The address of the first number.
     pub fn address(&self) -> Address {
         self.address
     }
 
-    /// Where number `index` is, of which there may be none behind the last.
+    /// The address of number `index`, or the end of the memory.
     pub fn at(&self, index: usize) -> Address {
         assert!(index <= self.len, "{index} of {}", self.len);
         self.address.plus(index * size_of::<T>())
     }
 
-    /// Sets the bytes of all numbers, in turn.
+    /// Queues that all bytes are set to `byte`.
     pub fn fill(&self, byte: u8) -> Result<(), DeviceError> {
-        // SAFETY: the memory has as many bytes.
+        // SAFETY: the memory has these bytes, and giving it back waits for the queue.
         unsafe { self.device.fill(self.address, byte, self.len * size_of::<T>()) }
     }
 
-    /// Writes `values` from number `first` on, in turn, and waits until they are read.
+    /// Writes `values` from number `first` on, after all queued work, and waits until they are written.
     pub fn write(&self, first: usize, values: &[T]) -> Result<(), DeviceError> {
         assert!(first + values.len() <= self.len, "{first} and {} of {}", values.len(), self.len);
         let bytes: &[u8] = bytemuck::cast_slice(values);
-        // SAFETY: there is room, and the values live until the queue is done.
+        // SAFETY: the memory has room for them, as asserted, and the values live until the wait below.
         unsafe { self.device.copy_in(Queue::Compute, self.at(first), bytes.as_ptr(), bytes.len())? };
         self.device.synchronize(Queue::Compute)
     }
 
-    /// The numbers from `first` on, when what is queued is done.
+    /// Reads the numbers from `first` on, after all queued work.
     pub fn read(&self, first: usize, values: &mut [T]) -> Result<(), DeviceError> {
         assert!(first + values.len() <= self.len, "{first} and {} of {}", values.len(), self.len);
         if values.is_empty() {
             return Ok(());
         }
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(values);
-        // SAFETY: both have as many bytes.
+        // SAFETY: the memory has these numbers, as asserted, and `values` has room for them.
         unsafe { self.device.copy_out(bytes.as_mut_ptr(), self.at(first), bytes.len()) }
     }
 
-    /// All numbers, when what is queued is done.
+    /// All numbers, after all queued work.
     pub fn to_vec(&self) -> Result<Vec<T>, DeviceError> {
         let mut values = vec![T::zeroed(); self.len];
         self.read(0, &mut values)?;
@@ -90,12 +90,12 @@ impl<T: NoUninit + AnyBitPattern> Memory<T> {
 
 impl<T> Drop for Memory<T> {
     fn drop(&mut self) {
-        // SAFETY: of `allocate`, and nobody has it any more.
+        // SAFETY: the address comes from `allocate`, and this is its last use.
         unsafe { self.device.free(self.address) };
     }
 }
 
-/// Memory of the host that a device copies from without a detour, with a queue of its own.
+/// Memory of the host that a device copies from directly, with its own copy queue.
 #[derive(Debug)]
 pub struct Pinned {
     device: Arc<dyn Device>,
@@ -104,14 +104,15 @@ pub struct Pinned {
     len: usize,
 }
 
-// SAFETY: the pointer is to memory of its own.
+// SAFETY: nothing else has the pointer.
 unsafe impl Send for Pinned {}
 
 impl Pinned {
-    /// Room for `len` bytes, all zero. No other buffer of the device has the same `number`, which is below [`COPY_QUEUES`](super::COPY_QUEUES).
+    /// A buffer of `len` bytes, all zero. `number` is below [`COPY_QUEUES`](super::COPY_QUEUES), and no other
+    /// buffer of the device has it.
     pub fn new(device: &Arc<dyn Device>, len: usize, number: usize) -> Result<Self, DeviceError> {
         let start = device.allocate_pinned(len.max(1))?;
-        // SAFETY: there is room for `len` bytes.
+        // SAFETY: `len` bytes were just allocated.
         unsafe { start.write_bytes(0, len) };
         Ok(Self { device: device.clone(), queue: Queue::Copy(number), start, len })
     }
@@ -121,24 +122,25 @@ impl Pinned {
         self.len
     }
 
-    /// The bytes, when they are copied.
+    /// The bytes, after their copy is done.
     pub fn bytes_mut(&mut self) -> Result<&mut [u8], DeviceError> {
         self.synchronize()?;
-        // SAFETY: `len` bytes, set when they were allocated; no copy is under way.
+        // SAFETY: `len` bytes, which `new` has set; the queue was waited for, so that no copy reads them.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.start, self.len) })
     }
 
-    /// Copies the first `bytes` to the device, in turn.
+    /// Queues a copy of the first `bytes` bytes to the device.
     ///
     /// # Safety
-    /// There is room at `to` until that is done.
+    /// There are `bytes` bytes at `to`, which live until the copy is done.
     pub unsafe fn copy_to(&self, to: Address, bytes: usize) -> Result<(), DeviceError> {
         assert!(bytes <= self.len, "{bytes} of {}", self.len);
-        // SAFETY: the bytes are read before they are written again or dropped: see `bytes_mut` and `drop`.
+        // SAFETY: `bytes_mut` and `drop` wait for the queue before the bytes change or are given back; the
+        // caller vouches for `to`.
         unsafe { self.device.copy_in(self.queue, to, self.start, bytes) }
     }
 
-    /// Waits until what was copied is there.
+    /// Waits until all copies are done.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.device.synchronize(self.queue)
     }
@@ -146,9 +148,9 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // A failed device copies nothing any more.
+        // A device that has failed does not copy any more.
         let _ = self.synchronize();
-        // SAFETY: of `allocate_pinned`, and nothing reads it any more.
+        // SAFETY: the pointer comes from `allocate_pinned`, and the queue was waited for.
         unsafe { self.device.free_pinned(self.start) };
     }
 }

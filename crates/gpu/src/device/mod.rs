@@ -1,5 +1,5 @@
-//! A device as the operations see it: memory, two queues, and kernels by name. The GPU implements it through CUDA's driver, and for tests
-//! the CPU does, by executing the same kernels thread by thread.
+//! The interface of a device: memory, queues, and kernels by name. The GPU implements it through CUDA's
+//! driver. For tests the CPU does, and executes the same kernels thread by thread.
 
 #[cfg(feature = "cuda")]
 mod blas;
@@ -9,6 +9,7 @@ mod driver;
 mod host;
 mod memory;
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -17,49 +18,50 @@ use bytemuck::NoUninit;
 #[cfg(any(test, feature = "shim"))]
 pub(crate) use self::host::HostDevice;
 pub use self::memory::{Memory, Pinned};
-use super::DeviceError;
+use crate::error::DeviceError;
 
-/// A place in the memory of a device; zero is none.
+/// A place in the memory of a device; zero is no place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, NoUninit)]
 #[repr(transparent)]
 pub struct Address(pub u64);
 
 impl Address {
-    /// So many bytes further on.
+    /// The place `bytes` bytes further on.
     pub fn plus(self, bytes: usize) -> Self {
         Self(self.0 + bytes as u64)
     }
 }
 
-/// Work is done in the order in which it is put into a queue; the queues know nothing of each other: who needs what another has done
-/// waits for it with [`Device::synchronize`].
+/// A queue does its work in order. Queues do not wait for each other: work that needs the results of another
+/// queue must be queued after a [`Device::synchronize`] of that queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
     /// Kernels, and the copies between them.
     Compute,
-    /// Copies to the device that overlap with kernels, and with the filling of the other pinned buffer: one of [`COPY_QUEUES`].
+    /// Copies to the device that overlap with kernels, and with the filling of the other pinned buffer. The
+    /// number is below [`COPY_QUEUES`].
     Copy(usize),
 }
 
-/// As many as there are pinned buffers.
+/// The number of copy queues: one for each pinned buffer.
 pub const COPY_QUEUES: usize = 2;
 
-/// What a device is.
+/// The name and the sizes of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceFacts {
     /// `cuda:0 (NVIDIA H200)`.
     pub name: String,
-    /// Major and minor.
+    /// Compute capability: major and minor.
     pub capability: (u32, u32),
     /// Streaming multiprocessors.
     pub multiprocessors: u32,
-    /// Bytes of shared memory that a block can have.
+    /// The most bytes of shared memory of a block.
     pub shared_bytes: u32,
     /// Bytes of memory.
     pub memory_bytes: u64,
 }
 
-/// A kernel, how many threads run it, and its argument.
+/// The launch of a kernel.
 pub struct Launch<'a> {
     /// The name of its entry.
     pub kernel: &'static str,
@@ -67,42 +69,43 @@ pub struct Launch<'a> {
     pub grid: [u32; 3],
     /// Threads of a block.
     pub threads: u32,
-    /// Bytes of shared memory that a block is given beside what the kernel declares.
+    /// Bytes of shared memory of a block, in addition to those that the kernel declares.
     pub shared_bytes: u32,
-    /// The structure that the kernel is given by value.
+    /// The structure that the kernel takes by value.
     pub argument: &'a [u8],
 }
 
-/// See the top of this file. A search ends with the first error.
-pub trait Device: fmt::Debug + Send + Sync {
-    /// What it is.
+/// A device with its own memory and kernels. After an error it is of no further use.
+pub trait Device: Any + fmt::Debug + Send + Sync {
+    /// The name and the sizes of the device.
     fn facts(&self) -> &DeviceFacts;
 
     /// Bytes of memory that can still be allocated.
     fn free_bytes(&self) -> Result<u64, DeviceError>;
 
-    /// Memory of so many bytes, at least one, aligned to 256 bytes.
+    /// Memory of `bytes` bytes, at least one, aligned to 256 bytes.
     fn allocate(&self, bytes: usize) -> Result<Address, DeviceError>;
 
-    /// Gives memory back, after all that is queued.
+    /// Gives memory back, after all queued work.
     ///
     /// # Safety
-    /// `address` is of [`Device::allocate`] and is not used again.
+    /// `address` comes from [`Device::allocate`] and is not used again.
     unsafe fn free(&self, address: Address);
 
-    /// Memory of the host of so many bytes, at least one, that is copied from without a detour.
+    /// Memory of the host of `bytes` bytes, at least one, that the device can copy from directly.
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError>;
 
-    /// Gives such memory back.
+    /// Gives memory of the host back.
     ///
     /// # Safety
-    /// `start` is of [`Device::allocate_pinned`], is not used again, and nothing that is queued reads it.
+    /// `start` comes from [`Device::allocate_pinned`] and is not used again, also not by queued work.
     unsafe fn free_pinned(&self, start: *mut u8);
 
-    /// Copies bytes of the host to the device, in its turn.
+    /// Queues a copy from the host to the device.
     ///
     /// # Safety
-    /// There is room at `to`, and `from` lives and keeps its bytes until the queue has done it.
+    /// There are `bytes` bytes at `from` and at `to`, which live and do not change until the copy is
+    /// done.
     unsafe fn copy_in(
         &self,
         queue: Queue,
@@ -111,44 +114,40 @@ pub trait Device: fmt::Debug + Send + Sync {
         bytes: usize,
     ) -> Result<(), DeviceError>;
 
-    /// Copies bytes of the device to the host when all that is queued for [`Queue::Compute`] is done, and waits for it.
+    /// Copies from the device to the host after all work of [`Queue::Compute`], and waits for the copy.
     ///
     /// # Safety
-    /// There are so many bytes at `from`, and room at `to`.
+    /// There are `bytes` bytes at `from` and at `to`.
     unsafe fn copy_out(&self, to: *mut u8, from: Address, bytes: usize) -> Result<(), DeviceError>;
 
-    /// Sets bytes, in turn on [`Queue::Compute`].
+    /// Queues for [`Queue::Compute`] that bytes are set to `byte`.
     ///
     /// # Safety
-    /// There is room at `to`.
+    /// There are `bytes` bytes at `to`, which live until that is done.
     unsafe fn fill(&self, to: Address, byte: u8, bytes: usize) -> Result<(), DeviceError>;
 
-    /// Copies bytes inside the device, in turn on [`Queue::Compute`].
+    /// Queues a copy inside the device for [`Queue::Compute`].
     ///
     /// # Safety
-    /// There are so many bytes at `from`, room at `to`, and both live until it is done.
+    /// There are `bytes` bytes at `from` and at `to`, which live until the copy is done.
     unsafe fn copy_within(&self, to: Address, from: Address, bytes: usize) -> Result<(), DeviceError>;
 
-    /// The f16 matrix product of `n` rows and columns with f32 sums of whoever made the device, in turn on [`Queue::Compute`]: to compare with.
+    /// Queues a kernel for [`Queue::Compute`].
     ///
     /// # Safety
-    /// `a` and `b` are of n * n f16, `c` of as many f32, and live until it is done.
-    unsafe fn multiply(&self, n: usize, a: Address, b: Address, c: Address) -> Result<(), DeviceError>;
-
-    /// Runs a kernel, in turn on [`Queue::Compute`].
-    ///
-    /// # Safety
-    /// The argument is the structure that the kernel takes, and its addresses are of memory that suffices and lives until it is done.
+    /// The argument is the structure that the kernel takes. The memory at its addresses is as large as the
+    /// kernel requires and lives until the kernel is done.
     unsafe fn launch(&self, launch: Launch<'_>) -> Result<(), DeviceError>;
 
-    /// Waits for all that is queued there.
+    /// Waits for all work of a queue.
     fn synchronize(&self, queue: Queue) -> Result<(), DeviceError>;
 }
 
 /// How many devices the driver sees.
 ///
 /// # Errors
-/// [`DeviceError::NotBuilt`], [`DeviceError::NoDriver`], [`DeviceError::StubDriver`], [`DeviceError::DriverTooOld`].
+/// [`DeviceError::NotBuilt`], [`DeviceError::NoDriver`], [`DeviceError::StubDriver`],
+/// [`DeviceError::DriverTooOld`].
 pub(crate) fn count() -> Result<usize, DeviceError> {
     #[cfg(feature = "cuda")]
     return driver::count();
@@ -156,7 +155,7 @@ pub(crate) fn count() -> Result<usize, DeviceError> {
     Err(DeviceError::NotBuilt)
 }
 
-/// Opens a device.
+/// Opens the GPU with this number.
 ///
 /// # Errors
 /// Those of [`count`], and [`DeviceError::NoDevice`], [`DeviceError::TooOldDevice`], [`DeviceError::Failed`].
@@ -167,5 +166,16 @@ pub(crate) fn open(ordinal: usize) -> Result<Arc<dyn Device>, DeviceError> {
     {
         let _ = ordinal;
         Err(DeviceError::NotBuilt)
+    }
+}
+
+/// Multiplications and additions a second of cuBLAS in f16 matrix products with f32 sums, if it is there.
+pub(crate) fn matrix_rate(device: &Arc<dyn Device>) -> Result<Option<f64>, DeviceError> {
+    #[cfg(feature = "cuda")]
+    return blas::matrix_rate(device);
+    #[cfg(not(feature = "cuda"))]
+    {
+        let _ = device;
+        Ok(None)
     }
 }

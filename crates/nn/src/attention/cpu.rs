@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use half::bf16;
-use toller_simd::product::Product;
+use toller_simd::product::Sums;
 use toller_simd::tile::{AlignedBuffer, Epilogue, PANEL, Rows, multiply};
 use toller_simd::{self as simd, Isa, Kernel, LANES, Simd};
 
@@ -81,7 +81,7 @@ impl Call<'_> {
             Precision::Bf16 | Precision::Int8 => {
                 let operand = PhantomData::<bf16>;
                 let heads = Heads { call: self, part, out, buffers: &mut scratch.pairs, operand };
-                simd::dispatch_pairs_on(isa, heads);
+                simd::dispatch_on(isa, heads);
             }
         }
     }
@@ -99,6 +99,7 @@ struct Heads<'a, O: Operand> {
 
 impl<O: Operand> Kernel for Heads<'_, O> {
     type Output = ();
+    type Product = O::Product;
 
     #[inline(always)]
     fn run<S: Simd>(mut self, simd: S) {
@@ -309,7 +310,7 @@ impl<O: Operand> Epilogue for Store<'_, O> {
         row: usize,
         column: usize,
         count: usize,
-        sums: <O::Product as Product>::Sums<S>,
+        sums: Sums<O::Product, S>,
     ) {
         let mut sums = O::sums::<S>(sums);
         if let Some(divisors) = self.divisors {

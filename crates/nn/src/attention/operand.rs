@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use half::bf16;
 
 use crate::linear::convert_to_pairs;
-use toller_simd::product::{Numbers, Pairs, Product};
+use toller_simd::product::{Floats, Pairs, Product, Sums};
 use toller_simd::tile::{AlignedBuffer, PANEL, Rows};
 use toller_simd::{LANES, Simd, exp, exp2_coarse};
 
@@ -64,11 +64,11 @@ pub(crate) trait Operand: Copy {
     fn values(scores: &[f32]) -> &[Value<Self>];
 
     /// The sums of the product.
-    fn sums<S: Simd>(sums: <Self::Product as Product>::Sums<S>) -> S::F32;
+    fn sums<S: Simd>(sums: Sums<Self::Product, S>) -> S::F32;
 }
 
 impl Operand for f32 {
-    type Product = Numbers;
+    type Product = Floats;
     const PER_VALUE: usize = 1;
     const LOG_E: f32 = 1.0;
 

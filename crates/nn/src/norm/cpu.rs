@@ -1,5 +1,6 @@
 //! Layer normalisation on the CPU: three passes over a row that stays in the first-level cache.
 
+use toller_simd::product::Floats;
 use toller_simd::{Kernel, LANES, Simd};
 
 /// A norm over rows of `weight.len()` values.
@@ -19,6 +20,7 @@ pub(crate) struct Normalize<'a> {
 
 impl Kernel for Normalize<'_> {
     type Output = ();
+    type Product = Floats;
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {

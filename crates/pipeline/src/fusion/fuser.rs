@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 use toller_corpus::Score;
-use toller_ir::{DocOrd, Hit, Ranking, Searcher};
+use toller_ir::{DocOrd, DocSet, Filter, Hit, Ranking, Searcher};
 
 use super::error::FusionError;
 use super::options::Fusion;
@@ -17,11 +17,24 @@ pub enum Collections {
     /// The same documents, in any order: matched by identifier.
     #[default]
     Same,
-    /// Nothing: what one lacks it does not find.
+    /// Nothing. A searcher does not find a document that is missing from its collection.
     MayDiffer,
 }
 
-/// Fuses rankings of several searchers. Its ordinals are those of the first one; documents that it lacks come after.
+/// A filter by the ordinals of one of the searchers.
+pub(super) struct OwnFilter {
+    allowed: Option<DocSet>,
+    excluded: Vec<Vec<DocOrd>>,
+}
+
+impl OwnFilter {
+    pub(super) fn borrowed(&self) -> Filter<'_> {
+        Filter { allowed: self.allowed.as_ref(), excluded: &self.excluded }
+    }
+}
+
+/// Fuses rankings of several searchers. Its ordinals are those of the first one. Documents
+/// that are missing from the first come after.
 #[derive(Debug)]
 pub struct RankingFuser {
     fusion: Fusion,
@@ -30,7 +43,7 @@ pub struct RankingFuser {
     /// Of each searcher, the shared ordinal of each of its documents; `None` where it is the same.
     shared: Vec<Option<Vec<DocOrd>>>,
     first_count: usize,
-    /// The documents that the first searcher lacks.
+    /// The documents that are missing from the first searcher.
     others: Vec<String>,
 }
 
@@ -38,7 +51,8 @@ impl RankingFuser {
     /// For rankings of these searchers, of which the best `depth` hits count.
     ///
     /// # Errors
-    /// A fusion that does not fit, collections that differ but must not, and identifiers that a collection has twice.
+    /// A fusion that does not fit, collections that differ but must not, and identifiers that a collection
+    /// has twice.
     pub fn new(
         searchers: &[&dyn Searcher],
         fusion: Fusion,
@@ -84,8 +98,8 @@ impl RankingFuser {
         let own = ordinals(other, list)?;
         if collections == Collections::Same {
             let extra = documents(other).find(|id| !by_id.contains_key(id)).map(|id| (id, "other"));
-            let lacking = || documents(first).find(|id| !own.contains_key(id)).map(|id| (id, "first"));
-            if let Some((document, present)) = extra.or_else(lacking) {
+            let missing = || documents(first).find(|id| !own.contains_key(id)).map(|id| (id, "first"));
+            if let Some((document, present)) = extra.or_else(missing) {
                 return Err(FusionError::CollectionsDiffer {
                     list: list + 1,
                     first_count: first.doc_count(),
@@ -113,11 +127,13 @@ impl RankingFuser {
 
     /// The `k` best documents of each query, from the rankings of each searcher, one a query.
     ///
-    /// Each score counts as a reader of the searcher's run would read it, so that fusing the runs gives the same.
+    /// Each score counts as a reader of the searcher's run would read it, so that fusing the runs gives the
+    /// same.
     ///
     /// # Errors
-    /// Rankings of another number than queries, scores that are not finite, a document that a ranking has twice, and a fused
-    /// score outside the range of f32. `searchers`, those of [`RankingFuser::new`], tell the document's name.
+    /// Rankings of another number than queries, scores that are not finite, a document that a ranking has
+    /// twice, and a fused score outside the range of f32. `searchers`, those of [`RankingFuser::new`], give
+    /// the document's name.
     pub fn fuse(
         &self,
         searchers: &[&dyn Searcher],
@@ -155,6 +171,27 @@ impl RankingFuser {
         let pool = Pool::new(lists.collect(), self.depth, &self.fusion)?;
         let fused = pool.fuse(self.fusion.combination, &self.weights, k)?;
         Ok(Ranking { hits: fused.into_iter().map(|(doc, score)| Hit::new(doc, score)).collect() })
+    }
+
+    /// A filter by the shared ordinals, as one by the ordinals of a searcher; `None` where both are the same.
+    pub(super) fn own_filter(&self, list: usize, filter: &Filter<'_>) -> Option<OwnFilter> {
+        let shared = self.shared[list].as_ref().filter(|_| !filter.admits_all())?;
+        let of = |wanted: &DocSet| {
+            let own = (0..).map(DocOrd).zip(shared);
+            own.filter(|(_, shared)| wanted.contains(**shared)).collect::<Vec<_>>()
+        };
+        let excluded: DocSet = filter.excluded.iter().flatten().copied().collect();
+        let own: HashMap<DocOrd, DocOrd> =
+            of(&excluded).into_iter().map(|(own, shared)| (*shared, own)).collect();
+        let of_query = |docs: &Vec<DocOrd>| {
+            let mut docs: Vec<DocOrd> = docs.iter().filter_map(|doc| own.get(doc).copied()).collect();
+            docs.sort_unstable();
+            docs
+        };
+        Some(OwnFilter {
+            allowed: filter.allowed.map(|allowed| of(allowed).into_iter().map(|(own, _)| own).collect()),
+            excluded: filter.excluded.iter().map(of_query).collect(),
+        })
     }
 
     /// The identifier of a document of a fused ranking.

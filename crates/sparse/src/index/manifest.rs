@@ -10,7 +10,7 @@ use crate::SparseError;
 use crate::score::Statistics;
 
 /// The format version that this program writes and reads.
-pub const FORMAT_VERSION: u64 = 3;
+pub const FORMAT_VERSION: u64 = 4;
 
 /// What distinguishes an index from other directories.
 const FORMAT: ManifestFormat = ManifestFormat { name: "toller-index", version: FORMAT_VERSION };

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use toller_ir::DocOrd;
 
-use crate::{Codes, Collection, Vectors};
+use crate::collection::{Codes, Collection, Vectors};
 
-/// Every so manyeth block is scanned before the others: a sample of the whole collection sets the
-/// thresholds before most vectors are seen, whatever order they are stored in. (Vectors stored by
-/// ascending score would else all be nominated.)
+/// One block in 32 is scanned before the others: a sample of the whole collection, which sets the thresholds
+/// before most vectors are read, whatever the order of the vectors. (Without it, vectors stored by ascending
+/// score would all be nominated.)
 const SAMPLE: usize = 32;
 
 /// A division of every segment into blocks of rows.
@@ -19,7 +19,7 @@ pub(crate) struct Blocks<'a> {
     ends: Vec<usize>,
 }
 
-/// Rows that follow each other.
+/// Consecutive rows of a segment.
 #[derive(Clone)]
 pub(crate) struct Block<'a> {
     /// The vectors of the segment.
@@ -46,22 +46,22 @@ impl<'a> Blocks<'a> {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// How many blocks the sample has: those of the first turns.
+    /// How many blocks the sample has. They have the first turns.
     pub(crate) fn sampled(&self) -> usize {
         self.count().div_ceil(SAMPLE)
     }
 
-    /// The share of the collection that the sample is.
+    /// The sample's share of the collection.
     pub(crate) fn sample_share(&self) -> f64 {
         self.sampled() as f64 / self.count() as f64
     }
 
-    /// How many blocks make so many bytes of vectors.
+    /// How many blocks hold `bytes` bytes of vectors.
     pub(crate) fn in_bytes(&self, bytes: usize) -> usize {
         bytes.div_ceil(self.block_rows * self.collection.dim() * size_of::<f32>())
     }
 
-    /// The block that is scanned after `turn` others, or `None` after the last.
+    /// The block that is scanned after `turn` others; `None` after the last block.
     pub(crate) fn at(&self, turn: usize) -> Option<Block<'a>> {
         if turn >= self.count() {
             return None;
@@ -85,7 +85,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// The index that has its turn after `turn` others: first the multiples of [`SAMPLE`], then the rest.
+/// The index of the block whose turn is `turn`: first the multiples of [`SAMPLE`], then the rest.
 fn scattered(turn: usize, count: usize) -> usize {
     let sampled = count.div_ceil(SAMPLE);
     if turn < sampled { turn * SAMPLE } else { (turn - sampled) / (SAMPLE - 1) + (turn - sampled) + 1 }

@@ -1,9 +1,9 @@
 //! How far a score of the fast pass may be from the score that is returned.
 //!
-//! Let q and x have d numbers, u = 2^-24, and let the fast pass combine them by f32 multiply-adds (fused)
-//! and additions so that no number goes through more than m of them. Each result is the exact one times
-//! (1 + e) plus h, |e| <= u, |h| <= 2^-150 (h only for multiply-adds, when the result is subnormal), as
-//! long as nothing overflows. Unrolled (Higham 2002, section 3.1), with g(m) = m u / (1 - m u), m u < 1:
+//! Let q and x have d numbers, u = 2^-24, and let the fast pass combine them by f32 multiply-adds (fused) and
+//! additions so that no number goes through more than m operations. Each result is the exact one times
+//! (1 + e) plus h, |e| <= u, |h| <= 2^-150 (h only for multiply-adds, when the result is subnormal), as long
+//! as nothing overflows. Unrolled (Higham 2002, section 3.1), with g(m) = m u / (1 - m u), m u < 1:
 //!
 //! ```text
 //! |pass - <q,x>| <= g(m) sum |q_i x_i| + d 2^-150 (1 + g(m))
@@ -18,14 +18,15 @@
 //! ```
 //!
 //! No partial sum exceeds (1 + g(m)) |q| |x| <= 2 |q| |x|, up to underflow: nothing overflows when
-//! |q| |x| <= MAX / 4. Beyond, and when m u > 1/2, the pass says nothing, and the bound is infinite.
+//! |q| |x| <= MAX / 4. Beyond that, and when m u > 1/2, the pass proves nothing, and the bound is infinite.
 //!
 //! |x| comes from its squares, summed in f32 through at most m operations: s >= (1 - g(m)) |x|^2 - d 2^-149,
-//! hence |x|^2 <= (s + d 2^-149) / (1 - g(m)), and so for any upper bound of s. An infinite s makes the
-//! bound infinite.
+//! hence |x|^2 <= (s + d 2^-149) / (1 - g(m)), which also holds for any upper bound of s. An infinite s gives
+//! an infinite bound.
 //!
-//! A pass that rounds q and x to f16 first, to q' and x', works on those. With h = 2^-11 and t = sqrt(d) 2^-25
-//! (half the distance of subnormal f16), |q - q'| <= h |q| + t and |x| <= (|x'| + t) / (1 - h), so that
+//! A pass that first rounds q and x to f16 multiplies the rounded vectors q' and x'. With h = 2^-11 and
+//! t = sqrt(d) 2^-25 (half the distance of subnormal f16), |q - q'| <= h |q| + t and
+//! |x| <= (|x'| + t) / (1 - h), so
 //!
 //! ```text
 //! |<q',x'> - <q,x>| <= |q - q'| |x| + |q'| |x - x'| <= (h |q| + t) |x| + |q'| (h |x| + t).
@@ -45,7 +46,7 @@ pub(crate) struct ErrorBound {
     underflow: f64,
     /// 1 - g(m).
     shrinkage: f64,
-    /// t for a pass that rounds to f16.
+    /// t, for a pass that rounds to f16.
     halves: Option<f64>,
 }
 
@@ -54,7 +55,7 @@ const HALF_UNIT: f64 = 1.0 / 2048.0;
 /// Half the distance of subnormal f16.
 const HALF_LEAST: f64 = 1.0 / (1 << 25) as f64;
 
-/// Makes up for the roundings below: in f64, fewer than 2^24 of them, relative.
+/// Makes up for the roundings below, relatively: there are fewer than 2^24 of them, in f64.
 pub(crate) const ROUNDINGS: f64 = 1.0 + 1.0 / (1_u64 << 28) as f64;
 
 /// g(m) for a unit roundoff.
@@ -63,8 +64,8 @@ fn gamma(operations: f64, unit: f64) -> f64 {
 }
 
 impl ErrorBound {
-    /// For vectors as long as `query`, and a pass that adds up every inner product and every sum of
-    /// squares through at most `query.len() + 4` operations.
+    /// For vectors as long as `query`, and a pass that adds up every inner product and every sum of squares
+    /// through at most `query.len() + 4` operations.
     pub(crate) fn new(query: &[f32]) -> Self {
         let operations = (query.len() + 4) as f64;
         let unit = f64::from(f32::EPSILON) / 2.0;
@@ -80,20 +81,18 @@ impl ErrorBound {
         }
     }
 
-    /// For a pass that first rounds `query` and the vectors to f16; its sums of squares are those of the
-    /// rounded vectors.
+    /// For a pass that first rounds `query` and the vectors to f16, also for their sums of squares.
     pub(crate) fn halves(query: &[f32]) -> Self {
         let bound = Self::new(query);
         let slack = (query.len() as f64).sqrt() * HALF_LEAST * ROUNDINGS;
         let finite = query.iter().all(|&x| half::f16::from_f32(x).is_finite());
-        // As long as the query before or after it was rounded.
+        // At least as long as the query, rounded or not.
         let length =
             if finite { (bound.length * (1.0 + HALF_UNIT) + slack) * ROUNDINGS } else { f64::INFINITY };
         Self { length, halves: Some(slack), ..bound }
     }
 
-    /// The bound for vectors whose squares add up to at most `largest_square` in the pass; infinite where
-    /// there is none.
+    /// The bound for vectors whose squares sum to at most `largest_square` in the pass; may be infinite.
     pub(crate) fn error(&self, largest_square: f32) -> f32 {
         let mut length = ((f64::from(largest_square) + self.underflow) / self.shrinkage).sqrt() * ROUNDINGS;
         let mut rounded_away = 0.0;
@@ -112,10 +111,10 @@ impl ErrorBound {
     }
 }
 
-/// The least score of the pass whose exact score, rounded, can reach `threshold`.
+/// The least score of the pass for which the exact score, rounded, can reach `threshold`.
 ///
 /// rounded >= t means that the exact score is at least halfway from t's lower neighbour to t, hence above
-/// that neighbour; hence the pass's score is at least the neighbour less the error.
+/// that neighbour. So the pass's score is at least the neighbour minus the error.
 pub(crate) fn cutoff(threshold: f32, error: f32) -> f32 {
     if error == f32::INFINITY {
         return f32::NEG_INFINITY;
@@ -123,10 +122,10 @@ pub(crate) fn cutoff(threshold: f32, error: f32) -> f32 {
     rounded_down(f64::from(threshold.next_down()) - f64::from(error))
 }
 
-/// The bounds of the exact score, rounded, for a score of the pass. The lower one is always less than the
-/// upper one, even where the error is zero.
+/// The bounds of the exact score, rounded, for a score of the pass. The lower bound is always less than the
+/// upper, even where the error is zero.
 pub(crate) fn interval(score: f32, error: f32) -> (f32, f32) {
-    // A score that is not finite despite a finite error comes of vectors that are not.
+    // A score that is not finite despite a finite error comes from vectors that are not finite.
     if error == f32::INFINITY || !score.is_finite() {
         return (f32::NEG_INFINITY, f32::INFINITY);
     }
@@ -134,8 +133,8 @@ pub(crate) fn interval(score: f32, error: f32) -> (f32, f32) {
     (rounded_down(score - error), rounded_up(score + error))
 }
 
-/// A value not above `x`, even if `x` has been rounded in f64: rounding to f32 moves it by half the
-/// distance of neighbours at most, and the next lower value is a whole one away.
+/// A value not above `x`, even if `x` has been rounded in f64: rounding to f32 moves it by at most half the
+/// distance of neighbours, and the next lower value is a whole distance away.
 pub(crate) fn rounded_down(x: f64) -> f32 {
     (x as f32).next_down()
 }

@@ -13,7 +13,7 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// The score, where it is known: the bounds of others are never equal.
+    /// The score, if it is known. Only then are the bounds equal.
     pub(crate) fn score(&self) -> Option<f32> {
         (self.lower == self.upper).then_some(self.lower)
     }
@@ -25,35 +25,36 @@ pub(crate) struct Candidates {
     entries: Vec<Candidate>,
 }
 
-/// How many candidates are kept, at least, before they are reduced: enough over `k` that a reduction, which
-/// costs time in proportion to their number, is paid for by as many nominations.
+/// The least number of candidates that are kept before they are reduced: so many more than `k` that a
+/// reduction, whose time is proportional to their number, comes after a proportional number of nominations.
 pub(crate) fn capacity(k: usize) -> usize {
     k.saturating_add(k.max(256))
 }
 
-/// How many are kept at most. Up to here a scan whose bounds are wide leaves them for the end, when they are
-/// scored in the order of the vectors, for all queries at once; beyond, they are scored to make room. A large `k`
-/// leaves less over: the memory of a query's candidates decides how many queries share a pass over the vectors.
+/// The largest number of candidates that are kept. Up to this number a scan with wide bounds leaves its
+/// candidates for the end, when they are scored in the order of the vectors, for all queries at once; beyond
+/// it they are scored to make room. A large `k` has less room in proportion: the memory of a query's
+/// candidates decides how many queries share a pass over the vectors.
 pub(crate) fn most(k: usize) -> usize {
     let least = capacity(k);
     least.saturating_add(least.saturating_mul(7).min(1 << 16))
 }
 
 impl Candidates {
-    /// Vectors whose scores are known.
+    /// Candidates whose scores are known.
     pub(crate) fn exact(hits: Vec<Hit>) -> Self {
         let exact = |hit: Hit| Candidate { lower: hit.score, upper: hit.score, doc: hit.doc };
         Self { entries: hits.into_iter().map(exact).collect() }
     }
 
-    /// Those whose scores are known.
+    /// The candidates whose scores are known.
     pub(crate) fn scored(&self) -> Vec<Hit> {
         let hit = |candidate: &Candidate| candidate.score().map(|score| Hit::new(candidate.doc, score));
         self.entries.iter().filter_map(hit).collect()
     }
 
-    /// Puts the `k` first whose bounds are highest in the middle. Not by their lower bounds: those of a known
-    /// score are as high as the score itself.
+    /// Moves the `k` candidates with the highest midpoints of their bounds to the front. (Lower bounds would
+    /// favour candidates whose scores are known.)
     pub(crate) fn put_likeliest_first(&mut self, k: usize) {
         if self.entries.len() > k {
             let middle = |candidate: &Candidate| candidate.lower / 2.0 + candidate.upper / 2.0;
@@ -61,7 +62,7 @@ impl Candidates {
         }
     }
 
-    /// Those whose scores are not known, among the entries at `places`.
+    /// The candidates whose scores are not known, among the entries at `places`.
     pub(crate) fn unscored(&self, places: impl RangeBounds<usize>) -> impl Iterator<Item = &Candidate> {
         let entries = self.entries.iter().enumerate().filter(move |(place, _)| places.contains(place));
         entries.map(|(_, candidate)| candidate).filter(|candidate| candidate.score().is_none())
@@ -83,8 +84,8 @@ impl Candidates {
         self.entries.extend_from_slice(candidates);
     }
 
-    /// Drops what `threshold`, or the k-th best lower bound if that is higher, rules out. Returns the
-    /// higher one: at least k vectors score that much.
+    /// Drops the candidates whose upper bounds are below `threshold` or the k-th best lower bound, whichever
+    /// is higher. Returns the higher one, which at least k vectors reach.
     pub(crate) fn reduce(&mut self, k: usize, threshold: f32) -> f32 {
         let mut threshold = threshold;
         if self.entries.len() >= k {
@@ -95,8 +96,7 @@ impl Candidates {
         threshold
     }
 
-    /// Replaces all candidates by vectors whose scores are known: the k best of them. Returns the k-th
-    /// score, or minus infinity if there are fewer.
+    /// Replaces all candidates by the k best of `hits`. Returns the k-th score, else minus infinity.
     pub(crate) fn replace(&mut self, hits: Vec<Hit>, k: usize) -> f32 {
         let hits = best(hits, k);
         let kth = if hits.len() < k {

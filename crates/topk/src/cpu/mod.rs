@@ -1,62 +1,68 @@
 //! The exact top-k inner product on the CPU: nominate in f32, f16 or int8, rescore in f64.
 //!
 //! ```text
-//! search a sample of the blocks; threshold[query] = a score that k vectors are all but sure to reach  (group.rs)
+//! search a sample of the blocks; threshold[query] = a score that k vectors almost certainly reach (group.rs)
 //! candidates[query] = {}
-//! for each other block of vectors, on every thread:
-//!     choose a pass                                                                     (choice.rs)
+//! for each other block of vectors, on every thread:                                    (thread_scan.rs)
+//!     choose a pass                                                                         (passes.rs)
 //!     for each vector x, query q:
-//!         if an upper bound of score(q, x) >= threshold[q]: add x to candidates[q]      (numbers.rs, codes/)
-//!     when candidates[q] is full:                                                       (nominate.rs)
+//!         if an upper bound of score(q, x) >= threshold[q]:
+//!             add x to candidates[q]                                   (compare.rs, floats.rs, codes/)
+//!     when candidates[q] is full:                                                         (nominate.rs)
 //!         threshold[q] = its k-th best lower bound; drop the upper bounds below it
-//! for each query: rescore its candidates in f64, sort, keep k                           (ranked.rs)
-//! for each query for which fewer than k reach the first threshold: search again without it
+//! for each query: rescore its candidates in f64, sort, keep k                               (ranked.rs)
+//! for each query for which fewer than k reach the first threshold: search again without it  (group.rs)
 //! ```
 //!
-//! A dropped vector's score is below that of k others, by bounds that hold for the rounded score (bounds.rs,
-//! codes/): so the result does not depend on the pass, the blocks, the threads, or what is dropped when.
+//! A dropped vector scores less than k others, by bounds that hold for the rounded score (bounds.rs, codes/).
+//! So the result does not depend on the pass, the blocks, the threads, or what is dropped when.
 //!
-//! Cost model: a block of vectors is read from memory once per group of queries, while the block before it is
-//! multiplied (ahead.rs), and stays in the second-level cache while all queries pass. So few queries cost
-//! bytes / memory bandwidth, many cost 2 * queries * vectors * dim / multiply-add rate, and int8 is quicker
-//! than f32 by the bytes of stored codes, or by the rate of byte products even where it has to round the
-//! vectors first. The sums of a tile are compared in registers and never written down. The sample leaves the other
-//! blocks two to three times k to nominate a query (for int8 more, by the width of its bounds), where thresholds that
-//! have to rise from nothing would leave k (1 + ln(n / k)).
+//! Cost model: a block of vectors is read from memory once per group of queries, while the previous block is
+//! multiplied (prefetch.rs), and stays in the second-level cache while all queries pass. So few queries cost
+//! bytes / memory bandwidth, and many cost 2 * queries * vectors * dim / multiply-add rate. Int8 is quicker
+//! than f32 by the bytes of stored codes, or by the rate of byte products even where the vectors are rounded
+//! during the scan. The sums of a tile are compared in registers and never written to memory. After the
+//! sample, the other blocks nominate two to three times k vectors per query (more in int8, by the width of
+//! its bounds). Thresholds that rise from nothing would nominate k (1 + ln(n / k)).
 
-mod ahead;
 mod blocks;
 mod bounds;
 mod candidates;
-mod choice;
 mod codes;
-mod few;
+mod compare;
+mod floats;
 mod group;
 mod nominate;
-mod numbers;
-pub(crate) mod quantize;
+mod packed_queries;
+mod passes;
+mod prefetch;
+mod queries;
 mod ranked;
 mod rescore;
 mod rows;
-mod scan;
+mod thread_scan;
 mod thresholds;
+
+use toller_simd::Isa;
 
 use self::blocks::Blocks;
 use self::candidates::{Candidate, most};
-use self::group::{Group, search_group};
-use crate::{Collection, IpTopkOptions, TopK};
-use toller_simd::Isa;
+use self::group::search_group;
+use self::queries::QueryGroup;
+use crate::collection::Collection;
+use crate::options::IpTopkOptions;
+use crate::top_k::TopK;
 
 /// Bytes of a block of vectors in f32: a share of the second-level cache. Not swept.
 const BLOCK_BYTES: usize = 256 << 10;
 /// A multiple of the rows of every instruction set's register tile.
 const TILE_ROWS: usize = 12;
-/// Blocks that every thread should get, so that the last ones end together.
+/// Blocks that every thread should get, so that the last blocks end together.
 const BLOCKS_PER_THREAD: usize = 8;
 
-/// Bytes of candidates of all threads: what a group of queries may need.
+/// Bytes of candidates of all threads that a group of queries may need.
 const CANDIDATE_BYTES: usize = 256 << 20;
-/// Queries of a group, at most: enough that reading the vectors again for the next group costs nothing.
+/// The most queries of a group: enough that reading the vectors again for the next group costs nothing.
 const GROUP_QUERIES: usize = 4096;
 
 /// See [`crate::ip_topk`]. The arguments are checked.
@@ -68,7 +74,7 @@ pub(crate) fn search(
     options: &IpTopkOptions<'_>,
 ) -> TopK {
     let threads = rayon::current_num_threads();
-    // More candidates than vectors there cannot be.
+    // There are never more candidates than vectors.
     let kept = most(k).min(collection.rows().max(1)) * size_of::<Candidate>();
     let group_queries = (CANDIDATE_BYTES / threads / kept).clamp(1, GROUP_QUERIES);
     let dim = collection.dim();
@@ -77,7 +83,7 @@ pub(crate) fn search(
     for (index, queries) in queries.chunks(group_queries * dim).enumerate() {
         let first = index * group_queries;
         let numbers: Vec<usize> = (first..first + queries.len() / dim).collect();
-        let group = Group { collection, queries, numbers: &numbers, filter: options.filter };
+        let group = QueryGroup { collection, queries, numbers: &numbers, filter: options.filter };
         let of_group = search_group(isa, group, k, &blocks, options);
         found.rankings.extend(of_group.rankings);
         found.nominated.extend(of_group.nominated);
@@ -85,7 +91,7 @@ pub(crate) fn search(
     found
 }
 
-/// Rows of a block: what fits the cache, but enough blocks for all threads.
+/// Rows of a block: as many as fit the cache, but few enough that all threads get blocks.
 fn block_rows(collection: &Collection<'_>, threads: usize) -> usize {
     let cached = BLOCK_BYTES / (collection.dim() * size_of::<f32>());
     let shared = collection.rows() / (threads * BLOCKS_PER_THREAD);

@@ -1,26 +1,26 @@
-//! The nominated of one thread's share of the scan.
+//! What one thread nominates.
 
 use toller_ir::{DocOrd, Hit};
-
-use super::candidates::{Candidate, Candidates, capacity, most};
-use super::group::Group;
-use super::rescore::{Pair, Scores};
-use super::thresholds::Thresholds;
 use toller_simd::Simd;
 
-/// Keeps what can still be among the k best of each query.
+use super::candidates::{Candidate, Candidates, capacity, most};
+use super::queries::QueryGroup;
+use super::rescore::{Pair, Scores};
+use super::thresholds::Thresholds;
+
+/// Keeps the vectors that can still be among the k best of each query.
 pub(crate) struct Nominator<'a> {
-    group: Group<'a>,
+    group: QueryGroup<'a>,
     k: usize,
     thresholds: &'a Thresholds,
-    /// The ordinal of the block's first row; the others follow, unless they are in `chosen`.
+    /// The ordinal of the block's first row; the others follow, unless `chosen` has them.
     first: DocOrd,
-    /// One ordinal a row.
+    /// The ordinal of each row, or empty.
     chosen: Vec<DocOrd>,
     candidates: Vec<Candidates>,
-    /// Per query, how many candidates make the next reduction.
+    /// Per query, the number of candidates at which they are reduced.
     full: Vec<usize>,
-    /// Per query, how many were scored to make room.
+    /// Per query, how many candidates were scored to make room.
     rescored: Vec<usize>,
 }
 
@@ -28,19 +28,19 @@ pub(crate) struct Nominator<'a> {
 pub(crate) struct Nominated {
     /// Per query.
     pub(crate) candidates: Vec<Candidates>,
-    /// Per query, how many were scored already.
+    /// Per query, how many candidates were scored already.
     pub(crate) rescored: Vec<usize>,
 }
 
 impl Nominated {
-    /// What is known already: for each query, hits.
+    /// Hits that are known already, for each query.
     pub(crate) fn exact(hits: Vec<Vec<Hit>>) -> Self {
         Self { candidates: hits.into_iter().map(Candidates::exact).collect(), rescored: Vec::new() }
     }
 }
 
 impl<'a> Nominator<'a> {
-    pub(crate) fn new(group: Group<'a>, k: usize, thresholds: &'a Thresholds) -> Self {
+    pub(crate) fn new(group: QueryGroup<'a>, k: usize, thresholds: &'a Thresholds) -> Self {
         Self {
             group,
             k,
@@ -53,8 +53,7 @@ impl<'a> Nominator<'a> {
         }
     }
 
-    /// A new block begins, with its first row at `first` and the others behind it; or, where `chosen` is not
-    /// empty, with each row at its place there.
+    /// Begins a block: its rows have the ordinals `chosen`, or if it is empty those from `first` on.
     pub(crate) fn begin(&mut self, first: DocOrd, chosen: &[DocOrd]) {
         self.first = first;
         self.chosen.clear();
@@ -66,8 +65,8 @@ impl<'a> Nominator<'a> {
         self.thresholds.get(query)
     }
 
-    /// Nominates a row whose score is within `bounds`, unless the filter is against it. Returns whether the
-    /// query's threshold may have risen.
+    /// Nominates a row whose score is within `bounds`, if the filter admits it. Returns whether the query's
+    /// threshold may have risen.
     pub(crate) fn nominate<S: Simd>(
         &mut self,
         simd: S,
@@ -95,11 +94,11 @@ impl<'a> Nominator<'a> {
         let k = self.k;
         let candidates = &mut self.candidates[query];
         let mut threshold = candidates.reduce(k, self.thresholds.get(query));
-        // What is left is reduced again when as many have come.
+        // Reduced again when their number has doubled.
         self.full[query] = candidates.len().saturating_mul(2).max(capacity(k));
         if self.full[query] > most(k) {
             self.full[query] = capacity(k);
-            // Too many scores lie closer together than the error: only the scores themselves decide.
+            // Too many scores are closer together than the error: only the scores themselves decide.
             let (mut hits, mut pairs) = (Vec::with_capacity(candidates.len()), Vec::new());
             for candidate in candidates.entries() {
                 match candidate.score() {
@@ -109,7 +108,7 @@ impl<'a> Nominator<'a> {
             }
             pairs.sort_unstable();
             let mut scores = vec![0.0; pairs.len()];
-            let Group { collection, queries, .. } = self.group;
+            let QueryGroup { collection, queries, .. } = self.group;
             simd.vectorize(Scores { collection, queries, pairs: &pairs, scores: &mut scores });
             self.rescored[query] += pairs.len();
             hits.extend(pairs.iter().zip(scores).map(|(pair, score)| Hit::new(pair.doc(), score)));

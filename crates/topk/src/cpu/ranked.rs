@@ -2,22 +2,23 @@
 
 use rayon::prelude::*;
 use toller_ir::{Hit, Ranking};
+use toller_simd::{Isa, dispatch_on};
 
 use super::candidates::{Candidates, best};
-use super::group::Group;
+use super::queries::QueryGroup;
 use super::rescore::{Pair, Scores};
-use crate::TopK;
-use toller_simd::{Isa, dispatch_on};
+use crate::top_k::TopK;
 
 /// Pairs of query and vector that are scored as one piece of work.
 const AT_ONCE: usize = 512;
 
-/// The `k` best of each query's candidates, of which the k likeliest come first. To `nominated` is added how many were scored here.
+/// The `k` best of each query's candidates, of which the k likeliest come first. Adds the number of
+/// candidates scored here to `nominated`.
 ///
-/// The likeliest are scored first: the k-th score then spares those of the others that cannot reach it.
+/// The likeliest are scored first: the others are then scored only if they can reach the k-th score.
 pub(crate) fn ranked(
     isa: Isa,
-    group: Group<'_>,
+    group: QueryGroup<'_>,
     k: usize,
     candidates: Vec<Candidates>,
     mut nominated: Vec<usize>,
@@ -28,11 +29,11 @@ pub(crate) fn ranked(
     });
     let likeliest: Vec<Pair> = likeliest.collect();
     let mut score = |mut pairs: Vec<Pair>, hits: &mut [Vec<Hit>]| {
-        // In the order of the vectors, for the memory's sake.
+        // In the order of the vectors, so that memory is read in order.
         pairs.par_sort_unstable();
         let mut scores = vec![0.0; pairs.len()];
         let pieces = pairs.par_chunks(AT_ONCE).zip(scores.par_chunks_mut(AT_ONCE));
-        let Group { collection, queries, .. } = group;
+        let QueryGroup { collection, queries, .. } = group;
         pieces.for_each(|(pairs, scores)| dispatch_on(isa, Scores { collection, queries, pairs, scores }));
         for (pair, score) in pairs.iter().zip(scores) {
             hits[pair.query()].push(Hit::new(pair.doc(), score));

@@ -1,13 +1,14 @@
-//! The scores themselves.
+//! The scores that are returned.
 
 use toller_ir::DocOrd;
-
-use super::rows::{prefetch_row, score, widened};
-use crate::Collection;
+use toller_simd::product::Floats;
 use toller_simd::tile::AlignedBuffer;
 use toller_simd::{Kernel, Simd};
 
-/// A vector and the query that it is to be scored for, in the order of the vectors.
+use super::rows::{prefetch_row, score, widened};
+use crate::collection::Collection;
+
+/// A vector and the query to score it for, in the order of the vectors.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Pair(u64);
 
@@ -26,10 +27,10 @@ impl Pair {
     }
 }
 
-/// How many pairs ahead memory is asked for: vectors lie apart, so that each would else wait for it.
+/// How many pairs ahead vectors are prefetched. They lie apart, so that each would wait for memory.
 const AHEAD: usize = 4;
 
-/// Scores pairs. Quickest when they are sorted: a vector is then read once for all queries.
+/// Scores pairs. Sorted pairs are quickest: a vector is then read once for all queries.
 pub(crate) struct Scores<'a> {
     pub(crate) collection: &'a Collection<'a>,
     /// `[queries, dim]`.
@@ -41,6 +42,7 @@ pub(crate) struct Scores<'a> {
 
 impl Kernel for Scores<'_> {
     type Output = ();
+    type Product = Floats;
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {

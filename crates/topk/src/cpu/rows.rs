@@ -3,18 +3,19 @@
 use std::ops::Range;
 
 use half::{bf16, f16};
-
-use crate::Vectors;
 use toller_simd::prefetch::prefetch;
 use toller_simd::tile::AlignedBuffer;
-use toller_simd::{LANES, Simd};
+use toller_simd::word::for_each_vector;
+use toller_simd::{DoubleLanes, LANES, Lanes, Simd};
+
+use crate::collection::Vectors;
 
 /// Bytes of a line of the cache.
 const LINE_BYTES: usize = 64;
 
-/// The numbers `range` of `vectors` in f32, which is exact: in place if they are stored so, else in `buffer`.
+/// The numbers `range` of `vectors` in f32, which is exact: in place if stored in f32, else in `buffer`.
 #[inline(always)]
-pub(crate) fn widened<'a, S: Simd>(
+pub(crate) fn widened<'a, S: Lanes>(
     simd: S,
     vectors: Vectors<'a>,
     range: Range<usize>,
@@ -31,7 +32,7 @@ pub(crate) fn widened<'a, S: Simd>(
 
 /// The numbers `range` of `vectors` rounded to f16, in f32.
 #[inline(always)]
-pub(crate) fn halved<'a, S: Simd>(
+pub(crate) fn halved<'a, S: Lanes>(
     simd: S,
     vectors: Vectors<'a>,
     range: Range<usize>,
@@ -52,7 +53,7 @@ pub(crate) fn halved<'a, S: Simd>(
 
 /// The rows `rows` of `vectors`, of `dim` numbers, one after the other in f32.
 #[inline(always)]
-pub(crate) fn gathered<'a, S: Simd>(
+pub(crate) fn gathered<'a, S: Lanes>(
     simd: S,
     vectors: Vectors<'_>,
     dim: usize,
@@ -60,7 +61,7 @@ pub(crate) fn gathered<'a, S: Simd>(
     buffer: &'a mut AlignedBuffer,
 ) -> &'a [f32] {
     let len = rows.len() * dim;
-    // Room for a last vector of sixteen that goes beyond its row; the next row writes over it.
+    // Room for the last sixteen of a row to go beyond its end; the next row overwrites what is there.
     buffer.grow(len + LANES);
     for (at, row) in rows.enumerate() {
         widen(simd, vectors, row * dim..(row + 1) * dim, &mut buffer.as_mut_slice()[at * dim..]);
@@ -70,34 +71,34 @@ pub(crate) fn gathered<'a, S: Simd>(
 
 /// Writes the numbers `range` of `vectors` to the start of `to`, and zeros up to whole vectors.
 #[inline(always)]
-fn widen<S: Simd>(simd: S, vectors: Vectors<'_>, range: Range<usize>, to: &mut [f32]) {
+fn widen<S: Lanes>(simd: S, vectors: Vectors<'_>, range: Range<usize>, to: &mut [f32]) {
     match vectors {
         Vectors::F32(values) => {
-            // SAFETY: passed on: the pointer is valid for sixteen values.
+            // SAFETY: the array holds sixteen values.
             let load = |from: &[f32; LANES]| unsafe { simd.load(from.as_ptr()) };
             convert(simd, &values[range], to, 0.0, load);
         }
         Vectors::F16(values) => {
-            // SAFETY: as above.
+            // SAFETY: the array holds sixteen values.
             let load = |from: &[f16; LANES]| unsafe { simd.load_f16(from.as_ptr()) };
             convert(simd, &values[range], to, f16::ZERO, load);
         }
         Vectors::BF16(values) => {
-            // SAFETY: as above.
+            // SAFETY: the array holds sixteen values.
             let load = |from: &[bf16; LANES]| unsafe { simd.load_bf16(from.as_ptr()) };
             convert(simd, &values[range], to, bf16::ZERO, load);
         }
     }
 }
 
-/// Asks for the numbers `range` of `vectors` to be brought to the cache.
+/// Asks the cache for the numbers `range` of `vectors`.
 pub(crate) fn prefetch_row(vectors: Vectors<'_>, range: Range<usize>) {
     vectors.bytes(range).chunks(LINE_BYTES).for_each(|line| prefetch(line.as_ptr()));
 }
 
 /// Writes `from`, padded with zeros to whole vectors, to the start of `to`.
 #[inline(always)]
-fn convert<S: Simd, T: Copy>(
+fn convert<S: Lanes, T: Copy>(
     simd: S,
     from: &[T],
     to: &mut [f32],
@@ -114,24 +115,22 @@ fn convert<S: Simd, T: Copy>(
     if let (false, Some(to)) = (rest.is_empty(), out.next()) {
         let mut last = [zero; LANES];
         last[..rest.len()].copy_from_slice(rest);
-        // SAFETY: as above.
+        // SAFETY: a chunk is sixteen values.
         unsafe { simd.store(to.as_mut_ptr(), load(&last)) };
     }
 }
 
-/// An upper bound of the sums of squares of the rows of `rows` `[rows, dim]`, as the fast pass computes
-/// them (one chain of fused multiply-adds a lane, then halves: at most `dim / 16 + 5` operations).
+/// An upper bound of the sums of squares of the rows of `rows` `[rows, dim]`, as the fast pass computes them
+/// (one chain of fused multiply-adds a lane, then halves: at most `dim / 16 + 5` operations).
 ///
-/// The lanes' maxima over all rows are added up, instead of each row's lanes: rounding is monotone, so the
-/// result is no smaller than any row's, and it costs one operation a row.
+/// The lanes' maxima over all rows are added up, instead of the lanes of each row. Rounding is monotone, so
+/// the result is no smaller than that of any row, and it costs one operation a row.
 #[inline(always)]
 pub(crate) fn largest_square<S: Simd>(simd: S, rows: &[f32], dim: usize) -> f32 {
     let mut largest = simd.splat(0.0);
     for row in rows.chunks_exact(dim) {
         let mut sums = simd.splat(0.0);
-        for_each_vector(simd, row, |x| {
-            sums = simd.fma(x, x, sums);
-        });
+        for_each_vector(simd, row, |_, x| sums = simd.fma(x, x, sums));
         largest = simd.max(sums, largest);
     }
     simd.sum(largest)
@@ -139,7 +138,7 @@ pub(crate) fn largest_square<S: Simd>(simd: S, rows: &[f32], dim: usize) -> f32 
 
 /// The score of `vector`: the inner product in f64, in the fixed order (see [`crate::ip_topk`]), rounded.
 #[inline(always)]
-pub(crate) fn score<S: Simd>(simd: S, query: &[f32], vector: &[f32]) -> f32 {
+pub(crate) fn score<S: DoubleLanes>(simd: S, query: &[f32], vector: &[f32]) -> f32 {
     assert_eq!(query.len(), vector.len(), "vectors of one dimension");
     let mut sums = simd.widen(simd.splat(0.0));
     let (queries, query_rest) = query.as_chunks::<LANES>();
@@ -158,18 +157,4 @@ pub(crate) fn score<S: Simd>(simd: S, query: &[f32], vector: &[f32]) -> f32 {
         sums = simd.add_product(simd.widen(q), simd.widen(x), sums);
     }
     simd.sum_f64(sums) as f32
-}
-
-/// Calls `visit` with every sixteen numbers of `row`; zeros fill the last.
-#[inline(always)]
-fn for_each_vector<S: Simd>(simd: S, row: &[f32], mut visit: impl FnMut(S::F32)) {
-    let (whole, rest) = row.as_chunks::<LANES>();
-    for values in whole {
-        // SAFETY: a chunk is sixteen values.
-        visit(unsafe { simd.load(values.as_ptr()) });
-    }
-    if !rest.is_empty() {
-        // SAFETY: `rest` has fewer than sixteen values.
-        visit(unsafe { simd.load_part(rest.as_ptr(), rest.len()) });
-    }
 }

@@ -1,19 +1,19 @@
-//! What every thread knows of the k-th best scores.
+//! Lower bounds of the k-th best scores, shared by all threads.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Per query, a score that at least k vectors reach, or where the search was told to start. It only rises, so
-/// that a stale one is safe.
+/// Per query, a score that at least k vectors reach, or the start of the search. Thresholds only rise, so
+/// that a stale value is safe.
 pub(crate) struct Thresholds(Vec<AtomicU32>);
 
 impl Thresholds {
-    /// Thresholds that start from a score a query.
+    /// Thresholds that start from one score per query.
     pub(crate) fn new(starts: &[f32]) -> Self {
         Self(starts.iter().map(|&start| AtomicU32::new(key(start))).collect())
     }
 
     pub(crate) fn get(&self, query: usize) -> f32 {
-        // Relaxed: the value alone matters, nothing else is read through it.
+        // Relaxed: only the value matters, nothing else is read through it.
         value(self.0[query].load(Ordering::Relaxed))
     }
 
@@ -22,7 +22,7 @@ impl Thresholds {
     }
 }
 
-/// Unsigned integers in the order of the floats.
+/// An unsigned integer in the order of the floats.
 fn key(x: f32) -> u32 {
     let bits = x.to_bits();
     if bits >> 31 == 0 { bits | 1 << 31 } else { !bits }

@@ -1,10 +1,9 @@
-//! `kernels/ip_topk.h` in Rust: what the kernels take. A test compares the two.
+//! `kernels/ip_topk.h` in Rust: the arguments of the kernels. A test compares the two.
 
 use bytemuck::{AnyBitPattern, NoUninit};
-
 use toller_gpu::Address;
 
-/// A nominated vector with bounds of its score; they are equal where the score is known.
+/// A nominated vector with bounds of its score, which are equal if the score is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, NoUninit, AnyBitPattern)]
 #[repr(C)]
 pub(crate) struct Candidate {
@@ -21,10 +20,10 @@ pub(crate) struct KernelHit {
     pub(crate) score: f32,
 }
 
-/// Bytes of what the scan knows of a query; the kernels alone look inside.
+/// Bytes of the facts of a query, which only the kernels read.
 pub(crate) const QUERY_FACTS_BYTES: usize = 16;
 
-/// Of `row_norms_*` and `code_norms`.
+/// The argument of `row_norms_*` and `code_norms`.
 #[derive(Clone, Copy, Debug, Default, NoUninit)]
 #[repr(C)]
 pub(crate) struct RowNorms {
@@ -37,7 +36,7 @@ pub(crate) struct RowNorms {
     pub(crate) reserved: u32,
 }
 
-/// Of `prepare_queries_*`.
+/// The argument of `prepare_queries_*`.
 #[derive(Clone, Copy, Debug, Default, NoUninit)]
 #[repr(C)]
 pub(crate) struct PrepareQueries {
@@ -51,7 +50,7 @@ pub(crate) struct PrepareQueries {
     pub(crate) reserved: u32,
 }
 
-/// Of `scan_*`.
+/// The argument of `scan_*`.
 #[derive(Clone, Copy, Debug, Default, NoUninit)]
 #[repr(C)]
 pub(crate) struct Scan {
@@ -76,7 +75,7 @@ pub(crate) struct Scan {
     pub(crate) capacity: u32,
 }
 
-/// Of `raise` and `prune`.
+/// The argument of `raise` and `prune`.
 #[derive(Clone, Copy, Debug, Default, NoUninit)]
 #[repr(C)]
 pub(crate) struct Select {
@@ -89,7 +88,7 @@ pub(crate) struct Select {
     pub(crate) reserved: u32,
 }
 
-/// Of `rescore_*`.
+/// The argument of `rescore_*`.
 #[derive(Clone, Copy, Debug, Default, NoUninit)]
 #[repr(C)]
 pub(crate) struct Rescore {
@@ -105,7 +104,7 @@ pub(crate) struct Rescore {
     pub(crate) capacity: u32,
 }
 
-/// Of `best`.
+/// The argument of `best`.
 #[derive(Clone, Copy, Debug, Default, NoUninit)]
 #[repr(C)]
 pub(crate) struct Best {
@@ -138,7 +137,7 @@ pub(crate) const BEST_IN_SHARED: u32 = 4096;
 /// Dynamic shared memory of `best`.
 pub(crate) const BEST_SHARED: u32 = BEST_IN_SHARED * 8 + SELECT_SHARED;
 
-/// Dynamic shared memory of a scan whose tile has so many queries.
+/// Dynamic shared memory of a scan with a tile of `queries` queries.
 pub(crate) const fn scan_shared(queries: u32, stages: u32) -> u32 {
     stages * (SCAN_ROWS + queries) * SCAN_SLICE + 2 * queries * 8 + 1024
 }

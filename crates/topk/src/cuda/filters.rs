@@ -1,12 +1,13 @@
-//! What a search leaves out, as the kernels look it up.
+//! A filter in the form that the kernels look up.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use crate::Filter;
-use toller_gpu::DeviceError;
-use toller_gpu::{Address, Device, Memory};
+use toller_gpu::{Address, Device, DeviceError, Memory};
 
-/// The documents that may be hits, a bit for each ordinal; for all queries.
+use toller_ir::Filter;
+
+/// The documents that may be hits of any query, one bit for each ordinal.
 #[derive(Debug)]
 pub(crate) struct Allowed(Option<Memory<u32>>);
 
@@ -17,22 +18,22 @@ impl Allowed {
         Ok(Self(filter.allowed.map(|allowed| upload(allowed.words())).transpose()?))
     }
 
-    /// Where they are, and how many words.
+    /// The address and the number of the words.
     pub(crate) fn words(&self) -> (Address, u32) {
         self.0.as_ref().map_or((Address::default(), 0), |words| (words.address(), words.len() as u32))
     }
 }
 
-/// The documents that may not be hits, of some queries.
+/// The documents that may not be hits, for each of some queries.
 #[derive(Debug)]
 pub(crate) struct Excluded(Option<(Memory<u32>, Memory<u64>)>);
 
 impl Excluded {
-    /// Of the queries `numbers`.
+    /// Those of the queries `numbers`.
     pub(crate) fn new(
         device: &Arc<dyn Device>,
         filter: &Filter<'_>,
-        numbers: std::ops::Range<usize>,
+        numbers: Range<usize>,
     ) -> Result<Self, DeviceError> {
         let lists = filter.excluded.get(numbers).unwrap_or(&[]);
         if lists.iter().all(Vec::is_empty) {
@@ -47,7 +48,7 @@ impl Excluded {
         Ok(Self(Some((Memory::of(device, &ordinals)?, Memory::of(device, &offsets)?))))
     }
 
-    /// Where ordinals and offsets are.
+    /// The addresses of ordinals and offsets.
     pub(crate) fn lists(&self) -> (Address, Address) {
         self.0
             .as_ref()

@@ -1,32 +1,32 @@
-//! Queries that are searched in one pass over a device's rows: their candidates, from the first chunk of rows to the hits.
+//! Queries that are searched in one pass over a device's rows, from the first chunk to the hits.
 //!
 //! ```text
 //! threshold[q] = -infinity; candidates[q] = {}
 //! for each slab, for each chunk of its rows, ever larger:
 //!     scan: append to candidates[q] what may reach threshold[q]
 //!     if a buffer was too small:
-//!         raise the thresholds by what is there, forget the chunk's candidates, and scan it again, in parts
-//!         if the candidates of before take too much of a buffer: score them and keep k                 (make_room)
+//!         raise the thresholds by what the buffers hold, drop the chunk's candidates, scan it again in parts
+//!         if earlier candidates take too much of a buffer: score them and keep k                 (make_room)
 //!     raise the thresholds to the k-th best lower bound; drop the upper bounds below
 //!     at the end of the slab: score the candidates
 //! sort, keep k
 //! ```
 //!
-//! A chunk grows as long as buffers suffice, so that there are few, and shrinks to what the least room of a buffer can hold, at least one
-//! row: then nothing can be too small. So a search ends, whatever the rows are.
+//! A chunk grows as long as the buffers suffice, so that there are few chunks. It shrinks to the number of
+//! rows that the fullest buffer has room for, at least one row: then no buffer can be too small. So a search
+//! ends, whatever the rows.
 
 use std::sync::Arc;
 
+use toller_gpu::{Device, DeviceError, Memory};
 use toller_ir::{DocOrd, Hit, Ranking};
 
 use super::abi::{self, BEST_IN_SHARED, Candidate, KernelHit, QUERY_FACTS_BYTES};
 use super::filters::{Allowed, Excluded};
-use super::kernels::{Kernels, Numbers};
-use super::layout::Slab;
+use super::kernels::{DType, Kernels};
+use super::layout::{Run, Slab};
 use super::rows::Rows;
 use super::schedule::Schedule;
-use toller_gpu::DeviceError;
-use toller_gpu::{Device, Memory};
 
 /// The sizes of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,21 +35,21 @@ pub(crate) struct Sizes {
     pub(crate) queries: usize,
     /// Numbers of a vector.
     pub(crate) dim: usize,
-    /// Hits of a query, at most as many as there are rows.
+    /// Hits of a query; not more than there are rows.
     pub(crate) k: usize,
     /// Candidates that a query's buffer holds.
     pub(crate) capacity: usize,
 }
 
-/// Candidates of a buffer, at least, where there are more rows.
+/// The least candidates of a buffer, unless there are fewer rows.
 const LEAST_CAPACITY: usize = 1024;
-/// Candidates of a buffer that pay: a larger chunk of the first rows gains nothing any more. Not swept.
+/// The candidates of a buffer beyond which a larger first chunk gains nothing. Not swept.
 const GOOD_CAPACITY: usize = 16 << 10;
-/// The most queries of a group: enough that reading the rows again for the next costs nothing.
+/// The most queries of a group: enough that reading the rows again for the next group costs nothing.
 const MOST_QUERIES: usize = 8192;
 
 impl Sizes {
-    /// The sizes of a group of up to `queries` queries, over `rows` rows, that keep within `bytes`. `None` if not even one query does.
+    /// The sizes of a group of up to `queries` queries over `rows` rows that fits in `bytes`, if any does.
     pub(crate) fn within(bytes: u64, queries: usize, rows: usize, k: usize, dim: usize) -> Option<Self> {
         let least = (2 * k + LEAST_CAPACITY).min(rows.max(1));
         let group = |queries, capacity| Self { queries, dim, k, capacity };
@@ -63,33 +63,34 @@ impl Sizes {
         Some(group(queries, (least as u64 + spare).min(good as u64).max(least as u64) as usize))
     }
 
-    /// Bytes of a group, but for lists of what is excluded.
+    /// Bytes of a group without its lists of excluded documents.
     pub(crate) fn bytes(&self) -> u64 {
         let Self { queries, dim, k, capacity } = *self;
-        let vectors = dim * size_of::<f32>() + 4 * Numbers::F32.stride(dim) + 4 * QUERY_FACTS_BYTES;
+        let vectors = dim * size_of::<f32>() + 4 * DType::F32.stride(dim) + 4 * QUERY_FACTS_BYTES;
         let hits = k * size_of::<KernelHit>()
             + if k > BEST_IN_SHARED as usize { 2 * k * size_of::<u64>() } else { 0 };
         let query = vectors + hits + capacity * size_of::<Candidate>() + 4 * size_of::<u32>();
-        // What the arrays are rounded up to.
+        // Each array is rounded up to 256 bytes.
         query as u64 * queries as u64 + 16 * 256
     }
 
-    /// By how much a chunk may be larger than all rows before it: of so many times the rows, k times as many are expected to be nominated,
-    /// and half a buffer leaves room for what the bounds add.
+    /// How many times larger than all earlier rows the next chunk may be: about k nominations are expected
+    /// per multiple, and half the buffer is kept free for the bounds.
     fn growth(&self) -> usize {
         (self.capacity / (2 * self.k)).clamp(2, 64)
     }
 }
 
-/// Queries as the scan of a type multiplies them.
+/// Queries in the form that the scan of a type multiplies.
 struct Prepared {
-    numbers: Numbers,
+    dtype: DType,
     rows: Memory<u8>,
     facts: Memory<u8>,
     residual_ratio: Memory<f32>,
 }
 
-/// A group in the memory of a device.
+/// A group in the memory of a device. Its arrays are as large as its sizes say: `[queries, dim]` queries,
+/// `[queries, capacity]` candidates, `[queries, k]` hits, and one threshold and count per query.
 pub(crate) struct Group<'a> {
     device: &'a Arc<dyn Device>,
     kernels: &'a Kernels,
@@ -104,11 +105,11 @@ pub(crate) struct Group<'a> {
     scratch: Option<Memory<u64>>,
     allowed: &'a Allowed,
     excluded: Excluded,
-    /// How many candidates each query has, as of the last look.
+    /// How many candidates each query has, when the counts were last read.
     held: Vec<u32>,
-    /// How many of them are scored, at most.
+    /// The most of them that can be scored.
     scored: Vec<u32>,
-    /// Per query, how many were scored.
+    /// Per query, how many candidates were scored.
     nominated: Vec<usize>,
 }
 
@@ -148,16 +149,18 @@ impl<'a> Group<'a> {
 
     /// Searches a slab whose rows, with their norms, are on the device.
     pub(crate) fn search(&mut self, slab: &Slab, rows: &Rows) -> Result<(), DeviceError> {
-        let numbers = if rows.codes.is_some() { Numbers::Int8 } else { slab.numbers };
-        let prepared = self.prepare(numbers)?;
+        let dtype = if rows.codes.is_some() { DType::Int8 } else { slab.dtype };
+        let prepared = self.prepare(dtype)?;
         let capacity = self.sizes.capacity;
         let mut schedule = Schedule::new(slab.rows);
         let mut limit = self.room();
         while let Some(chunk) = schedule.take(limit) {
             for run in chunk.iter().flat_map(|range| slab.runs_in(range.clone())) {
                 let args = self.scan_args(prepared, slab, rows, run);
-                // SAFETY: the slab's rows and the group's arrays are as large as their sizes say, and live as long as these.
-                unsafe { self.kernels.scan(numbers, args)? };
+                // SAFETY: the run is within the slab, whose rows and norms (and codes) `rows` holds; the
+                // queries were prepared for `dtype`; candidates are `[queries, capacity]`. `rows` and the
+                // group own the arrays, and giving them back waits for the queue.
+                unsafe { self.kernels.scan(dtype, args)? };
             }
             let before = std::mem::replace(&mut self.held, self.counts.to_vec()?);
             if self.held.iter().all(|&count| count as usize <= capacity) {
@@ -183,21 +186,21 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// The best of what was searched, and how many were scored for each query.
+    /// The best of all rows that were searched, and how many candidates were scored for each query.
     pub(crate) fn finish(mut self) -> Result<(Vec<Ranking>, Vec<usize>), DeviceError> {
         let rankings = self.best()?.into_iter().map(|hits| Ranking { hits }).collect();
         Ok((rankings, self.nominated))
     }
 
-    /// The queries for the scan of `numbers`, made when they are first asked for: their place in `prepared`.
-    fn prepare(&mut self, numbers: Numbers) -> Result<usize, DeviceError> {
-        if let Some(place) = self.prepared.iter().position(|prepared| prepared.numbers == numbers) {
+    /// The place in `prepared` of the queries for the scan of `dtype`, made when they are first needed.
+    fn prepare(&mut self, dtype: DType) -> Result<usize, DeviceError> {
+        if let Some(place) = self.prepared.iter().position(|prepared| prepared.dtype == dtype) {
             return Ok(place);
         }
         let Sizes { queries, dim, .. } = self.sizes;
-        let stride = numbers.stride(dim);
+        let stride = dtype.stride(dim);
         let prepared = Prepared {
-            numbers,
+            dtype,
             rows: Memory::new(self.device, queries * stride)?,
             facts: Memory::new(self.device, queries * QUERY_FACTS_BYTES)?,
             residual_ratio: Memory::filled(self.device, 1, 0)?,
@@ -212,13 +215,13 @@ impl<'a> Group<'a> {
             stride: stride as u32,
             reserved: 0,
         };
-        // SAFETY: the arrays were allocated for these sizes, and are kept.
-        unsafe { self.kernels.prepare_queries(numbers, args)? };
+        // SAFETY: `prepared` was allocated for these sizes, and `queries` is `[queries, dim]`; both are kept.
+        unsafe { self.kernels.prepare_queries(dtype, args)? };
         self.prepared.push(prepared);
         Ok(self.prepared.len() - 1)
     }
 
-    fn scan_args(&self, prepared: usize, slab: &Slab, rows: &Rows, run: super::layout::Run) -> abi::Scan {
+    fn scan_args(&self, prepared: usize, slab: &Slab, rows: &Rows, run: Run) -> abi::Scan {
         let prepared = &self.prepared[prepared];
         let dim = self.sizes.dim;
         let (allowed, allowed_words) = self.allowed.words();
@@ -237,14 +240,14 @@ impl<'a> Group<'a> {
             row_count: run.rows as u32,
             first_ordinal: run.ordinal,
             query_count: self.sizes.queries as u32,
-            stride: prepared.numbers.stride(dim) as u32,
+            stride: prepared.dtype.stride(dim) as u32,
             capacity: self.sizes.capacity as u32,
             ..abi::Scan::default()
         };
         match &rows.codes {
-            None => abi::Scan { rows: rows.vectors.at(run.row * slab.numbers.stride(dim)), ..common },
+            None => abi::Scan { rows: rows.vectors.at(run.row * slab.dtype.stride(dim)), ..common },
             Some(codes) => abi::Scan {
-                rows: codes.values.at(run.row * Numbers::Int8.stride(dim)),
+                rows: codes.values.at(run.row * DType::Int8.stride(dim)),
                 row_scales: codes.scales.at(run.row),
                 row_residual_norms: codes.residual_norms.at(run.row),
                 residual_ratio: prepared.residual_ratio.address(),
@@ -266,26 +269,26 @@ impl<'a> Group<'a> {
     }
 
     fn raise(&self) -> Result<(), DeviceError> {
-        // SAFETY: the group's arrays are as large as its sizes say.
+        // SAFETY: `candidates` is `[queries, capacity]`, counts and thresholds `[queries]`; all are kept.
         unsafe { self.kernels.raise(self.select_args()) }
     }
 
-    /// Drops candidates, none of which is missing, and counts the rest.
+    /// Drops candidates that cannot reach the thresholds and counts the others. No buffer has overflowed.
     fn prune(&mut self) -> Result<(), DeviceError> {
-        // SAFETY: as above.
+        // SAFETY: `candidates` is `[queries, capacity]`, counts and thresholds `[queries]`; all are kept.
         unsafe { self.kernels.prune(self.select_args())? };
         self.counts.read(0, &mut self.held)
     }
 
-    /// Candidates that every buffer has room for.
+    /// How many more candidates every buffer has room for.
     fn room(&self) -> usize {
         self.sizes.capacity - self.held.iter().max().map_or(0, |&count| count as usize)
     }
 
-    /// Scores the candidates whose rows are in the slab; those of slabs before are scored.
+    /// Scores the candidates whose rows are in the slab. Those of earlier slabs are scored already.
     fn rescore(&mut self, slab: &Slab, rows: &Rows) -> Result<(), DeviceError> {
         let Sizes { queries, dim, capacity, .. } = self.sizes;
-        let stride = slab.numbers.stride(dim);
+        let stride = slab.dtype.stride(dim);
         let most = self.held.iter().copied().max().unwrap_or(0);
         if most == 0 {
             return Ok(());
@@ -303,8 +306,9 @@ impl<'a> Group<'a> {
                 stride: stride as u32,
                 capacity: capacity as u32,
             };
-            // SAFETY: as for the scan.
-            unsafe { self.kernels.rescore(slab.numbers, most, args)? };
+            // SAFETY: the run is within the slab, whose vectors `rows` holds in `slab.dtype`; `queries` is
+            // `[queries, dim]`, `candidates` is `[queries, capacity]`. `rows` and the group keep the arrays.
+            unsafe { self.kernels.rescore(slab.dtype, most, args)? };
         }
         for (nominated, (&held, &scored)) in self.nominated.iter_mut().zip(self.held.iter().zip(&self.scored))
         {
@@ -313,7 +317,8 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// Too many scores are closer together than their bounds are wide, or equal: scores them, and leaves each full buffer the k best.
+    /// For scores that are equal, or closer together than their bounds are wide: scores the candidates, and
+    /// if that does not leave enough room, keeps the k best of each query.
     fn make_room(&mut self, slab: &Slab, rows: &Rows) -> Result<(), DeviceError> {
         self.rescore(slab, rows)?;
         self.raise()?;
@@ -346,7 +351,8 @@ impl<'a> Group<'a> {
             k: k as u32,
             reserved: 0,
         };
-        // SAFETY: as above.
+        // SAFETY: `candidates` is `[queries, capacity]`, `hits` is `[queries, k]`, both counts are
+        // `[queries]`, and `scratch` is `[queries, 2, k]` where the kernel uses it. The group keeps them.
         unsafe { self.kernels.best(args)? };
         let (hits, counts) = (self.hits.to_vec()?, self.hit_counts.to_vec()?);
         let of_query = |(hits, count): (&[KernelHit], u32)| {

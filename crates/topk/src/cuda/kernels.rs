@@ -3,21 +3,30 @@
 use std::sync::Arc;
 
 use bytemuck::NoUninit;
+use toller_gpu::{Device, DeviceError, DeviceFacts, Launch};
 
 use super::abi;
-use toller_gpu::DeviceError;
-use toller_gpu::{Device, DeviceFacts, Launch};
+use crate::collection::Vectors;
 
-/// What vectors are made of.
+/// The type of a vector's numbers, in the order of the kernels' names below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Numbers {
+pub(crate) enum DType {
     F32,
     F16,
     BF16,
     Int8,
 }
 
-impl Numbers {
+impl DType {
+    /// The type of stored vectors.
+    pub(crate) fn of(vectors: Vectors<'_>) -> Self {
+        match vectors {
+            Vectors::F32(_) => Self::F32,
+            Vectors::F16(_) => Self::F16,
+            Vectors::BF16(_) => Self::BF16,
+        }
+    }
+
     /// Bytes of a number.
     pub(crate) fn size(self) -> usize {
         match self {
@@ -27,20 +36,20 @@ impl Numbers {
         }
     }
 
-    /// Bytes from row to row: whole vectors of sixteen.
+    /// Bytes from row to row: a multiple of sixteen.
     pub(crate) fn stride(self, dim: usize) -> usize {
         (dim * self.size()).next_multiple_of(16)
     }
 }
 
-/// A variant of the scan: its kernels, and what they need.
+/// A variant of the scan: its kernels and their sizes.
 struct Variant {
     /// Queries of a tile.
     width: u32,
     /// Stages of its pipeline.
     stages: u32,
     blocks_per_multiprocessor: u32,
-    /// For f32, f16, bf16 and int8.
+    /// By type.
     names: [&'static str; 4],
 }
 
@@ -50,7 +59,7 @@ impl Variant {
     }
 }
 
-/// For up to 8 queries, up to 64, and beyond.
+/// For up to 8 queries, up to 64 queries, and more.
 const VARIANTS: [Variant; 3] = [
     Variant {
         width: 8,
@@ -87,7 +96,7 @@ const VARIANTS: [Variant; 3] = [
     },
 ];
 
-/// In place of the widest where there is wgmma.
+/// Replaces the widest variant on devices that have wgmma.
 const WGMMA: Variant = Variant {
     width: 256,
     stages: 4,
@@ -100,10 +109,10 @@ const WGMMA: Variant = Variant {
     ],
 };
 
-/// The one compute capability that has wgmma.
+/// The only compute capability with wgmma.
 const WGMMA_CAPABILITY: (u32, u32) = (9, 0);
 
-/// The variant for so many queries: the narrowest that takes them all, among those whose shared memory the device has.
+/// The narrowest variant that takes all `queries` at once, if the device has its shared memory.
 fn variant(queries: usize, facts: &DeviceFacts) -> &'static Variant {
     let fits = |variant: &&Variant| variant.shared_bytes() <= facts.shared_bytes;
     let wide = VARIANTS.iter().find(|variant| variant.width as usize >= queries);
@@ -111,18 +120,8 @@ fn variant(queries: usize, facts: &DeviceFacts) -> &'static Variant {
     if fits(&wide) {
         return wide;
     }
-    // Several tiles of queries then read the rows one after the other.
+    // Several tiles of queries then read the same rows one after another.
     VARIANTS.iter().rev().find(fits).unwrap_or(&VARIANTS[0])
-}
-
-/// Which of the four names a type has.
-fn place(numbers: Numbers) -> usize {
-    match numbers {
-        Numbers::F32 => 0,
-        Numbers::F16 => 1,
-        Numbers::BF16 => 2,
-        Numbers::Int8 => 3,
-    }
 }
 
 const ROW_NORMS: [&str; 4] = [
@@ -139,11 +138,11 @@ const PREPARE_QUERIES: [&str; 4] = [
     "toller_ip_topk_prepare_queries_int8",
 ];
 
-/// Codes are not scored.
+/// Only stored numbers are scored, never codes.
 const RESCORE: [&str; 3] =
     ["toller_ip_topk_rescore_f32", "toller_ip_topk_rescore_f16", "toller_ip_topk_rescore_bf16"];
 
-/// Every kernel that there is code for wherever there is any.
+/// The kernels that every device has code for.
 #[cfg(test)]
 pub(super) fn names() -> Vec<&'static str> {
     let scans = VARIANTS.iter().flat_map(|variant| variant.names);
@@ -160,7 +159,8 @@ pub(super) fn stages(width: u32) -> u32 {
 /// The kernels of a device.
 ///
 /// # Safety
-/// Of all functions: the addresses are of arrays as large as `kernels/ip_topk.h` says, which live until the queue is done.
+/// All `unsafe` functions have the same contract: the addresses in `args` are those of arrays as large as
+/// `kernels/ip_topk.h` says for the other fields of `args`, and the arrays live until the queue is done.
 #[derive(Clone, Debug)]
 pub(crate) struct Kernels {
     device: Arc<dyn Device>,
@@ -172,28 +172,28 @@ impl Kernels {
     }
 
     /// Upper bounds of the lengths of rows.
-    pub(crate) unsafe fn row_norms(&self, numbers: Numbers, args: abi::RowNorms) -> Result<(), DeviceError> {
+    pub(crate) unsafe fn row_norms(&self, dtype: DType, args: abi::RowNorms) -> Result<(), DeviceError> {
         if args.row_count == 0 {
             return Ok(());
         }
         let blocks = self.blocks_of_warps(args.row_count, abi::ROW_THREADS);
-        // SAFETY: promised by the caller.
-        unsafe { self.launch(ROW_NORMS[place(numbers)], [blocks, 1, 1], abi::ROW_THREADS, 0, &args) }
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { self.launch(ROW_NORMS[dtype as usize], [blocks, 1, 1], abi::ROW_THREADS, 0, &args) }
     }
 
-    /// Queries as the scan multiplies them.
+    /// Brings queries into the form that the scan multiplies.
     pub(crate) unsafe fn prepare_queries(
         &self,
-        numbers: Numbers,
+        dtype: DType,
         args: abi::PrepareQueries,
     ) -> Result<(), DeviceError> {
         let blocks = self.blocks_of_warps(args.query_count, abi::ROW_THREADS);
-        // SAFETY: promised by the caller.
-        unsafe { self.launch(PREPARE_QUERIES[place(numbers)], [blocks, 1, 1], abi::ROW_THREADS, 0, &args) }
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { self.launch(PREPARE_QUERIES[dtype as usize], [blocks, 1, 1], abi::ROW_THREADS, 0, &args) }
     }
 
     /// Nominates rows.
-    pub(crate) unsafe fn scan(&self, numbers: Numbers, args: abi::Scan) -> Result<(), DeviceError> {
+    pub(crate) unsafe fn scan(&self, dtype: DType, args: abi::Scan) -> Result<(), DeviceError> {
         if args.row_count == 0 {
             return Ok(());
         }
@@ -203,52 +203,52 @@ impl Kernels {
             * u64::from(args.query_count.div_ceil(variant.width));
         let blocks = (facts.multiprocessors * variant.blocks_per_multiprocessor).max(1);
         let blocks = u64::from(blocks).min(tiles) as u32;
-        let name = variant.names[place(numbers)];
-        // SAFETY: promised by the caller.
+        let name = variant.names[dtype as usize];
+        // SAFETY: the caller vouches for the arrays.
         unsafe { self.launch(name, [blocks, 1, 1], abi::SCAN_THREADS, variant.shared_bytes(), &args) }
     }
 
     /// Raises the thresholds.
     pub(crate) unsafe fn raise(&self, args: abi::Select) -> Result<(), DeviceError> {
-        // SAFETY: promised by the caller.
+        // SAFETY: the caller vouches for the arrays.
         unsafe { self.select("toller_ip_topk_raise", args) }
     }
 
-    /// Drops what is below them.
+    /// Drops candidates that cannot reach the thresholds.
     pub(crate) unsafe fn prune(&self, args: abi::Select) -> Result<(), DeviceError> {
-        // SAFETY: promised by the caller.
+        // SAFETY: the caller vouches for the arrays.
         unsafe { self.select("toller_ip_topk_prune", args) }
     }
 
     unsafe fn select(&self, name: &'static str, args: abi::Select) -> Result<(), DeviceError> {
         let grid = [args.query_count, 1, 1];
-        // SAFETY: promised by the caller.
+        // SAFETY: the caller vouches for the arrays.
         unsafe { self.launch(name, grid, abi::SELECT_THREADS, abi::SELECT_SHARED, &args) }
     }
 
-    /// Scores the candidates whose rows are here; `most` is about how many a query has.
+    /// Scores the candidates among the rows of `args`; `most` is about how many candidates a query has.
     pub(crate) unsafe fn rescore(
         &self,
-        numbers: Numbers,
+        dtype: DType,
         most: u32,
         args: abi::Rescore,
     ) -> Result<(), DeviceError> {
         let of_query = most.div_ceil(abi::RESCORE_THREADS / WARP);
-        // Enough blocks to fill the device a few times; the rest take turns.
+        // Enough blocks to fill the device a few times; further candidates take turns.
         let shared = (8 * self.device.facts().multiprocessors).div_ceil(args.query_count);
         let grid = [args.query_count, of_query.min(shared).max(1), 1];
-        // SAFETY: promised by the caller.
-        unsafe { self.launch(RESCORE[place(numbers)], grid, abi::RESCORE_THREADS, 0, &args) }
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { self.launch(RESCORE[dtype as usize], grid, abi::RESCORE_THREADS, 0, &args) }
     }
 
     /// The best candidates, in order.
     pub(crate) unsafe fn best(&self, args: abi::Best) -> Result<(), DeviceError> {
         let grid = [args.query_count, 1, 1];
-        // SAFETY: promised by the caller.
+        // SAFETY: the caller vouches for the arrays.
         unsafe { self.launch("toller_ip_topk_best", grid, abi::SELECT_THREADS, abi::BEST_SHARED, &args) }
     }
 
-    /// Blocks for items that a warp does one at a time.
+    /// Blocks for items of which a warp does one at a time.
     fn blocks_of_warps(&self, items: u32, threads: u32) -> u32 {
         let needed = items.div_ceil(threads / WARP);
         needed.min(8 * self.device.facts().multiprocessors).max(1)
@@ -263,7 +263,7 @@ impl Kernels {
         args: &T,
     ) -> Result<(), DeviceError> {
         let argument = bytemuck::bytes_of(args);
-        // SAFETY: promised by the caller; every function above gives its kernel's structure.
+        // SAFETY: each caller passes the structure that its kernel takes, and vouches for the arrays.
         unsafe { self.device.launch(Launch { kernel, grid, threads, shared_bytes, argument }) }
     }
 }

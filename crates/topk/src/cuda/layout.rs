@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::kernels::Numbers;
-use crate::{Collection, Vectors};
+use super::kernels::DType;
+use crate::collection::Collection;
 
-/// Rows of one segment that follow each other.
+/// Consecutive rows of one segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     /// The segment's number.
@@ -14,28 +14,28 @@ pub(crate) struct Piece {
     pub(crate) rows: Range<usize>,
 }
 
-/// Rows whose ordinals follow each other, in a slab.
+/// Rows of a slab with consecutive ordinals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
-    /// The row of the slab that is the first.
+    /// The first row, counted in the slab.
     pub(crate) row: usize,
-    /// How many.
+    /// How many rows there are.
     pub(crate) rows: usize,
-    /// The ordinal of the first.
+    /// The ordinal of the first row.
     pub(crate) ordinal: u32,
 }
 
-/// Rows that lie in one piece of a device's memory: of one type, in the collection's order.
+/// Rows that lie in one piece of a device's memory: all of one type, in the collection's order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Slab {
-    pub(crate) numbers: Numbers,
+    pub(crate) dtype: DType,
     pub(crate) pieces: Vec<Piece>,
     pub(crate) runs: Vec<Run>,
     pub(crate) rows: usize,
 }
 
 impl Slab {
-    /// The runs inside some rows of the slab, cut to them.
+    /// The parts of the runs that are inside `rows` of the slab.
     pub(crate) fn runs_in(&self, rows: Range<usize>) -> impl Iterator<Item = Run> {
         let first = self.runs.partition_point(|run| run.row + run.rows <= rows.start);
         let inside = self.runs[first..].iter().take_while(move |run| run.row < rows.end);
@@ -47,16 +47,16 @@ impl Slab {
     }
 }
 
-/// The rows that one of `devices` devices has, of all rows of a collection.
+/// The share of one of `devices` devices of the rows of a collection.
 pub(crate) fn share(rows: usize, device: usize, devices: usize) -> Range<usize> {
     let bound = |device: usize| (rows as u128 * device as u128 / devices as u128) as usize;
     bound(device)..bound(device + 1)
 }
 
-/// The largest slab: the kernels count fewer than 2^31 rows.
+/// The most rows of a slab: the kernels count fewer than 2^31.
 const MOST_ROWS: usize = 1 << 30;
 
-/// Some rows of a collection as slabs of up to `most` rows.
+/// The rows `rows` of a collection as slabs of up to `most` rows.
 pub(crate) fn slabs(collection: &Collection<'_>, rows: Range<usize>, most: usize) -> Vec<Slab> {
     let most = most.clamp(1, MOST_ROWS);
     let mut slabs: Vec<Slab> = Vec::new();
@@ -65,10 +65,10 @@ pub(crate) fn slabs(collection: &Collection<'_>, rows: Range<usize>, most: usize
         let count = segment.vectors.len() / collection.dim();
         let (mut start, end) = (rows.start.max(before), rows.end.min(before + count));
         while start < end {
-            let numbers = numbers_of(segment.vectors);
-            let is_open = slabs.last().is_some_and(|slab| slab.numbers == numbers && slab.rows < most);
+            let dtype = DType::of(segment.vectors);
+            let is_open = slabs.last().is_some_and(|slab| slab.dtype == dtype && slab.rows < most);
             if !is_open {
-                slabs.push(Slab { numbers, pieces: Vec::new(), runs: Vec::new(), rows: 0 });
+                slabs.push(Slab { dtype, pieces: Vec::new(), runs: Vec::new(), rows: 0 });
             }
             let Some(slab) = slabs.last_mut() else { break };
             let taken = (end - start).min(most - slab.rows);
@@ -88,15 +88,6 @@ pub(crate) fn slabs(collection: &Collection<'_>, rows: Range<usize>, most: usize
         before += count;
     }
     slabs
-}
-
-/// The type of stored vectors.
-pub(crate) fn numbers_of(vectors: Vectors<'_>) -> Numbers {
-    match vectors {
-        Vectors::F32(_) => Numbers::F32,
-        Vectors::F16(_) => Numbers::F16,
-        Vectors::BF16(_) => Numbers::BF16,
-    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
-//! The exact top-k inner product on devices: nominate in the type of the store or in int8, score in f64, as on the CPU.
+//! The exact top-k inner product on devices: nominate in the store's type or int8, score in f64.
 //!
-//! The rows of a collection are divided among the devices ([`layout`]); of its share, a device keeps what fits its memory ([`plan`]) and is
-//! given the rest anew for every search, slab by slab: a thread fills one while the other is scanned ([`shard`]). Queries go in groups whose
-//! candidates fit beside ([`group`], where the search itself is described). What the kernels compute is in `docs/kernels.md`; that they are
-//! right about what they drop is proved in `kernels/common/bounds.cuh`.
+//! The rows of a collection are divided among the devices ([`layout`]). A device keeps as much of its share
+//! as fits its memory ([`plan`]) and is given the rest again for every search, slab by slab: a thread fills
+//! one slab while the other is scanned ([`shard`]). Queries go in groups whose candidates fit in the memory
+//! that is left ([`group`], which describes the search itself). `docs/kernels.md` says what the kernels
+//! compute; `kernels/ip_topk/bounds.cuh` proves that they drop no hit.
 //!
-//! Cost model: few queries cost bytes / copy rate, many 2 * queries * rows * dim / matrix rate; chunks of rows that grow geometrically add two
-//! short waits each, and a collection that does not fit costs its bytes / rate of the bus instead.
+//! Cost model: few queries cost bytes / copy rate, many cost 2 * queries * rows * dim / matrix rate. Chunks
+//! of rows grow geometrically and add two short waits each. A collection that does not fit costs its bytes /
+//! rate of the bus instead.
 
 mod abi;
 mod filters;

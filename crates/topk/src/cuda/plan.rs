@@ -1,36 +1,37 @@
-//! What of a device's memory is for what, decided before anything is copied.
+//! How a device's memory is divided, decided before anything is copied.
 
 use std::fmt;
 
-use super::kernels::Numbers;
 use toller_gpu::DeviceError;
 
-/// Of the free memory, the share that queries and candidates may take.
+use super::kernels::DType;
+
+/// Queries and candidates may take one part in this many of the free memory.
 const WORKSPACE_SHARE: u64 = 8;
-/// The most that they take: enough for the candidates of thousands of queries.
+/// The most bytes of queries and candidates: enough for the candidates of thousands of queries.
 const MOST_WORKSPACE: u64 = 8 << 30;
-/// Of the free memory, the share that is left alone, for what the driver rounds up.
+/// One part in this many of the free memory is left alone, because the driver rounds sizes up.
 const SLACK_SHARE: u64 = 64;
-/// The most bytes of a slab that is streamed: large enough that scanning it takes longer than starting to.
+/// The most bytes of a slab that is streamed: large enough that a scan takes longer than its start.
 const STREAMED_SLAB: u64 = 1 << 30;
 
-/// What a row takes in a device's memory.
+/// The bytes of a row in a device's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowBytes {
-    /// Its numbers, padded.
+    /// Those of its numbers, padded.
     pub(crate) vector: u64,
-    /// Its codes, padded, with scale and norm of the residual; or nothing.
+    /// Those of its codes, padded, with the scale and the norm of the residual; or 0.
     pub(crate) codes: u64,
-    /// The upper bound of its length.
+    /// Those of the upper bound of its length.
     pub(crate) norm: u64,
 }
 
 impl RowBytes {
-    /// Of rows that are stored as `numbers`, with codes or without.
-    pub(crate) fn new(numbers: Numbers, coded: bool, dim: usize) -> Self {
+    /// For rows of `dtype`, with codes or without.
+    pub(crate) fn new(dtype: DType, coded: bool, dim: usize) -> Self {
         let floats = 2 * size_of::<f32>();
-        let codes = if coded { Numbers::Int8.stride(dim) + floats } else { 0 };
-        Self { vector: numbers.stride(dim) as u64, codes: codes as u64, norm: size_of::<f32>() as u64 }
+        let codes = if coded { DType::Int8.stride(dim) + floats } else { 0 };
+        Self { vector: dtype.stride(dim) as u64, codes: codes as u64, norm: size_of::<f32>() as u64 }
     }
 
     fn all(self) -> u64 {
@@ -38,7 +39,7 @@ impl RowBytes {
     }
 }
 
-/// Where a device's rows are kept during searches, and what that takes, in bytes.
+/// Where a device's rows are kept during searches, and how many bytes that takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DevicePlan {
     /// The device.
@@ -49,13 +50,14 @@ pub struct DevicePlan {
     pub rows: u64,
     /// Rows that stay in its memory from search to search.
     pub resident_rows: u64,
-    /// Rows that are copied at a time, of those that do not fit: of two such slabs one is copied while the other is scanned.
+    /// Rows of a slab, if not all rows fit: the others are streamed through two slabs, of which one is copied
+    /// while the other is scanned.
     pub slab_rows: u64,
-    /// Bytes of the vectors that are resident.
+    /// Bytes of the resident vectors.
     pub vectors: u64,
     /// Bytes of their codes.
     pub codes: u64,
-    /// Bytes of the bounds of their lengths.
+    /// Bytes of the upper bounds of their lengths.
     pub norms: u64,
     /// Bytes of the two slabs.
     pub slabs: u64,
@@ -73,7 +75,7 @@ impl DevicePlan {
         } else {
             let slab_rows = (available / 8).min(STREAMED_SLAB) / row.all();
             if slab_rows == 0 {
-                // A slab is an eighth of what workspace and slack leave.
+                // A slab is an eighth of the memory without workspace and slack.
                 let needed = 10 * row.all();
                 let what = "scanning vectors of this size".to_owned();
                 return Err(DeviceError::TooLittleMemory { name: device.to_owned(), free, needed, what });
@@ -94,14 +96,15 @@ impl DevicePlan {
         })
     }
 
-    /// Bytes that nobody takes.
+    /// Bytes that stay free.
     #[must_use]
     pub fn left(&self) -> u64 {
         self.free - self.vectors - self.codes - self.norms - self.slabs - self.workspace
     }
 }
 
-/// One line, as in `cuda:0 (NVIDIA H200): 8841823 vectors: 13.58 GB, norms 0.04 GB; up to 8.00 GB for candidates; of 140.00 GB free 118.38 stay so`.
+/// One line, for example `cuda:0 (NVIDIA H200): 8841823 vectors: 13.58 GB, norms 0.04 GB; up to 8.00 GB for
+/// candidates; 118.38 of 140.00 GB stay free`.
 impl fmt::Display for DevicePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let giga = |bytes: u64| format!("{:.2} GB", bytes as f64 * 1e-9);
@@ -119,20 +122,20 @@ impl fmt::Display for DevicePlan {
             )?;
         }
         write!(f, "; up to {} for candidates", giga(self.workspace))?;
-        write!(f, "; of {} free {} stay so", giga(self.free), giga(self.left()))
+        write!(f, "; {:.2} of {} stay free", self.left() as f64 * 1e-9, giga(self.free))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{DevicePlan, RowBytes};
-    use crate::cuda::kernels::Numbers;
     use toller_gpu::DeviceError;
+
+    use super::{DType, DevicePlan, RowBytes};
 
     #[test]
     fn plans_keep_within_the_memory_and_use_it() -> Result<(), DeviceError> {
-        for (numbers, coded) in [(Numbers::F16, false), (Numbers::F32, true)] {
-            let row = RowBytes::new(numbers, coded, 768);
+        for (dtype, coded) in [(DType::F16, false), (DType::F32, true)] {
+            let row = RowBytes::new(dtype, coded, 768);
             for free in [100_000, 1 << 20, 1 << 30, 80 << 30, 140_u64 << 30] {
                 for rows in [0, 1, 1000, 8_841_823, 60_000_000, 1_u64 << 31] {
                     let plan = DevicePlan::new("d", free, rows, row)?;
@@ -142,26 +145,26 @@ mod tests {
                     assert!(plan.resident_rows <= rows);
                     let is_whole = plan.resident_rows == rows;
                     assert!(is_whole || plan.slab_rows > 0, "{plan}");
-                    // What is streamed is only what does not fit.
+                    // Rows that fit are not streamed.
                     assert!(is_whole || plan.left() < free / 40 + 4 * row.all(), "{plan}");
                 }
             }
         }
         let plan =
-            DevicePlan::new("cuda:0", 140_000_000_000, 8_841_823, RowBytes::new(Numbers::F16, false, 768))?;
+            DevicePlan::new("cuda:0", 140_000_000_000, 8_841_823, RowBytes::new(DType::F16, false, 768))?;
         assert!(
             plan.to_string().starts_with("cuda:0: 8841823 vectors: 13.58 GB, norms 0.04 GB; up to 8.59 GB"),
             "{plan}"
         );
         let plan =
-            DevicePlan::new("cuda:0", 10_000_000_000, 8_841_823, RowBytes::new(Numbers::F16, false, 768))?;
+            DevicePlan::new("cuda:0", 10_000_000_000, 8_841_823, RowBytes::new(DType::F16, false, 768))?;
         assert!(plan.to_string().contains("do not fit"), "{plan}");
         Ok(())
     }
 
     #[test]
     fn memory_for_less_than_a_row_is_an_error() {
-        let row = RowBytes::new(Numbers::F32, false, 4096);
+        let row = RowBytes::new(DType::F32, false, 4096);
         let error = DevicePlan::new("d", 16_384, 3, row);
         assert!(matches!(error, Err(DeviceError::TooLittleMemory { .. })), "{error:?}");
         assert_eq!(DevicePlan::new("d", 16_384, 0, row).map(|plan| plan.resident_rows), Ok(0));

@@ -1,16 +1,16 @@
-//! Rows in a device's memory, and how they come there.
+//! Rows in a device's memory, and how they are copied there.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use toller_gpu::{Address, COPY_QUEUES, Device, DeviceError, Memory, Pinned};
 
 use super::abi;
-use super::kernels::{Kernels, Numbers};
+use super::kernels::{DType, Kernels};
 use super::layout::Slab;
-use crate::{Codes, Collection, Quantized, Segment, quantize};
-use toller_gpu::DeviceError;
-use toller_gpu::{Address, COPY_QUEUES, Device, Memory, Pinned};
+use crate::collection::{Codes, Collection, Segment};
+use crate::quantize::{Quantized, quantize};
 
 /// Rows of a slab, or room for them.
 #[derive(Debug)]
@@ -18,9 +18,9 @@ pub(crate) struct Rows {
     dim: usize,
     /// `[rows]`, each padded to whole vectors of sixteen bytes.
     pub(crate) vectors: Memory<u8>,
-    /// `[rows]`: bounds of the lengths of what is scanned.
+    /// `[rows]`: upper bounds of the lengths of the vectors, or of their codes if these are scanned.
     pub(crate) norms: Memory<f32>,
-    /// What is scanned in place of the vectors.
+    /// Codes that are scanned instead of the vectors.
     pub(crate) codes: Option<DeviceCodes>,
 }
 
@@ -46,7 +46,7 @@ impl Rows {
     ) -> Result<Self, DeviceError> {
         let codes = || {
             Ok(DeviceCodes {
-                values: Memory::new(device, rows * Numbers::Int8.stride(dim))?,
+                values: Memory::new(device, rows * DType::Int8.stride(dim))?,
                 scales: Memory::new(device, rows)?,
                 residual_norms: Memory::new(device, rows)?,
             })
@@ -59,11 +59,11 @@ impl Rows {
         })
     }
 
-    /// Computes the norms of the rows of `slab`, which are here.
+    /// Computes the norms of the rows of `slab`, which are in this memory.
     pub(crate) fn set_norms(&self, kernels: &Kernels, slab: &Slab) -> Result<(), DeviceError> {
-        let (numbers, rows, scales) = match &self.codes {
-            None => (slab.numbers, self.vectors.address(), Address::default()),
-            Some(codes) => (Numbers::Int8, codes.values.address(), codes.scales.address()),
+        let (dtype, rows, scales) = match &self.codes {
+            None => (slab.dtype, self.vectors.address(), Address::default()),
+            Some(codes) => (DType::Int8, codes.values.address(), codes.scales.address()),
         };
         let args = abi::RowNorms {
             rows,
@@ -71,21 +71,22 @@ impl Rows {
             norms: self.norms.address(),
             row_count: slab.rows as u32,
             dim: self.dim as u32,
-            stride: numbers.stride(self.dim) as u32,
+            stride: dtype.stride(self.dim) as u32,
             reserved: 0,
         };
-        // SAFETY: the arrays have as many rows as the slab, at least: `Loader::load` has put them there.
-        unsafe { kernels.row_norms(numbers, args) }
+        // SAFETY: all arrays have as many rows as `norms`, at least those of the slab, as `Loader::load`
+        // asserted when it filled them. `self` owns them, and giving them back waits for the queue.
+        unsafe { kernels.row_norms(dtype, args) }
     }
 }
 
-/// Bytes of a pinned buffer: enough that a copy takes longer than starting it.
+/// Bytes of a pinned buffer: enough that a copy takes longer than starting the copy.
 const PINNED_BYTES: usize = 32 << 20;
 
 /// Numbers that a thread rounds at a time.
 const ROUNDED_AT_ONCE: usize = 1 << 20;
 
-/// Brings rows of the host to a device, through pinned buffers: one is filled while the other is copied.
+/// Copies rows of the host to a device through two pinned buffers: one is filled while the other is copied.
 #[derive(Debug)]
 pub(crate) struct Loader {
     pinned: [Pinned; COPY_QUEUES],
@@ -103,7 +104,8 @@ impl Loader {
         Ok(Self { pinned: [Pinned::new(device, bytes, 0)?, Pinned::new(device, bytes, 1)?], next: 0 })
     }
 
-    /// Puts the rows of `slab` into `to`, and waits until they are there. `progress` is told of the host's bytes, as they are read.
+    /// Copies the rows of `slab` to `to`, and waits until they are there. Calls `progress` with the number of
+    /// the host's bytes that were just read.
     pub(crate) fn load(
         &mut self,
         collection: &Collection<'_>,
@@ -112,14 +114,14 @@ impl Loader {
         progress: &dyn Fn(u64),
     ) -> Result<(), DeviceError> {
         let dim = collection.dim();
-        let stride = slab.numbers.stride(dim);
+        let stride = slab.dtype.stride(dim);
         assert!(slab.rows * stride <= to.vectors.len() && slab.rows <= to.norms.len(), "room for the slab");
         let mut row = 0;
         for piece in &slab.pieces {
             let segment = &collection.segments()[piece.segment];
             let numbers = piece.rows.start * dim..piece.rows.end * dim;
             let bytes = segment.vectors.bytes(numbers.clone());
-            self.copy(to.vectors.at(row * stride), bytes, dim * slab.numbers.size(), stride, progress)?;
+            self.copy(to.vectors.at(row * stride), bytes, dim * slab.dtype.size(), stride, progress)?;
             if let Some(codes) = &to.codes {
                 match &segment.codes {
                     Some(stored) => self.copy_codes(codes, row, stored, piece.rows.clone(), dim, progress)?,
@@ -131,7 +133,7 @@ impl Loader {
         self.pinned.iter().try_for_each(Pinned::synchronize)
     }
 
-    /// Rounds rows that have no codes on all threads, a few pieces of them at a time: they are widened for it.
+    /// Rounds rows that have no codes on all threads. A few pieces at a time, since they are widened first.
     fn make_codes(
         &mut self,
         to: &DeviceCodes,
@@ -168,7 +170,7 @@ impl Loader {
         dim: usize,
         progress: &dyn Fn(u64),
     ) -> Result<(), DeviceError> {
-        let stride = Numbers::Int8.stride(dim);
+        let stride = DType::Int8.stride(dim);
         let values = bytemuck::cast_slice(&codes.values[rows.start * dim..rows.end * dim]);
         self.copy(to.values.at(row * stride), values, dim, stride, progress)?;
         let mut floats = |to: Address, values: &[f32]| {
@@ -178,7 +180,7 @@ impl Loader {
         floats(to.residual_norms.at(row), &codes.residual_norms[rows])
     }
 
-    /// Copies rows of `row_bytes` to rows of `stride` bytes, zeros behind them.
+    /// Copies rows of `row_bytes` to rows of `stride` bytes, padded with zeros.
     fn copy(
         &mut self,
         to: Address,
@@ -193,7 +195,8 @@ impl Loader {
             let pinned = &mut self.pinned[self.next];
             let bytes = rows.len() / row_bytes * stride;
             pad(rows, row_bytes, &mut pinned.bytes_mut()?[..bytes], stride);
-            // SAFETY: there is room for the slab, as `load` has checked, of which this is a part; `load` waits for it.
+            // SAFETY: `load` asserted that there is room for the slab, these rows are a part of it, and
+            // `load` waits until the copy is done.
             unsafe { pinned.copy_to(to, bytes)? };
             to = to.plus(bytes);
             self.next = (self.next + 1) % self.pinned.len();
@@ -206,7 +209,7 @@ impl Loader {
 /// Bytes that a thread copies at a time.
 const COPIED_AT_ONCE: usize = 1 << 20;
 
-/// Copies rows apart, on all threads: of a memory map, that is when they are read.
+/// Copies rows to a larger stride, on all threads. Rows of a memory map are read from disk here.
 fn pad(from: &[u8], row_bytes: usize, to: &mut [u8], stride: usize) {
     if row_bytes == stride {
         let pieces = from.par_chunks(COPIED_AT_ONCE).zip(to.par_chunks_mut(COPIED_AT_ONCE));

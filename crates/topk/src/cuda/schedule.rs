@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use super::abi::SCAN_ROWS;
 
-/// Blocks that a slab is divided into, at most.
+/// The most blocks that a slab is divided into.
 const BLOCKS: usize = 1024;
 
-/// Every so manyeth block comes first: a sample of the whole slab sets the thresholds before most rows are seen, whatever order they are
-/// stored in. (Rows stored by ascending score would else all be nominated.)
+/// One block in 32 is scanned before the others: a sample of the whole slab, which sets the thresholds before
+/// most rows are read, whatever the order of the rows. (Else rows of ascending score would all be nominated.)
 const SAMPLE: usize = 32;
 
 /// The rows that are still to be scanned, in order.
@@ -28,7 +28,7 @@ impl Schedule {
         Self { ranges: sampled.chain(others).filter(|range| !range.is_empty()).collect() }
     }
 
-    /// The next rows, at most `limit` of them and at least one; `None` when there are no more.
+    /// The next rows, at most `limit` and at least one; `None` after the last.
     pub(crate) fn take(&mut self, limit: usize) -> Option<Vec<Range<usize>>> {
         let mut left = limit.max(1);
         let mut taken = Vec::new();
@@ -45,7 +45,7 @@ impl Schedule {
         (!taken.is_empty()).then_some(taken)
     }
 
-    /// Puts back what was taken last.
+    /// Puts the rows back that were taken last.
     pub(crate) fn give_back(&mut self, taken: Vec<Range<usize>>) {
         for range in taken.into_iter().rev() {
             match self.ranges.front_mut() {

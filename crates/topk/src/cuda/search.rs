@@ -2,19 +2,24 @@
 
 use std::thread;
 
+use toller_gpu::{DeviceError, Devices};
 use toller_ir::{Hit, Ranking};
 
 use super::layout::share;
 use super::plan::DevicePlan;
 use super::shard::Shard;
-use crate::{Collection, Filter, IpTopkError, Scan, TopK};
-use crate::{MAX_INT8_DIM, check};
-use toller_gpu::{DeviceError, Devices};
+use crate::collection::Collection;
+use crate::error::IpTopkError;
+use toller_ir::Filter;
+
+use crate::options::Scan;
+use crate::top_k::TopK;
 
 /// Exact search by inner product on devices: a share of the vectors on each.
 ///
-/// [`Scan::Int8`] scans codes, those of the store or, where it has none, some that are made when the vectors are copied; every other scan reads
-/// the numbers as they are stored, and multiplies f32 in TF32. The hits are those of [`crate::ip_topk`], bit by bit.
+/// [`Scan::Int8`] scans codes: those of the store, or codes that are made when the vectors are copied. Every
+/// other scan reads the numbers as they are stored, and multiplies f32 in TF32. The hits are those of
+/// [`crate::ip_topk`], bit by bit.
 #[derive(Debug)]
 pub struct DeviceSearch {
     shards: Vec<Shard>,
@@ -24,7 +29,8 @@ pub struct DeviceSearch {
 }
 
 impl DeviceSearch {
-    /// Plans, and copies to the devices what fits their memory. `progress` is told of bytes of the collection, as they are read.
+    /// Plans, and copies as many vectors to the devices as fit their memory. Calls `progress` with the number
+    /// of bytes of the collection that were just read.
     ///
     /// # Errors
     /// [`IpTopkError::DimTooLarge`] for [`Scan::Int8`], and [`IpTopkError::Device`].
@@ -35,17 +41,15 @@ impl DeviceSearch {
         progress: &dyn Fn(u64),
     ) -> Result<Self, IpTopkError> {
         let (dim, rows) = (collection.dim(), collection.rows());
+        scan.check_dim(dim)?;
         let coded = scan == Scan::Int8;
-        if coded && dim > MAX_INT8_DIM {
-            return Err(IpTopkError::DimTooLarge { dim, max: MAX_INT8_DIM });
-        }
         let shards = devices.iter().enumerate().map(|(number, device)| {
             Shard::new(device, collection, share(rows, number, devices.iter().len()), coded, progress)
         });
         Ok(Self { shards: shards.collect::<Result<_, _>>()?, dim, rows, scan })
     }
 
-    /// What of each device's memory is for what.
+    /// How the memory of each device is divided.
     pub fn plans(&self) -> impl Iterator<Item = &DevicePlan> {
         self.shards.iter().map(Shard::plan)
     }
@@ -56,8 +60,9 @@ impl DeviceSearch {
         self.scan
     }
 
-    /// The `k` vectors of the largest inner product with each query, as [`crate::ip_topk`] finds them. `queries` is `[queries, dim]`;
-    /// `collection` is the one that was given to [`DeviceSearch::new`]: what did not fit the devices is read from it again.
+    /// The `k` vectors of the largest inner product with each query, as [`crate::ip_topk`] finds them.
+    /// `queries` is `[queries, dim]`. `collection` is the one that was given to [`DeviceSearch::new`]:
+    /// vectors that did not fit the devices are read from it again.
     ///
     /// # Errors
     /// As for [`crate::ip_topk`], and [`IpTopkError::Device`].
@@ -76,7 +81,7 @@ impl DeviceSearch {
             (self.dim, self.rows),
             "the collection that was copied"
         );
-        check(collection, queries, k, filter)?;
+        collection.check_search(queries, k, filter)?;
         if let [shard] = &self.shards[..] {
             return Ok(shard.search(collection, queries, k, filter)?);
         }

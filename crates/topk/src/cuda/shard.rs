@@ -1,9 +1,11 @@
-//! What one device holds and does: its share of the rows.
+//! One device's share of the rows, and the searches of it.
 
 use std::ops::Range;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+
+use toller_gpu::{Device, DeviceError};
 
 use super::filters::{Allowed, Excluded};
 use super::group::{Group, Sizes};
@@ -11,11 +13,11 @@ use super::kernels::Kernels;
 use super::layout::{Slab, slabs};
 use super::plan::{DevicePlan, RowBytes};
 use super::rows::{Loader, Rows};
-use crate::{Collection, Filter, TopK};
-use toller_gpu::Device;
-use toller_gpu::DeviceError;
+use crate::collection::Collection;
+use crate::top_k::TopK;
+use toller_ir::Filter;
 
-/// Slabs that do not stay: one is filled while the other is scanned.
+/// Slabs in a device's memory for rows that are streamed: one is filled while the other is scanned.
 const STREAMED: usize = 2;
 
 /// A device's share of a collection.
@@ -32,18 +34,18 @@ pub(crate) struct Shard {
     searching: Mutex<()>,
 }
 
-/// Slabs that are brought to the device for every search.
+/// Slabs that are copied to the device for every search.
 #[derive(Debug)]
 struct Streamed {
     slabs: Vec<Slab>,
-    /// What they are brought to, in turns.
+    /// The memory that they are copied to in turn.
     rooms: [Rows; STREAMED],
     loader: Mutex<Loader>,
 }
 
 impl Shard {
-    /// Plans for the rows `rows` of a collection, with codes or without, and copies what is to stay. `progress` is told of the host's
-    /// bytes, as they are read.
+    /// Plans for the rows `rows` of a collection, with codes or without, and copies the resident rows. Calls
+    /// `progress` with the number of the host's bytes that were just read.
     pub(crate) fn new(
         device: &Arc<dyn Device>,
         collection: &Collection<'_>,
@@ -53,20 +55,21 @@ impl Shard {
     ) -> Result<Self, DeviceError> {
         let (device, dim) = (device.clone(), collection.dim());
         let kernels = Kernels::new(device.clone());
-        let widest = slabs(collection, rows.clone(), usize::MAX).into_iter().map(|slab| slab.numbers);
-        let widest = widest.max_by_key(|numbers| numbers.size());
-        let row_bytes = widest.map(|numbers| RowBytes::new(numbers, coded, dim));
+        let widest = slabs(collection, rows.clone(), usize::MAX).into_iter().map(|slab| slab.dtype);
+        let widest = widest.max_by_key(|dtype| dtype.size());
+        let row_bytes = widest.map(|dtype| RowBytes::new(dtype, coded, dim));
         let row = row_bytes.unwrap_or(RowBytes { vector: 1, codes: 0, norm: 0 });
         let plan = DevicePlan::new(&device.facts().name, device.free_bytes()?, rows.len() as u64, row)?;
         let stride = row.vector as usize;
 
         let resident_end = rows.start + plan.resident_rows as usize;
-        let to_stay = slabs(collection, rows.start..resident_end, usize::MAX);
-        let largest = to_stay.iter().map(|slab| slab.rows).max().unwrap_or(0).max(plan.slab_rows as usize);
+        let resident_slabs = slabs(collection, rows.start..resident_end, usize::MAX);
+        let largest =
+            resident_slabs.iter().map(|slab| slab.rows).max().unwrap_or(0).max(plan.slab_rows as usize);
         let mut loader = Loader::new(&device, largest * stride, stride)?;
-        let mut resident = Vec::with_capacity(to_stay.len());
-        for slab in to_stay {
-            let rows = Rows::new(&device, slab.rows, dim, slab.numbers.stride(dim), coded)?;
+        let mut resident = Vec::with_capacity(resident_slabs.len());
+        for slab in resident_slabs {
+            let rows = Rows::new(&device, slab.rows, dim, slab.dtype.stride(dim), coded)?;
             loader.load(collection, &slab, &rows, progress)?;
             rows.set_norms(&kernels, &slab)?;
             resident.push((slab, rows));
@@ -94,7 +97,7 @@ impl Shard {
         &self.plan
     }
 
-    /// The best `k` of the share. `collection` is the one that the shard was made of.
+    /// The best `k` of the share. `collection` is the one that the shard was made from.
     pub(crate) fn search(
         &self,
         collection: &Collection<'_>,
@@ -144,7 +147,7 @@ impl Shard {
 }
 
 impl Streamed {
-    /// Searches the slabs, each while a thread brings the next.
+    /// Searches the slabs, each while a thread copies the next.
     fn search(
         &self,
         kernels: &Kernels,
@@ -173,13 +176,13 @@ impl Streamed {
             let free = free;
             for (number, slab) in self.slabs.iter().enumerate() {
                 let rows = &self.rooms[number % STREAMED];
-                // A loader that goes without a word has panicked, and so does the scope.
+                // A loader that ends without a message has panicked, and so will the scope.
                 let Ok(loaded) = readied.recv() else { break };
                 loaded?;
                 rows.set_norms(kernels, slab)?;
-                // Ends with a look at the counts: the device is done with the slab.
+                // Ends with a read of the counts: the device has finished with the slab.
                 group.search(slab, rows)?;
-                // The loader is gone after the last slab.
+                // After the last slab there is no loader any more.
                 let _ = free.send(());
             }
             Ok(())

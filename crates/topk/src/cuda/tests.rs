@@ -1,4 +1,4 @@
-//! The driver on stand-ins for GPUs: divisions, overflows, streaming; and the constants of the kernels' header.
+//! Searches on stand-ins for GPUs: divisions, overflows, streaming; and the constants of the kernels' header.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use half::f16;
+use toller_gpu::{DeviceError, Devices};
 use toller_ir::{DocOrd, Explain};
 
 use super::{DeviceSearch, abi, kernels};
 use crate::{Collection, Filter, IpTopkError, IpTopkOptions, Scan, Segment, Vectors, ip_topk, reference};
-use toller_gpu::{DeviceError, Devices};
 
 const HEADER: &str = include_str!("../../../../kernels/ip_topk.h");
 
@@ -31,7 +31,7 @@ fn one_segment(values: &[f32], dim: usize) -> Collection<'_> {
     Collection::new(dim, vec![segment]).unwrap()
 }
 
-/// The hits and how many were nominated; the hits are those of the reference.
+/// How many vectors were nominated for each query. Asserts that the hits are those of the reference.
 fn search(
     devices: &Devices,
     collection: &Collection<'_>,
@@ -101,7 +101,7 @@ fn devices_and_memory_do_not_matter() {
     }
 }
 
-/// More candidates than a buffer holds, again and again: scores that are equal, and rows of ascending score.
+/// Buffers overflow again and again: all scores are equal, or rows have ascending scores.
 #[test]
 fn full_buffers_lose_nothing() {
     let (rows, dim, k) = (5000, 8, 40);
@@ -116,7 +116,7 @@ fn full_buffers_lose_nothing() {
     }
 }
 
-/// Stand-ins, and the GPU that the machine may have.
+/// A stand-in, and the machine's GPU if it has one.
 fn devices() -> Vec<Devices> {
     [Some(Devices::shim(&[64 << 20])), of_machine()].into_iter().flatten().collect()
 }
@@ -176,7 +176,7 @@ fn what_a_device_cannot_hold_is_an_error() {
     assert!(error.remedy().is_some());
 }
 
-/// A machine without what it takes says so, by name; with it, the device is opened.
+/// A device is opened, or the error names what the machine is missing.
 #[test]
 fn a_gpu_is_there_or_named_as_missing() {
     match Devices::cuda(0) {
@@ -188,7 +188,7 @@ fn a_gpu_is_there_or_named_as_missing() {
     }
 }
 
-/// The GPU that the machine may have, opened once for all tests: opening one takes longer than a test.
+/// The machine's GPU if it has one, opened once for all tests: opening a GPU takes longer than a test.
 pub(crate) fn of_machine() -> Option<Devices> {
     static OPENED: LazyLock<Option<Devices>> = LazyLock::new(|| Devices::cuda(0).ok());
     OPENED.clone()

@@ -9,16 +9,18 @@ use toller_bench::encode::{EncodePoint, Pass, measure_encode, measure_latency, s
 use toller_bench::figures::encode_figure;
 use toller_bench::limits::matrix_rate;
 use toller_bench::{Timings, Words};
-use toller_encoder::{Role, TextInput};
+use toller_encoder::{DualEncoder, Role, TextInput};
 use toller_pipeline::{EncodeJob, PipelineError};
 use toller_simd::Isa;
 use toller_store::StoreWriter;
 
 use super::encode_texts::{TextArgs, Texts};
-use super::options::{BenchOptions, write_plot};
+use super::options::BenchOptions;
 use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
+use crate::args::model::{self, ModelArgs};
+use crate::args::paths::ModelName;
+use crate::engine;
 use crate::interrupt::{self, Interrupted};
-use crate::model::{self, LoadedModel, ModelArgs};
 use crate::ui::Ui;
 
 /// Arguments of `toller bench encode`.
@@ -26,7 +28,7 @@ use crate::ui::Ui;
 pub struct BenchEncodeArgs {
     /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name
     #[arg(long, value_name = "M")]
-    model: String,
+    model: ModelName,
 
     #[command(flatten)]
     texts: TextArgs,
@@ -38,11 +40,11 @@ pub struct BenchEncodeArgs {
     model_args: ModelArgs,
 }
 
-/// Passes over the texts, at least.
+/// The least number of passes over the texts.
 const MIN_ROUNDS: usize = 3;
-/// Queries whose latency is measured, at least.
+/// The least number of queries whose latency is measured.
 const MIN_QUERIES: usize = 20;
-/// Tokens of these queries.
+/// Tokens of each of these queries.
 const QUERY_TOKENS: usize = 16;
 /// Different queries.
 const QUERIES: u64 = 256;
@@ -50,10 +52,11 @@ const QUERIES: u64 = 256;
 /// Measures each kind of text, and the latency of a query.
 pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping after this figure")?;
-    let plot = args.options.open_plot()?;
-    let model = model::load(&args.model, &args.model_args, ui)?;
-    let tower = model.encoder.tower(Role::Passage);
-    let passes = Passes { model: &model, threads, directory: tempfile::tempdir()?, stop: &stop };
+    let plot = args.options.plot.open()?;
+    let encoder = model::load(&args.model, &args.model_args, &engine::open(ui)?, ui)?;
+    let model = encoder.model();
+    let tower = model.tower(Role::Passage);
+    let passes = Passes { model, threads, directory: tempfile::tempdir()?, stop: &stop };
     let estimate = |texts: &[String]| Ok(passes.run(texts)?.duration);
     let texts = args.texts.open(tower, args.options.seconds, estimate)?;
     let matrix_rate = matrix_rate(&args.options.budget(MIN_ROUNDS))?;
@@ -69,28 +72,28 @@ pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()>
             return Err(Interrupted { resume: "nothing was printed".to_owned() }.into());
         }
     }
-    let queries_of = model.encoder.tower(Role::Query);
+    let queries_of = model.tower(Role::Query);
     let words = Words::new(|text| Ok(queries_of.tokenize(text)?.len()))?;
     let queries: Vec<String> = (0..QUERIES).map(|seed| words.text(QUERY_TOKENS, seed)).collect();
     let budget = args.options.budget(MIN_QUERIES);
-    let latency = measure_latency(model.encoder.tower(Role::Query), &queries, &budget)?;
+    let latency = measure_latency(model.tower(Role::Query), &queries, &budget)?;
     bar.finish();
 
     let names: Vec<&str> = texts.iter().map(|texts| texts.name.as_str()).collect();
     let report = Report { args, threads, matrix_rate, names, points: &points, latency: &latency };
     if ui.json {
-        ui.json(|| report.json(&model))?;
+        ui.json(|| report.json(model))?;
     } else {
         let mut out = ui.out();
         report.tables(&mut out)?;
         out.flush()?;
     }
-    write_plot(plot, || encode_figure(&points, matrix_rate, report.subject()))
+    plot.draw(|| encode_figure(&points, matrix_rate, report.subject()))
 }
 
-/// Passes over texts as `toller encode` makes them, into a store that is thrown away.
+/// Passes over texts like those of `toller encode`, into a store that is thrown away.
 struct Passes<'a> {
-    model: &'a LoadedModel,
+    model: &'a DualEncoder,
     threads: usize,
     directory: tempfile::TempDir,
     stop: &'a AtomicBool,
@@ -98,18 +101,14 @@ struct Passes<'a> {
 
 impl Passes<'_> {
     fn run(&self, texts: &[String]) -> crate::Result<Pass> {
-        let spec = scratch_spec(&self.model.encoder, texts.len() as u64);
+        let spec = scratch_spec(self.model, texts.len() as u64);
         let writer = StoreWriter::overwrite(&self.directory.path().join("store"), spec)?;
-        let job = EncodeJob {
-            encoder: &self.model.encoder,
-            role: Role::Passage,
-            threads: self.threads,
-            stop: self.stop,
-        };
+        let job =
+            EncodeJob { encoder: self.model, role: Role::Passage, threads: self.threads, stop: self.stop };
         let rows = texts.iter().enumerate();
         let rows =
             rows.map(|(row, text)| Ok::<_, PipelineError>((row.to_string(), TextInput::Plain(text.clone()))));
-        // Until the last vector is there: how long a disk takes to sync a small store says nothing of encoding.
+        // Until the last vector is there: the time to sync a small store is not the time to encode.
         let started = Instant::now();
         let mut duration = Duration::ZERO;
         let report = toller_pipeline::encode(&job, rows, writer, |_| duration = started.elapsed())?;
@@ -117,7 +116,7 @@ impl Passes<'_> {
     }
 }
 
-/// What was measured, to be told.
+/// What was measured, to be printed.
 struct Report<'a> {
     args: &'a BenchEncodeArgs,
     threads: usize,
@@ -166,7 +165,7 @@ impl Report<'_> {
 
         writeln!(
             out,
-            "\nwhere the threads' time goes, in %; in brackets the share of the matrix rate while at it:\n"
+            "\nwhere the threads' time goes, in %; in brackets the share of the matrix rate meanwhile:\n"
         )?;
         let shares: Vec<_> = self.points.iter().map(EncodePoint::shares).collect();
         let parts = shares.first().map(|shares| shares.iter().map(|share| share.name).collect::<Vec<_>>());
@@ -190,7 +189,7 @@ impl Report<'_> {
         table.write(out)
     }
 
-    fn json(&self, model: &LoadedModel) -> Value {
+    fn json(&self, model: &DualEncoder) -> Value {
         let figure = |(name, point): (&&str, &EncodePoint)| {
             let shares = point.shares();
             let tokenization = shares.iter().find(|share| share.name == "tokenization");
@@ -218,8 +217,8 @@ impl Report<'_> {
             })
         };
         json!({
-            "model": self.args.model,
-            "model_fingerprint": model.info.fingerprint,
+            "model": *self.args.model,
+            "model_fingerprint": model.fingerprint(),
             "dtype": self.args.model_args.dtype().name(),
             "instruction_set": Isa::active().to_string(),
             "threads": self.threads,

@@ -1,4 +1,5 @@
-//! The stages at the same time: a thread searches some queries ahead, the caller's reranks and writes.
+//! Both stages at the same time: one thread searches some queries ahead, the caller's thread reranks and
+//! writes.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -8,19 +9,20 @@ use std::thread;
 use std::time::Instant;
 
 use toller_corpus::{Score, TrecRunWriter};
-use toller_ir::{Query, Ranking};
+use toller_ir::{Query, Ranking, SearchResponse, Searcher};
 use toller_pipeline::rerank::{Candidates, RerankError, RerankReport, Reranker};
 
 use crate::commands::rerank::Journal;
-use crate::commands::search::{Sources, Unfound, block_of_queries, search_blocks};
+use crate::commands::search::{Sources, Unfound, block_of_queries};
 use crate::error::Remedied;
 use crate::interrupt::Interrupted;
 use crate::ui::Ui;
 
-/// Queries that go from stage to stage together: enough to keep threads busy with pairs, few enough that reranking begins soon.
+/// Queries that go from stage to stage together: enough to keep threads busy with pairs, few enough that
+/// reranking starts soon.
 const QUERIES_PER_BLOCK: usize = 32;
 
-/// Blocks that are searched ahead of reranking: their hits are held.
+/// Blocks that are searched ahead of reranking, whose hits are in memory.
 const BLOCKS_AHEAD: usize = 2;
 
 /// What the stages work with.
@@ -34,19 +36,19 @@ pub(super) struct Stages<'a> {
     pub(super) stop: &'a AtomicBool,
 }
 
-/// What the stages took.
+/// The times of the stages.
 #[derive(Default)]
 pub(super) struct Times {
-    /// Seconds that the first stage searched, its waiting for the second aside.
+    /// Seconds that the first stage searched, without waiting for the second.
     pub(super) search_secs: f64,
     /// Hits of the first stage.
     pub(super) hits: u64,
     pub(super) unfound: Unfound,
-    /// What the second stage did, and how long it worked, its waiting for the first aside.
+    /// What the second stage did, and how long, without waiting for the first.
     pub(super) reranked: RerankReport,
 }
 
-/// What was found for a block of queries, and how long that took.
+/// The hits of a block of queries, and the time of their search.
 struct Found<'a> {
     queries: &'a [Query],
     rankings: Vec<Ranking>,
@@ -98,22 +100,21 @@ impl Stages<'_> {
 
     /// The first stage: sends what it finds, or why it ended.
     fn search<'a>(&'a self, sender: &SyncSender<crate::Result<Found<'a>>>) {
-        let searcher = &*self.sources.searcher;
-        let block = block_of_queries(self.searched, searcher.doc_count()).min(QUERIES_PER_BLOCK);
+        let block = block_of_queries(self.searched, self.sources.searcher.doc_count()).min(QUERIES_PER_BLOCK);
         let queries = &self.sources.queries;
         let (mut at, mut began) = (0, Instant::now());
-        let take = |block: &[Query], rankings| {
+        let take = |block: &[Query], SearchResponse { rankings, .. }| {
             let seconds = began.elapsed().as_secs_f64();
             let queries = &queries[at..at + block.len()];
             at += block.len();
-            // An error is that nobody takes it any more, for a reason that is told there.
+            // Sending fails if the second stage has ended, which reports its own reason.
             let taken = sender
                 .send(Ok(Found { queries, rankings, seconds }))
                 .map_err(|_| Remedied::without_remedy("reranking ended").into());
             began = Instant::now();
             taken
         };
-        if let Err(error) = search_blocks(searcher, queries, self.searched, block, self.stop, take) {
+        if let Err(error) = self.sources.search(self.searched, block, self.stop, take) {
             // As above.
             let _ = sender.send(Err(error));
         }
@@ -128,7 +129,8 @@ impl Stages<'_> {
         let searcher = &self.sources.searcher;
         let ids = |ranking: &Ranking| ranking.hits.iter().map(|hit| searcher.doc_id(hit.doc)).collect();
         let ids: Vec<Vec<Cow<'_, str>>> = found.rankings.iter().map(ids).collect();
-        // Scores count as a reader of the first stage's run would get them, so that the result is that of `toller rerank`.
+        // Scores count as a reader of the first stage's run would get them, so that the result is that of
+        // `toller rerank`.
         let candidates: Vec<Candidates<'_>> = found
             .queries
             .iter()

@@ -5,23 +5,23 @@ use std::path::{Path, PathBuf};
 use toller_hub::{ResolveOptions, resolve_model};
 use toller_recipe::{Models, Piece, PlannedStep};
 
-use crate::model;
+use crate::engine;
 use crate::ui::Ui;
 
-/// The models that were looked for.
+/// The models that were found.
 #[derive(Default)]
 pub(super) struct KnownModels {
     directories: Models,
 }
 
 impl KnownModels {
-    /// The directories of a step's models, which are downloaded if need be.
+    /// The directories of a step's models, which are downloaded if necessary.
     pub(super) fn of(&mut self, step: &PlannedStep, ui: &Ui) -> crate::Result<&Models> {
         for name in names(step) {
             if !self.directories.contains_key(name) {
                 let directory = match as_directory(name) {
                     Some(directory) => directory,
-                    None => model::resolve(name, ui)?.directory,
+                    None => engine::open(ui)?.resolve(name)?.directory,
                 };
                 self.directories.insert(name.to_owned(), directory);
             }
@@ -29,7 +29,7 @@ impl KnownModels {
         Ok(&self.directories)
     }
 
-    /// The same without the network; the name of a model that is not on this machine is an error.
+    /// The same without the network; the error is the name of a model that is not on this machine.
     pub(super) fn here(&mut self, step: &PlannedStep) -> Result<&Models, String> {
         for name in names(step) {
             if !self.directories.contains_key(name) {

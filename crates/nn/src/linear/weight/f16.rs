@@ -4,7 +4,7 @@
 use half::f16;
 
 use super::Reduced;
-use toller_simd::product::Numbers;
+use toller_simd::product::Floats;
 use toller_simd::tile::Packed;
 use toller_simd::{LANES, Simd};
 
@@ -20,7 +20,7 @@ impl F16Weight {
 }
 
 impl Reduced for F16Weight {
-    type Product = Numbers;
+    type Product = Floats;
     type Conversion = ();
 
     fn packed(&self) -> &Packed {

@@ -15,7 +15,7 @@ pub(crate) use int8::Int8Weight;
 
 use std::ops::Range;
 
-use toller_simd::product::{Numbers, Product};
+use toller_simd::product::{Floats, Product, Sums};
 use toller_simd::tile::{AlignedBuffer, Epilogue, PANEL, Packed, Rows, multiply};
 use toller_simd::{self as simd, Isa, Kernel, LANES, Simd};
 
@@ -95,10 +95,10 @@ impl Weight {
                 simd::dispatch_on(isa, Converted { x, rows, weight, columns, values: f32, finish });
             }
             Self::Bf16(weight) => {
-                simd::dispatch_pairs_on(isa, Converted { x, rows, weight, columns, values: i32, finish });
+                simd::dispatch_on(isa, Converted { x, rows, weight, columns, values: i32, finish });
             }
             Self::Int8(weight) => {
-                simd::dispatch_bytes_on(isa, Converted { x, rows, weight, columns, values: i32, finish });
+                simd::dispatch_on(isa, Converted { x, rows, weight, columns, values: i32, finish });
             }
         }
     }
@@ -123,6 +123,7 @@ struct InPlace<'a, F> {
 
 impl<F: Finish> Kernel for InPlace<'_, F> {
     type Output = ();
+    type Product = Floats;
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
@@ -141,7 +142,7 @@ struct Direct<F> {
 }
 
 impl<F: Finish> Epilogue for Direct<F> {
-    type Product = Numbers;
+    type Product = Floats;
 
     #[inline(always)]
     unsafe fn store<S: Simd>(&mut self, simd: S, row: usize, column: usize, count: usize, sums: S::F32) {
@@ -178,7 +179,7 @@ pub(crate) trait Reduced {
         simd: S,
         row: Self::Conversion,
         column: usize,
-        sums: <Self::Product as Product>::Sums<S>,
+        sums: Sums<Self::Product, S>,
     ) -> S::F32;
 }
 
@@ -195,6 +196,7 @@ struct Converted<'a, W: Reduced, F> {
 
 impl<W: Reduced, F: Finish> Kernel for Converted<'_, W, F> {
     type Output = ();
+    type Product = W::Product;
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
@@ -243,7 +245,7 @@ impl<W: Reduced, F: Finish> Epilogue for FinishConverted<'_, W, F> {
         row: usize,
         column: usize,
         count: usize,
-        sums: <W::Product as Product>::Sums<S>,
+        sums: Sums<W::Product, S>,
     ) {
         let column = self.first_column + column;
         // SAFETY: the column is the weight's, and the row, which is the block's, is the product's after the block's first.

@@ -1,12 +1,12 @@
-//! The bound holds where rounding errors add up, cancel, underflow and overflow; and it is no larger than
-//! it has to be.
+//! The bound holds where rounding errors add up, cancel, underflow and overflow, and is as small as proved.
 
-use super::{ErrorBound, cutoff, interval};
-use crate::Vectors;
-use crate::cpu::rows::{halved, largest_square, score};
-use toller_simd::product::Numbers;
+use toller_simd::product::Floats;
 use toller_simd::tile::{AlignedBuffer, Epilogue, Packed, Rows, multiply};
 use toller_simd::{Isa, Kernel, Simd, dispatch_on};
+
+use super::{ErrorBound, cutoff, interval};
+use crate::collection::Vectors;
+use crate::cpu::rows::{halved, largest_square, score};
 
 /// The passes in f32 and f16 and the score of one query and one vector.
 struct Passes<'a> {
@@ -24,7 +24,7 @@ struct Found {
 struct First(f32);
 
 impl Epilogue for First {
-    type Product = Numbers;
+    type Product = Floats;
 
     unsafe fn store<S: Simd>(&mut self, simd: S, _: usize, _: usize, _: usize, sums: S::F32) {
         self.0 = simd.to_array(sums)[0];
@@ -33,6 +33,7 @@ impl Epilogue for First {
 
 impl Kernel for Passes<'_> {
     type Output = Found;
+    type Product = Floats;
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Found {
@@ -89,12 +90,12 @@ fn check(query: &[f32], vector: &[f32]) -> f64 {
 #[test]
 fn holds_where_all_roundings_go_one_way() {
     for dim in [1, 2, 15, 16, 17, 100, 1000, 4097] {
-        // 1 is reached first; then each addend is just below half a unit in the last place, and lost.
+        // The first sum is 1; then each addend is just below half a unit in the last place, and lost.
         let mut query = vec![1.0; dim];
         let mut vector = vec![2_f32.powi(-25); dim];
         vector[0] = 1.0;
         check(&query, &vector);
-        // Just above half: each is rounded up to a whole unit.
+        // Just above half: each addend is rounded up to a whole unit.
         vector[1..].fill(2_f32.powi(-24) * 1.01);
         check(&query, &vector);
         query.fill(-1.0);

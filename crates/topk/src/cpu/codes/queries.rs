@@ -1,22 +1,22 @@
 //! Queries as codes, and the bounds of their scores.
 
-use super::facts::Facts;
-use super::{OFFSET, VALUE_BYTES};
+use super::rows::{RowFacts, VALUE_BYTES};
 use crate::cpu::bounds::{ROUNDINGS, rounded_down, rounded_up};
-use crate::cpu::few::FewQueries;
-use crate::cpu::quantize::LARGEST;
-use toller_simd::tile::Packed;
+use crate::cpu::packed_queries::PackedQueries;
+use crate::quantize::LARGEST;
 
+/// What makes a signed code an unsigned byte.
+pub(super) const OFFSET: i32 = 128;
+/// u, the unit roundoff of f32.
 const UNIT: f64 = f32::EPSILON as f64 / 2.0;
 /// 2^-149, the least number of f32.
 const LEAST: f64 = 1.0 / (1_u128 << 100) as f64 / (1_u64 << 49) as f64;
 /// More than 2 u for a threshold's lower neighbour, u for rounding to f32, and the roundings of f64.
 const SLACK: f64 = 4.0 * UNIT;
 
-/// Queries as this pass wants them.
+/// Queries in the form that this pass multiplies.
 pub(crate) struct Queries {
-    packed: Packed<i32>,
-    few: Option<FewQueries<i32>>,
+    packed: PackedQueries<i32>,
     dim: usize,
     /// s_q.
     scales: Vec<f32>,
@@ -30,7 +30,7 @@ pub(crate) struct Queries {
     largest_reach: f64,
 }
 
-/// What C is made of; infinite where s_q is zero.
+/// The factors of C; infinite where s_q is zero.
 struct Ratios {
     /// 1 / s_q.
     inverse: f64,
@@ -53,8 +53,7 @@ impl Queries {
             let largest = query.iter().fold(0.0_f32, |largest, x| largest.max(x.abs()));
             let scale = largest / LARGEST;
             let code = |&x: &f32| {
-                // A scale that is zero or subnormal makes the quotient anything: any code is right, with its
-                // residual.
+                // A zero or subnormal scale makes the quotient arbitrary: any code will do.
                 let code = (f64::from(x) / f64::from(scale)).round_ties_even();
                 code.clamp(-f64::from(LARGEST), f64::from(LARGEST)) as i32
             };
@@ -82,21 +81,13 @@ impl Queries {
             };
             values.extend(codes.chunks(VALUE_BYTES).map(unsigned));
         }
-        let packed = Packed::new(&values, count, depth);
-        let few = FewQueries::new(&values, depth);
-        Self { packed, few, dim, scales, residual_norms, lengths, ratios, largest_length, largest_reach }
+        let packed = PackedQueries::new(&values, depth);
+        Self { packed, dim, scales, residual_norms, lengths, ratios, largest_length, largest_reach }
     }
 
     /// Values of a row.
     pub(crate) fn depth(&self) -> usize {
         self.packed.depth()
-    }
-}
-
-impl Queries {
-    /// How many there are.
-    pub(super) fn count(&self) -> usize {
-        self.packed.columns()
     }
 
     /// Numbers of a vector.
@@ -104,49 +95,44 @@ impl Queries {
         self.dim
     }
 
-    pub(super) fn panels(&self) -> &[i32] {
-        self.packed.panels()
-    }
-
-    pub(super) fn few(&self) -> Option<&FewQueries<i32>> {
-        self.few.as_ref()
+    pub(super) fn packed(&self) -> &PackedQueries<i32> {
+        &self.packed
     }
 
     /// Whether nothing overflows in a block.
-    pub(super) fn are_bounded(&self, facts: &Facts) -> bool {
+    pub(super) fn are_bounded(&self, facts: &RowFacts) -> bool {
         let (norm, residual_norm) = (f64::from(facts.largest_norm), f64::from(facts.largest_residual_norm));
         let sums = f64::from(LARGEST) * (self.dim as f64).sqrt() * norm;
         let products = [sums, self.largest_reach * norm, self.largest_length * residual_norm];
         products.into_iter().all(|x| x <= f64::from(f32::MAX) / 8.0)
     }
 
-    /// C of the queries from `first` on, for their `thresholds`.
+    /// Writes C of the queries from `first` on, for their `thresholds`. Nothing overflows in the block.
     ///
-    /// A rounded score reaches t only if the score itself is above t's lower neighbour, hence above
-    /// t - 2 u |t| - 2^-149. The roundings in f64 and the one to f32 are relative to the sizes of the terms, but for
-    /// 2^-150 in f32: both are made up for by [`SLACK`] of these sizes and 2^-147.
+    /// A rounded score reaches t only if the score itself is above t's lower neighbour, hence above t - 2 u
+    /// |t| - 2^-149. The roundings in f64 and the one to f32 are relative to the sizes of the terms, except
+    /// for 2^-150 in f32: [`SLACK`] of these sizes and 2^-147 make up for both.
     #[inline(always)]
-    pub(super) fn cutoffs_from(&self, first: usize, thresholds: &[f32], facts: &Facts, cutoffs: &mut [f32]) {
-        if !facts.bounded {
-            cutoffs.fill(f32::NEG_INFINITY);
-            return;
-        }
+    pub(super) fn write_cutoffs(
+        &self,
+        first: usize,
+        thresholds: &[f32],
+        facts: &RowFacts,
+        cutoffs: &mut [f32],
+    ) {
         let (norm, residual_norm) = (f64::from(facts.largest_norm), f64::from(facts.largest_residual_norm));
         let ratios = self.ratios[first..].iter().zip(thresholds);
         for (cutoff, (ratios, &threshold)) in cutoffs.iter_mut().zip(ratios) {
             let reached = f64::from(threshold) * ratios.inverse;
             let error = ratios.residual_norm * norm + ratios.length * residual_norm;
             let slack = (reached.abs() + error) * SLACK + ratios.inverse * LEAST + 4.0 * LEAST;
-            // Not a number where a query without a scale meets a threshold or rows of zeros: all reach that too.
+            // NaN where a query without a scale meets a threshold or rows of zeros: all rows reach that too.
             *cutoff = (reached - error - slack) as f32;
         }
     }
 
     /// The bounds of the rounded score of a row and a query whose codes have the inner product `sum`.
-    pub(super) fn interval(&self, query: usize, row: usize, facts: &Facts, sum: i32) -> (f32, f32) {
-        if !facts.bounded {
-            return (f32::NEG_INFINITY, f32::INFINITY);
-        }
+    pub(super) fn interval(&self, query: usize, row: usize, facts: &RowFacts, sum: i32) -> (f32, f32) {
         let (norm, residual_norm) = (f64::from(facts.norms[row]), f64::from(facts.residual_norms[row]));
         let estimate = f64::from(self.scales[query]) * f64::from(facts.scales[row]) * f64::from(sum);
         let error = self.residual_norms[query] * norm + self.lengths[query] * residual_norm;

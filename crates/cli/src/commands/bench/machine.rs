@@ -1,0 +1,122 @@
+//! What `toller bench search` searches with: the CPU, or devices that hold the vectors.
+
+use toller_bench::BenchError;
+use toller_bench::limits::{Limits, matrix_rate, read_rate};
+use toller_bench::search::Case;
+use toller_engine::Device;
+use toller_gpu::{DeviceError, Devices};
+use toller_simd::Isa;
+use toller_topk::cuda::DeviceSearch;
+use toller_topk::{Filter, IpTopkError, Scan, TopK};
+
+use super::options::BenchOptions;
+use super::output::giga;
+use super::search_source::Source;
+use crate::args::device;
+use crate::ui::Ui;
+use crate::{engine, flags};
+
+/// What searches.
+pub(super) struct Machine {
+    devices: Option<Devices>,
+    /// The vectors on the devices: how many, how they are scanned, and where.
+    loaded: Option<(usize, Scan, DeviceSearch)>,
+    threads: usize,
+    /// Whether the devices are a stand-in: the CPU instead of GPUs.
+    is_stand_in: bool,
+}
+
+impl Machine {
+    pub(super) fn open(device: Device, threads: usize, ui: &Ui) -> crate::Result<Self> {
+        device::check(device)?;
+        let devices = engine::open(ui)?.devices(device).map_err(engine::in_flags)?;
+        Ok(Self { devices, loaded: None, threads, is_stand_in: device.is_stand_in() })
+    }
+
+    /// The machine, in a few words.
+    pub(super) fn describe(&self) -> String {
+        match &self.devices {
+            None => format!("{}, {} threads", Isa::active(), self.threads),
+            Some(devices) => devices.facts().map(|facts| facts.name.clone()).collect::<Vec<_>>().join(", "),
+        }
+    }
+
+    /// The rates to which searches are compared.
+    pub(super) fn limits(
+        &self,
+        source: &Source,
+        options: &BenchOptions,
+        rounds: usize,
+    ) -> Result<Limits, BenchError> {
+        match &self.devices {
+            Some(devices) if !self.is_stand_in => {
+                let rates = devices.rates().map_err(IpTopkError::Device)?;
+                let matrix_rate = rates.matrix_rate.unwrap_or(f64::INFINITY);
+                Ok(Limits { read_rate: rates.copy_rate, matrix_rate })
+            }
+            _ => {
+                let budget = options.budget(rounds);
+                Ok(Limits {
+                    read_rate: read_rate(&source.bytes(), &budget),
+                    matrix_rate: matrix_rate(&budget)?,
+                })
+            }
+        }
+    }
+
+    /// The limits, in words.
+    pub(super) fn say(&self, limits: &Limits) -> String {
+        let (read, matrix) = (giga(limits.read_rate), giga(limits.matrix_rate));
+        if self.devices.is_some() && !self.is_stand_in {
+            let copies = format!("limits: copies {read} GB/s (read and written)");
+            if limits.matrix_rate.is_finite() {
+                format!("{copies}, f16 matrix products {matrix} GFLOP/s (cuBLAS)")
+            } else {
+                format!("{copies}; {}", flags::in_one_line(&DeviceError::NoBlas))
+            }
+        } else {
+            format!("limits: reads {read} GB/s (of these vectors), f32 matrix products {matrix} GFLOP/s")
+        }
+    }
+
+    /// Groups cases that scan the same vectors in the same way, so that devices get the vectors once.
+    pub(super) fn order(&self, cases: &mut [Case]) {
+        if self.devices.is_some() {
+            cases.sort_by_key(|case| {
+                (case.vectors, Scan::NAMES.iter().position(|(_, scan)| *scan == case.scan))
+            });
+        }
+    }
+
+    /// Bytes that a scan reads.
+    pub(super) fn scanned_bytes(&self, source: &Source, case: &Case) -> usize {
+        match (&self.devices, case.scan) {
+            (None, scan) => source.scanned_bytes(case.vectors, scan),
+            // One byte per number, a scale and two norms.
+            (Some(_), Scan::Int8) => case.vectors * (source.dim + 12),
+            // The numbers as stored, and a norm.
+            (Some(_), _) => case.vectors * (source.dim * source.dtype.size() + 4),
+        }
+    }
+
+    pub(super) fn search(
+        &mut self,
+        source: &Source,
+        case: &Case,
+        queries: &[f32],
+    ) -> Result<TopK, BenchError> {
+        let Some(devices) = &self.devices else {
+            return source.search(case.vectors, queries, case.k, case.scan);
+        };
+        let collection = source.collection(case.vectors)?;
+        let is_loaded =
+            |(vectors, scan, _): &(usize, Scan, DeviceSearch)| (*vectors, *scan) == (case.vectors, case.scan);
+        let loaded = match self.loaded.take().filter(is_loaded) {
+            Some(loaded) => loaded,
+            None => (case.vectors, case.scan, DeviceSearch::new(devices, &collection, case.scan, &|_| {})?),
+        };
+        let found = loaded.2.search(&collection, queries, case.k, &Filter::default());
+        self.loaded = Some(loaded);
+        Ok(found?)
+    }
+}

@@ -1,0 +1,92 @@
+//! Analyzers by name, those of models included.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use toller_analysis::{AnalysisError, Analyzer, Tokenize};
+use toller_encoder::{EncoderError, TextTokenizer};
+use toller_ir::{Explain, Remedy};
+
+use crate::{Engine, EngineError};
+
+/// Before the name of a model whose tokens are the terms.
+const WORD_PIECE: &str = "wordpiece:";
+
+impl Engine {
+    /// The analyzer of a name that [`Analyzer::by_name`] knows, or of `wordpiece:MODEL`: the tokens of a
+    /// model, which is named as for [`Engine::resolve`].
+    ///
+    /// # Errors
+    /// A name that nothing has; a model that cannot be found, or whose tokenizer is not BERT's.
+    pub fn analyzer(&self, name: &str) -> Result<Analyzer, EngineError> {
+        let Some(model) = name.strip_prefix(WORD_PIECE) else {
+            return Analyzer::by_name(name).map_err(|source| EngineError::Analyzer(AnalyzerError(source)));
+        };
+        let directory = self.resolve(model)?.directory;
+        Ok(Analyzer::custom(name, Arc::new(WordPieces::load(&directory)?)))
+    }
+}
+
+/// A name that no analyzer has.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct AnalyzerError(AnalysisError);
+
+impl Explain for AnalyzerError {
+    fn remedy(&self) -> Option<Remedy> {
+        Some(self.0.remedy()?.and(format!(", {WORD_PIECE}MODEL")))
+    }
+}
+
+/// Tokens of a model as terms.
+struct WordPieces(TextTokenizer);
+
+impl WordPieces {
+    /// Loads the tokenizer, and tries whether it works.
+    fn load(directory: &Path) -> Result<Self, EncoderError> {
+        let tokenizer = TextTokenizer::load(directory)?;
+        tokenizer.tokenize("a \u{10FFFF}\u{301}", &mut |_| {})?;
+        Ok(Self(tokenizer))
+    }
+}
+
+impl Tokenize for WordPieces {
+    fn tokenize(&self, text: &str, each: &mut dyn FnMut(&str)) {
+        // The one error there could be, a token for unknown words that is missing, has been ruled out by
+        // `load`.
+        let _ = self.0.tokenize(text, each);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn the_tokens_of_a_model_are_terms() {
+        let model = toller_testing::repository("tests/fixtures/cross-encoders/bert");
+        let name = format!("wordpiece:{}", model.display());
+        let engine = Engine::builder().build().unwrap();
+        let analyzer = engine.analyzer(&name).unwrap();
+        assert_eq!(analyzer.name(), name);
+        let terms = analyzer.analyze("Transformers, unaffable!");
+        assert!(terms.iter().all(|term| !term.is_empty() && !matches!(term.as_str(), "[CLS]" | "[SEP]")));
+        let whole = terms.iter().map(|term| term.strip_prefix("##").unwrap_or(term)).collect::<String>();
+        assert!(terms.contains(&"[UNK]".to_owned()) || whole == "transformers,unaffable!", "{terms:?}");
+        assert!(analyzer.analyze("").is_empty());
+    }
+
+    #[test]
+    fn errors_say_which_analyzers_there_are() {
+        let engine = Engine::builder().build().unwrap();
+        let Err(EngineError::Analyzer(error)) = engine.analyzer("klingon") else {
+            panic!("klingon is known")
+        };
+        assert!(error.to_string().contains("klingon"));
+        assert!(error.remedy().unwrap().to_string().contains("wordpiece:MODEL"));
+        let error = engine.analyzer("wordpiece:./no/such/model").err().unwrap();
+        assert!(matches!(error, EngineError::NoHub { .. }));
+    }
+}

@@ -1,0 +1,191 @@
+//! What is encoded or indexed: a collection or queries, surveyed before work on the first text begins.
+
+use std::ops::Range;
+use std::path::Path;
+
+use toller_corpus::{
+    CollectionFormat, Fingerprint, Fingerprinter, Location, QueryFormat, ReadOptions, SkipReport, Survey,
+    open_collection, read_queries, survey,
+};
+use toller_encoder::TextInput;
+use toller_files::{FileError, Input, SpoolGuard, spool};
+use toller_ir::{Passage, Query, Role};
+use toller_pipeline::{PipelineError, TitleMode};
+
+use crate::engine::parent;
+use crate::event::{Event, Work};
+use crate::{Engine, EngineError};
+
+/// Texts with their identifiers.
+type Texts<'a> = Box<dyn Iterator<Item = Result<(String, TextInput), PipelineError>> + Send + 'a>;
+
+/// Passages, in order.
+type Passages<'a> = Box<dyn Iterator<Item = Result<Passage, PipelineError>> + Send + 'a>;
+
+/// Texts that are known to be sound, how many they are, and which.
+pub struct TextSource {
+    kind: Kind,
+    texts: u64,
+    fingerprint: Fingerprint,
+    skipped: SkipReport,
+    /// The number of identifiers that a TREC run cannot hold, and the place of the first.
+    unwritable_ids: Option<(u64, String)>,
+    /// Hold what can be read only once, as long as it is used.
+    _spools: Vec<SpoolGuard>,
+}
+
+enum Kind {
+    Collection { inputs: Vec<Input>, options: ReadOptions<CollectionFormat>, duplicates: Vec<Location> },
+    Queries(Vec<Query>),
+}
+
+impl Engine {
+    /// Surveys a collection: every line is checked, counted and fingerprinted. Input that can be read only
+    /// once is copied to the folder that will hold `output`, whose disk has to hold the result anyway.
+    ///
+    /// # Errors
+    /// What cannot be read, and bad lines unless the options skip them.
+    pub fn collection(
+        &self,
+        inputs: &[Input],
+        output: &Path,
+        options: &ReadOptions<CollectionFormat>,
+    ) -> Result<TextSource, EngineError> {
+        let directory = parent(output);
+        std::fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
+        let mut spools = Vec::new();
+        let mut inputs = inputs.to_vec();
+        for input in &mut inputs {
+            let (readable, guard) = spool(input, directory)?;
+            *input = readable;
+            spools.push(guard);
+        }
+        let total = inputs.iter().map(Input::size_bytes).sum();
+        let progress = |done| self.notify(Event::Progress { work: Work::Check, done, total });
+        progress(0);
+        let surveyed = survey(&inputs, options, |surveyed| progress(surveyed.bytes));
+        self.notify(Event::Finished);
+        let Survey {
+            passages, fingerprint, skipped, duplicates, unwritable_ids, first_unwritable_id, ..
+        } = surveyed?;
+        Ok(TextSource {
+            kind: Kind::Collection { inputs, options: options.clone(), duplicates },
+            texts: passages,
+            fingerprint,
+            skipped,
+            unwritable_ids: first_unwritable_id.map(|first| (unwritable_ids, first.to_string())),
+            _spools: spools,
+        })
+    }
+
+    /// Reads queries.
+    ///
+    /// # Errors
+    /// As [`read_queries`].
+    pub fn queries(
+        &self,
+        inputs: &[Input],
+        options: &ReadOptions<QueryFormat>,
+    ) -> Result<TextSource, EngineError> {
+        let (queries, skipped) = read_queries(inputs, options)?;
+        let mut fingerprinter = Fingerprinter::new();
+        for query in &queries {
+            fingerprinter.push(&Passage { id: query.id.clone(), title: None, text: query.text.clone() });
+        }
+        Ok(TextSource {
+            texts: queries.len() as u64,
+            kind: Kind::Queries(queries),
+            fingerprint: fingerprinter.finish(),
+            skipped,
+            unwritable_ids: None,
+            _spools: Vec::new(),
+        })
+    }
+}
+
+impl TextSource {
+    /// The number of texts.
+    #[must_use]
+    pub fn texts(&self) -> u64 {
+        self.texts
+    }
+
+    /// Identifies the texts and their order.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    /// What was left out.
+    #[must_use]
+    pub fn skipped(&self) -> &SkipReport {
+        &self.skipped
+    }
+
+    /// The number of identifiers that a TREC run cannot hold, for their white space, and the place of the
+    /// first.
+    #[must_use]
+    pub fn unwritable_ids(&self) -> Option<&(u64, String)> {
+        self.unwritable_ids.as_ref()
+    }
+
+    /// Whether these are passages or queries.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        match self.kind {
+            Kind::Collection { .. } => Role::Passage,
+            Kind::Queries(_) => Role::Query,
+        }
+    }
+
+    /// Reads the texts of `rows`, ranges in order, with their identifiers, as the model is given them.
+    ///
+    /// # Errors
+    /// What cannot be read; in the texts also [`PipelineError::CollectionChanged`].
+    pub fn read<'a>(
+        &'a self,
+        rows: Vec<Range<u64>>,
+        titles: &'a TitleMode,
+    ) -> Result<Texts<'a>, PipelineError> {
+        match &self.kind {
+            Kind::Collection { .. } => Ok(Box::new(self.passages(rows)?.map(|passage| {
+                let passage = passage?;
+                let text = titles.text_of(&passage);
+                Ok((passage.id, text))
+            }))),
+            Kind::Queries(queries) => {
+                let wanted = move |row: u64| rows.iter().any(|range| range.contains(&row));
+                let wanted = queries.iter().zip(0..).filter(move |(_, row)| wanted(*row));
+                Ok(Box::new(
+                    wanted.map(|(query, _)| Ok((query.id.clone(), TextInput::Plain(query.text.clone())))),
+                ))
+            }
+        }
+    }
+
+    /// Reads the passages of `rows`, ranges in order; of queries, none.
+    ///
+    /// # Errors
+    /// As [`TextSource::read`].
+    pub fn passages(&self, rows: Vec<Range<u64>>) -> Result<Passages<'_>, PipelineError> {
+        let Kind::Collection { inputs, options, duplicates } = &self.kind else {
+            return Ok(Box::new(std::iter::empty()));
+        };
+        let end = rows.last().map_or(0, |last| last.end) as usize;
+        // A part, or what a resumed job still has to do, has no fingerprint to compare with.
+        let is_whole = matches!(rows.as_slice(), [all] if *all == (0..self.texts)) && duplicates.is_empty();
+        let wanted = move |row: u64| rows.iter().any(|range| range.contains(&row));
+        let passages = open_collection(inputs, options)?.without(duplicates.clone());
+        let mut fingerprinter = Fingerprinter::new();
+        let passages =
+            passages.take(end).zip(0..).filter(move |(passage, row)| passage.is_err() || wanted(*row));
+        Ok(Box::new(passages.map(move |(passage, row)| {
+            let passage = passage?;
+            fingerprinter.push(&passage);
+            if is_whole && row + 1 == self.texts && fingerprinter.finish() != self.fingerprint {
+                return Err(PipelineError::CollectionChanged);
+            }
+            Ok(passage)
+        })))
+    }
+}
