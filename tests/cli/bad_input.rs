@@ -265,7 +265,7 @@ fn wrong_usage_is_told_from_failure() {
         ),
         (encode, "--device tpu", &["'tpu'", "auto, cpu, cuda, cuda:N or cuda:all"]),
         (encode, "--store-dtype int8", &["`int8` is not a store dtype: expected f32, f16 or bf16"]),
-        (encode, "--format nope", &["--format: unknown format \"nope\"", "hint: use one of: jsonl, tsv,"]),
+        (encode, "--format nope", &["--format: `nope` is not a format of collections: expected jsonl, tsv,"]),
         (encode, "--shard 9/8", &["there is no part 9 of 8"]),
         (encode, "--shard 0/8", &["there is no part 0 of 8"]),
         (encode, "--pooling median", &["known are cls, mean"]),
@@ -276,7 +276,7 @@ fn wrong_usage_is_told_from_failure() {
             "--device cuda:1",
             &["--device cuda:1: this toller was built without CUDA", "hint: use --device cpu"],
         ),
-        (search, "--format nope", &["--format: unknown format \"nope\"", "hint: use one of: jsonl,"]),
+        (search, "--format nope", &["--format: `nope` is not a format of queries: expected jsonl,"]),
         ("search --dense store --output new.txt", "", &["--model"]),
         (
             eval,

@@ -97,7 +97,7 @@ fn what_cannot_be_mined_is_refused() {
         (2, "--qrels qrels --output new --depth 5:2", "FROM:TO"),
         (2, "--qrels qrels --output new --depth 0:2", "FROM:TO"),
         (2, "--qrels qrels --output new --negatives 0", "--negatives"),
-        (2, "--qrels qrels --output new --output-format json", "no format of negatives"),
+        (2, "--qrels qrels --output new --output-format json", "not a format of negatives: expected jsonl,"),
         (2, "--qrels qrels --output new --output-format tevatron", "give --queries and --corpus"),
         (2, "--qrels qrels --output x.run", "would overwrite the input x.run"),
         (2, "--qrels qrels --output new --corpus -", "read twice"),

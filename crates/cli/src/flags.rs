@@ -41,11 +41,11 @@ mod tests {
     #[test]
     fn every_flag_and_command_that_remedies_name_is_there() {
         let toller = Cli::command();
-        for &setting in Setting::ALL {
+        for setting in Setting::ALL {
             let flag = flag(setting);
             assert!(has_option(&toller, &flag), "no command takes {flag}");
         }
-        for &command in Command::ALL {
+        for command in Command::ALL {
             let line = command_line(command);
             let found = line.split(' ').skip(1).try_fold(&toller, |below, name| below.find_subcommand(name));
             assert!(found.is_some(), "there is no `{line}`");

@@ -1,69 +1,11 @@
-//! The names of formats, and telling one from how a file begins.
+//! Telling a format from how a file begins.
 
 use std::fmt;
 
 use toller_files::InputReader;
-use toller_ir::{Explain, Remedy};
 
 use crate::error::{CorpusError, excerpt};
 use crate::text::Shape;
-
-/// A name that is no format's.
-#[derive(Debug, thiserror::Error)]
-#[error("unknown format \"{found}\"")]
-pub struct UnknownFormatName {
-    found: String,
-    known: Vec<&'static str>,
-}
-
-impl UnknownFormatName {
-    pub(crate) fn new(found: &str, known: Vec<&'static str>) -> Self {
-        Self { found: found.to_owned(), known }
-    }
-}
-
-impl Explain for UnknownFormatName {
-    fn remedy(&self) -> Option<Remedy> {
-        Some(format!("use one of: {}", self.known.join(", ")).into())
-    }
-}
-
-/// Declares the formats of a kind of file: the enum, its names, and the two ways between them.
-macro_rules! formats {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name { $($(#[$variant_doc])* $variant,)+ }
-
-        impl $name {
-            /// Every format, in the order in which help lists them.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
-
-            /// The name that `--format` takes.
-            #[must_use]
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$variant => $text,)+ }
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.name())
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = $crate::UnknownFormatName;
-
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                Self::ALL.iter().copied().find(|format| format.name() == text).ok_or_else(|| {
-                    $crate::UnknownFormatName::new(text, Self::ALL.iter().map(|format| format.name()).collect())
-                })
-            }
-        }
-    };
-}
-pub(crate) use formats;
 
 /// How much of a file detection looks at.
 const SNIFF_BYTES: usize = 64 << 10;

@@ -37,7 +37,6 @@ pub use collection::{
 pub use duplicates::{Duplicate, DuplicateIds, FoundDuplicates};
 pub use error::{BadKind, BadRecord, CorpusError, Place, Position};
 pub use fingerprint::{Fingerprint, Fingerprinter};
-pub use format::UnknownFormatName;
 pub use options::{ReadOptions, SkipReport};
 pub use qrels::{QrelsFormat, read_qrels, read_qrels_from};
 pub use queries::{QueryFormat, read_queries, read_queries_from};

@@ -84,23 +84,23 @@ proptest! {
 
     #[test]
     fn no_bytes_make_a_parser_panic(bytes in bytes(), skip in any::<bool>()) {
-        for format in with_detection(CollectionFormat::ALL) {
+        for format in with_detection(&CollectionFormat::ALL) {
             if let Ok(reader) = read_collection_from(open("c", &bytes), &options(format, skip)) {
                 let count = reader.filter_map(Result::ok).inspect(|passage| assert!(!passage.id.is_empty())).count();
                 prop_assert!(count <= bytes.len());
             }
         }
-        for format in with_detection(QueryFormat::ALL) {
+        for format in with_detection(&QueryFormat::ALL) {
             if let Ok((queries, _)) = read_queries_from(open("q", &bytes), &options(format, skip)) {
                 prop_assert!(queries.iter().all(|query| !query.id.is_empty() && !query.text.is_empty()));
             }
         }
-        for format in with_detection(QrelsFormat::ALL) {
+        for format in with_detection(&QrelsFormat::ALL) {
             if let Ok((qrels, _)) = read_qrels_from(open("j", &bytes), &options(format, skip)) {
                 prop_assert!(!qrels.is_empty());
             }
         }
-        for format in with_detection(RunFormat::ALL) {
+        for format in with_detection(&RunFormat::ALL) {
             if let Ok((run, _)) = read_run_from(open("r", &bytes), &options(format, skip)) {
                 for hits in run.queries.values() {
                     let unique: HashSet<_> = hits.iter().map(|hit| &hit.doc_id).collect();
@@ -113,7 +113,7 @@ proptest! {
 
     #[test]
     fn locations_strictly_ascend(bytes in bytes()) {
-        for format in with_detection(CollectionFormat::ALL) {
+        for format in with_detection(&CollectionFormat::ALL) {
             // Long enough for several records on one line.
             let options = ReadOptions { max_line_bytes: 4096, ..options(format, true) };
             let Ok(mut reader) = read_collection_from(open("c", &bytes), &options) else { continue };

@@ -1,43 +1,29 @@
 //! The formats, by name and by first bytes.
 
-use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use std::str::FromStr;
 
 use toller_files::FileError;
+use toller_ir::named;
 
 use crate::ExchangeError;
 
-/// A format of vectors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum VectorFormat {
-    /// FAISS's `IndexFlatIP`, and `IndexIDMap` of it; as a directory with `index` and `docid`, Pyserini's.
-    Faiss,
-    /// A NumPy array.
-    Npy,
-    /// Parquet with a column of ids and one of lists of floats.
-    Parquet,
-    /// A pickle, as Tevatron and DPR write it.
-    Pickle,
+named! {
+    /// A format of vectors.
+    pub enum VectorFormat: "a format of vectors" {
+        /// FAISS's `IndexFlatIP`, and `IndexIDMap` of it; as a directory with `index` and `docid`, Pyserini's.
+        Faiss = "faiss",
+        /// A NumPy array.
+        Npy = "npy",
+        /// Parquet with a column of ids and one of lists of floats.
+        Parquet = "parquet",
+        /// A pickle, as Tevatron and DPR write it.
+        Pickle = "pickle",
+    }
 }
 
 impl VectorFormat {
-    /// All formats.
-    pub const ALL: [Self; 4] = [Self::Faiss, Self::Npy, Self::Parquet, Self::Pickle];
-
-    /// The name, as the command line spells it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Faiss => "faiss",
-            Self::Npy => "npy",
-            Self::Parquet => "parquet",
-            Self::Pickle => "pickle",
-        }
-    }
-
     /// The format of an existing file, by its first bytes.
     pub(crate) fn detect(path: &Path) -> Result<Self, ExchangeError> {
         let mut head = Vec::new();
@@ -81,27 +67,5 @@ impl VectorFormat {
             "pkl" | "pickle" => Some(Self::Pickle),
             _ => None,
         }
-    }
-}
-
-impl fmt::Display for VectorFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// What is not the name of a format.
-#[derive(Debug, thiserror::Error)]
-#[error("`{0}` is not a format of vectors: expected faiss, npy, parquet or pickle")]
-pub struct UnknownFormat(String);
-
-impl FromStr for VectorFormat {
-    type Err = UnknownFormat;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|format| format.name() == text)
-            .ok_or_else(|| UnknownFormat(text.to_owned()))
     }
 }

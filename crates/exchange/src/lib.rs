@@ -18,8 +18,8 @@ mod source;
 mod survey;
 
 pub use error::ExchangeError;
-pub use export::{ExportFormat, ExportOptions, Exported, UnknownExportFormat, export};
-pub use format::{UnknownFormat, VectorFormat};
+pub use export::{ExportFormat, ExportOptions, Exported, export};
+pub use format::VectorFormat;
 pub use ids::IdsFrom;
 pub use import::{import, store_spec};
 pub use numbers::{NumberType, Precision};

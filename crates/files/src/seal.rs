@@ -1,11 +1,27 @@
-//! JSON objects that carry the checksum of their own bytes.
+//! JSON files that carry the checksum of their own bytes.
 
-use crate::Checksum;
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::{AtomicFile, Checksum, FileError};
+
+/// Writes a JSON object with a seal, atomically.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_sealed<T: Serialize>(path: &Path, object: &T) -> Result<(), FileError> {
+    let failed = |error: io::Error| FileError::new("write", path, error);
+    let json = serde_json::to_string_pretty(object).map_err(|error| failed(error.into()))?;
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(sealed(&json).as_bytes()).map_err(failed)?;
+    file.commit()
+}
 
 /// Puts the field `checksum` at the end of a pretty-printed JSON object that is not empty. It is the checksum of all
 /// bytes before its line, and what follows is fixed, so that every byte of the file is guarded.
-#[must_use]
-pub fn sealed(json: &str) -> String {
+fn sealed(json: &str) -> String {
     let body = json.strip_suffix("\n}").unwrap_or(json).to_owned() + ",\n";
     let seal = seal_of(body.as_bytes());
     body + &seal
@@ -16,7 +32,7 @@ fn seal_of(body: &[u8]) -> String {
     format!("  \"checksum\": \"{}\"\n}}\n", Checksum::of(body))
 }
 
-/// Whether `bytes` end in the seal of what stands before.
+/// Whether `bytes` end in the seal of the bytes before it.
 #[must_use]
 pub fn is_sealed(bytes: &[u8]) -> bool {
     let seal_bytes = seal_of(b"").len();

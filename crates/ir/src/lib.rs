@@ -4,6 +4,7 @@
 
 mod doc_set;
 mod hit;
+mod named;
 mod passage;
 mod qrels;
 mod query;
@@ -14,6 +15,7 @@ mod searcher;
 
 pub use doc_set::DocSet;
 pub use hit::{DocOrd, Hit};
+pub use named::UnknownName;
 pub use passage::Passage;
 pub use qrels::Qrels;
 pub use query::Query;

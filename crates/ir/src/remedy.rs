@@ -125,28 +125,15 @@ impl Term {
     }
 }
 
-macro_rules! named {
-    ($(#[$doc:meta])* $name:ident { $($variant:ident $text:literal: $about:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name { $(#[doc = $about] $variant,)+ }
-
-        impl $name {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
-
-            /// Its plain name.
-            #[must_use]
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$variant => $text,)+ }
-            }
-        }
+macro_rules! terms {
+    ($(#[$doc:meta])* $name:ident $what:literal { $($variant:ident $text:literal: $about:literal,)+ }) => {
+        crate::named! { $(#[$doc])* pub enum $name: $what { $(#[doc = $about] $variant = $text,)+ } }
     };
 }
 
-named! {
+terms! {
     /// What a remedy asks to run.
-    Command {
+    Command "a command" {
         Convert "convert": "Convert a checkpoint of another framework.",
         Doctor "doctor": "Report what the build and the machine can do.",
         Encode "encode": "Encode texts into a store.",
@@ -156,9 +143,9 @@ named! {
     }
 }
 
-named! {
+terms! {
     /// What a remedy asks to set.
-    Setting {
+    Setting "a setting" {
         AllowUnexpected "allow_unexpected": "Accept weights that the model does not need.",
         AnyRole "any_role": "Take a store of the other role.",
         AnyMetric "any_metric": "Import vectors that were made for another metric.",

@@ -1,61 +1,31 @@
 //! Files of negatives, as those who train read them.
 
-use std::fmt;
 use std::io::{self, Write};
-use std::str::FromStr;
 
 use serde::Serialize;
-use toller_ir::Passage;
+use toller_ir::{Passage, named};
 
 use crate::record::Mined;
 
-/// How negatives are written. docs/formats.md describes each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
-    /// A JSON object a query, with identifiers, ranks and scores, and texts where they are known.
-    #[default]
-    Jsonl,
-    /// A JSON object a query, as Tevatron and Pyserini's training data have it.
-    Tevatron,
-    /// A JSON object for each pair of a positive and a negative: `query`, `positive`, `negative` (sentence-transformers).
-    Triplets,
-    /// `qid<TAB>pid`, a line a negative.
-    Pairs,
-    /// `qid<TAB>pid<TAB>index<TAB>score` with a header; the index is the rank.
-    T2Ranking,
-    /// `query<TAB>title<TAB>text<TAB>title<TAB>text<TAB>0`: a positive, then a negative; a line a negative, the positives
-    /// taking turns.
-    RocketQa,
-}
-
-const NAMES: [(Format, &str); 6] = [
-    (Format::Jsonl, "jsonl"),
-    (Format::Tevatron, "tevatron"),
-    (Format::Triplets, "triplets"),
-    (Format::Pairs, "pairs"),
-    (Format::T2Ranking, "t2ranking"),
-    (Format::RocketQa, "rocketqa"),
-];
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(NAMES.iter().find(|(format, _)| format == self).map_or("", |(_, name)| name))
-    }
-}
-
-/// A name that no format has.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "no format of negatives is named {0:?}; there are jsonl, tevatron, triplets, pairs, t2ranking and rocketqa"
-)]
-pub struct UnknownFormat(pub String);
-
-impl FromStr for Format {
-    type Err = UnknownFormat;
-
-    fn from_str(text: &str) -> Result<Self, UnknownFormat> {
-        let found = NAMES.iter().find(|(_, name)| *name == text);
-        found.map(|(format, _)| *format).ok_or_else(|| UnknownFormat(text.to_owned()))
+named! {
+    /// How negatives are written. docs/formats.md describes each.
+    #[derive(Default)]
+    pub enum Format: "a format of negatives" {
+        /// A JSON object a query, with identifiers, ranks and scores, and texts where they are known.
+        #[default]
+        Jsonl = "jsonl",
+        /// A JSON object a query, as Tevatron and Pyserini's training data have it.
+        Tevatron = "tevatron",
+        /// A JSON object for each pair of a positive and a negative: `query`, `positive`, `negative`
+        /// (sentence-transformers).
+        Triplets = "triplets",
+        /// `qid<TAB>pid`, a line a negative.
+        Pairs = "pairs",
+        /// `qid<TAB>pid<TAB>index<TAB>score` with a header; the index is the rank.
+        T2Ranking = "t2ranking",
+        /// `query<TAB>title<TAB>text<TAB>title<TAB>text<TAB>0`: a positive, then a negative. A line a negative; the
+        /// positives take turns.
+        RocketQa = "rocketqa",
     }
 }
 
@@ -254,7 +224,7 @@ mod tests {
 
     use toller_ir::Passage;
 
-    use super::{Format, MissingText, NAMES};
+    use super::{Format, MissingText};
     use crate::record::{Mined, Negative, Positive};
 
     fn passage(title: Option<&str>, text: &str) -> Passage {
@@ -309,12 +279,12 @@ mod tests {
             positives: vec![Positive { id: "a", passage: None }],
             negatives: vec![Negative { id: "c", rank: 1, score: 1.0, passage: None }],
         };
-        for (format, name) in NAMES {
-            assert_eq!(name.parse(), Ok(format));
+        for format in Format::ALL {
+            assert_eq!(format.name().parse(), Ok(format));
             let written = written(format, &mined);
             let missing = written.as_ref().err().and_then(|error| error.downcast_ref::<std::io::Error>());
             let missing = missing.and_then(|error| error.get_ref()?.downcast_ref::<MissingText>());
-            assert_eq!(missing.is_some(), format.needs_texts(), "{name}");
+            assert_eq!(missing.is_some(), format.needs_texts(), "{format}");
         }
         assert_eq!(
             written(Format::Jsonl, &mined)?,

@@ -6,7 +6,7 @@ mod record;
 mod select;
 mod text_key;
 
-pub use format::{Format, MissingText, UnknownFormat};
+pub use format::{Format, MissingText};
 pub use record::{Mined, Negative, Positive};
 pub use select::{Choice, Selection};
 pub use text_key::TextKey;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use toller_files::{AtomicFile, Checksum, FileError, is_sealed, sealed};
+use toller_files::{Checksum, FileError, is_sealed, write_sealed};
 
 use super::content::Contents;
 use super::error::RecipeError;
@@ -57,12 +57,7 @@ impl State {
     /// Writes it.
     pub(super) fn write(&mut self, directory: &Path) -> Result<(), RecipeError> {
         self.version = VERSION;
-        let path = directory.join(FILE);
-        let failed = FileError::on("write", &path);
-        let json = serde_json::to_string_pretty(self).map_err(io::Error::from).map_err(failed)?;
-        let mut file = AtomicFile::create(&path)?;
-        file.write_all(sealed(&json).as_bytes()).map_err(FileError::on("write", &path))?;
-        Ok(file.commit()?)
+        Ok(write_sealed(&directory.join(FILE), self)?)
     }
 
     /// Whether some step made this output.

@@ -3,10 +3,11 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use toller_files::{DirectoryLock, FileError, names_in, unfinished};
+use serde::de::IgnoredAny;
+use toller_files::{DirectoryLock, FileError, Found, names_in, unfinished};
 
 use crate::codes::codes_file_name;
-use crate::manifest::{FORMAT, MANIFEST, Manifest, contains, shard_file_name};
+use crate::manifest::{FORMAT, MANIFEST, Manifest, shard_file_name};
 use crate::{Part, StoreError, part};
 
 /// The exclusive right to write the store in `directory`.
@@ -20,10 +21,10 @@ pub(crate) fn check_is_store_or_empty(directory: &Path) -> Result<(), StoreError
     let in_use =
         |entry: &str| StoreError::DirectoryInUse { path: directory.to_owned(), entry: entry.to_owned() };
     if entries.iter().any(|name| name == MANIFEST) {
-        let path = directory.join(MANIFEST);
-        let bytes = fs::read(&path).map_err(FileError::on("read", &path))?;
-        let ours = contains(&bytes, FORMAT.as_bytes());
-        return if ours { Ok(()) } else { Err(in_use("a manifest.json of another kind")) };
+        return match FORMAT.read::<IgnoredAny>(&directory.join(MANIFEST))? {
+            Found::Foreign => Err(in_use("a manifest.json of another kind")),
+            _ => Ok(()),
+        };
     }
     entries.iter().find(|name| !is_first_trace(name)).map_or(Ok(()), |name| Err(in_use(name)))
 }

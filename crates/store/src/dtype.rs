@@ -1,21 +1,21 @@
 //! The number formats a store can hold, and rounding to them.
 
-use std::fmt;
-use std::str::FromStr;
-
 use half::{bf16, f16};
 use serde::{Deserialize, Serialize};
+use toller_ir::named;
 
-/// The number format of stored embeddings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DType {
-    /// IEEE 754 binary32.
-    F32,
-    /// IEEE 754 binary16: 11 significant bits, at most 65504.
-    F16,
-    /// bfloat16: the upper half of an f32, 8 significant bits.
-    BF16,
+named! {
+    /// The number format of stored embeddings.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum DType: "a store dtype" {
+        /// IEEE 754 binary32.
+        F32 = "f32",
+        /// IEEE 754 binary16: 11 significant bits, at most 65504.
+        F16 = "f16",
+        /// bfloat16: the upper half of an f32, 8 significant bits.
+        BF16 = "bf16",
+    }
 }
 
 impl DType {
@@ -25,16 +25,6 @@ impl DType {
         match self {
             Self::F32 => 4,
             Self::F16 | Self::BF16 => 2,
-        }
-    }
-
-    /// The name, as the manifest and the command line spell it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::F32 => "f32",
-            Self::F16 => "f16",
-            Self::BF16 => "bf16",
         }
     }
 
@@ -83,28 +73,6 @@ pub(crate) enum BadValue {
     NotFinite { column: usize },
     /// Finite, but infinite once rounded.
     Overflow { column: usize },
-}
-
-impl fmt::Display for DType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// What is not the name of a [`DType`].
-#[derive(Debug, thiserror::Error)]
-#[error("`{0}` is not a store dtype: expected f32, f16 or bf16")]
-pub struct ParseDTypeError(String);
-
-impl FromStr for DType {
-    type Err = ParseDTypeError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        [Self::F32, Self::F16, Self::BF16]
-            .into_iter()
-            .find(|dtype| dtype.name() == text)
-            .ok_or_else(|| ParseDTypeError(text.to_owned()))
-    }
 }
 
 #[cfg(test)]

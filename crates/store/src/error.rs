@@ -25,23 +25,17 @@ pub enum StoreError {
         /// The path.
         path: PathBuf,
     },
-    /// The store was written by a later version of the program.
-    #[error("{} has format version {found}; this program reads versions up to {FORMAT_VERSION}", path.display())]
-    NewerFormat {
+    /// The store was written by another version of the program.
+    #[error("{} has format version {found}; this program reads version {FORMAT_VERSION}", path.display())]
+    FormatVersion {
         /// The manifest.
         path: PathBuf,
         /// Its version.
         found: u64,
     },
-    /// The manifest's bytes are not those that were written.
-    #[error("{} is damaged: its checksum does not match its content", path.display())]
-    ManifestChecksum {
-        /// The manifest.
-        path: PathBuf,
-    },
-    /// The manifest's checksum is right, but its content is not that of a manifest.
-    #[error("{} is not a valid manifest: {reason}", path.display())]
-    ManifestInvalid {
+    /// The manifest is not as it was written.
+    #[error("{} is damaged: {reason}", path.display())]
+    ManifestDamaged {
         /// The manifest.
         path: PathBuf,
         /// What is wrong.
@@ -291,7 +285,7 @@ impl Explain for StoreError {
             Self::NotAStore { .. } => {
                 remedy!("give the directory that `{}` wrote", Command::Encode.with(Setting::Output))
             }
-            Self::NewerFormat { .. } => "update toller".into(),
+            Self::FormatVersion { .. } => "update toller".into(),
             Self::Incomplete { .. } => {
                 remedy!("run the same `{}` command again: it resumes where it stopped", Command::Encode)
             }
@@ -337,7 +331,7 @@ impl Explain for StoreError {
                 Command::Quantize.with(Setting::Overwrite),
                 Command::Quantize.with(Setting::Codes.to("none"))
             ),
-            Self::ManifestChecksum { .. } | Self::ManifestInvalid { .. } => remedy!(
+            Self::ManifestDamaged { .. } => remedy!(
                 "the manifest must not be edited; restore it from a copy, or encode again with `{}`",
                 Setting::Overwrite
             ),

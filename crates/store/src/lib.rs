@@ -61,7 +61,7 @@ mod writer;
 
 pub use codes::CodesEntry;
 pub use damage::{Damage, find_damage, find_damaged_codes};
-pub use dtype::{DType, ParseDTypeError};
+pub use dtype::DType;
 pub use error::StoreError;
 pub use manifest::{FORMAT_VERSION, Manifest, ShardEntry};
 pub use part::Part;

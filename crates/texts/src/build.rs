@@ -11,7 +11,7 @@ use toller_files::{AtomicFile, ChecksumHasher, ExternalSort, FileError, Input, S
 use crate::TextsError;
 use crate::frames::FrameWriter;
 use crate::ids::{self, ENTRY_BYTES, IdHash, Place};
-use crate::manifest::{FRAMES, FileEntry, IDS, MANIFEST, Manifest, OFFSETS, Source};
+use crate::manifest::{FORMAT, FRAMES, FileEntry, IDS, MANIFEST, Manifest, OFFSETS, Source};
 
 /// What is told while texts are opened.
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +101,7 @@ pub(crate) fn build(
     manifest.skipped = reader.skipped().total() + written.duplicates;
     manifest.ids = written.file;
     manifest.offsets = write_words(&directory.join(OFFSETS), &offsets)?;
-    manifest.write(directory)?;
+    FORMAT.write(&directory.join(MANIFEST), &manifest)?;
     let bytes = manifest.ids.bytes + manifest.offsets.bytes + manifest.frames_bytes;
     on_event(TextsEvent::Built { passages: manifest.passages, bytes });
     Ok(manifest)

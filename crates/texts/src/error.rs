@@ -37,9 +37,9 @@ pub enum TextsError {
         /// What is wrong.
         reason: String,
     },
-    /// The index was written by a later version of the program.
-    #[error("the text index {} has format version {found}; this program reads versions up to {FORMAT_VERSION}", path.display())]
-    NewerFormat {
+    /// The index was written by another version of the program.
+    #[error("the text index {} has format version {found}; this program reads version {FORMAT_VERSION}", path.display())]
+    FormatVersion {
         /// The directory.
         path: PathBuf,
         /// Its version.
@@ -81,7 +81,7 @@ impl Explain for TextsError {
                 let directory = path.parent().unwrap_or(path);
                 Some(format!("remove {}; it is made again", directory.display()).into())
             }
-            Self::NewerFormat { .. } | Self::DirectoryInUse { .. } => {
+            Self::FormatVersion { .. } | Self::DirectoryInUse { .. } => {
                 Some(remedy!("name another directory with {}", Setting::TextIndex))
             }
             Self::Locked { .. } => Some("wait until it has ended, and run the same command again".into()),

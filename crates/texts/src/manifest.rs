@@ -1,15 +1,12 @@
 //! The manifest of a text index: which files it is about, and the checksums of its own.
 
 use std::fs;
-use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 use toller_corpus::{CollectionFormat, ReadOptions, RecordLayout};
-use toller_files::{AtomicFile, Checksum, FileError, Input, is_sealed, sealed};
-
-use crate::TextsError;
+use toller_files::{Checksum, FileError, Input, ManifestFormat};
 
 pub(crate) const MANIFEST: &str = "manifest.json";
 
@@ -23,13 +20,11 @@ pub(crate) const OFFSETS: &str = "frames.bin";
 /// The format version that this program writes, and the latest that it reads.
 pub(crate) const FORMAT_VERSION: u64 = 1;
 
-const FORMAT: &str = "toller-texts";
+pub(crate) const FORMAT: ManifestFormat = ManifestFormat { name: "toller-texts", version: FORMAT_VERSION };
 
 /// `manifest.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
-    format: String,
-    format_version: u64,
     /// The collection's files, in order.
     pub(crate) sources: Vec<Source>,
     /// How they were read.
@@ -72,21 +67,6 @@ pub(crate) struct FileEntry {
     pub(crate) checksum: Checksum,
 }
 
-/// The fields that every version of the format has.
-#[derive(Deserialize)]
-struct Head {
-    format: String,
-    format_version: u64,
-}
-
-/// What a directory holds.
-pub(crate) enum Found {
-    Nothing,
-    /// A manifest that is not whole, with what is wrong.
-    Damaged(String),
-    Manifest(Box<Manifest>),
-}
-
 impl Source {
     /// What is known of a file before it is read.
     pub(crate) fn of(input: &Input) -> Result<Self, FileError> {
@@ -121,8 +101,6 @@ impl Manifest {
     pub(crate) fn new(sources: Vec<Source>, options: &ReadOptions<CollectionFormat>) -> Self {
         let nothing = FileEntry { bytes: 0, checksum: Checksum::of(b"") };
         Self {
-            format: FORMAT.to_owned(),
-            format_version: FORMAT_VERSION,
             sources,
             reading: Reading::of(options),
             passages: 0,
@@ -152,47 +130,5 @@ impl Manifest {
             });
         }
         (self.reading != Reading::of(options)).then(|| "the files were read with other options".to_owned())
-    }
-
-    /// What there is in `directory`.
-    pub(crate) fn read(directory: &Path) -> Result<Found, TextsError> {
-        let path = directory.join(MANIFEST);
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                return Ok(Found::Nothing);
-            }
-            Err(error) => return Err(FileError::new("read", path, error).into()),
-        };
-        let head: Option<Head> = serde_json::from_slice(&bytes).ok();
-        match head {
-            Some(head) if head.format == FORMAT && head.format_version > FORMAT_VERSION => {
-                Err(TextsError::NewerFormat { path: directory.to_owned(), found: head.format_version })
-            }
-            Some(head) if head.format == FORMAT && is_sealed(&bytes) => {
-                Ok(match serde_json::from_slice(&bytes) {
-                    Ok(manifest) => Found::Manifest(manifest),
-                    Err(error) => Found::Damaged(error.to_string()),
-                })
-            }
-            // A damaged manifest of ours still has the word.
-            _ if bytes.windows(FORMAT.len()).any(|word| word == FORMAT.as_bytes()) => {
-                Ok(Found::Damaged("its manifest is damaged".to_owned()))
-            }
-            _ => Err(TextsError::DirectoryInUse {
-                path: directory.to_owned(),
-                entry: "a manifest.json of another kind".to_owned(),
-            }),
-        }
-    }
-
-    /// Writes the manifest into `directory`.
-    pub(crate) fn write(&self, directory: &Path) -> Result<(), FileError> {
-        let path = directory.join(MANIFEST);
-        let json = serde_json::to_string_pretty(self)
-            .map_err(|error| FileError::new("write", &path, error.into()))?;
-        let mut file = AtomicFile::create(&path)?;
-        file.write_all(sealed(&json).as_bytes()).map_err(FileError::on("write", &path))?;
-        file.commit()
     }
 }

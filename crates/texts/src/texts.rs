@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use memmap2::Mmap;
 use tempfile::TempDir;
 use toller_corpus::{CollectionFormat, ReadOptions, RecordLayout};
-use toller_files::{Checksum, FileError, Input, SortedEntries, SpoolGuard, spool};
+use toller_files::{Checksum, FileError, Found, Input, SortedEntries, SpoolGuard, spool};
 use toller_ir::Passage;
 
 use crate::build::{TextsEvent, build};
 use crate::frames::{Frames, LastFrame};
 use crate::ids::{self, ENTRY_BYTES, MOST_FILES, Place};
-use crate::manifest::{FRAMES, FileEntry, Found, IDS, Manifest, OFFSETS, Source};
+use crate::manifest::{FORMAT, FRAMES, FileEntry, IDS, MANIFEST, Manifest, OFFSETS, Source};
 use crate::read_at::read_exact_at;
 use crate::{TextsError, place};
 
@@ -114,12 +114,20 @@ impl Texts {
         on_event: &mut dyn FnMut(TextsEvent<'_>),
     ) -> Result<Self, TextsError> {
         let sources: Vec<Source> = inputs.iter().map(Source::of).collect::<Result<_, _>>()?;
-        let instead_of = match Manifest::read(directory)? {
+        let path = directory.join(MANIFEST);
+        let instead_of = match FORMAT.read::<Manifest>(&path)? {
             Found::Nothing => None,
-            Found::Damaged(reason) => Some(reason),
+            Found::Foreign => {
+                let entry = "a manifest.json of another kind".to_owned();
+                return Err(TextsError::DirectoryInUse { path: directory.to_owned(), entry });
+            }
+            Found::OtherVersion(found) => {
+                return Err(TextsError::FormatVersion { path: directory.to_owned(), found });
+            }
+            Found::Damaged(reason) => Some(format!("{} is damaged: {reason}", path.display())),
             Found::Manifest(manifest) => match manifest.difference(&sources, &options.reading) {
                 Some(difference) => Some(difference),
-                None => match Self::map(directory, *manifest, inputs) {
+                None => match Self::map(directory, manifest, inputs) {
                     Err(TextsError::Damaged { path, reason }) => {
                         Some(format!("{} is damaged: {reason}", path.display()))
                     }

@@ -1,29 +1,21 @@
 //! How the two texts of a pair are cut to fit the model together.
 
-use std::fmt;
-use std::str::FromStr;
+use toller_ir::named;
 
-/// Which text of a pair gives way when both are too long together. The names are those of transformers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PairTruncation {
-    /// The second (the passage) alone. A first text (the query) that leaves no room for even one token of the second is
-    /// an error, as it is in transformers: cutting it as well would change what was asked for.
-    #[default]
-    OnlySecond,
-    /// The longer one, and both to the same length where that is not enough.
-    LongestFirst,
+named! {
+    /// Which text of a pair gives way when both are too long together. The names are those of transformers.
+    #[derive(Default)]
+    pub enum PairTruncation: "a way to cut pairs" {
+        /// The second (the passage) alone. A first text (the query) that leaves no room for even one token of the
+        /// second is an error, as it is in transformers: cutting it as well would change what was asked for.
+        #[default]
+        OnlySecond = "only_second",
+        /// The longer one, and both to the same length where that is not enough.
+        LongestFirst = "longest_first",
+    }
 }
 
 impl PairTruncation {
-    /// Its name: `only_second`, `longest_first`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OnlySecond => "only_second",
-            Self::LongestFirst => "longest_first",
-        }
-    }
-
     /// The tokens that are kept of texts of `first` and `second` tokens so that both have at most `room`; `None`
     /// where the first leaves no room for the second.
     pub(super) fn lengths(self, first: usize, second: usize, room: usize) -> Option<(usize, usize)> {
@@ -43,24 +35,6 @@ impl PairTruncation {
                 Some(if first > second { (long, short) } else { (short, long) })
             }
         }
-    }
-}
-
-impl fmt::Display for PairTruncation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for PairTruncation {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let known = [Self::OnlySecond, Self::LongestFirst];
-        known
-            .into_iter()
-            .find(|truncation| truncation.name() == name)
-            .ok_or_else(|| "only_second or longest_first".to_owned())
     }
 }
 

@@ -13,7 +13,6 @@ mod names;
 mod pdparams;
 mod persistables;
 mod program;
-mod protobuf;
 mod pytorch;
 mod source;
 mod towers;

@@ -6,10 +6,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use prost::Message;
+
 use safetensors::Dtype;
 
 use super::checkpoint::Checkpoint;
-use super::protobuf;
+use super::program::TensorDesc;
 use crate::elements::{StoredTensor, Strided};
 
 /// The variable of a file of its own.
@@ -62,9 +64,9 @@ fn tensor<'a>(rest: &mut &'a [u8]) -> Result<StoredTensor<'a>, String> {
     version(rest)?;
     let length = number::<4>(rest).map(i32::from_le_bytes)?;
     let description = take(rest, usize::try_from(length).map_err(|_| NOT_PADDLE)?)?;
-    let fields = protobuf::fields(description)?;
-    let Some(&number) = protobuf::numbers(&fields, 1)?.last() else { return Err("has no type".to_owned()) };
-    let shape = protobuf::numbers(&fields, 2)?.into_iter().map(usize::try_from);
+    let description = TensorDesc::decode(description).map_err(|error| error.to_string())?;
+    let number = description.data_type.ok_or("has no type")?;
+    let shape = description.dims.into_iter().map(usize::try_from);
     let shape = shape.collect::<Result<Vec<_>, _>>().map_err(|_| "has no shape".to_owned())?;
     let layout = Strided::row_major(dtype(number)?, shape)?;
     let bytes = layout.len().checked_mul(layout.element_bytes()).ok_or("is too large")?;
@@ -93,7 +95,7 @@ fn take<'a>(rest: &mut &'a [u8], count: usize) -> Result<&'a [u8], String> {
 }
 
 /// The numbers of Paddle's `VarType.Type`.
-fn dtype(number: u64) -> Result<Dtype, String> {
+fn dtype(number: i32) -> Result<Dtype, String> {
     Ok(match number {
         0 => Dtype::BOOL,
         1 => Dtype::I16,

@@ -2,12 +2,56 @@
 
 use std::collections::BTreeMap;
 
+use prost::Message;
 use serde_json::Value as Json;
 
-use super::protobuf::{self, Value};
+#[derive(Message)]
+struct ProgramDesc {
+    #[prost(message, repeated, tag = "1")]
+    blocks: Vec<BlockDesc>,
+}
+
+#[derive(Message)]
+struct BlockDesc {
+    #[prost(message, repeated, tag = "3")]
+    vars: Vec<VarDesc>,
+}
+
+#[derive(Message)]
+struct VarDesc {
+    #[prost(string, required, tag = "1")]
+    name: String,
+    #[prost(message, required, tag = "2")]
+    kind: VarType,
+    #[prost(bool, required, tag = "3")]
+    persistable: bool,
+}
+
+#[derive(Message)]
+struct VarType {
+    #[prost(int32, required, tag = "1")]
+    kind: i32,
+    #[prost(message, required, tag = "3")]
+    lod_tensor: LodTensorDesc,
+}
+
+#[derive(Message)]
+struct LodTensorDesc {
+    #[prost(message, required, tag = "1")]
+    tensor: TensorDesc,
+}
+
+/// The number format and the shape of a tensor.
+#[derive(Message)]
+pub(super) struct TensorDesc {
+    #[prost(int32, optional, tag = "1")]
+    pub(super) data_type: Option<i32>,
+    #[prost(int64, repeated, tag = "2")]
+    pub(super) dims: Vec<i64>,
+}
 
 /// `VarType.Type` of a tensor; others are feeds, fetches, readers and scopes, which hold nothing.
-const TENSOR: u64 = 7;
+const TENSOR: i32 = 7;
 
 /// The names and shapes of the variables that a program keeps.
 pub(super) fn variables(bytes: &[u8]) -> Result<BTreeMap<String, Vec<i64>>, String> {
@@ -18,36 +62,11 @@ pub(super) fn variables(bytes: &[u8]) -> Result<BTreeMap<String, Vec<i64>>, Stri
     Ok(variables)
 }
 
-/// `ProgramDesc { blocks = 1 }`, `BlockDesc { vars = 3 }`, `VarDesc { name = 1, type = 2, persistable = 3 }`,
-/// `VarType { type = 1, lod_tensor = 3 }`, `LoDTensorDesc { tensor = 1 }`, `TensorDesc { dims = 2 }`.
 fn of_description(bytes: &[u8]) -> Result<BTreeMap<String, Vec<i64>>, String> {
-    let mut variables = BTreeMap::new();
-    for block in messages(&protobuf::fields(bytes)?, 1) {
-        for variable in messages(&protobuf::fields(block)?, 3) {
-            let variable = protobuf::fields(variable)?;
-            let kind = protobuf::fields(protobuf::bytes(&variable, 2).unwrap_or_default())?;
-            let persistable = protobuf::numbers(&variable, 3)?.last() == Some(&1);
-            if !persistable || protobuf::numbers(&kind, 1)?.last() != Some(&TENSOR) {
-                continue;
-            }
-            let name = protobuf::bytes(&variable, 1).unwrap_or_default();
-            let name = std::str::from_utf8(name).map_err(|_| "names a variable in no UTF-8")?;
-            let tensor = protobuf::fields(protobuf::bytes(&kind, 3).unwrap_or_default())?;
-            let tensor = protobuf::fields(protobuf::bytes(&tensor, 1).unwrap_or_default())?;
-            // Dimensions are signed, in two's complement.
-            let dimensions = protobuf::numbers(&tensor, 2)?;
-            variables.insert(name.to_owned(), dimensions.into_iter().map(u64::cast_signed).collect());
-        }
-    }
-    Ok(variables)
-}
-
-fn messages<'a>(fields: &[(u64, Value<'a>)], number: u64) -> Vec<&'a [u8]> {
-    let message = |(found, value): &(u64, Value<'a>)| match value {
-        Value::Bytes(bytes) if *found == number => Some(*bytes),
-        _ => None,
-    };
-    fields.iter().filter_map(message).collect()
+    let program = ProgramDesc::decode(bytes).map_err(|error| error.to_string())?;
+    let variables = program.blocks.into_iter().flat_map(|block| block.vars);
+    let tensors = variables.filter(|variable| variable.persistable && variable.kind.kind == TENSOR);
+    Ok(tensors.map(|variable| (variable.name, variable.kind.lod_tensor.tensor.dims)).collect())
 }
 
 /// A parameter is an operation `{"#": "p", "A": [..., name], "O": {"TT": {"D": [type, shape, ...]}}}`.

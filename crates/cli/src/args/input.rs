@@ -2,8 +2,8 @@
 
 use std::str::FromStr;
 
-use toller_corpus::{CollectionFormat, QueryFormat, ReadOptions, UnknownFormatName, read_queries};
-use toller_ir::{Query, Setting};
+use toller_corpus::{CollectionFormat, QueryFormat, ReadOptions, read_queries};
+use toller_ir::{Query, Setting, UnknownName};
 
 use super::paths::InputPath;
 use crate::error::{Context, UsageError};
@@ -28,7 +28,7 @@ impl InputArgs {
     }
 
     /// How to read a file of the kind whose formats are `F`.
-    pub fn options<F: FromStr<Err = UnknownFormatName>>(&self) -> Result<ReadOptions<F>, UsageError> {
+    pub fn options<F: FromStr<Err = UnknownName>>(&self) -> Result<ReadOptions<F>, UsageError> {
         let format = self.format.as_deref().map(str::parse).transpose();
         let format = format.map_err(|error| UsageError::of_flag("--format", &error))?;
         Ok(ReadOptions { format, skip_bad_lines: self.skip_bad_lines, ..ReadOptions::default() })

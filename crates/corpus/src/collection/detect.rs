@@ -1,13 +1,15 @@
 //! The formats of collections, and how a file tells which it has.
 
+use toller_ir::named;
+
 use crate::collection::columns::HEADER;
 use crate::error::CorpusError;
-use crate::format::{Sniff, formats, tab_columns, usual_columns};
+use crate::format::{Sniff, tab_columns, usual_columns};
 use crate::text::{Shape, header_index};
 
-formats! {
+named! {
     /// The formats of collections.
-    CollectionFormat {
+    pub enum CollectionFormat: "a format of collections" {
         /// One JSON object a line: `_id`, `id` or `docid`; `title`; `text`, `contents` or `document_text`.
         Jsonl = "jsonl",
         /// `id<TAB>text`, with or without a header; with a header, columns in any order.
@@ -61,7 +63,7 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<CollectionFormat, CorpusError> {
             Ok(CollectionFormat::RocketQa)
         }
         4 => Err(unknown(&[CollectionFormat::RocketQa])),
-        _ => Err(unknown(CollectionFormat::ALL)),
+        _ => Err(unknown(&CollectionFormat::ALL)),
     }
 }
 

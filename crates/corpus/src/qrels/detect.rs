@@ -1,12 +1,14 @@
 //! The formats of qrels, and how a file tells which it has.
 
+use toller_ir::named;
+
 use crate::error::CorpusError;
-use crate::format::{Sniff, formats, tab_columns, usual_columns};
+use crate::format::{Sniff, tab_columns, usual_columns};
 use crate::text::{Shape, header_index, tabs_or_spaces};
 
-formats! {
+named! {
     /// The formats of qrels.
-    QrelsFormat {
+    pub enum QrelsFormat: "a format of qrels" {
         /// TREC's four columns: query, iteration (not used), document, grade.
         Trec = "trec",
         /// BEIR's three tab-separated columns: query, document, grade; with or without a header.
@@ -49,6 +51,6 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<QrelsFormat, CorpusError> {
         4 => Ok(QrelsFormat::Trec),
         3 => Ok(QrelsFormat::Beir),
         2 => Ok(QrelsFormat::Pairs),
-        _ => Err(sniff.unknown("qrels", QrelsFormat::ALL, QrelsFormat::name)),
+        _ => Err(sniff.unknown("qrels", &QrelsFormat::ALL, QrelsFormat::name)),
     }
 }

@@ -1,13 +1,15 @@
 //! The formats of queries, and how a file tells which it has.
 
+use toller_ir::named;
+
 use crate::error::CorpusError;
-use crate::format::{Sniff, formats, tab_columns, usual_columns};
+use crate::format::{Sniff, tab_columns, usual_columns};
 use crate::queries::tsv::{HEADER_ID, HEADER_TEXT};
 use crate::text::{Shape, header_index, parse_quoted, parse_string_list};
 
-formats! {
+named! {
     /// The formats of queries.
-    QueryFormat {
+    pub enum QueryFormat: "a format of queries" {
         /// One JSON object a line: BEIR, DPR, DuReader-retrieval.
         Jsonl = "jsonl",
         /// One JSON array of objects: EntityQuestions.
@@ -56,7 +58,7 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<QueryFormat, CorpusError> {
         2 if usual.iter().all(|line| has_answers(line)) => Ok(QueryFormat::Dpr),
         2 => Ok(QueryFormat::Tsv),
         4 if usual.iter().all(|line| line.ends_with("\t-\t-\t0")) => Ok(QueryFormat::RocketQa),
-        _ => Err(unknown(QueryFormat::ALL)),
+        _ => Err(unknown(&QueryFormat::ALL)),
     }
 }
 

@@ -1,12 +1,14 @@
 //! The formats of runs, and how a file tells which it has.
 
+use toller_ir::named;
+
 use crate::error::CorpusError;
-use crate::format::{Sniff, formats, tab_columns, usual_columns};
+use crate::format::{Sniff, tab_columns, usual_columns};
 use crate::text::{Shape, parse_score, tabs_or_spaces};
 
-formats! {
+named! {
     /// The formats of runs.
-    RunFormat {
+    pub enum RunFormat: "a format of runs" {
         /// TREC's six columns: query, `Q0`, document, rank (not used), score, tag.
         Trec = "trec",
         /// MS MARCO's three columns: query, document, rank.
@@ -54,7 +56,7 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<RunFormat, CorpusError> {
             let usual: Vec<&str> = lines.into_iter().filter(|line| columns(line) == 3).collect();
             three_columns(&usual).ok_or_else(|| unknown(&[RunFormat::MsMarco, RunFormat::Tevatron]))
         }
-        _ => Err(unknown(RunFormat::ALL)),
+        _ => Err(unknown(&RunFormat::ALL)),
     }
 }
 

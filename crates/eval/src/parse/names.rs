@@ -1,5 +1,7 @@
 //! Names of measures: canonical ones, aliases and trec_eval's.
 
+use strsim::osa_distance;
+
 use crate::declarations::{DECLARATIONS, Declaration};
 use crate::parameters::Parameter;
 
@@ -34,14 +36,15 @@ fn names(declaration: &Declaration) -> impl Iterator<Item = &'static str> {
         .chain(declaration.trec_eval.plain)
 }
 
-/// The measures with a name that can be made of `name` by few edits, closest first.
+/// The measures with a name that is few edits (swapped neighbours are one) from `name`, closest first.
 pub(super) fn close_names(name: &str) -> Vec<&'static str> {
     let name = name.to_ascii_lowercase();
     let allowed = (name.chars().count() / 3).clamp(1, 3);
     let mut close: Vec<(usize, &'static str)> = DECLARATIONS
         .iter()
         .filter_map(|declaration| {
-            let distance = names(declaration).map(|known| edits(&name, &known.to_ascii_lowercase())).min()?;
+            let distance =
+                names(declaration).map(|known| osa_distance(&name, &known.to_ascii_lowercase())).min()?;
             (distance <= allowed).then_some((distance, declaration.name))
         })
         .collect();
@@ -49,39 +52,9 @@ pub(super) fn close_names(name: &str) -> Vec<&'static str> {
     close.into_iter().map(|(_, name)| name).take(3).collect()
 }
 
-/// The edits that make `b` of `a`: characters put in, taken out, replaced, or swapped with their neighbour
-/// (the optimal string alignment distance).
-fn edits(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    // rows[i][j]: from the first i characters of a to the first j of b.
-    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{close_names, edits};
-
-    #[test]
-    fn distances() {
-        assert_eq!(edits("", "abc"), 3);
-        assert_eq!(edits("kitten", "sitting"), 3);
-        assert_eq!(edits("ndcg", "ndgc"), 1);
-        assert_eq!(edits("ca", "abc"), 3);
-        assert_eq!(edits("same", "same"), 0);
-    }
+    use super::close_names;
 
     #[test]
     fn close_ones_come_first() {

@@ -14,7 +14,7 @@ use toller_store::{DType, Store};
 
 use crate::ExchangeError;
 use crate::progress::{Progress, report};
-pub use format::{ExportFormat, UnknownExportFormat};
+pub use format::ExportFormat;
 
 /// Numbers that are converted at a time.
 const BLOCK_NUMBERS: usize = 1 << 18;

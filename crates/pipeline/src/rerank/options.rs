@@ -1,7 +1,6 @@
 //! How hits are reranked.
 
-use std::fmt;
-use std::str::FromStr;
+use toller_ir::named;
 
 /// How a reranker works.
 #[derive(Clone, Debug)]
@@ -48,30 +47,34 @@ pub struct PassageWindows {
     pub aggregate: Aggregate,
 }
 
-/// What makes the score of a passage of the scores of its windows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Aggregate {
-    /// The largest: MaxP.
-    #[default]
-    Max,
-    /// That of the first window: FirstP.
-    First,
-    /// Their mean. (Dai and Callan's SumP divided by the number of windows.)
-    Mean,
+named! {
+    /// How the scores of a passage's windows become the score of the passage.
+    #[derive(Default)]
+    pub enum Aggregate: "a way to combine the scores of windows" {
+        /// The largest: MaxP.
+        #[default]
+        Max = "max",
+        /// That of the first window: FirstP.
+        First = "first",
+        /// Their mean. (Dai and Callan's SumP divided by the number of windows.)
+        Mean = "mean",
+    }
 }
 
-/// How the scores that several models give a query's hits become one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Combine {
-    /// The mean of the scores as they are: DuReader-retrieval's ensemble.
-    #[default]
-    Mean,
-    /// Points by rank: the order of the mean rank.
-    MeanRank,
-    /// Reciprocal rank fusion: the sum of 1 / (60 + rank).
-    Rrf,
-    /// The mean of the softmax of each model's scores over the hits of the query.
-    SoftmaxMean,
+named! {
+    /// How the scores that several models give a query's hits become one.
+    #[derive(Default)]
+    pub enum Combine: "a way to combine the scores of models" {
+        /// The mean of the scores as they are: DuReader-retrieval's ensemble.
+        #[default]
+        Mean = "mean",
+        /// Points by rank: the order of the mean rank.
+        MeanRank = "mean-rank",
+        /// Reciprocal rank fusion: the sum of 1 / (60 + rank).
+        Rrf = "rrf",
+        /// The mean of the softmax of each model's scores over the hits of the query.
+        SoftmaxMean = "softmax-mean",
+    }
 }
 
 /// What to do where a text is not known: a document that is not in the collection, a query without text.
@@ -84,27 +87,3 @@ pub enum Unavailable {
     /// text stay as they are.
     KeepBelow,
 }
-
-macro_rules! names {
-    ($type:ident: $($variant:ident = $name:literal),+) => {
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(match self { $(Self::$variant => $name),+ })
-            }
-        }
-
-        impl FromStr for $type {
-            type Err = String;
-
-            fn from_str(name: &str) -> Result<Self, String> {
-                match name {
-                    $($name => Ok(Self::$variant),)+
-                    _ => Err(concat!("one of:" $(, " ", $name)+).to_owned()),
-                }
-            }
-        }
-    };
-}
-
-names!(Aggregate: Max = "max", First = "first", Mean = "mean");
-names!(Combine: Mean = "mean", MeanRank = "mean-rank", Rrf = "rrf", SoftmaxMean = "softmax-mean");

@@ -127,7 +127,7 @@ pub fn build<E: From<SparseError> + Send>(
     for file in [terms, postings, lengths, inverted.ids] {
         files.push(file.commit()?);
     }
-    let mut manifest = Manifest::new(analyzer, job.source.clone(), statistics, files);
+    let mut manifest = Manifest { analyzer, source: job.source.clone(), statistics, files };
     if job.doc_vectors {
         let index = SparseIndex::map(output, manifest.clone(), &unverified())?;
         let file = write_vectors(&index, create(VECTORS)?, job.memory_bytes, |done| {

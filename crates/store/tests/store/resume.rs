@@ -198,10 +198,7 @@ fn overwriting_leaves_nothing_of_the_old_store() -> TestResult {
     write(&old, spec(20))?;
     // A damaged store can be replaced too.
     fs::write(old.join("manifest.json"), "{ \"format\": \"toller-store\", half")?;
-    assert!(matches!(
-        StoreWriter::create_or_resume(&old, spec(20)),
-        Err(StoreError::ManifestChecksum { .. })
-    ));
+    assert!(matches!(StoreWriter::create_or_resume(&old, spec(20)), Err(StoreError::ManifestDamaged { .. })));
     let new = StoreSpec { dim: 2, ..spec(4) };
     write(&fresh, new.clone())?;
     let mut writer = StoreWriter::overwrite(&old, new)?;

@@ -1,9 +1,8 @@
 //! XLM-R's and CamemBERT's tokenizers from SentencePiece's own model file (Kudo and Richardson 2018).
 
-mod protobuf;
-
 use std::path::Path;
 
+use prost::Message;
 use tokenizers::AddedToken;
 use tokenizers::models::unigram::Unigram;
 use tokenizers::normalizers::Precompiled;
@@ -14,34 +13,51 @@ use tokenizers::pre_tokenizers::whitespace::WhitespaceSplit;
 use tokenizers::processors::roberta::RobertaProcessing;
 use toller_files::FileError;
 
-use self::protobuf::{Value, fields};
 use super::TokenizerConfig;
 use super::special::Specials;
 use crate::TokenizerError;
 use toller_checkpoint::Fingerprint;
 use toller_checkpoint::ModelError;
 
-/// What is used of a SentencePiece model.
-#[derive(Debug, Default, PartialEq)]
+/// What is used of the `ModelProto` of sentencepiece_model.proto.
+#[derive(Message)]
 struct Model {
+    #[prost(message, repeated, tag = "1")]
     pieces: Vec<Piece>,
+    #[prost(message, optional, tag = "2")]
+    trainer: Option<Trainer>,
+    #[prost(message, optional, tag = "3")]
+    normalizer: Option<Normalizer>,
+}
+
+#[derive(Message)]
+struct Piece {
+    #[prost(string, tag = "1")]
+    text: String,
+    #[prost(float, tag = "2")]
+    score: f32,
+    /// 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte.
+    #[prost(int32, optional, tag = "3", default = "1")]
+    kind: Option<i32>,
+}
+
+#[derive(Message)]
+struct Trainer {
     /// The algorithm; 1 is the unigram language model.
-    kind: u64,
+    #[prost(int32, optional, tag = "3", default = "1")]
+    kind: Option<i32>,
+}
+
+#[derive(Message)]
+struct Normalizer {
     /// The compiled rules of normalization; empty for none.
+    #[prost(bytes = "vec", tag = "2")]
     charsmap: Vec<u8>,
 }
 
-#[derive(Debug, PartialEq)]
-struct Piece {
-    text: String,
-    score: f32,
-    /// 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte.
-    kind: u64,
-}
-
-const UNIGRAM: u64 = 1;
-const CONTROL: u64 = 3;
-const USER_DEFINED: u64 = 4;
+const UNIGRAM: i32 = 1;
+const CONTROL: i32 = 3;
+const USER_DEFINED: i32 = 4;
 
 /// The tokenizer of a SentencePiece model as fairseq numbers its pieces, which is what both models are trained with.
 pub(super) fn sentence_piece(
@@ -54,14 +70,18 @@ pub(super) fn sentence_piece(
     fingerprint.value("sentencepiece model", &bytes);
     let problem = |problem: String| ModelError::Config { problem, path: path.to_owned() };
     let library = |error: tokenizers::Error| problem(error.to_string());
-    let model = Model::parse(&bytes).ok_or_else(|| problem("is no SentencePiece model".to_owned()))?;
+    let model = Model::decode(&*bytes)
+        .ok()
+        .filter(|model| !model.pieces.is_empty() && model.pieces.iter().all(|piece| piece.score.is_finite()));
+    let model = model.ok_or_else(|| problem("is not a SentencePiece model".to_owned()))?;
     let unsupported = |what: String| ModelError::Unsupported {
         path: path.to_owned(),
         what,
         supported: format!("unigram models of xlm-roberta and camembert; {}", super::CONVERT),
     };
-    if model.kind != UNIGRAM {
-        return Err(unsupported(format!("a SentencePiece model of kind {}", model.kind)).into());
+    let kind = model.trainer.unwrap_or_default().kind();
+    if kind != UNIGRAM {
+        return Err(unsupported(format!("a SentencePiece model of kind {kind}")).into());
     }
     let special = |name: &str, default: &str| config.special(name, default).content;
     let [unknown, pad, mask] = [("unk_token", "<unk>"), ("pad_token", "<pad>"), ("mask_token", "<mask>")]
@@ -84,17 +104,18 @@ pub(super) fn sentence_piece(
         }
         other => return Err(unsupported(format!("a SentencePiece model with model_type {other:?}")).into()),
     };
-    let symbols = model.pieces.iter().filter(|piece| [CONTROL, USER_DEFINED].contains(&piece.kind));
+    let symbols = model.pieces.iter().filter(|piece| [CONTROL, USER_DEFINED].contains(&piece.kind()));
     let symbols = symbols
-        .map(|piece| AddedToken::from(piece.text.clone(), piece.kind == CONTROL).normalized(false))
+        .map(|piece| AddedToken::from(piece.text.clone(), piece.kind() == CONTROL).normalized(false))
         .collect();
     let pieces = model.pieces.into_iter().skip(skipped).map(|piece| (piece.text, f64::from(piece.score)));
     let vocabulary = first.into_iter().chain(pieces).chain([(mask, 0.0)]).collect();
 
     let mut tokenizer =
         tokenizers::Tokenizer::new(Unigram::from(vocabulary, Some(3), false).map_err(library)?);
-    if !model.charsmap.is_empty() {
-        let normalizer = Precompiled::from(&model.charsmap).map_err(|error| problem(error.to_string()))?;
+    let charsmap = model.normalizer.unwrap_or_default().charsmap;
+    if !charsmap.is_empty() {
+        let normalizer = Precompiled::from(&charsmap).map_err(|error| problem(error.to_string()))?;
         tokenizer.with_normalizer(Some(normalizer)).map_err(library)?;
     }
     tokenizer.with_pre_tokenizer(Some(Sequence::new(vec![
@@ -127,55 +148,4 @@ pub(super) fn sentence_piece(
 
 fn prepend_scheme(config: &TokenizerConfig) -> PrependScheme {
     if config.add_prefix_space.unwrap_or(true) { PrependScheme::Always } else { PrependScheme::Never }
-}
-
-impl Model {
-    /// Reads `ModelProto` of sentencepiece_model.proto; `None` where the bytes are none.
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        let mut model = Self { kind: UNIGRAM, ..Self::default() };
-        for field in fields(bytes) {
-            match field? {
-                (1, piece) => model.pieces.push(Piece::parse(piece.bytes()?)?),
-                (2, trainer) => {
-                    if let Some(kind) = last(trainer.bytes()?, 3)? {
-                        model.kind = kind.integer()?;
-                    }
-                }
-                (3, normalizer) => {
-                    if let Some(charsmap) = last(normalizer.bytes()?, 2)? {
-                        model.charsmap = charsmap.bytes()?.to_vec();
-                    }
-                }
-                _ => {}
-            }
-        }
-        (!model.pieces.is_empty()).then_some(model)
-    }
-}
-
-impl Piece {
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        let mut piece = Self { text: String::new(), score: 0.0, kind: 1 };
-        for field in fields(bytes) {
-            match field? {
-                (1, text) => piece.text = String::from_utf8(text.bytes()?.to_vec()).ok()?,
-                (2, score) => piece.score = score.float()?,
-                (3, kind) => piece.kind = kind.integer()?,
-                _ => {}
-            }
-        }
-        piece.score.is_finite().then_some(piece)
-    }
-}
-
-/// The last value of a field, which is the one that counts; the outer `None` is for bytes that are no message.
-fn last(message: &[u8], number: u64) -> Option<Option<Value<'_>>> {
-    let mut found = None;
-    for field in fields(message) {
-        let (of, value) = field?;
-        if of == number {
-            found = Some(value);
-        }
-    }
-    Some(found)
 }

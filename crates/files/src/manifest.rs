@@ -1,0 +1,134 @@
+//! Manifests: sealed JSON files that say which format a directory has, and in which version.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::FileError;
+use crate::seal::{is_sealed, write_sealed};
+
+/// The format of a kind of directory, as the first two fields of its manifest have it.
+#[derive(Clone, Copy, Debug)]
+pub struct ManifestFormat {
+    /// The field `format`.
+    pub name: &'static str,
+    /// The field `format_version`: the one version that is read and written.
+    pub version: u64,
+}
+
+/// What is in the place of a manifest.
+#[derive(Debug)]
+pub enum Found<M> {
+    /// Nothing.
+    Nothing,
+    /// A file of another format.
+    Foreign,
+    /// A manifest of another version of the format.
+    OtherVersion(u64),
+    /// A manifest that is not as it was written, and what is wrong with it.
+    Damaged(String),
+    /// The other fields of a whole manifest.
+    Manifest(M),
+}
+
+/// The fields that the manifests of every version have.
+#[derive(Serialize, Deserialize)]
+struct Head<F> {
+    format: F,
+    format_version: u64,
+}
+
+#[derive(Serialize)]
+struct Whole<'a, M> {
+    #[serde(flatten)]
+    head: Head<&'a str>,
+    #[serde(flatten)]
+    manifest: &'a M,
+}
+
+impl ManifestFormat {
+    /// Reads the manifest at `path`. `M` has the fields that come after the first two.
+    ///
+    /// # Errors
+    /// When there is a file that cannot be read.
+    pub fn read<M: DeserializeOwned>(&self, path: &Path) -> Result<Found<M>, FileError> {
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Ok(Found::Nothing);
+            }
+            Err(error) => return Err(FileError::new("read", path, error)),
+        };
+        let name = self.name.as_bytes();
+        let is_ours = match serde_json::from_slice::<Head<String>>(&bytes) {
+            // The seal is a matter of this version; another may place it elsewhere.
+            Ok(head) if head.format == self.name && head.format_version != self.version => {
+                return Ok(Found::OtherVersion(head.format_version));
+            }
+            Ok(head) => head.format == self.name,
+            // A manifest that is so damaged that it cannot be parsed still has the name.
+            Err(_) => bytes.windows(name.len()).any(|window| window == name),
+        };
+        Ok(if !is_ours {
+            Found::Foreign
+        } else if !is_sealed(&bytes) {
+            Found::Damaged("its checksum does not match its content".to_owned())
+        } else {
+            match serde_json::from_slice(&bytes) {
+                Ok(manifest) => Found::Manifest(manifest),
+                Err(error) => Found::Damaged(error.to_string()),
+            }
+        })
+    }
+
+    /// Writes `manifest` to `path` behind the fields of the format, sealed and atomically.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write<M: Serialize>(&self, path: &Path, manifest: &M) -> Result<(), FileError> {
+        let head = Head { format: self.name, format_version: self.version };
+        write_sealed(path, &Whole { head, manifest })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+
+    use super::{Found, ManifestFormat};
+
+    const FORMAT: ManifestFormat = ManifestFormat { name: "toller-test", version: 2 };
+
+    #[test]
+    fn a_manifest_is_known_by_its_format_and_version() -> Result<(), Box<dyn std::error::Error>> {
+        let directory = tempfile::tempdir()?;
+        let path = directory.path().join("manifest.json");
+        let read = || FORMAT.read::<BTreeMap<String, serde_json::Value>>(&path);
+        assert!(matches!(read()?, Found::Nothing));
+        assert!(matches!(FORMAT.read::<()>(&path.join("below"))?, Found::Nothing));
+        FORMAT.write(&path, &BTreeMap::from([("count", 3)]))?;
+        let text = fs::read_to_string(&path)?;
+        let head = "{\n  \"format\": \"toller-test\",\n  \"format_version\": 2,\n  \"count\": 3,\n  \"checksum\": \"";
+        assert!(text.starts_with(head), "{text}");
+        let Found::Manifest(fields) = read()? else { return Err("it is whole".into()) };
+        assert_eq!(fields["count"], 3);
+
+        for (from, to) in [("\"count\": 3", "\"count\": 4"), ("{", ""), ("\"format\"", "\"form\"")] {
+            fs::write(&path, text.replacen(from, to, 1))?;
+            assert!(matches!(read()?, Found::Damaged(_)), "{from}");
+        }
+        fs::write(&path, text.replace("\"format_version\": 2", "\"format_version\": 3"))?;
+        assert!(matches!(read()?, Found::OtherVersion(3)));
+        for foreign in
+            [text.replace("toller-test", "other"), "{\"name\": \"a page\"}".to_owned(), String::new()]
+        {
+            fs::write(&path, foreign)?;
+            assert!(matches!(read()?, Found::Foreign));
+        }
+        Ok(())
+    }
+}
