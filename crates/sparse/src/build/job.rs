@@ -272,8 +272,7 @@ fn read<E: From<SparseError>>(
     Ok(file)
 }
 
-/// The second stage: inverts chunks. A panic becomes an error, so that nobody waits for a chunk that never
-/// comes.
+/// The second stage: inverts chunks. A panic becomes an error, so that nobody waits for its chunk.
 fn work<E: From<SparseError>>(analyzer: &Analyzer, from: &Receiver<Chunk>, to: &Sender<Outcome<E>>) {
     let mut inverter = Inverter::new(analyzer.clone());
     for chunk in from {

@@ -22,8 +22,7 @@ pub(super) fn merge(
     mut on_progress: impl FnMut(u64) -> Result<(), SparseError>,
 ) -> Result<u64, SparseError> {
     let mut readers = runs.readers();
-    // The current term of each reader, and the reader's number: of equal terms, the earlier documents come
-    // first.
+    // The term and the number of each reader: among equal terms, earlier documents come first.
     let mut heap = BinaryHeap::with_capacity(readers.len());
     for (place, reader) in readers.iter_mut().enumerate() {
         if reader.advance().is_some() {

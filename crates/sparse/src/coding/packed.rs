@@ -47,8 +47,7 @@ impl<'a> Table<'a> {
         out.push(width);
     }
 
-    /// The bytes before the table of `count` numbers at the end of `file`, and the table; `None` if there is
-    /// none.
+    /// The table of `count` numbers at the end of `file`, behind the bytes before it; `None` if there is none.
     #[inline]
     pub(crate) fn split(file: &'a [u8], count: usize) -> Option<(&'a [u8], Self)> {
         let (&width, rest) = file.split_last()?;

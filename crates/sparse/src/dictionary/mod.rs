@@ -77,8 +77,7 @@ impl Dictionary {
     }
 }
 
-/// Looks for a term in a block of `count` terms, without putting these together. `None`: the block is
-/// damaged.
+/// Looks for a term in a block of `count` terms without putting these together; `None` if it is damaged.
 #[inline]
 fn find_in_block(mut block: &[u8], count: usize, term: &[u8]) -> Option<Option<Entry>> {
     let mut records = 0;
@@ -107,8 +106,7 @@ fn find_in_block(mut block: &[u8], count: usize, term: &[u8]) -> Option<Option<E
     Some(None)
 }
 
-/// Takes the payload of a term off the front of `bytes`. `records` is where the record of the next term
-/// begins.
+/// Takes the payload of a term off the front of `bytes`. The record of the next term begins at `records`.
 #[inline]
 fn read_entry(bytes: &mut &[u8], records: &mut u64, begins_block: bool) -> Option<Entry> {
     if begins_block {

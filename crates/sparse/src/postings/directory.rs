@@ -1,5 +1,4 @@
-//! The directory of a list: for each full block where it ends, how it is packed, and the points that dominate
-//! it.
+//! The directory of a list: where each full block ends, how it is packed, and which points dominate it.
 //!
 //! ```text
 //! entry := 32 * spread + 2 * less (varint), code of the only point (u8)        where all frequencies are 1

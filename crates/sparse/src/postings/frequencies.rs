@@ -148,8 +148,7 @@ fn differences(ends: &[u32; ROOM], tfs: &mut [u32]) {
     }
 }
 
-/// Makes frequencies of the positions of the extras in the row of buckets, and of the low bits of their
-/// places.
+/// Makes frequencies of the positions of the extras in the row of buckets and their low bits.
 #[inline(always)]
 fn add_places(positions: &[u32], packed: &[u8], mut lows_at: usize, low: u8, tfs: &mut [u32]) -> Option<()> {
     tfs.fill(1);

@@ -5,8 +5,7 @@ use super::skyline::skyline;
 use super::{BLOCK, Posting, Tail, directory};
 use crate::coding::BitWriter;
 
-/// Collects the postings of one term after another and appends their records. A term has fewer than 2^56
-/// occurrences.
+/// Encodes the postings of one term after another. A term has fewer than 2^56 occurrences.
 ///
 /// The whole list of one term is in memory, packed: at most a few bits for each document of the collection.
 #[derive(Debug)]
@@ -35,8 +34,7 @@ impl ListEncoder {
         }
     }
 
-    /// Adds the next posting of the term, in the order of the documents. `codes` are the codes of their
-    /// lengths.
+    /// Adds the term's next posting, in the order of the documents. `codes` has the codes of their lengths.
     #[inline]
     pub(crate) fn push(&mut self, posting: Posting, codes: &[u8]) {
         if self.block.is_full() {

@@ -64,8 +64,7 @@ impl<'a> Record<'a> {
         Some(Self { statistics, list: List::Blocks { directory, blocks, tail } })
     }
 
-    /// Calls `each` with every block in order; `None` if the list is damaged. Documents ascend and are below
-    /// `docs`.
+    /// Calls `each` with every block in order; `None` if the list is damaged or has documents from `docs` on.
     pub(crate) fn for_each_block(&self, docs: u32, mut each: impl FnMut(&Block)) -> Option<()> {
         let (token, mut block) = (Token::active(), Block::new());
         match self.list {

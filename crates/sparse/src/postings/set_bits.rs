@@ -78,7 +78,7 @@ mod tests {
 
     use super::{BLOCK, ROOM, find, find_zeros};
 
-    /// Both functions, which cannot be called where no instruction set is chosen.
+    /// Calls one of the two functions, which need an instruction set.
     struct Find<'a> {
         bytes: &'a [u8],
         start: usize,

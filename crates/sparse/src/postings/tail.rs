@@ -72,8 +72,7 @@ impl Tail {
         Encoding::of(extras, self.max_tf).write(block.tfs(), bits);
     }
 
-    /// Reads it from the bytes behind the blocks, the last document of which is `before`; `None` if it is
-    /// damaged.
+    /// Reads the tail from the bytes behind the blocks, which end with `before`; `None` if it is damaged.
     #[inline(always)]
     pub(super) fn read<S: Simd>(
         &self,

@@ -9,8 +9,7 @@ use super::sums::{STRETCH, STRETCHES, Sums, bit_positions};
 /// Places in the window, ascending.
 pub(super) struct Candidates {
     token: Token,
-    /// With room for a stretch behind the last, so that a stretch is written before its candidates are
-    /// counted.
+    /// With room for a stretch behind the last: candidates are written before they are counted.
     places: Box<[u32; WINDOW + STRETCH]>,
     count: usize,
 }

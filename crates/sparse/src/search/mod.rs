@@ -76,8 +76,7 @@ impl SparseIndex {
         self.search_each(queries, scoring, |search, query| search.run(query, k, &|_| true))
     }
 
-    /// Calls `work` for each query, in rayon's current pool. One [`Search`] with its buffers serves many
-    /// queries.
+    /// Calls `work` for each query, in rayon's current pool. One [`Search`] serves many queries.
     ///
     /// # Errors
     /// When a parameter is out of its range, and those of `work`.
