@@ -58,7 +58,7 @@ fn an_imported_store_is_searched_on_the_users_word_alone() {
     let workspace = workspace_with_stores();
     workspace.toller("store export store --output x.npy").succeeds();
     let imported = workspace.toller("store import x.npy --output imported").succeeds();
-    assert!(imported.stderr.contains("does not know its model"), "{}", imported.stderr);
+    assert!(imported.stderr.contains("the model of the store is unknown"), "{}", imported.stderr);
     let search = format!("{SEARCH} --dense imported --model tiny-bert --queries q.tsv");
     workspace
         .toller(&search)

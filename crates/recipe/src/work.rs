@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use toller_files::{DirectoryLock, FileError};
+use toller_files::{DirectoryLock, FileError, remove_unfinished};
 
 use super::argument::{Argument, Piece, command_line};
 use super::error::RecipeError;
@@ -58,6 +58,8 @@ impl Work {
         fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
         let lock = DirectoryLock::acquire(directory)?;
         let lock = lock.ok_or_else(|| RecipeError::Busy { directory: directory.to_owned() })?;
+        // What steps were killed over. Whatever is written here is written by a recipe that has the lock.
+        remove_unfinished(directory, |_| true)?;
         let state = match State::read(directory) {
             Err(RecipeError::DamagedState { .. }) if force => State::default(),
             state => state?,
