@@ -69,8 +69,8 @@ fn main() {
         &model,
         &CrossEncoderOptions { max_length: Some(512), ..CrossEncoderOptions::default() },
     );
-    let options = RerankOptions { depth, threads, ..RerankOptions::default() };
-    let reranker = Reranker::new(vec![encoder.unwrap()], texts.clone(), options).unwrap();
+    let options = RerankOptions { depth, ..RerankOptions::default() };
+    let reranker = Reranker::new(vec![encoder.unwrap()], texts.clone(), options, threads).unwrap();
     let ours = || reranker.rerank(&candidates, &AtomicBool::new(false), |_| {}).unwrap();
 
     let mut pairs = tempfile::NamedTempFile::new().unwrap();

@@ -17,6 +17,7 @@ mod full_disk;
 mod fuse;
 mod hybrid;
 mod interruption;
+mod library;
 mod main_job;
 mod mine;
 mod models;

@@ -1,7 +1,7 @@
 //! The flags that choose an analyzer.
 
 use toller_analysis::Analyzer;
-use toller_pipeline::{AnalyzerError, analyzer_by_name};
+use toller_engine::{Engine, EngineError};
 
 use crate::error::UsageError;
 
@@ -19,13 +19,13 @@ pub struct AnalyzerArgs {
 
 impl AnalyzerArgs {
     /// The analyzer. A name that none has is wrong usage.
-    pub fn load(&self) -> crate::Result<Analyzer> {
+    pub fn load(&self, engine: &Engine) -> crate::Result<Analyzer> {
         let (flag, name) = match (&self.analyzer, &self.language) {
             (Some(name), _) => ("--analyzer", name.as_str()),
             (None, language) => ("--language", language.as_deref().unwrap_or_default()),
         };
-        analyzer_by_name(name).map_err(|error| match error {
-            AnalyzerError::Name(_) => UsageError::of_flag(flag, &error).into(),
+        engine.analyzer(name).map_err(|error| match error {
+            EngineError::Analyzer(error) => UsageError::of_flag(flag, &error).into(),
             error => error.into(),
         })
     }

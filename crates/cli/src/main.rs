@@ -6,6 +6,7 @@ mod analyzer;
 mod args;
 mod commands;
 mod device;
+mod engine;
 mod error;
 mod flags;
 mod fusion_args;
@@ -18,7 +19,6 @@ mod run_output;
 mod table;
 mod threads;
 mod ui;
-mod verifying;
 
 use std::process::ExitCode;
 

@@ -1,13 +1,11 @@
-//! Loading a model as the command line names it.
+//! The flags that say how a model computes, and loading it.
 
-use std::ops::ControlFlow;
-
-use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, Role, TextPooling};
-use toller_hub::{ModelSource, Origin, ResolveEvent, ResolveOptions, resolve_model};
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, TextPooling};
+use toller_engine::{Device, Encoder, EncoderOptions, Engine};
+use toller_hub::ModelSource;
 use toller_nn::Precision;
-use toller_store::ModelInfo;
 
-use crate::device::Device;
+use crate::device;
 use crate::error::UsageError;
 use crate::ui::Ui;
 
@@ -54,6 +52,19 @@ impl ModelArgs {
     pub fn dtype(&self) -> Precision {
         self.dtype.unwrap_or_default()
     }
+
+    /// How the model is loaded.
+    pub fn encoder(&self) -> EncoderOptions {
+        EncoderOptions {
+            query_model: self.query_model.clone(),
+            max_length: self.max_length.map(|length| length as usize),
+            prompt: self.prompt.clone(),
+            pooling: self.pooling,
+            dim: self.dim.map(|dim| dim as usize),
+            dtype: self.dtype(),
+            batch_tokens: self.batch_tokens.map(|tokens| tokens as usize),
+        }
+    }
 }
 
 fn pooling(name: &str) -> Result<TextPooling, String> {
@@ -62,27 +73,21 @@ fn pooling(name: &str) -> Result<TextPooling, String> {
     })
 }
 
-/// A model that is ready to run, with the identity that stores keep.
-pub struct LoadedModel {
-    pub encoder: DualEncoder,
-    pub info: ModelInfo,
-}
-
-/// Resolves and loads the model that `name` stands for.
-pub fn load(name: &str, args: &ModelArgs, ui: &Ui) -> crate::Result<LoadedModel> {
+/// Loads the model that `name` stands for, and says where it computes.
+pub fn load(name: &str, args: &ModelArgs, engine: &Engine, ui: &Ui) -> crate::Result<Encoder> {
     announce(args, ui)?;
-    load_from(resolve(name, ui)?, name, args, ui)
+    Ok(engine.encoder(name, &args.encoder())?)
 }
 
-/// As [`load`], for the queries of a search: `--device` is where vectors are searched, the model is computed on the CPU.
-pub fn load_for_search(name: &str, args: &ModelArgs, ui: &Ui) -> crate::Result<LoadedModel> {
+/// As [`load`], for the queries of a search: `--device` is where vectors are searched, the model computes on the CPU.
+pub fn load_for_search(name: &str, args: &ModelArgs, engine: &Engine, ui: &Ui) -> crate::Result<Encoder> {
     note_dtype(args, ui);
-    load_from(resolve(name, ui)?, name, args, ui)
+    Ok(engine.encoder(name, &args.encoder())?)
 }
 
-/// Says where it is computed, and in what; an error where that cannot be.
+/// Says where the model computes, and in what; an error where that cannot be.
 pub fn announce(args: &ModelArgs, ui: &Ui) -> Result<(), UsageError> {
-    args.device.for_models()?;
+    device::for_models(args.device)?;
     if args.device == Device::Auto {
         ui.detail(format!("device: cpu ({})", toller_simd::Isa::active()));
     }
@@ -121,81 +126,4 @@ pub fn load_cross_encoder(source: &ModelSource, args: &ModelArgs) -> crate::Resu
         ..CrossEncoderOptions::default()
     };
     Ok(CrossEncoder::load(&source.directory, &options)?)
-}
-
-/// Loads the model that `name` stands for from where its files are.
-pub fn load_from(source: ModelSource, name: &str, args: &ModelArgs, ui: &Ui) -> crate::Result<LoadedModel> {
-    let query_source = args.query_model.as_deref().map(|name| resolve(name, ui)).transpose()?;
-    let options = LoadOptions {
-        query_model: query_source.map(|source| source.directory),
-        max_length: args.max_length.map(|length| length as usize),
-        pooling: args.pooling,
-        dim: args.dim.map(|dim| dim as usize),
-        prompt: args.prompt.clone(),
-        batch_tokens: args.batch_tokens.map(|tokens| tokens as usize),
-        dtype: args.dtype(),
-        known: match &source.origin {
-            Origin::Known(model) => Some(model.clone()),
-            Origin::Directory | Origin::Hub { .. } => None,
-        },
-    };
-    let encoder = DualEncoder::load(&source.directory, &options)?;
-    if encoder.tower(Role::Passage).pooling_is_assumed() {
-        ui.warning(format!(
-            "{name} does not say how it pools: taking the mean, as sentence-transformers does; --pooling decides"
-        ));
-    }
-    let unexpected = encoder.unexpected_tensors();
-    if let Some(first) = unexpected.first() {
-        ui.warning(format!(
-            "{name}: {} tensors have no place in the architecture that config.json describes and no effect, the \
-             first is {first:?}",
-            unexpected.len()
-        ));
-    }
-    let name = match &args.query_model {
-        Some(query_model) => format!("{name} with {query_model} for queries"),
-        None => name.to_owned(),
-    };
-    let info = ModelInfo { name, fingerprint: encoder.fingerprint().to_owned() };
-    Ok(LoadedModel { encoder, info })
-}
-
-/// Finds the model's files, downloading them if need be.
-pub fn resolve(name: &str, ui: &Ui) -> crate::Result<ModelSource> {
-    let (mut bar, mut is_waiting) = (None, false);
-    let mut on_event = |event: ResolveEvent<'_>| {
-        match event {
-            ResolveEvent::Waiting { file } => {
-                if !std::mem::replace(&mut is_waiting, true) {
-                    ui.status(format!("waiting for another process, which is downloading {file}"));
-                }
-            }
-            ResolveEvent::Started { file, total_bytes } => {
-                bar = Some(ui.progress(file, "bytes", total_bytes.unwrap_or(0)));
-            }
-            ResolveEvent::Advanced { done_bytes, .. } => {
-                if let Some(bar) = &bar {
-                    bar.set(done_bytes);
-                }
-            }
-            ResolveEvent::Finished { .. } => {
-                if let Some(bar) = bar.take() {
-                    bar.finish();
-                }
-            }
-            ResolveEvent::Unconfirmed { reason } => {
-                ui.warning(format!("using the downloaded model as it is: {reason}"))
-            }
-        }
-        ControlFlow::Continue(())
-    };
-    let source = resolve_model(name, &ResolveOptions::from_env(), &mut on_event)?;
-    let origin = match &source.origin {
-        Origin::Directory => String::new(),
-        Origin::Known(model) => format!(", known as {}", model.name),
-        Origin::Hub { id, commit } => format!(", {id} at {commit}"),
-    };
-    ui.detail(format!("model: {}{origin}", source.directory.display()));
-    Ok(source)
 }

@@ -21,7 +21,7 @@ mod snapshot;
 
 pub use error::{Looked, ResolveError};
 pub use known::known_models;
-pub use model::{ModelSource, Origin, resolve_model};
+pub use model::{ModelSource, Origin, resolve_directory, resolve_model};
 pub use options::{ResolveOptions, Token};
 pub use progress::{OnEvent, ResolveEvent};
 pub use ureq::Proxy;

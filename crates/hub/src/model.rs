@@ -53,8 +53,7 @@ pub fn resolve_model(
 ) -> Result<ModelSource, ResolveError> {
     let path = Path::new(name);
     if path.is_dir() {
-        directory::check(path)?;
-        return Ok(ModelSource { directory: path.to_owned(), origin: Origin::Directory });
+        return resolve_directory(path);
     }
     if path.is_file() {
         return Err(ResolveError::IsAFile(path.to_owned()));
@@ -85,6 +84,15 @@ pub fn resolve_model(
             Err(ResolveError::NotFound { name: name.to_owned(), looked, cause: None })
         }
     }
+}
+
+/// The model whose files are in `directory`.
+///
+/// # Errors
+/// When files are missing.
+pub fn resolve_directory(directory: &Path) -> Result<ModelSource, ResolveError> {
+    directory::check(directory)?;
+    Ok(ModelSource { directory: directory.to_owned(), origin: Origin::Directory })
 }
 
 /// Adds the hub's error to the places where the model was looked for. Any other error stays as it is.

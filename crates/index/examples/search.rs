@@ -3,8 +3,10 @@
 
 use std::error::Error;
 
-use toller_index::{FlatIndex, IndexOptions};
-use toller_store::{DType, Encoding, ModelInfo, OpenOptions, Role, Source, StoreSpec, StoreWriter};
+use toller_index::FlatIndex;
+use toller_ir::Filter;
+use toller_store::{DType, Encoding, ModelInfo, OpenOptions, Role, Source, Store, StoreSpec, StoreWriter};
+use toller_topk::Scan;
 
 fn main() -> Result<(), Box<dyn Error>> {
     // What the encoder would write: three passages as vectors of four numbers.
@@ -36,9 +38,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     writer.finish()?;
 
-    let index = FlatIndex::open(&[path], &OpenOptions::default(), &IndexOptions::default())?;
+    let index = FlatIndex::new(Store::open(&[path], &OpenOptions::default())?, Scan::Auto);
     let queries = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0]; // [2, dim]
-    for (query, ranking) in index.search(&queries, 2)?.iter().enumerate() {
+    for (query, ranking) in index.search(&queries, 2, &Filter::default())?.rankings.iter().enumerate() {
         for hit in &ranking.hits {
             println!("query {query}: {} {:.2}", index.doc_id(hit.doc), hit.score);
         }

@@ -1,16 +1,12 @@
 //! What can go wrong with an index.
 
 use toller_ir::{Explain, Remedy};
-use toller_store::StoreError;
 use toller_topk::IpTopkError;
 
-/// Why an index cannot be opened or searched.
+/// Why an index cannot be searched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IndexError {
-    /// The stores cannot be opened.
-    #[error(transparent)]
-    Store(#[from] StoreError),
     /// The queries are not vectors that can be searched with, or no hits are asked for.
     #[error(transparent)]
     Search(#[from] IpTopkError),
@@ -22,26 +18,14 @@ pub enum IndexError {
         /// Numbers in a vector of the index.
         index: usize,
     },
-    /// The system refused the threads that were asked for.
-    #[error("cannot start {threads} threads: {source}")]
-    Threads {
-        /// How many.
-        threads: usize,
-        /// What went wrong.
-        source: rayon::ThreadPoolBuildError,
-    },
 }
 
 impl Explain for IndexError {
     fn remedy(&self) -> Option<Remedy> {
         match self {
-            Self::Store(error) => error.remedy(),
             Self::Search(error) => error.remedy(),
             Self::DimMismatch { .. } => {
                 Some("encode the queries with the model that encoded the collection".into())
-            }
-            Self::Threads { .. } => {
-                Some("ask for fewer threads, or leave the number to RAYON_NUM_THREADS".into())
             }
         }
     }

@@ -1,36 +1,31 @@
 //! The flat index: every vector is scored.
 
-use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::sync::Arc;
 
-use rayon::{ThreadPool, ThreadPoolBuilder};
 use toller_gpu::Devices;
-use toller_ir::{DocOrd, Ranking};
-use toller_store::{Embeddings, OpenOptions, Store};
+use toller_ir::{DocOrd, Filter};
+use toller_store::{Embeddings, Store};
 use toller_topk::cuda::{DevicePlan, DeviceSearch};
 use toller_topk::{Collection, IpTopkOptions, Scan, Segment, TopK, Vectors, ip_topk};
 
 use crate::IndexError;
 use crate::read_ahead::ReadAhead;
 
-/// How an index works; it does not change what is found.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IndexOptions {
-    /// The number of threads, of the index's own; `None` for rayon's current pool, which by default has as
-    /// many as the CPU, or as `RAYON_NUM_THREADS` says.
-    pub threads: Option<NonZeroUsize>,
-}
-
 /// Exact search by inner product over the vectors of stores.
 ///
-/// ```no_run
-/// use toller_index::{FlatIndex, IndexOptions};
-/// use toller_store::OpenOptions;
+/// An index computes in rayon's current thread pool. How vectors are scanned is chosen when it is made; every way
+/// gives the same hits.
 ///
-/// # fn main() -> Result<(), toller_index::IndexError> {
-/// let index = FlatIndex::open(&["store".into()], &OpenOptions::default(), &IndexOptions::default())?;
+/// ```no_run
+/// use toller_index::FlatIndex;
+/// use toller_ir::Filter;
+/// use toller_store::{OpenOptions, Store};
+/// use toller_topk::Scan;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let index = FlatIndex::new(Store::open(&["store".into()], &OpenOptions::default())?, Scan::Auto);
 /// let queries = vec![0.1; 2 * index.dim()]; // [2, dim]
-/// for ranking in index.search(&queries, 10)? {
+/// for ranking in index.search(&queries, 10, &Filter::default())?.rankings {
 ///     for hit in ranking.hits {
 ///         println!("{} {}", index.doc_id(hit.doc), hit.score);
 ///     }
@@ -40,48 +35,37 @@ pub struct IndexOptions {
 /// ```
 #[derive(Debug)]
 pub struct FlatIndex {
-    store: Store,
+    store: Arc<Store>,
+    scan: Scan,
     /// For a store that is larger than memory.
     read_ahead: Option<ReadAhead>,
-    pool: Option<ThreadPool>,
-    /// Where it is searched, if not on the CPU.
+    /// Where the index is searched, if not on the CPU.
     devices: Option<DeviceSearch>,
 }
 
 impl FlatIndex {
-    /// Opens stores as one index: the vectors of the first, then those of the next.
+    /// An index over an opened store, searched on the CPU.
+    #[must_use]
+    pub fn new(store: impl Into<Arc<Store>>, scan: Scan) -> Self {
+        let store = store.into();
+        Self { read_ahead: ReadAhead::new(&store), store, scan, devices: None }
+    }
+
+    /// An index over an opened store, searched on devices: the vectors are divided among them, and what fits their
+    /// memory is copied there. The hits are bit for bit those of the CPU. `progress` is called with bytes of the
+    /// store as they are read.
     ///
     /// # Errors
-    /// Those of [`Store::open`], and [`IndexError::Threads`].
-    pub fn open(
-        stores: &[PathBuf],
-        store: &OpenOptions<'_>,
-        options: &IndexOptions,
+    /// [`IndexError::Search`] if a device is missing something.
+    pub fn on(
+        store: impl Into<Arc<Store>>,
+        scan: Scan,
+        devices: &Devices,
+        progress: &dyn Fn(u64),
     ) -> Result<Self, IndexError> {
-        // In the index's own threads, too, are checksums verified.
-        let pool = thread_pool(options)?;
-        let store = within(pool.as_ref(), || Store::open(stores, store))?;
-        Ok(Self { read_ahead: ReadAhead::new(&store), store, pool, devices: None })
-    }
-
-    /// An index over an opened store.
-    ///
-    /// # Errors
-    /// [`IndexError::Threads`].
-    pub fn new(store: Store, options: &IndexOptions) -> Result<Self, IndexError> {
-        Ok(Self { read_ahead: ReadAhead::new(&store), store, pool: thread_pool(options)?, devices: None })
-    }
-
-    /// The index on devices: its vectors are divided among them, and what fits their memory is copied there. The hits stay the same, bit
-    /// by bit. `progress` is told of bytes of the store, as they are read.
-    ///
-    /// The `scan` of every search is then this one, whatever its options say.
-    ///
-    /// # Errors
-    /// [`IndexError::Search`] with what a device lacks.
-    pub fn on(mut self, devices: &Devices, scan: Scan, progress: &dyn Fn(u64)) -> Result<Self, IndexError> {
-        self.devices = Some(DeviceSearch::new(devices, &self.collection()?, scan, progress)?);
-        Ok(self)
+        let mut index = Self::new(store, scan);
+        index.devices = Some(DeviceSearch::new(devices, &index.collection()?, scan, progress)?);
+        Ok(index)
     }
 
     /// What the memory of each device is for; none for an index on the CPU.
@@ -90,39 +74,26 @@ impl FlatIndex {
     }
 
     /// The `k` documents of the largest inner product with each query, best first: one ranking a query, of
-    /// `k` hits or as many as there are documents. `queries` is `[queries, dim]`.
+    /// `k` hits or as many as the filter leaves. `queries` is `[queries, dim]`.
     ///
     /// Scores and order have the same bits for any batch of queries, number of threads and division into
     /// shards or stores; see [`ip_topk`].
     ///
     /// # Errors
     /// [`IndexError::Search`] if `k` is 0, if `queries` is no whole number of vectors of the index's
-    /// dimension, or if one is not finite.
-    pub fn search(&self, queries: &[f32], k: usize) -> Result<Vec<Ranking>, IndexError> {
-        Ok(self.search_with(queries, k, &IpTopkOptions::default())?.rankings)
-    }
-
-    /// As [`FlatIndex::search`], scanned and filtered as `options` say; the nominated are told beside.
-    ///
-    /// # Errors
-    /// As for [`FlatIndex::search`], and what [`ip_topk`] refuses of the options.
-    pub fn search_with(
-        &self,
-        queries: &[f32],
-        k: usize,
-        options: &IpTopkOptions<'_>,
-    ) -> Result<TopK, IndexError> {
+    /// dimension, if one is not finite, or if [`ip_topk`] refuses the filter or the scan.
+    pub fn search(&self, queries: &[f32], k: usize, filter: &Filter<'_>) -> Result<TopK, IndexError> {
         let collection = self.collection()?;
         if let Some(devices) = &self.devices {
-            return Ok(devices.search(&collection, queries, k, &options.filter)?);
+            return Ok(devices.search(&collection, queries, k, filter)?);
         }
-        let mut options = *options;
+        let mut options = IpTopkOptions { scan: self.scan, filter: *filter, read_ahead: None };
         let will_need;
-        if let (Some(read_ahead), None) = (&self.read_ahead, options.read_ahead) {
+        if let Some(read_ahead) = &self.read_ahead {
             will_need = |bytes: &[u8]| read_ahead.will_need(self.store.shards(), bytes);
             options.read_ahead = Some(&will_need);
         }
-        Ok(within(self.pool.as_ref(), || ip_topk(&collection, queries, k, &options))?)
+        Ok(ip_topk(&collection, queries, k, &options)?)
     }
 
     /// The vectors of the stores, as operations take them.
@@ -178,21 +149,5 @@ impl FlatIndex {
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.store
-    }
-}
-
-fn thread_pool(options: &IndexOptions) -> Result<Option<ThreadPool>, IndexError> {
-    let build = |threads: NonZeroUsize| {
-        let pool = ThreadPoolBuilder::new().num_threads(threads.get()).build();
-        pool.map_err(|source| IndexError::Threads { threads: threads.get(), source })
-    };
-    options.threads.map(build).transpose()
-}
-
-/// Does `work` in `pool`, or where it is called.
-fn within<T: Send>(pool: Option<&ThreadPool>, work: impl FnOnce() -> T + Send) -> T {
-    match pool {
-        Some(pool) => pool.install(work),
-        None => work(),
     }
 }

@@ -8,4 +8,4 @@ mod flat;
 mod read_ahead;
 
 pub use error::IndexError;
-pub use flat::{FlatIndex, IndexOptions};
+pub use flat::FlatIndex;

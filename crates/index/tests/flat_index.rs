@@ -2,16 +2,16 @@
 #![allow(missing_docs)]
 
 use std::error::Error;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use toller_index::{FlatIndex, IndexError, IndexOptions};
+use toller_index::{FlatIndex, IndexError};
 use toller_ir::{DocOrd, Explain, Ranking};
 use toller_store::{
-    Codes, DType, Encoding, ModelInfo, OpenOptions, Part, Role, Source, StoreError, StoreSpec, StoreWriter,
+    Codes, DType, Encoding, ModelInfo, OpenOptions, Part, Role, Source, Store, StoreSpec, StoreWriter,
     quantize,
 };
-use toller_topk::{DocSet, Filter, IpTopkError, IpTopkOptions, Scan};
+use toller_topk::{DocSet, Filter, IpTopkError, Scan};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -70,9 +70,12 @@ fn write(path: &Path, spec: StoreSpec, values: &[f32], first: usize) -> Result<(
     Ok(())
 }
 
-fn open(paths: &[PathBuf], threads: usize) -> Result<FlatIndex> {
-    let options = IndexOptions { threads: NonZeroUsize::new(threads) };
-    Ok(FlatIndex::open(paths, &OpenOptions::default(), &options)?)
+fn open(paths: &[PathBuf]) -> Result<FlatIndex> {
+    Ok(FlatIndex::new(Store::open(paths, &OpenOptions::default())?, Scan::Auto))
+}
+
+fn search(index: &FlatIndex, queries: &[f32], k: usize) -> Result<Vec<Ranking>> {
+    Ok(index.search(queries, k, &Filter::default())?.rankings)
 }
 
 /// Ids and score bits.
@@ -105,22 +108,21 @@ fn shards_parts_stores_threads_and_depth_do_not_matter() -> Result<()> {
         write(&front, spec(1234, 500, dtype, None), &values[..1234 * DIM], 0)?;
         write(&back, spec(ROWS - 1234, 600, dtype, None), &values[1234 * DIM..], 1234)?;
 
-        let index = open(&[one], 1)?;
+        let index = open(&[one])?;
         assert_eq!((index.doc_count(), index.dim()), (ROWS, DIM));
-        let expected = found(&index, &index.search(&queries, 1000)?);
+        let expected = found(&index, &search(&index, &queries, 1000)?);
         assert!(expected.iter().all(|hits| hits.len() == 1000));
         for paths in [vec![eight], vec![parts], vec![front, back]] {
+            let index = open(&paths)?;
             for threads in [1, 2] {
-                let index = open(&paths, threads)?;
-                assert!(
-                    found(&index, &index.search(&queries, 1000)?) == expected,
-                    "{paths:?}, {threads} threads"
-                );
-                let ten = found(&index, &index.search(&queries, 10)?);
-                assert!(ten.iter().zip(&expected).all(|(ten, all)| ten[..] == all[..10]), "{paths:?}: ten");
-                let all = index.search(&queries[..DIM], ROWS + 1)?;
-                assert_eq!(all[0].hits.len(), ROWS);
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
+                let top = pool.install(|| index.search(&queries, 1000, &Filter::default()))?;
+                assert!(found(&index, &top.rankings) == expected, "{paths:?}, {threads} threads");
             }
+            let ten = found(&index, &search(&index, &queries, 10)?);
+            assert!(ten.iter().zip(&expected).all(|(ten, all)| ten[..] == all[..10]), "{paths:?}: ten");
+            let all = search(&index, &queries[..DIM], ROWS + 1)?;
+            assert_eq!(all[0].hits.len(), ROWS);
         }
     }
     Ok(())
@@ -155,7 +157,7 @@ fn scans_and_codes_do_not_matter_whatever_is_left_out() -> Result<()> {
         write(&back, spec(ROWS - 2000, 999, dtype, None), &values[2000 * DIM..], 2000)?;
         let stores = [parts.clone(), back.clone()];
 
-        let everything = open(&stores, 1)?.search(&queries, ROWS)?;
+        let everything = search(&open(&stores)?, &queries, ROWS)?;
         let few: DocSet = [0, 7, 299, 300, 1999, 2000, 2998, 2999].map(DocOrd).into_iter().collect();
         let many: DocSet = (0..ROWS as u32).filter(|doc| doc % 3 != 1).map(DocOrd).collect();
         let none = DocSet::default();
@@ -175,13 +177,13 @@ fn scans_and_codes_do_not_matter_whatever_is_left_out() -> Result<()> {
             for store in quantized {
                 quantize(store, Codes::Int8, false, None)?;
             }
-            let index = open(&stores, 2)?;
+            let store = Arc::new(Store::open(&stores, &OpenOptions::default())?);
+            let index = FlatIndex::new(store.clone(), Scan::Auto);
             for &filter in &filters {
                 for k in [1, 10, ROWS] {
                     let expected = found(&index, &filtered(&everything, filter, k));
                     for scan in [Scan::Auto, Scan::F32, Scan::F16, Scan::Int8] {
-                        let options = IpTopkOptions { scan, filter, ..IpTopkOptions::default() };
-                        let top = index.search_with(&queries, k, &options)?;
+                        let top = FlatIndex::new(store.clone(), scan).search(&queries, k, &filter)?;
                         assert!(
                             found(&index, &top.rankings) == expected,
                             "{dtype}, {scan}, k {k}, codes of {quantized:?}"
@@ -202,36 +204,33 @@ fn bad_queries_are_errors_that_say_which() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("store");
     write(&path, spec(5, 5, DType::F32, None), &vectors(5, 3), 0)?;
-    let index = open(&[path], 1)?;
+    let index = open(&[path])?;
 
     let mut queries = vec![0.5; 3 * DIM];
     queries[2 * DIM + 4] = f32::NAN;
-    let error = index.search(&queries, 1).err().ok_or("NaN was searched with")?;
+    let search = |queries: &[f32], k| index.search(queries, k, &Filter::default());
+    let error = search(&queries, 1).err().ok_or("NaN was searched with")?;
     assert!(matches!(error, IndexError::Search(IpTopkError::QueryNotFinite { query: 2, column: 4, .. })));
     assert!(error.to_string().contains("query 2") && error.remedy().is_some());
 
-    let error = index.search(&queries[..DIM + 1], 1).err().ok_or("a part of a query was searched with")?;
+    let error = search(&queries[..DIM + 1], 1).err().ok_or("a part of a query was searched with")?;
     assert!(error.to_string().contains("38") && error.to_string().contains("37"), "{error}");
-    let error = index.search(&queries[..DIM], 0).err().ok_or("k 0 was searched with")?;
+    let error = search(&queries[..DIM], 0).err().ok_or("k 0 was searched with")?;
     assert_eq!((error.to_string().as_str(), error.remedy().is_some()), ("k is 0", true));
     let error = index.check_dim(768).err().ok_or("768 are not 37")?;
     assert_eq!(error.to_string(), "the queries have 768 dimensions, the index has 37");
     assert!(error.remedy().is_some());
     index.check_dim(DIM)?;
-    assert!(index.search(&[], 3)?.is_empty());
+    assert!(search(&[], 3)?.rankings.is_empty());
     Ok(())
 }
 
 #[test]
-fn an_empty_store_has_no_hits_and_a_missing_one_is_an_error() -> Result<()> {
+fn an_empty_store_has_no_hits() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("store");
     write(&path, spec(0, 5, DType::F16, None), &[], 0)?;
-    let index = open(&[path], 2)?;
-    assert_eq!(index.search(&[0.5; 2 * DIM], 10)?, vec![Ranking::default(); 2]);
-
-    let missing =
-        FlatIndex::open(&[folder.path().join("nothing")], &OpenOptions::default(), &IndexOptions::default());
-    assert!(matches!(missing, Err(IndexError::Store(StoreError::File(_)))));
+    let index = open(&[path])?;
+    assert_eq!(search(&index, &[0.5; 2 * DIM], 10)?, vec![Ranking::default(); 2]);
     Ok(())
 }

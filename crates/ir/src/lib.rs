@@ -2,6 +2,7 @@
 //! queries into hits, and the [`Remedy`] of an error. No I/O, and no dependency on other crates of the
 //! workspace.
 
+mod doc_set;
 mod hit;
 mod passage;
 mod qrels;
@@ -11,6 +12,7 @@ mod role;
 mod run;
 mod searcher;
 
+pub use doc_set::DocSet;
 pub use hit::{DocOrd, Hit};
 pub use passage::Passage;
 pub use qrels::Qrels;
@@ -18,4 +20,6 @@ pub use query::Query;
 pub use remedy::{AnyError, Command, Explain, Part, Remedy, Setting, Term};
 pub use role::Role;
 pub use run::{Run, RunEntry};
-pub use searcher::{Ranking, SearchError, Searcher};
+pub use searcher::{
+    Filter, Ranking, RequestError, SearchError, SearchRequest, SearchResponse, Searcher, Timing,
+};

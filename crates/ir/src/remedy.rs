@@ -159,6 +159,7 @@ named! {
     /// What a remedy asks to set.
     Setting {
         AllowUnexpected "allow_unexpected": "Accept weights that the model does not need.",
+        AnyRole "any_role": "Take a store of the other role.",
         AnyMetric "any_metric": "Import vectors that were made for another metric.",
         AssumeModel "assume_model": "Take the model for the one that made the vectors.",
         Codes "codes": "The codes of a store.",

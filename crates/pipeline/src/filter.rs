@@ -1,9 +1,8 @@
 //! Documents that searches leave out, by the identifier of the query.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use toller_ir::{DocOrd, Query};
-use toller_topk::DocSet;
+use toller_ir::{DocOrd, DocSet, Filter, Query, Searcher};
 
 /// Documents that may not be hits; the hits are the best k of the others.
 #[derive(Clone, Debug, Default)]
@@ -13,36 +12,73 @@ pub struct QueryFilter {
     excluded: HashMap<String, Vec<DocOrd>>,
 }
 
-impl QueryFilter {
-    /// Only `allowed` documents are searched (all where `None`), and of these not those that are `excluded` for a query, by
-    /// its identifier.
+/// Documents by their identifiers, as a user names them.
+#[derive(Clone, Debug, Default)]
+pub struct DocumentLists {
+    /// The only documents that may be hits; `None` for all.
+    pub allowed: Option<HashSet<String>>,
+    /// Pairs of a query and a document that may not be its hit.
+    pub excluded: Vec<(String, String)>,
+}
+
+impl DocumentLists {
+    /// Whether nothing is left out.
     #[must_use]
-    pub fn new(allowed: Option<DocSet>, mut excluded: HashMap<String, Vec<DocOrd>>) -> Self {
-        for docs in excluded.values_mut() {
+    pub fn is_empty(&self) -> bool {
+        self.allowed.is_none() && self.excluded.is_empty()
+    }
+
+    /// The identifiers, each once.
+    #[must_use]
+    pub fn named(&self) -> HashSet<&str> {
+        let excluded = self.excluded.iter().map(|(_, doc)| doc);
+        excluded.chain(self.allowed.iter().flatten()).map(String::as_str).collect()
+    }
+
+    /// The filter by the ordinals of `collection`, and the identifiers that `collection` does not have, in order.
+    #[must_use]
+    pub fn in_collection(&self, collection: &dyn Searcher) -> (QueryFilter, Vec<&str>) {
+        if self.is_empty() {
+            return (QueryFilter::default(), Vec::new());
+        }
+        let named = self.named();
+        let mut ordinals: HashMap<&str, DocOrd> = HashMap::with_capacity(named.len());
+        for doc in (0..collection.doc_count() as u32).map(DocOrd) {
+            if let Some(&id) = named.get(&*collection.doc_id(doc)) {
+                ordinals.insert(id, doc);
+            }
+        }
+        let ordinal = |id: &String| ordinals.get(id.as_str()).copied();
+        let mut filter = QueryFilter {
+            allowed: self.allowed.as_ref().map(|ids| ids.iter().filter_map(ordinal).collect()),
+            excluded: HashMap::new(),
+        };
+        for (query, doc) in &self.excluded {
+            filter.excluded.entry(query.clone()).or_default().extend(ordinal(doc));
+        }
+        for docs in filter.excluded.values_mut() {
             docs.sort_unstable();
             docs.dedup();
         }
-        Self { allowed, excluded }
+        let mut missing: Vec<&str> = named.into_iter().filter(|id| !ordinals.contains_key(id)).collect();
+        missing.sort_unstable();
+        (filter, missing)
     }
+}
 
-    /// The only documents that may be hits; `None` for all.
+impl QueryFilter {
+    /// The documents that may not be hits of each of `queries`, for [`QueryFilter::of`].
     #[must_use]
-    pub fn allowed(&self) -> Option<&DocSet> {
-        self.allowed.as_ref()
-    }
-
-    /// The documents that may not be hits of a query, ascending.
-    #[must_use]
-    pub fn excluded(&self, query: &Query) -> &[DocOrd] {
-        self.excluded.get(&query.id).map_or(&[], Vec::as_slice)
-    }
-
-    /// The same for each of several queries; empty where nothing is excluded at all.
-    #[must_use]
-    pub fn excluded_of(&self, queries: &[Query]) -> Vec<Vec<DocOrd>> {
+    pub fn excluded(&self, queries: &[Query]) -> Vec<Vec<DocOrd>> {
         if self.excluded.is_empty() {
             return Vec::new();
         }
-        queries.iter().map(|query| self.excluded(query).to_vec()).collect()
+        queries.iter().map(|query| self.excluded.get(&query.id).cloned().unwrap_or_default()).collect()
+    }
+
+    /// The filter of a request for queries that have these `excluded` documents.
+    #[must_use]
+    pub fn of<'a>(&'a self, excluded: &'a [Vec<DocOrd>]) -> Filter<'a> {
+        Filter { allowed: self.allowed.as_ref(), excluded }
     }
 }

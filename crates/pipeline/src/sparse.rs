@@ -1,12 +1,12 @@
 //! Sparse retrieval: query texts to rankings, with or without feedback.
 
 use std::borrow::Cow;
+use std::time::Instant;
 
 use toller_analysis::Analyzer;
-use toller_ir::{DocOrd, Hit, Query, Ranking, SearchError, Searcher};
+use toller_ir::{DocOrd, Hit, Ranking, SearchError, SearchRequest, SearchResponse, Searcher, Timing};
 use toller_sparse::{Scoring, Search, SparseError, SparseIndex, SparseQuery};
 
-use crate::QueryFilter;
 use crate::feedback::{Feedback, FeedbackDocument, TermVector};
 
 /// An inverted index, and how queries are made and documents scored.
@@ -15,7 +15,6 @@ pub struct SparseSearcher {
     analyzer: Analyzer,
     scoring: Scoring,
     feedback: Option<Feedback>,
-    filter: QueryFilter,
 }
 
 impl SparseSearcher {
@@ -26,7 +25,7 @@ impl SparseSearcher {
     pub fn new(index: SparseIndex, analyzer: Analyzer, scoring: Scoring) -> Result<Self, SparseError> {
         index.check_analyzer(&analyzer)?;
         scoring.ranker.check()?;
-        Ok(Self { index, analyzer, scoring, feedback: None, filter: QueryFilter::default() })
+        Ok(Self { index, analyzer, scoring, feedback: None })
     }
 
     /// Expands queries by their best hits.
@@ -41,27 +40,32 @@ impl SparseSearcher {
         Ok(self)
     }
 
-    /// Leaves documents out.
-    #[must_use]
-    pub fn with_filter(mut self, filter: QueryFilter) -> Self {
-        self.filter = filter;
-        self
-    }
-
     /// The index.
     #[must_use]
     pub fn index(&self) -> &SparseIndex {
         &self.index
     }
 
-    fn search_one(&self, search: &mut Search<'_>, query: &Query, k: usize) -> Result<Ranking, SparseError> {
-        let terms = SparseQuery::of_text(&self.analyzer, &query.text);
-        let excluded = self.filter.excluded(query);
-        let Some(feedback) = &self.feedback else { return self.filtered(search, &terms, excluded, k) };
+    /// Searches for the query at a place of the request.
+    fn search_one(
+        &self,
+        search: &mut Search<'_>,
+        request: &SearchRequest<'_>,
+        at: usize,
+    ) -> Result<Ranking, SparseError> {
+        let SearchRequest { k, filter, queries } = request;
+        let mut filtered = |query: &SparseQuery, k: usize| {
+            if filter.admits_all() {
+                return search.run(query, k, &|_| true);
+            }
+            search.run(query, k, &|doc| filter.admits(at, doc))
+        };
+        let terms = SparseQuery::of_text(&self.analyzer, &queries[at].text);
+        let Some(feedback) = &self.feedback else { return filtered(&terms, *k) };
         // The last hits are those of a ranking of k.
         let (top, bottom) = feedback.documents();
-        let depth = if bottom > 0 { k.max(top) } else { top };
-        let first = self.filtered(search, &terms, excluded, depth)?;
+        let depth = if bottom > 0 { top.max(*k) } else { top };
+        let first = filtered(&terms, depth)?;
         let documents = |hits: &mut dyn Iterator<Item = &Hit>| {
             hits.map(|hit| self.feedback_document(hit, feedback)).collect::<Result<Vec<_>, _>>()
         };
@@ -69,7 +73,7 @@ impl SparseSearcher {
         let last = documents(&mut first.hits.iter().rev().take(bottom))?;
         let original: TermVector = terms.terms().iter().cloned().collect();
         let expanded = SparseQuery::weighted(feedback.expand(&original, &best, &last).iter())?;
-        self.filtered(search, &expanded, excluded, k)
+        filtered(&expanded, *k)
     }
 
     /// What feedback sees of a hit.
@@ -80,29 +84,17 @@ impl SparseSearcher {
         let terms = admitted.map(|term| (term.term, term.tf as f32)).collect();
         Ok(FeedbackDocument { score: hit.score, terms })
     }
-
-    /// The best `k` of the documents that may be hits.
-    fn filtered(
-        &self,
-        search: &mut Search<'_>,
-        query: &SparseQuery,
-        excluded: &[DocOrd],
-        k: usize,
-    ) -> Result<Ranking, SparseError> {
-        let allowed = self.filter.allowed();
-        if allowed.is_none() && excluded.is_empty() {
-            return search.run(query, k, &|_| true);
-        }
-        search.run(query, k, &|doc| {
-            allowed.is_none_or(|allowed| allowed.contains(doc)) && excluded.binary_search(&doc).is_err()
-        })
-    }
 }
 
 impl Searcher for SparseSearcher {
-    fn search(&self, queries: &[Query], k: usize) -> Result<Vec<Ranking>, SearchError> {
-        let search = |search: &mut Search<'_>, query: &Query| self.search_one(search, query, k);
-        Ok(self.index.search_each(queries, &self.scoring, search)?)
+    fn search(&self, request: &SearchRequest<'_>) -> Result<SearchResponse, SearchError> {
+        request.check()?;
+        let started = Instant::now();
+        let places: Vec<usize> = (0..request.queries.len()).collect();
+        let search = |search: &mut Search<'_>, at: &usize| self.search_one(search, request, *at);
+        let rankings = self.index.search_each(&places, &self.scoring, search)?;
+        let timings = vec![Timing { stage: "postings", duration: started.elapsed() }];
+        Ok(SearchResponse { rankings, timings, ..SearchResponse::default() })
     }
 
     fn doc_id(&self, doc: DocOrd) -> Cow<'_, str> {

@@ -3,13 +3,17 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
+use std::sync::Arc;
 
 use proptest::prelude::*;
-use toller_ir::{DocOrd, Explain, Hit, Query, Ranking, Run, RunEntry, SearchError, Searcher};
+use toller_ir::{
+    DocOrd, Explain, Hit, Query, Ranking, Run, RunEntry, SearchError, SearchRequest, SearchResponse, Searcher,
+};
 use toller_pipeline::fusion::{
     Collections, Combination, FusedQuery, Fusion, FusionError, Hybrid, METHODS, Missing, Normalization,
     fuse_runs,
 };
+use toller_pipeline::{DocumentLists, as_run};
 
 type Tested = Result<(), Box<dyn Error + Send + Sync>>;
 
@@ -172,22 +176,29 @@ proptest! {
         depth in 1_usize..14,
         k in 1_usize..14,
         method in 0..METHODS.len(),
+        allowed in proptest::option::of(proptest::collection::hash_set(0..14, 0..12)),
+        excluded in proptest::collection::vec(0..14, 0..4),
     ) {
         let fusion = METHODS[method].fusion();
         let queries = [Query { id: "q".to_owned(), ..Query::default() }];
+        let id = |doc: i32| format!("d{doc}");
+        let lists_of_docs = DocumentLists {
+            allowed: allowed.map(|docs| docs.into_iter().map(id).collect()),
+            excluded: excluded.into_iter().map(|doc| ("q".to_owned(), id(doc))).collect(),
+        };
         // The first has its documents in another order.
         let searchers: Vec<Fixed> = lists.into_iter().enumerate().map(|(at, scores)| Fixed::new(scores, at == 0)).collect();
-        let runs = searchers.iter().map(|searcher| searcher.as_run(&queries, depth)).collect::<Result<Vec<_>, _>>();
+        let runs = searchers.iter().map(|searcher| found(searcher, &queries, &lists_of_docs, depth)).collect::<Result<Vec<_>, _>>();
         let runs = runs.map_err(|error| TestCaseError::fail(error.to_string()))?;
-        let boxed = |searcher| Box::new(searcher) as Box<dyn Searcher + Send + Sync>;
-        let boxed = searchers.into_iter().map(boxed).collect();
-        let hybrid = Hybrid::new(boxed, fusion.clone(), depth, Collections::Same)?;
-        match (fuse_runs(&runs, &fusion, ALL, k), hybrid.search(&queries, k)) {
+        let shared = |searcher| Arc::new(searcher) as Arc<dyn Searcher>;
+        let shared = searchers.into_iter().map(shared).collect();
+        let hybrid = Hybrid::new(shared, fusion.clone(), depth, Collections::Same)?;
+        match (fuse_runs(&runs, &fusion, ALL, k), search(&hybrid, &queries, &lists_of_docs, k)) {
             (Ok(fused), Ok(found)) => {
                 let ids: Vec<_> = found[0].hits.iter().map(|hit| hybrid.doc_id(hit.doc)).collect();
                 let scores = found[0].hits.iter().map(|hit| hit.score);
                 let hits: Vec<(&str, f32)> = ids.iter().map(AsRef::as_ref).zip(scores).collect();
-                prop_assert_eq!(&fused[0].hits, &hits);
+                prop_assert_eq!(fused.first().map_or(&[][..], |query| &query.hits), &hits);
                 prop_assert!(found[0].hits.is_sorted());
             }
             (Err(fused), Err(found)) => prop_assert_eq!(fused.to_string(), found.to_string()),
@@ -210,29 +221,41 @@ impl Fixed {
         }
         Self { ids, scores }
     }
+}
 
-    /// The run as it would be read from its file.
-    fn as_run(&self, queries: &[Query], depth: usize) -> Result<Run, Box<dyn Error + Send + Sync>> {
-        let mut read = Run::default();
-        for (query, ranking) in queries.iter().zip(self.search(queries, depth)?) {
-            let entry = |hit: &Hit| {
-                let score = format!("{:?}", hit.score).parse()?;
-                Ok(RunEntry { doc_id: self.doc_id(hit.doc).into_owned(), score })
-            };
-            let entries: Result<_, std::num::ParseFloatError> = ranking.hits.iter().map(entry).collect();
-            read.queries.insert(query.id.clone(), entries?);
-        }
-        Ok(read)
-    }
+/// The best of a searcher's documents that the lists leave.
+fn search(
+    searcher: &dyn Searcher,
+    queries: &[Query],
+    lists: &DocumentLists,
+    k: usize,
+) -> Result<Vec<Ranking>, SearchError> {
+    let filter = lists.in_collection(searcher).0;
+    let excluded = filter.excluded(queries);
+    Ok(searcher.search(&SearchRequest { queries, k, filter: filter.of(&excluded) })?.rankings)
+}
+
+/// The same as the run that would be read from its file.
+fn found(
+    searcher: &dyn Searcher,
+    queries: &[Query],
+    lists: &DocumentLists,
+    k: usize,
+) -> Result<Run, Box<dyn Error + Send + Sync>> {
+    Ok(as_run(searcher, queries, &search(searcher, queries, lists, k)?))
 }
 
 impl Searcher for Fixed {
-    fn search(&self, queries: &[Query], k: usize) -> Result<Vec<Ranking>, SearchError> {
-        let mut hits: Vec<Hit> =
-            (0..).map(DocOrd).zip(&self.scores).map(|(doc, score)| Hit::new(doc, *score)).collect();
-        hits.sort_unstable();
-        hits.truncate(k);
-        Ok(vec![Ranking { hits }; queries.len()])
+    fn search(&self, request: &SearchRequest<'_>) -> Result<SearchResponse, SearchError> {
+        let of_query = |query: usize| {
+            let hits = (0..).map(DocOrd).zip(&self.scores).map(|(doc, score)| Hit::new(doc, *score));
+            let mut hits: Vec<Hit> = hits.filter(|hit| request.filter.admits(query, hit.doc)).collect();
+            hits.sort_unstable();
+            hits.truncate(request.k);
+            Ranking { hits }
+        };
+        let rankings = (0..request.queries.len()).map(of_query).collect();
+        Ok(SearchResponse { rankings, ..SearchResponse::default() })
     }
 
     fn doc_id(&self, doc: DocOrd) -> Cow<'_, str> {
@@ -244,9 +267,9 @@ impl Searcher for Fixed {
     }
 }
 
-fn named(ids: &[&str]) -> Box<dyn Searcher + Send + Sync> {
+fn named(ids: &[&str]) -> Arc<dyn Searcher> {
     let scores = (0..ids.len()).map(|doc| 1.0 / (doc + 1) as f32).collect();
-    Box::new(Fixed { ids: ids.iter().map(|id| (*id).to_owned()).collect(), scores })
+    Arc::new(Fixed { ids: ids.iter().map(|id| (*id).to_owned()).collect(), scores })
 }
 
 #[test]
@@ -265,7 +288,7 @@ fn collections_that_differ_are_told_or_united() -> Tested {
         assert!(error.to_string().contains(&says), "{error}");
         assert!(error.remedy().is_some());
         let united = hybrid(first, other, Collections::MayDiffer)?;
-        let found = united.search(&[Query::default()], ALL)?;
+        let found = united.search(&SearchRequest::new(&[Query::default()], ALL))?.rankings;
         let ids: BTreeSet<Cow<'_, str>> = found[0].hits.iter().map(|hit| united.doc_id(hit.doc)).collect();
         let both: BTreeSet<Cow<'_, str>> = first.iter().chain(other).map(|&id| id.into()).collect();
         assert_eq!((&ids, ids.len()), (&both, united.doc_count()));

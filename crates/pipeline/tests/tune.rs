@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicBool;
 use toller_analysis::Analyzer;
 use toller_eval::{EvalOptions, Measure, evaluate};
 use toller_files::OpenOptions;
-use toller_ir::{Qrels, Query, Run, RunEntry, Searcher};
-use toller_pipeline::SparseSearcher;
+use toller_ir::{Qrels, Query, Run, SearchRequest, Searcher};
 use toller_pipeline::tune::{Bm25Grid, Grid, Judging, TuneError, tune_bm25};
+use toller_pipeline::{SparseSearcher, as_run};
 use toller_sparse::{
     Bm25Variant, BuildJob, Lengths, Ranker, Scoring, Source, SparseError, SparseIndex, build,
 };
@@ -73,18 +73,7 @@ fn queries_and_judgments() -> (Vec<Query>, Qrels) {
 
 /// The run of a search, as it is read from its file.
 fn run(searcher: &SparseSearcher, queries: &[Query], k: usize) -> Result<Run, Box<dyn Error + Send + Sync>> {
-    let mut run = Run::default();
-    for (query, ranking) in queries.iter().zip(searcher.search(queries, k)?) {
-        let entry = |hit: &toller_ir::Hit| RunEntry {
-            doc_id: searcher.doc_id(hit.doc).into_owned(),
-            score: toller_corpus::Score::F32(hit.score).as_read(),
-        };
-        let entries: Vec<RunEntry> = ranking.hits.iter().map(entry).collect();
-        if !entries.is_empty() {
-            run.queries.insert(query.id.clone(), entries);
-        }
-    }
-    Ok(run)
+    Ok(as_run(searcher, queries, &searcher.search(&SearchRequest::new(queries, k))?.rankings))
 }
 
 #[test]

@@ -77,11 +77,19 @@ impl MappedCodes {
         }
         // SAFETY: as for shards, a store's files are replaced by renaming, never changed in place.
         let map = unsafe { Mmap::map(&file) }.map_err(FileError::on("map", &path))?;
-        if verifier.checksum(&map).is_some_and(|found| found != entry.checksum) {
-            return Err(damaged("its checksum is wrong".to_owned()));
-        }
+        check_sum(&path, &map, entry, verifier)?;
         let [scales, residual_norms, codes] = find(&map, shard.rows, dim).map_err(damaged)?;
         Ok(Self { map, scales, residual_norms, codes })
+    }
+
+    /// Verifies the checksum of the file, which is `path`.
+    pub(crate) fn verify(
+        &self,
+        path: &Path,
+        entry: &CodesEntry,
+        verifier: &Verifier<'_>,
+    ) -> Result<(), StoreError> {
+        check_sum(path, &self.map, entry, verifier)
     }
 
     /// The mapped file.
@@ -97,6 +105,14 @@ impl MappedCodes {
             residual_norms: bytemuck::cast_slice(&self.map[self.residual_norms.clone()]),
         }
     }
+}
+
+fn check_sum(path: &Path, map: &Mmap, entry: &CodesEntry, verifier: &Verifier<'_>) -> Result<(), StoreError> {
+    if verifier.checksum(map).is_some_and(|found| found != entry.checksum) {
+        let reason = "its checksum is wrong".to_owned();
+        return Err(StoreError::CodesDamaged { path: path.to_owned(), reason });
+    }
+    Ok(())
 }
 
 /// Where scales, residual norms and codes lie in a file. The error says what is wrong.

@@ -18,7 +18,7 @@ use toller_ir::DocOrd;
 
 use crate::codes::MappedCodes;
 use crate::shard_buffer::ALIGNMENT;
-use crate::{DType, ShardEntry, StoreError, StoreSpec};
+use crate::{CodesEntry, DType, ShardEntry, StoreError, StoreSpec};
 
 #[cfg(target_endian = "big")]
 compile_error!("shards are little-endian and are used as they lie in the file");
@@ -92,17 +92,29 @@ impl Shard {
     ) -> Result<Self, StoreError> {
         let path = directory.join(&entry.file);
         let map = map(&path, entry.bytes)?;
-        if let Some(found) = verifier.checksum(&map)
-            && found != entry.checksum
-        {
-            return Err(StoreError::ShardChecksum { path, expected: entry.checksum, found });
-        }
+        check_sum(&path, &map, entry, verifier)?;
         let (dim, dtype, rows) = (spec.dim, spec.dtype, entry.rows);
         match Layout::find(&map, rows, dim, dtype) {
             Ok(Layout { embeddings, id_offsets, ids }) => {
                 Ok(Self { path, first, rows, dim, dtype, map, embeddings, id_offsets, ids, codes: None })
             }
             Err(reason) => Err(StoreError::ShardInvalid { path, reason }),
+        }
+    }
+
+    /// Verifies the checksums of the shard, listed as `entry`, and of its codes.
+    pub(crate) fn verify(
+        &self,
+        entry: &ShardEntry,
+        codes: Option<&CodesEntry>,
+        verifier: &Verifier<'_>,
+    ) -> Result<(), StoreError> {
+        check_sum(&self.path, &self.map, entry, verifier)?;
+        match (&self.codes, codes) {
+            (Some(mapped), Some(codes)) => {
+                mapped.verify(&self.path.with_file_name(&codes.file), codes, verifier)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -187,6 +199,15 @@ impl Shard {
         let range = u64::from_le_bytes(offsets[row]) as usize..u64::from_le_bytes(offsets[row + 1]) as usize;
         // Checked when opened; checked again because it is cheap and `str` must never hold anything else.
         self.map[self.ids.clone()].get(range).and_then(|id| str::from_utf8(id).ok()).unwrap_or("\u{fffd}")
+    }
+}
+
+fn check_sum(path: &Path, map: &Mmap, entry: &ShardEntry, verifier: &Verifier<'_>) -> Result<(), StoreError> {
+    match verifier.checksum(map) {
+        Some(found) if found != entry.checksum => {
+            Err(StoreError::ShardChecksum { path: path.to_owned(), expected: entry.checksum, found })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use toller_files::{OpenOptions, Verifier, names_in};
+use toller_files::{OpenOptions, Verifier, VerifyProgress, names_in};
 use toller_ir::DocOrd;
 
 use crate::codes::MappedCodes;
@@ -18,6 +18,8 @@ pub struct Store {
     manifests: Vec<Manifest>,
     shards: Vec<Shard>,
     count: usize,
+    /// Whether several stores were opened as one, not only the parts of one.
+    several: bool,
 }
 
 /// A directory with a manifest: a store that was written whole, or a part.
@@ -56,11 +58,36 @@ impl Store {
 
         let shards = open_shards(&opened, options)?;
         let manifests = opened.into_iter().map(|store| store.manifest).collect();
-        let store = Self { manifests, shards, count: rows as usize };
-        if options.verify && paths.len() > 1 {
+        let store = Self { manifests, shards, count: rows as usize, several: paths.len() > 1 };
+        if options.verify && store.several {
             store.check_unique_ids()?;
         }
         Ok(store)
+    }
+
+    /// Does what [`Store::open`] left out if it was told not to verify: checks the checksums of all files and, of
+    /// several stores, that no id occurs twice. Runs in rayon's current pool. Between the two, a caller can check
+    /// what is cheap to check.
+    ///
+    /// # Errors
+    /// The first file in order whose checksum is wrong, or [`StoreError::DuplicateId`].
+    pub fn verify(&self, progress: &(dyn Fn(VerifyProgress) + Sync)) -> Result<(), StoreError> {
+        let entries = || {
+            self.manifests.iter().flat_map(|manifest| {
+                let shards = manifest.shards.iter().enumerate();
+                shards.map(|(index, entry)| (entry, manifest.codes.get(index)))
+            })
+        };
+        let options = OpenOptions { verify: true, progress: Some(progress) };
+        let verifier = Verifier::new(&options, entries().map(|(shard, codes)| bytes(shard, codes)).sum());
+        let listed: Vec<_> = self.shards.iter().zip(entries()).collect();
+        let verified: Vec<Result<(), StoreError>> = listed
+            .into_par_iter()
+            .map(|(shard, (entry, codes))| shard.verify(entry, codes, &verifier))
+            .collect();
+        // As in `open_shards`: the first error in order.
+        verified.into_iter().collect::<Result<(), _>>()?;
+        if self.several { self.check_unique_ids() } else { Ok(()) }
     }
 
     /// The number of rows.
@@ -216,6 +243,11 @@ fn check_agreement(first: &StorePart, second: &StorePart, agreement: Agreement) 
     Err(StoreError::Disagreement { first, second, differences })
 }
 
+/// The bytes of a shard and its codes.
+fn bytes(shard: &ShardEntry, codes: Option<&CodesEntry>) -> u64 {
+    shard.bytes + codes.map_or(0, |codes| codes.bytes)
+}
+
 /// Opens the shards of all directories, in parallel.
 fn open_shards(opened: &[StorePart], options: &OpenOptions<'_>) -> Result<Vec<Shard>, StoreError> {
     let entries = || {
@@ -233,10 +265,7 @@ fn open_shards(opened: &[StorePart], options: &OpenOptions<'_>) -> Result<Vec<Sh
             (store, entry, codes, first)
         })
         .collect();
-    let bytes = |(_, entry, codes): (_, &ShardEntry, Option<&CodesEntry>)| {
-        entry.bytes + codes.map_or(0, |codes| codes.bytes)
-    };
-    let verifier = Verifier::new(options, entries().map(bytes).sum());
+    let verifier = Verifier::new(options, entries().map(|(_, shard, codes)| bytes(shard, codes)).sum());
     let shards: Vec<Result<Shard, StoreError>> = placed
         .into_par_iter()
         .map(|(store, entry, codes, first)| {

@@ -3,19 +3,18 @@
 mod collection;
 mod cpu;
 pub mod cuda;
-mod doc_set;
 mod error;
 mod options;
 mod quantize;
 pub mod reference;
 mod top_k;
 
+pub use toller_ir::{DocSet, Filter};
 use toller_simd::Isa;
 
 pub use self::collection::{Codes, Collection, Segment, Vectors};
-pub use self::doc_set::DocSet;
 pub use self::error::IpTopkError;
-pub use self::options::{Filter, IpTopkOptions, ReadAhead, Scan, UnknownScan};
+pub use self::options::{IpTopkOptions, ReadAhead, Scan, UnknownScan};
 pub use self::quantize::{Quantized, quantize};
 pub use self::top_k::TopK;
 

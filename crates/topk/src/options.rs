@@ -3,9 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use toller_ir::DocOrd;
+use toller_ir::Filter;
 
-use crate::doc_set::DocSet;
 use crate::error::IpTopkError;
 
 /// The most numbers that a vector can have for the int8 scan: 255 * 127 times as many fit in 31 bits.
@@ -60,24 +59,6 @@ impl fmt::Display for Scan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = Self::NAMES.into_iter().find(|(_, scan)| scan == self);
         f.pad(named.map_or("", |(name, _)| name))
-    }
-}
-
-/// Which documents a search may return. The scan applies it, so that the hits are the best k of those.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Filter<'a> {
-    /// The only documents that may be hits; `None` allows all.
-    pub allowed: Option<&'a DocSet>,
-    /// For each query, documents that may not be its hits, in ascending order. Empty excludes nothing.
-    pub excluded: &'a [Vec<DocOrd>],
-}
-
-impl Filter<'_> {
-    /// Whether `doc` may be a hit of `query`.
-    #[inline]
-    pub(crate) fn admits(&self, query: usize, doc: DocOrd) -> bool {
-        self.allowed.is_none_or(|allowed| allowed.contains(doc))
-            && self.excluded.get(query).is_none_or(|excluded| excluded.binary_search(&doc).is_err())
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::json;
 use toller_files::FileError;
 
 use crate::analyzer::AnalyzerArgs;
+use crate::engine;
 use crate::ui::Ui;
 
 /// Arguments of `toller analyze`.
@@ -21,7 +22,7 @@ pub struct AnalyzeArgs {
 
 /// Prints the terms of each text as a line, with spaces between, or as JSON.
 pub fn run(args: &AnalyzeArgs, ui: &Ui) -> crate::Result<()> {
-    let analyzer = args.analyzer.load()?;
+    let analyzer = args.analyzer.load(&engine::open(ui)?)?;
     let mut results = Vec::new();
     let mut out = ui.out();
     let mut show = |text: &str| -> io::Result<()> {

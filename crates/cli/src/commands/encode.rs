@@ -1,23 +1,20 @@
 //! `toller encode`: texts in, a store out.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
-use toller_encoder::Role;
-use toller_files::{FileError, expand};
-use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, TitleMode};
-use toller_store::{
-    DEFAULT_ROWS_PER_SHARD, DType, Encoding, ModelInfo, Part, Source, StoreSpec, StoreWriter,
-};
+use toller_engine::{EncodeOptions, TextSource, TitleMode};
+use toller_pipeline::EncodeReport;
+use toller_store::{DEFAULT_ROWS_PER_SHARD, DType, Part};
 
-use super::encode_source::TextSource;
 use super::store::quantize::{CodesName, quantize_store};
+use super::text_source;
+use crate::engine::{self, unit};
 use crate::error::UsageError;
 use crate::input::InputArgs;
 use crate::interrupt::{self, Interrupted};
-use crate::model::{self, LoadedModel, ModelArgs};
+use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
-use crate::verifying::verifying;
 
 /// Arguments of `toller encode`.
 #[derive(Debug, clap::Args)]
@@ -116,7 +113,7 @@ impl FromStr for PartArg {
 }
 
 /// Encodes.
-pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
+pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
     if args.output.as_os_str() == "-" {
         return Err(
             UsageError::new("--output - : a store is a directory", "give --output a directory").into()
@@ -124,34 +121,30 @@ pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     }
     // First, so that Ctrl-C leaves nothing behind from here on.
     let stop = interrupt::flag(ui, "stopping at the end of this shard")?;
-    let model = model::load(&args.model, &args.model_args, ui)?;
-    let role = if args.queries.is_empty() { Role::Passage } else { Role::Query };
-    let titles = title_mode(args)?;
-    let source = open_source(args, role, ui)?;
-    let spec = spec(args, &model, role, &titles, &source)?;
-
-    let writer = if args.overwrite {
-        StoreWriter::overwrite(&args.output, spec)?
-    } else {
-        resume(&args.output, spec, ui)?
+    let engine = engine::open(ui)?;
+    let encoder = model::load(&args.model, &args.model_args, &engine, ui)?;
+    let options = EncodeOptions {
+        titles: title_mode(args)?,
+        store_dtype: args.store_dtype,
+        part: args.shard.map(|part| (part.index, part.of)),
+        rows_per_shard: args.rows_per_shard as usize,
+        overwrite: args.overwrite,
     };
-    if writer.is_complete() {
-        ui.status(format!(
-            "{} is complete; nothing to do (--overwrite encodes it again)",
-            writer.directory().display()
-        ));
-        let report = EncodeReport::nothing_to_do(writer.manifest().clone());
-        let directory = writer.directory().to_owned();
-        drop(writer);
-        make_codes(args, &directory, ui)?;
-        return print_report(args, &report, &source, ui);
+    let source = if args.queries.is_empty() {
+        text_source::collection(&args.corpus, &args.output, &args.input, &engine, ui)?
+    } else {
+        text_source::queries(&args.queries, &args.input, &engine, ui)?
+    };
+    let report = engine.encode(&encoder, &source, &args.output, &options, &stop)?;
+    let directory = report.manifest.spec.directory(&args.output);
+    if report.duration.is_zero() {
+        let store = directory.display();
+        ui.status(format!("{store} is complete; nothing to do (--overwrite encodes it again)"));
+    } else {
+        text_source::report_skipped(&source, ui);
     }
-    let job = EncodeJob { encoder: &model.encoder, role, threads, stop: &stop };
-    let directory = writer.directory().to_owned();
-    let report = encode(&job, &titles, &source, writer, ui)?;
-    source.report_skipped(ui);
-    if !report.interrupted {
-        make_codes(args, &directory, ui)?;
+    if let (Some(codes), false) = (args.codes, report.interrupted) {
+        quantize_store(&directory, codes.into(), false, ui)?;
     }
     print_report(args, &report, &source, ui)?;
     if report.interrupted {
@@ -163,100 +156,6 @@ pub fn run(args: &EncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
         .into());
     }
     Ok(())
-}
-
-/// Gives the store, or the part of one, the codes that were asked for.
-fn make_codes(args: &EncodeArgs, directory: &Path, ui: &Ui) -> crate::Result<()> {
-    if let Some(codes) = args.codes {
-        quantize_store(directory, codes.into(), false, ui)?;
-    }
-    Ok(())
-}
-
-/// Creates the store, or opens the one that is there; says which of its shards are damaged and so written anew.
-pub(super) fn resume(store: &Path, spec: StoreSpec, ui: &Ui) -> crate::Result<StoreWriter> {
-    let writer = verifying(true, ui, |options| StoreWriter::create_or_resume_with(store, spec, options))?;
-    for damage in writer.damaged() {
-        ui.warning(format!(
-            "{}; its {} rows are written anew",
-            damage.error,
-            damage.rows.end - damage.rows.start
-        ));
-    }
-    Ok(writer)
-}
-
-fn open_source(args: &EncodeArgs, role: Role, ui: &Ui) -> crate::Result<TextSource> {
-    match role {
-        Role::Passage => {
-            let inputs = expand(args.corpus.iter().map(|path| beir_corpus(path, ui)))?;
-            TextSource::collection(&inputs, &args.output, &args.input.options()?, ui)
-        }
-        Role::Query => {
-            let inputs = expand(&args.queries)?;
-            TextSource::queries(&inputs, &args.input.options()?, ui)
-        }
-    }
-}
-
-fn spec(
-    args: &EncodeArgs,
-    model: &LoadedModel,
-    role: Role,
-    titles: &TitleMode,
-    source: &TextSource,
-) -> crate::Result<StoreSpec> {
-    let tower = model.encoder.tower(role);
-    let part = args.shard.map(|part| Part::new(part.index, part.of, source.texts())).transpose()?;
-    Ok(StoreSpec {
-        model: ModelInfo { name: model.info.name.clone(), fingerprint: model.info.fingerprint.clone() },
-        encoding: Encoding {
-            role,
-            prompt: tower.prompt().to_owned(),
-            max_length: tower.max_length(),
-            title_mode: titles.name().to_owned(),
-            title_separator: titles.separator().to_owned(),
-            compute_dtype: args.model_args.dtype().to_string(),
-            normalized: tower.normalizes(),
-            pooling: tower.pooling(),
-        },
-        dim: tower.dim(),
-        dtype: args.store_dtype,
-        rows_per_shard: args.rows_per_shard as usize,
-        source: Source { fingerprint: source.fingerprint().to_string(), passages: source.texts() },
-        part,
-    })
-}
-
-fn encode(
-    job: &EncodeJob<'_>,
-    titles: &TitleMode,
-    source: &TextSource,
-    writer: StoreWriter,
-    ui: &Ui,
-) -> crate::Result<EncodeReport> {
-    let spec = &writer.manifest().spec;
-    let first = spec.part.map_or(0, |part| part.first_row);
-    let missing =
-        writer.missing_rows().into_iter().map(|rows| first + rows.start..first + rows.end).collect();
-    let bar = ui.progress("encoding", source.unit(), spec.expected_rows());
-    if writer.rows_done() > 0 {
-        let next = writer.missing_rows().first().map_or(writer.rows_done(), |rows| rows.start);
-        ui.status(format!("resuming {} at row {next}", writer.directory().display()));
-        bar.already_done(writer.rows_done());
-    }
-    let texts = source.read(missing, titles)?;
-    let started = std::time::Instant::now();
-    let on_progress = |progress: EncodeProgress| {
-        bar.set(progress.rows);
-        bar.message(match progress.stopping_in {
-            Some(rows) => format!("stopping in {rows} {}", source.unit()),
-            None => format!("{:.0} tokens/s", progress.tokens as f64 / started.elapsed().as_secs_f64()),
-        });
-    };
-    let report = toller_pipeline::encode(job, texts, writer, on_progress);
-    bar.finish();
-    Ok(report?)
 }
 
 /// The result: a sentence on stderr, or JSON on stdout.
@@ -273,10 +172,10 @@ fn print_report(args: &EncodeArgs, report: &EncodeReport, source: &TextSource, u
         ui.status(format!(
             "encoded {} {} ({} tokens) in {seconds:.1} s: {:.1} {}/s, {:.0} tokens/s; {} rows of {} x {} in {}",
             report.rows,
-            source.unit(),
+            unit(source.role()),
             report.tokens,
             rate(report.rows),
-            source.unit(),
+            unit(source.role()),
             rate(report.tokens),
             report.manifest.count,
             spec.dim,
@@ -303,23 +202,4 @@ fn print_report(args: &EncodeArgs, report: &EncodeReport, source: &TextSource, u
             "skipped": source.skipped().total(),
         })
     })
-}
-
-/// A folder as BEIR publishes them holds the queries beside the corpus: only the latter is meant.
-pub(super) fn beir_corpus(path: &Path, ui: &Ui) -> PathBuf {
-    let names = ["corpus.jsonl", "corpus.jsonl.gz", "corpus.jsonl.zst", "corpus.jsonl.xz"];
-    match names.map(|name| path.join(name)).into_iter().find(|corpus| corpus.is_file()) {
-        Some(corpus) => {
-            ui.status(format!("{} holds a BEIR collection: reading {}", path.display(), corpus.display()));
-            corpus
-        }
-        None => path.to_owned(),
-    }
-}
-
-/// Where the spool of standard input goes: beside the store, whose disk has to hold the vectors anyway.
-pub(super) fn spool_directory(output: &Path) -> crate::Result<&Path> {
-    let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(parent).map_err(FileError::on("create", parent))?;
-    Ok(parent)
 }

@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use toller_files::expand;
-use toller_pipeline::{PipelineError, joined_text};
-use toller_sparse::{BuildJob, BuildProgress, BuildReport, Source, SparseError, build};
+use toller_engine::{EngineError, IndexOptions, TextSource};
+use toller_sparse::{BuildReport, SparseError};
 
-use super::encode::beir_corpus;
-use super::encode_source::TextSource;
+use super::text_source;
 use crate::analyzer::AnalyzerArgs;
+use crate::engine;
 use crate::error::UsageError;
 use crate::input::InputArgs;
 use crate::interrupt::{self, Interrupted};
@@ -86,7 +85,7 @@ impl FromStr for Memory {
 }
 
 /// Builds the index.
-pub fn run(args: &IndexArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
+pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
     if args.output.as_os_str() == "-" {
         return Err(
             UsageError::new("--output - : an index is a directory", "give --output a directory").into()
@@ -94,80 +93,26 @@ pub fn run(args: &IndexArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     }
     // First, so that Ctrl-C leaves nothing behind from here on.
     let stop = interrupt::flag(ui, "stopping; nothing is kept of an unfinished index")?;
-    let analyzer = args.analyzer.load()?;
-    let inputs = expand(args.corpus.iter().map(|path| beir_corpus(path, ui)))?;
-    let source = TextSource::collection(&inputs, &args.output, &args.input.options()?, ui)?;
-    let job = BuildJob {
-        analyzer: &analyzer,
-        source: Source {
-            fingerprint: source.fingerprint().to_string(),
-            passages: source.texts(),
-            title_separator: args.title_separator.clone(),
-        },
+    let engine = engine::open(ui)?;
+    let analyzer = args.analyzer.load(&engine)?;
+    let source = text_source::collection(&args.corpus, &args.output, &args.input, &engine, ui)?;
+    let options = IndexOptions {
+        title_separator: args.title_separator.clone(),
         doc_vectors: args.doc_vectors,
         memory_bytes: args.memory.0,
-        threads,
         overwrite: args.overwrite,
-        stop: &stop,
     };
-    let report = match index(args, &job, &source, ui) {
-        Err(PipelineError::Sparse(SparseError::Interrupted)) => {
+    let report = match engine.index(&source, &analyzer, &args.output, &options, &stop) {
+        Err(EngineError::Sparse(SparseError::Interrupted)) => {
             let resume = "run the same command again to begin anew".to_owned();
             return Err(Interrupted { resume }.into());
         }
         built => built?,
     };
-    source.report_skipped(ui);
+    text_source::report_skipped(&source, ui);
     print_report(args, &report, &source, ui)
 }
 
-fn index(
-    args: &IndexArgs,
-    job: &BuildJob<'_>,
-    source: &TextSource,
-    ui: &Ui,
-) -> Result<BuildReport, PipelineError> {
-    let all = std::iter::once(0..source.texts()).collect();
-    let passages = source.passages(all)?;
-    let documents = passages.map(|passage| {
-        let passage = passage?;
-        let text = joined_text(&args.title_separator, &passage);
-        Ok((passage.id, text))
-    });
-    let mut stage = Stage::None;
-    let mut bar = None;
-    let report = build(&args.output, job, documents, |progress| {
-        let (now, title, unit, done, of) = match progress {
-            BuildProgress::Analyzed(done) => (Stage::Analyzing, "indexing", "passages", done, source.texts()),
-            BuildProgress::Merged(done, all) => (Stage::Merging, "merging", "postings", done, all),
-            BuildProgress::Vectors(done) => (Stage::Vectors, "doc vectors", "passages", done, source.texts()),
-        };
-        if now != stage {
-            stage = now;
-            if let Some(finished) = bar.replace(ui.progress(title, unit, of)) {
-                finished.finish();
-            }
-        }
-        if let Some(bar) = &bar {
-            bar.set(done);
-        }
-    });
-    if let Some(bar) = bar {
-        bar.finish();
-    }
-    report
-}
-
-/// What a build is doing.
-#[derive(Clone, Copy, PartialEq)]
-enum Stage {
-    None,
-    Analyzing,
-    Merging,
-    Vectors,
-}
-
-/// The result: a sentence on stderr, or JSON on stdout.
 fn print_report(args: &IndexArgs, report: &BuildReport, source: &TextSource, ui: &Ui) -> crate::Result<()> {
     let seconds = report.duration.as_secs_f64();
     let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use toller_corpus::Score;
 use toller_files::{AtomicFile, FileError, Input, expand};
-use toller_ir::{Hit, Passage, Qrels, Query, RunEntry, Searcher, Setting};
+use toller_ir::{Hit, Passage, Qrels, Query, RunEntry, SearchRequest, Searcher, Setting};
 use toller_mining::{Choice, Format, Mined, Negative, Positive, Selection, TextKey};
 use toller_pipeline::{Chosen, QueryHits, choose_negatives, positives, wanted_passages};
 
 use crate::commands::search::SparseArgs;
+use crate::engine;
 use crate::error::{Context, Failure, Remedied, UsageError};
 use crate::input::{CollectionArgs, QueriesArgs};
 use crate::qrels_input::QrelsArgs;
@@ -183,12 +184,12 @@ fn hits_of_index(
 ) -> crate::Result<Vec<QueryHits>> {
     let has_positive = |query: &&Query| !positives(qrels, &query.id, args.relevance_level).is_empty();
     let queries: Vec<Query> = queries.iter().filter(has_positive).cloned().collect();
-    let Some(searcher) = args.sparse.open(true, ui)? else { return Ok(Vec::new()) };
+    let Some(searcher) = args.sparse.open(true, &engine::open(ui)?)? else { return Ok(Vec::new()) };
     let bar = ui.progress("searching", "queries", queries.len() as u64);
     let mut found = Vec::with_capacity(queries.len());
     for block in queries.chunks(QUERIES_PER_BLOCK) {
-        let rankings = searcher.search(block, *args.depth.end())?;
-        for (query, ranking) in block.iter().zip(rankings) {
+        let response = searcher.search(&SearchRequest::new(block, *args.depth.end()))?;
+        for (query, ranking) in block.iter().zip(response.rankings) {
             let hit = |hit: &Hit| (searcher.doc_id(hit.doc).into_owned(), Score::F32(hit.score).as_read());
             found
                 .push(QueryHits { query_id: query.id.clone(), hits: ranking.hits.iter().map(hit).collect() });

@@ -9,7 +9,6 @@ mod depth;
 mod diff;
 mod doctor;
 mod encode;
-mod encode_source;
 mod eval;
 mod fuse;
 mod index;
@@ -20,6 +19,7 @@ mod retrieve;
 mod run;
 mod search;
 mod store;
+mod text_source;
 mod tune;
 mod verify;
 
@@ -85,11 +85,11 @@ pub fn run(cli: &Cli, ui: &Ui) -> crate::Result<()> {
 /// Runs a command with so many threads, which are set up.
 fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
     match command {
-        Command::Encode(args) => encode::run(args, threads, ui),
-        Command::Index(args) => index::run(args, threads, ui),
+        Command::Encode(args) => encode::run(args, ui),
+        Command::Index(args) => index::run(args, ui),
         Command::Search(args) => search::run(args, ui),
-        Command::Rerank(args) => rerank::run(args, threads, ui),
-        Command::Retrieve(args) => retrieve::run(args, threads, ui),
+        Command::Rerank(args) => rerank::run(args, ui),
+        Command::Retrieve(args) => retrieve::run(args, ui),
         Command::Fuse(args) => fuse::run(args, ui),
         Command::Analyze(args) => analyze::run(args, ui),
         Command::Eval(args) => eval::run(args, ui),

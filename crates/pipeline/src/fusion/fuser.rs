@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 use toller_corpus::Score;
-use toller_ir::{DocOrd, Hit, Ranking, Searcher};
+use toller_ir::{DocOrd, DocSet, Filter, Hit, Ranking, Searcher};
 
 use super::error::FusionError;
 use super::options::Fusion;
@@ -19,6 +19,18 @@ pub enum Collections {
     Same,
     /// Nothing: what one lacks it does not find.
     MayDiffer,
+}
+
+/// A filter by the ordinals of one of the searchers.
+pub(super) struct OwnFilter {
+    allowed: Option<DocSet>,
+    excluded: Vec<Vec<DocOrd>>,
+}
+
+impl OwnFilter {
+    pub(super) fn borrowed(&self) -> Filter<'_> {
+        Filter { allowed: self.allowed.as_ref(), excluded: &self.excluded }
+    }
 }
 
 /// Fuses rankings of several searchers. Its ordinals are those of the first one; documents that it lacks come after.
@@ -155,6 +167,27 @@ impl RankingFuser {
         let pool = Pool::new(lists.collect(), self.depth, &self.fusion)?;
         let fused = pool.fuse(self.fusion.combination, &self.weights, k)?;
         Ok(Ranking { hits: fused.into_iter().map(|(doc, score)| Hit::new(doc, score)).collect() })
+    }
+
+    /// A filter by the shared ordinals, as one by the ordinals of a searcher; `None` where both are the same.
+    pub(super) fn own_filter(&self, list: usize, filter: &Filter<'_>) -> Option<OwnFilter> {
+        let shared = self.shared[list].as_ref().filter(|_| !filter.admits_all())?;
+        let of = |wanted: &DocSet| {
+            let own = (0..).map(DocOrd).zip(shared);
+            own.filter(|(_, shared)| wanted.contains(**shared)).collect::<Vec<_>>()
+        };
+        let excluded: DocSet = filter.excluded.iter().flatten().copied().collect();
+        let own: HashMap<DocOrd, DocOrd> =
+            of(&excluded).into_iter().map(|(own, shared)| (*shared, own)).collect();
+        let of_query = |docs: &Vec<DocOrd>| {
+            let mut docs: Vec<DocOrd> = docs.iter().filter_map(|doc| own.get(doc).copied()).collect();
+            docs.sort_unstable();
+            docs
+        };
+        Some(OwnFilter {
+            allowed: filter.allowed.map(|allowed| of(allowed).into_iter().map(|(own, _)| own).collect()),
+            excluded: filter.excluded.iter().map(of_query).collect(),
+        })
     }
 
     /// The identifier of a document of a fused ranking.

@@ -20,8 +20,6 @@ pub struct RerankOptions {
     pub windows: Option<PassageWindows>,
     /// What is done with hits whose text, or whose query's text, is not known.
     pub unavailable: Unavailable,
-    /// Threads that score.
-    pub threads: usize,
 }
 
 impl Default for RerankOptions {
@@ -34,7 +32,6 @@ impl Default for RerankOptions {
             title_separator: Some(" ".to_owned()),
             windows: None,
             unavailable: Unavailable::default(),
-            threads: 1,
         }
     }
 }

@@ -19,6 +19,7 @@ pub struct Reranker {
     models: Vec<CrossEncoder>,
     texts: Arc<Texts>,
     options: RerankOptions,
+    threads: usize,
     cache: Option<ScoreCache>,
 }
 
@@ -112,7 +113,7 @@ impl RerankReport {
 }
 
 impl Reranker {
-    /// Reranks by `models`, at least one, with the texts of a collection.
+    /// Reranks by `models`, at least one, with the texts of a collection; `threads` score.
     ///
     /// # Errors
     /// [`RerankError::Options`] for no model, a depth of 0, a weight of interpolation outside [0, 1], or windows that leave
@@ -121,6 +122,7 @@ impl Reranker {
         models: Vec<CrossEncoder>,
         texts: Arc<Texts>,
         options: RerankOptions,
+        threads: usize,
     ) -> Result<Self, RerankError> {
         let bad = |what: &str| Err(RerankError::Options(what.to_owned()));
         if models.is_empty() {
@@ -137,7 +139,7 @@ impl Reranker {
                 "the stride of passage windows is from 1 to their length, so that they leave no token out",
             );
         }
-        Ok(Self { models, texts, options, cache: None })
+        Ok(Self { models, texts, options, threads, cache: None })
     }
 
     /// Looks scores up in `cache`, and keeps those that it computes there.
@@ -207,7 +209,7 @@ impl Reranker {
                 texts: &self.texts,
                 title_separator: self.options.title_separator.as_deref(),
                 cache: self.cache.as_ref(),
-                threads: self.options.threads,
+                threads: self.threads,
                 stop,
             };
             stream.run(|found| {

@@ -1,35 +1,39 @@
 //! A first stage and a reranker as one searcher.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use toller_ir::{DocOrd, Hit, Query, Ranking, SearchError, Searcher};
+use toller_ir::{DocOrd, Hit, Ranking, SearchError, SearchRequest, SearchResponse, Searcher, Timing};
 
 use super::reranker::{Candidates, Reranker};
 
-/// A searcher whose best hits are reranked. It is a searcher itself, so that stages can follow each other: 1,000 hits by a small
-/// model, the best 50 of them by a large one.
+/// A searcher whose best hits are reranked. It is a searcher itself, so that stages can follow each other: 1,000
+/// hits by a small model, the best 50 of them by a large one.
 pub struct RerankedSearcher {
-    first_stage: Box<dyn Searcher>,
-    reranker: Reranker,
+    first_stage: Arc<dyn Searcher>,
+    reranker: Arc<Reranker>,
 }
 
 impl RerankedSearcher {
     /// Reranks what `first_stage` finds.
     #[must_use]
-    pub fn new(first_stage: Box<dyn Searcher>, reranker: Reranker) -> Self {
+    pub fn new(first_stage: Arc<dyn Searcher>, reranker: Arc<Reranker>) -> Self {
         Self { first_stage, reranker }
     }
 }
 
 impl Searcher for RerankedSearcher {
     /// Searches as deep as is reranked, however few hits are asked for, so that these are the best of all that is reranked.
-    fn search(&self, queries: &[Query], k: usize) -> Result<Vec<Ranking>, SearchError> {
-        let depth = self.reranker.options().depth.max(k);
-        let found = self.first_stage.search(queries, depth)?;
+    fn search(&self, request: &SearchRequest<'_>) -> Result<SearchResponse, SearchError> {
+        request.check()?;
+        let depth = self.reranker.options().depth.max(request.k);
+        let mut response = self.first_stage.search(&SearchRequest { k: depth, ..*request })?;
+        let found = std::mem::take(&mut response.rankings);
         let ids = |ranking: &Ranking| ranking.hits.iter().map(|hit| self.doc_id(hit.doc)).collect();
         let ids: Vec<Vec<Cow<'_, str>>> = found.iter().map(ids).collect();
-        let candidates: Vec<Candidates<'_>> = queries
+        let candidates: Vec<Candidates<'_>> = request
+            .queries
             .iter()
             .zip(found.iter().zip(&ids))
             .map(|(query, (ranking, ids))| Candidates {
@@ -44,9 +48,15 @@ impl Searcher for RerankedSearcher {
             .collect();
         let reranked = self.reranker.rerank(&candidates, &AtomicBool::new(false), |_| {})?;
         let ranking = |(ranking, ranked): (&Ranking, Vec<super::Ranked>)| Ranking {
-            hits: ranked.iter().take(k).map(|hit| Hit::new(ranking.hits[hit.place].doc, hit.score)).collect(),
+            hits: ranked
+                .iter()
+                .take(request.k)
+                .map(|hit| Hit::new(ranking.hits[hit.place].doc, hit.score))
+                .collect(),
         };
-        Ok(found.iter().zip(reranked.queries).map(ranking).collect())
+        response.rankings = found.iter().zip(reranked.queries).map(ranking).collect();
+        response.timings.push(Timing { stage: "rerank", duration: reranked.report.duration });
+        Ok(response)
     }
 
     fn doc_id(&self, doc: DocOrd) -> Cow<'_, str> {

@@ -4,8 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use toller_gpu::{Address, Device, DeviceError, Memory};
-
-use crate::options::Filter;
+use toller_ir::Filter;
 
 /// The documents that may be hits of any query, one bit for each ordinal.
 #[derive(Debug)]

@@ -3,14 +3,14 @@
 use std::thread;
 
 use toller_gpu::{DeviceError, Devices};
-use toller_ir::Ranking;
+use toller_ir::{Filter, Ranking};
 
 use super::layout::share;
 use super::plan::DevicePlan;
 use super::shard::Shard;
 use crate::collection::Collection;
 use crate::error::IpTopkError;
-use crate::options::{Filter, Scan};
+use crate::options::Scan;
 use crate::top_k::TopK;
 
 /// Exact search by inner product on devices: a share of the vectors on each.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use toller_gpu::{Device, DeviceError};
+use toller_ir::Filter;
 
 use super::filters::{Allowed, Excluded};
 use super::group::{Group, Sizes};
@@ -14,7 +15,6 @@ use super::layout::{Slab, slabs};
 use super::plan::{DevicePlan, RowBytes};
 use super::rows::{Loader, Rows};
 use crate::collection::Collection;
-use crate::options::Filter;
 use crate::top_k::TopK;
 
 /// Slabs in a device's memory for rows that are streamed: one is filled while the other is scanned.

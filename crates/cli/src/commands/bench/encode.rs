@@ -9,7 +9,7 @@ use toller_bench::encode::{EncodePoint, Pass, measure_encode, measure_latency, s
 use toller_bench::figures::encode_figure;
 use toller_bench::limits::matrix_rate;
 use toller_bench::{Timings, Words};
-use toller_encoder::{Role, TextInput};
+use toller_encoder::{DualEncoder, Role, TextInput};
 use toller_pipeline::{EncodeJob, PipelineError};
 use toller_simd::Isa;
 use toller_store::StoreWriter;
@@ -17,8 +17,9 @@ use toller_store::StoreWriter;
 use super::encode_texts::{TextArgs, Texts};
 use super::options::{BenchOptions, write_plot};
 use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
+use crate::engine;
 use crate::interrupt::{self, Interrupted};
-use crate::model::{self, LoadedModel, ModelArgs};
+use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
 
 /// Arguments of `toller bench encode`.
@@ -51,9 +52,10 @@ const QUERIES: u64 = 256;
 pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.open_plot()?;
-    let model = model::load(&args.model, &args.model_args, ui)?;
-    let tower = model.encoder.tower(Role::Passage);
-    let passes = Passes { model: &model, threads, directory: tempfile::tempdir()?, stop: &stop };
+    let encoder = model::load(&args.model, &args.model_args, &engine::open(ui)?, ui)?;
+    let model = encoder.model();
+    let tower = model.tower(Role::Passage);
+    let passes = Passes { model, threads, directory: tempfile::tempdir()?, stop: &stop };
     let estimate = |texts: &[String]| Ok(passes.run(texts)?.duration);
     let texts = args.texts.open(tower, args.options.seconds, estimate)?;
     let matrix_rate = matrix_rate(&args.options.budget(MIN_ROUNDS))?;
@@ -69,17 +71,17 @@ pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()>
             return Err(Interrupted { resume: "nothing was printed".to_owned() }.into());
         }
     }
-    let queries_of = model.encoder.tower(Role::Query);
+    let queries_of = model.tower(Role::Query);
     let words = Words::new(|text| Ok(queries_of.tokenize(text)?.len()))?;
     let queries: Vec<String> = (0..QUERIES).map(|seed| words.text(QUERY_TOKENS, seed)).collect();
     let budget = args.options.budget(MIN_QUERIES);
-    let latency = measure_latency(model.encoder.tower(Role::Query), &queries, &budget)?;
+    let latency = measure_latency(model.tower(Role::Query), &queries, &budget)?;
     bar.finish();
 
     let names: Vec<&str> = texts.iter().map(|texts| texts.name.as_str()).collect();
     let report = Report { args, threads, matrix_rate, names, points: &points, latency: &latency };
     if ui.json {
-        ui.json(|| report.json(&model))?;
+        ui.json(|| report.json(model))?;
     } else {
         let mut out = ui.out();
         report.tables(&mut out)?;
@@ -90,7 +92,7 @@ pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()>
 
 /// Passes over texts as `toller encode` makes them, into a store that is thrown away.
 struct Passes<'a> {
-    model: &'a LoadedModel,
+    model: &'a DualEncoder,
     threads: usize,
     directory: tempfile::TempDir,
     stop: &'a AtomicBool,
@@ -98,14 +100,10 @@ struct Passes<'a> {
 
 impl Passes<'_> {
     fn run(&self, texts: &[String]) -> crate::Result<Pass> {
-        let spec = scratch_spec(&self.model.encoder, texts.len() as u64);
+        let spec = scratch_spec(self.model, texts.len() as u64);
         let writer = StoreWriter::overwrite(&self.directory.path().join("store"), spec)?;
-        let job = EncodeJob {
-            encoder: &self.model.encoder,
-            role: Role::Passage,
-            threads: self.threads,
-            stop: self.stop,
-        };
+        let job =
+            EncodeJob { encoder: self.model, role: Role::Passage, threads: self.threads, stop: self.stop };
         let rows = texts.iter().enumerate();
         let rows =
             rows.map(|(row, text)| Ok::<_, PipelineError>((row.to_string(), TextInput::Plain(text.clone()))));
@@ -190,7 +188,7 @@ impl Report<'_> {
         table.write(out)
     }
 
-    fn json(&self, model: &LoadedModel) -> Value {
+    fn json(&self, model: &DualEncoder) -> Value {
         let figure = |(name, point): (&&str, &EncodePoint)| {
             let shares = point.shares();
             let tokenization = shares.iter().find(|share| share.name == "tokenization");
@@ -219,7 +217,7 @@ impl Report<'_> {
         };
         json!({
             "model": self.args.model,
-            "model_fingerprint": model.info.fingerprint,
+            "model_fingerprint": model.fingerprint(),
             "dtype": self.args.model_args.dtype().name(),
             "instruction_set": Isa::active().to_string(),
             "threads": self.threads,

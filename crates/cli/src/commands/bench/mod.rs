@@ -2,7 +2,7 @@
 
 mod encode;
 mod encode_texts;
-mod engine;
+mod machine;
 mod options;
 mod output;
 mod rerank;

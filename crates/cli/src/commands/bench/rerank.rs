@@ -19,6 +19,7 @@ use toller_texts::{Texts, TextsOptions};
 use super::options::{BenchOptions, write_plot};
 use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
 use crate::commands::rerank::CrossEncoderArgs;
+use crate::engine;
 use crate::interrupt::{self, Interrupted};
 use crate::ui::Ui;
 
@@ -64,7 +65,8 @@ pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     args.cross_encoder.check()?;
     let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.open_plot()?;
-    let model = args.cross_encoder.load(&args.model, ui)?;
+    let engine = engine::open(ui)?;
+    let model = engine.cross_encoder(&args.model, &args.cross_encoder.options())?;
     let words = Words::new(|text| Ok(model.tokenize(text)?.len()))?;
     let mut depths: Vec<usize> = args.depths.iter().map(|depth| *depth as usize).collect();
     depths.sort_unstable();
@@ -73,8 +75,8 @@ pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()>
 
     let folder = tempfile::tempdir()?;
     let collection = MadeUp::write(args, &words, deepest, folder.path())?;
-    let options = RerankOptions { depth: deepest, threads, ..RerankOptions::default() };
-    let reranker = Reranker::new(vec![model], Arc::new(collection.open()?), options)?;
+    let options = RerankOptions { depth: deepest, ..RerankOptions::default() };
+    let reranker = Reranker::new(vec![model], Arc::new(collection.open()?), options, threads)?;
     let pass = |queries: usize, depth: usize| {
         let report =
             reranker.rerank(&collection.candidates(queries, depth), &AtomicBool::new(false), |_| {})?.report;

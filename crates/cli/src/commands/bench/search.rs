@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use toller_bench::figures::{grouped, search_figure};
 use toller_bench::limits::Limits;
 use toller_bench::search::{Case, Point, measure_search};
+use toller_engine::Device;
 use toller_topk::Scan;
 
-use super::engine::Engine;
+use super::machine::Machine;
 use super::options::{BenchOptions, write_plot};
 use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
 use super::search_source::{Source, SourceArgs};
-use crate::device::Device;
 use crate::interrupt::{self, Interrupted};
 use crate::ui::Ui;
 
@@ -53,12 +53,12 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.open_plot()?;
     let largest = args.queries.iter().copied().max().unwrap_or(1);
-    let mut engine = Engine::open(args.device, threads, ui)?;
+    let mut machine = Machine::open(args.device, threads, ui)?;
     let source = Source::open(&args.source, largest as usize, ui)?;
-    let limits = engine.limits(&source, &args.options, MIN_ROUNDS)?;
+    let limits = machine.limits(&source, &args.options, MIN_ROUNDS)?;
 
     let mut cases = cases(args, &source);
-    engine.order(&mut cases);
+    machine.order(&mut cases);
     let bar = ui.progress("measuring", "figures", cases.len() as u64);
     let mut points = Vec::new();
     for case in cases {
@@ -67,23 +67,23 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()>
             return Err(Interrupted { resume: "nothing was printed".to_owned() }.into());
         }
         let rounds = if case.queries == 1 { MIN_ROUNDS_ALONE } else { MIN_ROUNDS };
-        let bytes = engine.scanned_bytes(&source, &case);
-        let search = |queries: &[f32]| engine.search(&source, &case, queries);
+        let bytes = machine.scanned_bytes(&source, &case);
+        let search = |queries: &[f32]| machine.search(&source, &case, queries);
         points.push(measure_search(case, &source.queries, bytes, &args.options.budget(rounds), search)?);
         bar.set(points.len() as u64);
     }
     bar.finish();
 
-    let machine = engine.describe();
+    let name = machine.describe();
     if ui.json {
-        ui.json(|| report(&source, &engine, &limits, &points, threads))?;
+        ui.json(|| report(&source, &machine, &limits, &points, threads))?;
     } else {
         let mut out = ui.out();
-        writeln!(out, "{}; {machine}", source.describe())?;
-        tables(&engine, &limits, &points, &mut out)?;
+        writeln!(out, "{}; {name}", source.describe())?;
+        tables(&machine, &limits, &points, &mut out)?;
         out.flush()?;
     }
-    write_plot(plot, || search_figure(&points, &limits, format!("{}; {machine}", source.describe())))
+    write_plot(plot, || search_figure(&points, &limits, format!("{}; {name}", source.describe())))
 }
 
 /// All combinations, the smallest first.
@@ -107,8 +107,8 @@ fn cases(args: &BenchSearchArgs, source: &Source) -> Vec<Case> {
     cases
 }
 
-fn tables(engine: &Engine, limits: &Limits, points: &[Point], out: &mut impl Write) -> std::io::Result<()> {
-    writeln!(out, "{}", engine.say(limits))?;
+fn tables(machine: &Machine, limits: &Limits, points: &[Point], out: &mut impl Write) -> std::io::Result<()> {
+    writeln!(out, "{}", machine.say(limits))?;
     writeln!(out)?;
     let mut table = Table::new([
         "vectors",
@@ -157,7 +157,7 @@ fn tables(engine: &Engine, limits: &Limits, points: &[Point], out: &mut impl Wri
     Ok(())
 }
 
-fn report(source: &Source, engine: &Engine, limits: &Limits, points: &[Point], threads: usize) -> Value {
+fn report(source: &Source, machine: &Machine, limits: &Limits, points: &[Point], threads: usize) -> Value {
     let figure = |point: &Point| {
         json!({
             "vectors": point.case.vectors,
@@ -175,7 +175,7 @@ fn report(source: &Source, engine: &Engine, limits: &Limits, points: &[Point], t
         })
     };
     json!({
-        "machine": engine.describe(),
+        "machine": machine.describe(),
         "instruction_set": toller_simd::Isa::active().to_string(),
         "threads": threads,
         "limits": {

@@ -1,15 +1,16 @@
 //! What `toller bench search` searches: random vectors or a store, and with what.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toller_bench::figures::grouped;
 use toller_bench::search::QueryPool;
 use toller_bench::{BenchError, RandomVectors};
-use toller_index::{FlatIndex, IndexOptions};
+use toller_index::FlatIndex;
 use toller_ir::DocOrd;
 use toller_store::{DType, OpenOptions, Shard, Store};
-use toller_topk::{Codes, Collection, IpTopkOptions, Quantized, Scan, Segment, TopK, ip_topk};
+use toller_topk::{Codes, Collection, Filter, IpTopkOptions, Quantized, Scan, Segment, TopK, ip_topk};
 
 use crate::error::UsageError;
 use crate::ui::Ui;
@@ -64,7 +65,8 @@ pub(super) struct Source {
 
 enum Searched {
     Random(RandomVectors, Option<Quantized>),
-    Index(FlatIndex),
+    /// A store, as an index for each scan, in the order of [`Scan`].
+    Stored(Arc<Store>, [FlatIndex; 4]),
 }
 
 impl Source {
@@ -99,36 +101,37 @@ impl Source {
 
     fn stored(args: &SourceArgs, pool: usize, ui: &Ui) -> crate::Result<Self> {
         let open = OpenOptions::default();
-        let index = FlatIndex::open(&args.dense, &open, &IndexOptions::default())?;
-        if index.doc_count() == 0 {
+        let store = Arc::new(Store::open(&args.dense, &open)?);
+        if store.count() == 0 {
             return Err(
                 UsageError::new("the store holds no vectors", "give --dense a store with vectors").into()
             );
         }
-        let store = index.store();
+        let indexes = Scan::NAMES.map(|(_, scan)| FlatIndex::new(store.clone(), scan));
         let queries = match &args.query_vectors {
             Some(path) => {
                 let queries = Store::open(std::slice::from_ref(path), &open)?;
-                index.check_dim(queries.dim())?;
+                indexes[0].check_dim(queries.dim())?;
                 store.check_model(&queries.manifest().spec.model)?;
                 QueryPool::all_of(&queries)
             }
             None => {
                 ui.status("no --query-vectors: searching with vectors of the store itself, drawn at random");
-                QueryPool::drawn_from(store, pool, args.seed)
+                QueryPool::drawn_from(&store, pool, args.seed)
             }
         };
         let names: Vec<String> = args.dense.iter().map(|path| path.display().to_string()).collect();
-        let (counts, dim, dtype) = (vec![index.doc_count()], index.dim(), store.dtype());
-        Ok(Self { queries, counts, dim, dtype, origin: names.join(" "), vectors: Searched::Index(index) })
+        let (counts, dim, dtype) = (vec![store.count()], store.dim(), store.dtype());
+        let vectors = Searched::Stored(store, indexes);
+        Ok(Self { queries, counts, dim, dtype, origin: names.join(" "), vectors })
     }
 
     /// The bytes of all vectors.
     pub(super) fn bytes(&self) -> Vec<&[u8]> {
         match &self.vectors {
             Searched::Random(vectors, _) => vec![vectors.as_bytes()],
-            Searched::Index(index) => {
-                index.store().shards().iter().map(|shard| shard.embeddings().as_bytes()).collect()
+            Searched::Stored(store, _) => {
+                store.shards().iter().map(|shard| shard.embeddings().as_bytes()).collect()
             }
         }
     }
@@ -146,7 +149,7 @@ impl Source {
                 let segment = Segment { first: DocOrd(0), vectors, codes };
                 Ok(Collection::new(self.dim, vec![segment])?)
             }
-            Searched::Index(index) => Ok(index.collection()?),
+            Searched::Stored(_, indexes) => Ok(indexes[0].collection()?),
         }
     }
 
@@ -158,10 +161,14 @@ impl Source {
         k: usize,
         scan: Scan,
     ) -> Result<TopK, BenchError> {
-        let options = IpTopkOptions { scan, ..IpTopkOptions::default() };
         match &self.vectors {
-            Searched::Random(..) => Ok(ip_topk(&self.collection(count)?, queries, k, &options)?),
-            Searched::Index(index) => Ok(index.search_with(queries, k, &options)?),
+            Searched::Random(..) => {
+                let options = IpTopkOptions { scan, ..IpTopkOptions::default() };
+                Ok(ip_topk(&self.collection(count)?, queries, k, &options)?)
+            }
+            Searched::Stored(_, indexes) => {
+                Ok(indexes[scan as usize].search(queries, k, &Filter::default())?)
+            }
         }
     }
 
@@ -180,8 +187,8 @@ impl Source {
     fn coded(&self) -> usize {
         match &self.vectors {
             Searched::Random(_, codes) => codes.as_ref().map_or(0, |codes| codes.scales.len()),
-            Searched::Index(index) => {
-                let shards = index.store().shards().iter();
+            Searched::Stored(store, _) => {
+                let shards = store.shards().iter();
                 shards.filter(|shard| shard.codes().is_some()).map(Shard::rows).sum()
             }
         }

@@ -1,13 +1,12 @@
-//! The flags of a cross-encoder, and loading it.
+//! The flags of a cross-encoder.
 
-use toller_encoder::{CrossEncoder, CrossEncoderOptions, ScoreActivation};
+use toller_encoder::{CrossEncoderOptions, ScoreActivation};
+use toller_engine::Device;
 use toller_nn::Precision;
 use toller_tokenizer::PairTruncation;
 
-use crate::device::Device;
+use crate::device;
 use crate::error::UsageError;
-use crate::model;
-use crate::ui::Ui;
 
 /// Flags of how a cross-encoder scores.
 #[derive(Debug, clap::Args)]
@@ -50,17 +49,6 @@ pub(in crate::commands) struct ScoringArgs {
     activation: Option<ActivationName>,
 }
 
-/// How a cross-encoder computes.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::commands) struct Computing {
-    /// The longest pair, in tokens; else the model's own maximum.
-    pub(in crate::commands) max_length: Option<u32>,
-    /// What is multiplied in.
-    pub(in crate::commands) dtype: Precision,
-    /// Tokens of a batch, at most.
-    pub(in crate::commands) batch_tokens: Option<u32>,
-}
-
 /// An activation as given on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum ActivationName {
@@ -77,7 +65,7 @@ enum ActivationName {
 impl CrossEncoderArgs {
     /// What can be refused before anything is read.
     pub(in crate::commands) fn check(&self) -> Result<(), UsageError> {
-        self.device.for_models()
+        device::for_models(self.device)
     }
 
     /// What it computes in.
@@ -85,31 +73,28 @@ impl CrossEncoderArgs {
         self.dtype.unwrap_or_default()
     }
 
-    /// Loads the model that `name` stands for.
-    pub(in crate::commands) fn load(&self, name: &str, ui: &Ui) -> crate::Result<CrossEncoder> {
-        let (max_length, dtype, batch_tokens) = (self.max_length, self.dtype(), self.batch_tokens);
-        self.scoring.load(name, Computing { max_length, dtype, batch_tokens }, ui)
+    /// How the model is loaded.
+    pub(in crate::commands) fn options(&self) -> CrossEncoderOptions {
+        self.scoring.options(self.max_length, self.dtype(), self.batch_tokens)
     }
 }
 
 impl ScoringArgs {
-    /// Loads the model that `name` stands for.
-    pub(in crate::commands) fn load(
+    /// How the model is loaded that is to compute so.
+    pub(in crate::commands) fn options(
         &self,
-        name: &str,
-        computing: Computing,
-        ui: &Ui,
-    ) -> crate::Result<CrossEncoder> {
-        let source = model::resolve(name, ui)?;
-        let options = CrossEncoderOptions {
-            max_length: computing.max_length.map(|length| length as usize),
+        max_length: Option<u32>,
+        dtype: Precision,
+        batch_tokens: Option<u32>,
+    ) -> CrossEncoderOptions {
+        CrossEncoderOptions {
+            max_length: max_length.map(|length| length as usize),
             truncation: self.truncation,
             label: self.label,
             activation: self.activation.map(ActivationName::activation),
-            batch_tokens: computing.batch_tokens.map(|tokens| tokens as usize),
-            dtype: computing.dtype,
-        };
-        Ok(CrossEncoder::load(&source.directory, &options)?)
+            batch_tokens: batch_tokens.map(|tokens| tokens as usize),
+            dtype,
+        }
     }
 }
 

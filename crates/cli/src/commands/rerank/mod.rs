@@ -16,12 +16,13 @@ use toller_files::Input;
 use toller_ir::Run;
 use toller_pipeline::rerank::{Candidates, RerankError, Reranked, Reranker, ScoreCache};
 
-pub(super) use self::cross_encoder::{Computing, CrossEncoderArgs, ScoringArgs};
+pub(super) use self::cross_encoder::{CrossEncoderArgs, ScoringArgs};
 pub(super) use self::journal::Journal;
 use self::report::Report;
 pub(super) use self::report::warn_of_missing_texts;
 use self::reranker::RerankerArgs;
 pub(super) use self::reranker::RerankingArgs;
+use crate::engine;
 use crate::error::UsageError;
 use crate::input::QueriesArgs;
 use crate::interrupt::{self, Interrupted};
@@ -66,11 +67,11 @@ pub struct RerankArgs {
 }
 
 /// Reranks.
-pub fn run(args: &RerankArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
+pub fn run(args: &RerankArgs, ui: &Ui) -> crate::Result<()> {
     check_usage(args, ui)?;
     let stop = interrupt::flag(ui, "stopping; what is scored is kept")?;
     let journal = Journal::of(args.reranker.reranking.cache(), args.output.path());
-    let kept = args.output.write(ui, |run| rerank(args, threads, &journal, run, &stop, ui))?;
+    let kept = args.output.write(ui, |run| rerank(args, &journal, run, &stop, ui))?;
     // Not before the run is there: until then the journal is all there is of it.
     journal.end(kept)
 }
@@ -87,7 +88,6 @@ fn check_usage(args: &RerankArgs, ui: &Ui) -> Result<(), UsageError> {
 /// Reads, reranks, writes; the cache of the scores, which may have to go once the run is there.
 fn rerank(
     args: &RerankArgs,
-    threads: usize,
     journal: &Journal,
     out: &mut TrecRunWriter<&mut dyn Write>,
     stop: &AtomicBool,
@@ -99,7 +99,7 @@ fn rerank(
     let texts: HashMap<&str, &str> =
         queries.iter().map(|query| (query.id.as_str(), query.text.as_str())).collect();
     let candidates = candidates(&run, &texts);
-    let mut reranker = args.reranker.open(args.input.skip_bad_lines, threads, ui)?;
+    let mut reranker = args.reranker.open(args.input.skip_bad_lines, &engine::open(ui)?)?;
     if let Some(cache) = journal.open(ui)? {
         reranker = reranker.with_cache(cache);
     }

@@ -1,20 +1,16 @@
 //! The flags of a reranker, and opening it: models, texts, options.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use toller_corpus::ReadOptions;
-use toller_encoder::CrossEncoder;
-use toller_files::expand;
-use toller_hub::ResolveOptions;
+use toller_encoder::CrossEncoderOptions;
+use toller_engine::Engine;
 use toller_pipeline::rerank::{Aggregate, Combine, PassageWindows, RerankOptions, Reranker, Unavailable};
-use toller_texts::{Texts, TextsEvent, TextsOptions};
+use toller_texts::TextsOptions;
 
 use super::cross_encoder::CrossEncoderArgs;
-use crate::commands::encode::beir_corpus;
 use crate::error::UsageError;
 use crate::input::CollectionArgs;
-use crate::ui::Ui;
 
 /// Flags of a reranker.
 #[derive(Debug, clap::Args)]
@@ -114,14 +110,8 @@ impl RerankerArgs {
     }
 
     /// Opens texts and models.
-    pub(in crate::commands) fn open(
-        &self,
-        skip_bad_lines: bool,
-        threads: usize,
-        ui: &Ui,
-    ) -> crate::Result<Reranker> {
-        let load = |name: &str| self.cross_encoder.load(name, ui);
-        self.reranking.open(&self.models, load, skip_bad_lines, threads, ui)
+    pub(in crate::commands) fn open(&self, skip_bad_lines: bool, engine: &Engine) -> crate::Result<Reranker> {
+        self.reranking.open(&self.models, &self.cross_encoder.options(), skip_bad_lines, engine)
     }
 }
 
@@ -159,21 +149,26 @@ impl RerankingArgs {
         self.cache.as_deref()
     }
 
-    /// Opens the texts, then the models of these names by `load`.
+    /// Opens the texts, then the models of these names.
     pub(in crate::commands) fn open(
         &self,
         models: &[String],
-        load: impl Fn(&str) -> crate::Result<CrossEncoder>,
+        options: &CrossEncoderOptions,
         skip_bad_lines: bool,
-        threads: usize,
-        ui: &Ui,
+        engine: &Engine,
     ) -> crate::Result<Reranker> {
-        let texts = self.open_texts(skip_bad_lines, ui)?;
-        let models = models.iter().map(|name| load(name)).collect::<crate::Result<Vec<_>>>()?;
-        Ok(Reranker::new(models, Arc::new(texts), self.options(threads))?)
+        let texts = TextsOptions {
+            reading: ReadOptions { skip_bad_lines, ..self.collection.options() },
+            directory: self.text_index.clone(),
+            cache: None,
+        };
+        let texts = engine.texts(&engine.collection_files(&self.corpus)?, &texts)?;
+        let load = |name: &String| engine.cross_encoder(name, options);
+        let models = models.iter().map(load).collect::<Result<_, _>>()?;
+        Ok(engine.reranker(models, texts, self.options())?)
     }
 
-    fn options(&self, threads: usize) -> RerankOptions {
+    fn options(&self) -> RerankOptions {
         RerankOptions {
             depth: self.depth as usize,
             cut: self.cut,
@@ -186,44 +181,6 @@ impl RerankingArgs {
                 aggregate: self.aggregate,
             }),
             unavailable: if self.skip_unavailable { Unavailable::KeepBelow } else { Unavailable::Refuse },
-            threads,
         }
-    }
-
-    fn open_texts(&self, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Texts> {
-        let inputs = expand(self.corpus.iter().map(|path| beir_corpus(path, ui)))?;
-        let options = TextsOptions {
-            reading: ReadOptions { skip_bad_lines, ..self.collection.options() },
-            directory: self.text_index.clone(),
-            cache: Some(ResolveOptions::from_env().toller_cache),
-        };
-        let mut bar = None;
-        let texts = Texts::open(&inputs, &options, |event| match event {
-            TextsEvent::Building { directory, instead_of } => {
-                let because = instead_of.map(|reason| format!(" again ({reason})")).unwrap_or_default();
-                ui.status(format!("indexing the texts by identifier{because}: {}", directory.display()));
-                let total: Option<u64> = inputs.iter().map(toller_files::Input::size_bytes).sum();
-                bar = Some(ui.progress("indexing", "bytes", total.unwrap_or(0)));
-            }
-            TextsEvent::Elsewhere { directory } => {
-                ui.status(format!("{} cannot be written; using the cache folder", directory.display()));
-            }
-            TextsEvent::Progress(progress) => {
-                if let Some(bar) = &bar {
-                    bar.set(progress.bytes);
-                }
-            }
-            TextsEvent::Built { passages, bytes } => {
-                if let Some(bar) = bar.take() {
-                    bar.finish();
-                }
-                ui.status(format!("indexed {passages} passages ({:.1} MB)", bytes as f64 / 1e6));
-            }
-        })?;
-        if texts.skipped() > 0 {
-            ui.warning(format!("{} bad lines of the collection were skipped", texts.skipped()));
-        }
-        ui.detail(format!("texts: {} passages, fingerprint {}", texts.len(), texts.fingerprint()));
-        Ok(texts)
     }
 }

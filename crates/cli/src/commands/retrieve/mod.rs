@@ -16,8 +16,9 @@ use toller_pipeline::rerank::ScoreCache;
 
 use self::report::Report;
 use self::stages::Stages;
-use crate::commands::rerank::{Computing, Journal, RerankingArgs, ScoringArgs};
+use crate::commands::rerank::{Journal, RerankingArgs, ScoringArgs};
 use crate::commands::search::{KEPT_RUNS, KeptRuns, SourceArgs, Sources};
+use crate::engine;
 use crate::error::UsageError;
 use crate::interrupt;
 use crate::run_output::{RunOutputArgs, is_same_file};
@@ -68,17 +69,16 @@ pub struct RetrieveArgs {
 }
 
 /// Retrieves.
-pub fn run(args: &RetrieveArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
+pub fn run(args: &RetrieveArgs, ui: &Ui) -> crate::Result<()> {
     let fusion = check_usage(args, ui)?;
     let stop = interrupt::flag(ui, "stopping; what is scored is kept")?;
     let journal = Journal::of(args.reranking.cache(), args.output.path());
-    let machine = (threads, &*stop);
     let cache = args.output.write(ui, |run| {
         let mut kept = match &args.keep_stages {
             Some(directory) => KeptRuns::in_directory(directory, &args.output)?,
             None => KeptRuns::none(),
         };
-        let cache = retrieve(args, fusion, &journal, run, &mut kept, machine, ui)?;
+        let cache = retrieve(args, fusion, &journal, run, &mut kept, &stop, ui)?;
         kept.commit()?;
         Ok(cache)
     })?;
@@ -131,20 +131,17 @@ fn retrieve(
     journal: &Journal,
     run: &mut TrecRunWriter<&mut dyn Write>,
     kept: &mut KeptRuns<'_>,
-    (threads, stop): (usize, &AtomicBool),
+    stop: &AtomicBool,
     ui: &Ui,
 ) -> crate::Result<Option<ScoreCache>> {
     let started = Instant::now();
-    let sources = Sources::open(&args.sources, fusion, args.fusion_depth as usize, kept, ui)?;
+    let engine = engine::open(ui)?;
+    let sources = Sources::open(&args.sources, fusion, args.fusion_depth as usize, kept, &engine, ui)?;
     let machine = args.sources.machine();
-    let computing = Computing {
-        max_length: args.rerank_max_length,
-        dtype: args.rerank_dtype.unwrap_or(machine.dtype()),
-        batch_tokens: machine.batch_tokens,
-    };
-    let load = |name: &str| args.scoring.load(name, computing, ui);
+    let dtype = args.rerank_dtype.unwrap_or(machine.dtype());
+    let options = args.scoring.options(args.rerank_max_length, dtype, machine.batch_tokens);
     let skip_bad_lines = args.sources.skips_bad_lines();
-    let mut reranker = args.reranking.open(&args.rerank, load, skip_bad_lines, threads, ui)?;
+    let mut reranker = args.reranking.open(&args.rerank, &options, skip_bad_lines, &engine)?;
     if let Some(cache) = journal.open(ui)? {
         reranker = reranker.with_cache(cache);
     }

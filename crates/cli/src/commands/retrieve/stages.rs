@@ -8,11 +8,11 @@ use std::thread;
 use std::time::Instant;
 
 use toller_corpus::{Score, TrecRunWriter};
-use toller_ir::{Query, Ranking};
+use toller_ir::{Query, Ranking, SearchResponse, Searcher};
 use toller_pipeline::rerank::{Candidates, RerankError, RerankReport, Reranker};
 
 use crate::commands::rerank::Journal;
-use crate::commands::search::{Sources, Unfound, block_of_queries, search_blocks};
+use crate::commands::search::{Sources, Unfound, block_of_queries};
 use crate::error::Remedied;
 use crate::interrupt::Interrupted;
 use crate::ui::Ui;
@@ -98,11 +98,10 @@ impl Stages<'_> {
 
     /// The first stage: sends what it finds, or why it ended.
     fn search<'a>(&'a self, sender: &SyncSender<crate::Result<Found<'a>>>) {
-        let searcher = &*self.sources.searcher;
-        let block = block_of_queries(self.searched, searcher.doc_count()).min(QUERIES_PER_BLOCK);
+        let block = block_of_queries(self.searched, self.sources.searcher.doc_count()).min(QUERIES_PER_BLOCK);
         let queries = &self.sources.queries;
         let (mut at, mut began) = (0, Instant::now());
-        let take = |block: &[Query], rankings| {
+        let take = |block: &[Query], SearchResponse { rankings, .. }| {
             let seconds = began.elapsed().as_secs_f64();
             let queries = &queries[at..at + block.len()];
             at += block.len();
@@ -113,7 +112,7 @@ impl Stages<'_> {
             began = Instant::now();
             taken
         };
-        if let Err(error) = search_blocks(searcher, queries, self.searched, block, self.stop, take) {
+        if let Err(error) = self.sources.search(self.searched, block, self.stop, take) {
             // As above.
             let _ = sender.send(Err(error));
         }

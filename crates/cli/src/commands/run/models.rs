@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use toller_hub::{ResolveOptions, resolve_model};
 use toller_recipe::{Models, Piece, PlannedStep};
 
-use crate::model;
+use crate::engine;
 use crate::ui::Ui;
 
 /// The models that were looked for.
@@ -21,7 +21,7 @@ impl KnownModels {
             if !self.directories.contains_key(name) {
                 let directory = match as_directory(name) {
                     Some(directory) => directory,
-                    None => model::resolve(name, ui)?.directory,
+                    None => engine::open(ui)?.resolve(name)?.directory,
                 };
                 self.directories.insert(name.to_owned(), directory);
             }

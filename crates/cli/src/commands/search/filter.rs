@@ -1,14 +1,13 @@
 //! `--exclude`, `--allow` and `--judged`: which documents and which queries a search leaves out.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use toller_corpus::{ReadOptions, read_qrels};
 use toller_files::{Input, InputReader};
-use toller_ir::{DocOrd, Qrels, Query, Searcher};
-use toller_pipeline::QueryFilter;
-use toller_topk::DocSet;
+use toller_ir::{Qrels, Query, Searcher};
+use toller_pipeline::{DocumentLists, QueryFilter};
 
 use crate::error::Remedied;
 use crate::ui::Ui;
@@ -32,9 +31,7 @@ pub(super) struct FilterArgs {
 
 /// What the flags' files say.
 pub(super) struct FilterLists {
-    /// Query and document.
-    excluded: Vec<(String, String)>,
-    allowed: Option<HashSet<String>>,
+    pub(super) documents: DocumentLists,
     judged: Option<Judged>,
 }
 
@@ -46,11 +43,11 @@ impl FilterArgs {
 
     /// Reads the files.
     pub(super) fn read(&self) -> crate::Result<FilterLists> {
-        Ok(FilterLists {
+        let documents = DocumentLists {
             excluded: self.exclude.as_deref().map(pairs).transpose()?.unwrap_or_default(),
             allowed: self.allow.as_deref().map(ids).transpose()?,
-            judged: self.judged.as_deref().map(Judged::read).transpose()?,
-        })
+        };
+        Ok(FilterLists { documents, judged: self.judged.as_deref().map(Judged::read).transpose()? })
     }
 }
 
@@ -88,35 +85,18 @@ impl FilterLists {
         Ok(queries)
     }
 
-    /// The documents of a collection, called `place`. What is not there is told, and harmless.
+    /// The filter by the documents of a collection, called `place`. Documents that are not there are reported, and
+    /// harmless.
     pub(super) fn in_collection(&self, collection: &dyn Searcher, place: &str, ui: &Ui) -> QueryFilter {
-        if self.excluded.is_empty() && self.allowed.is_none() {
-            return QueryFilter::default();
-        }
-        let named = self.excluded.iter().map(|(_, doc)| doc).chain(self.allowed.iter().flatten());
-        let named: HashSet<&str> = named.map(String::as_str).collect();
-        let mut ordinals: HashMap<&str, DocOrd> = HashMap::with_capacity(named.len());
-        for ordinal in 0..collection.doc_count() as u32 {
-            if let Some(&id) = named.get(&*collection.doc_id(DocOrd(ordinal))) {
-                ordinals.insert(id, DocOrd(ordinal));
-            }
-        }
-        if ordinals.len() < named.len() {
-            let missing = named.len() - ordinals.len();
-            let example = named.iter().filter(|id| !ordinals.contains_key(*id)).min().copied().unwrap_or("");
+        let (filter, missing) = self.documents.in_collection(collection);
+        if let Some(example) = missing.first() {
             ui.warning(format!(
-                "{missing} of {} identifiers of --exclude and --allow are not in {place}, for one {example:?}",
-                named.len()
+                "{} of {} identifiers of --exclude and --allow are not in {place}, for one {example:?}",
+                missing.len(),
+                self.documents.named().len()
             ));
         }
-        let ordinal = |id: &String| ordinals.get(id.as_str()).copied();
-        let allowed: Option<DocSet> =
-            self.allowed.as_ref().map(|ids| ids.iter().filter_map(ordinal).collect());
-        let mut excluded: HashMap<String, Vec<DocOrd>> = HashMap::new();
-        for (query, doc) in &self.excluded {
-            excluded.entry(query.clone()).or_default().extend(ordinal(doc));
-        }
-        QueryFilter::new(allowed, excluded)
+        filter
     }
 }
 

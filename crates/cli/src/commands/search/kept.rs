@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use toller_corpus::{RunWriteError, TrecRunWriter};
 use toller_files::{AtomicFile, FileError};
-use toller_ir::{DocOrd, Query, Ranking, SearchError, Searcher};
+use toller_ir::{DocOrd, Query, Ranking, SearchError, SearchRequest, SearchResponse, Searcher};
 
 use crate::error::Remedied;
 use crate::run_output::RunOutputArgs;
@@ -21,7 +21,7 @@ pub(super) const DENSE_RUN: &str = "dense.run";
 pub(in crate::commands) const KEPT_RUNS: [&str; 3] = [FIRST_STAGE_RUN, SPARSE_RUN, DENSE_RUN];
 
 /// Any searcher.
-pub(in crate::commands) type AnySearcher = Box<dyn Searcher + Send + Sync>;
+pub(in crate::commands) type AnySearcher = Arc<dyn Searcher>;
 
 /// The runs of searchers, in one directory; none is there before all are whole.
 pub(in crate::commands) struct KeptRuns<'a> {
@@ -51,7 +51,7 @@ impl<'a> KeptRuns<'a> {
         let path = directory.join(file);
         let run = Arc::new(Mutex::new(output.writer(AtomicFile::create(&path)?, &path)?));
         self.runs.push((path, run.clone()));
-        Ok(Box::new(Kept { searcher, run }))
+        Ok(Arc::new(Kept { searcher, run }))
     }
 
     /// Makes the runs last. Every searcher has gone.
@@ -72,15 +72,15 @@ struct Kept {
 }
 
 impl Searcher for Kept {
-    fn search(&self, queries: &[Query], k: usize) -> Result<Vec<Ranking>, SearchError> {
-        let rankings = self.searcher.search(queries, k)?;
+    fn search(&self, request: &SearchRequest<'_>) -> Result<SearchResponse, SearchError> {
+        let response = self.searcher.search(request)?;
         let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
         let write = |(query, ranking): (&Query, &Ranking)| -> Result<(), RunWriteError> {
             let hits = ranking.hits.iter().map(|hit| (self.searcher.doc_id(hit.doc), hit.score));
             run.write_query(&query.id, hits)
         };
-        queries.iter().zip(&rankings).try_for_each(write)?;
-        Ok(rankings)
+        request.queries.iter().zip(&response.rankings).try_for_each(write)?;
+        Ok(response)
     }
 
     fn doc_id(&self, doc: DocOrd) -> Cow<'_, str> {

@@ -9,20 +9,21 @@ mod sparse;
 mod unfound;
 
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use rayon::prelude::*;
 use toller_corpus::{RunWriteError, TrecRunWriter};
-use toller_ir::{Query, Ranking, Searcher};
+use toller_ir::{Query, Ranking, SearchResponse, Searcher};
 use toller_pipeline::fusion::Fusion;
 
 pub(super) use self::kept::{KEPT_RUNS, KeptRuns};
-use self::report::Report;
+use self::report::{Nominated, Report};
 pub(super) use self::sources::{SourceArgs, Sources};
-pub(super) use self::sparse::{SparseArgs, open_index};
+pub(super) use self::sparse::SparseArgs;
 pub(super) use self::unfound::Unfound;
-use crate::interrupt::{self, Interrupted};
+use crate::engine;
+use crate::interrupt;
 use crate::run_output::RunOutputArgs;
 use crate::ui::Ui;
 
@@ -71,36 +72,41 @@ fn search(
     ui: &Ui,
 ) -> crate::Result<()> {
     let started = Instant::now();
-    let Sources { searcher, queries, nominated } =
-        Sources::open(&args.sources, fusion, args.depth as usize, &mut KeptRuns::none(), ui)?;
+    let engine = engine::open(ui)?;
+    let mut kept = KeptRuns::none();
+    let sources = Sources::open(&args.sources, fusion, args.depth as usize, &mut kept, &engine, ui)?;
+    let Sources { searcher, queries, .. } = &sources;
     let prepare_secs = started.elapsed().as_secs_f64();
 
     let searching = Instant::now();
     let k = args.k as usize;
     let bar = ui.progress("searching", "queries", queries.len() as u64);
     let (mut hits, mut done, mut unfound) = (0, 0, Unfound::default());
+    let mut nominated = Nominated::default();
     let block = block_of_queries(k, searcher.doc_count());
     let lines_at_once = (LINES_AT_ONCE / k).max(1);
     let format = run.format().clone();
-    let searched = search_blocks(&*searcher, &queries, k, block, stop, |block, rankings| {
-        for (query, ranking) in block.iter().zip(&rankings) {
-            hits += ranking.hits.len();
-            unfound.note(&query.id, ranking.hits.len());
-        }
-        // Turning numbers into text takes as long as many a search, so that all threads do it.
-        for (queries, rankings) in block.chunks(lines_at_once).zip(rankings.chunks(lines_at_once)) {
-            let lines = |(query, ranking): (&Query, &Ranking)| {
-                let found = ranking.hits.iter().map(|hit| (searcher.doc_id(hit.doc), hit.score));
-                format.lines(&query.id, found)
-            };
-            let lines: Vec<Result<String, RunWriteError>> =
-                queries.par_iter().zip(rankings).map(lines).collect();
-            lines.into_iter().try_for_each(|lines| run.write_lines(&lines?))?;
-        }
-        done += block.len();
-        bar.set(done as u64);
-        Ok(())
-    });
+    let searched =
+        sources.search(k, block, stop, |block, SearchResponse { rankings, nominated: of_block, .. }| {
+            nominated.add(&of_block);
+            for (query, ranking) in block.iter().zip(&rankings) {
+                hits += ranking.hits.len();
+                unfound.note(&query.id, ranking.hits.len());
+            }
+            // Turning numbers into text takes as long as many a search, so that all threads do it.
+            for (queries, rankings) in block.chunks(lines_at_once).zip(rankings.chunks(lines_at_once)) {
+                let lines = |(query, ranking): (&Query, &Ranking)| {
+                    let found = ranking.hits.iter().map(|hit| (searcher.doc_id(hit.doc), hit.score));
+                    format.lines(&query.id, found)
+                };
+                let lines: Vec<Result<String, RunWriteError>> =
+                    queries.par_iter().zip(rankings).map(lines).collect();
+                lines.into_iter().try_for_each(|lines| run.write_lines(&lines?))?;
+            }
+            done += block.len();
+            bar.set(done as u64);
+            Ok(())
+        });
     bar.finish();
     searched?;
     let search_secs = searching.elapsed().as_secs_f64();
@@ -120,22 +126,4 @@ fn search(
 /// How many queries are searched at a time, for `k` hits of so many documents.
 pub(super) fn block_of_queries(k: usize, documents: usize) -> usize {
     (HITS_PER_BLOCK / k.min(documents).max(1)).clamp(1, QUERIES_PER_BLOCK)
-}
-
-/// Searches `block` queries at a time and hands their rankings on, in the order of the queries.
-pub(super) fn search_blocks(
-    searcher: &dyn Searcher,
-    queries: &[Query],
-    k: usize,
-    block: usize,
-    stop: &AtomicBool,
-    mut take: impl FnMut(&[Query], Vec<Ranking>) -> crate::Result<()>,
-) -> crate::Result<()> {
-    for block in queries.chunks(block) {
-        if stop.load(Ordering::Relaxed) {
-            return Err(Interrupted { resume: "no run was written".to_owned() }.into());
-        }
-        take(block, searcher.search(block, k)?)?;
-    }
-    Ok(())
 }

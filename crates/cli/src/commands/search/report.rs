@@ -1,9 +1,5 @@
 //! What a search tells when it is done.
 
-use std::sync::Arc;
-
-use toller_pipeline::Nominated;
-
 use super::{SearchArgs, Unfound};
 use crate::ui::Ui;
 
@@ -16,8 +12,24 @@ pub(super) struct Report<'a> {
     pub(super) unfound: &'a Unfound,
     pub(super) prepare_secs: f64,
     pub(super) search_secs: f64,
-    /// Where vectors were scanned.
-    pub(super) nominated: Option<Arc<Nominated>>,
+    pub(super) nominated: Nominated,
+}
+
+/// How many vectors the scans nominated; all 0 where no vectors were scanned.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Nominated {
+    /// For all queries together.
+    total: usize,
+    /// For one query, at most.
+    most: usize,
+}
+
+impl Nominated {
+    /// Adds what was nominated for each of some queries.
+    pub(super) fn add(&mut self, queries: &[usize]) {
+        self.total += queries.iter().sum::<usize>();
+        self.most = queries.iter().copied().max().unwrap_or(0).max(self.most);
+    }
 }
 
 impl Report<'_> {
@@ -43,9 +55,9 @@ impl Report<'_> {
             "queries_per_second": rate,
         });
         report[what] = documents.into();
-        if let Some(nominated) = &self.nominated {
-            let (scan, most) = (args.sources.dense.scan, nominated.most());
-            let mean = nominated.total() as f64 / queries.max(1) as f64;
+        if !args.sources.dense.dense.is_empty() {
+            let (scan, Nominated { total, most }) = (args.sources.dense.scan, self.nominated);
+            let mean = total as f64 / queries.max(1) as f64;
             ui.detail(format!(
                 "--scan {scan}: nominated {mean:.1} vectors a query on average, {most} at most"
             ));

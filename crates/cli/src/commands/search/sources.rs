@@ -1,21 +1,23 @@
 //! What is searched, and for which queries: the flags, and opening it.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use toller_corpus::read_queries;
+use toller_engine::{Engine, HybridOptions};
 use toller_files::Input;
-use toller_ir::Query;
-use toller_pipeline::Nominated;
-use toller_pipeline::fusion::{Collections, Fusion, Hybrid, Method};
+use toller_ir::{Query, SearchRequest, SearchResponse, Searcher};
+use toller_pipeline::QueryFilter;
+use toller_pipeline::fusion::{Collections, Fusion, Method};
 
-use super::dense::{DenseArgs, OpenedStore};
+use super::dense::DenseArgs;
 use super::filter::FilterArgs;
 use super::kept::{AnySearcher, DENSE_RUN, FIRST_STAGE_RUN, KeptRuns, SPARSE_RUN};
 use super::sparse::SparseArgs;
 use crate::error::UsageError;
 use crate::fusion_args::{self, FusionArgs};
 use crate::input::InputArgs;
+use crate::interrupt::Interrupted;
 use crate::model::ModelArgs;
 use crate::ui::Ui;
 
@@ -90,6 +92,10 @@ impl SourceArgs {
         }
     }
 
+    fn collections(&self) -> Collections {
+        if self.different_collections { Collections::MayDiffer } else { Collections::Same }
+    }
+
     /// How the model computes.
     pub(in crate::commands) fn machine(&self) -> &ModelArgs {
         &self.dense.model_args
@@ -111,12 +117,11 @@ impl SourceArgs {
     }
 }
 
-/// The searcher that was asked for, and its queries.
+/// The searcher that was asked for, its queries, and what it leaves out.
 pub(in crate::commands) struct Sources {
     pub(in crate::commands) searcher: AnySearcher,
     pub(in crate::commands) queries: Vec<Query>,
-    /// Where vectors are scanned: how many were nominated.
-    pub(in crate::commands) nominated: Option<Arc<Nominated>>,
+    filter: QueryFilter,
 }
 
 impl Sources {
@@ -127,51 +132,62 @@ impl Sources {
         fusion: Option<Fusion>,
         depth: usize,
         kept: &mut KeptRuns<'_>,
+        engine: &Engine,
         ui: &Ui,
     ) -> crate::Result<Self> {
         let queries = args.queries.as_ref().map(|_| read(args, ui)).transpose()?;
         let lists = args.filter.read()?;
         let queries = queries.map(|queries| lists.judged(queries, ui)).transpose()?;
-        let verify = !args.dense.no_verify;
-        let mut searchers: Vec<(&str, AnySearcher)> = Vec::new();
-        if let Some(searcher) = args.sparse.open(verify, ui)? {
-            let filter = lists.in_collection(&searcher, "the index", ui);
-            searchers.push((SPARSE_RUN, Box::new(searcher.with_filter(filter))));
+        let (mut searchers, mut filter): (Vec<(&str, AnySearcher)>, _) = (Vec::new(), QueryFilter::default());
+        if let Some(searcher) = args.sparse.open(!args.dense.no_verify, engine)? {
+            filter = lists.in_collection(&*searcher, "the index", ui);
+            searchers.push((SPARSE_RUN, searcher));
         }
-        let (mut nominated, mut ids) = (None, Vec::new());
+        let mut ids = Vec::new();
         if !args.dense.dense.is_empty() {
-            let OpenedStore { searcher, query_ids } = args.dense.open(ui)?;
-            let filter = lists.in_collection(&searcher, "the store", ui);
-            let searcher = searcher.with_filter(filter);
-            nominated = Some(searcher.nominated());
-            searchers.push((DENSE_RUN, Box::new(searcher)));
-            ids = query_ids;
+            let searcher = args.dense.open(engine, ui)?;
+            filter = lists.in_collection(&*searcher, "the store", ui);
+            ids.extend_from_slice(searcher.query_ids());
+            searchers.push((DENSE_RUN, searcher));
         }
         let queries = match queries {
             Some(queries) => queries,
             None => lists.judged(ids.into_iter().map(query_of_id).collect(), ui)?,
         };
         let searcher = match fusion {
+            // Sparse, then dense: so a weight of the second is that of Mr. TyDi's paper.
             Some(fusion) => {
                 let searchers = searchers.into_iter().map(|(file, searcher)| kept.keep(file, searcher));
-                Box::new(hybrid(args, searchers.collect::<Result<_, _>>()?, fusion, depth)?)
+                let searchers = searchers.collect::<Result<_, _>>()?;
+                let hybrid = engine
+                    .hybrid(searchers, HybridOptions { fusion, depth, collections: args.collections() })?;
+                filter = lists.documents.in_collection(&*hybrid).0;
+                hybrid
             }
             // Without a fusion there is one.
             None => searchers.swap_remove(0).1,
         };
-        Ok(Self { searcher: kept.keep(FIRST_STAGE_RUN, searcher)?, queries, nominated })
+        Ok(Self { searcher: kept.keep(FIRST_STAGE_RUN, searcher)?, queries, filter })
     }
-}
 
-/// Sparse, then dense: so a weight of the second is that of Mr. TyDi's paper.
-fn hybrid(
-    args: &SourceArgs,
-    searchers: Vec<AnySearcher>,
-    fusion: Fusion,
-    depth: usize,
-) -> crate::Result<Hybrid> {
-    let collections = if args.different_collections { Collections::MayDiffer } else { Collections::Same };
-    Ok(Hybrid::new(searchers, fusion, depth, collections)?)
+    /// Searches `block` queries at a time and hands on what is found, in the order of the queries.
+    pub(in crate::commands) fn search(
+        &self,
+        k: usize,
+        block: usize,
+        stop: &AtomicBool,
+        mut take: impl FnMut(&[Query], SearchResponse) -> crate::Result<()>,
+    ) -> crate::Result<()> {
+        for queries in self.queries.chunks(block) {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Interrupted { resume: "no run was written".to_owned() }.into());
+            }
+            let excluded = self.filter.excluded(queries);
+            let filter = self.filter.of(&excluded);
+            take(queries, self.searcher.search(&SearchRequest { queries, k, filter })?)?;
+        }
+        Ok(())
+    }
 }
 
 /// A query that is known by its vector.

@@ -1,15 +1,14 @@
 //! Sparse retrieval: the flags of inverted indexes and rankers, and opening them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use toller_analysis::Analyzer;
+use toller_engine::{Engine, Pooled, SparseOptions};
+use toller_pipeline::SparseSearcher;
 use toller_pipeline::feedback::{Feedback, Rm3, Rocchio};
-use toller_pipeline::{SparseSearcher, analyzer_by_name};
-use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring, SparseIndex};
+use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring};
 
 use crate::error::UsageError;
-use crate::ui::Ui;
-use crate::verifying::verifying;
 
 /// Flags of sparse retrieval.
 #[derive(Debug, clap::Args)]
@@ -218,25 +217,13 @@ impl SparseArgs {
     }
 
     /// Opens the index, if one was asked for.
-    pub(in crate::commands) fn open(&self, verify: bool, ui: &Ui) -> crate::Result<Option<SparseSearcher>> {
+    pub(in crate::commands) fn open(
+        &self,
+        verify: bool,
+        engine: &Engine,
+    ) -> crate::Result<Option<Arc<Pooled<SparseSearcher>>>> {
         let Some(directory) = &self.sparse else { return Ok(None) };
-        let scoring = self.scoring()?;
-        let (index, analyzer) = open_index(directory, verify, ui)?;
-        let searcher = SparseSearcher::new(index, analyzer, scoring)?;
-        Ok(Some(match self.feedback() {
-            Some(feedback) => searcher.with_feedback(feedback)?,
-            None => searcher,
-        }))
+        let options = SparseOptions { scoring: self.scoring()?, feedback: self.feedback(), verify };
+        Ok(Some(engine.sparse(directory, &options)?))
     }
-}
-
-/// Opens an index, and the analyzer that it was made with.
-pub(in crate::commands) fn open_index(
-    directory: &Path,
-    verify: bool,
-    ui: &Ui,
-) -> crate::Result<(SparseIndex, Analyzer)> {
-    let index = verifying(verify, ui, |options| SparseIndex::open(directory, options))?;
-    let analyzer = analyzer_by_name(index.analyzer_name())?;
-    Ok((index, analyzer))
 }

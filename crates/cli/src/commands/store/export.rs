@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use toller_exchange::{ExportFormat, ExportOptions, export};
-use toller_store::Store;
 
 use super::import::{go_on, stopped};
+use crate::engine;
 use crate::error::UsageError;
 use crate::interrupt;
 use crate::ui::Ui;
-use crate::verifying::verifying;
 
 /// Arguments of `toller store export`.
 #[derive(Debug, clap::Args)]
@@ -48,7 +47,7 @@ pub fn run(args: &ExportArgs, ui: &Ui) -> crate::Result<()> {
         )
     })?;
     let stop = interrupt::flag(ui, "stopping")?;
-    let store = verifying(!args.no_verify, ui, |options| Store::open(&args.stores, options))?;
+    let store = engine::open(ui)?.open_store(&args.stores, !args.no_verify)?;
     let bar = ui.progress("exporting", "vectors", store.count() as u64);
     let options = ExportOptions { widen: args.widen, overwrite: args.overwrite };
     let exported = export(&store, &args.output, format, &options, &mut |rows| {

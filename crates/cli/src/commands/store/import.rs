@@ -4,13 +4,13 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use toller_encoder::Role;
+use toller_engine::{Engine, Role};
 use toller_exchange::{
     ExchangeError, IdsFrom, Source, SourceOptions, Survey, VectorFormat, import, store_spec, survey,
 };
 use toller_store::{DType, Encoding, StoreSpec, StoreWriter};
 
-use crate::commands::encode::resume;
+use crate::engine;
 use crate::error::UsageError;
 use crate::interrupt::{self, Interrupted};
 use crate::model::{self, ModelArgs};
@@ -90,12 +90,13 @@ pub fn run(args: &ImportArgs, ui: &Ui) -> crate::Result<()> {
     let source = Source::open(&args.files, &source_options(args))?;
     ui.detail(format!("source: {} vectors of {}", source.rows(), source.dim()));
     let surveyed = check(&source, &stop, ui)?;
-    let spec = spec(args, &source, &surveyed, ui)?;
+    let engine = engine::open(ui)?;
+    let spec = spec(args, &source, &surveyed, &engine, ui)?;
 
     let writer = if args.overwrite {
         StoreWriter::overwrite(&args.output, spec)?
     } else {
-        resume(&args.output, spec, ui)?
+        engine.resume(&args.output, spec)?
     };
     if writer.is_complete() {
         let store = writer.directory().display();
@@ -144,7 +145,13 @@ fn check(source: &Source, stop: &AtomicBool, ui: &Ui) -> crate::Result<Survey> {
 }
 
 /// What the store will be. With a model it is as if that model had encoded it, where the vectors do not contradict.
-fn spec(args: &ImportArgs, source: &Source, surveyed: &Survey, ui: &Ui) -> crate::Result<StoreSpec> {
+fn spec(
+    args: &ImportArgs,
+    source: &Source,
+    surveyed: &Survey,
+    engine: &Engine,
+    ui: &Ui,
+) -> crate::Result<StoreSpec> {
     let role = match args.role {
         RoleArg::Passage => Role::Passage,
         RoleArg::Query => Role::Query,
@@ -153,8 +160,8 @@ fn spec(args: &ImportArgs, source: &Source, surveyed: &Survey, ui: &Ui) -> crate
     let mut spec = store_spec(source, surveyed, role, dtype);
     let Some(name) = &args.model else { return Ok(spec) };
 
-    let model = model::load(name, &args.model_args, ui)?;
-    let tower = model.encoder.tower(role);
+    let encoder = model::load(name, &args.model_args, engine, ui)?;
+    let tower = encoder.model().tower(role);
     let contradiction = |what: String| {
         UsageError::new(
             format!("--model {name}: {what}"),
@@ -175,7 +182,7 @@ fn spec(args: &ImportArgs, source: &Source, surveyed: &Survey, ui: &Ui) -> crate
         pooling: tower.pooling(),
         ..spec.encoding
     };
-    spec.model = model.info;
+    spec.model = encoder.info().clone();
     Ok(spec)
 }
 

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use toller_store::{Damage, OpenOptions, Store, StorePart, find_damage, find_damaged_codes, inspect};
 
+use crate::engine;
 use crate::error::Remedied;
 use crate::ui::Ui;
-use crate::verifying::verifying;
 
 /// Arguments of `toller store verify`.
 #[derive(Debug, clap::Args)]
@@ -24,8 +24,9 @@ pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
     for path in &args.stores {
         parts.extend(inspect(path)?);
     }
-    let damaged = verifying(true, ui, |options| find_damage(&parts, options))?;
-    let damaged_codes = verifying(true, ui, |options| find_damaged_codes(&parts, options))?;
+    let engine = engine::open(ui)?;
+    let damaged = engine.opening(true, |options| find_damage(&parts, options))?;
+    let damaged_codes = engine.opening(true, |options| find_damaged_codes(&parts, options))?;
     // A store with damage cannot be opened.
     if damaged.is_empty() && damaged_codes.is_empty() {
         check_ids(args, &parts)?;

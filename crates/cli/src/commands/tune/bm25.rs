@@ -11,7 +11,7 @@ use toller_sparse::{Bm25Variant, Lengths, Ranker};
 
 use super::judging::JudgingArgs;
 use super::output::{Result as TuneResult, TuneOutputArgs};
-use crate::commands::search::open_index;
+use crate::engine;
 use crate::error::UsageError;
 use crate::input::QueriesArgs;
 use crate::ui::Ui;
@@ -89,7 +89,7 @@ pub(super) fn run(args: &Bm25Args, ui: &Ui) -> crate::Result<()> {
         let (judged, name) = (qrels.len(), args.queries.display());
         ui.warning(format!("{name}: {lacking} of {judged} judged queries are not there and count as zero"));
     }
-    let (index, analyzer) = open_index(&args.sparse, !args.no_verify, ui)?;
+    let (index, analyzer) = engine::open(ui)?.open_sparse(&args.sparse, !args.no_verify)?;
     let tuned = tune_bm25(&index, &analyzer, &queries, &grid, &args.judging.judging(&qrels))?;
     let result = TuneResult {
         measure: &args.judging.measure,

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use toller_encoder::CrossEncoder;
 use toller_nn::Precision;
 
+use crate::engine;
 use crate::error::Remedied;
 use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
@@ -103,7 +104,8 @@ impl Row {
 pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
     let flags = &args.args;
     model::announce(flags, ui)?;
-    let source = model::resolve(&args.model, ui)?;
+    let engine = engine::open(ui)?;
+    let source = engine.resolve(&args.model)?;
     // A pooling that was asked for makes a dual encoder of a classifier's transformer.
     let is_cross_encoder = flags.pooling.is_none() && CrossEncoder::is_in(&source.directory)?;
     let expected = args.expected.clone().or_else(|| expected_beside(&source.directory, flags));
@@ -111,8 +113,9 @@ pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
         let model = model::load_cross_encoder(&source, flags)?;
         join(pairs::against_reference(&model)?, || pairs::against_expected(&model, expected.as_deref()))?
     } else {
-        let model = model::load_from(source, &args.model, flags, ui)?.encoder;
-        join(vectors::against_reference(&model)?, || vectors::against_expected(&model, expected.as_deref()))?
+        let encoder = engine.encoder_from(source, &args.model, &flags.encoder())?;
+        let model = encoder.model();
+        join(vectors::against_reference(model)?, || vectors::against_expected(model, expected.as_deref()))?
     };
     let tolerance = tolerance(flags.dtype());
     report::write(&rows, built_in, tolerance, ui)?;

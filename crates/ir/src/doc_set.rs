@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use toller_ir::DocOrd;
+use crate::DocOrd;
 
 /// Bits of a word of the set.
 const BITS: usize = u64::BITS as usize;
@@ -14,7 +14,7 @@ pub struct DocSet {
 }
 
 impl DocSet {
-    /// Adds a document. The set takes one bit for every ordinal up to its largest.
+    /// Adds a document; the set takes one bit for every ordinal up to the largest in it.
     pub fn insert(&mut self, doc: DocOrd) {
         let word = doc.index() / BITS;
         if word >= self.words.len() {
@@ -35,19 +35,20 @@ impl DocSet {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether the set is empty.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|&word| word == 0)
     }
 
-    /// One bit for each ordinal up to the largest: ordinal `i` has bit `i % 64` of word `i / 64`.
-    pub(crate) fn words(&self) -> &[u64] {
+    /// A bit for each ordinal up to the largest: ordinal `i` has bit `i % 64` of word `i / 64`.
+    #[must_use]
+    pub fn words(&self) -> &[u64] {
         &self.words
     }
 
     /// The documents whose ordinals are in `range`, ascending.
-    pub(crate) fn within(&self, range: Range<usize>) -> impl Iterator<Item = DocOrd> {
+    pub fn within(&self, range: Range<usize>) -> impl Iterator<Item = DocOrd> {
         let words = range.start / BITS..range.end.div_ceil(BITS).min(self.words.len());
         let in_word = |word: usize| {
             let mut bits = self.words[word];
@@ -72,9 +73,8 @@ impl FromIterator<DocOrd> for DocSet {
 
 #[cfg(test)]
 mod tests {
-    use toller_ir::DocOrd;
-
     use super::DocSet;
+    use crate::DocOrd;
 
     #[test]
     fn holds_what_was_inserted() {

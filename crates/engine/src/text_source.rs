@@ -1,4 +1,4 @@
-//! What `toller encode` reads: a collection or queries, surveyed before the first text is encoded.
+//! What is encoded or indexed: a collection or queries, surveyed before work on the first text begins.
 
 use std::ops::Range;
 use std::path::Path;
@@ -8,18 +8,19 @@ use toller_corpus::{
     open_collection, read_queries, survey,
 };
 use toller_encoder::TextInput;
-use toller_files::{Input, SpoolGuard, spool};
-use toller_ir::{Passage, Query};
+use toller_files::{FileError, Input, SpoolGuard, spool};
+use toller_ir::{Passage, Query, Role};
 use toller_pipeline::{PipelineError, TitleMode};
 
-use super::encode::spool_directory;
-use crate::ui::Ui;
+use crate::engine::parent;
+use crate::event::{Event, Work};
+use crate::{Engine, EngineError};
 
 /// Texts with their identifiers.
 type Texts<'a> = Box<dyn Iterator<Item = Result<(String, TextInput), PipelineError>> + Send + 'a>;
 
 /// Passages, in order.
-pub type Passages<'a> = Box<dyn Iterator<Item = Result<Passage, PipelineError>> + Send + 'a>;
+type Passages<'a> = Box<dyn Iterator<Item = Result<Passage, PipelineError>> + Send + 'a>;
 
 /// Texts that are known to be sound, how many they are, and which.
 pub struct TextSource {
@@ -27,7 +28,9 @@ pub struct TextSource {
     texts: u64,
     fingerprint: Fingerprint,
     skipped: SkipReport,
-    /// Hold what can be read only once, until the command ends.
+    /// The number of identifiers that a TREC run cannot hold, and the place of the first.
+    unwritable_ids: Option<(u64, String)>,
+    /// Hold what can be read only once, as long as it is used.
     _spools: Vec<SpoolGuard>,
 }
 
@@ -36,15 +39,20 @@ enum Kind {
     Queries(Vec<Query>),
 }
 
-impl TextSource {
-    /// Surveys a collection: every line checked, counted and fingerprinted before anything is encoded.
+impl Engine {
+    /// Surveys a collection: every line is checked, counted and fingerprinted. Input that can be read only once is
+    /// copied to the folder that will hold `output`, whose disk has to hold the result anyway.
+    ///
+    /// # Errors
+    /// What cannot be read, and bad lines unless the options skip them.
     pub fn collection(
+        &self,
         inputs: &[Input],
         output: &Path,
         options: &ReadOptions<CollectionFormat>,
-        ui: &Ui,
-    ) -> crate::Result<Self> {
-        let directory = spool_directory(output)?;
+    ) -> Result<TextSource, EngineError> {
+        let directory = parent(output);
+        std::fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
         let mut spools = Vec::new();
         let mut inputs = inputs.to_vec();
         for input in &mut inputs {
@@ -52,74 +60,87 @@ impl TextSource {
             *input = readable;
             spools.push(guard);
         }
-        let total: Option<u64> = inputs.iter().map(Input::size_bytes).sum();
-        let bar = ui.progress("checking", "bytes", total.unwrap_or(0));
-        let surveyed = survey(&inputs, options, |progress| bar.set(progress.bytes));
-        bar.finish();
-        let surveyed = surveyed?;
-        warn_of_unwritable_ids(&surveyed, ui);
-        ui.detail(format!(
-            "collection: {} passages, fingerprint {}",
-            surveyed.passages, surveyed.fingerprint
-        ));
-        Ok(Self {
-            kind: Kind::Collection { inputs, options: options.clone(), duplicates: surveyed.duplicates },
-            texts: surveyed.passages,
-            fingerprint: surveyed.fingerprint,
-            skipped: surveyed.skipped,
+        let total = inputs.iter().map(Input::size_bytes).sum();
+        let progress = |done| self.notify(Event::Progress { work: Work::Check, done, total });
+        progress(0);
+        let surveyed = survey(&inputs, options, |surveyed| progress(surveyed.bytes));
+        self.notify(Event::Finished);
+        let Survey {
+            passages, fingerprint, skipped, duplicates, unwritable_ids, first_unwritable_id, ..
+        } = surveyed?;
+        Ok(TextSource {
+            kind: Kind::Collection { inputs, options: options.clone(), duplicates },
+            texts: passages,
+            fingerprint,
+            skipped,
+            unwritable_ids: first_unwritable_id.map(|first| (unwritable_ids, first.to_string())),
             _spools: spools,
         })
     }
 
     /// Reads queries.
-    pub fn queries(inputs: &[Input], options: &ReadOptions<QueryFormat>, ui: &Ui) -> crate::Result<Self> {
+    ///
+    /// # Errors
+    /// As [`read_queries`].
+    pub fn queries(
+        &self,
+        inputs: &[Input],
+        options: &ReadOptions<QueryFormat>,
+    ) -> Result<TextSource, EngineError> {
         let (queries, skipped) = read_queries(inputs, options)?;
         let mut fingerprinter = Fingerprinter::new();
         for query in &queries {
             fingerprinter.push(&Passage { id: query.id.clone(), title: None, text: query.text.clone() });
         }
-        let fingerprint = fingerprinter.finish();
-        ui.detail(format!("queries: {}, fingerprint {fingerprint}", queries.len()));
-        Ok(Self {
+        Ok(TextSource {
             texts: queries.len() as u64,
             kind: Kind::Queries(queries),
-            fingerprint,
+            fingerprint: fingerprinter.finish(),
             skipped,
+            unwritable_ids: None,
             _spools: Vec::new(),
         })
     }
+}
 
+impl TextSource {
     /// The number of texts.
+    #[must_use]
     pub fn texts(&self) -> u64 {
         self.texts
     }
 
     /// Identifies the texts and their order.
+    #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
 
     /// What was left out.
+    #[must_use]
     pub fn skipped(&self) -> &SkipReport {
         &self.skipped
     }
 
-    /// What is counted.
-    pub fn unit(&self) -> &'static str {
-        match self.kind {
-            Kind::Collection { .. } => "passages",
-            Kind::Queries(_) => "queries",
-        }
+    /// The number of identifiers that a TREC run cannot hold, for their white space, and the place of the first.
+    #[must_use]
+    pub fn unwritable_ids(&self) -> Option<&(u64, String)> {
+        self.unwritable_ids.as_ref()
     }
 
-    /// Tells what was left out.
-    pub fn report_skipped(&self, ui: &Ui) {
-        if self.skipped.total() > 0 {
-            ui.warning(self.skipped.to_string());
+    /// Whether these are passages or queries.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        match self.kind {
+            Kind::Collection { .. } => Role::Passage,
+            Kind::Queries(_) => Role::Query,
         }
     }
 
     /// Reads the texts of `rows`, ranges in order, with their identifiers, as the model is given them.
+    ///
+    /// # Errors
+    /// What cannot be read; in the texts also [`PipelineError::CollectionChanged`].
     pub fn read<'a>(
         &'a self,
         rows: Vec<Range<u64>>,
@@ -133,21 +154,24 @@ impl TextSource {
             }))),
             Kind::Queries(queries) => {
                 let wanted = move |row: u64| rows.iter().any(|range| range.contains(&row));
-                let texts =
-                    queries.iter().zip(0..).filter(move |(_, row)| wanted(*row)).map(|(query, _)| query);
-                let input = |query: &Query| TextInput::Plain(query.text.clone());
-                Ok(Box::new(texts.map(move |query| Ok((query.id.clone(), input(query))))))
+                let wanted = queries.iter().zip(0..).filter(move |(_, row)| wanted(*row));
+                Ok(Box::new(
+                    wanted.map(|(query, _)| Ok((query.id.clone(), TextInput::Plain(query.text.clone())))),
+                ))
             }
         }
     }
 
     /// Reads the passages of `rows`, ranges in order; of queries, none.
+    ///
+    /// # Errors
+    /// As [`TextSource::read`].
     pub fn passages(&self, rows: Vec<Range<u64>>) -> Result<Passages<'_>, PipelineError> {
         let Kind::Collection { inputs, options, duplicates } = &self.kind else {
             return Ok(Box::new(std::iter::empty()));
         };
         let end = rows.last().map_or(0, |last| last.end) as usize;
-        // A part, or what a resumed job still lacks, has no fingerprint to compare with.
+        // A part, or what a resumed job still has to do, has no fingerprint to compare with.
         let is_whole = matches!(rows.as_slice(), [all] if *all == (0..self.texts)) && duplicates.is_empty();
         let wanted = move |row: u64| rows.iter().any(|range| range.contains(&row));
         let passages = open_collection(inputs, options)?.without(duplicates.clone());
@@ -162,15 +186,5 @@ impl TextSource {
             }
             Ok(passage)
         })))
-    }
-}
-
-/// Better now than after the search.
-fn warn_of_unwritable_ids(surveyed: &Survey, ui: &Ui) {
-    if let Some(first) = &surveyed.first_unwritable_id {
-        ui.warning(format!(
-            "{} identifiers hold white space ({first}): a TREC run of this collection will need `search --tab-separated`",
-            surveyed.unwritable_ids
-        ));
     }
 }

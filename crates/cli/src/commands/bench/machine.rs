@@ -3,6 +3,7 @@
 use toller_bench::BenchError;
 use toller_bench::limits::{Limits, matrix_rate, read_rate};
 use toller_bench::search::Case;
+use toller_engine::Device;
 use toller_gpu::{DeviceError, Devices};
 use toller_simd::Isa;
 use toller_topk::cuda::DeviceSearch;
@@ -11,12 +12,11 @@ use toller_topk::{Filter, IpTopkError, Scan, TopK};
 use super::options::BenchOptions;
 use super::output::giga;
 use super::search_source::Source;
-use crate::device::Device;
-use crate::flags;
 use crate::ui::Ui;
+use crate::{device, engine, flags};
 
 /// See the top of this file.
-pub(super) struct Engine {
+pub(super) struct Machine {
     devices: Option<Devices>,
     /// The vectors on the devices: how many, how they are scanned, and where.
     loaded: Option<(usize, Scan, DeviceSearch)>,
@@ -25,9 +25,10 @@ pub(super) struct Engine {
     is_stand_in: bool,
 }
 
-impl Engine {
+impl Machine {
     pub(super) fn open(device: Device, threads: usize, ui: &Ui) -> crate::Result<Self> {
-        let devices = device.devices(ui)?;
+        device::check(device)?;
+        let devices = engine::open(ui)?.devices(device).map_err(engine::in_flags)?;
         Ok(Self { devices, loaded: None, threads, is_stand_in: device.is_stand_in() })
     }
 

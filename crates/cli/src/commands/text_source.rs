@@ -1,0 +1,43 @@
+//! What is encoded or indexed: reading it, and what is said of it.
+
+use std::path::{Path, PathBuf};
+
+use toller_engine::{Engine, TextSource};
+use toller_files::expand;
+
+use crate::input::InputArgs;
+use crate::ui::Ui;
+
+/// Surveys a collection.
+pub fn collection(
+    corpus: &[PathBuf],
+    output: &Path,
+    input: &InputArgs,
+    engine: &Engine,
+    ui: &Ui,
+) -> crate::Result<TextSource> {
+    let source = engine.collection(&engine.collection_files(corpus)?, output, &input.options()?)?;
+    // Better now than after the search.
+    if let Some((count, first)) = source.unwritable_ids() {
+        ui.warning(format!(
+            "{count} identifiers hold white space ({first}): a TREC run of this collection will need \
+             `search --tab-separated`"
+        ));
+    }
+    ui.detail(format!("collection: {} passages, fingerprint {}", source.texts(), source.fingerprint()));
+    Ok(source)
+}
+
+/// Reads queries.
+pub fn queries(files: &[PathBuf], input: &InputArgs, engine: &Engine, ui: &Ui) -> crate::Result<TextSource> {
+    let source = engine.queries(&expand(files)?, &input.options()?)?;
+    ui.detail(format!("queries: {}, fingerprint {}", source.texts(), source.fingerprint()));
+    Ok(source)
+}
+
+/// Says what was left out.
+pub fn report_skipped(source: &TextSource, ui: &Ui) {
+    if source.skipped().total() > 0 {
+        ui.warning(source.skipped().to_string());
+    }
+}

@@ -1,0 +1,190 @@
+//! The engine of a command, and what it reports in the words of the command line.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use toller_engine::{Engine, EngineError, Event, ResolveOptions, Role, Work};
+use toller_hub::Origin;
+use toller_simd::Isa;
+use toller_sparse::BuildProgress;
+
+use crate::error::{Context, Failure, UsageError};
+use crate::flags;
+use crate::ui::{Progress, Ui};
+
+/// An engine that looks for models as the environment says, and tells the user what it does.
+pub fn open(ui: &Ui) -> crate::Result<Engine> {
+    let hub = ResolveOptions::from_env();
+    let narrator = Narrator { ui: ui.clone(), bar: Mutex::new(None), is_waiting: AtomicBool::new(false) };
+    let builder = Engine::builder().cache(&hub.toller_cache).hub(hub);
+    Ok(builder.observer(move |event| narrator.hear(event)).build()?)
+}
+
+/// An error of an engine, with the flags that brought it about.
+pub fn in_flags(error: EngineError) -> Failure {
+    match error {
+        EngineError::Role { expected, found } => {
+            let (flag, how) = match expected {
+                Role::Passage => ("--dense", "encode the collection with --corpus"),
+                Role::Query => ("--query-vectors", "encode the queries with --queries"),
+            };
+            let message =
+                format!("{flag} is for a store of role {expected}, and this one is of role {found}");
+            UsageError::new(message, format!("{how}; or add --any-role")).into()
+        }
+        EngineError::Device { device, source } => {
+            Err::<(), _>(source).context(format!("--device {device}")).unwrap_err()
+        }
+        error => error.into(),
+    }
+}
+
+/// What encoding is counted in.
+pub fn unit(role: Role) -> &'static str {
+    match role {
+        Role::Passage => "passages",
+        Role::Query => "queries",
+    }
+}
+
+/// The bar of the work that goes on.
+struct Bar {
+    title: String,
+    progress: Progress,
+    began: Instant,
+}
+
+/// Puts the events of an engine into words.
+struct Narrator {
+    ui: Ui,
+    bar: Mutex<Option<Bar>>,
+    /// Whether the user knows that another process is downloading.
+    is_waiting: AtomicBool,
+}
+
+impl Narrator {
+    fn hear(&self, event: &Event<'_>) {
+        let ui = &self.ui;
+        match *event {
+            Event::Progress { work, done, total } => {
+                let title = match work {
+                    Work::Download(file) => file,
+                    Work::Check => "checking",
+                    Work::Verify => "verifying",
+                    Work::Copy => "copying to the device",
+                    Work::IndexTexts => "indexing",
+                };
+                self.on_bar(title, "bytes", total.unwrap_or(0), |bar, _| bar.set(done));
+            }
+            Event::Encoding { role, progress, rows } => {
+                let unit = unit(role);
+                self.on_bar("encoding", unit, rows, |bar, began| {
+                    if progress.tokens == 0 {
+                        return bar.already_done(progress.rows);
+                    }
+                    bar.set(progress.rows);
+                    bar.message(match progress.stopping_in {
+                        Some(rows) => format!("stopping in {rows} {unit}"),
+                        None => {
+                            format!("{:.0} tokens/s", progress.tokens as f64 / began.elapsed().as_secs_f64())
+                        }
+                    });
+                });
+            }
+            Event::Indexing { progress, passages } => {
+                let (title, unit, done, all) = match progress {
+                    BuildProgress::Analyzed(done) => ("indexing", "passages", done, passages),
+                    BuildProgress::Merged(done, all) => ("merging", "postings", done, all),
+                    BuildProgress::Vectors(done) => ("doc vectors", "passages", done, passages),
+                };
+                self.on_bar(title, unit, all, |bar, _| bar.set(done));
+            }
+            Event::Finished => {
+                if let Some(bar) = self.bar.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                    bar.progress.finish();
+                }
+            }
+            Event::ModelFound(source) => {
+                let origin = match &source.origin {
+                    Origin::Directory => String::new(),
+                    Origin::Known(model) => format!(", known as {}", model.name),
+                    Origin::Hub { id, commit } => format!(", {id} at {commit}"),
+                };
+                ui.detail(format!("model: {}{origin}", source.directory.display()));
+            }
+            Event::DownloadElsewhere { file } => {
+                if !self.is_waiting.swap(true, Ordering::Relaxed) {
+                    ui.status(format!("waiting for another process, which is downloading {file}"));
+                }
+            }
+            Event::ModelUnconfirmed { reason } => {
+                ui.warning(format!("using the downloaded model as it is: {reason}"));
+            }
+            Event::PoolingAssumed { model } => ui.warning(format!(
+                "{model} does not say how it pools: taking the mean, as sentence-transformers does; --pooling decides"
+            )),
+            Event::UnexpectedTensors { model, count, first } => ui.warning(format!(
+                "{model}: {count} tensors have no place in the architecture that config.json describes and no effect, \
+                 the first is {first:?}"
+            )),
+            Event::ModelUnchecked => ui.warning(
+                "imported vectors do not know their model: whether one made passages and queries is not checked",
+            ),
+            Event::DeviceChosen(facts) => ui.status(format!("searching on {}", facts.name)),
+            Event::CpuChosen(None) => ui.detail(format!("searching on the CPU ({})", Isa::active())),
+            Event::CpuChosen(Some(error)) => {
+                ui.warning(format!("searching on the CPU: {}", flags::in_one_line(error)));
+            }
+            Event::DevicePlanned(plan) => ui.status(plan.to_string()),
+            Event::IndexOpened(index) => {
+                let (count, dim, dtype) = (index.doc_count(), index.dim(), index.store().dtype());
+                ui.detail(format!("index: {count} vectors of {dim} x {dtype}"));
+            }
+            Event::BeirCorpus { folder, file } => ui.status(format!(
+                "{} holds a BEIR collection: reading {}",
+                folder.display(),
+                file.display()
+            )),
+            Event::TextsIndexed { directory, instead_of } => {
+                let because = instead_of.map(|reason| format!(" again ({reason})")).unwrap_or_default();
+                ui.status(format!("indexing the texts by identifier{because}: {}", directory.display()));
+            }
+            Event::TextsElsewhere { directory } => {
+                ui.status(format!("{} cannot be written; using the cache folder", directory.display()));
+            }
+            Event::TextsBuilt { passages, bytes } => {
+                ui.status(format!("indexed {passages} passages ({:.1} MB)", bytes as f64 / 1e6));
+            }
+            Event::TextsOpened(texts) => {
+                if texts.skipped() > 0 {
+                    ui.warning(format!("{} bad lines of the collection were skipped", texts.skipped()));
+                }
+                ui.detail(format!("texts: {} passages, fingerprint {}", texts.len(), texts.fingerprint()));
+            }
+            Event::ShardDamaged(damage) => {
+                let rows = damage.rows.end - damage.rows.start;
+                ui.warning(format!("{}; its {rows} rows are written anew", damage.error));
+            }
+            Event::StoreResumed(writer) => {
+                let next = writer.missing_rows().first().map_or(writer.rows_done(), |rows| rows.start);
+                ui.status(format!("resuming {} at row {next}", writer.directory().display()));
+            }
+            _ => {}
+        }
+    }
+
+    /// Calls `set` with the bar of this title and when it began. If it is not there, it takes the place of the one
+    /// that is.
+    fn on_bar(&self, title: &str, unit: &'static str, all: u64, set: impl FnOnce(&Progress, Instant)) {
+        let mut shown = self.bar.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(other) = shown.take_if(|bar| bar.title != title) {
+            other.progress.finish();
+        }
+        let bar = shown.get_or_insert_with(|| {
+            let progress = self.ui.progress(title, unit, all);
+            Bar { title: title.to_owned(), progress, began: Instant::now() }
+        });
+        set(&bar.progress, bar.began);
+    }
+}

@@ -1,0 +1,162 @@
+//! Dense retrieval: opening stores of vectors.
+
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::slice;
+use std::sync::Arc;
+
+use toller_index::FlatIndex;
+use toller_ir::Role;
+use toller_pipeline::DenseSearcher;
+use toller_store::{ModelInfo, Store, StoreError};
+use toller_topk::Scan;
+
+use crate::event::{Event, Work};
+use crate::threads::Pooled;
+use crate::{Device, Encoder, Engine, EngineError};
+
+/// How stores are searched.
+#[derive(Clone, Debug)]
+pub struct DenseOptions {
+    /// How the vectors are scanned; every way gives the same hits.
+    pub scan: Scan,
+    /// Where they are scanned.
+    pub device: Device,
+    /// Whether checksums are verified and, of several stores, that no identifier occurs twice.
+    pub verify: bool,
+    /// Whether stores may be searched that were encoded as queries, and with vectors of passages.
+    pub any_role: bool,
+}
+
+impl Default for DenseOptions {
+    fn default() -> Self {
+        Self { scan: Scan::Auto, device: Device::Auto, verify: true, any_role: false }
+    }
+}
+
+/// Where the vectors of queries come from.
+pub enum QuerySource {
+    /// A model encodes the texts of the queries.
+    Encoder {
+        /// The model that the stores were encoded with.
+        encoder: Encoder,
+        /// Whether the model is taken for that of a store that does not know its model.
+        assume_model: bool,
+    },
+    /// A store of encoded queries, which are found by their identifiers.
+    Store(PathBuf),
+}
+
+impl From<Encoder> for QuerySource {
+    fn from(encoder: Encoder) -> Self {
+        Self::Encoder { encoder, assume_model: false }
+    }
+}
+
+impl Engine {
+    /// Opens stores to be searched, as one collection in this order.
+    ///
+    /// # Errors
+    /// Stores that are damaged, of another role, or of another model than the queries; a device that cannot be used.
+    pub fn dense(
+        &self,
+        stores: &[PathBuf],
+        queries: impl Into<QuerySource>,
+        options: &DenseOptions,
+    ) -> Result<Arc<Pooled<DenseSearcher>>, EngineError> {
+        let searcher = match queries.into() {
+            QuerySource::Encoder { encoder, assume_model } => {
+                let check = |store: &Store| match store.check_model(encoder.info()) {
+                    Err(StoreError::UnknownModel { .. }) if assume_model => Ok(()),
+                    checked => checked,
+                };
+                DenseSearcher::new(self.open_flat(stores, options, check)?, encoder.model)?
+            }
+            QuerySource::Store(path) => {
+                let queries = self.open_store(slice::from_ref(&path), false)?;
+                check_role(&queries, Role::Query, options)?;
+                self.verifying(|progress| queries.verify(progress))?;
+                let made_by = &queries.manifest().spec.model;
+                let index = self.open_flat(stores, options, |store| self.check_model(store, made_by))?;
+                index.check_dim(queries.dim())?;
+                let (ids, vectors) = all_rows(&queries);
+                DenseSearcher::of_vectors(index, ids, vectors)?
+            }
+        };
+        Ok(Pooled::new(searcher, &self.threads))
+    }
+
+    /// Opens stores as one collection.
+    ///
+    /// # Errors
+    /// Those of [`Store::open`].
+    pub fn open_store(&self, stores: &[PathBuf], verify: bool) -> Result<Store, EngineError> {
+        Ok(self.opening(verify, |options| Store::open(stores, options))?)
+    }
+
+    /// Opens stores as an index. What is cheap to check is known before checksums are read: the role, the model, and
+    /// whether the device is there.
+    fn open_flat(
+        &self,
+        stores: &[PathBuf],
+        options: &DenseOptions,
+        check_model: impl FnOnce(&Store) -> Result<(), StoreError>,
+    ) -> Result<FlatIndex, EngineError> {
+        let store = self.open_store(stores, false)?;
+        check_role(&store, Role::Passage, options)?;
+        check_model(&store)?;
+        let devices = self.devices(options.device)?;
+        if options.verify {
+            self.verifying(|progress| store.verify(progress))?;
+        }
+        let Some(devices) = devices else {
+            let index = FlatIndex::new(store, options.scan);
+            self.notify(Event::IndexOpened(&index));
+            return Ok(index);
+        };
+        let bytes = store.shards().iter().map(|shard| shard.embeddings().as_bytes().len() as u64).sum();
+        let done = Cell::new(0);
+        let progress = |bytes_read| {
+            done.set(done.get() + bytes_read);
+            self.notify(Event::Progress { work: Work::Copy, done: done.get(), total: Some(bytes) });
+        };
+        let index = FlatIndex::on(store, options.scan, &devices, &progress);
+        self.notify(Event::Finished);
+        let index = index?;
+        self.notify(Event::IndexOpened(&index));
+        index.plans().for_each(|plan| self.notify(Event::DevicePlanned(plan)));
+        Ok(index)
+    }
+
+    /// Checks that the model of a store is that of the queries. Whoever gives vectors whose model is not known knows
+    /// what they are.
+    fn check_model(&self, store: &Store, queries: &ModelInfo) -> Result<(), StoreError> {
+        match store.check_model(queries) {
+            Err(_) if !store.manifest().spec.model.is_known() || !queries.is_known() => {
+                self.notify(Event::ModelUnchecked);
+                Ok(())
+            }
+            checked => checked,
+        }
+    }
+}
+
+/// A query is encoded differently from a passage (prompts, towers, lengths), so the two are not mixed up.
+fn check_role(store: &Store, expected: Role, options: &DenseOptions) -> Result<(), EngineError> {
+    let found = store.manifest().spec.encoding.role;
+    if found == expected || options.any_role { Ok(()) } else { Err(EngineError::Role { expected, found }) }
+}
+
+/// The ids and the vectors of a store.
+fn all_rows(store: &Store) -> (Vec<String>, Vec<f32>) {
+    let mut ids = Vec::with_capacity(store.count());
+    let mut vectors = vec![0.0; store.count() * store.dim()];
+    let mut rest = &mut vectors[..];
+    for shard in store.shards() {
+        let (rows, after) = rest.split_at_mut(shard.rows() * store.dim());
+        shard.embeddings().widen(0..rows.len(), rows);
+        ids.extend((0..shard.rows()).map(|row| shard.id(row).to_owned()));
+        rest = after;
+    }
+    (ids, vectors)
+}

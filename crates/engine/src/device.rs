@@ -1,0 +1,126 @@
+//! Where vectors are searched.
+
+use std::fmt;
+use std::str::FromStr;
+
+use toller_gpu::{DeviceError, Devices};
+
+use crate::event::Event;
+use crate::{Engine, EngineError};
+
+/// A device by its name: `auto`, `cpu`, `cuda`, `cuda:N`, `cuda:all`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Device {
+    /// The best that the build and the machine have.
+    #[default]
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// A CUDA device.
+    Cuda(usize),
+    /// All CUDA devices.
+    AllCuda,
+    /// The CPU in the place of a GPU, for tests.
+    #[cfg(feature = "shim")]
+    Shim,
+}
+
+/// What is not the name of a [`Device`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("auto, cpu, cuda, cuda:N or cuda:all")]
+pub struct UnknownDevice;
+
+/// Memory of the stand-in for a GPU.
+#[cfg(feature = "shim")]
+const SHIM_BYTES: u64 = 1 << 30;
+
+impl FromStr for Device {
+    type Err = UnknownDevice;
+
+    fn from_str(name: &str) -> Result<Self, UnknownDevice> {
+        match name {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(0)),
+            "cuda:all" => Ok(Self::AllCuda),
+            #[cfg(feature = "shim")]
+            "shim" => Ok(Self::Shim),
+            _ => {
+                let ordinal = name.strip_prefix("cuda:").and_then(|number| number.parse().ok());
+                ordinal.map(Self::Cuda).ok_or(UnknownDevice)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
+            Self::AllCuda => f.write_str("cuda:all"),
+            #[cfg(feature = "shim")]
+            Self::Shim => f.write_str("shim"),
+        }
+    }
+}
+
+impl Device {
+    /// Whether this build can use the device, whatever the machine has.
+    ///
+    /// # Errors
+    /// [`DeviceError::NotBuilt`].
+    pub fn check(self) -> Result<(), DeviceError> {
+        match self {
+            Self::Cuda(_) | Self::AllCuda if !cfg!(feature = "cuda") => Err(DeviceError::NotBuilt),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the CPU stands in for a GPU.
+    #[must_use]
+    pub fn is_stand_in(self) -> bool {
+        #[cfg(feature = "shim")]
+        return self == Self::Shim;
+        #[cfg(not(feature = "shim"))]
+        false
+    }
+}
+
+impl Engine {
+    /// The devices that `device` names; `None` for the CPU. Where `auto` is asked for, reports which one it is.
+    ///
+    /// # Errors
+    /// [`EngineError::Device`] if the device that was asked for cannot be used.
+    pub fn devices(&self, device: Device) -> Result<Option<Devices>, EngineError> {
+        let opened = match device {
+            Device::Cpu => return Ok(None),
+            Device::Auto => return Ok(self.automatic()),
+            Device::Cuda(ordinal) => Devices::cuda(ordinal),
+            Device::AllCuda => Devices::all(),
+            #[cfg(feature = "shim")]
+            Device::Shim => Ok(Devices::shim(&[SHIM_BYTES])),
+        };
+        opened.map(Some).map_err(|source| EngineError::Device { device, source })
+    }
+
+    /// The first GPU if there is one that can be used, else the CPU.
+    fn automatic(&self) -> Option<Devices> {
+        match Devices::cuda(0) {
+            Ok(devices) => {
+                devices.facts().for_each(|facts| self.notify(Event::DeviceChosen(facts)));
+                Some(devices)
+            }
+            Err(DeviceError::NotBuilt | DeviceError::NoDriver | DeviceError::NoDevice { .. }) => {
+                self.notify(Event::CpuChosen(None));
+                None
+            }
+            // There is a GPU, and it is not used.
+            Err(error) => {
+                self.notify(Event::CpuChosen(Some(&error)));
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Encoding: texts in, a store out.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, TitleMode, encode};
+use toller_store::{
+    DEFAULT_ROWS_PER_SHARD, DType, Encoding, Part, Source, StoreError, StoreSpec, StoreWriter,
+};
+
+use crate::event::Event;
+use crate::{Encoder, Engine, EngineError, TextSource};
+
+/// How texts are encoded into a store.
+#[derive(Clone, Debug)]
+pub struct EncodeOptions {
+    /// How the title of a passage is given to the model.
+    pub titles: TitleMode,
+    /// What the vectors are stored in.
+    pub store_dtype: DType,
+    /// Which part of the source is encoded, counted from one, and of how many; `None` for the whole.
+    pub part: Option<(u32, u32)>,
+    /// Rows of a shard: what an interruption loses, at most.
+    pub rows_per_shard: usize,
+    /// Whether a store that is there is replaced. Otherwise it is resumed.
+    pub overwrite: bool,
+}
+
+impl Default for EncodeOptions {
+    fn default() -> Self {
+        Self {
+            titles: TitleMode::Join(" ".to_owned()),
+            store_dtype: DType::F32,
+            part: None,
+            rows_per_shard: DEFAULT_ROWS_PER_SHARD,
+            overwrite: false,
+        }
+    }
+}
+
+impl Encoder {
+    /// What a store of these texts is to hold.
+    ///
+    /// # Errors
+    /// [`StoreError::InvalidPart`].
+    pub fn store_spec(&self, source: &TextSource, options: &EncodeOptions) -> Result<StoreSpec, StoreError> {
+        let tower = self.model.tower(source.role());
+        let part = options.part.map(|(index, of)| Part::new(index, of, source.texts())).transpose()?;
+        Ok(StoreSpec {
+            model: self.info().clone(),
+            encoding: Encoding {
+                role: source.role(),
+                prompt: tower.prompt().to_owned(),
+                max_length: tower.max_length(),
+                title_mode: options.titles.name().to_owned(),
+                title_separator: options.titles.separator().to_owned(),
+                compute_dtype: self.dtype.to_string(),
+                normalized: tower.normalizes(),
+                pooling: tower.pooling(),
+            },
+            dim: tower.dim(),
+            dtype: options.store_dtype,
+            rows_per_shard: options.rows_per_shard,
+            source: Source { fingerprint: source.fingerprint().to_string(), passages: source.texts() },
+            part,
+        })
+    }
+}
+
+impl Engine {
+    /// Encodes texts into the store `output`, or resumes what an interrupted encode of the same left. Once `stop` is
+    /// set, the work ends with the current shard.
+    ///
+    /// # Errors
+    /// A store that is there and is another one, a text that cannot be encoded, what cannot be read or written. The
+    /// shards that were finished before are kept.
+    pub fn encode(
+        &self,
+        encoder: &Encoder,
+        source: &TextSource,
+        output: &Path,
+        options: &EncodeOptions,
+        stop: &AtomicBool,
+    ) -> Result<EncodeReport, EngineError> {
+        let spec = encoder.store_spec(source, options)?;
+        let writer = if options.overwrite {
+            StoreWriter::overwrite(output, spec)?
+        } else {
+            self.resume(output, spec)?
+        };
+        if writer.is_complete() {
+            return Ok(EncodeReport::nothing_to_do(writer.manifest().clone()));
+        }
+        let spec = &writer.manifest().spec;
+        let (first, rows) = (spec.part.map_or(0, |part| part.first_row), spec.expected_rows());
+        let missing = writer.missing_rows().into_iter();
+        let missing = missing.map(|rows| first + rows.start..first + rows.end).collect();
+        if writer.rows_done() > 0 {
+            self.notify(Event::StoreResumed(&writer));
+        }
+        let texts = source.read(missing, &options.titles)?;
+        let role = source.role();
+        let on_progress = |progress| self.notify(Event::Encoding { role, progress, rows });
+        on_progress(EncodeProgress { rows: writer.rows_done(), tokens: 0, stopping_in: None });
+        let job = EncodeJob { encoder: &encoder.model, role, threads: self.threads(), stop };
+        let report = encode(&job, texts, writer, on_progress);
+        self.notify(Event::Finished);
+        Ok(report?)
+    }
+
+    /// Creates the store, or opens the one that is there; reports which of its shards are damaged and are written
+    /// again.
+    ///
+    /// # Errors
+    /// Those of [`StoreWriter::create_or_resume_with`].
+    pub fn resume(&self, store: &Path, spec: StoreSpec) -> Result<StoreWriter, EngineError> {
+        let writer =
+            self.opening(true, |options| StoreWriter::create_or_resume_with(store, spec, options))?;
+        writer.damaged().for_each(|damage| self.notify(Event::ShardDamaged(damage)));
+        Ok(writer)
+    }
+}

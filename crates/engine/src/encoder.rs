@@ -1,0 +1,168 @@
+//! Models: finding their files, and loading them.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, Role, TextPooling};
+use toller_hub::{ModelSource, Origin, ResolveEvent, resolve_directory, resolve_model};
+use toller_nn::Precision;
+use toller_pipeline::encode_texts;
+use toller_store::ModelInfo;
+
+use crate::event::{Event, Work};
+use crate::threads::Threads;
+use crate::{Engine, EngineError};
+
+/// How a dual encoder is loaded.
+#[derive(Clone, Debug, Default)]
+pub struct EncoderOptions {
+    /// The model of the queries, where it is another one; the model that is loaded is then for passages.
+    pub query_model: Option<String>,
+    /// Truncate texts to this many tokens, special tokens included; `None` for the model's own maximum.
+    pub max_length: Option<usize>,
+    /// Put this before every text; `None` for the model's own prompts.
+    pub prompt: Option<String>,
+    /// How token states become a vector; `None` for the model's own way.
+    pub pooling: Option<TextPooling>,
+    /// Keep the first dimensions of every vector (Matryoshka representations); `None` for the model's own number.
+    pub dim: Option<usize>,
+    /// What the model computes in.
+    pub dtype: Precision,
+    /// Tokens of a batch, at most; `None` for what suits the machine.
+    pub batch_tokens: Option<usize>,
+}
+
+/// A loaded dual encoder. Clones share the model.
+#[derive(Clone)]
+pub struct Encoder {
+    pub(crate) model: Arc<DualEncoder>,
+    pub(crate) dtype: Precision,
+    info: ModelInfo,
+    threads: Threads,
+}
+
+impl Encoder {
+    /// The vectors of texts in one of the model's roles, `[texts, dim]`. The role's prompt is put before each.
+    ///
+    /// # Errors
+    /// When a text cannot be tokenized, or computing fails.
+    pub fn encode<T: AsRef<str> + Sync>(&self, role: Role, texts: &[T]) -> Result<Vec<f32>, EngineError> {
+        fn named<T: AsRef<str>>(text: &T) -> (&str, &str) {
+            (text.as_ref(), text.as_ref())
+        }
+        Ok(self.threads.run(|| encode_texts(&self.model, role, texts, named))?)
+    }
+
+    /// The numbers of a vector.
+    #[must_use]
+    pub fn dim(&self) -> usize {
+        self.model.tower(Role::Passage).dim()
+    }
+
+    /// The identity of the model, as stores keep it.
+    #[must_use]
+    pub fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    /// The model itself.
+    #[must_use]
+    pub fn model(&self) -> &DualEncoder {
+        &self.model
+    }
+}
+
+impl Engine {
+    /// Finds the files of a model: a directory or, if the engine has a hub, a known name or a hub id, downloading what
+    /// is missing.
+    ///
+    /// # Errors
+    /// When there is no such model, or its files cannot be had.
+    pub fn resolve(&self, name: &str) -> Result<ModelSource, EngineError> {
+        let source = match &self.hub {
+            Some(hub) => resolve_model(name, hub, &mut |event| self.resolving(event))?,
+            None if Path::new(name).is_dir() => resolve_directory(Path::new(name))?,
+            None => return Err(EngineError::NoHub { name: name.to_owned() }),
+        };
+        self.notify(Event::ModelFound(&source));
+        Ok(source)
+    }
+
+    fn resolving(&self, event: ResolveEvent<'_>) -> ControlFlow<()> {
+        self.notify(match event {
+            ResolveEvent::Waiting { file } => Event::DownloadElsewhere { file },
+            ResolveEvent::Started { file, total_bytes } => {
+                Event::Progress { work: Work::Download(file), done: 0, total: total_bytes }
+            }
+            ResolveEvent::Advanced { file, done_bytes } => {
+                Event::Progress { work: Work::Download(file), done: done_bytes, total: None }
+            }
+            ResolveEvent::Finished { .. } => Event::Finished,
+            ResolveEvent::Unconfirmed { reason } => Event::ModelUnconfirmed { reason },
+        });
+        ControlFlow::Continue(())
+    }
+
+    /// Loads the dual encoder that `name` stands for.
+    ///
+    /// # Errors
+    /// Those of [`Engine::resolve`], and what is wrong with the model.
+    pub fn encoder(&self, name: &str, options: &EncoderOptions) -> Result<Encoder, EngineError> {
+        self.encoder_from(self.resolve(name)?, name, options)
+    }
+
+    /// Loads a dual encoder, called `name`, from where its files are.
+    ///
+    /// # Errors
+    /// As [`Engine::encoder`].
+    pub fn encoder_from(
+        &self,
+        source: ModelSource,
+        name: &str,
+        options: &EncoderOptions,
+    ) -> Result<Encoder, EngineError> {
+        let EncoderOptions { query_model, max_length, prompt, pooling, dim, dtype, batch_tokens } =
+            options.clone();
+        let query_source = query_model.as_deref().map(|name| self.resolve(name)).transpose()?;
+        let load = LoadOptions {
+            query_model: query_source.map(|source| source.directory),
+            max_length,
+            pooling,
+            dim,
+            prompt,
+            batch_tokens,
+            dtype,
+            known: match source.origin {
+                Origin::Known(model) => Some(model),
+                Origin::Directory | Origin::Hub { .. } => None,
+            },
+        };
+        let model = DualEncoder::load(&source.directory, &load)?;
+        if model.tower(Role::Passage).pooling_is_assumed() {
+            self.notify(Event::PoolingAssumed { model: name });
+        }
+        let unexpected = model.unexpected_tensors();
+        if let Some(first) = unexpected.first() {
+            self.notify(Event::UnexpectedTensors { model: name, count: unexpected.len(), first });
+        }
+        let name = match query_model {
+            Some(query_model) => format!("{name} with {query_model} for queries"),
+            None => name.to_owned(),
+        };
+        let info = ModelInfo { name, fingerprint: model.fingerprint().to_owned() };
+        Ok(Encoder { model: Arc::new(model), dtype, info, threads: self.threads.clone() })
+    }
+
+    /// Loads the cross-encoder that `name` stands for.
+    ///
+    /// # Errors
+    /// Those of [`Engine::resolve`], and what is wrong with the model.
+    pub fn cross_encoder(
+        &self,
+        name: &str,
+        options: &CrossEncoderOptions,
+    ) -> Result<CrossEncoder, EngineError> {
+        Ok(CrossEncoder::load(&self.resolve(name)?.directory, options)?)
+    }
+}

@@ -1,0 +1,148 @@
+//! The engine: how everything is opened.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use toller_files::{Input, OpenOptions, VerifyProgress, expand};
+use toller_hub::ResolveOptions;
+
+use crate::EngineError;
+use crate::event::{Event, Observer, Work};
+use crate::threads::Threads;
+
+/// Opens models, stores, indexes and searchers, and computes in its threads.
+///
+/// See the [crate] for an example.
+pub struct Engine {
+    pub(crate) hub: Option<ResolveOptions>,
+    pub(crate) cache: Option<PathBuf>,
+    pub(crate) threads: Threads,
+    observer: Option<Observer>,
+}
+
+/// Makes an [`Engine`].
+#[derive(Default)]
+pub struct Builder {
+    hub: Option<ResolveOptions>,
+    cache: Option<PathBuf>,
+    threads: Option<usize>,
+    pool: Option<Arc<ThreadPool>>,
+    observer: Option<Observer>,
+}
+
+impl Builder {
+    /// How models that are named, and not directories, are found and downloaded. Without this, models are
+    /// directories.
+    #[must_use]
+    pub fn hub(mut self, options: ResolveOptions) -> Self {
+        self.hub = Some(options);
+        self
+    }
+
+    /// A folder for what is kept between uses and has no better place: indexes of texts.
+    #[must_use]
+    pub fn cache(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.cache = Some(folder.into());
+        self
+    }
+
+    /// Computes in this many threads of the engine's own, instead of in rayon's current pool.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// Computes in this pool, which others may share.
+    #[must_use]
+    pub fn pool(mut self, pool: Arc<ThreadPool>) -> Self {
+        self.pool = Some(pool);
+        self
+    }
+
+    /// Is called with what happens.
+    #[must_use]
+    pub fn observer(mut self, observer: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+        self.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// The engine.
+    ///
+    /// # Errors
+    /// [`EngineError::Threads`] if the system refuses the threads, [`EngineError::TwoPools`] if both threads and a
+    /// pool were given.
+    pub fn build(self) -> Result<Engine, EngineError> {
+        let own = |threads: usize| {
+            let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+            pool.map(Arc::new).map_err(|source| EngineError::Threads { threads, source })
+        };
+        let pool = match (self.threads, self.pool) {
+            (Some(_), Some(_)) => return Err(EngineError::TwoPools),
+            (Some(threads), None) => Some(own(threads)?),
+            (None, pool) => pool,
+        };
+        Ok(Engine { hub: self.hub, cache: self.cache, threads: Threads(pool), observer: self.observer })
+    }
+}
+
+impl Engine {
+    /// To make an engine.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// The number of threads that compute.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.threads.count()
+    }
+
+    /// The files of a collection that was named by files and folders; of a folder as BEIR publishes them, which holds
+    /// queries too, the corpus.
+    ///
+    /// # Errors
+    /// When a folder cannot be listed.
+    pub fn collection_files(&self, paths: &[PathBuf]) -> Result<Vec<Input>, EngineError> {
+        let names = ["corpus.jsonl", "corpus.jsonl.gz", "corpus.jsonl.zst", "corpus.jsonl.xz"];
+        let corpus = |path: &PathBuf| {
+            let Some(file) = names.map(|name| path.join(name)).into_iter().find(|file| file.is_file()) else {
+                return path.to_owned();
+            };
+            self.notify(Event::BeirCorpus { folder: path, file: &file });
+            file
+        };
+        Ok(expand(paths.iter().map(corpus))?)
+    }
+
+    pub(crate) fn notify(&self, event: Event<'_>) {
+        if let Some(observer) = &self.observer {
+            observer(&event);
+        }
+    }
+
+    /// Opens files whose checksums are verified, or not, in the engine's threads.
+    pub fn opening<T: Send>(&self, verify: bool, open: impl FnOnce(&OpenOptions<'_>) -> T + Send) -> T {
+        self.verifying(|progress| open(&OpenOptions { verify, progress: Some(progress) }))
+    }
+
+    /// Verifies checksums in the engine's threads, and reports the progress.
+    pub(crate) fn verifying<T: Send>(
+        &self,
+        verify: impl FnOnce(&(dyn Fn(VerifyProgress) + Sync)) -> T + Send,
+    ) -> T {
+        let progress = |VerifyProgress { bytes_done, bytes_total }: VerifyProgress| {
+            self.notify(Event::Progress { work: Work::Verify, done: bytes_done, total: Some(bytes_total) });
+        };
+        let verified = self.threads.run(|| verify(&progress));
+        self.notify(Event::Finished);
+        verified
+    }
+}
+
+/// The folder that holds `path`.
+pub(crate) fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}

@@ -1,0 +1,121 @@
+//! Why something cannot be opened.
+
+use toller_corpus::CorpusError;
+use toller_encoder::EncoderError;
+use toller_files::FileError;
+use toller_gpu::DeviceError;
+use toller_hub::ResolveError;
+use toller_index::IndexError;
+use toller_ir::{Explain, Remedy, Role, Setting, remedy};
+use toller_pipeline::PipelineError;
+use toller_pipeline::fusion::FusionError;
+use toller_pipeline::rerank::RerankError;
+use toller_sparse::SparseError;
+use toller_store::StoreError;
+use toller_texts::TextsError;
+
+use crate::{AnalyzerError, Device};
+
+/// Why an engine cannot do what it was asked for.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The files of a model.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    /// A model.
+    #[error(transparent)]
+    Encoder(#[from] EncoderError),
+    /// A store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// An index of vectors.
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    /// An inverted index.
+    #[error(transparent)]
+    Sparse(#[from] SparseError),
+    /// The name of an analyzer.
+    #[error(transparent)]
+    Analyzer(#[from] AnalyzerError),
+    /// A job, or a search.
+    #[error(transparent)]
+    Pipeline(#[from] PipelineError),
+    /// A fusion.
+    #[error(transparent)]
+    Fusion(#[from] FusionError),
+    /// A reranker.
+    #[error(transparent)]
+    Rerank(#[from] RerankError),
+    /// The texts of a collection.
+    #[error(transparent)]
+    Texts(#[from] TextsError),
+    /// A collection or queries.
+    #[error(transparent)]
+    Corpus(#[from] CorpusError),
+    /// A file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A device that was asked for cannot be used.
+    #[error("device {device}: {source}")]
+    Device {
+        /// The device.
+        device: Device,
+        /// Why.
+        source: DeviceError,
+    },
+    /// A store of queries where passages are searched, or the other way round.
+    #[error("a store of role {expected} is needed, and this one is of role {found}")]
+    Role {
+        /// The role that is needed.
+        expected: Role,
+        /// The role of the store.
+        found: Role,
+    },
+    /// A model that is not a directory, and no hub to look for it.
+    #[error("{name} is no directory with a model, and the engine has no hub to find models by name")]
+    NoHub {
+        /// The model.
+        name: String,
+    },
+    /// The system refused the threads that were asked for.
+    #[error("cannot start {threads} threads: {source}")]
+    Threads {
+        /// How many.
+        threads: usize,
+        /// What went wrong.
+        source: rayon::ThreadPoolBuildError,
+    },
+    /// A number of threads and a pool of threads, of which only one can be used.
+    #[error("both a number of threads and a pool of threads were given")]
+    TwoPools,
+}
+
+impl Explain for EngineError {
+    fn remedy(&self) -> Option<Remedy> {
+        Some(match self {
+            Self::Resolve(error) => return error.remedy(),
+            Self::Encoder(error) => return error.remedy(),
+            Self::Store(error) => return error.remedy(),
+            Self::Index(error) => return error.remedy(),
+            Self::Sparse(error) => return error.remedy(),
+            Self::Analyzer(error) => return error.remedy(),
+            Self::Pipeline(error) => return error.remedy(),
+            Self::Fusion(error) => return error.remedy(),
+            Self::Rerank(error) => return error.remedy(),
+            Self::Texts(error) => return error.remedy(),
+            Self::Corpus(error) => return error.remedy(),
+            Self::File(error) => return error.remedy(),
+            Self::Device { source, .. } => return source.remedy(),
+            Self::Role { expected: Role::Passage, .. } => {
+                remedy!("encode the collection as passages; or set {}", Setting::AnyRole)
+            }
+            Self::Role { expected: Role::Query, .. } => {
+                remedy!("encode the queries as queries; or set {}", Setting::AnyRole)
+            }
+            Self::NoHub { .. } => "name a directory, or give the engine a hub".into(),
+            Self::Threads { .. } => "ask for fewer threads".into(),
+            Self::TwoPools => "give one of them".into(),
+        })
+    }
+}

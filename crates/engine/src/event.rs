@@ -1,0 +1,134 @@
+//! What an engine reports while it works.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use toller_gpu::{DeviceError, DeviceFacts};
+use toller_hub::ModelSource;
+use toller_index::FlatIndex;
+use toller_ir::Role;
+use toller_pipeline::EncodeProgress;
+use toller_sparse::BuildProgress;
+use toller_store::{Damage, StoreWriter};
+use toller_texts::Texts;
+use toller_topk::cuda::DevicePlan;
+
+/// Called with every event, from any thread of the engine.
+pub type Observer = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
+
+/// Something that happened, for the front to put into words.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// Long work goes on: `done` of `total` bytes, where the total is known. The first report of a piece of work is
+    /// its start.
+    Progress {
+        /// Which work.
+        work: Work<'a>,
+        /// Bytes that are done.
+        done: u64,
+        /// All bytes.
+        total: Option<u64>,
+    },
+    /// The work that was reported last has ended, well or not.
+    Finished,
+    /// The files of a model were found.
+    ModelFound(&'a ModelSource),
+    /// Another process is downloading a file of the model, and is waited for.
+    DownloadElsewhere {
+        /// The file's path inside the model.
+        file: &'a str,
+    },
+    /// The hub could not be asked, so that a downloaded model is used as it is.
+    ModelUnconfirmed {
+        /// Why the hub could not be asked.
+        reason: &'a str,
+    },
+    /// A model does not say how it pools, so that it takes the mean.
+    PoolingAssumed {
+        /// The model.
+        model: &'a str,
+    },
+    /// A model has tensors that its architecture has no place for.
+    UnexpectedTensors {
+        /// The model.
+        model: &'a str,
+        /// How many.
+        count: usize,
+        /// The first of them.
+        first: &'a str,
+    },
+    /// Vectors are searched that do not know their model, so that it is not known whether one model made both sides.
+    ModelUnchecked,
+    /// The GPU was chosen, which the options left open.
+    DeviceChosen(&'a DeviceFacts),
+    /// The CPU was chosen, which the options left open; if there is a GPU, with the reason why it is not used.
+    CpuChosen(Option<&'a DeviceError>),
+    /// What the memory of a device is used for.
+    DevicePlanned(&'a DevicePlan),
+    /// An index of vectors was opened.
+    IndexOpened(&'a FlatIndex),
+    /// A folder as BEIR publishes them was named as a collection: of its files, this one is read.
+    BeirCorpus {
+        /// The folder.
+        folder: &'a Path,
+        /// The file.
+        file: &'a Path,
+    },
+    /// The index of a collection's texts is built.
+    TextsIndexed {
+        /// Where.
+        directory: &'a Path,
+        /// What is wrong with the index that is there, if there is one.
+        instead_of: Option<&'a str>,
+    },
+    /// The index of texts cannot be written alongside the collection, so that it goes to the cache folder.
+    TextsElsewhere {
+        /// Where it cannot be written.
+        directory: &'a Path,
+    },
+    /// The index of texts was built.
+    TextsBuilt {
+        /// Its passages.
+        passages: u64,
+        /// Its bytes.
+        bytes: u64,
+    },
+    /// The texts of a collection were opened.
+    TextsOpened(&'a Texts),
+    /// A shard of a store is damaged and is written again.
+    ShardDamaged(&'a Damage),
+    /// An unfinished store is continued.
+    StoreResumed(&'a StoreWriter),
+    /// A store is being encoded.
+    Encoding {
+        /// What is encoded.
+        role: Role,
+        /// How far it is.
+        progress: EncodeProgress,
+        /// Rows of the finished store.
+        rows: u64,
+    },
+    /// An inverted index is being built.
+    Indexing {
+        /// How far it is.
+        progress: BuildProgress,
+        /// Passages of the collection.
+        passages: u64,
+    },
+}
+
+/// Work that takes time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work<'a> {
+    /// A file of a model is downloaded.
+    Download(&'a str),
+    /// A collection is read and checked.
+    Check,
+    /// Checksums are verified.
+    Verify,
+    /// Vectors are copied to devices.
+    Copy,
+    /// A collection's texts are indexed.
+    IndexTexts,
+}

@@ -1,0 +1,72 @@
+//! Indexing: a collection in, an inverted index out.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use toller_analysis::Analyzer;
+use toller_pipeline::joined_text;
+use toller_sparse::{BuildJob, BuildReport, Source, build};
+
+use crate::event::Event;
+use crate::{Engine, EngineError, TextSource};
+
+/// How an inverted index is built.
+#[derive(Clone, Debug)]
+pub struct IndexOptions {
+    /// The text between a title and its text.
+    pub title_separator: String,
+    /// Whether the index keeps the terms of each document, for feedback.
+    pub doc_vectors: bool,
+    /// Bytes of memory to build with.
+    pub memory_bytes: usize,
+    /// Whether an index that is there is replaced.
+    pub overwrite: bool,
+}
+
+impl Default for IndexOptions {
+    fn default() -> Self {
+        Self { title_separator: " ".to_owned(), doc_vectors: false, memory_bytes: 2 << 30, overwrite: false }
+    }
+}
+
+impl Engine {
+    /// Builds the inverted index `output` of a collection, unless it is there. Nothing is left of the work once `stop`
+    /// is set.
+    ///
+    /// # Errors
+    /// An index that is there and is another one, what cannot be read or written.
+    pub fn index(
+        &self,
+        source: &TextSource,
+        analyzer: &Analyzer,
+        output: &Path,
+        options: &IndexOptions,
+        stop: &AtomicBool,
+    ) -> Result<BuildReport, EngineError> {
+        let IndexOptions { title_separator, doc_vectors, memory_bytes, overwrite } = options;
+        let job = BuildJob {
+            analyzer,
+            source: Source {
+                fingerprint: source.fingerprint().to_string(),
+                passages: source.texts(),
+                title_separator: title_separator.clone(),
+            },
+            doc_vectors: *doc_vectors,
+            memory_bytes: *memory_bytes,
+            threads: self.threads(),
+            overwrite: *overwrite,
+            stop,
+        };
+        let documents = source.passages(vec![0..source.texts()])?.map(|passage| {
+            let passage = passage?;
+            let text = joined_text(title_separator, &passage);
+            Ok::<_, EngineError>((passage.id, text))
+        });
+        let passages = source.texts();
+        let report = build(output, &job, documents, |progress| {
+            self.notify(Event::Indexing { progress, passages });
+        });
+        self.notify(Event::Finished);
+        report
+    }
+}

@@ -1,0 +1,63 @@
+//! Sparse retrieval: opening inverted indexes.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use toller_analysis::Analyzer;
+use toller_pipeline::SparseSearcher;
+use toller_pipeline::feedback::Feedback;
+use toller_sparse::{Scoring, SparseIndex};
+
+use crate::threads::Pooled;
+use crate::{Engine, EngineError};
+
+/// How an inverted index is searched.
+#[derive(Clone, Debug)]
+pub struct SparseOptions {
+    /// How documents are scored.
+    pub scoring: Scoring,
+    /// How queries are expanded.
+    pub feedback: Option<Feedback>,
+    /// Whether checksums are verified.
+    pub verify: bool,
+}
+
+impl Default for SparseOptions {
+    fn default() -> Self {
+        Self { scoring: Scoring::default(), feedback: None, verify: true }
+    }
+}
+
+impl Engine {
+    /// Opens an inverted index to be searched.
+    ///
+    /// # Errors
+    /// An index that is damaged, whose analyzer cannot be had or is another now, or that has no vectors of documents
+    /// for feedback; a parameter that is out of its range.
+    pub fn sparse(
+        &self,
+        directory: &Path,
+        options: &SparseOptions,
+    ) -> Result<Arc<Pooled<SparseSearcher>>, EngineError> {
+        let (index, analyzer) = self.open_sparse(directory, options.verify)?;
+        let mut searcher = SparseSearcher::new(index, analyzer, options.scoring)?;
+        if let Some(feedback) = options.feedback {
+            searcher = searcher.with_feedback(feedback)?;
+        }
+        Ok(Pooled::new(searcher, &self.threads))
+    }
+
+    /// Opens an inverted index, and the analyzer that it was made with.
+    ///
+    /// # Errors
+    /// As [`Engine::sparse`].
+    pub fn open_sparse(
+        &self,
+        directory: &Path,
+        verify: bool,
+    ) -> Result<(SparseIndex, Analyzer), EngineError> {
+        let index = self.opening(verify, |options| SparseIndex::open(directory, options))?;
+        let analyzer = self.analyzer(index.analyzer_name())?;
+        Ok((index, analyzer))
+    }
+}

@@ -1,0 +1,62 @@
+//! The threads of an engine.
+
+use std::borrow::Cow;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use rayon::ThreadPool;
+use toller_ir::{DocOrd, SearchError, SearchRequest, SearchResponse, Searcher};
+
+/// A pool of threads, or rayon's current one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Threads(pub(crate) Option<Arc<ThreadPool>>);
+
+impl Threads {
+    /// Does `work` in the pool.
+    pub(crate) fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        match &self.0 {
+            Some(pool) => pool.install(work),
+            None => work(),
+        }
+    }
+
+    /// The number of threads.
+    pub(crate) fn count(&self) -> usize {
+        self.0.as_ref().map_or_else(rayon::current_num_threads, |pool| pool.current_num_threads())
+    }
+}
+
+/// A searcher that computes in the threads of the engine that opened it.
+#[derive(Debug)]
+pub struct Pooled<S> {
+    searcher: S,
+    threads: Threads,
+}
+
+impl<S> Pooled<S> {
+    pub(crate) fn new(searcher: S, threads: &Threads) -> Arc<Self> {
+        Arc::new(Self { searcher, threads: threads.clone() })
+    }
+}
+
+impl<S> Deref for Pooled<S> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
+        &self.searcher
+    }
+}
+
+impl<S: Searcher> Searcher for Pooled<S> {
+    fn search(&self, request: &SearchRequest<'_>) -> Result<SearchResponse, SearchError> {
+        self.threads.run(|| self.searcher.search(request))
+    }
+
+    fn doc_id(&self, doc: DocOrd) -> Cow<'_, str> {
+        self.searcher.doc_id(doc)
+    }
+
+    fn doc_count(&self) -> usize {
+        self.searcher.doc_count()
+    }
+}

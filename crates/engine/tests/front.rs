@@ -1,0 +1,160 @@
+//! The library front alone: no command line, no environment, no global state.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use toller_engine::{
+    Collections, CrossEncoderOptions, DenseOptions, EncodeOptions, Encoder, EncoderOptions, Engine,
+    EngineError, EvalOptions, Event, HybridOptions, IndexOptions, Method, Qrels, Query, QuerySource,
+    ReadOptions, RerankOptions, Role, SearchRequest, Searcher, SparseOptions, TextsOptions, as_run, evaluate,
+    parse_measures,
+};
+
+type Tested = Result<(), Box<dyn Error + Send + Sync>>;
+
+const PASSAGES: [&str; 6] = [
+    "Tollers lure ducks within reach of hunters.",
+    "A store keeps vectors in shards.",
+    "An inverted index keeps a list of documents for each term.",
+    "Cross-encoders read a query and a passage together.",
+    "The inner product of two vectors is a sum of products.",
+    "Reciprocal ranks are added when rankings are fused.",
+];
+
+fn fixture(name: &str) -> String {
+    toller_testing::repository("tests/fixtures").join(name).display().to_string()
+}
+
+/// A collection of the passages in a folder.
+fn write_collection(folder: &Path) -> std::io::Result<PathBuf> {
+    let line = |(number, text): (usize, &&str)| format!("{{\"_id\": \"d{number}\", \"text\": \"{text}\"}}\n");
+    let path = folder.join("collection.jsonl");
+    std::fs::write(&path, PASSAGES.iter().enumerate().map(line).collect::<String>())?;
+    Ok(path)
+}
+
+/// Encodes the collection in a folder into a store of this name.
+fn encode(engine: &Engine, encoder: &Encoder, folder: &Path, store: &str) -> Result<PathBuf, EngineError> {
+    let (corpus, store) = (engine.collection_files(&[folder.join("collection.jsonl")])?, folder.join(store));
+    let source = engine.collection(&corpus, &store, &ReadOptions::default())?;
+    engine.encode(encoder, &source, &store, &EncodeOptions::default(), &AtomicBool::new(false))?;
+    Ok(store)
+}
+
+fn query(id: &str, text: &str) -> Query {
+    Query { id: id.to_owned(), text: text.to_owned(), ..Query::default() }
+}
+
+#[test]
+fn encode_search_hybrid_rerank_and_evaluate() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let (store, index) = (folder.path().join("store"), folder.path().join("index"));
+    let stop = AtomicBool::new(false);
+    let engine = Engine::builder().threads(2).build()?;
+
+    let corpus = engine.collection_files(&[write_collection(folder.path())?])?;
+    let source = engine.collection(&corpus, &store, &ReadOptions::default())?;
+    let encoder = engine.encoder(&fixture("tiny-bert"), &EncoderOptions::default())?;
+    engine.encode(&encoder, &source, &store, &EncodeOptions::default(), &stop)?;
+    engine.index(&source, &engine.analyzer("en")?, &index, &IndexOptions::default(), &stop)?;
+
+    let dense = engine.dense(&[store], encoder, &DenseOptions::default())?;
+    let sparse = engine.sparse(&index, &SparseOptions::default())?;
+    let fusion = "rrf".parse::<&Method>()?.fusion();
+    let options = HybridOptions { fusion, depth: 100, collections: Collections::Same };
+    let hybrid = engine.hybrid(vec![sparse, dense], options)?;
+    let model = engine.cross_encoder(&fixture("cross-encoders/bert"), &CrossEncoderOptions::default())?;
+    let texts = engine.texts(&corpus, &TextsOptions::default())?;
+    let reranker =
+        engine.reranker(vec![model], texts, RerankOptions { depth: 3, ..RerankOptions::default() })?;
+    let searcher = engine.reranked(hybrid, reranker);
+
+    let queries = [query("1", "who lures ducks?"), query("2", "lists of documents")];
+    let found = searcher.search(&SearchRequest::new(&queries, 10))?;
+    assert_eq!(found.nominated.len(), queries.len());
+    let stages: Vec<&str> = found.timings.iter().map(|timing| timing.stage).collect();
+    assert_eq!(stages, ["postings", "encode", "scan", "fuse", "rerank"]);
+
+    let mut qrels = Qrels::new();
+    qrels.insert("1", "d0", 1);
+    qrels.insert("2", "d2", 1);
+    let run = as_run(&*searcher, &queries, &found.rankings);
+    let measured = evaluate(&qrels, &run, &parse_measures("R@10 Success@3")?, &EvalOptions::default())?;
+    // Reranking leaves the best three of the hybrid, which the sparse hits lead, among the first three.
+    assert_eq!(measured.aggregates, [1.0, 1.0]);
+    Ok(())
+}
+
+#[test]
+fn engines_of_different_models_and_threads_do_not_meet() -> Tested {
+    let folder = tempfile::tempdir()?;
+    write_collection(folder.path())?;
+    let queries: Vec<Query> = PASSAGES.iter().map(|text| query(text, text)).collect();
+    let search = |model: &str, threads: usize, store: &str| {
+        let engine = Engine::builder().threads(threads).build()?;
+        assert_eq!(engine.threads(), threads);
+        let encoder = engine.encoder(&fixture(model), &EncoderOptions::default())?;
+        let store = encode(&engine, &encoder, folder.path(), store)?;
+        let searcher = engine.dense(&[store], encoder, &DenseOptions::default())?;
+        let found = searcher.search(&SearchRequest::new(&queries, PASSAGES.len()))?;
+        Ok::<_, Box<dyn Error + Send + Sync>>(as_run(&*searcher, &queries, &found.rankings))
+    };
+    let alone = [search("tiny-bert", 1, "a")?, search("models/bert-pooler", 1, "b")?];
+    assert_ne!(alone[0], alone[1]);
+    let together = thread::scope(|scope| {
+        let [one, other] = [("tiny-bert", 2, "c"), ("models/bert-pooler", 3, "d")]
+            .map(|(model, threads, store)| scope.spawn(move || search(model, threads, store)));
+        [one, other].map(|thread| thread.join().expect("a search panicked"))
+    });
+    for (alone, together) in alone.into_iter().zip(together) {
+        assert_eq!(alone, together?);
+    }
+    Ok(())
+}
+
+#[test]
+fn what_does_not_fit_together_is_refused_and_what_happens_is_reported() -> Tested {
+    let folder = tempfile::tempdir()?;
+    write_collection(folder.path())?;
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let engine = Engine::builder().observer({
+        let heard = heard.clone();
+        move |event| {
+            heard.lock().expect("the observer panicked").extend(match event {
+                Event::ModelFound(_) => Some("model"),
+                Event::PoolingAssumed { .. } => Some("pooling"),
+                Event::IndexOpened(_) => Some("index"),
+                _ => None,
+            });
+        }
+    });
+    let engine = engine.build()?;
+    let tiny = engine.encoder(&fixture("tiny-bert"), &EncoderOptions::default())?;
+    let other = engine.encoder(&fixture("models/bert-pooler"), &EncoderOptions::default())?;
+    let store = encode(&engine, &tiny, folder.path(), "store")?;
+    let open = |queries: QuerySource, options: &DenseOptions| {
+        engine.dense(std::slice::from_ref(&store), queries, options).map(|searcher| searcher.doc_count())
+    };
+    let options = DenseOptions::default();
+    assert!(matches!(open(other.into(), &options), Err(EngineError::Store(_))));
+    let passages_as_queries = || QuerySource::Store(store.clone());
+    let refused = open(passages_as_queries(), &options);
+    assert!(matches!(refused, Err(EngineError::Role { expected: Role::Query, found: Role::Passage })));
+    assert_eq!(
+        open(passages_as_queries(), &DenseOptions { any_role: true, ..options.clone() })?,
+        PASSAGES.len()
+    );
+    assert_eq!(open(tiny.into(), &options)?, PASSAGES.len());
+    assert!(matches!(engine.resolve("org/name"), Err(EngineError::NoHub { .. })));
+    let pool = Arc::new(rayon::ThreadPoolBuilder::new().num_threads(1).build()?);
+    let both = Engine::builder().threads(1).pool(pool).build();
+    assert!(matches!(both, Err(EngineError::TwoPools)));
+    assert_eq!(
+        *heard.lock().expect("the observer panicked"),
+        ["model", "model", "pooling", "index", "index"]
+    );
+    Ok(())
+}

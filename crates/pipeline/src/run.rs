@@ -1,0 +1,19 @@
+//! Rankings as a run.
+
+use toller_corpus::Score;
+use toller_ir::{Hit, Query, Ranking, Run, RunEntry, Searcher};
+
+/// What `searcher` found for `queries`, as a run that was written to a file and read again. Queries without hits
+/// are not in it.
+#[must_use]
+pub fn as_run(searcher: &dyn Searcher, queries: &[Query], rankings: &[Ranking]) -> Run {
+    let entry = |hit: &Hit| RunEntry {
+        doc_id: searcher.doc_id(hit.doc).into_owned(),
+        score: Score::F32(hit.score).as_read(),
+    };
+    let entries = |(query, ranking): (&Query, &Ranking)| {
+        (query.id.clone(), ranking.hits.iter().map(entry).collect::<Vec<RunEntry>>())
+    };
+    let queries = queries.iter().zip(rankings).filter(|(_, ranking)| !ranking.hits.is_empty());
+    Run { queries: queries.map(entries).collect(), ..Run::default() }
+}
