@@ -19,7 +19,7 @@ impl Allowed {
 
     /// The address and the number of the words.
     pub(crate) fn words(&self) -> (Address, u32) {
-        self.0.as_ref().map_or((Address::default(), 0), |words| (words.address(), words.len() as u32))
+        self.0.as_ref().map_or((Address::default(), 0), |words| (words.address(), words.count() as u32))
     }
 }
 
