@@ -1,4 +1,5 @@
-//! `toller bench`: figures that are there, positive and consistent; plots that are SVG; flags that are refused.
+//! `toller bench`: figures that are there, positive and consistent; plots that are SVG; flags that are
+//! refused.
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -151,7 +152,8 @@ fn stores_are_searched_with_their_own_vectors_or_with_queries() {
         check_search(&result, 32.0, 64.0, &cases);
         assert_eq!(result["vectors"]["queries"], queries);
     }
-    // Of the store's codes, where it has some, an int8 scan reads a byte a number, a scale and a residual norm.
+    // Of the store's codes, where it has some, an int8 scan reads a byte a number, a scale and a residual
+    // norm.
     workspace.toller("store quantize -q store").succeeds();
     for (scan, bytes) in [("f32", 64.0), ("int8", 40.0), ("auto", 40.0)] {
         let result = workspace.toller(&format!("{bench} --scan {scan}")).succeeds().json();

@@ -1,4 +1,5 @@
-//! Int8 codes beside the vectors: made, told, verified, removed; and searches that find the same with and without.
+//! Int8 codes beside the vectors: made, told, verified, removed; and searches that find the same with and
+//! without.
 
 use std::fs;
 

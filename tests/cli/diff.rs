@@ -117,8 +117,12 @@ fn what_is_wrong_is_told() {
     workspace.write("none.csv", "a,b\n1,2\n");
     workspace.toller("diff --tally none.csv").fails(1, &["none.csv: there is no column \"category\""]);
     workspace.write("bad.csv", "gain,category\nlots,x\n");
-    workspace.toller("diff --tally bad.csv").fails(1, &["bad.csv:2: the gain \"lots\" is no number"]);
+    workspace.toller("diff --tally bad.csv").fails(1, &["bad.csv:2: the gain \"lots\" is not a number"]);
     workspace.write("few.jsonl", "{\"_id\": \"a\", \"text\": \"t\"}\n");
     let told = workspace.toller("diff before.run after.run --qrels qrels.txt --corpus few.jsonl").succeeds();
-    assert!(told.stderr.contains("lacks 2 of 3 documents, for one \"b\""), "{}", told.stderr);
+    assert!(
+        told.stderr.contains("2 of 3 documents are not in the collection, for example \"b\""),
+        "{}",
+        told.stderr
+    );
 }

@@ -1,4 +1,5 @@
-//! A disk that is full, and a stdout that is: what was finished is kept, nothing is left half, and the error says where.
+//! A disk that is full, and a stdout that is: what was finished is kept, nothing is left half, and the error
+//! says where.
 #![cfg(target_os = "linux")]
 
 use std::fs::File;
@@ -12,7 +13,8 @@ struct SmallDisk<'a> {
 }
 
 impl<'a> SmallDisk<'a> {
-    /// Mounts `bytes` of memory at the workspace's `disk`; `None`, with a line on stderr, if that is not allowed.
+    /// Mounts `bytes` of memory at the workspace's `disk`; `None`, with a line on stderr, if that is not
+    /// allowed.
     fn mount(workspace: &'a Workspace, bytes: usize) -> Option<Self> {
         let point = workspace.path("disk");
         std::fs::create_dir(&point).unwrap();

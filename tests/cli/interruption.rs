@@ -83,8 +83,8 @@ fn a_retrieval_killed_at_any_moment_ends_in_the_same_run() {
     scores_survive("retrieve --sparse index --k 12 --rerank cross-encoders/mpnet", "/rerank/known_pairs");
 }
 
-/// Kills a command that scores pairs at ten moments and runs it again. `known` is where its report has the pairs that it did not
-/// score again.
+/// Kills a command that scores pairs at ten moments and runs it again. `known` is where its report has the
+/// pairs that it did not score again.
 fn scores_survive(command: &str, known: &str) {
     let workspace = Workspace::with_xquad();
     workspace.add_fixture("cross-encoders/mpnet");
@@ -190,7 +190,8 @@ fn the_second_ctrl_c_stops_at_once() {
         "encode --model tiny-bert --corpus long.jsonl --rows-per-shard 11000 --threads 1 --output store";
     let mut child = spawn(&workspace, encode);
     wait_for(&mut child, &workspace.path("store/shard-00000.safetensors"));
-    // Between two shards it would stop at once, and well; the next one is begun when the manifest has this one.
+    // Between two shards it would stop at once, and well; the next one is begun when the manifest has this
+    // one.
     let started = Instant::now();
     while !String::from_utf8(workspace.read("store/manifest.json")).unwrap().contains("shard-00000") {
         assert!(started.elapsed() < PATIENCE, "the manifest does not list the shard");

@@ -152,7 +152,7 @@ fn a_recipe_does_what_its_commands_do() {
     workspace.write("recipe.toml", both(0.0002));
     let off = workspace.toller("run recipe.toml");
     assert_eq!(off.code, Some(1));
-    assert!(off.stderr.contains("1 of 2 measures are outside of their tolerance"), "{}", off.stderr);
+    assert!(off.stderr.contains("1 of 2 measures are outside their tolerance"), "{}", off.stderr);
     assert!(off.stdout.contains("off by -0.00020") && off.stdout.contains("as expected"), "{}", off.stdout);
 }
 
@@ -387,7 +387,8 @@ fn the_recipes_that_come_with_toller_can_be_planned() {
     }
 }
 
-/// A recipe of a paper, on its data, where these are: BM25 and query likelihood as Anserini's. Any dual encoder does for the chain.
+/// A recipe of a paper, on its data, where these are: BM25 and query likelihood as Anserini's. Any dual
+/// encoder does for the chain.
 #[test]
 fn cmrc_2018_comes_to_what_is_expected_and_is_done_once() {
     let Some(data) = shared("data/cmrc2018") else { return };
@@ -404,8 +405,8 @@ fn cmrc_2018_comes_to_what_is_expected_and_is_done_once() {
     assert_eq!(done(&run("").succeeds()), [""; 0]);
 }
 
-/// Three first stages, each reranked, as one recipe. A byte of a question that is another changes the searches, not what is made of the
-/// paragraphs.
+/// Three first stages, each reranked, as one recipe. A byte of a question that is another changes the
+/// searches, not what is made of the paragraphs.
 #[test]
 fn cmrc_2018_is_reranked_and_what_depends_on_a_byte_is_done_again() {
     let Some(file) = shared("data/cmrc2018/dev.json.gz") else { return };

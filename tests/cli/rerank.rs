@@ -1,5 +1,5 @@
-//! Reranking: scores are the model's, the rest follows below, what has no text is told by identifier, and what is known is not
-//! computed again.
+//! Reranking: scores are the model's, the rest follows below, what has no text is told by identifier, and
+//! what is known is not computed again.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -10,7 +10,8 @@ use toller_encoder::{CrossEncoder, CrossEncoderOptions};
 
 use crate::support::Workspace;
 
-/// A collection with titles, an empty passage, and a text of many tokens; queries; a run of five documents each.
+/// A collection with titles, an empty passage, and a text of many tokens; queries; a run of five documents
+/// each.
 fn workspace() -> Workspace {
     let workspace = Workspace::new();
     workspace.add_fixture("cross-encoders/mpnet");
@@ -180,13 +181,13 @@ fn what_has_no_text_is_told_by_identifier() {
     workspace.toller(&format!("{lacking} --output x.run")).fails(
         1,
         &[
-            "1 documents that are to be reranked are not in the collection, for one \"d99\" of query \"q2\"",
+            "1 documents that are to be reranked are not in the collection, for example \"d99\" of query \"q2\"",
             "hint:",
         ],
     );
     assert!(!workspace.path("x.run").exists());
     let kept = workspace.toller(&format!("{lacking} --skip-unavailable --depth 3 --output x.run")).succeeds();
-    assert!(kept.stderr.contains("for one \"d99\" of query \"q2\""), "{}", kept.stderr);
+    assert!(kept.stderr.contains("for example \"d99\" of query \"q2\""), "{}", kept.stderr);
     let hits_of = hits(&workspace, "x.run");
     assert_eq!(documents(&hits_of["q2"])[2..], ["d99", "d2", "d3"]);
 
@@ -194,17 +195,13 @@ fn what_has_no_text_is_told_by_identifier() {
     let fewer = RERANK.replace("queries.tsv", "fewer.tsv");
     workspace
         .toller(&format!("{fewer} --output y.run"))
-        .fails(1, &["1 queries of the run have no text, for one \"q1\"", "hint: give the queries"]);
+        .fails(1, &["1 queries of the run have no text, for example \"q1\"", "hint: give the queries"]);
     let kept = workspace.toller(&format!("{fewer} --skip-unavailable --output y.run")).succeeds();
-    assert!(kept.stderr.contains("for one \"q1\""), "{}", kept.stderr);
+    assert!(kept.stderr.contains("for example \"q1\""), "{}", kept.stderr);
     assert_eq!(documents(&hits(&workspace, "y.run")["q1"]), ["d5", "d1", "d4", "d2", "d3"]);
 
     let empty = workspace.toller(&format!("{RERANK} --output z.run")).succeeds();
-    assert!(
-        empty.stderr.contains("2 passages are empty and were scored so, for one \"d3\""),
-        "{}",
-        empty.stderr
-    );
+    assert!(empty.stderr.contains("2 empty passages were scored, for example \"d3\""), "{}", empty.stderr);
 
     let twice = String::from_utf8(workspace.read("corpus.jsonl")).unwrap().replace("\"d5\"", "\"d1\"");
     workspace.write("twice.jsonl", twice);

@@ -1,8 +1,10 @@
-//! Retrieving: the run is that of searching and then reranking, whatever the first stage, and one report tells of both.
+//! Retrieving: the run is that of searching and then reranking, whatever the first stage, and one report
+//! tells of both.
 
 use crate::support::Workspace;
 
-/// XQuAD-R's first 300 sentences, dense and sparse; questions of more than one block, the first without any term of the index.
+/// XQuAD-R's first 300 sentences, dense and sparse; questions of more than one block, the first without any
+/// term of the index.
 fn workspace() -> Workspace {
     let workspace = Workspace::with_xquad();
     workspace.add_fixture("cross-encoders/mpnet");
@@ -172,7 +174,7 @@ fn what_cannot_be_retrieved_is_refused() {
         (
             1,
             SPARSE.replace("corpus.jsonl", "fewer.jsonl") + " --output x",
-            "are not in the collection, for one",
+            "are not in the collection, for example",
         ),
         // An error of the stage that runs ahead.
         (

@@ -153,7 +153,7 @@ fn unknown_identifiers_are_told_and_harmless() {
     let done =
         workspace.toller(&format!("{SEARCH} --tab-separated --exclude out.tsv --allow in.txt")).succeeds();
     let warning =
-        "warning: 2 of 4 identifiers of --exclude and --allow are not in the store, for one \"d 100\"";
+        "warning: 2 of 4 identifiers of --exclude and --allow are not in the store, for example \"d 100\"";
     assert!(done.stderr.contains(warning), "{}", done.stderr);
     let kept = |hit: &&Hit| ["d 3", "d 4"].contains(&hit.1.as_str());
     let expected: Vec<Hit> = without(&everything, &[("q1", "d 3")]).iter().filter(kept).cloned().collect();

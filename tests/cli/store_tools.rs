@@ -88,7 +88,7 @@ fn a_model_that_cannot_have_made_the_vectors_is_refused() {
     add_vectors(&workspace);
     workspace
         .toller("store import vectors/f4.npy --output imported --model tiny-bert")
-        .fails(2, &["--model tiny-bert: its vectors have 32 numbers, and these have 5", "hint:"]);
+        .fails(2, &["--model tiny-bert: its vectors have 32 numbers, but these have 5", "hint:"]);
     assert!(!workspace.path("imported").exists());
 }
 
@@ -182,7 +182,7 @@ fn a_damaged_shard_is_named_and_written_anew_alone() {
     let encoded = workspace.toller(&format!("{ENCODE} --json")).succeeds();
     assert_eq!(encoded.json()["encoded_rows"], 20);
     for says in
-        ["warning: the shard store/shard-00001.safetensors is damaged", "its 10 rows are written anew"]
+        ["warning: the shard store/shard-00001.safetensors is damaged", "its 10 rows are written again"]
     {
         assert!(encoded.stderr.contains(says), "{}", encoded.stderr);
     }

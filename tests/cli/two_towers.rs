@@ -1,4 +1,5 @@
-//! Two encoders in two directories as one dual encoder, on Chinese text: ERNIE as DuReader-retrieval and RocketQA use it.
+//! Two encoders in two directories as one dual encoder, on Chinese text: ERNIE as DuReader-retrieval and
+//! RocketQA use it.
 
 use std::collections::BTreeMap;
 use std::fs;

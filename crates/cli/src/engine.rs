@@ -1,4 +1,4 @@
-//! The engine of a command, and what it reports in the words of the command line.
+//! The engine of a command: its errors and events in the words of the command line.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ use crate::error::{Context, Failure, UsageError};
 use crate::flags;
 use crate::ui::{Progress, Ui};
 
-/// An engine that looks for models as the environment says, and tells the user what it does.
+/// An engine that finds models by the environment's settings and reports its work to the user.
 pub fn open(ui: &Ui) -> crate::Result<Engine> {
     let hub = ResolveOptions::from_env();
     let narrator = Narrator { ui: ui.clone(), bar: Mutex::new(None), is_waiting: AtomicBool::new(false) };
@@ -21,7 +21,7 @@ pub fn open(ui: &Ui) -> crate::Result<Engine> {
     Ok(builder.observer(move |event| narrator.hear(event)).build()?)
 }
 
-/// An error of an engine, with the flags that brought it about.
+/// An error of an engine, with the flags that caused it.
 pub fn in_flags(error: EngineError) -> Failure {
     match error {
         EngineError::Role { expected, found } => {
@@ -40,7 +40,7 @@ pub fn in_flags(error: EngineError) -> Failure {
     }
 }
 
-/// What encoding is counted in.
+/// The unit in which encoded texts are counted.
 pub fn unit(role: Role) -> &'static str {
     match role {
         Role::Passage => "passages",
@@ -48,7 +48,7 @@ pub fn unit(role: Role) -> &'static str {
     }
 }
 
-/// The bar of the work that goes on.
+/// The progress bar of the current work.
 struct Bar {
     title: String,
     progress: Progress,
@@ -122,14 +122,14 @@ impl Narrator {
                 ui.warning(format!("using the downloaded model as it is: {reason}"));
             }
             Event::PoolingAssumed { model } => ui.warning(format!(
-                "{model} does not say how it pools: taking the mean, as sentence-transformers does; --pooling decides"
+                "{model} does not define its pooling: using the mean, as sentence-transformers does; --pooling decides"
             )),
             Event::UnexpectedTensors { model, count, first } => ui.warning(format!(
-                "{model}: {count} tensors have no place in the architecture that config.json describes and no effect, \
-                 the first is {first:?}"
+                "{model}: {count} tensors are not part of the architecture in config.json and have no effect, for example \
+                 {first:?}"
             )),
             Event::ModelUnchecked => ui.warning(
-                "imported vectors do not know their model: whether one made passages and queries is not checked",
+                "the model of imported vectors is unknown: that one model made passages and queries is not checked",
             ),
             Event::DeviceChosen(facts) => ui.status(format!("searching on {}", facts.name)),
             Event::CpuChosen(None) => ui.detail(format!("searching on the CPU ({})", Isa::active())),
@@ -164,7 +164,7 @@ impl Narrator {
             }
             Event::ShardDamaged(damage) => {
                 let rows = damage.rows.end - damage.rows.start;
-                ui.warning(format!("{}; its {rows} rows are written anew", damage.error));
+                ui.warning(format!("{}; its {rows} rows are written again", damage.error));
             }
             Event::StoreResumed(writer) => {
                 let next = writer.missing_rows().first().map_or(writer.rows_done(), |rows| rows.start);
@@ -174,8 +174,7 @@ impl Narrator {
         }
     }
 
-    /// Calls `set` with the bar of this title and when it began. If it is not there, it takes the place of the one
-    /// that is.
+    /// Calls `set` with the bar of this title and its start. A bar of another title is replaced.
     fn on_bar(&self, title: &str, unit: &'static str, all: u64, set: impl FnOnce(&Progress, Instant)) {
         let mut shown = self.bar.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(other) = shown.take_if(|bar| bar.title != title) {

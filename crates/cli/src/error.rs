@@ -1,4 +1,4 @@
-//! How errors reach the user: what was wrong, then `hint:` and what to do.
+//! How errors reach the user: the cause, then `hint:` and the remedy.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use crate::interrupt::{self, Interrupted};
 /// What a command returns.
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
-/// What a command itself refuses, with the exit status that follows.
+/// An error that a command finds itself, with its exit status.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal<const STATUS: u8> {
@@ -21,10 +21,10 @@ pub struct Refusal<const STATUS: u8> {
     remedy: Option<Remedy>,
 }
 
-/// Something that was asked for in a way that cannot be done: exit status 2, like any wrong usage.
+/// A request that cannot be met as asked: exit status 2, like any wrong usage.
 pub type UsageError = Refusal<2>;
 
-/// A failure that a command found out itself.
+/// A failure that a command finds itself.
 pub type Remedied = Refusal<1>;
 
 impl<const STATUS: u8> Refusal<STATUS> {
@@ -38,12 +38,12 @@ impl<const STATUS: u8> Refusal<STATUS> {
         Self { message: error.to_string(), remedy: error.remedy() }
     }
 
-    /// An error of a library that the value of a flag brought about.
+    /// An error of a library that the value of a flag caused.
     pub fn of_flag(flag: impl fmt::Display, error: &dyn Explain) -> Self {
         Self { message: format!("{flag}: {error}"), remedy: error.remedy() }
     }
 
-    /// `message`, where there is no remedy to name.
+    /// `message` alone, if no remedy is known.
     pub fn without_remedy(message: impl Into<String>) -> Self {
         Self { message: message.into(), remedy: None }
     }
@@ -61,7 +61,7 @@ pub struct Failure {
     error: AnyError,
     /// What was being done, the widest first.
     context: Vec<String>,
-    /// A setting that has a flag of its own here.
+    /// A setting whose flag has another name in this command.
     flag: Option<(Setting, &'static str)>,
 }
 
@@ -83,7 +83,7 @@ impl Failure {
         iter::successors(Some(error), |&error| error.source())
     }
 
-    /// What was being done, the error and its causes, each said once: some errors already say their source.
+    /// The context, the error and its causes, each once: the text of some errors includes their source.
     fn message(&self) -> String {
         let mut message = String::new();
         // Every I/O error names its file; one that has no name comes from writing data to stdout.
@@ -119,7 +119,7 @@ pub trait Context<T> {
     /// Says what was being done.
     fn context(self, doing: impl fmt::Display) -> Result<T>;
 
-    /// Names the flag that a setting has here.
+    /// Names the flag of a setting, if it is not the usual one.
     fn with_flag(self, setting: Setting, flag: &'static str) -> Result<T>;
 }
 

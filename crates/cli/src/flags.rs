@@ -1,4 +1,4 @@
-//! What the command line calls the settings and commands that remedies name.
+//! The command line's names for the settings and commands in remedies.
 
 use toller_ir::{Command, Explain, Remedy, Setting};
 
@@ -7,7 +7,7 @@ pub fn flag(setting: Setting) -> String {
     format!("--{}", setting.name().replace('_', "-"))
 }
 
-/// What is typed to run a command.
+/// The command line of a command.
 fn command_line(command: Command) -> String {
     match command {
         Command::Quantize => "toller store quantize".to_owned(),

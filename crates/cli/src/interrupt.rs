@@ -1,4 +1,4 @@
-//! Ctrl-C: once to stop when nothing is lost, twice to stop now.
+//! Ctrl-C: once to stop as soon as nothing is lost, twice to stop now.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,7 +36,7 @@ impl Explain for Interrupted {
 /// The exit status of an interrupted command.
 pub const STATUS: u8 = 130;
 
-/// The one flag of this process, and what is said when it is set.
+/// The one flag of this process, and the message when it is set.
 struct Listener {
     flag: Arc<AtomicBool>,
     message: &'static str,
@@ -44,9 +44,9 @@ struct Listener {
 
 static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
 
-/// Sets the returned flag at the first SIGINT or SIGTERM, saying `message`; exits at the second. SIGHUP is
-/// left alone, so that `nohup` does what it is for. Commands that follow each other in one process (a recipe's steps) share
-/// the flag, and the last one's message is said.
+/// Sets the returned flag at the first SIGINT or SIGTERM and prints `message`; exits at the second. SIGHUP is
+/// left alone, so that `nohup` works. The steps of a recipe run in one process: they share the flag, and the
+/// message of the last step is printed.
 pub fn flag(ui: &Ui, message: &'static str) -> crate::Result<Arc<AtomicBool>> {
     let mut listener = LISTENER.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(listener) = listener.as_mut() {

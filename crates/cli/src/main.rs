@@ -2,20 +2,12 @@
 
 #![allow(unreachable_pub, reason = "a binary exports nothing, so every pub is unreachable")]
 
-mod analyzer;
 mod args;
 mod commands;
-mod device;
 mod engine;
 mod error;
 mod flags;
-mod fusion_args;
-mod input;
 mod interrupt;
-mod model;
-mod qrels_input;
-mod run_input;
-mod run_output;
 mod table;
 mod threads;
 mod ui;

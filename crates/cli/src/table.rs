@@ -1,6 +1,6 @@
 //! Tables of plain text.
 
-/// On which side of a column its cells stand.
+/// The side of a column to which its cells are aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     /// For words.
@@ -9,8 +9,8 @@ pub enum Align {
     Right,
 }
 
-/// Rows of cells, the first with the columns' titles, as lines whose columns are two blanks apart. A column that `align` does
-/// not name stands left.
+/// Rows of cells as lines with two blanks between columns. The first row has the titles. Columns beyond
+/// `align` are aligned left.
 pub fn table(rows: &[Vec<String>], align: &[Align]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

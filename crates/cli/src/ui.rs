@@ -28,9 +28,9 @@ enum Out {
     /// To the user's pipes.
     #[default]
     Stdout,
-    /// To the messages: data of a step of a recipe that nobody asked for.
+    /// To stderr, with the messages: data of a recipe's step that nobody asked for.
     Stderr,
-    /// To a file: data of a step.
+    /// To a file: data of a recipe's step.
     File(Captured),
 }
 
@@ -39,7 +39,7 @@ enum Out {
 pub struct Captured(Arc<Mutex<Option<AtomicFile>>>);
 
 impl Captured {
-    /// Makes the file last.
+    /// Commits the file.
     pub fn commit(&self) -> Result<(), FileError> {
         let file = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         file.map_or(Ok(()), AtomicFile::commit)
@@ -65,12 +65,12 @@ impl Ui {
         Self { json, quiet, verbose, out: Out::Stdout }
     }
 
-    /// For a step of a recipe: its data are no result of the recipe.
+    /// For a recipe's step, whose data are not a result of the recipe.
     pub fn of_step(&self) -> Self {
         Self { json: false, out: Out::Stderr, ..self.clone() }
     }
 
-    /// For a step of a recipe whose data go to a file.
+    /// For a recipe's step whose data go to a file.
     pub fn of_step_into(&self, file: AtomicFile) -> (Self, Captured) {
         let captured = Captured(Arc::new(Mutex::new(Some(file))));
         (Self { json: false, out: Out::File(captured.clone()), ..self.clone() }, captured)
@@ -115,14 +115,14 @@ impl Ui {
         note(&format!("warning: {}", message.as_ref()));
     }
 
-    /// A progress bar over `total` units (0: unknown), named by what is counted ("passages"). Where
-    /// stderr is no terminal, a plain line every ten seconds.
+    /// A progress bar over `total` units (0: unknown), named by what is counted ("passages"). If
+    /// stderr is not a terminal, a plain line every ten seconds.
     pub fn progress(&self, title: &str, unit: &'static str, total: u64) -> Progress {
         Progress::new(self.quiet, title, unit, total)
     }
 }
 
-/// Writes a line to stderr. A closed stderr is nothing that could be reported.
+/// Writes a line to stderr. There is no place to report that stderr is closed.
 fn note(message: &str) {
     let _ = writeln!(io::stderr().lock(), "{message}");
 }
@@ -144,7 +144,7 @@ struct Plain {
     last: std::sync::Mutex<std::time::Instant>,
 }
 
-/// Between two plain lines.
+/// The time between two plain lines.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Progress {
@@ -179,7 +179,7 @@ impl Progress {
         Self { bar, plain }
     }
 
-    /// Work that an earlier run finished: it counts towards the total, not towards the rate.
+    /// Work of an earlier run: it counts towards the total, not towards the rate.
     pub fn already_done(&self, units: u64) {
         self.bar.set_position(units);
         self.bar.reset_eta();
@@ -198,7 +198,7 @@ impl Progress {
         }
     }
 
-    /// A short text behind the bar.
+    /// A short text after the bar.
     pub fn message(&self, message: impl Into<String>) {
         self.bar.set_message(message.into());
     }

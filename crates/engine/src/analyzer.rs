@@ -13,8 +13,8 @@ use crate::{Engine, EngineError};
 const WORD_PIECE: &str = "wordpiece:";
 
 impl Engine {
-    /// The analyzer of a name that [`Analyzer::by_name`] knows, or of `wordpiece:MODEL`: the tokens of a model, which is
-    /// named as for [`Engine::resolve`].
+    /// The analyzer of a name that [`Analyzer::by_name`] knows, or of `wordpiece:MODEL`: the tokens of a
+    /// model, which is named as for [`Engine::resolve`].
     ///
     /// # Errors
     /// A name that nothing has; a model that cannot be found, or whose tokenizer is not BERT's.
@@ -52,7 +52,8 @@ impl WordPieces {
 
 impl Tokenize for WordPieces {
     fn tokenize(&self, text: &str, each: &mut dyn FnMut(&str)) {
-        // The one error there could be, a token for unknown words that is missing, has been ruled out by `load`.
+        // The one error there could be, a token for unknown words that is missing, has been ruled out by
+        // `load`.
         let _ = self.0.tokenize(text, each);
     }
 }

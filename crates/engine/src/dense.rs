@@ -1,7 +1,7 @@
 //! Dense retrieval: opening stores of vectors.
 
 use std::cell::Cell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::Arc;
 
@@ -57,10 +57,11 @@ impl Engine {
     /// Opens stores to be searched, as one collection in this order.
     ///
     /// # Errors
-    /// Stores that are damaged, of another role, or of another model than the queries; a device that cannot be used.
-    pub fn dense(
+    /// Stores that are damaged, of another role, or of another model than the queries; a device that cannot
+    /// be used.
+    pub fn dense<P: AsRef<Path> + Sync>(
         &self,
-        stores: &[PathBuf],
+        stores: &[P],
         queries: impl Into<QuerySource>,
         options: &DenseOptions,
     ) -> Result<Arc<Pooled<DenseSearcher>>, EngineError> {
@@ -90,15 +91,19 @@ impl Engine {
     ///
     /// # Errors
     /// Those of [`Store::open`].
-    pub fn open_store(&self, stores: &[PathBuf], verify: bool) -> Result<Store, EngineError> {
+    pub fn open_store<P: AsRef<Path> + Sync>(
+        &self,
+        stores: &[P],
+        verify: bool,
+    ) -> Result<Store, EngineError> {
         Ok(self.opening(verify, |options| Store::open(stores, options))?)
     }
 
-    /// Opens stores as an index. What is cheap to check is known before checksums are read: the role, the model, and
-    /// whether the device is there.
-    fn open_flat(
+    /// Opens stores as an index. What is cheap to check is known before checksums are read: the role, the
+    /// model, and whether the device is there.
+    fn open_flat<P: AsRef<Path> + Sync>(
         &self,
-        stores: &[PathBuf],
+        stores: &[P],
         options: &DenseOptions,
         check_model: impl FnOnce(&Store) -> Result<(), StoreError>,
     ) -> Result<FlatIndex, EngineError> {
@@ -128,8 +133,8 @@ impl Engine {
         Ok(index)
     }
 
-    /// Checks that the model of a store is that of the queries. Whoever gives vectors whose model is not known knows
-    /// what they are.
+    /// Checks that the model of a store is that of the queries. Whoever gives vectors whose model is not
+    /// known knows what they are.
     fn check_model(&self, store: &Store, queries: &ModelInfo) -> Result<(), StoreError> {
         match store.check_model(queries) {
             Err(_) if !store.manifest().spec.model.is_known() || !queries.is_known() => {

@@ -89,7 +89,8 @@ impl Device {
 }
 
 impl Engine {
-    /// The devices that `device` names; `None` for the CPU. Where `auto` is asked for, reports which one it is.
+    /// The devices that `device` names; `None` for the CPU. Where `auto` is asked for, reports which one it
+    /// is.
     ///
     /// # Errors
     /// [`EngineError::Device`] if the device that was asked for cannot be used.

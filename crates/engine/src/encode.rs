@@ -39,7 +39,7 @@ impl Default for EncodeOptions {
 }
 
 impl Encoder {
-    /// What a store of these texts is to hold.
+    /// The spec of a store of these texts.
     ///
     /// # Errors
     /// [`StoreError::InvalidPart`].
@@ -68,12 +68,12 @@ impl Encoder {
 }
 
 impl Engine {
-    /// Encodes texts into the store `output`, or resumes what an interrupted encode of the same left. Once `stop` is
-    /// set, the work ends with the current shard.
+    /// Encodes texts into the store `output`, or resumes what an interrupted encode of the same left. Once
+    /// `stop` is set, the work ends with the current shard.
     ///
     /// # Errors
-    /// A store that is there and is another one, a text that cannot be encoded, what cannot be read or written. The
-    /// shards that were finished before are kept.
+    /// A store that is there and is another one, a text that cannot be encoded, what cannot be read or
+    /// written. The shards that were finished before are kept.
     pub fn encode(
         &self,
         encoder: &Encoder,
@@ -108,8 +108,8 @@ impl Engine {
         Ok(report?)
     }
 
-    /// Creates the store, or opens the one that is there; reports which of its shards are damaged and are written
-    /// again.
+    /// Creates the store, or opens the one that is there; reports which of its shards are damaged and are
+    /// written again.
     ///
     /// # Errors
     /// Those of [`StoreWriter::create_or_resume_with`].

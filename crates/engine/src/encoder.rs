@@ -25,7 +25,8 @@ pub struct EncoderOptions {
     pub prompt: Option<String>,
     /// How token states become a vector; `None` for the model's own way.
     pub pooling: Option<TextPooling>,
-    /// Keep the first dimensions of every vector (Matryoshka representations); `None` for the model's own number.
+    /// Keep the first dimensions of every vector (Matryoshka representations); `None` for the model's own
+    /// number.
     pub dim: Option<usize>,
     /// What the model computes in.
     pub dtype: Precision,
@@ -43,7 +44,8 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// The vectors of texts in one of the model's roles, `[texts, dim]`. The role's prompt is put before each.
+    /// The vectors of texts in one of the model's roles, `[texts, dim]`. The role's prompt is put before
+    /// each.
     ///
     /// # Errors
     /// When a text cannot be tokenized, or computing fails.
@@ -74,8 +76,8 @@ impl Encoder {
 }
 
 impl Engine {
-    /// Finds the files of a model: a directory or, if the engine has a hub, a known name or a hub id, downloading what
-    /// is missing.
+    /// Finds the files of a model: a directory or, if the engine has a hub, a known name or a hub id,
+    /// downloading what is missing.
     ///
     /// # Errors
     /// When there is no such model, or its files cannot be had.

@@ -71,8 +71,8 @@ impl Builder {
     /// The engine.
     ///
     /// # Errors
-    /// [`EngineError::Threads`] if the system refuses the threads, [`EngineError::TwoPools`] if both threads and a
-    /// pool were given.
+    /// [`EngineError::Threads`] if the system refuses the threads, [`EngineError::TwoPools`] if both threads
+    /// and a pool were given.
     pub fn build(self) -> Result<Engine, EngineError> {
         let own = |threads: usize| {
             let pool = ThreadPoolBuilder::new().num_threads(threads).build();
@@ -100,14 +100,15 @@ impl Engine {
         self.threads.count()
     }
 
-    /// The files of a collection that was named by files and folders; of a folder as BEIR publishes them, which holds
-    /// queries too, the corpus.
+    /// The files of a collection that was named by files and folders; of a folder as BEIR publishes them,
+    /// which holds queries too, the corpus.
     ///
     /// # Errors
     /// When a folder cannot be listed.
-    pub fn collection_files(&self, paths: &[PathBuf]) -> Result<Vec<Input>, EngineError> {
+    pub fn collection_files<P: AsRef<Path>>(&self, paths: &[P]) -> Result<Vec<Input>, EngineError> {
         let names = ["corpus.jsonl", "corpus.jsonl.gz", "corpus.jsonl.zst", "corpus.jsonl.xz"];
-        let corpus = |path: &PathBuf| {
+        let corpus = |path: &P| {
+            let path = path.as_ref();
             let Some(file) = names.map(|name| path.join(name)).into_iter().find(|file| file.is_file()) else {
                 return path.to_owned();
             };

@@ -20,8 +20,8 @@ pub type Observer = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// Long work goes on: `done` of `total` bytes, where the total is known. The first report of a piece of work is
-    /// its start.
+    /// Long work goes on: `done` of `total` bytes, where the total is known. The first report of a piece of
+    /// work is its start.
     Progress {
         /// Which work.
         work: Work<'a>,
@@ -58,11 +58,13 @@ pub enum Event<'a> {
         /// The first of them.
         first: &'a str,
     },
-    /// Vectors are searched that do not know their model, so that it is not known whether one model made both sides.
+    /// Vectors are searched that do not know their model, so that it is not known whether one model made both
+    /// sides.
     ModelUnchecked,
     /// The GPU was chosen, which the options left open.
     DeviceChosen(&'a DeviceFacts),
-    /// The CPU was chosen, which the options left open; if there is a GPU, with the reason why it is not used.
+    /// The CPU was chosen, which the options left open; if there is a GPU, with the reason why it is not
+    /// used.
     CpuChosen(Option<&'a DeviceError>),
     /// What the memory of a device is used for.
     DevicePlanned(&'a DevicePlan),

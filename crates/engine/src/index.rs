@@ -30,8 +30,8 @@ impl Default for IndexOptions {
 }
 
 impl Engine {
-    /// Builds the inverted index `output` of a collection, unless it is there. Nothing is left of the work once `stop`
-    /// is set.
+    /// Builds the inverted index `output` of a collection, unless it is there. Nothing is left of the work
+    /// once `stop` is set.
     ///
     /// # Errors
     /// An index that is there and is another one, what cannot be read or written.

@@ -1,8 +1,9 @@
 //! Toller as a library: options in; models, stores, indexes, searchers and rerankers out.
 //!
-//! An [`Engine`] opens everything and checks that what it opens fits together: models, roles, prompts, fingerprints.
-//! It has no flags, reads no environment variable and keeps no global state, so that several engines can live in one
-//! process. The command line is built on it, as a server or a binding to another language would be.
+//! An [`Engine`] opens everything and checks that what it opens fits together: models, roles, prompts,
+//! fingerprints. It has no flags, reads no environment variable and keeps no global state, so that several
+//! engines can live in one process. The command line is built on it, as a server or a binding to another
+//! language would be.
 //!
 //! ```no_run
 //! use toller_engine::{DenseOptions, EncoderOptions, Engine, Query, SearchRequest, Searcher};
@@ -10,7 +11,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
 //! let engine = Engine::builder().threads(4).build()?;
 //! let encoder = engine.encoder("models/all-MiniLM-L6-v2", &EncoderOptions::default())?;
-//! let searcher = engine.dense(&["store".into()], encoder, &DenseOptions::default())?;
+//! let searcher = engine.dense(&["store"], encoder, &DenseOptions::default())?;
 //! let queries = [Query { id: "1".into(), text: "what do tollers do?".into(), ..Query::default() }];
 //! let found = searcher.search(&SearchRequest::new(&queries, 10))?;
 //! for hit in &found.rankings[0].hits {

@@ -13,8 +13,8 @@ use crate::threads::Pooled;
 use crate::{Engine, EngineError};
 
 impl Engine {
-    /// Opens the texts of a collection by identifier, indexing them first if there is no index. Without a cache folder
-    /// in the options, the engine's is used.
+    /// Opens the texts of a collection by identifier, indexing them first if there is no index. Without a
+    /// cache folder in the options, the engine's is used.
     ///
     /// # Errors
     /// Those of [`Texts::open`].

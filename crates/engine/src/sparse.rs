@@ -32,8 +32,8 @@ impl Engine {
     /// Opens an inverted index to be searched.
     ///
     /// # Errors
-    /// An index that is damaged, whose analyzer cannot be had or is another now, or that has no vectors of documents
-    /// for feedback; a parameter that is out of its range.
+    /// An index that is damaged, whose analyzer cannot be had or is another now, or that has no vectors of
+    /// documents for feedback; a parameter that is out of its range.
     pub fn sparse(
         &self,
         directory: &Path,

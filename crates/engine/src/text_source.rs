@@ -40,8 +40,8 @@ enum Kind {
 }
 
 impl Engine {
-    /// Surveys a collection: every line is checked, counted and fingerprinted. Input that can be read only once is
-    /// copied to the folder that will hold `output`, whose disk has to hold the result anyway.
+    /// Surveys a collection: every line is checked, counted and fingerprinted. Input that can be read only
+    /// once is copied to the folder that will hold `output`, whose disk has to hold the result anyway.
     ///
     /// # Errors
     /// What cannot be read, and bad lines unless the options skip them.
@@ -122,7 +122,8 @@ impl TextSource {
         &self.skipped
     }
 
-    /// The number of identifiers that a TREC run cannot hold, for their white space, and the place of the first.
+    /// The number of identifiers that a TREC run cannot hold, for their white space, and the place of the
+    /// first.
     #[must_use]
     pub fn unwritable_ids(&self) -> Option<&(u64, String)> {
         self.unwritable_ids.as_ref()

@@ -66,7 +66,7 @@ fn encode_search_hybrid_rerank_and_evaluate() -> Tested {
     let fusion = "rrf".parse::<&Method>()?.fusion();
     let options = HybridOptions { fusion, depth: 100, collections: Collections::Same };
     let hybrid = engine.hybrid(vec![sparse, dense], options)?;
-    let model = engine.cross_encoder(&fixture("cross-encoders/bert"), &CrossEncoderOptions::default())?;
+    let model = engine.cross_encoder(&fixture("cross-encoders/roberta"), &CrossEncoderOptions::default())?;
     let texts = engine.texts(&corpus, &TextsOptions::default())?;
     let reranker =
         engine.reranker(vec![model], texts, RerankOptions { depth: 3, ..RerankOptions::default() })?;

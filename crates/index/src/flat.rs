@@ -13,8 +13,8 @@ use crate::read_ahead::ReadAhead;
 
 /// Exact search by inner product over the vectors of stores.
 ///
-/// An index computes in rayon's current thread pool. How vectors are scanned is chosen when it is made; every way
-/// gives the same hits.
+/// An index computes in rayon's current thread pool. How vectors are scanned is chosen when it is made; every
+/// way gives the same hits.
 ///
 /// ```no_run
 /// use toller_index::FlatIndex;
@@ -23,7 +23,7 @@ use crate::read_ahead::ReadAhead;
 /// use toller_topk::Scan;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let index = FlatIndex::new(Store::open(&["store".into()], &OpenOptions::default())?, Scan::Auto);
+/// let index = FlatIndex::new(Store::open(&["store"], &OpenOptions::default())?, Scan::Auto);
 /// let queries = vec![0.1; 2 * index.dim()]; // [2, dim]
 /// for ranking in index.search(&queries, 10, &Filter::default())?.rankings {
 ///     for hit in ranking.hits {
@@ -51,9 +51,9 @@ impl FlatIndex {
         Self { read_ahead: ReadAhead::new(&store), store, scan, devices: None }
     }
 
-    /// An index over an opened store, searched on devices: the vectors are divided among them, and what fits their
-    /// memory is copied there. The hits are bit for bit those of the CPU. `progress` is called with bytes of the
-    /// store as they are read.
+    /// An index over an opened store, searched on devices: the vectors are divided among them, and what fits
+    /// their memory is copied there. The hits are bit for bit those of the CPU. `progress` is called with
+    /// bytes of the store as they are read.
     ///
     /// # Errors
     /// [`IndexError::Search`] if a device is missing something.

@@ -13,9 +13,9 @@ pub(crate) struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// For `store`, if it is larger than the memory that is left: the system then has to read it again for every
-    /// search, in pieces that are too small when it is told nothing. A store that fits stays in memory, where telling
-    /// costs time and gains nothing.
+    /// For `store`, if it is larger than the memory that is left. The system then reads the store again for
+    /// every search, and without advice in pieces that are too small. A store that fits stays in memory,
+    /// where advice costs time and gains nothing.
     pub(crate) fn new(store: &Store) -> Option<Self> {
         let bytes: u64 =
             store.manifests().iter().flat_map(|manifest| &manifest.shards).map(|shard| shard.bytes).sum();
@@ -47,7 +47,7 @@ impl ReadAhead {
 }
 
 /// Bytes of memory that this process may still fill, the system's file cache included: what the system has
-/// available, or what its control group leaves if that is less. `None` where the system does not tell.
+/// available, or what its control group leaves if that is less. `None` if the system does not say.
 fn available_memory() -> Option<u64> {
     let system = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

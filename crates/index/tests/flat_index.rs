@@ -188,9 +188,9 @@ fn scans_and_codes_do_not_matter_whatever_is_left_out() -> Result<()> {
                             found(&index, &top.rankings) == expected,
                             "{dtype}, {scan}, k {k}, codes of {quantized:?}"
                         );
-                        let told = top.nominated.iter().zip(&top.rankings);
-                        assert!(told.clone().all(|(&nominated, ranking)| nominated >= ranking.hits.len()));
-                        assert_eq!(told.len(), QUERIES);
+                        let counts = top.nominated.iter().zip(&top.rankings);
+                        assert!(counts.clone().all(|(&nominated, ranking)| nominated >= ranking.hits.len()));
+                        assert_eq!(counts.len(), QUERIES);
                     }
                 }
             }

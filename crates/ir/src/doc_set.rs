@@ -14,7 +14,7 @@ pub struct DocSet {
 }
 
 impl DocSet {
-    /// Adds a document; the set takes one bit for every ordinal up to the largest in it.
+    /// Adds a document. The set takes one bit for every ordinal up to its largest.
     pub fn insert(&mut self, doc: DocOrd) {
         let word = doc.index() / BITS;
         if word >= self.words.len() {
@@ -35,13 +35,13 @@ impl DocSet {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|&word| word == 0)
     }
 
-    /// A bit for each ordinal up to the largest: ordinal `i` has bit `i % 64` of word `i / 64`.
+    /// One bit for each ordinal up to the largest: ordinal `i` has bit `i % 64` of word `i / 64`.
     #[must_use]
     pub fn words(&self) -> &[u64] {
         &self.words

@@ -41,7 +41,7 @@ pub enum Part {
     Term(Term),
 }
 
-/// A command, a setting of it, and the setting's value: as many of the three as are meant.
+/// A command, a setting of it, or the setting's value, or several of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Term {
     /// The command.
@@ -52,7 +52,8 @@ pub struct Term {
     pub value: Option<Cow<'static, str>>,
 }
 
-/// Writes a [`Remedy`]: a text in which each `{}` stands for a [`Setting`], a [`Command`], a [`Term`] or more text.
+/// Writes a [`Remedy`]: a text in which each `{}` stands for a [`Setting`], a [`Command`], a [`Term`] or more
+/// text.
 #[macro_export]
 macro_rules! remedy {
     ($template:literal, $($part:expr),+ $(,)?) => {{

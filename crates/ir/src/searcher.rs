@@ -38,8 +38,8 @@ pub struct Filter<'a> {
 pub struct SearchResponse {
     /// One ranking a query, in the order of the request.
     pub rankings: Vec<Ranking>,
-    /// For each query, how many vectors a dense scan nominated to be scored again. It says what a scan costs, not
-    /// what it finds. Empty where no vectors were scanned.
+    /// For each query, how many vectors a dense scan nominated to be scored again. It says what a scan costs,
+    /// not what it finds. Empty where no vectors were scanned.
     pub nominated: Vec<usize>,
     /// How long each stage took, in the order of the stages.
     pub timings: Vec<Timing>,

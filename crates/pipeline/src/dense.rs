@@ -40,8 +40,8 @@ impl DenseSearcher {
     /// Searches `index` with vectors that were made before, `[ids, dim]`, found by the queries' identifiers.
     ///
     /// # Errors
-    /// [`PipelineError::Index`] if there are not as many vectors as identifiers, or they have another dimension than
-    /// the index's.
+    /// [`PipelineError::Index`] if there are not as many vectors as identifiers, or they have another
+    /// dimension than the index's.
     pub fn of_vectors(index: FlatIndex, ids: Vec<String>, vectors: Vec<f32>) -> Result<Self, PipelineError> {
         index.check_dim(vectors.len().checked_div(ids.len()).unwrap_or(index.dim()))?;
         let rows = ids.iter().cloned().zip(0..).collect();
@@ -104,8 +104,8 @@ impl Searcher for DenseSearcher {
     }
 }
 
-/// The vectors of the texts of `items`, in one of the encoder's roles: `[items, dim]`. `named` gives the name of an
-/// item, for errors, and its text. Computes in rayon's current pool.
+/// The vectors of the texts of `items`, in one of the encoder's roles: `[items, dim]`. `named` gives the name
+/// of an item, for errors, and its text. Computes in rayon's current pool.
 ///
 /// # Errors
 /// When a text cannot be tokenized or encoded; the error names it where it is known.

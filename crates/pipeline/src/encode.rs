@@ -1,9 +1,9 @@
 //! Encoding: texts in, a store out.
 //!
-//! Five stages: a thread reads, threads tokenize, a thread cuts batches by tokens, threads encode a batch each, and the
-//! caller's thread writes what comes, in order. Queues are bounded, and a fixed number of batches may be ahead of the writer, so
-//! memory is bounded by those and one shard. A vector depends on its own text alone, so the number of threads and the
-//! batches leave no trace in the store.
+//! Five stages: a thread reads, threads tokenize, a thread cuts batches by tokens, threads encode a batch
+//! each, and the caller's thread writes what comes, in order. Queues are bounded, and a fixed number of
+//! batches may be ahead of the writer, so memory is bounded by those and one shard. A vector depends on its
+//! own text alone, so the number of threads and the batches leave no trace in the store.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,8 +23,8 @@ const TEXTS_PER_CHUNK: usize = 32;
 /// Chunks of texts that are read before they are cut into batches, at most, for each thread.
 const CHUNKS_PER_THREAD: usize = 4;
 
-/// Batches under way, at most, for each session of the backend: one in work, and enough behind it that no stage waits for
-/// another.
+/// Batches under way, at most, for each session of the backend: one in work, and enough behind it that no
+/// stage waits for another.
 const BATCHES_PER_SESSION: usize = 6;
 
 /// What to encode with.
@@ -33,7 +33,8 @@ pub struct EncodeJob<'a> {
     pub encoder: &'a DualEncoder,
     /// Which of its towers.
     pub role: Role,
-    /// Threads that work: as many batches at a time, if the backend has as many sessions. One in eight more tokenize.
+    /// Threads that work: as many batches at a time, if the backend has as many sessions. One in eight more
+    /// tokenize.
     pub threads: usize,
     /// Set from outside to stop at the end of the current shard.
     pub stop: &'a AtomicBool,
@@ -125,8 +126,9 @@ pub fn encode(
     let mut interrupted = false;
 
     std::thread::scope(|scope| {
-        // A chunk of texts that is under way holds a permit, which the stage that cuts gives back; a batch holds one that
-        // the writer gives back. So queues never fill, and what overtakes a slow unit is bounded.
+        // A chunk of texts that is under way holds a permit, which the stage that cuts gives back; a batch
+        // holds one that the writer gives back. So queues never fill, and what overtakes a slow unit is
+        // bounded.
         let (chunks, ahead) = (CHUNKS_PER_THREAD * threads, BATCHES_PER_SESSION * sessions);
         let (next_chunk, chunk_permits) = permits(chunks);
         let (give_back, batch_permits) = permits(ahead);
@@ -193,7 +195,7 @@ fn permits(count: usize) -> (Sender<()>, Receiver<()>) {
     (give_back, permits)
 }
 
-/// The first stage: texts in chunks, until they end, fail, or nobody listens any more.
+/// The first stage: texts in chunks, until they end, fail, or are no longer wanted.
 fn read(
     mut texts: impl Iterator<Item = Result<Text, PipelineError>>,
     permits: &Receiver<()>,
@@ -211,8 +213,8 @@ fn read(
     }
 }
 
-/// The third stage: cuts tokenized texts, in order, into batches of at most `budget` tokens. A longer text is a batch of
-/// its own.
+/// The third stage: cuts tokenized texts, in order, into batches of at most `budget` tokens. A longer text is
+/// a batch of its own.
 fn cut(
     from: &Receiver<Chunk<Tokenized>>,
     next_chunk: &Sender<()>,

@@ -35,7 +35,8 @@ impl DocumentLists {
         excluded.chain(self.allowed.iter().flatten()).map(String::as_str).collect()
     }
 
-    /// The filter by the ordinals of `collection`, and the identifiers that `collection` does not have, in order.
+    /// The filter by the ordinals of `collection`, and the identifiers that `collection` does not have, in
+    /// order.
     #[must_use]
     pub fn in_collection(&self, collection: &dyn Searcher) -> (QueryFilter, Vec<&str>) {
         if self.is_empty() {

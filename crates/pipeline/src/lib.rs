@@ -1,5 +1,6 @@
-//! Whole jobs made of the other crates: encoding a collection into a store, searchers that go from query texts to
-//! rankings, reranking, the expansion of queries by feedback, the fusion of rankings and the tuning of parameters.
+//! Whole jobs made of the other crates: encoding a collection into a store, searchers that go from query
+//! texts to rankings, reranking, the expansion of queries by feedback, the fusion of rankings and the tuning
+//! of parameters.
 
 mod dense;
 mod encode;

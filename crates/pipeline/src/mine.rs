@@ -31,7 +31,8 @@ pub fn positives<'a>(qrels: &'a Qrels, query_id: &str, level: i32) -> Vec<&'a st
     judged.filter(|(_, grade)| **grade >= level).map(|(id, _)| id.as_str()).collect()
 }
 
-/// Chooses negatives for a query: never a positive, and none that has the text of one, as far as `texts` knows.
+/// Chooses negatives for a query: never a positive, and none that has the text of one, as far as `texts`
+/// knows.
 #[must_use]
 pub fn choose_negatives<'a>(
     selection: &Selection,
@@ -47,7 +48,7 @@ pub fn choose_negatives<'a>(
     Chosen { positives, negatives }
 }
 
-/// Reads a collection for the passages of these identifiers, and keeps of each what `keep` makes of it.
+/// Reads a collection for the passages with these identifiers, and keeps what `keep` makes of each.
 ///
 /// # Errors
 /// What [`open_collection`] and its reader find.

@@ -3,8 +3,8 @@
 use toller_corpus::Score;
 use toller_ir::{Hit, Query, Ranking, Run, RunEntry, Searcher};
 
-/// What `searcher` found for `queries`, as a run that was written to a file and read again. Queries without hits
-/// are not in it.
+/// What `searcher` found for `queries`, as a run that was written to a file and read again. Queries without
+/// hits are not in it.
 #[must_use]
 pub fn as_run(searcher: &dyn Searcher, queries: &[Query], rankings: &[Ranking]) -> Run {
     let entry = |hit: &Hit| RunEntry {

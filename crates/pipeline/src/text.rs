@@ -8,11 +8,11 @@ use toller_ir::Passage;
 pub enum TitleMode {
     /// Title, this separator and text are one text. A passage without a title is its text.
     Join(String),
-    /// `[CLS] title [SEP] text [SEP]` as one segment, token types 0: DPR (Karpukhin et al. 2020). A passage without a title is its
-    /// text.
+    /// `[CLS] title [SEP] text [SEP]` as one segment, token types 0: DPR (Karpukhin et al. 2020). A passage
+    /// without a title is its text.
     Sep,
-    /// The same as two segments, token types 0 and 1: RocketQA (Qu et al. 2021). Where there is no title, the first segment
-    /// is empty, so that a text is always of type 1.
+    /// The same as two segments, token types 0 and 1: RocketQA (Qu et al. 2021). Where there is no title, the
+    /// first segment is empty, so that a text is always of type 1.
     Pair,
 }
 
@@ -27,7 +27,7 @@ impl TitleMode {
         }
     }
 
-    /// What stands between title and text where they are joined; else empty.
+    /// The text between title and text where they are joined; otherwise empty.
     #[must_use]
     pub fn separator(&self) -> &str {
         match self {

@@ -1,4 +1,5 @@
-//! Fusions of three small runs against those of ranx, and the script of Mr. TyDi's authors; see scripts/make-fusion-fixtures.
+//! Fusions of three small runs against those of ranx, and the script of Mr. TyDi's authors; see
+//! scripts/make-fusion-fixtures.
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -9,16 +9,16 @@ use super::{Kernel, LANES, Simd};
 
 instruction_set! {
     /// AVX2, FMA and F16C.
-    Avx2 = TwoRegisters<false>: "avx2", "fma", "f16c"
+    Avx2 = TwoRegisters<false>: "avx2", "fma", "f16c", "popcnt", "bmi1", "bmi2"
 }
 
 instruction_set! {
     /// [`Avx2`] with AVX-VNNI.
-    Avx2Vnni = TwoRegisters<true>: "avx2", "fma", "f16c", "avxvnni"
+    Avx2Vnni = TwoRegisters<true>: "avx2", "fma", "f16c", "popcnt", "bmi1", "bmi2", "avxvnni"
 }
 
-/// A CPU with AVX2, FMA and F16C; with `VNNI`, also AVX-VNNI.
-#[derive(Clone, Copy)]
+/// A CPU with AVX2, FMA, F16C, POPCNT and BMI; with `VNNI`, also AVX-VNNI.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct TwoRegisters<const VNNI: bool>(());
 
 /// Lanes 0..8 and 8..16.

@@ -10,23 +10,23 @@ use super::{Kernel, LANES, Simd};
 
 instruction_set! {
     /// AVX-512 F, BW, DQ and VL.
-    Avx512 = OneRegister<false, false>: "avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c"
+    Avx512 = OneRegister<false, false>: "avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c", "popcnt", "bmi1", "bmi2"
 }
 
 instruction_set! {
     /// [`Avx512`] with VNNI.
     Avx512Vnni = OneRegister<true, false>:
-        "avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c", "avx512vnni"
+        "avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c", "popcnt", "bmi1", "bmi2", "avx512vnni"
 }
 
 instruction_set! {
     /// [`Avx512`] with BF16.
     Avx512Bf16 = OneRegister<false, true>:
-        "avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c", "avx512bf16"
+        "avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c", "popcnt", "bmi1", "bmi2", "avx512bf16"
 }
 
 /// A CPU with AVX-512 F, BW, DQ and VL; with `VNNI` or `BF16`, also that.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct OneRegister<const VNNI: bool, const BF16: bool>(());
 
 /// Ties to even, without exceptions.

@@ -10,11 +10,11 @@ pub enum Isa {
     Avx512Bf16,
     /// [`Isa::Avx512`] with the byte products of VNNI.
     Avx512Vnni,
-    /// AVX-512 F, BW, DQ and VL with FMA: x86-64-v4.
+    /// AVX-512 F, BW, DQ and VL with what [`Isa::Avx2`] has: x86-64-v4.
     Avx512,
     /// [`Isa::Avx2`] with the byte products of AVX-VNNI.
     Avx2Vnni,
-    /// AVX2 with FMA and F16C: x86-64-v3.
+    /// AVX2 with FMA, F16C, POPCNT and BMI: x86-64-v3.
     Avx2,
     /// Whatever the compiler's baseline offers (NEON on 64-bit Arm). Right everywhere, but very slow where
     /// the hardware has no fused multiply-add.

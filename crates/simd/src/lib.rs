@@ -12,6 +12,7 @@ mod instruction_set;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod integers;
 mod isa;
 mod lanes;
 mod math;
@@ -19,21 +20,24 @@ mod portable;
 pub mod prefetch;
 pub mod product;
 pub mod tile;
+mod token;
 pub mod word;
 
+pub use integers::Integers;
 pub use isa::Isa;
 pub use lanes::{ByteLanes, DoubleLanes, Lanes, PairLanes, SMALLEST_IN_PAIRS, round_for_pairs};
 #[cfg(test)]
 use math::erf;
 pub use math::{exp, exp2_coarse, gelu, gelu_tanh, sigmoid, tanh};
 use product::Product;
+pub use token::Token;
 
 /// The number of lanes of a vector, on every instruction set.
 pub const LANES: usize = 16;
 
 /// An instruction set that this CPU has: a value of the type proves it, since the constructors return `None`
 /// elsewhere. Functions ask for the family of lanes that they use, kernels for all.
-pub trait Simd: DoubleLanes + PairLanes {
+pub trait Simd: DoubleLanes + PairLanes + Integers {
     /// Runs `kernel` compiled for this instruction set.
     fn vectorize<K: Kernel>(self, kernel: K) -> K::Output;
 }
@@ -58,8 +62,8 @@ pub fn dispatch<K: Kernel>(kernel: K) -> K::Output {
 pub fn dispatch_on<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]
     {
-        use avx2::{Avx2, Avx2Vnni};
-        use avx512::{Avx512, Avx512Bf16, Avx512Vnni};
+        use avx2::Avx2Vnni;
+        use avx512::{Avx512Bf16, Avx512Vnni};
 
         // The conditions on the product are constant: what it does not gain from is not compiled.
         if K::Product::IS_PAIRS
@@ -80,19 +84,8 @@ pub fn dispatch_on<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
                 return simd.vectorize(kernel);
             }
         }
-        if matches!(isa, Isa::Avx512Bf16 | Isa::Avx512Vnni | Isa::Avx512)
-            && let Some(simd) = Avx512::new()
-        {
-            return simd.vectorize(kernel);
-        }
-        if matches!(isa, Isa::Avx2Vnni | Isa::Avx2)
-            && let Some(simd) = Avx2::new()
-        {
-            return simd.vectorize(kernel);
-        }
     }
-    let _ = isa;
-    portable::Portable.vectorize(kernel)
+    Token::new(isa).run(kernel)
 }
 
 #[cfg(test)]

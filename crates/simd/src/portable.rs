@@ -8,7 +8,7 @@ use super::lanes::{ByteLanes, DoubleLanes, Lanes, PairLanes, round_for_pairs};
 use super::{Kernel, LANES, Simd};
 
 /// Any CPU.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Portable;
 
 type Floats = [f32; LANES];

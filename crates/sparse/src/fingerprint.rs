@@ -1,18 +1,18 @@
-//! What tells one analyzer from another: its name, and what it makes of a text.
+//! What identifies an analyzer: its name, and the terms that it makes of a text.
 
 use toller_files::{Checksum, ChecksumHasher};
 
 use crate::index::AnalyzerInfo;
 use toller_analysis::Analyzer;
 
-/// Words of many languages, which stemmers, stop words, normalisers and segmenters treat in their own ways.
+/// Words of many languages, on which stemmers, stop words, normalisers and segmenters differ.
 const PROBE: &str = "The retrievers' dogs weren't running happily; U.S.A. 3.14 e-mail x_y, naïve Größe STRASSE ﬁne \
      l'avion les chevaux nationales los corazones niños i ragazzi dell'amico as nações de katten løper hurtigt husene \
      talojensa kirjoissa a könyvekben İstanbul'daki KITAPLAR собаки бежали ещё والكتاب المدرسة کتاب‌ها می‌روم कुत्ते \
      दौड़ना বাংলাদেশের বই ఇది పుస్తకం watoto wanasoma ประเทศไทยมีภาษา 今天天气很好 日本語のテキストを 한국어 문장입니다 \
      rumah-rumah membaca ｆｕｌｌ ｶﾅ 😀 e\u{301}cole";
 
-/// The name of an analyzer, and the hash of what it makes of the probe.
+/// The name of an analyzer, and a hash of the terms that it makes of the probe.
 pub(crate) fn analyzer_info(analyzer: &Analyzer) -> AnalyzerInfo {
     let mut hasher = ChecksumHasher::default();
     analyzer.tokenize(PROBE, &mut |term| {

@@ -1,8 +1,8 @@
-//! The length of a document in one byte, as Lucene keeps it (`SmallFloat.intToByte4`).
+//! The length of a document in one byte: Lucene's `SmallFloat.intToByte4`.
 //!
 //! Lengths below 40 are exact; longer ones are rounded down to four significant bits above an offset of 24.
 
-/// Lengths that stand for themselves: what is left of 256 codes when the largest length has its own.
+/// Smaller lengths are their own codes: these codes are left over when the largest length has its own.
 const EXACT: u32 = 24;
 
 /// The code of a length: the largest code whose [`decoded`] length is not above it.
@@ -19,7 +19,7 @@ pub fn encoded(length: u32) -> u8 {
     (EXACT + code) as u8
 }
 
-/// The length that a code stands for.
+/// The length of a code.
 #[must_use]
 pub fn decoded(code: u8) -> u32 {
     let Some(code) = u32::from(code).checked_sub(EXACT) else { return u32::from(code) };

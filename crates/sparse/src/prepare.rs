@@ -5,13 +5,12 @@ use crate::score::PreparedTerms;
 use crate::{Scoring, SparseError, SparseQuery};
 
 impl SparseIndex {
-    /// The terms of a query that documents have, in the query's order, and what scores by them. With this, candidates can be
-    /// scored under many parameters: a document's score is [`PreparedTerms::score`] of the sum of
-    /// [`TermScorer::part`](crate::TermScorer::part), and equal to the bit to what [`SparseIndex::search`] returns.
+    /// The terms of a query that occur in documents, in the query's order, and their scorers. These score
+    /// candidates under many parameters: a document's score is [`PreparedTerms::score`] of the sum of
+    /// [`TermScorer::part`](crate::TermScorer::part). It is the score of [`SparseIndex::search`], to the bit.
     ///
     /// # Errors
-    /// When a parameter is out of its range, or the index is damaged, which only one that was opened without verification
-    /// can be.
+    /// When a parameter is out of its range, or the index is damaged and was opened without verification.
     pub fn prepare(
         &self,
         query: &SparseQuery,
@@ -27,7 +26,7 @@ impl SparseIndex {
         Ok((found.into_iter().map(|(term, _)| term).collect(), prepared))
     }
 
-    /// The same for terms that are found already.
+    /// The scorers of terms that have been found already.
     ///
     /// # Errors
     /// When a parameter is out of its range.

@@ -17,8 +17,8 @@ pub struct SparseQuery {
 }
 
 impl SparseQuery {
-    /// The terms of a text, in the order of their first occurrence, weighted by how often they occur: what Anserini's
-    /// bag of words asks Lucene for.
+    /// The terms of a text in the order of their first occurrence, weighted by how often they occur, as in
+    /// Anserini's bag-of-words queries.
     #[must_use]
     pub fn of_text(analyzer: &Analyzer, text: &str) -> Self {
         let mut builder = Builder::default();
@@ -28,11 +28,12 @@ impl SparseQuery {
         builder.query
     }
 
-    /// Terms with weights of their own, as of an expanded query. The weights of a term that is given more than once are
-    /// added.
+    /// Terms with given weights, for example of an expanded query. The weights of repeated terms are added
+    /// up.
     ///
     /// # Errors
-    /// [`SparseError::Weight`] when a weight is negative, not finite or above 1e20, where scores would overflow.
+    /// [`SparseError::Weight`] when a weight is negative, not finite, or above 1e20, where scores would
+    /// overflow.
     pub fn weighted<T: AsRef<str>>(terms: impl IntoIterator<Item = (T, f32)>) -> Result<Self, SparseError> {
         let mut builder = Builder::default();
         for (term, weight) in terms {
@@ -51,7 +52,8 @@ impl SparseQuery {
     }
 }
 
-/// A query in the making. The map keeps texts of a million terms, as of documents that serve as queries, from quadratic time.
+/// A query that is being put together. The map is for documents that serve as queries: without it, a million
+/// terms would take quadratic time.
 #[derive(Default)]
 struct Builder {
     query: SparseQuery,
@@ -59,7 +61,7 @@ struct Builder {
 }
 
 impl Builder {
-    /// Adds to the weight of a term, and returns what it is then.
+    /// Adds to the weight of a term, and returns the new weight.
     fn add(&mut self, term: &str, weight: f32) -> f32 {
         let terms = &mut self.query.terms;
         if let Some((_, sum)) = self.places.get(term).and_then(|&place| terms.get_mut(place)) {

@@ -1,12 +1,12 @@
-//! The ranking functions and their parameters, all of which are chosen when searching.
+//! The ranking functions and their parameters. All of these are chosen when searching.
 
 use crate::SparseError;
 
 /// A ranking function.
 ///
-/// Of a term with frequency `tf` in a document of `len` terms, `df` documents and `cf` occurrences in a collection of `N`
-/// documents that have terms, of `avg` terms on average. A document's score is the sum over the query's terms, each times
-/// its weight.
+/// In the formulas, a term occurs `tf` times in a document of `len` terms. In the collection, it occurs `cf`
+/// times in `df` documents; `N` documents have terms, on average `avg`. A document's score is the sum over
+/// the query's terms, each times its weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ranker {
     /// Okapi BM25 (Robertson et al., 1995).
@@ -15,13 +15,14 @@ pub enum Ranker {
         k1: f32,
         /// Normalisation by length, 0 to 1.
         b: f32,
-        /// Which of its forms.
+        /// Which form of it.
         variant: Bm25Variant,
     },
-    /// Query likelihood with Dirichlet smoothing (Zhai & Lafferty, 2001), as Lucene's `LMDirichletSimilarity`:
-    /// `max(0, ln(1 + tf / (mu * p)) + ln(mu / (len + mu)))`, where `p = (cf + 1) / (terms in the collection + 1)`.
+    /// Query likelihood with Dirichlet smoothing (Zhai & Lafferty, 2001), as Lucene's
+    /// `LMDirichletSimilarity`: `max(0, ln(1 + tf / (mu * p)) + ln(mu / (len + mu)))`, where `p = (cf + 1) /
+    /// (terms in the collection + 1)`.
     QlDirichlet {
-        /// The weight of the collection's model, in terms; above 0.
+        /// The weight of the collection's model as a number of terms, above 0.
         mu: f32,
     },
     /// Query likelihood with Jelinek-Mercer smoothing (the same), as Lucene's `LMJelinekMercerSimilarity`:
@@ -38,13 +39,13 @@ pub enum Bm25Variant {
     /// Lucene's: `ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b * len / avg))`.
     #[default]
     Lucene,
-    /// Robertson's: `ln((N - df + 0.5) / (df + 0.5))`, zero for a term of more than half of the documents, times
-    /// `(k1 + 1) * tf / (tf + ...)`.
+    /// Robertson's: `ln((N - df + 0.5) / (df + 0.5))`, zero for a term of more than half of the documents,
+    /// times `(k1 + 1) * tf / (tf + ...)`.
     Robertson,
 }
 
 impl Ranker {
-    /// BM25 as Anserini has it by default: Lucene's, k1 0.9, b 0.4.
+    /// Anserini's default: Lucene's BM25 with k1 0.9 and b 0.4.
     pub const BM25: Self = Self::Bm25 { k1: 0.9, b: 0.4, variant: Bm25Variant::Lucene };
 
     /// Checks the parameters.
@@ -69,14 +70,14 @@ impl Ranker {
     }
 }
 
-/// Beyond these, scores differ from those of the limit by less than they are rounded by.
+/// Beyond these, a score differs from its limit by less than its rounding.
 const MAX_PARAMETER: f32 = 1e9;
 const MIN_PARAMETER: f32 = 1e-6;
 
-/// Which length of a document enters its scores.
+/// Which length of a document its scores depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lengths {
-    /// Rounded to one byte, as Lucene has them: see [`length`](crate::length).
+    /// Rounded to Lucene's one byte: see [`length`](crate::length).
     #[default]
     Encoded,
     /// As counted.
@@ -88,7 +89,7 @@ pub enum Lengths {
 pub struct Scoring {
     /// The ranking function.
     pub ranker: Ranker,
-    /// The lengths that it sees.
+    /// The lengths that it uses.
     pub lengths: Lengths,
 }
 

@@ -1,28 +1,29 @@
 //! What a term adds to a document's score.
 //!
-//! A score is a sum over the query's terms. Each term's part is computed in f32 as Lucene computes it, and then counted in
-//! units of a power of two that is chosen for the query, so that the largest sum that could be fits in 30 bits. Sums are
-//! thus sums of integers: exact, whatever their order. So the score of a document is the same whichever terms and blocks are
-//! looked at first, on any number of threads, with or without pruning. What is cut off (less than one unit a term) is
-//! at most 2^-29 of the largest possible sum; the sum, rounded to f32, is the score.
+//! A score is a sum over the query's terms. Each term's part is computed in f32 as Lucene computes it, and
+//! then cut to an integer number of units. The unit is a power of two, chosen for the query so that the
+//! largest possible sum fits in 30 bits. Sums of integers are exact in any order, so a document has the same
+//! score whichever terms and blocks come first, on any number of threads, with or without pruning. What is
+//! cut off, less than a unit for each term, is at most 2^-29 of the largest possible sum. The score is the
+//! sum, rounded to f32.
 
 use serde::{Deserialize, Serialize};
 
 use crate::length;
 use crate::{Bm25Variant, Lengths, Ranker, Scoring};
 
-/// Bits of the largest sum.
+/// The bits of the largest sum.
 const SUM_BITS: i32 = 30;
 
-/// The largest exponent of a unit: beyond it, scores are too small to be told from zero anyway.
+/// The largest exponent of a unit. Beyond it, scores are practically zero.
 const MAX_EXPONENT: i32 = 120;
 
-/// What scores depend on beside a term and a document.
+/// What scores depend on besides a term and a document: the collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Statistics {
-    /// Documents, those without terms included.
+    /// Documents, including those without terms.
     pub docs: u64,
-    /// Documents that have terms: what Lucene counts.
+    /// Documents that have terms. Lucene counts these.
     pub docs_with_terms: u64,
     /// Occurrences of terms in all documents.
     pub tokens: u64,
@@ -47,11 +48,11 @@ pub struct TermStatistics {
     pub doc_freq: u32,
     /// Its occurrences in all documents.
     pub collection_freq: u64,
-    /// Its most occurrences in one document.
+    /// The most occurrences in one document.
     pub max_freq: u32,
 }
 
-/// A ranker bound to a collection.
+/// A ranker with the statistics of a collection.
 #[derive(Clone, Copy, Debug)]
 enum Formula {
     Bm25 { k1: f32, b: f32, average: f32 },
@@ -59,14 +60,14 @@ enum Formula {
     JelinekMercer { lambda: f64 },
 }
 
-/// What a document's length means to a formula; see [`Formula::norm`].
+/// What a formula needs of a document's length; see [`Formula::norm`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Norm(f64);
 
 impl Formula {
     fn norm(self, length: u32) -> Norm {
         match self {
-            // f32 as in Lucene; widening is exact.
+            // In f32, as in Lucene; widening is exact.
             Self::Bm25 { k1, b, average } => {
                 Norm(f64::from(1.0 / (k1 * ((1.0 - b) + b * length as f32 / average))))
             }
@@ -80,60 +81,63 @@ impl Formula {
 #[derive(Clone, Copy, Debug)]
 pub struct TermScorer {
     formula: Formula,
-    /// BM25: the weight and idf, in f32. Others: the weight.
+    /// BM25: the weight times idf, in f32. Others: the weight.
     weight: f64,
     /// Dirichlet: `mu * p`; Jelinek-Mercer: `lambda * p`.
     background: f64,
-    /// Units of a score of one: a power of two.
+    /// The units of a score of 1: a power of two.
     units: f32,
-    /// At least every part.
+    /// Every part is at most this.
     most: u32,
 }
 
 impl TermScorer {
-    /// What the term adds, in units, to the score of a document of `length` terms (as the chosen [`Lengths`] have it), of which it is
-    /// `tf`.
+    /// What the term adds, in units, to the score of a document in which it occurs `tf` times and that has
+    /// `length` terms, encoded or exact as [`Lengths`] says.
     #[must_use]
     pub fn part(&self, tf: u32, length: u32) -> u32 {
         self.part_by_norm(tf, self.norm(length))
     }
 
-    /// What [`TermScorer::part_by_norm`] takes of a length.
+    /// The norm of a length, for [`TermScorer::part_by_norm`].
     #[inline]
     pub(crate) fn norm(&self, length: u32) -> Norm {
         self.formula.norm(length)
     }
 
-    /// [`TermScorer::part`] of a length whose norm is known.
+    /// [`TermScorer::part`] for a length with this norm.
     #[inline]
     pub(crate) fn part_by_norm(&self, tf: u32, norm: Norm) -> u32 {
         self.in_units(self.score(tf, norm, 0.0))
     }
 
-    /// [`TermScorer::part_by_norm`] of sixteen postings. BM25's division is what costs, and the compiler makes vectors of it here.
+    /// [`TermScorer::part_by_norm`] of sixteen postings. The compiler vectorizes BM25's division here, which
+    /// costs most.
     #[inline]
     pub(crate) fn parts_by_norm(&self, tfs: &[u32; 16], norms: &[Norm; 16]) -> [u32; 16] {
         match self.formula {
             Formula::Bm25 { .. } => {
                 let weight = self.weight as f32;
-                // Below 2^31, so that it may be cast as a signed number, which every vector unit can.
+                // Below 2^31: cast as a signed number, which every vector unit can do.
                 std::array::from_fn(|i| (bm25(weight, tfs[i], norms[i]) * self.units) as i32 as u32)
             }
             _ => std::array::from_fn(|i| self.part_by_norm(tfs[i], norms[i])),
         }
     }
 
-    /// At least [`TermScorer::part`] of any `tf` and length that are not above and not below these.
+    /// A bound of [`TermScorer::part`] for all lower or equal `tf` and all longer or equal lengths.
     ///
-    /// BM25 is a chain of operations, each of which is monotone in the real numbers, and rounding is monotone too, so the part
-    /// itself is a bound. The logarithms of the others err by less than 2^-50 in a value below 80; so 1e-12 of the weight
-    /// is more than the error of both sums, and what follows (rounding to f32, cutting off to units) is monotone.
+    /// BM25 is a chain of operations, each of which is monotone in the real numbers, and so is rounding: the
+    /// part itself is a bound. The logarithms of the others have errors below 2^-50 in values below 80. So
+    /// 1e-12 of the weight is more than the error of both sums, and the later steps (rounding to f32, cutting
+    /// to units) are monotone.
     #[inline]
     pub(crate) fn bound(&self, tf: u32, norm: Norm) -> u32 {
         self.in_units(self.score(tf, norm, 1e-12)).min(self.most)
     }
 
-    /// At least every part of any document. For all terms of a query these add up to 2^30, and one for each.
+    /// The most that the term can add to a score. These bounds of a query's terms add up to 2^30 and 1 for
+    /// each term.
     #[inline]
     pub(crate) fn most(&self) -> u32 {
         self.most
@@ -141,7 +145,7 @@ impl TermScorer {
 
     #[inline]
     fn in_units(&self, score: f32) -> u32 {
-        // Exact, but for the cut: `units` is a power of two. The cast saturates, so nothing is undefined.
+        // Exact except for the cut, since `units` is a power of two. The cast saturates.
         (score * self.units) as u32
     }
 
@@ -161,19 +165,19 @@ impl TermScorer {
         }
     }
 
-    /// At least the score of the term in any document.
+    /// A bound of the term's score in any document.
     fn score_bound(&self, term: &TermStatistics) -> f64 {
         let bound = match self.formula {
             Formula::Bm25 { .. } => self.weight,
             Formula::Dirichlet { .. } => {
                 self.weight * libm::log(1.0 + f64::from(term.max_freq) / self.background)
             }
-            // Encoded lengths are at least 8/9 of the exact ones, which are at least the frequency.
+            // Encoded lengths are at least 8/9 of the exact ones, and these at least the frequency.
             Formula::JelinekMercer { lambda } => {
                 self.weight * libm::log(1.0 + (1.0 - lambda) * 1.125 / self.background)
             }
         };
-        // More than all roundings of a part together.
+        // This is more than all roundings of a part together.
         bound * (1.0 + 1e-6)
     }
 }
@@ -187,13 +191,14 @@ fn bm25(weight: f32, tf: u32, Norm(norm): Norm) -> f32 {
 /// The terms of a query, ready to score documents.
 #[derive(Clone, Debug)]
 pub struct PreparedTerms {
-    /// As they were given.
+    /// The scorers of the terms, in their order.
     pub scorers: Vec<TermScorer>,
     unit: f64,
 }
 
 impl PreparedTerms {
-    /// Prepares terms with their weights for a collection. The scoring was checked ([`Ranker::check`]).
+    /// Prepares terms with their weights for a collection. The parameters have been checked
+    /// ([`Ranker::check`]).
     pub(crate) fn new(
         scoring: &Scoring,
         collection: &Statistics,
@@ -235,16 +240,16 @@ impl PreparedTerms {
         (f64::from(sum) * self.unit) as f32
     }
 
-    /// A sum such that every smaller one has a lower score than `score`, which is that of a sum.
+    /// A sum below which every sum has a lower score than `score`, which is the score of a sum.
     ///
-    /// Scores are sums rounded to 24 bits. Sums have at most 31, so that rounding moves them by at most 64, and two of the
-    /// same score are at most 128 apart.
+    /// Scores are sums rounded to 24 bits. Sums have at most 31 bits, so rounding moves them by at most 64,
+    /// and two sums of the same score are at most 128 apart.
     pub(crate) fn least_sum(&self, score: f32) -> u32 {
         ((f64::from(score) / self.unit) as u32).saturating_sub(128)
     }
 }
 
-/// BM25's weight of a term, with the constant factor of its form.
+/// BM25's idf of a term, with the constant factor of the variant.
 fn idf(variant: Bm25Variant, k1: f32, collection: &Statistics, term: &TermStatistics) -> f32 {
     let docs = collection.docs_with_terms as f64;
     let odds = (docs - f64::from(term.doc_freq) + 0.5) / (f64::from(term.doc_freq) + 0.5);
@@ -254,19 +259,19 @@ fn idf(variant: Bm25Variant, k1: f32, collection: &Statistics, term: &TermStatis
     }
 }
 
-/// The largest exponent such that `bound` is at most 2^SUM_BITS units of 2^-exponent.
+/// The largest exponent with which `bound` is at most 2^SUM_BITS units of 2^-exponent.
 fn unit_exponent(bound: f64) -> i32 {
-    // 2^power is above a normal number whose biased exponent is power + 1022.
+    // A normal number with the biased exponent power + 1022 is below 2^power.
     let power = (bound.to_bits() >> 52) as i32 - 1022;
     (SUM_BITS - power).clamp(-MAX_EXPONENT, MAX_EXPONENT)
 }
 
-/// 2 to the power of an exponent of a normal number.
+/// 2 to the power of the exponent of a normal number.
 fn exp2(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// The length of a document that a ranker sees.
+/// The length of a document that rankers use.
 pub(crate) fn seen_length(lengths: Lengths, exact: u32) -> u32 {
     match lengths {
         Lengths::Exact => exact,

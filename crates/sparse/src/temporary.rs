@@ -1,4 +1,4 @@
-//! A file without a name: what does not fit in memory waits there, and is gone with the process.
+//! An unnamed file for what does not fit in memory. It vanishes with the process.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -9,7 +9,7 @@ use toller_files::FileError;
 
 use crate::SparseError;
 
-/// Is written from front to end, and then read.
+/// A file that is first written, then read.
 #[derive(Debug)]
 pub(crate) struct TemporaryFile {
     directory: PathBuf,
@@ -41,7 +41,7 @@ impl TemporaryFile {
         let file = self.file.into_inner().map_err(|error| {
             FileError::new("write a temporary file in", &self.directory, error.into_error())
         })?;
-        // SAFETY: the file has no name, and this process writes it no more.
+        // SAFETY: the file has no name, and this process does not write to it any more.
         let map = unsafe { Mmap::map(&file) };
         Ok(map.map_err(FileError::on("map a temporary file in", &self.directory))?)
     }

@@ -9,7 +9,7 @@ use crate::dictionary::{Damaged, Entries};
 use crate::index::{SparseIndex, VECTORS};
 use crate::score::TermStatistics;
 
-/// Documents between two whose places are written.
+/// The place of every document with a number divisible by this is written.
 pub(crate) const STRIDE: usize = 16;
 
 /// A term of a document.
@@ -33,7 +33,7 @@ impl SparseIndex {
     /// The distinct terms of a document, in the order of their bytes.
     ///
     /// # Errors
-    /// When the index was built without vectors, or is damaged, which only one that was opened without verification can be.
+    /// When the index was built without vectors, or is damaged and was opened without verification.
     ///
     /// # Panics
     /// If `doc` is not below [`SparseIndex::doc_count`].
@@ -48,7 +48,7 @@ impl SparseIndex {
             .into_iter()
             .map(|(number, tf)| {
                 let unreadable = |Damaged| self.damaged_dictionary();
-                let mut entries = Entries::from_number(self.dictionary(), number).map_err(unreadable)?;
+                let mut entries = Entries::at(self.dictionary(), number).map_err(unreadable)?;
                 let entry = entries.advance().map_err(unreadable)?.ok_or_else(damaged)?;
                 let term = str::from_utf8(entries.term()).map_err(|_| damaged())?.to_owned();
                 Ok(DocTerm { term, tf, statistics: *self.term_of(entry)?.statistics() })
@@ -57,7 +57,7 @@ impl SparseIndex {
     }
 }
 
-/// The numbers of a document's terms, and the frequencies.
+/// The numbers of a document's terms, and their frequencies.
 fn numbers(file: &[u8], docs: usize, terms: u64, doc: usize) -> Option<Vec<(u64, u32)>> {
     let (vectors, places) = Table::split(file, docs.div_ceil(STRIDE))?;
     let mut rest = vectors.get(usize::try_from(places.get(doc / STRIDE)).ok()?..)?;
@@ -70,7 +70,7 @@ fn numbers(file: &[u8], docs: usize, terms: u64, doc: usize) -> Option<Vec<(u64,
     for _ in 0..read_varint(&mut rest)? {
         let more = read_varint(&mut rest)?;
         number = number.checked_add(more)?;
-        // Numbers ascend, so that no more are read than there are terms.
+        // Numbers ascend, so there are no more of them than terms.
         if number >= terms || more == 0 && !numbers.is_empty() {
             return None;
         }

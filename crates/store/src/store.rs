@@ -39,10 +39,10 @@ impl Store {
     /// # Errors
     /// If a path is not a store, is incomplete, damaged, of a newer format, or disagrees with the others;
     /// each names the file.
-    pub fn open(paths: &[PathBuf], options: &OpenOptions<'_>) -> Result<Self, StoreError> {
+    pub fn open<P: AsRef<Path>>(paths: &[P], options: &OpenOptions<'_>) -> Result<Self, StoreError> {
         let mut opened: Vec<StorePart> = Vec::new();
         for path in paths {
-            let mut store = read_manifests(path)?;
+            let mut store = read_manifests(path.as_ref())?;
             if let (Some(first), Some(other)) = (opened.first(), store.first()) {
                 check_agreement(first, other, Agreement::Stores)?;
             }

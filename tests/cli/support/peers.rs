@@ -4,8 +4,8 @@ use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The Python that has FAISS, NumPy and pyarrow: what `TOLLER_PEERS_PYTHON` names, or what scripts/peers made. `None`, with a
-/// line on stderr, if it is not on this machine.
+/// The Python that has FAISS, NumPy and pyarrow: what `TOLLER_PEERS_PYTHON` names, or what scripts/peers
+/// made. `None`, with a line on stderr, if it is not on this machine.
 pub(crate) fn peers_python() -> Option<PathBuf> {
     let caches =
         env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cache")));

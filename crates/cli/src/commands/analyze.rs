@@ -1,11 +1,11 @@
-//! `toller analyze`: what an analyzer makes of texts.
+//! `toller analyze`: the terms that an analyzer makes of texts.
 
 use std::io::{self, BufRead, Write};
 
 use serde_json::json;
 use toller_files::FileError;
 
-use crate::analyzer::AnalyzerArgs;
+use crate::args::analyzer::AnalyzerArgs;
 use crate::engine;
 use crate::ui::Ui;
 

@@ -1,34 +1,35 @@
 //! `toller convert`: a checkpoint of PaddlePaddle, or an old one of PyTorch, to a model directory.
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use serde_json::json;
 use toller_checkpoint::convert::{ConvertOptions, convert};
 
+use crate::args::paths::{InputPath, OutputPath};
 use crate::ui::Ui;
 
 /// Arguments of `toller convert`.
 #[derive(Debug, clap::Args)]
 pub struct ConvertArgs {
-    /// The checkpoint: a .pdparams file, a directory of variables, __params__ or .pdiparams with its program, RocketQA's or
-    /// PaddleNLP's directory, or a directory of PyTorch weights
+    /// The checkpoint: a .pdparams file, a directory of variables, __params__ or .pdiparams with its program,
+    /// RocketQA's or PaddleNLP's directory, or a directory of PyTorch weights
     #[arg(value_name = "CHECKPOINT")]
-    source: PathBuf,
+    source: InputPath,
 
-    /// The model directory to write; it must not hold anything yet
+    /// The model directory to write; it must be new or empty
     #[arg(long, value_name = "DIR")]
-    output: PathBuf,
+    output: OutputPath,
 
-    /// The configuration [default: ernie_config.json, model_config.json or config.json beside the checkpoint]
+    /// The configuration [default: ernie_config.json, model_config.json or config.json next to the
+    /// checkpoint]
     #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    config: Option<InputPath>,
 
-    /// The vocabulary [default: vocab.txt beside the checkpoint]
+    /// The vocabulary [default: vocab.txt next to the checkpoint]
     #[arg(long, value_name = "FILE")]
-    vocab: Option<PathBuf>,
+    vocab: Option<InputPath>,
 
-    /// The encoder to convert, by what stands before its variables' names, where a checkpoint holds several
+    /// Prefix of the variables of the encoder to convert, if a checkpoint holds several encoders
     #[arg(long, value_name = "PREFIX", allow_hyphen_values = true)]
     prefix: Option<String>,
 
@@ -37,11 +38,11 @@ pub struct ConvertArgs {
     allow_unexpected: bool,
 }
 
-/// Converts, and says what became of every variable.
+/// Converts, and reports what became of every variable.
 pub fn run(args: &ConvertArgs, ui: &Ui) -> crate::Result<()> {
     let options = ConvertOptions {
-        config: args.config.clone(),
-        vocabulary: args.vocab.clone(),
+        config: args.config.as_ref().map(Into::into),
+        vocabulary: args.vocab.as_ref().map(Into::into),
         prefix: args.prefix.clone(),
         allow_unexpected: args.allow_unexpected,
     };

@@ -1,12 +1,11 @@
 //! `toller data`: benchmarks from the files that their authors publish.
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use serde_json::json;
 use toller_datasets::{QuestionKey, Reqa, ReqaOptions, build_reqa, read_squad, write_squad_paragraphs};
-use toller_files::Input;
 
+use crate::args::paths::{InputPath, OutputPath};
 use crate::ui::Ui;
 
 /// Builds a retrieval benchmark: corpus, queries and judgments.
@@ -30,11 +29,11 @@ enum Builder {
 struct ReqaArgs {
     /// SQuAD JSON, compressed or not; `-` is stdin
     #[arg(value_name = "INPUT")]
-    input: PathBuf,
+    input: InputPath,
 
     /// The directory to write to
     #[arg(long, short, value_name = "DIR")]
-    output: PathBuf,
+    output: OutputPath,
 
     /// Make questions of the same text one query, as the paper does (default: one query for each id)
     #[arg(long)]
@@ -43,19 +42,19 @@ struct ReqaArgs {
 
 /// Paragraph retrieval: questions retrieve the paragraph that they were asked about.
 ///
-/// Reads SQuAD JSON (1.1 or 2; CMRC 2018, DRCD, JaQuAD and others have this form), and writes corpus.jsonl, queries.jsonl
-/// and qrels.txt.
+/// Reads SQuAD JSON (1.1 or 2; CMRC 2018, DRCD, JaQuAD and others have this form), and writes corpus.jsonl,
+/// queries.jsonl and qrels.txt.
 #[derive(Clone, Debug, clap::Args)]
 struct SquadArgs {
     /// SQuAD JSON files, compressed or not; `-` is stdin
     #[arg(value_name = "INPUT", required = true)]
-    inputs: Vec<PathBuf>,
+    inputs: Vec<InputPath>,
 
     /// The directory to write to
     #[arg(long, short, value_name = "DIR")]
-    output: PathBuf,
+    output: OutputPath,
 
-    /// Leave the titles of articles out
+    /// Leave out the titles of articles
     #[arg(long)]
     no_titles: bool,
 }
@@ -69,7 +68,7 @@ pub fn run(args: &DataArgs, ui: &Ui) -> crate::Result<()> {
 }
 
 fn squad(args: &SquadArgs, ui: &Ui) -> crate::Result<()> {
-    let sets = args.inputs.iter().map(|path| read_squad(&Input::parse(path)));
+    let sets = args.inputs.iter().map(|path| read_squad(&path.input()));
     let sets = sets.collect::<Result<Vec<_>, _>>()?;
     let written = write_squad_paragraphs(&sets, !args.no_titles, &args.output)?;
     let (paragraphs, questions) = (written.paragraphs, written.questions);
@@ -79,14 +78,14 @@ fn squad(args: &SquadArgs, ui: &Ui) -> crate::Result<()> {
 }
 
 fn reqa(args: &ReqaArgs, ui: &Ui) -> crate::Result<()> {
-    let squad = read_squad(&Input::parse(&args.input))?;
+    let squad = read_squad(&args.input.input())?;
     let question_key = if args.unique_questions { QuestionKey::Text } else { QuestionKey::Id };
     let reqa = build_reqa(&squad, &ReqaOptions { question_key })?;
     reqa.write(&args.output)?;
     report(&reqa, args, ui)
 }
 
-/// Says what was built, and what was left out.
+/// Reports what was built and what was left out.
 fn report(reqa: &Reqa, args: &ReqaArgs, ui: &Ui) -> crate::Result<()> {
     let judgments: usize = reqa.questions.iter().map(|question| question.answers.len()).sum();
     let (sentences, paragraphs, questions) =
@@ -101,7 +100,7 @@ fn report(reqa: &Reqa, args: &ReqaArgs, ui: &Ui) -> crate::Result<()> {
     }
     if skipped.unanswered > 0 {
         ui.warning(format!(
-            "left out {} questions of whom no answer starts in a sentence",
+            "left out {} questions without an answer that starts in a sentence",
             skipped.unanswered
         ));
     }

@@ -1,32 +1,34 @@
-//! `toller depth`: a measure against the depth to which a run is looked at or reranked, and the bound of the best order.
+//! `toller depth`: a measure against the depth at which a run is cut or reranked, and the bound of the best
+//! order.
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde_json::json;
 use toller_eval::{Depth, DepthOrder, EvalOptions, Measure, depth_curve, parse_measures};
-use toller_files::{AtomicFile, Input};
 use toller_ir::{Qrels, Run};
 use toller_plot::{Axis, Curve, Curves, Figure, Panel, Style};
 
+use crate::args::paths::{InputPath, Inputs};
+use crate::args::plot::PlotArgs;
+use crate::args::qrels::QrelsArgs;
+use crate::args::report::{ReportArgs, ReportFormat};
+use crate::args::runs::{RunInputArgs, run_names};
 use crate::error::{Context, UsageError};
-use crate::qrels_input::QrelsArgs;
-use crate::run_input::{RunInputArgs, run_names};
 use crate::table::{Align, table};
 use crate::ui::Ui;
 
-/// Measures runs at several depths, as the papers' figures of the effect of depth do.
+/// Measures runs at several depths, as in the papers' figures of the effect of depth.
 ///
-/// By itself a run is cut at each depth. With --first-stage the runs are rerankings of that run: at each depth only so many of
-/// its documents are reranked, and the others follow in its order. So one deep reranking tells what shallower ones would have
-/// come to. Several runs side by side, by R@1000, show what each stage of a pipeline still finds.
+/// A run is cut at each depth. With --first-stage the runs are rerankings of that run: at depth N the first N
+/// of its documents are reranked, and the others follow in its order. So one deep reranking shows the result
+/// of shallower ones. R@1000 of several runs shows what each stage of a pipeline still finds.
 #[derive(Debug, clap::Args)]
 pub struct DepthArgs {
     /// Runs (TREC, MS MARCO, Tevatron, DPR or DuReader); `-` is stdin
     #[arg(value_name = "RUN", required = true)]
-    runs: Vec<PathBuf>,
+    runs: Vec<InputPath>,
 
     #[command(flatten)]
     qrels: QrelsArgs,
@@ -35,29 +37,23 @@ pub struct DepthArgs {
     #[arg(long, short, value_name = "LIST", default_value = "nDCG@10")]
     measure: Vec<String>,
 
-    /// Depths, ascending, separated by commas [default: 1,2,5,10 and so on to 1000, as far as the runs go]
+    /// Depths, ascending, separated by commas [default: 1,2,5,10 and so on to 1000, as deep as the runs]
     #[arg(long, value_name = "N,N...")]
     depths: Option<Depths>,
 
-    /// The run that the others are rerankings of
+    /// The run that was reranked
     #[arg(long, value_name = "RUN")]
-    first_stage: Option<PathBuf>,
+    first_stage: Option<InputPath>,
 
-    /// Add the bound: the documents to each depth in the best order, as a reranker that knows the judgments would have them
+    /// Add the bound: the documents at each depth in the best order, as if a reranker knew the judgments
     #[arg(long)]
     oracle: bool,
 
-    /// Write a figure to this file, as SVG
-    #[arg(long, value_name = "FILE")]
-    plot: Option<PathBuf>,
+    #[command(flatten)]
+    plot: PlotArgs,
 
-    /// How the result is written (`--json` is the same as `--format json`)
-    #[arg(long, value_enum, default_value_t)]
-    format: FormatArg,
-
-    /// Decimals in tables
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(0..=17))]
-    digits: u8,
+    #[command(flatten)]
+    report: ReportArgs,
 
     /// The lowest grade that is relevant, for measures that do not name their own
     #[arg(long, short = 'l', value_name = "GRADE", default_value_t = 1)]
@@ -65,14 +61,6 @@ pub struct DepthArgs {
 
     #[command(flatten)]
     input: RunInputArgs,
-}
-
-#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
-enum FormatArg {
-    #[default]
-    Table,
-    Json,
-    Csv,
 }
 
 /// Depths as given on the command line.
@@ -93,7 +81,7 @@ impl FromStr for Depths {
 }
 
 impl Depths {
-    /// Up to 1,000, and no further than the longest ranking of `runs`, which is the last.
+    /// Up to 1,000 or to the longest ranking of `runs`, which is the last depth.
     fn as_far_as<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Self {
         let longest = runs.into_iter().flat_map(|run| run.queries.values()).map(Vec::len).max();
         let last = longest.unwrap_or_default().clamp(1, 1000);
@@ -111,10 +99,8 @@ struct Measured {
 
 /// Measures, and writes the result.
 pub fn run(args: &DepthArgs, ui: &Ui) -> crate::Result<()> {
-    let files = || args.runs.iter().chain([&args.qrels.qrels]).chain(&args.first_stage);
-    if files().filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {
-        return Err(UsageError::new("stdin is named twice", "only one file can come from stdin").into());
-    }
+    Inputs::files(args.runs.iter().chain([&args.qrels.qrels]).chain(&args.first_stage)).check()?;
+    let plot = args.plot.open()?;
     let measures = parse_measures(&args.measure.join(" ")).map_err(|error| UsageError::of(&error))?;
     let qrels = args.qrels.read(args.input.skip_bad_lines, ui)?;
     let first = args.first_stage.as_ref().map(|path| args.input.read(path, ui)).transpose()?;
@@ -126,23 +112,16 @@ pub fn run(args: &DepthArgs, ui: &Ui) -> crate::Result<()> {
         results.push((measure, curves(args, measure, depths, &qrels, &runs, first.as_ref())?));
     }
     let mut out = ui.out();
-    match args.format {
-        _ if ui.json => json(args, depths, &results, &mut out)?,
-        FormatArg::Json => json(args, depths, &results, &mut out)?,
-        FormatArg::Csv => csv(depths, &results, &mut out).map_err(std::io::Error::from)?,
-        FormatArg::Table => out.write_all(tables(args, depths, &results).as_bytes())?,
+    match args.report.format(ui) {
+        ReportFormat::Json => json(args, depths, &results, &mut out)?,
+        ReportFormat::Csv => csv(depths, &results, &mut out).map_err(std::io::Error::from)?,
+        ReportFormat::Table => out.write_all(tables(args, depths, &results).as_bytes())?,
     }
     out.flush()?;
-    if let Some(path) = &args.plot {
-        let mut file = AtomicFile::create(path)?;
-        file.write_all(figure(args, depths, &results, qrels.len()).to_svg()?.as_bytes())?;
-        file.commit()?;
-        ui.status(format!("figure in {}", path.display()));
-    }
-    Ok(())
+    plot.draw(|| figure(args, depths, &results, qrels.len()))
 }
 
-/// A curve for each run, then the bounds: one of a first stage, else one of each run.
+/// A curve for each run, then the bounds: one for a first stage, else one for each run.
 fn curves(
     args: &DepthArgs,
     measure: &Measure,
@@ -183,7 +162,7 @@ fn curves(
 }
 
 fn tables(args: &DepthArgs, depths: &[usize], results: &[(&Measure, Vec<Measured>)]) -> String {
-    let digits = args.digits.into();
+    let digits = args.report.digits();
     let mut tables = Vec::new();
     for (measure, curves) in results {
         let head = [format!("{measure} at")].into_iter().chain(depths.iter().map(usize::to_string));

@@ -1,6 +1,5 @@
 //! `toller encode`: texts in, a store out.
 
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use toller_engine::{EncodeOptions, TextSource, TitleMode};
@@ -9,55 +8,58 @@ use toller_store::{DEFAULT_ROWS_PER_SHARD, DType, Part};
 
 use super::store::quantize::{CodesName, quantize_store};
 use super::text_source;
+use crate::args::input::InputArgs;
+use crate::args::model::{self, ModelArgs};
+use crate::args::paths::{InputPath, ModelName, OutputPath};
 use crate::engine::{self, unit};
 use crate::error::UsageError;
-use crate::input::InputArgs;
 use crate::interrupt::{self, Interrupted};
-use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
 
 /// Arguments of `toller encode`.
 #[derive(Debug, clap::Args)]
 pub struct EncodeArgs {
-    /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name (`toller models` lists them)
+    /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name (`toller models`
+    /// lists them)
     #[arg(long, value_name = "M")]
-    model: String,
+    model: ModelName,
 
-    /// Collection: JSONL, TSV or Parquet files, directories of them, or - for stdin; .gz, .zst and .xz are read
+    /// Collection: JSONL, TSV or Parquet files, directories of them, or - for stdin; .gz, .zst and .xz are
+    /// read
     #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "queries", conflicts_with = "queries")]
-    corpus: Vec<PathBuf>,
+    corpus: Vec<InputPath>,
 
     /// Queries to encode instead of a collection
     #[arg(long, value_name = "FILE", num_args = 1..)]
-    queries: Vec<PathBuf>,
+    queries: Vec<InputPath>,
 
-    /// Directory to write the store to; an interrupted encode of the same is resumed
+    /// Directory to write the store to; if the same encode was interrupted, it is resumed
     #[arg(short, long, value_name = "STORE")]
-    output: PathBuf,
+    output: OutputPath,
 
-    /// What to store
+    /// Number format of the stored vectors
     #[arg(long, value_name = "f32|f16|bf16", default_value_t = DType::F32)]
     store_dtype: DType,
 
-    /// What to store beside the vectors: int8 codes, which searches for few queries read instead of them. Made when all
-    /// vectors are there, as by `toller store quantize`
+    /// Also store int8 codes, which searches for few queries read instead of the vectors. They are made when
+    /// all vectors are there, as by `toller store quantize`
     #[arg(long, value_enum, value_name = "int8|none")]
     codes: Option<CodesName>,
 
-    /// How a title is given to the model: one text with the separator between; `title [SEP] text` as one segment (DPR);
-    /// or as a pair of segments (RocketQA)
+    /// How a title is given to the model: joined with the text by --title-separator; as `title [SEP] text` in
+    /// one segment (DPR); or as a pair of segments (RocketQA)
     #[arg(long, value_name = "join|sep|pair", value_enum, default_value_t = TitleModeName::Join, conflicts_with = "queries")]
     title_mode: TitleModeName,
 
-    /// Text to put between a title and its text where they are joined [default: a blank]
+    /// Text between a title and its text if they are joined [default: a blank]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "queries")]
     title_separator: Option<String>,
 
-    /// Encode only the I-th of N parts of the collection, I from 1; the parts share one --output
+    /// Encode only part I of N of the collection, counted from 1; all parts share one --output
     #[arg(long, value_name = "I/N", conflicts_with = "queries")]
     shard: Option<PartArg>,
 
-    /// Rows of a shard file: what an interruption loses at most
+    /// Rows of a shard file: the most that an interruption can lose
     #[arg(long, value_name = "N", default_value_t = DEFAULT_ROWS_PER_SHARD as u32, value_parser = clap::value_parser!(u32).range(1..))]
     rows_per_shard: u32,
 
@@ -85,10 +87,9 @@ fn title_mode(args: &EncodeArgs) -> Result<TitleMode, UsageError> {
         (TitleModeName::Join, separator) => {
             Ok(TitleMode::Join(separator.clone().unwrap_or_else(|| " ".to_owned())))
         }
-        (_, Some(_)) => Err(UsageError::new(
-            "--title-separator joins a title and its text, which --title-mode sep and pair keep apart",
-            "leave one of them out",
-        )),
+        (_, Some(_)) => {
+            Err(UsageError::new("--title-separator is for --title-mode join", "leave one of them out"))
+        }
         (TitleModeName::Sep, None) => Ok(TitleMode::Sep),
         (TitleModeName::Pair, None) => Ok(TitleMode::Pair),
     }
@@ -114,11 +115,7 @@ impl FromStr for PartArg {
 
 /// Encodes.
 pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
-    if args.output.as_os_str() == "-" {
-        return Err(
-            UsageError::new("--output - : a store is a directory", "give --output a directory").into()
-        );
-    }
+    args.output.check_directory("a store")?;
     // First, so that Ctrl-C leaves nothing behind from here on.
     let stop = interrupt::flag(ui, "stopping at the end of this shard")?;
     let engine = engine::open(ui)?;

@@ -2,25 +2,24 @@
 
 use std::io::Write;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 
-use toller_corpus::{ReadOptions, RunFormat, read_run};
 use toller_eval::{
     CompareOptions, Correction, EvalOptions, Evaluation, Format, Measure, MissingQueries, Report,
     ReportOptions, RunReport, compare, evaluate, parse_measures,
 };
-use toller_files::Input;
-use toller_ir::{Qrels, Setting};
+use toller_ir::Qrels;
 
+use crate::args::paths::{InputPath, Inputs};
+use crate::args::qrels::QrelsArgs;
+use crate::args::report::{ReportArgs, ReportFormat};
+use crate::args::runs::{RunInputArgs, run_names};
 use crate::error::{Context, UsageError};
-use crate::qrels_input::QrelsArgs;
-use crate::run_input::run_names;
 use crate::ui::Ui;
 
 /// Measures runs against relevance judgments, as trec_eval does.
 ///
 /// Measures are written as nDCG@10, RR(rel=2)@10, AP, R@100; trec_eval's names are understood too.
-/// A judged query that a run lacks counts as zero. Ties are broken by document id, descending.
+/// A judged query that is missing from a run counts as zero. Ties are broken by document id, descending.
 #[derive(Clone, Debug, clap::Args)]
 pub struct EvalArgs {
     #[command(flatten)]
@@ -28,7 +27,7 @@ pub struct EvalArgs {
 
     /// Runs (TREC, MS MARCO or Tevatron); `-` is stdin
     #[arg(value_name = "RUN", required = true)]
-    runs: Vec<PathBuf>,
+    runs: Vec<InputPath>,
 
     /// Measures, separated by blanks or commas
     #[arg(long, short, value_name = "LIST", default_value = "nDCG@10 RR@10 AP R@100")]
@@ -55,15 +54,10 @@ pub struct EvalArgs {
     #[arg(long, value_name = "N", default_value_t = CompareOptions::default().seed, requires = "significance")]
     seed: u64,
 
-    /// How the result is written (`--json` is the same as `--format json`)
-    #[arg(long, value_enum, default_value_t)]
-    format: FormatArg,
+    #[command(flatten)]
+    report: ReportArgs,
 
-    /// Decimals in tables and CSV
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(0..=17))]
-    digits: u8,
-
-    /// Leave judged queries out that a run has no results for (default: they count as zero)
+    /// Leave out judged queries without results (default: they count as zero)
     #[arg(long)]
     skip_missing: bool,
 
@@ -71,25 +65,12 @@ pub struct EvalArgs {
     #[arg(long, short = 'l', value_name = "GRADE", default_value_t = 1)]
     relevance_level: u32,
 
-    /// Look at this many documents of each query
+    /// Evaluate only the first N documents of each query
     #[arg(long, short = 'M', value_name = "N")]
     depth: Option<NonZeroUsize>,
 
-    /// Format of the runs [default: told from the content]
-    #[arg(long, value_name = "FORMAT")]
-    run_format: Option<RunFormat>,
-
-    /// Count and skip lines that cannot be read
-    #[arg(long)]
-    skip_bad_lines: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
-enum FormatArg {
-    #[default]
-    Table,
-    Json,
-    Csv,
+    #[command(flatten)]
+    input: RunInputArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
@@ -103,16 +84,12 @@ enum CorrectionArg {
 /// Evaluates the runs and writes the report.
 pub fn run(args: &EvalArgs, ui: &Ui) -> crate::Result<()> {
     if args.significance && args.runs.len() < 2 {
-        let message = "--significance compares runs with the first one, and there is only one";
+        let message = "--significance compares runs with the first one, but there is only one";
         return Err(UsageError::new(message, "name two runs or more").into());
     }
-    let from_stdin =
-        args.runs.iter().chain([&args.qrels.qrels]).filter(|path| Input::parse(*path) == Input::Stdin);
-    if from_stdin.count() > 1 {
-        return Err(UsageError::new("stdin is named twice", "only one file can come from stdin").into());
-    }
+    Inputs::files(args.runs.iter().chain([&args.qrels.qrels])).check()?;
     let measures = args.all_measures()?;
-    let qrels = args.qrels.read(args.skip_bad_lines, ui)?;
+    let qrels = args.qrels.read(args.input.skip_bad_lines, ui)?;
     let mut runs = Vec::with_capacity(args.runs.len());
     for (path, name) in args.runs.iter().zip(run_names(&args.runs)) {
         let evaluation = evaluate_run(path, &qrels, &measures, args, ui)?;
@@ -138,16 +115,15 @@ impl EvalArgs {
     }
 
     fn report_format(&self, ui: &Ui) -> Format {
-        match self.format {
-            _ if ui.json => Format::Json,
-            FormatArg::Table => Format::Table,
-            FormatArg::Json => Format::Json,
-            FormatArg::Csv => Format::Csv,
+        match self.report.format(ui) {
+            ReportFormat::Table => Format::Table,
+            ReportFormat::Json => Format::Json,
+            ReportFormat::Csv => Format::Csv,
         }
     }
 
     fn report_options(&self) -> ReportOptions {
-        ReportOptions { per_query: self.per_query, digits: self.digits.into() }
+        ReportOptions { per_query: self.per_query, digits: self.report.digits() }
     }
 
     /// Compares all runs but the first with it.
@@ -162,26 +138,17 @@ impl EvalArgs {
         let options = CompareOptions { correction, permutations: self.permutations, seed: self.seed };
         Ok(compare(&baseline.evaluation, &others, &options)?)
     }
-
-    fn read_options<F>(&self, format: Option<F>) -> ReadOptions<F> {
-        ReadOptions { format, skip_bad_lines: self.skip_bad_lines, ..ReadOptions::default() }
-    }
 }
 
-/// Reads and evaluates one run, and tells which queries it lacks.
+/// Reads and evaluates one run, and reports missing queries.
 fn evaluate_run(
-    path: &PathBuf,
+    path: &InputPath,
     qrels: &Qrels,
     measures: &[Measure],
     args: &EvalArgs,
     ui: &Ui,
 ) -> crate::Result<Evaluation> {
-    let input = Input::parse(path);
-    let (run, skipped) =
-        read_run(&input, &args.read_options(args.run_format)).with_flag(Setting::Format, "--run-format")?;
-    if skipped.total() > 0 {
-        ui.warning(format!("{input}: {skipped}"));
-    }
+    let (input, run) = (path.input(), args.input.read(path, ui)?);
     let evaluation =
         evaluate(qrels, &run, measures, &args.eval_options()).context(format!("cannot evaluate {input}"))?;
     if evaluation.missing > 0 {

@@ -1,37 +1,37 @@
 //! `toller fuse`: several runs become one.
 
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use toller_files::Input;
 use toller_pipeline::fusion::{FusedQuery, Method, fuse_runs};
 
+use crate::args::fusion::{self, FusionArgs};
+use crate::args::paths::{InputPath, Inputs};
+use crate::args::run_output::RunOutputArgs;
+use crate::args::runs::RunInputArgs;
 use crate::error::UsageError;
-use crate::fusion_args::{self, FusionArgs};
 use crate::interrupt::{self, Interrupted};
-use crate::run_input::RunInputArgs;
-use crate::run_output::RunOutputArgs;
 use crate::ui::Ui;
 
 /// Fuses the runs of several systems for the same queries.
 ///
-/// Ties go to the document that the first run ranks higher, then the second, and so on; scores of the fused run fall
-/// strictly. A query that a run lacks is fused from the others.
+/// Ties are broken by the rank in the first run, then in the second, and so on. Scores of the fused run fall
+/// strictly. A query that is missing from a run is fused from the others.
 #[derive(Debug, clap::Args)]
 pub struct FuseArgs {
     /// Runs (TREC, MS MARCO, Tevatron, DPR or DuReader), two or more; `-` is stdin
     #[arg(value_name = "RUN", required = true)]
-    runs: Vec<PathBuf>,
+    runs: Vec<InputPath>,
 
-    /// How: interpolate, mr-tydi-script, z-score, rrf, combsum, combmnz, combanz, combmax, combmin, combmed, borda or mean
-    #[arg(long, value_name = "NAME", value_parser = fusion_args::method)]
+    /// How: interpolate, mr-tydi-script, z-score, rrf, combsum, combmnz, combanz, combmax, combmin, combmed,
+    /// borda or mean
+    #[arg(long, value_name = "NAME", value_parser = fusion::method)]
     method: &'static Method,
 
     /// Hits to keep for each query
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     k: u32,
 
-    /// Hits of each run to look at [default: all]
+    /// Hits of each run to use [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     depth: Option<u32>,
 
@@ -48,7 +48,7 @@ pub struct FuseArgs {
 /// Fuses.
 pub fn run(args: &FuseArgs, ui: &Ui) -> crate::Result<()> {
     check_runs(&args.runs)?;
-    args.output.check(args.runs.iter(), std::iter::empty(), ui)?;
+    args.output.check(&Inputs::files(&args.runs), ui)?;
     let fusion = args.fusion.fusion(args.method, args.runs.len())?;
     let stop = interrupt::flag(ui, "stopping")?;
     args.output.write(ui, |output| {
@@ -65,13 +65,10 @@ pub fn run(args: &FuseArgs, ui: &Ui) -> crate::Result<()> {
     })
 }
 
-/// Runs that are combined are several, each named once.
-pub fn check_runs(runs: &[PathBuf]) -> Result<(), UsageError> {
+/// Refuses fewer than two runs.
+pub fn check_runs(runs: &[InputPath]) -> Result<(), UsageError> {
     if runs.len() < 2 {
         return Err(UsageError::new("one run cannot be fused", "name two runs or more"));
-    }
-    if runs.iter().filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {
-        return Err(UsageError::new("stdin is named twice", "only one run can come from stdin"));
     }
     Ok(())
 }

@@ -1,43 +1,43 @@
 //! `toller index`: texts in, an inverted index out.
 
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use toller_engine::{EngineError, IndexOptions, TextSource};
 use toller_sparse::{BuildReport, SparseError};
 
 use super::text_source;
-use crate::analyzer::AnalyzerArgs;
+use crate::args::analyzer::AnalyzerArgs;
+use crate::args::input::InputArgs;
+use crate::args::paths::{InputPath, OutputPath};
 use crate::engine;
-use crate::error::UsageError;
-use crate::input::InputArgs;
 use crate::interrupt::{self, Interrupted};
 use crate::ui::Ui;
 
 /// Arguments of `toller index`.
 #[derive(Debug, clap::Args)]
 pub struct IndexArgs {
-    /// Collection: JSONL, TSV or Parquet files, directories of them, or - for stdin; .gz, .zst and .xz are read
+    /// Collection: JSONL, TSV or Parquet files, directories of them, or - for stdin; .gz, .zst and .xz are
+    /// read
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
-    corpus: Vec<PathBuf>,
+    corpus: Vec<InputPath>,
 
     /// Directory to write the index to
     #[arg(short, long, value_name = "DIR")]
-    output: PathBuf,
+    output: OutputPath,
 
     #[command(flatten)]
     analyzer: AnalyzerArgs,
 
-    /// Memory to do with: beyond it, sorted runs go to a temporary file in the index's directory. K, M and G are 2^10, 2^20
-    /// and 2^30 bytes
+    /// Memory to use; beyond it, sorted runs go to a temporary file in the index's directory. K, M and G are
+    /// 2^10, 2^20 and 2^30 bytes
     #[arg(long, value_name = "BYTES", default_value = "2G")]
     memory: Memory,
 
-    /// Keep the terms of each document too, for feedback (RM3, Rocchio)
+    /// Also keep the terms of each document, for feedback (RM3, Rocchio)
     #[arg(long)]
     doc_vectors: bool,
 
-    /// Text to put between a title and its text
+    /// Text between a title and its text
     #[arg(
         long,
         value_name = "TEXT",
@@ -86,13 +86,9 @@ impl FromStr for Memory {
 
 /// Builds the index.
 pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
-    if args.output.as_os_str() == "-" {
-        return Err(
-            UsageError::new("--output - : an index is a directory", "give --output a directory").into()
-        );
-    }
+    args.output.check_directory("an index")?;
     // First, so that Ctrl-C leaves nothing behind from here on.
-    let stop = interrupt::flag(ui, "stopping; nothing is kept of an unfinished index")?;
+    let stop = interrupt::flag(ui, "stopping; an unfinished index is not kept")?;
     let engine = engine::open(ui)?;
     let analyzer = args.analyzer.load(&engine)?;
     let source = text_source::collection(&args.corpus, &args.output, &args.input, &engine, ui)?;
@@ -104,7 +100,7 @@ pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
     };
     let report = match engine.index(&source, &analyzer, &args.output, &options, &stop) {
         Err(EngineError::Sparse(SparseError::Interrupted)) => {
-            let resume = "run the same command again to begin anew".to_owned();
+            let resume = "run the same command again to start over".to_owned();
             return Err(Interrupted { resume }.into());
         }
         built => built?,

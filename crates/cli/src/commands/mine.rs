@@ -1,28 +1,30 @@
 //! `toller mine`: negatives for training, from what was retrieved.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io::Write;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use toller_corpus::Score;
-use toller_files::{AtomicFile, FileError, Input, expand};
-use toller_ir::{Hit, Passage, Qrels, Query, RunEntry, SearchRequest, Searcher, Setting};
+use toller_files::{FileError, Input};
+use toller_ir::{Hit, Passage, Qrels, Query, RunEntry, SearchRequest, Searcher};
 use toller_mining::{Choice, Format, Mined, Negative, Positive, Selection, TextKey};
-use toller_pipeline::{Chosen, QueryHits, choose_negatives, positives, wanted_passages};
+use toller_pipeline::{Chosen, QueryHits, choose_negatives, positives};
 
-use crate::commands::search::SparseArgs;
+use crate::args::paths::{InputPath, Inputs, OutputPath};
+use crate::args::qrels::QrelsArgs;
+use crate::args::runs::{RunInputArgs, best_first};
+use crate::args::sparse::SparseArgs;
+use crate::args::texts::TextsArgs;
 use crate::engine;
-use crate::error::{Context, Failure, Remedied, UsageError};
-use crate::input::{CollectionArgs, QueriesArgs};
-use crate::qrels_input::QrelsArgs;
-use crate::run_input::{RunInputArgs, best_first};
+use crate::error::{Failure, Remedied, UsageError};
 use crate::ui::Ui;
 
 /// Takes negatives for training from what was retrieved for judged queries.
 ///
-/// Queries without a relevant document are left out. Documents that are judged relevant are never taken, nor, where --corpus is given, any with the text of one. The same
-/// input and flags give the same file, whatever the order of the queries.
+/// Queries without a relevant document are left out. Relevant documents are never used as negatives; with
+/// --corpus, neither are copies of their text. The same input and flags give the same file, whatever the
+/// order of the queries.
 #[derive(Debug, clap::Args)]
 pub struct MineArgs {
     #[command(flatten)]
@@ -30,20 +32,15 @@ pub struct MineArgs {
 
     /// Run to take negatives from (TREC, MS MARCO, Tevatron, DPR or DuReader), instead of searching an index
     #[arg(long, value_name = "RUN", conflicts_with = "sparse")]
-    run: Option<PathBuf>,
+    run: Option<InputPath>,
 
     #[command(flatten)]
     qrels: QrelsArgs,
 
-    /// Queries: to search for, and for their texts
-    #[arg(long, value_name = "FILE")]
-    queries: Option<PathBuf>,
+    #[command(flatten)]
+    texts: TextsArgs,
 
-    /// Collection, for texts, and so that no copy of a relevant document is taken
-    #[arg(long, value_name = "FILE", num_args = 1..)]
-    corpus: Vec<PathBuf>,
-
-    /// Ranks to take negatives from, the first being 1
+    /// Ranks to take negatives from, counted from 1
     #[arg(long, value_name = "FROM:TO", default_value = "1:200", value_parser = ranks)]
     depth: RangeInclusive<usize>,
 
@@ -51,11 +48,11 @@ pub struct MineArgs {
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     negatives: u32,
 
-    /// Which of the ranks: a uniform sample, or the best
+    /// Which documents of these ranks: a uniform sample, or the best
     #[arg(long, value_enum, default_value_t)]
     choose: Choose,
 
-    /// Another seed, another sample
+    /// Seed of the sample
     #[arg(long, value_name = "N", default_value_t = 42)]
     seed: u64,
 
@@ -65,17 +62,11 @@ pub struct MineArgs {
 
     /// File to write to; - for stdout
     #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
+    output: OutputPath,
 
     /// jsonl, tevatron, triplets, pairs, t2ranking or rocketqa
     #[arg(long, value_name = "NAME", default_value_t)]
     output_format: Format,
-
-    #[command(flatten)]
-    queries_input: QueriesArgs,
-
-    #[command(flatten)]
-    collection: CollectionArgs,
 
     #[command(flatten)]
     input: RunInputArgs,
@@ -99,17 +90,12 @@ fn ranks(text: &str) -> Result<RangeInclusive<usize>, String> {
 pub fn run(args: &MineArgs, ui: &Ui) -> crate::Result<()> {
     check_usage(args, ui)?;
     let qrels = args.qrels.read(args.input.skip_bad_lines, ui)?;
-    let queries = read_query_texts(args, ui)?;
+    let queries = args.texts.read_queries(args.input.skip_bad_lines, ui)?;
     let hits = hits_of(args, &qrels, &queries, ui)?;
     check_judged(args, &qrels, &hits)?;
     let queries = queries.into_iter().map(|query| (query.id, query.text)).collect();
     let sources = Sources { args, qrels: &qrels, queries: &queries, hits: &hits };
-    if args.output.as_os_str() == "-" {
-        return sources.mine(&mut ui.out(), Path::new("standard output"), ui);
-    }
-    let mut file = AtomicFile::create(&args.output)?;
-    sources.mine(&mut file, &args.output, ui)?;
-    Ok(file.commit()?)
+    args.output.write(ui, |out, name| sources.mine(out, name, ui))
 }
 
 fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
@@ -119,43 +105,20 @@ fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
             "give --sparse DIR or --run RUN",
         ));
     }
-    if args.sparse.sparse.is_some() && args.queries.is_none() {
-        return Err(UsageError::new("an index is searched for queries", "give --queries"));
+    if args.sparse.sparse.is_some() && args.texts.queries.is_none() {
+        return Err(UsageError::new("searching an index needs --queries", "give --queries"));
     }
     args.sparse.check()?;
-    if args.output_format.needs_texts() && (args.queries.is_none() || args.corpus.is_empty()) {
+    if args.output_format.needs_texts() && (args.texts.queries.is_none() || args.texts.corpus.is_empty()) {
         let message =
-            format!("--output-format {} holds the texts of queries and passages", args.output_format);
+            format!("--output-format {} needs the texts of queries and passages", args.output_format);
         return Err(UsageError::new(message, "give --queries and --corpus"));
     }
-    if args.output.as_os_str() == "-" && ui.json {
-        return Err(UsageError::new(
-            "--output - and --json would both write to stdout",
-            "give --output a file",
-        ));
+    if args.texts.corpus.iter().any(|path| path.input() == Input::Stdin) {
+        return Err(UsageError::new("--corpus is read twice, and stdin only once", "give --corpus a file"));
     }
-    let read = || args.run.iter().chain([&args.qrels.qrels]).chain(&args.queries).chain(&args.corpus);
-    if args.corpus.iter().any(|path| Input::parse(path) == Input::Stdin) {
-        return Err(UsageError::new("--corpus is read twice, and stdin can be read once", "give it a file"));
-    }
-    if read().filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {
-        return Err(UsageError::new("stdin is named twice", "only one file can come from stdin"));
-    }
-    let same = |path: &&PathBuf| {
-        path.canonicalize().is_ok_and(|path| args.output.canonicalize().is_ok_and(|to| to == path))
-    };
-    match read().find(same) {
-        None => Ok(()),
-        Some(input) => Err(UsageError::new(
-            format!("--output {} would overwrite the input {}", args.output.display(), input.display()),
-            "give --output another name",
-        )),
-    }
-}
-
-fn read_query_texts(args: &MineArgs, ui: &Ui) -> crate::Result<Vec<Query>> {
-    let read = |path| args.queries_input.read(path, args.input.skip_bad_lines, ui);
-    args.queries.as_deref().map_or(Ok(Vec::new()), read)
+    let read = args.run.iter().chain([&args.qrels.qrels]).chain(args.texts.files());
+    Inputs::files(read).check_with(&args.output, ui)
 }
 
 /// The hits of each query, best first, as deep as negatives are taken from.
@@ -166,7 +129,7 @@ fn hits_of(args: &MineArgs, qrels: &Qrels, queries: &[Query], ui: &Ui) -> crate:
     }
 }
 
-fn hits_of_run(args: &MineArgs, run: &PathBuf, ui: &Ui) -> crate::Result<Vec<QueryHits>> {
+fn hits_of_run(args: &MineArgs, run: &InputPath, ui: &Ui) -> crate::Result<Vec<QueryHits>> {
     let query = |(query_id, mut entries): (String, Vec<RunEntry>)| {
         best_first(&mut entries);
         entries.truncate(*args.depth.end());
@@ -207,19 +170,20 @@ fn check_judged(args: &MineArgs, qrels: &Qrels, hits: &[QueryHits]) -> Result<()
     if hits.iter().any(|query| !positives(qrels, &query.query_id, args.relevance_level).is_empty()) {
         return Ok(());
     }
-    let example = hits.first().map(|query| format!(", {:?} for one", query.query_id)).unwrap_or_default();
-    let searched = args.run.as_ref().or(args.queries.as_ref()).map_or(Path::new("the run"), PathBuf::as_path);
+    let example = hits.first().map(|query| format!(", for example {:?}", query.query_id)).unwrap_or_default();
+    let searched =
+        args.run.as_ref().or(args.texts.queries.as_ref()).map_or(Path::new("the run"), |path| path);
     Err(Remedied::new(
         format!(
             "no query of {} has a relevant document in {}{example}",
             searched.display(),
             args.qrels.qrels.display()
         ),
-        "give the judgments of the same queries; --relevance-level says which grades are relevant",
+        "give the judgments of the same queries; --relevance-level sets the lowest relevant grade",
     ))
 }
 
-/// What negatives are made of.
+/// The input of the choice of negatives.
 struct Sources<'a> {
     args: &'a MineArgs,
     qrels: &'a Qrels,
@@ -240,26 +204,28 @@ impl Sources<'_> {
         for (query, chosen) in &chosen {
             format
                 .write(&self.record(query, chosen, &passages), out)
-                .map_err(|error| self.told(error, name))?;
+                .map_err(|error| self.failure(error, name))?;
         }
         out.flush().map_err(failed)?;
         self.report(&chosen, ui)
     }
 
-    /// Of each query that has a relevant document, what is taken.
+    /// Chooses for each query that has a relevant document.
     fn choose(&self, ui: &Ui) -> crate::Result<Vec<(&QueryHits, Chosen<'_>)>> {
         let of = |query: &QueryHits| positives(self.qrels, &query.query_id, self.args.relevance_level);
         let judged: Vec<_> =
             self.hits.iter().map(|query| (query, of(query))).filter(|(_, found)| !found.is_empty()).collect();
         let relevant = judged.iter().flat_map(|(_, positives)| positives.iter().copied());
         let retrieved = judged.iter().flat_map(|(query, _)| query.hits.iter().map(|(id, _)| id.as_str()));
-        let texts =
-            self.of_collection(&relevant.chain(retrieved).collect(), |passage| TextKey::of(&passage.text))?;
-        let lacking = || judged.iter().flat_map(|(_, found)| found).filter(|id| !texts.contains_key(**id));
-        if let (false, Some(example)) = (self.args.corpus.is_empty(), lacking().next()) {
+        let texts = self
+            .args
+            .texts
+            .documents(&relevant.chain(retrieved).collect(), |passage| TextKey::of(&passage.text))?;
+        let missing = || judged.iter().flat_map(|(_, found)| found).filter(|id| !texts.contains_key(**id));
+        if let (false, Some(example)) = (self.args.texts.corpus.is_empty(), missing().next()) {
             ui.warning(format!(
-                "{} relevant documents are not in --corpus, for one {example:?}",
-                lacking().count()
+                "{} relevant documents are not in --corpus, for example {example:?}",
+                missing().count()
             ));
         }
         let Self { args, .. } = self;
@@ -272,7 +238,7 @@ impl Sources<'_> {
         Ok(judged.into_iter().map(choose).collect())
     }
 
-    /// The passages that are written, where the format has room for their texts.
+    /// The passages whose texts are written, if the format holds texts.
     fn passages(
         &self,
         chosen: &[(&QueryHits, Chosen<'_>)],
@@ -288,20 +254,7 @@ impl Sources<'_> {
         };
         let wanted: Vec<String> = chosen.iter().flat_map(of).collect();
         ui.detail(format!("reading the texts of {} passages", wanted.len()));
-        self.of_collection(&wanted.iter().map(String::as_str).collect(), |passage| passage)
-    }
-
-    fn of_collection<T>(
-        &self,
-        wanted: &HashSet<&str>,
-        keep: impl Fn(Passage) -> T,
-    ) -> crate::Result<HashMap<String, T>> {
-        if self.args.corpus.is_empty() {
-            return Ok(HashMap::new());
-        }
-        let options = self.args.collection.options();
-        let inputs = expand(&self.args.corpus)?;
-        Ok(wanted_passages(&inputs, &options, wanted, keep).with_flag(Setting::Format, "--corpus-format")?)
+        self.args.texts.documents(&wanted.iter().map(String::as_str).collect(), |passage| passage)
     }
 
     fn record<'r>(
@@ -323,11 +276,12 @@ impl Sources<'_> {
         }
     }
 
-    /// A text that is missing is the input's fault, and no failure of the file.
-    fn told(&self, error: std::io::Error, name: &Path) -> Failure {
+    /// A missing text is an error of the input, not of the output file.
+    fn failure(&self, error: std::io::Error, name: &Path) -> Failure {
         match error.downcast::<toller_mining::MissingText>() {
             Ok(missing) => {
-                let hint = "give --queries and --corpus that hold all queries and documents of the run and the judgments";
+                let hint =
+                    "give --queries and --corpus with all queries and documents of the run and the judgments";
                 Remedied::new(missing.to_string(), hint).into()
             }
             Err(error) => FileError::new("write", name, error).into(),

@@ -40,7 +40,7 @@ pub enum Command {
     Search(Box<search::SearchArgs>),
     /// Score the best hits of a run again with cross-encoders
     Rerank(Box<rerank::RerankArgs>),
-    /// Search and rerank in one, the stages at the same time
+    /// Search and rerank in one command, with both stages at the same time
     Retrieve(Box<retrieve::RetrieveArgs>),
     /// Fuse the runs of several systems into one
     Fuse(fuse::FuseArgs),
@@ -48,7 +48,7 @@ pub enum Command {
     Analyze(analyze::AnalyzeArgs),
     /// Evaluate runs against relevance judgments, as trec_eval does
     Eval(eval::EvalArgs),
-    /// Measure runs against the depth to which they are looked at or reranked
+    /// Measure runs at several depths of cutting or reranking
     Depth(depth::DepthArgs),
     /// Show where one run loses against another, query by query
     Diff(Box<diff::DiffArgs>),
@@ -62,15 +62,15 @@ pub enum Command {
     Bench(bench::BenchArgs),
     /// Convert a checkpoint of PaddlePaddle, or an old one of PyTorch, to a model directory
     Convert(convert::ConvertArgs),
-    /// Carry out a recipe: an experiment's steps and the measures expected of it
+    /// Run a recipe: the steps of an experiment and its expected measures
     Run(run::RunArgs),
     /// Build a benchmark's collection, queries and judgments
     Data(data::DataArgs),
-    /// Check that this machine computes a model's vectors as they should be
+    /// Check that this machine computes a model's vectors correctly
     Verify(verify::VerifyArgs),
-    /// List the models that have a name here
+    /// List the known models
     Models(models::ModelsArgs),
-    /// Tell what this build and this machine can do
+    /// Show what this build and this machine can do
     Doctor(doctor::DoctorArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
@@ -82,7 +82,7 @@ pub fn run(cli: &Cli, ui: &Ui) -> crate::Result<()> {
     perform(&cli.command, threads, ui)
 }
 
-/// Runs a command with so many threads, which are set up.
+/// Runs a command on this many threads, which are set up.
 fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
     match command {
         Command::Encode(args) => encode::run(args, ui),

@@ -1,4 +1,4 @@
-//! `toller models`: the names that `--model` knows, and what is known of them.
+//! `toller models`: the known models and their properties.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 pub struct ModelsArgs {}
 
-/// Prints the table, or JSON. What is not known is a hyphen, or null.
+/// Prints the table, or JSON. An unknown property is a hyphen, or null.
 pub fn run(_: &ModelsArgs, ui: &Ui) -> crate::Result<()> {
     let models = known_models()?;
     if ui.json {

@@ -1,16 +1,17 @@
-//! What is encoded or indexed: reading it, and what is said of it.
+//! Reading what is encoded or indexed, and reporting on it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use toller_engine::{Engine, TextSource};
 use toller_files::expand;
 
-use crate::input::InputArgs;
+use crate::args::input::InputArgs;
+use crate::args::paths::InputPath;
 use crate::ui::Ui;
 
 /// Surveys a collection.
 pub fn collection(
-    corpus: &[PathBuf],
+    corpus: &[InputPath],
     output: &Path,
     input: &InputArgs,
     engine: &Engine,
@@ -29,13 +30,18 @@ pub fn collection(
 }
 
 /// Reads queries.
-pub fn queries(files: &[PathBuf], input: &InputArgs, engine: &Engine, ui: &Ui) -> crate::Result<TextSource> {
+pub fn queries(
+    files: &[InputPath],
+    input: &InputArgs,
+    engine: &Engine,
+    ui: &Ui,
+) -> crate::Result<TextSource> {
     let source = engine.queries(&expand(files)?, &input.options()?)?;
     ui.detail(format!("queries: {}, fingerprint {}", source.texts(), source.fingerprint()));
     Ok(source)
 }
 
-/// Says what was left out.
+/// Reports what was left out.
 pub fn report_skipped(source: &TextSource, ui: &Ui) {
     if source.skipped().total() > 0 {
         ui.warning(source.skipped().to_string());

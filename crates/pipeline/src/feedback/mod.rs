@@ -1,7 +1,8 @@
 //! Pseudo-relevance feedback: a query is expanded by terms of its best hits, as Anserini does it.
 //!
-//! The arithmetic is Anserini's, in f32 with norms in f64. Where terms of equal weight compete for the last places, Anserini
-//! takes those that its hash tables happen to list first; here they are taken in the order of their bytes.
+//! The arithmetic is Anserini's, in f32 with norms in f64. Where terms of equal weight compete for the last
+//! places, Anserini takes those that its hash tables happen to list first; here they are taken in the order
+//! of their bytes.
 
 mod rm3;
 mod rocchio;
@@ -30,8 +31,9 @@ impl Feedback {
         }
     }
 
-    /// Whether a term of a document may expand a query: no word of one letter or of more than 20, and none that more than a
-    /// tenth of the `documents` have, for these are stop words. `document_frequency` have it.
+    /// Whether a term of a document may expand a query: no word of one letter or of more than 20, and none
+    /// that more than a tenth of the `documents` have, for these are stop words. `document_frequency` have
+    /// it.
     #[must_use]
     pub fn admits(&self, term: &str, document_frequency: u32, documents: u64) -> bool {
         // Java's lengths: units of UTF-16.
@@ -43,9 +45,9 @@ impl Feedback {
             && document_frequency as f32 / documents as f32 <= 0.1
     }
 
-    /// The expanded query: terms, each once, and their weights, which are above 0, in the order of their bytes. `query` has the terms of
-    /// the original one and how often they occur in it; `top` the best documents, best first; `bottom` the last ones, last
-    /// first; of both only the terms that are admitted.
+    /// The expanded query: terms, each once, and their weights, which are above 0, in the order of their
+    /// bytes. `query` has the terms of the original one and how often they occur in it; `top` the best
+    /// documents, best first; `bottom` the last ones, last first; of both only the terms that are admitted.
     #[must_use]
     pub fn expand(
         &self,

@@ -71,7 +71,8 @@ mod tests {
             FeedbackDocument { score: 9.0, terms: vector(&[]) },
             FeedbackDocument { score: 9.0, terms: vector(&[("e", 1.0)]) },
         ];
-        // Two terms of each document: a 1/4, c 3/4; c 1/2, d 1/2. Weighted: a 0.75, c 2.75, d 0.5; of these two: c 2.75/3.5.
+        // Two terms of each document: a 1/4, c 3/4; c 1/2, d 1/2. Weighted: a 0.75, c 2.75, d 0.5; of these
+        // two: c 2.75/3.5.
         let rm3 = Rm3 { terms: 2, documents: 3, ..Rm3::default() };
         let expanded: Vec<(String, f32)> =
             rm3.expand(&query, &top).iter().map(|(term, weight)| (term.to_owned(), weight)).collect();

@@ -1,8 +1,10 @@
-//! Rocchio's feedback (1971): the query moved towards the mean of the best documents, and away from the last ones.
+//! Rocchio's feedback (1971): the query moved towards the mean of the best documents, and away from the last
+//! ones.
 
 use super::vector::{FeedbackDocument, LEAST_NORM, TermVector};
 
-/// The parameters of Rocchio's feedback: `alpha * query + beta * mean(best) - gamma * mean(last)`, each of length 1.
+/// The parameters of Rocchio's feedback: `alpha * query + beta * mean(best) - gamma * mean(last)`, each of
+/// length 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rocchio {
     /// Terms of the mean of the best documents.

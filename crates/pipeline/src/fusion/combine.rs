@@ -2,8 +2,8 @@
 
 use super::options::Combination;
 
-/// Combines a document's weighted numbers, in any order and reordered here, where `retrieved` lists have it and
-/// `weight` is the sum of the weights of the lists that say something of it.
+/// Combines a document's weighted numbers, in any order and reordered here, where `retrieved` lists have it
+/// and `weight` is the sum of the weights of the lists that say something of it.
 pub(crate) fn combine(numbers: &mut [f64], retrieved: usize, weight: f64, combination: Combination) -> f64 {
     numbers.sort_unstable_by(f64::total_cmp);
     let sum = || numbers.iter().fold(0.0, |sum, number| sum + number);

@@ -80,7 +80,7 @@ pub enum FusionError {
         first_count: usize,
         /// The documents of the other.
         other_count: usize,
-        /// A document that one of them lacks.
+        /// A document that is missing from one of them.
         document: String,
         /// "first" or "other": which one has it.
         present: &'static str,

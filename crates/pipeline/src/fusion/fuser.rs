@@ -17,7 +17,7 @@ pub enum Collections {
     /// The same documents, in any order: matched by identifier.
     #[default]
     Same,
-    /// Nothing: what one lacks it does not find.
+    /// Nothing. A searcher does not find a document that is missing from its collection.
     MayDiffer,
 }
 
@@ -33,7 +33,8 @@ impl OwnFilter {
     }
 }
 
-/// Fuses rankings of several searchers. Its ordinals are those of the first one; documents that it lacks come after.
+/// Fuses rankings of several searchers. Its ordinals are those of the first one. Documents
+/// that are missing from the first come after.
 #[derive(Debug)]
 pub struct RankingFuser {
     fusion: Fusion,
@@ -42,7 +43,7 @@ pub struct RankingFuser {
     /// Of each searcher, the shared ordinal of each of its documents; `None` where it is the same.
     shared: Vec<Option<Vec<DocOrd>>>,
     first_count: usize,
-    /// The documents that the first searcher lacks.
+    /// The documents that are missing from the first searcher.
     others: Vec<String>,
 }
 
@@ -50,7 +51,8 @@ impl RankingFuser {
     /// For rankings of these searchers, of which the best `depth` hits count.
     ///
     /// # Errors
-    /// A fusion that does not fit, collections that differ but must not, and identifiers that a collection has twice.
+    /// A fusion that does not fit, collections that differ but must not, and identifiers that a collection
+    /// has twice.
     pub fn new(
         searchers: &[&dyn Searcher],
         fusion: Fusion,
@@ -96,8 +98,8 @@ impl RankingFuser {
         let own = ordinals(other, list)?;
         if collections == Collections::Same {
             let extra = documents(other).find(|id| !by_id.contains_key(id)).map(|id| (id, "other"));
-            let lacking = || documents(first).find(|id| !own.contains_key(id)).map(|id| (id, "first"));
-            if let Some((document, present)) = extra.or_else(lacking) {
+            let missing = || documents(first).find(|id| !own.contains_key(id)).map(|id| (id, "first"));
+            if let Some((document, present)) = extra.or_else(missing) {
                 return Err(FusionError::CollectionsDiffer {
                     list: list + 1,
                     first_count: first.doc_count(),
@@ -125,11 +127,13 @@ impl RankingFuser {
 
     /// The `k` best documents of each query, from the rankings of each searcher, one a query.
     ///
-    /// Each score counts as a reader of the searcher's run would read it, so that fusing the runs gives the same.
+    /// Each score counts as a reader of the searcher's run would read it, so that fusing the runs gives the
+    /// same.
     ///
     /// # Errors
-    /// Rankings of another number than queries, scores that are not finite, a document that a ranking has twice, and a fused
-    /// score outside the range of f32. `searchers`, those of [`RankingFuser::new`], tell the document's name.
+    /// Rankings of another number than queries, scores that are not finite, a document that a ranking has
+    /// twice, and a fused score outside the range of f32. `searchers`, those of [`RankingFuser::new`], give
+    /// the document's name.
     pub fn fuse(
         &self,
         searchers: &[&dyn Searcher],

@@ -12,8 +12,8 @@ use super::options::Fusion;
 
 /// Several searchers, dense, sparse or any other, as one: each finds its best hits, and these are fused.
 ///
-/// Its ordinals are those of the first searcher; documents that the first does not have come after. What it returns
-/// is what [`fuse_runs`](super::fuse_runs) makes of the searchers' runs in the same order.
+/// Its ordinals are those of the first searcher; documents that the first does not have come after. What it
+/// returns is what [`fuse_runs`](super::fuse_runs) makes of the searchers' runs in the same order.
 pub struct Hybrid {
     searchers: Vec<Arc<dyn Searcher>>,
     fuser: RankingFuser,

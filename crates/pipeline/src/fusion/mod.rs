@@ -1,18 +1,20 @@
 //! Several rankings of a query become one: interpolation, reciprocal ranks, Comb*, Borda, means.
 //!
-//! A [`Fusion`] says how: each list's scores are brought to one scale ([`Normalization`]), what a list says of
-//! a document that it lacks is settled ([`Missing`]), and each document's numbers become one ([`Combination`]).
-//! The methods of the literature are such triples, by name ([`METHODS`]).
+//! A [`Fusion`] says how: each list's scores are brought to one scale ([`Normalization`]), a document that is
+//! missing from a list gets a value ([`Missing`]), and each document's numbers become one ([`Combination`]).
+//! The methods of the literature are such triples and have names ([`METHODS`]).
 //!
 //! Rules that hold for all of them, and make a fused run the same on every machine and for every reader:
 //!
-//! - The rank of a document in a list is its place by score, descending; equal scores keep the list's own order.
-//! - Numbers are computed in f64, and what is added up is added in ascending order, so that the order of the lists
-//!   leaves no trace in a score. The fused score is rounded to f32.
-//! - Documents of equal score are ranked as the first list ranks them, a document that it lacks last; then as the
-//!   second does, and so on. Two documents that all lists lack do not exist, so the order is total.
-//! - The scores of a fused ranking fall strictly: where a score would not be below the one before it, it becomes the next
-//!   smaller f32. So whoever reads the run by scores alone, trec_eval among them, sees the ranks that were written.
+//! - The rank of a document in a list is its place by score, descending; equal scores keep the list's own
+//!   order.
+//! - Numbers are computed in f64, and what is added up is added in ascending order, so that the order of the
+//!   lists leaves no trace in a score. The fused score is rounded to f32.
+//! - Documents of equal score are ranked as the first list ranks them, a document that is missing from it
+//!   last; then as the second does, and so on. Every document is in some list, so the order is total.
+//! - The scores of a fused ranking fall strictly: where a score would not be below the one before it, it
+//!   becomes the next smaller f32. So whoever reads the run by scores alone, trec_eval among them, sees the
+//!   ranks that were written.
 
 mod combine;
 mod error;

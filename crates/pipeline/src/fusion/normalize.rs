@@ -7,11 +7,12 @@ use super::options::{Missing, Normalization};
 pub(crate) struct Scaled {
     /// Of each document that it has, in its order.
     pub(crate) values: Vec<f64>,
-    /// Of each that it lacks; `None` if nothing.
+    /// The value of each document that is missing from the list; `None` for no value.
     pub(crate) missing: Option<f64>,
 }
 
-/// Normalizes the scores of a list, best first, of a query for which the lists have `pooled` documents together.
+/// Normalizes the scores of a list, best first, of a query for which the lists have `pooled` documents
+/// together.
 pub(crate) fn normalize(
     scores: &[f64],
     pooled: usize,
@@ -67,7 +68,8 @@ fn z_scores(scores: &[f64]) -> Vec<f64> {
     if all_equal(scores) {
         return vec![0.0; scores.len()];
     }
-    // Standard scores do not mind what scores are counted from, nor their unit; in [0, 1] no square overflows.
+    // Standard scores do not mind what scores are counted from, nor their unit; in [0, 1] no square
+    // overflows.
     let scaled = min_max(scores);
     let count = scaled.len() as f64;
     let mean = scaled.iter().sum::<f64>() / count;

@@ -10,7 +10,7 @@ pub const RRF_K: f64 = 60.0;
 pub struct Fusion {
     /// The scale that each list's scores are brought to.
     pub normalization: Normalization,
-    /// What a list says of a document that it lacks.
+    /// The value of a document that is missing from a list.
     pub missing: Missing,
     /// How the numbers of a document become one.
     pub combination: Combination,
@@ -23,9 +23,11 @@ pub struct Fusion {
 pub enum Normalization {
     /// The scores as they are.
     None,
-    /// `(score - min) / (max - min)`, in [0, 1]; 1 for each where all are equal, for they are the best the list has.
+    /// `(score - min) / (max - min)`, in [0, 1]; 1 for each where all are equal, for they are the best the
+    /// list has.
     MinMax,
-    /// `(score - (min + max) / 2) / (max - min)`, in [-1/2, 1/2]; 0 where all are equal. So does the script of Mr. TyDi's authors.
+    /// `(score - (min + max) / 2) / (max - min)`, in [-1/2, 1/2]; 0 where all are equal. So does the script
+    /// of Mr. TyDi's authors.
     Centred,
     /// `(score - mean) / deviation`, the deviation being that of the list itself; 0 where all are equal.
     ZScore,
@@ -34,19 +36,20 @@ pub enum Normalization {
         /// What is added to the rank.
         k: f64,
     },
-    /// Points: of c documents that any list has, the first gets c, the next c - 1 and so on; those that a list lacks share
-    /// its remaining points (Aslam and Montague 2001).
+    /// Points: of c documents that any list has, the first gets c, the next c - 1 and so on; those that are
+    /// missing from a list share its remaining points (Aslam and Montague 2001).
     Borda,
 }
 
-/// What a list says of a document that it lacks and another has.
+/// The value that a list gives to a document that another list has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// Nothing: it does not take part.
     LeftOut,
     /// 0, on the normalized scale.
     Zero,
-    /// The least that it says of any document; of a query that it lacks, nothing (where centred: -1/2, as the script has it).
+    /// The least value of the list. A list without the query gives none (where centred: -1/2, as in the
+    /// script).
     Minimum,
 }
 

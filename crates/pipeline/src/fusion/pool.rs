@@ -9,10 +9,11 @@ use super::combine::combine;
 use super::normalize::normalize;
 use super::options::{Combination, Fusion};
 
-/// The rank of a document that a list lacks: after all others.
+/// The rank of a document that is missing from a list: after all others.
 const LACKED: u32 = u32::MAX;
 
-/// The documents that several lists have for one query, normalized: to be combined once, or with many weights.
+/// The documents that several lists have for one query, normalized: to be combined once, or with many
+/// weights.
 ///
 /// `K` is what a document is known by: its identifier, or its ordinal in a collection.
 #[derive(Clone, Debug)]
@@ -34,7 +35,8 @@ pub(crate) enum BadEntry<K> {
 }
 
 impl<K: Copy + Eq + Hash> Pool<K> {
-    /// Pools lists of documents and scores, in any order, of which the best `depth` count. Equal scores keep their order.
+    /// Pools lists of documents and scores, in any order, of which the best `depth` count. Equal scores keep
+    /// their order.
     pub(crate) fn new(
         mut lists: Vec<Vec<(K, f64)>>,
         depth: usize,
@@ -101,7 +103,8 @@ impl<K: Copy + Eq + Hash> Pool<K> {
         }
     }
 
-    /// The `k` best documents of the pool with their fused scores, which fall strictly. `weights` has one a list.
+    /// The `k` best documents of the pool with their fused scores, which fall strictly. `weights` has one a
+    /// list.
     pub(crate) fn fuse(
         &self,
         combination: Combination,

@@ -2,11 +2,12 @@
 
 use indexmap::IndexSet;
 
-/// The queries of several runs, in an order that agrees with each run's own as far as they agree with each other:
-/// runs of one query set, of which each may lack some, come out in the order of that set.
+/// The queries of several runs, in an order that agrees with the order of each run as far as the runs agree
+/// with each other. Runs of one query set come out in the order of that set, even if each is missing some
+/// queries.
 ///
-/// A query that earlier runs lack follows the one that precedes it in its own run; without such, it stands before
-/// the first that they have in common; and without such, at the end.
+/// A query that is missing from earlier runs follows the query before it in its own run. If it is the first
+/// of its run, it comes before the first query that the runs have in common, or at the end if they have none.
 #[must_use]
 pub fn merged_order<'a>(runs: &[Vec<&'a str>]) -> Vec<&'a str> {
     let mut merged: IndexSet<&str> = IndexSet::new();

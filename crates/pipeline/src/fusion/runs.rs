@@ -25,11 +25,12 @@ pub struct Pools<'a> {
 }
 
 impl<'a> Pools<'a> {
-    /// Pools the best `depth` entries of each run for each query. A query that a run lacks is an empty list.
+    /// Pools the best `depth` entries of each run for each query. A query that is missing from a run is an
+    /// empty list.
     ///
     /// # Errors
-    /// No runs, weights or a constant that cannot be used, a document that a run has twice for a query, and a score that
-    /// is not finite.
+    /// No runs, weights or a constant that cannot be used, a document that a run has twice for a query, and a
+    /// score that is not finite.
     pub fn new(runs: &'a [Run], depth: usize, fusion: &Fusion) -> Result<Self, FusionError> {
         fusion.check(runs.len())?;
         let orders: Vec<Vec<&str>> =

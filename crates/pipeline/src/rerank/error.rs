@@ -35,9 +35,9 @@ pub enum RerankError {
     /// Scores that cannot be combined.
     #[error(transparent)]
     Fusion(#[from] FusionError),
-    /// Documents to be scored that the collection lacks.
+    /// Documents to be scored that are not in the collection.
     #[error(
-        "{count} documents that are to be reranked are not in the collection, for one {document:?} of query {query:?}"
+        "{count} documents that are to be reranked are not in the collection, for example {document:?} of query {query:?}"
     )]
     MissingDocuments {
         /// How many.
@@ -48,7 +48,7 @@ pub enum RerankError {
         document: String,
     },
     /// Queries to be reranked that have no text.
-    #[error("{count} queries of the run have no text, for one {query:?}")]
+    #[error("{count} queries of the run have no text, for example {query:?}")]
     MissingQueries {
         /// How many.
         count: usize,

@@ -13,8 +13,8 @@ use super::scorer::{PassageTokens, Scorer};
 use super::stream::{Message, QueryPairs};
 use crate::text::joined_text;
 
-/// Pairs of which the texts are in memory at a time: enough that a passage that several queries share is read and
-/// tokenized once, few enough that long passages have room.
+/// Pairs of which the texts are in memory at a time: enough that a passage that several queries share is read
+/// and tokenized once, few enough that long passages have room.
 const WINDOW_PAIRS: usize = 4096;
 
 /// Pairs of which the scores are not known, as the model takes them.
@@ -41,7 +41,7 @@ pub(super) struct Pair<'a> {
 pub(super) struct Feeder<'a> {
     pub(super) scorer: &'a Scorer<'a>,
     pub(super) texts: &'a Texts,
-    /// What stands between a title and a text; without, titles are left out.
+    /// The text between a title and its text; `None` leaves titles out.
     pub(super) title_separator: Option<&'a str>,
     pub(super) cache: Option<&'a ScoreCache>,
     pub(super) batches: Sender<Batch<'a>>,

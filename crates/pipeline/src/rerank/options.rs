@@ -12,9 +12,10 @@ pub struct RerankOptions {
     pub cut: bool,
     /// How the scores of several models become one.
     pub combine: Combine,
-    /// The weight of the models, the first stage having the rest of 1, both scaled to [0, 1] over the reranked hits of the query.
+    /// The weight of the models, the first stage having the rest of 1, both scaled to [0, 1] over the
+    /// reranked hits of the query.
     pub interpolate: Option<f64>,
-    /// What stands between the title of a passage and its text; `None` leaves titles out.
+    /// The text between the title of a passage and its text; `None` leaves titles out.
     pub title_separator: Option<String>,
     /// Passages in windows, each scored for itself.
     pub windows: Option<PassageWindows>,
@@ -39,7 +40,7 @@ impl Default for RerankOptions {
 /// Windows of a passage's tokens (Dai and Callan 2019).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PassageWindows {
-    /// The tokens of a window; what has no room beside the query is cut off.
+    /// The tokens of a window; what does not fit next to the query is cut off.
     pub length: usize,
     /// From the start of one to the start of the next.
     pub stride: usize,
@@ -73,13 +74,14 @@ pub enum Combine {
     SoftmaxMean,
 }
 
-/// What is done where a text is not known: a document that the collection lacks, a query without text.
+/// What to do where a text is not known: a document that is not in the collection, a query without text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unavailable {
     /// It is an error, by identifier.
     #[default]
     Refuse,
-    /// A document goes below those that are scored, in the first stage's order; the hits of a query without text stay as they are.
+    /// A document goes below those that are scored, in the first stage's order; the hits of a query without
+    /// text stay as they are.
     KeepBelow,
 }
 

@@ -6,8 +6,8 @@ use crate::fusion::{Combination, Fusion, FusionError, Missing, Normalization, Po
 /// A hit of the candidates, by its place among them, and its score.
 pub(super) type Placed = (usize, f32);
 
-/// The order of a query's hits. `first_stage` are their scores, best first; `models` the scores that each model gave the first
-/// of them, `None` where there was no text.
+/// The order of a query's hits. `first_stage` are their scores, best first; `models` the scores that each
+/// model gave the first of them, `None` where there was no text.
 ///
 /// # Errors
 /// A score that is outside the range of f32.
@@ -149,8 +149,8 @@ mod tests {
         let cut = order("q", &first, &[&scores], &RerankOptions { cut: true, ..RerankOptions::default() })?;
         assert_eq!(cut, expected[..3]);
         // A hit without a text goes below those that have one, and nothing is above a query without any.
-        let lacking = [Some(1.0), None, Some(5.0)];
-        assert_eq!(places(&order("q", &first, &[&lacking], &RerankOptions::default())?), [2, 0, 1, 3, 4, 5]);
+        let missing = [Some(1.0), None, Some(5.0)];
+        assert_eq!(places(&order("q", &first, &[&missing], &RerankOptions::default())?), [2, 0, 1, 3, 4, 5]);
         let unscored = order("q", &first, &[&[]], &RerankOptions::default())?;
         assert_eq!(unscored[..2], [(0, 9.0), (1, 8.0)]);
         assert_eq!(places(&unscored), [0, 1, 2, 3, 4, 5]);

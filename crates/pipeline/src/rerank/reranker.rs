@@ -14,7 +14,7 @@ use super::order::order;
 use super::scorer::Scorer;
 use super::stream::{QueryPairs, Stream};
 
-/// One or several cross-encoders that order hits anew.
+/// One or several cross-encoders that reorder hits.
 pub struct Reranker {
     models: Vec<CrossEncoder>,
     texts: Arc<Texts>,
@@ -116,8 +116,8 @@ impl Reranker {
     /// Reranks by `models`, at least one, with the texts of a collection; `threads` score.
     ///
     /// # Errors
-    /// [`RerankError::Options`] for no model, a depth of 0, a weight of interpolation outside [0, 1], or windows that leave
-    /// tokens out.
+    /// [`RerankError::Options`] for no model, a depth of 0, a weight of interpolation outside [0, 1], or
+    /// windows that leave tokens out.
     pub fn new(
         models: Vec<CrossEncoder>,
         texts: Arc<Texts>,
@@ -174,11 +174,12 @@ impl Reranker {
         self.cache
     }
 
-    /// Orders the hits of each query anew. Queries may be given all at once or some at a time; the result is the same.
+    /// Reorders the hits of each query. Queries may be given all at once or some at a time; the result is the
+    /// same.
     ///
     /// # Errors
-    /// Documents and queries without a text (unless the options keep their hits), pairs that cannot be scored, and
-    /// [`RerankError::Stopped`] once `stop` is set. What was scored before is in the cache.
+    /// Documents and queries without a text (unless the options keep their hits), pairs that cannot be
+    /// scored, and [`RerankError::Stopped`] once `stop` is set. What was scored before is in the cache.
     pub fn rerank(
         &self,
         candidates: &[Candidates<'_>],
@@ -248,7 +249,7 @@ impl Reranker {
         Ok(reranked)
     }
 
-    /// The pairs of a query, whose scores go to `start` and behind; what has no text is noted.
+    /// The pairs of a query, whose scores go to `start` and after; what has no text is noted.
     fn pairs_of<'a>(
         &self,
         query: &Candidates<'a>,

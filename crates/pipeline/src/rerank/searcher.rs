@@ -8,8 +8,8 @@ use toller_ir::{DocOrd, Hit, Ranking, SearchError, SearchRequest, SearchResponse
 
 use super::reranker::{Candidates, Reranker};
 
-/// A searcher whose best hits are reranked. It is a searcher itself, so that stages can follow each other: 1,000
-/// hits by a small model, the best 50 of them by a large one.
+/// A searcher whose best hits are reranked. It is a searcher itself, so that stages can follow each other:
+/// 1,000 hits by a small model, the best 50 of them by a large one.
 pub struct RerankedSearcher {
     first_stage: Arc<dyn Searcher>,
     reranker: Arc<Reranker>,
@@ -24,7 +24,8 @@ impl RerankedSearcher {
 }
 
 impl Searcher for RerankedSearcher {
-    /// Searches as deep as is reranked, however few hits are asked for, so that these are the best of all that is reranked.
+    /// Searches as deep as is reranked, however few hits are asked for, so that these are the best of all
+    /// that is reranked.
     fn search(&self, request: &SearchRequest<'_>) -> Result<SearchResponse, SearchError> {
         request.check()?;
         let depth = self.reranker.options().depth.max(request.k);

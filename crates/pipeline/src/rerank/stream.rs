@@ -1,6 +1,6 @@
-//! All pairs of all queries as one stream through one model: a thread feeds batches, threads score them, and the caller's
-//! thread keeps what they found. Between the stages are bounded queues, so memory is bounded by a window of texts and a few
-//! batches.
+//! All pairs of all queries as one stream through one model: a thread feeds batches, threads score them, and
+//! the caller's thread keeps what they found. Between the stages are bounded queues, so memory is bounded by
+//! a window of texts and a few batches.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,8 +13,8 @@ use super::error::RerankError;
 use super::feed::{Batch, Ended, Feeder};
 use super::scorer::Scorer;
 
-/// Batches that wait for each scoring thread: a model as small as MiniLM scores one in tens of milliseconds, in which the feeder
-/// makes dozens.
+/// Batches that wait for each scoring thread: a model as small as MiniLM scores one in tens of milliseconds,
+/// in which the feeder makes dozens.
 const BATCHES_AHEAD: usize = 4;
 
 /// A query and those of its hits that are to be scored.
@@ -48,7 +48,7 @@ pub(super) struct Found {
     pub(super) empty: Vec<(String, String)>,
 }
 
-/// What the caller's thread is told.
+/// What the caller's thread receives.
 pub(super) enum Message<'a> {
     /// Of a window of pairs: the scores that are known, and the pairs whose passages are empty.
     LookedUp {
@@ -60,7 +60,8 @@ pub(super) enum Message<'a> {
 }
 
 impl Stream<'_> {
-    /// Scores all pairs; `take` is called with what is found as it comes. Returns early, without an error, when it is to stop.
+    /// Scores all pairs; `take` is called with what is found as it comes. Returns early, without an error,
+    /// when it is to stop.
     pub(super) fn run(&self, mut take: impl FnMut(Found)) -> Result<(), RerankError> {
         let threads = self.threads.max(1);
         std::thread::scope(|scope| {

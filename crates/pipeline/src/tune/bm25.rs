@@ -8,8 +8,8 @@
 //!         add up the parts of each document; keep the best k; measure
 //! ```
 //!
-//! The postings are read once, whatever the grid. Parts and sums are those of a search (`SparseIndex::prepare`), so that
-//! every point has the hits, to the bit, of a search with its parameters.
+//! The postings are read once, whatever the grid. Parts and sums are those of a search
+//! (`SparseIndex::prepare`), so that every point has the hits, to the bit, of a search with its parameters.
 
 use std::collections::HashMap;
 
@@ -53,13 +53,14 @@ impl Bm25Grid<'_> {
     }
 }
 
-/// The measure of BM25 with each k1 and b, in the order of [`Bm25Grid::points`]: for each the value of what a search with these
-/// parameters finds.
+/// The measure of BM25 with each k1 and b, in the order of [`Bm25Grid::points`]: for each the value of what a
+/// search with these parameters finds.
 ///
 /// Memory grows with the postings of one query for each thread.
 ///
 /// # Errors
-/// An index made with another analyzer, or damaged; parameters out of range; judgments of none of the queries, or of no document of the index.
+/// An index made with another analyzer, or damaged; parameters out of range; judgments of none of the
+/// queries, or of no document of the index.
 pub fn tune_bm25(
     index: &SparseIndex,
     analyzer: &Analyzer,
@@ -194,7 +195,8 @@ impl<'a> Candidates<'a> {
             }
         }
         keys.clear();
-        // No score is negative, so that the bits of scores are in their order; of equal ones the lower ordinal is larger.
+        // No score is negative, so that the bits of scores are in their order; of equal ones the lower
+        // ordinal is larger.
         let key =
             |(place, sum): (u32, &u32)| u64::from(prepared.score(*sum).to_bits()) << 32 | u64::from(!place);
         keys.extend((0..).zip(sums.iter()).map(key));
@@ -206,7 +208,8 @@ impl<'a> Candidates<'a> {
         let score = |key: u64| (key >> 32) as u32;
         let (k, depth) = (judging.k, judging.depth());
         if depth < keys.len() {
-            // Those that score as the last of them may be before it in trec_eval's order, if they are among the k.
+            // Those that score as the last of them may be before it in trec_eval's order, if they are among
+            // the k.
             let (_, last, rest) = keys.select_nth_unstable_by(depth.max(1) - 1, |a, b| b.cmp(a));
             let last = score(*last);
             let mut ties: Vec<u64> = rest.iter().copied().filter(|key| score(*key) == last).collect();

@@ -20,7 +20,7 @@ pub enum TuneError {
     #[error(transparent)]
     Sparse(#[from] SparseError),
     /// Nothing that is searched for is judged.
-    #[error("none of the {queries} queries is judged, {example:?} for one")]
+    #[error("none of the {queries} queries is judged, for example {example:?}")]
     NoJudgedQuery {
         /// How many queries.
         queries: usize,
@@ -28,7 +28,7 @@ pub enum TuneError {
         example: String,
     },
     /// The index is that of another collection.
-    #[error("none of the judged documents is in the index, {example:?} for one")]
+    #[error("none of the judged documents is in the index, for example {example:?}")]
     NoJudgedDocument {
         /// One of them.
         example: String,

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Values of a parameter, ascending and distinct, each at least 0: `FROM:TO:STEP`, both ends included, or `V,V,...`.
+/// Values of a parameter, ascending and distinct, each at least 0: `FROM:TO:STEP`, both ends included, or
+/// `V,V,...`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
     values: Vec<f64>,
@@ -52,7 +53,7 @@ impl FromStr for Grid {
             if to < from || step <= 0.0 {
                 return Err(GridError::Empty(text.to_owned()));
             }
-            // What a decimal fraction lacks of its value must not cost the last point.
+            // The rounding of a decimal fraction must not cost the last point.
             let steps = ((to - from) / step + 1e-9).floor();
             if steps >= MOST_POINTS {
                 return Err(GridError::TooMany(text.to_owned()));

@@ -1,6 +1,8 @@
-//! Parameters chosen by a measure on judged queries: every point of a grid, from one pass over what they share.
+//! Parameters chosen by a measure on judged queries: every point of a grid, from one pass over what they
+//! share.
 //!
-//! Of points with the same value the first is chosen: the smallest, of two parameters the smallest of the first.
+//! Of points with the same value the first is chosen: the smallest, of two parameters the smallest of the
+//! first.
 
 mod alpha;
 mod bm25;

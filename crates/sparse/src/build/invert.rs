@@ -1,16 +1,15 @@
-//! A chunk of documents becomes a run.
+//! Inverting a chunk: documents in, a sorted run out.
 
 use std::collections::HashMap;
 
 use ahash::RandomState;
-
-use super::chunk::Chunk;
-use super::run::{Run, write_posting};
-use crate::SparseError;
-use crate::coding::write_varint;
 use toller_analysis::Analyzer;
 
-/// What an inverted chunk is.
+use super::chunks::Chunk;
+use super::sorted_run::{Run, write_posting, write_term};
+use crate::SparseError;
+
+/// An inverted chunk.
 #[derive(Debug)]
 pub(super) struct Inverted {
     pub(super) run: Run,
@@ -20,7 +19,7 @@ pub(super) struct Inverted {
     pub(super) postings: u64,
 }
 
-/// An occurrence of a term in a document of the chunk.
+/// A term in a document of the chunk, and how often.
 #[derive(Clone, Copy)]
 struct Occurrence {
     term: u32,
@@ -28,11 +27,11 @@ struct Occurrence {
     tf: u32,
 }
 
-/// Inverts chunks, one after another; what it allocates is used again.
+/// Inverts one chunk after another with the same buffers.
 pub(super) struct Inverter {
     analyzer: Analyzer,
     terms: HashMap<Box<str>, u32, RandomState>,
-    /// The terms of the document at hand, by number.
+    /// The numbers of the current document's terms.
     document: Vec<u32>,
     occurrences: Vec<Occurrence>,
 }
@@ -72,9 +71,9 @@ impl Inverter {
         Ok(Inverted { run, lengths, postings })
     }
 
-    /// The run of the occurrences.
+    /// The occurrences as a run.
     fn sorted(&self) -> Vec<u8> {
-        // Where the occurrences of each term begin, by counting; those of a term stay in the order of the documents.
+        // A counting sort by term, which keeps the documents of a term in order.
         let mut ends = vec![0_usize; self.terms.len()];
         for occurrence in &self.occurrences {
             ends[occurrence.term as usize] += 1;
@@ -104,12 +103,7 @@ impl Inverter {
                 write_posting(doc - last, tf, &mut list);
                 last = doc;
             }
-            let shared = before.iter().zip(term).take_while(|(a, b)| a == b).count();
-            write_varint(shared as u64, &mut run);
-            write_varint((term.len() - shared) as u64, &mut run);
-            run.extend_from_slice(&term[shared..]);
-            write_varint(list.len() as u64, &mut run);
-            run.extend_from_slice(&list);
+            write_term(before, term, &list, &mut run);
             before = term;
         }
         run.shrink_to_fit();

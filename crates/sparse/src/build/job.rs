@@ -1,4 +1,4 @@
-//! The stages of a build.
+//! A build from beginning to end.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -6,25 +6,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use toller_files::{FileError, OpenOptions};
+use toller_analysis::Analyzer;
+use toller_files::OpenOptions;
 
-use super::chunk::{Chunk, Chunks};
+use super::chunks::{Chunk, Chunks};
 use super::directory::Claimed;
 use super::invert::{Inverted, Inverter};
 use super::merge::merge;
-use super::output::OutputFile;
-use super::run::Runs;
+use super::output_file::OutputFile;
+use super::sorted_run::Runs;
 use super::vectors::write_vectors;
 use crate::SparseError;
-use crate::dictionary::DictionaryWriter;
+use crate::coding::StringsEncoder;
 use crate::fingerprint::analyzer_info;
-use crate::index::{
-    IDS, IdsWriter, LENGTHS, Manifest, POSTINGS, Source, SparseIndex, TERMS, VECTORS, write_lengths,
-};
+use crate::index::{IDS, LENGTHS, Manifest, POSTINGS, Source, SparseIndex, TERMS, VECTORS, encode_lengths};
 use crate::score::Statistics;
-use toller_analysis::Analyzer;
 
-/// What to build, and with what.
+/// What to build, and how.
 pub struct BuildJob<'a> {
     /// Makes the terms.
     pub analyzer: &'a Analyzer,
@@ -32,50 +30,51 @@ pub struct BuildJob<'a> {
     pub source: Source,
     /// Whether the index keeps the terms of each document, for feedback.
     pub doc_vectors: bool,
-    /// Bytes of memory to do with, beside 5 bytes a document and the list of one term.
+    /// Bytes of memory to use, apart from 5 bytes a document and the list of one term.
     pub memory_bytes: usize,
-    /// Threads that analyze. One more reads.
+    /// Threads that analyze. Another one reads.
     pub threads: usize,
-    /// Whether an index that is there is replaced.
+    /// Whether an existing index is replaced.
     pub overwrite: bool,
-    /// Set from outside to stop; nothing is left of the work then.
+    /// Stops the build when it is set; nothing is left of the work then.
     pub stop: &'a AtomicBool,
 }
 
-/// How far a build is.
+/// How far a build has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BuildProgress {
     /// Documents analyzed so far.
     Analyzed(u64),
-    /// Postings merged so far, of so many.
+    /// Postings merged so far, and all postings.
     Merged(u64, u64),
     /// Documents whose vectors are written.
     Vectors(u64),
 }
 
-/// What a build did.
+/// The result of a build.
 #[derive(Clone, Debug)]
 pub struct BuildReport {
     /// The manifest of the index.
     pub manifest: Manifest,
-    /// How long it took; nothing, if the index was there already.
+    /// How long it took; zero if the index existed already.
     pub duration: Duration,
 }
 
-/// The share of the memory that the sorted runs may have: one in so many. The others are the chunks' and the inverters'.
+/// Sorted runs may have one part in this many of the memory; chunks and inverters need the rest.
 const RUNS_SHARE: usize = 2;
 
-/// A thread has a chunk in work and half of another waiting, and inverting takes up to six times the text.
+/// A chunk may have one part in this many of a thread's memory: a thread has one chunk in work and half of
+/// another waiting, and inverting takes up to six times the text.
 const CHUNK_SHARE: usize = 16;
 
-/// Larger chunks make no better runs, but their terms fall out of the cache.
+/// Larger chunks do not make better runs, and their terms fall out of the cache.
 const MOST_CHUNK_BYTES: usize = 16 << 20;
 
-/// Indexes `documents` (identifier and text) in `output`, unless an index of the same is there.
+/// Indexes `documents` (identifier and text) in `output`, unless it holds an index of the same already.
 ///
 /// # Errors
-/// The first error in the order of the documents, errors of files, or an index of something else in `output`; the directory
-/// is then left without one, or with the one that was there.
+/// The first error in the order of the documents, errors of files, or an index of something else in `output`.
+/// The directory then holds no index, or the one that was there before.
 pub fn build<E: From<SparseError> + Send>(
     output: &Path,
     job: &BuildJob<'_>,
@@ -91,39 +90,36 @@ pub fn build<E: From<SparseError> + Send>(
         return match difference(&manifest, job) {
             Some(difference) => Err(SparseError::Exists { path: output.to_owned(), difference }.into()),
             None => {
-                // Whether its files are there, and as long as they should be.
+                // Checks that its files exist and have their lengths.
                 let index = SparseIndex::map(output, manifest, &unverified())?;
-                // Of a replacement that was killed.
+                // A replacement may have been killed.
                 claimed.remove_leftovers(index.manifest())?;
                 Ok(BuildReport { manifest: index.manifest().clone(), duration: Duration::ZERO })
             }
         };
     }
-    let ids = OutputFile::create(output, IDS)?;
-    let inverted = stages(output, job, documents, ids, |done| on_progress(BuildProgress::Analyzed(done)))?;
-    let statistics = |terms| Statistics {
-        docs: inverted.lengths.len() as u64,
-        docs_with_terms: inverted.lengths.iter().filter(|&&length| length > 0).count() as u64,
-        tokens: inverted.lengths.iter().map(|&length| u64::from(length)).sum(),
-        terms,
-        postings: inverted.postings,
-    };
-    let mut lengths = OutputFile::create(output, LENGTHS)?;
-    let codes = write_lengths(&inverted.lengths, &mut lengths).map_err(|error| lengths.failed(error))?;
-    let (mut terms, mut postings) =
-        (OutputFile::create(output, TERMS)?, OutputFile::create(output, POSTINGS)?);
-    let mut dictionary = DictionaryWriter::new(output)?;
+    let create = |name| OutputFile::create(output, name);
+    let inverted =
+        stages(output, job, documents, create(IDS)?, |done| on_progress(BuildProgress::Analyzed(done)))?;
+    let (codes, behind) = encode_lengths(&inverted.lengths);
+    let mut lengths = create(LENGTHS)?;
+    lengths.append(&codes)?;
+    lengths.append(&behind)?;
+    let (mut terms, mut postings) = (create(TERMS)?, create(POSTINGS)?);
     let go_on = || if job.stop.load(Ordering::Relaxed) { Err(SparseError::Interrupted) } else { Ok(()) };
     let runs = inverted.runs.finish()?;
-    merge(&runs, &codes, &mut dictionary, &mut postings, |done| {
+    let term_count = merge(&runs, &codes, &mut terms, &mut postings, |done| {
         on_progress(BuildProgress::Merged(done, inverted.postings));
         go_on()
     })?;
     drop(runs);
-    let term_count = dictionary.terms();
-    let path = terms.path().to_owned();
-    let failed = |error| FileError::new("write", &path, error).into();
-    dictionary.finish(codes.len() as u32, &mut terms, failed, go_on)?;
+    let statistics = Statistics {
+        docs: inverted.lengths.len() as u64,
+        docs_with_terms: inverted.lengths.iter().filter(|&&length| length > 0).count() as u64,
+        tokens: inverted.lengths.iter().map(|&length| u64::from(length)).sum(),
+        terms: term_count,
+        postings: inverted.postings,
+    };
 
     // From here on the directory holds no index, until it holds the new one.
     claimed.remove_manifest()?;
@@ -131,11 +127,10 @@ pub fn build<E: From<SparseError> + Send>(
     for file in [terms, postings, lengths, inverted.ids] {
         files.push(file.commit()?);
     }
-    let mut manifest = Manifest::new(analyzer, job.source.clone(), statistics(term_count), files);
+    let mut manifest = Manifest::new(analyzer, job.source.clone(), statistics, files);
     if job.doc_vectors {
         let index = SparseIndex::map(output, manifest.clone(), &unverified())?;
-        let file = OutputFile::create(output, VECTORS)?;
-        let file = write_vectors(&index, file, job.memory_bytes, |done| {
+        let file = write_vectors(&index, create(VECTORS)?, job.memory_bytes, |done| {
             on_progress(BuildProgress::Vectors(done));
             go_on()
         })?;
@@ -146,12 +141,12 @@ pub fn build<E: From<SparseError> + Send>(
     Ok(BuildReport { manifest, duration: started.elapsed() })
 }
 
-/// What this process has just written needs no check.
+/// For files that this process has just written.
 fn unverified() -> OpenOptions<'static> {
     OpenOptions { verify: false, progress: None }
 }
 
-/// In what an index differs from what is asked for.
+/// How an index differs from the one that is asked for.
 fn difference(manifest: &Manifest, job: &BuildJob<'_>) -> Option<String> {
     let analyzer = analyzer_info(job.analyzer);
     let vectors = |has: bool| if has { "with document vectors" } else { "without document vectors" };
@@ -161,7 +156,7 @@ fn difference(manifest: &Manifest, job: &BuildJob<'_>) -> Option<String> {
     if manifest.analyzer.name != analyzer.name {
         Some(differs("analyzer", &manifest.analyzer.name, &analyzer.name))
     } else if manifest.analyzer != analyzer {
-        Some("its analyzer has worked otherwise".to_owned())
+        Some("its analyzer worked differently".to_owned())
     } else if manifest.source.title_separator != job.source.title_separator {
         let quoted = |separator: &str| format!("{separator:?}");
         let (there, asked) = (&manifest.source.title_separator, &job.source.title_separator);
@@ -183,7 +178,7 @@ struct Collected {
     ids: OutputFile,
 }
 
-/// A chunk's place, and what has become of it.
+/// A chunk's number, and its outcome.
 type Outcome<E> = (usize, Result<Inverted, E>);
 
 /// Reads, analyzes and inverts all documents.
@@ -210,7 +205,7 @@ fn stages<E: From<SparseError> + Send>(
             let (chunks_out, inverted_in) = (chunks_out.clone(), inverted_in.clone());
             scope.spawn(move || work(job.analyzer, &chunks_out, &inverted_in));
         }
-        // The stages hold the only ends now.
+        // Only the stages hold ends of the channels now.
         drop((chunks_out, inverted_in));
         for (sequence, outcome) in inverted_out {
             let kept = outcome.and_then(|inverted| {
@@ -225,8 +220,8 @@ fn stages<E: From<SparseError> + Send>(
                 on_progress(done);
                 Ok(runs.push(sequence, inverted.run)?)
             });
-            // The first in the order of the documents, not in time. Chunks are handed on in order, so those before
-            // a failed one are under way already.
+            // Keep the first error in the order of the documents, not in time. Chunks are sent in order, so
+            // all chunks before a failed one have been sent already.
             if let Err(found) = kept
                 && error.as_ref().is_none_or(|(first, _)| sequence < *first)
             {
@@ -243,21 +238,20 @@ fn stages<E: From<SparseError> + Send>(
     }
 }
 
-/// The first stage: chunks, until they end, fail, or are wanted no more. Writes the identifiers.
+/// The first stage: writes identifiers and sends chunks, until these end or fail or another stage has failed.
 fn read<E: From<SparseError>>(
     chunks: impl Iterator<Item = Result<Chunk, E>>,
-    ids: OutputFile,
+    mut file: OutputFile,
     stop: &AtomicBool,
     failed: &AtomicBool,
     out: &Sender<Chunk>,
     outcomes: &Sender<Outcome<E>>,
 ) -> Result<OutputFile, SparseError> {
-    let mut ids = IdsWriter::new(ids);
+    let mut ids = StringsEncoder::default();
     for (sequence, chunk) in chunks.enumerate() {
         let chunk = if stop.load(Ordering::Relaxed) { Err(SparseError::Interrupted.into()) } else { chunk };
         let chunk = chunk.and_then(|chunk| {
-            let written = chunk.ids.iter().try_for_each(|id| ids.push(id));
-            written.map_err(|error| ids.out().failed(error))?;
+            chunk.ids.iter().try_for_each(|id| file.append(ids.push(id.as_bytes(), &[])))?;
             Ok(chunk)
         });
         match chunk {
@@ -268,17 +262,18 @@ fn read<E: From<SparseError>>(
             }
             Ok(_) => break,
             Err(error) => {
-                // It is listened to until this thread and the others have ended.
+                // The receiver listens until this thread and the others have ended.
                 let _ = outcomes.send((sequence, Err(error)));
                 break;
             }
         }
     }
-    ids.finish().map_err(|error| ids.out().failed(error))?;
-    Ok(ids.into_out())
+    file.append(&ids.finish())?;
+    Ok(file)
 }
 
-/// The second stage. A panic becomes an error, so that nobody waits for a chunk that never comes.
+/// The second stage: inverts chunks. A panic becomes an error, so that nobody waits for a chunk that never
+/// comes.
 fn work<E: From<SparseError>>(analyzer: &Analyzer, from: &Receiver<Chunk>, to: &Sender<Outcome<E>>) {
     let mut inverter = Inverter::new(analyzer.clone());
     for chunk in from {

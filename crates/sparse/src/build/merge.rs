@@ -1,35 +1,36 @@
-//! Runs become the dictionary and the lists.
+//! Merging sorted runs into the dictionary and the posting lists.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::Write;
 
-use super::output::OutputFile;
-use super::run::SortedRuns;
+use super::output_file::OutputFile;
+use super::sorted_run::SortedRuns;
 use crate::SparseError;
-use crate::dictionary::{DictionaryWriter, NewEntry};
+use crate::dictionary::{DictionaryEncoder, NewEntry};
 use crate::postings::ListEncoder;
 
 /// Terms between two calls of `on_progress`.
 const PROGRESS_TERMS: u64 = 1 << 12;
 
-/// Writes the postings of all runs, and hands their terms to `dictionary`. `on_progress` is called with the number of postings merged so far,
-/// and stops the work with an error.
+/// Writes the terms and the postings of all runs; returns the number of terms. `on_progress` is called with
+/// the number of postings merged so far, and stops the work with an error.
 pub(super) fn merge(
     runs: &SortedRuns,
     codes: &[u8],
-    dictionary: &mut DictionaryWriter,
+    terms: &mut OutputFile,
     postings: &mut OutputFile,
     mut on_progress: impl FnMut(u64) -> Result<(), SparseError>,
-) -> Result<(), SparseError> {
+) -> Result<u64, SparseError> {
     let mut readers = runs.readers();
-    // The term that each reader is at, and the reader: equal terms come in the order of their documents.
+    // The current term of each reader, and the reader's number: of equal terms, the earlier documents come
+    // first.
     let mut heap = BinaryHeap::with_capacity(readers.len());
     for (place, reader) in readers.iter_mut().enumerate() {
         if reader.advance().is_some() {
             heap.push(Reverse((reader.term().to_vec(), place)));
         }
     }
+    let mut dictionary = DictionaryEncoder::default();
     let (mut encoder, mut record) = (ListEncoder::new(), Vec::new());
     let mut done = 0;
     let mut at: Vec<u8> = Vec::new();
@@ -57,11 +58,14 @@ pub(super) fn merge(
             Some(posting) => NewEntry::One(posting),
             None => NewEntry::Record(record.len() as u64),
         };
-        dictionary.push(&at, entry)?;
-        postings.write_all(&record).map_err(|error| postings.failed(error))?;
+        terms.append(dictionary.push(&at, entry))?;
+        postings.append(&record)?;
         if dictionary.terms().is_multiple_of(PROGRESS_TERMS) {
             on_progress(done)?;
         }
     }
-    on_progress(done)
+    let count = dictionary.terms();
+    terms.append(&dictionary.finish())?;
+    on_progress(done)?;
+    Ok(count)
 }

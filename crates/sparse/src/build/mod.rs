@@ -1,17 +1,17 @@
 //! Building an index: texts in, an index out.
 //!
-//! A thread reads and hands on chunks of documents; threads analyze and invert each chunk to a sorted run; the caller's
-//! thread keeps the runs, in memory or, beyond what is allowed, in a temporary file; and then merges them, term by term. A list
-//! depends on the collection alone and not on how it was cut, so any number of threads and any memory make the same
-//! bytes.
+//! One thread reads documents and cuts them into chunks. Other threads analyze each chunk and invert it into
+//! a sorted run. The caller's thread keeps the runs, in memory or, beyond the budget, in a temporary file,
+//! and then merges them term by term. A posting list depends on the collection alone and not on its chunks,
+//! so any number of threads and any memory budget make the same bytes.
 
-mod chunk;
+mod chunks;
 mod directory;
 mod invert;
 mod job;
 mod merge;
-mod output;
-mod run;
+mod output_file;
+mod sorted_run;
 mod vectors;
 
 pub use job::{BuildJob, BuildProgress, BuildReport, build};

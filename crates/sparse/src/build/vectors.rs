@@ -1,15 +1,14 @@
-//! The terms of each document, from the lists of a finished index.
+//! Writing the terms of each document, from the posting lists of a finished index.
 //!
 //! ```text
-//! vectors.bin := (number of terms, (gap of the term's number, frequency - 1) * terms) * documents    (varint)
+//! vectors.bin := (number of terms, (gap of the term's number, frequency - 1) * terms) * documents   (varint)
 //!                places of every 16th document (a `Table`)
 //! ```
 //!
-//! Terms are numbered in the order of their bytes. The lists are read once for each part of the documents whose vectors fit in memory together.
+//! Terms are numbered in the order of their bytes. All lists are read once for every part of the collection
+//! whose vectors fit in memory together.
 
-use std::io::Write;
-
-use super::output::OutputFile;
+use super::output_file::OutputFile;
 use crate::SparseError;
 use crate::coding::packed::Table;
 use crate::coding::write_varint;
@@ -17,13 +16,13 @@ use crate::dictionary::{Damaged, Entries};
 use crate::index::SparseIndex;
 use crate::vectors::STRIDE;
 
-/// Bytes that a posting takes while its document's vector is put together, those of the sort included.
+/// Bytes of memory for a posting while vectors are put together, sorting included.
 const BYTES_A_POSTING: usize = 32;
 
-/// An occurrence: the document, the number of the term, the frequency.
+/// A document, the number of a term, and its frequency there.
 type Occurrence = (u32, u64, u32);
 
-/// Writes the vectors of all documents with about `memory_bytes` of memory.
+/// Writes the vectors of all documents in about `memory_bytes` of memory.
 pub(super) fn write_vectors(
     index: &SparseIndex,
     mut file: OutputFile,
@@ -35,14 +34,14 @@ pub(super) fn write_vectors(
     let (mut places, mut bytes) = (Vec::new(), Vec::new());
     let mut first = 0;
     while first < docs {
-        // A document has no more distinct terms than terms.
+        // A document's length is at least the number of its distinct terms.
         let (mut end, mut postings) = (first, 0);
         while end < docs && (end == first || postings + u64::from(index.exact_length(end)) <= most) {
             postings += u64::from(index.exact_length(end));
             end += 1;
         }
         let mut occurrences = part(index, first as u32, end as u32)?;
-        // Numbers ascend as the terms are read, and the sort is stable.
+        // The numbers of the terms stay ascending, since the sort is stable.
         occurrences.sort_by_key(|(doc, ..)| *doc);
         let mut rest = occurrences.as_slice();
         for doc in first..end {
@@ -59,18 +58,18 @@ pub(super) fn write_vectors(
                 write_varint(u64::from(tf - 1), &mut bytes);
                 before = number;
             }
-            file.write_all(&bytes).map_err(|error| file.failed(error))?;
+            file.append(&bytes)?;
         }
         first = end;
         on_progress(first as u64)?;
     }
     bytes.clear();
     Table::write(places.iter().copied(), &mut bytes);
-    file.write_all(&bytes).map_err(|error| file.failed(error))?;
+    file.append(&bytes)?;
     Ok(file)
 }
 
-/// The occurrences in documents from `first` up to `end`.
+/// The occurrences of all terms in the documents from `first` to `end`.
 fn part(index: &SparseIndex, first: u32, end: u32) -> Result<Vec<Occurrence>, SparseError> {
     let mut occurrences = Vec::new();
     let mut entries = Entries::new(index.dictionary());

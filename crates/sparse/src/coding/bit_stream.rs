@@ -1,19 +1,19 @@
-//! Bits one after another, the lowest of each byte first, and the universal codes of numbers in them.
+//! Streams of bits, the lowest bit of each byte first, and universal codes of numbers in them.
 //!
 //! ```text
 //! unary(n)    := 0 * n, 1
-//! gamma(n)    := unary(b), the b low bits of n + 1                          n + 1 has b + 1 bits (Elias, 1975)
+//! gamma(n)    := unary(b), the b low bits of n + 1         n + 1 has b + 1 bits (Elias, 1975)
 //! delta(n)    := gamma(b), the b low bits of n + 1
 //! ```
 
-/// The bits that a look ahead always has: of eight bytes, up to seven bits may be passed already.
+/// The bits that [`word_at`] always has: up to seven of the 64 are before the position.
 pub(super) const AHEAD: u32 = 57;
 
-/// Bytes behind what is to be read that are best left in sight, if they are there: whole words are read faster. More are not, so that nobody looks far for what
-/// damage has taken away.
+/// Slices for decoders keep up to this many bytes behind the encoded data: whole words are read faster. They
+/// do not keep more, so that a decoder of damaged data soon comes to the end.
 pub(crate) const SLACK: usize = 8;
 
-/// The most bits of a number that is written as it is.
+/// The most bits of a number that is written in binary.
 const MOST_BITS: u32 = 56;
 
 /// Appends bits to bytes.
@@ -25,12 +25,12 @@ pub(crate) struct BitWriter<'a> {
 }
 
 impl<'a> BitWriter<'a> {
-    /// Begins behind the last byte of `out`.
+    /// Appends to `out`.
     pub(crate) fn new(out: &'a mut Vec<u8>) -> Self {
         Self { out, buffer: 0, filled: 0 }
     }
 
-    /// The `count` low bits of `value`, at most 56; the others are not looked at.
+    /// Writes the `count` low bits of `value`, at most 56.
     pub(crate) fn bits(&mut self, value: u64, count: u32) {
         debug_assert!(count <= MOST_BITS);
         self.buffer |= (value & ((1 << count) - 1)) << self.filled;
@@ -42,7 +42,7 @@ impl<'a> BitWriter<'a> {
         }
     }
 
-    /// Any number of zeros.
+    /// Writes any number of zeros.
     pub(crate) fn zeros(&mut self, mut count: u64) {
         while count > 0 {
             let some = count.min(MOST_BITS.into());
@@ -78,7 +78,7 @@ impl<'a> BitWriter<'a> {
     }
 }
 
-/// The bits behind the first `at`: [`AHEAD`], and perhaps more. Zeros stand behind the bytes.
+/// The bits from position `at` on, at least [`AHEAD`] of them. Behind the end of `bytes` there are zeros.
 #[inline(always)]
 pub(crate) fn word_at(bytes: &[u8], at: usize) -> u64 {
     let from = bytes.get(at / 8..).unwrap_or_default();
@@ -93,13 +93,13 @@ pub(crate) fn word_at(bytes: &[u8], at: usize) -> u64 {
     word >> (at % 8)
 }
 
-/// Takes bits off bytes. It may find zeros behind the last, up to a word of them, and says so when asked: [`BitReader::position`].
+/// Reads bits. Behind the end of the bytes, it may read up to a word of zeros; [`BitReader::position`] says so.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BitReader<'a> {
     bytes: &'a [u8],
-    /// Bits before those that are held.
+    /// The position of the next bit.
     at: usize,
-    /// The next bits, and how many of them have been read.
+    /// The next bits, of which `held` are valid.
     ahead: u64,
     held: u32,
 }
@@ -110,21 +110,21 @@ impl<'a> BitReader<'a> {
         Self::from_bit(bytes, 0)
     }
 
-    /// From the bit `at`.
+    /// From the position `at` on.
     #[inline(always)]
     pub(crate) fn from_bit(bytes: &'a [u8], at: usize) -> Self {
         Self { bytes, at, ahead: 0, held: 0 }
     }
 
-    /// The bits that were read; `None` if they are more than there are.
+    /// The position of the next bit; `None` if it is behind the end.
     #[inline(always)]
     pub(crate) fn position(&self) -> Option<usize> {
         (self.at <= self.bytes.len() * 8).then_some(self.at)
     }
 
-    /// The next bits, `count` of them at least, which are at most [`AHEAD`].
+    /// At least the next `count` bits, which are at most [`AHEAD`].
     #[inline(always)]
-    pub(super) fn see(&mut self, count: u32) -> Option<u64> {
+    fn see(&mut self, count: u32) -> Option<u64> {
         if self.held < count {
             self.position()?;
             self.ahead = word_at(self.bytes, self.at);
@@ -133,9 +133,9 @@ impl<'a> BitReader<'a> {
         Some(self.ahead)
     }
 
-    /// Passes bits that have been seen.
+    /// Skips bits that have been seen.
     #[inline(always)]
-    pub(super) fn pass(&mut self, count: u32) {
+    fn pass(&mut self, count: u32) {
         self.ahead >>= count;
         self.held -= count;
         self.at += count as usize;
@@ -159,7 +159,7 @@ impl<'a> BitReader<'a> {
         self.long_unary()
     }
 
-    /// Beyond the bits that are held.
+    /// [`BitReader::unary`] beyond the bits that are held.
     #[cold]
     fn long_unary(&mut self) -> Option<u64> {
         let mut value = 0;
@@ -186,7 +186,7 @@ impl<'a> BitReader<'a> {
         self.number(bits)
     }
 
-    /// A number that has `bits` bits behind its first, less 1.
+    /// A number of `bits` + 1 bits, of which the highest is implied, less 1.
     #[inline(always)]
     fn number(&mut self, bits: u64) -> Option<u64> {
         let bits = u32::try_from(bits).ok().filter(|&bits| bits < MOST_BITS)?;
@@ -202,8 +202,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn round_trip(values in prop::collection::vec((any::<u32>(), 0..32_u32, 0..32_u8), 0..100), offset in 0..8_u32) {
-            let values: Vec<(u32, u8)> = values.into_iter().map(|(value, shift, low)| (value >> shift, low)).collect();
+        fn round_trip(
+            values in prop::collection::vec((any::<u32>(), 0..32_u32, 0..32_u8), 0..100),
+            offset in 0..8_u32,
+        ) {
+            let shifted = |(value, shift, low)| (value >> shift, low);
+            let values: Vec<(u32, u8)> = values.into_iter().map(shifted).collect();
             let unary = |value: u32, low: u8| value >> low.max(15);
             let mut bytes = vec![7];
             let mut writer = BitWriter::new(&mut bytes);
@@ -228,7 +232,10 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(prop_oneof![Just(0_u8), any::<u8>()], 0..100), count in 0..57_u32) {
+        fn any_bytes_are_read_or_refused(
+            bytes in prop::collection::vec(prop_oneof![Just(0_u8), any::<u8>()], 0..100),
+            count in 0..57_u32,
+        ) {
             let mut reader = BitReader::new(&bytes);
             for _ in 0..=8 * bytes.len() {
                 let _ = (reader.bits(count), reader.gamma(), reader.delta(), reader.unary());

@@ -1,4 +1,4 @@
-//! Numbers of a fixed count of bits, one after another.
+//! Numbers of a fixed count of bits, one behind another.
 
 use super::bit_stream::{AHEAD, BitWriter, word_at};
 
@@ -7,18 +7,13 @@ pub(crate) fn bits_of(values: impl IntoIterator<Item = u64>) -> u8 {
     values.into_iter().fold(0, |all, value| all | value).checked_ilog2().map_or(0, |log| log as u8 + 1)
 }
 
-/// The bytes of `count` values.
-pub(crate) fn packed_bytes(count: usize, bits: u8) -> usize {
-    (count * usize::from(bits)).div_ceil(8)
-}
-
-/// Reads values of at most 32 bits that begin behind the first `at` bits; zeros stand behind the bytes.
+/// Reads values of at most 32 bits from the position `at` on. Behind the end of `packed` there are zeros.
 #[inline]
 pub(crate) fn unpack(packed: &[u8], mut at: usize, bits: u8, values: &mut [u32]) {
     if bits == 0 {
         return values.fill(0);
     }
-    // As many as are in sight at once.
+    // As many as fit in a word.
     let (at_once, bits) = (AHEAD as usize / usize::from(bits), u32::from(bits));
     let mask = (1 << bits) - 1;
     for values in values.chunks_mut(at_once) {
@@ -31,7 +26,7 @@ pub(crate) fn unpack(packed: &[u8], mut at: usize, bits: u8, values: &mut [u32])
     }
 }
 
-/// Numbers at the end of a file, each of which can be read by its place.
+/// Numbers at the end of a file, with random access.
 ///
 /// ```text
 /// table := number (w bits) * n, zeros up to a byte, w (u8)     w: the bits of the largest, at most 56
@@ -52,7 +47,8 @@ impl<'a> Table<'a> {
         out.push(width);
     }
 
-    /// The table of `count` numbers that ends with `file`, and what stands before it; `None` if there can be none.
+    /// The bytes before the table of `count` numbers at the end of `file`, and the table; `None` if there is
+    /// none.
     #[inline]
     pub(crate) fn split(file: &'a [u8], count: usize) -> Option<(&'a [u8], Self)> {
         let (&width, rest) = file.split_last()?;
@@ -61,7 +57,7 @@ impl<'a> Table<'a> {
         (u32::from(width) < AHEAD).then_some((before, Self { packed, width }))
     }
 
-    /// The number at a place; behind the last something of no meaning.
+    /// The number at a place; arbitrary behind the last.
     #[inline]
     pub(crate) fn get(&self, place: usize) -> u64 {
         word_at(self.packed, place * usize::from(self.width)) & ((1 << self.width) - 1)
@@ -72,7 +68,7 @@ impl<'a> Table<'a> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{BitWriter, Table, bits_of, packed_bytes, unpack};
+    use super::{BitWriter, Table, bits_of, unpack};
 
     proptest! {
         #[test]
@@ -80,7 +76,8 @@ mod tests {
             let values: Vec<u64> = values.into_iter().map(|value| value >> shift).collect();
             let mut file = vec![7, 8];
             Table::write(values.iter().copied(), &mut file);
-            prop_assert_eq!(file.len(), 3 + packed_bytes(values.len(), bits_of(values.iter().copied())));
+            let bits = values.len() * usize::from(bits_of(values.iter().copied()));
+            prop_assert_eq!(file.len(), 3 + bits.div_ceil(8));
             let table = Table::split(&file, values.len());
             let (before, table) = table.ok_or_else(|| TestCaseError::fail("no table"))?;
             prop_assert_eq!(before, &[7, 8]);
@@ -89,8 +86,11 @@ mod tests {
         }
 
         #[test]
-        fn unpacked_at_once(values in prop::collection::vec(any::<u32>(), 0..130), bits in 0..=32_u8, at in 0..20_usize) {
-            let values: Vec<u32> = values.into_iter().map(|value| (u64::from(value) & ((1 << bits) - 1)) as u32).collect();
+        fn unpacked_at_once(
+            mut values in prop::collection::vec(any::<u32>(), 0..130),
+            (bits, at) in (0..=32_u8, 0..20_usize),
+        ) {
+            values.iter_mut().for_each(|value| *value = (u64::from(*value) & ((1 << bits) - 1)) as u32);
             let mut packed = Vec::new();
             let mut writer = BitWriter::new(&mut packed);
             writer.bits(!0, at as u32);
@@ -102,7 +102,10 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(file in prop::collection::vec(any::<u8>(), 0..50), count in any::<usize>(), place in 0..1000_usize) {
+        fn any_bytes_are_read_or_refused(
+            file in prop::collection::vec(any::<u8>(), 0..50),
+            (count, place) in (any::<usize>(), 0..1000_usize),
+        ) {
             for count in [count, count % 50] {
                 if let Some((_, table)) = Table::split(&file, count) {
                     table.get(place);

@@ -1,4 +1,4 @@
-//! Numbers in seven bits a byte, the lowest first.
+//! Numbers in seven bits a byte, the lowest first. All bytes but the last have their highest bit set.
 
 /// Appends `value`.
 #[inline]
@@ -10,7 +10,7 @@ pub(crate) fn write_varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// Takes a number off the front of `bytes`; `None` when they end within it or it has more than 64 bits.
+/// Takes a number off the front of `bytes`; `None` if they end within it or it has more than ten bytes.
 #[inline]
 pub(crate) fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;

@@ -1,37 +1,33 @@
-//! One term after another.
+//! The terms of a dictionary in order.
 
-use super::{BLOCK_TERMS, Damaged, Dictionary, END, Entry};
-use crate::coding::BitReader;
+use super::{Damaged, Dictionary, Entry, read_entry};
+use crate::coding::{BLOCK_STRINGS, next_string};
 
-/// Goes through the terms of a dictionary.
+/// A cursor over the terms of a dictionary.
 #[derive(Clone, Debug)]
 pub(crate) struct Entries<'a> {
     dictionary: &'a Dictionary,
-    /// The block that comes next.
-    block: usize,
-    /// Terms of the current block that are left.
-    left: u64,
-    bits: BitReader<'a>,
+    /// The number of the term that comes next.
+    next: usize,
+    /// What is left of the current block.
+    rest: &'a [u8],
+    /// Where the record of the next term begins.
     records: u64,
     term: Vec<u8>,
 }
 
 impl<'a> Entries<'a> {
-    /// All terms.
+    /// Before the first term.
     pub(crate) fn new(dictionary: &'a Dictionary) -> Self {
-        Self::of_block(dictionary, 0)
+        Self { dictionary, next: 0, rest: &[], records: 0, term: Vec::new() }
     }
 
-    /// The terms from the first of a block.
-    pub(super) fn of_block(dictionary: &'a Dictionary, block: usize) -> Self {
-        Self { dictionary, block, left: 0, bits: BitReader::new(&[]), records: 0, term: Vec::new() }
-    }
-
-    /// The terms from the one of this number.
-    pub(crate) fn from_number(dictionary: &'a Dictionary, number: u64) -> Result<Self, Damaged> {
-        let block = usize::try_from(number / BLOCK_TERMS).map_err(|_| Damaged)?;
-        let mut entries = Self::of_block(dictionary, block);
-        for _ in 0..number % BLOCK_TERMS {
+    /// Before the term `number`.
+    pub(crate) fn at(dictionary: &'a Dictionary, number: u64) -> Result<Self, Damaged> {
+        let number = usize::try_from(number).map_err(|_| Damaged)?;
+        let in_block = number % BLOCK_STRINGS;
+        let mut entries = Self { next: number - in_block, ..Self::new(dictionary) };
+        for _ in 0..in_block {
             entries.advance()?;
         }
         Ok(entries)
@@ -39,36 +35,23 @@ impl<'a> Entries<'a> {
 
     /// Goes to the next term; `None` behind the last.
     pub(crate) fn advance(&mut self) -> Result<Option<Entry>, Damaged> {
-        if self.left == 0 {
-            let Some((bits, records)) = self.dictionary.block(self.block) else { return Ok(None) };
-            (self.bits, self.records) = (bits, records);
-            self.left = self.dictionary.terms_of(self.block);
-            self.term.clear();
-            self.block += 1;
+        if self.next >= self.dictionary.terms {
+            return Ok(None);
         }
-        self.left = self.left.saturating_sub(1);
-        self.next_of_block().map(Some).ok_or(Damaged)
+        self.read().map(Some).ok_or(Damaged)
     }
 
-    fn next_of_block(&mut self) -> Option<Entry> {
-        let Self { dictionary, bits, term, .. } = self;
-        let share = usize::from(dictionary.shares.next(bits)?);
-        if share > term.len() {
-            return None;
+    fn read(&mut self) -> Option<Entry> {
+        let begins_block = self.next.is_multiple_of(BLOCK_STRINGS);
+        if begins_block {
+            self.rest = self.dictionary.strings()?.block(self.next / BLOCK_STRINGS)?;
         }
-        term.truncate(share);
-        loop {
-            match dictionary.letters.next(bits)? {
-                END => break,
-                letter => term.push(letter),
-            }
-        }
-        let entry = dictionary.entry(bits, &mut self.records)?;
-        bits.position()?;
-        Some(entry)
+        next_string(&mut self.rest, &mut self.term)?;
+        self.next += 1;
+        read_entry(&mut self.rest, &mut self.records, begins_block)
     }
 
-    /// The term that it is at.
+    /// The current term.
     pub(crate) fn term(&self) -> &[u8] {
         &self.term
     }

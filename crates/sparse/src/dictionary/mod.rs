@@ -1,55 +1,36 @@
-//! The terms of an index in the order of their bytes, and where the list of each is.
+//! The terms of an index in the order of their bytes, each with its postings or where they are.
 //!
 //! ```text
-//! terms.bin  := block *, codes, size *, bytes of all blocks (u64)
-//! codes      := those of shares, of letters and of kinds, see `PrefixCode`
-//! size       := bytes of a block, bytes of its terms' records     (varint) for each block
-//! block      := entry * 16 (the last may have fewer), zeros up to a byte
-//! entry      := share, letter * up to END, kind, detail           each of the first three in its code
-//! share      := the first bytes that the term before has, too, up to 255; 0 at the front of a block
-//! detail     := kind 0: document (w bits)                         a single posting of frequency 1; w: the bits of the last document
-//!             | kind 1: document (w bits), gamma(frequency - 2)   a single posting
-//!             | kind 2 + b: the b low bits of n                   a record of n bytes, n has b + 1 bits; records follow each other in this order
+//! terms.bin := list of the terms, see `coding::strings`; the payload of a term is
+//! payload   := [bytes of the records of all terms before (varint)], entry       the former where a block begins
+//! entry     := 2 * document (varint)                                     a single posting of frequency 1
+//!            | 4 * document + 3 (varint), frequency - 2 (varint)         a single posting
+//!            | 4 * n + 1 (varint)                                        a record of n bytes in postings.bin
 //! ```
 //!
-//! Letters are the bytes of UTF-8, in which END does not occur. The first eight bytes of each block's first term are made when the index is
-//! opened, so that a search looks into one block, and a few more where terms share eight bytes.
+//! Half of all terms have a single posting, which takes fewer bytes here than as a record.
 
+mod encode;
 mod entries;
-mod find;
-mod read;
 #[cfg(test)]
 mod tests;
-mod write;
 
-pub(crate) use entries::Entries;
-pub(crate) use read::Dictionary;
-pub(crate) use write::{DictionaryWriter, NewEntry};
+use std::cmp::Ordering;
 
+use memmap2::Mmap;
+
+use crate::coding::{BLOCK_STRINGS, Strings, read_string, read_varint};
 use crate::postings::Posting;
 
-/// Terms of a block.
-const BLOCK_TERMS: u64 = 16;
-
-/// Behind the letters of a term.
-const END: u8 = 0xff;
-
-/// The kinds of terms with a single posting.
-const ONCE: u8 = 0;
-const ONE: u8 = 1;
-
-/// The first kind of terms with a record.
-const RECORD: u8 = 2;
-
-/// The most low bits of the length of a record.
-const MOST_RECORD_BITS: u32 = 48;
+pub(crate) use encode::{DictionaryEncoder, NewEntry};
+pub(crate) use entries::Entries;
 
 /// Where the postings of a term are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// Here: there is only one.
     One(Posting),
-    /// In a record, the bytes from `start` up to `end` of all records.
+    /// In a record: the bytes from `start` to `end` of postings.bin.
     Record {
         /// Its first byte.
         start: u64,
@@ -62,15 +43,84 @@ pub(crate) enum Entry {
 #[derive(Debug)]
 pub(crate) struct Damaged;
 
-/// The bits of the ordinals of `docs` documents.
-fn doc_bits(docs: u32) -> u32 {
-    docs.saturating_sub(1).checked_ilog2().map_or(0, |bits| bits + 1)
+/// The terms of an index in a memory map.
+#[derive(Debug)]
+pub(crate) struct Dictionary {
+    file: Mmap,
+    terms: usize,
 }
 
-/// The first eight bytes of a term, zeros behind a shorter one: terms are in the order of their keys.
-fn key(term: &[u8]) -> u64 {
-    let mut key = [0; 8];
-    let length = term.len().min(8);
-    key[..length].copy_from_slice(&term[..length]);
-    u64::from_be_bytes(key)
+impl Dictionary {
+    /// The dictionary of `terms` terms in `file`.
+    pub(crate) fn new(file: Mmap, terms: u64) -> Result<Self, Damaged> {
+        let terms = usize::try_from(terms).map_err(|_| Damaged)?;
+        Strings::new(&file, terms).ok_or(Damaged)?;
+        Ok(Self { file, terms })
+    }
+
+    fn strings(&self) -> Option<Strings<'_>> {
+        Strings::new(&self.file, self.terms)
+    }
+
+    /// Where the postings of `term` are, if the dictionary has it.
+    pub(crate) fn find(&self, term: &[u8]) -> Result<Option<Entry>, Damaged> {
+        let strings = self.strings().ok_or(Damaged)?;
+        let (mut block, mut end) = (0, strings.blocks());
+        while block < end {
+            let middle = block.midpoint(end);
+            let first = strings.first(middle).ok_or(Damaged)?;
+            if first.iter().le(term) { block = middle + 1 } else { end = middle }
+        }
+        let Some(block) = block.checked_sub(1) else { return Ok(None) };
+        let count = (self.terms - block * BLOCK_STRINGS).min(BLOCK_STRINGS);
+        strings.block(block).and_then(|bytes| find_in_block(bytes, count, term)).ok_or(Damaged)
+    }
+}
+
+/// Looks for a term in a block of `count` terms, without putting these together. `None`: the block is
+/// damaged.
+#[inline]
+fn find_in_block(mut block: &[u8], count: usize, term: &[u8]) -> Option<Option<Entry>> {
+    let mut records = 0;
+    // The leading bytes that `term` has in common with the term before, which sorts before it.
+    let mut common = 0;
+    for place in 0..count {
+        let (shared, rest) = read_string(&mut block)?;
+        let entry = read_entry(&mut block, &mut records, place == 0)?;
+        match shared.cmp(&common) {
+            // It parts from the term before where that one still agrees with `term`: it sorts behind `term`.
+            Ordering::Less => return Some(None),
+            // It agrees with the term before where that one sorts before `term`.
+            Ordering::Greater => {}
+            Ordering::Equal => {
+                let wanted = &term[common..];
+                let same = rest.iter().zip(wanted).take_while(|(a, b)| a == b).count();
+                match (rest.get(same), wanted.get(same)) {
+                    (None, None) => return Some(Some(entry)),
+                    (Some(found), Some(wanted)) if found > wanted => return Some(None),
+                    (Some(_), None) => return Some(None),
+                    _ => common += same,
+                }
+            }
+        }
+    }
+    Some(None)
+}
+
+/// Takes the payload of a term off the front of `bytes`. `records` is where the record of the next term
+/// begins.
+#[inline]
+fn read_entry(bytes: &mut &[u8], records: &mut u64, begins_block: bool) -> Option<Entry> {
+    if begins_block {
+        *records = read_varint(bytes)?;
+    }
+    let head = read_varint(bytes)?;
+    if head & 3 == 1 {
+        let start = *records;
+        *records = start.checked_add(head >> 2)?;
+        return Some(Entry::Record { start, end: *records });
+    }
+    let (doc, tf) =
+        if head & 1 == 0 { (head >> 1, 1) } else { (head >> 2, read_varint(bytes)?.checked_add(2)?) };
+    Some(Entry::One(Posting { doc: u32::try_from(doc).ok()?, tf: u32::try_from(tf).ok()? }))
 }

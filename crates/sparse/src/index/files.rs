@@ -1,15 +1,15 @@
 //! The names of an index's files.
 
-/// What the index is, and the checksums of the others. Written last: a directory without it is no index.
+/// What the index is, and the checksums of its files. It is written last: a directory without it is no index.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
-/// The terms, and where the list of each is.
+/// The terms, each with its only posting or the place of its record.
 pub(crate) const TERMS: &str = "terms.bin";
 
-/// What former versions wrote: it is removed when such an index is replaced.
+/// The terms in format versions 1 and 2. It is removed when such an index is replaced.
 pub(crate) const FORMER: &str = "terms.fst";
 
-/// The lists of the terms that are in more than one document, one after another.
+/// The records of the terms with more than one posting.
 pub(crate) const POSTINGS: &str = "postings.bin";
 
 /// The lengths of the documents.
@@ -18,5 +18,5 @@ pub(crate) const LENGTHS: &str = "lengths.bin";
 /// The identifiers of the documents.
 pub(crate) const IDS: &str = "ids.bin";
 
-/// The terms of each document, where asked for.
+/// The terms of each document, if the index has them.
 pub(crate) const VECTORS: &str = "vectors.bin";

@@ -12,9 +12,9 @@ use crate::SparseError;
 use crate::score::Statistics;
 
 /// The format version that this program writes and reads.
-pub const FORMAT_VERSION: u64 = 3;
+pub const FORMAT_VERSION: u64 = 4;
 
-/// The value of the field `format`, by which an index is told from other directories.
+/// The value of the field `format`, which distinguishes an index from other directories.
 const FORMAT: &str = "toller-index";
 
 /// An index's `manifest.json`.
@@ -38,7 +38,7 @@ pub struct Manifest {
 pub struct AnalyzerInfo {
     /// Its name.
     pub name: String,
-    /// What it makes of a text in many languages, hashed: an analyzer that works otherwise has another.
+    /// A hash of the terms that it makes of a text in many languages: it changes when the analyzer changes.
     pub fingerprint: String,
 }
 
@@ -49,7 +49,7 @@ pub struct Source {
     pub fingerprint: String,
     /// The number of documents.
     pub passages: u64,
-    /// What stands between a title and its text.
+    /// The text between a title and a passage.
     pub title_separator: String,
 }
 
@@ -103,7 +103,7 @@ impl Manifest {
     /// Reads the manifest of the index in `directory`; `None` if there is none.
     ///
     /// # Errors
-    /// When it cannot be read, is damaged, of another version, or of something else.
+    /// When it cannot be read, is damaged, has another version, or belongs to something else.
     pub fn read(directory: &Path) -> Result<Option<Self>, SparseError> {
         let path = directory.join(MANIFEST);
         let bytes = match fs::read(&path) {
@@ -121,7 +121,7 @@ impl Manifest {
             Some(Head { format, .. }) if format != FORMAT => {
                 return Err(SparseError::NotAnIndex { path: directory.to_owned() });
             }
-            // A manifest of ours that is so damaged that it does not parse still has the word.
+            // A manifest of an index that does not parse still contains the word.
             None if !bytes.windows(FORMAT.len()).any(|word| word == FORMAT.as_bytes()) => {
                 return Err(SparseError::NotAnIndex { path: directory.to_owned() });
             }

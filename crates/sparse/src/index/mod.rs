@@ -8,8 +8,7 @@ mod open;
 mod term;
 
 pub(crate) use files::{FORMER, IDS, LENGTHS, MANIFEST, POSTINGS, TERMS, VECTORS};
-pub(crate) use ids::IdsWriter;
-pub(crate) use lengths::write_lengths;
+pub(crate) use lengths::encode_lengths;
 pub use manifest::{AnalyzerInfo, FORMAT_VERSION, FileEntry, Manifest, Source};
 pub use open::SparseIndex;
 pub use term::Term;

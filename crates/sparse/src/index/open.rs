@@ -1,4 +1,4 @@
-//! Opening an index, and what it tells of itself.
+//! Opening an index, and its properties.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 use rayon::prelude::*;
+use toller_analysis::Analyzer;
 use toller_files::{FileError, OpenOptions, Verifier};
 use toller_ir::DocOrd;
 
@@ -18,9 +19,8 @@ use crate::fingerprint::analyzer_info;
 use crate::postings::Record;
 use crate::score::Statistics;
 use crate::{Lengths, SparseError};
-use toller_analysis::Analyzer;
 
-/// An inverted index in memory maps, which the system brings to memory as they are read.
+/// An inverted index in memory maps.
 #[derive(Debug)]
 pub struct SparseIndex {
     path: PathBuf,
@@ -30,15 +30,16 @@ pub struct SparseIndex {
     lengths: Mmap,
     ids: Mmap,
     pub(crate) vectors: Option<Mmap>,
-    /// The least and the largest code of a length.
+    /// From the least code of a length to behind the largest.
     pub(crate) codes_used: Range<usize>,
 }
 
 impl SparseIndex {
-    /// Opens the index in a directory and verifies its checksums (in parallel, in rayon's current pool), unless `options` leave that out.
+    /// Opens the index in a directory and, unless `options` say otherwise, verifies its checksums in rayon's
+    /// current pool.
     ///
     /// # Errors
-    /// When there is no index, or it is damaged, or a file cannot be read.
+    /// When there is no index, it is damaged, or a file cannot be read.
     pub fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Self, SparseError> {
         match Manifest::read(path)? {
             Some(manifest) => Self::map(path, manifest, options),
@@ -49,7 +50,7 @@ impl SparseIndex {
         }
     }
 
-    /// Opens the index that `manifest` describes, whether or not the directory has the manifest yet.
+    /// Opens the index that `manifest` describes. The directory may not have the manifest yet.
     pub(crate) fn map(
         path: &Path,
         manifest: Manifest,
@@ -76,10 +77,10 @@ impl SparseIndex {
         let vectors = next()?;
 
         let docs = manifest.statistics.docs as usize;
-        let dictionary = Dictionary::new(terms, manifest.statistics.terms, docs as u32)
-            .map_err(|dictionary::Damaged| damaged(TERMS, "its blocks cannot be read"))?;
+        let dictionary = Dictionary::new(terms, manifest.statistics.terms)
+            .map_err(|dictionary::Damaged| damaged(TERMS, "it is too short for the terms"))?;
         if !lengths::is_sound(&lengths, docs) {
-            return Err(damaged(LENGTHS, "its length is not that of the documents"));
+            return Err(damaged(LENGTHS, "its length does not fit the number of documents"));
         }
         if !ids::is_sound(&ids, docs) {
             return Err(damaged(IDS, "it is too short for the documents"));
@@ -96,22 +97,23 @@ impl SparseIndex {
         &self.path
     }
 
-    /// What the index says of itself.
+    /// What the index says about itself.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// The name of the analyzer that made the terms: what [`Analyzer::by_name`] makes it of.
+    /// The name of the analyzer that made the terms, for [`Analyzer::by_name`].
     #[must_use]
     pub fn analyzer_name(&self) -> &str {
         &self.manifest.analyzer.name
     }
 
-    /// Checks that queries analyzed by `analyzer` have the terms that the index has.
+    /// Checks that `analyzer` is the one that made the terms.
     ///
     /// # Errors
-    /// [`SparseError::WrongAnalyzer`] when it has another name or works otherwise than the one that made the index.
+    /// [`SparseError::WrongAnalyzer`] when its name or its behaviour differs from that of the one that made
+    /// the index.
     pub fn check_analyzer(&self, analyzer: &Analyzer) -> Result<(), SparseError> {
         let given = analyzer_info(analyzer);
         let indexed = &self.manifest.analyzer;
@@ -138,7 +140,7 @@ impl SparseIndex {
         self.manifest.statistics.docs as usize
     }
 
-    /// The identifier of a document. (U+FFFD where an index that was opened without verification is damaged.)
+    /// The identifier of a document; U+FFFD if the index is damaged and was opened without verification.
     ///
     /// # Panics
     /// If `doc` is not below [`SparseIndex::doc_count`].
@@ -164,7 +166,7 @@ impl SparseIndex {
         lengths::exact(&self.lengths, self.doc_count(), doc).unwrap_or_default()
     }
 
-    /// The codes of the lengths, up to a multiple of [`WINDOW`](crate::search::WINDOW).
+    /// The codes of the lengths, padded to a multiple of [`WINDOW`](crate::search::WINDOW).
     pub(crate) fn codes(&self) -> &[u8] {
         lengths::codes(&self.lengths, self.doc_count())
     }
@@ -172,17 +174,17 @@ impl SparseIndex {
     /// The term, if a document has it.
     ///
     /// # Errors
-    /// When the index is damaged, which only an index that was opened without verification can be.
+    /// When the index is damaged and was opened without verification.
     pub fn term(&self, term: &str) -> Result<Option<Term<'_>>, SparseError> {
         let found = self.dictionary.find(term.as_bytes());
         let entry = found.map_err(|dictionary::Damaged| self.damaged_dictionary())?;
         entry.map(|entry| self.term_of(entry)).transpose()
     }
 
-    /// The term that the dictionary says this of.
+    /// The term with this entry of the dictionary.
     pub(crate) fn term_of(&self, entry: Entry) -> Result<Term<'_>, SparseError> {
         let record = match entry {
-            // Here it is known which file is damaged.
+            // Checked here, where the damaged file is known.
             Entry::One(posting) if posting.doc as usize >= self.doc_count() => {
                 return Err(self.damaged_dictionary());
             }
@@ -227,7 +229,7 @@ fn map(directory: &Path, entry: &FileEntry, verifier: &Verifier<'_>) -> Result<M
     if found != entry.bytes {
         return Err(damaged(format!("it has {found} bytes, expected {}", entry.bytes)));
     }
-    // SAFETY: an index's files are replaced by renaming, never changed in place, so the mapped file stays as it is.
+    // SAFETY: files of an index are replaced by renaming and never changed in place.
     let map = unsafe { Mmap::map(&file) }.map_err(FileError::on("map", &path))?;
     match verifier.checksum(&map) {
         Some(checksum) if checksum != entry.checksum => Err(damaged("its checksum is wrong".to_owned())),

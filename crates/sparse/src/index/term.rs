@@ -13,7 +13,7 @@ pub struct Term<'a> {
 }
 
 impl<'a> Term<'a> {
-    /// In how many documents it is, and how often.
+    /// The number of its documents and occurrences.
     #[must_use]
     pub fn statistics(&self) -> &TermStatistics {
         &self.record.statistics
@@ -22,8 +22,7 @@ impl<'a> Term<'a> {
     /// Calls `each` with every document that has the term, in order.
     ///
     /// # Errors
-    /// When the index is damaged, which only an index that was opened without verification can be; `each` may have been
-    /// called by then.
+    /// When the index is damaged and was opened without verification. `each` may have been called by then.
     pub fn for_each_posting(&self, mut each: impl FnMut(Posting)) -> Result<(), SparseError> {
         let docs = self.index.doc_count() as u32;
         let read = self.record.for_each_block(docs, |block| {

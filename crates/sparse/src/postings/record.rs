@@ -1,7 +1,9 @@
-//! Reading the record of a term where it lies.
+//! Reading the record of a term in the memory map.
 
-use super::block::Packing;
-use super::{BLOCK, Block, Point, Posting, Tail, entry};
+use toller_simd::Token;
+
+use super::directory::Directory;
+use super::{BLOCK, Block, Posting, Tail};
 use crate::coding::BitReader;
 use crate::score::TermStatistics;
 
@@ -15,62 +17,28 @@ pub(crate) struct Record<'a> {
 /// The postings of a term, packed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum List<'a> {
-    /// A single one.
+    /// A single posting.
     One(Posting),
-    /// Full blocks, and what is left.
+    /// Full blocks, and the tail.
     Blocks {
-        /// What is known of the full blocks.
+        /// The full blocks.
         directory: Directory<'a>,
-        /// The packed blocks one after another, and what stands behind them; the whole record where there are none.
+        /// The packed blocks, and all bytes behind them; the whole record if there are no full blocks.
         blocks: &'a [u8],
-        /// Where the postings behind the full blocks are.
+        /// The postings behind the full blocks.
         tail: Tail,
     },
 }
 
-/// What is known of full blocks, in their order.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Directory<'a> {
-    left: usize,
-    entries: &'a [u8],
-    before: Option<u32>,
-}
-
-/// A full block of a directory.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
-    /// Its last document.
-    pub(crate) last: u32,
-    pub(crate) packing: Packing,
-}
-
-impl Directory<'_> {
-    /// The blocks that are left.
-    pub(crate) fn len(&self) -> usize {
-        self.left
-    }
-
-    /// Goes on to the next block and calls `each` with its points; `None` behind the last, or if it is damaged.
-    #[inline]
-    pub(crate) fn next(&mut self, each: impl FnMut(Point)) -> Option<Entry> {
-        self.left = self.left.checked_sub(1)?;
-        let packing = entry::read(&mut self.entries, each)?;
-        let behind = self.before.map_or(0, |before| u64::from(before) + 1);
-        let last = u32::try_from(behind + u64::from(packing.spread) + BLOCK as u64 - 1).ok()?;
-        self.before = Some(last);
-        Some(Entry { last, packing })
-    }
-}
-
 impl<'a> Record<'a> {
-    /// Of a term with a single posting, which has no record.
+    /// That of a term with a single posting, which has no record in the file.
     pub(crate) fn of_one(posting: Posting) -> Self {
         let Posting { tf, .. } = posting;
         let statistics = TermStatistics { doc_freq: 1, collection_freq: tf.into(), max_freq: tf };
         Self { statistics, list: List::One(posting) }
     }
 
-    /// The record that begins with `bytes`, in an index of `docs` documents; `None` if it is damaged.
+    /// The record at the front of `bytes`, in an index of `docs` documents; `None` if it is damaged.
     pub(crate) fn read(bytes: &'a [u8], docs: u32) -> Option<Self> {
         let mut bits = BitReader::new(bytes);
         let doc_freq =
@@ -84,10 +52,6 @@ impl<'a> Record<'a> {
         let statistics = TermStatistics { doc_freq, collection_freq, max_freq };
         let (full, len) = (doc_freq as usize / BLOCK, doc_freq as usize % BLOCK);
         let directory_bytes = if full > 0 { usize::try_from(bits.gamma()?).ok()? } else { 0 };
-        // An entry has two bytes at least.
-        if full > directory_bytes / 2 {
-            return None;
-        }
         let head = bits.position()?;
         let (entries, blocks, tail) = if full > 0 {
             let (entries, blocks) = bytes.get(head.div_ceil(8)..)?.split_at_checked(directory_bytes)?;
@@ -96,13 +60,14 @@ impl<'a> Record<'a> {
         } else {
             (&[][..], bytes, Tail { len, start: head, extras: Some(extras), max_tf: max_freq, docs })
         };
-        let directory = Directory { left: full, entries, before: None };
+        let directory = Directory::new(full, entries)?;
         Some(Self { statistics, list: List::Blocks { directory, blocks, tail } })
     }
 
-    /// Calls `each` with every block in order; `None` when the list is damaged. Documents are below `docs` and ascend.
+    /// Calls `each` with every block in order; `None` if the list is damaged. Documents ascend and are below
+    /// `docs`.
     pub(crate) fn for_each_block(&self, docs: u32, mut each: impl FnMut(&Block)) -> Option<()> {
-        let mut block = Block::new();
+        let (token, mut block) = (Token::active(), Block::new());
         match self.list {
             List::One(posting) => {
                 block.push(posting);
@@ -112,8 +77,8 @@ impl<'a> Record<'a> {
                 let mut before = None;
                 while directory.len() > 0 {
                     let entry = directory.next(|_| ())?;
-                    let packed = blocks.split_off(..entry.packing.bytes()?)?;
-                    block.unpack(before, entry.packing, packed)?;
+                    let packed = blocks.split_off(..entry.packing.bytes())?;
+                    block.unpack(token, before, entry.packing, packed)?;
                     if block.docs().last() != Some(&entry.last) || !is_sound(&block, before, docs) {
                         return None;
                     }
@@ -121,7 +86,7 @@ impl<'a> Record<'a> {
                     before = Some(entry.last);
                 }
                 if tail.len() > 0 {
-                    block.unpack_tail(before, &tail, blocks)?;
+                    block.unpack_tail(token, before, &tail, blocks)?;
                     if !is_sound(&block, before, docs) {
                         return None;
                     }
@@ -133,7 +98,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Whether the documents ascend from behind `before`, and are below `docs`.
+/// Whether the documents ascend, and are behind `before` and below `docs`.
 fn is_sound(block: &Block, before: Option<u32>, docs: u32) -> bool {
     let found = block.docs();
     let first = found.first().is_none_or(|&first| before.is_none_or(|before| before < first));
@@ -149,7 +114,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn round_trip(gaps in prop::collection::vec((1..50_u32, 1..400_u32), 1..700), wide in 0..20_u32, most in 1..400_u32) {
+        fn round_trip(
+            gaps in prop::collection::vec((1..50_u32, 1..400_u32), 1..700),
+            (wide, most) in (0..20_u32, 1..400_u32),
+        ) {
             let mut doc = 0_u32;
             let postings: Vec<Posting> = gaps.iter().map(|&(gap, tf)| {
                 doc += gap << (wide / 4);
@@ -175,7 +143,8 @@ mod tests {
             prop_assert_eq!(record.statistics.doc_freq as usize, postings.len());
             let occurrences = postings.iter().map(|posting| u64::from(posting.tf)).sum::<u64>();
             prop_assert_eq!(record.statistics.collection_freq, occurrences);
-            prop_assert_eq!(Some(record.statistics.max_freq), postings.iter().map(|posting| posting.tf).max());
+            let most = postings.iter().map(|posting| posting.tf).max();
+            prop_assert_eq!(Some(record.statistics.max_freq), most);
             let mut found = Vec::new();
             let read = record.for_each_block(doc + 1, |block| {
                 found.extend(block.docs().iter().zip(block.tfs()).map(|(&doc, &tf)| Posting { doc, tf }));
@@ -186,7 +155,10 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..3000), docs in any::<u32>()) {
+        fn any_bytes_are_read_or_refused(
+            bytes in prop::collection::vec(any::<u8>(), 0..3000),
+            docs in any::<u32>(),
+        ) {
             if let Some(record) = Record::read(&bytes, docs) {
                 let _ = record.for_each_block(1000, |_| ());
             }

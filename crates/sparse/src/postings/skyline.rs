@@ -1,11 +1,11 @@
-//! The few pairs of frequency and length that dominate a block.
+//! The few pairs of frequency and length that dominate a block: its skyline.
 
 use crate::length;
 
-/// Points of a block.
+/// The most points of a block.
 pub(crate) const POINTS: usize = 4;
 
-/// The frequency of a point that stands for the term's largest.
+/// The frequency of a point that means the term's largest.
 pub(crate) const SATURATED: u8 = u8::MAX;
 
 /// A frequency, and the code of a length.
@@ -15,9 +15,9 @@ pub(crate) struct Point {
     pub(crate) code: u8,
 }
 
-/// Points that dominate all `postings` (frequency and code), at most [`POINTS`]: both ascend.
+/// Points that dominate all `postings` (frequency and code), at most [`POINTS`]. Both numbers ascend.
 pub(crate) fn skyline(postings: impl Iterator<Item = (u32, u8)>) -> Vec<Point> {
-    // The largest frequency of each code, and then those that no shorter length reaches.
+    // The largest frequency of each code; of these, the ones that no shorter length reaches.
     let mut most = [0_u8; 256];
     for (tf, code) in postings {
         let most = &mut most[usize::from(code)];
@@ -35,9 +35,9 @@ pub(crate) fn skyline(postings: impl Iterator<Item = (u32, u8)>) -> Vec<Point> {
     points
 }
 
-/// Makes one of the two neighbours that lose least by it: the frequency of the one and the length of the other.
+/// Merges the two neighbours that lose least by it: the higher frequency and the shorter length.
 fn merge_closest(points: &mut Vec<Point>) {
-    // The share of frequency and of length that the merged point has too much.
+    // By what factor the merged point exaggerates frequency and length.
     let loss = |pair: &[Point]| match pair {
         [a, b] => {
             let lengths =

@@ -1,19 +1,22 @@
-//! The last block of a list, which is not full: bit after bit, since rare terms are many and short lists would be mostly padding.
+//! The tail: the last block of a list, which is not full. It is written bit by bit, since most lists are
+//! short and would be mostly padding.
 //!
 //! ```text
-//! tail        := clustered (1 bit), documents, frequencies
-//! documents   := unary(gap / 2^l) * n, the l low bits of the gap * n   2^l: the largest up to the gap of n documents at random places behind the blocks
-//!              | delta(gap) * n                                      if clustered
-//! frequencies :=                                                     where all n are 1, so that there are e = 0 occurrences beyond the first of each
-//!              | extras or sums, see `frequencies`                   if these seem not to be longer than what follows
-//!              | (frequency - 1 in w bits) * n                        w: the bits of the largest frequency of the list, less 1
+//! tail      := clustered (1 bit), documents, frequencies (see `frequencies`)
+//! documents := unary(gap / 2^l) * n, the l low bits of the gap * n
+//!            | delta(gap) * n                                          if clustered
 //! ```
 //!
-//! Collections of passages have the passages of a text one after another: a rare term has few large gaps there and many small ones.
+//! 2^l is the largest power of two up to the mean gap if the n documents were spread evenly behind the blocks.
+//! Collections of passages have the passages of a text next to each other, so that a rare term has a few
+//! large gaps and many small ones: it is clustered.
 
+use toller_simd::Simd;
+
+use super::Block;
 use super::documents::{low_bits, next_after};
-use super::ones::{self, ROOM};
-use super::{Block, frequencies};
+use super::frequencies::Encoding;
+use super::set_bits::{self, ROOM};
 use crate::coding::packed::unpack;
 use crate::coding::{BitReader, BitWriter};
 
@@ -24,7 +27,7 @@ pub(crate) struct Tail {
     pub(super) len: usize,
     /// Where it begins, in bits behind the blocks.
     pub(super) start: usize,
-    /// Occurrences beyond the first of each document, if it is known before the tail is read.
+    /// Occurrences beyond the first of each document, if they are known before the tail is read.
     pub(super) extras: Option<u64>,
     /// The largest frequency of the list.
     pub(super) max_tf: u32,
@@ -32,37 +35,18 @@ pub(crate) struct Tail {
     pub(super) docs: u32,
 }
 
-/// How the frequencies are written.
-enum Frequencies {
-    Once,
-    Extras { low: u8 },
-    Summed,
-    Packed { width: u8 },
-}
-
 impl Tail {
-    /// The postings.
+    /// The number of postings.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// The low bits of gaps at random places behind the document `before`.
+    /// The low bits of gaps, if the documents are at random places behind the document `before`.
     fn gap_bits(&self, before: Option<u32>) -> u8 {
         low_bits(self.len, self.docs.saturating_sub(next_after(before)).saturating_sub(self.len as u32))
     }
 
-    fn frequencies(&self, extras: u64) -> Frequencies {
-        let width = self.max_tf.saturating_sub(1).checked_ilog2().map_or(0, |bits| bits as u8 + 1);
-        let packed = self.len as u64 * u64::from(width);
-        match frequencies::extras_bits(extras, self.len.saturating_sub(1) as u32) {
-            _ if extras == 0 => Frequencies::Once,
-            Some((low, bits)) if bits as u64 <= packed => Frequencies::Extras { low },
-            None if extras.saturating_add(self.len as u64) <= packed => Frequencies::Summed,
-            _ => Frequencies::Packed { width },
-        }
-    }
-
-    /// Writes the block, which has so many extras and follows the document `before`.
+    /// Writes the block, which has `extras` extras and follows the document `before`.
     pub(super) fn write(&self, before: Option<u32>, block: &Block, extras: u64, bits: &mut BitWriter<'_>) {
         let low = self.gap_bits(before);
         let mut next = next_after(before);
@@ -85,20 +69,15 @@ impl Tail {
             gaps.iter().for_each(|&gap| bits.unary(u64::from(gap >> low)));
             gaps.iter().for_each(|&gap| bits.bits(gap.into(), low.into()));
         }
-        match self.frequencies(extras) {
-            Frequencies::Once => {}
-            Frequencies::Extras { low } => frequencies::write_extras(block.tfs(), low, bits),
-            Frequencies::Summed => frequencies::write_summed(block.tfs(), bits),
-            Frequencies::Packed { width } => {
-                block.tfs().iter().for_each(|&tf| bits.bits((tf - 1).into(), width.into()));
-            }
-        }
+        Encoding::of(extras, self.max_tf).write(block.tfs(), bits);
     }
 
-    /// Reads it from the bytes behind the blocks, the last document of which is `before`; `None` if it is damaged.
+    /// Reads it from the bytes behind the blocks, the last document of which is `before`; `None` if it is
+    /// damaged.
     #[inline(always)]
-    pub(super) fn read(
+    pub(super) fn read<S: Simd>(
         &self,
+        simd: S,
         before: Option<u32>,
         packed: &[u8],
         docs: &mut [u32; ROOM],
@@ -111,31 +90,19 @@ impl Tail {
             None => bits.gamma()?,
         };
         let clustered = bits.bits(1)? == 1;
-        let at = bits.position()?;
         let at = if clustered {
             self.read_deltas(before, bits, docs)?
         } else {
-            self.read_gaps(before, packed, at, docs, scratch)?
+            self.read_gaps(simd, before, packed, bits.position()?, docs, scratch)?
         };
-        let tfs = tfs.get_mut(..self.len)?;
-        match self.frequencies(extras) {
-            Frequencies::Once => tfs.fill(1),
-            Frequencies::Extras { low } => {
-                frequencies::read_extras(packed, at, extras as usize, low, tfs, scratch)?
-            }
-            Frequencies::Summed => frequencies::read_summed(packed, at, tfs, scratch)?,
-            Frequencies::Packed { width } => {
-                unpack(packed, at, width, tfs);
-                tfs.iter_mut().for_each(|tf| *tf = tf.wrapping_add(1));
-            }
-        }
-        Some(())
+        Encoding::of(extras, self.max_tf).read(simd, packed, at, tfs.get_mut(..self.len)?, scratch)
     }
 
     /// Reads documents from behind the first `at` bits; returns the bits up to their end.
     #[inline(always)]
-    fn read_gaps(
+    fn read_gaps<S: Simd>(
         &self,
+        simd: S,
         before: Option<u32>,
         packed: &[u8],
         at: usize,
@@ -143,7 +110,7 @@ impl Tail {
         lows: &mut [u32; ROOM],
     ) -> Option<usize> {
         let low = self.gap_bits(before);
-        ones::find(packed, at, self.len, docs)?;
+        set_bits::find(simd, packed, at, self.len, docs)?;
         let docs = docs.get_mut(..self.len)?;
         let lows_at = at + docs.last().map_or(0, |&last| last as usize + 1);
         unpack(packed, lows_at, low, lows.get_mut(..self.len)?);
@@ -156,7 +123,7 @@ impl Tail {
         Some(lows_at + self.len * usize::from(low))
     }
 
-    /// The same for documents close to each other.
+    /// [`Tail::read_gaps`] of clustered documents.
     fn read_deltas(
         &self,
         before: Option<u32>,
@@ -181,15 +148,24 @@ fn delta_bits(value: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use toller_simd::Token;
 
     use super::{BitWriter, Block, Tail, delta_bits};
     use crate::postings::{BLOCK, Posting};
 
+    fn gap() -> impl Strategy<Value = u32> {
+        prop_oneof![0..3_u32, 0..5000_u32, 0..1_000_000_u32]
+    }
+
+    fn tf() -> impl Strategy<Value = u32> {
+        prop_oneof![9 => Just(1_u32), 2 => 1..4_u32, 1 => 1..=u32::MAX]
+    }
+
     proptest! {
         #[test]
         fn round_trip(
-            gaps in prop::collection::vec((prop_oneof![0..3_u32, 0..5000_u32, 0..1_000_000_u32], 0..20_u32), 1..BLOCK),
-            tfs in prop::collection::vec(prop_oneof![9 => Just(1_u32), 2 => 1..4_u32, 1 => 1..=u32::MAX], 1..BLOCK),
+            gaps in prop::collection::vec((gap(), 0..20_u32), 1..BLOCK),
+            tfs in prop::collection::vec(tf(), 1..BLOCK),
             most in prop_oneof![Just(1_u32), Just(3), Just(300), Just(u32::MAX)],
             before in prop::option::of(0..1000_u32),
             (behind, start, known) in (0..100_u32, 0..20_usize, any::<bool>()),
@@ -200,8 +176,7 @@ mod tests {
                 block.push(Posting { doc: next + (gap >> shift), tf: (tf - 1) % most + 1 });
                 next += (gap >> shift) + 1;
             }
-            let extras = block.tfs().iter().map(|&tf| u64::from(tf - 1)).sum();
-            let max_tf = block.tfs().iter().copied().max().unwrap_or_default();
+            let (extras, max_tf) = block.extras();
             let extras_known = known.then_some(extras);
             let tail = Tail { len: gaps.len(), start, extras: extras_known, max_tf, docs: next + behind };
             let mut bytes = Vec::new();
@@ -212,9 +187,11 @@ mod tests {
             }
             tail.write(before, &block, extras, &mut bits);
             bits.finish();
-            let mut found = Block::new();
-            prop_assert!(found.unpack_tail(before, &tail, &bytes).is_some());
-            prop_assert_eq!((found.docs(), found.tfs()), (block.docs(), block.tfs()));
+            for token in Token::available() {
+                let mut found = Block::new();
+                prop_assert!(found.unpack_tail(token, before, &tail, &bytes).is_some(), "{:?}", token);
+                prop_assert_eq!((found.docs(), found.tfs()), (block.docs(), block.tfs()), "{:?}", token);
+            }
         }
 
         #[test]
@@ -225,7 +202,9 @@ mod tests {
             max_tf in prop_oneof![0..5_u32, any::<u32>()],
         ) {
             let tail = Tail { len, start, extras, max_tf, docs };
-            let _ = Block::new().unpack_tail(Some(7), &tail, &bytes);
+            for token in Token::available() {
+                let _ = Block::new().unpack_tail(token, Some(7), &tail, &bytes);
+            }
         }
 
         #[test]

@@ -1,13 +1,15 @@
-//! A place in the list of a term.
+//! A cursor over the posting list of a term.
+
+use toller_simd::Token;
 
 use super::WINDOW;
-use super::parts::{Norms, Parts, Window};
-use super::spare::Spare;
+use super::score_parts::{Norms, ScoreParts, Window};
+use super::scratch::Scratch;
 use super::sums::Sums;
 use crate::coding::SLACK;
 use crate::postings::{Block, List, Packing, Record, SATURATED};
 
-/// A list is damaged; the index says which file that is.
+/// A list is damaged. The index knows the file.
 #[derive(Debug)]
 pub(super) struct Damaged;
 
@@ -19,41 +21,44 @@ struct Place {
     packing: Packing,
     /// Where it begins among the packed blocks.
     start: usize,
-    /// At least every part of its postings.
+    /// The parts of its postings are at most this.
     bound: u32,
 }
 
-/// Goes through a list, forwards only. It stands before or in a block: unpacked or not, since one that is passed over need not
-/// be.
+/// A forward-only cursor over a posting list. Blocks are unpacked when they are needed, so skipped blocks
+/// cost nothing.
 pub(super) struct Cursor<'a> {
-    pub(super) parts: Parts,
+    pub(super) parts: ScoreParts,
     record: Record<'a>,
     docs: u32,
+    token: Token,
     /// The full blocks.
     places: Vec<Place>,
-    /// The packed blocks, and the tail behind them; the whole record where there are no full blocks.
+    /// The packed blocks and the tail behind them; the whole record if there are no full blocks.
     packed: &'a [u8],
     tail_start: usize,
-    /// The number of the block; one more than the full ones is the tail, another one more the end.
+    /// The number of the current block. Behind the full blocks come the tail and the end.
     number: usize,
     /// The last document of the block before.
     before: Option<u32>,
     block: Box<Block>,
     unpacked: bool,
-    /// The first posting of the block that is not passed.
+    /// The first posting of the block that is still to come.
     at: usize,
-    /// At least every part of the tail's postings, once it is unpacked.
+    /// The parts of the tail's postings are at most this; known once the tail is unpacked.
     tail_bound: Option<u32>,
 }
 
 impl<'a> Cursor<'a> {
-    /// Before the first posting of `record`, in an index of `docs` documents. What `block` has does not matter.
+    /// Before the first posting of `record`, in an index of `docs` documents. The content of `block` does not
+    /// matter.
     pub(super) fn new(
         record: Record<'a>,
-        parts: Parts,
+        parts: ScoreParts,
         norms: &Norms,
         docs: u32,
         block: Box<Block>,
+        token: Token,
     ) -> Result<Self, Damaged> {
         let mut places = Vec::new();
         let (mut packed, mut start) = (&[][..], 0_usize);
@@ -69,13 +74,14 @@ impl<'a> Cursor<'a> {
                 });
                 let entry = entry.ok_or(Damaged)?;
                 places.push(Place { last: entry.last, packing: entry.packing, start, bound });
-                start = start.checked_add(entry.packing.bytes().ok_or(Damaged)?).ok_or(Damaged)?;
+                start = start.checked_add(entry.packing.bytes()).ok_or(Damaged)?;
             }
         }
         Ok(Self {
             parts,
             record,
             docs,
+            token,
             places,
             packed,
             tail_start: start,
@@ -88,18 +94,18 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Gives back what the next query can use.
-    pub(super) fn recycle(self, spare: &mut Spare) {
-        self.parts.recycle(&mut spare.tables);
-        spare.keep(self.block);
+    /// Gives its buffers back, for the next query.
+    pub(super) fn recycle(self, scratch: &mut Scratch) {
+        self.parts.recycle(&mut scratch.tables);
+        scratch.keep(self.block);
     }
 
-    /// The postings of the list.
+    /// The number of postings of the list.
     pub(super) fn doc_freq(&self) -> u32 {
         self.record.statistics.doc_freq
     }
 
-    /// The postings behind the full blocks.
+    /// The number of postings behind the full blocks.
     fn tail(&self) -> usize {
         match self.record.list {
             List::One(_) => 1,
@@ -107,12 +113,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether all postings are passed.
+    /// Whether the cursor is behind the last posting.
     pub(super) fn is_at_end(&self) -> bool {
         self.number > self.places.len() || (self.number == self.places.len() && self.tail() == 0)
     }
 
-    /// An ordinal that the next posting is not below.
+    /// The next posting's document is at least this.
     pub(super) fn next_is_from(&self) -> u32 {
         if self.unpacked {
             self.block.docs().get(self.at).copied().unwrap_or(u32::MAX)
@@ -131,7 +137,7 @@ impl<'a> Cursor<'a> {
         self.at = 0;
     }
 
-    /// Passes the blocks that end before `doc`.
+    /// Skips the blocks that end before `doc`.
     pub(super) fn skip_blocks(&mut self, doc: u32) -> Result<(), Damaged> {
         while let Some(place) = self.places.get(self.number) {
             if place.last >= doc {
@@ -139,7 +145,7 @@ impl<'a> Cursor<'a> {
             }
             self.next_block();
         }
-        // Where the tail begins and ends is seen when it is unpacked.
+        // The tail has to be unpacked to know where it ends.
         if !self.is_at_end() {
             self.unpack()?;
             self.pass(doc);
@@ -150,7 +156,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Passes the postings of the unpacked block that are before `doc`.
+    /// Skips the postings of the unpacked block that are before `doc`.
     #[inline]
     fn pass(&mut self, doc: u32) {
         let docs = self.block.docs().get(self.at..).unwrap_or_default();
@@ -159,7 +165,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Unpacks the block, if it is not. There is one.
+    /// Unpacks the current block, unless it is unpacked. The cursor is not at the end.
     fn unpack(&mut self) -> Result<(), Damaged> {
         if self.unpacked {
             return Ok(());
@@ -169,7 +175,7 @@ impl<'a> Cursor<'a> {
                 let next = self.places.get(self.number + 1).map_or(self.tail_start, |next| next.start);
                 let end = (next + SLACK).min(self.packed.len());
                 let packed = self.packed.get(place.start..end).ok_or(Damaged)?;
-                self.block.unpack(self.before, place.packing, packed).ok_or(Damaged)?;
+                self.block.unpack(self.token, self.before, place.packing, packed).ok_or(Damaged)?;
                 if self.block.docs().last() != Some(&place.last) {
                     return Err(Damaged);
                 }
@@ -181,22 +187,22 @@ impl<'a> Cursor<'a> {
                 }
                 List::Blocks { tail, .. } => {
                     let packed = self.packed.get(self.tail_start..).ok_or(Damaged)?;
-                    self.block.unpack_tail(self.before, &tail, packed).ok_or(Damaged)?;
+                    self.block.unpack_tail(self.token, self.before, &tail, packed).ok_or(Damaged)?;
                 }
             },
         }
         self.unpacked = true;
         self.at = 0;
-        // The others are between: what lies outside of a window is masked, so damage can at worst change scores.
+        // The others need no check: places are masked to the window, so damage can at worst change scores.
         if self.block.docs().last().is_none_or(|&last| last >= self.docs) {
             return Err(Damaged);
         }
         Ok(())
     }
 
-    /// At least every part of the tail's postings.
+    /// The most that a posting of the tail can add.
     fn tail_bound(&mut self, window: &Window<'_>) -> u32 {
-        // The tail has no points. It is unpacked as soon as it is this block.
+        // The tail has no points. It is unpacked when the cursor comes to it.
         if self.number != self.places.len() || !self.unpacked {
             return self.parts.scorer.most();
         }
@@ -212,7 +218,7 @@ impl<'a> Cursor<'a> {
         bound
     }
 
-    /// At least every part of a posting up to the end of the window; 0 if there is none.
+    /// The most that a posting up to the end of the window can add; 0 if there is none.
     pub(super) fn window_bound(&mut self, window: &Window<'_>) -> u32 {
         let end = window.first.saturating_add(WINDOW as u32);
         if self.is_at_end() || self.next_is_from() >= end {
@@ -228,8 +234,8 @@ impl<'a> Cursor<'a> {
         if self.tail() > 0 { bound.max(self.tail_bound(window)) } else { bound }
     }
 
-    /// Adds the parts of all postings of the window, which are not passed yet, and passes them. Blocks whose bound does not
-    /// reach `least` may be left out.
+    /// Adds the parts of the remaining postings of the window and advances past them. Blocks whose bound is
+    /// below `least` may be left out.
     pub(super) fn add(&mut self, window: &Window<'_>, least: u32, sums: &mut Sums) -> Result<(), Damaged> {
         let end = u64::from(window.first) + WINDOW as u64;
         self.skip_blocks(window.first)?;
@@ -260,8 +266,8 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Adds the part of `doc`, which lies in the window and not before a document that was asked for earlier, if the list
-    /// has it.
+    /// Adds the part of `doc` if the list has it. `doc` lies in the window, and not before the document of an
+    /// earlier call.
     #[inline]
     pub(super) fn look_up(&mut self, window: &Window<'_>, doc: u32, sums: &mut Sums) -> Result<(), Damaged> {
         self.skip_blocks(doc)?;

@@ -1,33 +1,33 @@
 //! Searching: the best documents of a query, exactly.
 //!
-//! Documents are scored in windows of [`WINDOW`] ordinals, term by term, into one array of sums that stays in the first-level
-//! cache. Pseudo-code of a window, where `least` is a sum that only better documents than the k-th best so far reach:
+//! Documents are scored in windows of [`WINDOW`] ordinals, term by term, in one array of sums that stays in
+//! the first-level cache. Pseudo-code of a window, where a document needs at least the sum `least` to beat
+//! the k-th best:
 //!
 //! ```text
 //! bound(t)      = the largest part of t in a block that overlaps the window
 //! others        = the terms of the smallest bounds, as many as together stay below least     (MaxScore)
-//! for t not in others: add the parts of its postings, but of blocks whose bound and the other terms' bounds stay below least
+//! for t not in others: add the parts of its postings, except in blocks where all bounds together are below least
 //! candidates    = documents whose sum and the bounds of others reach least
 //! for t in others, the largest bound first:
-//!     keep the candidates whose sum and the bounds of what is left of others reach least
-//!     add the parts of t, looked up for few candidates, added for all documents for many
+//!     keep the candidates whose sum and the bounds of the rest of others reach least
+//!     add the parts of t: look up the candidates if they are few, otherwise add all postings of the window
 //! offer the candidates that reach least
 //! ```
 //!
-//! Parts are integers, so the sums of the documents offered are whole and the same in any order (see [`crate::score`]), and the
-//! result is that of scoring everything. The cost model: a posting costs one or two nanoseconds to unpack and about two to add, a
-//! window the passes over 16 KiB in the cache, a lookup the unpacking of a block. Which documents count is too irregular for
-//! branches to be foreseen, so that what is done for every group, block or candidate has none.
+//! Parts are integers, so sums are the same in any order (see [`crate::score`]), and the result is that of
+//! scoring everything. Costs: one or two nanoseconds to unpack a posting and about two to add it; for a
+//! window the passes over 16 KiB in the cache; for a lookup the unpacking of a block. Which documents count
+//! is irregular, so branches on it would be mispredicted: the inner loops have none.
 
 mod candidates;
 mod cursor;
-mod exhaustive;
-mod parts;
-mod spare;
+mod score_parts;
+mod scratch;
 mod sums;
-mod top;
+mod top_k;
 mod window;
-mod zeros;
+mod zero_scores;
 
 use rayon::prelude::*;
 use toller_ir::{DocOrd, Ranking};
@@ -36,20 +36,19 @@ use crate::{Scoring, SparseError, SparseIndex, SparseQuery};
 
 pub use self::window::Search;
 
-/// Documents that are scored together.
+/// The number of documents that are scored together.
 pub(crate) const WINDOW: usize = 4096;
 
 impl SparseIndex {
     /// The `k` best documents that have a term of the query: by score descending, then ordinal ascending.
     ///
     /// # Errors
-    /// When a parameter is out of its range, or the index is damaged, which only one that was opened without verification
-    /// can be.
+    /// When a parameter is out of its range, or the index is damaged and was opened without verification.
     pub fn search(&self, query: &SparseQuery, scoring: &Scoring, k: usize) -> Result<Ranking, SparseError> {
         self.search_among(query, scoring, k, |_| true)
     }
 
-    /// [`SparseIndex::search`] among the documents that `admits` says yes to.
+    /// [`SparseIndex::search`] among the documents that `admits` accepts.
     ///
     /// # Errors
     /// As [`SparseIndex::search`].
@@ -77,7 +76,8 @@ impl SparseIndex {
         self.search_each(queries, scoring, |search, query| search.run(query, k, &|_| true))
     }
 
-    /// What `work` makes of each query, in rayon's current pool. The memory of one search serves many queries.
+    /// Calls `work` for each query, in rayon's current pool. One [`Search`] with its buffers serves many
+    /// queries.
     ///
     /// # Errors
     /// When a parameter is out of its range, and those of `work`.

@@ -2,17 +2,19 @@
 
 use super::WINDOW;
 
-/// Documents of a stretch, for which there is one bit.
-pub(super) const STRETCH: usize = WINDOW / 64;
+/// Neighbouring documents with one bit in common that says whether they have been touched.
+pub(super) const STRETCH: usize = WINDOW / STRETCHES;
 
-/// More postings than this are taken to touch every stretch, and a window of more touched stretches is looked at as a whole.
+/// The stretches of a window.
+pub(super) const STRETCHES: usize = u64::BITS as usize;
+
+/// More postings than this are assumed to touch every stretch.
 const FEW: usize = 16;
 
-/// The sum of each document of a window, and where there are any. Rare terms touch little of a window, and then only that is looked at and
-/// cleared.
+/// The sum of each document of a window, and which stretches have any. Rare terms touch little of a window,
+/// and then only that is looked at and cleared.
 pub(super) struct Sums {
     sums: [u32; WINDOW],
-    /// The stretches that may have sums above 0.
     touched: u64,
 }
 
@@ -27,21 +29,22 @@ impl Sums {
         self.sums[local % WINDOW]
     }
 
+    /// The sums by stretch.
     #[inline]
     pub(super) fn stretches(&self) -> &[[u32; STRETCH]] {
         self.sums.as_chunks().0
     }
 
-    /// The stretches that may have sums above 0, a bit each; `None` if they are many.
+    /// The stretches that may have sums above 0, a bit each.
     #[inline]
-    pub(super) fn few_touched(&self) -> Option<u64> {
-        (self.touched.count_ones() as usize <= FEW).then_some(self.touched)
+    pub(super) fn touched(&self) -> u64 {
+        self.touched
     }
 
-    /// The sums, to which parts of `docs` are going to be added, which lie in the window that begins with `first`.
+    /// The sums, to change those of `docs`, which lie in the window that begins with `first`.
     #[inline]
     pub(super) fn touch(&mut self, first: u32, docs: &[u32]) -> &mut [u32; WINDOW] {
-        let stretch = |doc: &u32| doc.wrapping_sub(first) as usize / STRETCH % 64;
+        let stretch = |doc: &u32| doc.wrapping_sub(first) as usize / STRETCH % STRETCHES;
         self.touched |= if docs.len() > FEW {
             u64::MAX
         } else {
@@ -52,23 +55,24 @@ impl Sums {
 
     /// Makes all sums 0.
     pub(super) fn clear(&mut self) {
-        match self.few_touched() {
-            Some(touched) => {
-                ones(touched).for_each(|stretch| self.sums[stretch * STRETCH..][..STRETCH].fill(0))
+        if self.touched == u64::MAX {
+            self.sums.fill(0);
+        } else {
+            for stretch in bit_positions(self.touched) {
+                self.sums[stretch * STRETCH..][..STRETCH].fill(0);
             }
-            None => self.sums.fill(0),
         }
         self.touched = 0;
     }
 }
 
-/// The places of the ones of a number.
+/// The positions of the ones of a number.
 #[inline]
-pub(super) fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
+pub(super) fn bit_positions(mut bits: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
-        let place = bits.trailing_zeros() as usize;
+        let position = bits.trailing_zeros() as usize;
         bits &= bits.wrapping_sub(1);
-        (place < 64).then_some(place)
+        (position < STRETCHES).then_some(position)
     })
 }
 
@@ -79,9 +83,13 @@ mod tests {
     use super::{STRETCH, Sums};
     use crate::search::WINDOW;
 
+    fn piece() -> impl Strategy<Value = std::collections::BTreeSet<u32>> {
+        prop::collection::btree_set(0..WINDOW as u32, 0..40)
+    }
+
     proptest! {
         #[test]
-        fn what_is_touched_is_known_and_cleared(pieces in prop::collection::vec(prop::collection::btree_set(0..WINDOW as u32, 0..40), 0..4)) {
+        fn what_is_touched_is_known_and_cleared(pieces in prop::collection::vec(piece(), 0..4)) {
             let first = 3 * WINDOW as u32;
             let mut sums = Sums::new();
             for piece in pieces {
@@ -90,7 +98,7 @@ mod tests {
                 docs.iter().for_each(|doc| parts[(doc - first) as usize] += 1);
             }
             for local in 0..WINDOW {
-                prop_assert!(sums.of(local) == 0 || sums.touched >> (local / STRETCH) & 1 == 1);
+                prop_assert!(sums.of(local) == 0 || sums.touched() >> (local / STRETCH) & 1 == 1);
             }
             sums.clear();
             prop_assert!((0..WINDOW).all(|local| sums.of(local) == 0));

@@ -1,33 +1,35 @@
-//! One query after another, window by window.
+//! Searching for one query after another, window by window.
 
 use toller_ir::{DocOrd, Ranking};
+use toller_simd::Token;
 
 use super::WINDOW;
 use super::candidates::Candidates;
 use super::cursor::{Cursor, Damaged};
-use super::parts::{Norms, Parts, Window};
-use super::spare::Spare;
+use super::score_parts::{Norms, ScoreParts, Window};
+use super::scratch::Scratch;
 use super::sums::Sums;
-use super::top::Top;
+use super::top_k::TopK;
 use crate::score::PreparedTerms;
 use crate::{Scoring, SparseError, SparseIndex, SparseQuery};
 
-/// A document that is looked up costs as much as so many postings that are added. (Their blocks are unpacked either way.)
+/// Looking up a document costs as much as adding this many postings. (Their blocks are unpacked either way.)
 const LOOKUP_COST: usize = 16;
 
-/// Searches an index for queries, one at a time; what it allocates is used again. See [`SparseIndex::search_each`].
+/// Searches an index for one query at a time and keeps its buffers. See [`SparseIndex::search_each`].
 pub struct Search<'a> {
     index: &'a SparseIndex,
     scoring: Scoring,
+    token: Token,
     norms: Option<Norms>,
     sums: Box<Sums>,
     /// Documents of the window that may be offered.
     candidates: Candidates,
-    top: Top,
-    spare: Spare,
+    top: TopK,
+    scratch: Scratch,
 }
 
-/// A term's place in the order of bounds.
+/// A term and its bound in the window.
 #[derive(Clone, Copy)]
 struct Bounded {
     cursor: usize,
@@ -35,23 +37,25 @@ struct Bounded {
 }
 
 impl<'a> Search<'a> {
-    /// Scores as `scoring` says, whose parameters have been checked.
+    /// The parameters of `scoring` have been checked.
     pub(super) fn new(index: &'a SparseIndex, scoring: Scoring) -> Self {
+        let token = Token::active();
         Self {
             index,
             scoring,
+            token,
             norms: None,
             sums: Sums::new(),
-            candidates: Candidates::new(),
-            top: Top::new(),
-            spare: Spare::default(),
+            candidates: Candidates::new(token),
+            top: TopK::new(),
+            scratch: Scratch::default(),
         }
     }
 
-    /// The `k` best documents of `query` that `admits` says yes to; see [`SparseIndex::search`].
+    /// The `k` best documents of `query` that `admits` accepts; see [`SparseIndex::search`].
     ///
     /// # Errors
-    /// When the index is damaged, which only one that was opened without verification can be.
+    /// When the index is damaged and was opened without verification.
     pub fn run(
         &mut self,
         query: &SparseQuery,
@@ -67,9 +71,10 @@ impl<'a> Search<'a> {
         let mut cursors = Vec::with_capacity(terms.len());
         for (term, scorer) in terms.iter().zip(&prepared.scorers) {
             let (codes, statistics) = (self.index.codes_used.clone(), term.statistics());
-            let parts = Parts::new(*scorer, statistics, &self.scoring, &norms, codes, &mut self.spare.tables);
-            let (docs, block) = (self.index.doc_count() as u32, self.spare.block());
-            let cursor = Cursor::new(term.record(), parts, &norms, docs, block);
+            let unused = &mut self.scratch.tables;
+            let parts = ScoreParts::new(*scorer, statistics, &self.scoring, &norms, codes, unused);
+            let (docs, block) = (self.index.doc_count() as u32, self.scratch.block());
+            let cursor = Cursor::new(term.record(), parts, &norms, docs, block, self.token);
             cursors.push(cursor.map_err(|Damaged| self.index.damaged_postings())?);
         }
         self.top.begin(k);
@@ -77,12 +82,12 @@ impl<'a> Search<'a> {
         if searched.is_err() {
             self.sums.clear();
         }
-        cursors.into_iter().for_each(|cursor| cursor.recycle(&mut self.spare));
+        cursors.into_iter().for_each(|cursor| cursor.recycle(&mut self.scratch));
         self.norms = Some(norms);
         searched.map_err(|Damaged| self.index.damaged_postings())?;
         let mut ranking = self.top.finish();
         if ranking.hits.len() < k {
-            super::zeros::append(&mut ranking, &terms, &prepared, self.index, k, admits)?;
+            super::zero_scores::append(&mut ranking, &terms, &prepared, self.index, k, admits)?;
         }
         Ok(ranking)
     }
@@ -95,7 +100,7 @@ impl<'a> Search<'a> {
         prepared: &PreparedTerms,
         admits: &impl Fn(DocOrd) -> bool,
     ) -> Result<(), Damaged> {
-        // Documents whose sum is zero are for the end.
+        // Documents whose sum is zero come at the end.
         let mut least = 1;
         let mut order = Vec::with_capacity(cursors.len());
         let mut from = 0_u32;
@@ -113,8 +118,8 @@ impl<'a> Search<'a> {
             let window = Window { index: self.index, lengths: self.scoring.lengths, norms, first, codes };
             self.window(&window, cursors, &mut order, least)?;
             for &local in self.candidates.as_slice() {
-                let sum = self.sums.of(usize::from(local));
-                let doc = first + u32::from(local);
+                let sum = self.sums.of(local as usize);
+                let doc = first + local;
                 if sum >= least && admits(DocOrd(doc)) {
                     self.top.offer(doc, prepared.score(sum));
                     if self.top.is_crowded() {
@@ -131,7 +136,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Sums up the window's documents. Those that may reach `least` are then the candidates.
+    /// Sums up the parts of the window's documents. The candidates are then those that may reach `least`.
     fn window(
         &mut self,
         window: &Window<'_>,
@@ -142,7 +147,7 @@ impl<'a> Search<'a> {
         let Self { index, sums, candidates, .. } = self;
         candidates.clear();
         order.clear();
-        // Before there are k hits, everything counts.
+        // Nothing is pruned before there are k hits.
         let prunes = least > 1;
         let mut total = 0;
         for (place, cursor) in cursors.iter_mut().enumerate() {
@@ -168,11 +173,11 @@ impl<'a> Search<'a> {
         let docs = index.doc_count() as u64;
         let expected = |cursor: &Cursor<'_>| u64::from(cursor.doc_freq()) * WINDOW as u64 / docs.max(1);
         for term in essential {
-            // What a block's bound must reach, given the most that the other terms can add.
+            // The least bound of a block that counts, given the most that the other terms can add.
             let block_least = if prunes { least.saturating_sub(total - term.bound) } else { 0 };
             cursors[term.cursor].add(window, block_least, sums)?;
         }
-        // At least 1: documents without a sum are no candidates.
+        // At least 1: documents without a sum are not candidates.
         let essential_least = least - others_bound.min(least - 1);
         candidates.collect(sums, essential_least);
         for term in others.iter().rev() {
@@ -186,7 +191,7 @@ impl<'a> Search<'a> {
                 cursor.add(window, 0, sums)?;
             } else {
                 for &local in candidates.as_slice() {
-                    cursor.look_up(window, window.first + u32::from(local), sums)?;
+                    cursor.look_up(window, window.first + local, sums)?;
                 }
             }
         }
@@ -194,7 +199,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The sum that only better documents than the k best reach, which was `least` before.
-fn tightened(top: &mut Top, prepared: &PreparedTerms, least: u32) -> u32 {
+/// The least sum that a document needs now, which was `least` before.
+fn tightened(top: &mut TopK, prepared: &PreparedTerms, least: u32) -> u32 {
     top.tighten().map_or(least, |score| prepared.least_sum(score).max(1))
 }

@@ -1,4 +1,5 @@
-//! Anserini's results on real collections in many languages, where the folder that `TOLLER_SHARED` names, or `../shared`, has them.
+//! Anserini's results on real collections in many languages, where the folder that `TOLLER_SHARED` names, or
+//! `../shared`, has them.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -76,7 +77,8 @@ fn same_first(index: &SparseIndex, queries: &[Query], rankings: &[Ranking], run:
     same.count() as f64 / queries.len().max(1) as f64
 }
 
-/// The documents and questions that a case is made of: sentences, or paragraphs where the set has no sentences.
+/// The documents and questions that a case is made of: sentences, or paragraphs where the set has no
+/// sentences.
 fn case(name: &str) -> Result<(Vec<Document>, Vec<Query>), Box<dyn Error>> {
     let data = shared_path("data");
     let mut sets: Vec<Squad> = Vec::new();

@@ -72,7 +72,7 @@ fn what_is_missing_is_named() -> TestResult {
     let store = directory.path().join("store");
     let found = error(open(&store))?;
     assert!(found.to_string().contains("cannot open"), "{found}");
-    assert!(matches!(Store::open(&[], &OpenOptions::default()), Err(StoreError::NoStore)));
+    assert!(matches!(Store::open::<&str>(&[], &OpenOptions::default()), Err(StoreError::NoStore)));
 
     write(&store, spec(7))?;
     fs::remove_file(store.join("shard-00001.safetensors"))?;

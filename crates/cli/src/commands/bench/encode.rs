@@ -15,11 +15,12 @@ use toller_simd::Isa;
 use toller_store::StoreWriter;
 
 use super::encode_texts::{TextArgs, Texts};
-use super::options::{BenchOptions, write_plot};
+use super::options::BenchOptions;
 use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
+use crate::args::model::{self, ModelArgs};
+use crate::args::paths::ModelName;
 use crate::engine;
 use crate::interrupt::{self, Interrupted};
-use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
 
 /// Arguments of `toller bench encode`.
@@ -27,7 +28,7 @@ use crate::ui::Ui;
 pub struct BenchEncodeArgs {
     /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name
     #[arg(long, value_name = "M")]
-    model: String,
+    model: ModelName,
 
     #[command(flatten)]
     texts: TextArgs,
@@ -39,11 +40,11 @@ pub struct BenchEncodeArgs {
     model_args: ModelArgs,
 }
 
-/// Passes over the texts, at least.
+/// The least number of passes over the texts.
 const MIN_ROUNDS: usize = 3;
-/// Queries whose latency is measured, at least.
+/// The least number of queries whose latency is measured.
 const MIN_QUERIES: usize = 20;
-/// Tokens of these queries.
+/// Tokens of each of these queries.
 const QUERY_TOKENS: usize = 16;
 /// Different queries.
 const QUERIES: u64 = 256;
@@ -51,7 +52,7 @@ const QUERIES: u64 = 256;
 /// Measures each kind of text, and the latency of a query.
 pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping after this figure")?;
-    let plot = args.options.open_plot()?;
+    let plot = args.options.plot.open()?;
     let encoder = model::load(&args.model, &args.model_args, &engine::open(ui)?, ui)?;
     let model = encoder.model();
     let tower = model.tower(Role::Passage);
@@ -87,10 +88,10 @@ pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()>
         report.tables(&mut out)?;
         out.flush()?;
     }
-    write_plot(plot, || encode_figure(&points, matrix_rate, report.subject()))
+    plot.draw(|| encode_figure(&points, matrix_rate, report.subject()))
 }
 
-/// Passes over texts as `toller encode` makes them, into a store that is thrown away.
+/// Passes over texts like those of `toller encode`, into a store that is thrown away.
 struct Passes<'a> {
     model: &'a DualEncoder,
     threads: usize,
@@ -107,7 +108,7 @@ impl Passes<'_> {
         let rows = texts.iter().enumerate();
         let rows =
             rows.map(|(row, text)| Ok::<_, PipelineError>((row.to_string(), TextInput::Plain(text.clone()))));
-        // Until the last vector is there: how long a disk takes to sync a small store says nothing of encoding.
+        // Until the last vector is there: the time to sync a small store is not the time to encode.
         let started = Instant::now();
         let mut duration = Duration::ZERO;
         let report = toller_pipeline::encode(&job, rows, writer, |_| duration = started.elapsed())?;
@@ -115,7 +116,7 @@ impl Passes<'_> {
     }
 }
 
-/// What was measured, to be told.
+/// What was measured, to be printed.
 struct Report<'a> {
     args: &'a BenchEncodeArgs,
     threads: usize,
@@ -164,7 +165,7 @@ impl Report<'_> {
 
         writeln!(
             out,
-            "\nwhere the threads' time goes, in %; in brackets the share of the matrix rate while at it:\n"
+            "\nwhere the threads' time goes, in %; in brackets the share of the matrix rate meanwhile:\n"
         )?;
         let shares: Vec<_> = self.points.iter().map(EncodePoint::shares).collect();
         let parts = shares.first().map(|shares| shares.iter().map(|share| share.name).collect::<Vec<_>>());
@@ -181,7 +182,7 @@ impl Report<'_> {
 
         writeln!(
             out,
-            "\nlatency of one query of {QUERY_TOKENS} tokens, on one thread, tokenization included:\n"
+            "\nlatency of one query of {QUERY_TOKENS} tokens, on all threads, tokenization included:\n"
         )?;
         let mut table = Table::new(LATENCY_HEADER);
         table.push(latency_cells(self.latency));
@@ -216,7 +217,7 @@ impl Report<'_> {
             })
         };
         json!({
-            "model": self.args.model,
+            "model": *self.args.model,
             "model_fingerprint": model.fingerprint(),
             "dtype": self.args.model_args.dtype().name(),
             "instruction_set": Isa::active().to_string(),

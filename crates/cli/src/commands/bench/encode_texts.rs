@@ -1,6 +1,5 @@
 //! What `toller bench encode` encodes: texts of chosen lengths, or a collection.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use toller_bench::Words;
@@ -9,26 +8,27 @@ use toller_encoder::TextEncoder;
 use toller_files::expand;
 use toller_pipeline::joined_text;
 
+use crate::args::input::InputArgs;
+use crate::args::paths::InputPath;
 use crate::error::UsageError;
-use crate::input::InputArgs;
 
 /// What is encoded.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Texts")]
 pub(super) struct TextArgs {
-    /// Lengths of made-up texts, in tokens [default: 16,64,256, as far as the model goes]
+    /// Lengths of made-up texts, in tokens [default: 16,64,256, up to the model's maximum]
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     lengths: Vec<u32>,
 
     /// Collection to encode instead, as for `toller encode`
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "lengths")]
-    corpus: Vec<PathBuf>,
+    corpus: Vec<InputPath>,
 
     /// Passages of --corpus to encode, from its start
     #[arg(long, value_name = "N", default_value_t = 1000, requires = "corpus", value_parser = clap::value_parser!(u32).range(1..))]
     passages: u32,
 
-    /// Text to put between a title and its text
+    /// Text between a title and its text
     #[arg(long, value_name = "TEXT", default_value = " ", allow_hyphen_values = true, requires = "corpus")]
     title_separator: String,
 
@@ -44,13 +44,13 @@ pub(super) struct Texts {
 
 const DEFAULT_LENGTHS: [u32; 3] = [16, 64, 256];
 
-/// Texts to estimate by how many make a pass.
+/// Texts of a trial, which estimates how many texts make a pass.
 const FEW_TEXTS: usize = 64;
-/// Texts of a pass, at most: memory stays small.
+/// The most texts of a pass, which keeps memory small.
 const MOST_TEXTS: usize = 50_000;
 
 impl TextArgs {
-    /// The texts, as `tower` is given them; made-up ones as many as take about `pass_time`, by `estimate`.
+    /// The texts for `tower`. Of made-up texts there are as many as take about `pass_time`, by `estimate`.
     pub(super) fn open(
         &self,
         tower: &TextEncoder,

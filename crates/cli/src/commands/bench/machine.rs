@@ -12,16 +12,17 @@ use toller_topk::{Filter, IpTopkError, Scan, TopK};
 use super::options::BenchOptions;
 use super::output::giga;
 use super::search_source::Source;
+use crate::args::device;
 use crate::ui::Ui;
-use crate::{device, engine, flags};
+use crate::{engine, flags};
 
-/// See the top of this file.
+/// What searches.
 pub(super) struct Machine {
     devices: Option<Devices>,
     /// The vectors on the devices: how many, how they are scanned, and where.
     loaded: Option<(usize, Scan, DeviceSearch)>,
     threads: usize,
-    /// Whether the devices are the CPU itself, in the place of GPUs.
+    /// Whether the devices are a stand-in: the CPU instead of GPUs.
     is_stand_in: bool,
 }
 
@@ -40,7 +41,7 @@ impl Machine {
         }
     }
 
-    /// The rates that searches are compared with.
+    /// The rates to which searches are compared.
     pub(super) fn limits(
         &self,
         source: &Source,
@@ -78,7 +79,7 @@ impl Machine {
         }
     }
 
-    /// Puts cases that search the same vectors in the same way behind each other: devices are given them once.
+    /// Groups cases that scan the same vectors in the same way, so that devices get the vectors once.
     pub(super) fn order(&self, cases: &mut [Case]) {
         if self.devices.is_some() {
             cases.sort_by_key(|case| {
@@ -91,9 +92,9 @@ impl Machine {
     pub(super) fn scanned_bytes(&self, source: &Source, case: &Case) -> usize {
         match (&self.devices, case.scan) {
             (None, scan) => source.scanned_bytes(case.vectors, scan),
-            // A byte a number, a scale and two norms.
+            // One byte per number, a scale and two norms.
             (Some(_), Scan::Int8) => case.vectors * (source.dim + 12),
-            // The numbers as they are stored, and a norm.
+            // The numbers as stored, and a norm.
             (Some(_), _) => case.vectors * (source.dim * source.dtype.size() + 4),
         }
     }

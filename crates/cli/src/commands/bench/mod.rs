@@ -1,4 +1,4 @@
-//! `toller bench`: how fast this machine is, beside what it could be.
+//! `toller bench`: how fast this machine is, compared with its limits.
 
 mod encode;
 mod encode_texts;
@@ -24,7 +24,7 @@ enum What {
     Encode(encode::BenchEncodeArgs),
     /// Measure reranking: pairs a second by depth, and the latency of one query
     Rerank(rerank::BenchRerankArgs),
-    /// Measure exact search: time against vectors, queries and k, beside the machine's limits
+    /// Measure exact search: time against vectors, queries and k, compared with the machine's limits
     Search(search::BenchSearchArgs),
 }
 

@@ -1,26 +1,23 @@
 //! The flags that all benchmarks share.
 
-use std::io::Write;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use toller_bench::Budget;
-use toller_files::AtomicFile;
-use toller_plot::Figure;
+
+use crate::args::plot::PlotArgs;
 
 /// How long to measure, and what to draw.
 #[derive(Debug, clap::Args)]
 pub(super) struct BenchOptions {
-    /// Seconds to measure each figure for, at least; a warm-up and the least number of rounds come on top
+    /// The least time to measure each figure, in seconds; a warm-up and a least number of rounds are added
     #[arg(long, value_name = "S", default_value = "1", value_parser = seconds)]
     pub(super) seconds: Duration,
 
-    /// Draw the figures, as SVG
-    #[arg(long, value_name = "FILE.svg", help_heading = "Output")]
-    plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) plot: PlotArgs,
 }
 
-/// Ten rounds in a thousand figures would be no benchmark any more.
+/// A benchmark of hours per figure is a mistake.
 const MOST_SECONDS: f64 = 3600.0;
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -37,18 +34,4 @@ impl BenchOptions {
     pub(super) fn budget(&self, min_rounds: usize) -> Budget {
         Budget { time: self.seconds, min_rounds, max_rounds: 100_000 }
     }
-
-    /// The file to draw to, made before the work, so that one that cannot be written costs none.
-    pub(super) fn open_plot(&self) -> crate::Result<Option<AtomicFile>> {
-        Ok(self.plot.as_ref().map(AtomicFile::create).transpose()?)
-    }
-}
-
-/// Draws the figure, if that was asked for.
-pub(super) fn write_plot(file: Option<AtomicFile>, figure: impl FnOnce() -> Figure) -> crate::Result<()> {
-    if let Some(mut file) = file {
-        file.write_all(figure().to_svg()?.as_bytes())?;
-        file.commit()?;
-    }
-    Ok(())
 }

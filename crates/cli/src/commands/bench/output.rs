@@ -22,7 +22,7 @@ impl Table {
         self.rows.push(row.into_iter().collect());
     }
 
-    /// Writes it, all columns flush right.
+    /// Writes the table with all columns aligned right.
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let lines = || std::iter::once(&self.header).chain(&self.rows);
         let width = |column: usize| {
@@ -58,7 +58,7 @@ pub(super) fn timings_json(timings: &Timings) -> Value {
     })
 }
 
-/// Latencies in milliseconds, as cells: median, 95th and 99th percentile, slowest, and of how many.
+/// Latencies in milliseconds, as cells: median, 95th and 99th percentile, slowest, and their number.
 pub(super) fn latency_cells(timings: &Timings) -> [String; 5] {
     let ms = |seconds: f64| format!("{:.2}", seconds * 1e3);
     let [p50, p95, p99] = [50.0, 95.0, 99.0].map(|percent| ms(timings.percentile(percent)));

@@ -16,9 +16,10 @@ use toller_pipeline::rerank::{Candidates, RerankError, RerankOptions, Reranker};
 use toller_simd::Isa;
 use toller_texts::{Texts, TextsOptions};
 
-use super::options::{BenchOptions, write_plot};
+use super::options::BenchOptions;
 use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
-use crate::commands::rerank::CrossEncoderArgs;
+use crate::args::cross_encoder::CrossEncoderArgs;
+use crate::args::paths::ModelName;
 use crate::engine;
 use crate::interrupt::{self, Interrupted};
 use crate::ui::Ui;
@@ -28,7 +29,7 @@ use crate::ui::Ui;
 pub struct BenchRerankArgs {
     /// Cross-encoder: a directory, a Hugging Face id (org/name, org/name@revision) or a known name
     #[arg(long, value_name = "M")]
-    model: String,
+    model: ModelName,
 
     /// Hits of each query
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "10,100,1000", value_parser = clap::value_parser!(u32).range(1..))]
@@ -53,18 +54,18 @@ pub struct BenchRerankArgs {
     cross_encoder: CrossEncoderArgs,
 }
 
-/// Passes, at least.
+/// The least number of passes.
 const MIN_ROUNDS: usize = 3;
 /// The depth at which the latency of one query is measured.
 const LATENCY_DEPTH: usize = 100;
-/// Queries whose latency is measured, at least.
+/// The least number of queries whose latency is measured.
 const MIN_QUERIES: usize = 5;
 
 /// Measures each depth, and the latency of a query.
 pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     args.cross_encoder.check()?;
     let stop = interrupt::flag(ui, "stopping after this figure")?;
-    let plot = args.options.open_plot()?;
+    let plot = args.options.plot.open()?;
     let engine = engine::open(ui)?;
     let model = engine.cross_encoder(&args.model, &args.cross_encoder.options())?;
     let words = Words::new(|text| Ok(model.tokenize(text)?.len()))?;
@@ -113,10 +114,10 @@ pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()>
         report.tables(&mut out)?;
         out.flush()?;
     }
-    write_plot(plot, || rerank_figure(&points, matrix_rate, report.subject()))
+    plot.draw(|| rerank_figure(&points, matrix_rate, report.subject()))
 }
 
-/// Made-up queries and a collection of made-up passages, other ones for each query.
+/// Made-up queries, and a collection with different made-up passages for each query.
 struct MadeUp {
     queries: Vec<String>,
     ids: Vec<Vec<String>>,
@@ -159,7 +160,7 @@ impl MadeUp {
     }
 }
 
-/// What was measured, to be told.
+/// What was measured, to be printed.
 struct Report<'a> {
     args: &'a BenchRerankArgs,
     threads: usize,
@@ -215,7 +216,7 @@ impl Report<'_> {
             })
         };
         json!({
-            "model": self.args.model,
+            "model": *self.args.model,
             "dtype": self.args.cross_encoder.dtype().name(),
             "instruction_set": Isa::active().to_string(),
             "threads": self.threads,

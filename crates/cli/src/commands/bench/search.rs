@@ -1,4 +1,4 @@
-//! `toller bench search`: what an exact search takes, and what the machine would allow.
+//! `toller bench search`: the time of an exact search, compared with the machine's limits.
 
 use std::io::Write;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ use toller_engine::Device;
 use toller_topk::Scan;
 
 use super::machine::Machine;
-use super::options::{BenchOptions, write_plot};
+use super::options::BenchOptions;
 use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
 use super::search_source::{Source, SourceArgs};
 use crate::interrupt::{self, Interrupted};
@@ -43,15 +43,15 @@ pub struct BenchSearchArgs {
     options: BenchOptions,
 }
 
-/// Rounds of a batch, at least.
+/// The least number of rounds of a batch.
 const MIN_ROUNDS: usize = 3;
-/// Rounds of a single query, at least: its percentiles are told.
+/// The least number of rounds of a single query, whose percentiles are printed.
 const MIN_ROUNDS_ALONE: usize = 20;
 
 /// Measures every combination of sizes.
 pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping after this figure")?;
-    let plot = args.options.open_plot()?;
+    let plot = args.options.plot.open()?;
     let largest = args.queries.iter().copied().max().unwrap_or(1);
     let mut machine = Machine::open(args.device, threads, ui)?;
     let source = Source::open(&args.source, largest as usize, ui)?;
@@ -83,7 +83,7 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()>
         tables(&machine, &limits, &points, &mut out)?;
         out.flush()?;
     }
-    write_plot(plot, || search_figure(&points, &limits, format!("{}; {name}", source.describe())))
+    plot.draw(|| search_figure(&points, &limits, format!("{}; {name}", source.describe())))
 }
 
 /// All combinations, the smallest first.

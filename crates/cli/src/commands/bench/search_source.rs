@@ -1,6 +1,5 @@
 //! What `toller bench search` searches: random vectors or a store, and with what.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -12,6 +11,7 @@ use toller_ir::DocOrd;
 use toller_store::{DType, OpenOptions, Shard, Store};
 use toller_topk::{Codes, Collection, Filter, IpTopkOptions, Quantized, Scan, Segment, TopK, ip_topk};
 
+use crate::args::paths::InputPath;
 use crate::error::UsageError;
 use crate::ui::Ui;
 
@@ -27,11 +27,11 @@ pub(super) struct SourceArgs {
     #[arg(long, value_name = "D", default_value_t = 384, value_parser = clap::value_parser!(u32).range(1..))]
     dim: u32,
 
-    /// What the random vectors are stored in
+    /// Number format of the random vectors
     #[arg(long, value_name = "f32|f16|bf16", default_value_t = DType::F32)]
     store_dtype: DType,
 
-    /// Give the random vectors int8 codes, as a store may have them: an int8 scan reads those
+    /// Give the random vectors int8 codes, as a store can have: an int8 scan reads them
     #[arg(long)]
     codes: bool,
 
@@ -41,14 +41,14 @@ pub(super) struct SourceArgs {
 
     /// Stores to search instead of random vectors
     #[arg(long, value_name = "STORE", num_args = 1.., conflicts_with_all = ["vectors", "dim", "store_dtype", "codes"])]
-    dense: Vec<PathBuf>,
+    dense: Vec<InputPath>,
 
     /// Store of encoded queries to search with [default: vectors of --dense, drawn at random]
     #[arg(long, value_name = "STORE", requires = "dense")]
-    query_vectors: Option<PathBuf>,
+    query_vectors: Option<InputPath>,
 }
 
-/// Queries to choose batches from, at least: so that not every search has the same.
+/// The least number of queries to draw batches from, so that searches differ.
 const LEAST_QUERIES: usize = 1024;
 
 /// Vectors with something to search them with.
@@ -110,7 +110,7 @@ impl Source {
         let indexes = Scan::NAMES.map(|(_, scan)| FlatIndex::new(store.clone(), scan));
         let queries = match &args.query_vectors {
             Some(path) => {
-                let queries = Store::open(std::slice::from_ref(path), &open)?;
+                let queries = Store::open(&[path], &open)?;
                 indexes[0].check_dim(queries.dim())?;
                 store.check_model(&queries.manifest().spec.model)?;
                 QueryPool::all_of(&queries)
@@ -175,15 +175,15 @@ impl Source {
     /// Bytes that a scan of the first `count` vectors reads.
     pub(super) fn scanned_bytes(&self, count: usize, scan: Scan) -> usize {
         let coded = match scan {
-            // `auto` takes the codes where they pay.
+            // `auto` takes the codes if they are faster.
             Scan::Int8 | Scan::Auto => count.min(self.coded()),
             Scan::F32 | Scan::F16 => 0,
         };
-        // Of codes a byte a number, a scale and a residual norm.
+        // A code has one byte per number, a scale and a residual norm.
         coded * (self.dim + 8) + (count - coded) * self.dim * self.dtype.size()
     }
 
-    /// The vectors that have codes: of a store, those of the parts that were quantized.
+    /// The number of vectors with codes: in a store, those of the parts that were quantized.
     fn coded(&self) -> usize {
         match &self.vectors {
             Searched::Random(_, codes) => codes.as_ref().map_or(0, |codes| codes.scales.len()),
@@ -194,13 +194,13 @@ impl Source {
         }
     }
 
-    /// What it is, in a few words.
+    /// A short description.
     pub(super) fn describe(&self) -> String {
         let counts: Vec<String> = self.counts.iter().map(|&count| grouped(count)).collect();
         format!("{} x {} {}, {}", counts.join(", "), self.dim, self.dtype, self.origin)
     }
 
-    /// What it is, as JSON.
+    /// The description as JSON.
     pub(super) fn json(&self) -> Value {
         json!({
             "origin": self.origin,

@@ -3,14 +3,12 @@
 use std::collections::{HashMap, HashSet};
 
 use toller_eval::{Measure, QueryDifference, diff};
-use toller_files::expand;
 use toller_ir::Passage;
-use toller_pipeline::wanted_passages;
 
 use super::{DiffArgs, Show};
+use crate::args::qrels::QrelsArgs;
+use crate::args::runs::run_names;
 use crate::error::UsageError;
-use crate::qrels_input::QrelsArgs;
-use crate::run_input::run_names;
 use crate::ui::Ui;
 
 /// Two runs compared.
@@ -20,7 +18,7 @@ pub(super) struct Listing {
     pub(super) measure: Measure,
     /// Its value over all queries.
     pub(super) means: [f64; 2],
-    /// How many queries there are, and how many of them the second run loses, gains, and has the same.
+    /// All queries, and those that the second run loses and gains.
     pub(super) all: usize,
     pub(super) lost: usize,
     pub(super) gained: usize,
@@ -40,7 +38,7 @@ impl Listing {
         let mut names = run_names(&args.runs).into_iter();
         let names = [names.next().unwrap_or_default(), names.next().unwrap_or_default()];
         let [before, after] = &runs[..] else {
-            return Err(UsageError::new("two runs are compared", "name two runs").into());
+            return Err(UsageError::new("a comparison needs two runs", "name two runs").into());
         };
         let top = args.top as usize;
         let differences = diff(&qrels, [before, after], &args.measure, top, &args.eval_options())?;
@@ -90,18 +88,18 @@ impl Listing {
     }
 }
 
-/// What the judgments say of a document.
+/// A document's judgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Judged {
     /// Relevant, with this grade.
     Relevant(i32),
     /// Not relevant.
     NotRelevant(i32),
-    /// Nothing.
+    /// Not judged.
     Not,
 }
 
-/// What is shown of differences that go from the greatest loss to the greatest gain.
+/// The queries that are shown, from `differences` in order of gain.
 fn shown(differences: Vec<QueryDifference>, show: Show, limit: usize) -> Vec<QueryDifference> {
     let mut shown = differences;
     match show {
@@ -117,34 +115,36 @@ fn shown(differences: Vec<QueryDifference>, show: Show, limit: usize) -> Vec<Que
 }
 
 fn query_texts(args: &DiffArgs, wanted: &HashSet<&str>, ui: &Ui) -> crate::Result<HashMap<String, String>> {
-    let Some(path) = &args.queries else { return Ok(HashMap::new()) };
-    let queries = args.queries_input.read(path, args.input.skip_bad_lines, ui)?;
+    let Some(path) = &args.texts.queries else { return Ok(HashMap::new()) };
+    let queries = args.texts.read_queries(args.input.skip_bad_lines, ui)?;
     let texts: HashMap<_, _> = queries
         .into_iter()
         .filter(|query| wanted.contains(query.id.as_str()))
         .map(|query| (query.id, query.text))
         .collect();
-    if let Some(lacking) = wanted.iter().filter(|id| !texts.contains_key(**id)).min() {
+    if let Some(missing) = wanted.iter().filter(|id| !texts.contains_key(**id)).min() {
         let count = wanted.len() - texts.len();
-        ui.warning(format!("{} lacks {count} of the queries, for one {lacking:?}", path.display()));
+        ui.warning(format!(
+            "{} does not have {count} of the queries, for example {missing:?}",
+            path.display()
+        ));
     }
     Ok(texts)
 }
 
-/// One pass over the collection: only what is shown is kept.
+/// Reads the collection once, and keeps only what is shown.
 fn passages(args: &DiffArgs, shown: &[QueryDifference], ui: &Ui) -> crate::Result<HashMap<String, Passage>> {
-    if args.corpus.is_empty() {
+    if args.texts.corpus.is_empty() {
         return Ok(HashMap::new());
     }
     let retrieved = shown.iter().flat_map(|query| query.rankings.iter().flatten()).map(|found| &found.doc_id);
     let relevant = shown.iter().flat_map(|query| &query.relevant).map(|document| &document.doc_id);
     let wanted: HashSet<&str> = retrieved.chain(relevant).map(String::as_str).collect();
-    let inputs = expand(&args.corpus)?;
-    let passages = wanted_passages(&inputs, &args.collection.options(), &wanted, |passage| passage)?;
-    if let Some(lacking) = wanted.iter().filter(|id| !passages.contains_key(**id)).min() {
+    let passages = args.texts.documents(&wanted, |passage| passage)?;
+    if let Some(missing) = wanted.iter().filter(|id| !passages.contains_key(**id)).min() {
         let count = wanted.len() - passages.len();
         ui.warning(format!(
-            "the collection lacks {count} of {} documents, for one {lacking:?}",
+            "{count} of {} documents are not in the collection, for example {missing:?}",
             wanted.len()
         ));
     }

@@ -1,4 +1,4 @@
-//! `toller diff`: where one run loses against another, query by query, to be looked at and sorted into categories.
+//! `toller diff`: where one run loses against another, query by query, for an analysis of errors.
 
 mod listing;
 mod page;
@@ -7,28 +7,28 @@ mod sheet;
 mod tally;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use toller_eval::{EvalOptions, Measure};
-use toller_files::{AtomicFile, Input};
 
 use self::listing::Listing;
+use crate::args::paths::{InputPath, Inputs, OutputPath};
+use crate::args::qrels::QrelsArgs;
+use crate::args::runs::RunInputArgs;
+use crate::args::texts::TextsArgs;
 use crate::error::UsageError;
-use crate::input::{CollectionArgs, QueriesArgs};
-use crate::qrels_input::QrelsArgs;
-use crate::run_input::RunInputArgs;
 use crate::ui::Ui;
 
 /// Compares two runs query by query, for an analysis of errors.
 ///
-/// The queries that the second run loses come first, by what they lose, each with its relevant documents, their ranks in both
-/// runs, and the first documents of both side by side. The page (--format html) and the sheet (--format csv) have a field for
-/// the category of each error; --tally counts what was filled in.
+/// The queries on which the second run loses most come first. Each is shown with its relevant documents,
+/// their ranks in both runs, and the first documents of both runs side by side. The page (--format html) and
+/// the sheet (--format csv) have a field for the category of each error; --tally counts the categories.
 #[derive(Debug, clap::Args)]
 pub struct DiffArgs {
-    /// The run to compare with, and the run that is looked at
+    /// The baseline, and the run to compare with it
     #[arg(value_name = "RUN", num_args = 2, required_unless_present = "tally")]
-    runs: Vec<PathBuf>,
+    runs: Vec<InputPath>,
 
     #[command(flatten)]
     qrels: Option<QrelsArgs>,
@@ -37,23 +37,18 @@ pub struct DiffArgs {
     #[arg(long, short, value_name = "MEASURE", default_value = "nDCG@10")]
     measure: Measure,
 
-    /// Queries, for their texts
-    #[arg(long, value_name = "FILE")]
-    queries: Option<PathBuf>,
+    #[command(flatten)]
+    texts: TextsArgs,
 
-    /// Collection, for the texts of passages
-    #[arg(long, value_name = "FILE", num_args = 1..)]
-    corpus: Vec<PathBuf>,
-
-    /// Which queries are shown
+    /// Which queries to show
     #[arg(long, value_enum, default_value_t)]
     show: Show,
 
-    /// Queries that are shown, at most
+    /// The most queries to show
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 
-    /// Documents of each run that are shown
+    /// Documents of each run to show
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     top: u32,
 
@@ -63,21 +58,15 @@ pub struct DiffArgs {
 
     /// File to write to; - for stdout
     #[arg(short, long, value_name = "FILE", default_value = "-")]
-    output: PathBuf,
+    output: OutputPath,
 
     /// The lowest grade that is relevant, for measures that do not name their own
     #[arg(long, short = 'l', value_name = "GRADE", default_value_t = 1)]
     relevance_level: u32,
 
-    /// Count the categories that were filled in here, a CSV of --format csv or of the page, and do nothing else
+    /// Only count the categories in this sheet, which --format csv or the page wrote and you filled in
     #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["runs", "qrels", "queries", "corpus", "output"])]
-    tally: Option<PathBuf>,
-
-    #[command(flatten)]
-    queries_input: QueriesArgs,
-
-    #[command(flatten)]
-    collection: CollectionArgs,
+    tally: Option<InputPath>,
 
     #[command(flatten)]
     input: RunInputArgs,
@@ -86,10 +75,10 @@ pub struct DiffArgs {
 /// Which queries are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum Show {
-    /// Those that the second run loses, the greatest loss first
+    /// Those on which the second run loses, the greatest loss first
     #[default]
     Losses,
-    /// Those that it gains, the greatest gain first
+    /// Those on which it gains, the greatest gain first
     Gains,
     /// All, from the greatest loss to the greatest gain
     All,
@@ -102,7 +91,7 @@ enum FormatArg {
     Text,
     /// A sheet with empty columns for a category and a note
     Csv,
-    /// A page of its own, with fields for them
+    /// A web page with fields for both
     Html,
     /// Everything, for programs
     Json,
@@ -116,37 +105,29 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> crate::Result<()> {
     let qrels = check_usage(args)?;
     let listing = Listing::read(args, qrels, ui)?;
     let format = if ui.json { FormatArg::Json } else { args.format };
-    if args.output.as_os_str() == "-" {
-        let mut out = ui.out();
-        write(&listing, format, &mut out)?;
-        out.flush()?;
-    } else {
-        let mut file = AtomicFile::create(&args.output)?;
-        write(&listing, format, &mut file)?;
-        file.commit()?;
+    args.output.write(ui, |out, _| write(&listing, format, out))?;
+    if !args.output.is_stdout() {
         ui.status(format!("{} of {} queries in {}", listing.shown.len(), listing.all, args.output.display()));
     }
     Ok(())
 }
 
-fn write(listing: &Listing, format: FormatArg, out: &mut impl Write) -> crate::Result<()> {
+fn write(listing: &Listing, format: FormatArg, mut out: &mut dyn Write) -> crate::Result<()> {
     match format {
-        FormatArg::Text => report::text(listing, out),
-        FormatArg::Json => report::json(listing, out),
-        FormatArg::Csv => Ok(sheet::write(listing, out).map_err(std::io::Error::from)?),
+        FormatArg::Text => report::text(listing, &mut out),
+        FormatArg::Json => report::json(listing, &mut out),
+        FormatArg::Csv => Ok(sheet::write(listing, &mut out).map_err(std::io::Error::from)?),
         FormatArg::Html => Ok(out.write_all(page::html(listing).as_bytes())?),
     }
 }
 
-/// What can be refused before anything is read; the judgments.
+/// Refuses wrong usage before anything is read; returns the judgments.
 fn check_usage(args: &DiffArgs) -> Result<&QrelsArgs, UsageError> {
     let Some(qrels) = &args.qrels else {
-        return Err(UsageError::new("runs are compared by judgments", "give --qrels FILE"));
+        return Err(UsageError::new("a comparison needs judgments", "give --qrels FILE"));
     };
-    let read = args.runs.iter().chain([&qrels.qrels]).chain(&args.queries).chain(&args.corpus);
-    if read.filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {
-        return Err(UsageError::new("stdin is named twice", "only one file can come from stdin"));
-    }
+    let read = args.runs.iter().chain([&qrels.qrels]).chain(args.texts.files());
+    Inputs::files(read).check()?;
     Ok(qrels)
 }
 

@@ -1,4 +1,4 @@
-//! The comparison as a page: one file that needs neither a server nor the network.
+//! The comparison as a web page: one file that needs neither a server nor the network.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ const SCRIPT: &str = include_str!("page.js");
 /// Characters of a passage that are shown before it is folded.
 const FOLD: usize = 320;
 
-/// What is offered as categories: those of DuReader-retrieval's analysis (Qiu et al. 2022, table 10).
+/// The categories that are offered: those of DuReader-retrieval's analysis (Qiu et al. 2022, table 10).
 const CATEGORIES: [&str; 6] = [
     "entity mismatch",
     "numeral mismatch",
@@ -24,7 +24,7 @@ const CATEGORIES: [&str; 6] = [
     "other",
 ];
 
-/// What is filled in for a query.
+/// The fields of a query.
 const FIELDS: &str = "<div class=\"fields\">\n\
     <label>Category (several: separated by ;)<input class=\"category\" list=\"categories\" autocomplete=\"off\"></label>\n\
     <label>Note<input class=\"note\" autocomplete=\"off\"></label>\n</div>\n";
@@ -37,7 +37,7 @@ pub(super) fn html(listing: &Listing) -> String {
     let [mean_before, mean_after] = listing.means.map(|mean| listing.number(mean));
     let options: String = CATEGORIES.iter().map(|name| format!("<option value=\"{name}\">")).collect();
     let articles: String = listing.shown.iter().map(|query| article(listing, query)).collect();
-    // Two pages of the same comparison share what is filled in, others do not.
+    // Pages of the same comparison share their entries; other pages do not.
     let ids: Vec<&str> = listing.shown.iter().map(|query| query.query_id.as_str()).collect();
     let key = Checksum::of(format!("{:?} {measure} {ids:?}", listing.names).as_bytes());
     let (all, lost, gained, shown) = (listing.all, listing.lost, listing.gained, listing.shown.len());
@@ -99,7 +99,7 @@ fn ranked(listing: &Listing, document: &RankedDocument, own: usize) -> String {
     item(listing, &document.doc_id, document.grade, &place, &other)
 }
 
-/// A document: what is said before its id, its judgment, what is said behind, its text.
+/// A document: `before`, its id, its judgment, `behind`, and its text.
 fn item(listing: &Listing, id: &str, grade: Option<i32>, before: &str, behind: &str) -> String {
     let (class, judged) = match listing.judged(grade) {
         Judged::Relevant(grade) => ("relevant", format!("relevant, {grade}")),
@@ -128,7 +128,7 @@ fn passage(passage: &Passage) -> String {
     title + &body
 }
 
-/// A text that is folded behind the last blank before `end`, or there.
+/// A text that is folded after the last blank before `end`, or at `end`.
 fn folded(text: &str, end: usize) -> String {
     let end = text[..end].rfind(char::is_whitespace).unwrap_or(end);
     format!(
@@ -143,7 +143,7 @@ fn rank(rank: Option<usize>) -> String {
     rank.map_or("&ndash;".to_owned(), |rank| rank.to_string())
 }
 
-/// Text as HTML, between tags and in quoted attributes. Control characters, which HTML does not have, are replaced.
+/// Text as HTML, for elements and quoted attributes. Control characters, which HTML forbids, are replaced.
 fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     for character in text.chars() {

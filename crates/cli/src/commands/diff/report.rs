@@ -16,7 +16,7 @@ pub(super) fn text(listing: &Listing, out: &mut impl Write) -> crate::Result<()>
     let [before, after] = &listing.names;
     writeln!(
         out,
-        "{}: {before} {}, {after} {} over {} queries; {after} loses {}, gains {}, has the same in {}",
+        "{}: {before} {}, {after} {} over {} queries; {after} loses {}, gains {}, ties on {}",
         listing.measure,
         listing.number(listing.means[0]),
         listing.number(listing.means[1]),
@@ -82,7 +82,7 @@ fn passage(listing: &Listing, id: &str) -> String {
     excerpt(&format!("{title}{}", passage.text))
 }
 
-/// The first words on one line. What would steer a terminal is a blank.
+/// The first words on one line. Control characters, which could steer a terminal, become blanks.
 fn excerpt(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     let line = words.collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! The comparison as a sheet to fill in: a row for each query, with empty columns for a category and a note.
+//! The comparison as a sheet to fill in: one row per query, with empty columns for a category and a note.
 
 use std::io::Write;
 
@@ -49,7 +49,7 @@ pub(super) fn write(listing: &Listing, out: &mut impl Write) -> csv::Result<()> 
     Ok(rows.flush()?)
 }
 
-/// A text as spreadsheets take it for one: they would compute what starts like a formula.
+/// A text that spreadsheets do not take for a formula, which they would compute.
 fn as_text(text: &str) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text.to_owned() }
 }

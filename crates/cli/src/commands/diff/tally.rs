@@ -1,4 +1,4 @@
-//! `toller diff --tally`: how often each category was filled in, and what its queries lose.
+//! `toller diff --tally`: how often each category occurs, and how much its queries lose.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -13,14 +13,14 @@ use crate::error::{Remedied, UsageError};
 use crate::table::{Align, table};
 use crate::ui::Ui;
 
-/// What was found of a category.
+/// The queries of a category.
 #[derive(Default)]
 struct Count {
     queries: usize,
     gain: f64,
 }
 
-/// What was found in a sheet.
+/// The content of a sheet.
 struct Tally {
     /// All queries of the sheet, and those with a category.
     queries: usize,
@@ -32,9 +32,11 @@ struct Tally {
 /// Reads the sheet and writes the tally.
 pub(super) fn run(sheet: &Path, format: FormatArg, ui: &Ui) -> crate::Result<()> {
     if format == FormatArg::Html {
-        return Err(
-            UsageError::new("a tally is no page", "leave --format out, or give it json or csv").into()
-        );
+        return Err(UsageError::new(
+            "a tally cannot be a web page",
+            "leave out --format, or choose json or csv",
+        )
+        .into());
     }
     let tally = read(sheet)?;
     // The most frequent first.
@@ -78,14 +80,15 @@ pub(super) fn run(sheet: &Path, format: FormatArg, ui: &Ui) -> crate::Result<()>
     Ok(())
 }
 
-/// Reads a sheet. A cell may hold several categories, separated by semicolons; the query counts for each of them.
+/// Reads a sheet. A cell may hold several categories, separated by semicolons; the query counts for each of
+/// them.
 fn read(path: &Path) -> crate::Result<Tally> {
     let input = Input::parse(path);
     let wrong = |line: Option<u64>, what: String| {
         let line = line.map_or(String::new(), |line| format!(":{line}"));
         Remedied::new(
             format!("{input}{line}: {what}"),
-            "give a sheet of `toller diff --format csv`, or one that its page saved, with the column category filled in",
+            "give a sheet that `toller diff --format csv` or its page wrote, with the column category filled in",
         )
     };
     let mut reader = csv::Reader::from_reader(InputReader::open(&input)?);
@@ -103,7 +106,7 @@ fn read(path: &Path) -> crate::Result<Tally> {
         tally.queries += 1;
         let number = row.get(gain).unwrap_or_default();
         let gain: f64 =
-            number.trim().parse().map_err(|_| wrong(line, format!("the gain {number:?} is no number")))?;
+            number.trim().parse().map_err(|_| wrong(line, format!("the gain {number:?} is not a number")))?;
         let names = row.get(category).unwrap_or_default().split(';').map(str::trim);
         let mut names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
         names.sort_unstable();

@@ -1,57 +1,52 @@
 //! `toller rerank`: a run in, its best hits scored again by cross-encoders, a run out.
 
-mod cross_encoder;
 mod journal;
 mod model_scores;
 mod report;
-mod reranker;
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use toller_corpus::TrecRunWriter;
-use toller_files::Input;
 use toller_ir::Run;
 use toller_pipeline::rerank::{Candidates, RerankError, Reranked, Reranker, ScoreCache};
 
-pub(super) use self::cross_encoder::{CrossEncoderArgs, ScoringArgs};
 pub(super) use self::journal::Journal;
 use self::report::Report;
 pub(super) use self::report::warn_of_missing_texts;
-use self::reranker::RerankerArgs;
-pub(super) use self::reranker::RerankingArgs;
+use crate::args::input::QueriesArgs;
+use crate::args::paths::{InputPath, Inputs, OutputPath};
+use crate::args::reranking::RerankerArgs;
+use crate::args::run_output::RunOutputArgs;
+use crate::args::runs::{RunInputArgs, best_first};
 use crate::engine;
 use crate::error::UsageError;
-use crate::input::QueriesArgs;
 use crate::interrupt::{self, Interrupted};
-use crate::run_input::{RunInputArgs, best_first};
-use crate::run_output::RunOutputArgs;
 use crate::ui::Ui;
 
 /// Scores the best hits of a run again with cross-encoders.
 ///
-/// The first --depth hits of each query are ordered by their new score, ties in the run's order; the others follow below in their order.
-/// Scores fall strictly. Scores are kept while they come: the same command, run again after an interruption, goes on where
-/// it was.
+/// The first --depth hits of each query are ordered by their new score, ties by their order in the run; the
+/// others follow in their order. Scores of the new run fall strictly. Scores are kept as they are computed:
+/// after an interruption, the same command goes on where it stopped.
 #[derive(Debug, clap::Args)]
 pub struct RerankArgs {
     /// Run to rerank (TREC, MS MARCO, Tevatron, DPR or DuReader); - for stdin
     #[arg(long, value_name = "RUN")]
-    run: PathBuf,
+    run: InputPath,
 
     /// Queries of the run
     #[arg(long, value_name = "FILE")]
-    queries: PathBuf,
+    queries: InputPath,
 
     /// Hits to write for each query [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     k: Option<u32>,
 
-    /// Directory to write each model's own scores to, a run each
+    /// Directory to write one run per model to, with the model's own scores
     #[arg(long, value_name = "DIR")]
-    keep_model_scores: Option<PathBuf>,
+    keep_model_scores: Option<OutputPath>,
 
     #[command(flatten)]
     reranker: RerankerArgs,
@@ -72,20 +67,19 @@ pub fn run(args: &RerankArgs, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping; what is scored is kept")?;
     let journal = Journal::of(args.reranker.reranking.cache(), args.output.path());
     let kept = args.output.write(ui, |run| rerank(args, &journal, run, &stop, ui))?;
-    // Not before the run is there: until then the journal is all there is of it.
+    // Only now that the run is written: until then the journal is the only copy of the scores.
     journal.end(kept)
 }
 
 fn check_usage(args: &RerankArgs, ui: &Ui) -> Result<(), UsageError> {
     args.reranker.check()?;
-    let read = || [&args.run, &args.queries].into_iter().chain(args.reranker.reranking.corpus());
-    if read().filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {
-        return Err(UsageError::new("stdin is named twice", "only one file can come from stdin"));
-    }
-    args.output.check(read(), args.reranker.reranking.directories(), ui)
+    let reranking = &args.reranker.reranking;
+    let files = [&args.run, &args.queries].into_iter().chain(reranking.corpus());
+    args.output.check(&Inputs::files(files).and_directories(reranking.directories()), ui)
 }
 
-/// Reads, reranks, writes; the cache of the scores, which may have to go once the run is there.
+/// Reads, reranks and writes; returns the cache of the scores, which may have to be removed once the run is
+/// written.
 fn rerank(
     args: &RerankArgs,
     journal: &Journal,
@@ -113,7 +107,7 @@ fn rerank(
         model_scores::write(directory, args.reranker.models(), &candidates, &reranked)?;
     }
     let report = Report { reranked: &reranked, reranker: &reranker, output: args.output.name() };
-    report.tell(ui)?;
+    report.print(ui)?;
     Ok(reranker.into_cache())
 }
 

@@ -1,4 +1,4 @@
-//! `--keep-model-scores`: what each model of several said by itself.
+//! `--keep-model-scores`: the scores of each model.
 
 use std::fs;
 use std::path::Path;
@@ -7,10 +7,12 @@ use toller_corpus::TrecRunWriter;
 use toller_files::{AtomicFile, FileError};
 use toller_pipeline::rerank::{Candidates, Reranked};
 
-/// Writes a run for each model: the hits that it scored, by its scores as they are, ties in the first stage's order.
+use crate::args::paths::ModelName;
+
+/// Writes a run for each model: the hits that it scored, by its own scores, ties in the first stage's order.
 pub(super) fn write(
     directory: &Path,
-    models: &[String],
+    models: &[ModelName],
     candidates: &[Candidates<'_>],
     reranked: &Reranked,
 ) -> crate::Result<()> {
@@ -32,7 +34,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// A model's name as one word that may be a file's.
+/// A model's name as one word that can be part of a file name.
 fn tag(model: &str) -> String {
     let name = model.trim_end_matches('/').rsplit('/').next().unwrap_or(model);
     let word = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };

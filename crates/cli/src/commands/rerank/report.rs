@@ -1,10 +1,10 @@
-//! What reranking tells when it is done.
+//! The report of a reranking.
 
 use toller_pipeline::rerank::{RerankReport, Reranked, Reranker};
 
 use crate::ui::Ui;
 
-/// What was reranked, how fast, and what could not be.
+/// What was reranked, how fast, and what could not be reranked.
 pub(super) struct Report<'a> {
     pub(super) reranked: &'a Reranked,
     pub(super) reranker: &'a Reranker,
@@ -12,8 +12,8 @@ pub(super) struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Says it on stderr and, with `--json`, on stdout.
-    pub(super) fn tell(&self, ui: &Ui) -> crate::Result<()> {
+    /// Prints the report to stderr and, with `--json`, to stdout.
+    pub(super) fn print(&self, ui: &Ui) -> crate::Result<()> {
         let Self { reranked, reranker, output } = self;
         let report = &reranked.report;
         warn_of_missing_texts(report, ui);
@@ -51,23 +51,23 @@ impl Report<'_> {
     }
 }
 
-/// Says which hits were not reranked as others are, or are suspicious.
+/// Warns of hits that were not reranked like others, or that are suspicious.
 pub(in crate::commands) fn warn_of_missing_texts(report: &RerankReport, ui: &Ui) {
     if let Some((query, document)) = &report.first_unavailable {
         ui.warning(format!(
-            "{} documents are not in the collection and stay below the reranked ones, for one {document:?} of query {query:?}",
+            "{} documents are not in the collection and stay below the reranked ones, for example {document:?} of query {query:?}",
             report.unavailable
         ));
     }
     if let Some(query) = report.without_text.first() {
         let count = report.without_text.len();
         ui.warning(format!(
-            "{count} queries have no text and their hits stay as they are, for one {query:?}"
+            "{count} queries have no text and their hits stay as they are, for example {query:?}"
         ));
     }
     if let Some((query, document)) = &report.first_empty {
         ui.warning(format!(
-            "{} passages are empty and were scored so, for one {document:?} of query {query:?}",
+            "{} empty passages were scored, for example {document:?} of query {query:?}",
             report.empty
         ));
     }

@@ -9,54 +9,58 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use toller_corpus::TrecRunWriter;
-use toller_files::Input;
 use toller_nn::Precision;
 use toller_pipeline::fusion::Fusion;
 use toller_pipeline::rerank::ScoreCache;
 
 use self::report::Report;
 use self::stages::Stages;
-use crate::commands::rerank::{Journal, RerankingArgs, ScoringArgs};
-use crate::commands::search::{KEPT_RUNS, KeptRuns, SourceArgs, Sources};
+use crate::args::cross_encoder::ScoringArgs;
+use crate::args::paths::{ModelName, OutputPath};
+use crate::args::reranking::RerankingArgs;
+use crate::args::run_output::RunOutputArgs;
+use crate::args::sources::SourceArgs;
+use crate::commands::rerank::Journal;
+use crate::commands::search::{KEPT_RUNS, KeptRuns, Sources};
 use crate::engine;
 use crate::error::UsageError;
 use crate::interrupt;
-use crate::run_output::{RunOutputArgs, is_same_file};
 use crate::ui::Ui;
 
 /// Retrieves and reranks: `toller search` and `toller rerank` in one, with the same result.
 ///
-/// Reranking begins with the first queries while the others are searched. --model and its flags are of the dense first stage,
-/// --rerank names the cross-encoders. Scores are kept while they come: the same command, run again after an interruption, searches
-/// again and does not score again.
+/// Reranking starts with the first queries while the others are searched. --model and its flags are for the
+/// dense first stage, --rerank names the cross-encoders. Scores are kept as they are computed: after an
+/// interruption, the same command searches again but does not score again.
 #[derive(Debug, clap::Args)]
 pub struct RetrieveArgs {
     #[command(flatten)]
     sources: SourceArgs,
 
-    /// Hits of --sparse and of --dense that are fused
+    /// Hits of --sparse and --dense to fuse
     #[arg(long, value_name = "N", default_value_t = 1000, requires = "fusion", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Fusion")]
     fusion_depth: u32,
 
-    /// Cross-encoder to rerank by; several are an ensemble
+    /// Cross-encoder to rerank with; several form an ensemble
     #[arg(long, value_name = "M", num_args = 1.., required = true)]
-    rerank: Vec<String>,
+    rerank: Vec<ModelName>,
 
     /// Truncate pairs to N tokens, special tokens included [default: the cross-encoder's own maximum]
     #[arg(long, value_name = "N", help_heading = "Model", value_parser = clap::value_parser!(u32).range(1..))]
     rerank_max_length: Option<u32>,
 
-    /// What the cross-encoders compute in [default: that of --dtype]
+    /// Number format in which the cross-encoders compute [default: that of --dtype]
     #[arg(long, value_name = "f32|f16|bf16|int8", help_heading = "Machine")]
     rerank_dtype: Option<Precision>,
 
-    /// Hits to return for each query; as many are searched for, or --depth if that is more
+    /// Hits to return for each query; the first stage finds this many, or --depth if that is more
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     k: u32,
 
-    /// Keep the first stage's run in this directory, as first-stage.run; of a hybrid also sparse.run and dense.run
+    /// Keep the first stage's run in this directory as first-stage.run, and a hybrid's as sparse.run and
+    /// dense.run too
     #[arg(long, value_name = "DIR")]
-    keep_stages: Option<PathBuf>,
+    keep_stages: Option<OutputPath>,
 
     #[command(flatten)]
     reranking: RerankingArgs,
@@ -82,17 +86,17 @@ pub fn run(args: &RetrieveArgs, ui: &Ui) -> crate::Result<()> {
         kept.commit()?;
         Ok(cache)
     })?;
-    // Not before the run is there: until then the journal is all there is of it.
+    // Only now that the run is written: until then the journal is the only copy of the scores.
     journal.end(cache)
 }
 
 impl RetrieveArgs {
-    /// Where runs of the first stage may go.
+    /// The files to which runs of the first stage may be written.
     fn kept(&self) -> impl Iterator<Item = PathBuf> {
         self.keep_stages.iter().flat_map(|directory| KEPT_RUNS.map(|file| directory.join(file)))
     }
 
-    /// Hits of the first stage: what is returned, and no less than what is reranked.
+    /// Hits of the first stage: enough to return and to rerank.
     fn searched(&self) -> usize {
         self.k.max(self.reranking.depth()) as usize
     }
@@ -104,13 +108,15 @@ fn check_usage(args: &RetrieveArgs, ui: &Ui) -> Result<Option<Fusion>, UsageErro
     }
     let fusion = args.sources.check(true)?;
     args.reranking.check()?;
-    let read = || args.sources.files().chain(args.reranking.corpus());
-    if read().filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {
-        return Err(UsageError::new("stdin is named twice", "only one file can come from stdin"));
-    }
+    let inputs = args
+        .sources
+        .inputs()
+        .and_files(args.reranking.corpus())
+        .and_directories(args.reranking.directories());
+    inputs.check()?;
     for kept in args.kept() {
         let is_output = |output| std::path::absolute(output).ok() == std::path::absolute(&kept).ok();
-        if args.output.path().is_some_and(is_output) || read().any(|file| is_same_file(file, &kept)) {
+        if args.output.path().is_some_and(is_output) || inputs.has_file(&kept) {
             return Err(UsageError::new(
                 format!(
                     "--keep-stages would write to {}, which is another file of this command",
@@ -120,11 +126,12 @@ fn check_usage(args: &RetrieveArgs, ui: &Ui) -> Result<Option<Fusion>, UsageErro
             ));
         }
     }
-    args.output.check(read(), args.sources.directories().chain(args.reranking.directories()), ui)?;
+    args.output.check(&inputs, ui)?;
     Ok(fusion)
 }
 
-/// Opens everything, carries the stages out, and reports; the cache of the scores, which may have to go once the run is there.
+/// Opens everything, runs the stages, and reports; returns the cache of the scores, which may have to be
+/// removed once the run is written.
 fn retrieve(
     args: &RetrieveArgs,
     fusion: Option<Fusion>,
@@ -165,6 +172,6 @@ fn retrieve(
         all_secs: retrieving.elapsed().as_secs_f64(),
         times: &times,
     };
-    report.tell(ui)?;
+    report.print(ui)?;
     Ok(reranker.into_cache())
 }

@@ -1,10 +1,10 @@
-//! What retrieving tells when it is done: each stage's time and throughput.
+//! The report of `toller retrieve`: each stage's time and throughput.
 
 use super::stages::Times;
 use crate::commands::rerank::warn_of_missing_texts;
 use crate::ui::Ui;
 
-/// What was retrieved, and what it took.
+/// What was retrieved, and the time it took.
 pub(super) struct Report<'a> {
     pub(super) queries: usize,
     pub(super) documents: usize,
@@ -17,8 +17,8 @@ pub(super) struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Says it on stderr and, with `--json`, on stdout.
-    pub(super) fn tell(&self, ui: &Ui) -> crate::Result<()> {
+    /// Prints the report to stderr and, with `--json`, to stdout.
+    pub(super) fn print(&self, ui: &Ui) -> crate::Result<()> {
         let Self { queries, documents, depth, k, output, prepare_secs, all_secs, times } = self;
         let Times { search_secs, hits, unfound, reranked } = times;
         unfound.warn(ui);

@@ -1,4 +1,5 @@
-//! The stages at the same time: a thread searches some queries ahead, the caller's reranks and writes.
+//! Both stages at the same time: one thread searches some queries ahead, the caller's thread reranks and
+//! writes.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -17,10 +18,11 @@ use crate::error::Remedied;
 use crate::interrupt::Interrupted;
 use crate::ui::Ui;
 
-/// Queries that go from stage to stage together: enough to keep threads busy with pairs, few enough that reranking begins soon.
+/// Queries that go from stage to stage together: enough to keep threads busy with pairs, few enough that
+/// reranking starts soon.
 const QUERIES_PER_BLOCK: usize = 32;
 
-/// Blocks that are searched ahead of reranking: their hits are held.
+/// Blocks that are searched ahead of reranking, whose hits are in memory.
 const BLOCKS_AHEAD: usize = 2;
 
 /// What the stages work with.
@@ -34,19 +36,19 @@ pub(super) struct Stages<'a> {
     pub(super) stop: &'a AtomicBool,
 }
 
-/// What the stages took.
+/// The times of the stages.
 #[derive(Default)]
 pub(super) struct Times {
-    /// Seconds that the first stage searched, its waiting for the second aside.
+    /// Seconds that the first stage searched, without waiting for the second.
     pub(super) search_secs: f64,
     /// Hits of the first stage.
     pub(super) hits: u64,
     pub(super) unfound: Unfound,
-    /// What the second stage did, and how long it worked, its waiting for the first aside.
+    /// What the second stage did, and how long, without waiting for the first.
     pub(super) reranked: RerankReport,
 }
 
-/// What was found for a block of queries, and how long that took.
+/// The hits of a block of queries, and the time of their search.
 struct Found<'a> {
     queries: &'a [Query],
     rankings: Vec<Ranking>,
@@ -105,7 +107,7 @@ impl Stages<'_> {
             let seconds = began.elapsed().as_secs_f64();
             let queries = &queries[at..at + block.len()];
             at += block.len();
-            // An error is that nobody takes it any more, for a reason that is told there.
+            // Sending fails if the second stage has ended, which reports its own reason.
             let taken = sender
                 .send(Ok(Found { queries, rankings, seconds }))
                 .map_err(|_| Remedied::without_remedy("reranking ended").into());
@@ -127,7 +129,8 @@ impl Stages<'_> {
         let searcher = &self.sources.searcher;
         let ids = |ranking: &Ranking| ranking.hits.iter().map(|hit| searcher.doc_id(hit.doc)).collect();
         let ids: Vec<Vec<Cow<'_, str>>> = found.rankings.iter().map(ids).collect();
-        // Scores count as a reader of the first stage's run would get them, so that the result is that of `toller rerank`.
+        // Scores count as a reader of the first stage's run would get them, so that the result is that of
+        // `toller rerank`.
         let candidates: Vec<Candidates<'_>> = found
             .queries
             .iter()

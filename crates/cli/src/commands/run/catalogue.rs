@@ -1,32 +1,20 @@
-//! What recipes may say to commands: read off the command line's own definition.
+//! The options that recipes can give to commands, read from the command line's own definition.
 
 use std::any::TypeId;
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Command, CommandFactory, Parser};
 use toller_recipe::{BadArguments, Catalogue, CommandSpec, OptionSpec, Takes};
 
 use crate::args::Cli;
+use crate::args::paths::{CachePath, InputPath, ModelName, OutputPath};
 
-/// Commands that are no steps of an experiment.
+/// Commands that cannot be steps of an experiment.
 const NO_STEPS: [&str; 2] = ["run", "completions"];
 
-/// Commands that go on with a damaged output, and mend it.
+/// Commands that resume, and repair a damaged output.
 const MENDING: [&str; 2] = ["encode", "store import"];
-
-/// Options of every command, which are given to `toller run` instead.
-const GLOBAL: [&str; 6] = ["help", "version", "json", "verbose", "quiet", "threads"];
-
-/// Options with a path that is written.
-const WRITTEN: [&str; 4] = ["keep-model-scores", "keep-stages", "output", "plot"];
-
-/// Options with a path of something that changes no result.
-const CACHES: [&str; 2] = ["cache", "text-index"];
-
-/// Options that name models.
-const MODELS: [&str; 3] = ["model", "query-model", "rerank"];
 
 /// The commands of this binary.
 pub(super) struct CommandCatalogue {
@@ -61,7 +49,7 @@ impl CommandCatalogue {
 impl Catalogue for CommandCatalogue {
     fn command(&self, name: &str) -> Option<CommandSpec> {
         let (_, command) = self.leaves().into_iter().find(|(known, _)| known == name)?;
-        let options = command.get_arguments().map(option).filter(|option| !GLOBAL.contains(&&*option.name));
+        let options = command.get_arguments().filter(|argument| is_of_a_step(argument)).map(option);
         Some(CommandSpec { options: options.collect(), resumes: MENDING.contains(&name) })
     }
 
@@ -89,9 +77,15 @@ impl Catalogue for CommandCatalogue {
     }
 }
 
-/// The command that these arguments ask for.
+/// The command of these arguments.
 pub(super) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::try_parse_from(std::iter::once(OsString::from("toller")).chain(arguments.iter().cloned()))
+}
+
+/// Whether a step may set it. What every command has is given to `toller run` instead.
+fn is_of_a_step(argument: &Arg) -> bool {
+    use ArgAction::{Help, HelpLong, HelpShort, Version};
+    !argument.is_global_set() && !matches!(argument.get_action(), Help | HelpLong | HelpShort | Version)
 }
 
 fn option(argument: &Arg) -> OptionSpec {
@@ -101,67 +95,46 @@ fn option(argument: &Arg) -> OptionSpec {
     };
     let is_flag =
         matches!(argument.get_action(), ArgAction::SetTrue | ArgAction::SetFalse | ArgAction::Count);
-    let is_path = argument.get_value_parser().type_id() == TypeId::of::<PathBuf>();
-    let takes = match name.as_str() {
-        _ if is_flag => Takes::Nothing,
-        name if MODELS.contains(&name) => Takes::Model,
-        _ if !is_path => Takes::Value,
-        name if WRITTEN.contains(&name) => Takes::Output,
-        name if CACHES.contains(&name) => Takes::Cache,
-        _ => Takes::Input,
+    let value = argument.get_value_parser().type_id();
+    let takes = if is_flag {
+        Takes::Nothing
+    } else if value == TypeId::of::<InputPath>() {
+        Takes::Input
+    } else if value == TypeId::of::<OutputPath>() {
+        Takes::Output
+    } else if value == TypeId::of::<CachePath>() {
+        Takes::Cache
+    } else if value == TypeId::of::<ModelName>() {
+        Takes::Model
+    } else {
+        Takes::Value
     };
     OptionSpec { name, positional: argument.is_positional(), takes }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::any::TypeId;
+    use std::path::PathBuf;
 
-    use toller_recipe::{Catalogue, Takes};
+    use toller_recipe::Catalogue;
 
     use super::CommandCatalogue;
 
-    /// A new option with a path is taken for one that is read. If this fails, tell whether that is so, and add it here or to
-    /// the constants above.
+    /// A path of another type would be a value like any other: a change of the file would not be noticed.
     #[test]
-    fn what_is_read_is_known() {
+    fn every_path_of_a_step_says_whether_it_is_read() {
         let catalogue = CommandCatalogue::new();
-        let specs = catalogue.names().into_iter().filter_map(|name| catalogue.command(&name));
-        let of = |takes: Takes| -> BTreeSet<String> {
-            let options = specs.clone().flat_map(|spec| spec.options);
-            options.filter(|option| option.takes == takes).map(|option| option.name).collect()
-        };
-        let read = [
-            "allow",
-            "config",
-            "corpus",
-            "dense",
-            "exclude",
-            "expected",
-            "files",
-            "first-stage",
-            "ids",
-            "input",
-            "inputs",
-            "judged",
-            "qrels",
-            "queries",
-            "query-vectors",
-            "run",
-            "runs",
-            "source",
-            "sparse",
-            "stores",
-            "tally",
-            "vocab",
-        ];
-        assert_eq!(of(Takes::Input), read.map(str::to_owned).into());
-        // That none is missing here follows from the above, but an option may be gone.
-        assert!(of(Takes::Output).contains("output") && of(Takes::Model).contains("model"));
+        for (name, command) in catalogue.leaves() {
+            let untyped =
+                |argument: &&clap::Arg| argument.get_value_parser().type_id() == TypeId::of::<PathBuf>();
+            let found = command.get_arguments().find(untyped);
+            assert!(found.is_none(), "{name}: {found:?}");
+        }
     }
 
     #[test]
-    fn a_wrong_value_is_told_with_its_option() {
+    fn a_wrong_value_is_reported_with_its_option() {
         let catalogue = CommandCatalogue::new();
         let check = |line: &str| {
             let arguments: Vec<_> = line.split(' ').map(Into::into).collect();

@@ -1,4 +1,4 @@
-//! `toller run`: a recipe, carried out as far as it is not done yet.
+//! `toller run`: runs the steps of a recipe that are not up to date.
 
 mod catalogue;
 mod models;
@@ -16,29 +16,29 @@ use crate::error::Remedied;
 use crate::interrupt::{self, Interrupted};
 use crate::ui::Ui;
 
-/// Carries out a recipe: the steps of an experiment, and the measures that are expected of it.
+/// Runs a recipe: the steps of an experiment and its expected measures.
 ///
-/// A step whose inputs, options and outputs are as they were is skipped. Fails if a measure is outside of its tolerance.
-/// docs/recipes.md describes the format.
+/// A step whose inputs, options and outputs did not change is skipped. Fails if a measure is outside its
+/// tolerance. docs/recipes.md describes the format.
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
     /// The recipe, a TOML file
     #[arg(value_name = "RECIPE")]
     recipe: PathBuf,
 
-    /// Folder for what the steps write [default: the recipe's name, with .work, in the current directory]
+    /// Folder for the outputs of the steps [default: the recipe's name with .work, in the current directory]
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
 
-    /// Give a variable of the recipe a value, as in --set data=DIR
+    /// Set a variable of the recipe, as in --set data=DIR
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     set: Vec<(String, String)>,
 
-    /// Tell what would be done, and what is missing, and do nothing
+    /// Only show what would be done and what is missing
     #[arg(long)]
     dry_run: bool,
 
-    /// Carry out every step, and replace what is there
+    /// Run every step, and replace existing outputs
     #[arg(long)]
     force: bool,
 }
@@ -48,7 +48,7 @@ fn setting(text: &str) -> Result<(String, String), String> {
     pair.map(|(name, value)| (name.to_owned(), value.to_owned())).ok_or_else(|| "NAME=VALUE".to_owned())
 }
 
-/// Carries the recipe out, or tells what that would be.
+/// Runs the recipe, or shows what would be run.
 pub fn run(args: &RunArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     let recipe = Recipe::read(&args.recipe)?;
     let plan = Plan::new(&recipe, &CommandCatalogue::new(), &args.set)?;
@@ -92,7 +92,7 @@ impl RunArgs {
     }
 }
 
-/// What is missing, a line each, with where to get it.
+/// What is missing and where to get it, one line each.
 fn missing_lines(missing: &[Missing], recipe: &Path) -> Vec<String> {
     let line = |missing: &Missing| match missing {
         Missing::Variable(variable) => {
@@ -128,7 +128,7 @@ fn check_missing(missing: &[Missing], recipe: &Path) -> Result<(), Remedied> {
     }
     let lines = missing_lines(missing, recipe).join("\n  ");
     Err(Remedied::new(
-        format!("{} needs what is not there:\n  {lines}", recipe.display()),
+        format!("{} has missing inputs:\n  {lines}", recipe.display()),
         "give variables by --set NAME=VALUE; --dry-run shows the plan",
     ))
 }

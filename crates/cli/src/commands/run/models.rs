@@ -8,14 +8,14 @@ use toller_recipe::{Models, Piece, PlannedStep};
 use crate::engine;
 use crate::ui::Ui;
 
-/// The models that were looked for.
+/// The models that were found.
 #[derive(Default)]
 pub(super) struct KnownModels {
     directories: Models,
 }
 
 impl KnownModels {
-    /// The directories of a step's models, which are downloaded if need be.
+    /// The directories of a step's models, which are downloaded if necessary.
     pub(super) fn of(&mut self, step: &PlannedStep, ui: &Ui) -> crate::Result<&Models> {
         for name in names(step) {
             if !self.directories.contains_key(name) {
@@ -29,7 +29,7 @@ impl KnownModels {
         Ok(&self.directories)
     }
 
-    /// The same without the network; the name of a model that is not on this machine is an error.
+    /// The same without the network; the error is the name of a model that is not on this machine.
     pub(super) fn here(&mut self, step: &PlannedStep) -> Result<&Models, String> {
         for name in names(step) {
             if !self.directories.contains_key(name) {

@@ -1,4 +1,4 @@
-//! What a recipe came to: its steps, and what was measured beside what was expected.
+//! The report of a recipe: its steps, and the measured values next to the expected ones.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,27 +10,27 @@ use crate::error::Remedied;
 use crate::table::{Align, table};
 use crate::ui::Ui;
 
-/// What came of every step, and of what was expected.
+/// The outcome of every step and expectation.
 #[derive(Default)]
 pub(super) struct Report {
     pub(super) steps: Vec<StepReport>,
     pub(super) verdicts: Vec<Verdict>,
 }
 
-/// What came of a step.
+/// The outcome of a step.
 pub(super) struct StepReport {
     pub(super) step: String,
     pub(super) command: String,
     pub(super) done: Done,
 }
 
-/// Whether a step was carried out.
+/// When a step was run.
 pub(super) enum Done {
     /// In an earlier run of the recipe.
     Before { seconds: f64 },
     /// In this run.
     Now { seconds: f64, why: String },
-    /// It would have to be.
+    /// Not yet.
     Not { why: String },
 }
 
@@ -39,8 +39,8 @@ impl StepReport {
         Self { step: step.name.clone(), command: step.command.clone(), done }
     }
 
-    /// What is told, in a word and a number.
-    fn told(&self) -> (&'static str, Option<f64>, &str) {
+    /// The outcome in a word, the seconds, and the reason.
+    fn outcome(&self) -> (&'static str, Option<f64>, &str) {
         match &self.done {
             Done::Before { seconds } => ("up to date", Some(*seconds), ""),
             Done::Now { seconds, why } => ("done", Some(*seconds), why),
@@ -70,7 +70,7 @@ impl Report {
     fn step_table(&self) -> String {
         let mut rows = vec![["step", "command", "state", "seconds", "because"].map(str::to_owned).to_vec()];
         for step in &self.steps {
-            let (state, seconds, why) = step.told();
+            let (state, seconds, why) = step.outcome();
             let seconds = seconds.map_or(String::new(), |seconds| format!("{seconds:.1}"));
             rows.push(vec![
                 step.step.clone(),
@@ -104,7 +104,7 @@ impl Report {
 
     fn json(&self, recipe: &Recipe, directory: &Path) -> Value {
         let steps = self.steps.iter().map(|step| {
-            let (state, seconds, why) = step.told();
+            let (state, seconds, why) = step.outcome();
             json!({"step": step.step, "command": step.command, "state": state, "seconds": seconds, "because": why})
         });
         let measures = self.verdicts.iter().map(|verdict| {
@@ -128,15 +128,15 @@ impl Report {
         })
     }
 
-    /// An error if something is not as expected.
+    /// An error if a measure is not as expected.
     pub(super) fn check(&self) -> crate::Result<()> {
         let failed: Vec<&Verdict> = self.verdicts.iter().filter(|verdict| !verdict.holds()).collect();
         let Some(first) = failed.first() else { return Ok(()) };
         let (of, expected) = (self.verdicts.len(), &first.expected);
         Err(Remedied::new(
-            format!("{} of {of} measures are outside of their tolerance", failed.len()),
+            format!("{} of {of} measures are outside their tolerance", failed.len()),
             format!(
-                "{} of {} should be {} within {}, and is {:.5}",
+                "{} of {} should be {} within {}, but is {:.5}",
                 expected.measure, expected.run, expected.value, expected.tolerance, first.measured
             ),
         )

@@ -1,4 +1,4 @@
-//! Carrying out a step, by the command's own code in this process, and telling what would be carried out.
+//! Running a step by the command's own code in this process, and showing what would be run.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::commands;
 use crate::error::{Context, Remedied};
 use crate::ui::Ui;
 
-/// Carries a step out, unless it is up to date.
+/// Runs a step, unless it is up to date.
 pub(super) fn carry_out(
     step: &PlannedStep,
     progress: &str,
@@ -56,7 +56,7 @@ fn perform(
     Ok(captured.commit()?)
 }
 
-/// What would be carried out, and why.
+/// What would be run, and why.
 pub(super) fn foresee(plan: &Plan, work: &mut Work, ui: &Ui) -> crate::Result<Report> {
     let mut models = KnownModels::default();
     let mut report = Report::default();
@@ -118,7 +118,7 @@ fn is_missing_something(step: &PlannedStep, plan: &Plan) -> bool {
         })
 }
 
-/// Why a step is carried out.
+/// Why a step is run.
 fn reason(status: &Status) -> String {
     match status {
         Status::UpToDate { .. } => "up to date".to_owned(),

@@ -1,4 +1,4 @@
-//! Keeping what searchers find, each in a run of its own.
+//! Keeping the hits of each searcher in a run of its own.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ use toller_corpus::{RunWriteError, TrecRunWriter};
 use toller_files::{AtomicFile, FileError};
 use toller_ir::{DocOrd, Query, Ranking, SearchError, SearchRequest, SearchResponse, Searcher};
 
+use crate::args::run_output::RunOutputArgs;
 use crate::error::Remedied;
-use crate::run_output::RunOutputArgs;
 
-/// What the searchers find together.
+/// The run of all searchers together.
 pub(super) const FIRST_STAGE_RUN: &str = "first-stage.run";
-/// What an inverted index finds, before it is fused.
+/// The run of an inverted index, before fusion.
 pub(super) const SPARSE_RUN: &str = "sparse.run";
-/// What vectors find, before it is fused.
+/// The run of a dense search, before fusion.
 pub(super) const DENSE_RUN: &str = "dense.run";
 /// The files that may be written.
 pub(in crate::commands) const KEPT_RUNS: [&str; 3] = [FIRST_STAGE_RUN, SPARSE_RUN, DENSE_RUN];
@@ -23,9 +23,9 @@ pub(in crate::commands) const KEPT_RUNS: [&str; 3] = [FIRST_STAGE_RUN, SPARSE_RU
 /// Any searcher.
 pub(in crate::commands) type AnySearcher = Arc<dyn Searcher>;
 
-/// The runs of searchers, in one directory; none is there before all are whole.
+/// The runs of searchers in one directory. They appear together, when all are whole.
 pub(in crate::commands) struct KeptRuns<'a> {
-    /// Where they go, and how the command's runs are written.
+    /// The directory, and how the command writes runs.
     to: Option<(&'a Path, &'a RunOutputArgs)>,
     runs: Vec<(PathBuf, Arc<Mutex<TrecRunWriter<AtomicFile>>>)>,
 }
@@ -36,7 +36,7 @@ impl<'a> KeptRuns<'a> {
         Self { to: None, runs: Vec::new() }
     }
 
-    /// Keeps runs in a directory, which is made where it is not there.
+    /// Keeps runs in a directory, which is created if it does not exist.
     pub(in crate::commands) fn in_directory(
         directory: &'a Path,
         output: &'a RunOutputArgs,
@@ -45,7 +45,7 @@ impl<'a> KeptRuns<'a> {
         Ok(Self { to: Some((directory, output)), runs: Vec::new() })
     }
 
-    /// The searcher, whose hits are written to a file of this name as they are found, if they are kept.
+    /// The searcher; if runs are kept, its hits are written to a file of this name as they are found.
     pub(super) fn keep(&mut self, file: &str, searcher: AnySearcher) -> crate::Result<AnySearcher> {
         let Some((directory, output)) = self.to else { return Ok(searcher) };
         let path = directory.join(file);
@@ -54,10 +54,11 @@ impl<'a> KeptRuns<'a> {
         Ok(Arc::new(Kept { searcher, run }))
     }
 
-    /// Makes the runs last. Every searcher has gone.
+    /// Commits the runs, once every searcher is dropped.
     pub(in crate::commands) fn commit(self) -> crate::Result<()> {
         for (path, run) in self.runs {
-            let still_written = || Remedied::without_remedy(format!("{} is still written", path.display()));
+            let still_written =
+                || Remedied::without_remedy(format!("{} is still being written", path.display()));
             let run = Arc::into_inner(run).ok_or_else(still_written)?;
             run.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?.commit()?;
         }
@@ -65,7 +66,7 @@ impl<'a> KeptRuns<'a> {
     }
 }
 
-/// A searcher that writes down what it finds. Its queries come block by block, in the order of the run.
+/// A searcher that writes its hits to a run. Its queries come block by block, in the order of the run.
 struct Kept {
     searcher: AnySearcher,
     run: Arc<Mutex<TrecRunWriter<AtomicFile>>>,

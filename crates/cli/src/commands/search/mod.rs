@@ -1,11 +1,8 @@
 //! `toller search`: queries in, a TREC run out.
 
-mod dense;
-mod filter;
 mod kept;
 mod report;
 mod sources;
-mod sparse;
 mod unfound;
 
 use std::io::Write;
@@ -19,22 +16,21 @@ use toller_pipeline::fusion::Fusion;
 
 pub(super) use self::kept::{KEPT_RUNS, KeptRuns};
 use self::report::{Nominated, Report};
-pub(super) use self::sources::{SourceArgs, Sources};
-pub(super) use self::sparse::SparseArgs;
+pub(super) use self::sources::Sources;
 pub(super) use self::unfound::Unfound;
+use crate::args::run_output::RunOutputArgs;
+use crate::args::sources::SourceArgs;
 use crate::engine;
 use crate::interrupt;
-use crate::run_output::RunOutputArgs;
 use crate::ui::Ui;
 
-/// Queries that are searched at a time, at most: enough to use the machine fully, few enough to see
-/// progress.
+/// The most queries per search: enough to use the machine fully, few enough to show progress.
 const QUERIES_PER_BLOCK: usize = 1024;
 
-/// Hits that are held at a time, unless a single query has more.
+/// The most hits in memory, unless a single query has more.
 const HITS_PER_BLOCK: usize = 8 << 20;
 
-/// Lines of a run that are made at a time, unless a single query has more.
+/// The most lines of a run in memory, unless a single query has more.
 const LINES_AT_ONCE: usize = 1 << 18;
 
 /// Arguments of `toller search`.
@@ -43,7 +39,7 @@ pub struct SearchArgs {
     #[command(flatten)]
     sources: SourceArgs,
 
-    /// Hits of each that are fused
+    /// Hits of --sparse and --dense to fuse
     #[arg(long, value_name = "N", default_value_t = 1000, requires = "fusion", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Fusion")]
     depth: u32,
 
@@ -58,7 +54,7 @@ pub struct SearchArgs {
 /// Searches.
 pub fn run(args: &SearchArgs, ui: &Ui) -> crate::Result<()> {
     let fusion = args.sources.check(false)?;
-    args.output.check(args.sources.files(), args.sources.directories(), ui)?;
+    args.output.check(&args.sources.inputs(), ui)?;
     let stop = interrupt::flag(ui, "stopping")?;
     args.output.write(ui, |run| search(args, fusion, run, &stop, ui))
 }
@@ -93,7 +89,7 @@ fn search(
                 hits += ranking.hits.len();
                 unfound.note(&query.id, ranking.hits.len());
             }
-            // Turning numbers into text takes as long as many a search, so that all threads do it.
+            // All threads format, because formatting can take as long as searching.
             for (queries, rankings) in block.chunks(lines_at_once).zip(rankings.chunks(lines_at_once)) {
                 let lines = |(query, ranking): (&Query, &Ranking)| {
                     let found = ranking.hits.iter().map(|hit| (searcher.doc_id(hit.doc), hit.score));
@@ -120,10 +116,10 @@ fn search(
         search_secs,
         nominated,
     }
-    .tell(ui)
+    .print(ui)
 }
 
-/// How many queries are searched at a time, for `k` hits of so many documents.
+/// The number of queries per search, for `k` hits among this many documents.
 pub(super) fn block_of_queries(k: usize, documents: usize) -> usize {
     (HITS_PER_BLOCK / k.min(documents).max(1)).clamp(1, QUERIES_PER_BLOCK)
 }

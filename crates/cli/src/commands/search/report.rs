@@ -1,4 +1,4 @@
-//! What a search tells when it is done.
+//! The report of a search.
 
 use super::{SearchArgs, Unfound};
 use crate::ui::Ui;
@@ -15,12 +15,12 @@ pub(super) struct Report<'a> {
     pub(super) nominated: Nominated,
 }
 
-/// How many vectors the scans nominated; all 0 where no vectors were scanned.
+/// How many vectors the scans nominated; 0 if no vectors were scanned.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Nominated {
     /// For all queries together.
     total: usize,
-    /// For one query, at most.
+    /// For the query with the most.
     most: usize,
 }
 
@@ -33,8 +33,8 @@ impl Nominated {
 }
 
 impl Report<'_> {
-    /// Says it on stderr and, with `--json`, on stdout.
-    pub(super) fn tell(&self, ui: &Ui) -> crate::Result<()> {
+    /// Prints the report to stderr and, with `--json`, to stdout.
+    pub(super) fn print(&self, ui: &Ui) -> crate::Result<()> {
         let Self { args, queries, documents, hits, prepare_secs, search_secs, .. } = *self;
         self.unfound.warn(ui);
         let rate = queries as f64 / search_secs.max(1e-9);

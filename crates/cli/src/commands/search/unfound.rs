@@ -1,11 +1,11 @@
-//! Queries for which nothing was found.
+//! Queries without hits.
 
 use crate::ui::Ui;
 
 /// Identifiers that a warning names.
 const NAMED: usize = 3;
 
-/// Queries without a hit: a run has no line of them, which not every evaluation counts as 0.
+/// Queries without a hit. A run has no line for them, and not every evaluation counts them as 0.
 #[derive(Debug, Default)]
 pub(in crate::commands) struct Unfound {
     count: usize,
@@ -24,12 +24,12 @@ impl Unfound {
         }
     }
 
-    /// How many there were.
+    /// Their number.
     pub(in crate::commands) fn count(&self) -> usize {
         self.count
     }
 
-    /// Says which, if there were any.
+    /// Warns of them, if there are any.
     pub(in crate::commands) fn warn(&self, ui: &Ui) {
         let Self { count, first } = self;
         if *count == 0 {

@@ -1,10 +1,9 @@
 //! `toller store export`: a store in, other programs' files out.
 
-use std::path::PathBuf;
-
 use toller_exchange::{ExportFormat, ExportOptions, export};
 
 use super::import::{go_on, stopped};
+use crate::args::paths::{InputPath, OutputPath};
 use crate::engine;
 use crate::error::UsageError;
 use crate::interrupt;
@@ -15,17 +14,18 @@ use crate::ui::Ui;
 pub struct ExportArgs {
     /// Stores, written as one in this order
     #[arg(value_name = "STORE", required = true)]
-    stores: Vec<PathBuf>,
+    stores: Vec<InputPath>,
 
-    /// File to write, or directory with --format pyserini. Identifiers go to X.ids.txt beside X.npy and X.faiss
+    /// File to write, or directory with --format pyserini. Identifiers go to X.ids.txt next to X.npy or
+    /// X.faiss
     #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
+    output: OutputPath,
 
-    /// What to write [default: by the name: .npy, .parquet, .faiss or .index]
+    /// Format to write [default: by the file's name: .npy, .parquet, .faiss or .index]
     #[arg(long, value_name = "npy|parquet|faiss|faiss-idmap|pyserini")]
     format: Option<ExportFormat>,
 
-    /// Write float32 where the store and the format have float16
+    /// Write float32 even if the store and the format have float16
     #[arg(long)]
     widen: bool,
 
@@ -33,7 +33,7 @@ pub struct ExportArgs {
     #[arg(long)]
     overwrite: bool,
 
-    /// Trust the stores: verify no checksums, and no identifiers across several stores
+    /// Do not verify checksums, nor that identifiers are unique across several stores
     #[arg(long)]
     no_verify: bool,
 }
@@ -42,7 +42,7 @@ pub struct ExportArgs {
 pub fn run(args: &ExportArgs, ui: &Ui) -> crate::Result<()> {
     let format = args.format.or_else(|| ExportFormat::of_name(&args.output)).ok_or_else(|| {
         UsageError::new(
-            format!("the name {} does not tell a format", args.output.display()),
+            format!("the name {} does not imply a format", args.output.display()),
             "add --format npy, parquet, faiss, faiss-idmap or pyserini",
         )
     })?;

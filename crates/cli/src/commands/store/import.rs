@@ -1,7 +1,6 @@
 //! `toller store import`: other programs' vectors in, a store out.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use toller_engine::{Engine, Role};
@@ -10,34 +9,35 @@ use toller_exchange::{
 };
 use toller_store::{DType, Encoding, StoreSpec, StoreWriter};
 
+use crate::args::model::{self, ModelArgs};
+use crate::args::paths::{InputPath, ModelName, OutputPath};
 use crate::engine;
 use crate::error::UsageError;
 use crate::interrupt::{self, Interrupted};
-use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
 
 /// Arguments of `toller store import`.
 #[derive(Debug, clap::Args)]
 pub struct ImportArgs {
-    /// Files of vectors, as one collection in this order: FAISS's IndexFlatIP, Pyserini's directory, .npy, Parquet, or
-    /// Tevatron's or DPR's pickles
+    /// Files of vectors, as one collection in this order: FAISS's IndexFlatIP, Pyserini's directory, .npy,
+    /// Parquet, or Tevatron's or DPR's pickles
     #[arg(value_name = "FILE", required = true)]
-    files: Vec<PathBuf>,
+    files: Vec<InputPath>,
 
-    /// Directory to write the store to; an interrupted import of the same is resumed
+    /// Directory to write the store to; if the same import was interrupted, it is resumed
     #[arg(short, long, value_name = "STORE")]
-    output: PathBuf,
+    output: OutputPath,
 
-    /// Format of the files, where their first bytes do not tell it
+    /// Format of the files, if their first bytes do not show it
     #[arg(long, value_name = "faiss|npy|parquet|pickle")]
     format: Option<VectorFormat>,
 
-    /// File of identifiers, one a line or a JSON list; once for each file of vectors [default: what stands beside the
-    /// vectors, X.ids.txt or X.ids.json for X.npy, docid for Pyserini's index]
+    /// File of identifiers, one per line or a JSON list; once for each file of vectors [default: the file
+    /// next to the vectors: X.ids.txt or X.ids.json for X.npy, docid for Pyserini's index]
     #[arg(long, value_name = "FILE", conflicts_with = "row_ids")]
-    ids: Vec<PathBuf>,
+    ids: Vec<InputPath>,
 
-    /// Take row numbers from 0, on through all files, as identifiers
+    /// Use row numbers as identifiers, counted from 0 through all files
     #[arg(long)]
     row_ids: bool,
 
@@ -53,15 +53,15 @@ pub struct ImportArgs {
     #[arg(long)]
     narrow_f64: bool,
 
-    /// Take the vectors of a FAISS index for another metric than the inner product
+    /// Accept a FAISS index of another metric than the inner product
     #[arg(long)]
     any_metric: bool,
 
-    /// What the vectors were made of
+    /// What the vectors represent
     #[arg(long, value_name = "passage|query", value_enum, default_value_t = RoleArg::Passage)]
     role: RoleArg,
 
-    /// What to store [default: f16 if all files hold float16, else f32]
+    /// Number format of the stored vectors [default: f16 if all files hold float16, else f32]
     #[arg(long, value_name = "f32|f16|bf16")]
     store_dtype: Option<DType>,
 
@@ -69,10 +69,10 @@ pub struct ImportArgs {
     #[arg(long)]
     overwrite: bool,
 
-    /// Model that made the vectors, on your word: the store can then be searched with it. Without it the store's
-    /// model is unknown
+    /// Model that made the vectors, as you state: the store can then be searched with it. Without --model the
+    /// model of the store is unknown
     #[arg(long, value_name = "M", help_heading = "Model")]
-    model: Option<String>,
+    model: Option<ModelName>,
 
     #[command(flatten)]
     model_args: ModelArgs,
@@ -87,7 +87,7 @@ enum RoleArg {
 /// Imports.
 pub fn run(args: &ImportArgs, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping")?;
-    let source = Source::open(&args.files, &source_options(args))?;
+    let source = Source::open(&InputPath::all(&args.files), &source_options(args))?;
     ui.detail(format!("source: {} vectors of {}", source.rows(), source.dim()));
     let surveyed = check(&source, &stop, ui)?;
     let engine = engine::open(ui)?;
@@ -122,7 +122,7 @@ fn source_options(args: &ImportArgs) -> SourceOptions {
     let ids = match (args.row_ids, args.ids.as_slice()) {
         (true, _) => IdsFrom::Rows,
         (false, []) => IdsFrom::Beside,
-        (false, files) => IdsFrom::Files(files.to_vec()),
+        (false, files) => IdsFrom::Files(InputPath::all(files)),
     };
     SourceOptions {
         format: args.format,
@@ -144,7 +144,7 @@ fn check(source: &Source, stop: &AtomicBool, ui: &Ui) -> crate::Result<Survey> {
     surveyed.map_err(stopped("nothing was written"))
 }
 
-/// What the store will be. With a model it is as if that model had encoded it, where the vectors do not contradict.
+/// The spec of the store. With a model it is that of an encode, if the vectors do not contradict the model.
 fn spec(
     args: &ImportArgs,
     source: &Source,
@@ -169,11 +169,11 @@ fn spec(
         )
     };
     if tower.dim() != source.dim() {
-        let what = format!("its vectors have {} numbers, and these have {}", tower.dim(), source.dim());
+        let what = format!("its vectors have {} numbers, but these have {}", tower.dim(), source.dim());
         return Err(contradiction(what).into());
     }
     if tower.normalizes() && !surveyed.normalized {
-        return Err(contradiction("its vectors have length one, and these have not".to_owned()).into());
+        return Err(contradiction("its vectors have unit length, but these do not".to_owned()).into());
     }
     spec.encoding = Encoding {
         prompt: tower.prompt().to_owned(),
@@ -189,7 +189,7 @@ fn spec(
 fn report(args: &ImportArgs, manifest: &toller_store::Manifest, ui: &Ui) -> crate::Result<()> {
     let spec = &manifest.spec;
     if !spec.model.is_known() {
-        ui.status("the store does not know its model: search it with --query-vectors, or with --model and --assume-model");
+        ui.status("the model of the store is unknown: search the store with --query-vectors, or with --model and --assume-model");
     }
     ui.json(|| {
         serde_json::json!({
@@ -211,7 +211,7 @@ pub(super) fn go_on(stop: &AtomicBool) -> ControlFlow<()> {
     if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// For `map_err`: work that the user stopped is no failure.
+/// For `map_err`: work that the user stopped is not a failure.
 pub(super) fn stopped(resume: &'static str) -> impl FnOnce(ExchangeError) -> crate::error::Failure {
     move |error| match error {
         ExchangeError::Stopped => Interrupted { resume: resume.to_owned() }.into(),

@@ -1,10 +1,11 @@
-//! `toller store info`: what stores hold.
+//! `toller store info`: the content of stores.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use toller_store::{Manifest, StorePart, inspect};
 
+use crate::args::paths::InputPath;
 use crate::ui::Ui;
 
 /// Arguments of `toller store info`.
@@ -12,7 +13,7 @@ use crate::ui::Ui;
 pub struct InfoArgs {
     /// Stores
     #[arg(value_name = "STORE", required = true)]
-    stores: Vec<PathBuf>,
+    stores: Vec<InputPath>,
 }
 
 /// Describes the stores from their manifests; the vectors are not read.
@@ -36,7 +37,7 @@ pub fn run(args: &InfoArgs, ui: &Ui) -> crate::Result<()> {
 /// A store, or all its parts.
 struct Description {
     path: PathBuf,
-    /// The manifest of the first part, for what all have in common.
+    /// The manifest of the first part, for what all parts have in common.
     first: Manifest,
     rows: u64,
     rows_expected: u64,

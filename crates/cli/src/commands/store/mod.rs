@@ -1,4 +1,4 @@
-//! `toller store`: what can be done with a store besides searching it. One file per subcommand.
+//! `toller store`: all that is done with stores, except encoding and searching. One file per subcommand.
 
 mod export;
 mod import;
@@ -21,7 +21,7 @@ enum StoreCommand {
     Import(import::ImportArgs),
     /// Write a store's vectors as FAISS's flat index, a NumPy array or Parquet
     Export(export::ExportArgs),
-    /// Tell what stores hold, finished or not
+    /// Show what stores hold, finished or not
     Info(info::InfoArgs),
     /// Give finished stores int8 codes, which searches for few queries read instead of the vectors
     Quantize(quantize::QuantizeArgs),

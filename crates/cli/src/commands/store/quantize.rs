@@ -1,10 +1,11 @@
 //! `toller store quantize`: codes for the int8 scan.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 
 use toller_store::{Codes, QuantizeProgress, quantize};
 
+use crate::args::paths::InputPath;
 use crate::ui::Ui;
 
 /// Arguments of `toller store quantize`.
@@ -12,13 +13,13 @@ use crate::ui::Ui;
 pub struct QuantizeArgs {
     /// Stores
     #[arg(value_name = "STORE", required = true)]
-    stores: Vec<PathBuf>,
+    stores: Vec<InputPath>,
 
-    /// What the stores shall have beside their vectors
+    /// The codes that the stores get in addition to their vectors
     #[arg(long, value_enum, value_name = "int8|none", default_value_t = CodesName::Int8)]
     codes: CodesName,
 
-    /// Make codes anew where there are some
+    /// Make codes again if there are any
     #[arg(long)]
     overwrite: bool,
 }
@@ -26,7 +27,7 @@ pub struct QuantizeArgs {
 /// [`Codes`], as flags name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum CodesName {
-    /// One byte a number: an int8 scan reads a quarter of the bytes of f32
+    /// One byte per number: an int8 scan reads a quarter of the bytes of f32
     Int8,
     /// Only the vectors
     None,
@@ -52,13 +53,13 @@ pub fn run(args: &QuantizeArgs, ui: &Ui) -> crate::Result<()> {
     Ok(())
 }
 
-/// Quantizes a store under a progress bar; gives the bytes of its codes.
-pub fn quantize_store(store: &Path, codes: Codes, anew: bool, ui: &Ui) -> crate::Result<u64> {
+/// Quantizes a store under a progress bar; returns the bytes of its codes.
+pub fn quantize_store(store: &Path, codes: Codes, again: bool, ui: &Ui) -> crate::Result<u64> {
     let bar = OnceLock::new();
     let progress = |progress: QuantizeProgress| {
         bar.get_or_init(|| ui.progress("quantizing", "vectors", progress.rows_total)).set(progress.rows_done);
     };
-    let bytes = quantize(store, codes, anew, Some(&progress));
+    let bytes = quantize(store, codes, again, Some(&progress));
     if let Some(bar) = bar.into_inner() {
         bar.finish();
     }

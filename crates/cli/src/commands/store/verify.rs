@@ -1,10 +1,10 @@
-//! `toller store verify`: whether stores are as they were written.
+//! `toller store verify`: checks that stores are as they were written.
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use toller_store::{Damage, OpenOptions, Store, StorePart, find_damage, find_damaged_codes, inspect};
 
+use crate::args::paths::InputPath;
 use crate::engine;
 use crate::error::Remedied;
 use crate::ui::Ui;
@@ -14,11 +14,11 @@ use crate::ui::Ui;
 pub struct VerifyArgs {
     /// Stores
     #[arg(value_name = "STORE", required = true)]
-    stores: Vec<PathBuf>,
+    stores: Vec<InputPath>,
 }
 
-/// Verifies the stores: length, layout and checksum of every shard and of its codes, and that no identifier occurs twice
-/// in one store.
+/// Verifies the stores: length, layout and checksum of every shard and of its codes, and that no identifier
+/// occurs twice in one store.
 pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
     let mut parts = Vec::new();
     for path in &args.stores {
@@ -64,7 +64,7 @@ pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
                 "{} of {codes} files of codes are damaged or missing; all {rows} rows are as they were written",
                 damaged_codes.len()
             ),
-            "make the codes anew with `toller store quantize --overwrite`, or remove them with `toller store quantize --codes \
+            "make the codes again with `toller store quantize --overwrite`, or remove them with `toller store quantize --codes \
              none`",
         )
         .into());
@@ -72,7 +72,7 @@ pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
     let lost: u64 = damaged.iter().map(|damage| damage.rows.end - damage.rows.start).sum();
     Err(Remedied::new(
         format!("{} of {shards} shards are damaged or missing, with {lost} of {rows} rows", damaged.len()),
-        "restore these files from a copy, or run the command that wrote the store again: it writes these shards anew, and \
+        "restore these files from a copy, or run the command that wrote the store again: it writes these shards again, and \
          keeps the others",
     )
     .into())
@@ -85,7 +85,7 @@ fn check_ids(args: &VerifyArgs, parts: &[StorePart]) -> crate::Result<()> {
     }
     let verified = OpenOptions { verify: false, progress: None };
     for store in &args.stores {
-        Store::open(std::slice::from_ref(store), &verified)?.check_unique_ids()?;
+        Store::open(&[store], &verified)?.check_unique_ids()?;
     }
     Ok(())
 }

@@ -1,9 +1,6 @@
 //! `toller tune alpha`: the weight of the second of two runs.
 
-use std::path::PathBuf;
-
 use serde_json::json;
-use toller_files::Input;
 use toller_ir::Run;
 use toller_pipeline::fusion::Method;
 use toller_pipeline::tune::{Grid, Tuned, tune_alpha};
@@ -11,31 +8,32 @@ use toller_plot::{Axis, Curve, Curves, Figure, Panel, Style};
 
 use super::judging::JudgingArgs;
 use super::output::{Result as TuneResult, TuneOutputArgs};
+use crate::args::fusion::{self, ScaleArgs};
+use crate::args::paths::{InputPath, Inputs};
+use crate::args::runs::RunInputArgs;
 use crate::commands::fuse::check_runs;
 use crate::error::UsageError;
-use crate::fusion_args::{self, ScaleArgs};
-use crate::run_input::RunInputArgs;
 use crate::ui::Ui;
 
-/// Tries every weight of the second run, the first having 1: first + A * second.
+/// Tries every weight of the second run; the first has weight 1: first + A * second.
 ///
-/// Of weights with the same value the smallest is chosen. The value is that of `toller eval` on what `toller fuse` makes
-/// of the runs with the same flags and --alpha.
+/// Among weights of equal value the smallest is chosen. The value is that of `toller eval` on the output of
+/// `toller fuse` with the same flags and --alpha.
 #[derive(Debug, clap::Args)]
 pub(super) struct AlphaArgs {
-    /// The run of weight 1, and the one that is weighed: sparse, then dense, as Mr. TyDi has it
+    /// The run of weight 1 and the weighed run: sparse, then dense, as in Mr. TyDi
     #[arg(value_name = "RUN", num_args = 2, required = true)]
-    runs: Vec<PathBuf>,
+    runs: Vec<InputPath>,
 
     /// The weights: FROM:TO:STEP, or V,V,...
     #[arg(long, value_name = "GRID", default_value = "0:1:0.01", allow_hyphen_values = true)]
     alphas: Grid,
 
     /// How the runs are fused, as in `toller fuse`
-    #[arg(long, value_name = "NAME", default_value = "interpolate", value_parser = fusion_args::method)]
+    #[arg(long, value_name = "NAME", default_value = "interpolate", value_parser = fusion::method)]
     method: &'static Method,
 
-    /// Hits of each run to look at [default: all]
+    /// Hits of each run to use [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     depth: Option<u32>,
 
@@ -55,16 +53,14 @@ pub(super) struct AlphaArgs {
 /// Tunes the weight.
 pub(super) fn run(args: &AlphaArgs, ui: &Ui) -> crate::Result<()> {
     check_runs(&args.runs)?;
-    let from_stdin = args.runs.iter().chain([&args.judging.qrels.qrels]);
-    if from_stdin.filter(|path| Input::parse(*path) == Input::Stdin).count() > 1 {
-        return Err(UsageError::new("stdin is named twice", "only one file can come from stdin").into());
-    }
+    Inputs::files(args.runs.iter().chain([&args.judging.qrels.qrels])).check()?;
+    let plot = args.output.plot.open()?;
     let fusion = args.scale.fusion(args.method)?;
     let qrels = args.judging.qrels.read(false, ui)?;
     let runs: [Run; 2] = match args.input.read_all(&args.runs, ui)?.try_into() {
         Ok(runs) => runs,
         Err(runs) => {
-            let message = format!("an alpha weighs one of two runs, and there are {}", runs.len());
+            let message = format!("--alpha weighs the second of two runs, but there are {}", runs.len());
             return Err(UsageError::new(message, "name two runs").into());
         }
     };
@@ -81,7 +77,7 @@ pub(super) fn run(args: &AlphaArgs, ui: &Ui) -> crate::Result<()> {
             "judged_queries": qrels.len(),
         }),
     };
-    args.output.write(&result, || figure(args, &tuned, qrels.len()), ui)
+    args.output.write(&result, plot, || figure(args, &tuned, qrels.len()), ui)
 }
 
 /// The measure against the weight.

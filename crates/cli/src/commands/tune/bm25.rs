@@ -1,34 +1,33 @@
 //! `toller tune bm25`: k1 and b.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 
 use serde_json::json;
-use toller_files::Input;
 use toller_pipeline::tune::{Bm25Grid, Grid, Tuned, tune_bm25};
 use toller_plot::{Figure, HeatMap, Panel};
 use toller_sparse::{Bm25Variant, Lengths, Ranker};
 
 use super::judging::JudgingArgs;
 use super::output::{Result as TuneResult, TuneOutputArgs};
+use crate::args::input::QueriesArgs;
+use crate::args::paths::{InputPath, Inputs};
 use crate::engine;
 use crate::error::UsageError;
-use crate::input::QueriesArgs;
 use crate::ui::Ui;
 
 /// Tries every k1 with every b.
 ///
-/// Of points with the same value the one of the smallest k1 is chosen, and of these that of the smallest b. The value is that of
-/// `toller eval` on what `toller search` finds with the point's parameters.
+/// Among points of equal value the smallest k1 is chosen, then the smallest b. The value is that of `toller
+/// eval` on the output of `toller search` with these parameters.
 #[derive(Debug, clap::Args)]
 pub(super) struct Bm25Args {
     /// Inverted index to search
     #[arg(long, value_name = "DIR")]
-    sparse: PathBuf,
+    sparse: InputPath,
 
-    /// Judged queries to tune on: not those that are tested later
+    /// Judged queries to tune on; do not use test queries
     #[arg(long, value_name = "FILE")]
-    queries: PathBuf,
+    queries: InputPath,
 
     /// Values of k1: FROM:TO:STEP, or V,V,...
     #[arg(long, value_name = "GRID", default_value = "0.1:1.6:0.1", allow_hyphen_values = true)]
@@ -42,11 +41,11 @@ pub(super) struct Bm25Args {
     #[arg(long)]
     robertson: bool,
 
-    /// Score by exact lengths of documents, not by Lucene's of one byte
+    /// Score with exact document lengths, not Lucene's one-byte lengths
     #[arg(long)]
     exact_lengths: bool,
 
-    /// Trust the index: verify no checksums
+    /// Do not verify checksums
     #[arg(long)]
     no_verify: bool,
 
@@ -66,10 +65,8 @@ pub(super) struct Bm25Args {
 
 /// Tunes k1 and b.
 pub(super) fn run(args: &Bm25Args, ui: &Ui) -> crate::Result<()> {
-    let from_stdin = [&args.queries, &args.judging.qrels.qrels];
-    if from_stdin.iter().all(|path| Input::parse(path) == Input::Stdin) {
-        return Err(UsageError::new("stdin is named twice", "only one file can come from stdin").into());
-    }
+    Inputs::files([&args.queries, &args.judging.qrels.qrels]).check()?;
+    let plot = args.output.plot.open()?;
     let grid = Bm25Grid {
         k1: &args.k1,
         b: &args.b,
@@ -84,10 +81,10 @@ pub(super) fn run(args: &Bm25Args, ui: &Ui) -> crate::Result<()> {
     let qrels = args.judging.qrels.read(false, ui)?;
     let queries = args.input.read(&args.queries, args.skip_bad_lines, ui)?;
     let given: HashSet<&str> = queries.iter().map(|query| query.id.as_str()).collect();
-    let lacking = qrels.iter().filter(|(id, _)| !given.contains(id)).count();
-    if lacking > 0 {
+    let missing = qrels.iter().filter(|(id, _)| !given.contains(id)).count();
+    if missing > 0 {
         let (judged, name) = (qrels.len(), args.queries.display());
-        ui.warning(format!("{name}: {lacking} of {judged} judged queries are not there and count as zero"));
+        ui.warning(format!("{name}: {missing} of {judged} judged queries are missing and count as zero"));
     }
     let (index, analyzer) = engine::open(ui)?.open_sparse(&args.sparse, !args.no_verify)?;
     let tuned = tune_bm25(&index, &analyzer, &queries, &grid, &args.judging.judging(&qrels))?;
@@ -102,14 +99,14 @@ pub(super) fn run(args: &Bm25Args, ui: &Ui) -> crate::Result<()> {
             "judged_queries": qrels.len(),
         }),
     };
-    args.output.write(&result, || figure(args, &tuned, qrels.len()), ui)
+    args.output.write(&result, plot, || figure(args, &tuned, qrels.len()), ui)
 }
 
-/// The measure by k1 and b.
+/// The measure against k1 and b.
 fn figure(args: &Bm25Args, tuned: &Tuned, queries: usize) -> Figure {
     let names = |grid: &Grid| grid.values().iter().map(ToString::to_string).collect::<Vec<_>>();
     let (columns, rows) = (names(&args.k1), names(&args.b));
-    // Points come by k1; a heat map is read by rows, of b.
+    // Points are ordered by k1, but a heat map by rows, which are b.
     let (across, up) = (columns.len(), rows.len());
     let values = (0..up).flat_map(|b| (0..across).map(move |k1| k1 * up + b));
     let map = HeatMap {

@@ -1,11 +1,11 @@
-//! The flags that say by what parameters are chosen.
+//! The flags of the judgments by which parameters are chosen.
 
 use toller_eval::{Measure, MeasureError};
 use toller_ir::Qrels;
 use toller_pipeline::tune::Judging;
 
+use crate::args::qrels::QrelsArgs;
 use crate::flags;
-use crate::qrels_input::QrelsArgs;
 
 /// Flags of the judgments and the measure.
 #[derive(Debug, clap::Args)]
@@ -13,11 +13,11 @@ pub(super) struct JudgingArgs {
     #[command(flatten)]
     pub(super) qrels: QrelsArgs,
 
-    /// The measure that is to be as high as possible
+    /// The measure to maximize
     #[arg(long, short, value_name = "M", default_value = "RR@100", value_parser = measure)]
     pub(super) measure: Measure,
 
-    /// Hits of each query that count, at most
+    /// The most hits of a query that count
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) k: u32,
 

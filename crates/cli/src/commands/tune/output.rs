@@ -1,38 +1,24 @@
-//! How what was tuned is shown.
+//! The output of a tuning.
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use toller_eval::Measure;
-use toller_files::AtomicFile;
 use toller_pipeline::tune::Tuned;
 use toller_plot::Figure;
 
+use crate::args::plot::{Plot, PlotArgs};
+use crate::args::report::{ReportArgs, ReportFormat};
 use crate::ui::Ui;
 
 /// Flags of the result.
 #[derive(Debug, clap::Args)]
 pub(super) struct TuneOutputArgs {
-    /// How the result is written (`--json` is the same as `--format json`)
-    #[arg(long, value_enum, default_value_t)]
-    format: FormatArg,
+    #[command(flatten)]
+    report: ReportArgs,
 
-    /// Decimals in tables
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(0..=17))]
-    digits: u8,
-
-    /// File to draw the result in, as SVG
-    #[arg(long, value_name = "FILE")]
-    pub(super) plot: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
-enum FormatArg {
-    #[default]
-    Table,
-    Json,
-    Csv,
+    #[command(flatten)]
+    pub(super) plot: PlotArgs,
 }
 
 /// Every point of a grid and its value.
@@ -43,32 +29,28 @@ pub(super) struct Result<'a> {
     /// The parameters of each point.
     pub(super) points: Vec<Vec<f64>>,
     pub(super) tuned: &'a Tuned,
-    /// What was tuned on, for `--format json`.
+    /// The input of the tuning, for `--format json`.
     pub(super) about: Value,
 }
 
 impl TuneOutputArgs {
-    /// Writes the result to stdout, and the figure.
+    /// Writes the result to stdout, and draws the figure.
     pub(super) fn write(
         &self,
         result: &Result<'_>,
+        plot: Plot,
         figure: impl FnOnce() -> Figure,
         ui: &Ui,
     ) -> crate::Result<()> {
         let mut out = ui.out();
-        match self.format {
-            _ if ui.json => result.json(&mut out)?,
-            FormatArg::Json => result.json(&mut out)?,
-            FormatArg::Csv => result.csv(&mut out)?,
-            FormatArg::Table => result.table(&mut out, self.digits.into())?,
+        match self.report.format(ui) {
+            ReportFormat::Json => result.json(&mut out)?,
+            ReportFormat::Csv => result.csv(&mut out)?,
+            ReportFormat::Table => result.table(&mut out, self.report.digits())?,
         }
         out.flush()?;
-        if let Some(path) = &self.plot {
-            let mut file = AtomicFile::create(path)?;
-            file.write_all(figure().to_svg()?.as_bytes())?;
-            file.commit()?;
-        }
-        let best = result.best_line(self.digits.into());
+        plot.draw(figure)?;
+        let best = result.best_line(self.report.digits());
         ui.status(format!("best: {best}"));
         Ok(())
     }
@@ -123,8 +105,8 @@ impl Result<'_> {
         Ok(())
     }
 
-    /// One parameter: a line a point. Two: a row for each value of the first, a column for each of the second. The best has
-    /// a star.
+    /// With one parameter, a line per point. With two, a row for each value of the first and a column for
+    /// each value of the second. The best point has a star.
     fn table(&self, out: &mut impl Write, digits: usize) -> crate::Result<()> {
         let cell = |at: usize| {
             let star = if at == self.tuned.best { "*" } else { " " };

@@ -1,4 +1,4 @@
-//! Files that say what a model computes.
+//! Files with the expected output of a model.
 
 use std::path::Path;
 

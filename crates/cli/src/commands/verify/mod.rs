@@ -1,4 +1,4 @@
-//! `toller verify`: does this machine compute the model's vectors, or a cross-encoder's logits, as they should be?
+//! `toller verify`: does this machine compute a model's vectors, or a cross-encoder's logits, correctly?
 
 mod expected;
 mod pairs;
@@ -10,29 +10,31 @@ use std::path::{Path, PathBuf};
 use toller_encoder::CrossEncoder;
 use toller_nn::Precision;
 
+use crate::args::model::{self, ModelArgs};
+use crate::args::paths::{InputPath, ModelName};
 use crate::engine;
 use crate::error::Remedied;
-use crate::model::{self, ModelArgs};
 use crate::ui::Ui;
 
 /// Arguments of `toller verify`.
 #[derive(Debug, clap::Args)]
 pub struct VerifyArgs {
-    /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name (`toller models` lists them)
+    /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name (`toller models`
+    /// lists them)
     #[arg(long, value_name = "M")]
-    model: String,
+    model: ModelName,
 
-    /// What to compare with, a JSON object a line: text, input_ids, embedding, and perhaps role; of a cross-encoder query,
-    /// passage, input_ids and logits [default: expected.jsonl in the model's directory, if there is one and no flag
-    /// changes the model]
+    /// Expected output, one JSON object per line: text, input_ids, embedding, and perhaps role; for a
+    /// cross-encoder query, passage, input_ids and logits [default: expected.jsonl in the model's directory,
+    /// if it exists and no flag changes the model]
     #[arg(long, value_name = "FILE")]
-    expected: Option<PathBuf>,
+    expected: Option<InputPath>,
 
     #[command(flatten)]
     args: ModelArgs,
 }
 
-/// The largest relative error that is promised, by what is computed in; of int8 there is no promise.
+/// The largest relative error that is promised for a number format; for int8 nothing is promised.
 fn tolerance(dtype: Precision) -> Option<f64> {
     match dtype {
         Precision::F32 => Some(1e-5),
@@ -42,10 +44,10 @@ fn tolerance(dtype: Precision) -> Option<f64> {
     }
 }
 
-/// How far a text's vector, or a pair's logits, may differ when others are computed beside it.
+/// How far a text's vector, or a pair's logits, may differ if others are in the same batch.
 const BATCH_TOLERANCE: f64 = 1e-6;
 
-/// Texts in many languages, without and with what makes tokenizers stumble.
+/// Texts in many languages; some are hard for tokenizers.
 const TEXTS: [&str; 18] = [
     "",
     "dog",
@@ -67,9 +69,10 @@ const TEXTS: [&str; 18] = [
     "x = 3.14159 * (r ** 2); // https://example.org/a?b=c#d",
 ];
 
-/// The long texts: this sentence, so many times.
+/// The sentence of the long texts.
 const SENTENCE: &str =
     "The river rises in the hills, crosses the plain and reaches the sea by the old harbour. ";
+/// How often each long text repeats the sentence.
 const REPEATS: [usize; 2] = [4, 40];
 
 /// The built-in texts.
@@ -77,38 +80,39 @@ fn texts() -> Vec<String> {
     TEXTS.iter().map(ToString::to_string).chain(REPEATS.map(|times| SENTENCE.repeat(times))).collect()
 }
 
-/// What was found for a text, or a pair of texts.
+/// The result for a text, or for a pair of texts.
 struct Row {
-    /// What it is to the model.
+    /// The text's role.
     role: String,
     /// The text, or the passage of a pair.
     text: String,
     /// The query of a pair.
     query: Option<String>,
     tokens: usize,
-    /// Relative errors: of what was computed, and of it among others to it alone.
+    /// Relative errors: of the text alone, and of the text in a batch compared with the text alone.
     error: f64,
     batch_error: f64,
-    /// Whether the token ids are as expected, where some are.
+    /// Whether the token ids are as expected, if any are.
     same_ids: bool,
 }
 
 impl Row {
     fn is_good(&self, tolerance: Option<f64>) -> bool {
-        // Where no error is promised, one that is no number is still none.
+        // Even if no error is promised, NaN fails.
         self.same_ids && self.error <= tolerance.unwrap_or(f64::MAX) && self.batch_error <= BATCH_TOLERANCE
     }
 }
 
-/// Compares, and prints a table or JSON. Fails if a difference is larger than it may be.
+/// Compares, and prints a table or JSON. Fails if a difference is too large.
 pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
     let flags = &args.args;
     model::announce(flags, ui)?;
     let engine = engine::open(ui)?;
     let source = engine.resolve(&args.model)?;
-    // A pooling that was asked for makes a dual encoder of a classifier's transformer.
+    // With --pooling, a classifier's transformer is a dual encoder.
     let is_cross_encoder = flags.pooling.is_none() && CrossEncoder::is_in(&source.directory)?;
-    let expected = args.expected.clone().or_else(|| expected_beside(&source.directory, flags));
+    let expected =
+        args.expected.as_ref().map(PathBuf::from).or_else(|| expected_of(&source.directory, flags));
     let (rows, built_in) = if is_cross_encoder {
         let model = model::load_cross_encoder(&source, flags)?;
         join(pairs::against_reference(&model)?, || pairs::against_expected(&model, expected.as_deref()))?
@@ -121,13 +125,13 @@ pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
     report::write(&rows, built_in, tolerance, ui)?;
     let bad = rows.iter().filter(|row| !row.is_good(tolerance)).count();
     if bad > 0 {
-        let message = format!("{bad} of {} texts differ by more than they may", rows.len());
+        let message = format!("{bad} of {} texts differ too much", rows.len());
         return Err(Remedied::without_remedy(message).into());
     }
     Ok(())
 }
 
-/// Rows and those after them, with how many the first are.
+/// Both lists of rows as one, with the length of the first.
 fn join(
     mut rows: Vec<Row>,
     more: impl FnOnce() -> crate::Result<Vec<Row>>,
@@ -137,15 +141,15 @@ fn join(
     Ok((rows, built_in))
 }
 
-/// What lies beside a model to compare it with; it is of the model as it is.
-fn expected_beside(directory: &Path, flags: &ModelArgs) -> Option<PathBuf> {
+/// The expected output in a model's directory, which holds for the model without changes.
+fn expected_of(directory: &Path, flags: &ModelArgs) -> Option<PathBuf> {
     let is_as_it_is = flags.pooling.is_none()
         && flags.dim.is_none()
         && flags.prompt.is_none()
         && flags.max_length.is_none()
         && flags.query_model.is_none();
-    let beside = directory.join("expected.jsonl");
-    (is_as_it_is && beside.is_file()).then_some(beside)
+    let expected = directory.join("expected.jsonl");
+    (is_as_it_is && expected.is_file()).then_some(expected)
 }
 
 /// |found - expected| / |expected|; infinite where the dimensions differ or a number is none.

@@ -20,13 +20,13 @@ struct Expected {
 
 const FORM: &str = "{\"query\": ..., \"passage\": ..., \"input_ids\": [...], \"logits\": [...]}";
 
-/// Characters of a query, at most.
+/// The most characters of a query.
 const LONGEST_QUERY: usize = 64;
 
 /// A query and a passage.
 type Pair = (String, String);
 
-/// The built-in texts, each with the next as its passage, against the same model computed slowly.
+/// The built-in texts, each with the next text as its passage, against the reference.
 pub(super) fn against_reference(model: &CrossEncoder) -> crate::Result<Vec<Row>> {
     let texts = texts();
     let pair = |two: &[String]| Ok((query_with_room(model, &two[0])?, two[1].clone()));
@@ -49,7 +49,7 @@ fn query_with_room(model: &CrossEncoder, text: &str) -> crate::Result<String> {
     }
 }
 
-/// The pairs of a file, against what it says; none without a file.
+/// The pairs of a file, against the expected logits in it; none without a file.
 pub(super) fn against_expected(model: &CrossEncoder, path: Option<&Path>) -> crate::Result<Vec<Row>> {
     let cases: Vec<Expected> = path.map(|path| expected::read(path, FORM)).transpose()?.unwrap_or_default();
     let pairs: Vec<Pair> = cases.iter().map(|case| (case.query.clone(), case.passage.clone())).collect();
@@ -65,7 +65,8 @@ fn tokenize(model: &CrossEncoder, pairs: &[Pair]) -> crate::Result<Vec<Tokens>> 
     pairs.iter().map(|(query, passage)| Ok(model.tokenize_pair(query, passage)?)).collect()
 }
 
-/// Computes each pair alone and all together, and compares with what is expected, or else with the model computed slowly.
+/// Computes each pair alone and in a batch, and compares with the expected logits, or else with the
+/// reference.
 fn compare(
     model: &CrossEncoder,
     pairs: Vec<Pair>,
@@ -98,8 +99,8 @@ fn compare(
     Ok(rows)
 }
 
-/// The largest |found - expected| / limit of a label. Not relative to the logit, which is a sum of terms of both signs and may
-/// be near zero.
+/// The largest |found - expected| / limit of a label. The error is not relative to the logit, which can be
+/// near zero as a sum of terms of both signs.
 fn error_of_logits(found: &[f64], expected: &[f64], limits: &[f64]) -> f64 {
     if found.len() != expected.len() {
         return f64::INFINITY;

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{BATCH_TOLERANCE, Row};
 use crate::ui::Ui;
 
-/// Prints the rows, of which the first are of the built-in texts, and the verdict.
+/// Prints the rows, those of the built-in texts first, and the verdict.
 pub(super) fn write(rows: &[Row], built_in: usize, tolerance: Option<f64>, ui: &Ui) -> crate::Result<()> {
     let largest = |part: fn(&Row) -> f64| rows.iter().map(part).fold(0.0, f64::max);
     let verdict = if rows.iter().all(|row| row.is_good(tolerance)) { "good" } else { "bad" };
@@ -60,7 +60,7 @@ pub(super) fn write(rows: &[Row], built_in: usize, tolerance: Option<f64>, ui: &
     }
     let allowed = match tolerance {
         Some(tolerance) => format!("allowed {tolerance:.0e}"),
-        None => "measured: of int8 no error is promised".to_owned(),
+        None => "measured: no error is promised for int8".to_owned(),
     };
     writeln!(
         out,

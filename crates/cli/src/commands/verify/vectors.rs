@@ -20,7 +20,7 @@ struct Expected {
 
 const FORM: &str = "{\"text\": ..., \"input_ids\": [...], \"embedding\": [...]}, perhaps with a \"role\"";
 
-/// The built-in texts, against the same model computed slowly: in both roles, or one where they are the same.
+/// The built-in texts, against the reference: in both roles, or in one role if both are the same.
 pub(super) fn against_reference(encoder: &DualEncoder) -> crate::Result<Vec<Row>> {
     let roles: &[Role] = if encoder.is_tied() { &[Role::Passage] } else { &[Role::Query, Role::Passage] };
     let mut rows = Vec::new();
@@ -34,7 +34,7 @@ pub(super) fn against_reference(encoder: &DualEncoder) -> crate::Result<Vec<Row>
     Ok(rows)
 }
 
-/// The texts of a file, against what it says; none without a file.
+/// The texts of a file, against the expected vectors in it; none without a file.
 pub(super) fn against_expected(encoder: &DualEncoder, path: Option<&Path>) -> crate::Result<Vec<Row>> {
     let all: Vec<Expected> = path.map(|path| expected::read(path, FORM)).transpose()?.unwrap_or_default();
     let mut rows = Vec::new();
@@ -58,7 +58,7 @@ fn tokenize(encoder: &DualEncoder, role: Role, texts: &[String]) -> crate::Resul
     texts.iter().map(|text| Ok(encoder.tower(role).tokenize(text)?)).collect()
 }
 
-/// Encodes each text alone and all together.
+/// Encodes each text alone and in a batch.
 fn compare(
     encoder: &DualEncoder,
     role: Role,

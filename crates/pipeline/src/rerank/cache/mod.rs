@@ -1,11 +1,11 @@
-//! Scores that were computed before, on disk: for a job that is resumed, and for jobs that score the same pairs again.
+//! Scores on disk, for a job that is resumed and for jobs that score the same pairs again.
 //!
-//! A score is found by a hash of all that decides it: the model and how it scores, the query's text, the passage's text.
-//! So nothing needs to be known of the job that computed it, and no score of another job can be taken for one of this.
+//! The key of a score is a hash of all that decides it: the model, how it scores, the text of the query and
+//! the text of the passage. So jobs can share a cache without knowing each other.
 //!
-//! New scores are appended to `scores.log`. When a cache is opened, the records of the log that are whole are sorted into
-//! a segment, which is memory-mapped and searched; segments are merged when there are many. Every record has a checksum: a record
-//! that is torn or damaged is none, and its score is computed again.
+//! New scores are appended to `scores.log`. When a cache is opened, the whole records of the log are sorted
+//! into a segment, which is memory-mapped and searched. Segments are merged when there are many. Every record
+//! has a checksum: torn or damaged records are ignored, and their scores are computed again.
 
 mod record;
 mod segments;
@@ -22,7 +22,7 @@ use self::record::{RECORD_BYTES, Record};
 use self::segments::{LOG, Segments};
 use super::error::RerankError;
 
-/// Scores by pair, in a directory of which one process at a time has the use.
+/// Scores by pair, in a directory that one process at a time uses.
 #[derive(Debug)]
 pub struct ScoreCache {
     directory: PathBuf,
@@ -88,7 +88,8 @@ impl ScoreCache {
         for (key, score) in scores {
             bytes.extend_from_slice(&Record { key, score }.bytes());
         }
-        // A thread that panicked while it held the log has written a record or torn one; both are known when it is read.
+        // A thread that panicked while it held the log has written a record or torn one; both are known when
+        // it is read.
         let mut log = self.log.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let path = || self.directory.join(LOG);
         log.write_all(&bytes).map_err(|error| FileError::new("write", path(), error).into())

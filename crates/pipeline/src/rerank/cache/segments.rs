@@ -95,7 +95,8 @@ fn map(path: &Path) -> Result<Option<Mmap>, RerankError> {
     if file.metadata().map_err(FileError::on("open", path))?.len() == 0 {
         return Ok(None);
     }
-    // SAFETY: segments are replaced by renaming, and the log is mapped under the lock of the one process that would write it.
+    // SAFETY: segments are replaced by renaming, and the log is mapped under the lock of the one process that
+    // would write it.
     let map = unsafe { Mmap::map(&file) }.map_err(FileError::on("map", path))?;
     Ok(Some(map))
 }

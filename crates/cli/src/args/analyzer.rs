@@ -1,0 +1,32 @@
+//! The flags that choose an analyzer.
+
+use toller_analysis::Analyzer;
+use toller_engine::{Engine, EngineError};
+
+use crate::error::UsageError;
+
+/// Flags of the commands that turn texts into terms.
+#[derive(Debug, clap::Args)]
+pub struct AnalyzerArgs {
+    /// Language of the texts, as an ISO 639-1 code (en, ar, zh); selects Anserini's analyzer
+    #[arg(long, value_name = "CODE", required_unless_present = "analyzer", conflicts_with = "analyzer")]
+    language: Option<String>,
+
+    /// Analyzer, instead of a language's: whitespace, standard, jieba, telugu, wordpiece:MODEL
+    #[arg(long, value_name = "NAME")]
+    analyzer: Option<String>,
+}
+
+impl AnalyzerArgs {
+    /// The analyzer. An unknown name is wrong usage.
+    pub fn load(&self, engine: &Engine) -> crate::Result<Analyzer> {
+        let (flag, name) = match (&self.analyzer, &self.language) {
+            (Some(name), _) => ("--analyzer", name.as_str()),
+            (None, language) => ("--language", language.as_deref().unwrap_or_default()),
+        };
+        engine.analyzer(name).map_err(|error| match error {
+            EngineError::Analyzer(error) => UsageError::of_flag(flag, &error).into(),
+            error => error.into(),
+        })
+    }
+}

@@ -1,0 +1,110 @@
+//! The flags of a cross-encoder.
+
+use toller_encoder::{CrossEncoderOptions, ScoreActivation};
+use toller_engine::Device;
+use toller_nn::Precision;
+use toller_tokenizer::PairTruncation;
+
+use super::device;
+use crate::error::UsageError;
+
+/// Flags of how a cross-encoder scores.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Model")]
+pub struct CrossEncoderArgs {
+    /// Truncate pairs to N tokens, special tokens included [default: the model's own maximum]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_length: Option<u32>,
+
+    #[command(flatten)]
+    scoring: ScoringArgs,
+
+    /// Where to compute
+    #[arg(long, value_name = "auto|cpu|cuda[:N]", default_value_t = Device::Auto, help_heading = "Machine")]
+    device: Device,
+
+    /// Number format to compute in [default: f32 on the CPU]
+    #[arg(long, value_name = "f32|f16|bf16|int8", help_heading = "Machine")]
+    dtype: Option<Precision>,
+
+    /// Tokens of a batch, at most [default: 1024 on the CPU]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Machine")]
+    batch_tokens: Option<u32>,
+}
+
+/// Flags of what a score is.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Model")]
+pub struct ScoringArgs {
+    /// Which text is cut when a pair is too long: only_second (the passage) or longest_first
+    #[arg(long, value_name = "HOW", default_value_t)]
+    truncation: PairTruncation,
+
+    /// Label whose score counts, from 0 [default: the only label, or the second of two]
+    #[arg(long, value_name = "N")]
+    label: Option<usize>,
+
+    /// How logits become a score [default: the logit of one label, the softmax of several]
+    #[arg(long, value_enum, value_name = "NAME")]
+    activation: Option<ActivationName>,
+}
+
+/// An activation as given on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum ActivationName {
+    /// The label's logit
+    Logit,
+    /// Its sigmoid
+    Sigmoid,
+    /// Its share of the softmax
+    Softmax,
+    /// The one in the model's configuration, as sentence-transformers reads it
+    Configured,
+}
+
+impl CrossEncoderArgs {
+    /// Refuses wrong usage before anything is read.
+    pub fn check(&self) -> Result<(), UsageError> {
+        device::for_models(self.device)
+    }
+
+    /// What it computes in.
+    pub fn dtype(&self) -> Precision {
+        self.dtype.unwrap_or_default()
+    }
+
+    /// How the model is loaded.
+    pub fn options(&self) -> CrossEncoderOptions {
+        self.scoring.options(self.max_length, self.dtype(), self.batch_tokens)
+    }
+}
+
+impl ScoringArgs {
+    /// How a model that scores like this is loaded.
+    pub fn options(
+        &self,
+        max_length: Option<u32>,
+        dtype: Precision,
+        batch_tokens: Option<u32>,
+    ) -> CrossEncoderOptions {
+        CrossEncoderOptions {
+            max_length: max_length.map(|length| length as usize),
+            truncation: self.truncation,
+            label: self.label,
+            activation: self.activation.map(ActivationName::activation),
+            batch_tokens: batch_tokens.map(|tokens| tokens as usize),
+            dtype,
+        }
+    }
+}
+
+impl ActivationName {
+    fn activation(self) -> ScoreActivation {
+        match self {
+            Self::Logit => ScoreActivation::Identity,
+            Self::Sigmoid => ScoreActivation::Sigmoid,
+            Self::Softmax => ScoreActivation::Softmax,
+            Self::Configured => ScoreActivation::Configured,
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Dense retrieval: the flags of stores and models, and opening them.
+
+use std::sync::Arc;
+
+use toller_engine::{DenseOptions, Device, Engine, Pooled, QuerySource, Scan};
+use toller_pipeline::DenseSearcher;
+
+use super::device;
+use super::model::{self, ModelArgs};
+use super::paths::{InputPath, ModelName};
+use crate::engine::in_flags;
+use crate::error::UsageError;
+use crate::ui::Ui;
+
+/// Flags of dense retrieval.
+#[derive(Debug, clap::Args)]
+pub struct DenseArgs {
+    /// Stores to search, as one collection in this order
+    #[arg(long, value_name = "STORE", num_args = 1..)]
+    pub dense: Vec<InputPath>,
+
+    /// Model to encode the queries with: the one that the store was encoded with
+    #[arg(long, value_name = "M", requires = "dense")]
+    model: Option<ModelName>,
+
+    /// Store of encoded queries (`toller encode --queries`), instead of a model and queries
+    #[arg(long, value_name = "STORE", requires = "dense", conflicts_with_all = ["model", "query_model", "prompt", "max_length", "pooling", "dtype"])]
+    query_vectors: Option<InputPath>,
+
+    /// How to scan the vectors; every way gives the same hits and scores
+    #[arg(long, value_name = "auto|f32|f16|int8", default_value_t = Scan::Auto, requires = "dense", help_heading = "Machine")]
+    pub scan: Scan,
+
+    /// Do not verify checksums, nor that identifiers are unique across several stores
+    #[arg(long)]
+    pub no_verify: bool,
+
+    /// Accept a store of queries for --dense, or of passages for --query-vectors
+    #[arg(long, requires = "dense")]
+    any_role: bool,
+
+    /// Assume that --model made the vectors of a store that was imported without a model
+    #[arg(long, requires = "dense", conflicts_with = "query_vectors")]
+    assume_model: bool,
+
+    #[command(flatten)]
+    pub model_args: ModelArgs,
+}
+
+impl DenseArgs {
+    /// Refuses wrong usage before anything is read. --queries and --query-vectors go together only if an
+    /// inverted index or a reranker needs the texts.
+    pub fn check(
+        &self,
+        queries: Option<&InputPath>,
+        with_index: bool,
+        texts_wanted: bool,
+    ) -> Result<(), UsageError> {
+        device::check(self.model_args.device)?;
+        if self.dense.is_empty() {
+            return match queries {
+                _ if !with_index => Err(UsageError::new(
+                    "there is nothing to search",
+                    "give --dense STORE, --sparse DIR, or both",
+                )),
+                None => Err(UsageError::new("search needs queries", "give --queries")),
+                Some(_) => self.check_unused(texts_wanted),
+            };
+        }
+        match (&self.model, &self.query_vectors, queries) {
+            (None, Some(_), Some(_)) if with_index || texts_wanted => Ok(()),
+            (None, Some(_), None) if with_index => {
+                Err(UsageError::new("searching an inverted index needs texts", "give --queries too"))
+            }
+            (Some(_), None, Some(_)) | (None, Some(_), None) => Ok(()),
+            (_, Some(_), Some(_)) => Err(UsageError::new(
+                "--query-vectors and --queries both give the queries",
+                "give one of them",
+            )),
+            _ => {
+                Err(UsageError::new("search needs queries", "give --model and --queries, or --query-vectors"))
+            }
+        }
+    }
+
+    /// Refuses flags that have no effect without a store: those of the model and of a GPU. The flags of how a
+    /// model computes also apply to cross-encoders, which need texts.
+    fn check_unused(&self, texts_wanted: bool) -> Result<(), UsageError> {
+        let ModelArgs { max_length, prompt, query_model, pooling, dim, device, dtype, batch_tokens: _ } =
+            &self.model_args;
+        let flags = [
+            ("--max-length", max_length.is_some()),
+            ("--prompt", prompt.is_some()),
+            ("--query-model", query_model.is_some()),
+            ("--pooling", pooling.is_some()),
+            ("--dim", dim.is_some()),
+            ("--dtype", dtype.is_some() && !texts_wanted),
+            ("--device", !matches!(device, Device::Auto | Device::Cpu)),
+        ];
+        match flags.into_iter().find(|(_, is_given)| *is_given) {
+            Some((flag, _)) => Err(UsageError::new(
+                format!("{flag} is for dense search, and no store is searched"),
+                format!("give --dense STORE, or leave {flag} out"),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// The directories that are read.
+    pub fn stores(&self) -> impl Iterator<Item = &InputPath> {
+        self.dense.iter().chain(&self.query_vectors)
+    }
+
+    /// Opens model or vectors, then the stores.
+    pub fn open(&self, engine: &Engine, ui: &Ui) -> crate::Result<Arc<Pooled<DenseSearcher>>> {
+        let queries = match &self.query_vectors {
+            Some(path) => QuerySource::Store(path.into()),
+            None => {
+                let name = self.model.as_deref().unwrap_or_default();
+                let encoder = model::load_for_search(name, &self.model_args, engine, ui)?;
+                QuerySource::Encoder { encoder, assume_model: self.assume_model }
+            }
+        };
+        let options = DenseOptions {
+            scan: self.scan,
+            device: self.model_args.device,
+            verify: !self.no_verify,
+            any_role: self.any_role,
+        };
+        engine.dense(&self.dense, queries, &options).map_err(in_flags)
+    }
+}

@@ -1,0 +1,72 @@
+//! The flags that say how input is read.
+
+use std::str::FromStr;
+
+use toller_corpus::{CollectionFormat, QueryFormat, ReadOptions, UnknownFormatName, read_queries};
+use toller_ir::{Query, Setting};
+
+use super::paths::InputPath;
+use crate::error::{Context, UsageError};
+use crate::ui::Ui;
+
+/// Flags of the commands that read collections or queries.
+#[derive(Debug, clap::Args)]
+pub struct InputArgs {
+    /// Format of the input [default: detected from the content]
+    #[arg(long, value_name = "NAME")]
+    format: Option<String>,
+
+    /// Count and report bad lines instead of stopping at the first
+    #[arg(long)]
+    pub skip_bad_lines: bool,
+}
+
+impl InputArgs {
+    /// Whether any of the flags is given.
+    pub fn is_given(&self) -> bool {
+        self.format.is_some() || self.skip_bad_lines
+    }
+
+    /// How to read a file of the kind whose formats are `F`.
+    pub fn options<F: FromStr<Err = UnknownFormatName>>(&self) -> Result<ReadOptions<F>, UsageError> {
+        let format = self.format.as_deref().map(str::parse).transpose();
+        let format = format.map_err(|error| UsageError::of_flag("--format", &error))?;
+        Ok(ReadOptions { format, skip_bad_lines: self.skip_bad_lines, ..ReadOptions::default() })
+    }
+}
+
+/// Flags of a collection that is read alongside other input.
+#[derive(Debug, clap::Args)]
+pub struct CollectionArgs {
+    /// Format of the collection [default: detected from the content]
+    #[arg(long, value_name = "NAME")]
+    corpus_format: Option<CollectionFormat>,
+}
+
+impl CollectionArgs {
+    /// How to read it.
+    pub fn options(&self) -> ReadOptions<CollectionFormat> {
+        ReadOptions { format: self.corpus_format, ..ReadOptions::default() }
+    }
+}
+
+/// Flags of queries that are read alongside other input.
+#[derive(Debug, clap::Args)]
+pub struct QueriesArgs {
+    /// Format of the queries [default: detected from the content]
+    #[arg(long, value_name = "FORMAT")]
+    queries_format: Option<QueryFormat>,
+}
+
+impl QueriesArgs {
+    /// Reads the queries of a file.
+    pub fn read(&self, path: &InputPath, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Vec<Query>> {
+        let options = ReadOptions { format: self.queries_format, skip_bad_lines, ..ReadOptions::default() };
+        let (queries, skipped) =
+            read_queries(&[path.input()], &options).with_flag(Setting::Format, "--queries-format")?;
+        if skipped.total() > 0 {
+            ui.warning(skipped.to_string());
+        }
+        Ok(queries)
+    }
+}

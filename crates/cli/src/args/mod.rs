@@ -1,0 +1,86 @@
+//! The command line, and the flags that commands share.
+
+pub mod analyzer;
+pub mod cross_encoder;
+pub mod dense;
+pub mod device;
+pub mod filter;
+pub mod fusion;
+pub mod input;
+pub mod model;
+pub mod paths;
+pub mod plot;
+pub mod qrels;
+pub mod report;
+pub mod reranking;
+pub mod run_output;
+pub mod runs;
+pub mod sources;
+pub mod sparse;
+pub mod texts;
+
+use clap::{ArgAction, Parser};
+
+use crate::commands::Command;
+use crate::ui::Ui;
+
+/// An exact dense retrieval engine: from text to a TREC run in one binary.
+#[derive(Debug, Parser)]
+#[command(name = "toller", version, max_term_width = 100, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// Print the result as JSON on stdout
+    #[arg(long, global = true, help_heading = "Output")]
+    json: bool,
+
+    /// Say more on stderr
+    #[arg(short, long, global = true, action = ArgAction::SetTrue, conflicts_with = "quiet", help_heading = "Output")]
+    verbose: bool,
+
+    /// Say nothing on stderr but errors and warnings
+    #[arg(short, long, global = true, help_heading = "Output")]
+    quiet: bool,
+
+    /// Threads to compute with [default: RAYON_NUM_THREADS, else all that this process may use]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Machine")]
+    pub threads: Option<u16>,
+}
+
+impl Cli {
+    /// How to talk to the user.
+    pub fn ui(&self) -> Ui {
+        Ui::new(self.json, self.quiet, self.verbose)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use clap::{Command, CommandFactory};
+
+    use super::Cli;
+
+    /// clap itself checks this in debug builds alone.
+    #[test]
+    fn flags_have_names_of_their_own() {
+        fn check(command: &Command, path: &str) {
+            let (mut ids, mut names) = (HashSet::new(), HashSet::new());
+            for argument in command.get_arguments() {
+                assert!(ids.insert(argument.get_id()), "{path} has two {}", argument.get_id());
+                let long = argument.get_long().map(ToOwned::to_owned);
+                for name in long.into_iter().chain(argument.get_short().map(String::from)) {
+                    assert!(names.insert(name.clone()), "{path} has two -{name}");
+                }
+            }
+            for inner in command.get_subcommands() {
+                check(inner, &format!("{path} {}", inner.get_name()));
+            }
+        }
+        let mut command = Cli::command();
+        command.build();
+        check(&command, "toller");
+    }
+}

@@ -1,0 +1,131 @@
+//! The flags that say how a model computes, and loading it.
+
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, TextPooling};
+use toller_engine::{Device, Encoder, EncoderOptions, Engine};
+use toller_hub::ModelSource;
+use toller_nn::Precision;
+
+use super::device;
+use super::paths::ModelName;
+use crate::error::UsageError;
+use crate::ui::Ui;
+
+/// The flags that say how a model computes, shared by the commands that run one.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Model")]
+pub struct ModelArgs {
+    /// Truncate texts to N tokens, special tokens included [default: the model's own maximum]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_length: Option<u32>,
+
+    /// Text to put before every text [default: the model's own prompt for the role]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub prompt: Option<String>,
+
+    /// Model that encodes queries, if it is not --model, which then encodes passages
+    #[arg(long, value_name = "Q")]
+    pub query_model: Option<ModelName>,
+
+    /// How token states become a vector [default: the model's own, else mean]
+    #[arg(long, value_name = "NAME", value_parser = pooling)]
+    pub pooling: Option<TextPooling>,
+
+    /// Keep the first N dimensions of every vector, normalized again if the model normalizes (Matryoshka)
+    /// [default: all, or the model's own truncate_dim]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub dim: Option<u32>,
+
+    /// Where to compute
+    #[arg(long, value_name = "auto|cpu|cuda[:N]|cuda:all", default_value_t = Device::Auto, help_heading = "Machine")]
+    pub device: Device,
+
+    /// Number format to compute in [default: f32 on the CPU]
+    #[arg(long, value_name = "f32|f16|bf16|int8", help_heading = "Machine")]
+    pub dtype: Option<Precision>,
+
+    /// Tokens of a batch, at most [default: 1024 on the CPU]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Machine")]
+    pub batch_tokens: Option<u32>,
+}
+
+impl ModelArgs {
+    /// The number format to compute in.
+    pub fn dtype(&self) -> Precision {
+        self.dtype.unwrap_or_default()
+    }
+
+    /// How the model is loaded.
+    pub fn encoder(&self) -> EncoderOptions {
+        EncoderOptions {
+            query_model: self.query_model.as_ref().map(Into::into),
+            max_length: self.max_length.map(|length| length as usize),
+            prompt: self.prompt.clone(),
+            pooling: self.pooling,
+            dim: self.dim.map(|dim| dim as usize),
+            dtype: self.dtype(),
+            batch_tokens: self.batch_tokens.map(|tokens| tokens as usize),
+        }
+    }
+}
+
+fn pooling(name: &str) -> Result<TextPooling, String> {
+    TextPooling::from_name(name).ok_or_else(|| {
+        format!("known are {}", TextPooling::all().map(TextPooling::name).collect::<Vec<_>>().join(", "))
+    })
+}
+
+/// Loads the model with this name, and says where it computes.
+pub fn load(name: &str, args: &ModelArgs, engine: &Engine, ui: &Ui) -> crate::Result<Encoder> {
+    announce(args, ui)?;
+    Ok(engine.encoder(name, &args.encoder())?)
+}
+
+/// Like [`load`], for the queries of a search: `--device` searches the vectors, and the model computes on the
+/// CPU.
+pub fn load_for_search(name: &str, args: &ModelArgs, engine: &Engine, ui: &Ui) -> crate::Result<Encoder> {
+    note_dtype(args, ui);
+    Ok(engine.encoder(name, &args.encoder())?)
+}
+
+/// Says where the model computes and in which number format; refuses a device that cannot.
+pub fn announce(args: &ModelArgs, ui: &Ui) -> Result<(), UsageError> {
+    device::for_models(args.device)?;
+    if args.device == Device::Auto {
+        ui.detail(format!("device: cpu ({})", toller_simd::Isa::active()));
+    }
+    note_dtype(args, ui);
+    Ok(())
+}
+
+/// Says that f16 is not faster on the CPU.
+fn note_dtype(args: &ModelArgs, ui: &Ui) {
+    if args.dtype() == Precision::F16 {
+        ui.status(
+            "--dtype f16: on the CPU numbers are rounded to f16 and multiplied in f32, no faster than f32",
+        );
+    }
+}
+
+/// Loads a cross-encoder to look at its logits: its score is not used, so any label will do.
+pub fn load_cross_encoder(source: &ModelSource, args: &ModelArgs) -> crate::Result<CrossEncoder> {
+    let flags = [
+        ("--query-model", args.query_model.is_some()),
+        ("--prompt", args.prompt.is_some()),
+        ("--dim", args.dim.is_some()),
+    ];
+    if let Some((flag, _)) = flags.into_iter().find(|(_, is_given)| *is_given) {
+        return Err(UsageError::new(
+            format!("{flag} is for dual encoders, and {} is a cross-encoder", source.directory.display()),
+            format!("leave {flag} out"),
+        )
+        .into());
+    }
+    let options = CrossEncoderOptions {
+        max_length: args.max_length.map(|length| length as usize),
+        label: Some(0),
+        batch_tokens: args.batch_tokens.map(|tokens| tokens as usize),
+        dtype: args.dtype(),
+        ..CrossEncoderOptions::default()
+    };
+    Ok(CrossEncoder::load(&source.directory, &options)?)
+}

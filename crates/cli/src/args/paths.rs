@@ -1,0 +1,184 @@
+//! Paths and names on the command line, each of a type that says what a command does with it. Recipes know
+//! from the types what a step reads and writes.
+
+use std::fmt;
+use std::io::Write;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use clap::builder::{
+    MapValueParser, PathBufValueParser, StringValueParser, TypedValueParser, ValueParserFactory,
+};
+use toller_files::{AtomicFile, Input};
+
+use crate::error::UsageError;
+use crate::ui::Ui;
+
+macro_rules! values {
+    ($($(#[$doc:meta])* $name:ident: $inner:ty => $borrowed:ty, $parser:ty;)+) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $name($inner);
+
+        impl ValueParserFactory for $name {
+            type Parser = MapValueParser<$parser, fn($inner) -> Self>;
+
+            fn value_parser() -> Self::Parser {
+                <$parser>::new().map(Self)
+            }
+        }
+
+        impl Deref for $name {
+            type Target = $borrowed;
+
+            fn deref(&self) -> &$borrowed {
+                &self.0
+            }
+        }
+
+        impl From<&$name> for $inner {
+            fn from(value: &$name) -> Self {
+                value.0.clone()
+            }
+        }
+
+        impl AsRef<$borrowed> for $name {
+            fn as_ref(&self) -> &$borrowed {
+                &self.0
+            }
+        }
+    )+};
+}
+
+values! {
+    /// A file or directory that is read; of a file, `-` is stdin.
+    InputPath: PathBuf => Path, PathBufValueParser;
+    /// A file or directory that is written; of a file, `-` is stdout.
+    OutputPath: PathBuf => Path, PathBufValueParser;
+    /// A directory that only saves work.
+    CachePath: PathBuf => Path, PathBufValueParser;
+    /// A model: a directory, an id of the Hugging Face hub, or a known name.
+    ModelName: String => str, StringValueParser;
+}
+
+impl InputPath {
+    /// The paths of several.
+    pub fn all(paths: &[Self]) -> Vec<PathBuf> {
+        paths.iter().map(PathBuf::from).collect()
+    }
+
+    /// The file, or stdin.
+    pub fn input(&self) -> Input {
+        Input::parse(&self.0)
+    }
+}
+
+impl OutputPath {
+    /// Whether data go to the user's pipe.
+    pub fn is_stdout(&self) -> bool {
+        self.0.as_os_str() == "-"
+    }
+
+    /// Refuses stdout for `what`, which is a directory.
+    pub fn check_directory(&self, what: &str) -> Result<(), UsageError> {
+        if self.is_stdout() {
+            let message = format!("--output - : {what} is a directory");
+            return Err(UsageError::new(message, "give --output a directory"));
+        }
+        Ok(())
+    }
+
+    /// Lets `fill` write to stdout, or to a file that appears when it is whole. `fill` is given the name for
+    /// messages.
+    pub fn write<T>(
+        &self,
+        ui: &Ui,
+        fill: impl FnOnce(&mut dyn Write, &Path) -> crate::Result<T>,
+    ) -> crate::Result<T> {
+        if self.is_stdout() {
+            let mut out = ui.out();
+            let filled = fill(&mut out, Path::new("standard output"))?;
+            out.flush()?;
+            return Ok(filled);
+        }
+        let mut file = AtomicFile::create(&self.0)?;
+        let filled = fill(&mut file, &self.0)?;
+        file.commit()?;
+        Ok(filled)
+    }
+}
+
+/// The files and directories that a command reads, or writes on its way.
+pub struct Inputs<'a> {
+    files: Vec<&'a Path>,
+    directories: Vec<&'a Path>,
+}
+
+impl<'a> Inputs<'a> {
+    /// These files.
+    pub fn files(files: impl IntoIterator<Item = &'a InputPath>) -> Self {
+        Self { files: Vec::new(), directories: Vec::new() }.and_files(files)
+    }
+
+    /// And these files.
+    pub fn and_files(mut self, files: impl IntoIterator<Item = &'a InputPath>) -> Self {
+        self.files.extend(files.into_iter().map(Deref::deref));
+        self
+    }
+
+    /// And these directories.
+    pub fn and_directories(mut self, directories: impl IntoIterator<Item = &'a Path>) -> Self {
+        self.directories.extend(directories);
+        self
+    }
+
+    /// Refuses to read stdin twice.
+    pub fn check(&self) -> Result<(), UsageError> {
+        if self.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
+            return Err(UsageError::new("stdin is named twice", "only one file can come from stdin"));
+        }
+        Ok(())
+    }
+
+    /// Refuses, too, an output that would overwrite one of the files, lie in one of the directories or mix
+    /// with `--json`.
+    pub fn check_with(&self, output: &OutputPath, ui: &Ui) -> Result<(), UsageError> {
+        self.check()?;
+        if output.is_stdout() && ui.json {
+            let message = "--output - and --json would both write to stdout";
+            return Err(UsageError::new(message, "give --output a file"));
+        }
+        let overwritten = self.files.iter().find(|file| is_same_file(file, output));
+        match overwritten.or_else(|| self.directories.iter().find(|directory| is_inside(output, directory))) {
+            None => Ok(()),
+            Some(input) => Err(UsageError::new(
+                format!("--output {} would overwrite the input {}", output.display(), input.display()),
+                "give --output another name",
+            )),
+        }
+    }
+
+    /// Whether one of the files is this one.
+    pub fn has_file(&self, path: &Path) -> bool {
+        self.files.iter().any(|file| is_same_file(file, path))
+    }
+}
+
+/// Whether both are there and the same.
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
+}
+
+/// Whether `path`, which need not exist, lies in `directory`.
+fn is_inside(path: &Path, directory: &Path) -> bool {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    parent
+        .canonicalize()
+        .is_ok_and(|parent| directory.canonicalize().is_ok_and(|directory| parent.starts_with(directory)))
+}
+
+impl fmt::Display for ModelName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}

@@ -1,0 +1,38 @@
+//! The flag of a figure, and drawing it.
+
+use std::io::Write;
+
+use toller_files::AtomicFile;
+use toller_plot::Figure;
+
+use super::paths::OutputPath;
+
+/// Flags of the commands that draw what they measured.
+#[derive(Debug, clap::Args)]
+pub struct PlotArgs {
+    /// Draw the result in this file, as SVG
+    #[arg(long, value_name = "FILE.svg", help_heading = "Output")]
+    plot: Option<OutputPath>,
+}
+
+/// The file of a figure that is not drawn yet.
+pub struct Plot(Option<AtomicFile>);
+
+impl PlotArgs {
+    /// Creates the file, if one was asked for. Do so before the work: a file that cannot be written then
+    /// costs none.
+    pub fn open(&self) -> crate::Result<Plot> {
+        Ok(Plot(self.plot.as_ref().map(AtomicFile::create).transpose()?))
+    }
+}
+
+impl Plot {
+    /// Draws the figure, if that was asked for.
+    pub fn draw(self, figure: impl FnOnce() -> Figure) -> crate::Result<()> {
+        if let Some(mut file) = self.0 {
+            file.write_all(figure().to_svg()?.as_bytes())?;
+            file.commit()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,70 @@
+//! The flags of a run that is written, and writing it.
+
+use std::io::Write;
+use std::path::Path;
+
+use toller_corpus::{RunWriteError, TrecRunWriter};
+
+use super::paths::{Inputs, OutputPath};
+use crate::error::UsageError;
+use crate::ui::Ui;
+
+/// Flags of the commands that write a run.
+#[derive(Debug, clap::Args)]
+pub struct RunOutputArgs {
+    /// File to write the TREC run to; - for stdout
+    #[arg(short, long, value_name = "RUN")]
+    output: OutputPath,
+
+    /// The run's tag
+    #[arg(long, value_name = "TAG", default_value = "toller", value_parser = tag)]
+    tag: String,
+
+    /// Separate the run's columns by tabs, so that identifiers may hold spaces (trec_eval cannot read such a
+    /// run)
+    #[arg(long)]
+    tab_separated: bool,
+}
+
+fn tag(text: &str) -> Result<String, String> {
+    let one_word = !text.is_empty() && !text.contains(char::is_whitespace);
+    if one_word { Ok(text.to_owned()) } else { Err("one word, as in my-run".to_owned()) }
+}
+
+impl RunOutputArgs {
+    /// Refuses an output that would overwrite what is read, or mix with `--json`.
+    pub fn check(&self, inputs: &Inputs<'_>, ui: &Ui) -> Result<(), UsageError> {
+        inputs.check_with(&self.output, ui)
+    }
+
+    /// Opens the output, lets `fill` write the run, and commits it. An output that cannot be written fails
+    /// before `fill` works.
+    pub fn write<T>(
+        &self,
+        ui: &Ui,
+        fill: impl FnOnce(&mut TrecRunWriter<&mut dyn Write>) -> crate::Result<T>,
+    ) -> crate::Result<T> {
+        self.output.write(ui, |to, name| {
+            let mut run = self.writer(to, name)?;
+            let filled = fill(&mut run)?;
+            run.finish()?;
+            Ok(filled)
+        })
+    }
+
+    /// A writer of a run in the same format, to a file of this name.
+    pub fn writer<W: Write>(&self, to: W, name: &Path) -> Result<TrecRunWriter<W>, RunWriteError> {
+        let run = TrecRunWriter::new(to, name, &self.tag)?;
+        Ok(if self.tab_separated { run.tab_separated() } else { run })
+    }
+
+    /// The name of the output in messages.
+    pub fn name(&self) -> String {
+        if self.output.is_stdout() { "stdout".to_owned() } else { self.output.display().to_string() }
+    }
+
+    /// The file, unless it is stdout.
+    pub fn path(&self) -> Option<&Path> {
+        (!self.output.is_stdout()).then_some(&*self.output)
+    }
+}

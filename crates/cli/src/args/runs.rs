@@ -1,0 +1,86 @@
+//! The flags of runs that are read, and reading them.
+
+use std::collections::HashSet;
+
+use toller_corpus::{ReadOptions, RunFormat, read_run};
+use toller_ir::{Run, RunEntry, Setting};
+
+use super::paths::InputPath;
+use crate::error::{Context, Remedied};
+use crate::ui::Ui;
+
+/// Flags of the commands that read runs.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RunInputArgs {
+    /// Format of the runs [default: detected from the content]
+    #[arg(long, value_name = "FORMAT")]
+    run_format: Option<RunFormat>,
+
+    /// Count and skip lines that cannot be read
+    #[arg(long)]
+    pub skip_bad_lines: bool,
+}
+
+/// Orders the hits of a query by score, the best first; equal scores keep the order of the file.
+pub fn best_first(hits: &mut [RunEntry]) {
+    hits.sort_by(|a, b| b.score.total_cmp(&a.score));
+}
+
+impl RunInputArgs {
+    /// Reads a run.
+    pub fn read(&self, path: &InputPath, ui: &Ui) -> crate::Result<Run> {
+        let input = path.input();
+        let options = ReadOptions {
+            format: self.run_format,
+            skip_bad_lines: self.skip_bad_lines,
+            ..ReadOptions::default()
+        };
+        let (run, skipped) = read_run(&input, &options).with_flag(Setting::Format, "--run-format")?;
+        if skipped.total() > 0 {
+            ui.warning(format!("{input}: {skipped}"));
+        }
+        Ok(run)
+    }
+
+    /// Reads runs that are used together.
+    pub fn read_all(&self, paths: &[InputPath], ui: &Ui) -> crate::Result<Vec<Run>> {
+        let runs = paths.iter().map(|path| self.read(path, ui)).collect::<crate::Result<Vec<_>>>()?;
+        let in_all = runs.iter().flat_map(|run| run.queries.keys()).collect::<HashSet<_>>().len();
+        for (at, (path, run)) in paths.iter().zip(&runs).enumerate() {
+            let others = || runs.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, run)| run);
+            if !run.queries.keys().any(|query| others().any(|other| other.queries.contains_key(query))) {
+                let query = run.queries.keys().next().map_or("", String::as_str);
+                return Err(Remedied::new(
+                    format!(
+                        "{} has no query in common with the other runs, for example {query:?}",
+                        path.display()
+                    ),
+                    "fuse runs of the same queries",
+                )
+                .into());
+            }
+            if run.queries.len() < in_all {
+                let missing = in_all - run.queries.len();
+                let name = path.display();
+                ui.warning(format!(
+                    "{name}: {missing} of {in_all} queries have no results and are fused from the other runs"
+                ));
+            }
+        }
+        Ok(runs)
+    }
+}
+
+/// Names of the runs: those of their files, or their paths if two names are equal.
+pub fn run_names(paths: &[InputPath]) -> Vec<String> {
+    let file_name = |path: &InputPath| path.file_name().map_or(path.as_os_str(), |name| name).to_owned();
+    let unique = paths.iter().map(file_name).collect::<HashSet<_>>().len() == paths.len();
+    paths
+        .iter()
+        .map(|path| match path.input().path() {
+            None => "stdin".to_owned(),
+            Some(_) if unique => file_name(path).to_string_lossy().into_owned(),
+            Some(path) => path.display().to_string(),
+        })
+        .collect()
+}

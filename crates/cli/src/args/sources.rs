@@ -1,0 +1,113 @@
+//! The flags of what is searched, and for which queries.
+
+use toller_corpus::read_queries;
+use toller_ir::Query;
+use toller_pipeline::fusion::{Collections, Fusion, Method};
+
+use super::dense::DenseArgs;
+use super::filter::FilterArgs;
+use super::fusion::{self, FusionArgs};
+use super::input::InputArgs;
+use super::model::ModelArgs;
+use super::paths::{InputPath, Inputs};
+use super::sparse::SparseArgs;
+use crate::error::UsageError;
+use crate::ui::Ui;
+
+/// Flags of what is searched, and for which queries.
+#[derive(Debug, clap::Args)]
+pub struct SourceArgs {
+    #[command(flatten)]
+    pub dense: DenseArgs,
+
+    #[command(flatten)]
+    pub sparse: SparseArgs,
+
+    /// How the hits of --sparse and --dense are fused: a method of `toller fuse`; --alpha is the weight of
+    /// the dense scores
+    #[arg(long, value_name = "NAME", value_parser = fusion::method, help_heading = "Fusion")]
+    fusion: Option<&'static Method>,
+
+    /// Fuse hits of collections that do not have the same documents
+    #[arg(long, requires = "fusion", help_heading = "Fusion")]
+    different_collections: bool,
+
+    #[command(flatten)]
+    fusion_args: FusionArgs,
+
+    /// Queries: TSV, JSONL, TREC topics, DPR, EntityQuestions, DuReader; - for stdin
+    #[arg(long, value_name = "FILE")]
+    pub queries: Option<InputPath>,
+
+    #[command(flatten)]
+    pub filter: FilterArgs,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+impl SourceArgs {
+    /// Refuses wrong usage before anything is read; returns how hits are fused, if two things are searched.
+    /// With `texts_wanted`, --queries are given even if vectors are searched for.
+    pub fn check(&self, texts_wanted: bool) -> Result<Option<Fusion>, UsageError> {
+        let fusion = self.fusion()?;
+        self.sparse.check()?;
+        self.dense.check(self.queries.as_ref(), self.sparse.sparse.is_some(), texts_wanted)?;
+        if self.queries.is_none() && self.input.is_given() {
+            return Err(UsageError::new(
+                "--format and --skip-bad-lines are for --queries, which is not given",
+                "leave them out",
+            ));
+        }
+        Ok(fusion)
+    }
+
+    fn fusion(&self) -> Result<Option<Fusion>, UsageError> {
+        let both = self.sparse.sparse.is_some() && !self.dense.dense.is_empty();
+        match self.fusion {
+            Some(method) if both => Ok(Some(self.fusion_args.fusion(method, 2)?)),
+            Some(_) => {
+                Err(UsageError::new("--fusion needs two things to search", "give --sparse and --dense"))
+            }
+            None if both => Err(UsageError::new(
+                "--sparse and --dense are searched together, and their hits are fused",
+                "say how, as in --fusion interpolate --alpha 0.5 or --fusion rrf",
+            )),
+            None if self.fusion_args.is_given() => {
+                Err(UsageError::new("fusion options need --fusion", "give --fusion"))
+            }
+            None => Ok(None),
+        }
+    }
+
+    pub fn collections(&self) -> Collections {
+        if self.different_collections { Collections::MayDiffer } else { Collections::Same }
+    }
+
+    /// How the model computes.
+    pub fn machine(&self) -> &ModelArgs {
+        &self.dense.model_args
+    }
+
+    /// Whether lines that cannot be read are skipped.
+    pub fn skips_bad_lines(&self) -> bool {
+        self.input.skip_bad_lines
+    }
+
+    /// What is read.
+    pub fn inputs(&self) -> Inputs<'_> {
+        let directories = self.dense.stores().chain(&self.sparse.sparse);
+        Inputs::files(self.queries.iter().chain(self.filter.files()))
+            .and_directories(directories.map(|path| &**path))
+    }
+
+    /// Reads the queries, if they are given by their texts.
+    pub fn read_queries(&self, ui: &Ui) -> crate::Result<Option<Vec<Query>>> {
+        let Some(path) = &self.queries else { return Ok(None) };
+        let (queries, skipped) = read_queries(&[path.input()], &self.input.options()?)?;
+        if skipped.total() > 0 {
+            ui.warning(skipped.to_string());
+        }
+        Ok(Some(queries))
+    }
+}

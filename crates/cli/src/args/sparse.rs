@@ -1,0 +1,226 @@
+//! Sparse retrieval: the flags of inverted indexes and rankers, and opening them.
+
+use std::sync::Arc;
+
+use toller_engine::{Engine, Pooled, SparseOptions};
+use toller_pipeline::SparseSearcher;
+use toller_pipeline::feedback::{Feedback, Rm3, Rocchio};
+use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring};
+
+use super::paths::InputPath;
+use crate::error::UsageError;
+
+/// Flags of sparse retrieval.
+#[derive(Debug, clap::Args)]
+pub struct SparseArgs {
+    /// Inverted index to search (`toller index`)
+    #[arg(long, value_name = "DIR", help_heading = "Sparse")]
+    pub sparse: Option<InputPath>,
+
+    /// How documents are scored
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        default_value_t,
+        requires = "sparse",
+        help_heading = "Sparse"
+    )]
+    ranker: RankerName,
+
+    /// BM25: saturation of the term frequency [default: 0.9]
+    #[arg(
+        long,
+        value_name = "X",
+        requires = "sparse",
+        allow_negative_numbers = true,
+        help_heading = "Sparse"
+    )]
+    k1: Option<f32>,
+
+    /// BM25: normalisation by length, 0 to 1 [default: 0.4]
+    #[arg(
+        long,
+        value_name = "X",
+        requires = "sparse",
+        allow_negative_numbers = true,
+        help_heading = "Sparse"
+    )]
+    b: Option<f32>,
+
+    /// Query likelihood: the weight of the collection's model, in terms [default: 1000]
+    #[arg(
+        long,
+        value_name = "X",
+        requires = "sparse",
+        allow_negative_numbers = true,
+        help_heading = "Sparse"
+    )]
+    mu: Option<f32>,
+
+    /// Query likelihood by Jelinek and Mercer: the share of the collection's model [default: 0.1]
+    #[arg(
+        long,
+        value_name = "X",
+        requires = "sparse",
+        allow_negative_numbers = true,
+        help_heading = "Sparse"
+    )]
+    lambda: Option<f32>,
+
+    /// Score with exact document lengths, not Lucene's one-byte lengths
+    #[arg(long, requires = "sparse", help_heading = "Sparse")]
+    exact_lengths: bool,
+
+    /// Expand queries with a relevance model of their best hits (RM3)
+    #[arg(long, requires = "sparse", conflicts_with = "rocchio", help_heading = "Feedback")]
+    rm3: bool,
+
+    /// Terms that RM3 adds
+    #[arg(long, value_name = "N", requires = "rm3", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Feedback")]
+    rm3_fb_terms: u32,
+
+    /// Best hits that RM3 takes terms from
+    #[arg(long, value_name = "N", requires = "rm3", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Feedback")]
+    rm3_fb_docs: u32,
+
+    /// Share of the original query, 0 to 1
+    #[arg(long, value_name = "X", requires = "rm3", default_value_t = 0.5, allow_negative_numbers = true, value_parser = share, help_heading = "Feedback")]
+    rm3_original_query_weight: f32,
+
+    /// Let RM3 also take terms with characters other than a to z and 0 to 9: languages other than English
+    /// need that
+    #[arg(long, requires = "rm3", help_heading = "Feedback")]
+    rm3_no_term_filter: bool,
+
+    /// Expand queries by moving them towards their best hits (Rocchio)
+    #[arg(long, requires = "sparse", help_heading = "Feedback")]
+    rocchio: bool,
+
+    /// Terms that Rocchio takes from the best hits
+    #[arg(long, value_name = "N", requires = "rocchio", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Feedback")]
+    rocchio_top_fb_terms: u32,
+
+    /// Best hits that Rocchio takes terms from
+    #[arg(long, value_name = "N", requires = "rocchio", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Feedback")]
+    rocchio_top_fb_docs: u32,
+
+    /// Weight of the original query
+    #[arg(long, value_name = "X", requires = "rocchio", default_value_t = 1.0, allow_negative_numbers = true, value_parser = weight, help_heading = "Feedback")]
+    rocchio_alpha: f32,
+
+    /// Weight of the best hits
+    #[arg(long, value_name = "X", requires = "rocchio", default_value_t = 0.75, allow_negative_numbers = true, value_parser = weight, help_heading = "Feedback")]
+    rocchio_beta: f32,
+
+    /// Also move queries away from their last hits
+    #[arg(long, requires = "rocchio", help_heading = "Feedback")]
+    rocchio_use_negative: bool,
+
+    /// Terms that Rocchio takes from the last hits
+    #[arg(long, value_name = "N", requires = "rocchio_use_negative", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Feedback")]
+    rocchio_bottom_fb_terms: u32,
+
+    /// Last hits that Rocchio takes terms from
+    #[arg(long, value_name = "N", requires = "rocchio_use_negative", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Feedback")]
+    rocchio_bottom_fb_docs: u32,
+
+    /// Weight of the last hits
+    #[arg(long, value_name = "X", requires = "rocchio_use_negative", default_value_t = 0.15, allow_negative_numbers = true, value_parser = weight, help_heading = "Feedback")]
+    rocchio_gamma: f32,
+}
+
+/// A ranking function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum RankerName {
+    /// BM25 as in Lucene
+    #[default]
+    Bm25,
+    /// BM25 as Robertson published it
+    Bm25Robertson,
+    /// Query likelihood with Dirichlet's smoothing
+    #[value(alias = "qld", alias = "ql-dirichlet")]
+    Ql,
+    /// Query likelihood with Jelinek and Mercer's smoothing
+    #[value(alias = "qljm")]
+    QlJm,
+}
+
+fn weight(text: &str) -> Result<f32, String> {
+    let weight = text.parse::<f32>().ok().filter(|weight| (0.0..=1e9).contains(weight));
+    weight.ok_or_else(|| "a number from 0 to 1e9".to_owned())
+}
+
+fn share(text: &str) -> Result<f32, String> {
+    let share = text.parse::<f32>().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "a number from 0 to 1".to_owned())
+}
+
+impl SparseArgs {
+    /// How documents are scored.
+    fn scoring(&self) -> Result<Scoring, UsageError> {
+        let bm25 = matches!(self.ranker, RankerName::Bm25 | RankerName::Bm25Robertson);
+        for (flag, given, has_it) in [
+            ("--k1", self.k1.is_some(), bm25),
+            ("--b", self.b.is_some(), bm25),
+            ("--mu", self.mu.is_some(), self.ranker == RankerName::Ql),
+            ("--lambda", self.lambda.is_some(), self.ranker == RankerName::QlJm),
+        ] {
+            if given && !has_it {
+                let ranker = clap::ValueEnum::to_possible_value(&self.ranker);
+                let name = ranker.as_ref().map_or("", |value| value.get_name());
+                let message = format!("{flag} has no meaning for --ranker {name}");
+                return Err(UsageError::new(
+                    message,
+                    "--k1 and --b are for bm25, --mu is for ql, --lambda for ql-jm",
+                ));
+            }
+        }
+        let bm25 = |variant| Ranker::Bm25 { k1: self.k1.unwrap_or(0.9), b: self.b.unwrap_or(0.4), variant };
+        let ranker = match self.ranker {
+            RankerName::Bm25 => bm25(Bm25Variant::Lucene),
+            RankerName::Bm25Robertson => bm25(Bm25Variant::Robertson),
+            RankerName::Ql => Ranker::QlDirichlet { mu: self.mu.unwrap_or(1000.0) },
+            RankerName::QlJm => Ranker::QlJelinekMercer { lambda: self.lambda.unwrap_or(0.1) },
+        };
+        let usage =
+            |error: toller_sparse::SparseError| UsageError::new(error.to_string(), "give another number");
+        ranker.check().map_err(usage)?;
+        let lengths = if self.exact_lengths { Lengths::Exact } else { Lengths::Encoded };
+        Ok(Scoring { ranker, lengths })
+    }
+
+    /// How queries are expanded.
+    fn feedback(&self) -> Option<Feedback> {
+        if self.rm3 {
+            return Some(Feedback::Rm3(Rm3 {
+                terms: self.rm3_fb_terms as usize,
+                documents: self.rm3_fb_docs as usize,
+                original_weight: self.rm3_original_query_weight,
+                filter_terms: !self.rm3_no_term_filter,
+            }));
+        }
+        self.rocchio.then_some(Feedback::Rocchio(Rocchio {
+            top_terms: self.rocchio_top_fb_terms as usize,
+            top_documents: self.rocchio_top_fb_docs as usize,
+            bottom_terms: self.rocchio_bottom_fb_terms as usize,
+            bottom_documents: self.rocchio_bottom_fb_docs as usize,
+            alpha: self.rocchio_alpha,
+            beta: self.rocchio_beta,
+            gamma: self.rocchio_gamma,
+            use_negative: self.rocchio_use_negative,
+        }))
+    }
+
+    /// Refuses wrong usage before anything is read.
+    pub fn check(&self) -> Result<(), UsageError> {
+        self.scoring().map(|_| ())
+    }
+
+    /// Opens the index, if one was asked for.
+    pub fn open(&self, verify: bool, engine: &Engine) -> crate::Result<Option<Arc<Pooled<SparseSearcher>>>> {
+        let Some(directory) = &self.sparse else { return Ok(None) };
+        let options = SparseOptions { scoring: self.scoring()?, feedback: self.feedback(), verify };
+        Ok(Some(engine.sparse(directory, &options)?))
+    }
+}
