@@ -3,10 +3,9 @@
 use std::ops::Range;
 
 use half::{bf16, f16};
-use toller_ir::DocOrd;
+use toller_ir::{DocOrd, Filter};
 
 use crate::error::IpTopkError;
-use toller_ir::Filter;
 
 /// Vectors as they are stored, row after row.
 #[derive(Clone, Copy, Debug)]

@@ -9,6 +9,7 @@ mod quantize;
 pub mod reference;
 mod top_k;
 
+pub use toller_ir::{DocSet, Filter};
 use toller_simd::Isa;
 
 pub use self::collection::{Codes, Collection, Segment, Vectors};
@@ -16,7 +17,6 @@ pub use self::error::IpTopkError;
 pub use self::options::{IpTopkOptions, ReadAhead, Scan, UnknownScan};
 pub use self::quantize::{Quantized, quantize};
 pub use self::top_k::TopK;
-pub use toller_ir::{DocSet, Filter};
 
 /// The `k` vectors of the largest inner product with each query, in the order of [`toller_ir::Hit`]; all that
 /// the filter admits where those are fewer than `k`. `queries` is `[queries, dim]`.

@@ -1,11 +1,10 @@
 //! The definition of the exact top-k inner product: slow and obviously right.
 
 use half::{bf16, f16};
-use toller_ir::{DocOrd, Hit, Ranking};
+use toller_ir::{DocOrd, Filter, Hit, Ranking};
 
 use crate::collection::{Collection, Vectors};
 use crate::error::IpTopkError;
-use toller_ir::Filter;
 
 /// The rankings that [`crate::ip_topk`] returns: all scores in f64 in the fixed order, then sorted.
 ///

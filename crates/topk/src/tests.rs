@@ -52,10 +52,10 @@ const DATA: [Data; 12] = [
 ];
 
 /// Pseudo-random numbers (xorshift).
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
@@ -75,7 +75,7 @@ impl Random {
         (self.bits() % (1 << 24)) as f32 / (1 << 23) as f32 - 1.0
     }
 
-    fn numbers(&mut self, count: usize) -> Vec<f32> {
+    pub(crate) fn numbers(&mut self, count: usize) -> Vec<f32> {
         (0..count).map(|_| self.number()).collect()
     }
 }

@@ -39,7 +39,7 @@ impl<T: NoUninit + AnyBitPattern> Memory<T> {
     }
 
     /// How many numbers there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.len
     }
 
@@ -118,7 +118,7 @@ impl Pinned {
     }
 
     /// How many bytes there are.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.len
     }
 

@@ -1,7 +1,8 @@
 //! Queries that are searched together.
 
-use crate::collection::Collection;
 use toller_ir::Filter;
+
+use crate::collection::Collection;
 
 /// Queries that share each reading of the vectors.
 #[derive(Clone, Copy)]

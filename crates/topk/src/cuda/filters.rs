@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use toller_gpu::{Address, Device, DeviceError, Memory};
-
 use toller_ir::Filter;
 
 /// The documents that may be hits of any query, one bit for each ordinal.
@@ -20,7 +19,7 @@ impl Allowed {
 
     /// The address and the number of the words.
     pub(crate) fn words(&self) -> (Address, u32) {
-        self.0.as_ref().map_or((Address::default(), 0), |words| (words.address(), words.len() as u32))
+        self.0.as_ref().map_or((Address::default(), 0), |words| (words.address(), words.count() as u32))
     }
 }
 

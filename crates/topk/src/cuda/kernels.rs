@@ -48,8 +48,8 @@ struct Variant {
     width: u32,
     /// Stages of its pipeline.
     stages: u32,
-    blocks_per_multiprocessor: u32,
-    /// By type.
+    /// Blocks of a multiprocessor.
+    blocks: u32,
     names: [&'static str; 4],
 }
 
@@ -59,55 +59,28 @@ impl Variant {
     }
 }
 
+/// The names of a kernel for each [`DType`], in order.
+macro_rules! by_dtype {
+    ($prefix:literal, $suffix:literal) => {
+        [
+            concat!($prefix, "f32", $suffix),
+            concat!($prefix, "f16", $suffix),
+            concat!($prefix, "bf16", $suffix),
+            concat!($prefix, "int8", $suffix),
+        ]
+    };
+}
+
 /// For up to 8 queries, up to 64 queries, and more.
 const VARIANTS: [Variant; 3] = [
-    Variant {
-        width: 8,
-        stages: 4,
-        blocks_per_multiprocessor: 2,
-        names: [
-            "toller_ip_topk_scan_f32_8",
-            "toller_ip_topk_scan_f16_8",
-            "toller_ip_topk_scan_bf16_8",
-            "toller_ip_topk_scan_int8_8",
-        ],
-    },
-    Variant {
-        width: 64,
-        stages: 3,
-        blocks_per_multiprocessor: 2,
-        names: [
-            "toller_ip_topk_scan_f32_64",
-            "toller_ip_topk_scan_f16_64",
-            "toller_ip_topk_scan_bf16_64",
-            "toller_ip_topk_scan_int8_64",
-        ],
-    },
-    Variant {
-        width: 256,
-        stages: 3,
-        blocks_per_multiprocessor: 1,
-        names: [
-            "toller_ip_topk_scan_f32_256",
-            "toller_ip_topk_scan_f16_256",
-            "toller_ip_topk_scan_bf16_256",
-            "toller_ip_topk_scan_int8_256",
-        ],
-    },
+    Variant { width: 8, stages: 4, blocks: 2, names: by_dtype!("toller_ip_topk_scan_", "_8") },
+    Variant { width: 64, stages: 3, blocks: 2, names: by_dtype!("toller_ip_topk_scan_", "_64") },
+    Variant { width: 256, stages: 3, blocks: 1, names: by_dtype!("toller_ip_topk_scan_", "_256") },
 ];
 
 /// Replaces the widest variant on devices that have wgmma.
-const WGMMA: Variant = Variant {
-    width: 256,
-    stages: 4,
-    blocks_per_multiprocessor: 1,
-    names: [
-        "toller_ip_topk_scan_f32_wgmma",
-        "toller_ip_topk_scan_f16_wgmma",
-        "toller_ip_topk_scan_bf16_wgmma",
-        "toller_ip_topk_scan_int8_wgmma",
-    ],
-};
+const WGMMA: Variant =
+    Variant { width: 256, stages: 4, blocks: 1, names: by_dtype!("toller_ip_topk_scan_", "_wgmma") };
 
 /// The only compute capability with wgmma.
 const WGMMA_CAPABILITY: (u32, u32) = (9, 0);
@@ -131,12 +104,7 @@ const ROW_NORMS: [&str; 4] = [
     "toller_ip_topk_code_norms",
 ];
 
-const PREPARE_QUERIES: [&str; 4] = [
-    "toller_ip_topk_prepare_queries_f32",
-    "toller_ip_topk_prepare_queries_f16",
-    "toller_ip_topk_prepare_queries_bf16",
-    "toller_ip_topk_prepare_queries_int8",
-];
+const PREPARE_QUERIES: [&str; 4] = by_dtype!("toller_ip_topk_prepare_queries_", "");
 
 /// Only stored numbers are scored, never codes.
 const RESCORE: [&str; 3] =
@@ -201,7 +169,7 @@ impl Kernels {
         let variant = variant(args.query_count as usize, facts);
         let tiles = args.row_count.div_ceil(abi::SCAN_ROWS) as u64
             * u64::from(args.query_count.div_ceil(variant.width));
-        let blocks = (facts.multiprocessors * variant.blocks_per_multiprocessor).max(1);
+        let blocks = (facts.multiprocessors * variant.blocks).max(1);
         let blocks = u64::from(blocks).min(tiles) as u32;
         let name = variant.names[dtype as usize];
         // SAFETY: the caller vouches for the arrays.

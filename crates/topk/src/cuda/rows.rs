@@ -115,7 +115,7 @@ impl Loader {
     ) -> Result<(), DeviceError> {
         let dim = collection.dim();
         let stride = slab.dtype.stride(dim);
-        assert!(slab.rows * stride <= to.vectors.len() && slab.rows <= to.norms.len(), "room for the slab");
+        assert!(slab.rows * stride <= to.vectors.count() && slab.rows <= to.norms.count(), "room for the slab");
         let mut row = 0;
         for piece in &slab.pieces {
             let segment = &collection.segments()[piece.segment];
@@ -190,7 +190,7 @@ impl Loader {
         progress: &dyn Fn(u64),
     ) -> Result<(), DeviceError> {
         let mut to = to;
-        let at_once = self.pinned[0].len() / stride;
+        let at_once = self.pinned[0].size() / stride;
         for rows in rows.chunks(at_once * row_bytes) {
             let pinned = &mut self.pinned[self.next];
             let bytes = rows.len() / row_bytes * stride;

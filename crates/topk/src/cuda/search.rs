@@ -3,15 +3,13 @@
 use std::thread;
 
 use toller_gpu::{DeviceError, Devices};
-use toller_ir::{Hit, Ranking};
+use toller_ir::{Filter, Ranking};
 
 use super::layout::share;
 use super::plan::DevicePlan;
 use super::shard::Shard;
 use crate::collection::Collection;
 use crate::error::IpTopkError;
-use toller_ir::Filter;
-
 use crate::options::Scan;
 use crate::top_k::TopK;
 
@@ -102,12 +100,10 @@ impl DeviceSearch {
             }
             found.nominated.iter_mut().zip(of_shard.nominated).for_each(|(sum, nominated)| *sum += nominated);
         }
-        found.rankings.iter_mut().for_each(|ranking| keep_best(&mut ranking.hits, k));
+        for Ranking { hits } in &mut found.rankings {
+            hits.sort_unstable();
+            hits.truncate(k);
+        }
         Ok(found)
     }
-}
-
-fn keep_best(hits: &mut Vec<Hit>, k: usize) {
-    hits.sort_unstable();
-    hits.truncate(k);
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use toller_gpu::{Device, DeviceError};
+use toller_ir::Filter;
 
 use super::filters::{Allowed, Excluded};
 use super::group::{Group, Sizes};

@@ -10,20 +10,14 @@ use toller_gpu::{DeviceError, Devices};
 use toller_ir::{DocOrd, Explain};
 
 use super::{DeviceSearch, abi, kernels};
+use crate::tests::Random;
 use crate::{Collection, Filter, IpTopkError, IpTopkOptions, Scan, Segment, Vectors, ip_topk, reference};
 
 const HEADER: &str = include_str!("../../../../kernels/ip_topk.h");
 
 /// Pseudo-random numbers in -1..1.
 fn numbers(count: usize, seed: u64) -> Vec<f32> {
-    let mut state = seed | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        ((state >> 11) % (1 << 24)) as f32 / (1 << 23) as f32 - 1.0
-    };
-    (0..count).map(|_| next()).collect()
+    Random::new(seed).numbers(count)
 }
 
 fn one_segment(values: &[f32], dim: usize) -> Collection<'_> {
