@@ -115,7 +115,10 @@ impl Loader {
     ) -> Result<(), DeviceError> {
         let dim = collection.dim();
         let stride = slab.dtype.stride(dim);
-        assert!(slab.rows * stride <= to.vectors.count() && slab.rows <= to.norms.count(), "room for the slab");
+        assert!(
+            slab.rows * stride <= to.vectors.count() && slab.rows <= to.norms.count(),
+            "room for the slab"
+        );
         let mut row = 0;
         for piece in &slab.pieces {
             let segment = &collection.segments()[piece.segment];
