@@ -11,6 +11,12 @@ use crate::Tensor;
 /// prefix) have the same fingerprint, since it is taken over the tensors as they are used.
 pub struct Fingerprint(blake3::Hasher);
 
+impl Default for Fingerprint {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Fingerprint {
     /// The fingerprint of nothing yet.
     #[must_use]

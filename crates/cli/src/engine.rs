@@ -9,7 +9,7 @@ use toller_hub::Origin;
 use toller_simd::Isa;
 use toller_sparse::BuildProgress;
 
-use crate::error::{Context, Failure, UsageError};
+use crate::error::{Failure, UsageError};
 use crate::flags;
 use crate::ui::{Progress, Ui};
 
@@ -33,9 +33,7 @@ pub fn in_flags(error: EngineError) -> Failure {
                 format!("{flag} is for a store of role {expected}, and this one is of role {found}");
             UsageError::new(message, format!("{how}; or add --any-role")).into()
         }
-        EngineError::Device { device, source } => {
-            Err::<(), _>(source).context(format!("--device {device}")).unwrap_err()
-        }
+        EngineError::Device { device, source } => Failure::from(source).during(format!("--device {device}")),
         error => error.into(),
     }
 }
@@ -113,11 +111,10 @@ impl Narrator {
                 };
                 ui.detail(format!("model: {}{origin}", source.directory.display()));
             }
-            Event::DownloadElsewhere { file } => {
-                if !self.is_waiting.swap(true, Ordering::Relaxed) {
-                    ui.status(format!("waiting for another process, which is downloading {file}"));
-                }
+            Event::DownloadElsewhere { file } if !self.is_waiting.swap(true, Ordering::Relaxed) => {
+                ui.status(format!("waiting for another process, which is downloading {file}"));
             }
+            Event::DownloadElsewhere { .. } => {}
             Event::ModelUnconfirmed { reason } => {
                 ui.warning(format!("using the downloaded model as it is: {reason}"));
             }

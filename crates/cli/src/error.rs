@@ -72,6 +72,12 @@ impl<E: Into<AnyError>> From<E> for Failure {
 }
 
 impl Failure {
+    /// Says what was being done.
+    pub fn during(mut self, doing: impl fmt::Display) -> Self {
+        self.context.insert(0, doing.to_string());
+        self
+    }
+
     /// The error, if it is a `T`.
     pub fn downcast_ref<T: Error + 'static>(&self) -> Option<&T> {
         self.chain().next().and_then(|error| error.downcast_ref())
@@ -125,11 +131,7 @@ pub trait Context<T> {
 
 impl<T, E: Into<Failure>> Context<T> for Result<T, E> {
     fn context(self, doing: impl fmt::Display) -> Result<T> {
-        self.map_err(|error| {
-            let mut failure = error.into();
-            failure.context.insert(0, doing.to_string());
-            failure
-        })
+        self.map_err(|error| error.into().during(doing))
     }
 
     fn with_flag(self, setting: Setting, flag: &'static str) -> Result<T> {

@@ -20,7 +20,7 @@ pub(crate) fn prompt_names(role: Role) -> &'static [&'static str] {
 }
 
 /// How to load a model.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
     /// Truncate to this many tokens instead of the model's own maximum.
     pub max_length: Option<usize>,
@@ -39,21 +39,6 @@ pub struct LoadOptions {
     pub dtype: Precision,
     /// The model's manifest: what it says where the directory does not.
     pub known: Option<Box<KnownModel>>,
-}
-
-impl Default for LoadOptions {
-    fn default() -> Self {
-        Self {
-            max_length: None,
-            query_model: None,
-            pooling: None,
-            dim: None,
-            prompt: None,
-            batch_tokens: None,
-            dtype: Precision::default(),
-            known: None,
-        }
-    }
 }
 
 /// A dual encoder: one tower for both roles, or one for each.

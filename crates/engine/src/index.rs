@@ -1,5 +1,6 @@
 //! Indexing: a collection in, an inverted index out.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -57,7 +58,7 @@ impl Engine {
             overwrite: *overwrite,
             stop,
         };
-        let documents = source.passages(vec![0..source.texts()])?.map(|passage| {
+        let documents = source.passages(vec![Range { start: 0, end: source.texts() }])?.map(|passage| {
             let passage = passage?;
             let text = joined_text(title_separator, &passage);
             Ok::<_, EngineError>((passage.id, text))

@@ -205,8 +205,8 @@ mod tests {
             });
             for isa in Isa::available() {
                 let (mask, positions, found) = dispatch_on(isa, All { values, least, word, first });
-                for i in 0..MASKED {
-                    prop_assert_eq!(mask >> i & 1 == 1, values[i] >= least, "{} {}", isa, i);
+                for (i, &value) in values.iter().enumerate() {
+                    prop_assert_eq!(mask >> i & 1 == 1, value >= least, "{} {}", isa, i);
                 }
                 let set = (0..64).filter(|&i| word >> i & 1 == 1).map(|i: u32| first.wrapping_add(i));
                 prop_assert_eq!(positions, set.collect::<Vec<_>>(), "{}", isa);

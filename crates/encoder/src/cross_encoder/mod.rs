@@ -23,7 +23,7 @@ use crate::network::{Encode, Network};
 use crate::reference::ReferenceCrossEncoder;
 
 /// How to load a cross-encoder.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CrossEncoderOptions {
     /// Truncate pairs to this many tokens instead of the model's own maximum.
     pub max_length: Option<usize>,
@@ -38,19 +38,6 @@ pub struct CrossEncoderOptions {
     pub batch_tokens: Option<usize>,
     /// What the transformer's matrix products are computed in; the head is f32.
     pub dtype: Precision,
-}
-
-impl Default for CrossEncoderOptions {
-    fn default() -> Self {
-        Self {
-            max_length: None,
-            truncation: PairTruncation::default(),
-            label: None,
-            activation: None,
-            batch_tokens: None,
-            dtype: Precision::default(),
-        }
-    }
 }
 
 /// A transformer with a classification head over pairs of texts.

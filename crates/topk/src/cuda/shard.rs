@@ -16,7 +16,6 @@ use super::plan::{DevicePlan, RowBytes};
 use super::rows::{Loader, Rows};
 use crate::collection::Collection;
 use crate::top_k::TopK;
-use toller_ir::Filter;
 
 /// Slabs in a device's memory for rows that are streamed: one is filled while the other is scanned.
 const STREAMED: usize = 2;

@@ -66,7 +66,7 @@ pub(super) struct Source {
 enum Searched {
     Random(RandomVectors, Option<Quantized>),
     /// A store, as an index for each scan, in the order of [`Scan`].
-    Stored(Arc<Store>, [FlatIndex; 4]),
+    Stored(Arc<Store>, Box<[FlatIndex; 4]>),
 }
 
 impl Source {
@@ -122,7 +122,7 @@ impl Source {
         };
         let names: Vec<String> = args.dense.iter().map(|path| path.display().to_string()).collect();
         let (counts, dim, dtype) = (vec![store.count()], store.dim(), store.dtype());
-        let vectors = Searched::Stored(store, indexes);
+        let vectors = Searched::Stored(store, Box::new(indexes));
         Ok(Self { queries, counts, dim, dtype, origin: names.join(" "), vectors })
     }
 
