@@ -6,7 +6,7 @@ use crate::collection::jsonl;
 use crate::collection::source::RecordLayout;
 
 impl RecordLayout {
-    /// The passage of a record's bytes ([`RecordPlace::bytes`]); `None` if they are no record of this layout, so that the
+    /// The passage of a record's bytes (`RecordPlace::bytes`); `None` if they are no record of this layout, so that the
     /// file is not what it was.
     #[must_use]
     pub fn passage(&self, record: &[u8]) -> Option<Passage> {

@@ -230,7 +230,7 @@ impl CrossEncoder {
     /// both texts at once.
     ///
     /// # Errors
-    /// [`EncoderError::FirstTextTooLong`] if the query leaves no room for the passage, which alone may be truncated.
+    /// [`toller_tokenizer::TokenizerError::FirstTextTooLong`] if the query leaves no room for the passage, which alone may be truncated.
     pub fn pair(&self, query: &TokenizedText, passage: &TokenizedText) -> Result<Tokens, EncoderError> {
         Ok(self.tokenizer.compose_pair(query, passage, self.truncation)?)
     }
