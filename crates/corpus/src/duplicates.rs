@@ -7,11 +7,13 @@ use crate::Location;
 
 /// Finds identifiers that occur more than once among any number of them.
 ///
-/// It keeps a 128-bit hash and the location of each, in an [`ExternalSort`], so that memory does not grow with them. Two
-/// different identifiers with one hash would be taken for duplicates; among 60 million the odds are below 1 to 10^22.
+/// It keeps a 128-bit hash and the location of each, in an [`ExternalSort`], so that memory does not grow
+/// with them. Two different identifiers with equal hashes would count as duplicates; among 60 million the
+/// odds are below 1 to 10^22.
 #[derive(Debug)]
 pub struct DuplicateIds {
-    /// An identifier's hash in two halves, and its location: the input in the upper 20 bits, the number in the others.
+    /// An identifier's hash in two halves, and its location: the input in the upper 20 bits, the number in
+    /// the others.
     entries: ExternalSort,
     capacity: usize,
 }
@@ -30,10 +32,10 @@ pub struct Duplicate {
 pub struct FoundDuplicates {
     /// The duplicate that comes first in the order of the collection.
     pub earliest: Option<Duplicate>,
-    /// How many identifiers are there that an earlier one equals.
+    /// The number of identifiers that equal an earlier one.
     pub count: u64,
-    /// Where these are, in order: what has to go to keep the first of each. Empty if they are more than
-    /// the checker's capacity.
+    /// Their locations, in order: removing these keeps the first of each. Empty if there are more than the
+    /// checker's capacity.
     pub again: Vec<Location>,
 }
 

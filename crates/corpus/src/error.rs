@@ -51,7 +51,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// The kinds of bad records. With [`skip_bad_lines`](crate::ReadOptions::skip_bad_lines) they are counted by kind.
+/// The kinds of bad records. With [`skip_bad_lines`](crate::ReadOptions::skip_bad_lines) they are counted by
+/// kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BadKind {
     /// An empty line between the records of a collection.
@@ -184,7 +185,7 @@ pub enum CorpusError {
     /// A file cannot be opened.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A file cannot be read on: an I/O error, or compressed data that are truncated or corrupt.
+    /// Reading cannot continue: an I/O error, or compressed data that are truncated or corrupt.
     #[error("{source} (after {last_good})")]
     Read {
         /// The error, with the file's name.
@@ -195,7 +196,7 @@ pub enum CorpusError {
     /// A bad record. Only these can be skipped.
     #[error("{0}")]
     Bad(Box<BadRecord>),
-    /// A file that is not in its format beyond repair: what follows cannot be told into records.
+    /// A file that breaks its format so that the records after the error cannot be found.
     #[error("{file}: not readable as {format}: {message}")]
     Broken {
         /// The file.
@@ -215,7 +216,7 @@ pub enum CorpusError {
         /// How many bad lines were skipped, if any.
         after: String,
     },
-    /// The format cannot be told from the content and the name.
+    /// The format cannot be detected from the content and the name.
     #[error("{file}: cannot tell its format as {what}: found {found}")]
     UnknownFormat {
         /// The file.

@@ -18,8 +18,9 @@ impl fmt::Display for Fingerprint {
 
 /// Computes a [`Fingerprint`] passage by passage.
 ///
-/// Hashed are, for each passage, the lengths in bytes of identifier, title (zero if there is none) and text
-/// as three little-endian u64, and then the three: no two sequences of passages hash the same bytes.
+/// For each passage it hashes the lengths in bytes of identifier, title (zero if there is none) and text as
+/// three little-endian u64, followed by the three strings. So different sequences of passages hash different
+/// bytes.
 #[derive(Clone, Default)]
 pub struct Fingerprinter {
     hash: Xxh3,

@@ -1,4 +1,4 @@
-//! Telling a format from how a file begins.
+//! Detecting a format from the beginning of a file.
 
 use std::fmt;
 
@@ -88,8 +88,8 @@ impl Sniff {
     }
 }
 
-/// The number of columns that most lines have, so that one bad line does not hide the format; of equally
-/// common numbers the one that comes first.
+/// The number of columns that most lines have, so that one bad line does not hide the format; among equally
+/// common numbers, the one that comes first.
 pub(crate) fn usual_columns(lines: &[&str], count: impl Fn(&str) -> usize) -> usize {
     let mut seen: Vec<(usize, usize)> = Vec::new();
     for columns in lines.iter().map(|line| count(line)) {

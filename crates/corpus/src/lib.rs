@@ -1,21 +1,21 @@
-//! Collections, queries, qrels and runs: every format that they come in, read by streaming, checked, with
-//! errors that say where and what; and the TREC run, written.
+//! Collections, queries, qrels and runs: readers of every common format, which stream, check, and say what is
+//! wrong and where; and a writer of TREC runs.
 //!
 //! The formats are described in docs/formats.md, and in short at the variants of [`CollectionFormat`],
 //! [`QueryFormat`], [`QrelsFormat`] and [`RunFormat`]. For all of them:
 //!
-//! - Input is a file, several files and directories ([`toller_files::expand`]), or standard input; gzip,
-//!   zstd and xz are decompressed, whatever the file's name.
+//! - Input is a file, several files and directories ([`toller_files::expand`]), or standard input; gzip, zstd
+//!   and xz are decompressed, whatever the name of the file.
 //! - Text is UTF-8, with or without a byte order mark, with `\n` or `\r\n` at line ends.
-//! - The format is told by the first 64 KiB and the name; where they leave a choice, that is an error which
-//!   names the candidates, and [`ReadOptions::format`] decides.
+//! - The format is detected from the first 64 KiB and the name. If they leave a choice, the error names the
+//!   candidates, and [`ReadOptions::format`] decides.
 //! - A bad record is an error ([`CorpusError::Bad`]) with its place, what was found and what was expected; or
-//!   it is counted and skipped ([`ReadOptions::skip_bad_lines`], [`SkipReport`]). Damage that cannot be confined to
-//!   a record (truncated compression, broken JSON arrays) is always an error.
+//!   it is counted and skipped ([`ReadOptions::skip_bad_lines`], [`SkipReport`]). Damage that cannot be
+//!   confined to a record (truncated compression, broken JSON arrays) is always an error.
 //! - A line or record over [`ReadOptions::max_line_bytes`] is a bad record, and is not held in memory.
 //!
-//! A collection is read passage by passage ([`open_collection`]) in constant memory, most often twice: once by
-//! [`survey`], which validates, counts, fingerprints and finds duplicate identifiers, and once to use it.
+//! A collection is read passage by passage ([`open_collection`]) in constant memory, most often twice: once
+//! by [`survey`], which validates, counts, fingerprints and finds duplicate identifiers, and once to use it.
 
 mod collection;
 mod duplicates;

@@ -8,10 +8,10 @@ use crate::error::{BadKind, BadRecord, CorpusError, counted};
 /// How to read a file of a kind whose formats are `F`.
 #[derive(Clone, Debug)]
 pub struct ReadOptions<F> {
-    /// The format; `None` to tell it from the content and the name.
+    /// The format; `None` to detect it from the content and the name.
     pub format: Option<F>,
-    /// Count and skip bad records where the default is to stop at the first. Damaged files (truncated
-    /// or corrupt compression, broken JSON arrays) are errors all the same.
+    /// Count and skip bad records instead of stopping at the first. Damaged files (truncated or corrupt
+    /// compression, broken JSON arrays) remain errors.
     pub skip_bad_lines: bool,
     /// The longest line or record that is accepted, in bytes. A longer one is a bad record, and no more
     /// than this is held in memory.
@@ -70,7 +70,7 @@ impl SkipReport {
         }
     }
 
-    /// Counts `error` if it is a bad record and bad records are skipped; else hands it back.
+    /// Counts `error` if it is a bad record and bad records are skipped; otherwise returns it.
     pub(crate) fn take(&mut self, error: CorpusError, skip_bad_lines: bool) -> Result<(), CorpusError> {
         match error {
             CorpusError::Bad(record) if skip_bad_lines => {
@@ -91,7 +91,7 @@ impl SkipReport {
 }
 
 impl fmt::Display for SkipReport {
-    /// One line a kind and one an example; nothing if nothing was skipped.
+    /// One line per kind and one per example; nothing if nothing was skipped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.total() == 0 {
             return Ok(());

@@ -37,7 +37,7 @@ fn text(value: &str) -> Option<ByteArray> {
     Some(ByteArray::from(value))
 }
 
-/// Two row groups of `rows` rows: `id` (int64), `embedding` (passed over), `title` (optional), `text`.
+/// Two row groups of `rows` rows: `id` (int64), `embedding` (ignored), `title` (optional), `text`.
 fn write(path: &Path, rows: i64, compression: Compression) {
     let schema = "message m { required int64 id; required double embedding; optional binary title (UTF8); optional binary text (UTF8); }";
     let properties =

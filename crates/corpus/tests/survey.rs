@@ -143,7 +143,7 @@ fn a_spooled_copy_is_surveyed_under_the_name_of_the_original() -> Outcome {
         survey(&[pipe], &ReadOptions::default(), |_| {}),
         &["pipe/c.tsv, line 3: duplicate id", "first in pipe/c.tsv, line 2"],
     );
-    // Only the extension tells that one column is bad TSV.
+    // Only the extension shows that one column is bad TSV.
     std::fs::write(&path, "one\ntwo\n")?;
     let named = |name: &str| Input::Spooled { path: path.clone(), name: name.to_owned() };
     assert_error(open_collection(&[named("c")], &ReadOptions::default()), &["cannot tell its format"]);

@@ -44,12 +44,12 @@ pub enum DatasetError {
         place: String,
         /// The first character of the sentence.
         start: usize,
-        /// The character behind its last.
+        /// The character after its last.
         end: usize,
         /// The number of characters in the paragraph.
         length: usize,
     },
-    /// A question's id cannot stand in qrels.
+    /// A question's id cannot be written to qrels.
     #[error("{file}: {place} has a question with the id '{id}'")]
     BadQuestionId {
         /// The file.

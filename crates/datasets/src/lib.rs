@@ -1,7 +1,8 @@
 //! Builders of retrieval benchmarks from the files that their authors publish.
 //!
 //! ReQA (Ahmad et al. 2019, "ReQA: An Evaluation for End-to-End Answer Retrieval Models") turns a reading
-//! comprehension set into retrieval: [`read_squad`], [`build_reqa`], [`Reqa::write`]. [`write_squad_paragraphs`] lets questions retrieve paragraphs.
+//! comprehension set into retrieval: [`read_squad`], [`build_reqa`], [`Reqa::write`].
+//! [`write_squad_paragraphs`] lets questions retrieve paragraphs.
 
 mod error;
 mod lines;

@@ -54,13 +54,13 @@ pub struct SquadQuestion {
 /// An answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct SquadAnswer {
-    /// The first character of the answer in the paragraph; -1 in some sets that do not know it.
+    /// The first character of the answer in the paragraph; -1 in sets without it.
     pub answer_start: i64,
     /// The text of the answer.
     pub text: String,
 }
 
-/// Reads a set, compressed or not. It is held in memory: these sets have some ten megabytes.
+/// Reads a set, compressed or not. It is held in memory: these sets have about ten megabytes.
 ///
 /// # Errors
 /// If the input cannot be read or is not of this shape.

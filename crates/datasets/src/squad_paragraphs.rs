@@ -1,4 +1,5 @@
-//! Paragraph retrieval from a reading comprehension set: a question retrieves the paragraph that it was asked about.
+//! Paragraph retrieval from a reading comprehension set: the relevant paragraph of a question is the one that
+//! it was asked about.
 
 use std::collections::HashSet;
 use std::fs;
@@ -17,13 +18,16 @@ pub struct SquadParagraphs {
     pub questions: usize,
 }
 
-/// Writes corpus.jsonl (paragraphs p0, p1, ... in the order of the sets), queries.jsonl and qrels.txt (in TREC's format) into
-/// `directory`, which is made if it is not there. Each file appears whole or not at all.
+/// Writes corpus.jsonl (paragraphs p0, p1, ... in the order of the sets), queries.jsonl and qrels.txt (in
+/// TREC's format) into `directory`, which is created if it does not exist. Each file appears whole or not at
+/// all.
 ///
-/// With `titles` a paragraph has its article's. Every question counts, whether it is answered or not: it was asked about its paragraph.
+/// With `titles` a paragraph has the title of its article. Every question counts, answered or not, since it
+/// was asked about its paragraph.
 ///
 /// # Errors
-/// If a question has no text, an id that is not unique or holds blanks, there is no question, or a file cannot be written.
+/// If a question has no text, an id that is not unique or holds blanks, there is no question, or a file
+/// cannot be written.
 pub fn write_squad_paragraphs(
     sets: &[Squad],
     titles: bool,
@@ -62,7 +66,7 @@ pub fn write_squad_paragraphs(
     Ok(SquadParagraphs { paragraphs: paragraphs.len(), questions })
 }
 
-/// Counts the questions, whose ids can stand in qrels.
+/// Counts the questions, whose ids can be written to qrels.
 fn check(paragraphs: &[(&Squad, &str, &SquadParagraph)]) -> Result<usize, DatasetError> {
     let mut ids = HashSet::new();
     for (number, (set, title, paragraph)) in paragraphs.iter().enumerate() {

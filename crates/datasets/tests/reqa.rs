@@ -51,7 +51,7 @@ fn candidates_and_answers() -> TestResult {
         reqa.sentences.iter().map(|sentence| (sentence.text.as_str(), sentence.paragraph)).collect();
     assert_eq!(texts, [("One.", 0), ("Two.", 0), ("One.", 0), ("Two.", 1), ("Three.", 1)]);
     assert_eq!(reqa.paragraphs.len(), 3);
-    // Every candidate of the same text answers, wherever it stands.
+    // Every candidate of the same text answers, wherever it is.
     let expected: [(&str, &[usize]); 4] =
         [("a", &[0, 2]), ("b", &[0, 1, 2, 3]), ("c", &[1, 3]), ("d", &[0, 2])];
     assert_eq!(answers(&reqa), expected);

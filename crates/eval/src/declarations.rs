@@ -16,7 +16,7 @@ pub(crate) enum Aggregation {
 /// What a measure requires after `@`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
-    /// Nothing may stand there.
+    /// Nothing.
     Nothing,
     /// This parameter may.
     Optional(Parameter),

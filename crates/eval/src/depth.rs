@@ -1,5 +1,5 @@
-//! The effect of depth: a measure of a run against how far down it is looked at or reranked, and the best that an order of
-//! the same documents could reach.
+//! The effect of depth: a measure of a run by the depth to which it is read or reranked, and the best value
+//! that any order of the same documents can reach.
 
 use std::collections::HashMap;
 
@@ -13,11 +13,11 @@ use crate::ranking::{JudgedRanking, Judgment, ranked};
 /// What depth means.
 #[derive(Clone, Copy, Debug)]
 pub enum Depth<'a> {
-    /// The first documents of the run, to this depth, are all there is.
+    /// Only the first documents of the run, to this depth, count.
     Cutoff,
-    /// The run is a reranking of this one: of each query the first documents of `first`, to this depth, come in the run's
-    /// order, and the others follow in that of `first`. One deep reranking thus tells what each shallower one would have
-    /// come to, if a document's score does not depend on the others'.
+    /// The run is a reranking of this one: for each query the first documents of `first`, to this depth, come
+    /// in the run's order, and the others follow in the order of `first`. So one deep reranking gives the
+    /// result of every shallower one, if a document's score does not depend on the others.
     Reranked {
         /// The run that was reranked.
         first: &'a Run,
@@ -29,7 +29,7 @@ pub enum Depth<'a> {
 pub enum DepthOrder {
     /// The run's.
     Run,
-    /// The best one: by grade, as a reranker that knows the judgments would have them. The bound of every reranker.
+    /// The best order: by grade, the bound of every reranker.
     Oracle,
 }
 
@@ -69,7 +69,7 @@ pub fn depth_curve(
             .take(options.depth.map_or(usize::MAX, std::num::NonZeroUsize::get))
             .map(|entry| {
                 let judgment = judgments.get(&entry.doc_id).map_or(Judgment::Absent, |grade| (*grade).into());
-                // What the run lacks comes behind what it has, in the order of the first.
+                // Documents that are missing from the run come last, in the order of the first.
                 (judgment, places.get(entry.doc_id.as_str()).copied().unwrap_or(usize::MAX))
             })
             .collect();

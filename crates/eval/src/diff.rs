@@ -1,4 +1,5 @@
-//! Where two runs differ: the queries by what the second loses, with the documents that make the difference.
+//! Where two runs differ: the queries by the loss of the second run, with the documents that make the
+//! difference.
 
 use std::collections::HashMap;
 
@@ -54,8 +55,8 @@ impl QueryDifference {
     }
 }
 
-/// Compares two runs query by query: the greatest loss of the second run comes first, then the query's id. Of each ranking the
-/// first `shown` documents are kept.
+/// Compares two runs query by query: the greatest loss of the second run comes first, then the query's id.
+/// The first `shown` documents of each ranking are kept.
 ///
 /// # Errors
 /// As [`evaluate`], for either run.
@@ -74,7 +75,7 @@ pub fn diff(
     let mut differences = Vec::with_capacity(before.per_query.len());
     for query in &before.per_query {
         let id = query.query_id.as_str();
-        // With `MissingQueries::Skip` a query may be in one run alone, and there is nothing to compare.
+        // With `MissingQueries::Skip` a query may be in only one run, and there is nothing to compare.
         let Some(after) = after.get(id) else { continue };
         differences.push(difference(qrels, runs, id, [value(&query.values), *after], shown)?);
     }

@@ -10,24 +10,24 @@ use crate::measure::Measure;
 use crate::measures::ndcg;
 use crate::ranking::{BadRanking, JudgedRanking, Judgment};
 
-/// What a judged query counts that the run has no results for.
+/// What a judged query without results in the run counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissingQueries {
     /// It counts as a query that retrieved nothing (ir_measures; trec_eval's `-c`).
     #[default]
     CountAsZero,
-    /// It is left out (trec_eval 9 without `-c`): a run that skips hard queries gains by it.
+    /// It is left out (trec_eval 9 without `-c`), so a run gains by skipping hard queries.
     Skip,
 }
 
 /// How to evaluate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EvalOptions {
-    /// What queries count that the run lacks.
+    /// How queries count that are missing from the run.
     pub missing: MissingQueries,
-    /// The lowest grade that is relevant, for measures that do not name their own (trec_eval's `-l`).
+    /// The lowest grade that is relevant, for measures without their own (trec_eval's `-l`).
     pub relevance_level: u32,
-    /// How many documents of each query are looked at (trec_eval's `-M`); all where `None`.
+    /// How many documents of each query count (trec_eval's `-M`); all if `None`.
     pub depth: Option<NonZeroUsize>,
 }
 
@@ -122,8 +122,8 @@ pub fn evaluate(
 
 /// The measures of many rankings of one query, for a caller that looks up the grades of the documents itself.
 ///
-/// A run that is evaluated query by query this way has the values that [`evaluate`] gives it, if its rankings are in the
-/// same order: by score descending, then document id descending.
+/// The values equal those of [`evaluate`] if the rankings are in the same order: by score descending, then
+/// document id descending.
 #[derive(Clone, Debug)]
 pub struct QueryJudge<'a> {
     /// Of the judged documents, highest first.
@@ -148,8 +148,8 @@ impl<'a> QueryJudge<'a> {
         Ok(Self { grades: ranking.grades, measures, relevance_level })
     }
 
-    /// The value of each measure for a ranking, of which the grade of each document is given, best first; `None` for one
-    /// that is not judged.
+    /// The value of each measure for a ranking, given the grade of each document, best first; `None` for an
+    /// unjudged document.
     pub fn values(&self, ranking: impl IntoIterator<Item = Option<i32>>) -> Vec<f64> {
         let judgment = |grade: Option<i32>| grade.map_or(Judgment::Absent, Judgment::from);
         let judgments = ranking.into_iter().map(judgment).collect();

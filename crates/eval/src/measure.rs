@@ -11,8 +11,8 @@ use crate::ranking::JudgedRanking;
 
 /// A retrieval measure in the notation of ir_measures: `nDCG@10`, `AP(rel=2)`, `IPrec@0.1`.
 ///
-/// Names are read in any case, with the aliases of ir_measures (`MRR`, `MAP`, `Recall`) and the names
-/// of trec_eval (`ndcg_cut_10`, `recip_rank`); a measure prints in its canonical form, which parses
+/// Names are read in upper and lower case, with the aliases of ir_measures (`MRR`, `MAP`, `Recall`) and the
+/// names of trec_eval (`ndcg_cut_10`, `recip_rank`); a measure prints in its canonical form, which parses
 /// back to the same measure.
 #[derive(Clone)]
 pub struct Measure {
@@ -37,8 +37,8 @@ impl Measure {
         self.declaration.aggregation == Aggregation::Sum
     }
 
-    /// The value over all queries from those of each, added up in their order: the mean, or the sum of a count. In the
-    /// order of the bytes of the query ids it is that of [`evaluate`](crate::evaluate).
+    /// The value over all queries from those of each, summed in this order: the mean, or the sum of a count.
+    /// It equals that of [`evaluate`](crate::evaluate) if the order is that of the query ids' bytes.
     pub fn aggregate(&self, values: impl IntoIterator<Item = f64>) -> f64 {
         let (mut sum, mut count) = (0.0, 0_usize);
         for value in values {
@@ -54,7 +54,7 @@ impl Measure {
     /// How many documents of a ranking the value depends on, at most; `None` for all.
     #[must_use]
     pub fn depth(&self) -> Option<usize> {
-        // Where only judged documents count, the first k of them may lie anywhere.
+        // If only judged documents count, the first k of them can be at any depth.
         self.parameters.cutoff.filter(|_| !self.parameters.judged_only).map(|cutoff| cutoff as usize)
     }
 

@@ -11,7 +11,7 @@ pub(crate) enum Parameter {
     Recall,
     /// The lowest grade that is relevant.
     Rel,
-    /// Documents without a judgment are taken out of the ranking first.
+    /// Documents without a judgment are removed from the ranking first.
     JudgedOnly,
     /// The weight of recall against precision.
     Beta,
@@ -38,7 +38,7 @@ pub(crate) struct Parameters {
     pub(crate) cutoff: Option<u32>,
     /// In [0, 1].
     pub(crate) recall: Option<f64>,
-    /// The lowest relevant grade, where it is not the evaluation's own.
+    /// The lowest relevant grade, if it differs from that of the evaluation.
     pub(crate) rel: Option<u32>,
     pub(crate) judged_only: bool,
     /// Positive and finite.
@@ -119,7 +119,7 @@ impl Parameters {
     }
 }
 
-/// Grades and gains from their texts; `None` if one is no number or a grade occurs twice.
+/// Grades and gains from their texts; `None` if one is not a number or a grade occurs twice.
 fn gains(pairs: &[(String, String)]) -> Option<Vec<(u32, f64)>> {
     let mut gains = Vec::with_capacity(pairs.len());
     for (grade, gain) in pairs {

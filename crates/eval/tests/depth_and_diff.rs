@@ -1,4 +1,5 @@
-//! Depth curves, their bound, and differences of runs, against evaluations of runs that are cut and reordered by hand.
+//! Depth curves, their bound, and differences of runs, against evaluations of runs that are cut and reordered
+//! by hand.
 
 use std::num::NonZeroUsize;
 

@@ -12,7 +12,7 @@ use crate::ExchangeError;
 named! {
     /// A format of vectors.
     pub enum VectorFormat: "a format of vectors" {
-        /// FAISS's `IndexFlatIP`, and `IndexIDMap` of it; as a directory with `index` and `docid`, Pyserini's.
+        /// FAISS's `IndexFlatIP`, or an `IndexIDMap` of it; or Pyserini's directory of `index` and `docid`.
         Faiss = "faiss",
         /// A NumPy array.
         Npy = "npy",
@@ -37,7 +37,7 @@ impl VectorFormat {
             [b'P', b'A', b'R', b'1', ..] => Ok(Self::Parquet),
             // FAISS's four letters: Ix.. for most indexes, Iw.. and IH.. for inverted files and graphs.
             [b'I', b'x' | b'w' | b'H' | b'N' | b'B', _, _, ..] => Ok(Self::Faiss),
-            // Protocol 2 and later say their number first; the others begin like any text.
+            // Protocol 2 and later begin with their number; the others begin like any text.
             [0x80, 2..=5, ..] => Ok(Self::Pickle),
             _ if Self::of_name(path) == Some(Self::Pickle) => Ok(Self::Pickle),
             [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] | [0xfd, b'7', b'z', b'X', ..] => {
@@ -56,7 +56,7 @@ impl VectorFormat {
         }
     }
 
-    /// The format that a file's name stands for.
+    /// The format for the extension of a file's name.
     #[must_use]
     pub fn of_name(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();

@@ -8,12 +8,11 @@ use toller_store::{
 use crate::progress::{Progress, report_sometimes};
 use crate::{ExchangeError, Row, Source, Survey};
 
-/// What a manifest says of things that an imported file does not tell.
+/// The value in a manifest of what an imported file does not say.
 const UNKNOWN: &str = "unknown";
 
-/// The spec of the store that `source` is imported to, with a model that is not known: see
-/// [`ModelInfo::unknown`]. Whoever knows how the vectors were made fills in [`StoreSpec::model`] and
-/// [`StoreSpec::encoding`].
+/// The spec of the store that `source` is imported to, with an unknown model: see [`ModelInfo::unknown`]. A
+/// caller that knows how the vectors were made fills in [`StoreSpec::model`] and [`StoreSpec::encoding`].
 #[must_use]
 pub fn store_spec(source: &Source, survey: &Survey, role: Role, dtype: DType) -> StoreSpec {
     StoreSpec {
@@ -36,11 +35,11 @@ pub fn store_spec(source: &Source, survey: &Survey, role: Role, dtype: DType) ->
     }
 }
 
-/// Writes the rows that `writer` lacks, and finishes the store. `progress` is given the rows read.
+/// Writes the missing rows of `writer` and finishes the store. `progress` gets the number of rows read.
 ///
 /// # Errors
-/// Those of [`Source::for_each`] and of the writer, and [`ExchangeError::Stopped`], after which the same import goes on
-/// where this one stopped.
+/// Those of [`Source::for_each`] and of the writer, and [`ExchangeError::Stopped`], after which the same
+/// import continues where this one stopped.
 pub fn import(
     source: &Source,
     mut writer: StoreWriter,

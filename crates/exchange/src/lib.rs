@@ -1,9 +1,10 @@
-//! Vectors in other programs' files, to a store and back.
+//! Import and export of vectors in other programs' files.
 //!
 //! [`Source`] reads FAISS's flat indexes, NumPy's arrays, Parquet and pickles, one or several files as one
-//! sequence of rows, as often as need be and without holding a file in memory. [`survey`] checks every row and
-//! identifies the whole; [`store_spec`] says what the store is to be, and [`import`] fills it. [`export`] writes a store as
-//! FAISS's flat index, a NumPy array or Parquet. docs/formats.md has what each format keeps and loses.
+//! sequence of rows, any number of times and without holding a file in memory. [`survey`] checks every row
+//! and identifies the whole; [`store_spec`] describes the store, and [`import`] writes it. [`export`] writes
+//! a store as FAISS's flat index, a NumPy array or Parquet. docs/formats.md says what each format keeps and
+//! loses.
 
 mod error;
 mod export;

@@ -18,8 +18,8 @@ pub(crate) struct Mapped {
 impl Mapped {
     pub(crate) fn open(path: &Path) -> Result<Self, ExchangeError> {
         let file = File::open(path).map_err(FileError::on("open", path))?;
-        // SAFETY: the file is only read. That no other program cuts or changes it while it is imported is the
-        // user's part, as with any memory map; what is read is checked as bytes and never trusted as more.
+        // SAFETY: the file is only read. The user must not let another program truncate or change it
+        // meanwhile, as with any memory map. The content is checked as bytes and never trusted as more.
         let map = unsafe { Mmap::map(&file) }.map_err(FileError::on("map", path))?;
         Ok(Self { path: path.to_owned(), map })
     }
@@ -28,11 +28,11 @@ impl Mapped {
         &self.map
     }
 
-    /// Tells the system that a part was read for the last time in this pass, so that a file larger than memory
-    /// does not push out everything else. Advice: nothing depends on it.
+    /// Tells the system that a part was read for the last time in this pass, so that a file larger than
+    /// memory does not evict everything else. A hint: nothing depends on it.
     #[cfg(unix)]
     pub(crate) fn forget(&self, range: Range<usize>) {
-        // SAFETY: a shared map of a file loses nothing by it: its pages are read again when they are touched.
+        // SAFETY: a shared map of a file loses nothing: its pages are read again when they are touched.
         let _ = unsafe {
             self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, range.start, range.len())
         };

@@ -1,4 +1,4 @@
-//! Vectors that lie one after the other in a file: NumPy's and FAISS's.
+//! Vectors stored one after the other in a file: NumPy's and FAISS's.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ pub(crate) struct Matrix {
     pub(crate) rows: usize,
     pub(crate) dim: usize,
     pub(crate) numbers: NumberType,
-    /// Where the numbers lie: exactly as many bytes as the extents say, within the file.
+    /// The bytes of the numbers: as many as the extents say, within the file.
     place: Range<usize>,
 }
 
@@ -51,13 +51,13 @@ impl Matrix {
         self.dim * self.numbers.size()
     }
 
-    /// Replaces the content of `out` by row `row`, which must be below [`Matrix::rows`].
+    /// Replaces the content of `out` with row `row`, which must be below [`Matrix::rows`].
     pub(crate) fn row(&self, row: usize, out: &mut Vec<f32>) {
         let start = self.place.start + row * self.row_bytes();
         self.numbers.decode(&self.file.bytes()[start..start + self.row_bytes()], out);
     }
 
-    /// To be called after row `row` when rows are read in order: gives back what was read.
+    /// Releases what was read. Call it after row `row` when rows are read in order.
     pub(crate) fn done(&self, row: usize) {
         let rows = (FORGET_BYTES / self.row_bytes()).max(1);
         if (row + 1).is_multiple_of(rows) {

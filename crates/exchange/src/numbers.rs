@@ -59,7 +59,8 @@ impl NumberType {
         }
     }
 
-    /// Replaces the content of `out` by the numbers in `bytes`; doubles are rounded to nearest, ties to even.
+    /// Replaces the content of `out` with the numbers in `bytes`; doubles are rounded to nearest, ties to
+    /// even.
     pub(crate) fn decode(self, bytes: &[u8], out: &mut Vec<f32>) {
         fn each<const N: usize>(
             bytes: &[u8],

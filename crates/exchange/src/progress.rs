@@ -7,7 +7,7 @@ use crate::ExchangeError;
 /// Rows between two reports.
 const STEP_ROWS: u64 = 1024;
 
-/// Is given the rows done, every so often, and says whether to go on.
+/// Gets the number of rows done, now and then, and says whether to continue.
 pub type Progress<'p> = dyn FnMut(u64) -> ControlFlow<()> + 'p;
 
 /// Reports `rows`.

@@ -6,8 +6,8 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::progress::{Progress, report_sometimes};
 use crate::{ExchangeError, Row, Source};
 
-/// How far the square of a vector's length may be from one for the vector to count as normalised: what rounding to
-/// f16 does to it, twice over.
+/// How far the square of a vector's length may be from one for the vector to count as normalised: twice the
+/// effect of rounding to f16.
 const UNIT_TOLERANCE: f64 = 2e-3;
 
 /// What a [`Source`] holds, every row of it seen.
@@ -15,14 +15,14 @@ const UNIT_TOLERANCE: f64 = 2e-3;
 pub struct Survey {
     /// The number of rows.
     pub rows: u64,
-    /// XXH3-128 of the rows in order: of each, the bytes of its id, their number as u64, and its numbers as f32, all
-    /// little-endian; 32 hexadecimal digits. It does not depend on the format.
+    /// XXH3-128 of the rows in order: of each, the bytes of its id, their number as u64, and its numbers as
+    /// f32, all little-endian; 32 hexadecimal digits. It does not depend on the format.
     pub fingerprint: String,
     /// Whether every vector has length one, but for rounding.
     pub normalized: bool,
 }
 
-/// Reads a source from beginning to end: that every number is finite, and that no id occurs twice.
+/// Reads a source from beginning to end, and checks that every number is finite and that no id occurs twice.
 ///
 /// # Errors
 /// Those of [`Source::for_each`], [`ExchangeError::NotFinite`], [`ExchangeError::DuplicateId`],
@@ -75,7 +75,7 @@ fn location(row: &Row<'_>) -> Location {
     Location { input: row.file as u32, number: row.row + 1 }
 }
 
-/// The id at a place: looked for once, when there is an error to tell.
+/// The id at a place, for an error.
 fn id_at(source: &Source, place: Location) -> Result<String, ExchangeError> {
     let mut found = String::new();
     source.for_each(&mut |row: Row<'_>| {

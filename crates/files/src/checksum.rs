@@ -45,7 +45,7 @@ impl fmt::Display for Checksum {
     }
 }
 
-/// What is not a checksum of this format.
+/// The error for text that is not a checksum of this format.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not a checksum: expected `xxh3-128:` and 32 lower-case hex digits")]
 pub struct ParseChecksumError(String);

@@ -1,4 +1,4 @@
-//! Which compression a stream has, told by its first bytes.
+//! Detecting how a stream is compressed, by its first bytes.
 
 use std::fmt;
 use std::io::{self, BufRead, Read};
@@ -19,7 +19,7 @@ pub enum Compression {
     Xz,
 }
 
-/// How many bytes [`Compression::detect`] wants to see.
+/// How many bytes [`Compression::detect`] needs.
 pub(crate) const MAGIC_BYTES: usize = 10;
 
 /// The first bytes of each compression. A Zstandard file may also begin with a skippable frame.
@@ -29,7 +29,7 @@ const MAGIC: [(Compression, &[u8]); 3] = [
     (Compression::Xz, &[0xfd, b'7', b'z', b'X', b'Z', 0x00]),
 ];
 
-/// What users hand over by mistake, and how to get the data out.
+/// Files that users pass by mistake, and how to get the data out.
 fn unsupported(head: &[u8]) -> Option<&'static str> {
     match head {
         [b'P', b'K', 3, 4, ..] => Some("it is a zip archive: unpack it first (unzip)"),
@@ -42,9 +42,9 @@ fn unsupported(head: &[u8]) -> Option<&'static str> {
 }
 
 impl Compression {
-    /// The compression of a stream that begins with `head` (at least [`MAGIC_BYTES`] bytes, or the
-    /// whole stream) and whose file has the name `name`. The bytes decide; the name only tells a
-    /// truncated compressed file from a short plain one.
+    /// The compression of a stream that begins with `head` (at least [`MAGIC_BYTES`] bytes, or the whole
+    /// stream) and whose file has the name `name`. The bytes decide. The name only distinguishes a truncated
+    /// compressed file from a short plain one.
     ///
     /// # Errors
     /// For archives that cannot be read, and for a file whose name promises a compression but which
@@ -111,7 +111,7 @@ impl fmt::Display for Compression {
     }
 }
 
-/// A decoder whose errors say what is wrong with the file in words.
+/// A decoder whose errors say what is wrong with the file.
 struct Decoder<D> {
     compression: Compression,
     inner: D,

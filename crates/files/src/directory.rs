@@ -26,8 +26,8 @@ pub fn names_in(directory: &Path) -> Result<Vec<String>, FileError> {
     }
 }
 
-/// Removes the temporary files that writers were killed over, of destinations that `is_ours` accepts. Only
-/// for a directory that the caller has locked: a writer that is alive would lose its file.
+/// Removes the temporary files of killed writers, if `is_ours` accepts the name of the destination. The
+/// caller must have locked the directory: a live writer would lose its file.
 ///
 /// # Errors
 /// When the directory cannot be listed or a file cannot be removed.

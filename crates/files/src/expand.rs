@@ -1,4 +1,4 @@
-//! From command line arguments to input files.
+//! Finding the input files that arguments name.
 
 use std::fs;
 use std::io;
@@ -8,10 +8,9 @@ use crate::{FileError, Input};
 
 /// The inputs that `arguments` name, in their order.
 ///
-/// `-` is standard input. A directory stands for the data files in it and in its subdirectories, in the
-/// byte order of their names (so parts are numbered with leading zeros); files whose names begin with
-/// `.` or `_`, end in `.tmp`, or are README, LICENSE or NOTICE with any extension are passed over. A file
-/// that is named itself is always taken.
+/// `-` is standard input. A directory means the data files in it and in its subdirectories, in the byte order
+/// of their names (so parts need leading zeros). Files whose names begin with `.` or `_`, end in `.tmp`, or
+/// are README, LICENSE or NOTICE with any extension are skipped. A file that is named itself is always read.
 ///
 /// # Errors
 /// When an argument does not exist or cannot be listed, when a directory holds no data file, and when

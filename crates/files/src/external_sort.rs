@@ -7,14 +7,14 @@ use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 
 use crate::FileError;
 
-/// What is sorted: three words, compared one after the other.
+/// What is sorted: three words, compared in order.
 pub type SortEntry = [u64; 3];
 
 const ENTRY_BYTES: usize = size_of::<SortEntry>();
 
-/// Sorts entries of 24 bytes. When as many as its capacity are in memory they are sorted and written to an anonymous
-/// temporary file (in `TMPDIR`), and [`ExternalSort::finish`] merges these runs: 60 million entries take 50 MB of memory and
-/// 1.4 GB of that directory.
+/// Sorts entries of 24 bytes. Whenever its memory is full, the entries are sorted and written to an anonymous
+/// temporary file (in `TMPDIR`); [`ExternalSort::finish`] merges these runs. 60 million entries take 50 MB of
+/// memory and 1.4 GB of disk.
 #[derive(Debug)]
 pub struct ExternalSort {
     buffer: Vec<SortEntry>,
@@ -138,7 +138,7 @@ impl Spill {
 /// One sorted run, read a block at a time.
 struct Run<'a> {
     file: &'a File,
-    /// The offset in the file behind the block.
+    /// The offset in the file after the block.
     next: u64,
     end: u64,
     block: Vec<u8>,

@@ -18,7 +18,7 @@ pub enum Input {
     Spooled {
         /// Where the copy is.
         path: PathBuf,
-        /// What it is a copy of, as messages name it: the path as it was given, or "standard input".
+        /// The name of the original in messages: its path as given, or "standard input".
         name: String,
     },
 }
@@ -27,15 +27,15 @@ pub enum Input {
 const STDIN_NAME: &str = "standard input";
 
 impl Input {
-    /// Reads a command line argument: `-` is standard input, all else a path (a file that is really
-    /// called `-` is `./-`).
+    /// Reads a command line argument: `-` is standard input, everything else is a path (a file called `-` is
+    /// `./-`).
     #[must_use]
     pub fn parse(argument: impl Into<PathBuf>) -> Self {
         let path = argument.into();
         if path.as_os_str() == "-" { Self::Stdin } else { Self::File(path) }
     }
 
-    /// The path to read from (of a spooled input, the copy's), unless this is standard input.
+    /// The path to read from, which for a spooled input is the copy's; `None` for standard input.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
@@ -73,9 +73,9 @@ impl Input {
         metadata.is_file().then_some(metadata.len())
     }
 
-    /// Whether this can be read only once: standard input, or a file that is there and is no regular one (a
-    /// named pipe, the `/dev/fd/63` of a process substitution, a device). [`spool`](crate::spool) makes a copy
-    /// of it that can be read again. (That a file is missing or a directory is for opening to say.)
+    /// Whether this can be read only once: standard input, or an existing file that is not a regular one (a
+    /// named pipe, the `/dev/fd/63` of a process substitution, a device). [`spool`](crate::spool) makes a
+    /// copy that can be read again. (Opening reports missing files and directories.)
     #[must_use]
     pub fn reads_once(&self) -> bool {
         let Some(path) = self.path() else { return true };

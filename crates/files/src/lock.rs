@@ -5,20 +5,20 @@ use std::path::Path;
 
 use crate::FileError;
 
-/// An empty file that the writing process holds a lock on.
+/// An empty file that the writing process locks.
 const LOCK: &str = ".lock";
 
-/// An exclusive right to write a directory, which the system takes back when the process ends in any way.
+/// An exclusive right to write a directory. The system revokes it when the process ends in any way.
 #[derive(Debug)]
 pub struct DirectoryLock {
     file: File,
 }
 
 impl DirectoryLock {
-    /// The name of the file in the directory that is locked; it stays when the lock is gone.
+    /// The name of the locked file in the directory; the file stays when the lock is released.
     pub const FILE: &str = LOCK;
 
-    /// What failed when a [`FileError`] comes from locking.
+    /// The action of a [`FileError`] that comes from locking.
     pub const ACTION: &str = "lock";
 
     /// Locks `directory`, which exists; `None` if another process holds the lock.
@@ -39,8 +39,8 @@ impl DirectoryLock {
 
 impl Drop for DirectoryLock {
     fn drop(&mut self) {
-        // Closing is not enough: a child process that is just being started may hold the file open too.
-        // Should it fail, the lock goes when the last of them closes the file.
+        // Closing is not enough: a child process that is just being started may hold the file open too. If
+        // this fails, the lock is released when the last process closes the file.
         let _ = self.file.unlock();
     }
 }

@@ -19,7 +19,7 @@ pub struct ManifestFormat {
     pub version: u64,
 }
 
-/// What is in the place of a manifest.
+/// What was found where a manifest should be.
 #[derive(Debug)]
 pub enum Found<M> {
     /// Nothing.
@@ -28,7 +28,7 @@ pub enum Found<M> {
     Foreign,
     /// A manifest of another version of the format.
     OtherVersion(u64),
-    /// A manifest that is not as it was written, and what is wrong with it.
+    /// A manifest that is not as it was written; the text says what is wrong.
     Damaged(String),
     /// The other fields of a whole manifest.
     Manifest(M),
@@ -64,12 +64,12 @@ impl ManifestFormat {
         };
         let name = self.name.as_bytes();
         let is_ours = match serde_json::from_slice::<Head<String>>(&bytes) {
-            // The seal is a matter of this version; another may place it elsewhere.
+            // The seal belongs to this version; another version may seal in another way.
             Ok(head) if head.format == self.name && head.format_version != self.version => {
                 return Ok(Found::OtherVersion(head.format_version));
             }
             Ok(head) => head.format == self.name,
-            // A manifest that is so damaged that it cannot be parsed still has the name.
+            // A manifest that is too damaged to be parsed still contains the name.
             Err(_) => bytes.windows(name.len()).any(|window| window == name),
         };
         Ok(if !is_ours {
@@ -84,7 +84,7 @@ impl ManifestFormat {
         })
     }
 
-    /// Writes `manifest` to `path` behind the fields of the format, sealed and atomically.
+    /// Writes the fields of the format and then those of `manifest` to `path`, sealed and atomically.
     ///
     /// # Errors
     /// When it cannot be written.

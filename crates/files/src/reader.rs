@@ -8,23 +8,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::compression::MAGIC_BYTES;
 use crate::{Compression, FileError, Input};
 
-/// The size of the buffers before and behind the decoder: large enough that a system call and a
-/// virtual call a buffer cost nothing.
+/// The size of the buffers on both sides of the decoder: large enough that one system call and one virtual
+/// call per buffer cost nothing.
 const BUFFER_BYTES: usize = 1 << 17;
 
 /// A decompressing, buffering reader of an [`Input`].
 ///
-/// The compression (gzip, zstd, xz; several members or frames) is told by the first bytes, not by the
-/// name. A stream that ends early or is corrupt is an [`io::Error`] at the place where that shows, never
-/// an early end; [`InputReader::error`] adds the file's name to it.
+/// The compression (gzip, zstd, xz; several members or frames) is detected from the first bytes, not from the
+/// name. A stream that ends early or is corrupt gives an [`io::Error`], never an early end;
+/// [`InputReader::error`] adds the file's name.
 pub struct InputReader {
     input: Input,
     compression: Compression,
     decoded: Box<dyn BufRead + Send>,
-    /// Decoded bytes that [`InputReader::peek`] looked at and nobody has consumed.
+    /// Decoded bytes that [`InputReader::peek`] returned and that are not consumed yet.
     head: Vec<u8>,
     head_consumed: usize,
-    /// An error met while peeking, to be returned behind the bytes that were good.
+    /// An error found by peeking, returned after the good bytes before it.
     deferred: Option<io::Error>,
     bytes_read: Arc<AtomicU64>,
     total_bytes: Option<u64>,
@@ -120,8 +120,8 @@ impl InputReader {
         self.total_bytes
     }
 
-    /// The next `bytes` decoded bytes without consuming them; fewer if the input ends or fails before.
-    /// (A failure is returned when the reading gets there.)
+    /// The next `bytes` decoded bytes without consuming them; fewer if the input ends or fails earlier. (The
+    /// failure is returned when reading reaches it.)
     pub fn peek(&mut self, bytes: usize) -> &[u8] {
         while self.head.len() - self.head_consumed < bytes && self.deferred.is_none() {
             match self.decoded.fill_buf() {

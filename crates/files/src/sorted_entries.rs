@@ -1,15 +1,16 @@
-//! Looking things up among sorted entries of a mapped file.
+//! Searching sorted entries in a mapped file.
 
 use crate::SortEntry;
 
 const ENTRY_BYTES: usize = size_of::<SortEntry>();
 
-/// Entries as [`ExternalSort`](crate::ExternalSort) gives them, written as little-endian words. Their first words are hashes.
+/// Entries as [`ExternalSort`](crate::ExternalSort) gives them, written as little-endian words. Their first
+/// words are hashes.
 #[derive(Clone, Copy, Debug)]
 pub struct SortedEntries<'a>(&'a [[u8; ENTRY_BYTES]]);
 
 impl<'a> SortedEntries<'a> {
-    /// The entries that `bytes` are; what is left behind the last whole one is passed over.
+    /// The entries in `bytes`; an incomplete last entry is ignored.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes.as_chunks().0)
@@ -45,7 +46,8 @@ impl<'a> SortedEntries<'a> {
     pub fn first_from(&self, wanted: [u64; 2]) -> Option<SortEntry> {
         let count = self.len();
         let before = |index: usize| self.get(index).is_some_and(|entry| [entry[0], entry[1]] < wanted);
-        // Hashes are spread evenly, so the entry is close to its share of the way: within a few times the root of the count.
+        // Hashes are uniform, so the entry is within a few times the root of the count from its expected
+        // place.
         let guess = ((u128::from(wanted[0]) * count as u128) >> u64::BITS) as usize;
         let (mut low, mut high) = (guess, guess);
         let mut step = 1;
@@ -82,7 +84,7 @@ mod tests {
         for count in [0_u64, 1, 2, 3, 10, 3_000] {
             let mut entries: Vec<SortEntry> =
                 (0..count).map(|i| [(i / 2).wrapping_mul(0x9e37_79b9_7f4a_7c15), i % 2 * 9, i]).collect();
-            // Hashes that are not spread evenly take longer, and are found.
+            // Hashes that are not uniform take longer, and are found.
             entries.extend((0..count).map(|i| [5, i, 0]));
             entries.sort_unstable();
             let bytes = bytes(&entries);

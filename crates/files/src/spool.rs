@@ -8,10 +8,11 @@ use tempfile::TempPath;
 
 use crate::{FileError, Input};
 
-/// Keeps the copy that [`spool`] made; dropping it removes the copy, and the input must not be read after that.
+/// Keeps the copy that [`spool`] made; dropping it removes the copy, and the input must not be read after
+/// that.
 ///
-/// On Linux the copy has no name in its directory, so nothing is left of it however the process ends.
-/// Elsewhere it has one, and a process that is killed leaves it behind.
+/// On Linux the copy has no name in its directory, so it disappears however the process ends. On other
+/// systems it has a name, and a killed process leaves it behind.
 #[derive(Debug)]
 #[must_use = "the copy is removed when the guard is dropped"]
 pub struct SpoolGuard {
@@ -22,14 +23,14 @@ pub struct SpoolGuard {
 #[derive(Debug)]
 struct Kept {
     file: File,
-    /// What removes the file, unless it has no name: then it is gone with its last descriptor.
+    /// Removes the file. A file without a name disappears with its last descriptor.
     _name: Option<TempPath>,
 }
 
 /// An input that can be read any number of times, as long as the guard lives: a copy of `input` in
 /// `directory`, byte for byte (compressed data stay compressed), if it [can be read only
-/// once](Input::reads_once); else `input` itself. The copy goes by the name of the original in messages, and
-/// where its extension tells a format.
+/// once](Input::reads_once); else `input` itself. Messages, and the detection of formats by extension, use
+/// the name of the original.
 ///
 /// # Errors
 /// When `input` cannot be opened or read, or the copy cannot be made or written.
@@ -73,7 +74,8 @@ fn create(directory: &Path) -> io::Result<(Kept, PathBuf)> {
     Ok((Kept { file, _name: Some(path) }, named))
 }
 
-/// A file without a name, which Linux opens again through the file descriptor; `None` where `/proc` is missing.
+/// A file without a name, which Linux opens again through the file descriptor; `None` where `/proc` is
+/// missing.
 #[cfg(target_os = "linux")]
 fn create_unnamed(directory: &Path) -> io::Result<Option<(Kept, PathBuf)>> {
     use std::os::fd::AsRawFd;

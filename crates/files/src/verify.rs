@@ -10,9 +10,8 @@ const STEP_BYTES: usize = 4 << 20;
 /// How checksummed files are opened.
 #[derive(Clone, Copy)]
 pub struct OpenOptions<'a> {
-    /// Whether to read all files and verify their checksums (in parallel, in rayon's current pool), and,
-    /// when several stores are opened, that no id occurs twice. Manifests and headers are checked in any case. On by
-    /// default.
+    /// Whether to read all files and verify their checksums, in parallel in rayon's current pool. Manifests
+    /// and headers are checked in any case. On by default.
     pub verify: bool,
     /// Called while verifying, every few megabytes, from several threads at once.
     pub progress: Option<&'a (dyn Fn(VerifyProgress) + Sync)>,
@@ -24,7 +23,7 @@ impl Default for OpenOptions<'_> {
     }
 }
 
-/// How far the verification of opened files is.
+/// The progress of verifying files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerifyProgress {
     /// Bytes read and hashed, all threads together.
@@ -33,7 +32,7 @@ pub struct VerifyProgress {
     pub bytes_total: u64,
 }
 
-/// Hashes files, from several threads at once, and reports how far it is.
+/// Hashes files, from several threads at once, and reports progress.
 pub struct Verifier<'a> {
     options: &'a OpenOptions<'a>,
     bytes_done: AtomicU64,
@@ -41,13 +40,13 @@ pub struct Verifier<'a> {
 }
 
 impl<'a> Verifier<'a> {
-    /// Verifies as `options` say, of `bytes_total` bytes in all.
+    /// A verifier of `bytes_total` bytes in all.
     #[must_use]
     pub fn new(options: &'a OpenOptions<'a>, bytes_total: u64) -> Self {
         Self { options, bytes_done: AtomicU64::new(0), bytes_total }
     }
 
-    /// The checksum of `bytes`, or `None` if the options leave verification out.
+    /// The checksum of `bytes`, or `None` if the options ask for no verification.
     #[must_use]
     pub fn checksum(&self, bytes: &[u8]) -> Option<Checksum> {
         if !self.options.verify {

@@ -1,4 +1,4 @@
-//! Files of negatives, as those who train read them.
+//! Files of negatives, as training programs read them.
 
 use std::io::{self, Write};
 
@@ -11,25 +11,25 @@ named! {
     /// How negatives are written. docs/formats.md describes each.
     #[derive(Default)]
     pub enum Format: "a format of negatives" {
-        /// A JSON object a query, with identifiers, ranks and scores, and texts where they are known.
+        /// One JSON object per query, with identifiers, ranks and scores, and with texts if they are known.
         #[default]
         Jsonl = "jsonl",
-        /// A JSON object a query, as Tevatron and Pyserini's training data have it.
+        /// One JSON object per query, as in the training data of Tevatron and Pyserini.
         Tevatron = "tevatron",
-        /// A JSON object for each pair of a positive and a negative: `query`, `positive`, `negative`
+        /// One JSON object per pair of a positive and a negative: `query`, `positive`, `negative`
         /// (sentence-transformers).
         Triplets = "triplets",
-        /// `qid<TAB>pid`, a line a negative.
+        /// `qid<TAB>pid`, one line per negative.
         Pairs = "pairs",
         /// `qid<TAB>pid<TAB>index<TAB>score` with a header; the index is the rank.
         T2Ranking = "t2ranking",
-        /// `query<TAB>title<TAB>text<TAB>title<TAB>text<TAB>0`: a positive, then a negative. A line a negative; the
-        /// positives take turns.
+        /// `query<TAB>title<TAB>text<TAB>title<TAB>text<TAB>0`: a positive, then a negative. One line per
+        /// negative; the positives take turns.
         RocketQa = "rocketqa",
     }
 }
 
-/// A text that the format must have and that is not known.
+/// A text that the format needs and that is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the {what} {id:?} has no text")]
 pub struct MissingText {
@@ -84,13 +84,13 @@ struct Triplet<'a> {
 }
 
 impl Format {
-    /// Whether it holds the texts of queries and passages, which must then be known.
+    /// Whether it holds the texts of queries and passages, so that these must be known.
     #[must_use]
     pub fn needs_texts(self) -> bool {
         matches!(self, Self::Tevatron | Self::Triplets | Self::RocketQa)
     }
 
-    /// Whether it has room for texts, which may be known or not.
+    /// Whether it can hold texts, if they are known.
     #[must_use]
     pub fn holds_texts(self) -> bool {
         self == Self::Jsonl || self.needs_texts()
@@ -105,7 +105,7 @@ impl Format {
     /// The lines of one query.
     ///
     /// # Errors
-    /// [`MissingText`], inside an [`io::Error`], where a text is needed and not known; and what `out` fails with.
+    /// [`MissingText`], inside an [`io::Error`], if a necessary text is missing; and errors of `out`.
     pub fn write(self, mined: &Mined<'_>, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Jsonl => json_line(&jsonl(mined), out),

@@ -1,5 +1,5 @@
-//! Negatives for training: which documents of a ranking serve as such ([`Selection`]), and how they are written
-//! ([`Format`]). Where the ranking comes from, BM25 or a dense index, makes no difference here.
+//! Negatives for training: which documents of a ranking to take ([`Selection`]), and how to write them
+//! ([`Format`]). The ranking may come from any searcher.
 
 mod format;
 mod record;

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::Xxh3;
 /// Which documents of a ranking are taken for negatives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
-    /// The ranks that they are taken from, the first being 1. Positives are not taken, but keep their rank.
+    /// The ranks to take them from, counted from 1. Positives are not taken, but keep their rank.
     pub ranks: RangeInclusive<usize>,
     /// How many, at most.
     pub count: usize,
@@ -20,8 +20,8 @@ pub struct Selection {
 pub enum Choice {
     /// The best.
     Top,
-    /// A uniform sample. It depends on the seed, the query's identifier and the documents that may be taken alone: not on
-    /// other queries, their order, or threads.
+    /// A uniform sample. It depends only on the seed, the query's identifier and the eligible documents: not
+    /// on other queries, their order, or threads.
     Sample {
         /// Another seed, another sample.
         seed: u64,
@@ -29,8 +29,8 @@ pub enum Choice {
 }
 
 impl Selection {
-    /// The places, from 0, in a query's `ranking`, best first, of what is taken, best first. `is_positive` tells what must
-    /// not be.
+    /// The places of the taken documents in a query's `ranking`, counted from 0, best first. Documents for
+    /// which `is_positive` holds are not taken.
     pub fn choose<'a>(
         &self,
         query_id: &str,
@@ -61,7 +61,7 @@ impl Selection {
 
 fn hash(seed: u64, query_id: &str, document: &str) -> u64 {
     let mut hash = Xxh3::with_seed(seed);
-    // The length tells where the query's identifier ends.
+    // The length says where the query's identifier ends.
     hash.update(&(query_id.len() as u64).to_le_bytes());
     hash.update(query_id.as_bytes());
     hash.update(document.as_bytes());

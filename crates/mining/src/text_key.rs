@@ -2,8 +2,8 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
-/// A text, white space at its ends and between its words aside: 128 bits of a hash, so that the texts of a collection
-/// need not be held to be compared.
+/// A 128-bit hash of a text up to white space at its ends and between its words, so that the texts of a
+/// collection can be compared without holding them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TextKey(u128);
 

@@ -1,4 +1,4 @@
-//! A place in the input; whatever it takes is checked against what is there.
+//! A position in the input; every read is checked against its end.
 
 use crate::PickleError;
 
@@ -49,7 +49,7 @@ impl<'a> Cursor<'a> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// The bytes up to the next line feed, which is passed over.
+    /// The bytes up to the next line feed, which is skipped.
     pub(crate) fn line(&mut self) -> Result<&'a [u8], PickleError> {
         let rest = self.bytes.get(self.offset..).unwrap_or_default();
         let length = rest.iter().position(|&byte| byte == b'\n').ok_or_else(|| self.truncated())?;

@@ -53,7 +53,7 @@ impl<'a> Machine<'a> {
                 found if found > op::HIGHEST_PROTOCOL => Err(PickleError::NewerProtocol { found }),
                 _ => Ok(()),
             },
-            // Frames let Python read ahead; what they hold comes as if they were not there.
+            // Frames only let Python read ahead; their content is read as if there were no frames.
             op::FRAME => self.input.u64().map(drop),
 
             op::NONE => self.push_ref(NONE),
@@ -391,7 +391,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Where the values after the last mark begin: what comes before is out of reach.
+    /// Where the values after the last mark begin; earlier ones cannot be reached.
     fn floor(&self) -> usize {
         self.marks.last().copied().unwrap_or(0)
     }

@@ -9,7 +9,7 @@ use crate::{PickleError, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ref(pub(crate) u32);
 
-/// A value; what it consists of are references into the arena.
+/// A value; its parts are references into the arena.
 pub(crate) enum Node<'a> {
     None,
     Bool(bool),
@@ -63,13 +63,13 @@ impl<'a> Pickle<'a> {
     /// see [`Pickle::end`].
     ///
     /// # Errors
-    /// When the bytes are no pickle, are damaged or end too early, and for what refers outside the file.
+    /// When the bytes are not a pickle, are damaged or end too early, or refer outside the file.
     pub fn load(bytes: &'a [u8]) -> Result<Self, PickleError> {
         let (nodes, root, end) = Machine::new(bytes).run()?;
         Ok(Self { nodes, root, end })
     }
 
-    /// The value that the whole pickle stands for.
+    /// The value of the whole pickle.
     #[must_use]
     pub fn root(&self) -> Value<'_, 'a> {
         Value::new(self, self.root)

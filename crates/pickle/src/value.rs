@@ -166,7 +166,7 @@ impl<'p, 'a> Value<'p, 'a> {
         }
     }
 
-    /// Something that the writer kept elsewhere, by what it calls it.
+    /// A reference to something outside the pickle, by the writer's name for it.
     #[must_use]
     pub fn as_persistent_id(self) -> Option<Self> {
         match self.node() {
@@ -175,7 +175,7 @@ impl<'p, 'a> Value<'p, 'a> {
         }
     }
 
-    /// What it is, in a few words for a message: "a list of 3", "an object of `torch.Size`".
+    /// A short description for messages: "a list of 3", "an object of `torch.Size`".
     #[must_use]
     pub fn describe(self) -> String {
         match self.node() {
@@ -199,7 +199,7 @@ impl<'p, 'a> Value<'p, 'a> {
         }
     }
 
-    /// The error that something else was expected in this place.
+    /// The error that another value was expected here.
     #[must_use]
     pub fn unexpected(self, expected: impl Into<String>) -> PickleError {
         PickleError::Unexpected { expected: expected.into(), found: self.describe() }
@@ -281,8 +281,8 @@ impl<'p, 'a> Pairs<'p, 'a> {
     }
 }
 
-/// What Python would make by calling `callable(*args, **named_args)` and then, each if it is there, setting its
-/// state, appending or adding its items and setting its pairs.
+/// What Python would make by calling `callable(*args, **named_args)` and then, each if it is there, setting
+/// its state, appending or adding its items and setting its pairs.
 #[derive(Clone, Copy)]
 pub struct Object<'p, 'a> {
     pickle: &'p Pickle<'a>,

@@ -12,7 +12,7 @@ use crate::{Axis, PlotError};
 pub struct Curves {
     /// What was varied.
     pub x: Axis,
-    /// What came of it.
+    /// What was measured.
     pub y: Axis,
     /// The curves, in the order of the legend.
     pub curves: Vec<Curve>,
@@ -23,7 +23,7 @@ pub struct Curves {
 pub struct Curve {
     /// Its name in the legend.
     pub name: String,
-    /// Points (x, y), x ascending. What the axes cannot show is left out.
+    /// Points (x, y), x ascending. Points that the axes cannot show are left out.
     pub points: Vec<(f64, f64)>,
     /// How it looks.
     pub style: Style,
@@ -36,7 +36,8 @@ pub enum Style {
     Measured,
     /// A dashed grey line: what the machine allows, or another figure to compare with.
     Bound,
-    /// A dashed line in the colour of a measured curve, whose bound it is: that of this number among the measured, from 0.
+    /// A dashed line, the bound of a measured curve and in its colour: the curve of this number among the
+    /// measured ones, from 0.
     BoundOf(usize),
 }
 
@@ -55,7 +56,7 @@ impl Curves {
         self.curves.iter().zip(self.colours()).map(entry).collect()
     }
 
-    /// Measured curves take colours in turn, bounds those of their curve or shades of grey.
+    /// Measured curves take the colours in turn; bounds take the colour of their curve or a shade of grey.
     fn colours(&self) -> Vec<RGBColor> {
         let (mut measured, mut bounds) = (0, 0);
         let shade = |index: usize| RGBColor(120, 120, 120).mix(1.0 - 0.25 * (index % 3) as f64);

@@ -1,4 +1,4 @@
-//! A figure: a title and panels beside each other.
+//! A figure: a title and panels side by side.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -64,7 +64,8 @@ impl Figure {
     /// The figure as an SVG document.
     ///
     /// # Errors
-    /// [`PlotError::NoPanel`], and [`PlotError::Empty`], [`PlotError::BarShape`] or [`PlotError::CellCount`] for a panel that cannot be drawn.
+    /// [`PlotError::NoPanel`], and [`PlotError::Empty`], [`PlotError::BarShape`] or [`PlotError::CellCount`]
+    /// for a panel that cannot be drawn.
     pub fn to_svg(&self) -> Result<String, PlotError> {
         if self.panels.is_empty() {
             return Err(PlotError::NoPanel { figure: self.title.clone() });

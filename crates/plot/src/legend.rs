@@ -7,7 +7,7 @@ use plotters::style::{Color, RGBColor};
 use crate::PlotError;
 use crate::style::{Area, INK, anchored};
 
-/// How an entry is drawn beside its name.
+/// How an entry is drawn next to its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
     Line,
@@ -27,7 +27,7 @@ const LINE_HEIGHT: u32 = 18;
 const KEY_WIDTH: i32 = 24;
 const LEFT: i32 = 64;
 
-/// The height that a legend of so many entries needs.
+/// The height of a legend with this many entries.
 pub(crate) fn height(entries: usize) -> u32 {
     entries.div_ceil(COLUMNS) as u32 * LINE_HEIGHT + 8
 }

@@ -1,4 +1,4 @@
-//! Axes: what they say, how they map numbers, and where their labels stand.
+//! Axes: their labels, and how they map numbers.
 
 use std::ops::Range;
 
@@ -60,17 +60,17 @@ enum Names {
     Categories(Vec<String>),
 }
 
-/// Labels of an axis, about.
+/// The approximate number of labels of an axis.
 const LABELS: f64 = 6.0;
 
 /// Room around the points, as a share of the range.
 const MARGIN: f64 = 0.06;
 
-/// Numbers of a logarithmic axis that are nearer than this share of it cannot both have a label.
+/// Two labels on an axis are at least this share of it apart.
 const LABEL_GAP: f64 = 0.09;
 
 impl Scale {
-    /// Where a number lies; `None` for one that the axis cannot show.
+    /// The place of a number; `None` if the axis cannot show it.
     pub(crate) fn place(self, value: f64) -> Option<f64> {
         let place = match self {
             Self::Linear => value,
@@ -91,8 +91,8 @@ impl Ruler {
         })
     }
 
-    /// The same, with labels at the places themselves where these are few and far between: sizes that were
-    /// chosen to be measured are the ones to read off.
+    /// The same, with labels at the places themselves if these are few and far apart: the measured sizes are
+    /// the ones to read off.
     pub(crate) fn at_data(scale: Scale, places: impl Iterator<Item = f64> + Clone) -> Option<Self> {
         let mut ruler = Self::new(scale, places.clone())?;
         let mut own: Vec<f64> = places.collect();

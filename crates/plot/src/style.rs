@@ -12,13 +12,13 @@ pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
 /// Text, axes.
 pub(crate) const INK: RGBColor = RGBColor(40, 40, 40);
-/// What is said beside.
+/// Secondary text.
 pub(crate) const GREY: RGBColor = RGBColor(110, 110, 110);
 /// Lines of the grid, at labels and between.
 const GRID: RGBColor = RGBColor(218, 218, 218);
 const FINE_GRID: RGBColor = RGBColor(240, 240, 240);
 
-/// Okabe and Ito's colours (2008), which the colour-blind can tell apart, without the yellow, which is too
+/// Okabe and Ito's colours (2008), which the colour-blind can distinguish, without the yellow, which is too
 /// pale for a line on white.
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),

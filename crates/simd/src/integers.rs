@@ -53,8 +53,8 @@ pub trait Integers: Copy {
 impl Integers for Portable {}
 
 #[cfg(target_arch = "x86_64")]
-// SAFETY of every block below: a `TwoRegisters` exists only where `new` found the features, and every load and
-// store is of a whole array of the vector's size.
+// SAFETY of every block below: a `TwoRegisters` exists only where `new` found the features, and every load
+// and store is of a whole array of the vector's size.
 impl<const VNNI: bool> Integers for TwoRegisters<VNNI> {
     #[inline(always)]
     fn at_least(self, values: &[u32; MASKED], least: u32) -> u64 {

@@ -9,7 +9,7 @@ use toller_ir::DocOrd;
 use crate::codes::MappedCodes;
 use crate::{CodesEntry, OpenOptions, Shard, ShardEntry, StoreError, StorePart};
 
-/// A file that the manifest lists and that is missing or not as it was written: a shard, or its codes.
+/// A listed file that is missing or not as it was written: a shard, or its codes.
 #[derive(Debug)]
 pub struct Damage {
     /// Its part, by its place among those examined.
@@ -22,7 +22,7 @@ pub struct Damage {
     pub error: StoreError,
 }
 
-/// A listed shard, and where it stands.
+/// A listed shard, and where it is.
 struct Listed<'a> {
     part: usize,
     place: usize,
@@ -33,10 +33,10 @@ struct Listed<'a> {
 }
 
 /// Examines every listed shard of `parts`, in parallel, in rayon's current pool: length, layout, and, with
-/// [`OpenOptions::verify`], checksum. Gives all that is damaged, in order.
+/// [`OpenOptions::verify`], checksum. Returns everything that is damaged, in order.
 ///
 /// # Errors
-/// When a shard cannot be read for another reason than damage, such as a lack of permission.
+/// When a shard cannot be read for another reason than damage, such as missing permission.
 pub fn find_damage(parts: &[StorePart], options: &OpenOptions<'_>) -> Result<Vec<Damage>, StoreError> {
     let listed = listed(parts);
     let verifier = Verifier::new(options, listed.iter().map(|listed| listed.shard.bytes).sum());
@@ -47,8 +47,9 @@ pub fn find_damage(parts: &[StorePart], options: &OpenOptions<'_>) -> Result<Vec
     damaged(listed, examine, StoreError::is_damage)
 }
 
-/// As [`find_damage`], of the listed files of codes: those that are damaged, or were made of another shard. The vectors
-/// are not read, and none is lost with its codes: [`quantize`](crate::quantize) makes them anew.
+/// As [`find_damage`], but for the listed files of codes: those that are damaged, or were made of another
+/// shard. The vectors are not read, and no vector is lost with its codes: [`quantize`](crate::quantize) makes
+/// new ones.
 ///
 /// # Errors
 /// As [`find_damage`].
@@ -77,7 +78,8 @@ fn listed(parts: &[StorePart]) -> Vec<Listed<'_>> {
     listed
 }
 
-/// What `examine` finds wrong, in order. An error that `is_damage` is not is returned as such.
+/// The damage that `examine` finds, in order. An error that is not damage by `is_damage` is returned as an
+/// error.
 fn damaged(
     listed: Vec<Listed<'_>>,
     examine: impl Fn(&Listed<'_>) -> Option<StoreError> + Sync,

@@ -1,4 +1,4 @@
-//! The files of a store's directory: which belong there, who may write them.
+//! The files of a store's directory: which belong there, and who may write them.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -34,7 +34,7 @@ fn is_first_trace(name: &str) -> bool {
     name == DirectoryLock::FILE || unfinished(name) == Some(MANIFEST)
 }
 
-/// Checks that `part` may be written into `store`: beside parts of the same division, or into nothing.
+/// Checks that `part` may be written into `store`: next to parts of the same division, or as the first.
 pub(crate) fn check_siblings(store: &Path, part: &Part) -> Result<(), StoreError> {
     let entries = names_in(store)?;
     let parts: Vec<(u32, u32)> = entries.iter().filter_map(|name| part::parse_directory_name(name)).collect();
@@ -66,7 +66,7 @@ pub(crate) fn remove_leftovers(directory: &Path, manifest: &Manifest) -> Result<
     Ok(())
 }
 
-/// The number in a file name that `named` makes of it, or `None` if the name is another.
+/// The number from which `named` makes this file name, or `None` if there is none.
 fn index_in(name: &str, named: impl Fn(usize) -> String) -> Option<usize> {
     let index = name.strip_suffix(".safetensors")?.split_once('-')?.1.parse().ok()?;
     (named(index) == name).then_some(index)

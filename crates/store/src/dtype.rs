@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn rounds_to_nearest_even() {
-        // f16 has 11 significant bits: 2049 lies between 2048 (even) and 2050, 2051 between 2050 and 2052 (even).
+        // f16 has 11 significant bits: 2049 lies between 2048 (even) and 2050, 2051 between 2050 and 2052
+        // (even).
         assert_eq!(rounded(DType::F16, 2049.0), Ok(0x6800));
         assert_eq!(rounded(DType::F16, 2051.0), Ok(0x6802));
         assert_eq!(rounded(DType::F16, f32::from_bits(0x3300_0000)), Ok(0)); // 2^-25: a tie with zero

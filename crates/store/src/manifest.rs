@@ -8,13 +8,13 @@ use toller_files::{Found, ManifestFormat};
 use crate::codes::codes_file_name;
 use crate::{Checksum, CodesEntry, StoreError, StoreSpec};
 
-/// The format version that this program writes, and the latest that it reads.
+/// The format version that this program writes and reads.
 pub const FORMAT_VERSION: u64 = 1;
 
 /// The manifest's file name.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
-/// What tells a store from other directories.
+/// What distinguishes a store from other directories.
 pub(crate) const FORMAT: ManifestFormat = ManifestFormat { name: "toller-store", version: FORMAT_VERSION };
 
 /// A store's `manifest.json`.
@@ -69,7 +69,7 @@ impl Manifest {
         Err(StoreError::ManifestDamaged { path, reason })
     }
 
-    /// Writes the manifest of the store in `directory`, in place of the one that is there.
+    /// Writes the manifest of the store in `directory`, replacing the old one.
     pub(crate) fn write(&self, directory: &Path) -> Result<(), StoreError> {
         Ok(FORMAT.write(&directory.join(MANIFEST), self)?)
     }

@@ -1,4 +1,4 @@
-//! A collection encoded in parts, each by a process of its own (`--shard I/N`).
+//! A collection that is encoded in parts, each by its own process.
 
 use std::ops::Range;
 

@@ -25,8 +25,8 @@ compile_error!("shards are little-endian and are used as they lie in the file");
 
 /// A shard of an opened store: rows that follow each other in the store's order.
 ///
-/// The vectors lie in the memory map of the file, from a multiple of 64 bytes on. What is read stays in
-/// the system's file cache and is not counted as the process's own memory.
+/// The vectors are in the memory map of the file, at a multiple of 64 bytes. Pages that were read stay in the
+/// system's file cache and do not count as the process's own memory.
 #[derive(Debug)]
 pub struct Shard {
     path: PathBuf,
@@ -123,7 +123,7 @@ impl Shard {
         Self { codes: Some(codes), ..self }
     }
 
-    /// The vectors in one byte a number, where the store has been quantized.
+    /// The vectors with one byte per number, if the store has been quantized.
     #[must_use]
     pub fn codes(&self) -> Option<toller_topk::Codes<'_>> {
         self.codes.as_ref().map(MappedCodes::get)
@@ -134,8 +134,8 @@ impl Shard {
         [&*self.map].into_iter().chain(self.codes.as_ref().map(|codes| &**codes.mmap()))
     }
 
-    /// Asks the system to read `bytes`, a piece of one of [`Shard::maps`], before they are needed. A hint: where the
-    /// system has no such call, or refuses, nothing happens.
+    /// Asks the system to read `bytes`, a piece of one of [`Shard::maps`], before they are needed. A hint: if
+    /// the system has no such call, or refuses, nothing happens.
     pub fn will_need(&self, bytes: &[u8]) {
         #[cfg(unix)]
         for map in [&self.map].into_iter().chain(self.codes.as_ref().map(MappedCodes::mmap)) {
@@ -225,12 +225,12 @@ fn map(path: &Path, bytes: u64) -> Result<Mmap, StoreError> {
         return Err(StoreError::ShardSize { path: path.to_owned(), expected: bytes, found });
     }
     // SAFETY: a store's files are replaced by renaming, never changed in place, so the mapped file stays as
-    // it is, even after it is replaced or removed. That no other program changes it is the user's part.
+    // it is, even after it is replaced or removed. The user must not let another program change it.
     let map = unsafe { Mmap::map(&file) };
     Ok(map.map_err(FileError::on("map", path))?)
 }
 
-/// Where the tensors lie in a shard's file.
+/// The places of the tensors in a shard's file.
 struct Layout {
     embeddings: Range<usize>,
     id_offsets: Range<usize>,
@@ -238,8 +238,8 @@ struct Layout {
 }
 
 impl Layout {
-    /// Finds the tensors of a shard of `rows` rows, and checks all that [`Shard`] relies on. Other tensors
-    /// are left alone. The error says what is wrong.
+    /// Finds the tensors of a shard of `rows` rows, and checks everything that [`Shard`] relies on. Other
+    /// tensors are ignored. The error says what is wrong.
     fn find(file: &[u8], rows: usize, dim: usize, dtype: DType) -> Result<Self, String> {
         let (header_bytes, metadata) = SafeTensors::read_metadata(file).map_err(|error| error.to_string())?;
         let data_start = size_of::<u64>() + header_bytes;

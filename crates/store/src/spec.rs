@@ -11,7 +11,7 @@ use crate::{DType, Part, StoreError};
 /// CPU, large enough that 60 million passages make some 7,300 files.
 pub const DEFAULT_ROWS_PER_SHARD: usize = 8192;
 
-/// Everything that decides a store's bytes, fixed before the first row is written.
+/// Everything that determines a store's bytes, fixed before the first row is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreSpec {
     /// The model that makes the vectors.
@@ -33,25 +33,25 @@ pub struct StoreSpec {
 /// The identity of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelInfo {
-    /// The name that the user gave, for messages; two names may stand for one model.
+    /// The name that the user gave, for messages; one model may have two names.
     pub name: String,
-    /// A hash of all that decides its output: weights, tokenizer, pooling, prompts; not the maximum length,
-    /// which may differ between queries and passages.
+    /// A hash of everything that determines its output: weights, tokenizer, pooling, prompts; not the maximum
+    /// length, which may differ between queries and passages.
     pub fingerprint: String,
 }
 
-/// What the fingerprint of a model that is not known begins with.
+/// The start of the fingerprint of an unknown model.
 const UNKNOWN_MODEL: &str = "unknown:";
 
 impl ModelInfo {
-    /// The model of vectors that were imported without a word on it. It is equal to itself alone: `vectors` identifies them,
-    /// so that other vectors of a model that is not known do not pass for vectors of the same model.
+    /// The unknown model of imported vectors. `vectors` identifies them, so that other vectors of an unknown
+    /// model do not count as vectors of the same model.
     #[must_use]
     pub fn unknown(vectors: &str) -> Self {
         Self { name: "unknown".to_owned(), fingerprint: format!("{UNKNOWN_MODEL}{vectors}") }
     }
 
-    /// Whether it is known which model this is.
+    /// Whether the model is known.
     #[must_use]
     pub fn is_known(&self) -> bool {
         !self.fingerprint.starts_with(UNKNOWN_MODEL)
@@ -63,14 +63,14 @@ impl ModelInfo {
 pub struct Encoding {
     /// Which side of the search the texts are.
     pub role: Role,
-    /// The text put before each, empty for none.
+    /// The text before each text; empty for none.
     pub prompt: String,
     /// Tokens after which a text is cut, the special ones included.
     pub max_length: usize,
     /// How a title is given to the model: `join`, `sep`, `pair`.
     #[serde(default = "join", skip_serializing_if = "is_join")]
     pub title_mode: String,
-    /// What stands between title and text, where they are joined.
+    /// The text between title and text, if they are joined.
     pub title_separator: String,
     /// The number format that the model computes in: f32, f16, bf16, int8.
     pub compute_dtype: String,
@@ -80,7 +80,7 @@ pub struct Encoding {
     pub pooling: String,
 }
 
-/// The title mode of every store before there were others, which is not written.
+/// The title mode of every store before there were others; it is not written.
 fn join() -> String {
     "join".to_owned()
 }
@@ -105,7 +105,7 @@ pub struct Difference {
     pub field: &'static str,
     /// Its value in the store that is there, or was opened first.
     pub stored: String,
-    /// Its value in what was asked for, or was opened later.
+    /// Its value in what was requested, or was opened later.
     pub other: String,
 }
 
@@ -187,7 +187,7 @@ impl StoreSpec {
         self.defect().map_or(Ok(()), |reason| Err(StoreError::InvalidSpec { reason }))
     }
 
-    /// The fields in which `other` does not agree with this spec as far as `agreement` asks.
+    /// The fields in which `other` differs from this spec, of those that `agreement` compares.
     pub(crate) fn differences(&self, other: &Self, agreement: Agreement) -> Vec<Difference> {
         self.fields()
             .into_iter()
@@ -197,7 +197,7 @@ impl StoreSpec {
             .collect()
     }
 
-    /// Each field with the first level of agreement that compares it. `model.name` is compared at none.
+    /// Each field with the first level of agreement that compares it. No level compares `model.name`.
     fn fields(&self) -> [(Agreement, &'static str, String); 15] {
         use Agreement::{Parts, Resume, Stores};
         let Self { model, encoding, dim, dtype, rows_per_shard, source, part } = self;

@@ -32,13 +32,14 @@ pub struct StorePart {
 }
 
 impl Store {
-    /// Opens stores. A path is a directory that [`StoreWriter`](crate::StoreWriter) wrote, whole or in
-    /// parts, which are opened in their order. Several stores must agree in the model's fingerprint, role,
-    /// prompt, normalization, pooling, dimension and dtype; parts of one also in all else that is encoded.
+    /// Opens stores. A path is a directory that [`StoreWriter`](crate::StoreWriter) wrote, whole or in parts,
+    /// which are opened in their order. Several stores must agree in the model's fingerprint, role, prompt,
+    /// normalization, pooling, dimension and dtype; parts of one store also in everything else of the
+    /// encoding. With [`OpenOptions::verify`], does what [`Store::verify`] does.
     ///
     /// # Errors
-    /// If a path is not a store, is incomplete, damaged, of a newer format, or disagrees with the others;
-    /// each names the file.
+    /// If a path is not a store, is incomplete, damaged, of another version of the format, or disagrees with
+    /// the others; each names the file.
     pub fn open<P: AsRef<Path>>(paths: &[P], options: &OpenOptions<'_>) -> Result<Self, StoreError> {
         let mut opened: Vec<StorePart> = Vec::new();
         for path in paths {
@@ -65,9 +66,9 @@ impl Store {
         Ok(store)
     }
 
-    /// Does what [`Store::open`] left out if it was told not to verify: checks the checksums of all files and, of
-    /// several stores, that no id occurs twice. Runs in rayon's current pool. Between the two, a caller can check
-    /// what is cheap to check.
+    /// Verifies the checksums of all files and, for several stores, that no id occurs twice: what
+    /// [`Store::open`] leaves out without [`OpenOptions::verify`]. Runs in rayon's current pool. Between the
+    /// two calls, a caller can make cheap checks.
     ///
     /// # Errors
     /// The first file in order whose checksum is wrong, or [`StoreError::DuplicateId`].
@@ -108,7 +109,7 @@ impl Store {
         self.manifest().spec.dtype
     }
 
-    /// The manifest of the first store or part; see [`Store::open`] for what the others share with it.
+    /// The manifest of the first store or part; [`Store::open`] says what the others share with it.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         // There is one: `open` refuses to open nothing.
@@ -180,11 +181,12 @@ pub(crate) fn read_manifests(path: &Path) -> Result<Vec<StorePart>, StoreError> 
     Ok(store)
 }
 
-/// Reads the manifest of the store at `path`, or those of its parts in their order, finished or not. No shard is touched.
+/// Reads the manifest of the store at `path`, or those of its parts in their order, finished or not. No shard
+/// is touched.
 ///
 /// # Errors
-/// If the path is not a store, a manifest is damaged or of a newer format, a part is missing, or parts do not belong
-/// together.
+/// If the path is not a store, a manifest is damaged or has another format version, a part is missing, or
+/// parts do not belong together.
 pub fn inspect(path: &Path) -> Result<Vec<StorePart>, StoreError> {
     match Manifest::read(path)? {
         Some(manifest) => Ok(vec![StorePart { directory: path.to_owned(), manifest }]),
@@ -195,7 +197,7 @@ pub fn inspect(path: &Path) -> Result<Vec<StorePart>, StoreError> {
 /// The parts in a directory without a manifest.
 fn read_parts(path: &Path) -> Result<Vec<StorePart>, StoreError> {
     if !path.is_dir() {
-        // Tells a missing directory from a file.
+        // Distinguishes a missing directory from a file.
         return Err(match std::fs::metadata(path) {
             Err(error) => toller_files::FileError::new("open", path, error).into(),
             Ok(_) => StoreError::NotAStore { path: path.to_owned() },
@@ -275,6 +277,6 @@ fn open_shards(opened: &[StorePart], options: &OpenOptions<'_>) -> Result<Vec<Sh
             Ok(shard.with_codes(MappedCodes::open(&store.directory, codes, entry, spec.dim, &verifier)?))
         })
         .collect();
-    // Not collected to a result in parallel: the first error in order is reported, not the first in time.
+    // Not collected into a result in parallel: the first error in order is reported, not the first in time.
     shards.into_iter().collect()
 }

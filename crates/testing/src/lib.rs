@@ -1,5 +1,5 @@
-//! Where tests and benchmarks find their files, looked up when they run: what was compiled in one clone may run in another, since clones
-//! can share a target directory.
+//! The files of tests and benchmarks, looked up at run time: clones can share a target directory, so a test
+//! may run in another clone than it was compiled in.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,8 @@ fn root_above(folder: &Path) -> Option<&Path> {
     folder.ancestors().find(|folder| folder.join("crates/testing/Cargo.toml").is_file())
 }
 
-/// A file or folder of the shared test data: in the folder that `TOLLER_SHARED` names, or else in `shared` beside the repository. It need not be there.
+/// A file or folder of the shared test data: in the folder that `TOLLER_SHARED` names, or else in `shared`
+/// next to the repository. It may be missing.
 #[must_use]
 pub fn shared_path(path: &str) -> PathBuf {
     let named = env::var_os("TOLLER_SHARED").map(PathBuf::from);

@@ -1,4 +1,4 @@
-//! Passages that cannot be read in place: copied into frames, each compressed for itself.
+//! Passages that cannot be read in place: copied into frames, which are compressed separately.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -7,16 +7,17 @@ use toller_ir::Passage;
 
 use crate::read_at::read_exact_at;
 
-/// A frame is closed when it has this many bytes: enough to compress well, few enough to read one passage of it.
+/// A frame is closed when it has this many bytes: enough to compress well, few enough to read one passage of
+/// it.
 const FRAME_BYTES: usize = 1 << 16;
 
-/// The bits of a position that are the offset in a frame, in which no passage begins behind [`FRAME_BYTES`].
+/// The bits of a position that are the offset in a frame; no passage begins after [`FRAME_BYTES`].
 const OFFSET_BITS: u32 = 17;
 
 /// zstd's fastest level but for the negative ones.
 const LEVEL: i32 = 1;
 
-/// What stands for the length of a title that is not there.
+/// The length of a missing title.
 const NO_TITLE: u32 = u32::MAX;
 
 /// Writes frames, one after the other.
@@ -62,7 +63,7 @@ impl<W: Write> FrameWriter<W> {
         Ok(())
     }
 
-    /// Closes the last frame; the writer, and where each frame begins and the last one ends.
+    /// Closes the last frame. Returns the writer, and where each frame begins and the last one ends.
     pub(crate) fn finish(mut self) -> io::Result<(W, Vec<u64>)> {
         if !self.frame.is_empty() {
             self.close()?;

@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_128;
 /// The bytes of an entry.
 pub(crate) const ENTRY_BYTES: usize = size_of::<SortEntry>();
 
-/// The bits of a place that are a position in a file; the others are the number of the file.
+/// The bits of a place that hold the position in a file; the others hold the number of the file.
 const POSITION_BITS: u32 = 48;
 
 /// The most files that a place can name.
@@ -17,13 +17,14 @@ pub(crate) const MOST_FILES: usize = 1 << (u64::BITS - POSITION_BITS);
 pub(crate) struct Place {
     /// Which of the collection's files.
     pub(crate) file: u32,
-    /// The offset in the file, or what [`crate::frames`] makes of a frame and an offset in it.
+    /// The offset in the file, or the position of a frame and an offset in it (see [`crate::frames`]).
     pub(crate) position: u64,
     /// The length in bytes.
     pub(crate) length: u32,
 }
 
-/// The first 96 bits of an identifier's hash. Two of 60 million identifiers have the same with odds below 1 to 10^13.
+/// The first 96 bits of an identifier's hash. Two of 60 million identifiers have the same with odds below 1
+/// to 10^13.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct IdHash(u64, u32);
 

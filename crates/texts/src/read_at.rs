@@ -3,14 +3,14 @@
 use std::fs::File;
 use std::io;
 
-/// Fills `buffer` with the bytes from `offset` on. A file that ends before is an error, where a memory map of a file that was
-/// cut would end the process.
+/// Fills `buffer` with the bytes from `offset` on. A truncated file is an error; a memory map of it would
+/// crash the process.
 #[cfg(unix)]
 pub(crate) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
 }
 
-/// The same where reads may be short.
+/// The same for systems whose reads may be short.
 #[cfg(windows)]
 pub(crate) fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
     while !buffer.is_empty() {

@@ -1,4 +1,5 @@
-//! Texts by identifier are what reading the collection gives, in every format, and never those of another collection.
+//! Texts by identifier are what reading the collection gives, in every format, and never those of another
+//! collection.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::fs;
@@ -32,7 +33,8 @@ fn of_format(format: CollectionFormat) -> TextsOptions {
     TextsOptions { reading, ..TextsOptions::default() }
 }
 
-/// Checks that texts by identifier are those of the collection in order, alone and together, and that no other is there.
+/// Checks that texts by identifier are those of the collection in order, alone and together, and that no
+/// other is there.
 fn check(paths: &[PathBuf], options: &TextsOptions) {
     let inputs: Vec<Input> = paths.iter().cloned().map(Input::File).collect();
     let expected: Vec<Passage> =

@@ -1,4 +1,4 @@
-//! The formats of collections, and how a file tells which it has.
+//! The formats of collections, and their detection.
 
 use toller_ir::named;
 
@@ -25,7 +25,7 @@ named! {
     }
 }
 
-/// Tells the format from the name and the beginning of a file.
+/// Detects the format from the name and the beginning of a file.
 ///
 /// # Errors
 /// [`CorpusError::UnknownFormat`] with the formats that it could be.
@@ -67,8 +67,9 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<CollectionFormat, CorpusError> {
     }
 }
 
-/// Two columns are `id text` if the first ones are distinct and without spaces, `title text` if one of them
-/// is `-`; a title cannot be told from an identifier with spaces, or a repeated title from a duplicate.
+/// Two columns are `id text` if the values of the first are distinct and without spaces, and `title text` if
+/// one of them is `-`. Otherwise a title looks like an identifier with spaces, and a repeated title like a
+/// duplicate.
 fn two_columns(lines: &[&str]) -> Option<CollectionFormat> {
     let mut firsts: Vec<&str> = lines.iter().filter_map(|line| line.split('\t').next()).collect();
     if firsts.contains(&"-") {

@@ -7,8 +7,8 @@ use crate::collection::source::{PassageSource, RecordLayout, RecordPlace};
 use crate::error::{BadKind, CorpusError, Position, Wrong, excerpt};
 use crate::text::{FieldNames, Fields, Loose, RecordLines};
 
-/// The fields of a passage, in the order of [`ID`], [`TITLE`], [`TEXT`]; of several names for one thing the
-/// first that is there counts.
+/// The fields of a passage, in the order of [`ID`], [`TITLE`], [`TEXT`]; if several names for one field
+/// occur, the first counts.
 struct PassageFields;
 
 const ID: std::ops::Range<usize> = 0..3;

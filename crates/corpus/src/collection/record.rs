@@ -6,8 +6,8 @@ use crate::collection::jsonl;
 use crate::collection::source::RecordLayout;
 
 impl RecordLayout {
-    /// The passage of a record's bytes (`RecordPlace::bytes`); `None` if they are no record of this layout, so that the
-    /// file is not what it was.
+    /// The passage of a record's bytes ([`RecordPlace::bytes`]); `None` if they are not a record of this
+    /// layout, which means that the file has changed.
     #[must_use]
     pub fn passage(&self, record: &[u8]) -> Option<Passage> {
         let record = std::str::from_utf8(record).ok()?;

@@ -1,4 +1,4 @@
-//! What the reader of a collection asks of the reader of one file.
+//! The reader of one file of a collection.
 
 use std::ops::Range;
 
@@ -11,17 +11,17 @@ use crate::error::{CorpusError, Position};
 /// One file of passages.
 pub(crate) trait PassageSource {
     /// The next passage, its identifier not yet checked; `None` at the end of the file. After a bad record
-    /// the next call goes on behind it.
+    /// the next call continues with the following one.
     fn next(&mut self) -> Result<Option<Passage>, CorpusError>;
 
     /// Where the passage that was returned last begins.
     fn position(&self) -> Position;
 
-    /// The rows so far, good and bad: what the numbering of the next file's rows goes on from.
+    /// The rows so far, good and bad, from which the numbering of the next file continues.
     fn rows(&self) -> u64;
 
-    /// Where the record of the passage that was returned last is in the decompressed file, and how it is read there
-    /// alone; `None` if it cannot be.
+    /// Where the record of the last returned passage is in the decompressed file, and how to read it alone;
+    /// `None` if that is impossible.
     fn record(&self) -> Option<RecordPlace> {
         None
     }
@@ -36,7 +36,7 @@ pub struct RecordPlace {
     pub bytes: Range<u64>,
 }
 
-/// How a record is read without those before it: the format, and what the first line of the file said of the others.
+/// How a record is read without the records before it: the format, and the columns that the first line names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RecordLayout {

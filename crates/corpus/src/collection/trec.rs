@@ -10,8 +10,8 @@ use crate::text::{ElementReader, LineReader, collapse, field_text, plain_text, t
 /// The names of a title's element, in the order in which they count.
 const TITLE: &[&str] = &["title", "headline"];
 
-/// The elements that are no part of a text: of a document without `<text>`, all else is its text. (`<dochdr>` is
-/// what a web server answered before the page.)
+/// The elements that are not text. In a document without `<text>`, everything else is its text. (`<dochdr>`
+/// holds the answer of the web server that precedes the page.)
 const NOT_TEXT: &[&str] = &["docno", "dochdr", "title", "headline"];
 
 /// Reads `<doc>` elements, whatever the case of their tags.

@@ -28,7 +28,7 @@ impl TsvPassages {
         Self { records, columns: None, rocketqa: true, first_row }
     }
 
-    /// The columns, told by the first line; and whether that line is a header.
+    /// The columns, as the first line shows them, and whether that line is a header.
     fn columns_of(&self, cells: &[&str], width: usize) -> (Columns, bool) {
         match (self.rocketqa, width) {
             (true, 4) => (Columns::ROCKETQA_FOUR, false),
@@ -56,7 +56,7 @@ impl PassageSource for TsvPassages {
             let columns = match known {
                 Some(columns) => columns,
                 None => {
-                    // The cells borrow the line, which borrows the reader: look at a copy, once a file.
+                    // The cells borrow the line, which borrows the reader: inspect a copy, once per file.
                     let line = line.to_owned();
                     let width = tabs(&line, &mut [""; MAX_COLUMNS]);
                     let cells: Vec<&str> = line.split('\t').collect();

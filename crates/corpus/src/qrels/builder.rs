@@ -52,7 +52,7 @@ impl QrelsBuilder {
         Ok(())
     }
 
-    /// Counts a bad line, or hands its error back if bad lines are not skipped.
+    /// Counts a bad line, or returns its error if bad lines are not skipped.
     pub(crate) fn wrong(&mut self, wrong: Wrong, lines: &LineReader) -> Result<(), CorpusError> {
         self.skip(wrong.at(lines.place()))
     }

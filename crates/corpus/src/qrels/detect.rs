@@ -1,4 +1,4 @@
-//! The formats of qrels, and how a file tells which it has.
+//! The formats of qrels, and their detection.
 
 use toller_ir::named;
 
@@ -29,7 +29,7 @@ pub(crate) fn is_header(cells: &[&str]) -> bool {
     header_index(cells, QUERY).is_some() && header_index(cells, DOCUMENT).is_some()
 }
 
-/// Tells the format from the name and the beginning of a file.
+/// Detects the format from the name and the beginning of a file.
 ///
 /// # Errors
 /// [`CorpusError::UnknownFormat`] with the formats that it could be.
@@ -43,7 +43,7 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<QrelsFormat, CorpusError> {
         return Ok(QrelsFormat::Trec);
     }
     let columns = usual_columns(&judgments, |line| match tab_columns(line) {
-        // Identifiers with spaces stand between tabs.
+        // Identifiers with spaces are between tabs.
         tabs @ 2..=4 => tabs,
         _ => tabs_or_spaces(line, &mut [""; 4]),
     });

@@ -10,7 +10,7 @@ use crate::qrels::builder::{Judgment, QrelsBuilder};
 use crate::qrels::detect::{DOCUMENT, QUERY, QrelsFormat, detect, is_header};
 use crate::text::{FieldNames, Fields, LineReader, Loose, header_index, parse_grade, tabs_or_spaces};
 
-/// Reads relevance judgments. Where `options` name no format it is told from the content and the name.
+/// Reads relevance judgments. If `options` name no format, it is detected from the content and the name.
 ///
 /// # Errors
 /// A file that cannot be read, a bad line (unless they are skipped), a pair that is judged twice, and no

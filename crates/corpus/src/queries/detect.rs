@@ -1,4 +1,4 @@
-//! The formats of queries, and how a file tells which it has.
+//! The formats of queries, and their detection.
 
 use toller_ir::named;
 
@@ -20,13 +20,13 @@ named! {
         Dpr = "dpr",
         /// RocketQA's one column `text`, or four `text<TAB>-<TAB>-<TAB>0`; identifiers are row numbers.
         RocketQa = "rocketqa",
-        /// TREC topics: `<top>` with `<num>` and `<title>`, `<topic number="...">` with `<query>`, or `<doc>` with
-        /// `<docno>`.
+        /// TREC topics: `<top>` with `<num>` and `<title>`, `<topic number="...">` with `<query>`, or `<doc>`
+        /// with `<docno>`.
         Trec = "trec",
     }
 }
 
-/// Tells the format from the name and the beginning of a file.
+/// Detects the format from the name and the beginning of a file.
 ///
 /// # Errors
 /// [`CorpusError::UnknownFormat`] with the formats that it could be.

@@ -8,8 +8,8 @@ use crate::queries::lines::for_each_line;
 use crate::queries::sink::QuerySink;
 use crate::text::{FieldNames, Fields, Owned, RecordLines, Shape, for_each_element};
 
-/// The fields of a query, in the order of [`ID`], [`TEXT`] and [`ANSWERS`]; of several names for one thing
-/// the first that is there counts.
+/// The fields of a query, in the order of [`ID`], [`TEXT`] and [`ANSWERS`]; if several names for one field
+/// occur, the first counts.
 struct QueryFields;
 
 const ID: std::ops::Range<usize> = 0..5;

@@ -6,8 +6,8 @@ use crate::error::{CorpusError, Wrong};
 use crate::queries::sink::QuerySink;
 use crate::text::RecordLines;
 
-/// Calls `parse` with each record and its row number from zero, and hands the query to `sink`. Where `parse`
-/// returns nothing, the line is no query (a header).
+/// Calls `parse` with each record and its row number from zero, and passes the query to `sink`. If `parse`
+/// returns nothing, the line is not a query (a header).
 pub(crate) fn for_each_line(
     mut lines: RecordLines,
     sink: &mut QuerySink,

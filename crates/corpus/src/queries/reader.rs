@@ -10,11 +10,11 @@ use crate::queries::detect::{QueryFormat, detect};
 use crate::queries::sink::QuerySink;
 use crate::queries::{json, trec, tsv};
 
-/// Reads the queries of one or several inputs, in order. Where `options` name no format, each file's is told
+/// Reads the queries of one or several inputs, in order. If `options` name no format, each file's is detected
 /// from its content and name.
 ///
-/// Formats without identifiers get row numbers from zero; with several inputs each file's begin with the
-/// name of the file up to its first dot and a hyphen (`P36-0`).
+/// Queries without identifiers get row numbers from zero. With several inputs, these begin with the name of
+/// the file up to its first dot and a hyphen (`P36-0`).
 ///
 /// # Errors
 /// An input that cannot be read, a bad record (unless they are skipped), an identifier that occurs twice, and

@@ -11,12 +11,12 @@ use crate::options::SkipReport;
 /// Collects the queries of all inputs.
 pub(crate) struct QuerySink {
     queries: Vec<Query>,
-    /// Where each identifier stands: the index of the file, and the position in it.
+    /// Where each identifier is: the index of the file, and the position in it.
     places: HashMap<String, (usize, Position)>,
     files: Vec<String>,
     skipped: SkipReport,
     skip_bad_lines: bool,
-    /// What precedes row numbers as identifiers: nothing for one input, the file's stem for several.
+    /// The prefix of row numbers as identifiers: nothing for one input, the file's stem for several.
     prefix: String,
 }
 
@@ -32,8 +32,8 @@ impl QuerySink {
         }
     }
 
-    /// Begins the next input. With several, identifiers that are made of row numbers begin with the
-    /// name of the file up to its first dot: `P36-0` for the first row of `P36.test.json`.
+    /// Begins the next input. With several inputs, identifiers from row numbers begin with the name of the
+    /// file up to its first dot: `P36-0` for the first row of `P36.test.json`.
     pub(crate) fn begin(&mut self, input: &Input, several: bool) {
         self.files.push(input.to_string());
         self.prefix = match input.plain_name().filter(|_| several) {
@@ -47,7 +47,7 @@ impl QuerySink {
         format!("{}{row}", self.prefix)
     }
 
-    /// Takes the query that stands at `place`, or counts the bad record.
+    /// Takes the query at `place`, or counts the bad record.
     ///
     /// # Errors
     /// The bad record, unless bad records are skipped; any other error.

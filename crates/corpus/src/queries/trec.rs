@@ -9,7 +9,7 @@ use crate::text::{Element, ElementReader, LineReader, collapse, field_text, plai
 
 /// Reads `<top>`, `<topic>` and `<doc>` elements. The identifier is `<num>` (after "Number:"), the attribute
 /// `number` or `<docno>`. The text is `<title>` or `<query>` (after "Topic:"), otherwise `<desc>` (after
-/// "Description:"), and otherwise all of a `<doc>` but its number.
+/// "Description:"), and otherwise everything in a `<doc>` except its number.
 pub(crate) fn read_topics(
     reader: InputReader,
     max_bytes: usize,

@@ -7,12 +7,12 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::error::{BadKind, CorpusError, Place, Position, Wrong, excerpt};
 use crate::options::SkipReport;
 
-/// Collects the entries of a run. That no document comes twice for a query is checked at the end, query by
-/// query, which is faster than a set that all lines go through.
+/// Collects the entries of a run. Repeated documents of a query are found at the end, query by query, which
+/// is faster than one set for all lines.
 pub(crate) struct RunBuilder {
     file: String,
     run: Run,
-    /// The line (or record) of each entry, beside the entries of `run`.
+    /// The line (or record) of each entry, parallel to the entries of `run`.
     lines: Vec<Vec<u64>>,
     /// The index of the query that the last entry belongs to: lines of a query are mostly together.
     last_query: usize,
@@ -73,7 +73,7 @@ impl RunBuilder {
         }
     }
 
-    /// Counts a bad line, or hands its error back if bad lines are not skipped.
+    /// Counts a bad line, or returns its error if bad lines are not skipped.
     pub(crate) fn wrong(&mut self, wrong: Wrong, line: u64) -> Result<(), CorpusError> {
         let error = wrong.at(self.place(line));
         self.skip(error)
@@ -91,7 +91,7 @@ impl RunBuilder {
         Ok((self.run, self.skipped))
     }
 
-    /// Finds documents that come twice for a query, and drops the later ones if bad lines are skipped.
+    /// Finds documents that occur twice for a query, and drops the later ones if bad lines are skipped.
     fn check_duplicates(&mut self) -> Result<(), CorpusError> {
         // The query, the later entry and the first one.
         let mut duplicates: Vec<(usize, usize, usize)> = Vec::new();

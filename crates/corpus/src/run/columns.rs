@@ -7,8 +7,8 @@ use crate::run::builder::RunBuilder;
 use crate::run::detect::RunFormat;
 use crate::text::{LineReader, parse_score, tabs, tabs_or_spaces};
 
-/// Reads the lines of a run in one of the column formats. Comments (`#`) and blank lines are passed over, as
-/// trec_eval 10 does.
+/// Reads the lines of a run in one of the column formats. Comments (`#`) and blank lines are skipped, as in
+/// trec_eval 10.
 pub(crate) fn read_lines(
     reader: InputReader,
     format: RunFormat,

@@ -1,4 +1,4 @@
-//! The formats of runs, and how a file tells which it has.
+//! The formats of runs, and their detection.
 
 use toller_ir::named;
 
@@ -24,7 +24,7 @@ named! {
     }
 }
 
-/// Tells the format from the beginning of a file.
+/// Detects the format from the beginning of a file.
 ///
 /// # Errors
 /// [`CorpusError::UnknownFormat`] with the formats that it could be.
@@ -45,7 +45,7 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<RunFormat, CorpusError> {
         return Ok(RunFormat::Trec);
     }
     let columns = |line: &str| match tab_columns(line) {
-        // Identifiers with spaces stand between tabs.
+        // Identifiers with spaces are between tabs.
         tabs @ 3..=4 => tabs,
         _ => tabs_or_spaces(line, &mut [""; 6]).min(6),
     };
@@ -60,7 +60,7 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<RunFormat, CorpusError> {
     }
 }
 
-/// Whether a line is beyond doubt one of a TREC run: it has the `Q0`, a rank and a score in their columns.
+/// Whether a line is certainly one of a TREC run: `Q0`, a rank and a score are in their columns.
 fn is_trec(line: &str) -> bool {
     let mut cells = [""; 6];
     let width = tabs_or_spaces(line, &mut cells);
@@ -68,8 +68,8 @@ fn is_trec(line: &str) -> bool {
     width >= 6 && constant == "Q0" && rank.parse::<u64>().is_ok() && parse_score(score).is_some()
 }
 
-/// The third column of MS MARCO's runs are the ranks 1, 2, ... of each query. A fraction, an exponent, a sign or
-/// a value below the one before it shows scores. Anything else could be either.
+/// The third column of MS MARCO's runs are the ranks 1, 2, ... of each query. A fraction, an exponent, a sign
+/// or a value below the one before it shows scores. Anything else could be either.
 fn three_columns(lines: &[&str]) -> Option<RunFormat> {
     let mut last = ("", 0);
     let mut ranks = true;

@@ -7,7 +7,7 @@ use crate::error::{BadKind, CorpusError, Place, Wrong};
 use crate::run::builder::RunBuilder;
 use crate::text::{Loose, Owned, Shape, for_each_element, parse_score};
 
-/// One question of DPR's results; its texts are passed over.
+/// One question of DPR's results; its texts are ignored.
 #[derive(Deserialize)]
 struct Question {
     ctxs: Vec<Context>,
@@ -21,8 +21,8 @@ struct Context {
     score: Owned<Loose<'static>>,
 }
 
-/// Reads DPR's array. The identifiers of queries are their positions from zero, which is what
-/// [`read_queries`](crate::read_queries) gives to DPR's questions.
+/// Reads DPR's array. The identifiers of queries are their positions from zero, as
+/// [`read_queries`](crate::read_queries) numbers DPR's questions.
 pub(crate) fn read_dpr(
     reader: InputReader,
     max_bytes: usize,

@@ -10,11 +10,11 @@ use crate::run::builder::RunBuilder;
 use crate::run::detect::{RunFormat, detect};
 use crate::run::{columns, json};
 
-/// Reads a run. Where `options` name no format it is told from the content.
+/// Reads a run. If `options` name no format, it is detected from the content.
 ///
 /// # Errors
-/// A file that cannot be read, a bad line (unless they are skipped), a document that comes twice for a query,
-/// and a run without hits.
+/// A file that cannot be read, a bad line (unless they are skipped), a document that occurs twice for a
+/// query, and a run without hits.
 pub fn read_run(input: &Input, options: &ReadOptions<RunFormat>) -> Result<(Run, SkipReport), CorpusError> {
     read_run_from(InputReader::open(input)?, options)
 }

@@ -1,6 +1,6 @@
 //! Lines into columns, and columns into numbers.
 
-/// Whether a line has nothing on it but spaces. (Tabs separate columns, which may be empty.)
+/// Whether a line holds only spaces. (Tabs separate columns, which may be empty.)
 pub(crate) fn blank(line: &str) -> bool {
     line.bytes().all(|byte| byte == b' ')
 }
@@ -20,9 +20,9 @@ pub(crate) fn tabs<'a>(line: &'a str, columns: &mut [&'a str]) -> usize {
     count
 }
 
-/// Splits a line into `columns` as the TREC formats have them: at white space, or, where tabs alone make
-/// exactly as many columns, at the tabs, so that identifiers may hold spaces. Returns how many columns
-/// there are, which may be more than fit.
+/// Splits a line into `columns` as the TREC formats have them: at white space; or at the tabs, if these alone
+/// make exactly as many columns, so that identifiers may hold spaces. Returns how many columns there are,
+/// which may be more than fit.
 pub(crate) fn tabs_or_spaces<'a>(line: &'a str, columns: &mut [&'a str]) -> usize {
     let wanted = columns.len();
     if memchr::memchr(b'\t', line.as_bytes()).is_some() && tabs(line, columns) == wanted {
@@ -55,7 +55,7 @@ pub(crate) fn parse_score(text: &str) -> Option<f64> {
 }
 
 /// A grade: an integer, which may be negative and may be written with an empty fraction (`1.0`), as tables
-/// that went through floating point have it.
+/// that went through floating point write it.
 pub(crate) fn parse_grade(text: &str) -> Option<i32> {
     let text = text.trim();
     let integer = match text.split_once('.') {

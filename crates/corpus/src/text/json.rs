@@ -8,8 +8,8 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 
 use crate::error::excerpt;
 
-/// A value of any type. Reading it fails only on a syntax error, so that a value of the wrong type is
-/// one bad record and not the end of the file.
+/// A value of any type. Reading it fails only on a syntax error, so that a value of the wrong type is only
+/// one bad record.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Loose<'de> {
     #[default]
@@ -32,7 +32,7 @@ impl Loose<'_> {
         }
     }
 
-    /// The value without borrows. Nothing is copied that is owned already.
+    /// The value without borrows. Owned parts are not copied.
     fn into_owned(self) -> Loose<'static> {
         match self {
             Self::Null => Loose::Null,
@@ -137,7 +137,7 @@ impl<'de> Visitor<'de> for LooseVisitor {
     }
 }
 
-/// The names of the fields of a record; the others are passed over.
+/// The names of the fields of a record; the others are ignored.
 pub(crate) trait FieldNames<const N: usize> {
     const NAMES: [&'static str; N];
 }
@@ -200,7 +200,7 @@ impl<'de, K: FieldNames<N>, const N: usize> Visitor<'de> for FieldsVisitor<K, N>
     }
 }
 
-/// A key as its index in the names, or `N` if it is none of them; no string is made of it.
+/// A key as its index in the names, or `N` if it is not one of them; no string is allocated.
 struct KeyIndex<K, const N: usize> {
     index: usize,
     names: PhantomData<K>,

@@ -23,7 +23,7 @@ pub(crate) enum Shape {
 ///
 /// # Errors
 /// What `consume` returns; and when the file is not such JSON or an element is longer than
-/// `max_element_bytes`, which cannot be skipped, since nothing says where the next element begins.
+/// `max_element_bytes`, which cannot be skipped, since the start of the next element is unknown.
 pub(crate) fn for_each_element<T: DeserializeOwned>(
     reader: InputReader,
     format: &'static str,
@@ -35,7 +35,7 @@ pub(crate) fn for_each_element<T: DeserializeOwned>(
     let file = input.to_string();
     let progress = Progress { element: Cell::new(0), element_bytes: Cell::new(0) };
     let bounded = Bounded { reader, progress: &progress, max_element_bytes: max_element_bytes as u64 };
-    // serde_json takes single bytes, which is fast from a `BufReader` alone.
+    // serde_json reads single bytes, which is fast only from a `BufReader`.
     let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(CHUNK_BYTES, bounded));
     let mut stopped = None;
     let elements = Elements {

@@ -11,8 +11,8 @@ use crate::error::{BadKind, CorpusError, Place, Position, Wrong, excerpt};
 /// Reads a file line by line without copying: a line is a slice of the reader's buffer wherever it does
 /// not cross the buffer's end.
 ///
-/// Line ends (`\n`, `\r\n`) and a byte order mark at the start of the file are taken off. A line that is
-/// not UTF-8 or is too long is a bad record, and the next call goes on behind it.
+/// Line ends (`\n`, `\r\n`) and a byte order mark at the start of the file are removed. A line that is not
+/// UTF-8 or is too long is a bad record, and the next call continues after it.
 #[derive(Debug)]
 pub(crate) struct LineReader {
     reader: InputReader,
@@ -23,9 +23,9 @@ pub(crate) struct LineReader {
     current: Span,
     /// Bytes of the reader's buffer that `current` still needs.
     pending: usize,
-    /// Set when the rest of an overlong line is still to be passed over.
+    /// Set when the rest of an overlong line must still be skipped.
     discard: bool,
-    /// Set when the current line is to be returned once more.
+    /// Set when the current line is to be returned again.
     repeat: bool,
     line: u64,
     /// Bytes of the file before the reader's buffer.
@@ -82,7 +82,7 @@ impl LineReader {
         }
     }
 
-    /// Lets the next call return the current line once more.
+    /// Lets the next call return the current line again.
     pub(crate) fn repeat(&mut self) {
         self.repeat = true;
     }
@@ -92,7 +92,7 @@ impl LineReader {
         self.line
     }
 
-    /// The bytes of the (decompressed) file that the current line is, its end and a byte order mark aside.
+    /// The byte range of the current line in the (decompressed) file, without its end and a byte order mark.
     pub(crate) fn span(&self) -> Range<u64> {
         let (Span::Buffer(range) | Span::Carry(range)) = &self.current;
         self.start + range.start as u64..self.start + range.end as u64
@@ -187,7 +187,7 @@ impl LineReader {
         Ok(true)
     }
 
-    /// Takes the byte order mark and the carriage return off the current line, and checks its length.
+    /// Removes the byte order mark and the carriage return from the current line, and checks its length.
     fn trim(&mut self) -> Result<(), CorpusError> {
         let line = slice(&mut self.reader, &self.carry, &self.current);
         let start =
@@ -204,7 +204,7 @@ impl LineReader {
         Ok(())
     }
 
-    /// Reads on behind the end of the current line and keeps nothing.
+    /// Skips the rest of the current line.
     fn pass_over_line(&mut self) -> Result<(), CorpusError> {
         loop {
             let (length, ended) = match self.reader.fill_buf() {
@@ -243,7 +243,7 @@ impl LineReader {
     }
 }
 
-/// The bytes of `span`. (Not a method, so that the other fields stay free.)
+/// The bytes of `span`. (Not a method, so that it borrows only these fields.)
 fn slice<'a>(reader: &'a mut InputReader, carry: &'a [u8], span: &Span) -> &'a [u8] {
     let (bytes, range) = match span {
         Span::Carry(range) => (carry, range),

@@ -1,4 +1,4 @@
-//! Lists of strings as Python prints them, the answers of DPR's question files.
+//! Lists of strings as Python prints them: the answers in DPR's question files.
 
 /// Parses a Python list of string literals, `['a', "b's"]`, as `repr` writes it; JSON lists of strings are
 /// such lists too. `None` for anything else.

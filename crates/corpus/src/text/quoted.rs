@@ -58,8 +58,8 @@ impl QuotedRow {
         self.scan(line, State::Quoted)
     }
 
-    /// Appends the characters of a line to the fields. The state is `Quoted` at the end if a quoted field is
-    /// still open; else the row is finished.
+    /// Appends the characters of a line to the fields. At the end the state is `Quoted` if a quoted field is
+    /// still open; otherwise the row is finished.
     fn scan(&mut self, mut rest: &str, mut state: State) -> State {
         loop {
             let stop: &[char] = match state {
@@ -88,7 +88,7 @@ impl QuotedRow {
                     rest = rest.get(1..).unwrap_or_default();
                     State::Quoted
                 }
-                // What follows a closing quote belongs to the field, as in Python.
+                // Text after a closing quote belongs to the field, as in Python.
                 (State::Quoted, _) => State::Bare,
                 (State::Start, Some(b'"')) => State::Quoted,
                 _ => {
@@ -131,7 +131,7 @@ enum State {
     Bare,
 }
 
-/// The fields of one row that is one line, or `None` if a quoted field does not end on it.
+/// The fields of a row on one line, or `None` if a quoted field does not end on it.
 pub(crate) fn parse_quoted(line: &str) -> Option<Vec<String>> {
     let mut row = QuotedRow::default();
     let state = row.begin(line);

@@ -1,13 +1,13 @@
-//! Lines that are records, and what blank lines mean among them.
+//! Lines as records, and the meaning of blank lines.
 
 use toller_files::InputReader;
 
 use crate::error::{BadKind, CorpusError};
 use crate::text::{LineReader, blank};
 
-/// The lines of a collection or a query file. Blank lines at the end of a file are skipped. Between records they are
-/// skipped in JSON lines; in columns they are a bad record, since they most often come from a text with line breaks
-/// in it or from a lost record, and would shift row numbers.
+/// The lines of a collection or a query file. Blank lines at the end of a file are skipped. Between records
+/// they are skipped in JSON lines; in columns they are a bad record, since they most often come from a text
+/// with line breaks in it or from a lost record, and would shift row numbers.
 pub(crate) struct RecordLines {
     lines: LineReader,
     skips_blank: bool,
@@ -35,7 +35,7 @@ impl RecordLines {
         &mut self.lines
     }
 
-    /// The rows up to the current record: its line's number without the blank lines that were skipped.
+    /// The number of the current row: that of its line, without the skipped blank lines.
     pub(crate) fn rows(&self) -> u64 {
         self.rows
     }

@@ -19,8 +19,8 @@ pub(crate) struct Element {
     pub(crate) body: String,
 }
 
-/// Reads the elements with one of `names` one by one. Whatever wraps them (an XML declaration, a root
-/// element, comments) is passed over; text between them is a bad record.
+/// Reads the elements with one of `names` one by one. An XML declaration, a root element and comments around
+/// them are ignored; text between them is a bad record.
 pub(crate) struct ElementReader {
     lines: LineReader,
     names: &'static [&'static str],
@@ -45,7 +45,7 @@ impl ElementReader {
                 let after = self.rest.get(tag.range.end..).unwrap_or_default().to_owned();
                 let attributes = self.rest.get(tag.attributes.clone()).unwrap_or_default().to_owned();
                 self.rest.clear();
-                // The element comes first; what stood before it is reported with the next call at the latest.
+                // Text before the element is an error; the element itself is returned by the next call.
                 self.check_outside(&outside).inspect_err(|_| {
                     self.rest = format!("<{}{}>{after}", tag.name, attributes);
                 })?;
@@ -69,7 +69,7 @@ impl ElementReader {
     ) -> Result<Element, CorpusError> {
         let line = self.lines.line();
         let mut body = after;
-        // Where the last appended line begins: what is before it holds no closing tag.
+        // Where the last appended line begins: there is no closing tag before it.
         let mut scanned = 0;
         loop {
             let close = find_closing_tag(&body, name, scanned);
@@ -116,7 +116,7 @@ struct Tag {
     name: &'static str,
     /// The whole tag.
     range: Range<usize>,
-    /// What stands between the name and the `>`.
+    /// The text between the name and the `>`.
     attributes: Range<usize>,
 }
 
@@ -155,8 +155,8 @@ fn find_closing_tag(text: &str, name: &str, from: usize) -> Option<Range<usize>>
     None
 }
 
-/// The content of every element of `body` with the first of `names` that it has, joined by line breaks; `None`
-/// if there is no such element.
+/// The content of every element of `body` with the first of `names` that it has, joined by line breaks;
+/// `None` if there is no such element.
 pub(crate) fn field_text<'a>(body: &'a str, names: &[&'static str]) -> Option<Cow<'a, str>> {
     names.iter().find_map(|name| {
         let contents =
@@ -205,7 +205,7 @@ fn next_tag(text: &str, from: usize) -> usize {
 }
 
 /// The text of `markup`: tags and comments become spaces, CDATA sections are taken as they are, the five
-/// entities of XML and numeric references are decoded, and other entities are left as they are.
+/// entities of XML and numeric references are decoded, and other entities stay as they are.
 pub(crate) fn plain_text(markup: &str) -> String {
     let mut text = String::with_capacity(markup.len());
     let mut rest = markup;
@@ -221,7 +221,7 @@ pub(crate) fn plain_text(markup: &str) -> String {
     text
 }
 
-/// What the markup at the start of `text` (which begins with `<`) stands for, and its length.
+/// The replacement of the markup at the start of `text` (which begins with `<`), and its length.
 fn markup_piece(text: &str) -> (Cow<'_, str>, usize) {
     if let Some(section) = text.strip_prefix("<![CDATA[") {
         let length = section.find("]]>").unwrap_or(section.len());
@@ -237,7 +237,7 @@ fn markup_piece(text: &str) -> (Cow<'_, str>, usize) {
     }
 }
 
-/// What the entity at the start of `text` (which begins with `&`) stands for, and its length.
+/// The character of the entity at the start of `text` (which begins with `&`), and its length.
 fn entity(text: &str) -> (Cow<'_, str>, usize) {
     const LONGEST: usize = 10;
     let literal = (Cow::Borrowed("&"), 1);
@@ -263,7 +263,7 @@ fn entity(text: &str) -> (Cow<'_, str>, usize) {
     decoded.map_or(literal, |decoded| (decoded, end + 1))
 }
 
-/// `text` with every run of white space as one space, and none at the ends.
+/// `text` with every run of white space replaced by one space, and trimmed.
 pub(crate) fn collapse(text: &str) -> String {
     let mut collapsed = String::with_capacity(text.len());
     for word in text.split_whitespace() {

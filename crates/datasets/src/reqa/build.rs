@@ -10,11 +10,12 @@ use crate::squad::{Squad, SquadParagraph, SquadQuestion};
 
 /// Builds the benchmark by the rules of ReQA (Ahmad et al. 2019, section 3).
 ///
-/// - Candidates are the marked sentences in the order of the file. A paragraph that occurs again adds
-///   none; the same words at two places of a paragraph are two candidates. Blank sentences are none.
+/// - Candidates are the marked sentences in the order of the file. A repeated paragraph adds none; the same
+///   words at two places of a paragraph are two candidates. Blank sentences are not candidates.
 /// - The answer sentence is the one with start <= `answer_start` < end. Answers in several sentences
 ///   make them all relevant, and so is every candidate of the same text, whatever its paragraph.
-/// - Questions that are marked impossible, or of whom no answer starts in a sentence, are left out and counted.
+/// - Questions that are marked impossible, or have no answer that starts in a sentence, are left out and
+///   counted.
 ///
 /// # Errors
 /// If a paragraph has no sentence breaks or one beyond its end, a question has no text, an id that is
@@ -39,7 +40,7 @@ pub fn build_reqa(squad: &Squad, options: &ReqaOptions) -> Result<Reqa, DatasetE
     Ok(reqa)
 }
 
-/// Where in the file a paragraph stands, for errors.
+/// Where in the file a paragraph is, for errors.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     squad: &'a Squad,
@@ -60,7 +61,7 @@ impl Place<'_> {
     }
 }
 
-/// A sentence of a paragraph: its first character, the one behind its last, its text.
+/// A sentence of a paragraph: its first character, the one after its last, its text.
 type Span<'a> = (usize, usize, &'a str);
 
 /// The benchmark while the file is walked through.
@@ -68,7 +69,7 @@ type Span<'a> = (usize, usize, &'a str);
 struct Builder<'a> {
     /// Paragraphs by text.
     paragraphs: IndexMap<&'a str, &'a str>,
-    /// Candidates: paragraph, first character, character behind the last.
+    /// Candidates: paragraph, first character, character after the last.
     spans: HashSet<(usize, usize, usize)>,
     sentences: Vec<Sentence>,
     ids: HashSet<&'a str>,

@@ -11,8 +11,8 @@ pub enum QuestionKey {
     /// The id: every question is a query.
     #[default]
     Id,
-    /// The text, as in the paper's script: questions of one text are one query under the id of the first,
-    /// and what answers any of them answers it.
+    /// The text. As in the paper's script, questions with equal texts are one query under the id of the
+    /// first, with the answers of all.
     Text,
 }
 

@@ -19,7 +19,7 @@ struct SentenceLine<'a> {
 }
 
 impl Reqa {
-    /// Writes into `directory`, which is made if it is not there:
+    /// Writes into `directory`, which is created if it does not exist:
     ///
     /// - `corpus.jsonl`: the sentences, with `paragraph_id` and the paragraph's text as `context`;
     /// - `queries.jsonl`: the questions;

@@ -3,10 +3,10 @@
 use crate::parameters::Parameters;
 use crate::ranking::{JudgedRanking, Judgment};
 
-/// Binary preference (Buckley and Voorhees 2004), with the correction of trec_eval 8: the mean over the
-/// R relevant documents of 1 - min(n, R) / min(N, R), where n judged non-relevant documents rank
-/// above it (0 counts as 1) and N are judged non-relevant in all. Documents without a grade are passed
-/// over. trec_eval's `bpref`.
+/// Binary preference (Buckley and Voorhees 2004), with the correction of trec_eval 8: the mean over the R
+/// relevant documents of 1 - min(n, R) / min(N, R), where n judged non-relevant documents rank above it (0
+/// counts as 1) and N are judged non-relevant in all. Documents without a grade are ignored. trec_eval's
+/// `bpref`.
 pub(crate) fn bpref(ranking: &JudgedRanking, _: &Parameters, level: u32) -> f64 {
     let relevant = ranking.relevant(level);
     if relevant == 0 {

@@ -3,7 +3,7 @@
 use crate::parameters::{Dcg, Parameters};
 use crate::ranking::{JudgedRanking, Judgment};
 
-/// The gain that a grade may bring at most: far above any real one, and far below where sums overflow.
+/// The largest gain of a grade: far above any real one, and far below where sums overflow.
 pub(crate) const MAX_GAIN: f64 = 1e100;
 
 /// DCG over the DCG of the ideal ranking of all judged documents, both of the first k; 0 where
@@ -16,7 +16,7 @@ pub(crate) fn ndcg(ranking: &JudgedRanking, parameters: &Parameters, _: u32) -> 
     });
     let mut ideal: Vec<f64> =
         ranking.grades.iter().map(|grade| gain(parameters, *grade)).filter(|gain| *gain > 0.0).collect();
-    // In order already, unless the measure maps grades to gains of another order.
+    // Already in order, unless the measure maps grades to gains of another order.
     ideal.sort_by(|a, b| b.total_cmp(a));
     ideal.truncate(parameters.cutoff.map_or(usize::MAX, |cutoff| cutoff as usize));
 

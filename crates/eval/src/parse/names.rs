@@ -5,7 +5,7 @@ use strsim::osa_distance;
 use crate::declarations::{DECLARATIONS, Declaration};
 use crate::parameters::Parameter;
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Debug)]
 pub(super) enum Name<'a> {
     /// A measure whose parameters are given in the notation.

@@ -35,8 +35,8 @@ impl fmt::Display for Value {
     }
 }
 
-/// Splits a list at blanks and commas outside of parentheses. A number behind a comma belongs to the
-/// family before it: `P.5,10` is one item.
+/// Splits a list at blanks and commas outside of parentheses. A number after a comma belongs to the family
+/// before it: `P.5,10` is one item.
 pub(super) fn split_list(text: &str) -> Vec<String> {
     let mut items: Vec<String> = Vec::new();
     let mut item = String::new();
@@ -126,7 +126,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The characters of a number; whether they are one is the parameter's business.
+    /// The characters of a number; the parameter checks that they are one.
     fn number(&mut self) -> Result<&'a str, MeasureError> {
         self.skip_blanks();
         let text = self.take_while(|char| char.is_ascii_alphanumeric() || matches!(char, '.' | '-' | '+'));

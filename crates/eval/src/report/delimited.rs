@@ -1,5 +1,5 @@
-//! The report as comma-separated values: a row for all queries of each run, whose query is `all`, and
-//! before it, when asked for, a row for each query.
+//! The report as comma-separated values: for each run, a row per query if requested, and a row for all
+//! queries, whose query is `all`.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! The regularised incomplete beta function, of which Student's t distribution is made.
+//! The regularised incomplete beta function, which gives Student's t distribution.
 
 use std::f64::consts::PI;
 
@@ -26,8 +26,8 @@ pub(super) fn ln_gamma(x: f64) -> f64 {
     0.5 * (2.0 * PI).ln() + (x + 0.5) * t.ln() - t + (LANCZOS[0] + tail).ln()
 }
 
-/// I_x(a, b) for a, b > 0 and x in [0, 1], with `complement` = 1 - x given apart so that no digit is lost
-/// where x is close to 1. The relative error stays small for values far below 1e-16.
+/// I_x(a, b) for a, b > 0 and x in [0, 1], with `complement` = 1 - x given separately so that no digit is
+/// lost where x is close to 1. The relative error stays small for values far below 1e-16.
 pub(super) fn incomplete_beta(a: f64, b: f64, x: f64, complement: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;

@@ -15,7 +15,7 @@ pub struct RandomizationTest {
     pub p_value: f64,
     /// How many ways to swap were looked at.
     pub permutations: u64,
-    /// Whether these were all there are, so that the p-value is exact.
+    /// Whether these are all permutations, so that the p-value is exact.
     pub exact: bool,
 }
 

@@ -47,7 +47,7 @@ pub fn read_run(path: &Path) -> Result<Run, Box<dyn Error>> {
     Ok(run)
 }
 
-/// The first `N` columns. trec_eval passes over what stands behind them, and one of its tests needs that.
+/// The first `N` columns. trec_eval ignores further columns, and one of its tests needs that.
 fn columns<const N: usize>(line: &str) -> Result<[&str; N], Box<dyn Error>> {
     let columns: Vec<&str> = line.split_whitespace().take(N).collect();
     columns.try_into().map_err(|columns: Vec<&str>| format!("{} columns: {line}", columns.len()).into())

@@ -7,11 +7,11 @@ use toller_ir::named;
 named! {
     /// A format that a store is exported to.
     pub enum ExportFormat: "a format to export to" {
-        /// A NumPy array, and the ids beside it.
+        /// A NumPy array, and the ids in a file next to it.
         Npy = "npy",
         /// Parquet with the columns `id` and `embedding`.
         Parquet = "parquet",
-        /// FAISS's `IndexFlatIP`, and the ids beside it.
+        /// FAISS's `IndexFlatIP`, and the ids in a file next to it.
         Faiss = "faiss",
         /// FAISS's `IndexIDMap` of an `IndexFlatIP`, for ids that are integers.
         FaissIdMap = "faiss-idmap",
@@ -21,7 +21,7 @@ named! {
 }
 
 impl ExportFormat {
-    /// The format that a file's name stands for.
+    /// The format for the extension of a file's name.
     #[must_use]
     pub fn of_name(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
@@ -32,7 +32,7 @@ impl ExportFormat {
         }
     }
 
-    /// The file of the vectors, and that of the ids, if they need one, for an output of this name.
+    /// The file of the vectors, and that of the ids if the format needs one, for an output of this name.
     pub(super) fn files(self, output: &Path) -> (PathBuf, Option<PathBuf>) {
         match self {
             Self::Npy | Self::Faiss => (output.to_owned(), Some(output.with_extension("ids.txt"))),

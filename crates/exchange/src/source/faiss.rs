@@ -1,9 +1,9 @@
 //! FAISS's flat indexes.
 //!
-//! Four letters say the kind. Then, little-endian: the dimension (i32), the number of vectors (i64), two numbers that mean
-//! nothing (i64), whether it is trained (one byte), the metric (i32; 0 is the inner product, 1 is L2; above 1 a float
-//! follows). A flat index goes on with the count of its numbers (u64) and these, as f32; an ID map with the index that it
-//! wraps, the count of its ids (u64) and these, as i64.
+//! Four letters name the kind. Then, little-endian: the dimension (i32), the number of vectors (i64), two
+//! unused numbers (i64), whether it is trained (one byte), the metric (i32; 0 is the inner product, 1 is L2;
+//! above 1 a float follows). In a flat index the count of its numbers (u64) and the numbers (f32) follow; in
+//! an ID map the wrapped index, the count of the ids (u64) and the ids (i64).
 
 use std::path::Path;
 
@@ -110,8 +110,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The count before an array of `expected` elements of `size` bytes; gives where the array ends, within the
-    /// file. The reader then stands where it begins.
+    /// The count before an array of `expected` elements of `size` bytes; returns where the array ends, within
+    /// the file. The reader is then at the start of the array.
     fn array(&mut self, expected: Option<usize>, size: usize) -> Result<usize, ExchangeError> {
         let found = u64::from_le_bytes(self.take()?);
         let count = expected.filter(|&count| count as u64 == found);

@@ -1,7 +1,8 @@
 //! NumPy's `.npy`: a header that is a Python dictionary, and the numbers.
 //!
-//! The six bytes `\x93NUMPY`, a version (1, 2 or 3, and a minor one), the length of the header (two bytes in version 1, four
-//! in the others), and the header: `{'descr': '<f4', 'fortran_order': False, 'shape': (n, d), }`.
+//! The six bytes `\x93NUMPY`, a version (1, 2 or 3, and a minor one), the length of the header (two bytes in
+//! version 1, four in the others), and the header: `{'descr': '<f4', 'fortran_order': False, 'shape': (n, d),
+//! }`.
 
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use crate::mapped::Mapped;
 use crate::matrix::Matrix;
 use crate::{ExchangeError, NumberType, VectorFormat};
 
-/// Headers of plain arrays take a hundred bytes; numpy itself refuses longer ones than this.
+/// Headers of plain arrays have about a hundred bytes; numpy itself refuses longer ones than this.
 const MAX_HEADER_BYTES: usize = 10_000;
 
 /// What a header says.

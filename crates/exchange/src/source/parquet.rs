@@ -109,8 +109,8 @@ impl ParquetVectors {
     }
 }
 
-/// The leaf column of the first of these names for which `of_kind` gives something; a given name counts alone. A list's
-/// numbers lie deeper, so a column is known by the first part of its path.
+/// The leaf column with the first of these names that `of_kind` accepts; a given name is the only candidate.
+/// The numbers of a list are nested deeper, so a column is known by the first part of its path.
 fn find<T>(
     path: &Path,
     schema: &SchemaDescriptor,

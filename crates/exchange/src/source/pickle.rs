@@ -1,5 +1,5 @@
-//! Pickles of vectors: a matrix with a list of ids (Tevatron), a list of ids with a vector each (DPR), or a dictionary
-//! from ids to vectors.
+//! Pickles of vectors: a matrix with a list of ids (Tevatron), a list of ids with a vector each (DPR), or a
+//! dictionary from ids to vectors.
 
 use std::borrow::Cow;
 use std::path::Path;

@@ -31,8 +31,8 @@ impl<'p, 'a> Array<'p, 'a> {
     /// Reads a pickled array. Its bytes are borrowed, unless they were pickled with protocol 2 or lower.
     ///
     /// # Errors
-    /// When it is something else, of a dtype that [`DType`] does not have, or has more or fewer bytes than
-    /// its shape says.
+    /// When the value is not an array, has a dtype that [`DType`] does not have, or has more or fewer bytes
+    /// than its shape says.
     pub fn read(value: Value<'p, 'a>) -> Result<Self, PickleError> {
         let object = value.as_object().ok_or_else(|| value.unexpected("a numpy array"))?;
         if is_core(object.callable(), "multiarray", "_reconstruct") {

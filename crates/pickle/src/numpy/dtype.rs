@@ -37,8 +37,9 @@ pub struct DType {
 }
 
 impl DType {
-    /// Reads numpy's short form of a type: a byte order (`<`, `>`, `|` or `=`, or none, which is little-endian
-    /// here), a letter and a size. `None` for what arrays of plain elements do not have: structured types, dates.
+    /// Reads numpy's short form of a type: a byte order (`<`, `>`, `|` or `=`, or none, which is
+    /// little-endian here), a letter and a size. `None` for types other than plain elements: structured
+    /// types, dates.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (big_endian, rest) = match text.strip_prefix('>') {
@@ -68,7 +69,7 @@ impl DType {
     /// Reads a pickled `numpy.dtype`.
     ///
     /// # Errors
-    /// When it is something else, or a type that [`DType::parse`] does not know.
+    /// When the value is not a dtype, or one that [`DType::parse`] does not know.
     pub fn read(value: Value<'_, '_>) -> Result<Self, PickleError> {
         let unexpected = || value.unexpected("a numpy dtype of plain elements");
         let object = value.as_object().ok_or_else(unexpected)?;
@@ -106,7 +107,7 @@ impl DType {
         Some(if negative { unsigned - (1 << bits) } else { unsigned })
     }
 
-    /// The element `bytes`, if it is a string, without the zeros it is filled up with.
+    /// The element `bytes`, if it is a string, without the zeros that pad it.
     #[must_use]
     pub fn str(self, bytes: &[u8]) -> Option<String> {
         match self.kind {

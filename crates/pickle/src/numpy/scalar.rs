@@ -1,4 +1,4 @@
-//! numpy's scalars: what taking an element out of an array gives.
+//! numpy's scalars: the elements of arrays.
 
 use super::{DType, Kind, is_core};
 use crate::{PickleError, Value};
@@ -18,7 +18,7 @@ impl Scalar {
     /// Reads a pickled scalar.
     ///
     /// # Errors
-    /// When it is something else.
+    /// When the value is not such a scalar.
     pub fn read(value: Value<'_, '_>) -> Result<Self, PickleError> {
         let unexpected = || value.unexpected("a numpy scalar");
         let object = value.as_object().ok_or_else(unexpected)?;

@@ -56,7 +56,7 @@ pub(crate) fn embedding(row: u64, dim: usize) -> Vec<f32> {
     (0..dim as u64).map(|column| ((row * 7 + column * 3) % 101) as f32 / 64.0 - 0.5).collect()
 }
 
-/// Pushes the rows that the writer lacks, up to `until` (of its own rows).
+/// Pushes the missing rows of the writer, up to `until` (of its own rows).
 pub(crate) fn push_until(writer: &mut StoreWriter, until: u64) -> Result<(), StoreError> {
     let spec = writer.manifest().spec.clone();
     let first = spec.part.map_or(0, |part| part.first_row);

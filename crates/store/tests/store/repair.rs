@@ -1,4 +1,4 @@
-//! Damaged and missing shards of a store are written anew, and nothing else is.
+//! Damaged and missing shards of a store are rewritten, and nothing else is.
 
 use std::fs;
 use std::ops::Range;

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use toller_ir::Explain;
 use toller_store::{DType, Role, StoreError, StoreSpec, StoreWriter};
 
-/// What a killed process may leave beside finished files.
+/// What a killed process may leave next to finished files.
 fn litter(directory: &Path, seed: usize) -> std::io::Result<()> {
     let names = [
         ".manifest.json.Zk30xQ.tmp",
@@ -265,7 +265,7 @@ fn a_failed_write_can_be_tried_again() -> TestResult {
     let store = directory.path();
     let mut writer = StoreWriter::create_or_resume(store, spec(4))?;
     push_until(&mut writer, 2)?;
-    // A directory in the way of the file stands for a disk that is full.
+    // A directory in the place of the file simulates a full disk.
     let obstacle = store.join("shard-00000.safetensors");
     fs::create_dir(&obstacle)?;
     for attempt in 0..2 {
