@@ -6,7 +6,7 @@ use crate::collection::jsonl;
 use crate::collection::source::RecordLayout;
 
 impl RecordLayout {
-    /// The passage of a record's bytes ([`RecordPlace::bytes`]); `None` if they are not a record of this
+    /// The passage of a record's bytes (`RecordPlace::bytes`); `None` if they are not a record of this
     /// layout, which means that the file has changed.
     #[must_use]
     pub fn passage(&self, record: &[u8]) -> Option<Passage> {
