@@ -6,6 +6,7 @@
     reason = "a test that cannot go on has failed, and says what it skips"
 )]
 
+mod ad_hoc;
 mod analyze;
 mod bad_input;
 mod bad_model_or_store;

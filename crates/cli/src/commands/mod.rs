@@ -12,6 +12,8 @@ mod encode;
 mod eval;
 mod fuse;
 mod index;
+mod index_info;
+mod man;
 mod mine;
 mod models;
 mod rerank;
@@ -36,7 +38,9 @@ pub enum Command {
     Encode(encode::EncodeArgs),
     /// Build an inverted index of a collection, for sparse retrieval
     Index(index::IndexArgs),
-    /// Retrieve documents for queries and write a TREC run
+    /// Describe an inverted index, and look up terms
+    IndexInfo(index_info::IndexInfoArgs),
+    /// Retrieve documents for queries and write a TREC run, or show the hits of typed words
     Search(Box<search::SearchArgs>),
     /// Score the best hits of a run again with cross-encoders
     Rerank(Box<rerank::RerankArgs>),
@@ -74,6 +78,9 @@ pub enum Command {
     Doctor(doctor::DoctorArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
+    /// Write manual pages
+    #[command(hide = true)]
+    Man(man::ManArgs),
 }
 
 /// Runs the command.
@@ -87,6 +94,7 @@ fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
     match command {
         Command::Encode(args) => encode::run(args, ui),
         Command::Index(args) => index::run(args, ui),
+        Command::IndexInfo(args) => index_info::run(args, ui),
         Command::Search(args) => search::run(args, ui),
         Command::Rerank(args) => rerank::run(args, ui),
         Command::Retrieve(args) => retrieve::run(args, ui),
@@ -106,5 +114,6 @@ fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
         Command::Models(args) => models::run(args, ui),
         Command::Doctor(args) => doctor::run(args, threads, ui),
         Command::Completions(args) => completions::run(args, ui),
+        Command::Man(args) => man::run(args, ui),
     }
 }

@@ -90,8 +90,7 @@ impl ShownHit {
     /// Prints it, with the matches in bold where stdout is a terminal.
     pub(super) fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let (bold, dim) = (Style::new().bold(), Style::new().dim());
-        let title: String =
-            self.title.as_deref().map(readable).unwrap_or_default().chars().take(TITLE).collect();
+        let title = self.title.as_deref().map(shortened).unwrap_or_default();
         let id = readable(&self.doc_id);
         writeln!(
             out,
@@ -152,21 +151,35 @@ fn print_wrapped(
     bold: &Style,
 ) -> io::Result<()> {
     let width = usize::from(Term::stdout().size().1).clamp(40, 110) - INDENT.len() - 2;
-    let mut column = 0;
     write!(out, "{INDENT}{}", if cut_before { "… " } else { "" })?;
+    // A blank is written when it is known that its line goes on.
+    let (mut column, mut blank) = (0, false);
     for (word, is_match) in words {
-        let long = measure_text_width(word.trim_end());
+        let shown = word.trim_end();
+        let long = measure_text_width(shown) + usize::from(blank);
         if column > 0 && column + long > width {
             write!(out, "\n{INDENT}")?;
-            column = 0;
+            (column, blank) = (0, false);
         }
+        let before = if blank { " " } else { "" };
         match is_match {
-            true => write!(out, "{}", bold.apply_to(word))?,
-            false => write!(out, "{word}")?,
+            true => write!(out, "{before}{}", bold.apply_to(shown))?,
+            false => write!(out, "{before}{shown}")?,
         }
-        column += measure_text_width(word);
+        column += long;
+        blank = shown.len() < word.len() && column > 0;
     }
     writeln!(out, "{}", if cut_after { " …" } else { "" })
+}
+
+/// The beginning of a title.
+fn shortened(title: &str) -> String {
+    let mut shown = readable(title);
+    if let Some((end, _)) = shown.char_indices().nth(TITLE) {
+        shown.truncate(end);
+        shown.push('…');
+    }
+    shown
 }
 
 /// The text without what would steer the terminal: each control character is a blank.
