@@ -40,7 +40,7 @@ fn words_are_searched_for_and_hits_are_shown() {
 fn a_text_cannot_steer_the_terminal() {
     let workspace = workspace();
     let found = workspace.toller("search kind --sparse index --corpus corpus.jsonl").succeeds();
-    assert!(found.stdout.contains("Nothing  ]0;of  that kind."), "{:?}", found.stdout);
+    assert!(found.stdout.contains("Nothing  ]0;of that kind."), "{:?}", found.stdout);
 }
 
 #[test]

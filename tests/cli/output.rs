@@ -122,8 +122,9 @@ fn completions_for_every_shell() {
 
 #[test]
 fn help_names_every_flag_of_the_command_line() {
-    const COMMANDS: [(&str, &[&str]); 28] = [
+    const COMMANDS: [(&str, &[&str]); 29] = [
         ("", &["--json", "--verbose", "--quiet", "--threads", "--version"]),
+        ("index-info", &["--term"]),
         (
             "encode",
             &[
@@ -166,6 +167,7 @@ fn help_names_every_flag_of_the_command_line() {
                 "--alpha",
                 "--depth",
                 "--skip-bad-lines",
+                "--explain",
             ],
         ),
         (
