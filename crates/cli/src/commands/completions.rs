@@ -24,8 +24,7 @@ pub fn run(args: &CompletionsArgs, ui: &Ui) -> crate::Result<()> {
     clap_complete::generate(args.shell, &mut completing_paths(Cli::command()), "toller", &mut script);
     let mut out = ui.out();
     out.write_all(&script)?;
-    out.flush()?;
-    Ok(())
+    Ok(out.flush()?)
 }
 
 /// Marks the values that are paths: clap knows that only of its own types.

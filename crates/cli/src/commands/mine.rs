@@ -159,7 +159,6 @@ fn hits_of_index(
         }
         bar.set(found.len() as u64);
     }
-    bar.finish();
     Ok(found)
 }
 

@@ -1,7 +1,7 @@
 //! `toller bench encode`: how fast a model encodes here, and where the time goes.
 
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_j
 use crate::args::model::{self, ModelArgs};
 use crate::args::paths::ModelName;
 use crate::engine;
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt;
 use crate::ui::Ui;
 
 /// Arguments of `toller bench encode`.
@@ -67,27 +67,18 @@ pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()>
         let budget = args.options.budget(MIN_ROUNDS);
         points.push(measure_encode(tower, texts, threads, &budget, || passes.run(texts))?);
         bar.set(points.len() as u64);
-        if stop.load(Ordering::Relaxed) {
-            bar.finish();
-            return Err(Interrupted { resume: "nothing was printed".to_owned() }.into());
-        }
+        interrupt::check(&stop, "nothing was printed")?;
     }
     let queries_of = model.tower(Role::Query);
     let words = Words::new(|text| Ok(queries_of.tokenize(text)?.len()))?;
     let queries: Vec<String> = (0..QUERIES).map(|seed| words.text(QUERY_TOKENS, seed)).collect();
     let budget = args.options.budget(MIN_QUERIES);
     let latency = measure_latency(model.tower(Role::Query), &queries, &budget)?;
-    bar.finish();
+    drop(bar);
 
     let names: Vec<&str> = texts.iter().map(|texts| texts.name.as_str()).collect();
     let report = Report { args, threads, matrix_rate, names, points: &points, latency: &latency };
-    if ui.json {
-        ui.json(|| report.json(model))?;
-    } else {
-        let mut out = ui.out();
-        report.tables(&mut out)?;
-        out.flush()?;
-    }
+    ui.show(|| report.json(model), |out| report.tables(out))?;
     plot.draw(|| encode_figure(&points, matrix_rate, report.subject()))
 }
 
@@ -138,7 +129,7 @@ impl Report<'_> {
         )
     }
 
-    fn tables(&self, out: &mut impl Write) -> std::io::Result<()> {
+    fn tables(&self, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "{}", self.subject())?;
         writeln!(out, "limit: f32 matrix products {} GFLOP/s\n", giga(self.matrix_rate))?;
         let mut table = Table::new([

@@ -23,7 +23,7 @@ impl Table {
     }
 
     /// Writes the table with all columns aligned right.
-    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let lines = || std::iter::once(&self.header).chain(&self.rows);
         let width = |column: usize| {
             lines().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_j
 use crate::args::cross_encoder::CrossEncoderArgs;
 use crate::args::paths::ModelName;
 use crate::engine;
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt;
 use crate::ui::Ui;
 
 /// Arguments of `toller bench rerank`.
@@ -96,24 +96,15 @@ pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()>
             Ok::<_, crate::error::Failure>(pass(queries, depth)?)
         })?);
         bar.set(points.len() as u64);
-        if stop.load(Ordering::Relaxed) {
-            bar.finish();
-            return Err(Interrupted { resume: "nothing was printed".to_owned() }.into());
-        }
+        interrupt::check(&stop, "nothing was printed")?;
     }
     let latency = measure(&args.options.budget(MIN_QUERIES), |_| {
         Ok::<Duration, RerankError>(pass(1, LATENCY_DEPTH)?.duration)
     })?;
-    bar.finish();
+    drop(bar);
 
     let report = Report { args, threads, matrix_rate, points: &points, latency: &latency };
-    if ui.json {
-        ui.json(|| report.json())?;
-    } else {
-        let mut out = ui.out();
-        report.tables(&mut out)?;
-        out.flush()?;
-    }
+    ui.show(|| report.json(), |out| report.tables(out))?;
     plot.draw(|| rerank_figure(&points, matrix_rate, report.subject()))
 }
 
@@ -175,7 +166,7 @@ impl Report<'_> {
         format!("{}, {}, {}, {threads} threads", args.model, args.cross_encoder.dtype(), Isa::active())
     }
 
-    fn tables(&self, out: &mut impl Write) -> std::io::Result<()> {
+    fn tables(&self, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "{}", self.subject())?;
         writeln!(out, "limit: f32 matrix products {} GFLOP/s\n", giga(self.matrix_rate))?;
         let header = ["depth", "queries", "tokens a pair", "pairs/s", "tokens/s", "GFLOP/s", "of matrix"];

@@ -65,7 +65,7 @@ pub struct RerankArgs {
 pub fn run(args: &RerankArgs, ui: &Ui) -> crate::Result<()> {
     check_usage(args, ui)?;
     let stop = interrupt::flag(ui, "stopping; what is scored is kept")?;
-    let journal = Journal::of(args.reranker.reranking.cache(), args.output.path());
+    let journal = Journal::of(args.reranker.reranking.cache.as_deref(), args.output.path());
     let kept = args.output.write(ui, |run| rerank(args, &journal, run, &stop, ui))?;
     // Only now that the run is written: until then the journal is the only copy of the scores.
     journal.end(kept)
@@ -74,7 +74,7 @@ pub fn run(args: &RerankArgs, ui: &Ui) -> crate::Result<()> {
 fn check_usage(args: &RerankArgs, ui: &Ui) -> Result<(), UsageError> {
     args.reranker.check()?;
     let reranking = &args.reranker.reranking;
-    let files = [&args.run, &args.queries].into_iter().chain(reranking.corpus());
+    let files = [&args.run, &args.queries].into_iter().chain(&reranking.corpus);
     args.output.check(&Inputs::files(files).and_directories(reranking.directories()), ui)
 }
 
@@ -104,7 +104,7 @@ fn rerank(
         out.write_query(query.query_id, hits)?;
     }
     if let Some(directory) = &args.keep_model_scores {
-        model_scores::write(directory, args.reranker.models(), &candidates, &reranked)?;
+        model_scores::write(directory, &args.reranker.models, &candidates, &reranked)?;
     }
     let report = Report { reranked: &reranked, reranker: &reranker, output: args.output.name() };
     report.print(ui)?;
@@ -138,7 +138,7 @@ fn rerank_with_progress(
         bar.set(progress.pairs);
         bar.message(format!("{:.0} tokens/s", progress.tokens as f64 / started.elapsed().as_secs_f64()));
     });
-    bar.finish();
+    drop(bar);
     match reranked {
         Err(RerankError::Stopped { done, all }) => {
             Err(Interrupted { resume: journal.resume(done, all) }.into())

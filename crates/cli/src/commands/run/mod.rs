@@ -13,7 +13,7 @@ use self::catalogue::CommandCatalogue;
 use self::models::KnownModels;
 use self::report::{Done, Report};
 use crate::error::Remedied;
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt;
 use crate::ui::Ui;
 
 /// Runs a recipe: the steps of an experiment and its expected measures.
@@ -65,10 +65,7 @@ pub fn run(args: &RunArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     let mut report = Report::default();
     let mut models = KnownModels::default();
     for (at, step) in plan.steps.iter().enumerate() {
-        if stop.load(std::sync::atomic::Ordering::Relaxed) {
-            let resume = "run the same recipe again to go on".to_owned();
-            return Err(Interrupted { resume }.into());
-        }
+        interrupt::check(&stop, "run the same recipe again to go on")?;
         let progress = format!("[{}/{}]", at + 1, plan.steps.len());
         report.steps.push(steps::carry_out(step, &progress, &mut work, &mut models, threads, ui)?);
     }

@@ -103,7 +103,7 @@ fn search(
             bar.set(done as u64);
             Ok(())
         });
-    bar.finish();
+    drop(bar);
     searched?;
     let search_secs = searching.elapsed().as_secs_f64();
     Report {

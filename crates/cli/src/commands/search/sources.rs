@@ -1,6 +1,6 @@
 //! What a search needs: opening it, and searching block by block.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use toller_engine::{Engine, HybridOptions};
 use toller_ir::{Query, SearchRequest, SearchResponse, Searcher};
@@ -9,7 +9,7 @@ use toller_pipeline::fusion::Fusion;
 
 use super::kept::{AnySearcher, DENSE_RUN, FIRST_STAGE_RUN, KeptRuns, SPARSE_RUN};
 use crate::args::sources::SourceArgs;
-use crate::interrupt::Interrupted;
+use crate::interrupt;
 use crate::ui::Ui;
 
 /// The searcher that was asked for, its queries, and what it leaves out.
@@ -74,9 +74,7 @@ impl Sources {
         mut take: impl FnMut(&[Query], SearchResponse) -> crate::Result<()>,
     ) -> crate::Result<()> {
         for queries in self.queries.chunks(block) {
-            if stop.load(Ordering::Relaxed) {
-                return Err(Interrupted { resume: "no run was written".to_owned() }.into());
-            }
+            interrupt::check(stop, "no run was written")?;
             let excluded = self.filter.excluded(queries);
             let filter = self.filter.of(&excluded);
             take(queries, self.searcher.search(&SearchRequest { queries, k, filter })?)?;

@@ -54,7 +54,7 @@ pub fn run(args: &ExportArgs, ui: &Ui) -> crate::Result<()> {
         bar.set(rows);
         go_on(&stop)
     });
-    bar.finish();
+    drop(bar);
     let exported = exported.map_err(stopped("nothing was written"))?;
 
     let files: Vec<String> = exported.files.iter().map(|file| file.display().to_string()).collect();
