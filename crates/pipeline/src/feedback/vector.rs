@@ -85,3 +85,20 @@ impl TermVector {
 
 /// Below this norm, a document has no terms to speak of.
 pub(super) const LEAST_NORM: f32 = 0.001;
+
+#[cfg(test)]
+pub(super) mod testing {
+    use super::TermVector;
+
+    pub(in crate::feedback) fn vector(terms: &[(&str, f32)]) -> TermVector {
+        terms.iter().map(|(term, weight)| ((*term).to_owned(), *weight)).collect()
+    }
+
+    pub(in crate::feedback) fn assert_close(found: &TermVector, expected: &[(&str, f32)]) {
+        assert_eq!(found.iter().count(), expected.len(), "{found:?}");
+        for ((term, weight), (expected_term, expected_weight)) in found.iter().zip(expected) {
+            assert_eq!(term, *expected_term);
+            assert!((weight - expected_weight).abs() < 1e-6, "{term}: {weight} and {expected_weight}");
+        }
+    }
+}

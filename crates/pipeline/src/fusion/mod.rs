@@ -18,7 +18,6 @@
 
 mod combine;
 mod error;
-mod fuser;
 mod hybrid;
 mod method;
 mod normalize;
@@ -28,8 +27,7 @@ mod query_order;
 mod runs;
 
 pub use error::FusionError;
-pub use fuser::{Collections, RankingFuser};
-pub use hybrid::Hybrid;
+pub use hybrid::{Collections, Hybrid};
 pub use method::{METHODS, Method, UnknownMethod};
 pub use options::{Combination, Fusion, Missing, Normalization, RRF_K};
 pub use pool::Pool;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use toller_engine::{Engine, HybridOptions};
+use toller_engine::Engine;
 use toller_ir::{Query, SearchRequest, SearchResponse, Searcher};
 use toller_pipeline::QueryFilter;
 use toller_pipeline::fusion::Fusion;
@@ -54,8 +54,7 @@ impl Sources {
             Some(fusion) => {
                 let searchers = searchers.into_iter().map(|(file, searcher)| kept.keep(file, searcher));
                 let searchers = searchers.collect::<Result<_, _>>()?;
-                let hybrid = engine
-                    .hybrid(searchers, HybridOptions { fusion, depth, collections: args.collections() })?;
+                let hybrid = engine.hybrid(searchers, fusion, depth, args.collections())?;
                 filter = lists.documents.in_collection(&*hybrid).0;
                 hybrid
             }
