@@ -1,7 +1,7 @@
-//! Encoding on the CPU in every dtype against sentence-transformers and ONNX Runtime (both f32), in turn, on the
-//! same texts with the same number of threads: SciFact's first 1,000 passages (title, space, text; 239 tokens on
-//! average with all-MiniLM-L6-v2) and, for short texts, its 1,109 claims and XQuAD-R's 1,190 English questions.
-//! Then the time of each operation, and its rate.
+//! Encoding on the CPU in every dtype against sentence-transformers and ONNX Runtime (both f32), in turn, on
+//! the same texts with the same number of threads: SciFact's first 1,000 passages (title, space, text; 239
+//! tokens on average with all-MiniLM-L6-v2) and, for short texts, its 1,109 claims and XQuAD-R's 1,190
+//! English questions. Then the time of each operation, and its rate.
 //!
 //! Run: `TOLLER_MINILM=DIR cargo bench --bench encode` after `scripts/peers`; with `-- --alone` without the
 //! peers, with `-- claims` only the texts that have this word in their name.

@@ -1,11 +1,11 @@
 //! Whether an encode of many short passages stays as fast and as small as it began.
 //!
-//! `cargo bench --bench flat_throughput -- --model DIR [--passages N] [--texts FILE...] [--threads T]` encodes
-//! N / 10 and N passages (1,000,000), each in a process of its own, as `toller encode` does: surveyed, read,
-//! tokenized, encoded and written to a store. Passages are 6 to 10 words in a row from the texts of a
-//! collection (SciFact's, in the folder that TOLLER_SHARED names). Prints the throughput of each tenth of the
-//! job by the clock and by the time that the process had on a CPU (which other programs on the machine disturb
-//! less), the last over the first, and both peaks of memory.
+//! `cargo bench --bench flat_throughput -- --model DIR [--passages N] [--texts FILE...] [--threads T]`
+//! encodes N / 10 and N passages (1,000,000), each in a process of its own, as `toller encode` does:
+//! surveyed, read, tokenized, encoded and written to a store. Passages are 6 to 10 words in a row from the
+//! texts of a collection (SciFact's, in the folder that TOLLER_SHARED names). Prints the throughput of each
+//! tenth of the job by the clock and by the time that the process had on a CPU (which other programs on the
+//! machine disturb less), the last over the first, and both peaks of memory.
 #![allow(clippy::print_stdout, missing_docs)]
 
 use std::error::Error;

@@ -2,14 +2,15 @@
 //! same f32 vectors, with the same number of threads, in turn in one run.
 //!
 //! `cargo bench --bench ip_topk -- [--vectors N] [--dim D] [--batches 1,8,...] [--depths 10,...] [--rounds R]
-//! [--threads T] [--searches f32,codes,...] [--alone]` after `scripts/peers`; with `--alone` without the peers.
+//! [--threads T] [--searches f32,codes,...] [--alone]` after `scripts/peers`; with `--alone` without the
+//! peers.
 //!
-//! A search is `f32`, `int8` (which rounds the vectors as it goes), `auto` (which chooses between the two), or
-//! `codes`: int8 over a collection that has codes, as a store that was encoded with `--codes int8`.
+//! A search is `f32`, `int8` (which rounds the vectors as it goes), `auto` (which chooses between the two),
+//! or `codes`: int8 over a collection that has codes, as a store that was encoded with `--codes int8`.
 //!
-//! Floors: bytes of the vectors (or codes) / the measured read rate, and 2 * queries * vectors * dim operations
-//! / the measured f32 matrix rate (the crate `gemm`), or four times that rate for int8, since VNNI multiplies
-//! four bytes where an FMA multiplies one number; the larger of the two is the floor of a search.
+//! Floors: bytes of the vectors (or codes) / the measured read rate, and 2 * queries * vectors * dim
+//! operations / the measured f32 matrix rate (the crate `gemm`), or four times that rate for int8, since VNNI
+//! multiplies four bytes where an FMA multiplies one number; the larger of the two is the floor of a search.
 #![allow(clippy::print_stdout, clippy::print_stderr, missing_docs)]
 
 #[path = "support/peer.rs"]

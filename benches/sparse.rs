@@ -3,14 +3,14 @@
 //! searching at 10 and 1,000 hits.
 //!
 //! Run: `cargo bench --bench sparse -- [--passages N,...] [--queries N] [--threads T] [--rounds R] [--alone]`
-//! after `scripts/peers`. The collections are SciFact with its 1,109 claims, and N synthetic passages with
-//! MS MARCO's development queries. A synthetic passage is three sentences drawn from the 28,606 real MS MARCO
-//! passages of TREC 2019's runs, so that frequencies, lengths and co-occurrences are real. Every second passage
-//! has a new word, so that the vocabulary grows.
+//! after `scripts/peers`. The collections are SciFact with its 1,109 claims, and N synthetic passages with MS
+//! MARCO's development queries. A synthetic passage is three sentences drawn from the 28,606 real MS MARCO
+//! passages of TREC 2019's runs, so that frequencies, lengths and co-occurrences are real. Every second
+//! passage has a new word, so that the vocabulary grows.
 //!
 //! `anserini` indexes documents and frequencies; `anserini-stored` indexes what the command in its
-//! documentation does: positions, document vectors and raw texts, too. A search goes from the queries' texts to
-//! hits; `bm25s` is with numba, and `bm25s-tokens` is the same with queries that were tokenized before.
+//! documentation does: positions, document vectors and raw texts, too. A search goes from the queries' texts
+//! to hits; `bm25s` is with numba, and `bm25s-tokens` is the same with queries that were tokenized before.
 //!
 //! Floor: scoring a posting costs a load of its gap and frequency, one of the length, one of its part and an
 //! addition in the first-level cache, about 0.5 ns.

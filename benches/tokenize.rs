@@ -1,8 +1,8 @@
-//! Tokenizing on one thread and on all: ours and the `tokenizers` crate in turn, on the same texts, at most 192
-//! tokens each. Run: `TOLLER_MINILM=DIR cargo bench --bench tokenize`.
+//! Tokenizing on one thread and on all: ours and the `tokenizers` crate in turn, on the same texts, at most
+//! 192 tokens each. Run: `TOLLER_MINILM=DIR cargo bench --bench tokenize`.
 //!
-//! Why this matters: a GPU encodes 0.6 to 2 million tokens/s. A tokenizer that is not about ten times as fast,
-//! over all threads, is what the GPU waits for.
+//! Why this matters: a GPU encodes 0.6 to 2 million tokens/s. A tokenizer that is not about ten times as
+//! fast, over all threads, is what the GPU waits for.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, missing_docs)]
 
 use std::path::{Path, PathBuf};

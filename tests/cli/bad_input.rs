@@ -229,7 +229,7 @@ fn bad_runs_and_judgments_are_refused() {
 }
 
 #[test]
-fn wrong_usage_is_told_from_failure() {
+fn wrong_usage_has_another_status_than_failure() {
     let workspace = Workspace::new();
     workspace.write("one.jsonl", GOOD);
     workspace.write("q.tsv", "q1\twho\n");

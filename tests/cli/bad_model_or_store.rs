@@ -154,7 +154,7 @@ fn a_damaged_store_is_refused_and_can_be_replaced() {
 
     workspace.runs(&format!("{ENCODE} --model tiny-bert --overwrite"));
     assert!(workspace.files_in("store") == whole);
-    // Nothing of the old one stays beside the new one.
+    // Nothing of the old store is left in the new one.
     let encode = "encode --corpus corpus.jsonl --model tiny-bert --rows-per-shard 20 --overwrite --output";
     workspace.runs(&format!("{encode} store"));
     workspace.runs(&format!("{encode} new"));

@@ -100,7 +100,7 @@ fn search_figures_follow_from_their_sizes() {
 }
 
 #[test]
-fn scans_are_measured_beside_each_other() {
+fn scans_are_measured_together() {
     let workspace = Workspace::new();
     let bench = "bench search --vectors 400 --dim 16 --queries 1,4 --k 3 --seconds 0 --json --plot scans.svg";
     for (flags, bytes) in
@@ -199,7 +199,7 @@ fn a_collection_is_encoded_as_far_as_asked() {
     check_encode(&result, &[number(&figures[0], "tokens") / 70.0]);
 }
 
-/// Checks the figures of `bench encode`, whose texts have so many tokens on average.
+/// Checks the figures of `bench encode`, whose texts have these numbers of tokens on average.
 #[track_caller]
 fn check_encode(result: &Value, lengths: &[f64]) {
     let matrix_rate = number(&result["limits"], "matrix_gflop_per_second");

@@ -1,5 +1,5 @@
-//! Int8 codes beside the vectors: made, told, verified, removed; and searches that find the same with and
-//! without.
+//! Int8 codes next to the vectors: made, reported, verified, removed; and searches that find the same with
+//! and without.
 
 use std::fs;
 
@@ -25,11 +25,12 @@ fn every_scan_writes_the_same_run_with_codes_and_without() {
     for store in ["parts", "parts", "whole"] {
         for scan in ["auto", "f32", "f16", "int8"] {
             let flags = format!("{SEARCH} other.txt --dense {store} --scan {scan} --json");
-            let told = workspace.runs(&flags).json();
+            let printed = workspace.runs(&flags).json();
             assert!(workspace.read("other.txt") == run, "{store}, {scan}");
-            assert_eq!(told["scan"], scan);
-            let [mean, most] = ["nominated_mean", "nominated_max"].map(|name| told[name].as_f64().unwrap());
-            assert!(20.0 <= mean && mean <= most && most <= 1180.0, "{told:#}");
+            assert_eq!(printed["scan"], scan);
+            let [mean, most] =
+                ["nominated_mean", "nominated_max"].map(|name| printed[name].as_f64().unwrap());
+            assert!(20.0 <= mean && mean <= most && most <= 1180.0, "{printed:#}");
         }
         // The second time, all parts have codes.
         workspace.runs("store quantize -q parts");
@@ -50,9 +51,9 @@ fn codes_are_made_by_either_command_and_removed_without_a_trace() {
     assert_eq!((codes.len(), coded.len()), (6, plain.len() + 6));
     let bytes: usize = codes.iter().map(|(_, file)| file.len()).sum();
 
-    let told = workspace.runs("store quantize plain --json");
-    told.says(["plain has int8 codes of 0.0 MB"]);
-    assert_eq!(told.json(), serde_json::json!([{ "store": "plain", "codes_bytes": bytes }]));
+    let printed = workspace.runs("store quantize plain --json");
+    printed.says(["plain has int8 codes of 0.0 MB"]);
+    assert_eq!(printed.json(), serde_json::json!([{ "store": "plain", "codes_bytes": bytes }]));
     assert!(workspace.files_in("plain") == coded);
     let info = workspace.runs("store info plain").stdout;
     assert!(info.contains(&format!("codes        int8, {bytes} bytes")), "{info}");

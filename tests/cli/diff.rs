@@ -105,7 +105,7 @@ fn what_is_filled_in_is_counted() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn what_is_wrong_is_reported() {
     let workspace = workspace();
     workspace.toller("diff before.run after.run").fails(2, &["--qrels"]);
     workspace.toller("diff before.run --qrels qrels.txt").fails(2, &["2 values"]);

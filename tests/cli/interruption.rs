@@ -201,7 +201,7 @@ fn two_encodes_do_not_write_one_store() {
         "encode --model tiny-bert --corpus long.jsonl --rows-per-shard 500 --threads 1 --output store";
     let mut first = workspace.spawn(encode);
     wait_for(&mut first, &workspace.path("store/shard-00000.safetensors"));
-    // Not for as long as the first one runs, which stands still meanwhile.
+    // The first one is paused meanwhile, so that it does not end.
     send("STOP", &first);
     let second = workspace.toller(encode);
     send("CONT", &first);
@@ -267,8 +267,8 @@ impl<'a> Killer<'a> {
         Self { workspace, duration: started.elapsed() }
     }
 
-    /// Kills one command in each tenth of the time, again and again, and calls `check` after each. Returns how
-    /// many had not ended by themselves.
+    /// Kills one command in each tenth of the time, again and again, and calls `check` after each. Returns
+    /// how many had not ended by themselves.
     fn kill(&self, times: u32, command: impl Fn(u32) -> String, mut check: impl FnMut(u32, &str)) -> u32 {
         let mut random = SplitMix64(7);
         let mut cut_short = 0;

@@ -50,7 +50,7 @@ fn verify_compares_with_the_reference_and_with_what_is_expected() {
 }
 
 #[test]
-fn known_names_are_listed_and_near_ones_told() {
+fn known_names_are_listed_and_near_ones_suggested() {
     let workspace = Workspace::new();
     let models = workspace.runs("models --json").json();
     let e5 = models.as_array().unwrap().iter().find(|model| model["name"] == "e5-base-v2").unwrap();
@@ -135,6 +135,6 @@ fn verify_holds_every_dtype_to_its_promise_and_measures_int8() {
         assert!(errors.is_sorted(), "{model}: {errors:?}");
         assert!(errors[3] > 1e-3 && errors[3] < 0.5, "{model}: {errors:?}");
     }
-    let told = workspace.command("verify --model tiny-bert --dtype int8").output().unwrap();
-    assert!(String::from_utf8_lossy(&told.stdout).contains("no error is promised"));
+    let printed = workspace.command("verify --model tiny-bert --dtype int8").output().unwrap();
+    assert!(String::from_utf8_lossy(&printed.stdout).contains("no error is promised"));
 }

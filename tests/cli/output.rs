@@ -39,7 +39,7 @@ fn stdout_carries_data_alone() {
 }
 
 #[test]
-fn json_is_json_and_tells_the_result() {
+fn json_is_json_and_has_the_result() {
     let workspace = with_store();
     let result = workspace
         .runs(

@@ -82,7 +82,7 @@ fn workspace() -> Workspace {
     workspace
 }
 
-/// The steps in the order in which they are told, with their state.
+/// The steps in the order of the report, with their state.
 fn states(finished: &Finished) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let report = finished.json();
@@ -187,7 +187,7 @@ fn only_what_depends_on_a_change_is_done_again() {
     assert!(again.contains(&"eval".to_owned()) && again.contains(&"tune".to_owned()), "{again:?}");
     assert!(!again.iter().any(|step| ["index", "bm25", "encode", "dense"].contains(&&**step)), "{again:?}");
 
-    // An option; why is told before and after.
+    // An option; the reason is reported before and after.
     let dry = workspace.runs("run recipe.toml --json --dry-run --set k=20");
     let because = dry.json()["steps"].clone();
     let of = |name: &str| {
@@ -242,7 +242,7 @@ fn a_recipe_killed_at_any_moment_goes_on() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn what_is_wrong_is_reported_with_its_line() {
     let workspace = workspace();
     let refused = |recipe: &str, says: &[&str]| {
         workspace.write("bad.toml", recipe);
@@ -308,7 +308,7 @@ fn what_is_wrong_is_told_with_its_line() {
     workspace.toller("run recipe.toml --set date=x").fails(1, &["no variable \"date\"", "it has data, k"]);
     workspace.toller("run none.toml").fails(1, &["none.toml"]);
 
-    // Missing inputs are told by a dry run, and stop the other.
+    // A dry run reports missing inputs; they stop a real one.
     let missing = replaced("sparse = \"index\"", "sparse = \"indx\"");
     workspace.write("bad.toml", missing);
     let says = ["bad.toml:24: indx is not there (sparse of bm25); did you mean the output index?"];
@@ -353,7 +353,7 @@ fn a_step_that_fails_is_named_and_done_again() {
     );
 }
 
-/// The recipes of the papers: those that cannot run here tell what they need.
+/// The recipes of the papers: those that cannot run here report what they need.
 #[test]
 fn the_recipes_that_come_with_toller_can_be_planned() {
     let workspace = Workspace::new();

@@ -1,5 +1,5 @@
-//! Reranking: scores are the model's, the rest follows below, what has no text is told by identifier, and
-//! what is known is not computed again.
+//! Reranking: scores are the model's, the rest follows below, missing texts are reported by identifier, and
+//! known scores are not computed again.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -155,12 +155,12 @@ fn windows_are_aggregated() {
 }
 
 #[test]
-fn what_has_no_text_is_told_by_identifier() {
+fn missing_texts_are_reported_by_identifier() {
     let workspace = workspace();
     let run = String::from_utf8(workspace.read("first.run")).unwrap();
-    workspace.write("lacking.run", run.replace("q2 Q0 d1", "q2 Q0 d99"));
-    let lacking = RERANK.replace("first.run", "lacking.run");
-    workspace.toller(&format!("{lacking} --output x.run")).fails(
+    workspace.write("missing.run", run.replace("q2 Q0 d1", "q2 Q0 d99"));
+    let missing = RERANK.replace("first.run", "missing.run");
+    workspace.toller(&format!("{missing} --output x.run")).fails(
         1,
         &[
             "1 documents that are to be reranked are not in the collection, for example \"d99\" of query \"q2\"",
@@ -169,7 +169,7 @@ fn what_has_no_text_is_told_by_identifier() {
     );
     assert!(!workspace.path("x.run").exists());
     workspace
-        .runs(&format!("{lacking} --skip-unavailable --depth 3 --output x.run"))
+        .runs(&format!("{missing} --skip-unavailable --depth 3 --output x.run"))
         .says(["for example \"d99\" of query \"q2\""]);
     let hits_of = hits(&workspace, "x.run");
     assert_eq!(documents(&hits_of["q2"])[2..], ["d99", "d2", "d3"]);

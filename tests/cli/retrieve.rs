@@ -1,5 +1,5 @@
 //! Retrieving: the run is that of searching and then reranking, whatever the first stage, and one report
-//! tells of both.
+//! covers both.
 
 use serde_json::json;
 
@@ -24,7 +24,7 @@ fn workspace() -> Workspace {
 
 const CROSS_ENCODER: &str = "cross-encoders/mpnet";
 
-/// What `rerank` and `retrieve` are both told.
+/// The flags that `rerank` and `retrieve` both get.
 const RERANKING: &str = "--corpus corpus.jsonl --truncation longest_first";
 
 const SPARSE: &str = "retrieve --sparse index --queries q.jsonl --rerank cross-encoders/mpnet --depth 3 \
@@ -90,7 +90,7 @@ fn the_run_is_that_of_searching_and_reranking() {
 }
 
 #[test]
-fn what_reranking_is_told_counts() {
+fn flags_of_reranking_count() {
     let workspace = workspace();
     let both = format!("{CROSS_ENCODER} cross-encoders/roberta");
     for (searched, models, flags) in [
@@ -106,7 +106,7 @@ fn what_reranking_is_told_counts() {
 }
 
 #[test]
-fn one_report_tells_of_both_stages() {
+fn one_report_covers_both_stages() {
     let workspace = workspace();
     let first = workspace.runs(&format!("{SPARSE} --k 5 --cache cache --json --output one.run"));
     let report = first.json();
@@ -124,9 +124,9 @@ fn one_report_tells_of_both_stages() {
     let report = again.json();
     assert_has(&report["rerank"], json!({"known_pairs": pairs, "tokens": 0}));
     assert_eq!(workspace.read("one.run"), workspace.read("two.run"));
-    let told = workspace.runs(&format!("{SPARSE} --k 5 --output three.run")).stderr;
+    let printed = workspace.runs(&format!("{SPARSE} --k 5 --output three.run")).stderr;
     for what in ["searched 300 documents for 41 queries", "reranked to depth 3", "pairs/s"] {
-        assert!(told.contains(what), "{told}");
+        assert!(printed.contains(what), "{printed}");
     }
 }
 

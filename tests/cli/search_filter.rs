@@ -48,8 +48,8 @@ fn only_judged_queries_are_searched_for() {
     workspace.write("qrels.tsv", "query-id\tcorpus-id\tscore\nq3\td 1\t1\nq1\td 2\t0\nq9\td 3\t1\n");
     let of_two: Vec<Hit> = everything.iter().filter(|hit| hit.0 != "q2").cloned().collect();
     assert_eq!(run(&workspace, "--judged qrels.tsv"), of_two);
-    let told = workspace.runs(&format!("{SEARCH} --tab-separated --judged qrels.tsv")).stderr;
-    assert!(told.contains("2 of 3 queries are judged in qrels.tsv"), "{told}");
+    let printed = workspace.runs(&format!("{SEARCH} --tab-separated --judged qrels.tsv")).stderr;
+    assert!(printed.contains("2 of 3 queries are judged in qrels.tsv"), "{printed}");
     workspace.runs("encode -q --model tiny-bert --queries q.tsv --output vectors");
     let vectors =
         "search -q --dense store --query-vectors vectors --judged qrels.tsv --tab-separated --output run.txt";
@@ -137,7 +137,7 @@ fn only_what_is_allowed_is_found() {
 }
 
 #[test]
-fn unknown_identifiers_are_told_and_harmless() {
+fn unknown_identifiers_are_reported_and_harmless() {
     let (workspace, everything) = workspace_with_store();
     workspace.write("out.tsv", "q1\td 3\nq1\td 99\nno-query\td 4\n");
     workspace.write("in.txt", "d 3\nd 4\nd 100\n");
@@ -151,7 +151,7 @@ fn unknown_identifiers_are_told_and_harmless() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_with_its_line() {
+fn what_cannot_be_read_is_reported_with_its_line() {
     let (workspace, _) = workspace_with_store();
     for (text, says) in [
         ("q1\td 3\nq2\n", "out.tsv:2: expected a query's identifier and a document's, found 1 columns"),

@@ -21,7 +21,7 @@ fn workspace_with_stores() -> Workspace {
     workspace
 }
 
-/// The exchange crate's fixtures, beside the model.
+/// Adds the exchange crate's fixtures.
 fn add_vectors(workspace: &Workspace) {
     let fixtures = toller_testing::repository("crates/exchange/tests/fixtures");
     copy_folder(&fixtures, &workspace.path("vectors"));
@@ -141,7 +141,7 @@ fn what_cannot_be_imported_says_why_and_leaves_nothing() {
 }
 
 #[test]
-fn a_damaged_shard_is_named_and_written_anew_alone() {
+fn a_damaged_shard_is_named_and_only_it_is_written_again() {
     let workspace = workspace_with_stores();
     let whole = workspace.files_in("store");
     workspace.runs("store verify store");

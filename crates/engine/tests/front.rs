@@ -147,7 +147,7 @@ fn what_does_not_fit_together_is_refused_and_what_happens_is_reported() -> Teste
         PASSAGES.len()
     );
     assert_eq!(open(tiny.into(), &options)?, PASSAGES.len());
-    assert!(matches!(engine.resolve("org/name"), Err(EngineError::NoHub { .. })));
+    assert!(matches!(engine.resolve("org/name"), Err(EngineError::NoHub(_))));
     let pool = Arc::new(rayon::ThreadPoolBuilder::new().num_threads(1).build()?);
     let both = Engine::builder().threads(1).pool(pool).build();
     assert!(matches!(both, Err(EngineError::TwoPools)));

@@ -10,7 +10,6 @@ use crate::args::Cli;
 use crate::args::paths::{CachePath, InputPath, OutputPath};
 use crate::ui::Ui;
 
-/// Arguments of `toller completions`.
 #[derive(Debug, clap::Args)]
 pub struct CompletionsArgs {
     /// The shell
@@ -18,7 +17,6 @@ pub struct CompletionsArgs {
     shell: Shell,
 }
 
-/// Prints the script.
 pub fn run(args: &CompletionsArgs, ui: &Ui) -> crate::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut completing_paths(Cli::command()), "toller", &mut script);

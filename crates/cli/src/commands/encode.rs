@@ -17,7 +17,6 @@ use crate::error::UsageError;
 use crate::interrupt::{self, Interrupted};
 use crate::ui::{Ui, per_second};
 
-/// Arguments of `toller encode`.
 #[derive(Debug, clap::Args)]
 pub struct EncodeArgs {
     /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name (`toller models`
@@ -114,7 +113,6 @@ impl FromStr for PartArg {
     }
 }
 
-/// Encodes.
 pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
     args.output.check_directory("a store")?;
     // First, so that Ctrl-C leaves nothing behind from here on.

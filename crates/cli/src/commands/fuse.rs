@@ -43,7 +43,6 @@ pub struct FuseArgs {
     input: RunInputArgs,
 }
 
-/// Fuses.
 pub fn run(args: &FuseArgs, ui: &Ui) -> crate::Result<()> {
     check_runs(&args.runs)?;
     args.output.check(&Inputs::files(&args.runs), ui)?;

@@ -13,7 +13,6 @@ use crate::engine;
 use crate::interrupt::{self, Interrupted};
 use crate::ui::{Ui, per_second};
 
-/// Arguments of `toller index`.
 #[derive(Debug, clap::Args)]
 pub struct IndexArgs {
     /// Collection: JSONL, TSV or Parquet files, directories of them, or - for stdin; .gz, .zst and .xz are

@@ -64,7 +64,7 @@ impl Rocchio {
     }
 }
 
-/// The mean of documents of length 1, its largest terms, of length 1.
+/// The mean of documents, each scaled to length 1; the largest terms of the mean, scaled to length 1.
 fn mean(documents: &[FeedbackDocument], count: usize, terms: usize) -> TermVector {
     let documents: Vec<(f32, &TermVector)> = documents
         .iter()

@@ -39,8 +39,8 @@ impl OwnFilter {
 
 /// Several searchers, dense, sparse or any other, as one: each finds its best hits, and these are fused.
 ///
-/// Its ordinals are those of the first searcher; documents that are missing from the first come after. Its hits
-/// are those of [`fuse_runs`](super::fuse_runs) on the searchers' runs in the same order.
+/// Its ordinals are those of the first searcher; documents that are missing from the first come after. Its
+/// hits are those of [`fuse_runs`](super::fuse_runs) on the searchers' runs in the same order.
 pub struct Hybrid {
     searchers: Vec<Arc<dyn Searcher>>,
     fusion: Fusion,
@@ -57,8 +57,8 @@ impl Hybrid {
     /// Fuses the best `depth` hits of each searcher.
     ///
     /// # Errors
-    /// A fusion that does not fit, collections that differ but must not, and identifiers that a collection has
-    /// twice.
+    /// A fusion that does not fit, collections that differ but must not, and identifiers that a collection
+    /// has twice.
     pub fn new(
         searchers: Vec<Arc<dyn Searcher>>,
         fusion: Fusion,
@@ -85,8 +85,8 @@ impl Hybrid {
         Ok(Self { searchers, fusion, weights, depth, shared, first_count, others })
     }
 
-    /// The `k` best documents of each query, from the rankings of each searcher. Each score counts as a reader
-    /// of the searcher's run would read it, so that fusing the runs gives the same.
+    /// The `k` best documents of each query, from the rankings of each searcher. Each score counts as a
+    /// reader of the searcher's run would read it, so that fusing the runs gives the same.
     fn fuse(&self, queries: &[Query], found: &[Vec<Ranking>], k: usize) -> Result<Vec<Ranking>, FusionError> {
         for (list, rankings) in (1..).zip(found) {
             if rankings.len() != queries.len() {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::options::{Combination, Fusion, Missing, Normalization, RRF_K};
 
 /// A method of fusion: a name for a [`Fusion`].
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct Method {
     /// Its name on the command line.
     pub name: &'static str,
@@ -65,12 +65,6 @@ impl Method {
     #[must_use]
     pub fn is_by_rank(&self) -> bool {
         matches!(self.normalization, Normalization::ReciprocalRank { .. } | Normalization::Borda)
-    }
-}
-
-impl PartialEq for Method {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
     }
 }
 

@@ -65,6 +65,14 @@ pub(super) fn latency_cells(timings: &Timings) -> [String; 5] {
     [p50, p95, p99, ms(timings.max()), timings.rounds().to_string()]
 }
 
+/// The latency of one query, as a table.
+pub(super) fn write_latency(out: &mut dyn Write, title: &str, timings: &Timings) -> io::Result<()> {
+    writeln!(out, "\nlatency of one query {title}, all threads, tokenization included:\n")?;
+    let mut table = Table::new(LATENCY_HEADER);
+    table.push(latency_cells(timings));
+    table.write(out)
+}
+
 /// The header of [`latency_cells`].
 pub(super) const LATENCY_HEADER: [&str; 5] = ["p50 ms", "p95 ms", "p99 ms", "slowest ms", "searches"];
 

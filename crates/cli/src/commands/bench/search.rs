@@ -16,7 +16,6 @@ use super::search_source::{Source, SourceArgs};
 use crate::interrupt;
 use crate::ui::Ui;
 
-/// Arguments of `toller bench search`.
 #[derive(Debug, clap::Args)]
 pub struct BenchSearchArgs {
     #[command(flatten)]

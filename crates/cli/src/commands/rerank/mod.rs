@@ -61,7 +61,6 @@ pub struct RerankArgs {
     input: RunInputArgs,
 }
 
-/// Reranks.
 pub fn run(args: &RerankArgs, ui: &Ui) -> crate::Result<()> {
     check_usage(args, ui)?;
     let stop = interrupt::flag(ui, "stopping; what is scored is kept")?;
@@ -94,9 +93,7 @@ fn rerank(
         queries.iter().map(|query| (query.id.as_str(), query.text.as_str())).collect();
     let candidates = candidates(&run, &texts);
     let mut reranker = args.reranker.open(args.input.skip_bad_lines, &engine::open(ui)?)?;
-    if let Some(cache) = journal.open(ui)? {
-        reranker = reranker.with_cache(cache);
-    }
+    reranker.cache = journal.open(ui)?;
     let reranked = rerank_with_progress(&reranker, &candidates, stop, journal, ui)?;
     for (query, ranked) in candidates.iter().zip(&reranked.queries) {
         let kept = args.k.map_or(usize::MAX, |k| k as usize);
@@ -108,7 +105,7 @@ fn rerank(
     }
     let report = Report { reranked: &reranked, reranker: &reranker, output: args.output.name() };
     report.print(ui)?;
-    Ok(reranker.into_cache())
+    Ok(reranker.cache)
 }
 
 fn candidates<'a>(run: &'a Run, texts: &HashMap<&'a str, &'a str>) -> Vec<Candidates<'a>> {

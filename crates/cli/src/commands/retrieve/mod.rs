@@ -72,7 +72,6 @@ pub struct RetrieveArgs {
     output: RunOutputArgs,
 }
 
-/// Retrieves.
 pub fn run(args: &RetrieveArgs, ui: &Ui) -> crate::Result<()> {
     let fusion = check_usage(args, ui)?;
     let stop = interrupt::flag(ui, "stopping; what is scored is kept")?;
@@ -146,9 +145,7 @@ fn retrieve(
     let options = args.scoring.options(args.rerank_max_length, dtype, machine.batch_tokens);
     let skip_bad_lines = args.sources.input.skip_bad_lines;
     let mut reranker = args.reranking.open(&args.rerank, &options, skip_bad_lines, &engine)?;
-    if let Some(cache) = journal.open(ui)? {
-        reranker = reranker.with_cache(cache);
-    }
+    reranker.cache = journal.open(ui)?;
     let prepare_secs = started.elapsed().as_secs_f64();
     let retrieving = Instant::now();
     let stages = Stages {
@@ -170,5 +167,5 @@ fn retrieve(
         times: &times,
     };
     report.print(ui)?;
-    Ok(reranker.into_cache())
+    Ok(reranker.cache)
 }

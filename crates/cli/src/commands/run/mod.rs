@@ -56,7 +56,7 @@ pub fn run(args: &RunArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     if args.dry_run {
         let mut work = Work::look(&directory, args.force)?;
         let report = steps::foresee(&plan, &mut work, ui)?;
-        tell_missing(&plan.missing, &args.recipe, ui);
+        warn_of_missing(&plan.missing, &args.recipe, ui);
         return report.write(&recipe, &directory, ui);
     }
     check_missing(&plan.missing, &args.recipe)?;
@@ -113,7 +113,7 @@ fn missing_lines(missing: &[Missing], recipe: &Path) -> Vec<String> {
     missing.iter().map(line).collect()
 }
 
-fn tell_missing(missing: &[Missing], recipe: &Path, ui: &Ui) {
+fn warn_of_missing(missing: &[Missing], recipe: &Path, ui: &Ui) {
     for line in missing_lines(missing, recipe) {
         ui.warning(line);
     }

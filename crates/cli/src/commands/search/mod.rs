@@ -33,7 +33,6 @@ const HITS_PER_BLOCK: usize = 8 << 20;
 /// The most lines of a run in memory, unless a single query has more.
 const LINES_AT_ONCE: usize = 1 << 18;
 
-/// Arguments of `toller search`.
 #[derive(Debug, clap::Args)]
 pub struct SearchArgs {
     #[command(flatten)]
@@ -51,7 +50,6 @@ pub struct SearchArgs {
     output: RunOutputArgs,
 }
 
-/// Searches.
 pub fn run(args: &SearchArgs, ui: &Ui) -> crate::Result<()> {
     let fusion = args.sources.check(false)?;
     args.output.check(&args.sources.inputs(), ui)?;

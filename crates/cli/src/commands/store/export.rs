@@ -9,7 +9,6 @@ use crate::error::UsageError;
 use crate::interrupt;
 use crate::ui::Ui;
 
-/// Arguments of `toller store export`.
 #[derive(Debug, clap::Args)]
 pub struct ExportArgs {
     /// Stores, written as one in this order
@@ -38,7 +37,6 @@ pub struct ExportArgs {
     no_verify: bool,
 }
 
-/// Exports.
 pub fn run(args: &ExportArgs, ui: &Ui) -> crate::Result<()> {
     let format = args.format.or_else(|| ExportFormat::of_name(&args.output)).ok_or_else(|| {
         UsageError::new(

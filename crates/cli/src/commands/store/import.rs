@@ -16,7 +16,6 @@ use crate::error::UsageError;
 use crate::interrupt::{self, Interrupted};
 use crate::ui::Ui;
 
-/// Arguments of `toller store import`.
 #[derive(Debug, clap::Args)]
 pub struct ImportArgs {
     /// Files of vectors, as one collection in this order: FAISS's IndexFlatIP, Pyserini's directory, .npy,
@@ -78,7 +77,6 @@ pub struct ImportArgs {
     model_args: ModelArgs,
 }
 
-/// Imports.
 pub fn run(args: &ImportArgs, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping")?;
     let source = Source::open(&InputPath::all(&args.files), &source_options(args))?;

@@ -9,7 +9,6 @@ use crate::args::choice::{Choice, one_of};
 use crate::args::paths::InputPath;
 use crate::ui::Ui;
 
-/// Arguments of `toller store quantize`.
 #[derive(Debug, clap::Args)]
 pub struct QuantizeArgs {
     /// Stores
