@@ -99,9 +99,7 @@ impl Narrator {
                 self.on_bar(title, unit, all, |bar, _| bar.set(done));
             }
             Event::Finished => {
-                if let Some(bar) = self.bar.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                    bar.progress.finish();
-                }
+                self.bar.lock().unwrap_or_else(PoisonError::into_inner).take();
             }
             Event::ModelFound(source) => {
                 let origin = match &source.origin {
@@ -174,9 +172,7 @@ impl Narrator {
     /// Calls `set` with the bar of this title and its start. A bar of another title is replaced.
     fn on_bar(&self, title: &str, unit: &'static str, all: u64, set: impl FnOnce(&Progress, Instant)) {
         let mut shown = self.bar.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(other) = shown.take_if(|bar| bar.title != title) {
-            other.progress.finish();
-        }
+        shown.take_if(|bar| bar.title != title);
         let bar = shown.get_or_insert_with(|| {
             let progress = self.ui.progress(title, unit, all);
             Bar { title: title.to_owned(), progress, began: Instant::now() }

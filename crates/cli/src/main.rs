@@ -9,7 +9,6 @@ mod error;
 mod flags;
 mod interrupt;
 mod table;
-mod threads;
 mod ui;
 
 use std::process::ExitCode;

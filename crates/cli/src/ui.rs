@@ -5,9 +5,9 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use toller_files::{AtomicFile, FileError};
-
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use toller_corpus::SkipReport;
+use toller_files::{AtomicFile, FileError};
 
 /// How to talk to the user, from the global flags.
 #[derive(Clone, Debug, Default)]
@@ -96,6 +96,20 @@ impl Ui {
         Ok(())
     }
 
+    /// The result: JSON if that was asked for, otherwise what `text` writes.
+    pub fn show(
+        &self,
+        json: impl FnOnce() -> serde_json::Value,
+        text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> crate::Result<()> {
+        if self.json {
+            return self.json(json);
+        }
+        let mut out = self.out();
+        text(&mut out)?;
+        Ok(out.flush()?)
+    }
+
     /// A line about what is happening.
     pub fn status(&self, message: impl AsRef<str>) {
         if !self.quiet {
@@ -110,13 +124,20 @@ impl Ui {
         }
     }
 
+    /// Warns of records that were left out, if there are any; `place` is put before their number.
+    pub fn skipped(&self, place: &str, skipped: &SkipReport) {
+        if skipped.total() > 0 {
+            self.warning(format!("{place}{skipped}"));
+        }
+    }
+
     /// Something that is not an error, but that the user should know even with `-q`.
     pub fn warning(&self, message: impl AsRef<str>) {
         note(&format!("warning: {}", message.as_ref()));
     }
 
-    /// A progress bar over `total` units (0: unknown), named by what is counted ("passages"). If
-    /// stderr is not a terminal, a plain line every ten seconds.
+    /// A progress bar over `total` units (0: unknown), named by what is counted ("passages"). If stderr is not
+    /// a terminal, a plain line every ten seconds.
     pub fn progress(&self, title: &str, unit: &'static str, total: u64) -> Progress {
         Progress::new(self.quiet, title, unit, total)
     }
@@ -127,7 +148,7 @@ fn note(message: &str) {
     let _ = writeln!(io::stderr().lock(), "{message}");
 }
 
-/// Progress of one piece of long work.
+/// Progress of one piece of long work. The bar is removed when this is dropped.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
@@ -202,9 +223,16 @@ impl Progress {
     pub fn message(&self, message: impl Into<String>) {
         self.bar.set_message(message.into());
     }
+}
 
+impl Drop for Progress {
     /// Removes the bar.
-    pub fn finish(&self) {
+    fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// Units a second; 0 where no time has passed.
+pub fn per_second(units: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { units as f64 / seconds } else { 0.0 }
 }

@@ -17,7 +17,7 @@ use crate::{Engine, EngineError};
 /// How a dual encoder is loaded.
 #[derive(Clone, Debug, Default)]
 pub struct EncoderOptions {
-    /// The model of the queries, where it is another one; the model that is loaded is then for passages.
+    /// The model of the queries, if it is another one; the loaded model is then for passages.
     pub query_model: Option<String>,
     /// Truncate texts to this many tokens, special tokens included; `None` for the model's own maximum.
     pub max_length: Option<usize>,
@@ -80,12 +80,12 @@ impl Engine {
     /// downloading what is missing.
     ///
     /// # Errors
-    /// When there is no such model, or its files cannot be had.
+    /// When there is no such model, or its files cannot be fetched.
     pub fn resolve(&self, name: &str) -> Result<ModelSource, EngineError> {
         let source = match &self.hub {
             Some(hub) => resolve_model(name, hub, &mut |event| self.resolving(event))?,
             None if Path::new(name).is_dir() => resolve_directory(Path::new(name))?,
-            None => return Err(EngineError::NoHub { name: name.to_owned() }),
+            None => return Err(EngineError::NoHub(name.to_owned())),
         };
         self.notify(Event::ModelFound(&source));
         Ok(source)
@@ -106,7 +106,7 @@ impl Engine {
         ControlFlow::Continue(())
     }
 
-    /// Loads the dual encoder that `name` stands for.
+    /// Loads the dual encoder of this name.
     ///
     /// # Errors
     /// Those of [`Engine::resolve`], and what is wrong with the model.
@@ -156,7 +156,7 @@ impl Engine {
         Ok(Encoder { model: Arc::new(model), dtype, info, threads: self.threads.clone() })
     }
 
-    /// Loads the cross-encoder that `name` stands for.
+    /// Loads the cross-encoder of this name.
     ///
     /// # Errors
     /// Those of [`Engine::resolve`], and what is wrong with the model.

@@ -32,7 +32,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// How models that are named, and not directories, are found and downloaded. Without this, models are
+    /// How models are found by name and downloaded. Without this, models are
     /// directories.
     #[must_use]
     pub fn hub(mut self, options: ResolveOptions) -> Self {
@@ -61,7 +61,7 @@ impl Builder {
         self
     }
 
-    /// Is called with what happens.
+    /// Is called with every event.
     #[must_use]
     pub fn observer(mut self, observer: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.observer = Some(Arc::new(observer));
@@ -88,7 +88,7 @@ impl Builder {
 }
 
 impl Engine {
-    /// To make an engine.
+    /// Makes an engine.
     #[must_use]
     pub fn builder() -> Builder {
         Builder::default()
@@ -100,8 +100,8 @@ impl Engine {
         self.threads.count()
     }
 
-    /// The files of a collection that was named by files and folders; of a folder as BEIR publishes them,
-    /// which holds queries too, the corpus.
+    /// The files of a collection that is named by files and folders. A folder in BEIR's form holds queries
+    /// too; only its corpus is taken.
     ///
     /// # Errors
     /// When a folder cannot be listed.

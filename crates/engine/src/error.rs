@@ -73,11 +73,8 @@ pub enum EngineError {
         found: Role,
     },
     /// A model that is not a directory, and no hub to look for it.
-    #[error("{name} is no directory with a model, and the engine has no hub to find models by name")]
-    NoHub {
-        /// The model.
-        name: String,
-    },
+    #[error("{0} is no directory with a model, and the engine has no hub to find models by name")]
+    NoHub(String),
     /// The system refused the threads that were asked for.
     #[error("cannot start {threads} threads: {source}")]
     Threads {
@@ -113,7 +110,7 @@ impl Explain for EngineError {
             Self::Role { expected: Role::Query, .. } => {
                 remedy!("encode the queries as queries; or set {}", Setting::AnyRole)
             }
-            Self::NoHub { .. } => "name a directory, or give the engine a hub".into(),
+            Self::NoHub(_) => "name a directory, or give the engine a hub".into(),
             Self::Threads { .. } => "ask for fewer threads".into(),
             Self::TwoPools => "give one of them".into(),
         })

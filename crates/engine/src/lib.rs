@@ -44,7 +44,6 @@ pub use encoder::{Encoder, EncoderOptions};
 pub use engine::{Builder, Engine};
 pub use error::EngineError;
 pub use event::{Event, Observer, Work};
-pub use hybrid::HybridOptions;
 pub use index::IndexOptions;
 pub use sparse::SparseOptions;
 pub use text_source::TextSource;

@@ -22,7 +22,7 @@ type Texts<'a> = Box<dyn Iterator<Item = Result<(String, TextInput), PipelineErr
 /// Passages, in order.
 type Passages<'a> = Box<dyn Iterator<Item = Result<Passage, PipelineError>> + Send + 'a>;
 
-/// Texts that are known to be sound, how many they are, and which.
+/// Checked texts, with their number and fingerprint.
 pub struct TextSource {
     kind: Kind,
     texts: u64,
@@ -30,7 +30,7 @@ pub struct TextSource {
     skipped: SkipReport,
     /// The number of identifiers that a TREC run cannot hold, and the place of the first.
     unwritable_ids: Option<(u64, String)>,
-    /// Hold what can be read only once, as long as it is used.
+    /// Copies of input that can be read only once.
     _spools: Vec<SpoolGuard>,
 }
 

@@ -18,32 +18,24 @@ pub struct SparseSearcher {
 }
 
 impl SparseSearcher {
-    /// Searches `index` for the terms that `analyzer` makes of queries.
+    /// Searches `index` for the terms that `analyzer` makes of queries; with feedback, queries are expanded by
+    /// their best hits.
     ///
     /// # Errors
-    /// When the index was made with another analyzer, or a parameter of the ranker is out of its range.
-    pub fn new(index: SparseIndex, analyzer: Analyzer, scoring: Scoring) -> Result<Self, SparseError> {
+    /// An index that was made with another analyzer, or without the vectors of documents that feedback needs; a
+    /// parameter of the ranker that is out of its range.
+    pub fn new(
+        index: SparseIndex,
+        analyzer: Analyzer,
+        scoring: Scoring,
+        feedback: Option<Feedback>,
+    ) -> Result<Self, SparseError> {
         index.check_analyzer(&analyzer)?;
         scoring.ranker.check()?;
-        Ok(Self { index, analyzer, scoring, feedback: None })
-    }
-
-    /// Expands queries by their best hits.
-    ///
-    /// # Errors
-    /// When the index was built without the vectors of documents that this needs.
-    pub fn with_feedback(mut self, feedback: Feedback) -> Result<Self, SparseError> {
-        if !self.index.has_doc_vectors() {
-            return Err(SparseError::NoVectors { path: self.index.path().to_owned() });
+        if feedback.is_some() && !index.has_doc_vectors() {
+            return Err(SparseError::NoVectors { path: index.path().to_owned() });
         }
-        self.feedback = Some(feedback);
-        Ok(self)
-    }
-
-    /// The index.
-    #[must_use]
-    pub fn index(&self) -> &SparseIndex {
-        &self.index
+        Ok(Self { index, analyzer, scoring, feedback })
     }
 
     /// What makes terms of a query.

@@ -1,4 +1,4 @@
-//! The plan of a recipe: variables set, paths told apart, steps in order.
+//! The plan of a recipe: variables set, paths classified, steps in order.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -19,13 +19,13 @@ use super::variables::Variables;
 pub struct Plan {
     /// The steps, each after those whose outputs it reads.
     pub steps: Vec<PlannedStep>,
-    /// What should come of it.
+    /// The expected measures.
     pub expected: Vec<Expected>,
-    /// What is not there.
+    /// What is missing.
     pub missing: Vec<Missing>,
 }
 
-/// A step whose command line is known, up to what other steps will report.
+/// A step whose command line is known, except for values that other steps will report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedStep {
     /// Its name.
@@ -43,12 +43,13 @@ pub struct PlannedStep {
 }
 
 impl Plan {
-    /// Plans a recipe, with the variables that are set from outside; relative paths in these start at the current directory,
-    /// others at the recipe's.
+    /// Plans a recipe, with the variables that are set from outside. Relative paths in their values start at
+    /// the current directory, others at the recipe's.
     ///
     /// # Errors
-    /// An unknown command, option or variable, a value that a command does not take, an output that two steps write or that
-    /// lies outside of the folder, steps that wait for each other. What is missing is no error yet.
+    /// An unknown command, option or variable, a value that a command does not take, an output that two steps
+    /// write or that lies outside of the folder, steps that wait for each other. What is missing is no error
+    /// yet.
     pub fn new(
         recipe: &Recipe,
         catalogue: &dyn Catalogue,

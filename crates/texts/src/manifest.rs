@@ -40,7 +40,7 @@ pub(crate) struct Manifest {
     pub(crate) frames_bytes: u64,
 }
 
-/// What decides which passages a file has, but its content.
+/// The options that decide which passages a file has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Reading {
     format: Option<String>,
@@ -56,7 +56,7 @@ pub(crate) struct Source {
     bytes: u64,
     /// When it was last written, in nanoseconds since 1970.
     modified: u64,
-    /// How its records are read in place; without, they are in frames.
+    /// How its records are read in place; `None` if they are in frames.
     pub(crate) layout: Option<RecordLayout>,
 }
 
@@ -97,7 +97,7 @@ impl Reading {
 }
 
 impl Manifest {
-    /// A manifest of these sources that nothing is known of yet.
+    /// A manifest of these sources before they are read.
     pub(crate) fn new(sources: Vec<Source>, options: &ReadOptions<CollectionFormat>) -> Self {
         let nothing = FileEntry { bytes: 0, checksum: Checksum::of(b"") };
         Self {

@@ -64,9 +64,7 @@ impl QueriesArgs {
         let options = ReadOptions { format: self.queries_format, skip_bad_lines, ..ReadOptions::default() };
         let (queries, skipped) =
             read_queries(&[path.input()], &options).with_flag(Setting::Format, "--queries-format")?;
-        if skipped.total() > 0 {
-            ui.warning(skipped.to_string());
-        }
+        ui.skipped("", &skipped);
         Ok(queries)
     }
 }

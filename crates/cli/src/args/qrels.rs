@@ -25,9 +25,7 @@ impl QrelsArgs {
         let options = ReadOptions { format: self.qrels_format, skip_bad_lines, ..ReadOptions::default() };
         let (qrels, skipped) =
             read_qrels(&self.qrels.input(), &options).with_flag(Setting::Format, "--qrels-format")?;
-        if skipped.total() > 0 {
-            ui.warning(format!("{}: {skipped}", self.qrels.display()));
-        }
+        ui.skipped(&format!("{}: ", self.qrels.display()), &skipped);
         Ok(qrels)
     }
 }

@@ -9,7 +9,6 @@ use super::dense::DenseArgs;
 use super::filter::FilterArgs;
 use super::fusion::{self, FusionArgs};
 use super::input::InputArgs;
-use super::model::ModelArgs;
 use super::paths::{InputPath, Inputs};
 use super::sparse::SparseArgs;
 use crate::error::UsageError;
@@ -44,7 +43,7 @@ pub struct SourceArgs {
     pub filter: FilterArgs,
 
     #[command(flatten)]
-    input: InputArgs,
+    pub input: InputArgs,
 }
 
 impl SourceArgs {
@@ -86,16 +85,6 @@ impl SourceArgs {
         if self.different_collections { Collections::MayDiffer } else { Collections::Same }
     }
 
-    /// How the model computes.
-    pub fn machine(&self) -> &ModelArgs {
-        &self.dense.model_args
-    }
-
-    /// Whether lines that cannot be read are skipped.
-    pub fn skips_bad_lines(&self) -> bool {
-        self.input.skip_bad_lines
-    }
-
     /// What is read.
     pub fn inputs(&self) -> Inputs<'_> {
         let directories = self.dense.stores().chain(&self.sparse.sparse);
@@ -109,9 +98,7 @@ impl SourceArgs {
             return Ok(None);
         }
         let (queries, skipped) = read_queries(&engine.query_files(&self.queries)?, &self.input.options()?)?;
-        if skipped.total() > 0 {
-            ui.warning(skipped.to_string());
-        }
+        ui.skipped("", &skipped);
         Ok(Some(queries))
     }
 }

@@ -1,7 +1,5 @@
 //! `toller fuse`: several runs become one.
 
-use std::sync::atomic::Ordering;
-
 use toller_pipeline::fusion::{FusedQuery, Method, fuse_runs};
 
 use crate::args::fusion::{self, FusionArgs};
@@ -9,7 +7,7 @@ use crate::args::paths::{InputPath, Inputs};
 use crate::args::run_output::RunOutputArgs;
 use crate::args::runs::RunInputArgs;
 use crate::error::UsageError;
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt;
 use crate::ui::Ui;
 
 /// Fuses the runs of several systems for the same queries.
@@ -45,7 +43,6 @@ pub struct FuseArgs {
     input: RunInputArgs,
 }
 
-/// Fuses.
 pub fn run(args: &FuseArgs, ui: &Ui) -> crate::Result<()> {
     check_runs(&args.runs)?;
     args.output.check(&Inputs::files(&args.runs), ui)?;
@@ -56,9 +53,7 @@ pub fn run(args: &FuseArgs, ui: &Ui) -> crate::Result<()> {
         let depth = args.depth.map_or(usize::MAX, |depth| depth as usize);
         let fused = fuse_runs(&runs, &fusion, depth, args.k as usize)?;
         for FusedQuery { query_id, hits } in &fused {
-            if stop.load(Ordering::Relaxed) {
-                return Err(Interrupted { resume: "no run was written".to_owned() }.into());
-            }
+            interrupt::check(&stop, "no run was written")?;
             output.write_query(query_id, hits.iter().copied())?;
         }
         Ok((fused.len(), fused.iter().map(|query| query.hits.len()).sum()))

@@ -11,9 +11,8 @@ use crate::args::input::InputArgs;
 use crate::args::paths::{InputPath, OutputPath};
 use crate::engine;
 use crate::interrupt::{self, Interrupted};
-use crate::ui::Ui;
+use crate::ui::{Ui, per_second};
 
-/// Arguments of `toller index`.
 #[derive(Debug, clap::Args)]
 pub struct IndexArgs {
     /// Collection: JSONL, TSV or Parquet files, directories of them, or - for stdin; .gz, .zst and .xz are
@@ -105,13 +104,13 @@ pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
         }
         built => built?,
     };
-    text_source::report_skipped(&source, ui);
+    ui.skipped("", source.skipped());
     print_report(args, &report, &source, ui)
 }
 
 fn print_report(args: &IndexArgs, report: &BuildReport, source: &TextSource, ui: &Ui) -> crate::Result<()> {
     let seconds = report.duration.as_secs_f64();
-    let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let rate = |count| per_second(count, seconds);
     let statistics = &report.manifest.statistics;
     if report.duration.is_zero() {
         ui.status(format!(

@@ -86,7 +86,6 @@ fn ranks(text: &str) -> Result<RangeInclusive<usize>, String> {
         .ok_or_else(|| "FROM:TO, as in 1:200".to_owned())
 }
 
-/// Mines.
 pub fn run(args: &MineArgs, ui: &Ui) -> crate::Result<()> {
     check_usage(args, ui)?;
     let qrels = args.qrels.read(args.input.skip_bad_lines, ui)?;
@@ -159,7 +158,6 @@ fn hits_of_index(
         }
         bar.set(found.len() as u64);
     }
-    bar.finish();
     Ok(found)
 }
 

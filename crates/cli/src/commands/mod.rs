@@ -28,10 +28,9 @@ mod verify;
 use clap::Subcommand;
 
 use crate::args::Cli;
-use crate::threads;
+use crate::error::Remedied;
 use crate::ui::Ui;
 
-/// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Encode a collection or queries into a store of vectors
@@ -59,23 +58,27 @@ pub enum Command {
     /// Take negatives for training from what was retrieved
     Mine(mine::MineArgs),
     /// Choose parameters on judged queries
-    Tune(tune::TuneArgs),
+    #[command(subcommand)]
+    Tune(tune::TuneCommand),
     /// Import, export, describe or verify stores of vectors
-    Store(store::StoreArgs),
+    #[command(subcommand)]
+    Store(store::StoreCommand),
     /// Measure how fast this machine encodes, searches and reranks
-    Bench(bench::BenchArgs),
+    #[command(subcommand)]
+    Bench(bench::BenchCommand),
     /// Convert a checkpoint of PaddlePaddle, or an old one of PyTorch, to a model directory
     Convert(convert::ConvertArgs),
     /// Run a recipe: the steps of an experiment and its expected measures
     Run(run::RunArgs),
     /// Build a benchmark's collection, queries and judgments
-    Data(data::DataArgs),
+    #[command(subcommand)]
+    Data(data::DataCommand),
     /// Check that this machine computes a model's vectors correctly
     Verify(verify::VerifyArgs),
     /// List the known models
-    Models(models::ModelsArgs),
+    Models,
     /// Show what this build and this machine can do
-    Doctor(doctor::DoctorArgs),
+    Doctor,
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Write manual pages
@@ -83,10 +86,15 @@ pub enum Command {
     Man(man::ManArgs),
 }
 
-/// Runs the command.
 pub fn run(cli: &Cli, ui: &Ui) -> crate::Result<()> {
-    let threads = threads::set_up(cli.threads)?;
-    perform(&cli.command, threads, ui)
+    let mut builder = rayon::ThreadPoolBuilder::new();
+    if let Some(threads) = cli.threads {
+        builder = builder.num_threads(usize::from(threads));
+    }
+    builder
+        .build_global()
+        .map_err(|error| Remedied::without_remedy(format!("cannot start the threads: {error}")))?;
+    perform(&cli.command, rayon::current_num_threads(), ui)
 }
 
 /// Runs a command on this many threads, which are set up.
@@ -104,15 +112,15 @@ fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
         Command::Depth(args) => depth::run(args, ui),
         Command::Diff(args) => diff::run(args, ui),
         Command::Mine(args) => mine::run(args, ui),
-        Command::Tune(args) => tune::run(args, ui),
-        Command::Store(args) => store::run(args, ui),
-        Command::Bench(args) => bench::run(args, threads, ui),
+        Command::Tune(command) => tune::run(command, ui),
+        Command::Store(command) => store::run(command, ui),
+        Command::Bench(command) => bench::run(command, threads, ui),
         Command::Convert(args) => convert::run(args, ui),
         Command::Run(args) => run::run(args, threads, ui),
-        Command::Data(args) => data::run(args, ui),
+        Command::Data(command) => data::run(command, ui),
         Command::Verify(args) => verify::run(args, ui),
-        Command::Models(args) => models::run(args, ui),
-        Command::Doctor(args) => doctor::run(args, threads, ui),
+        Command::Models => models::run(ui),
+        Command::Doctor => doctor::run(threads, ui),
         Command::Completions(args) => completions::run(args, ui),
         Command::Man(args) => man::run(args, ui),
     }

@@ -39,10 +39,3 @@ pub fn queries(
     ui.detail(format!("queries: {}, fingerprint {}", source.texts(), source.fingerprint()));
     Ok(source)
 }
-
-/// Reports what was left out.
-pub fn report_skipped(source: &TextSource, ui: &Ui) {
-    if source.skipped().total() > 0 {
-        ui.warning(source.skipped().to_string());
-    }
-}

@@ -61,21 +61,20 @@ pub struct RerankArgs {
     input: RunInputArgs,
 }
 
-/// Reranks.
 pub fn run(args: &RerankArgs, ui: &Ui) -> crate::Result<()> {
     check_usage(args, ui)?;
     let stop = interrupt::flag(ui, "stopping; what is scored is kept")?;
-    let journal = Journal::of(args.reranker.reranking.cache(), args.output.path());
+    let journal = Journal::of(args.reranker.reranking.cache.as_deref(), args.output.path());
     let (reranked, reranker) = args.output.write(ui, |run| rerank(args, &journal, run, &stop, ui))?;
     Report { reranked: &reranked, reranker: &reranker, output: args.output.name() }.print(ui)?;
     // Only now that the run is written: until then the journal is the only copy of the scores.
-    journal.end(reranker.into_cache())
+    journal.end(reranker.cache)
 }
 
 fn check_usage(args: &RerankArgs, ui: &Ui) -> Result<(), UsageError> {
     args.reranker.check()?;
     let reranking = &args.reranker.reranking;
-    let files = [&args.run, &args.queries].into_iter().chain(reranking.corpus());
+    let files = [&args.run, &args.queries].into_iter().chain(&reranking.corpus);
     args.output.check(&Inputs::files(files).and_directories(reranking.directories()), ui)
 }
 
@@ -95,9 +94,7 @@ fn rerank(
         queries.iter().map(|query| (query.id.as_str(), query.text.as_str())).collect();
     let candidates = candidates(&run, &texts);
     let mut reranker = args.reranker.open(args.input.skip_bad_lines, &engine::open(ui)?)?;
-    if let Some(cache) = journal.open(ui)? {
-        reranker = reranker.with_cache(cache);
-    }
+    reranker.cache = journal.open(ui)?;
     let reranked = rerank_with_progress(&reranker, &candidates, stop, journal, ui)?;
     for (query, ranked) in candidates.iter().zip(&reranked.queries) {
         let kept = args.k.map_or(usize::MAX, |k| k as usize);
@@ -105,7 +102,7 @@ fn rerank(
         out.write_query(query.query_id, hits)?;
     }
     if let Some(directory) = &args.keep_model_scores {
-        model_scores::write(directory, args.reranker.models(), &candidates, &reranked)?;
+        model_scores::write(directory, &args.reranker.models, &candidates, &reranked)?;
     }
     Ok((reranked, reranker))
 }
@@ -137,7 +134,7 @@ fn rerank_with_progress(
         bar.set(progress.pairs);
         bar.message(format!("{:.0} tokens/s", progress.tokens as f64 / started.elapsed().as_secs_f64()));
     });
-    bar.finish();
+    drop(bar);
     match reranked {
         Err(RerankError::Stopped { done, all }) => {
             Err(Interrupted { resume: journal.resume(done, all) }.into())

@@ -72,11 +72,10 @@ pub struct RetrieveArgs {
     output: RunOutputArgs,
 }
 
-/// Retrieves.
 pub fn run(args: &RetrieveArgs, ui: &Ui) -> crate::Result<()> {
     let fusion = check_usage(args, ui)?;
     let stop = interrupt::flag(ui, "stopping; what is scored is kept")?;
-    let journal = Journal::of(args.reranking.cache(), args.output.path());
+    let journal = Journal::of(args.reranking.cache.as_deref(), args.output.path());
     let (report, cache) = args.output.write(ui, |run| {
         let mut kept = match &args.keep_stages {
             Some(directory) => KeptRuns::in_directory(directory, &args.output)?,
@@ -99,7 +98,7 @@ impl RetrieveArgs {
 
     /// Hits of the first stage: enough to return and to rerank.
     fn searched(&self) -> usize {
-        self.k.max(self.reranking.depth()) as usize
+        self.k.max(self.reranking.depth) as usize
     }
 }
 
@@ -109,11 +108,8 @@ fn check_usage(args: &RetrieveArgs, ui: &Ui) -> Result<Option<Fusion>, UsageErro
     }
     let fusion = args.sources.check(true, false)?;
     args.reranking.check()?;
-    let inputs = args
-        .sources
-        .inputs()
-        .and_files(args.reranking.corpus())
-        .and_directories(args.reranking.directories());
+    let inputs =
+        args.sources.inputs().and_files(&args.reranking.corpus).and_directories(args.reranking.directories());
     inputs.check()?;
     for kept in args.kept() {
         let is_output = |output| std::path::absolute(output).ok() == std::path::absolute(&kept).ok();
@@ -145,14 +141,12 @@ fn retrieve(
     let started = Instant::now();
     let engine = engine::open(ui)?;
     let sources = Sources::open(&args.sources, fusion, args.fusion_depth as usize, kept, &engine, ui)?;
-    let machine = args.sources.machine();
+    let machine = &args.sources.dense.model_args;
     let dtype = args.rerank_dtype.unwrap_or(machine.dtype());
     let options = args.scoring.options(args.rerank_max_length, dtype, machine.batch_tokens);
-    let skip_bad_lines = args.sources.skips_bad_lines();
+    let skip_bad_lines = args.sources.input.skip_bad_lines;
     let mut reranker = args.reranking.open(&args.rerank, &options, skip_bad_lines, &engine)?;
-    if let Some(cache) = journal.open(ui)? {
-        reranker = reranker.with_cache(cache);
-    }
+    reranker.cache = journal.open(ui)?;
     let prepare_secs = started.elapsed().as_secs_f64();
     let retrieving = Instant::now();
     let stages = Stages {
@@ -173,5 +167,5 @@ fn retrieve(
         all_secs: retrieving.elapsed().as_secs_f64(),
         times,
     };
-    Ok((report, reranker.into_cache()))
+    Ok((report, reranker.cache))
 }

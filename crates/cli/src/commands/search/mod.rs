@@ -35,7 +35,6 @@ const QUERIES_PER_BLOCK: usize = 1024;
 /// The most hits in memory, unless a single query has more.
 const HITS_PER_BLOCK: usize = 8 << 20;
 
-/// Arguments of `toller search`.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("output", |output| output.required(false)))]
 pub struct SearchArgs {
@@ -65,7 +64,6 @@ pub struct SearchArgs {
     output: RunOutputArgs,
 }
 
-/// Searches.
 pub fn run(args: &SearchArgs, ui: &Ui) -> crate::Result<()> {
     let typed = args.is_ad_hoc();
     let fusion = args.sources.check(false, typed)?;
@@ -135,7 +133,7 @@ fn search<'a>(
             bar.set(done as u64);
             Ok(())
         });
-    bar.finish();
+    drop(bar);
     searched?;
     let search_secs = searching.elapsed().as_secs_f64();
     Ok(Report {

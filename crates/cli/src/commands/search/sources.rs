@@ -1,16 +1,16 @@
 //! What a search needs: opening it, and searching block by block.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use toller_engine::{Engine, HybridOptions, Pooled};
+use toller_engine::{Engine, Pooled};
 use toller_ir::{Query, SearchRequest, SearchResponse, Searcher};
 use toller_pipeline::fusion::Fusion;
 use toller_pipeline::{QueryFilter, SparseSearcher};
 
 use super::kept::{AnySearcher, DENSE_RUN, FIRST_STAGE_RUN, KeptRuns, SPARSE_RUN};
 use crate::args::sources::SourceArgs;
-use crate::interrupt::Interrupted;
+use crate::interrupt;
 use crate::ui::Ui;
 
 /// The searcher that was asked for, its queries, and what it leaves out.
@@ -70,8 +70,7 @@ impl Sources {
             Some(fusion) => {
                 let searchers = searchers.into_iter().map(|(file, searcher)| kept.keep(file, searcher));
                 let searchers = searchers.collect::<Result<_, _>>()?;
-                let hybrid = engine
-                    .hybrid(searchers, HybridOptions { fusion, depth, collections: args.collections() })?;
+                let hybrid = engine.hybrid(searchers, fusion, depth, args.collections())?;
                 filter = lists.documents.in_collection(&*hybrid).0;
                 hybrid
             }
@@ -90,9 +89,7 @@ impl Sources {
         mut take: impl FnMut(&[Query], SearchResponse) -> crate::Result<()>,
     ) -> crate::Result<()> {
         for queries in self.queries.chunks(block) {
-            if stop.load(Ordering::Relaxed) {
-                return Err(Interrupted { resume: "no run was written".to_owned() }.into());
-            }
+            interrupt::check(stop, "no run was written")?;
             let excluded = self.filter.excluded(queries);
             let filter = self.filter.of(&excluded);
             take(queries, self.searcher.search(&SearchRequest { queries, k, filter })?)?;
