@@ -66,17 +66,11 @@ pub enum ExchangeError {
         remedy: Remedy,
     },
     /// A file of vectors alone, and no word on their ids.
-    #[error("{} holds vectors without identifiers", path.display())]
-    NoIds {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} holds vectors without identifiers", .0.display())]
+    NoIds(PathBuf),
     /// Ids were given for a file that has its own.
-    #[error("{} has identifiers of its own", path.display())]
-    HasIds {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} has identifiers of its own", .0.display())]
+    HasIds(PathBuf),
     /// As many files of ids as of vectors are needed.
     #[error("{ids} files of identifiers were given for {inputs} files of vectors")]
     IdFileCount {
@@ -150,23 +144,14 @@ pub enum ExchangeError {
         found: usize,
     },
     /// Doubles, which a store does not hold.
-    #[error("{} holds float64, which would be rounded to float32", path.display())]
-    Doubles {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} holds float64, which would be rounded to float32", .0.display())]
+    Doubles(PathBuf),
     /// There is not a single vector.
-    #[error("there are no vectors in {}", path.display())]
-    Empty {
-        /// The first file.
-        path: PathBuf,
-    },
+    #[error("there are no vectors in {}", .0.display())]
+    Empty(PathBuf),
     /// Exporting would replace something.
-    #[error("{} is there already", path.display())]
-    Exists {
-        /// What is there.
-        path: PathBuf,
-    },
+    #[error("{} is there already", .0.display())]
+    Exists(PathBuf),
     /// The caller wanted no more.
     #[error("stopped")]
     Stopped,

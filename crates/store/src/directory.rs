@@ -12,7 +12,7 @@ use crate::{Part, StoreError, part};
 
 /// The exclusive right to write the store in `directory`.
 pub(crate) fn lock(directory: &Path) -> Result<DirectoryLock, StoreError> {
-    DirectoryLock::acquire(directory)?.ok_or_else(|| StoreError::Locked { path: directory.to_owned() })
+    DirectoryLock::acquire(directory)?.ok_or_else(|| StoreError::Locked(directory.to_owned()))
 }
 
 /// Checks that `directory` is a store, even a damaged one, or holds nothing. Changes nothing.

@@ -57,6 +57,7 @@ mod shard;
 mod shard_buffer;
 mod spec;
 mod store;
+mod tensors;
 mod writer;
 
 pub use codes::CodesEntry;

@@ -184,7 +184,7 @@ impl StoreSpec {
 
     /// [`StoreError::InvalidSpec`] if no store can have this spec.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
-        self.defect().map_or(Ok(()), |reason| Err(StoreError::InvalidSpec { reason }))
+        self.defect().map_or(Ok(()), |reason| Err(StoreError::InvalidSpec(reason)))
     }
 
     /// The fields in which `other` differs from this spec, of those that `agreement` compares.

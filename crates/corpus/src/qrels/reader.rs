@@ -8,7 +8,7 @@ use crate::format::Sniff;
 use crate::options::{ReadOptions, SkipReport};
 use crate::qrels::builder::{Judgment, QrelsBuilder};
 use crate::qrels::detect::{DOCUMENT, QUERY, QrelsFormat, detect, is_header};
-use crate::text::{FieldNames, Fields, LineReader, Loose, header_index, parse_grade, tabs_or_spaces};
+use crate::text::{LineReader, Loose, Object, header_index, parse_grade, tabs_or_spaces};
 
 /// Reads relevance judgments. If `options` name no format, it is detected from the content and the name.
 ///
@@ -129,69 +129,36 @@ impl Layout {
         let cell = |index: usize| cells.get(index).copied().unwrap_or_default();
         let grade = match self.grade.map(cell) {
             None => 1,
-            Some(text) => parse_grade(text).ok_or_else(|| {
-                let found = format!("{} as the grade", excerpt(text.as_bytes()));
-                Wrong::new(BadKind::BadNumber, found, "an integer, which may be negative")
-            })?,
+            Some(text) => parse_grade(text).ok_or_else(|| bad_grade(excerpt(text.as_bytes())))?,
         };
         Ok(Judgment { query: cell(self.query), document: cell(self.document), grade })
     }
 }
 
-/// The fields of a judgment, in the order of the ranges in [`parse_json`].
-struct QrelsFields;
-
-impl FieldNames<11> for QrelsFields {
-    const NAMES: [&'static str; 11] = [
-        "query-id",
-        "query_id",
-        "qid",
-        "corpus-id",
-        "corpus_id",
-        "doc_id",
-        "docid",
-        "pid",
-        "score",
-        "relevance",
-        "rel",
-    ];
-}
-
 fn parse_json(line: &str) -> Result<(String, String, i32), Wrong> {
     const EXPECTED: &str = "a JSON object with query-id, corpus-id and score";
-    let fields: Fields<'_, QrelsFields, 11> = serde_json::from_str(line).map_err(|error| {
-        let found = format!("{} ({error})", excerpt(line.as_bytes()));
-        Wrong::new(BadKind::Malformed, found, EXPECTED)
-    })?;
-    if let Some(name) = fields.twice {
-        let found = format!("the field {name} twice");
-        return Err(Wrong::new(BadKind::Malformed, found, "each field once"));
-    }
-    let field = |range, what: &str| {
-        fields.first_of(range).ok_or_else(|| {
+    let mut fields = Object::parse(line, EXPECTED)?;
+    let mut field = |names: &[&str], what: &str| {
+        fields.take(names)?.ok_or_else(|| {
             let found = format!("no {what} in {}", excerpt(line.as_bytes()));
             Wrong::new(BadKind::MissingField, found, EXPECTED)
         })
     };
-    let id = |value: &Loose<'_>, what: &str| {
-        value.to_id().ok_or_else(|| {
-            let found = format!("{} as the {what}", value.describe());
-            Wrong::new(BadKind::Malformed, found, "a string or an integer")
-        })
-    };
-    let query = id(field(0..3, "query")?, "query")?;
-    let document = id(field(3..8, "document")?, "document")?;
-    let score = field(8..11, "score")?;
-    let grade = match score {
+    let query = field(&["query-id", "query_id", "qid"], "query")?.id("query")?;
+    let documents = ["corpus-id", "corpus_id", "doc_id", "docid", "pid"];
+    let document = field(&documents, "document")?.id("document")?;
+    let score = field(&["score", "relevance", "rel"], "score")?;
+    let grade = match &score {
         Loose::Integer(grade) => i32::try_from(*grade).ok(),
         // As tables that went through floating point have it.
         Loose::Float(grade) if grade.fract() == 0.0 && grade.abs() < 1e9 => Some(*grade as i32),
         Loose::String(text) => parse_grade(text),
         _ => None,
     };
-    let grade = grade.ok_or_else(|| {
-        let found = format!("{} as the grade", score.describe());
-        Wrong::new(BadKind::BadNumber, found, "an integer, which may be negative")
-    })?;
+    let grade = grade.ok_or_else(|| bad_grade(score.describe()))?;
     Ok((query, document, grade))
+}
+
+fn bad_grade(found: String) -> Wrong {
+    Wrong::new(BadKind::BadNumber, found + " as the grade", "an integer, which may be negative")
 }

@@ -55,7 +55,7 @@ pub fn export(
     let (vectors, ids) = format.files(output);
     let files: Vec<PathBuf> = ids.iter().chain([&vectors]).cloned().collect();
     if let Some(path) = files.iter().find(|path| path.is_file()).filter(|_| !options.overwrite) {
-        return Err(ExchangeError::Exists { path: path.clone() });
+        return Err(ExchangeError::Exists(path.clone()));
     }
     if format == ExportFormat::Pyserini {
         fs::create_dir_all(output).map_err(FileError::on("create", output))?;

@@ -105,12 +105,12 @@ impl Source {
             files.push(SourceFile { path, kind });
         }
         let Some(&(dim, _)) = dims.first() else {
-            return Err(ExchangeError::Empty { path: paths.first().cloned().unwrap_or_default() });
+            return Err(ExchangeError::Empty(paths.first().cloned().unwrap_or_default()));
         };
         for file in &files {
             let doubles = matches!(file.kind.dim_and_precision(), Some((_, Precision::F64)));
             if doubles && !options.narrow_f64 {
-                return Err(ExchangeError::Doubles { path: file.path.clone() });
+                return Err(ExchangeError::Doubles(file.path.clone()));
             }
         }
         let all_half = dims.iter().all(|(_, precision)| *precision == Precision::F16);
@@ -186,7 +186,7 @@ impl Kind {
         };
         let no_ids_wanted = |path: &Path| match options.ids {
             IdsFrom::Beside => Ok(()),
-            IdsFrom::Files(_) | IdsFrom::Rows => Err(ExchangeError::HasIds { path: path.to_owned() }),
+            IdsFrom::Files(_) | IdsFrom::Rows => Err(ExchangeError::HasIds(path.to_owned())),
         };
         match format {
             VectorFormat::Npy => {
@@ -198,7 +198,7 @@ impl Kind {
                 let faiss::Flat { matrix, ids } = faiss::open(path, options.any_metric)?;
                 let ids = match ids {
                     Some(start) if options.ids == IdsFrom::Beside => MatrixIds::Int64(start),
-                    Some(_) => return Err(ExchangeError::HasIds { path: path.to_owned() }),
+                    Some(_) => return Err(ExchangeError::HasIds(path.to_owned())),
                     None => ids_of_matrix(path, number, options)?,
                 };
                 Ok(Self::Matrix(matrix, ids))
@@ -243,11 +243,11 @@ fn ids_of_matrix(path: &Path, number: usize, options: &SourceOptions) -> Result<
         IdsFrom::Rows => Ok(MatrixIds::Rows),
         IdsFrom::Files(files) => match files.get(number) {
             Some(file) => Ok(MatrixIds::File(file.clone())),
-            None => Err(ExchangeError::NoIds { path: path.to_owned() }),
+            None => Err(ExchangeError::NoIds(path.to_owned())),
         },
         IdsFrom::Beside => match ids::beside(path) {
             Some(file) => Ok(MatrixIds::File(file)),
-            None => Err(ExchangeError::NoIds { path: path.to_owned() }),
+            None => Err(ExchangeError::NoIds(path.to_owned())),
         },
     }
 }

@@ -1,14 +1,12 @@
 //! Opening an index, and its properties.
 
-use std::fs::File;
-use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 use rayon::prelude::*;
 use toller_analysis::Analyzer;
-use toller_files::{FileError, OpenOptions, Verifier};
+use toller_files::{FileError, ListedFileError, OpenOptions, Verifier};
 use toller_ir::DocOrd;
 
 use super::term::Term;
@@ -44,7 +42,7 @@ impl SparseIndex {
         match Manifest::read(path)? {
             Some(manifest) => Self::map(path, manifest, options),
             None => Err(match path.metadata() {
-                Ok(_) => SparseError::NotAnIndex { path: path.to_owned() },
+                Ok(_) => SparseError::NotAnIndex(path.to_owned()),
                 Err(error) => FileError::new("open", path, error).into(),
             }),
         }
@@ -218,21 +216,9 @@ impl SparseIndex {
 
 /// Maps a file of the index, and verifies it.
 fn map(directory: &Path, entry: &FileEntry, verifier: &Verifier<'_>) -> Result<Mmap, SparseError> {
-    let path = directory.join(&entry.file);
-    let damaged = |reason: String| SparseError::Damaged { path: path.clone(), reason };
-    let file = match File::open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Err(damaged("it is missing".to_owned())),
-        Err(error) => return Err(FileError::new("open", path, error).into()),
-    };
-    let found = file.metadata().map_err(FileError::on("examine", &path))?.len();
-    if found != entry.bytes {
-        return Err(damaged(format!("it has {found} bytes, expected {}", entry.bytes)));
-    }
-    // SAFETY: files of an index are replaced by renaming and never changed in place.
-    let map = unsafe { Mmap::map(&file) }.map_err(FileError::on("map", &path))?;
-    match verifier.checksum(&map) {
-        Some(checksum) if checksum != entry.checksum => Err(damaged("its checksum is wrong".to_owned())),
-        _ => Ok(map),
-    }
+    let file = entry.listed(directory);
+    file.map(verifier).map_err(|error| match error {
+        ListedFileError::File(error) => error.into(),
+        ListedFileError::Damaged(reason) => SparseError::Damaged { path: file.path, reason },
+    })
 }

@@ -12,7 +12,9 @@ use toller_store::{
     inspect, quantize,
 };
 
-use crate::common::{TestResult, check_content, error, files, open, part_of, push_until, spec, write};
+use crate::common::{
+    TestResult, check_content, error, files, finish, flip, open, part_of, push_until, spec, write,
+};
 
 const CODES: &str = "codes-00001.safetensors";
 
@@ -132,14 +134,7 @@ fn damaged_codes_are_named_and_the_vectors_are_kept() -> TestResult {
         (|file| fs::write(file, &fs::read(file)?[1..]), "bytes, expected"),
         (|file| fs::write(file, b""), "0 bytes, expected"),
         (|file| fs::copy(file.with_file_name("codes-00000.safetensors"), file).map(drop), "checksum"),
-        (
-            |file| {
-                let mut bytes = fs::read(file)?;
-                *bytes.last_mut().ok_or(std::io::ErrorKind::UnexpectedEof)? ^= 1;
-                fs::write(file, bytes)
-            },
-            "checksum",
-        ),
+        (flip, "checksum"),
     ];
     for (number, (way, reason)) in ways.iter().enumerate() {
         let directory = tempfile::tempdir()?;
@@ -263,12 +258,9 @@ fn a_failed_quantization_takes_its_files_back() -> TestResult {
 
     // A damaged shard is not quantized.
     let shard = store.join("shard-00001.safetensors");
-    let mut bytes = fs::read(&shard)?;
-    let place = bytes.len() - 1;
-    bytes[place] ^= 1;
-    fs::write(&shard, bytes)?;
+    flip(&shard)?;
     let found = error(int8(store))?;
-    assert!(matches!(&found, StoreError::ShardChecksum { path, .. } if *path == shard), "{found}");
+    assert!(matches!(&found, StoreError::ShardDamaged { path, .. } if *path == shard), "{found}");
     assert!(codes_in(store)?.is_empty());
     Ok(())
 }
@@ -280,8 +272,7 @@ fn only_whole_stores_that_nobody_writes_are_quantized() -> TestResult {
     let mut writer = StoreWriter::create_or_resume(store, spec(9))?;
     push_until(&mut writer, 5)?;
     assert!(matches!(int8(store), Err(StoreError::Incomplete { rows_done: 3, .. })));
-    push_until(&mut writer, 9)?;
-    writer.finish()?;
+    finish(writer)?;
     let _writer = StoreWriter::create_or_resume(store, spec(9))?;
     assert!(matches!(int8(store), Err(StoreError::Locked { .. })));
     assert!(codes_in(store)?.is_empty());
@@ -298,9 +289,7 @@ fn codes_of_a_shard_that_is_written_anew_are_kept_if_it_is_the_same() -> TestRes
     int8(store)?;
     let whole = files(store)?;
     fs::remove_file(store.join("shard-00001.safetensors"))?;
-    let mut writer = StoreWriter::create_or_resume(store, spec(9))?;
-    push_until(&mut writer, 9)?;
-    writer.finish()?;
+    write(store, spec(9))?;
     assert_eq!(files(store)?, whole);
 
     fs::remove_file(store.join("shard-00001.safetensors"))?;
@@ -325,10 +314,9 @@ fn a_store_that_replaces_one_with_codes_has_none() -> TestResult {
     write(store, spec(9))?;
     let before = files(store)?;
     int8(store)?;
-    let mut writer = StoreWriter::overwrite(store, spec(9))?;
+    let writer = StoreWriter::overwrite(store, spec(9))?;
     assert!(codes_in(store)?.is_empty());
-    push_until(&mut writer, 9)?;
-    writer.finish()?;
+    finish(writer)?;
     assert_eq!(files(store)?, before);
     Ok(())
 }

@@ -67,12 +67,33 @@ pub(crate) fn push_until(writer: &mut StoreWriter, until: u64) -> Result<(), Sto
     Ok(())
 }
 
-/// Writes the whole store, or the whole part, of `spec`.
+/// Writes the store, or the part, of `spec` to its end.
 pub(crate) fn write(store: &Path, spec: StoreSpec) -> Result<(), StoreError> {
-    let rows = spec.expected_rows();
-    let mut writer = StoreWriter::create_or_resume(store, spec)?;
+    finish(StoreWriter::create_or_resume(store, spec)?)
+}
+
+/// As [`write`], in place of the store that is there.
+pub(crate) fn overwrite(store: &Path, spec: StoreSpec) -> Result<(), StoreError> {
+    finish(StoreWriter::overwrite(store, spec)?)
+}
+
+pub(crate) fn finish(mut writer: StoreWriter) -> Result<(), StoreError> {
+    let rows = writer.manifest().spec.expected_rows();
     push_until(&mut writer, rows)?;
     writer.finish().map(drop)
+}
+
+/// Pushes the missing rows up to `until`, and stops.
+pub(crate) fn interrupt(store: &Path, spec: StoreSpec, until: u64) -> Result<(), StoreError> {
+    push_until(&mut StoreWriter::create_or_resume(store, spec)?, until)
+}
+
+/// Flips a bit in the middle of a file.
+pub(crate) fn flip(path: &Path) -> std::io::Result<()> {
+    let mut bytes = fs::read(path)?;
+    let place = bytes.len() / 2;
+    bytes[place] ^= 1;
+    fs::write(path, bytes)
 }
 
 pub(crate) fn open(store: &Path) -> Result<Store, StoreError> {
