@@ -19,7 +19,7 @@ pub enum ExchangeError {
     /// The store refused what it was given, or cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Which format a file has cannot be told.
+    /// The format of a file cannot be detected.
     #[error("cannot tell the format of {}: {reason}", path.display())]
     UnknownFormat {
         /// The file.
@@ -55,7 +55,7 @@ pub enum ExchangeError {
         /// What is wrong.
         source: PickleError,
     },
-    /// A valid file of a kind that is not imported.
+    /// A valid file that cannot be imported.
     #[error("{}: {what}", path.display())]
     Unsupported {
         /// The file.
@@ -65,13 +65,13 @@ pub enum ExchangeError {
         /// What to do instead.
         remedy: Remedy,
     },
-    /// A file of vectors alone, and no word on their ids.
+    /// A file of vectors without ids.
     #[error("{} holds vectors without identifiers", .0.display())]
     NoIds(PathBuf),
-    /// Ids were given for a file that has its own.
+    /// Ids were given for a file that has ids of its own.
     #[error("{} has identifiers of its own", .0.display())]
     HasIds(PathBuf),
-    /// As many files of ids as of vectors are needed.
+    /// The numbers of files of ids and of files of vectors differ.
     #[error("{ids} files of identifiers were given for {inputs} files of vectors")]
     IdFileCount {
         /// The files of ids.
@@ -91,7 +91,7 @@ pub enum ExchangeError {
         /// The number of vectors.
         vectors: u64,
     },
-    /// An id that is none.
+    /// A row without a valid id.
     #[error("{}, row {row}: {reason}", path.display())]
     BadId {
         /// The file.
@@ -146,13 +146,13 @@ pub enum ExchangeError {
     /// Doubles, which a store does not hold.
     #[error("{} holds float64, which would be rounded to float32", .0.display())]
     Doubles(PathBuf),
-    /// There is not a single vector.
+    /// The files, of which this is the first, hold no vector.
     #[error("there are no vectors in {}", .0.display())]
     Empty(PathBuf),
-    /// Exporting would replace something.
+    /// The export would replace this file.
     #[error("{} is there already", .0.display())]
     Exists(PathBuf),
-    /// The caller wanted no more.
+    /// The caller stopped the work.
     #[error("stopped")]
     Stopped,
     /// An id that the target cannot hold.

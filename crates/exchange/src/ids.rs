@@ -24,7 +24,7 @@ pub enum IdsFrom {
 }
 
 /// The file of ids next to the vectors `path`, if there is one.
-pub(crate) fn beside(path: &Path) -> Option<PathBuf> {
+pub(crate) fn next_to(path: &Path) -> Option<PathBuf> {
     let named = ["ids.txt", "ids.json"].map(|extension| path.with_extension(extension));
     let pyserini = (path.file_name()? == "index").then(|| path.with_file_name("docid"));
     pyserini.into_iter().chain(named).find(|path| path.is_file())

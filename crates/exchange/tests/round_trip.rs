@@ -1,4 +1,4 @@
-//! What is exported comes back as it was; what cannot be, is said.
+//! What is exported comes back as it was; what cannot be exported is an error.
 
 mod common;
 
@@ -219,7 +219,7 @@ fn an_imported_store_does_not_know_its_model() -> TestResult {
 }
 
 #[test]
-fn numbers_that_are_not_finite_are_told_by_id() -> TestResult {
+fn numbers_that_are_not_finite_are_reported_with_the_id() -> TestResult {
     let directory = tempfile::tempdir()?;
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let path = directory.path().join("bad.npy");

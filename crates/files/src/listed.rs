@@ -1,4 +1,4 @@
-//! The files that a manifest lists: written with their length and checksum, and verified when they are mapped.
+//! The files that a manifest lists: written with their length and checksum, verified when they are mapped.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -68,7 +68,7 @@ impl FlatIndex {
         Ok(index)
     }
 
-    /// What the memory of each device is for; none for an index on the CPU.
+    /// How the memory of each device is used; nothing for an index on the CPU.
     pub fn plans(&self) -> impl Iterator<Item = &DevicePlan> {
         self.devices.iter().flat_map(DeviceSearch::plans)
     }
@@ -99,7 +99,7 @@ impl FlatIndex {
     /// The vectors of the stores, as operations take them.
     ///
     /// # Errors
-    /// None that a store which was opened leaves.
+    /// None for a store that was opened.
     pub fn collection(&self) -> Result<Collection<'_>, IndexError> {
         let segments = self.store.shards().iter().map(|shard| Segment {
             first: shard.first(),

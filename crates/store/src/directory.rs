@@ -1,4 +1,4 @@
-//! The files of a store's directory: which belong there, and who may write them.
+//! The files of a store's directory: which of them belong to it, and who may write them.
 
 use std::fs::{self, File};
 use std::path::Path;

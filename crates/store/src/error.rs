@@ -51,7 +51,7 @@ pub enum StoreError {
         /// Rows when finished.
         rows_expected: u64,
     },
-    /// Parts of a store are not there.
+    /// Parts of a store are missing.
     #[error("the store {} has {} of {of} parts; missing: {}", path.display(), *of as usize - missing.len(), listed(missing, *of))]
     MissingParts {
         /// The store.
@@ -66,12 +66,12 @@ pub enum StoreError {
     MixedParts {
         /// The store.
         path: PathBuf,
-        /// A number of parts that is there.
+        /// The number of parts of an existing division.
         first: u32,
-        /// Another that is there or was asked for.
+        /// The number of parts of another division, which exists or was requested.
         second: u32,
     },
-    /// A part's directory holds something else than its name says.
+    /// The directory of a part holds something else.
     #[error("{} does not hold the part that its name says, but {found}", path.display())]
     MisplacedPart {
         /// The directory.
@@ -113,7 +113,8 @@ pub enum StoreError {
         /// The other one.
         given: Box<ModelInfo>,
     },
-    /// The store was imported, and nobody said which model made its vectors. The model is the one to search with.
+    /// The store was imported without the name of the model that made its vectors. The model given here is
+    /// the one to search with.
     #[error("the store was imported and does not know its model, so not whether it is {} (fingerprint {})", .0.name, .0.fingerprint)]
     UnknownModel(Box<ModelInfo>),
 
@@ -156,7 +157,7 @@ pub enum StoreError {
     /// Another process is writing this store.
     #[error("another process is writing the store {}", .0.display())]
     Locked(PathBuf),
-    /// The store that is there was begun with another spec.
+    /// The existing store was begun with another spec.
     #[error("the store {} was begun differently: {}", path.display(), described(differences, "in the store", "asked for"))]
     SpecMismatch {
         /// The store or the part.
@@ -206,7 +207,7 @@ pub enum StoreError {
         /// The store's dtype.
         dtype: DType,
     },
-    /// Fewer or more rows were written than the source has.
+    /// Fewer or more rows were pushed than the source has.
     #[error("{found} rows were given for the store {}, but its source has {expected}", path.display())]
     RowCount {
         /// The store or the part.

@@ -7,7 +7,8 @@
 //! The layout is specified in docs/formats.md.
 //!
 //! ```
-//! # use toller_store::{DType, Encoding, ModelInfo, OpenOptions, Role, Source, Store, StoreSpec, StoreWriter};
+//! # use toller_store::{DType, Encoding, ModelInfo, OpenOptions, Role};
+//! # use toller_store::{Source, Store, StoreSpec, StoreWriter};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("store");

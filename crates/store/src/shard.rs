@@ -18,12 +18,12 @@ use crate::tensors::{ALIGNMENT, Tensors};
 use crate::{CodesEntry, DType, ShardEntry, StoreError, StoreSpec};
 
 #[cfg(target_endian = "big")]
-compile_error!("shards are little-endian and are used as they lie in the file");
+compile_error!("shards are little-endian and are used as they are in the file");
 
 /// A shard of an opened store: rows that follow each other in the store's order.
 ///
 /// The vectors are in the memory map of the file, at a multiple of 64 bytes. Pages that were read stay in the
-/// system's file cache and do not count as the process's own memory.
+/// system's file cache and are not the process's own memory.
 #[derive(Debug)]
 pub struct Shard {
     path: PathBuf,
@@ -51,7 +51,7 @@ pub enum Embeddings<'a> {
 }
 
 impl<'a> Embeddings<'a> {
-    /// The bytes of the vectors, as they lie in the file.
+    /// The bytes of the vectors, as they are in the file.
     #[must_use]
     pub fn as_bytes(&self) -> &'a [u8] {
         match self {

@@ -10,7 +10,7 @@ use crate::dtype::BadValue;
 use crate::tensors::{self, Tensor};
 use crate::{DType, ShardEntry, StoreError};
 
-/// Rows that are not in a file yet.
+/// Rows that are not in any file yet.
 #[derive(Debug)]
 pub(crate) struct ShardBuffer {
     dtype: DType,

@@ -45,7 +45,7 @@ const UNKNOWN_MODEL: &str = "unknown:";
 
 impl ModelInfo {
     /// The unknown model of imported vectors. `vectors` identifies them, so that other vectors of an unknown
-    /// model do not count as vectors of the same model.
+    /// model are not taken for vectors of the same model.
     #[must_use]
     pub fn unknown(vectors: &str) -> Self {
         Self { name: "unknown".to_owned(), fingerprint: format!("{UNKNOWN_MODEL}{vectors}") }
@@ -103,13 +103,13 @@ pub struct Source {
 pub struct Difference {
     /// The field's path in the manifest: `encoding.prompt`.
     pub field: &'static str,
-    /// Its value in the store that is there, or was opened first.
+    /// Its value in the existing store, or in the store that was opened first.
     pub stored: String,
-    /// Its value in what was requested, or was opened later.
+    /// Its value in the requested spec, or in the store that was opened later.
     pub other: String,
 }
 
-/// How far two specs have to agree. Each level includes those before it.
+/// How far two specs must agree. Each level includes the levels before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Agreement {
     /// Different collections searched as one: the vectors must be comparable.

@@ -28,9 +28,9 @@ pub fn shared_path(path: &str) -> PathBuf {
     named.unwrap_or_else(|| repository("../shared")).join(path)
 }
 
-/// The same, if it is there; else says that the test is skipped.
+/// The same. If it is missing, prints that the test is skipped.
 #[must_use]
-#[allow(clippy::print_stderr, reason = "the test says so")]
+#[allow(clippy::print_stderr, reason = "the test reports it")]
 pub fn shared(path: &str) -> Option<PathBuf> {
     let found = shared_path(path);
     if found.exists() {

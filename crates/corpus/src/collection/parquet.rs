@@ -89,7 +89,7 @@ impl ParquetPassages {
         })
     }
 
-    /// Opens the next row group that has rows. Returns false behind the last.
+    /// Opens the next row group that has rows. Returns false after the last.
     fn next_group(&mut self) -> Result<bool, CorpusError> {
         while self.next_group < self.reader.num_row_groups() {
             let index = self.next_group;

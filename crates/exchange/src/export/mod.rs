@@ -24,7 +24,7 @@ const BLOCK_NUMBERS: usize = 1 << 18;
 pub struct ExportOptions {
     /// Write f32 where the format could hold the store's f16.
     pub widen: bool,
-    /// Replace files that are there.
+    /// Replace existing files.
     pub overwrite: bool,
 }
 
@@ -37,13 +37,14 @@ pub struct Exported {
     pub bytes: u64,
 }
 
-/// Writes the vectors and ids of `store` to `output`, in `format`. Where the format has no place for ids they go to a file
-/// beside it, before the vectors. Files appear whole or not at all. `progress` is given the rows written, and may stop.
+/// Writes the vectors and ids of `store` to `output`, in `format`. If the format has no place for ids, they
+/// go into a file next to it, before the vectors. Files appear whole or not at all. `progress` gets the
+/// number of rows written, and may stop the export.
 ///
 /// bf16, which none of the formats has, becomes f32, exactly; so does f16 in FAISS's.
 ///
 /// # Errors
-/// When a file is there already and is not to be replaced, or cannot be written; for an id that the format cannot hold;
+/// When a file exists and is not to be replaced, or cannot be written; for an id that the format cannot hold;
 /// [`ExchangeError::Stopped`].
 pub fn export(
     store: &Store,
@@ -74,7 +75,8 @@ pub fn export(
     Ok(Exported { files, bytes })
 }
 
-/// Calls `write` with the numbers of all rows in order, some at a time, widened to f32, and `progress` with the rows done.
+/// Calls `write` with the numbers of all rows in order, in blocks, widened to f32, and `progress` with the
+/// number of rows done.
 fn for_each_block(
     store: &Store,
     progress: &mut Progress<'_>,

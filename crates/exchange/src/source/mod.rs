@@ -15,7 +15,7 @@ use parquet::ParquetVectors;
 /// How to read files of vectors.
 #[derive(Clone, Debug, Default)]
 pub struct SourceOptions {
-    /// The format, where the first bytes do not tell it.
+    /// The format; `None` to detect it from the first bytes.
     pub format: Option<VectorFormat>,
     /// Where the ids come from, for files that have none.
     pub ids: IdsFrom,
@@ -25,7 +25,7 @@ pub struct SourceOptions {
     pub vector_column: Option<String>,
     /// Whether float64 is rounded to float32 rather than refused.
     pub narrow_f64: bool,
-    /// Whether a FAISS index for another metric than the inner product is taken for its vectors.
+    /// Whether a FAISS index for another metric than the inner product is accepted.
     pub any_metric: bool,
 }
 
@@ -66,7 +66,7 @@ enum Kind {
     /// NumPy's and FAISS's vectors, and where their ids are.
     Matrix(Matrix, MatrixIds),
     Parquet(ParquetVectors),
-    /// Read anew in each pass, so that one file's ids are in memory at a time.
+    /// Read again in each pass, so that the ids of only one file are in memory at a time.
     Pickle(pickle::Shape),
 }
 
@@ -81,11 +81,11 @@ enum MatrixIds {
 }
 
 impl Source {
-    /// Opens files of vectors, in this order. A directory is taken for Pyserini's: its files `index` and `docid`.
+    /// Opens files of vectors, in this order. A directory is Pyserini's: the files `index` and `docid`.
     ///
     /// # Errors
-    /// When a file is none of the formats, is damaged, has no ids, or has vectors of another length than the first;
-    /// for float64 and for metrics other than the inner product, unless the options take them.
+    /// When a file has none of the formats, is damaged, has no ids, or has vectors of another length than the
+    /// first file; for float64 and for metrics other than the inner product, unless the options allow them.
     pub fn open(paths: &[PathBuf], options: &SourceOptions) -> Result<Self, ExchangeError> {
         if let IdsFrom::Files(files) = &options.ids
             && files.len() != paths.len()
@@ -145,7 +145,8 @@ impl Source {
     /// Calls `visit` for each row in order. Every row has [`Source::dim`] numbers.
     ///
     /// # Errors
-    /// The first of a file that is damaged, an id that is blank or missing, a vector of another length, or of `visit`.
+    /// The first error: a damaged file, a blank or missing id, a vector of another length, or the error of
+    /// `visit`.
     pub fn for_each(&self, visit: &mut Visit<'_>) -> Result<(), ExchangeError> {
         let mut first = 0;
         for (number, file) in self.files.iter().enumerate() {
@@ -223,7 +224,7 @@ impl Kind {
         }
     }
 
-    /// `None` for a file without rows, if only a row tells.
+    /// `None` for a file without rows, if the format states them nowhere else.
     fn dim_and_precision(&self) -> Option<(usize, Precision)> {
         match self {
             Self::Matrix(matrix, _) => Some((matrix.dim, matrix.numbers.precision)),
@@ -245,7 +246,7 @@ fn ids_of_matrix(path: &Path, number: usize, options: &SourceOptions) -> Result<
             Some(file) => Ok(MatrixIds::File(file.clone())),
             None => Err(ExchangeError::NoIds(path.to_owned())),
         },
-        IdsFrom::Beside => match ids::beside(path) {
+        IdsFrom::Beside => match ids::next_to(path) {
             Some(file) => Ok(MatrixIds::File(file)),
             None => Err(ExchangeError::NoIds(path.to_owned())),
         },

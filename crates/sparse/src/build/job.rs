@@ -29,7 +29,7 @@ pub struct BuildJob<'a> {
     pub source: Source,
     /// Whether the index keeps the terms of each document, for feedback.
     pub doc_vectors: bool,
-    /// Bytes of memory to use, apart from 5 bytes a document and the list of one term.
+    /// Bytes of memory to use, besides 5 bytes for each document and the list of one term.
     pub memory_bytes: usize,
     /// Threads that analyze. Another one reads.
     pub threads: usize,
@@ -59,8 +59,8 @@ pub struct BuildReport {
     pub duration: Duration,
 }
 
-/// A chunk may have one part in this many of a thread's memory: a thread has one chunk in work and half of
-/// another waiting, and inverting takes up to six times the text.
+/// A chunk may have one part in this many of a thread's memory: a thread has one chunk in its hands and half
+/// a chunk that waits, and inverting takes up to six times the text.
 const CHUNK_SHARE: usize = 16;
 
 /// Larger chunks do not make better runs, and their terms fall out of the cache.

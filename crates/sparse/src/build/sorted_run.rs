@@ -1,7 +1,7 @@
 //! Sorted runs, which are inverted chunks, in a temporary file until they are merged.
 //!
 //! ```text
-//! run     := (term, bytes of its list (varint), list) * terms, ascending       a term as in `coding::strings`
+//! run     := (term, bytes of its list (varint), list) * terms, ascending      a term as in `coding::strings`
 //! list    := (2 * gap + (frequency = 1), [frequency - 2]) * documents          varints
 //! ```
 //!
@@ -115,7 +115,7 @@ impl<'a> RunReader<'a> {
         Self { first, rest: bytes, term: Vec::new(), list: &[] }
     }
 
-    /// Goes to the next term; `None` behind the last. (Runs are of this process, so they are not damaged.)
+    /// Goes to the next term; `None` after the last. (This process wrote the runs, so they are not damaged.)
     pub(super) fn advance(&mut self) -> Option<()> {
         next_string(&mut self.rest, &mut self.term)?;
         let bytes = read_varint(&mut self.rest)? as usize;

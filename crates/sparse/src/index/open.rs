@@ -28,7 +28,7 @@ pub struct SparseIndex {
     lengths: Mmap,
     ids: Mmap,
     pub(crate) vectors: Option<Mmap>,
-    /// From the least code of a length to behind the largest.
+    /// From the least code of a length up to the largest.
     pub(crate) codes_used: Range<usize>,
 }
 
@@ -48,7 +48,7 @@ impl SparseIndex {
         }
     }
 
-    /// Opens the index that `manifest` describes. The directory may not have the manifest yet.
+    /// Opens the index that `manifest` describes. The manifest may not be in the directory yet.
     pub(crate) fn map(
         path: &Path,
         manifest: Manifest,
@@ -158,7 +158,7 @@ impl SparseIndex {
         crate::score::seen_length(lengths, self.exact_length(doc.index()))
     }
 
-    /// The number of terms of a document; 0 behind the last.
+    /// The number of terms of a document; 0 after the last.
     #[inline]
     pub(crate) fn exact_length(&self, doc: usize) -> u32 {
         lengths::exact(&self.lengths, self.doc_count(), doc).unwrap_or_default()

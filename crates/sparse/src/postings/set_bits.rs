@@ -7,11 +7,11 @@ use super::BLOCK;
 /// Bits that are looked at together.
 const WORD: usize = 64;
 
-/// Room for the positions of a block, and for what is written behind them.
+/// Room for the positions of a block, and for what is written after them.
 pub(super) const ROOM: usize = BLOCK + WORD;
 
-/// Finds the first `count` ones, at most [`BLOCK`], behind the first `start` bits of `bytes`, and counts
-/// their positions from there. `None` if there are fewer. What is behind them in `found` is arbitrary.
+/// Finds the first `count` ones, at most [`BLOCK`], after the first `start` bits of `bytes`, and counts
+/// their positions from there. `None` if there are fewer. What follows them in `found` is arbitrary.
 #[inline(always)]
 pub(super) fn find<S: Simd>(
     simd: S,
@@ -23,7 +23,7 @@ pub(super) fn find<S: Simd>(
     find_flipped(simd, 0, bytes, start, count, found)
 }
 
-/// [`find`] for zeros. Behind the end of `bytes`, there may be some.
+/// [`find`] for zeros. It may find some after the end of `bytes`.
 #[inline(always)]
 pub(super) fn find_zeros<S: Simd>(
     simd: S,
@@ -57,7 +57,7 @@ fn find_flipped<S: Simd>(
     Some(())
 }
 
-/// Takes the next bits off the front of `bytes`, zeros behind the end; `None` where no bits are left.
+/// Takes the next bits off the front of `bytes`, with zeros after the end; `None` if no bits are left.
 #[inline(always)]
 fn next_word(bytes: &mut &[u8]) -> Option<u64> {
     if let Some((&word, behind)) = bytes.split_first_chunk() {

@@ -93,7 +93,7 @@ fn an_index_that_is_there_is_kept_or_replaced() -> Outcome {
 }
 
 #[test]
-fn an_index_that_lacks_a_file_is_not_complete() -> Outcome {
+fn an_index_with_a_missing_file_is_not_complete() -> Outcome {
     let directory = tempfile::tempdir()?;
     let texts = random_texts(10, 5, 5, 3);
     build_texts(directory.path(), &texts, PLAIN)?;

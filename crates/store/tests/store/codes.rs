@@ -1,4 +1,4 @@
-//! Codes beside the vectors: made of finished stores, verified, removed, and never more than a help.
+//! Codes next to the vectors: made for finished stores, verified and removed. A store can do without them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -95,9 +95,9 @@ fn quantizing_again_changes_nothing_and_removing_leaves_the_store_as_it_was() ->
     assert_eq!(rows.into_inner(), 7);
     let with_codes = files(store)?;
     assert_eq!(with_codes.len(), before.len() + 3);
-    for anew in [false, true] {
-        assert_eq!(quantize(store, Codes::Int8, anew, None)?, bytes);
-        assert_eq!(files(store)?, with_codes, "anew: {anew}");
+    for again in [false, true] {
+        assert_eq!(quantize(store, Codes::Int8, again, None)?, bytes);
+        assert_eq!(files(store)?, with_codes, "again: {again}");
     }
     assert_eq!(quantize(store, Codes::None, false, None)?, 0);
     assert_eq!(files(store)?, before);
@@ -131,8 +131,8 @@ fn other_programs_read_the_files() -> TestResult {
 fn damaged_codes_are_named_and_the_vectors_are_kept() -> TestResult {
     let ways: [(Harm, &str); 5] = [
         (|file| fs::remove_file(file), "it is missing"),
-        (|file| fs::write(file, &fs::read(file)?[1..]), "bytes, expected"),
-        (|file| fs::write(file, b""), "0 bytes, expected"),
+        (|file| fs::write(file, &fs::read(file)?[1..]), "bytes, but the manifest says"),
+        (|file| fs::write(file, b""), "0 bytes, but the manifest says"),
         (|file| fs::copy(file.with_file_name("codes-00000.safetensors"), file).map(drop), "checksum"),
         (flip, "checksum"),
     ];
@@ -151,7 +151,7 @@ fn damaged_codes_are_named_and_the_vectors_are_kept() -> TestResult {
             assert!(remedy.contains(command), "{remedy}");
         }
 
-        // Told apart from damaged vectors, of which there are none; nothing is encoded anew.
+        // Distinguished from damaged vectors, of which there are none; nothing is encoded again.
         let parts = inspect(store)?;
         assert!(find_damage(&parts, &OpenOptions::default())?.is_empty());
         let damaged = find_damaged_codes(&parts, &OpenOptions::default())?;
@@ -161,7 +161,7 @@ fn damaged_codes_are_named_and_the_vectors_are_kept() -> TestResult {
         writer.finish()?;
 
         if number < 3 {
-            // Noticed without reading, so made anew without being asked to.
+            // Noticed without reading, so they are made again without a request.
             int8(store)?;
         } else {
             quantize(store, Codes::Int8, true, None)?;
@@ -266,7 +266,7 @@ fn a_failed_quantization_takes_its_files_back() -> TestResult {
 }
 
 #[test]
-fn only_whole_stores_that_nobody_writes_are_quantized() -> TestResult {
+fn unfinished_and_locked_stores_are_not_quantized() -> TestResult {
     let directory = tempfile::tempdir()?;
     let store = directory.path();
     let mut writer = StoreWriter::create_or_resume(store, spec(9))?;
@@ -281,7 +281,7 @@ fn only_whole_stores_that_nobody_writes_are_quantized() -> TestResult {
 }
 
 #[test]
-fn codes_of_a_shard_that_is_written_anew_are_kept_if_it_is_the_same() -> TestResult {
+fn codes_of_a_shard_that_is_written_again_are_kept_if_it_is_the_same() -> TestResult {
     let directory = tempfile::tempdir()?;
     let store = directory.path();
     write(store, spec(9))?;

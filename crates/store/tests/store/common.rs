@@ -72,7 +72,7 @@ pub(crate) fn write(store: &Path, spec: StoreSpec) -> Result<(), StoreError> {
     finish(StoreWriter::create_or_resume(store, spec)?)
 }
 
-/// As [`write`], in place of the store that is there.
+/// As [`write`], in place of the existing store.
 pub(crate) fn overwrite(store: &Path, spec: StoreSpec) -> Result<(), StoreError> {
     finish(StoreWriter::overwrite(store, spec)?)
 }

@@ -113,7 +113,7 @@ fn forge_shard(store: &Path, bytes: &[u8]) -> TestResult {
 }
 
 #[test]
-fn a_newer_format_is_told_from_damage() -> TestResult {
+fn a_newer_format_is_not_damage() -> TestResult {
     let directory = tempfile::tempdir()?;
     write(directory.path(), spec(4))?;
     let path = directory.path().join("manifest.json");

@@ -45,7 +45,7 @@ fn a_missing_or_unfinished_part_is_named() -> TestResult {
 }
 
 #[test]
-fn parts_must_be_of_one_mould() -> TestResult {
+fn parts_must_agree() -> TestResult {
     let changes: [Change; 4] = [
         ("model.fingerprint", |spec| spec.model.fingerprint.push('x')),
         ("dtype", |spec| spec.dtype = DType::BF16),

@@ -25,7 +25,7 @@ fn ranges(ends: &[(u64, u64)]) -> Vec<Range<u64>> {
 }
 
 #[test]
-fn damaged_shards_are_written_anew_to_the_same_bytes() -> TestResult {
+fn damaged_shards_are_written_again_with_the_same_bytes() -> TestResult {
     // Of eleven rows in shards of three: which shards are damaged, which rows are then missing.
     let cases: [(&[usize], Vec<Range<u64>>); 6] = [
         (&[0], ranges(&[(0, 3)])),
@@ -61,14 +61,14 @@ fn damaged_shards_are_written_anew_to_the_same_bytes() -> TestResult {
 }
 
 #[test]
-fn an_unfinished_store_is_mended_before_it_goes_on() -> TestResult {
+fn an_unfinished_store_is_repaired_before_it_is_continued() -> TestResult {
     let directory = tempfile::tempdir()?;
     let (store, other) = (directory.path().join("store"), directory.path().join("other"));
     write(&other, spec(11))?;
     interrupt(&store, spec(11), 8)?;
     fs::remove_file(shard(&store, 0))?;
 
-    // Interrupted while it is mended, once before and once after the shard is whole.
+    // Interrupted during the repair, once before and once after the shard is whole.
     let mut writer = StoreWriter::create_or_resume(&store, spec(11))?;
     assert_eq!(writer.missing_rows(), ranges(&[(0, 3), (6, 11)]));
     push_until(&mut writer, 2)?;

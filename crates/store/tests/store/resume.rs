@@ -205,7 +205,7 @@ fn overwriting_leaves_nothing_of_the_old_store() -> TestResult {
 }
 
 #[test]
-fn two_writers_of_a_store_are_one_too_many() -> TestResult {
+fn a_second_writer_of_a_store_is_refused() -> TestResult {
     let directory = tempfile::tempdir()?;
     let first = StoreWriter::create_or_resume(directory.path(), spec(7))?;
     for second in [
@@ -233,7 +233,7 @@ fn rows_that_are_missing_are_noticed() -> TestResult {
 }
 
 #[test]
-fn a_spec_that_cannot_be_is_refused() -> TestResult {
+fn an_invalid_spec_is_refused() -> TestResult {
     let directory = tempfile::tempdir()?;
     let store = directory.path().join("store");
     let mut misplaced = part_of(spec(7), 2, 3)?;

@@ -46,7 +46,7 @@ proptest! {
         for shard in store.shards() {
             let first = shard.first().index();
             let expected = vectors[first..first + shard.rows()].concat();
-            // Bits, so that -0.0 is told from 0.0.
+            // Bits, so that -0.0 is not 0.0.
             let (address, equal) = match shard.embeddings() {
                 Embeddings::F32(found) => (found.as_ptr().addr(), bits(found, f32::to_bits) == bits(&expected, f32::to_bits)),
                 Embeddings::F16(found) => (found.as_ptr().addr(), bits(found, f16::to_bits) == bits(&expected, |x| f16::from_f32(x).to_bits())),
