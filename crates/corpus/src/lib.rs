@@ -40,5 +40,5 @@ pub use fingerprint::{Fingerprint, Fingerprinter};
 pub use options::{ReadOptions, SkipReport};
 pub use qrels::{QrelsFormat, read_qrels, read_qrels_from};
 pub use queries::{QueryFormat, read_queries, read_queries_from};
-pub use run::{RunFormat, RunLines, RunWriteError, Score, TrecRunWriter, read_run, read_run_from};
+pub use run::{RunFormat, RunWriteError, Score, TrecRunWriter, is_trec_run, read_run, read_run_from};
 pub use survey::{Progress, Survey, UnwritableId, survey};

@@ -3,6 +3,7 @@
 
 mod atomic;
 mod checksum;
+mod compressed;
 mod compression;
 mod directory;
 mod error;
@@ -20,6 +21,7 @@ mod verify;
 
 pub use atomic::{AtomicFile, unfinished};
 pub use checksum::{Checksum, ChecksumHasher, ParseChecksumError};
+pub use compressed::CompressedWriter;
 pub use compression::Compression;
 pub use directory::{names_in, remove_unfinished};
 pub use error::FileError;

@@ -98,7 +98,7 @@ impl Searcher for SparseSearcher {
     }
 
     fn doc_id(&self, doc: DocOrd) -> Cow<'_, str> {
-        self.index.doc_id(doc).into()
+        self.index.doc_id(doc)
     }
 
     fn doc_count(&self) -> usize {

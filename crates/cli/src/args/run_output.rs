@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use toller_corpus::{RunWriteError, TrecRunWriter};
+use toller_corpus::{RunWriteError, TrecRunWriter, is_trec_run};
 
 use super::paths::{Inputs, OutputPath};
 use crate::error::UsageError;
@@ -12,7 +12,7 @@ use crate::ui::Ui;
 /// Flags of the commands that write a run.
 #[derive(Debug, clap::Args)]
 pub struct RunOutputArgs {
-    /// File to write the TREC run to; - for stdout
+    /// File to write the TREC run to, compressed if its name ends in .gz, .zst or .xz; - for stdout
     #[arg(short, long, value_name = "RUN")]
     output: OutputPath,
 
@@ -24,6 +24,10 @@ pub struct RunOutputArgs {
     /// run)
     #[arg(long)]
     tab_separated: bool,
+
+    /// Replace an existing --output even if it is not a run
+    #[arg(long)]
+    overwrite: bool,
 }
 
 fn tag(text: &str) -> Result<String, String> {
@@ -32,9 +36,20 @@ fn tag(text: &str) -> Result<String, String> {
 }
 
 impl RunOutputArgs {
-    /// Refuses an output that would overwrite what is read, or mix with `--json`.
+    /// Refuses an output that would overwrite what is read or a file that is not a run, or mix with `--json`.
     pub fn check(&self, inputs: &Inputs<'_>, ui: &Ui) -> Result<(), UsageError> {
-        inputs.check_with(&self.output, ui)
+        inputs.check_with(&self.output, ui)?;
+        let is_other = |path: &Path| {
+            let found = path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0);
+            found && !is_trec_run(path)
+        };
+        if !self.overwrite && self.path().is_some_and(is_other) {
+            return Err(UsageError::new(
+                format!("{} is there already, and it is not a TREC run", self.name()),
+                "give --output another name, or add --overwrite",
+            ));
+        }
+        Ok(())
     }
 
     /// Opens the output, lets `fill` write the run, and commits it. An output that cannot be written fails

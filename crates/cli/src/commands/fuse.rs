@@ -51,7 +51,7 @@ pub fn run(args: &FuseArgs, ui: &Ui) -> crate::Result<()> {
     args.output.check(&Inputs::files(&args.runs), ui)?;
     let fusion = args.fusion.fusion(args.method, args.runs.len())?;
     let stop = interrupt::flag(ui, "stopping")?;
-    args.output.write(ui, |output| {
+    let (queries, hits) = args.output.write(ui, |output| {
         let runs = args.input.read_all(&args.runs, ui)?;
         let depth = args.depth.map_or(usize::MAX, |depth| depth as usize);
         let fused = fuse_runs(&runs, &fusion, depth, args.k as usize)?;
@@ -61,8 +61,9 @@ pub fn run(args: &FuseArgs, ui: &Ui) -> crate::Result<()> {
             }
             output.write_query(query_id, hits.iter().copied())?;
         }
-        report(args, &fused, ui)
-    })
+        Ok((fused.len(), fused.iter().map(|query| query.hits.len()).sum()))
+    })?;
+    report(args, queries, hits, ui)
 }
 
 /// Refuses fewer than two runs.
@@ -73,9 +74,8 @@ pub fn check_runs(runs: &[InputPath]) -> Result<(), UsageError> {
     Ok(())
 }
 
-fn report(args: &FuseArgs, fused: &[FusedQuery<'_>], ui: &Ui) -> crate::Result<()> {
-    let hits: usize = fused.iter().map(|query| query.hits.len()).sum();
-    let (runs, queries, output) = (args.runs.len(), fused.len(), args.output.name());
+fn report(args: &FuseArgs, queries: usize, hits: usize, ui: &Ui) -> crate::Result<()> {
+    let (runs, output) = (args.runs.len(), args.output.name());
     ui.status(format!("fused {runs} runs of {queries} queries by {}: {hits} hits in {output}", args.method));
     ui.json(|| {
         serde_json::json!({

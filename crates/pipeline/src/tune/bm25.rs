@@ -98,7 +98,7 @@ fn judged_ordinals<'a>(index: &SparseIndex, judging: &Judging<'a>) -> HashMap<&'
     let named: std::collections::HashSet<&str> =
         judging.qrels.iter().flat_map(|(_, judgments)| judgments.keys()).map(String::as_str).collect();
     let ordinals = (0..index.doc_count() as u32).map(DocOrd);
-    ordinals.filter_map(|doc| Some((*named.get(index.doc_id(doc).as_str())?, doc))).collect()
+    ordinals.filter_map(|doc| Some((*named.get(&*index.doc_id(doc))?, doc))).collect()
 }
 
 /// The grades of one query's judged documents.

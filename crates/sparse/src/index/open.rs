@@ -1,5 +1,6 @@
 //! Opening an index, and its properties.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -9,8 +10,9 @@ use toller_analysis::Analyzer;
 use toller_files::{FileError, ListedFileError, OpenOptions, Verifier};
 use toller_ir::DocOrd;
 
+use super::ids::Ids;
 use super::term::Term;
-use super::{FileEntry, IDS, LENGTHS, Manifest, POSTINGS, TERMS, VECTORS, ids, lengths};
+use super::{FileEntry, IDS, LENGTHS, Manifest, POSTINGS, TERMS, VECTORS, lengths};
 use crate::coding::SLACK;
 use crate::dictionary::{self, Dictionary, Entry};
 use crate::fingerprint::analyzer_info;
@@ -26,7 +28,7 @@ pub struct SparseIndex {
     dictionary: Dictionary,
     postings: Mmap,
     lengths: Mmap,
-    ids: Mmap,
+    ids: Ids,
     pub(crate) vectors: Option<Mmap>,
     /// From the least code of a length up to the largest.
     pub(crate) codes_used: Range<usize>,
@@ -80,9 +82,7 @@ impl SparseIndex {
         if !lengths::is_sound(&lengths, docs) {
             return Err(damaged(LENGTHS, "its length does not fit the number of documents"));
         }
-        if !ids::is_sound(&ids, docs) {
-            return Err(damaged(IDS, "it is too short for the documents"));
-        }
+        let ids = Ids::new(ids, docs).ok_or_else(|| damaged(IDS, "it is too short for the documents"))?;
         let codes = lengths::codes(&lengths, docs).get(..docs).unwrap_or_default();
         let (least, most) = codes.iter().fold((u8::MAX, 0), |(least, most), &c| (least.min(c), most.max(c)));
         let codes_used = usize::from(least)..usize::from(most) + 1;
@@ -143,9 +143,9 @@ impl SparseIndex {
     /// # Panics
     /// If `doc` is not below [`SparseIndex::doc_count`].
     #[must_use]
-    pub fn doc_id(&self, doc: DocOrd) -> String {
+    pub fn doc_id(&self, doc: DocOrd) -> Cow<'_, str> {
         assert!(doc.index() < self.doc_count(), "document {} of {}", doc.0, self.doc_count());
-        ids::id(&self.ids, self.doc_count(), doc.index()).unwrap_or_else(|| "\u{fffd}".to_owned())
+        self.ids.get(doc.index())
     }
 
     /// The number of terms of a document, as rankers with `lengths` see it.

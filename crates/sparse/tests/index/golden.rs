@@ -60,8 +60,10 @@ fn measured(
 ) -> Result<Vec<f64>, Box<dyn Error>> {
     let mut run = Run::default();
     for (query, ranking) in queries.iter().zip(rankings) {
-        let entry =
-            |hit: &toller_ir::Hit| RunEntry { doc_id: index.doc_id(hit.doc), score: f64::from(hit.score) };
+        let entry = |hit: &toller_ir::Hit| RunEntry {
+            doc_id: index.doc_id(hit.doc).into_owned(),
+            score: f64::from(hit.score),
+        };
         run.queries.insert(query.id.clone(), ranking.hits.iter().map(entry).collect());
     }
     Ok(evaluate(qrels, &run, &parse_measures(measures)?, &EvalOptions::default())?.aggregates)

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use toller_corpus::TrecRunWriter;
 use toller_ir::Run;
-use toller_pipeline::rerank::{Candidates, RerankError, Reranked, Reranker, ScoreCache};
+use toller_pipeline::rerank::{Candidates, RerankError, Reranked, Reranker};
 
 pub(super) use self::journal::Journal;
 use self::report::Report;
@@ -66,9 +66,10 @@ pub fn run(args: &RerankArgs, ui: &Ui) -> crate::Result<()> {
     check_usage(args, ui)?;
     let stop = interrupt::flag(ui, "stopping; what is scored is kept")?;
     let journal = Journal::of(args.reranker.reranking.cache(), args.output.path());
-    let kept = args.output.write(ui, |run| rerank(args, &journal, run, &stop, ui))?;
+    let (reranked, reranker) = args.output.write(ui, |run| rerank(args, &journal, run, &stop, ui))?;
+    Report { reranked: &reranked, reranker: &reranker, output: args.output.name() }.print(ui)?;
     // Only now that the run is written: until then the journal is the only copy of the scores.
-    journal.end(kept)
+    journal.end(reranker.into_cache())
 }
 
 fn check_usage(args: &RerankArgs, ui: &Ui) -> Result<(), UsageError> {
@@ -78,15 +79,15 @@ fn check_usage(args: &RerankArgs, ui: &Ui) -> Result<(), UsageError> {
     args.output.check(&Inputs::files(files).and_directories(reranking.directories()), ui)
 }
 
-/// Reads, reranks and writes; returns the cache of the scores, which may have to be removed once the run is
-/// written.
+/// Reads, reranks and writes. The reranker has the cache of the scores, which may have to be removed once the
+/// run is written.
 fn rerank(
     args: &RerankArgs,
     journal: &Journal,
     out: &mut TrecRunWriter<&mut dyn Write>,
     stop: &AtomicBool,
     ui: &Ui,
-) -> crate::Result<Option<ScoreCache>> {
+) -> crate::Result<(Reranked, Reranker)> {
     let mut run = args.input.read(&args.run, ui)?;
     run.queries.values_mut().for_each(|hits| best_first(hits));
     let queries = args.queries_input.read(&args.queries, args.input.skip_bad_lines, ui)?;
@@ -106,9 +107,7 @@ fn rerank(
     if let Some(directory) = &args.keep_model_scores {
         model_scores::write(directory, args.reranker.models(), &candidates, &reranked)?;
     }
-    let report = Report { reranked: &reranked, reranker: &reranker, output: args.output.name() };
-    report.print(ui)?;
-    Ok(reranker.into_cache())
+    Ok((reranked, reranker))
 }
 
 fn candidates<'a>(run: &'a Run, texts: &HashMap<&'a str, &'a str>) -> Vec<Candidates<'a>> {

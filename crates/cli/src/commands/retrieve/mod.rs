@@ -77,15 +77,16 @@ pub fn run(args: &RetrieveArgs, ui: &Ui) -> crate::Result<()> {
     let fusion = check_usage(args, ui)?;
     let stop = interrupt::flag(ui, "stopping; what is scored is kept")?;
     let journal = Journal::of(args.reranking.cache(), args.output.path());
-    let cache = args.output.write(ui, |run| {
+    let (report, cache) = args.output.write(ui, |run| {
         let mut kept = match &args.keep_stages {
             Some(directory) => KeptRuns::in_directory(directory, &args.output)?,
             None => KeptRuns::none(),
         };
-        let cache = retrieve(args, fusion, &journal, run, &mut kept, &stop, ui)?;
+        let retrieved = retrieve(args, fusion, &journal, run, &mut kept, &stop, ui)?;
         kept.commit()?;
-        Ok(cache)
+        Ok(retrieved)
     })?;
+    report.print(ui)?;
     // Only now that the run is written: until then the journal is the only copy of the scores.
     journal.end(cache)
 }
@@ -130,8 +131,8 @@ fn check_usage(args: &RetrieveArgs, ui: &Ui) -> Result<Option<Fusion>, UsageErro
     Ok(fusion)
 }
 
-/// Opens everything, runs the stages, and reports; returns the cache of the scores, which may have to be
-/// removed once the run is written.
+/// Opens everything and runs the stages; also returns the cache of the scores, which may have to be removed
+/// once the run is written.
 fn retrieve(
     args: &RetrieveArgs,
     fusion: Option<Fusion>,
@@ -140,7 +141,7 @@ fn retrieve(
     kept: &mut KeptRuns<'_>,
     stop: &AtomicBool,
     ui: &Ui,
-) -> crate::Result<Option<ScoreCache>> {
+) -> crate::Result<(Report, Option<ScoreCache>)> {
     let started = Instant::now();
     let engine = engine::open(ui)?;
     let sources = Sources::open(&args.sources, fusion, args.fusion_depth as usize, kept, &engine, ui)?;
@@ -170,8 +171,7 @@ fn retrieve(
         output: args.output.name(),
         prepare_secs,
         all_secs: retrieving.elapsed().as_secs_f64(),
-        times: &times,
+        times,
     };
-    report.print(ui)?;
-    Ok(reranker.into_cache())
+    Ok((report, reranker.into_cache()))
 }

@@ -5,7 +5,7 @@ use crate::commands::rerank::warn_of_missing_texts;
 use crate::ui::Ui;
 
 /// What was retrieved, and the time it took.
-pub(super) struct Report<'a> {
+pub(super) struct Report {
     pub(super) queries: usize,
     pub(super) documents: usize,
     pub(super) depth: usize,
@@ -13,10 +13,10 @@ pub(super) struct Report<'a> {
     pub(super) output: String,
     pub(super) prepare_secs: f64,
     pub(super) all_secs: f64,
-    pub(super) times: &'a Times,
+    pub(super) times: Times,
 }
 
-impl Report<'_> {
+impl Report {
     /// Prints the report to stderr and, with `--json`, to stdout.
     pub(super) fn print(&self, ui: &Ui) -> crate::Result<()> {
         let Self { queries, documents, depth, k, output, prepare_secs, all_secs, times } = self;

@@ -9,9 +9,8 @@ use std::io::Write;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use rayon::prelude::*;
-use toller_corpus::{RunWriteError, TrecRunWriter};
-use toller_ir::{Query, Ranking, SearchResponse, Searcher};
+use toller_corpus::TrecRunWriter;
+use toller_ir::{SearchResponse, Searcher};
 use toller_pipeline::fusion::Fusion;
 
 pub(super) use self::kept::{KEPT_RUNS, KeptRuns};
@@ -29,9 +28,6 @@ const QUERIES_PER_BLOCK: usize = 1024;
 
 /// The most hits in memory, unless a single query has more.
 const HITS_PER_BLOCK: usize = 8 << 20;
-
-/// The most lines of a run in memory, unless a single query has more.
-const LINES_AT_ONCE: usize = 1 << 18;
 
 /// Arguments of `toller search`.
 #[derive(Debug, clap::Args)]
@@ -56,17 +52,17 @@ pub fn run(args: &SearchArgs, ui: &Ui) -> crate::Result<()> {
     let fusion = args.sources.check(false)?;
     args.output.check(&args.sources.inputs(), ui)?;
     let stop = interrupt::flag(ui, "stopping")?;
-    args.output.write(ui, |run| search(args, fusion, run, &stop, ui))
+    args.output.write(ui, |run| search(args, fusion, run, &stop, ui))?.print(ui)
 }
 
-/// Searches block by block, writes the run, and reports.
-fn search(
-    args: &SearchArgs,
+/// Searches block by block, and writes the run.
+fn search<'a>(
+    args: &'a SearchArgs,
     fusion: Option<Fusion>,
     run: &mut TrecRunWriter<&mut dyn Write>,
     stop: &AtomicBool,
     ui: &Ui,
-) -> crate::Result<()> {
+) -> crate::Result<Report<'a>> {
     let started = Instant::now();
     let engine = engine::open(ui)?;
     let mut kept = KeptRuns::none();
@@ -80,8 +76,6 @@ fn search(
     let (mut hits, mut done, mut unfound) = (0, 0, Unfound::default());
     let mut nominated = Nominated::default();
     let block = block_of_queries(k, searcher.doc_count());
-    let lines_at_once = (LINES_AT_ONCE / k).max(1);
-    let format = run.format().clone();
     let searched =
         sources.search(k, block, stop, |block, SearchResponse { rankings, nominated: of_block, .. }| {
             nominated.add(&of_block);
@@ -89,16 +83,7 @@ fn search(
                 hits += ranking.hits.len();
                 unfound.note(&query.id, ranking.hits.len());
             }
-            // All threads format, because formatting can take as long as searching.
-            for (queries, rankings) in block.chunks(lines_at_once).zip(rankings.chunks(lines_at_once)) {
-                let lines = |(query, ranking): (&Query, &Ranking)| {
-                    let found = ranking.hits.iter().map(|hit| (searcher.doc_id(hit.doc), hit.score));
-                    format.lines(&query.id, found)
-                };
-                let lines: Vec<Result<String, RunWriteError>> =
-                    queries.par_iter().zip(rankings).map(lines).collect();
-                lines.into_iter().try_for_each(|lines| run.write_lines(&lines?))?;
-            }
+            run.write_rankings(block, &rankings, &**searcher)?;
             done += block.len();
             bar.set(done as u64);
             Ok(())
@@ -106,17 +91,16 @@ fn search(
     bar.finish();
     searched?;
     let search_secs = searching.elapsed().as_secs_f64();
-    Report {
+    Ok(Report {
         args,
         queries: queries.len(),
         documents: searcher.doc_count(),
         hits,
-        unfound: &unfound,
+        unfound,
         prepare_secs,
         search_secs,
         nominated,
-    }
-    .print(ui)
+    })
 }
 
 /// The number of queries per search, for `k` hits among this many documents.

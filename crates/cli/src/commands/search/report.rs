@@ -9,7 +9,7 @@ pub(super) struct Report<'a> {
     pub(super) queries: usize,
     pub(super) documents: usize,
     pub(super) hits: usize,
-    pub(super) unfound: &'a Unfound,
+    pub(super) unfound: Unfound,
     pub(super) prepare_secs: f64,
     pub(super) search_secs: f64,
     pub(super) nominated: Nominated,
