@@ -26,16 +26,7 @@ fn store(
 ) -> Result<Store, Box<dyn std::error::Error>> {
     let spec = toller_store::StoreSpec {
         model: ModelInfo { name: "m".to_owned(), fingerprint: "m".to_owned() },
-        encoding: toller_store::Encoding {
-            role: Role::Passage,
-            prompt: String::new(),
-            max_length: 16,
-            title_mode: "join".to_owned(),
-            title_separator: String::new(),
-            compute_dtype: "f32".to_owned(),
-            normalized: false,
-            pooling: "mean".to_owned(),
-        },
+        encoding: toller_store::Encoding::unknown(Role::Passage, false),
         dim: vectors.first().map_or(1, Vec::len),
         dtype,
         rows_per_shard: 4,

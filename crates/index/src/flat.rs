@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use toller_gpu::Devices;
 use toller_ir::{DocOrd, Filter};
-use toller_store::{Embeddings, Store};
+use toller_store::Store;
 use toller_topk::cuda::{DevicePlan, DeviceSearch};
-use toller_topk::{Collection, IpTopkOptions, Scan, Segment, TopK, Vectors, ip_topk};
+use toller_topk::{Collection, IpTopkOptions, Scan, Segment, TopK, ip_topk};
 
 use crate::IndexError;
 use crate::read_ahead::ReadAhead;
@@ -103,11 +103,7 @@ impl FlatIndex {
     pub fn collection(&self) -> Result<Collection<'_>, IndexError> {
         let segments = self.store.shards().iter().map(|shard| Segment {
             first: shard.first(),
-            vectors: match shard.embeddings() {
-                Embeddings::F32(values) => Vectors::F32(values),
-                Embeddings::F16(values) => Vectors::F16(values),
-                Embeddings::BF16(values) => Vectors::BF16(values),
-            },
+            vectors: shard.embeddings(),
             codes: shard.codes(),
         });
         Ok(Collection::new(self.dim(), segments.collect())?)

@@ -42,16 +42,7 @@ fn vectors(rows: usize, seed: u64) -> Vec<f32> {
 fn spec(rows: usize, rows_per_shard: usize, dtype: DType, part: Option<Part>) -> StoreSpec {
     StoreSpec {
         model: ModelInfo { name: "m".to_owned(), fingerprint: "m".to_owned() },
-        encoding: Encoding {
-            role: Role::Passage,
-            prompt: String::new(),
-            max_length: 256,
-            title_mode: "join".to_owned(),
-            title_separator: " ".to_owned(),
-            compute_dtype: "f32".to_owned(),
-            normalized: false,
-            pooling: "mean".to_owned(),
-        },
+        encoding: Encoding::unknown(Role::Passage, false),
         dim: DIM,
         dtype,
         rows_per_shard,

@@ -175,16 +175,6 @@ pub enum StoreError {
         /// The vector's.
         found: usize,
     },
-    /// A batch whose numbers are not a vector for each id.
-    #[error("{values} numbers are not {ids} embeddings of dimension {dim}")]
-    WrongBatch {
-        /// The number of ids.
-        ids: usize,
-        /// The number of numbers.
-        values: usize,
-        /// The store's dimension.
-        dim: usize,
-    },
     /// A vector with NaN or infinity.
     #[error("the embedding of {id:?} is not finite: number {column} is {value}")]
     NotFinite {
@@ -326,7 +316,7 @@ impl Explain for StoreError {
             Self::RowCount { .. } => {
                 remedy!("the source changed while it was read: encode it again with `{}`", Setting::Overwrite)
             }
-            Self::InvalidSpec { .. } | Self::WrongDim { .. } | Self::WrongBatch { .. } => return None,
+            Self::InvalidSpec { .. } | Self::WrongDim { .. } => return None,
         })
     }
 }

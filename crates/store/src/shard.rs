@@ -4,14 +4,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str;
 
-use bytemuck::Pod;
-use half::{bf16, f16};
 #[cfg(unix)]
 use memmap2::Advice;
 use memmap2::Mmap;
 use safetensors::Dtype;
 use toller_files::{ListedFile, Verifier};
 use toller_ir::DocOrd;
+use toller_topk::Vectors;
 
 use crate::codes::MappedCodes;
 use crate::tensors::{ALIGNMENT, Tensors};
@@ -37,45 +36,6 @@ pub struct Shard {
     id_offsets: Range<usize>,
     ids: Range<usize>,
     codes: Option<MappedCodes>,
-}
-
-/// The vectors of a shard, [rows, dim], row after row.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Embeddings<'a> {
-    /// Vectors in f32.
-    F32(&'a [f32]),
-    /// Vectors in f16.
-    F16(&'a [f16]),
-    /// Vectors in bf16.
-    BF16(&'a [bf16]),
-}
-
-impl<'a> Embeddings<'a> {
-    /// The bytes of the vectors, as they are in the file.
-    #[must_use]
-    pub fn as_bytes(&self) -> &'a [u8] {
-        match self {
-            Self::F32(values) => bytemuck::cast_slice(values),
-            Self::F16(values) => bytemuck::cast_slice(values),
-            Self::BF16(values) => bytemuck::cast_slice(values),
-        }
-    }
-
-    /// Writes the numbers `range` (of the flat [rows * dim]), widened to f32, which is exact, to `out`.
-    ///
-    /// # Panics
-    /// If `range` is out of bounds or not as long as `out`.
-    pub fn widen(&self, range: Range<usize>, out: &mut [f32]) {
-        fn convert<T: Copy>(from: &[T], out: &mut [f32], to_f32: impl Fn(T) -> f32) {
-            assert_eq!(from.len(), out.len(), "widened numbers and their destination");
-            out.iter_mut().zip(from).for_each(|(out, &value)| *out = to_f32(value));
-        }
-        match self {
-            Self::F32(values) => out.copy_from_slice(&values[range]),
-            Self::F16(values) => convert(&values[range], out, f16::to_f32),
-            Self::BF16(values) => convert(&values[range], out, bf16::to_f32),
-        }
-    }
 }
 
 impl Shard {
@@ -171,17 +131,14 @@ impl Shard {
 
     /// The vectors, [rows, dim]. The first begins at a multiple of 64 bytes in memory.
     #[must_use]
-    pub fn embeddings(&self) -> Embeddings<'_> {
+    pub fn embeddings(&self) -> Vectors<'_> {
+        let bytes = &self.map[self.embeddings.clone()];
+        // The casts do not panic: the tensor has rows * dim numbers, and its place is aligned.
         match self.dtype {
-            DType::F32 => Embeddings::F32(self.numbers()),
-            DType::F16 => Embeddings::F16(self.numbers()),
-            DType::BF16 => Embeddings::BF16(self.numbers()),
+            DType::F32 => Vectors::F32(bytemuck::cast_slice(bytes)),
+            DType::F16 => Vectors::F16(bytemuck::cast_slice(bytes)),
+            DType::BF16 => Vectors::BF16(bytemuck::cast_slice(bytes)),
         }
-    }
-
-    fn numbers<T: Pod>(&self) -> &[T] {
-        // Does not panic: the tensor's length is rows * dim numbers, and its place is aligned.
-        bytemuck::cast_slice(&self.map[self.embeddings.clone()])
     }
 
     /// The id of a row, counted from the shard's first.

@@ -40,6 +40,9 @@ pub struct ModelInfo {
     pub fingerprint: String,
 }
 
+/// A value that nobody knows.
+const UNKNOWN: &str = "unknown";
+
 /// The start of the fingerprint of an unknown model.
 const UNKNOWN_MODEL: &str = "unknown:";
 
@@ -48,7 +51,7 @@ impl ModelInfo {
     /// model are not taken for vectors of the same model.
     #[must_use]
     pub fn unknown(vectors: &str) -> Self {
-        Self { name: "unknown".to_owned(), fingerprint: format!("{UNKNOWN_MODEL}{vectors}") }
+        Self { name: UNKNOWN.to_owned(), fingerprint: format!("{UNKNOWN_MODEL}{vectors}") }
     }
 
     /// Whether the model is known.
@@ -78,6 +81,23 @@ pub struct Encoding {
     pub normalized: bool,
     /// How token vectors become one, in words: "mean", "cls".
     pub pooling: String,
+}
+
+impl Encoding {
+    /// The encoding of imported vectors, of which only the role and the length are known.
+    #[must_use]
+    pub fn unknown(role: Role, normalized: bool) -> Self {
+        Self {
+            role,
+            prompt: String::new(),
+            max_length: 0,
+            title_mode: join(),
+            title_separator: String::new(),
+            compute_dtype: UNKNOWN.to_owned(),
+            normalized,
+            pooling: UNKNOWN.to_owned(),
+        }
+    }
 }
 
 /// The title mode of every store before there were others; it is not written.

@@ -174,19 +174,6 @@ impl StoreWriter {
         self.write_full_shard()
     }
 
-    /// Adds rows, one for each id; `embeddings` is [ids, dim], row after row.
-    ///
-    /// # Errors
-    /// [`StoreError::WrongBatch`], with no row added, and those of [`StoreWriter::push`], with the rows
-    /// before the bad one added.
-    pub fn push_rows<S: AsRef<str>>(&mut self, ids: &[S], embeddings: &[f32]) -> Result<(), StoreError> {
-        let dim = self.manifest.spec.dim;
-        if ids.len().checked_mul(dim) != Some(embeddings.len()) {
-            return Err(StoreError::WrongBatch { ids: ids.len(), values: embeddings.len(), dim });
-        }
-        ids.iter().zip(embeddings.chunks_exact(dim)).try_for_each(|(id, row)| self.push(id.as_ref(), row))
-    }
-
     /// Writes the last shard and marks the store complete. Does nothing if it is complete.
     ///
     /// # Errors

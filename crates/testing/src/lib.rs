@@ -1,8 +1,9 @@
 //! The files of tests and benchmarks, looked up at run time: clones can share a target directory, so a test
 //! may run in another clone than it was compiled in.
 
-use std::env;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::{env, fs, io};
 
 /// A file or folder of the repository, by its path from the root.
 ///
@@ -41,6 +42,25 @@ pub fn shared(path: &str) -> Option<PathBuf> {
         found.display()
     );
     None
+}
+
+/// Every file below `directory`: its path there, and its content.
+///
+/// # Errors
+/// When the directory or a file cannot be read.
+pub fn files(directory: &Path) -> io::Result<BTreeMap<String, Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type()?.is_dir() {
+            let below = files(&entry.path())?;
+            found.extend(below.into_iter().map(|(path, bytes)| (format!("{name}/{path}"), bytes)));
+        } else {
+            found.insert(name, fs::read(entry.path())?);
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

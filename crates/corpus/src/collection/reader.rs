@@ -1,8 +1,7 @@
 //! The reader of a collection: several files, checked records, what to do with bad ones.
 
-use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use toller_files::{Compression, Input, InputReader};
 use toller_ir::Passage;
@@ -176,10 +175,7 @@ impl CollectionReader {
 
     fn start(&mut self, mut reader: InputReader) -> Result<(), CorpusError> {
         let sniff = Sniff::new(&mut reader);
-        let format = match self.options.format {
-            Some(format) => format,
-            None => detect(&sniff)?,
-        };
+        let format = self.options.format.map_or_else(|| detect(&sniff), Ok)?;
         let max_line_bytes = self.options.max_line_bytes;
         let input = reader.input();
         self.is_in_place = matches!(input, Input::File(_))
@@ -274,15 +270,5 @@ impl Iterator for CollectionReader {
                 }
             }
         }
-    }
-}
-
-impl fmt::Debug for CollectionReader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CollectionReader")
-            .field("inputs", &self.inputs)
-            .field("location", &self.location)
-            .field("bytes_read", &self.bytes_read.load(Ordering::Relaxed))
-            .finish_non_exhaustive()
     }
 }

@@ -11,7 +11,6 @@ use crate::error::{BadKind, CorpusError, Place, Position, Wrong, excerpt};
 ///
 /// Line ends (`\n`, `\r\n`) and a byte order mark at the start of the file are removed. A line that is not
 /// UTF-8 or is too long is a bad record, and the next call continues after it.
-#[derive(Debug)]
 pub(crate) struct LineReader {
     reader: InputReader,
     /// The name of the input, for errors.

@@ -7,6 +7,8 @@ mod pickle;
 
 use std::path::{Path, PathBuf};
 
+use toller_store::DType;
+
 use crate::ids::{self, IdsFrom};
 use crate::matrix::Matrix;
 use crate::{ExchangeError, Precision, VectorFormat};
@@ -136,6 +138,12 @@ impl Source {
         self.precision
     }
 
+    /// The store's dtype that holds the numbers best.
+    #[must_use]
+    pub fn store_dtype(&self) -> DType {
+        if self.precision == Precision::F16 { DType::F16 } else { DType::F32 }
+    }
+
     /// The file of a row.
     #[must_use]
     pub fn path(&self, file: usize) -> &Path {
@@ -263,9 +271,7 @@ fn each_of_matrix(
     let mut vector = Vec::with_capacity(matrix.dim);
     let mut row_with_id = |row: usize, id: &str| {
         matrix.row(row, &mut vector);
-        visit(row as u64, id, &vector)?;
-        matrix.done(row);
-        Ok(())
+        visit(row as u64, id, &vector)
     };
     match ids {
         MatrixIds::Rows => {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 
 use toller_files::OpenOptions;
 use toller_ir::{DocOrd, Explain};
 use toller_sparse::{FORMAT_VERSION, Lengths, SparseError, SparseIndex};
+use toller_testing::files;
 
 use crate::common::{Building, Outcome, PLAIN, build_texts, index_of, random_texts};
 
@@ -45,16 +45,6 @@ fn an_index_holds_what_the_texts_hold() -> Outcome {
     }
     assert!(index.term("absent")?.is_none());
     Ok(())
-}
-
-/// The files of a directory but the lock, by name.
-fn files(directory: &Path) -> std::io::Result<BTreeMap<String, Vec<u8>>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        found.insert(entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path())?);
-    }
-    Ok(found)
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! What the tests of the store share: specs, rows and pictures of directories.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
 use std::path::Path;
@@ -8,6 +7,8 @@ use std::path::Path;
 use toller_store::{
     DType, Encoding, ModelInfo, OpenOptions, Part, Role, Source, Store, StoreError, StoreSpec, StoreWriter,
 };
+
+pub(crate) use toller_testing::files;
 
 pub(crate) type TestResult = Result<(), Box<dyn Error>>;
 
@@ -103,22 +104,6 @@ pub(crate) fn open(store: &Path) -> Result<Store, StoreError> {
 /// The error of a call that must fail.
 pub(crate) fn error<T>(result: Result<T, StoreError>) -> Result<StoreError, &'static str> {
     result.err().ok_or("no error where one was expected")
-}
-
-/// Every file below `directory`, by its path.
-pub(crate) fn files(directory: &Path) -> std::io::Result<BTreeMap<String, Vec<u8>>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if entry.file_type()?.is_dir() {
-            let below = files(&entry.path())?;
-            found.extend(below.into_iter().map(|(path, bytes)| (format!("{name}/{path}"), bytes)));
-        } else {
-            found.insert(name, fs::read(entry.path())?);
-        }
-    }
-    Ok(found)
 }
 
 /// Reads everything that a store gives, and checks it against [`id`] and [`embedding`].

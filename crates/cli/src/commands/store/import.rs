@@ -156,7 +156,7 @@ fn spec(
         RoleArg::Passage => Role::Passage,
         RoleArg::Query => Role::Query,
     };
-    let dtype = args.store_dtype.unwrap_or_else(|| source.precision().store_dtype());
+    let dtype = args.store_dtype.unwrap_or_else(|| source.store_dtype());
     let mut spec = store_spec(source, surveyed, role, dtype);
     let Some(name) = &args.model else { return Ok(spec) };
 
