@@ -44,23 +44,15 @@ impl DType {
         }
         out.reserve(values.len() * self.size());
         for (column, &value) in values.iter().enumerate() {
-            match self {
-                Self::F32 => out.extend_from_slice(&value.to_le_bytes()),
-                Self::F16 => {
-                    let rounded = f16::from_f32(value);
-                    if rounded.is_infinite() {
-                        return Err(BadValue::Overflow { column });
-                    }
-                    out.extend_from_slice(&rounded.to_le_bytes());
+            let rounded = match self {
+                Self::F32 => {
+                    out.extend_from_slice(&value.to_le_bytes());
+                    continue;
                 }
-                Self::BF16 => {
-                    let rounded = bf16::from_f32(value);
-                    if rounded.is_infinite() {
-                        return Err(BadValue::Overflow { column });
-                    }
-                    out.extend_from_slice(&rounded.to_le_bytes());
-                }
-            }
+                Self::F16 => Some(f16::from_f32(value)).filter(|x| x.is_finite()).map(f16::to_le_bytes),
+                Self::BF16 => Some(bf16::from_f32(value)).filter(|x| x.is_finite()).map(bf16::to_le_bytes),
+            };
+            out.extend_from_slice(&rounded.ok_or(BadValue::Overflow { column })?);
         }
         Ok(())
     }

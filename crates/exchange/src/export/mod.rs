@@ -7,9 +7,11 @@ mod npy;
 mod parquet;
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use toller_files::FileError;
+use half::f16;
+use toller_files::{AtomicFile, FileError};
 use toller_store::{DType, Store};
 
 use crate::ExchangeError;
@@ -75,23 +77,31 @@ pub fn export(
     Ok(Exported { files, bytes })
 }
 
-/// Calls `write` with the numbers of all rows in order, in blocks, widened to f32, and `progress` with the
-/// number of rows done.
-fn for_each_block(
+/// Appends the numbers of all rows in order to `file`, as f16 or f32, and calls `progress` with the number of
+/// rows done.
+fn write_numbers(
     store: &Store,
+    half: bool,
+    file: &mut AtomicFile,
     progress: &mut Progress<'_>,
-    mut write: impl FnMut(&[f32]) -> Result<(), ExchangeError>,
 ) -> Result<(), ExchangeError> {
     let dim = store.dim();
     let block_rows = (BLOCK_NUMBERS / dim).max(1);
-    let mut numbers = vec![0.0; block_rows * dim];
+    let (mut numbers, mut bytes) = (vec![0.0; block_rows * dim], Vec::new());
     let mut done = 0;
     for shard in store.shards() {
         for first in (0..shard.rows()).step_by(block_rows) {
             let rows = block_rows.min(shard.rows() - first);
             let block = &mut numbers[..rows * dim];
             shard.embeddings().widen(first * dim..(first + rows) * dim, block);
-            write(block)?;
+            bytes.clear();
+            if half {
+                // Exact: the numbers were f16 before they were widened.
+                bytes.extend(block.iter().flat_map(|&number| f16::from_f32(number).to_le_bytes()));
+            } else {
+                bytes.extend(block.iter().flat_map(|number| number.to_le_bytes()));
+            }
+            file.write_all(&bytes).map_err(FileError::on("write", file.destination()))?;
             done += rows as u64;
             report(progress, done)?;
         }

@@ -69,7 +69,7 @@ pub(super) fn read<S: Simd>(
     let highs = packed.get(low_bytes(spread)..)?;
     if spread > 0 {
         interleaved::unpack(packed, low, &mut sums)?;
-        set_bits::find(simd, highs, 0, BLOCK, docs)?;
+        set_bits::find::<S, false>(simd, highs, 0, BLOCK, docs)?;
     } else {
         docs.iter_mut().zip(0..).for_each(|(doc, place)| *doc = place);
     }

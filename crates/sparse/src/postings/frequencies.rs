@@ -123,12 +123,12 @@ impl Encoding {
             }
             Self::Extras(extras) => match low_bits(extras.into(), last as u32) {
                 0 => {
-                    set_bits::find(simd, packed, at, last, scratch)?;
+                    set_bits::find::<S, false>(simd, packed, at, last, scratch)?;
                     *scratch.get_mut(last)? = u32::from(extras) + last as u32;
                     differences(scratch, tfs);
                 }
                 low => {
-                    set_bits::find_zeros(simd, packed, at, extras.into(), scratch)?;
+                    set_bits::find::<S, true>(simd, packed, at, extras.into(), scratch)?;
                     let lows_at = at + usize::from(extras) + (last >> low);
                     add_places(scratch.get(..extras.into())?, packed, lows_at, low, tfs)?;
                 }

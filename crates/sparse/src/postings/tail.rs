@@ -109,7 +109,7 @@ impl Tail {
         lows: &mut [u32; ROOM],
     ) -> Option<usize> {
         let low = self.gap_bits(before);
-        set_bits::find(simd, packed, at, self.len, docs)?;
+        set_bits::find::<S, false>(simd, packed, at, self.len, docs)?;
         let docs = docs.get_mut(..self.len)?;
         let lows_at = at + docs.last().map_or(0, |&last| last as usize + 1);
         unpack(packed, lows_at, low, lows.get_mut(..self.len)?);
