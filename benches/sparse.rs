@@ -273,7 +273,7 @@ fn compare(index: &SparseIndex, rankings: &[Ranking], queries: &[Query], run: &R
     let (mut first, mut shared, mut all, mut asked) = (0, 0, 0, 0);
     for (query, ranking) in queries.iter().zip(rankings) {
         let Some(theirs) = run.queries.get(&query.id) else { continue };
-        let ours: Vec<String> = ranking.hits.iter().map(|hit| index.doc_id(hit.doc)).collect();
+        let ours: Vec<String> = ranking.hits.iter().map(|hit| index.doc_id(hit.doc).into_owned()).collect();
         asked += 1;
         first += usize::from(ours.first() == theirs.first().map(|entry| &entry.doc_id));
         shared += theirs.iter().filter(|entry| ours.contains(&entry.doc_id)).count();

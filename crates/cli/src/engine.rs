@@ -148,7 +148,7 @@ impl Narrator {
                 ui.status(format!("indexing the texts by identifier{because}: {}", directory.display()));
             }
             Event::TextsElsewhere { directory } => {
-                ui.status(format!("{} cannot be written; using the cache folder", directory.display()));
+                ui.status(format!("{} cannot be written; indexing the texts next to the collection", directory.display()));
             }
             Event::TextsBuilt { passages, bytes } => {
                 ui.status(format!("indexed {passages} passages ({:.1} MB)", bytes as f64 / 1e6));

@@ -139,19 +139,24 @@ impl<T, E: Into<Failure>> Context<T> for Result<T, E> {
     }
 }
 
-/// Prints a failure with its causes and its hint, and chooses the exit status.
-pub fn report(failure: &Failure) -> ExitCode {
-    if failure.is_closed_pipe() {
-        return ExitCode::SUCCESS;
-    }
+/// Prints a failure with its causes and its hint. There is no place to report that stderr is closed.
+pub fn print(failure: &Failure) {
     let mut stderr = io::stderr().lock();
-    if let Some(interrupted) = failure.downcast_ref::<Interrupted>() {
-        let _ = writeln!(stderr, "{interrupted}");
-        return ExitCode::from(interrupt::STATUS);
-    }
     let _ = writeln!(stderr, "error: {}", failure.message());
     if let Some(hint) = failure.hint() {
         let _ = writeln!(stderr, "hint: {hint}");
     }
+}
+
+/// Prints a failure, and chooses the exit status.
+pub fn report(failure: &Failure) -> ExitCode {
+    if failure.is_closed_pipe() {
+        return ExitCode::SUCCESS;
+    }
+    if let Some(interrupted) = failure.downcast_ref::<Interrupted>() {
+        let _ = writeln!(io::stderr(), "{interrupted}");
+        return ExitCode::from(interrupt::STATUS);
+    }
+    print(failure);
     if failure.downcast_ref::<UsageError>().is_some() { ExitCode::from(2) } else { ExitCode::FAILURE }
 }

@@ -118,6 +118,20 @@ impl Engine {
         Ok(expand(paths.iter().map(corpus))?)
     }
 
+    /// The files of queries that were named by files and folders; of a folder as BEIR publishes them, which holds
+    /// the corpus too, the queries.
+    ///
+    /// # Errors
+    /// When a folder cannot be listed.
+    pub fn query_files<P: AsRef<Path>>(&self, paths: &[P]) -> Result<Vec<Input>, EngineError> {
+        let names = ["queries.jsonl", "queries.jsonl.gz", "queries.jsonl.zst", "queries.jsonl.xz"];
+        let queries = |path: &P| {
+            let path = path.as_ref();
+            names.map(|name| path.join(name)).into_iter().find(|file| file.is_file()).unwrap_or(path.to_owned())
+        };
+        Ok(expand(paths.iter().map(queries))?)
+    }
+
     pub(crate) fn notify(&self, event: Event<'_>) {
         if let Some(observer) = &self.observer {
             observer(&event);

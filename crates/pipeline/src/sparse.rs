@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use toller_analysis::Analyzer;
 use toller_ir::{DocOrd, Hit, Ranking, SearchError, SearchRequest, SearchResponse, Searcher, Timing};
-use toller_sparse::{Scoring, Search, SparseError, SparseIndex, SparseQuery};
+use toller_sparse::{Explanation, Scoring, Search, SparseError, SparseIndex, SparseQuery};
 
 use crate::feedback::{Feedback, FeedbackDocument, TermVector};
 
@@ -46,6 +46,25 @@ impl SparseSearcher {
         &self.index
     }
 
+    /// What makes terms of a query.
+    #[must_use]
+    pub fn analyzer(&self) -> &Analyzer {
+        &self.analyzer
+    }
+
+    /// Why `docs` have their scores for a text, as a search for the `k` best documents without a filter scores them;
+    /// one explanation a document, in their order.
+    ///
+    /// # Errors
+    /// When the index is damaged and was opened without verification.
+    ///
+    /// # Panics
+    /// If a document is not in the index.
+    pub fn explain(&self, text: &str, k: usize, docs: &[DocOrd]) -> Result<Vec<Explanation>, SparseError> {
+        let query = self.query(text, k, &mut |query, k| self.index.search(query, &self.scoring, k))?;
+        self.index.explain(&query, &self.scoring, docs)
+    }
+
     /// Searches for the query at a place of the request.
     fn search_one(
         &self,
@@ -60,20 +79,30 @@ impl SparseSearcher {
             }
             search.run(query, k, &|doc| filter.admits(at, doc))
         };
-        let terms = SparseQuery::of_text(&self.analyzer, &queries[at].text);
-        let Some(feedback) = &self.feedback else { return filtered(&terms, *k) };
+        let query = self.query(&queries[at].text, *k, &mut filtered)?;
+        filtered(&query, *k)
+    }
+
+    /// The query whose hits count: the terms of a text, expanded by what `search` finds if feedback was asked for.
+    fn query(
+        &self,
+        text: &str,
+        k: usize,
+        search: &mut dyn FnMut(&SparseQuery, usize) -> Result<Ranking, SparseError>,
+    ) -> Result<SparseQuery, SparseError> {
+        let terms = SparseQuery::of_text(&self.analyzer, text);
+        let Some(feedback) = &self.feedback else { return Ok(terms) };
         // The last hits are those of a ranking of k.
         let (top, bottom) = feedback.documents();
-        let depth = if bottom > 0 { top.max(*k) } else { top };
-        let first = filtered(&terms, depth)?;
+        let depth = if bottom > 0 { top.max(k) } else { top };
+        let first = search(&terms, depth)?;
         let documents = |hits: &mut dyn Iterator<Item = &Hit>| {
             hits.map(|hit| self.feedback_document(hit, feedback)).collect::<Result<Vec<_>, _>>()
         };
         let best = documents(&mut first.hits.iter().take(top))?;
         let last = documents(&mut first.hits.iter().rev().take(bottom))?;
         let original: TermVector = terms.terms().iter().cloned().collect();
-        let expanded = SparseQuery::weighted(feedback.expand(&original, &best, &last).iter())?;
-        filtered(&expanded, *k)
+        SparseQuery::weighted(feedback.expand(&original, &best, &last).iter())
     }
 
     /// What feedback sees of a hit.

@@ -4,6 +4,7 @@ mod build;
 mod coding;
 mod dictionary;
 mod error;
+mod explain;
 mod fingerprint;
 mod index;
 pub mod length;
@@ -17,6 +18,7 @@ mod vectors;
 
 pub use build::{BuildJob, BuildProgress, BuildReport, build};
 pub use error::SparseError;
+pub use explain::{Explanation, TermScore};
 pub use index::{AnalyzerInfo, FORMAT_VERSION, FileEntry, Manifest, Source, SparseIndex, Term};
 pub use postings::Posting;
 pub use query::SparseQuery;

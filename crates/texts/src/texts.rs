@@ -22,9 +22,10 @@ use crate::{TextsError, place};
 pub struct TextsOptions {
     /// How the collection is read.
     pub reading: ReadOptions<CollectionFormat>,
-    /// Where the index is kept; without, beside the collection.
+    /// Where the index is kept.
     pub directory: Option<PathBuf>,
-    /// A folder for the indexes of collections beside which nothing can be written.
+    /// The folder for the indexes of collections for which no directory is given. Without it, or if nothing can be
+    /// written there, an index is kept next to its collection.
     pub cache: Option<PathBuf>,
 }
 
@@ -74,10 +75,10 @@ impl Texts {
         let beside = place::beside(inputs);
         let cached = options.cache.as_ref().map(|cache| place::in_cache(cache, inputs));
         match (beside, cached) {
-            (Some(beside), Some(cached)) => match Self::open_in(&beside, inputs, options, on_event) {
+            (Some(beside), Some(cached)) => match Self::open_in(&cached, inputs, options, on_event) {
                 Err(error) if place::is_unwritable(&error) => {
-                    on_event(TextsEvent::Elsewhere { directory: &beside });
-                    Self::open_in(&cached, inputs, options, on_event)
+                    on_event(TextsEvent::Elsewhere { directory: &cached });
+                    Self::open_in(&beside, inputs, options, on_event)
                 }
                 opened => opened,
             },

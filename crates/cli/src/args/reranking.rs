@@ -60,8 +60,8 @@ pub struct RerankingArgs {
     #[arg(long, value_name = "DIR")]
     cache: Option<CachePath>,
 
-    /// Directory of the index of texts by identifier [default: next to the collection, or in the cache folder
-    /// if that place cannot be written]
+    /// Directory of the index of texts by identifier [default: in the cache folder, or next to the collection
+    /// if that cannot be written]
     #[arg(long, value_name = "DIR")]
     text_index: Option<CachePath>,
 
@@ -152,7 +152,7 @@ impl RerankingArgs {
         self.cache.as_deref()
     }
 
-    /// Opens the texts, then the models of these names.
+    /// Opens the models of these names, then the texts, whose index can take long to make.
     pub fn open(
         &self,
         models: &[ModelName],
@@ -165,9 +165,9 @@ impl RerankingArgs {
             directory: self.text_index.as_ref().map(Into::into),
             cache: None,
         };
-        let texts = engine.texts(&engine.collection_files(&self.corpus)?, &texts)?;
         let load = |name: &ModelName| engine.cross_encoder(name, options);
         let models = models.iter().map(load).collect::<Result<_, _>>()?;
+        let texts = engine.texts(&engine.collection_files(&self.corpus)?, &texts)?;
         Ok(engine.reranker(models, texts, self.options())?)
     }
 

@@ -13,8 +13,8 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 pub struct RunOutputArgs {
     /// File to write the TREC run to, compressed if its name ends in .gz, .zst or .xz; - for stdout
-    #[arg(short, long, value_name = "RUN")]
-    output: OutputPath,
+    #[arg(short, long, value_name = "RUN", required = true)]
+    output: Option<OutputPath>,
 
     /// The run's tag
     #[arg(long, value_name = "TAG", default_value = "toller", value_parser = tag)]
@@ -36,9 +36,19 @@ fn tag(text: &str) -> Result<String, String> {
 }
 
 impl RunOutputArgs {
+    /// Whether an output is named.
+    pub fn is_given(&self) -> bool {
+        self.output.is_some()
+    }
+
+    fn output(&self) -> Result<&OutputPath, UsageError> {
+        let missing = || UsageError::new("the run has no name", "give --output RUN, or - for stdout");
+        self.output.as_ref().ok_or_else(missing)
+    }
+
     /// Refuses an output that would overwrite what is read or a file that is not a run, or mix with `--json`.
     pub fn check(&self, inputs: &Inputs<'_>, ui: &Ui) -> Result<(), UsageError> {
-        inputs.check_with(&self.output, ui)?;
+        inputs.check_with(self.output()?, ui)?;
         let is_other = |path: &Path| {
             let found = path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0);
             found && !is_trec_run(path)
@@ -59,7 +69,7 @@ impl RunOutputArgs {
         ui: &Ui,
         fill: impl FnOnce(&mut TrecRunWriter<&mut dyn Write>) -> crate::Result<T>,
     ) -> crate::Result<T> {
-        self.output.write(ui, |to, name| {
+        self.output()?.write(ui, |to, name| {
             let mut run = self.writer(to, name)?;
             let filled = fill(&mut run)?;
             run.finish()?;
@@ -75,11 +85,11 @@ impl RunOutputArgs {
 
     /// The name of the output in messages.
     pub fn name(&self) -> String {
-        if self.output.is_stdout() { "stdout".to_owned() } else { self.output.display().to_string() }
+        self.path().map_or_else(|| "stdout".to_owned(), |path| path.display().to_string())
     }
 
     /// The file, unless it is stdout.
     pub fn path(&self) -> Option<&Path> {
-        (!self.output.is_stdout()).then_some(&*self.output)
+        self.output.as_ref().filter(|output| !output.is_stdout()).map(|output| &**output)
     }
 }

@@ -1,6 +1,7 @@
 //! The flags of what is searched, and for which queries.
 
 use toller_corpus::read_queries;
+use toller_engine::Engine;
 use toller_ir::Query;
 use toller_pipeline::fusion::{Collections, Fusion, Method};
 
@@ -35,9 +36,9 @@ pub struct SourceArgs {
     #[command(flatten)]
     fusion_args: FusionArgs,
 
-    /// Queries: TSV, JSONL, TREC topics, DPR, EntityQuestions, DuReader; - for stdin
-    #[arg(long, value_name = "FILE")]
-    pub queries: Option<InputPath>,
+    /// Queries: files or folders of TSV, JSONL, TREC topics, DPR, EntityQuestions or DuReader; - for stdin
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub queries: Vec<InputPath>,
 
     #[command(flatten)]
     pub filter: FilterArgs,
@@ -48,12 +49,13 @@ pub struct SourceArgs {
 
 impl SourceArgs {
     /// Refuses wrong usage before anything is read; returns how hits are fused, if two things are searched.
-    /// With `texts_wanted`, --queries are given even if vectors are searched for.
-    pub fn check(&self, texts_wanted: bool) -> Result<Option<Fusion>, UsageError> {
+    /// With `texts_wanted`, --queries are given even if vectors are searched for; `typed` queries need no file.
+    pub fn check(&self, texts_wanted: bool, typed: bool) -> Result<Option<Fusion>, UsageError> {
         let fusion = self.fusion()?;
         self.sparse.check()?;
-        self.dense.check(self.queries.as_ref(), self.sparse.sparse.is_some(), texts_wanted)?;
-        if self.queries.is_none() && self.input.is_given() {
+        let has_queries = typed || !self.queries.is_empty();
+        self.dense.check(has_queries, self.sparse.sparse.is_some(), texts_wanted)?;
+        if self.queries.is_empty() && self.input.is_given() {
             return Err(UsageError::new(
                 "--format and --skip-bad-lines are for --queries, which is not given",
                 "leave them out",
@@ -102,9 +104,11 @@ impl SourceArgs {
     }
 
     /// Reads the queries, if they are given by their texts.
-    pub fn read_queries(&self, ui: &Ui) -> crate::Result<Option<Vec<Query>>> {
-        let Some(path) = &self.queries else { return Ok(None) };
-        let (queries, skipped) = read_queries(&[path.input()], &self.input.options()?)?;
+    pub fn read_queries(&self, engine: &Engine, ui: &Ui) -> crate::Result<Option<Vec<Query>>> {
+        if self.queries.is_empty() {
+            return Ok(None);
+        }
+        let (queries, skipped) = read_queries(&engine.query_files(&self.queries)?, &self.input.options()?)?;
         if skipped.total() > 0 {
             ui.warning(skipped.to_string());
         }

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use toller_engine::{Engine, TextSource};
-use toller_files::expand;
 
 use crate::args::input::InputArgs;
 use crate::args::paths::InputPath;
@@ -36,7 +35,7 @@ pub fn queries(
     engine: &Engine,
     ui: &Ui,
 ) -> crate::Result<TextSource> {
-    let source = engine.queries(&expand(files)?, &input.options()?)?;
+    let source = engine.queries(&engine.query_files(files)?, &input.options()?)?;
     ui.detail(format!("queries: {}, fingerprint {}", source.texts(), source.fingerprint()));
     Ok(source)
 }

@@ -104,10 +104,10 @@ impl RetrieveArgs {
 }
 
 fn check_usage(args: &RetrieveArgs, ui: &Ui) -> Result<Option<Fusion>, UsageError> {
-    if args.sources.queries.is_none() {
+    if args.sources.queries.is_empty() {
         return Err(UsageError::new("reranking needs the texts of the queries", "give --queries"));
     }
-    let fusion = args.sources.check(true)?;
+    let fusion = args.sources.check(true, false)?;
     args.reranking.check()?;
     let inputs = args
         .sources

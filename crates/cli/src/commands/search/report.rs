@@ -47,7 +47,7 @@ impl Report<'_> {
         let mut report = serde_json::json!({
             "run": output,
             "queries": queries,
-            "k": args.k,
+            "k": args.k(),
             "hits": hits,
             "queries_without_hits": self.unfound.count(),
             "prepare_seconds": prepare_secs,
