@@ -10,9 +10,9 @@ const WORD: usize = 64;
 /// Room for the positions of a block, and for what is written after them.
 pub(super) const ROOM: usize = BLOCK + WORD;
 
-/// Finds the first `count` ones, or zeros, after the first `start` bits of `bytes`, and counts their positions
-/// from there: at most [`BLOCK`]. `None` if there are fewer; a few zeros may be found after the end of `bytes`.
-/// What follows the positions in `found` is arbitrary.
+/// Finds the first `count` ones, or zeros, after the first `start` bits of `bytes`, and counts their
+/// positions from there: at most [`BLOCK`]. `None` if there are fewer; a few zeros may be found after the end
+/// of `bytes`. What follows the positions in `found` is arbitrary.
 #[inline(always)]
 pub(super) fn find<S: Simd, const ZEROS: bool>(
     simd: S,
