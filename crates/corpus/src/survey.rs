@@ -23,8 +23,8 @@ pub struct Survey {
     pub skipped: SkipReport,
     /// With `skip_bad_lines`, the later ones of duplicates, for [`CollectionReader::without`]; else empty.
     pub duplicates: Vec<Location>,
-    /// The number of passages (later duplicates included) whose identifiers hold white space, so that
-    /// [`TrecRunWriter`](crate::TrecRunWriter) would refuse them once the search is done: to be warned of before it begins.
+    /// The number of passages (later duplicates included) whose identifiers hold white space. A
+    /// [`TrecRunWriter`](crate::TrecRunWriter) would refuse them after the search, so warn of them before.
     pub unwritable_ids: u64,
     /// The first of these.
     pub first_unwritable_id: Option<UnwritableId>,
@@ -65,8 +65,9 @@ const PROGRESS_PASSAGES: u64 = 4096;
 ///
 /// # Errors
 /// The first bad record, or the first duplicate with both places; with `skip_bad_lines`, only what cannot be
-/// skipped, or the first duplicate if there are more than [`DuplicateIds::CAPACITY`]. What can be read only once
-/// ([`Input::reads_once`]) is refused, since a survey is a pass of its own: [`toller_files::spool`] it first.
+/// skipped, or the first duplicate if there are more than [`DuplicateIds::CAPACITY`]. What can be read only
+/// once ([`Input::reads_once`]) is refused, since a survey is a pass of its own: [`toller_files::spool`] it
+/// first.
 pub fn survey(
     inputs: &[Input],
     options: &ReadOptions<CollectionFormat>,
@@ -122,8 +123,8 @@ pub fn survey(
     })
 }
 
-/// The record of a duplicate. The checker keeps hashes and locations, so the identifier and the two places are
-/// read once more.
+/// The record of a duplicate. The checker keeps hashes and locations, so the identifier and the two places
+/// are read again.
 fn duplicate_id(
     inputs: &[Input],
     options: &ReadOptions<CollectionFormat>,

@@ -158,7 +158,7 @@ fn trec_documents_without_a_text_element() -> Outcome {
     Ok(())
 }
 
-/// A bad line among good ones: its kind, and what the error says besides the place.
+/// Checks a bad line among good lines: its kind, and what the error says in addition to the place.
 fn bad_line(name: &str, good: &str, bad: &[u8], kind: BadKind, parts: &[&str]) {
     let after = good.lines().last().unwrap().replace('1', "3");
     let content = [good.as_bytes(), b"\n", bad, b"\n", after.as_bytes(), b"\n"].concat();

@@ -10,7 +10,7 @@ mod reqa;
 mod squad;
 mod squad_paragraphs;
 
-pub use error::DatasetError;
+pub use error::{DatasetError, ParagraphProblem};
 pub use reqa::{Paragraph, Question, QuestionKey, Reqa, ReqaOptions, Sentence, Skipped, build_reqa};
 pub use squad::{Squad, SquadAnswer, SquadArticle, SquadParagraph, SquadQuestion, read_squad};
 pub use squad_paragraphs::{SquadParagraphs, write_squad_paragraphs};

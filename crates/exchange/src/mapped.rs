@@ -1,7 +1,6 @@
 //! A file in memory, as the system pages it in.
 
 use std::fs::File;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
@@ -27,17 +26,4 @@ impl Mapped {
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.map
     }
-
-    /// Tells the system that a part was read for the last time in this pass, so that a file larger than
-    /// memory does not evict everything else. A hint: nothing depends on it.
-    #[cfg(unix)]
-    pub(crate) fn forget(&self, range: Range<usize>) {
-        // SAFETY: a shared map of a file loses nothing: its pages are read again when they are touched.
-        let _ = unsafe {
-            self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, range.start, range.len())
-        };
-    }
-
-    #[cfg(not(unix))]
-    pub(crate) fn forget(&self, _range: Range<usize>) {}
 }

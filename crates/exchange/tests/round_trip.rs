@@ -1,4 +1,4 @@
-//! What is exported comes back as it was; what cannot be, is said.
+//! What is exported comes back as it was; what cannot be exported is an error.
 
 mod common;
 
@@ -26,16 +26,7 @@ fn store(
 ) -> Result<Store, Box<dyn std::error::Error>> {
     let spec = toller_store::StoreSpec {
         model: ModelInfo { name: "m".to_owned(), fingerprint: "m".to_owned() },
-        encoding: toller_store::Encoding {
-            role: Role::Passage,
-            prompt: String::new(),
-            max_length: 16,
-            title_mode: "join".to_owned(),
-            title_separator: String::new(),
-            compute_dtype: "f32".to_owned(),
-            normalized: false,
-            pooling: "mean".to_owned(),
-        },
+        encoding: toller_store::Encoding::unknown(Role::Passage, false),
         dim: vectors.first().map_or(1, Vec::len),
         dtype,
         rows_per_shard: 4,
@@ -219,7 +210,7 @@ fn an_imported_store_does_not_know_its_model() -> TestResult {
 }
 
 #[test]
-fn numbers_that_are_not_finite_are_told_by_id() -> TestResult {
+fn numbers_that_are_not_finite_are_reported_with_the_id() -> TestResult {
     let directory = tempfile::tempdir()?;
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let path = directory.path().join("bad.npy");

@@ -15,10 +15,11 @@ const SUFFIX: &str = ".tmp";
 /// How many random letters and digits a temporary file has in its name.
 const RANDOM: usize = 6;
 
-/// A file that is written under a temporary name in its destination's directory and renamed to the destination
-/// by [`AtomicFile::commit`], after the bytes have reached the disk. A reader sees the old file or the new one,
-/// never a part. Any number of writers, in one process or several, can write one destination at once: each has
-/// a temporary file of its own, and the last commit wins. Dropping without a commit removes the temporary file.
+/// A file that is written under a temporary name in its destination's directory and renamed to the
+/// destination by [`AtomicFile::commit`], after the bytes have reached the disk. A reader sees the old file
+/// or the new one, never a part. Any number of writers, in one process or several, can write one destination
+/// at once: each has a temporary file of its own, and the last commit wins. Dropping without a commit removes
+/// the temporary file.
 ///
 /// A destination that exists and is no regular file (`/dev/stdout`, `/dev/null`, a named pipe) is written
 /// directly: renaming over it would replace the device. A symbolic link is followed, and its target replaced.
@@ -31,8 +32,9 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Starts writing `destination`. The temporary file of `run.txt` is `.run.txt.XXXXXX.tmp`, with six random
-    /// characters. It is always a new file, never one that exists, nor one that a symbolic link leads to.
+    /// Starts writing `destination`. The temporary file of `run.txt` is `.run.txt.XXXXXX.tmp`, with six
+    /// random characters. It is always a new file, never one that exists, nor one that a symbolic link leads
+    /// to.
     ///
     /// # Errors
     /// When the temporary file cannot be created, or the destination is a directory.

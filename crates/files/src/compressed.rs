@@ -6,12 +6,13 @@ use rayon::prelude::*;
 
 use crate::Compression;
 
-/// The bytes that are compressed as a stream of their own. A run gets larger by less than 1% than as one stream.
+/// The bytes that are compressed as a stream of their own. A run gets larger by less than 1% than as one
+/// stream.
 const BLOCK: usize = 1 << 20;
 
-/// Compresses what is written: in blocks, each a gzip member or a zstd or xz frame of its own, on the threads of
-/// rayon's current pool. Every reader of these formats takes the blocks as one stream. The bytes do not depend on
-/// the number of threads.
+/// Compresses what is written: in blocks, each a gzip member or a zstd or xz frame of its own, on the threads
+/// of rayon's current pool. Every reader of these formats takes the blocks as one stream. The bytes do not
+/// depend on the number of threads.
 #[derive(Debug)]
 pub struct CompressedWriter<W: Write> {
     to: W,

@@ -1,7 +1,6 @@
 //! How a stream is compressed: by its first bytes when it is read, by its name when it is written.
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
 
@@ -9,18 +8,20 @@ use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use liblzma::bufread::XzDecoder;
 use liblzma::write::XzEncoder;
+use toller_ir::named;
 
-/// The compression of a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
-    /// None: the bytes are the data.
-    Plain,
-    /// gzip (RFC 1952), one member or several.
-    Gzip,
-    /// Zstandard (RFC 8878), one frame or several.
-    Zstd,
-    /// xz, one stream or several.
-    Xz,
+named! {
+    /// The compression of a stream.
+    pub enum Compression: "a compression" {
+        /// None: the bytes are the data.
+        Plain = "uncompressed",
+        /// gzip (RFC 1952), one member or several.
+        Gzip = "gzip",
+        /// Zstandard (RFC 8878), one frame or several.
+        Zstd = "zstd",
+        /// xz, one stream or several.
+        Xz = "xz",
+    }
 }
 
 /// The level of the tool `xz`.
@@ -129,17 +130,6 @@ impl Compression {
             io::ErrorKind::UnexpectedEof,
             format!("the {self} data end early: the file is incomplete"),
         )
-    }
-}
-
-impl fmt::Display for Compression {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Plain => "uncompressed",
-            Self::Gzip => "gzip",
-            Self::Zstd => "zstd",
-            Self::Xz => "xz",
-        })
     }
 }
 

@@ -172,14 +172,11 @@ impl Client {
         if status.is_success() {
             return Ok(response);
         }
-        let url = url.to_owned();
-        let message = text_of(response.headers(), "x-error-message").map(str::to_owned);
-        Err(match status.as_u16() {
-            status @ (401 | 403) => {
-                ResolveError::Refused { url, status, token_sent: self.token.is_some(), message }
-            }
-            404 => ResolveError::Absent { url, message },
-            status => ResolveError::Status { url, status, message },
+        Err(ResolveError::Status {
+            url: url.to_owned(),
+            status: status.as_u16(),
+            token_sent: self.token.is_some(),
+            message: text_of(response.headers(), "x-error-message").map(str::to_owned),
         })
     }
 }

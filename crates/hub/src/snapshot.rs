@@ -79,7 +79,10 @@ fn is_settled(cache: &RepoCache, snapshot: &Snapshot) -> bool {
 
 /// Whether the hub gave no answer, as opposed to a refusal.
 fn is_silence(error: &ResolveError) -> bool {
-    matches!(error, ResolveError::Offline | ResolveError::Network { .. } | ResolveError::Status { .. })
+    match error {
+        ResolveError::Status { status, .. } => !matches!(status, 401 | 403 | 404),
+        error => matches!(error, ResolveError::Offline | ResolveError::Network { .. }),
+    }
 }
 
 fn download(

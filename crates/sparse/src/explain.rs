@@ -37,7 +37,8 @@ pub struct TermScore {
 }
 
 impl SparseIndex {
-    /// The scores of `docs`, one explanation a document, in their order. Reads all postings of the query's terms.
+    /// The scores of `docs`, one explanation a document, in their order. Reads all postings of the query's
+    /// terms.
     ///
     /// # Errors
     /// When a parameter is out of its range, or the index is damaged and was opened without verification.

@@ -14,7 +14,6 @@ mod query;
 mod ranker;
 mod score;
 mod search;
-mod temporary;
 mod vectors;
 
 pub use build::{BuildJob, BuildProgress, BuildReport, build};

@@ -27,8 +27,8 @@ pub struct IndexArgs {
     #[command(flatten)]
     analyzer: AnalyzerArgs,
 
-    /// Memory to use; beyond it, sorted runs go to a temporary file in the index's directory. K, M and G are
-    /// 2^10, 2^20 and 2^30 bytes
+    /// Memory to use; sorted runs go to a temporary file in the index's directory. K, M and G are 2^10, 2^20
+    /// and 2^30 bytes
     #[arg(long, value_name = "BYTES", default_value = "2G")]
     memory: Memory,
 

@@ -5,19 +5,12 @@ use toller_ir::Passage;
 
 use crate::collection::source::{PassageSource, RecordLayout, RecordPlace};
 use crate::error::{BadKind, CorpusError, Position, Wrong, excerpt};
-use crate::text::{FieldNames, Fields, Loose, RecordLines};
+use crate::text::{Object, RecordLines};
 
-/// The fields of a passage, in the order of [`ID`], [`TITLE`], [`TEXT`]; if several names for one field
-/// occur, the first counts.
-struct PassageFields;
-
-const ID: std::ops::Range<usize> = 0..3;
-const TITLE: std::ops::Range<usize> = 3..4;
-const TEXT: std::ops::Range<usize> = 4..7;
-
-impl FieldNames<7> for PassageFields {
-    const NAMES: [&'static str; 7] = ["_id", "id", "docid", "title", "text", "contents", "document_text"];
-}
+/// The names of the fields of a passage.
+const ID: &[&str] = &["_id", "id", "docid"];
+const TITLE: &[&str] = &["title"];
+const TEXT: &[&str] = &["text", "contents", "document_text"];
 
 /// Reads one JSON object a line.
 pub(crate) struct JsonlPassages {
@@ -35,11 +28,7 @@ impl PassageSource for JsonlPassages {
         if !self.records.advance()? {
             return Ok(None);
         }
-        let parsed = match self.records.lines_mut().next()? {
-            Some(line) => parse(line),
-            None => return Ok(None),
-        };
-        parsed.map(Some).map_err(|wrong| wrong.at(self.records.lines().place()))
+        parse(self.records.text()).map(Some).map_err(|wrong| wrong.at(self.records.lines().place()))
     }
 
     fn position(&self) -> Position {
@@ -58,38 +47,14 @@ impl PassageSource for JsonlPassages {
 /// The passage of a line.
 pub(crate) fn parse(line: &str) -> Result<Passage, Wrong> {
     const EXPECTED: &str = "a JSON object with _id, id or docid, and text, contents or document_text";
-    let mut fields: Fields<'_, PassageFields, 7> = serde_json::from_str(line).map_err(|error| {
-        Wrong::new(BadKind::Malformed, format!("{} ({error})", excerpt(line.as_bytes())), EXPECTED)
-    })?;
-    if let Some(name) = fields.twice {
-        return Err(Wrong::new(BadKind::Malformed, format!("the field {name} twice"), "each field once"));
-    }
-    let Some(id) = fields.first_of(ID) else {
-        let found = format!("no identifier in {}", excerpt(line.as_bytes()));
-        return Err(Wrong::new(BadKind::MissingField, found, EXPECTED));
+    let mut fields = Object::parse(line, EXPECTED)?;
+    let missing = |what: &str| {
+        let found = format!("no {what} in {}", excerpt(line.as_bytes()));
+        Wrong::new(BadKind::MissingField, found, EXPECTED)
     };
-    let Some(id) = id.to_id() else {
-        let found = format!("{} as the identifier", id.describe());
-        return Err(Wrong::new(BadKind::Malformed, found, "a string or an integer"));
-    };
-    let title = match fields.take_first_of(TITLE) {
-        None => None,
-        Some(Loose::String(title)) => Some(title.into_owned()).filter(|title| !title.is_empty()),
-        Some(other) => {
-            let found = format!("{} as the title", other.describe());
-            return Err(Wrong::new(BadKind::Malformed, found, "a string"));
-        }
-    };
-    let text = match fields.take_first_of(TEXT) {
-        Some(Loose::String(text)) => text.into_owned(),
-        Some(other) => {
-            let found = format!("{} as the text", other.describe());
-            return Err(Wrong::new(BadKind::Malformed, found, "a string"));
-        }
-        None => {
-            let found = format!("no text in {}", excerpt(line.as_bytes()));
-            return Err(Wrong::new(BadKind::MissingField, found, EXPECTED));
-        }
-    };
+    let id = fields.take(ID)?.ok_or_else(|| missing("identifier"))?.id("identifier")?;
+    let title = fields.take(TITLE)?.map(|title| title.into_text("title")).transpose()?;
+    let title = title.filter(|title| !title.is_empty());
+    let text = fields.take(TEXT)?.ok_or_else(|| missing("text"))?.into_text("text")?;
     Ok(Passage { id, title, text })
 }

@@ -1,8 +1,7 @@
 //! The reader of a collection: several files, checked records, what to do with bad ones.
 
-use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use toller_files::{Compression, Input, InputReader};
 use toller_ir::Passage;
@@ -19,8 +18,8 @@ use crate::format::Sniff;
 use crate::options::{ReadOptions, SkipReport};
 
 /// Which record a passage is: the index of its input, and the number of the record in it. No two passages
-/// have the same (of several on one line, say), and they are ordered as the passages are read. What to show a user is
-/// [`CollectionReader::place`].
+/// have the same location, even on one line, and locations ascend as passages are read. Show users
+/// [`CollectionReader::place`] instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
     /// The index of the input in the list that was opened.
@@ -33,8 +32,8 @@ pub struct Location {
 /// file is open and one record in memory at a time.
 ///
 /// Yields each passage, or the error that ends the reading; after an error it yields nothing more.
-/// Identifiers are not empty, but that they are unique is for [`survey`](crate::survey) or
-/// [`DuplicateIds`](crate::DuplicateIds) to find out.
+/// Identifiers are not empty. Whether they are unique, [`survey`](crate::survey) or
+/// [`DuplicateIds`](crate::DuplicateIds) finds out.
 pub struct CollectionReader {
     inputs: Vec<Input>,
     /// How many of the inputs have been opened.
@@ -57,12 +56,12 @@ pub struct CollectionReader {
     total_bytes: Option<u64>,
 }
 
-/// Opens a collection of one or several inputs. Where `options` name no format, each file's is told from
-/// its content and name.
+/// Opens a collection of one or several inputs. If `options` name no format, the format of each file is
+/// detected from its content and name.
 ///
 /// # Errors
 /// When there are no inputs, when one of the files does not exist, and when the first one cannot be opened or
-/// its format cannot be told. (The others are opened when their turn comes.)
+/// its format cannot be detected. (The others are opened when their turn comes.)
 pub fn open_collection(
     inputs: &[Input],
     options: &ReadOptions<CollectionFormat>,
@@ -80,7 +79,7 @@ pub fn open_collection(
 /// Reads a collection of one input that is open already.
 ///
 /// # Errors
-/// When its format cannot be told, or cannot be read from a stream (Parquet).
+/// When its format cannot be detected, or cannot be read from a stream (Parquet).
 pub fn read_collection_from(
     reader: InputReader,
     options: &ReadOptions<CollectionFormat>,
@@ -129,7 +128,7 @@ impl CollectionReader {
         &self.skipped
     }
 
-    /// Where the passage that was yielded last stands.
+    /// Where the passage that was yielded last is.
     #[must_use]
     pub fn location(&self) -> Location {
         self.location
@@ -142,8 +141,9 @@ impl CollectionReader {
         Place { file: input.map(Input::to_string).unwrap_or_default(), position: self.position }
     }
 
-    /// Where the record of the passage that was yielded last is, in its input as it is stored, so that it can be read again
-    /// alone. `None` where it cannot be: compressed files, pipes, Parquet, TREC documents, rows without identifiers.
+    /// Where the record of the passage that was yielded last is in its stored input, so that it can be read
+    /// again alone. `None` if it cannot be: compressed files, pipes, Parquet, TREC documents, rows without
+    /// identifiers.
     #[must_use]
     pub fn record(&self) -> Option<RecordPlace> {
         if self.is_in_place { self.current.as_ref()?.record() } else { None }
@@ -175,10 +175,7 @@ impl CollectionReader {
 
     fn start(&mut self, mut reader: InputReader) -> Result<(), CorpusError> {
         let sniff = Sniff::new(&mut reader);
-        let format = match self.options.format {
-            Some(format) => format,
-            None => detect(&sniff)?,
-        };
+        let format = self.options.format.map_or_else(|| detect(&sniff), Ok)?;
         let max_line_bytes = self.options.max_line_bytes;
         let input = reader.input();
         self.is_in_place = matches!(input, Input::File(_))
@@ -273,15 +270,5 @@ impl Iterator for CollectionReader {
                 }
             }
         }
-    }
-}
-
-impl fmt::Debug for CollectionReader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CollectionReader")
-            .field("inputs", &self.inputs)
-            .field("location", &self.location)
-            .field("bytes_read", &self.bytes_read.load(Ordering::Relaxed))
-            .finish_non_exhaustive()
     }
 }

@@ -33,7 +33,7 @@ impl TsvPassages {
         match (self.rocketqa, width) {
             (true, 4) => (Columns::ROCKETQA_FOUR, false),
             (true, _) => (Columns::ROCKETQA_TWO, false),
-            (false, _) => match Columns::of_header(cells) {
+            (false, _) => match Columns::of_header(cells).filter(|_| width == cells.len()) {
                 Some(columns) => (columns, true),
                 None => (Columns::PLAIN, false),
             },
@@ -47,25 +47,19 @@ impl PassageSource for TsvPassages {
             if !self.records.advance()? {
                 return Ok(None);
             }
-            let number = self.records.lines().line();
-            let known = self.columns;
-            let Some(line) = self.records.lines_mut().next()? else { return Ok(None) };
+            let line = self.records.text();
             let mut cells = [""; MAX_COLUMNS];
             let width = tabs(line, &mut cells);
-            let row_cells = cells.get(..width).unwrap_or(&cells);
-            let columns = match known {
+            let cells = cells.get(..width).unwrap_or(&cells);
+            let columns = match self.columns {
                 Some(columns) => columns,
                 None => {
-                    // The cells borrow the line, which borrows the reader: inspect a copy, once per file.
-                    let line = line.to_owned();
-                    let width = tabs(&line, &mut [""; MAX_COLUMNS]);
-                    let cells: Vec<&str> = line.split('\t').collect();
-                    let (columns, header) = self.columns_of(&cells, width);
+                    let (columns, is_header) = self.columns_of(cells, width);
                     self.columns = Some(columns);
-                    if !header {
-                        self.records.lines_mut().repeat();
+                    if is_header {
+                        continue;
                     }
-                    continue;
+                    columns
                 }
             };
             if width != columns.width() {
@@ -73,8 +67,8 @@ impl PassageSource for TsvPassages {
                 return Err(wrong.at(self.records.lines().place()));
             }
             // Only rows without identifiers use it, and those files have no header.
-            let row = self.first_row + number - 1;
-            return Ok(Some(columns.passage(row_cells, row)));
+            let row = self.first_row + self.records.lines().line() - 1;
+            return Ok(Some(columns.passage(cells, row)));
         }
     }
 
@@ -116,10 +110,7 @@ impl PassageSource for DprPassages {
                 return Ok(None);
             }
             self.row_start = self.records.lines().span().start;
-            self.records.lines_mut().repeat();
-            if !self.row.read(self.records.lines_mut())? {
-                return Ok(None);
-            }
+            self.row.read(self.records.lines_mut())?;
             let fields = self.row.fields();
             let columns = match self.columns {
                 Some(columns) => columns,

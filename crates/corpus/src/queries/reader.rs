@@ -52,10 +52,7 @@ fn read_into(
     sink: &mut QuerySink,
 ) -> Result<(), CorpusError> {
     let sniff = Sniff::new(&mut reader);
-    let format = match options.format {
-        Some(format) => format,
-        None => detect(&sniff)?,
-    };
+    let format = options.format.map_or_else(|| detect(&sniff), Ok)?;
     let max_bytes = options.max_line_bytes;
     match format {
         QueryFormat::Jsonl => json::read_lines(reader, max_bytes, sink),

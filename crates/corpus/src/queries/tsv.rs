@@ -82,11 +82,13 @@ pub(crate) fn read_dpr(
     let mut quoted = QuotedRow::default();
     let mut row = 0;
     loop {
-        let read = lines.advance().and_then(|more| Ok(more && quoted.read(lines.lines_mut())?));
-        let (place, query) = match read {
-            Ok(false) => return Ok(()),
+        let found = lines.advance();
+        if let Ok(false) = found {
+            return Ok(());
+        }
+        let (place, query) = match found.and_then(|_| quoted.read(lines.lines_mut())) {
             Err(error) => (lines.lines().place(), Err(error)),
-            Ok(true) => {
+            Ok(()) => {
                 let id = sink.row_id(row);
                 row += 1;
                 let bad = |kind, found| Err(lines.lines().bad_at(quoted.line, kind, found, EXPECTED));

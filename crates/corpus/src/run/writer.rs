@@ -86,9 +86,9 @@ impl<W: Write> TrecRunWriter<W> {
         Ok(Self { writer, name: name.into(), lines, buffer: String::new() })
     }
 
-    /// Separates the columns by tabs, so that identifiers may hold spaces inside (not tabs or line breaks). Such
-    /// a run reads back with [`read_run`](crate::read_run); trec_eval reads it rightly only where no identifier
-    /// holds a space.
+    /// Separates the columns by tabs, so that identifiers may hold spaces inside (not tabs or line breaks).
+    /// Such a run reads back with [`read_run`](crate::read_run); trec_eval reads it rightly only where no
+    /// identifier holds a space.
     #[must_use]
     pub fn tab_separated(mut self) -> Self {
         self.lines.separator = '\t';
@@ -148,7 +148,8 @@ impl<W: Write> TrecRunWriter<W> {
         Ok(())
     }
 
-    /// Flushes, and gives the writer back (an [`AtomicFile`](toller_files::AtomicFile) is then to be committed).
+    /// Flushes, and gives the writer back (an [`AtomicFile`](toller_files::AtomicFile) is then to be
+    /// committed).
     ///
     /// # Errors
     /// When flushing fails.

@@ -18,44 +18,35 @@ impl QuotedRow {
         self.fields.get(..self.width).unwrap_or_default()
     }
 
-    /// Reads the row that begins with the next line. A quoted field may span lines. Returns false at the
-    /// end of the file.
-    pub(crate) fn read(&mut self, lines: &mut LineReader) -> Result<bool, CorpusError> {
-        let Some(line) = lines.next()? else { return Ok(false) };
-        let (mut state, mut bytes) = (self.begin(line), line.len());
+    /// Reads the row that begins with the current line. A quoted field may span lines.
+    pub(crate) fn read(&mut self, lines: &mut LineReader) -> Result<(), CorpusError> {
         self.line = lines.line();
+        let (mut state, mut bytes) = (self.begin(lines.text()), lines.text().len());
         while state == State::Quoted {
             let limit = lines.max_line_bytes();
-            let begins = || excerpt(self.fields.get(self.width).map(String::as_bytes).unwrap_or_default());
             if bytes > limit {
-                let found = format!("a quoted field without end that begins {}", begins());
-                let expected = format!("at most {limit} bytes a row");
-                return Err(lines.bad_at(self.line, BadKind::TooLong, found, expected));
+                return Err(self.endless(lines, BadKind::TooLong, format!("at most {limit} bytes a row")));
             }
-            match lines.next()? {
-                Some(line) => {
-                    bytes += line.len() + 1;
-                    self.push('\n');
-                    state = self.resume(line);
-                }
-                None => {
-                    let found = format!("a quoted field without end that begins {}", begins());
-                    let expected = "a closing double quote";
-                    return Err(lines.bad_at(self.line, BadKind::Malformed, found, expected));
-                }
+            if !lines.advance()? {
+                return Err(self.endless(lines, BadKind::Malformed, "a closing double quote".to_owned()));
             }
+            bytes += lines.text().len() + 1;
+            self.push('\n');
+            state = self.scan(lines.text(), State::Quoted);
         }
-        Ok(true)
+        Ok(())
+    }
+
+    fn endless(&self, lines: &LineReader, kind: BadKind, expected: String) -> CorpusError {
+        let field = self.fields.get(self.width).map(String::as_bytes).unwrap_or_default();
+        let found = format!("a quoted field without end that begins {}", excerpt(field));
+        lines.bad_at(self.line, kind, found, expected)
     }
 
     fn begin(&mut self, line: &str) -> State {
         self.width = 0;
         self.clear_field();
         self.scan(line, State::Start)
-    }
-
-    fn resume(&mut self, line: &str) -> State {
-        self.scan(line, State::Quoted)
     }
 
     /// Appends the characters of a line to the fields. At the end the state is `Quoted` if a quoted field is

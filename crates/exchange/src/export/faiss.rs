@@ -7,7 +7,7 @@ use toller_files::{AtomicFile, FileError};
 use toller_ir::{Setting, remedy};
 use toller_store::Store;
 
-use super::{all_ids, for_each_block};
+use super::{all_ids, write_numbers};
 use crate::ExchangeError;
 use crate::progress::Progress;
 
@@ -59,12 +59,7 @@ fn flat(
     head(store, b"IxFI", file, path)?;
     let numbers = store.count() as u64 * store.dim() as u64;
     file.write_all(&numbers.to_le_bytes()).map_err(FileError::on("write", path))?;
-    let mut bytes = Vec::new();
-    for_each_block(store, progress, |numbers| {
-        bytes.clear();
-        bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
-        Ok(file.write_all(&bytes).map_err(FileError::on("write", path))?)
-    })
+    write_numbers(store, false, file, progress)
 }
 
 fn head(store: &Store, kind: &[u8; 4], file: &mut AtomicFile, path: &Path) -> Result<(), ExchangeError> {

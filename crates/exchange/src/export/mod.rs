@@ -7,9 +7,11 @@ mod npy;
 mod parquet;
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use toller_files::FileError;
+use half::f16;
+use toller_files::{AtomicFile, FileError};
 use toller_store::{DType, Store};
 
 use crate::ExchangeError;
@@ -24,7 +26,7 @@ const BLOCK_NUMBERS: usize = 1 << 18;
 pub struct ExportOptions {
     /// Write f32 where the format could hold the store's f16.
     pub widen: bool,
-    /// Replace files that are there.
+    /// Replace existing files.
     pub overwrite: bool,
 }
 
@@ -37,13 +39,14 @@ pub struct Exported {
     pub bytes: u64,
 }
 
-/// Writes the vectors and ids of `store` to `output`, in `format`. Where the format has no place for ids they go to a file
-/// beside it, before the vectors. Files appear whole or not at all. `progress` is given the rows written, and may stop.
+/// Writes the vectors and ids of `store` to `output`, in `format`. If the format has no place for ids, they
+/// go into a file next to it, before the vectors. Files appear whole or not at all. `progress` gets the
+/// number of rows written, and may stop the export.
 ///
 /// bf16, which none of the formats has, becomes f32, exactly; so does f16 in FAISS's.
 ///
 /// # Errors
-/// When a file is there already and is not to be replaced, or cannot be written; for an id that the format cannot hold;
+/// When a file exists and is not to be replaced, or cannot be written; for an id that the format cannot hold;
 /// [`ExchangeError::Stopped`].
 pub fn export(
     store: &Store,
@@ -55,7 +58,7 @@ pub fn export(
     let (vectors, ids) = format.files(output);
     let files: Vec<PathBuf> = ids.iter().chain([&vectors]).cloned().collect();
     if let Some(path) = files.iter().find(|path| path.is_file()).filter(|_| !options.overwrite) {
-        return Err(ExchangeError::Exists { path: path.clone() });
+        return Err(ExchangeError::Exists(path.clone()));
     }
     if format == ExportFormat::Pyserini {
         fs::create_dir_all(output).map_err(FileError::on("create", output))?;
@@ -74,22 +77,31 @@ pub fn export(
     Ok(Exported { files, bytes })
 }
 
-/// Calls `write` with the numbers of all rows in order, some at a time, widened to f32, and `progress` with the rows done.
-fn for_each_block(
+/// Appends the numbers of all rows in order to `file`, as f16 or f32, and calls `progress` with the number of
+/// rows done.
+fn write_numbers(
     store: &Store,
+    half: bool,
+    file: &mut AtomicFile,
     progress: &mut Progress<'_>,
-    mut write: impl FnMut(&[f32]) -> Result<(), ExchangeError>,
 ) -> Result<(), ExchangeError> {
     let dim = store.dim();
     let block_rows = (BLOCK_NUMBERS / dim).max(1);
-    let mut numbers = vec![0.0; block_rows * dim];
+    let (mut numbers, mut bytes) = (vec![0.0; block_rows * dim], Vec::new());
     let mut done = 0;
     for shard in store.shards() {
         for first in (0..shard.rows()).step_by(block_rows) {
             let rows = block_rows.min(shard.rows() - first);
             let block = &mut numbers[..rows * dim];
             shard.embeddings().widen(first * dim..(first + rows) * dim, block);
-            write(block)?;
+            bytes.clear();
+            if half {
+                // Exact: the numbers were f16 before they were widened.
+                bytes.extend(block.iter().flat_map(|&number| f16::from_f32(number).to_le_bytes()));
+            } else {
+                bytes.extend(block.iter().flat_map(|number| number.to_le_bytes()));
+            }
+            file.write_all(&bytes).map_err(FileError::on("write", file.destination()))?;
             done += rows as u64;
             report(progress, done)?;
         }

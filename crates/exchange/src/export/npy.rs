@@ -3,11 +3,10 @@
 use std::io::Write;
 use std::path::Path;
 
-use half::f16;
 use toller_files::{AtomicFile, FileError};
 use toller_store::Store;
 
-use super::for_each_block;
+use super::write_numbers;
 use crate::ExchangeError;
 use crate::progress::Progress;
 
@@ -24,17 +23,7 @@ pub(super) fn write(
     let mut file = AtomicFile::create(path)?;
     let header = header(if half { "<f2" } else { "<f4" }, store.count(), store.dim());
     file.write_all(&header).map_err(FileError::on("write", path))?;
-    let mut bytes = Vec::new();
-    for_each_block(store, progress, |numbers| {
-        bytes.clear();
-        if half {
-            // Exact: they were f16 before they were widened.
-            bytes.extend(numbers.iter().flat_map(|&number| f16::from_f32(number).to_le_bytes()));
-        } else {
-            bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
-        }
-        Ok(file.write_all(&bytes).map_err(FileError::on("write", path))?)
-    })?;
+    write_numbers(store, half, &mut file, progress)?;
     Ok(file.commit()?)
 }
 

@@ -50,8 +50,8 @@ pub(super) fn write(
     Ok(file.commit()?)
 }
 
-/// `message { required binary id (STRING); optional group embedding (LIST) { repeated group list { required float
-/// element } } }`
+/// `message { required binary id (STRING); optional group embedding (LIST) { repeated group list {
+/// required float element } } }`
 fn schema(half: bool) -> Result<Type, ParquetError> {
     let id = Type::primitive_type_builder("id", PhysicalType::BYTE_ARRAY)
         .with_repetition(Repetition::REQUIRED)

@@ -1,15 +1,13 @@
 //! Opening an index, and its properties.
 
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 use rayon::prelude::*;
 use toller_analysis::Analyzer;
-use toller_files::{FileError, OpenOptions, Verifier};
+use toller_files::{FileError, ListedFileError, OpenOptions, Verifier};
 use toller_ir::DocOrd;
 
 use super::ids::Ids;
@@ -32,7 +30,7 @@ pub struct SparseIndex {
     lengths: Mmap,
     ids: Ids,
     pub(crate) vectors: Option<Mmap>,
-    /// From the least code of a length to behind the largest.
+    /// From the least code of a length up to the largest.
     pub(crate) codes_used: Range<usize>,
 }
 
@@ -46,13 +44,13 @@ impl SparseIndex {
         match Manifest::read(path)? {
             Some(manifest) => Self::map(path, manifest, options),
             None => Err(match path.metadata() {
-                Ok(_) => SparseError::NotAnIndex { path: path.to_owned() },
+                Ok(_) => SparseError::NotAnIndex(path.to_owned()),
                 Err(error) => FileError::new("open", path, error).into(),
             }),
         }
     }
 
-    /// Opens the index that `manifest` describes. The directory may not have the manifest yet.
+    /// Opens the index that `manifest` describes. The manifest may not be in the directory yet.
     pub(crate) fn map(
         path: &Path,
         manifest: Manifest,
@@ -160,7 +158,7 @@ impl SparseIndex {
         crate::score::seen_length(lengths, self.exact_length(doc.index()))
     }
 
-    /// The number of terms of a document; 0 behind the last.
+    /// The number of terms of a document; 0 after the last.
     #[inline]
     pub(crate) fn exact_length(&self, doc: usize) -> u32 {
         lengths::exact(&self.lengths, self.doc_count(), doc).unwrap_or_default()
@@ -218,21 +216,9 @@ impl SparseIndex {
 
 /// Maps a file of the index, and verifies it.
 fn map(directory: &Path, entry: &FileEntry, verifier: &Verifier<'_>) -> Result<Mmap, SparseError> {
-    let path = directory.join(&entry.file);
-    let damaged = |reason: String| SparseError::Damaged { path: path.clone(), reason };
-    let file = match File::open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Err(damaged("it is missing".to_owned())),
-        Err(error) => return Err(FileError::new("open", path, error).into()),
-    };
-    let found = file.metadata().map_err(FileError::on("examine", &path))?.len();
-    if found != entry.bytes {
-        return Err(damaged(format!("it has {found} bytes, expected {}", entry.bytes)));
-    }
-    // SAFETY: files of an index are replaced by renaming and never changed in place.
-    let map = unsafe { Mmap::map(&file) }.map_err(FileError::on("map", &path))?;
-    match verifier.checksum(&map) {
-        Some(checksum) if checksum != entry.checksum => Err(damaged("its checksum is wrong".to_owned())),
-        _ => Ok(map),
-    }
+    let file = entry.listed(directory);
+    file.map(verifier).map_err(|error| match error {
+        ListedFileError::File(error) => error.into(),
+        ListedFileError::Damaged(reason) => SparseError::Damaged { path: file.path, reason },
+    })
 }

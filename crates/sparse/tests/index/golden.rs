@@ -79,7 +79,7 @@ fn same_first(index: &SparseIndex, queries: &[Query], rankings: &[Ranking], run:
     same.count() as f64 / queries.len().max(1) as f64
 }
 
-/// The documents and questions that a case is made of: sentences, or paragraphs where the set has no
+/// The documents and questions of a case. The documents are sentences, or paragraphs if the set has no
 /// sentences.
 fn case(name: &str) -> Result<(Vec<Document>, Vec<Query>), Box<dyn Error>> {
     let data = shared_path("data");

@@ -143,7 +143,7 @@ fn spec(
     engine: &Engine,
     ui: &Ui,
 ) -> crate::Result<StoreSpec> {
-    let dtype = args.store_dtype.unwrap_or_else(|| source.precision().store_dtype());
+    let dtype = args.store_dtype.unwrap_or_else(|| source.store_dtype());
     let mut spec = store_spec(source, surveyed, args.role, dtype);
     let Some(name) = &args.model else { return Ok(spec) };
 
