@@ -1,4 +1,5 @@
-//! The configuration of a model of Paddle: RocketQA's `ernie_config.json`, PaddleNLP's `model_config.json` or `config.json`.
+//! The configuration of a model of Paddle: RocketQA's `ernie_config.json`, PaddleNLP's `model_config.json` or
+//! `config.json`.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +45,7 @@ impl SourceConfig {
         let format = |problem: String| ConvertError::Format { path: path.to_owned(), problem };
         let root: Map<String, Value> =
             serde_json::from_slice(&text).map_err(|error| format(error.to_string()))?;
-        // PaddleNLP nests: {"init_args": [{"hidden_size": 768, ...}], "init_class": "ErnieForSequenceClassification"}.
+        // PaddleNLP nests: {"init_args": [{"hidden_size": 768, ...}], "init_class": "ErnieModel"}.
         let inner = root.get("init_args").and_then(Value::as_array).into_iter().flatten();
         let mut fields: Map<String, Value> = inner
             .filter_map(Value::as_object)
@@ -55,7 +56,8 @@ impl SourceConfig {
         Ok(Self { path: path.to_owned(), fields })
     }
 
-    /// The architecture, by what the configuration says of it, else by what stands before the variables' names.
+    /// The architecture that the configuration names; without one, the prefix of the variables' names
+    /// decides.
     pub(super) fn family(&self, prefix: &str) -> Result<Family, ConvertError> {
         let said = self.text("model_type")?.filter(|said| !said.ends_with("_encoder"));
         let class = self
@@ -104,8 +106,8 @@ impl SourceConfig {
         value.as_str().map(Some).ok_or_else(|| self.wrong(key, value))
     }
 
-    /// The error that a field is needed and not there.
-    pub(super) fn lacks(&self, key: &str) -> ConvertError {
+    /// The error that a field is missing.
+    pub(super) fn missing(&self, key: &str) -> ConvertError {
         self.problem(format!("has no {key:?}"))
     }
 

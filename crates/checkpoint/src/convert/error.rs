@@ -62,16 +62,16 @@ pub enum ConvertError {
         /// Some of the names.
         names: Vec<String>,
     },
-    /// Several encoders, and no telling which is meant.
+    /// Several encoders where one is expected.
     #[error("{} holds several encoders, whose names begin with {}", .path.display(), .prefixes.join(", "))]
     SeveralEncoders {
         /// The checkpoint.
         path: PathBuf,
-        /// What stands before the names.
+        /// The beginnings of the names.
         prefixes: Vec<String>,
     },
     /// Variables that the model needs.
-    #[error("{} lacks {} that the configuration asks for: {}", .path.display(), count(.names), .names.join(", "))]
+    #[error("{} is missing {} that the configuration needs: {}", .path.display(), count(.names), .names.join(", "))]
     Missing {
         /// The checkpoint.
         path: PathBuf,

@@ -45,8 +45,8 @@ struct Sizes {
 }
 
 impl<'a> Model<'a> {
-    /// Makes the model of one encoder: checks that all is there, of the shapes that go together and that the configuration
-    /// says.
+    /// Makes the model of one encoder. Checks that no tensor is missing and that shapes agree with each other
+    /// and with the configuration.
     pub(super) fn assemble(
         mut tower: Tower<'a>,
         config: &SourceConfig,
@@ -132,7 +132,7 @@ impl Sizes {
             Some(other) => Err(ConvertError::Variable {
                 path: path.to_owned(),
                 name: name.to_owned(),
-                problem: format!("is no matrix, but of shape {other:?}"),
+                problem: format!("is not a matrix, but of shape {other:?}"),
             }),
             None => Err(missing(name)),
         };
@@ -228,8 +228,9 @@ impl Sizes {
         family: Family,
         architecture: &str,
     ) -> Result<Map<String, Value>, ConvertError> {
-        let heads = source.size("num_attention_heads")?.ok_or_else(|| source.lacks("num_attention_heads"))?;
-        let activation = source.text("hidden_act")?.ok_or_else(|| source.lacks("hidden_act"))?;
+        let heads =
+            source.size("num_attention_heads")?.ok_or_else(|| source.missing("num_attention_heads"))?;
+        let activation = source.text("hidden_act")?.ok_or_else(|| source.missing("hidden_act"))?;
         if !ACTIVATIONS.contains(&activation) {
             let known = ACTIVATIONS.join(", ");
             return Err(source.problem(format!("\"hidden_act\": {activation:?} is not one of {known}")));

@@ -1,8 +1,8 @@
 //! The names that Paddle's models give their variables, and those of transformers.
 //!
-//! PaddleNLP (dygraph): `ernie.encoder.layers.0.self_attn.q_proj.weight`. ERNIE's and RocketQA's static programs:
-//! `encoder_layer_0_multi_head_att_query_fc.w_0`. Both keep a linear layer's matrix as `[in, out]`; transformers has
-//! `[out, in]`.
+//! PaddleNLP (dygraph): `ernie.encoder.layers.0.self_attn.q_proj.weight`. ERNIE's and RocketQA's static
+//! programs: `encoder_layer_0_multi_head_att_query_fc.w_0`. Both keep a linear layer's matrix as `[in, out]`;
+//! transformers has `[out, in]`.
 
 /// How the variables of a checkpoint are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

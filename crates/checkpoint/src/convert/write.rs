@@ -65,7 +65,10 @@ impl Directory<'_> {
             "pooling_mode_mean_tokens": false,
         });
         write_json(&folder.join("config.json"), &pooling)?;
-        let module = |index: usize, path: &str, class: &str| json!({"idx": index, "name": index.to_string(), "path": path, "type": format!("sentence_transformers.models.{class}")});
+        let module = |index: usize, path: &str, class: &str| {
+            let class = format!("sentence_transformers.models.{class}");
+            json!({"idx": index, "name": index.to_string(), "path": path, "type": class})
+        };
         write_json(
             &self.path.join("modules.json"),
             &json!([module(0, "", "Transformer"), module(1, "1_Pooling", "Pooling")]),

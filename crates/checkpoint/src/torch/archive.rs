@@ -36,7 +36,7 @@ pub(crate) fn places(file: &[u8]) -> Result<Places, TorchError> {
 
 struct Archive<'a> {
     zip: ZipArchive<Cursor<&'a [u8]>>,
-    /// How many bytes entries may still have. Entries that overlap would make a small file long to read.
+    /// How many bytes further entries may have. Overlapping entries would make a small file slow to read.
     unread: u64,
 }
 
