@@ -1,5 +1,4 @@
-//! The weights of a model as named f32 tensors, whatever the files, their format, their sharding and their
-//! naming.
+//! The weights of a model as named f32 tensors, for any files, format, sharding and naming.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

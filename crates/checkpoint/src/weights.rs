@@ -75,7 +75,7 @@ impl MappedTensor {
         StoredTensor { layout: self.layout.clone(), data }
     }
 
-    /// The tensor as f32, without a copy where the file has it so.
+    /// The tensor as f32, without a copy if the file holds f32.
     pub(crate) fn to_f32(&self) -> Result<Tensor, String> {
         let in_order = self.layout.in_order().filter(|_| self.layout.dtype == Dtype::F32);
         let place = in_order.map(|place| self.data.start + place.start..self.data.start + place.end);

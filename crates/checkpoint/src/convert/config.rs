@@ -5,25 +5,19 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use toller_files::FileError;
+use toller_ir::named;
 
 use super::ConvertError;
 
-/// The architectures that can be converted, by transformers' `model_type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
-    Ernie,
-    Bert,
+named! {
+    /// The architectures that can be converted, by transformers' `model_type`.
+    pub(super) enum Family: "an architecture that can be converted" {
+        Ernie = "ernie",
+        Bert = "bert",
+    }
 }
 
 impl Family {
-    /// `model_type` in transformers.
-    pub(super) fn model_type(self) -> &'static str {
-        match self {
-            Self::Ernie => "ernie",
-            Self::Bert => "bert",
-        }
-    }
-
     /// How the names of transformers' classes begin.
     pub(super) fn class(self) -> &'static str {
         match self {
@@ -68,10 +62,9 @@ impl SourceConfig {
             let rest = class.and_then(|class| class.strip_prefix(family.class()));
             rest.is_some_and(|rest| rest.starts_with("Model") || rest.starts_with("For"))
         };
-        let families = [Family::Ernie, Family::Bert];
         let found = match (said, class) {
-            (Some(said), _) => families.into_iter().find(|family| family.model_type() == said),
-            (None, Some(_)) => families.into_iter().find(|&family| of_class(family)),
+            (Some(said), _) => said.parse().ok(),
+            (None, Some(_)) => Family::ALL.into_iter().find(|&family| of_class(family)),
             (None, None) if prefix.starts_with("bert.") => Some(Family::Bert),
             (None, None) => Some(Family::Ernie),
         };
@@ -154,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn families_are_told_apart() {
+    fn families_are_distinguished() {
         for (value, prefix, expected) in [
             (json!({"init_class": "BertModel"}), "", Some(Family::Bert)),
             (json!({"architectures": ["ErnieForMaskedLM"]}), "", Some(Family::Ernie)),

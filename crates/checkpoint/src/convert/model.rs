@@ -26,7 +26,7 @@ pub(super) struct Model<'a> {
     pub(super) tensors: BTreeMap<String, StoredTensor<'a>>,
     /// config.json.
     pub(super) config: Map<String, Value>,
-    /// Whether the vector of a text is the first token's state: only where the source says so.
+    /// Whether the vector of a text is the first token's state: only if the source says so.
     pub(super) pools_first_token: bool,
     sizes: Sizes,
 }
@@ -95,7 +95,7 @@ impl<'a> Model<'a> {
                 return Err(wrong("holds integers".to_owned()));
             }
             let inside = sizes.labels.is_some() && !target.starts_with("classifier.");
-            let full = if inside { format!("{}.{target}", family.model_type()) } else { target };
+            let full = if inside { format!("{}.{target}", family.name()) } else { target };
             tensors.insert(full, stored);
         }
         let config = sizes.config(config, family, &architecture)?;
@@ -139,7 +139,7 @@ impl Sizes {
         let (vocabulary, hidden) = matrix(WORDS)?;
         let layer =
             |name: &String| name.strip_prefix("encoder.layer.")?.split('.').next()?.parse::<usize>().ok();
-        // As many layers as there are numbers: of a gap the missing tensors tell.
+        // As many layers as there are numbers. A gap shows by missing tensors.
         let numbers: std::collections::BTreeSet<usize> = tower.tensors.keys().filter_map(layer).collect();
         Ok(Self {
             vocabulary,
@@ -237,7 +237,7 @@ impl Sizes {
         }
         let value = json!({
             "architectures": [architecture],
-            "model_type": family.model_type(),
+            "model_type": family.name(),
             "vocab_size": self.vocabulary,
             "hidden_size": self.hidden,
             "num_hidden_layers": self.layers,

@@ -30,7 +30,7 @@ pub(super) enum Role {
 }
 
 impl Naming {
-    /// The name that every encoder has, and before which its prefix stands.
+    /// The name that every encoder has, after its prefix.
     pub(super) fn anchor(self) -> &'static str {
         match self {
             Self::Layers => "embeddings.word_embeddings.weight",
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_and_optimizers_are_told_apart() {
+    fn heads_and_optimizers_are_distinguished() {
         assert_eq!(Naming::Static.outer("qtp_cls_out_w"), tensor("classifier.weight", true));
         assert_eq!(Naming::Layers.outer("classifier.bias"), tensor("classifier.bias", false));
         for name in

@@ -40,8 +40,8 @@ pub(super) fn read<'p>(pickle: &'p Pickle<'_>, length: usize) -> Result<Checkpoi
         entries = inner;
     }
     let mut slices = None;
-    // Arrays of protocol 2 are decoded into memory of their own. The sum is limited, because many arrays can
-    // share one text.
+    // Arrays of protocol 2 are decoded into new memory. The sum is limited, because many arrays can share one
+    // text.
     let mut decoded_bytes = 0;
     for (name, value) in named(entries)? {
         if name == SLICES {

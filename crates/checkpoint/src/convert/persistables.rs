@@ -15,7 +15,7 @@ use super::checkpoint::Checkpoint;
 use super::program::TensorDesc;
 use crate::elements::{StoredTensor, Strided};
 
-/// The variable of a file of its own.
+/// The variable of a file that holds no other.
 pub(super) fn variable(bytes: &[u8]) -> Result<StoredTensor<'_>, String> {
     let mut rest = bytes;
     let tensor = tensor(&mut rest)?;

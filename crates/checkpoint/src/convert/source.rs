@@ -16,7 +16,7 @@ pub(super) struct Source {
     given: PathBuf,
     config: Option<PathBuf>,
     vocabulary: Option<PathBuf>,
-    /// The tokens of a query at most, where RocketQA's configuration says so.
+    /// The most tokens of a query, if RocketQA's configuration gives a limit.
     pub(super) query_length: Option<usize>,
     /// The tokens of a passage, or of a query with a passage, at most.
     pub(super) passage_length: Option<usize>,

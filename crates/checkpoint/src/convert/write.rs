@@ -55,7 +55,7 @@ impl Directory<'_> {
         write_weights(path, &self.model.tensors)
     }
 
-    /// sentence-transformers' way to say that the vector is the first token's state.
+    /// The form in which sentence-transformers states that the vector is the first token's state.
     fn write_pooling(&self) -> Result<(), ConvertError> {
         let folder = self.path.join("1_Pooling");
         std::fs::create_dir_all(&folder).map_err(FileError::on("create", &folder))?;

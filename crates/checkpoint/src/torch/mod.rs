@@ -39,7 +39,7 @@ fn content(problem: &str) -> TorchError {
     TorchError::Content(problem.to_owned())
 }
 
-/// The tensors of the state dictionary that was saved, alone or under one of [`STATE_KEYS`].
+/// The tensors of the state dictionary that was saved, by itself or under one of [`STATE_KEYS`].
 fn state_dictionary<'p>(root: Value<'p, '_>) -> Result<BTreeMap<&'p str, View<'p>>, TorchError> {
     let saved = root.as_dict().ok_or_else(|| root.unexpected("a dictionary of tensors"))?;
     let has_tensors = |pairs: &Pairs<'_, '_>| pairs.iter().any(|(_, value)| rebuilt(value).is_some());
