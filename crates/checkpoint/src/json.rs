@@ -7,7 +7,7 @@ use toller_files::FileError;
 
 use crate::ModelError;
 
-/// Reads a JSON file; `None` where there is no such file.
+/// Reads a JSON file. `None` if there is no such file.
 ///
 /// # Errors
 /// [`ModelError::File`], and [`ModelError::Config`] for a file that is not what `T` expects.

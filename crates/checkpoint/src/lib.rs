@@ -1,5 +1,5 @@
-//! The files of a model: which there are, what the weights hold, what is known of published models, and the conversion of
-//! other frameworks' checkpoints.
+//! The files of a model: their names, the weights in them, the manifests of published models, and the
+//! conversion of other frameworks' checkpoints.
 
 pub mod convert;
 mod elements;

@@ -118,8 +118,8 @@ impl Engine {
         Ok(expand(paths.iter().map(corpus))?)
     }
 
-    /// The files of queries that were named by files and folders; of a folder as BEIR publishes them, which holds
-    /// the corpus too, the queries.
+    /// The files of queries that were named by files and folders; of a folder as BEIR publishes them, which
+    /// holds the corpus too, the queries.
     ///
     /// # Errors
     /// When a folder cannot be listed.

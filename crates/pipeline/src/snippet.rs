@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use toller_analysis::Analyzer;
 
-/// The words of `text` that `analyzer` makes one of `terms` of, as ranges of bytes in order. Where words are not
-/// written apart, as in Chinese, it is the term itself if the text has it as it is.
+/// The words of `text` that `analyzer` makes one of `terms` of, as ranges of bytes in order. Where words are
+/// not written apart, as in Chinese, it is the term itself if the text has it as it is.
 #[must_use]
 pub fn matched_words(text: &str, analyzer: &Analyzer, terms: &HashSet<&str>) -> Vec<Range<usize>> {
     let mut matched = Vec::new();
@@ -53,8 +53,8 @@ fn occurrences(word: &str, terms: &[&str]) -> Vec<Range<usize>> {
     joined
 }
 
-/// The part of a text, of at most `length` characters, that has the most distinct matches, then the most matches; of
-/// equal ones the first. It begins and ends between words where there are blanks.
+/// The part of a text, of at most `length` characters, that has the most distinct matches, then the most
+/// matches; of equal ones the first. It begins and ends between words where there are blanks.
 #[must_use]
 pub fn best_part(text: &str, matches: &[Range<usize>], length: usize) -> Range<usize> {
     let end_of =

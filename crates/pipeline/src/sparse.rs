@@ -18,12 +18,12 @@ pub struct SparseSearcher {
 }
 
 impl SparseSearcher {
-    /// Searches `index` for the terms that `analyzer` makes of queries; with feedback, queries are expanded by
-    /// their best hits.
+    /// Searches `index` for the terms that `analyzer` makes of queries; with feedback, queries are expanded
+    /// by their best hits.
     ///
     /// # Errors
-    /// An index that was made with another analyzer, or without the vectors of documents that feedback needs; a
-    /// parameter of the ranker that is out of its range.
+    /// An index that was made with another analyzer, or without the vectors of documents that feedback needs;
+    /// a parameter of the ranker that is out of its range.
     pub fn new(
         index: SparseIndex,
         analyzer: Analyzer,
@@ -44,8 +44,8 @@ impl SparseSearcher {
         &self.analyzer
     }
 
-    /// Why `docs` have their scores for a text, as a search for the `k` best documents without a filter scores them;
-    /// one explanation a document, in their order.
+    /// Why `docs` have their scores for a text, as a search for the `k` best documents without a filter
+    /// scores them; one explanation a document, in their order.
     ///
     /// # Errors
     /// When the index is damaged and was opened without verification.
@@ -75,7 +75,8 @@ impl SparseSearcher {
         filtered(&query, *k)
     }
 
-    /// The query whose hits count: the terms of a text, expanded by what `search` finds if feedback was asked for.
+    /// The query whose hits count: the terms of a text, expanded by what `search` finds if feedback was asked
+    /// for.
     fn query(
         &self,
         text: &str,

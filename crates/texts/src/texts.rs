@@ -24,8 +24,8 @@ pub struct TextsOptions {
     pub reading: ReadOptions<CollectionFormat>,
     /// Where the index is kept.
     pub directory: Option<PathBuf>,
-    /// The folder for the indexes of collections for which no directory is given. Without it, or if nothing can
-    /// be written there, an index is kept next to its collection.
+    /// The folder for the indexes of collections for which no directory is given. Without it, or if nothing
+    /// can be written there, an index is kept next to its collection.
     pub cache: Option<PathBuf>,
 }
 

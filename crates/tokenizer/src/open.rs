@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
+use toller_checkpoint::{Fingerprint, ModelError, TOKENIZER_FILES};
 use toller_files::FileError;
 
 use super::TokenizerConfig;
@@ -10,9 +11,6 @@ use super::byte_pairs::byte_pairs;
 use super::sentence_piece::sentence_piece;
 use super::vocabulary::word_piece;
 use crate::TokenizerError;
-use toller_checkpoint::Fingerprint;
-use toller_checkpoint::ModelError;
-use toller_checkpoint::TOKENIZER_FILES;
 
 /// Opens the tokenizer of a folder: `tokenizer.json`, else what older models have, with the flags of
 /// `tokenizer_config.json`: `vocab.txt`, `vocab.json` with `merges.txt`, a SentencePiece model.

@@ -88,8 +88,8 @@ impl OutputPath {
         Ok(())
     }
 
-    /// Lets `fill` write to stdout, or to a file that appears when it is whole. The end of its name says whether
-    /// it is compressed (.gz, .zst, .xz). `fill` is given the name for messages.
+    /// Lets `fill` write to stdout, or to a file that appears when it is whole. The end of its name says
+    /// whether it is compressed (.gz, .zst, .xz). `fill` is given the name for messages.
     pub fn write<T>(
         &self,
         ui: &Ui,

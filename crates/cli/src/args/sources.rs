@@ -48,7 +48,8 @@ pub struct SourceArgs {
 
 impl SourceArgs {
     /// Refuses wrong usage before anything is read; returns how hits are fused, if two things are searched.
-    /// With `texts_wanted`, --queries are given even if vectors are searched for; `typed` queries need no file.
+    /// With `texts_wanted`, --queries are given even if vectors are searched for; `typed` queries need no
+    /// file.
     pub fn check(&self, texts_wanted: bool, typed: bool) -> Result<Option<Fusion>, UsageError> {
         let fusion = self.fusion()?;
         self.sparse.check()?;

@@ -107,7 +107,7 @@ impl Source {
                 UsageError::new("the store holds no vectors", "give --dense a store with vectors").into()
             );
         }
-        let indexes = Scan::NAMES.map(|(_, scan)| FlatIndex::new(store.clone(), scan));
+        let indexes = Scan::ALL.map(|scan| FlatIndex::new(store.clone(), scan));
         let queries = match &args.query_vectors {
             Some(path) => {
                 let queries = Store::open(&[path], &open)?;

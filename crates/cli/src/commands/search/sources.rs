@@ -35,8 +35,8 @@ impl Sources {
         Self::open_for(args, args.read_queries(engine, ui)?, fusion, depth, kept, engine, ui)
     }
 
-    /// Opens what is searched for `queries`, or for vectors if they are given. If two searchers are fused, each
-    /// contributes its first `depth` hits. `kept` keeps the hits of each and of the fusion.
+    /// Opens what is searched for `queries`, or for vectors if they are given. If two searchers are fused,
+    /// each contributes its first `depth` hits. `kept` keeps the hits of each and of the fusion.
     pub(super) fn open_for(
         args: &SourceArgs,
         queries: Option<Vec<Query>>,

@@ -1,5 +1,5 @@
-//! Tokenizers without tokenizer.json: token ids under the flags of tokenizer_config.json are those of transformers.
-#![allow(clippy::unwrap_used, missing_docs)]
+//! Tokenizers without tokenizer.json: token ids under the flags of tokenizer_config.json are those of
+//! transformers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use toller_encoder::{CrossEncoder, CrossEncoderOptions, EncoderError};
 use toller_ir::Explain;
 use toller_tokenizer::PairTruncation;
+
+use crate::common::{Copy, lines};
 
 #[derive(Deserialize)]
 struct Case {
@@ -24,14 +25,8 @@ fn fixtures() -> PathBuf {
 }
 
 /// A copy of a fixture with another tokenizer_config.json.
-fn with_config(model: &str, config: &Value) -> TempDir {
-    let copy = tempfile::tempdir().unwrap();
-    for entry in fs::read_dir(fixtures().join(model)).unwrap() {
-        let entry = entry.unwrap();
-        fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
-    }
-    fs::write(copy.path().join("tokenizer_config.json"), config.to_string()).unwrap();
-    copy
+fn with_config(model: &str, config: &Value) -> Copy {
+    Copy::of(&fixtures().join(model)).edit("tokenizer_config.json", |file| file.clone_from(config))
 }
 
 fn load(folder: &Path) -> Result<CrossEncoder, EncoderError> {
@@ -45,8 +40,7 @@ fn load(folder: &Path) -> Result<CrossEncoder, EncoderError> {
 
 #[test]
 fn flags_mean_what_they_mean_to_transformers() {
-    let text = fs::read_to_string(fixtures().join("flags.jsonl")).unwrap();
-    let cases: Vec<Case> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let cases: Vec<Case> = lines(&fixtures().join("flags.jsonl"));
     assert!(cases.len() > 10);
     for Case { model, config, texts } in &cases {
         let folder = with_config(model, config);
@@ -101,12 +95,9 @@ fn damaged_sentencepiece_models_are_errors() {
         let error = load(folder.path()).err().unwrap().to_string();
         assert!(error.contains("sentencepiece.bpe.model"), "{error}");
     }
-    // Of another architecture there is no telling how it numbers the pieces.
+    // How another architecture numbers the pieces is not known.
     fs::write(&path, &bytes).unwrap();
-    let config = folder.path().join("config.json");
-    let mut value: Value = serde_json::from_slice(&fs::read(&config).unwrap()).unwrap();
-    value["model_type"] = json!("roberta");
-    fs::write(&config, value.to_string()).unwrap();
+    let folder = folder.set("config.json", "model_type", json!("roberta"));
     let error = load(folder.path()).err().unwrap();
     assert!(error.remedy().unwrap().to_string().contains("save_pretrained"), "{error}");
 }

@@ -1,15 +1,13 @@
-//! Checkpoints that PaddlePaddle wrote, converted, embed as transformers has it.
-
-#![allow(clippy::unwrap_used)]
+//! Checkpoints of PaddlePaddle, converted, give the embeddings of transformers.
 
 use std::error::Error;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use toller_checkpoint::convert::{ConvertError, ConvertOptions, Converted, convert};
 use toller_encoder::{DualEncoder, LoadOptions, Role};
 use toller_nn::Pooling;
+
+use crate::common::{Case, check, lines};
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
@@ -29,37 +27,12 @@ fn cls() -> LoadOptions {
     LoadOptions { pooling: Some(Pooling::Cls.into()), ..LoadOptions::default() }
 }
 
-/// A row of an `expected` file: text, token ids, embedding.
-type Row = (String, Vec<u32>, Vec<f64>);
-
-fn expected(name: &str) -> Result<Vec<Row>> {
-    let rows = fs::read_to_string(paddle("expected").join(format!("{name}.jsonl")))?;
-    let row = |line: &str| {
-        let value: Value = serde_json::from_str(line)?;
-        let text = value["text"].as_str().ok_or("no text")?.to_owned();
-        Ok((
-            text,
-            serde_json::from_value(value["input_ids"].clone())?,
-            serde_json::from_value(value["embedding"].clone())?,
-        ))
-    };
-    rows.lines().map(row).collect()
-}
-
 /// Checks the embeddings of a role; `cut` is the maximum length that was expected.
-fn assert_embeds(model: &DualEncoder, role: Role, name: &str, cut: usize, tolerance: f64) -> Result {
-    for (text, ids, expected) in expected(name)? {
-        let tokens = model.tower(role).tokenize(&text)?;
-        if ids.len() >= cut {
-            continue;
-        }
-        assert_eq!(tokens.input_ids, ids, "{text:?}");
-        let found = model.tower(role).encode(&[tokens])?;
-        let difference: f64 = found.iter().zip(&expected).map(|(&a, b)| (f64::from(a) - b).powi(2)).sum();
-        let norm: f64 = expected.iter().map(|x| x * x).sum();
-        assert!((difference / norm).sqrt() <= tolerance, "{name} {text:?}: {}", (difference / norm).sqrt());
-    }
-    Ok(())
+fn assert_embeds(model: &DualEncoder, role: Role, name: &str, cut: usize) {
+    let cases: Vec<Case> = lines(&paddle("expected").join(format!("{name}.jsonl")));
+    let short: Vec<&Case> = cases.iter().filter(|case| case.input_ids.len() < cut).collect();
+    assert!(!short.is_empty());
+    check(model.tower(role), &short, 1e-5, |case| &case.embedding);
 }
 
 #[test]
@@ -72,7 +45,7 @@ fn every_form_of_a_paddlenlp_pickle_is_the_same_model() -> Result {
         assert_eq!(converted.models[0].architecture, "ErnieModel");
         assert_eq!(converted.models[0].tensors, 6 + 2 * 16 + 2);
         let model = DualEncoder::load(&output, &LoadOptions { max_length: Some(24), ..cls() })?;
-        assert_embeds(&model, Role::Passage, "dygraph", usize::MAX, 1e-5)?;
+        assert_embeds(&model, Role::Passage, "dygraph", usize::MAX);
         fingerprints.push(model.fingerprint().to_owned());
     }
     assert!(fingerprints.iter().all(|fingerprint| *fingerprint == fingerprints[0]));
@@ -87,13 +60,13 @@ fn rocketqas_variables_become_two_towers() -> Result {
     let directories: Vec<_> = converted.models.iter().map(|model| model.directory.clone()).collect();
     assert_eq!(directories, [output.join("question_encoder"), output.join("ctx_encoder")]);
     assert_eq!(converted.left_out.len(), 1, "{:?}", converted.left_out);
-    // The layout says that the first token's state is the vector, and how long texts may be.
+    // The layout gives the first token's state as the vector, and the longest texts.
     let model = DualEncoder::load(&output, &LoadOptions::default())?;
     assert!(!model.tower(Role::Query).pooling_is_assumed());
     assert_eq!(model.tower(Role::Query).max_length(), 16);
     assert_eq!(model.tower(Role::Passage).max_length(), 24);
-    assert_embeds(&model, Role::Query, "query", 16, 1e-5)?;
-    assert_embeds(&model, Role::Passage, "para", usize::MAX, 1e-5)?;
+    assert_embeds(&model, Role::Query, "query", 16);
+    assert_embeds(&model, Role::Passage, "para", usize::MAX);
     Ok(())
 }
 
@@ -105,7 +78,7 @@ fn one_tower_can_be_chosen() -> Result {
     assert_eq!(converted.models.len(), 1);
     assert!(converted.left_out.iter().any(|left| left.name == "titlepara_word_embedding"));
     let model = DualEncoder::load(folder.path(), &LoadOptions::default())?;
-    assert_embeds(&model, Role::Query, "query", usize::MAX, 1e-5)?;
+    assert_embeds(&model, Role::Query, "query", usize::MAX);
     let options = ConvertOptions { prefix: Some("other_".to_owned()), ..ConvertOptions::default() };
     let error = convert(&paddle("rocketqa"), &folder.path().join("x"), &options).unwrap_err();
     assert!(matches!(error, ConvertError::SeveralEncoders { .. }), "{error}");

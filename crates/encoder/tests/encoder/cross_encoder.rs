@@ -1,7 +1,6 @@
-//! Cross-encoders against Hugging Face transformers in float64: ids identical, logits to 1e-5, the same bits in every batch.
-#![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
+//! Cross-encoders against Hugging Face transformers in float64: ids identical, logits to 1e-5, the same bits
+//! in every batch.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -10,6 +9,8 @@ use toller_encoder::{
 };
 use toller_ir::Explain;
 use toller_tokenizer::{PairTruncation, TokenizerError, Tokens};
+
+use crate::common::{Copy, lines};
 
 #[derive(Deserialize)]
 struct Case {
@@ -29,8 +30,7 @@ fn golden(name: &str) -> Option<PathBuf> {
 }
 
 fn cases(folder: &Path) -> Vec<Case> {
-    let lines = fs::read_to_string(folder.join("expected.jsonl")).unwrap();
-    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    lines(&folder.join("expected.jsonl"))
 }
 
 fn check(folder: &Path, options: &CrossEncoderOptions) {
@@ -46,8 +46,8 @@ fn check(folder: &Path, options: &CrossEncoderOptions) {
     let labels = model.labels().len();
     let logits = model.logits(&pairs).unwrap();
     assert_eq!(logits.len(), pairs.len() * labels);
-    // A logit close to zero is a difference of larger terms, whose rounding is what is seen in it; so errors are
-    // relative to the largest logit.
+    // A logit close to zero is a difference of larger terms, and its error is that of their rounding. So
+    // errors are relative to the largest logit.
     let largest =
         cases.iter().flat_map(|case| &case.logits).fold(0f64, |largest, logit| largest.max(logit.abs()));
     for ((case, pair), got) in cases.iter().zip(&pairs).zip(logits.chunks_exact(labels)) {
@@ -119,7 +119,8 @@ fn scores_are_what_was_asked_for() -> Result<(), Box<dyn std::error::Error>> {
     let column = |label: usize| -> Vec<f32> { logits.chunks_exact(2).map(|row| row[label]).collect() };
     assert_eq!(score(None, Some(ScoreActivation::Identity))?, column(1));
     assert_eq!(score(Some(0), Some(ScoreActivation::Identity))?, column(0));
-    // Its configuration says nothing, and sentence-transformers then gives the logits of several labels as they are.
+    // Its configuration has no activation: then sentence-transformers gives the logits of several labels
+    // unchanged.
     assert_eq!(score(None, Some(ScoreActivation::Configured))?, column(1));
     let shares = score(None, None)?;
     assert_eq!(shares, by_default.score(&pairs)?);
@@ -160,10 +161,7 @@ fn a_query_that_leaves_no_room_is_an_error_unless_both_may_be_cut() -> Result<()
 fn what_is_no_cross_encoder_says_so() -> Result<(), Box<dyn std::error::Error>> {
     let error = CrossEncoder::load(&fixture("tiny-bert"), &CrossEncoderOptions::default()).err();
     assert!(error.ok_or("no error")?.to_string().contains("dual encoder"));
-    let plain = tempfile::tempdir()?;
-    for name in ["config.json", "tokenizer.json", "model.safetensors"] {
-        fs::copy(fixture("tiny-bert").join(name), plain.path().join(name))?;
-    }
+    let plain = Copy::of(&fixture("tiny-bert")).remove("modules.json");
     let error = CrossEncoder::load(plain.path(), &CrossEncoderOptions::default()).err().ok_or("no error")?;
     assert!(
         error.to_string().contains("pooler") || error.to_string().contains("classification head"),

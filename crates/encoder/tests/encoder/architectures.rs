@@ -1,32 +1,22 @@
 //! Every architecture against Hugging Face transformers in float64, on the tiny models of
 //! `scripts/make-tiny-models`; and what surrounds the transformer against sentence-transformers.
-#![allow(clippy::unwrap_used, missing_docs)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tempfile::TempDir;
-use toller_encoder::{DualEncoder, EncoderError, LoadOptions, Role, TextEncoder, TextPooling};
+use toller_encoder::{DualEncoder, LoadOptions, Role, TextEncoder, TextPooling};
 use toller_ir::Explain;
-use toller_tokenizer::Tokens;
 
-#[derive(Deserialize)]
-struct Case {
-    text: String,
-    input_ids: Vec<u32>,
-    embedding: Vec<f64>,
-    pooler: Option<Vec<f64>>,
-}
+use crate::common::{Case, Copy, check, lines, relative_error};
 
 fn fixture(name: &str) -> PathBuf {
     toller_testing::repository("tests/fixtures/models").join(name)
 }
 
 fn cases(folder: &Path) -> Vec<Case> {
-    let lines = fs::read_to_string(folder.join("expected.jsonl")).unwrap();
-    let cases: Vec<Case> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let cases: Vec<Case> = lines(&folder.join("expected.jsonl"));
     assert!(cases.len() >= 8);
     cases
 }
@@ -35,23 +25,9 @@ fn options(pooling: &str) -> LoadOptions {
     LoadOptions { pooling: Some(TextPooling::from_name(pooling).unwrap()), ..LoadOptions::default() }
 }
 
-fn relative_error(got: &[f32], expected: &[f64]) -> f64 {
-    assert_eq!(got.len(), expected.len());
-    let difference: f64 = got.iter().zip(expected).map(|(&a, b)| (f64::from(a) - b).powi(2)).sum();
-    let length: f64 = expected.iter().map(|b| b * b).sum();
-    (difference / length).sqrt()
-}
-
-/// Token ids are identical, vectors are near, and alone they are the same bits as in one batch of all.
-fn check(tower: &TextEncoder, cases: &[Case], expected: impl Fn(&Case) -> &[f64]) {
-    let tokens: Vec<Tokens> = cases.iter().map(|case| tower.tokenize(&case.text).unwrap()).collect();
-    let together = tower.encode(&tokens).unwrap();
-    for ((case, tokens), got) in cases.iter().zip(&tokens).zip(together.chunks_exact(tower.dim())) {
-        assert_eq!(tokens.input_ids, case.input_ids, "token ids of {:?}", case.text);
-        let error = relative_error(got, expected(case));
-        assert!(error <= 1e-5, "relative error {error:e} for {} tokens, {:?}", tokens.len(), case.text);
-        assert_eq!(tower.encode(std::slice::from_ref(tokens)).unwrap(), got, "{:?} alone", case.text);
-    }
+/// Checks the vectors of a tower against those that `expected` takes from the cases.
+fn check_all(tower: &TextEncoder, cases: &[Case], expected: impl Fn(&Case) -> &[f64]) {
+    check(tower, &cases.iter().collect::<Vec<_>>(), 1e-5, expected);
 }
 
 fn load(directory: &Path, options: &LoadOptions) -> DualEncoder {
@@ -61,7 +37,7 @@ fn load(directory: &Path, options: &LoadOptions) -> DualEncoder {
 fn check_mean(directory: &Path, cases: &[Case]) {
     let encoder = load(directory, &options("mean"));
     assert!(encoder.unexpected_tensors().is_empty(), "{:?}", encoder.unexpected_tensors());
-    check(encoder.tower(Role::Passage), cases, |case| &case.embedding);
+    check_all(encoder.tower(Role::Passage), cases, |case| &case.embedding);
 }
 
 macro_rules! architectures {
@@ -88,60 +64,34 @@ architectures! {
     nomic_bert_of_its_authors: "nomic-bert-original";
 }
 
-/// A copy of a model that a test may change.
-struct Copy(TempDir);
-
-impl Copy {
-    fn of(name: &str) -> Self {
-        let copy = tempfile::tempdir().unwrap();
-        for file in ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"] {
-            fs::copy(fixture(name).join(file), copy.path().join(file)).unwrap();
-        }
-        Self(copy)
-    }
-
-    fn write(&self, name: &str, value: &Value) {
-        let path = self.0.path().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, value.to_string()).unwrap();
-    }
-
-    fn set(&self, key: &str, value: Value) {
-        let path = self.0.path().join("config.json");
-        let mut config: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
-        config[key] = value;
-        self.write("config.json", &config);
-    }
-
-    fn error(&self, options: &LoadOptions) -> EncoderError {
-        DualEncoder::load(self.0.path(), options).err().unwrap()
-    }
-
-    /// Adds the modules of sentence-transformers, with this pooling.
-    fn with_modules(self, pooling: &Value, modules: &[&str]) -> Self {
-        let entries: Vec<Value> = [&["Transformer", "Pooling"], modules]
-            .concat()
-            .iter()
-            .enumerate()
-            .map(|(i, class)| {
-                let path = if i == 0 { String::new() } else { format!("{i}_{class}") };
-                json!({"idx": i, "name": i.to_string(), "path": path, "type": format!("sentence_transformers.models.{class}")})
-            })
-            .collect();
-        self.write("modules.json", &json!(entries));
-        self.write("1_Pooling/config.json", pooling);
-        self
-    }
+fn copy_of(name: &str) -> Copy {
+    Copy::of(&fixture(name))
 }
 
-/// The script has asserted that these are RoBERTa under other names.
+/// A copy with the modules of sentence-transformers, and this pooling.
+fn copy_with_modules(name: &str, pooling: &Value, modules: &[&str]) -> Copy {
+    let copy = copy_of(name);
+    let entries: Vec<Value> = [&["Transformer", "Pooling"], modules]
+        .concat()
+        .iter()
+        .enumerate()
+        .map(|(i, class)| {
+            let path = if i == 0 { String::new() } else { format!("{i}_{class}") };
+            json!({"idx": i, "name": i.to_string(), "path": path, "type": format!("sentence_transformers.models.{class}")})
+        })
+        .collect();
+    copy.write("modules.json", &json!(entries));
+    copy.write("1_Pooling/config.json", pooling);
+    copy
+}
+
+/// The script asserts that these are RoBERTa under other names.
 #[test]
 fn camembert_and_xlm_roberta_are_roberta() {
     let cases = cases(&fixture("roberta"));
     for model_type in ["camembert", "xlm-roberta"] {
-        let copy = Copy::of("roberta");
-        copy.set("model_type", json!(model_type));
-        check_mean(copy.0.path(), &cases);
+        let copy = copy_of("roberta").set("config.json", "model_type", json!(model_type));
+        check_mean(copy.path(), &cases);
     }
 }
 
@@ -151,12 +101,12 @@ fn dpr_projects_the_first_state() {
     let encoder = load(&folder, &LoadOptions::default());
     for (role, tower) in [(Role::Query, "question_encoder"), (Role::Passage, "ctx_encoder")] {
         assert_eq!((encoder.tower(role).dim(), encoder.tower(role).pooling()), (12, "cls".to_owned()));
-        check(encoder.tower(role), &cases(&folder.join(tower)), |case| &case.embedding);
+        check_all(encoder.tower(role), &cases(&folder.join(tower)), |case| &case.embedding);
     }
-    // One of the two by itself, and by the name that transformers has for its output.
-    let copy = Copy::of("dpr-projection/ctx_encoder");
-    let alone = load(copy.0.path(), &options("pooler"));
-    check(alone.tower(Role::Query), &cases(&folder.join("ctx_encoder")), |case| &case.embedding);
+    // One of the two by itself, with the name that transformers has for its output.
+    let copy = copy_of("dpr-projection/ctx_encoder");
+    let alone = load(copy.path(), &options("pooler"));
+    check_all(alone.tower(Role::Query), &cases(&folder.join("ctx_encoder")), |case| &case.embedding);
 }
 
 #[test]
@@ -164,10 +114,10 @@ fn poolers_are_those_of_transformers() {
     for name in ["bert-pooler", "roberta"] {
         let encoder = load(&fixture(name), &options("pooler"));
         assert_eq!(encoder.tower(Role::Query).pooling(), "pooler");
-        check(encoder.tower(Role::Query), &cases(&fixture(name)), |case| case.pooler.as_deref().unwrap());
+        check_all(encoder.tower(Role::Query), &cases(&fixture(name)), |case| case.pooler.as_deref().unwrap());
     }
     for name in ["distilbert", "modernbert", "ernie"] {
-        let error = Copy::of(name).error(&options("pooler"));
+        let error = copy_of(name).error(&options("pooler"));
         assert!(error.to_string().contains("no pooler"), "{error}");
         assert!(error.remedy().unwrap().to_string().contains("lasttoken"));
     }
@@ -187,7 +137,7 @@ struct Pooled {
     embedding: Vec<f64>,
 }
 
-/// In the form of today, a name or a list of them, and in the old one, a boolean for each.
+/// In today's form, a name or a list of names, and in the old form, a boolean for each.
 #[test]
 fn poolings_are_those_of_sentence_transformers() {
     let Poolings { prompt, text, poolings } =
@@ -212,9 +162,9 @@ fn poolings_are_those_of_sentence_transformers() {
             if !include_prompt {
                 form["include_prompt"] = json!(false);
             }
-            let copy = Copy::of("bert-pooler").with_modules(&form, &[]);
+            let copy = copy_with_modules("bert-pooler", &form, &[]);
             let encoder =
-                load(copy.0.path(), &LoadOptions { prompt: Some(prompt.clone()), ..LoadOptions::default() });
+                load(copy.path(), &LoadOptions { prompt: Some(prompt.clone()), ..LoadOptions::default() });
             let tower = encoder.tower(Role::Query);
             let tokens = tower.tokenize(&text).unwrap();
             let got = tower.encode(&[tokens]).unwrap();
@@ -227,9 +177,9 @@ fn poolings_are_those_of_sentence_transformers() {
 #[test]
 fn a_prompt_that_is_not_pooled_is_in_the_fingerprint() {
     let fingerprint = |include: bool| {
-        let copy = Copy::of("bert-pooler")
-            .with_modules(&json!({"pooling_mode": "mean", "include_prompt": include}), &[]);
-        load(copy.0.path(), &LoadOptions::default()).fingerprint().to_owned()
+        let pooling = json!({"pooling_mode": "mean", "include_prompt": include});
+        let copy = copy_with_modules("bert-pooler", &pooling, &[]);
+        load(copy.path(), &LoadOptions::default()).fingerprint().to_owned()
     };
     assert_ne!(fingerprint(true), fingerprint(false));
 }
@@ -237,11 +187,11 @@ fn a_prompt_that_is_not_pooled_is_in_the_fingerprint() {
 #[test]
 fn matryoshka_keeps_the_first_dimensions() {
     let vectors = |modules: &[&str], options: &LoadOptions, truncate_dim: Option<usize>| {
-        let copy = Copy::of("mpnet").with_modules(&json!({"pooling_mode": "mean"}), modules);
+        let copy = copy_with_modules("mpnet", &json!({"pooling_mode": "mean"}), modules);
         if let Some(dim) = truncate_dim {
             copy.write("config_sentence_transformers.json", &json!({"truncate_dim": dim}));
         }
-        let encoder = load(copy.0.path(), options);
+        let encoder = load(copy.path(), options);
         let tower = encoder.tower(Role::Passage);
         let vector = tower.encode(&[tower.tokenize("a dog for search").unwrap()]).unwrap();
         assert_eq!(vector.len(), tower.dim());
@@ -252,12 +202,12 @@ fn matryoshka_keeps_the_first_dimensions() {
     let (part, other) = vectors(&[], &keep(5), None);
     assert_eq!(part, whole[..5]);
     assert_ne!(other, fingerprint);
-    // The model's own, unless another number is asked for; as many as there are changes nothing.
+    // The model's own number, unless another one is asked for. To keep all dimensions changes nothing.
     assert_eq!(vectors(&[], &LoadOptions::default(), Some(5)), (part, other));
     assert_eq!(vectors(&[], &keep(7), Some(5)).0.len(), 7);
     assert_eq!(vectors(&[], &keep(16), None), (whole.clone(), fingerprint.clone()));
     assert_eq!(vectors(&[], &LoadOptions::default(), Some(99)), (whole, fingerprint));
-    // What has unit length has it again.
+    // Vectors of unit length have unit length again.
     let (unit, _) = vectors(&["Normalize"], &LoadOptions::default(), None);
     let (part, _) = vectors(&["Normalize"], &keep(5), None);
     let length = unit[..5].iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
@@ -266,29 +216,27 @@ fn matryoshka_keeps_the_first_dimensions() {
 
     for asked in [0, 17] {
         let error =
-            Copy::of("mpnet").error(&LoadOptions { pooling: TextPooling::from_name("mean"), ..keep(asked) });
+            copy_of("mpnet").error(&LoadOptions { pooling: TextPooling::from_name("mean"), ..keep(asked) });
         assert!(error.to_string().contains("the model makes 16"), "{error}");
         assert!(error.remedy().unwrap().to_string().contains("dim"));
     }
 }
 
 #[test]
-fn tensors_without_a_place_are_told() {
+fn tensors_without_a_place_are_reported() {
     // ERNIE's task types, in a model that its configuration calls a BERT.
-    let copy = Copy::of("ernie");
-    copy.set("model_type", json!("bert"));
-    let encoder = load(copy.0.path(), &options("mean"));
+    let copy = copy_of("ernie").set("config.json", "model_type", json!("bert"));
+    let encoder = load(copy.path(), &options("mean"));
     let unexpected: Vec<&str> = encoder.unexpected_tensors().into_iter().collect();
     assert_eq!(unexpected, ["embeddings.task_type_embeddings.weight"]);
     // Inside a layer it is an error.
-    let copy = Copy::of("modernbert-biases");
-    copy.set("attention_bias", json!(false));
+    let copy = copy_of("modernbert-biases").set("config.json", "attention_bias", json!(false));
     let error = copy.error(&options("mean")).to_string();
     assert!(error.contains("layers.0.attn.Wo.bias") && error.contains("no place"), "{error}");
 }
 
 #[test]
-fn tensors_that_lack_are_named() {
+fn missing_tensors_are_named() {
     for (name, key, value, named) in [
         ("modernbert", "mlp_bias", json!(true), "layers.0.mlp.Wi.bias"),
         ("modernbert", "num_hidden_layers", json!(5), "model.layers.4.attn.Wqkv.weight"),
@@ -296,15 +244,14 @@ fn tensors_that_lack_are_named() {
         ("bert-pooler", "model_type", json!("mpnet"), "attention.attn.q.weight"),
         ("roberta", "model_type", json!("distilbert"), "transformer.layer.0.attention.q_lin.weight"),
     ] {
-        let copy = Copy::of(name);
-        copy.set(key, value);
+        let copy = copy_of(name).set("config.json", key, value);
         let error = copy.error(&options("mean"));
         assert!(error.to_string().contains(named), "{error}");
         assert!(error.remedy().is_some());
     }
 }
 
-/// Were one of these read wrongly, or not at all, the tests above would notice.
+/// If one of these settings were read wrongly, or not at all, the tests above would notice.
 #[test]
 fn what_a_configuration_says_has_an_effect() {
     for (name, key, value) in [
@@ -329,9 +276,8 @@ fn what_a_configuration_says_has_an_effect() {
     ] {
         let cases = cases(&fixture(name));
         let case = cases.iter().max_by_key(|case| case.input_ids.len()).unwrap();
-        let copy = Copy::of(name);
-        copy.set(key, value);
-        let encoder = load(copy.0.path(), &options("mean"));
+        let copy = copy_of(name).set("config.json", key, value);
+        let encoder = load(copy.path(), &options("mean"));
         let tower = encoder.tower(Role::Passage);
         let got = tower.encode(&[tower.tokenize(&case.text).unwrap()]).unwrap();
         let error = relative_error(&got, &case.embedding);
@@ -364,8 +310,7 @@ fn what_no_architecture_has_is_refused_by_name() {
         ("nomic-bert-original", "num_experts", json!(8), "experts"),
         ("nomic-bert-original", "rotary_scaling_factor", json!(2.0), "rotary_scaling_factor"),
     ] {
-        let copy = Copy::of(name);
-        copy.set(key, value);
+        let copy = copy_of(name).set("config.json", key, value);
         let error = copy.error(&options("mean"));
         assert!(error.to_string().contains(named), "{error}");
     }

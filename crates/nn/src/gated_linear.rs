@@ -1,8 +1,9 @@
-//! A gated linear layer on the CPU: both products, biases, activation and gating in one pass.
+//! A gated linear layer on the CPU: both products, biases, activation and gating in one pass. (In f64 a gated
+//! layer is two linear ones and a product.)
 //!
 //! Idea: a panel holds 16 columns of the activated half and the same 16 of the linear half, so that a tile
 //! meets both. Of a row and panel the activated half always comes first; it is stored, and the linear half
-//! multiplies what is there, in the first-level cache.
+//! multiplies the stored values, which are in the first-level cache.
 
 use toller_simd::tile::PANEL;
 use toller_simd::{Isa, LANES, Simd};
