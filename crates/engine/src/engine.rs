@@ -127,7 +127,11 @@ impl Engine {
         let names = ["queries.jsonl", "queries.jsonl.gz", "queries.jsonl.zst", "queries.jsonl.xz"];
         let queries = |path: &P| {
             let path = path.as_ref();
-            names.map(|name| path.join(name)).into_iter().find(|file| file.is_file()).unwrap_or(path.to_owned())
+            names
+                .map(|name| path.join(name))
+                .into_iter()
+                .find(|file| file.is_file())
+                .unwrap_or(path.to_owned())
         };
         Ok(expand(paths.iter().map(queries))?)
     }

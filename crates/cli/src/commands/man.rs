@@ -37,8 +37,7 @@ fn write(command: &Command, name: &str, args: &ManArgs) -> crate::Result<usize> 
     file.write_all(&page).map_err(FileError::on("write", &path))?;
     file.commit()?;
     let visible = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set());
-    visible.map(|subcommand| write(subcommand, &format!("{name}-{}", subcommand.get_name()), args)).try_fold(
-        1,
-        |pages, of_subcommand| Ok(pages + of_subcommand?),
-    )
+    visible
+        .map(|subcommand| write(subcommand, &format!("{name}-{}", subcommand.get_name()), args))
+        .try_fold(1, |pages, of_subcommand| Ok(pages + of_subcommand?))
 }

@@ -37,7 +37,7 @@ pub(super) fn run(args: &SearchArgs, fusion: Option<Fusion>, ui: &Ui) -> crate::
         None
     } else {
         let reading =
-            ReadOptions { skip_bad_lines: args.sources.skips_bad_lines(), ..ReadOptions::default() };
+            ReadOptions { skip_bad_lines: args.sources.input.skip_bad_lines, ..ReadOptions::default() };
         let options = TextsOptions { reading, ..TextsOptions::default() };
         Some(engine.texts(&engine.collection_files(&args.corpus)?, &options)?)
     };
