@@ -18,6 +18,7 @@ pub(super) use self::kept::{KEPT_RUNS, KeptRuns};
 use self::report::{Nominated, Report};
 pub(super) use self::sources::Sources;
 pub(super) use self::unfound::Unfound;
+use crate::args::input::CollectionArgs;
 use crate::args::paths::InputPath;
 use crate::args::run_output::RunOutputArgs;
 use crate::args::sources::SourceArgs;
@@ -47,6 +48,9 @@ pub struct SearchArgs {
     /// Collection, for titles and texts of the hits that are shown
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Hits shown here")]
     corpus: Vec<InputPath>,
+
+    #[command(flatten)]
+    collection: CollectionArgs,
 
     /// Show what each term adds to the scores of the hits that are shown
     #[arg(long, requires = "sparse", conflicts_with = "dense", help_heading = "Hits shown here")]
