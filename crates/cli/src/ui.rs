@@ -136,8 +136,8 @@ impl Ui {
         note(&format!("warning: {}", message.as_ref()));
     }
 
-    /// A progress bar over `total` units (0: unknown), named by what is counted ("passages"). If stderr is not
-    /// a terminal, a plain line every ten seconds.
+    /// A progress bar over `total` units (0: unknown), named by what is counted ("passages"). If stderr is
+    /// not a terminal, a plain line every ten seconds.
     pub fn progress(&self, title: &str, unit: &'static str, total: u64) -> Progress {
         Progress::new(self.quiet, title, unit, total)
     }

@@ -16,12 +16,6 @@ use crate::ui::Ui;
 /// Flags of what is searched, and for which queries.
 #[derive(Debug, clap::Args)]
 pub struct SourceArgs {
-    #[command(flatten)]
-    pub dense: DenseArgs,
-
-    #[command(flatten)]
-    pub sparse: SparseArgs,
-
     /// How the hits of --sparse and --dense are fused: a method of `toller fuse`; --alpha is the weight of
     /// the dense scores
     #[arg(long, value_name = "NAME", value_parser = fusion::method, help_heading = "Fusion")]
@@ -31,18 +25,24 @@ pub struct SourceArgs {
     #[arg(long, requires = "fusion", help_heading = "Fusion")]
     different_collections: bool,
 
-    #[command(flatten)]
-    fusion_args: FusionArgs,
-
     /// Queries: TSV, JSONL, TREC topics, DPR, EntityQuestions, DuReader; - for stdin
     #[arg(long, value_name = "FILE")]
     pub queries: Option<InputPath>,
 
     #[command(flatten)]
-    pub filter: FilterArgs,
+    pub input: InputArgs,
 
     #[command(flatten)]
-    pub input: InputArgs,
+    pub dense: DenseArgs,
+
+    #[command(flatten)]
+    pub sparse: SparseArgs,
+
+    #[command(flatten)]
+    fusion_args: FusionArgs,
+
+    #[command(flatten)]
+    pub filter: FilterArgs,
 }
 
 impl SourceArgs {

@@ -35,9 +35,6 @@ const LINES_AT_ONCE: usize = 1 << 18;
 
 #[derive(Debug, clap::Args)]
 pub struct SearchArgs {
-    #[command(flatten)]
-    sources: SourceArgs,
-
     /// Hits of --sparse and --dense to fuse
     #[arg(long, value_name = "N", default_value_t = 1000, requires = "fusion", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Fusion")]
     depth: u32,
@@ -48,6 +45,9 @@ pub struct SearchArgs {
 
     #[command(flatten)]
     output: RunOutputArgs,
+
+    #[command(flatten)]
+    sources: SourceArgs,
 }
 
 pub fn run(args: &SearchArgs, ui: &Ui) -> crate::Result<()> {
