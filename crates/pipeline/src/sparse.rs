@@ -18,8 +18,8 @@ pub struct SparseSearcher {
 }
 
 impl SparseSearcher {
-    /// Searches `index` for the terms that `analyzer` makes of queries; with feedback, queries are expanded by
-    /// their best hits.
+    /// Searches `index` for the terms that `analyzer` makes of queries; with feedback, queries are expanded
+    /// by their best hits.
     ///
     /// # Errors
     /// An index that was made with another analyzer, or without the vectors of documents that feedback needs; a
