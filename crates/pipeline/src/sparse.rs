@@ -22,8 +22,8 @@ impl SparseSearcher {
     /// by their best hits.
     ///
     /// # Errors
-    /// An index that was made with another analyzer, or without the vectors of documents that feedback needs; a
-    /// parameter of the ranker that is out of its range.
+    /// An index that was made with another analyzer, or without the vectors of documents that feedback needs;
+    /// a parameter of the ranker that is out of its range.
     pub fn new(
         index: SparseIndex,
         analyzer: Analyzer,
