@@ -30,9 +30,7 @@ fn what_is_not_a_model() {
         (
             "nosuch",
             &[
-                "no model `nosuch`",
-                "directory nosuch: does not exist",
-                "models/: no such name",
+                "no model `nosuch`", "directory nosuch: does not exist", "models/: no such name",
                 "hint: give a directory",
             ],
         ),

@@ -10,64 +10,7 @@ use toller_testing::{repository, shared};
 
 use crate::support::{Finished, Workspace, gzip};
 
-const RECIPE: &str = r#"
-title = "XQuAD-R, English"
-
-[variables]
-data = "data"
-k = "50"
-
-[steps.eval]
-command = "eval"
-qrels = "${data}/qrels.txt"
-runs = ["bm25.run", "dense.run", "fused.run"]
-measures = ["nDCG@10", "R@50"]
-format = "json"
-stdout = "measures.json"
-
-[steps.index]
-command = "index"
-corpus = "${data}/corpus.jsonl"
-language = "en"
-output = "index"
-
-[steps.bm25]
-command = "search"
-sparse = "index"
-queries = "${data}/queries.jsonl"
-k = "${k}"
-output = "bm25.run"
-
-[steps.encode]
-command = "encode"
-model = "tiny-bert"
-corpus = "${data}/corpus.jsonl"
-rows-per-shard = 64
-output = "store"
-
-[steps.dense]
-command = "search"
-dense = "store"
-model = "tiny-bert"
-queries = "${data}/queries.jsonl"
-k = "${k}"
-output = "dense.run"
-
-[steps.tune]
-command = "tune alpha"
-runs = ["bm25.run", "dense.run"]
-qrels = "${data}/qrels.txt"
-measure = "nDCG@10"
-format = "json"
-stdout = "tuned.json"
-
-[steps.fuse]
-command = "fuse"
-method = "interpolate"
-alpha = { report = "tuned.json", pointer = "/best/alpha" }
-runs = ["bm25.run", "dense.run"]
-output = "fused.run"
-"#;
+const RECIPE: &str = include_str!("../fixtures/recipes/xquad-r.toml");
 
 const STEPS: [&str; 7] = ["index", "bm25", "encode", "dense", "tune", "fuse", "eval"];
 

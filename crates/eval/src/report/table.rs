@@ -51,16 +51,7 @@ fn per_query(report: &Report, digits: usize) -> Vec<Vec<String>> {
 fn comparisons(report: &Report, digits: usize) -> Option<Vec<Vec<String>>> {
     report.comparisons.as_ref()?;
     let header = [
-        "run",
-        "measure",
-        "difference",
-        "wins",
-        "ties",
-        "losses",
-        "t",
-        "p (t)",
-        "p (rand.)",
-        "adj. p (t)",
+        "run", "measure", "difference", "wins", "ties", "losses", "t", "p (t)", "p (rand.)", "adj. p (t)",
         "adj. p (rand.)",
     ];
     let mut rows = vec![header.map(str::to_owned).to_vec()];

@@ -42,6 +42,17 @@ pub struct SearchArgs {
     /// Words to search for, whose hits are shown here; without words, queries and output, a prompt
     words: Vec<String>,
 
+    /// Hits of --sparse and --dense to fuse
+    #[arg(long, value_name = "N", default_value_t = 1000, requires = "fusion", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Fusion")]
+    depth: u32,
+
+    /// Hits to return for each query [default: 1000; 10 where they are shown]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    k: Option<u32>,
+
+    #[command(flatten)]
+    output: RunOutputArgs,
+
     #[command(flatten)]
     sources: SourceArgs,
 
@@ -55,17 +66,6 @@ pub struct SearchArgs {
     /// Show what each term adds to the scores of the hits that are shown
     #[arg(long, requires = "sparse", conflicts_with = "dense", help_heading = "Hits shown here")]
     explain: bool,
-
-    /// Hits of --sparse and --dense to fuse
-    #[arg(long, value_name = "N", default_value_t = 1000, requires = "fusion", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Fusion")]
-    depth: u32,
-
-    /// Hits to return for each query [default: 1000; 10 where they are shown]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    k: Option<u32>,
-
-    #[command(flatten)]
-    output: RunOutputArgs,
 }
 
 pub fn run(args: &SearchArgs, ui: &Ui) -> crate::Result<()> {
