@@ -134,18 +134,22 @@ fn a_damaged_store_is_refused_and_can_be_replaced() {
     workspace.toller(&format!("{SEARCH} store")).fails(
         1,
         &[
-            "the shard store/shard-00001.safetensors is damaged: its checksum is",
+            "the shard store/shard-00001.safetensors cannot be used: its checksum is",
             "hint: restore the file from a copy",
         ],
     );
     workspace.write(shard, &bytes[..bytes.len() - 1]);
-    workspace.toller(&format!("{SEARCH} store")).fails(1, &["shard-00001.safetensors has", "hint: restore"]);
+    workspace
+        .toller(&format!("{SEARCH} store"))
+        .fails(1, &["shard-00001.safetensors cannot be used: it has", "hint: restore"]);
     // Lengths are checked even when checksums are trusted.
-    workspace.toller(&format!("{SEARCH} store --no-verify")).fails(1, &["shard-00001.safetensors has"]);
+    workspace
+        .toller(&format!("{SEARCH} store --no-verify"))
+        .fails(1, &["shard-00001.safetensors cannot be used: it has"]);
     fs::remove_file(workspace.path(shard)).unwrap();
     workspace
         .toller(&format!("{SEARCH} store"))
-        .fails(1, &["shard-00001.safetensors is missing", "hint: restore"]);
+        .fails(1, &["shard-00001.safetensors cannot be used: it is missing", "hint: restore"]);
     workspace.flip_byte("store/manifest.json", 40);
     workspace.toller(&format!("{SEARCH} store")).fails(1, &["store/manifest.json", "hint:"]);
     assert!(!workspace.path("run.txt").exists());
