@@ -134,7 +134,7 @@ fn a_damaged_store_is_refused_and_can_be_replaced() {
     workspace.toller(&format!("{SEARCH} store")).fails(
         1,
         &[
-            "the shard store/shard-00001.safetensors is damaged: its checksum is",
+            "the shard store/shard-00001.safetensors cannot be used: its checksum is",
             "hint: restore the file from a copy",
         ],
     );
