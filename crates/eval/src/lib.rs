@@ -18,7 +18,9 @@ mod ranking;
 mod report;
 mod stats;
 
-pub use compare::{CompareOptions, Comparison, compare};
+pub use compare::{
+    CompareOptions, Comparison, Outcome, PairComparison, Pairs, Test, Tested, compare, compare_pairs,
+};
 pub use depth::{Depth, DepthOrder, depth_curve};
 pub use diff::{QueryDifference, RankedDocument, RelevantDocument, diff};
 pub use error::{CompareError, EvalError, MeasureError, StatsError};
@@ -26,4 +28,8 @@ pub use evaluate::{EvalOptions, Evaluation, MissingQueries, QueryEvaluation, Que
 pub use measure::Measure;
 pub use parse::parse_measures;
 pub use report::{Format, Report, ReportOptions, RunReport};
-pub use stats::{Correction, RandomizationTest, TTest, adjust_p_values, paired_t_test, randomization_test};
+pub use stats::{
+    BootstrapTest, Correction, EffectSize, Equivalence, Interval, RandomizationTest, TTest, WilcoxonTest,
+    adjust_p_values, bootstrap_test, detectable_effect, paired_t_test, power, queries_needed,
+    randomization_test, tukey_test, wilcoxon_test,
+};

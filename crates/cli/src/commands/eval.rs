@@ -135,7 +135,8 @@ impl EvalArgs {
             CorrectionArg::Bonferroni => Correction::Bonferroni,
             CorrectionArg::None => Correction::None,
         };
-        let options = CompareOptions { correction, permutations: self.permutations, seed: self.seed };
+        let (permutations, seed) = (self.permutations, self.seed);
+        let options = CompareOptions { correction, permutations, seed, ..CompareOptions::default() };
         Ok(compare(&baseline.evaluation, &others, &options)?)
     }
 }
