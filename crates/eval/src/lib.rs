@@ -27,7 +27,7 @@ pub use error::{CompareError, EvalError, MeasureError, StatsError};
 pub use evaluate::{EvalOptions, Evaluation, MissingQueries, QueryEvaluation, QueryJudge, evaluate};
 pub use measure::Measure;
 pub use parse::parse_measures;
-pub use report::{Format, Report, ReportOptions, RunReport};
+pub use report::{Compared, Format, Report, ReportOptions, RunReport};
 pub use stats::{
     BootstrapTest, Correction, EffectSize, Equivalence, Interval, RandomizationTest, TTest, WilcoxonTest,
     adjust_p_values, bootstrap_test, detectable_effect, paired_t_test, power, queries_needed,

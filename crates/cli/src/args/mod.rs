@@ -4,8 +4,10 @@ pub mod analyzer;
 pub mod cross_encoder;
 pub mod dense;
 pub mod device;
+pub mod evaluation;
 pub mod filter;
 pub mod fusion;
+pub mod id_lines;
 pub mod input;
 pub mod model;
 pub mod paths;
@@ -17,6 +19,7 @@ pub mod run_output;
 pub mod runs;
 pub mod sources;
 pub mod sparse;
+pub mod statistics;
 pub mod texts;
 
 use clap::{ArgAction, Parser};

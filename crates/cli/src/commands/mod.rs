@@ -2,6 +2,7 @@
 
 mod analyze;
 mod bench;
+mod compare;
 mod completions;
 mod convert;
 mod data;
@@ -48,6 +49,8 @@ pub enum Command {
     Analyze(analyze::AnalyzeArgs),
     /// Evaluate runs against relevance judgments, as trec_eval does
     Eval(eval::EvalArgs),
+    /// Compare runs by significance tests, effect sizes and power
+    Compare(compare::CompareArgs),
     /// Measure runs at several depths of cutting or reranking
     Depth(depth::DepthArgs),
     /// Show where one run loses against another, query by query
@@ -93,6 +96,7 @@ fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
         Command::Fuse(args) => fuse::run(args, ui),
         Command::Analyze(args) => analyze::run(args, ui),
         Command::Eval(args) => eval::run(args, ui),
+        Command::Compare(args) => compare::run(args, ui),
         Command::Depth(args) => depth::run(args, ui),
         Command::Diff(args) => diff::run(args, ui),
         Command::Mine(args) => mine::run(args, ui),
