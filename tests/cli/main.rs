@@ -7,6 +7,7 @@
 )]
 
 mod analyze;
+mod annotate;
 mod bad_input;
 mod bad_model_or_store;
 mod bench;
@@ -23,6 +24,7 @@ mod mine;
 mod models;
 mod output;
 mod recipes;
+mod report;
 mod rerank;
 mod retrieve;
 mod same_everywhere;

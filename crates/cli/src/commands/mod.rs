@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod analyze;
+mod annotate;
 mod bench;
 mod compare;
 mod completions;
@@ -15,6 +16,7 @@ mod fuse;
 mod index;
 mod mine;
 mod models;
+mod report;
 mod rerank;
 mod retrieve;
 mod run;
@@ -55,6 +57,10 @@ pub enum Command {
     Depth(depth::DepthArgs),
     /// Show where one run loses against another, query by query
     Diff(Box<diff::DiffArgs>),
+    /// Compare runs on a web page: measures, significance, figures, queries with their texts
+    Report(Box<report::ReportArgs>),
+    /// Let people judge what runs retrieved: packages, agreement, the vote
+    Annotate(annotate::AnnotateArgs),
     /// Take negatives for training from what was retrieved
     Mine(mine::MineArgs),
     /// Choose parameters on judged queries
@@ -99,6 +105,8 @@ fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
         Command::Compare(args) => compare::run(args, ui),
         Command::Depth(args) => depth::run(args, ui),
         Command::Diff(args) => diff::run(args, ui),
+        Command::Report(args) => report::run(args, ui),
+        Command::Annotate(args) => annotate::run(args, ui),
         Command::Mine(args) => mine::run(args, ui),
         Command::Tune(args) => tune::run(args, ui),
         Command::Store(args) => store::run(args, ui),
