@@ -11,8 +11,8 @@ pub struct Agreement {
     pub pairs: usize,
     /// The mean share of the pairs of annotators who gave the same grade.
     pub observed: f64,
-    /// Fleiss' kappa (1971) of these pairs: 1 is full agreement, 0 is what chance gives. The number of annotators may
-    /// differ between pairs.
+    /// Fleiss' kappa (1971) of these pairs: 1 is full agreement, 0 is what chance gives. The number of
+    /// annotators may differ between pairs.
     pub fleiss_kappa: f64,
     /// Each two annotators with a pair in common.
     pub annotators: Vec<PairAgreement>,
@@ -76,8 +76,8 @@ fn shares(grades: impl Iterator<Item = i32> + Clone) -> BTreeMap<i32, f64> {
     shares
 }
 
-/// What is agreed beyond chance, as a share of what could be. If chance alone gives full agreement, as with one
-/// grade for everything, there is nothing beyond it, and full agreement counts as 1.
+/// What is agreed beyond chance, as a share of what could be. If chance alone gives full agreement, as with
+/// one grade for everything, there is nothing beyond it, and full agreement counts as 1.
 fn beyond_chance(observed: f64, expected: f64) -> f64 {
     if expected >= 1.0 { observed } else { (observed - expected) / (1.0 - expected) }
 }

@@ -1,8 +1,8 @@
 //! Judgments by people: a pool of what runs retrieved, in packages; how far annotators agree; and the vote.
 //!
-//! [`Pool`] collects the first documents of several runs, as TREC does. [`packages`] cuts it into parts that one
-//! person can judge. The filled sheets come back as [`Ratings`]: [`agreement`] says how far they can be trusted, and
-//! [`vote`] makes judgments of them.
+//! [`Pool`] collects the first documents of several runs, as TREC does. [`packages`] cuts it into parts that
+//! one person can judge. The filled sheets come back as [`Ratings`]: [`agreement`] says how far they can be
+//! trusted, and [`vote`] makes judgments of them.
 
 mod agreement;
 mod error;

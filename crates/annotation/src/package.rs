@@ -15,8 +15,9 @@ pub struct Package {
     pub pairs: Vec<Pair>,
 }
 
-/// Cuts a pool into packages of at most `size` pairs, or of one query if that has more. Queries, and the documents of
-/// a query, come in an order that says nothing about ranks: it depends on `seed` and the identifiers alone.
+/// Cuts a pool into packages of at most `size` pairs, or of one query if that has more. Queries, and the
+/// documents of a query, come in an order that says nothing about ranks: it depends on `seed` and the
+/// identifiers alone.
 #[must_use]
 pub fn packages(pool: &Pool, size: usize, seed: u64) -> Vec<Package> {
     let mut queries: HashMap<&str, Vec<&Pair>> = HashMap::new();

@@ -32,7 +32,8 @@ impl Pool {
         }
     }
 
-    /// Adds the first `depth` documents of each query of a run. Pairs that are judged in `judged` are left out.
+    /// Adds the first `depth` documents of each query of a run. Pairs that are judged in `judged` are left
+    /// out.
     ///
     /// # Errors
     /// If a document is listed twice for a query, or a score is not a number.

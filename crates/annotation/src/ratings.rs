@@ -47,8 +47,9 @@ impl Ratings {
         Ok(())
     }
 
-    /// Reads a sheet: CSV with the columns `query_id`, `doc_id` and `grade`, and `annotator` if one file holds the
-    /// work of several. Rows without an annotator are those of `annotator`. Rows without a grade are counted.
+    /// Reads a sheet: CSV with the columns `query_id`, `doc_id` and `grade`, and `annotator` if one file
+    /// holds the work of several. Rows without an annotator are those of `annotator`. Rows without a grade
+    /// are counted.
     ///
     /// # Errors
     /// If a column is missing, a grade is not a whole number, or a person contradicts herself.

@@ -27,9 +27,9 @@ pub struct Vote {
     pub undecided: Vec<Pair>,
 }
 
-/// A grade wins if it has at least `votes` votes and more than any other. With `votes` 2 that is T2Ranking's rule (Xie
-/// et al. 2023): two of three annotators decide, a fourth is asked where all three differ, and a pair on which
-/// four differ is excluded.
+/// A grade wins if it has at least `votes` votes and more than any other. With `votes` 2 that is T2Ranking's
+/// rule (Xie et al. 2023): two of three annotators decide, a fourth is asked where all three differ, and a
+/// pair on which four differ is excluded.
 #[must_use]
 pub fn vote(ratings: &Ratings, votes: usize) -> Vote {
     let mut result = Vote::default();

@@ -66,8 +66,8 @@ pub struct Sample {
 }
 
 impl Failures {
-    /// The failures of a run, as in the analysis of DuReader-retrieval (Qiu et al. 2022, table 10): 100 of the
-    /// queries that fail at 5, with their first 5 documents, are 500 pairs.
+    /// The failures of a run, as in the analysis of DuReader-retrieval (Qiu et al. 2022, table 10): 100 of
+    /// the queries that fail at 5, with their first 5 documents, are 500 pairs.
     ///
     /// # Errors
     /// As [`evaluate`](toller_eval::evaluate).
@@ -140,7 +140,8 @@ mod tests {
 
     use super::{Failures, Sample};
 
-    /// Queries q00 to q19: the relevant document of query n is at rank n + 1; q20 has none; q21 is not in the run.
+    /// Queries q00 to q19: the relevant document of query n is at rank n + 1; q20 has none; q21 is not in the
+    /// run.
     fn collection() -> (Qrels, Run) {
         let (mut qrels, mut run) = (Qrels::new(), Run::default());
         for query in 0..20 {

@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use super::frame::{At, Axes, HEIGHT, LEFT, RIGHT, drawing, run_class, vertical};
 use super::scale::{Scale, rounded};
 
-/// The panel: a bar for each of the differences, which are in ascending order. `all` is the number of queries, of
-/// which not all have a bar.
+/// The panel: a bar for each of the differences, which are in ascending order. `all` is the number of
+/// queries, of which not all have a bar.
 pub(crate) fn sorted_bars(
     alternative: &str,
     y_label: &str,
@@ -27,12 +27,14 @@ pub(crate) fn sorted_bars(
         g class={ "run " (run_class(run)) } data-run=(run) {
             @for (difference, at) in differences.iter().zip(0_u32..) {
                 @let [top, bottom] = [y.place(difference.max(0.0)), y.place(difference.min(0.0))];
-                rect.bar x=(At(x.place(f64::from(at)))) width=(At(width.max(0.8))) y=(At(top)) height=(At((bottom - top).max(0.6))) {}
+                rect.bar x=(At(x.place(f64::from(at)))) width=(At(width.max(0.8))) y=(At(top))
+                    height=(At((bottom - top).max(0.6))) {}
             }
         }
         line.axis x1=(At(LEFT)) x2=(At(RIGHT + 12.0)) y1=(At(y.place(0.0))) y2=(At(y.place(0.0))) {}
         // The script moves it to the chosen bar.
-        rect.chosen x="0" width=(At(width.max(2.0))) y=(At(y.place(end))) height=(At(y.place(-end) - y.place(end))) visibility="hidden" {}
+        rect.chosen x="0" width=(At(width.max(2.0))) y=(At(y.place(end)))
+            height=(At(y.place(-end) - y.place(end))) visibility="hidden" {}
     };
     drawing(alternative, HEIGHT, &content)
 }

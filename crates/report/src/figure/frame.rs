@@ -29,8 +29,8 @@ impl Render for At {
     }
 }
 
-/// The classes of what belongs to a run: the baseline is neutral, the others take the colours in turn, and dashes
-/// when these are used up.
+/// The classes of what belongs to a run: the baseline is neutral, the others take the colours in turn, and
+/// dashes when these are used up.
 pub(crate) fn run_class(run: usize) -> String {
     match run.checked_sub(1) {
         None => "base".to_owned(),
@@ -61,6 +61,7 @@ impl Axes<'_> {
     pub(super) fn draw(&self, x_ticks: &[(f64, String)]) -> Markup {
         let y_ticks = self.y.ticks();
         let right = self.x.end();
+        let below = if x_ticks.is_empty() { BOTTOM + 15.0 } else { HEIGHT - 6.0 };
         html! {
             g.axes {
                 @for tick in &y_ticks {
@@ -70,12 +71,13 @@ impl Axes<'_> {
                     }
                 }
                 @for (tick, name) in x_ticks {
-                    line.tick x1=(At(self.x.place(*tick))) x2=(At(self.x.place(*tick))) y1=(At(BOTTOM)) y2=(At(BOTTOM + 4.0)) {}
+                    line.tick x1=(At(self.x.place(*tick))) x2=(At(self.x.place(*tick))) y1=(At(BOTTOM))
+                        y2=(At(BOTTOM + 4.0)) {}
                     text x=(At(self.x.place(*tick))) y=(At(BOTTOM + 15.0)) text-anchor="middle" { (name) }
                 }
                 // An axis without marks is drawn by those who know where its zero is.
                 @if !x_ticks.is_empty() { line.axis x1=(At(LEFT)) x2=(At(right)) y1=(At(BOTTOM)) y2=(At(BOTTOM)) {} }
-                text.name x=(At((LEFT + right) / 2.0)) y=(At(if x_ticks.is_empty() { BOTTOM + 15.0 } else { HEIGHT - 6.0 })) text-anchor="middle" { (Plain(self.x_label)) }
+                text.name x=(At((LEFT + right) / 2.0)) y=(At(below)) text-anchor="middle" { (Plain(self.x_label)) }
                 text.name x="11" y=(At((TOP + BOTTOM) / 2.0)) text-anchor="middle"
                     transform={ "rotate(-90 11 " (At((TOP + BOTTOM) / 2.0)) ")" } { (Plain(self.y_label)) }
             }

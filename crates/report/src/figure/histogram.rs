@@ -36,7 +36,8 @@ pub(crate) fn histogram(alternative: &str, of: &Histogram<'_>) -> Markup {
     let bar = |from: f64, share: f64, class: &str| {
         let (left, right) = (x.place(from + 0.1), x.place(from + 0.9));
         html! {
-            rect class=(class) x=(At(left)) width=(At(right - left)) y=(At(y.place(share))) height=(At(BOTTOM - y.place(share))) {}
+            rect class=(class) x=(At(left)) width=(At(right - left)) y=(At(y.place(share)))
+                height=(At(BOTTOM - y.place(share))) {}
         }
     };
     let content = html! {

@@ -55,14 +55,18 @@ pub(crate) fn lines(
     let axes = Axes { x: &x, y: &y, x_label, y_label };
     let last = |line: &Line<'_>| line.values.last().map_or(BOTTOM, |value| y.place(*value));
     let letters = apart(&lines.iter().map(last).collect::<Vec<_>>());
+    let places = |values: &[f64]| -> Vec<(f64, f64)> {
+        numbers.iter().zip(values).map(|(number, value)| (x.place(*number), y.place(*value))).collect()
+    };
     let content = html! {
         @match axis {
-            Axis::Depths(_) => (axes.draw(&ticks.iter().map(|tick| (*tick as f64, tick.to_string())).collect::<Vec<_>>())),
+            Axis::Depths(_) =>
+                (axes.draw(&ticks.iter().map(|tick| (*tick as f64, tick.to_string())).collect::<Vec<_>>())),
             Axis::Recall => (axes.draw_linear()),
         }
         @for (line, place) in lines.iter().zip(letters) {
             g class={ "run " (run_class(line.run)) } data-run=(line.run) {
-                path.line d=(path(numbers.iter().zip(line.values).map(|(number, value)| (x.place(*number), y.place(*value))))) {}
+                path.line d=(path(places(line.values))) {}
                 text.letter x=(At(RIGHT + 6.0)) y=(At(place + 4.0)) { (line.letter) }
             }
         }

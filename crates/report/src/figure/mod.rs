@@ -1,6 +1,6 @@
-//! Figures as SVG inside a page. Colours and type come from the page's style sheet, so that a figure follows the
-//! page into the dark, onto paper and onto a narrow screen. (A drawing library writes colours and sizes into
-//! the file.)
+//! Figures as SVG inside a page. Colours and type come from the page's style sheet, so that a figure follows
+//! the page into the dark, onto paper and onto a narrow screen. (A drawing library writes colours and sizes
+//! into the file.)
 
 mod bars;
 mod frame;

@@ -44,19 +44,26 @@ pub(crate) fn scatter(alternative: &str, of: &Scatter<'_>) -> Markup {
     let axes = Axes { x: &x, y: &y, x_label: of.labels[0], y_label: of.labels[1] };
     let content = html! {
         (axes.draw_linear())
-        line.same x1=(At(x.place(range[0]))) y1=(At(y.place(range[0]))) x2=(At(x.place(range[1]))) y2=(At(y.place(range[1]))) {}
+        line.same x1=(At(x.place(range[0]))) y1=(At(y.place(range[0]))) x2=(At(x.place(range[1])))
+            y2=(At(y.place(range[1]))) {}
         @if let Some(mark) = of.mark {
-            line.axis x1=(At(x.place(range[0]))) x2=(At(x.place(range[1]))) y1=(At(y.place(mark))) y2=(At(y.place(mark))) {}
-            line.axis x1=(At(x.place(mark))) x2=(At(x.place(mark))) y1=(At(y.place(range[0]))) y2=(At(y.place(range[1]))) {}
+            line.axis x1=(At(x.place(range[0]))) x2=(At(x.place(range[1]))) y1=(At(y.place(mark)))
+                y2=(At(y.place(mark))) {}
+            line.axis x1=(At(x.place(mark))) x2=(At(x.place(mark))) y1=(At(y.place(range[0])))
+                y2=(At(y.place(range[1]))) {}
         }
         g class={ "run " (run_class(of.run)) } data-run=(of.run) {
             @if of.points.len() > MOST_POINTS {
                 (cells(of.points, range, &x, &y))
             } @else {
                 @for point in of.points.iter().filter(|point| point.x.is_finite() && point.y.is_finite()) {
-                    circle.point cx=(At(x.place(point.x))) cy=(At(y.place(point.y))) r="3" { title { (Plain(&point.name)) } }
+                    circle.point cx=(At(x.place(point.x))) cy=(At(y.place(point.y))) r="3" {
+                        title { (Plain(&point.name)) }
+                    }
                     @if point.is_labelled {
-                        text.value x=(At(x.place(point.x) + 5.0)) y=(At(y.place(point.y) - 4.0)) { (Plain(&point.name)) }
+                        text.value x=(At(x.place(point.x) + 5.0)) y=(At(y.place(point.y) - 4.0)) {
+                            (Plain(&point.name))
+                        }
                     }
                 }
             }

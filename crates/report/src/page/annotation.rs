@@ -31,7 +31,8 @@ pub fn annotation_page(package: &Package, texts: &Texts, grades: &[GradeLabel]) 
                 button #save type="button" { "Save as CSV" }
             }
             p.keys {
-                kbd { "1" } " to " kbd { (grades.len()) } " the grades from above and next, " kbd { "j" } " next, " kbd { "k" } " previous, "
+                kbd { "1" } " to " kbd { (grades.len()) } " the grades from above and next, " kbd { "j" }
+                    " next, " kbd { "k" } " previous, "
                 kbd { "n" } " next without a grade, " kbd { "o" } " unfold, " kbd { "s" } " save"
             }
         }

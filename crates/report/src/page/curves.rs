@@ -39,7 +39,10 @@ pub(super) fn precision_recall(report: &Report) -> Markup {
         "(" code { "IPrec@0" } " to " code { "IPrec@1" } ")."
     };
     let head = html! {
-        tr { th scope="col" { "Run" } @for tenths in 0..=10 { th.num scope="col" { (format!("{:.1}", f64::from(tenths) / 10.0)) } } }
+        tr {
+            th scope="col" { "Run" }
+            @for tenths in 0..=10 { th.num scope="col" { (format!("{:.1}", f64::from(tenths) / 10.0)) } }
+        }
     };
     let content = table(
         "precision-recall",

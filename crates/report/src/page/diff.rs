@@ -15,7 +15,8 @@ pub fn diff_page(contrast: &Contrast, texts: &Texts) -> String {
     let Contrast { all, lost, gained, .. } = *contrast;
     let title = format!("{}: {before} {mean_before}, {after} {mean_after}", contrast.measure);
     let about = html! {
-        "Of " (all) " queries, " bdi { (Short(after)) } " loses " (lost) ", gains " (gained) ", has the same in " (all - lost - gained) ". "
+        "Of " (all) " queries, " bdi { (Short(after)) } " loses " (lost) ", gains " (gained)
+            ", has the same in " (all - lost - gained) ". "
         "Shown: " (contrast.shown.len()) "."
     };
     let ids: Vec<&str> = contrast.shown.iter().map(|query| query.query_id.as_str()).collect();

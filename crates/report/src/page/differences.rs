@@ -26,7 +26,8 @@ pub(super) fn section(report: &Report, texts: &Texts) -> Markup {
         "Differences in " (Plain(measure)) " from the baseline, query by query, sorted. "
         "Move over the bars, or use the slider below a panel and the arrow keys, to read a query."
         @if all > MOST_BARS {
-            " Of " (all) " queries " (MOST_BARS) " are drawn: the " (MOST_BARS / 4) " at each end, and others evenly from between."
+            " Of " (all) " queries " (MOST_BARS) " are drawn: the " (MOST_BARS / 4)
+                " at each end, and others evenly from between."
         }
     };
     let against = html! {

@@ -15,7 +15,8 @@ pub fn failures_page(failures: &Failures, texts: &Texts, per_pair: bool) -> Stri
     let title = format!("{name}: failures at {cutoff}");
     let pairs: usize = shown.iter().map(|query| query.documents.len()).sum();
     let about = html! {
-        (failed) " of " (all) " queries have no relevant document among the first " (cutoff) ". Shown: " (shown.len()) " queries"
+        (failed) " of " (all) " queries have no relevant document among the first " (cutoff) ". Shown: "
+            (shown.len()) " queries"
         @if per_pair { ", " (pairs) " pairs" } "."
     };
     let body = html! {

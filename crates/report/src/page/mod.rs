@@ -1,8 +1,8 @@
 //! Web pages: one file each, which loads nothing from elsewhere.
 //!
-//! maud writes the HTML: its macros are checked when Toller is compiled, they escape whatever is not HTML already,
-//! and parts of a page are functions with arguments. (Files of templates, as askama has them, suit pages with one
-//! large frame; here there are many small parts with numbers in them.)
+//! maud writes the HTML: its macros are checked when Toller is compiled, they escape whatever is not HTML
+//! already, and parts of a page are functions with arguments. (Files of templates, as askama has them, suit
+//! pages with one large frame; here there are many small parts with numbers in them.)
 
 mod annotation;
 mod curves;
@@ -50,7 +50,8 @@ pub fn report_page(report: &Report, texts: &Texts) -> String {
         header.report {
             h1 { (Plain(&report.title)) }
             p {
-                (counted(report.runs.len(), "run", "runs")) ", " (counted(report.queries.len(), "judged query", "judged queries"))
+                (counted(report.runs.len(), "run", "runs")) ", "
+                    (counted(report.queries.len(), "judged query", "judged queries"))
                 ", judgments: " bdi { (Plain(&report.judgments)) }
             }
         }
@@ -105,7 +106,8 @@ fn sections(report: &Report, texts: &Texts) -> Vec<Section> {
 fn losses_and_gains(report: &Report, texts: &Texts) -> Markup {
     html! {
         p {
-            "For each run, the queries on which it loses or gains most against the baseline by " (Plain(report.main_measure()))
+            "For each run, the queries on which it loses or gains most against the baseline by "
+                (Plain(report.main_measure()))
             ", with the first documents of both. Unjudged documents deserve a look first: they may be relevant."
         }
         @for (contrast, run) in report.contrasts.iter().zip(1..) {

@@ -38,7 +38,8 @@ pub(super) fn header(title: &str, about: &Markup) -> Markup {
             p { (about) }
             div.tools { span #filled role="status" {} button #save type="button" { "Save as CSV" } }
             p.keys {
-                kbd { "j" } " next, " kbd { "k" } " previous, " kbd { "n" } " next without a category, " kbd { "c" } " category, "
+                kbd { "j" } " next, " kbd { "k" } " previous, " kbd { "n" } " next without a category, "
+                kbd { "c" } " category, "
                 kbd { "Esc" } " leave it, " kbd { "o" } " unfold, " kbd { "s" } " save"
             }
         }

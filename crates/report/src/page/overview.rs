@@ -7,12 +7,18 @@ use super::text::Plain;
 use crate::data::{Estimate, Pairs, Report, RunSummary};
 use crate::figure::{Row, rows};
 
+/// For more raised letters than this there is no room of their own.
+const MOST_LETTERS: usize = 12;
+
 /// The section's content.
 pub(super) fn section(report: &Report) -> Markup {
     html! {
         (measures(report))
         @for run in report.runs.iter().filter(|run| run.missing > 0) {
-            p.hint { strong { (run.letter) } " has no results for " (counted(run.missing, "judged query", "judged queries")) ", which count as zero." }
+            p.hint {
+                strong { (run.letter) } " has no results for "
+                (counted(run.missing, "judged query", "judged queries")) ", which count as zero."
+            }
         }
         (intervals(report))
     }
@@ -33,7 +39,9 @@ fn measures(report: &Report) -> Markup {
     let head = html! {
         tr {
             th scope="col" { "Run" }
-            @for measure in &report.measures { th.num scope="col" title=(measure.summary) { (Plain(&measure.name)) } }
+            @for measure in &report.measures {
+                th.num scope="col" style=(room(report)) title=(measure.summary) { (Plain(&measure.name)) }
+            }
         }
     };
     let pairs = |measure: &str| report.pairs.iter().find(|pairs| pairs.measure == measure);
@@ -47,9 +55,13 @@ fn measures(report: &Report) -> Markup {
             }
         }
     };
-    // Room for the letters, up to a width at which they wrap into the next column.
-    let room = report.runs.len().saturating_sub(1).min(12);
-    html! { div.marked style={ "--room:" (room) } { (table("measures", &caption, &head, &body)) } }
+    table("measures", &caption, &head, &body)
+}
+
+/// Room on the right of a number for the raised letters, which hang there so that numbers are aligned.
+fn room(report: &Report) -> String {
+    let letters = report.runs.len().saturating_sub(1).min(MOST_LETTERS);
+    format!("padding-right:{:.1}rem", 0.6 + 0.5 * letters as f64)
 }
 
 fn cell(report: &Report, run: usize, estimate: &Estimate, pairs: Option<&Pairs>, best: f64) -> Markup {
@@ -62,7 +74,7 @@ fn cell(report: &Report, run: usize, estimate: &Estimate, pairs: Option<&Pairs>,
         number(estimate.value)
     };
     html! {
-        td.num data-value=(estimate.value) {
+        td.num style=(room(report)) data-value=(estimate.value) {
             span.value.best[estimate.value == best && pairs.is_some()] { (shown) }
             @if pairs.is_some() {
                 sup {

@@ -30,11 +30,15 @@ pub(super) fn key(report: &Report) -> Markup {
 /// A table that scrolls for itself where the page is too narrow; `name` is that of its CSV file.
 pub(super) fn table(name: &str, caption: &Markup, head: &Markup, body: &Markup) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label={ "Table: " (name) } {
-            table data-csv=(name) {
-                caption { span { (caption) } }
-                thead { (head) }
-                tbody { (body) }
+        // A container for the caption's width keeps counters to itself, so the table is counted outside of
+        // it.
+        div.table {
+            div.scroll tabindex="0" role="region" aria-label={ "Table: " (name) } {
+                table data-csv=(name) {
+                    caption { span { (caption) } }
+                    thead { (head) }
+                    tbody { (body) }
+                }
             }
         }
     }
@@ -79,9 +83,13 @@ pub(super) fn number(value: f64) -> String {
     if value.is_finite() { format!("{value:.4}") } else { "\u{2013}".to_owned() }
 }
 
-/// A difference with its sign; the minus is as wide as the plus.
+/// A difference with its sign, unless all its digits are zero; the minus is as wide as the plus.
 pub(super) fn signed(difference: f64) -> String {
-    format!("{difference:+.4}").replace('-', "\u{2212}")
+    let shown = format!("{difference:+.4}");
+    match shown.trim_start_matches(['+', '-', '0', '.']) {
+        "" => "0.0000".to_owned(),
+        _ => shown.replace('-', "\u{2212}"),
+    }
 }
 
 /// A p-value with as many digits as say something.
@@ -120,7 +128,7 @@ mod tests {
 
     #[test]
     fn numbers_read_well() {
-        assert_eq!([signed(0.5), signed(-0.25)], ["+0.5000", "\u{2212}0.2500"]);
+        assert_eq!([signed(0.5), signed(-0.25), signed(-1e-9)], ["+0.5000", "\u{2212}0.2500", "0.0000"]);
         assert_eq!([p_value(0.00001), p_value(0.0312), p_value(1.0)], ["<.0001", ".0312", "1.0000"]);
         assert_eq!([number(0.5), number(f64::NAN)], ["0.5000", "\u{2013}"]);
     }

@@ -86,7 +86,9 @@ fn relevant(contrast: &Contrast, texts: &Texts, query: &QueryDifference) -> Mark
         @if !rest.is_empty() {
             details {
                 summary { (rest.len()) " more" }
-                p.ids { @for document in rest { span { bdi.id { (Short(&document.doc_id)) } " " (ranks(document)) " " } } }
+                p.ids {
+                    @for document in rest { span { bdi.id { (Short(&document.doc_id)) } " " (ranks(document)) " " } }
+                }
             }
         }
     }

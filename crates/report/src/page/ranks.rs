@@ -20,7 +20,8 @@ pub(super) fn section(report: &Report) -> Markup {
         panel(&run_title(report, run), &histogram(&alternative, &of))
     });
     let caption = html! {
-        "The rank of each query’s first relevant document, in bins of " (ranks.width) ". The hollow bar counts queries without a relevant "
+        "The rank of each query’s first relevant document, in bins of " (ranks.width)
+            ". The hollow bar counts queries without a relevant "
         "document among the first " (ranks.depth()) ". The line is the share among the queries in the bins, so "
         "bars show recall and the line shows the ranking of what was found (as in Mr. TyDi, Zhang et al. 2021)."
     };

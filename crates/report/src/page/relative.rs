@@ -26,11 +26,17 @@ pub(super) fn section(report: &Report) -> Markup {
     });
     let caption = html! { "Each run’s mean divided by that of the baseline, which is 1." };
     let head = html! {
-        tr { th scope="col" { "Run" } @for (_, measure) in report.means() { th.num scope="col" { (Plain(&measure.name)) } } }
+        tr {
+            th scope="col" { "Run" }
+            @for (_, measure) in report.means() { th.num scope="col" { (Plain(&measure.name)) } }
+        }
     };
     let body = html! {
         @for (at, run) in report.runs.iter().enumerate() {
-            tr { (run_cells(report, at)) @for (measure, _) in report.means() { td.num { (number(ratio(run, measure))) } } }
+            tr {
+                (run_cells(report, at))
+                @for (measure, _) in report.means() { td.num { (number(ratio(run, measure))) } }
+            }
         }
     };
     html! {

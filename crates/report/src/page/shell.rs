@@ -25,7 +25,12 @@ pub(super) fn page(title: &str, key: &str, scripts: &[&str], body: &Markup) -> S
             }
             body data-key=(key) {
                 (body)
-                script { (PreEscaped("(() => {\n\"use strict\";\n")) (PreEscaped(COMMON)) @for script in scripts { (PreEscaped(script)) } (PreEscaped("})();\n")) }
+                script {
+                    (PreEscaped("(() => {\n\"use strict\";\n"))
+                    (PreEscaped(COMMON))
+                    @for script in scripts { (PreEscaped(script)) }
+                    (PreEscaped("})();\n"))
+                }
             }
         }
     };

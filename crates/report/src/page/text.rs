@@ -1,4 +1,5 @@
-//! Text from outside on a page. Nothing in it is read as HTML, steers the order of what surrounds it, or is too long.
+//! Text from outside on a page. Nothing in it is read as HTML, steers the order of what surrounds it, or is
+//! too long.
 
 use std::borrow::Cow;
 

@@ -11,7 +11,8 @@ use crate::error::Remedied;
 use crate::table::{Align, table};
 use crate::ui::Ui;
 
-/// Measures how far annotators agree: the share of equal grades, Fleiss' kappa, and Cohen's kappa of each two.
+/// Measures how far annotators agree: the share of equal grades, Fleiss' kappa, and Cohen's kappa of each
+/// two.
 #[derive(Debug, clap::Args)]
 pub struct AgreementArgs {
     #[command(flatten)]

@@ -17,8 +17,8 @@ use crate::ui::Ui;
 
 /// Pools the first documents of runs, and writes them as packages: a page or a sheet for each.
 ///
-/// The order within a package says nothing about ranks. The documents of a query come together. A page keeps the
-/// grades in the browser and saves them as CSV; a sheet has an empty column grade.
+/// The order within a package says nothing about ranks. The documents of a query come together. A page keeps
+/// the grades in the browser and saves them as CSV; a sheet has an empty column grade.
 #[derive(Debug, clap::Args)]
 pub struct PackagesArgs {
     /// Runs (TREC, MS MARCO or Tevatron)

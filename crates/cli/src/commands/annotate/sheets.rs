@@ -9,8 +9,8 @@ use crate::ui::Ui;
 /// Flags of the commands that read filled sheets.
 #[derive(Debug, clap::Args)]
 pub struct SheetsArgs {
-    /// Filled sheets: CSV with the columns query_id, doc_id and grade. A sheet without a column annotator is the
-    /// work of one person, who is called as the file
+    /// Filled sheets: CSV with the columns query_id, doc_id and grade. A sheet without a column annotator is
+    /// the work of one person, who is called as the file
     #[arg(value_name = "SHEET", required = true)]
     sheets: Vec<InputPath>,
 }

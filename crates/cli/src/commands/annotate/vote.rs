@@ -9,8 +9,9 @@ use crate::ui::Ui;
 
 /// Makes judgments of filled sheets by a vote, as TREC qrels.
 ///
-/// A grade wins if it has at least --votes votes and more than any other. Pairs on which no grade wins are left
-/// out of the judgments. --undecided lists them, for another annotator: `toller annotate packages --pairs`.
+/// A grade wins if it has at least --votes votes and more than any other. Pairs on which no grade wins are
+/// left out of the judgments. --undecided lists them, for another annotator: `toller annotate packages
+/// --pairs`.
 #[derive(Debug, clap::Args)]
 pub struct VoteArgs {
     #[command(flatten)]
