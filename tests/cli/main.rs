@@ -8,6 +8,7 @@
 
 mod ad_hoc;
 mod analyze;
+mod annotate;
 mod bad_input;
 mod bad_model_or_store;
 mod bench;
@@ -24,6 +25,7 @@ mod mine;
 mod models;
 mod output;
 mod recipes;
+mod report;
 mod rerank;
 mod retrieve;
 mod same_everywhere;

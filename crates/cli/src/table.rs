@@ -1,4 +1,4 @@
-//! Tables of plain text.
+//! Tables of plain text, and cells of sheets.
 
 /// The side of a column to which its cells are aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,11 @@ pub fn table(rows: &[Vec<String>], align: &[Align]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// A cell of a sheet that spreadsheets do not take for a formula, which they would compute.
+pub fn as_text(text: &str) -> String {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text.to_owned() }
 }
 
 #[cfg(test)]

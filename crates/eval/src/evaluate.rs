@@ -71,6 +71,19 @@ impl Evaluation {
         let at = self.measures.iter().position(|other| other == measure)?;
         self.aggregates.get(at).copied()
     }
+
+    /// The evaluation of the queries that `keep` wants alone; `None` if none is left. The counts of missing and
+    /// of unjudged queries stay those of the whole run.
+    #[must_use]
+    pub fn restricted_to(&self, keep: impl Fn(&str) -> bool) -> Option<Self> {
+        let per_query: Vec<QueryEvaluation> =
+            self.per_query.iter().filter(|query| keep(&query.query_id)).cloned().collect();
+        if per_query.is_empty() {
+            return None;
+        }
+        let aggregates = aggregates(&self.measures, &per_query);
+        Some(Self { measures: self.measures.clone(), per_query, aggregates, ..*self })
+    }
 }
 
 /// Evaluates `run` against `qrels` by `measures`.
@@ -109,12 +122,10 @@ pub fn evaluate(
             values,
         });
     }
-    let aggregates =
-        measures.iter().enumerate().map(|(at, measure)| aggregate_of(measure, at, &per_query)).collect();
     Ok(Evaluation {
         measures: measures.to_vec(),
+        aggregates: aggregates(measures, &per_query),
         per_query,
-        aggregates,
         missing: qrels.len() - judged_in_run,
         unjudged: run.queries.len() - judged_in_run,
     })
@@ -202,7 +213,8 @@ pub(crate) fn check_gains(
     Ok(())
 }
 
-/// The value over all queries.
-fn aggregate_of(measure: &Measure, at: usize, per_query: &[QueryEvaluation]) -> f64 {
-    measure.aggregate(per_query.iter().filter_map(|query| query.values.get(at)).copied())
+/// The value of each measure over all queries.
+fn aggregates(measures: &[Measure], per_query: &[QueryEvaluation]) -> Vec<f64> {
+    let values = |at: usize| per_query.iter().filter_map(move |query| query.values.get(at)).copied();
+    measures.iter().enumerate().map(|(at, measure)| measure.aggregate(values(at))).collect()
 }

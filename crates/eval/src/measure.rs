@@ -37,6 +37,12 @@ impl Measure {
         self.declaration.aggregation == Aggregation::Sum
     }
 
+    /// Whether the value over all queries is the mean of the queries' values.
+    #[must_use]
+    pub fn is_mean(&self) -> bool {
+        self.declaration.aggregation == Aggregation::Mean
+    }
+
     /// The value over all queries from those of each, summed in this order: the mean, or the sum of a count.
     /// It equals that of [`evaluate`](crate::evaluate) if the order is that of the query ids' bytes.
     pub fn aggregate(&self, values: impl IntoIterator<Item = f64>) -> f64 {

@@ -69,7 +69,7 @@ impl RunInputArgs {
     }
 }
 
-/// Names of the runs: those of their files, or their paths if two names are equal.
+/// Names of runs, or of their judgments: those of their files, or their paths if two names are equal.
 pub fn run_names(paths: &[InputPath]) -> Vec<String> {
     let file_name = |path: &InputPath| path.file_name().map_or(path.as_os_str(), |name| name).to_owned();
     let unique = paths.iter().map(file_name).collect::<HashSet<_>>().len() == paths.len();
