@@ -14,9 +14,11 @@ mod measure;
 mod measures;
 mod parameters;
 mod parse;
+mod qrels_diff;
 mod ranking;
 mod report;
 mod stats;
+pub mod trec_eval;
 
 pub use compare::{
     CompareOptions, Comparison, Outcome, PairComparison, Pairs, Test, Tested, compare, compare_pairs,
@@ -27,6 +29,7 @@ pub use error::{CompareError, EvalError, MeasureError, StatsError};
 pub use evaluate::{EvalOptions, Evaluation, MissingQueries, QueryEvaluation, QueryJudge, evaluate};
 pub use measure::Measure;
 pub use parse::parse_measures;
+pub use qrels_diff::{QrelsDifference, diff_qrels};
 pub use report::{Compared, Format, Report, ReportOptions, RunReport};
 pub use stats::{
     BootstrapTest, Correction, EffectSize, Equivalence, Interval, RandomizationTest, TTest, WilcoxonTest,

@@ -15,12 +15,14 @@ mod fuse;
 mod index;
 mod mine;
 mod models;
+mod qrels;
 mod rerank;
 mod retrieve;
 mod run;
 mod search;
 mod store;
 mod text_source;
+mod trec_eval;
 mod tune;
 mod verify;
 
@@ -55,6 +57,8 @@ pub enum Command {
     Depth(depth::DepthArgs),
     /// Show where one run loses against another, query by query
     Diff(Box<diff::DiffArgs>),
+    /// Show how two sets of judgments differ
+    Qrels(qrels::QrelsArgs),
     /// Take negatives for training from what was retrieved
     Mine(mine::MineArgs),
     /// Choose parameters on judged queries
@@ -99,6 +103,7 @@ fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
         Command::Compare(args) => compare::run(args, ui),
         Command::Depth(args) => depth::run(args, ui),
         Command::Diff(args) => diff::run(args, ui),
+        Command::Qrels(args) => qrels::run(args, ui),
         Command::Mine(args) => mine::run(args, ui),
         Command::Tune(args) => tune::run(args, ui),
         Command::Store(args) => store::run(args, ui),
