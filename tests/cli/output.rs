@@ -222,6 +222,13 @@ fn help_names_every_flag_of_the_command_line() {
             &["--run", "--sparse", "--qrels", "--corpus", "--depth", "--negatives", "--seed", "--output"],
         ),
         ("eval", &["--qrels", "--measures", "--per-query", "--significance", "--format", "--skip-bad-lines"]),
+        ("eval", &["--groups", "--baseline", "--keep", "--trec-eval", "--relevance-level", "--depth"]),
+        (
+            "compare",
+            &["--qrels", "--baseline", "--tests", "--correction", "--equivalence", "--power", "--format"],
+        ),
+        ("qrels", &["diff"]),
+        ("qrels diff", &["--relevance-level", "--qrels-format", "--skip-bad-lines"]),
         ("bench", &["encode", "search"]),
         (
             "bench encode",

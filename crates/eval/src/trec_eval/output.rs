@@ -120,7 +120,9 @@ impl Evaluator<'_> {
                 value = z_scores.convert(query_id, &line.label, value);
             }
             let text = match &line.what {
-                What::RelString(length) if entries.is_some() => relevance_string(&rankings, *length),
+                // What is taken back goes by the name without parameters.
+                What::RelString(_) if entries.is_none() && line.label == "relstring" => String::new(),
+                What::RelString(length) => relevance_string(&rankings, *length),
                 _ => String::new(),
             };
             values.push(Value { number: value, text });
