@@ -15,6 +15,7 @@ mod bench;
 mod codes;
 mod depth;
 mod diff;
+mod evaluate;
 mod full_disk;
 mod fuse;
 mod hybrid;

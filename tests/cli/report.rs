@@ -39,16 +39,8 @@ fn the_page_and_its_data() {
     }
     assert_eq!(page.matches("<script>").count(), 1, "only its own");
     for section in [
-        "measures",
-        "significance",
-        "depth",
-        "ranks",
-        "relative",
-        "precision-recall",
-        "differences",
-        "difficulty",
-        "queries",
-        "method",
+        "measures", "significance", "depth", "ranks", "relative", "precision-recall", "differences",
+        "difficulty", "queries", "method",
     ] {
         assert!(page.contains(&format!("<section id=\"{section}\"")), "{section}");
     }

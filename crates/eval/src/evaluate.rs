@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use indexmap::IndexMap;
+use rayon::prelude::*;
 use toller_ir::{Qrels, Run};
 
 use crate::error::EvalError;
@@ -104,24 +105,15 @@ pub fn evaluate(
     let mut queries: Vec<_> = qrels.iter().collect();
     queries.sort_unstable_by_key(|(query_id, _)| *query_id);
 
-    let mut per_query = Vec::with_capacity(queries.len());
-    for (query_id, judgments) in queries {
-        let entries = run.queries.get(query_id);
-        if entries.is_none() && options.missing == MissingQueries::Skip {
-            continue;
-        }
-        let depth = options.depth.map(NonZeroUsize::get);
-        let ranking = JudgedRanking::new(judgments, entries.map_or(&[], Vec::as_slice), depth)
-            .map_err(|bad| bad_ranking(query_id, bad))?;
-        check_gains(query_id, &ranking, measures)?;
-        let values =
-            measures.iter().map(|measure| measure.compute(&ranking, options.relevance_level)).collect();
-        per_query.push(QueryEvaluation {
-            query_id: query_id.to_owned(),
-            retrieved: entries.is_some(),
-            values,
-        });
-    }
+    queries.retain(|(query_id, _)| {
+        options.missing == MissingQueries::CountAsZero || run.queries.contains_key(*query_id)
+    });
+    let evaluated: Vec<_> = queries
+        .par_iter()
+        .map(|(query_id, judgments)| evaluate_query(query_id, judgments, run, measures, options))
+        .collect();
+    // One after the other, so that the error is that of the first query.
+    let per_query = evaluated.into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok(Evaluation {
         measures: measures.to_vec(),
         aggregates: aggregates(measures, &per_query),
@@ -129,6 +121,22 @@ pub fn evaluate(
         missing: qrels.len() - judged_in_run,
         unjudged: run.queries.len() - judged_in_run,
     })
+}
+
+fn evaluate_query(
+    query_id: &str,
+    judgments: &IndexMap<String, i32>,
+    run: &Run,
+    measures: &[Measure],
+    options: &EvalOptions,
+) -> Result<QueryEvaluation, EvalError> {
+    let entries = run.queries.get(query_id);
+    let depth = options.depth.map(NonZeroUsize::get);
+    let ranking = JudgedRanking::new(judgments, entries.map_or(&[], Vec::as_slice), depth)
+        .map_err(|bad| bad_ranking(query_id, bad))?;
+    check_gains(query_id, &ranking, measures)?;
+    let values = measures.iter().map(|measure| measure.compute(&ranking, options.relevance_level)).collect();
+    Ok(QueryEvaluation { query_id: query_id.to_owned(), retrieved: entries.is_some(), values })
 }
 
 /// The measures of many rankings of one query, for a caller that looks up the grades of the documents itself.

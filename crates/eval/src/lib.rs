@@ -15,9 +15,11 @@ mod measure;
 mod measures;
 mod parameters;
 mod parse;
+mod qrels_diff;
 mod ranking;
 mod report;
 mod stats;
+pub mod trec_eval;
 
 pub use compare::{
     CompareOptions, Comparison, Outcome, PairComparison, Pairs, Test, Tested, compare, compare_pairs,
@@ -29,6 +31,7 @@ pub use evaluate::{EvalOptions, Evaluation, MissingQueries, QueryEvaluation, Que
 pub use graded::{GradedDocument, GradedRanking, graded_rankings, ranked_documents};
 pub use measure::Measure;
 pub use parse::parse_measures;
+pub use qrels_diff::{QrelsDifference, diff_qrels};
 pub use report::{Compared, Format, Report, ReportOptions, RunReport};
 pub use stats::{
     BootstrapTest, Correction, EffectSize, Equivalence, Interval, RandomizationTest, TTest, WilcoxonTest,

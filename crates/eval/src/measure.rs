@@ -48,13 +48,10 @@ impl Measure {
     pub fn aggregate(&self, values: impl IntoIterator<Item = f64>) -> f64 {
         let (mut sum, mut count) = (0.0, 0_usize);
         for value in values {
-            sum += value;
+            sum += self.declaration.aggregation.term(value);
             count += 1;
         }
-        match self.declaration.aggregation {
-            Aggregation::Sum => sum,
-            Aggregation::Mean => sum / count as f64,
-        }
+        self.declaration.aggregation.of_sum(sum, count)
     }
 
     /// How many documents of a ranking the value depends on, at most; `None` for all.

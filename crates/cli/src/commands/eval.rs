@@ -4,6 +4,7 @@ use std::io::Write;
 
 use toller_eval::{Compared, Pairs, Report, ReportOptions, compare_pairs};
 
+use super::trec_eval;
 use crate::args::evaluation::EvaluationArgs;
 use crate::args::paths::InputPath;
 use crate::args::statistics::{StatisticsArgs, with_baseline};
@@ -33,10 +34,18 @@ pub struct EvalArgs {
 
     #[command(flatten)]
     statistics: StatisticsArgs,
+
+    /// Take trec_eval's own arguments, which are all that follow, and print what trec_eval 10 prints
+    #[arg(long, value_name = "ARGUMENT", num_args = 1.., allow_hyphen_values = true, exclusive = true,
+          help_heading = "trec_eval")]
+    trec_eval: Option<Vec<String>>,
 }
 
 /// Evaluates the runs and writes the report.
 pub fn run(args: &EvalArgs, ui: &Ui) -> crate::Result<()> {
+    if let Some(arguments) = &args.trec_eval {
+        return trec_eval::run(arguments, ui);
+    }
     let paths = &args.evaluation.runs;
     if args.significance {
         args.evaluation.check_one_qrels("--significance")?;

@@ -18,6 +18,7 @@ mod index_info;
 mod man;
 mod mine;
 mod models;
+mod qrels;
 mod report;
 mod rerank;
 mod retrieve;
@@ -25,6 +26,7 @@ mod run;
 mod search;
 mod store;
 mod text_source;
+mod trec_eval;
 mod tune;
 mod verify;
 
@@ -64,6 +66,8 @@ pub enum Command {
     Report(Box<report::ReportArgs>),
     /// Let people judge what runs retrieved: packages, agreement, the vote
     Annotate(annotate::AnnotateArgs),
+    /// Show how two sets of judgments differ
+    Qrels(qrels::QrelsArgs),
     /// Take negatives for training from what was retrieved
     Mine(mine::MineArgs),
     /// Choose parameters on judged queries
@@ -123,6 +127,7 @@ fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
         Command::Diff(args) => diff::run(args, ui),
         Command::Report(args) => report::run(args, ui),
         Command::Annotate(args) => annotate::run(args, ui),
+        Command::Qrels(args) => qrels::run(args, ui),
         Command::Mine(args) => mine::run(args, ui),
         Command::Tune(command) => tune::run(command, ui),
         Command::Store(command) => store::run(command, ui),

@@ -6,11 +6,7 @@ use super::text::Plain;
 
 /// The categories that are offered: those of DuReader-retrieval's analysis (Qiu et al. 2022, table 10).
 const CATEGORIES: [&str; 6] = [
-    "entity mismatch",
-    "numeral mismatch",
-    "modifier mismatch",
-    "syntactic mismatch",
-    "false negative",
+    "entity mismatch", "numeral mismatch", "modifier mismatch", "syntactic mismatch", "false negative",
     "other",
 ];
 
