@@ -16,6 +16,7 @@ mod depth;
 mod diff;
 mod full_disk;
 mod fuse;
+mod hostile;
 mod hybrid;
 mod interruption;
 mod library;

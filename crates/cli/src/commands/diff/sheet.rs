@@ -34,13 +34,13 @@ pub(super) fn write(listing: &Listing, out: &mut impl Write) -> csv::Result<()> 
         let first = query.rankings[1].first().map_or("", |document| document.doc_id.as_str());
         let first_text = listing.passage(first).map_or("", |passage| passage.text.as_str());
         rows.write_record([
-            query.query_id.as_str(),
+            &*as_text(&query.query_id),
             &as_text(listing.query(&query.query_id).unwrap_or_default()),
             &query.values[0].to_string(),
             &query.values[1].to_string(),
             &query.gain().to_string(),
-            &relevant.collect::<Vec<_>>().join("; "),
-            first,
+            &as_text(&relevant.collect::<Vec<_>>().join("; ")),
+            &as_text(first),
             &as_text(first_text),
             "",
             "",
@@ -51,5 +51,21 @@ pub(super) fn write(listing: &Listing, out: &mut impl Write) -> csv::Result<()> 
 
 /// A text that spreadsheets do not take for a formula, which they would compute.
 fn as_text(text: &str) -> String {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text.to_owned() }
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err();
+    if is_formula { format!("'{text}") } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::as_text;
+
+    #[test]
+    fn a_cell_is_no_formula() {
+        for formula in ["=cmd|1", "@q2", "+d", "-d", "\t=1", "-1+1"] {
+            assert_eq!(as_text(formula), format!("'{formula}"));
+        }
+        for plain in ["d=1", "", "-1", "+2.5", "text"] {
+            assert_eq!(as_text(plain), plain);
+        }
+    }
 }
