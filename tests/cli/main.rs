@@ -18,6 +18,7 @@ mod diff;
 mod evaluate;
 mod full_disk;
 mod fuse;
+mod hostile;
 mod hybrid;
 mod interruption;
 mod library;

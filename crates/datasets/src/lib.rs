@@ -2,8 +2,8 @@
 //!
 //! ReQA (Ahmad et al. 2019, "ReQA: An Evaluation for End-to-End Answer Retrieval Models") turns a reading
 //! comprehension set into retrieval: [`read_squad`], [`build_reqa`], [`Reqa::write`].
-//! [`write_squad_paragraphs`] lets questions retrieve paragraphs. [`AnswerMatcher`] finds out whether a passage
-//! contains an answer, as DPR and EntityQuestions measure it.
+//! [`write_squad_paragraphs`] lets questions retrieve paragraphs. [`AnswerMatcher`] finds out whether a
+//! passage contains an answer, as DPR and EntityQuestions measure it.
 
 mod answers;
 mod error;

@@ -210,8 +210,8 @@ impl PairComparison {
     }
 }
 
-/// Compares pairs of `runs` by every measure that is averaged over the queries. The comparisons of one measure
-/// come together, in the order of [`Pairs::of`], and their p-values are corrected together.
+/// Compares pairs of `runs` by every measure that is averaged over the queries. The comparisons of one
+/// measure come together, in the order of [`Pairs::of`], and their p-values are corrected together.
 ///
 /// # Errors
 /// If the runs hold different measures, two have fewer than two queries in common, or the options cannot be

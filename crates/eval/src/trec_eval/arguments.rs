@@ -44,8 +44,8 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Reads the arguments that follow the program's name. As with getopt, short options can be joined, a value
-    /// can be joined to its option, and options can follow the files.
+    /// Reads the arguments that follow the program's name. As with getopt, short options can be joined, a
+    /// value can be joined to its option, and options can follow the files.
     ///
     /// # Errors
     /// If they are not trec_eval's.

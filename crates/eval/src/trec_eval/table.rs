@@ -120,8 +120,8 @@ pub(super) fn nickname(name: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// The measures that a nickname stands for, in trec_eval's order and with its defaults. `runid`, `relstring` and
-/// `utility` are no measures in this crate's notation and are left out.
+/// The measures that a nickname stands for, in trec_eval's order and with its defaults. `runid`, `relstring`
+/// and `utility` are no measures in this crate's notation and are left out.
 pub(crate) fn nickname_measures(name: &str) -> Option<Vec<Measure>> {
     let names = nickname(name).filter(|_| name != "qrels_jg")?;
     let entries = TABLE.iter().filter(|entry| names.contains(&entry.name) && !entry.notation.is_empty());

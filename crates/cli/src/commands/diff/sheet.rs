@@ -35,13 +35,13 @@ pub(super) fn write(listing: &Listing, out: &mut impl Write) -> csv::Result<()> 
         let first = query.rankings[1].first().map_or("", |document| document.doc_id.as_str());
         let first_text = listing.texts.passage(first).map_or("", |passage| passage.text.as_str());
         rows.write_record([
-            query.query_id.as_str(),
+            &*as_text(&query.query_id),
             &as_text(listing.texts.query(&query.query_id).unwrap_or_default()),
             &query.values[0].to_string(),
             &query.values[1].to_string(),
             &query.gain().to_string(),
-            &relevant.collect::<Vec<_>>().join("; "),
-            first,
+            &as_text(&relevant.collect::<Vec<_>>().join("; ")),
+            &as_text(first),
             &as_text(first_text),
             "",
             "",
