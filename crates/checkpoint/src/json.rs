@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
-use toller_files::FileError;
+use toller_files::{FileError, read_regular};
 
 use crate::ModelError;
 
@@ -20,7 +20,7 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ModelErr
 /// # Errors
 /// As for [`read_json`].
 pub fn required_json<T: DeserializeOwned>(path: &Path) -> Result<T, ModelError> {
-    let text = std::fs::read(path).map_err(FileError::on("read", path))?;
+    let text = read_regular(path).map_err(FileError::on("read", path))?;
     serde_json::from_slice(&text)
         .map_err(|error| ModelError::Config { problem: error.to_string(), path: path.to_owned() })
 }

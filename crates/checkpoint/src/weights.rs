@@ -2,14 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::safetensors::Dtype;
 use memmap2::Mmap;
-use toller_files::{FileError, names_in};
+use toller_files::{FileError, names_in, open_regular};
 
 use crate::elements::{StoredTensor, Strided};
 use crate::{ModelError, Tensor, safetensors, torch};
@@ -50,7 +49,7 @@ pub(crate) fn open(folder: &Path) -> Result<(PathBuf, BTreeMap<String, MappedTen
 
 /// Maps a weight file into memory and finds the tensors in it.
 fn map(path: &Path) -> Result<(Arc<Mmap>, Places), ModelError> {
-    let file = File::open(path).map_err(FileError::on("open", path))?;
+    let file = open_regular(path).map_err(FileError::on("open", path))?;
     // SAFETY: Toller only reads a model's files while they are in use. The user has to keep other programs
     // from changing them.
     let map = unsafe { Mmap::map(&file) }.map_err(FileError::on("map", path))?;

@@ -11,13 +11,17 @@ use toller_sparse::BuildProgress;
 
 use crate::error::{Failure, UsageError};
 use crate::flags;
+use crate::interrupt;
 use crate::ui::{Progress, Ui};
 
 /// An engine that finds models by the environment's settings and reports its work to the user.
 pub fn open(ui: &Ui) -> crate::Result<Engine> {
     let hub = ResolveOptions::from_env();
     let narrator = Narrator { ui: ui.clone(), bar: Mutex::new(None), is_waiting: AtomicBool::new(false) };
-    let builder = Engine::builder().cache(&hub.toller_cache).hub(hub);
+    let mut builder = Engine::builder().cache(&hub.toller_cache).hub(hub);
+    if let Some(stop) = interrupt::current() {
+        builder = builder.stop(stop);
+    }
     Ok(builder.observer(move |event| narrator.hear(event)).build()?)
 }
 

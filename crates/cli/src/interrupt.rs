@@ -44,6 +44,11 @@ struct Listener {
 
 static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
 
+/// The flag, if a command of this process listens for Ctrl-C.
+pub fn current() -> Option<Arc<AtomicBool>> {
+    LISTENER.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|listener| listener.flag.clone())
+}
+
 /// Sets the returned flag at the first SIGINT or SIGTERM and prints `message`; exits at the second. SIGHUP is
 /// left alone, so that `nohup` works. The steps of a recipe run in one process: they share the flag, and the
 /// message of the last step is printed.

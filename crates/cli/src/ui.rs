@@ -9,6 +9,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use toller_corpus::SkipReport;
 use toller_files::{AtomicFile, FileError};
 
+use crate::printable::printable;
+
 /// How to talk to the user, from the global flags.
 #[derive(Clone, Debug, Default)]
 pub struct Ui {
@@ -96,7 +98,7 @@ impl Ui {
         Ok(())
     }
 
-    /// The result: JSON if that was asked for, otherwise what `text` writes.
+    /// The result: JSON if that was asked for, otherwise what `text` writes, which may quote files of others.
     pub fn show(
         &self,
         json: impl FnOnce() -> serde_json::Value,
@@ -105,8 +107,10 @@ impl Ui {
         if self.json {
             return self.json(json);
         }
+        let mut shown = Vec::new();
+        text(&mut shown)?;
         let mut out = self.out();
-        text(&mut out)?;
+        out.write_all(printable(&String::from_utf8_lossy(&shown)).as_bytes())?;
         Ok(out.flush()?)
     }
 
@@ -145,7 +149,7 @@ impl Ui {
 
 /// Writes a line to stderr. There is no place to report that stderr is closed.
 fn note(message: &str) {
-    let _ = writeln!(io::stderr().lock(), "{message}");
+    let _ = writeln!(io::stderr().lock(), "{}", printable(message));
 }
 
 /// Progress of one piece of long work. The bar is removed when this is dropped.

@@ -3,7 +3,7 @@
 use toller_files::{ExternalSort, FileError};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::Location;
+use crate::{Location, Locations};
 
 /// Finds identifiers that occur more than once among any number of them.
 ///
@@ -15,7 +15,6 @@ pub struct DuplicateIds {
     /// An identifier's hash in two halves, and its location: the input in the upper 20 bits, the number in
     /// the others.
     entries: ExternalSort,
-    capacity: usize,
 }
 
 /// Where an identifier was first, and where it came again.
@@ -32,11 +31,8 @@ pub struct Duplicate {
 pub struct FoundDuplicates {
     /// The duplicate that comes first in the order of the collection.
     pub earliest: Option<Duplicate>,
-    /// The number of identifiers that equal an earlier one.
-    pub count: u64,
-    /// Their locations, in order: removing these keeps the first of each. Empty if there are more than the
-    /// checker's capacity.
-    pub again: Vec<Location>,
+    /// The locations of the identifiers that equal an earlier one. Leaving these out keeps the first of each.
+    pub again: Locations,
 }
 
 const NUMBER_BITS: u32 = 44;
@@ -54,7 +50,7 @@ impl DuplicateIds {
     /// A checker that keeps at most `capacity` identifiers in memory (at least one).
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
-        Self { entries: ExternalSort::with_capacity(capacity), capacity: capacity.max(1) }
+        Self { entries: ExternalSort::with_capacity(capacity) }
     }
 
     /// Adds the identifier at `location`.
@@ -76,25 +72,17 @@ impl DuplicateIds {
         let mut first: Option<([u64; 2], u64)> = None;
         // The least pair of a later location and the first one.
         let mut earliest: Option<(u64, u64)> = None;
-        let mut again = Vec::new();
         self.entries.finish(|[high, low, location]| {
             match first {
                 Some((hash, first)) if hash == [high, low] => {
                     let duplicate = (location, first);
                     earliest = Some(earliest.map_or(duplicate, |earliest| earliest.min(duplicate)));
-                    found.count += 1;
-                    if again.len() < self.capacity {
-                        again.push(location);
-                    }
+                    found.again.insert(unpack(location));
                 }
                 _ => first = Some(([high, low], location)),
             }
             Ok::<_, FileError>(())
         })?;
-        if found.count == again.len() as u64 {
-            again.sort_unstable();
-            found.again = again.into_iter().map(unpack).collect();
-        }
         found.earliest =
             earliest.map(|(again, first)| Duplicate { first: unpack(first), again: unpack(again) });
         Ok(found)

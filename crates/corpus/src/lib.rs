@@ -22,6 +22,7 @@ mod duplicates;
 mod error;
 mod fingerprint;
 mod format;
+mod locations;
 mod names;
 mod options;
 pub mod parquet;
@@ -38,6 +39,7 @@ pub use collection::{
 pub use duplicates::{Duplicate, DuplicateIds, FoundDuplicates};
 pub use error::{BadKind, BadRecord, CorpusError, Place, Position};
 pub use fingerprint::{Fingerprint, Fingerprinter};
+pub use locations::Locations;
 pub use names::ColumnNames;
 pub use options::{ReadOptions, SkipReport};
 pub use qrels::{QrelsFormat, read_qrels, read_qrels_from};

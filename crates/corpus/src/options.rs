@@ -14,11 +14,13 @@ pub struct ReadOptions<F> {
     /// Count and skip bad records instead of stopping at the first. Damaged files (truncated or corrupt
     /// compression, broken JSON arrays) remain errors.
     pub skip_bad_lines: bool,
+    /// Of a document that occurs twice for a query of a run, keep the first, and count the others as skipped.
+    pub keep_first: bool,
     /// The longest line or record that is accepted, in bytes. A longer one is a bad record, and no more
     /// than this is held in memory.
     pub max_line_bytes: usize,
-    /// The names of fields and columns, where they are not usual ones. TREC's formats and files without a header
-    /// have no names.
+    /// The names of fields and columns, where they are not usual ones. TREC's formats and files without a
+    /// header have no names.
     pub columns: ColumnNames,
 }
 
@@ -32,6 +34,7 @@ impl<F> Default for ReadOptions<F> {
         Self {
             format: None,
             skip_bad_lines: false,
+            keep_first: false,
             max_line_bytes: Self::MAX_LINE_BYTES,
             columns: ColumnNames::default(),
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
-use toller_checkpoint::{Fingerprint, ModelError, read_json, required_json};
+use toller_checkpoint::{Fingerprint, ModelError, read_json, read_modules, required_json};
 use toller_nn::{Activation, Pooling};
 use toller_tokenizer::{Tokenizer, TokenizerConfig, TokenizerError};
 
@@ -67,13 +67,6 @@ pub(crate) struct Layout {
     pub(crate) default_prompt: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct ModuleEntry {
-    path: String,
-    #[serde(rename = "type")]
-    class: String,
-}
-
 /// The names that the file has had. The first that exists counts, as in sentence-transformers.
 const SENTENCE_BERT_CONFIGS: [&str; 7] = [
     "sentence_bert_config.json", "sentence_roberta_config.json", "sentence_distilbert_config.json",
@@ -99,8 +92,7 @@ struct SentenceTransformersConfig {
 impl Layout {
     /// Reads the layout of a directory: sentence-transformers' `modules.json`, else plain transformers.
     pub(crate) fn read(directory: &Path) -> Result<Self, EncoderError> {
-        let modules_path = directory.join("modules.json");
-        let Some(entries) = read_json::<Vec<ModuleEntry>>(&modules_path)? else {
+        let Some(entries) = read_modules(directory)? else {
             return Ok(Self::plain(directory));
         };
         let mut layout = Self { is_plain: false, ..Self::plain(directory) };
@@ -125,14 +117,19 @@ impl Layout {
                     let what = format!("module {index} of type {:?}", entry.class);
                     let supported =
                         "a Transformer, then Pooling, then any number of Dense, Normalize and Dropout";
-                    return Err(ModelError::unsupported(modules_path, what, supported).into());
+                    let path = directory.join("modules.json");
+                    return Err(ModelError::unsupported(path, what, supported).into());
                 }
             }
         }
         let mut sentence_bert = SentenceBertConfig::default();
         for name in SENTENCE_BERT_CONFIGS {
-            if let Some(config) = read_json(&layout.transformer.join(name))? {
+            let path = layout.transformer.join(name);
+            if let Some(config) = read_json(&path)? {
                 sentence_bert = config;
+                if sentence_bert.max_seq_length == Some(0) {
+                    return Err(ModelError::Config { path, problem: "max_seq_length is 0".to_owned() }.into());
+                }
                 break;
             }
         }

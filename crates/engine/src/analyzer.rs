@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use toller_analysis::{AnalysisError, Analyzer, Tokenize};
 use toller_encoder::{EncoderError, TextTokenizer};
+use toller_hub::{ModelSource, ResolveError};
 use toller_ir::{Explain, Remedy};
 
 use crate::{Engine, EngineError};
@@ -19,12 +20,32 @@ impl Engine {
     /// # Errors
     /// A name that no analyzer has; a model that cannot be found, or whose tokenizer is not BERT's.
     pub fn analyzer(&self, name: &str) -> Result<Analyzer, EngineError> {
-        let Some(model) = name.strip_prefix(WORD_PIECE) else {
-            return Analyzer::by_name(name).map_err(|source| EngineError::Analyzer(AnalyzerError(source)));
-        };
-        let directory = self.resolve(model)?.directory;
-        Ok(Analyzer::custom(name, Arc::new(WordPieces::load(&directory)?)))
+        analyzer(name, |model| self.resolve(model))
     }
+
+    /// The analyzer that an index names. Its model is not downloaded: the index may come from anyone.
+    pub(crate) fn analyzer_here(&self, name: &str) -> Result<Analyzer, EngineError> {
+        analyzer(name, |model| {
+            self.resolve_here(model).map_err(|error| match error {
+                EngineError::Resolve(source @ ResolveError::NotFound { .. }) => {
+                    EngineError::AnalyzerModel { analyzer: name.to_owned(), source }
+                }
+                error => error,
+            })
+        })
+    }
+}
+
+/// The analyzer of this name; `resolve` finds a model.
+fn analyzer(
+    name: &str,
+    resolve: impl FnOnce(&str) -> Result<ModelSource, EngineError>,
+) -> Result<Analyzer, EngineError> {
+    let Some(model) = name.strip_prefix(WORD_PIECE) else {
+        return Analyzer::by_name(name).map_err(|source| EngineError::Analyzer(AnalyzerError(source)));
+    };
+    let directory = resolve(model)?.directory;
+    Ok(Analyzer::custom(name, Arc::new(WordPieces::load(&directory)?)))
 }
 
 /// A name that no analyzer has.

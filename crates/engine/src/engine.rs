@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use toller_files::{Input, OpenOptions, VerifyProgress, expand};
@@ -18,7 +19,8 @@ pub struct Engine {
     pub(crate) hub: Option<ResolveOptions>,
     pub(crate) cache: Option<PathBuf>,
     pub(crate) threads: Threads,
-    observer: Option<Observer>,
+    pub(crate) observer: Option<Observer>,
+    pub(crate) stop: Option<Arc<AtomicBool>>,
 }
 
 /// Makes an [`Engine`].
@@ -29,6 +31,7 @@ pub struct Builder {
     threads: Option<usize>,
     pool: Option<Arc<ThreadPool>>,
     observer: Option<Observer>,
+    stop: Option<Arc<AtomicBool>>,
 }
 
 impl Builder {
@@ -68,6 +71,13 @@ impl Builder {
         self
     }
 
+    /// Stops waiting for the hub once `stop` is set. Jobs are stopped by flags of their own.
+    #[must_use]
+    pub fn stop(mut self, stop: Arc<AtomicBool>) -> Self {
+        self.stop = Some(stop);
+        self
+    }
+
     /// The engine.
     ///
     /// # Errors
@@ -83,7 +93,13 @@ impl Builder {
             (Some(threads), None) => Some(own(threads)?),
             (None, pool) => pool,
         };
-        Ok(Engine { hub: self.hub, cache: self.cache, threads: Threads(pool), observer: self.observer })
+        Ok(Engine {
+            hub: self.hub,
+            cache: self.cache,
+            threads: Threads(pool),
+            observer: self.observer,
+            stop: self.stop,
+        })
     }
 }
 

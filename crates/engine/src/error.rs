@@ -6,7 +6,7 @@ use toller_files::FileError;
 use toller_gpu::DeviceError;
 use toller_hub::ResolveError;
 use toller_index::IndexError;
-use toller_ir::{Explain, Remedy, Role, Setting, remedy};
+use toller_ir::{Command, Explain, Remedy, Role, Setting, remedy};
 use toller_pipeline::PipelineError;
 use toller_pipeline::fusion::FusionError;
 use toller_pipeline::rerank::RerankError;
@@ -38,6 +38,14 @@ pub enum EngineError {
     /// The name of an analyzer.
     #[error(transparent)]
     Analyzer(#[from] AnalyzerError),
+    /// The model of an index's analyzer is not on this machine.
+    #[error("the index was made with the analyzer {analyzer}, and its model is not on this machine")]
+    AnalyzerModel {
+        /// The analyzer's name.
+        analyzer: String,
+        /// Where the model was looked for.
+        source: ResolveError,
+    },
     /// A job, or a search.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),
@@ -97,6 +105,10 @@ impl Explain for EngineError {
             Self::Index(error) => return error.remedy(),
             Self::Sparse(error) => return error.remedy(),
             Self::Analyzer(error) => return error.remedy(),
+            Self::AnalyzerModel { analyzer, .. } => remedy!(
+                "if you trust the index, download the model first: `{}`",
+                Command::Analyze.with(Setting::Analyzer.to(analyzer.clone()))
+            ),
             Self::Pipeline(error) => return error.remedy(),
             Self::Fusion(error) => return error.remedy(),
             Self::Rerank(error) => return error.remedy(),

@@ -32,6 +32,7 @@ mod event;
 mod hybrid;
 mod index;
 mod rerank;
+mod resolve;
 mod sparse;
 mod text_source;
 mod threads;

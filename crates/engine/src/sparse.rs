@@ -54,7 +54,7 @@ impl Engine {
         verify: bool,
     ) -> Result<(SparseIndex, Analyzer), EngineError> {
         let index = self.opening(verify, |options| SparseIndex::open(directory, options))?;
-        let analyzer = self.analyzer(index.analyzer_name())?;
+        let analyzer = self.analyzer_here(index.analyzer_name())?;
         Ok((index, analyzer))
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use toller_corpus::{
-    CollectionFormat, Fingerprint, Fingerprinter, Location, QueryFormat, ReadOptions, SkipReport, Survey,
+    CollectionFormat, Fingerprint, Fingerprinter, Locations, QueryFormat, ReadOptions, SkipReport, Survey,
     open_collection, read_queries, survey,
 };
 use toller_encoder::TextInput;
@@ -35,7 +35,7 @@ pub struct TextSource {
 }
 
 enum Kind {
-    Collection { inputs: Vec<Input>, options: ReadOptions<CollectionFormat>, duplicates: Vec<Location> },
+    Collection { inputs: Vec<Input>, options: ReadOptions<CollectionFormat>, duplicates: Locations },
     Queries(Vec<Query>),
 }
 

@@ -152,6 +152,14 @@ pub enum ExchangeError {
     /// The export would replace this file.
     #[error("{} is there already", .0.display())]
     Exists(PathBuf),
+    /// Ids of other vectors would be replaced.
+    #[error("{} has the identifiers of {}, too", ids.display(), vectors.display())]
+    IdsInUse {
+        /// The file of ids.
+        ids: PathBuf,
+        /// The vectors that would get wrong ids.
+        vectors: PathBuf,
+    },
     /// The caller stopped the work.
     #[error("stopped")]
     Stopped,
@@ -205,6 +213,10 @@ impl Explain for ExchangeError {
             Self::Empty { .. } => "name the files that hold the vectors".into(),
             Self::Exists { .. } => {
                 remedy!("give another {}, or replace it with `{}`", Setting::Output, Setting::Overwrite)
+            }
+            Self::IdsInUse { vectors, .. } => {
+                let vectors = vectors.display().to_string();
+                remedy!("give another {}, or remove {}", Setting::Output, vectors)
             }
             Self::Stopped => return None,
             Self::UnwritableId { .. } => "export to Parquet, which holds any identifier".into(),

@@ -1,10 +1,9 @@
 //! A file in memory, as the system pages it in.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
-use toller_files::FileError;
+use toller_files::{FileError, open_regular};
 
 use crate::ExchangeError;
 
@@ -16,7 +15,7 @@ pub(crate) struct Mapped {
 
 impl Mapped {
     pub(crate) fn open(path: &Path) -> Result<Self, ExchangeError> {
-        let file = File::open(path).map_err(FileError::on("open", path))?;
+        let file = open_regular(path).map_err(FileError::on("open", path))?;
         // SAFETY: the file is only read. The user must not let another program truncate or change it
         // meanwhile, as with any memory map. The content is checked as bytes and never trusted as more.
         let map = unsafe { Mmap::map(&file) }.map_err(FileError::on("map", path))?;

@@ -1,12 +1,11 @@
 //! The files that a manifest lists: written with their length and checksum, verified when they are mapped.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 
-use crate::{AtomicFile, Checksum, ChecksumHasher, FileError, Verifier};
+use crate::{AtomicFile, Checksum, ChecksumHasher, FileError, Verifier, open_regular};
 
 /// A file as a manifest lists it.
 #[derive(Clone, Debug)]
@@ -37,7 +36,7 @@ impl ListedFile {
     /// When the file is missing or not as it was written, or the system refuses to open it.
     pub fn map(&self, verifier: &Verifier<'_>) -> Result<Mmap, ListedFileError> {
         let path = &self.path;
-        let file = File::open(path).map_err(|error| match error.kind() {
+        let file = open_regular(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => ListedFileError::Damaged("it is missing".to_owned()),
             _ => FileError::new("open", path, error).into(),
         })?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use toller_checkpoint::required_json;
+use toller_checkpoint::read_modules;
 
 use crate::cache::RepoCache;
 use crate::client::Listing;
@@ -100,7 +100,7 @@ fn download(
     };
     let modules = if has("modules.json") {
         fetch("modules.json")?;
-        required_json(&directory.join("modules.json"))?
+        read_modules(&directory)?.unwrap_or_default()
     } else {
         Vec::new()
     };

@@ -95,8 +95,8 @@ impl PlannedStep {
         self.arguments.iter().flat_map(|argument| &argument.pieces)
     }
 
-    /// The command line as a shell takes it, with the outputs in `folder`. A value that a report will have is shown
-    /// by its place there.
+    /// The command line as a shell takes it, with the outputs in `folder`. A value that a report will have is
+    /// shown by its place there.
     #[must_use]
     pub fn described(&self, folder: &Path) -> String {
         let described = command_line(&self.command, &self.arguments, |_, piece| {

@@ -1,12 +1,11 @@
 //! What the folder of a recipe's outputs remembers: a sealed JSON file next to them.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use toller_files::{Checksum, FileError, is_sealed, write_sealed};
+use toller_files::{Checksum, FileError, is_sealed, read_regular, write_sealed};
 
 use super::content::Contents;
 use super::error::RecipeError;
@@ -42,7 +41,7 @@ impl State {
     /// Reads what a folder remembers; nothing if there is no file, or one of another version.
     pub(super) fn read(directory: &Path) -> Result<Self, RecipeError> {
         let path = directory.join(FILE);
-        let bytes = match fs::read(&path) {
+        let bytes = match read_regular(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             bytes => bytes.map_err(FileError::on("read", &path))?,
         };

@@ -106,8 +106,8 @@ impl Work {
         Ok(Status::UpToDate { seconds: before.seconds })
     }
 
-    /// Files and directories where steps would write, and that no step made. A store or an index that is there counts
-    /// as none: its own command knows whether it is the one to be made.
+    /// Files and directories where steps would write, and that no step made. A store or an index that is
+    /// there counts as none: its own command knows whether it is the one to be made.
     #[must_use]
     pub fn in_the_way(&self, steps: &[PlannedStep]) -> Vec<PathBuf> {
         let outputs = steps.iter().flat_map(|step| step.outputs().map(move |output| (step, output)));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use memmap2::Mmap;
 use tempfile::TempDir;
 use toller_corpus::{CollectionFormat, ReadOptions, RecordLayout};
-use toller_files::{Checksum, FileError, Found, Input, SortedEntries, SpoolGuard, spool};
+use toller_files::{Checksum, FileError, Found, Input, SortedEntries, SpoolGuard, open_regular, spool};
 use toller_ir::Passage;
 
 use crate::build::{TextsEvent, build};
@@ -265,7 +265,7 @@ impl Texts {
 }
 
 fn open(path: &Path) -> Result<File, TextsError> {
-    File::open(path).map_err(|error| match error.kind() {
+    open_regular(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => {
             TextsError::Damaged { path: path.to_owned(), reason: "it is missing".to_owned() }
         }

@@ -34,7 +34,12 @@ impl TokenizerConfig {
     /// Reads `tokenizer_config.json` of a folder, and the files that older folders have next to it. Without
     /// these files nothing is set.
     pub fn read(folder: &Path) -> Result<Self, TokenizerError> {
-        let mut config: Self = read_json(&folder.join("tokenizer_config.json"))?.unwrap_or_default();
+        let path = folder.join("tokenizer_config.json");
+        let mut config: Self = read_json(&path)?.unwrap_or_default();
+        if let Some(length) = config.model_max_length.filter(|length| *length < 1.0) {
+            let problem = format!("model_max_length is {length}");
+            return Err(ModelError::Config { path, problem }.into());
+        }
         // The older form of a tokenizer's tokens: files of their own, which count if the newer form is
         // missing.
         if !config.other.contains_key("added_tokens_decoder") {

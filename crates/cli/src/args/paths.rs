@@ -103,7 +103,7 @@ impl OutputPath {
         }
         let file = AtomicFile::create(&self.0)?;
         let mut out = CompressedWriter::new(file, Compression::named(&self.0));
-        let filled = fill(&mut out, &self.0)?;
+        let filled = fill(&mut out, &self.0).map_err(|failure| failure.while_writing(&self.0))?;
         out.finish().map_err(FileError::on("write", &self.0))?.commit()?;
         Ok(filled)
     }

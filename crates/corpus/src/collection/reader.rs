@@ -15,6 +15,7 @@ use crate::collection::trec::TrecPassages;
 use crate::collection::tsv::{QuotedPassages, TsvPassages};
 use crate::error::{BadKind, CorpusError, Place, Position, Wrong, excerpt};
 use crate::format::Sniff;
+use crate::locations::Locations;
 use crate::options::{ReadOptions, SkipReport};
 
 /// Which record a passage is: the index of its input, and the number of the record in it. No two passages
@@ -41,8 +42,8 @@ pub struct CollectionReader {
     current: Option<Box<dyn PassageSource + Send>>,
     options: ReadOptions<CollectionFormat>,
     skipped: SkipReport,
-    /// Passages to leave out, last first.
-    left_out: Vec<Location>,
+    /// Passages to leave out.
+    left_out: Locations,
     /// The records of the open input so far, good and bad.
     records: u64,
     location: Location,
@@ -100,7 +101,7 @@ impl CollectionReader {
             current: None,
             options: options.clone(),
             skipped: SkipReport::default(),
-            left_out: Vec::new(),
+            left_out: Locations::default(),
             records: 0,
             location: Location { input: 0, number: 0 },
             position: Position::Line(0),
@@ -113,11 +114,10 @@ impl CollectionReader {
         }
     }
 
-    /// Leaves out the passages at these locations, the later ones of duplicates, which must be sorted; see
+    /// Leaves out the passages at these locations, the later ones of duplicates; see
     /// [`Survey::duplicates`](crate::Survey::duplicates).
     #[must_use]
-    pub fn without(mut self, mut locations: Vec<Location>) -> Self {
-        locations.reverse();
+    pub fn without(mut self, locations: Locations) -> Self {
         self.left_out = locations;
         self
     }
@@ -220,8 +220,7 @@ impl CollectionReader {
     /// The passage at the current location, unless it is to be left out or has no identifier.
     fn checked(&mut self, passage: Passage) -> Result<Passage, CorpusError> {
         let id = || excerpt(passage.id.as_bytes());
-        if self.left_out.last() == Some(&self.location) {
-            self.left_out.pop();
+        if self.left_out.contains(self.location) {
             let found = format!("{} once more", id());
             return Err(self.bad(BadKind::DuplicateId, found, "each identifier once"));
         }

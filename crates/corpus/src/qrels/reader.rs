@@ -195,5 +195,5 @@ fn parse_json(line: &str) -> Result<Judgment<'_>, Wrong> {
 }
 
 fn bad_grade(found: String) -> Wrong {
-    Wrong::new(BadKind::BadNumber, found + " as the grade", "an integer, which may be negative")
+    Wrong::new(BadKind::BadNumber, found + " as the grade", "an integer from -2147483648 to 2147483647")
 }

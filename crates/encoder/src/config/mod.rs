@@ -204,7 +204,8 @@ impl TransformerConfig {
             return Err(Refusal::Invalid(format!("a size of {size}")));
         }
         let epsilon = self.norm.epsilon;
-        if !(epsilon.is_finite() && epsilon > 0.0) {
+        // Next to numbers of about one, more than that leaves vectors of zeros.
+        if !(epsilon > 0.0 && epsilon < 1.0) {
             return Err(Refusal::Invalid(format!("the epsilon of the norms (layer_norm_eps) is {epsilon}")));
         }
         let thetas = [self.attention.rotary_theta, self.attention.local.as_ref().map(|local| local.theta)];

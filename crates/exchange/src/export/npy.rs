@@ -1,12 +1,9 @@
 //! NumPy's `.npy`.
 
-use std::io::Write;
-use std::path::Path;
-
-use toller_files::{AtomicFile, FileError};
+use toller_files::AtomicFile;
 use toller_store::Store;
 
-use super::write_numbers;
+use super::{append, write_numbers};
 use crate::ExchangeError;
 use crate::progress::Progress;
 
@@ -16,15 +13,13 @@ const ALIGNMENT: usize = 64;
 /// Writes the vectors as a matrix [rows, dim] of float16 or float32.
 pub(super) fn write(
     store: &Store,
-    path: &Path,
+    file: &mut AtomicFile,
     half: bool,
     progress: &mut Progress<'_>,
 ) -> Result<(), ExchangeError> {
-    let mut file = AtomicFile::create(path)?;
     let header = header(if half { "<f2" } else { "<f4" }, store.count(), store.dim());
-    file.write_all(&header).map_err(FileError::on("write", path))?;
-    write_numbers(store, half, &mut file, progress)?;
-    Ok(file.commit()?)
+    append(file, &header)?;
+    write_numbers(store, half, file, progress)
 }
 
 fn header(descr: &str, rows: usize, dim: usize) -> Vec<u8> {

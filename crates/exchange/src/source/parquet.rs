@@ -7,7 +7,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::SchemaDescriptor;
 use toller_corpus::parquet::{Column, ListColumn, Precision, Value, guard};
-use toller_files::FileError;
+use toller_files::{FileError, open_regular};
 use toller_ir::{Setting, remedy};
 
 use super::VisitRow;
@@ -34,7 +34,7 @@ impl ParquetVectors {
         path: &Path,
         (id_column, vector_column): (Option<&str>, Option<&str>),
     ) -> Result<Self, ExchangeError> {
-        let file = File::open(path).map_err(FileError::on("open", path))?;
+        let file = open_regular(path).map_err(FileError::on("open", path))?;
         let reader = guarded(path, || SerializedFileReader::new(file))?;
         let schema = reader.metadata().file_metadata().schema_descr();
         let (id, _) = find(path, schema, id_column, &ID_NAMES, |column| {

@@ -86,10 +86,12 @@ pub(super) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::try_parse_from(std::iter::once(OsString::from("toller")).chain(arguments.iter().cloned()))
 }
 
-/// Whether a step may set it. What every command has is given to `toller run` instead.
+/// Whether a step may set it. What every command has is given to `toller run` instead. What excludes all
+/// other options has a command line of its own, whose files are unknown.
 fn is_of_a_step(argument: &Arg) -> bool {
     use ArgAction::{Help, HelpLong, HelpShort, Version};
-    !argument.is_global_set() && !matches!(argument.get_action(), Help | HelpLong | HelpShort | Version)
+    let own = argument.is_global_set() || argument.is_exclusive_set();
+    !own && !matches!(argument.get_action(), Help | HelpLong | HelpShort | Version)
 }
 
 fn option(argument: &Arg) -> OptionSpec {

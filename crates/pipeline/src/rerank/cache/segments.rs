@@ -1,13 +1,13 @@
 //! The files of a score cache.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 use toller_files::{
-    AtomicFile, DirectoryLock, ExternalSort, FileError, SortedEntries, names_in, remove_unfinished,
-    unfinished,
+    AtomicFile, DirectoryLock, ExternalSort, FileError, SortedEntries, names_in, open_regular,
+    remove_unfinished, unfinished,
 };
 
 use super::record::{PairKey, Record};
@@ -91,7 +91,7 @@ fn write(path: &Path, records: ExternalSort) -> Result<(), RerankError> {
 
 /// Maps a file; `None` if it is empty, which cannot be mapped.
 fn map(path: &Path) -> Result<Option<Mmap>, RerankError> {
-    let file = File::open(path).map_err(FileError::on("open", path))?;
+    let file = open_regular(path).map_err(FileError::on("open", path))?;
     if file.metadata().map_err(FileError::on("open", path))?.len() == 0 {
         return Ok(None);
     }
