@@ -10,7 +10,7 @@ use toller_analysis::Analyzer;
 use toller_files::OpenOptions;
 use toller_fuzz::Whole;
 use toller_ir::DocOrd;
-use toller_sparse::{BuildJob, Lengths, Scoring, Source, SparseIndex, SparseQuery, build};
+use toller_sparse::{BuildJob, Lengths, Scoring, Source, SparseError, SparseIndex, SparseQuery, build};
 
 const WORDS: u64 = 12;
 
@@ -29,7 +29,8 @@ fn make(directory: &Path) {
         let word = |place: u64| format!("w{}", (doc * 7 + place * place) % (1 + (doc + place) % WORDS));
         (0..doc % 9).map(word).collect::<Vec<_>>().join(" ")
     };
-    build(directory, &job, (0..300).map(|doc| Ok((format!("d{doc}"), text(doc)))), |_| ()).expect("an index");
+    let documents = (0..300).map(|doc| Ok::<_, SparseError>((format!("d{doc}"), text(doc))));
+    build(directory, &job, documents, |_| ()).expect("an index");
 }
 
 fuzz_target!(|bytes: &[u8]| {

@@ -108,6 +108,9 @@ def pickles(choices):
     )
 
 
+OUTSIDE = "a module outside of the model"
+
+
 def spoil(choices, folder):
     """Makes a model harmful; returns how."""
     kind = choices.choice(("json", "json", "flip", "weights", "pickle", "zip", "modules", "missing", "index"))
@@ -136,11 +139,13 @@ def spoil(choices, folder):
         (folder / "pytorch_model.bin").write_bytes(data)
         return f"{kind}: {data[:40]!r}"
     if kind == "modules":
-        path = choices.choice(("../outside", "/etc", "a/../..", "..", "\x1b[31m", "x" * 5000))
+        outside = folder.parent / "outside"
+        shutil.copytree(folder / "1_Pooling", outside, dirs_exist_ok=True)
+        path = choices.choice(("../outside", str(outside), "1_Pooling/../../outside", "\x1b[31m", "x" * 5000))
         modules = json.loads((folder / "modules.json").read_text())
         choices.choice(modules)["path"] = path
         (folder / "modules.json").write_text(json.dumps(modules))
-        return f"modules.json: {path[:40]!r}"
+        return f"{OUTSIDE if 'outside' in path else 'modules.json'}: {path[:40]!r}"
     if kind == "index":
         (folder / "model.safetensors").rename(folder.parent / "elsewhere.safetensors")
         shard = choices.choice(("../elsewhere.safetensors", str(folder.parent / "elsewhere.safetensors"), "model.safetensors"))
@@ -168,6 +173,8 @@ def models(bench, seconds):
         problem = ended.harm()
         if bench.path("harmed").exists():
             problem = "code of the model was run"
+        if not problem and how.startswith(OUTSIDE) and not ended.code:
+            problem = "it is loaded"
         if not problem and any(byte in ended.err for byte in "\x1b\x07"):
             problem = "commands for the terminal"
         what = f"{problem}: case {number}: {how}\n{ended.err[-300:]}"

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from .bench import files_in, remove, until
+from .bench import files_in, npy, remove, until
 
 RERANK = (
     "rerank -q --model cross-encoders/mpnet --run dense.run --corpus corpus.jsonl --queries queries.jsonl --depth 3 "
@@ -96,23 +96,30 @@ def kills(bench, seconds):
         bench.table.add("kill -9", name, held, what[-300:], "killed" if was_killed else "ended before")
 
 
+STORES = ("one", "other")
+
+
 class ExportedPair:
     """Vectors and ids in two files: whatever is killed, no vectors lie next to the ids of others."""
 
     def __init__(self, bench):
         self.bench = bench
-        # As many vectors under other ids.
-        ids = bench.path("other.ids.txt")
-        shutil.copy(bench.path("whole.npy"), bench.path("other.npy"))
-        count = len(bench.path("whole.ids.txt").read_text().splitlines())
-        ids.write_text("".join(f"other-{number}\n" for number in range(count)))
-        bench.must("store import -q other.npy --output other")
+        # As many vectors under other ids, and so many that a kill can come between the two files.
+        choices = bench.choices("pair")
+        rows = [[choices.random() for _ in range(64)] for _ in range(20_000)]
+        for store in STORES:
+            # Other vectors, too: else a mixture would look whole.
+            rows.reverse()
+            npy(bench.path(f"{store}.npy"), rows)
+            ids = "".join(f"{store}-{number}\n" for number in range(len(rows)))
+            bench.path(f"{store}.ids.txt").write_text(ids)
+            bench.must(f"store import -q {store}.npy --output {store}")
         self.contents = set()
-        for store in ("store", "other"):
+        for store in STORES:
             bench.must(f"store export -q {store} --output pair.npy --overwrite")
             self.contents.add(self.found())
         began = time.monotonic()
-        bench.must("store export -q store --output pair.npy --overwrite")
+        bench.must("store export -q one --output pair.npy --overwrite")
         self.duration = time.monotonic() - began
 
     def found(self):
@@ -120,7 +127,7 @@ class ExportedPair:
         return tuple(path.read_bytes() for path in pair) if pair[0].exists() else None
 
     def kill(self, choices):
-        export = f"store export -q {choices.choice(('store', 'other'))} --output pair.npy --overwrite"
+        export = f"store export -q {choices.choice(STORES)} --output pair.npy --overwrite"
         was_killed = killed_after(self.bench, export, choices.random() * self.duration)
         held = self.found() is None or self.found() in self.contents
         ended = self.bench.run(export)
