@@ -122,7 +122,7 @@ fn completions_for_every_shell() {
 
 #[test]
 fn help_names_every_flag_of_the_command_line() {
-    const COMMANDS: [(&str, &[&str]); 28] = [
+    const COMMANDS: [(&str, &[&str]); 32] = [
         ("", &["--json", "--verbose", "--quiet", "--threads", "--version"]),
         (
             "encode",
