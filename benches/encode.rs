@@ -1,9 +1,10 @@
-//! Encoding on the CPU in every dtype against sentence-transformers and ONNX Runtime (both f32), in turn, on the
-//! same texts with the same number of threads: SciFact's first 1,000 passages (title, space, text; 239 tokens on
-//! average with all-MiniLM-L6-v2) and, for short texts, its 1,109 claims and XQuAD-R's 1,190 English questions.
-//! Then what each operation takes, and its rate.
-//! Run: `TOLLER_MINILM=DIR cargo bench --bench encode` after `scripts/peers`; with `-- --alone` without the peers,
-//! with `-- claims` only texts that have this in their name.
+//! Encoding on the CPU in every dtype against sentence-transformers and ONNX Runtime (both f32), in turn, on
+//! the same texts with the same number of threads: SciFact's first 1,000 passages (title, space, text; 239
+//! tokens on average with all-MiniLM-L6-v2) and, for short texts, its 1,109 claims and XQuAD-R's 1,190
+//! English questions. Then the time of each operation, and its rate.
+//!
+//! Run: `TOLLER_MINILM=DIR cargo bench --bench encode` after `scripts/peers`; with `-- --alone` without the
+//! peers, with `-- claims` only the texts that have this word in their name.
 //!
 //! Floor: 2 operations a weight of the linear layers and token, plus the attention, at the rate of
 //! benches/linear.rs. For MiniLM at 243 tokens: 21.2 M + 2.2 M operations a token.
@@ -21,6 +22,7 @@ use std::time::Duration;
 use peer::Peer;
 use toller_bench::{Timings, timed};
 use toller_corpus::{ReadOptions, open_collection, read_queries};
+use toller_datasets::read_squad;
 use toller_encoder::{DualEncoder, LoadOptions, Role};
 use toller_files::Input;
 use toller_nn::Precision;
@@ -49,17 +51,14 @@ fn claims() -> Vec<String> {
     read_queries(&[input], &ReadOptions::default()).unwrap().0.into_iter().map(|query| query.text).collect()
 }
 
-/// The questions of a file in SQuAD's format.
+/// XQuAD-R's English questions.
 fn questions() -> Vec<String> {
-    let file = std::fs::File::open(shared_path("data/xquad-r/en.json.gz")).unwrap();
-    let squad: serde_json::Value = serde_json::from_reader(flate2::read::GzDecoder::new(file)).unwrap();
-    let list = |value: &serde_json::Value, key: &str| value[key].as_array().unwrap().clone();
-    let paragraphs = list(&squad, "data").into_iter().flat_map(|article| list(&article, "paragraphs"));
-    let questions = paragraphs.flat_map(|paragraph| list(&paragraph, "qas"));
-    questions.map(|question| question["question"].as_str().unwrap().to_owned()).collect()
+    let squad = read_squad(&Input::File(shared_path("data/xquad-r/en.json.gz"))).unwrap();
+    let paragraphs = squad.data.into_iter().flat_map(|article| article.paragraphs);
+    paragraphs.flat_map(|paragraph| paragraph.qas).map(|question| question.question).collect()
 }
 
-/// Encodes all texts with `threads` threads, tokenization included; the number of tokens.
+/// Encodes all texts with `threads` threads, tokenization included; returns the number of tokens.
 fn ours(encoder: &DualEncoder, texts: &[String], threads: usize) -> usize {
     let tower = encoder.tower(Role::Passage);
     let (next, tokens) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -105,11 +104,8 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let alone = arguments.iter().any(|argument| argument == "--alone");
     let wanted = arguments.into_iter().find(|argument| !argument.starts_with('-')).unwrap_or_default();
-    let all = [
-        ("SciFact passages", scifact as Texts),
-        ("SciFact claims", claims),
-        ("XQuAD-R English questions", questions),
-    ];
+    let all: [(&str, Texts); 3] =
+        [("SciFact passages", scifact), ("SciFact claims", claims), ("XQuAD-R English questions", questions)];
     for (name, texts) in all.into_iter().filter(|(name, _)| name.contains(&wanted)) {
         let texts = texts();
         let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -164,7 +160,7 @@ fn main() {
     }
 }
 
-/// Prints what each operation takes of a core's time, and the rate of those that multiply matrices.
+/// Prints each operation's share of a core's time, and the rate of those that multiply matrices.
 fn operations(dtype: Precision, encoder: &DualEncoder, texts: &[String], threads: usize, tokens: usize) {
     let recording = Recording::start().unwrap();
     let all = timed(|| ours(encoder, texts, threads)).as_secs_f64() * threads as f64;

@@ -1,5 +1,5 @@
-//! The time of `toller eval` as a whole command, from a run of 6,980 queries with 1,000 documents each to the table,
-//! and of pytrec_eval on the same files in the same process group. They take turns.
+//! The time of `toller eval` as a whole command, from a run of 6,980 queries with 1,000 documents each to the
+//! table, and of pytrec_eval on the same files in the same process group. They take turns.
 //!
 //!     cargo bench --bench evaluate -- [ROUNDS]
 

@@ -1,11 +1,11 @@
 //! Whether an encode of many short passages stays as fast and as small as it began.
 //!
 //! `cargo bench --bench flat_throughput -- --model DIR [--passages N] [--texts FILE...] [--threads T]`
-//! encodes N / 10 and N passages (1,000,000), each in a process of its own, as `toller encode` does: surveyed,
-//! read, tokenized, encoded and written to a store. Passages are 6 to 10 words in a row from the texts of a
-//! collection (SciFact's, in the folder that TOLLER_SHARED names). Prints the throughput of each tenth of the
-//! job by the clock and by the time that the process had on a CPU (which other programs on the machine disturb
-//! less), the last over the first, and both peaks of memory.
+//! encodes N / 10 and N passages (1,000,000), each in a process of its own, as `toller encode` does:
+//! surveyed, read, tokenized, encoded and written to a store. Passages are 6 to 10 words in a row from the
+//! texts of a collection (SciFact's, in the folder that TOLLER_SHARED names). Prints the throughput of each
+//! tenth of the job by the clock and by the time that the process had on a CPU (which other programs on the
+//! machine disturb less), the last over the first, and both peaks of memory.
 #![allow(clippy::print_stdout, missing_docs)]
 
 use std::error::Error;
@@ -16,6 +16,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use clap::Parser;
 use toller_bench::encode::scratch_spec;
 use toller_corpus::{ReadOptions, open_collection, survey};
 use toller_encoder::{DualEncoder, LoadOptions, Role};
@@ -27,48 +28,34 @@ use toller_store::StoreWriter;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Parts of a job whose throughput is told.
+/// Parts of a job whose throughput is reported.
 const TENTHS: u64 = 10;
 
 /// Words of a passage, in turn.
 const WORDS: std::ops::RangeInclusive<usize> = 6..=10;
 
+/// Measures whether an encode of many short passages stays as fast and as small as it began.
+#[derive(Parser)]
 struct Options {
+    /// The model's directory
+    #[arg(long, env = "TOLLER_MINILM")]
     model: PathBuf,
-    passages: u64,
-    texts: Vec<PathBuf>,
-    threads: usize,
-    /// In the process that encodes: the collection.
-    encode: Option<PathBuf>,
-}
 
-fn options() -> Result<Options, Box<dyn Error>> {
-    let mut options = Options {
-        model: std::env::var_os("TOLLER_MINILM").map(PathBuf::from).unwrap_or_default(),
-        passages: 1_000_000,
-        texts: Vec::new(),
-        threads: std::thread::available_parallelism()?.get(),
-        encode: None,
-    };
-    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
-    while let Some(name) = arguments.next() {
-        let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
-        match name.as_str() {
-            "--model" => options.model = value.into(),
-            "--passages" => options.passages = value.parse::<u64>()?.max(TENTHS),
-            "--texts" => options.texts.push(value.into()),
-            "--threads" => options.threads = value.parse()?,
-            "--encode" => options.encode = Some(value.into()),
-            _ => return Err(format!("unknown option {name}").into()),
-        }
-    }
-    if options.texts.is_empty() {
-        options.texts.push(toller_testing::shared_path("data/scifact/corpus.jsonl.gz"));
-    }
-    if options.model.as_os_str().is_empty() {
-        return Err("--model DIR, or TOLLER_MINILM, names the model".into());
-    }
-    Ok(options)
+    /// Passages to encode
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(TENTHS..))]
+    passages: u64,
+
+    /// Collections whose texts the passages are cut from [default: SciFact]
+    #[arg(long)]
+    texts: Vec<PathBuf>,
+
+    /// Threads that encode [default: all]
+    #[arg(long)]
+    threads: Option<usize>,
+
+    /// In the process that encodes: the collection
+    #[arg(long, hide = true)]
+    encode: Option<PathBuf>,
 }
 
 /// Writes `count` short passages cut from the texts, in turn and from the start again.
@@ -94,14 +81,14 @@ fn write_collection(path: &Path, texts: &[PathBuf], count: u64) -> Result<(), Bo
     Ok(file.flush()?)
 }
 
-/// Peak memory of this process, in MiB, where the system tells.
+/// Peak memory of this process, in MiB; `None` where the system does not report it.
 fn peak_memory() -> Option<f64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()? / 1024.0)
 }
 
-/// Seconds that all threads of this process have had on a CPU, where the system tells.
+/// Seconds that all threads of this process have had on a CPU; `None` where the system does not report it.
 fn cpu_secs() -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     // After the name in brackets: user and system time are the 14th and 15th field of all, in hundredths.
@@ -127,9 +114,9 @@ fn line(numbers: &[f64]) -> String {
     numbers.iter().map(|number| format!("{number:.0}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Encodes the collection; prints the rate of each tenth in passages/s, then in passages per CPU second, then tokens,
-/// then the peak.
-fn encode(options: &Options, collection: &Path) -> Result<(), Box<dyn Error>> {
+/// Encodes the collection. Prints the rate of each tenth in passages/s, then in passages per CPU second, then
+/// the number of tokens, then the peak.
+fn encode(options: &Options, threads: usize, collection: &Path) -> Result<(), Box<dyn Error>> {
     let encoder = DualEncoder::load(&options.model, &LoadOptions::default())?;
     let (inputs, read) = (vec![Input::parse(collection)], ReadOptions::default());
     let surveyed = survey(&inputs, &read, |_| {})?;
@@ -138,7 +125,7 @@ fn encode(options: &Options, collection: &Path) -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let writer = StoreWriter::create_or_resume(&folder.path().join("store"), spec)?;
     let stop = AtomicBool::new(false);
-    let job = EncodeJob { encoder: &encoder, role: Role::Passage, threads: options.threads, stop: &stop };
+    let job = EncodeJob { encoder: &encoder, role: Role::Passage, threads, stop: &stop };
     let texts = open_collection(&inputs, &read)?.map(|passage| {
         let passage = passage.map_err(PipelineError::from)?;
         let text = titles.text_of(&passage);
@@ -160,12 +147,12 @@ fn encode(options: &Options, collection: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Encodes `passages` in a process of its own, and tells; the peak in MiB.
-fn run(options: &Options, passages: u64, folder: &Path) -> Result<f64, Box<dyn Error>> {
+/// Encodes `passages` in a process of its own, and prints a row; returns the peak in MiB.
+fn run(options: &Options, threads: usize, passages: u64, folder: &Path) -> Result<f64, Box<dyn Error>> {
     let collection = folder.join(format!("{passages}.jsonl"));
     write_collection(&collection, &options.texts, passages)?;
     let child = Command::new(std::env::current_exe()?)
-        .args(["--passages", &passages.to_string(), "--threads", &options.threads.to_string()])
+        .args(["--passages", &passages.to_string(), "--threads", &threads.to_string()])
         .arg("--model")
         .arg(&options.model)
         .arg("--encode")
@@ -198,18 +185,22 @@ fn run(options: &Options, passages: u64, folder: &Path) -> Result<f64, Box<dyn E
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let options = options()?;
+    let mut options = Options::parse_from(std::env::args().filter(|argument| argument != "--bench"));
+    if options.texts.is_empty() {
+        options.texts.push(toller_testing::shared_path("data/scifact/corpus.jsonl.gz"));
+    }
+    let threads = options.threads.unwrap_or(std::thread::available_parallelism()?.get());
     if let Some(collection) = &options.encode {
-        return encode(&options, collection);
+        return encode(&options, threads, collection);
     }
     let folder = tempfile::tempdir()?;
-    println!("{}, {} threads, f32", toller_simd::Isa::active(), options.threads);
+    println!("{}, {} threads, f32", toller_simd::Isa::active(), threads);
     println!(
         "| passages | tokens each | passages/s of each tenth | last / first | per CPU second | last / first | peak MiB |"
     );
     println!("|--:|--:|--|--:|--|--:|--:|");
-    let few = run(&options, options.passages / TENTHS, folder.path())?;
-    let many = run(&options, options.passages, folder.path())?;
+    let few = run(&options, threads, options.passages / TENTHS, folder.path())?;
+    let many = run(&options, threads, options.passages, folder.path())?;
     println!("\npeak memory of all over that of a tenth: {:.3}", many / few);
     Ok(())
 }

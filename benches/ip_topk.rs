@@ -1,25 +1,29 @@
 //! The exact top-k inner product against faiss-cpu's `IndexFlatIP` and torch's `matmul` + `topk`, on the
 //! same f32 vectors, with the same number of threads, in turn in one run.
 //!
-//! `cargo bench --bench ip_topk -- [--vectors N] [--dim D] [--batches 1,8,...] [--depths 10,...]
-//! [--rounds R] [--threads T] [--searches f32,codes,...] [--peers PYTHON]`; PYTHON is an interpreter with
-//! numpy, faiss and torch.
+//! `cargo bench --bench ip_topk -- [--vectors N] [--dim D] [--batches 1,8,...] [--depths 10,...] [--rounds R]
+//! [--threads T] [--searches f32,codes,...] [--alone]` after `scripts/peers`; with `--alone` without the
+//! peers.
 //!
-//! A search is `f32`, `int8` (which rounds the vectors as it goes), `auto` (which chooses between the two), or
-//! `codes`: int8 over a collection that has codes, as a store that was encoded with `--codes int8`.
+//! A search is `f32`, `int8` (which rounds the vectors as it goes), `auto` (which chooses between the two),
+//! or `codes`: int8 over a collection that has codes, as a store that was encoded with `--codes int8`.
 //!
-//! Floors: bytes of the vectors (or codes) / the measured read rate, and 2 * queries * vectors * dim operations
-//! / the measured f32 matrix rate (the crate `gemm`), or four times that rate for int8, since VNNI multiplies
-//! four bytes where an FMA multiplies one number; the larger of the two is the floor of a search.
-#![allow(clippy::print_stdout, missing_docs)]
+//! Floors: bytes of the vectors (or codes) / the measured read rate, and 2 * queries * vectors * dim
+//! operations / the measured f32 matrix rate (the crate `gemm`), or four times that rate for int8, since VNNI
+//! multiplies four bytes where an FMA multiplies one number; the larger of the two is the floor of a search.
+#![allow(clippy::print_stdout, clippy::print_stderr, missing_docs)]
+
+#[path = "support/peer.rs"]
+mod peer;
 
 use std::error::Error;
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use clap::Parser;
+use peer::Peer;
 use toller_bench::limits::{Limits, matrix_rate, read_rate};
 use toller_bench::{Budget, Timings, unit_vectors};
 use toller_ir::DocOrd;
@@ -30,19 +34,38 @@ use toller_topk::{Codes, Collection, IpTopkOptions, Scan, Segment, Vectors, ip_t
 /// would take a core from whoever comes next.
 const REST: Duration = Duration::from_millis(300);
 
+/// Measures the exact top-k against faiss and torch.
+#[derive(Parser)]
 struct Options {
+    #[arg(long, default_value_t = 200_000)]
     vectors: usize,
+
+    #[arg(long, default_value_t = 384)]
     dim: usize,
+
+    #[arg(long, value_delimiter = ',', default_value = "1,8,32,256,1024")]
     batches: Vec<usize>,
+
+    #[arg(long, value_delimiter = ',', default_value = "10,100,1000")]
     depths: Vec<usize>,
-    rounds: usize,
-    threads: usize,
+
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
+
+    /// Threads that search [default: all]
+    #[arg(long)]
+    threads: Option<usize>,
+
+    #[arg(long, value_delimiter = ',', default_value = "f32,int8,codes,auto", value_parser = search)]
     searches: Vec<Search>,
-    peers: Option<String>,
+
+    /// Leave the peers out
+    #[arg(long)]
+    alone: bool,
 }
 
 /// A way to search.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 struct Search {
     name: &'static str,
     scan: Scan,
@@ -69,86 +92,12 @@ impl Search {
     }
 }
 
-fn options() -> Result<Options, Box<dyn Error>> {
-    let mut options = Options {
-        vectors: 200_000,
-        dim: 384,
-        batches: vec![1, 8, 32, 256, 1024],
-        depths: vec![10, 100, 1000],
-        rounds: 5,
-        threads: std::thread::available_parallelism()?.get(),
-        searches: SEARCHES.into_iter().filter(|search| search.scan != Scan::F16).collect(),
-        peers: None,
-    };
-    let list = |text: &str| text.split(',').map(str::parse).collect::<Result<Vec<usize>, _>>();
-    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
-    while let Some(name) = arguments.next() {
-        let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
-        match name.as_str() {
-            "--vectors" => options.vectors = value.parse()?,
-            "--dim" => options.dim = value.parse()?,
-            "--batches" => options.batches = list(&value)?,
-            "--depths" => options.depths = list(&value)?,
-            "--rounds" => options.rounds = value.parse::<usize>()?.max(1),
-            "--threads" => options.threads = value.parse()?,
-            "--searches" => {
-                let named = |name| SEARCHES.into_iter().find(|search| search.name == name);
-                let found = value.split(',').map(|name| named(name).ok_or(format!("no search {name}")));
-                options.searches = found.collect::<Result<_, _>>()?;
-            }
-            "--peers" => options.peers = Some(value),
-            _ => return Err(format!("unknown option {name}").into()),
-        }
-    }
-    Ok(options)
+fn search(name: &str) -> Result<Search, String> {
+    SEARCHES.into_iter().find(|search| search.name == name).ok_or_else(|| format!("no search {name}"))
 }
 
-/// The peers, in a process that answers every line `PEER BATCH DEPTH` with the seconds it took.
-struct Peers {
-    process: Child,
-    ask: ChildStdin,
-    answers: BufReader<ChildStdout>,
-    names: Vec<String>,
-}
-
-impl Peers {
-    fn start(
-        python: &str,
-        options: &Options,
-        vectors: &Path,
-        queries: &Path,
-    ) -> Result<Self, Box<dyn Error>> {
-        let script = toller_testing::repository("benches/peers/ip_topk.py");
-        let mut process = Command::new(python)
-            .arg(script)
-            .args([vectors, queries])
-            .args([options.dim.to_string(), options.threads.to_string()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let ask = process.stdin.take().ok_or("no pipe to the peers")?;
-        let mut answers = BufReader::new(process.stdout.take().ok_or("no pipe from the peers")?);
-        let mut line = String::new();
-        answers.read_line(&mut line)?;
-        println!("{}", line.trim());
-        Ok(Self { process, ask, answers, names: vec!["faiss".to_owned(), "torch".to_owned()] })
-    }
-
-    fn seconds(&mut self, peer: &str, batch: usize, depth: usize) -> Result<f64, Box<dyn Error>> {
-        writeln!(self.ask, "{peer} {batch} {depth}")?;
-        let mut line = String::new();
-        self.answers.read_line(&mut line)?;
-        Ok(line.trim().parse()?)
-    }
-}
-
-impl Drop for Peers {
-    fn drop(&mut self) {
-        // The process ends by itself when its input does; errors of a benchmark's clean-up do not matter.
-        let _ = writeln!(self.ask, "quit 0 0");
-        let _ = self.process.wait();
-    }
-}
+/// The peers, by their names on the command line of benches/peers/ip_topk.py.
+const PEERS: [&str; 2] = ["faiss", "torch"];
 
 fn write_numbers(path: &Path, values: &[f32]) -> std::io::Result<()> {
     let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
@@ -159,8 +108,10 @@ fn write_numbers(path: &Path, values: &[f32]) -> std::io::Result<()> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let options = options()?;
-    rayon::ThreadPoolBuilder::new().num_threads(options.threads).build_global()?;
+    let options = Options::parse_from(std::env::args().filter(|argument| argument != "--bench"));
+    let threads = options.threads.unwrap_or(std::thread::available_parallelism()?.get());
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
+    let rounds = usize::from(options.rounds);
     let Options { vectors: n, dim, .. } = options;
     let largest_batch = options.batches.iter().copied().max().unwrap_or(1);
     let values = unit_vectors(n, dim, 1)?;
@@ -176,23 +127,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let (plain, coded) = (collection(None)?, collection(Some(codes))?);
 
-    println!(
-        "{n} x {dim} f32, {} threads, {}, median of {} rounds in turn",
-        options.threads,
-        Isa::active(),
-        options.rounds
-    );
+    println!("{n} x {dim} f32, {threads} threads, {}, median of {rounds} rounds in turn", Isa::active());
     let folder = tempfile::tempdir()?;
-    let mut peers = match &options.peers {
-        Some(python) => {
-            let (vectors_file, queries_file) = (folder.path().join("vectors"), folder.path().join("queries"));
-            write_numbers(&vectors_file, &values)?;
-            write_numbers(&queries_file, &queries)?;
-            Some(Peers::start(python, &options, &vectors_file, &queries_file)?)
-        }
-        None => None,
+    let mut peers = if options.alone {
+        None
+    } else {
+        let [vectors, queries_file] = ["vectors", "queries"].map(|name| folder.path().join(name));
+        write_numbers(&vectors, &values)?;
+        write_numbers(&queries_file, &queries)?;
+        let files = [&vectors, &queries_file].map(|path| path.display().to_string());
+        Peer::start("ip_topk.py", &[&files[0], &files[1], &dim.to_string(), &threads.to_string()])
     };
-    let budget = Budget::rounds(options.rounds);
+    if let Some(versions) = peers.as_mut().and_then(|peers| peers.ask("versions")) {
+        println!("{versions}");
+    }
+    let budget = Budget::rounds(rounds);
     let limits = Limits {
         read_rate: read_rate(&[bytemuck::cast_slice(&values)], &budget),
         matrix_rate: matrix_rate(&budget)?,
@@ -213,7 +162,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let mut nominated = vec![0.0; options.searches.len()];
             let mut theirs = [Vec::new(), Vec::new()];
             // The first round warms up.
-            for round in 0..=options.rounds {
+            for round in 0..=rounds {
                 for (at, search) in options.searches.iter().enumerate() {
                     std::thread::sleep(REST);
                     let collection = if search.codes { &coded } else { &plain };
@@ -227,11 +176,11 @@ fn main() -> Result<(), Box<dyn Error>> {
                     }
                 }
                 if let Some(peers) = &mut peers {
-                    for (name, times) in peers.names.clone().iter().zip(&mut theirs) {
+                    for (name, times) in PEERS.iter().zip(&mut theirs) {
                         std::thread::sleep(REST);
-                        let time = peers.seconds(name, batch, depth)?;
+                        let time = peers.ask(&format!("{name} {batch} {depth}")).ok_or("a peer ended")?;
                         if round > 0 {
-                            times.push(time);
+                            times.push(time.parse()?);
                         }
                     }
                 }

@@ -4,7 +4,7 @@
 //! Floor: 2 * rows * in * out operations at two AVX-512 multiply-adds a cycle.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
-use toller_bench::{Timings, timed};
+use toller_bench::{Timings, timed, unit_vectors};
 use toller_nn::{
     Activation, Backend, Cpu, LinearParameters, Matrix, NormParameters, Place, Precision, Sequences,
 };
@@ -13,18 +13,6 @@ use toller_simd::Isa;
 /// (input width, output width): fused QKV, attention output, feed-forward up and down.
 const SHAPES: [(usize, usize); 4] = [(384, 1152), (384, 384), (384, 1536), (1536, 384)];
 const ROUNDS: usize = 15;
-
-/// Pseudo-random numbers in -1..1.
-fn random(count: usize, seed: u64) -> Vec<f32> {
-    let mut state = seed | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 40) as f32 / (1_u64 << 23) as f32 - 1.0
-    };
-    (0..count).map(|_| next()).collect()
-}
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cpu = Cpu::new(Precision::F32);
@@ -35,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     for rows in [13, 128, 512, 2048] {
         for (depth, columns) in SHAPES {
-            let (a, b) = (random(rows * depth, 1), random(columns * depth, 2));
+            let (a, b) = (unit_vectors(rows, depth, 1)?, unit_vectors(columns, depth, 2)?);
             let weight = Matrix { values: &b, rows: columns, columns: depth };
             let layer = cpu.linear(LinearParameters { weight, bias: None }, Place::Inner)?;
             // States come from embeddings: a table whose rows are the input's.

@@ -1,9 +1,10 @@
-//! Reranking TREC DL 2019's BM25 run (43 queries, 100 passages each) with a cross-encoder of MiniLM's size, against
-//! sentence-transformers' CrossEncoder, in turn, with as many threads, in f32; and whether the scores agree.
+//! Reranking TREC DL 2019's BM25 run (43 queries, 100 passages each) with a cross-encoder of MiniLM's size,
+//! against sentence-transformers' CrossEncoder, in turn, with as many threads, in f32; and whether the scores
+//! agree.
 //!
-//! `cargo bench --bench rerank` after `scripts/peers`. `TOLLER_CROSS_ENCODER` names the model's directory, which
-//! `scripts/make-cross-encoder` makes of all-MiniLM-L6-v2. With `-- --alone` without the peer, with `-- --depth N` to another
-//! depth.
+//! `cargo bench --bench rerank` after `scripts/peers`. `TOLLER_CROSS_ENCODER` names the model's directory,
+//! which `scripts/make-cross-encoder` makes of all-MiniLM-L6-v2. With `-- --alone` without the peer, with `--
+//! --depth N` to another depth.
 //!
 //! Floor: as for benches/encode.rs, 2 operations a weight of the linear layers and token, plus the attention.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, missing_docs)]

@@ -1,17 +1,19 @@
-//! BM25 against Anserini (Lucene, warm) and bm25s (with numpy, its default, and with numba), on the same passages and queries with the same number of threads, in
-//! turn in one run: indexing, index sizes, and searching at 10 and 1,000 hits.
+//! BM25 against Anserini (Lucene, warm) and bm25s (with numpy, its default, and with numba), on the same
+//! passages and queries with the same number of threads, in turn in one run: indexing, index sizes, and
+//! searching at 10 and 1,000 hits.
 //!
-//! Run: `cargo bench --bench sparse -- [--passages N,...] [--queries N] [--threads T] [--rounds R] [--alone]` after
-//! `scripts/peers`. The collections are SciFact with its 1,109 claims, and N synthetic passages with MS MARCO's development
-//! queries. A synthetic passage is three sentences drawn from the 28,606 real MS MARCO passages of TREC 2019's runs, so that
-//! frequencies, lengths and co-occurrences are real; and in every second passage a word that is new, so that the vocabulary
-//! grows.
+//! Run: `cargo bench --bench sparse -- [--passages N,...] [--queries N] [--threads T] [--rounds R] [--alone]`
+//! after `scripts/peers`. The collections are SciFact with its 1,109 claims, and N synthetic passages with MS
+//! MARCO's development queries. A synthetic passage is three sentences drawn from the 28,606 real MS MARCO
+//! passages of TREC 2019's runs, so that frequencies, lengths and co-occurrences are real. Every second
+//! passage has a new word, so that the vocabulary grows.
 //!
-//! `anserini` indexes documents and frequencies; `anserini-stored` what its documentation's command does: positions, document vectors and raw texts, too.
-//! A search is from the queries' texts to hits; `bm25s` is with numba, and `bm25s-tokens` that with queries that it has tokenized beforehand.
+//! `anserini` indexes documents and frequencies; `anserini-stored` indexes what the command in its
+//! documentation does: positions, document vectors and raw texts, too. A search goes from the queries' texts
+//! to hits; `bm25s` is with numba, and `bm25s-tokens` is the same with queries that were tokenized before.
 //!
-//! Floor: a posting that is scored costs a load of its gap and frequency, one of the length, one of its part and an addition in
-//! the first-level cache, about 0.5 ns.
+//! Floor: scoring a posting costs a load of its gap and frequency, one of the length, one of its part and an
+//! addition in the first-level cache, about 0.5 ns.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, missing_docs)]
 
 #[path = "support/peer.rs"]
@@ -24,6 +26,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::Duration;
 
+use clap::Parser;
 use peer::Peer;
 use rayon::prelude::*;
 use toller_analysis::Analyzer;
@@ -45,45 +48,33 @@ const INDEXES: [&str; 3] = ["anserini", "anserini-stored", "bm25s"];
 
 const SEARCHES: [&str; 4] = ["anserini", "bm25s-numpy", "bm25s", "bm25s-tokens"];
 
-/// Rest before every timed search: the peers' threads go on spinning after their work, and would take a core from whoever comes
-/// next.
+/// Rest before every timed search: the peers' threads go on spinning after their work, and would take a core
+/// from the next.
 const REST: Duration = Duration::from_millis(300);
 
+/// Measures BM25 against Anserini and bm25s.
+#[derive(Parser)]
 struct Options {
+    /// Numbers of synthetic passages
+    #[arg(long, value_delimiter = ',', default_value = "1000000")]
     passages: Vec<usize>,
-    queries: usize,
-    threads: usize,
-    rounds: usize,
-    alone: bool,
-    work: PathBuf,
-}
 
-fn options() -> Options {
-    let mut options = Options {
-        passages: vec![1_000_000],
-        queries: 1000,
-        threads: std::thread::available_parallelism().unwrap().get(),
-        rounds: 3,
-        alone: false,
-        work: std::env::temp_dir().join("toller-bench-sparse"),
-    };
-    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
-    while let Some(name) = arguments.next() {
-        if name == "--alone" {
-            options.alone = true;
-            continue;
-        }
-        let value = arguments.next().unwrap_or_else(|| panic!("{name} needs a value"));
-        match name.as_str() {
-            "--passages" => options.passages = value.split(',').map(|n| n.parse().unwrap()).collect(),
-            "--queries" => options.queries = value.parse().unwrap(),
-            "--threads" => options.threads = value.parse().unwrap(),
-            "--rounds" => options.rounds = value.parse().unwrap(),
-            "--work" => options.work = value.into(),
-            _ => panic!("unknown option {name}"),
-        }
-    }
-    options
+    #[arg(long, default_value_t = 1000)]
+    queries: usize,
+
+    #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, usize::from))]
+    threads: usize,
+
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+
+    /// Leave the peers out
+    #[arg(long)]
+    alone: bool,
+
+    /// The folder to work in, which is removed
+    #[arg(long, default_value_os_t = std::env::temp_dir().join("toller-bench-sparse"))]
+    work: PathBuf,
 }
 
 /// Writes the lines that both sides read.
@@ -110,7 +101,7 @@ fn scifact(folder: &Path) {
     }
 }
 
-/// Passages of three real sentences each, see above.
+/// Passages of three real sentences each (see above).
 fn synthetic(folder: &Path, count: usize) {
     let input = Input::File(shared_path("data/msmarco-dl19/collection.tsv.gz"));
     let mut sentences = Vec::new();
@@ -138,14 +129,13 @@ fn synthetic(folder: &Path, count: usize) {
 
 fn queries(file: &str, most: usize) -> Vec<Query> {
     let input = Input::File(shared_path("data").join(file));
-    let mut queries = read_queries(&[input], &ReadOptions::default()).unwrap().0;
+    let queries = read_queries(&[input], &ReadOptions::default()).unwrap().0;
     let step = (queries.len() / most).max(1);
-    queries = queries.into_iter().step_by(step).take(most).collect();
-    queries
+    queries.into_iter().step_by(step).take(most).collect()
 }
 
 fn main() {
-    let options = options();
+    let options = Options::parse_from(std::env::args().filter(|argument| argument != "--bench"));
     rayon::ThreadPoolBuilder::new().num_threads(options.threads).build_global().unwrap();
     let folder = |name: &str| options.work.join(name);
     let _ = fs::remove_dir_all(&options.work);
@@ -268,12 +258,12 @@ fn search(index: &SparseIndex, analyzer: &Analyzer, queries: &[Query], k: usize)
     index.search_all(&queries, &Scoring::default(), k).unwrap()
 }
 
-/// How far our first ten hits are Anserini's.
+/// Compares our first ten hits with Anserini's.
 fn compare(index: &SparseIndex, rankings: &[Ranking], queries: &[Query], run: &Run) {
     let (mut first, mut shared, mut all, mut asked) = (0, 0, 0, 0);
     for (query, ranking) in queries.iter().zip(rankings) {
         let Some(theirs) = run.queries.get(&query.id) else { continue };
-        let ours: Vec<String> = ranking.hits.iter().map(|hit| index.doc_id(hit.doc)).collect();
+        let ours: Vec<String> = ranking.hits.iter().map(|hit| index.doc_id(hit.doc).into_owned()).collect();
         asked += 1;
         first += usize::from(ours.first() == theirs.first().map(|entry| &entry.doc_id));
         shared += theirs.iter().filter(|entry| ours.contains(&entry.doc_id)).count();
@@ -284,7 +274,7 @@ fn compare(index: &SparseIndex, rankings: &[Ranking], queries: &[Query], run: &R
     );
 }
 
-/// The process's own resident memory, and what it has had at most.
+/// Prints the resident memory of this process, now and at its peak.
 fn print_memory() {
     let Ok(status) = File::open("/proc/self/status") else { return };
     for line in BufReader::new(status).lines().map_while(Result::ok) {

@@ -1,7 +1,7 @@
 """The peers of benches/ip_topk.rs: faiss-cpu's IndexFlatIP, and torch's matmul and topk.
 
-Arguments: a file of f32 vectors, one of f32 queries, the dimension, the number of threads. Prints the
-versions; then answers each line "PEER BATCH DEPTH" with the seconds that one search took.
+Arguments: a file of f32 vectors, one of f32 queries, the dimension, the number of threads. Prints "ready";
+then answers each line: "PEER BATCH DEPTH" with the seconds that one search took, "versions".
 """
 
 import sys
@@ -30,11 +30,12 @@ def search_torch(batch, depth):
 
 
 peers = {"faiss": search_faiss, "torch": search_torch}
-print(f"peers: faiss-cpu {faiss.__version__}, torch {torch.__version__}, {threads} threads", flush=True)
+print("ready", flush=True)
 for line in sys.stdin:
+    if line.strip() == "versions":
+        print(f"peers: faiss-cpu {faiss.__version__}, torch {torch.__version__}, {threads} threads", flush=True)
+        continue
     peer, batch, depth = line.split()
-    if peer == "quit":
-        break
     start = time.perf_counter()
     peers[peer](int(batch), int(depth))
     print(time.perf_counter() - start, flush=True)

@@ -1,5 +1,5 @@
-//! A peer in Python that runs beside us in the same process group: told to go, it does its work once and
-//! answers with the seconds it took. So the two can take turns, and the machine's moods hit both.
+//! A peer in Python that runs next to us in the same process group. Asked for a round, it does its work once
+//! and answers with the seconds that the work took. So the two take turns, and the machine's moods hit both.
 #![allow(dead_code, reason = "a benchmark uses one of the two ways to ask")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -23,8 +23,8 @@ fn python() -> PathBuf {
 }
 
 impl Peer {
-    /// Starts `benches/peers/SCRIPT ARGUMENTS...` and waits until it is ready. `None`, with a word why,
-    /// where the peers are not installed.
+    /// Starts `benches/peers/SCRIPT ARGUMENTS...` and waits until it is ready. `None`, with the reason on
+    /// stderr, where the peers are not installed.
     pub(crate) fn start(script: &str, arguments: &[&str]) -> Option<Self> {
         let path = toller_testing::repository("benches/peers").join(script);
         let started = Command::new(python())
@@ -48,7 +48,7 @@ impl Peer {
         (peer.line()? == "ready").then_some(peer)
     }
 
-    /// One round: the seconds it took the peer.
+    /// The seconds of one round of the peer.
     pub(crate) fn round(&mut self) -> Option<f64> {
         self.ask("go")?.parse().ok()
     }

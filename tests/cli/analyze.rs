@@ -5,14 +5,14 @@ use crate::support::Workspace;
 #[test]
 fn terms_are_shown_by_language_and_by_analyzer() {
     let workspace = Workspace::new();
-    let english = workspace.toller("analyze --language en Running children's The").succeeds();
+    let english = workspace.runs("analyze --language en Running children's The");
     assert_eq!(english.stdout, "run\nchildren\n\n");
     let lines = "Die Häuser am Fluß\nfünf Äpfel\n".as_bytes();
     let german = workspace.toller_reading(lines, "analyze --language de").succeeds();
     assert_eq!(german.stdout, "haus fluss\nfunf apfel\n");
-    let chinese = workspace.toller("analyze --language zh --json 北京大学").succeeds().json();
+    let chinese = workspace.runs("analyze --language zh --json 北京大学").json();
     assert_eq!(chinese["texts"][0]["terms"], serde_json::json!(["北京", "京大", "大学"]));
-    let words = workspace.toller("analyze --analyzer jieba 我来到北京清华大学").succeeds();
+    let words = workspace.runs("analyze --analyzer jieba 我来到北京清华大学");
     assert_eq!(words.stdout, "我 来到 北京 清华大学\n");
 }
 

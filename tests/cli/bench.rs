@@ -85,11 +85,11 @@ fn search_figures_follow_from_their_sizes() {
     }
     for (dtype, bytes) in [("f32", 4.0), ("f16", 2.0), ("bf16", 2.0)] {
         let flags = format!("bench search {sizes} --store-dtype {dtype} --threads 2 --json --plot cost.svg");
-        let done = workspace.toller(&flags).succeeds();
+        let done = workspace.runs(&flags);
         let result = done.json();
         check_search(&result, 24.0, 24.0 * bytes, &cases);
         assert_eq!((&result["vectors"]["dtype"], &result["threads"]), (&dtype.into(), &2.into()));
-        assert!(done.stderr.contains("making 500 random vectors of 24 x"), "{}", done.stderr);
+        done.says(["making 500 random vectors of 24 x"]);
     }
     let texts = svg_texts(&workspace, "cost.svg");
     for words in
@@ -100,13 +100,13 @@ fn search_figures_follow_from_their_sizes() {
 }
 
 #[test]
-fn scans_are_measured_beside_each_other() {
+fn scans_are_measured_together() {
     let workspace = Workspace::new();
     let bench = "bench search --vectors 400 --dim 16 --queries 1,4 --k 3 --seconds 0 --json --plot scans.svg";
     for (flags, bytes) in
         [("--scan f32,f16,int8", [64.0; 3]), ("--scan f32,int8,auto --codes", [64.0, 24.0, 24.0])]
     {
-        let mut result = workspace.toller(&format!("{bench} {flags}")).succeeds().json();
+        let mut result = workspace.runs(&format!("{bench} {flags}")).json();
         let figures = result["figures"].as_array().unwrap().clone();
         let scans: Vec<&str> = flags.split([' ', ',']).skip(1).take(3).collect();
         for (scan, bytes) in scans.into_iter().zip(bytes) {
@@ -125,7 +125,7 @@ fn scans_are_measured_beside_each_other() {
 fn search_tables_are_data_and_have_a_row_for_each_figure() {
     let workspace = Workspace::new();
     let sizes = "--vectors 100,1000 --dim 8 --queries 1,3 --k 5 --seconds 0";
-    let done = workspace.toller(&format!("bench search -q {sizes}")).succeeds();
+    let done = workspace.runs(&format!("bench search -q {sizes}"));
     assert_eq!(done.stderr, "");
     let rows = |first: &str| {
         let row = |line: &&str| line.split('|').nth(1).is_some_and(|cell| cell.trim() == first);
@@ -133,7 +133,7 @@ fn search_tables_are_data_and_have_a_row_for_each_figure() {
     };
     // Two batches each, and a line of latencies.
     assert_eq!([rows("vectors"), rows("100"), rows("1,000")], [2, 3, 3], "{}", done.stdout);
-    assert!(done.stdout.contains("100, 1,000 x 8 f32, random unit vectors; "), "{}", done.stdout);
+    done.prints(["100, 1,000 x 8 f32, random unit vectors; "]);
 }
 
 #[test]
@@ -143,20 +143,20 @@ fn stores_are_searched_with_their_own_vectors_or_with_queries() {
         [("--corpus data/corpus.jsonl", "store"), ("--queries data/queries.jsonl", "queries")]
     {
         let flags = format!("encode -q --model tiny-bert {flag} --output {store} --store-dtype f16");
-        workspace.toller(&flags).succeeds();
+        workspace.runs(&flags);
     }
     let bench = "bench search --dense store --queries 1,1100 --k 10 --seconds 0 --json";
     let cases = [(1180, 1, 10), (1180, 1100, 10)];
     for (flags, queries) in [("", 1100), ("--query-vectors queries", 1190)] {
-        let result = workspace.toller(&format!("{bench} {flags}")).succeeds().json();
+        let result = workspace.runs(&format!("{bench} {flags}")).json();
         check_search(&result, 32.0, 64.0, &cases);
         assert_eq!(result["vectors"]["queries"], queries);
     }
     // Of the store's codes, where it has some, an int8 scan reads a byte a number, a scale and a residual
     // norm.
-    workspace.toller("store quantize -q store").succeeds();
+    workspace.runs("store quantize -q store");
     for (scan, bytes) in [("f32", 64.0), ("int8", 40.0), ("auto", 40.0)] {
-        let result = workspace.toller(&format!("{bench} --scan {scan}")).succeeds().json();
+        let result = workspace.runs(&format!("{bench} --scan {scan}")).json();
         check_search(&result, 32.0, bytes, &cases);
         assert_eq!(result["vectors"]["codes"], true);
     }
@@ -166,7 +166,7 @@ fn stores_are_searched_with_their_own_vectors_or_with_queries() {
     // Queries of another model.
     workspace.add_fixture("tiny-bert-shards");
     let other = "encode -q --model tiny-bert --pooling cls --queries data/queries.jsonl --output other";
-    workspace.toller(other).succeeds();
+    workspace.runs(other);
     workspace.toller(&format!("{bench} --query-vectors other")).fails(1, &["error:", "model"]);
 }
 
@@ -175,7 +175,7 @@ fn encode_figures_add_up() {
     let workspace = Workspace::new();
     let flags =
         "bench encode --model tiny-bert --lengths 8,24 --seconds 0 --threads 2 --json --plot rates.svg";
-    let result = workspace.toller(flags).succeeds().json();
+    let result = workspace.runs(flags).json();
     check_encode(&result, &[8.0, 24.0]);
     assert_eq!((&result["figures"][0]["texts"], &result["threads"]), (&"8 tokens".into(), &2.into()));
     let latency = &result["query_latency"];
@@ -184,10 +184,8 @@ fn encode_figures_add_up() {
     for words in ["tokens of a text", "tokens a second", "at the matrix rate", "attention", "tokenization"] {
         assert!(texts.iter().any(|text| text == words), "{words:?} is not in {texts:?}");
     }
-    let table = workspace.toller("bench encode -q --model tiny-bert --seconds 0").succeeds();
-    for words in ["where the threads' time goes", "latency of one query", " 16 tokens ", " layer norm "] {
-        assert!(table.stdout.contains(words), "{words:?} is not in {}", table.stdout);
-    }
+    let table = workspace.runs("bench encode -q --model tiny-bert --seconds 0");
+    table.prints(["where the threads' time goes", "latency of one query", " 16 tokens ", " layer norm "]);
     assert_eq!(table.stderr, "");
 }
 
@@ -195,13 +193,13 @@ fn encode_figures_add_up() {
 fn a_collection_is_encoded_as_far_as_asked() {
     let workspace = Workspace::with_xquad();
     let flags = "bench encode --model tiny-bert --corpus data/corpus.jsonl --passages 70 --seconds 0 --json";
-    let result = workspace.toller(flags).succeeds().json();
+    let result = workspace.runs(flags).json();
     let figures = result["figures"].as_array().unwrap();
     assert_eq!((figures.len(), &figures[0]["passages"]), (1, &70.into()));
     check_encode(&result, &[number(&figures[0], "tokens") / 70.0]);
 }
 
-/// Checks the figures of `bench encode`, whose texts have so many tokens on average.
+/// Checks the figures of `bench encode`, whose texts have these numbers of tokens on average.
 #[track_caller]
 fn check_encode(result: &Value, lengths: &[f64]) {
     let matrix_rate = number(&result["limits"], "matrix_gflop_per_second");
@@ -277,7 +275,7 @@ fn reranking_is_measured_by_depth() {
     workspace.add_fixture("cross-encoders/mpnet");
     let bench =
         "bench rerank --model cross-encoders/mpnet --depths 5,3 --queries 2 --passage-tokens 20 --seconds 0";
-    let result = workspace.toller(&format!("{bench} --json --plot figure.svg")).succeeds().json();
+    let result = workspace.runs(&format!("{bench} --json --plot figure.svg")).json();
     let figures = result["figures"].as_array().unwrap();
     assert_eq!(
         figures.iter().map(|figure| figure["pairs"].as_u64()).collect::<Vec<_>>(),
@@ -292,6 +290,6 @@ fn reranking_is_measured_by_depth() {
     median(&result["query_latency"]["seconds"]);
     let texts = svg_texts(&workspace, "figure.svg");
     assert!(texts.iter().any(|text| text == "Reranking"), "{texts:?}");
-    let table = workspace.toller(bench).succeeds().stdout;
+    let table = workspace.runs(bench).stdout;
     assert!(table.contains("of matrix") && table.contains("latency of one query to depth 100"), "{table}");
 }

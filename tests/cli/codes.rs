@@ -1,5 +1,5 @@
-//! Int8 codes beside the vectors: made, told, verified, removed; and searches that find the same with and
-//! without.
+//! Int8 codes next to the vectors: made, reported, verified, removed; and searches that find the same with
+//! and without.
 
 use std::fs;
 
@@ -13,36 +13,37 @@ fn every_scan_writes_the_same_run_with_codes_and_without() {
     let workspace = Workspace::with_xquad();
     for part in [1, 2, 3] {
         let codes = if part == 2 { "--codes none" } else { "--codes int8" };
-        workspace.toller(&format!("{ENCODE} --output parts --shard {part}/3 {codes}")).succeeds();
+        workspace.runs(&format!("{ENCODE} --output parts --shard {part}/3 {codes}"));
     }
-    workspace.toller(&format!("{ENCODE} --output whole")).succeeds();
-    workspace.toller(&format!("{SEARCH} run.txt --dense whole")).succeeds();
+    workspace.runs(&format!("{ENCODE} --output whole"));
+    workspace.runs(&format!("{SEARCH} run.txt --dense whole"));
     let run = workspace.read("run.txt");
     assert_eq!(workspace.lines("run.txt").len(), 20 * 1190);
-    let info = workspace.toller("store info parts").succeeds().stdout;
+    let info = workspace.runs("store info parts").stdout;
     assert!(info.contains("codes        int8 in 2 of 3 parts, "), "{info}");
 
     for store in ["parts", "parts", "whole"] {
         for scan in ["auto", "f32", "f16", "int8"] {
             let flags = format!("{SEARCH} other.txt --dense {store} --scan {scan} --json");
-            let told = workspace.toller(&flags).succeeds().json();
+            let printed = workspace.runs(&flags).json();
             assert!(workspace.read("other.txt") == run, "{store}, {scan}");
-            assert_eq!(told["scan"], scan);
-            let [mean, most] = ["nominated_mean", "nominated_max"].map(|name| told[name].as_f64().unwrap());
-            assert!(20.0 <= mean && mean <= most && most <= 1180.0, "{told:#}");
+            assert_eq!(printed["scan"], scan);
+            let [mean, most] =
+                ["nominated_mean", "nominated_max"].map(|name| printed[name].as_f64().unwrap());
+            assert!(20.0 <= mean && mean <= most && most <= 1180.0, "{printed:#}");
         }
         // The second time, all parts have codes.
-        workspace.toller("store quantize -q parts").succeeds();
+        workspace.runs("store quantize -q parts");
     }
-    let info = workspace.toller("store info parts --json").succeeds().json();
+    let info = workspace.runs("store info parts --json").json();
     assert_eq!((&info[0]["parts_with_codes"], &info[0]["codes_bytes"].is_u64()), (&3.into(), &true));
 }
 
 #[test]
 fn codes_are_made_by_either_command_and_removed_without_a_trace() {
     let workspace = Workspace::with_xquad();
-    workspace.toller(&format!("{ENCODE} --output plain")).succeeds();
-    workspace.toller(&format!("{ENCODE} --output store --codes int8")).succeeds();
+    workspace.runs(&format!("{ENCODE} --output plain"));
+    workspace.runs(&format!("{ENCODE} --output store --codes int8"));
     let plain = workspace.files_in("plain");
     let coded = workspace.files_in("store");
     let codes: Vec<&(String, Vec<u8>)> =
@@ -50,42 +51,37 @@ fn codes_are_made_by_either_command_and_removed_without_a_trace() {
     assert_eq!((codes.len(), coded.len()), (6, plain.len() + 6));
     let bytes: usize = codes.iter().map(|(_, file)| file.len()).sum();
 
-    let told = workspace.toller("store quantize plain --json").succeeds();
-    assert!(told.stderr.contains("plain has int8 codes of 0.0 MB"), "{}", told.stderr);
-    assert_eq!(told.json(), serde_json::json!([{ "store": "plain", "codes_bytes": bytes }]));
+    let printed = workspace.runs("store quantize plain --json");
+    printed.says(["plain has int8 codes of 0.0 MB"]);
+    assert_eq!(printed.json(), serde_json::json!([{ "store": "plain", "codes_bytes": bytes }]));
     assert!(workspace.files_in("plain") == coded);
-    let info = workspace.toller("store info plain").succeeds().stdout;
+    let info = workspace.runs("store info plain").stdout;
     assert!(info.contains(&format!("codes        int8, {bytes} bytes")), "{info}");
-    let verified = workspace.toller("store verify plain").succeeds();
-    assert!(verified.stderr.contains("with 1180 rows, and their codes, are as they"), "{}", verified.stderr);
+    workspace.runs("store verify plain").says(["with 1180 rows, and their codes, are as they"]);
 
-    let told = workspace.toller("store quantize --codes none plain store").succeeds();
-    assert!(told.stderr.contains("plain has no codes"), "{}", told.stderr);
+    workspace.runs("store quantize --codes none plain store").says(["plain has no codes"]);
     for store in ["plain", "store"] {
         assert!(workspace.files_in(store) == plain, "{store}");
     }
-    let info = workspace.toller("store info plain").succeeds().stdout;
+    let info = workspace.runs("store info plain").stdout;
     assert!(info.contains("codes        no\n"), "{info}");
 
     // A finished store is given codes by the command that encoded it, without being encoded again.
-    let again = workspace.toller(&format!("{ENCODE} --output store --codes int8 --json")).succeeds();
+    let again = workspace.runs(&format!("{ENCODE} --output store --codes int8 --json"));
     assert_eq!(again.json()["encoded_rows"], 0);
     assert!(workspace.files_in("store") == coded);
     // Without the flag it keeps them.
-    workspace.toller(&format!("{ENCODE} --output store")).succeeds();
+    workspace.runs(&format!("{ENCODE} --output store"));
     assert!(workspace.files_in("store") == coded);
 }
 
 #[test]
 fn damaged_codes_are_named_with_the_remedy() {
     let workspace = Workspace::with_xquad();
-    workspace.toller(&format!("{ENCODE} --output store --codes int8")).succeeds();
+    workspace.runs(&format!("{ENCODE} --output store --codes int8"));
     let whole = workspace.files_in("store");
     let damage = || {
-        let mut bytes = workspace.read("store/codes-00003.safetensors");
-        let place = bytes.len() / 2;
-        bytes[place] ^= 4;
-        workspace.write("store/codes-00003.safetensors", bytes);
+        workspace.flip_byte("store/codes-00003.safetensors", 1000);
         fs::remove_file(workspace.path("store/codes-00005.safetensors")).unwrap();
     };
     damage();
@@ -95,26 +91,22 @@ fn damaged_codes_are_named_with_the_remedy() {
         .fails(1, &["codes-0000", "cannot be used", "hint:", remedy, "`toller store quantize --codes none`"]);
     let verified = workspace.toller("store verify store");
     assert_eq!((verified.code, verified.stdout.lines().count()), (Some(1), 2), "{}", verified.stdout);
-    for says in [
-        "store/codes-00003.safetensors cannot be used: its checksum is wrong: rows 600 to 800",
+    verified.prints([
+        "store/codes-00003.safetensors cannot be used: its checksum is xxh3-128:",
         "store/codes-00005.safetensors cannot be used: it is missing: rows 1000 to 1180",
-    ] {
-        assert!(verified.stdout.contains(says), "{}", verified.stdout);
-    }
-    for says in ["2 of 6 files of codes are damaged or missing; all 1180 rows are as", "hint:", remedy] {
-        assert!(verified.stderr.contains(says), "{}", verified.stderr);
-    }
+    ]);
+    verified.says(["2 of 6 files of codes are damaged or missing; all 1180 rows are as", "hint:", remedy]);
     let json = workspace.toller("store verify store --json").json();
     assert_eq!((&json["damaged"], &json["codes"]), (&serde_json::json!([]), &6.into()));
     assert_eq!(json["damaged_codes"][0]["file"], "store/codes-00003.safetensors");
     assert_eq!(json["damaged_codes"][1]["rows"], 180);
 
-    workspace.toller("store quantize -q store --overwrite").succeeds();
+    workspace.runs("store quantize -q store --overwrite");
     assert!(workspace.files_in("store") == whole);
     damage();
-    workspace.toller("store quantize -q store --codes none").succeeds();
-    workspace.toller("store verify store").succeeds();
-    workspace.toller(&format!("{SEARCH} run.txt --dense store --scan int8")).succeeds();
+    workspace.runs("store quantize -q store --codes none");
+    workspace.runs("store verify store");
+    workspace.runs(&format!("{SEARCH} run.txt --dense store --scan int8"));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! `toller depth`: curves that end in the run's measures, bounds above them, and a figure.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::Workspace;
+use crate::support::{Workspace, assert_has};
 
 const QRELS: &str = "q1 0 a 2\nq1 0 b 1\nq1 0 c 0\nq2 0 a 1\n";
 const FIRST: &str =
@@ -25,35 +25,26 @@ fn values(curve: &Value) -> Vec<f64> {
 #[test]
 fn shallower_rerankings_follow_from_one() {
     let workspace = workspace();
-    let report = workspace
-        .toller("depth reranked.run --first-stage first.run --qrels qrels.txt -m RR --depths 1,2,3,4 --oracle --json")
-        .succeeds()
+    let report = workspace.runs("depth reranked.run --first-stage first.run --qrels qrels.txt -m RR --depths 1,2,3,4 --oracle --json")
         .json();
     let curves = &report["measures"]["RR"];
     // q1: c b x a; b c x a; b c x a; a b c x. q2: x a, whose order the reranker keeps.
     assert_eq!(values(&curves[0]), [0.5, 0.75, 0.75, 0.75]);
     assert_eq!(values(&curves[1]), [0.5, 1.0, 1.0, 1.0]);
-    assert_eq!(
-        (&curves[1]["name"], &curves[1]["best_order"]),
-        (&"first.run, best order".into(), &true.into())
-    );
+    assert_has(&curves[1], json!({"name": "first.run, best order", "best_order": true}));
 }
 
 #[test]
 fn a_cutoff_is_that_of_eval() {
     let workspace = workspace();
-    let table = workspace
-        .toller(
-            "depth first.run reranked.run --qrels qrels.txt -m nDCG,R@1000 --depths 1,2,4 --plot depth.svg",
-        )
-        .succeeds();
+    let table = workspace.runs(
+        "depth first.run reranked.run --qrels qrels.txt -m nDCG,R@1000 --depths 1,2,4 --plot depth.svg",
+    );
     let lines: Vec<&str> = table.stdout.lines().collect();
     assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), ["nDCG", "at", "1", "2", "4"]);
     for (depth, column) in [("1", 1), ("2", 2), ("4", 3)] {
-        let eval = workspace
-            .toller(&format!("eval --qrels qrels.txt first.run -m nDCG -M {depth} --json"))
-            .succeeds()
-            .json();
+        let eval =
+            workspace.runs(&format!("eval --qrels qrels.txt first.run -m nDCG -M {depth} --json")).json();
         let value = eval["runs"][0]["aggregates"]["nDCG"].as_f64().unwrap();
         assert_eq!(
             lines[1].split_whitespace().nth(column),
@@ -64,8 +55,7 @@ fn a_cutoff_is_that_of_eval() {
     }
     let svg = String::from_utf8(workspace.read("depth.svg")).unwrap();
     assert!(svg.contains("reranked.run") && svg.contains("nDCG"), "{svg}");
-    let csv =
-        workspace.toller("depth first.run --qrels qrels.txt -m R@1000 --depths 2 --format csv").succeeds();
+    let csv = workspace.runs("depth first.run --qrels qrels.txt -m R@1000 --depths 2 --format csv");
     assert_eq!(csv.stdout, "measure,curve,depth,value\nR@1000,first.run,2,0.75\n");
 }
 
@@ -76,7 +66,7 @@ fn by_default_depths_end_with_the_longest_run() {
     workspace.write("long.run", &long);
     workspace.write("one.run", "q1 Q0 a 1 1 o\n");
     let depths = |command: &str| {
-        let report = workspace.toller(&format!("depth {command} --qrels qrels.txt --json")).succeeds().json();
+        let report = workspace.runs(&format!("depth {command} --qrels qrels.txt --json")).json();
         serde_json::from_value::<Vec<usize>>(report["depths"].clone()).unwrap()
     };
     assert_eq!(depths("first.run"), [1, 2, 4]);

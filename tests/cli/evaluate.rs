@@ -1,4 +1,5 @@
-//! `toller eval`, `compare` and `qrels diff`: groups, several judgments, real runs with faults, trec_eval's output.
+//! `toller eval`, `compare` and `qrels diff`: groups, several judgments, real runs with faults, trec_eval's
+//! output.
 
 use serde_json::json;
 

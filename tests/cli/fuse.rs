@@ -1,6 +1,8 @@
 //! `toller fuse` and `toller tune alpha` from outside.
 
-use crate::support::Workspace;
+use serde_json::json;
+
+use crate::support::{Workspace, assert_has};
 
 const FIRST: &str = "q1 Q0 a 1 10 x\nq1 Q0 b 2 6.0 x\nq1 Q0 c 3 2 x\nq3 Q0 a 1 1.5 x\n";
 const SECOND: &str =
@@ -41,9 +43,9 @@ fn methods_do_what_their_names_say() {
             "q1 Q0 a 1 10.0 toller\nq1 Q0 b 2 6.0 toller\nq2 Q0 e 1 0.7 toller\nq3 Q0 a 1 1.5 toller\n",
         ),
     ] {
-        let done = workspace.toller(&format!("fuse one.run two.run --output - --method {flags}")).succeeds();
+        let done = workspace.runs(&format!("fuse one.run two.run --output - --method {flags}"));
         assert_eq!(done.stdout, expected, "{flags}");
-        assert!(done.stderr.contains("one.run: 1 of 3 queries have no results"), "{}", done.stderr);
+        done.says(["one.run: 1 of 3 queries have no results"]);
     }
 }
 
@@ -54,11 +56,11 @@ fn runs_may_be_compressed_and_of_other_formats_and_report() {
     let fuse = "fuse marco.run one.run - --method rrf --output out.run --json";
     let done = workspace.toller_reading(SECOND.as_bytes(), fuse).succeeds();
     let report = done.json();
-    assert_eq!((&report["queries"], &report["hits"], &report["runs"]), (&3.into(), &6.into(), &3.into()));
+    assert_has(&report, json!({"queries": 3, "hits": 6, "runs": 3}));
     assert_eq!(report["method"], "rrf");
     // What was fused can be fused and evaluated again.
-    workspace.toller("fuse out.run one.run --method combmnz --output again.run -q").succeeds();
-    workspace.toller("eval --qrels qrels again.run").succeeds();
+    workspace.runs("fuse out.run one.run --method combmnz --output again.run -q");
+    workspace.runs("eval --qrels qrels again.run");
 }
 
 #[test]
@@ -109,16 +111,15 @@ fn tuning_alpha_finds_what_fuse_and_eval_do() {
         let grid = "--alphas 0:1:0.25 --k 3 --depth 2";
         let tune =
             format!("tune alpha one.run two.run --qrels qrels --method {method} -m {measure} {grid} --json");
-        let tuned = workspace.toller(&format!("{tune} --plot alpha.svg")).succeeds().json();
+        let tuned = workspace.runs(&format!("{tune} --plot alpha.svg")).json();
         let points = tuned["points"].as_array().unwrap();
         assert_eq!(points.len(), 5);
         let mut best: Option<(f64, f64)> = None;
         for point in points {
             let (alpha, value) = (point["alpha"].as_f64().unwrap(), point["value"].as_f64().unwrap());
             let fuse = format!("fuse one.run two.run --k 3 --depth 2 --method {method} --alpha {alpha}");
-            workspace.toller(&format!("{fuse} -q --output fused.run")).succeeds();
-            let eval =
-                workspace.toller(&format!("eval --qrels qrels fused.run -m {measure} --json")).succeeds();
+            workspace.runs(&format!("{fuse} -q --output fused.run"));
+            let eval = workspace.runs(&format!("eval --qrels qrels fused.run -m {measure} --json"));
             let expected = find_number(&eval.json(), measure);
             assert_eq!(Some(value), expected, "{method} {alpha} in {}", eval.stdout);
             if best.is_none_or(|(_, highest)| value > highest) {
@@ -148,14 +149,14 @@ fn find_number(value: &serde_json::Value, key: &str) -> Option<f64> {
 fn alpha_is_written_as_table_and_csv() {
     let workspace = workspace();
     let tune = "tune alpha one.run two.run --qrels qrels -m RR@10 --alphas 0,0.5,0.75,1";
-    let table = workspace.toller(tune).succeeds();
+    let table = workspace.runs(tune);
     // c of q1 is second from 0.75 on: that is the first of the best.
     assert_eq!(
         table.stdout,
         "alpha    RR@10\n0        0.3333\n0.5      0.3333\n0.75     0.3750*\n1        0.3750\n"
     );
-    assert!(table.stderr.contains("best: --alpha 0.75 (RR@10 0.3750)"), "{}", table.stderr);
-    let csv = workspace.toller(&format!("{tune} --format csv -q")).succeeds();
+    table.says(["best: --alpha 0.75 (RR@10 0.3750)"]);
+    let csv = workspace.runs(&format!("{tune} --format csv -q"));
     assert!(csv.stdout.starts_with("alpha,RR@10\n0,0.3333333333333333\n"), "{}", csv.stdout);
 }
 

@@ -1,5 +1,7 @@
 //! Sparse and hybrid search, tuning of BM25 and mining from an index, from outside.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::support::{Workspace, fixture};
@@ -9,8 +11,8 @@ fn workspace() -> Workspace {
     let workspace = Workspace::with_xquad();
     workspace.head("data/corpus.jsonl", 300, "corpus.jsonl");
     workspace.head("data/queries.jsonl", 40, "q.jsonl");
-    workspace.toller("encode -q --model tiny-bert --corpus corpus.jsonl --output store").succeeds();
-    workspace.toller("index -q --language en --corpus corpus.jsonl --doc-vectors --output index").succeeds();
+    workspace.runs("encode -q --model tiny-bert --corpus corpus.jsonl --output store");
+    workspace.runs("index -q --language en --corpus corpus.jsonl --doc-vectors --output index");
     workspace
 }
 
@@ -25,44 +27,30 @@ fn value(report: &Value, keys: &[&str]) -> f64 {
 #[test]
 fn one_pass_gives_the_run_that_fuse_does() {
     let workspace = workspace();
-    // A question without any term of the index is in the dense run alone, wherever it stands.
+    // A question without any term of the index is in the dense run alone, wherever it is in the file.
     let mut lines = workspace.lines("q.jsonl");
     for (at, id) in [(0, "first"), (20, "middle"), (42, "last")] {
         lines.insert(at, format!("{{\"_id\":\"{id}\",\"text\":\"zzyzx\"}}"));
     }
     workspace.write("q.jsonl", lines.join("\n") + "\n");
-    workspace.toller(&format!("{SPARSE} --k 50 --output s.run")).succeeds();
-    workspace.toller(&format!("{DENSE} --k 50 --output d.run")).succeeds();
+    workspace.runs(&format!("{SPARSE} --k 50 --output s.run"));
+    workspace.runs(&format!("{DENSE} --k 50 --output d.run"));
     for flags in [
-        "interpolate --alpha 0.37",
-        "interpolate",
-        "mr-tydi-script --weights 0.3,2",
-        "rrf",
-        "rrf --rrf-k 1",
-        "z-score --missing zero",
-        "combmnz",
-        "borda",
-        "mean --normalize min-max",
+        "interpolate --alpha 0.37", "interpolate", "mr-tydi-script --weights 0.3,2", "rrf", "rrf --rrf-k 1",
+        "z-score --missing zero", "combmnz", "borda", "mean --normalize min-max",
     ] {
-        workspace
-            .toller(&format!("fuse -q s.run d.run --k 60 --tag t --output f.run --method {flags}"))
-            .succeeds();
-        workspace
-            .toller(&format!("{BOTH} --k 60 --depth 50 --tag t --output h.run --fusion {flags}"))
-            .succeeds();
+        workspace.runs(&format!("fuse -q s.run d.run --k 60 --tag t --output f.run --method {flags}"));
+        workspace.runs(&format!("{BOTH} --k 60 --depth 50 --tag t --output h.run --fusion {flags}"));
         assert_eq!(workspace.lines("h.run"), workspace.lines("f.run"), "{flags}");
         workspace
-            .toller(&format!("{BOTH} --threads 1 --k 60 --depth 50 --tag t --output h1.run --fusion {flags}"))
-            .succeeds();
+            .runs(&format!("{BOTH} --threads 1 --k 60 --depth 50 --tag t --output h1.run --fusion {flags}"));
         assert_eq!(workspace.read("h1.run"), workspace.read("h.run"), "{flags}");
     }
     // Vectors that were encoded before do as well as the model.
-    workspace.toller("encode -q --model tiny-bert --queries q.jsonl --output vectors").succeeds();
+    workspace.runs("encode -q --model tiny-bert --queries q.jsonl --output vectors");
     let by_vectors = "search -q --sparse index --dense store --query-vectors vectors --queries q.jsonl";
-    workspace
-        .toller(&format!("{by_vectors} --k 60 --depth 50 --tag t --output v.run --fusion rrf"))
-        .succeeds();
-    workspace.toller("fuse -q s.run d.run --k 60 --tag t --output f.run --method rrf").succeeds();
+    workspace.runs(&format!("{by_vectors} --k 60 --depth 50 --tag t --output v.run --fusion rrf"));
+    workspace.runs("fuse -q s.run d.run --k 60 --tag t --output f.run --method rrf");
     assert_eq!(workspace.read("v.run"), workspace.read("f.run"));
     workspace.write("other.tsv", "unknown\twho\n");
     workspace
@@ -73,31 +61,23 @@ fn one_pass_gives_the_run_that_fuse_does() {
 #[test]
 fn collections_are_matched_by_identifier() {
     let workspace = workspace();
-    workspace.toller(&format!("{BOTH} --fusion rrf --output same.run")).succeeds();
+    workspace.runs(&format!("{BOTH} --fusion rrf --output same.run"));
     let lines = workspace.lines("corpus.jsonl");
     let backwards: Vec<String> = lines.iter().rev().cloned().collect();
     workspace.write("backwards.jsonl", backwards.join("\n") + "\n");
-    workspace
-        .toller("encode -q --overwrite --model tiny-bert --corpus backwards.jsonl --output store")
-        .succeeds();
-    let done = workspace.toller(&format!("{BOTH} --fusion rrf --output other.run")).succeeds();
+    workspace.runs("encode -q --overwrite --model tiny-bert --corpus backwards.jsonl --output store");
+    let done = workspace.runs(&format!("{BOTH} --fusion rrf --output other.run"));
     assert_eq!(done.stderr, "");
     let documents = |run: &str| {
-        let lines = workspace.lines(run);
-        let mut pairs: Vec<(String, String)> = lines
-            .iter()
-            .map(|line| line.split(' ').collect::<Vec<_>>())
-            .map(|columns| (columns[0].to_owned(), columns[2].to_owned()))
-            .collect();
-        pairs.sort();
-        pairs
+        let of_query = |(query, hits): (String, Vec<(String, f32)>)| {
+            hits.into_iter().map(move |(document, _)| (query.clone(), document))
+        };
+        workspace.hits(run).into_iter().flat_map(of_query).collect::<BTreeSet<(String, String)>>()
     };
     assert_eq!(documents("other.run"), documents("same.run"));
 
     workspace.write("fewer.jsonl", lines[1..].join("\n") + "\n");
-    workspace
-        .toller("encode -q --overwrite --model tiny-bert --corpus fewer.jsonl --output store")
-        .succeeds();
+    workspace.runs("encode -q --overwrite --model tiny-bert --corpus fewer.jsonl --output store");
     workspace.toller(&format!("{BOTH} --fusion rrf --output x.run")).fails(
         1,
         &[
@@ -106,14 +86,14 @@ fn collections_are_matched_by_identifier() {
             "--different-collections",
         ],
     );
-    workspace.toller(&format!("{BOTH} --fusion rrf --different-collections --output x.run")).succeeds();
-    // The document that the store lacks is found by its words alone.
+    workspace.runs(&format!("{BOTH} --fusion rrf --different-collections --output x.run"));
+    // The document that is missing from the store is found by its words alone.
     let found = documents("x.run");
-    let (lacking, others): (Vec<_>, Vec<_>) = documents("same.run")
+    let (missing, others): (Vec<_>, Vec<_>) = documents("same.run")
         .into_iter()
         .filter(|pair| !found.contains(pair))
         .partition(|(_, doc)| doc == "s0");
-    assert!(!lacking.is_empty() && others.is_empty(), "{others:?}");
+    assert!(!missing.is_empty() && others.is_empty(), "{others:?}");
     assert!(found.iter().any(|(_, doc)| doc == "s0"));
 }
 
@@ -121,7 +101,7 @@ fn collections_are_matched_by_identifier() {
 fn filters_leave_the_same_documents_out_of_both() {
     let workspace = workspace();
     let all = |flags: &str| {
-        workspace.toller(&format!("{SPARSE} --output s.run {flags}")).succeeds();
+        workspace.runs(&format!("{SPARSE} --output s.run {flags}"));
         workspace.lines("s.run")
     };
     let everything = all("");
@@ -141,9 +121,7 @@ fn filters_leave_the_same_documents_out_of_both() {
     let allowed = ["s1", "s2", "s3", "s4", "s5"];
     expected.retain(|(_, doc)| allowed.contains(&doc.as_str()));
     assert_eq!(pairs(&all("--exclude out.tsv --allow in.txt")), expected);
-    workspace
-        .toller(&format!("{BOTH} --fusion rrf --allow in.txt --exclude out.tsv --output h.run"))
-        .succeeds();
+    workspace.runs(&format!("{BOTH} --fusion rrf --allow in.txt --exclude out.tsv --output h.run"));
     for (found, doc) in pairs(&workspace.lines("h.run")) {
         assert!(allowed.contains(&doc.as_str()) && (found != query || doc != best), "{found} {doc}");
     }
@@ -168,52 +146,39 @@ fn rankers_and_feedback_differ_and_are_deterministic() {
         "--rocchio --rocchio-use-negative --rocchio-gamma 0.5",
         "--ranker ql --rm3 --rm3-no-term-filter",
     ] {
-        workspace.toller(&format!("{SPARSE} --output r.run {flags}")).succeeds();
+        workspace.runs(&format!("{SPARSE} --output r.run {flags}"));
         let run = workspace.lines("r.run");
-        workspace.toller(&format!("{SPARSE} --threads 1 --output r.run {flags}")).succeeds();
+        workspace.runs(&format!("{SPARSE} --threads 1 --output r.run {flags}"));
         assert_eq!(workspace.lines("r.run"), run, "{flags}");
         assert!(!runs.contains(&run), "{flags} makes no difference");
         runs.push(run);
     }
-    workspace
-        .toller(&format!("{SPARSE} --output r.run --rm3 --rm3-original-query-weight 1 --k 5"))
-        .succeeds();
-    let top = |lines: &[String], per: usize| -> Vec<String> {
-        let mut kept: Vec<(String, usize)> = Vec::new();
-        let mut ids = Vec::new();
-        for line in lines {
-            let columns: Vec<&str> = line.split(' ').collect();
-            match kept.last_mut().filter(|(query, _)| query == columns[0]) {
-                Some((_, count)) => *count += 1,
-                None => kept.push((columns[0].to_owned(), 1)),
-            }
-            if kept.last().is_some_and(|(_, count)| *count <= per) {
-                ids.push(format!("{} {}", columns[0], columns[2]));
-            }
-        }
-        ids
-    };
+    workspace.runs(&format!("{SPARSE} --output r.run --rm3 --rm3-original-query-weight 1 --k 5"));
     // The whole weight on the query is no feedback.
-    assert_eq!(top(&workspace.lines("r.run"), 1), top(&runs[0], 1));
+    let best = |run: &str| -> Vec<(String, String)> {
+        let hits = workspace.hits::<f32>(run).into_iter();
+        hits.map(|(query, hits)| (query, hits[0].0.clone())).collect()
+    };
+    workspace.write("plain.run", runs[0].join("\n"));
+    assert_eq!(best("r.run"), best("plain.run"));
 }
 
 #[test]
 fn tuning_bm25_finds_what_searches_do() {
     let workspace = workspace();
     let tune = "tune bm25 --sparse index --queries q.jsonl --qrels data/qrels.txt -m RR@10 --k1 0.4,0.9,1.4 --b 0.2:0.8:0.3";
-    let done = workspace.toller(&format!("{tune} --json --plot map.svg")).succeeds();
-    assert!(done.stderr.contains("judged queries are missing and count as zero"), "{}", done.stderr);
+    let done = workspace.runs(&format!("{tune} --json --plot map.svg"));
+    done.says(["judged queries are missing and count as zero"]);
     let tuned = done.json();
     let points = tuned["points"].as_array().unwrap();
     assert_eq!(points.len(), 9);
     let mut best: Option<(f64, f64, f64)> = None;
     for point in points {
         let [k1, b, found] = ["k1", "b", "value"].map(|key| value(point, &[key]));
-        workspace.toller(&format!("{SPARSE} --k1 {k1} --b {b} --output p.run")).succeeds();
-        let eval = workspace
-            .toller("eval -q --qrels data/qrels.txt -m RR@10 --digits 17 --format csv p.run")
-            .succeeds();
-        assert!(eval.stdout.contains(&format!("{found:.17}")), "{k1} {b}: {found} is not in {}", eval.stdout);
+        workspace.runs(&format!("{SPARSE} --k1 {k1} --b {b} --output p.run"));
+        workspace
+            .runs("eval -q --qrels data/qrels.txt -m RR@10 --digits 17 --format csv p.run")
+            .prints([&format!("{found:.17}")]);
         if best.is_none_or(|(_, _, highest)| found > highest) {
             best = Some((k1, b, found));
         }
@@ -221,9 +186,9 @@ fn tuning_bm25_finds_what_searches_do() {
     let found = ["k1", "b", "value"].map(|key| value(&tuned, &["best", key]));
     assert_eq!(Some((found[0], found[1], found[2])), best);
     assert!(String::from_utf8(workspace.read("map.svg")).unwrap().contains("the highest"));
-    let table = workspace.toller(tune).succeeds().stdout;
+    let table = workspace.runs(tune).stdout;
     assert_eq!((table.lines().count(), table.matches('*').count()), (4, 1), "{table}");
-    let csv = workspace.toller(&format!("{tune} --queries-format jsonl --format csv")).succeeds().stdout;
+    let csv = workspace.runs(&format!("{tune} --queries-format jsonl --format csv")).stdout;
     assert_eq!((csv.lines().count(), csv.lines().next()), (10, Some("k1,b,RR@10")), "{csv}");
     workspace.toller(&format!("{tune} --queries-format tsv")).fails(1, &["--queries-format"]);
 }
@@ -233,22 +198,22 @@ fn negatives_are_mined_from_an_index() {
     let workspace = workspace();
     let mine =
         "mine -q --qrels data/qrels.txt --queries q.jsonl --choose top --depth 1:20 --output-format pairs";
-    workspace.toller(&format!("{mine} --sparse index --output index.tsv")).succeeds();
-    workspace.toller(&format!("{SPARSE} --k 20 --output s.run")).succeeds();
-    workspace.toller(&format!("{mine} --run s.run --output run.tsv")).succeeds();
+    workspace.runs(&format!("{mine} --sparse index --output index.tsv"));
+    workspace.runs(&format!("{SPARSE} --k 20 --output s.run"));
+    workspace.runs(&format!("{mine} --run s.run --output run.tsv"));
     assert_eq!(workspace.lines("index.tsv"), workspace.lines("run.tsv"));
     assert!(workspace.lines("index.tsv").len() > 100);
-    workspace.toller(&format!("{mine} --sparse index --ranker ql --output ql.tsv")).succeeds();
+    workspace.runs(&format!("{mine} --sparse index --ranker ql --output ql.tsv"));
     assert_ne!(workspace.lines("ql.tsv"), workspace.lines("run.tsv"));
 }
 
 #[test]
 fn what_cannot_be_searched_is_refused() {
     let workspace = workspace();
-    workspace.toller("index -q --language en --corpus corpus.jsonl --output plain").succeeds();
+    workspace.runs("index -q --language en --corpus corpus.jsonl --output plain");
     let tune = "tune bm25 --sparse index --qrels data/qrels.txt --queries q.jsonl";
     workspace.write("other.jsonl", "{\"_id\": \"elsewhere\", \"text\": \"a text\"}\n");
-    workspace.toller("index -q --language en --corpus other.jsonl --output other").succeeds();
+    workspace.runs("index -q --language en --corpus other.jsonl --output other");
     let other = tune.replace("--sparse index", "--sparse other");
     for (code, command, says) in [
         (2, "search --queries q.jsonl --output x", "give --dense STORE, --sparse DIR, or both"),
@@ -301,9 +266,9 @@ fn queries_without_hits_are_named() {
     let workspace = workspace();
     workspace.write("some.tsv", "stops\tof the\nfound\twas\nunknown\tqqqzzz\nmore\tthe\nstill\tmore\n");
     workspace.write("corpus.tsv", "1\tit was\n2\tit is\n");
-    workspace.toller("index -q --analyzer whitespace --corpus corpus.tsv --output few").succeeds();
+    workspace.runs("index -q --analyzer whitespace --corpus corpus.tsv --output few");
     let search = "search --sparse few --queries some.tsv --json --output few.run";
-    let finished = workspace.toller(search).succeeds();
+    let finished = workspace.runs(search);
     assert!(
         finished.stderr.contains("4 queries have no hits, and no line in the run: stops, unknown, more, ...")
     );
@@ -314,22 +279,15 @@ fn queries_without_hits_are_named() {
 #[test]
 fn feedback_finds_what_anserinis_does() {
     let workspace = Workspace::with_xquad();
-    workspace
-        .toller("index -q --language en --corpus data/corpus.jsonl --doc-vectors --output index")
-        .succeeds();
+    workspace.runs("index -q --language en --corpus data/corpus.jsonl --doc-vectors --output index");
     let expected: Value = serde_json::from_slice(&std::fs::read(fixture("feedback.json")).unwrap()).unwrap();
     for (flags, queries) in expected.as_object().unwrap() {
         let search = "search -q --sparse index --queries data/queries.jsonl --k 3 --output p.run";
-        workspace.toller(&format!("{search} {flags}")).succeeds();
-        let run = workspace.lines("p.run");
+        workspace.runs(&format!("{search} {flags}"));
+        let run = workspace.hits::<f64>("p.run");
         let mut as_close = 0;
         for (query, hits) in queries.as_object().unwrap() {
-            let found: Vec<(&str, f64)> = run
-                .iter()
-                .map(|line| line.split(' ').collect::<Vec<_>>())
-                .filter(|columns| columns[0] == query)
-                .map(|columns| (columns[2], columns[4].parse().unwrap()))
-                .collect();
+            let found = &run[query];
             assert_eq!(found[0].0, hits[0][0].as_str().unwrap(), "{flags} {query}");
             let close = |at: usize| {
                 let score = hits[at][1].as_f64().unwrap();

@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,23 +20,18 @@ fn an_encode_killed_at_any_moment_resumes_to_the_same_bytes() {
         "encode --model tiny-bert --corpus corpus.jsonl --rows-per-shard 16 --threads 1 --output";
     let workspace = Workspace::with_xquad();
     workspace.head("data/corpus.jsonl", 320, "corpus.jsonl");
-    let started = Instant::now();
-    workspace.toller(&format!("{ENCODE} whole")).succeeds();
-    let duration = started.elapsed();
+    let killer = Killer::timing(&workspace, &format!("{ENCODE} whole"));
     let expected = workspace.files_in("whole");
     assert_eq!(expected.len(), 21, "twenty shards and a manifest");
 
-    let mut random = SplitMix64(20);
-    let mut cut_short = 0;
-    for moment in 0..10 {
-        let store = format!("store-{moment}");
-        let mut child = spawn(&workspace, &format!("{ENCODE} {store}"));
-        thread::sleep(duration.mul_f64((f64::from(moment) + random.unit()) / 10.0));
-        child.kill().unwrap();
-        cut_short += u32::from(!child.wait().unwrap().success());
-        workspace.toller(&format!("{ENCODE} {store}")).succeeds();
-        assert!(workspace.files_in(&store) == expected, "killed in tenth {moment} of {duration:?}");
-    }
+    let cut_short = killer.kill(
+        10,
+        |moment| format!("{ENCODE} store-{moment}"),
+        |moment, command| {
+            workspace.runs(command);
+            assert!(workspace.files_in(&format!("store-{moment}")) == expected, "killed in tenth {moment}");
+        },
+    );
     assert!(cut_short >= 2, "only {cut_short} of 10 encodes were killed before they ended");
 }
 
@@ -46,30 +41,23 @@ fn an_indexing_killed_at_any_moment_leaves_no_corrupt_index() {
         "index --language en --corpus long.jsonl --memory 16M --doc-vectors --threads 2 --output";
     let workspace = Workspace::with_xquad();
     repeat_corpus(&workspace, 30);
-    let started = Instant::now();
-    workspace.toller(&format!("{INDEX} whole")).succeeds();
-    let duration = started.elapsed();
+    let killer = Killer::timing(&workspace, &format!("{INDEX} whole"));
     let expected = workspace.files_in("whole");
     assert_eq!(expected.len(), 6, "five files and a manifest");
 
-    let mut random = SplitMix64(6);
-    let mut cut_short = 0;
-    for moment in 0..20 {
+    // The second time there is an index, which is replaced.
+    let overwrite = |moment| if moment < 10 { "" } else { " --overwrite" };
+    let command = |moment| format!("{INDEX} index-{}{}", moment % 10, overwrite(moment));
+    let cut_short = killer.kill(20, command, |moment, _| {
         let index = format!("index-{}", moment % 10);
-        // The second time there is an index, which is replaced.
-        let overwrite = if moment < 10 { "" } else { " --overwrite" };
-        let mut child = spawn(&workspace, &format!("{INDEX} {index}{overwrite}"));
-        thread::sleep(duration.mul_f64((f64::from(moment % 10) + random.unit()) / 10.0));
-        child.kill().unwrap();
-        cut_short += u32::from(!child.wait().unwrap().success());
         let search = "search -q --queries data/queries.jsonl --k 1 --output killed.run --sparse";
         let left = workspace.toller(&format!("{search} {index}"));
         let is_none =
             ["is not an inverted index", "cannot open index-"].iter().any(|said| left.stderr.contains(said));
         assert!(left.code == Some(0) || is_none, "{}", left.stderr);
-        workspace.toller(&format!("{INDEX} {index}")).succeeds();
-        assert!(workspace.files_in(&index) == expected, "killed in tenth {moment} of {duration:?}");
-    }
+        workspace.runs(&format!("{INDEX} {index}"));
+        assert!(workspace.files_in(&index) == expected, "killed in tenth {moment}");
+    });
     assert!(cut_short >= 4, "only {cut_short} of 20 were killed before they ended");
 }
 
@@ -89,33 +77,26 @@ fn scores_survive(command: &str, known: &str) {
     let workspace = Workspace::with_xquad();
     workspace.add_fixture("cross-encoders/mpnet");
     workspace.head("data/queries.jsonl", 100, "queries.jsonl");
-    workspace.toller("index --language en --corpus data/corpus.jsonl --output index").succeeds();
+    workspace.runs("index --language en --corpus data/corpus.jsonl --output index");
     let search = "search --sparse index --queries queries.jsonl --k 12 --output first.run";
-    workspace.toller(search).succeeds();
+    workspace.runs(search);
     let score = format!(
         "{command} --corpus data/corpus.jsonl --queries queries.jsonl --depth 10 --truncation longest_first --threads 1 --output"
     );
     // The first one indexes the texts.
-    workspace.toller(&format!("{score} whole.run")).succeeds();
-    let started = Instant::now();
-    workspace.toller(&format!("{score} whole.run")).succeeds();
-    let duration = started.elapsed();
+    workspace.runs(&format!("{score} whole.run"));
+    let killer = Killer::timing(&workspace, &format!("{score} whole.run"));
     let expected = workspace.read("whole.run");
 
-    let mut random = SplitMix64(7);
-    let (mut cut_short, mut resumed) = (0, 0);
-    for moment in 0..10 {
-        let run = format!("killed-{moment}.run");
-        let mut child = spawn(&workspace, &format!("{score} {run}"));
-        thread::sleep(duration.mul_f64((f64::from(moment) + random.unit()) / 10.0));
-        child.kill().unwrap();
-        cut_short += u32::from(!child.wait().unwrap().success());
-        let again = workspace.toller(&format!("{score} {run} --json")).succeeds();
-        let report = again.json();
+    let mut resumed = 0;
+    let command = |moment| format!("{score} killed-{moment}.run");
+    let cut_short = killer.kill(10, command, |moment, command| {
+        let report = workspace.runs(&format!("{command} --json")).json();
         resumed += u32::from(report.pointer(known).and_then(Value::as_u64).unwrap() > 0);
-        assert!(workspace.read(&run) == expected, "killed in tenth {moment} of {duration:?}");
+        let run = format!("killed-{moment}.run");
+        assert!(workspace.read(&run) == expected, "killed in tenth {moment}");
         assert!(!workspace.path(&format!("{run}.scores")).exists(), "the journal is gone");
-    }
+    });
     assert!(cut_short >= 2 && resumed >= 1, "{cut_short} of 10 were killed, {resumed} resumed");
 }
 
@@ -125,11 +106,11 @@ fn an_encode_killed_again_and_again_gets_on() {
         "encode --model tiny-bert --corpus long.jsonl --rows-per-shard 100 --threads 1 --output";
     let workspace = Workspace::with_xquad();
     repeat_corpus(&workspace, 5);
-    workspace.toller(&format!("{ENCODE} whole")).succeeds();
+    workspace.runs(&format!("{ENCODE} whole"));
 
     let mut resumed = 0;
     for shard in (5..50).step_by(5) {
-        let mut child = spawn(&workspace, &format!("{ENCODE} store"));
+        let mut child = workspace.spawn(&format!("{ENCODE} store"));
         // Each lives until it has finished some shards more than its predecessor.
         wait_for(&mut child, &workspace.path(&format!("store/shard-{shard:05}.safetensors")));
         child.kill().unwrap();
@@ -137,7 +118,7 @@ fn an_encode_killed_again_and_again_gets_on() {
         resumed += usize::from(stderr.contains("resuming store at row"));
     }
     assert!(resumed >= 2, "only {resumed} encodes found rows of the one before");
-    workspace.toller(&format!("{ENCODE} store")).succeeds();
+    workspace.runs(&format!("{ENCODE} store"));
     assert!(workspace.files_in("store") == workspace.files_in("whole"));
 }
 
@@ -155,7 +136,7 @@ fn stops_cleanly(signal: &str) {
     let workspace = Workspace::with_xquad();
     repeat_corpus(&workspace, 10);
     let encode = "encode --model tiny-bert --corpus long.jsonl --rows-per-shard 500 --threads 1 --output";
-    let mut child = spawn(&workspace, &format!("{encode} store"));
+    let mut child = workspace.spawn(&format!("{encode} store"));
     wait_for(&mut child, &workspace.path("store/shard-00000.safetensors"));
     send(signal, &child);
     let stopped = Finished::new(child.wait_with_output().unwrap());
@@ -175,9 +156,8 @@ fn stops_cleanly(signal: &str) {
     workspace
         .toller("search --dense store --model tiny-bert --queries queries.tsv --output run.txt")
         .fails(1, &["the store store is incomplete", &format!("{rows} of 11800 rows"), "hint: run the same"]);
-    let resumed = workspace.toller(&format!("{encode} store")).succeeds();
-    assert!(resumed.stderr.contains(&format!("resuming store at row {rows}")), "{}", resumed.stderr);
-    workspace.toller(&format!("{encode} whole")).succeeds();
+    workspace.runs(&format!("{encode} store")).says([&format!("resuming store at row {rows}")]);
+    workspace.runs(&format!("{encode} whole"));
     assert!(workspace.files_in("store") == workspace.files_in("whole"));
 }
 
@@ -188,7 +168,7 @@ fn the_second_ctrl_c_stops_at_once() {
     // A first shard that is soon there, and a second one that takes long.
     let encode =
         "encode --model tiny-bert --corpus long.jsonl --rows-per-shard 11000 --threads 1 --output store";
-    let mut child = spawn(&workspace, encode);
+    let mut child = workspace.spawn(encode);
     wait_for(&mut child, &workspace.path("store/shard-00000.safetensors"));
     // Between two shards it would stop at once, and well; the next one is begun when the manifest has this
     // one.
@@ -210,8 +190,7 @@ fn the_second_ctrl_c_stops_at_once() {
     assert!(!said.contains("interrupted;"), "it went on to the end of the shard: {said}");
     assert!(!workspace.path("store/shard-00001.safetensors").exists());
     // What was finished is kept.
-    let resumed = workspace.toller(encode).succeeds();
-    assert!(resumed.stderr.contains("resuming store at row 11000"), "{}", resumed.stderr);
+    workspace.runs(encode).says(["resuming store at row 11000"]);
 }
 
 #[test]
@@ -220,9 +199,9 @@ fn two_encodes_do_not_write_one_store() {
     repeat_corpus(&workspace, 10);
     let encode =
         "encode --model tiny-bert --corpus long.jsonl --rows-per-shard 500 --threads 1 --output store";
-    let mut first = spawn(&workspace, encode);
+    let mut first = workspace.spawn(encode);
     wait_for(&mut first, &workspace.path("store/shard-00000.safetensors"));
-    // Not for as long as the first one runs, which stands still meanwhile.
+    // The first one is paused meanwhile, so that it does not end.
     send("STOP", &first);
     let second = workspace.toller(encode);
     send("CONT", &first);
@@ -233,13 +212,13 @@ fn two_encodes_do_not_write_one_store() {
 #[test]
 fn a_search_that_is_stopped_leaves_no_run() {
     let workspace = Workspace::with_xquad();
-    workspace.toller("encode --model tiny-bert --corpus data/corpus.jsonl --output store").succeeds();
+    workspace.runs("encode --model tiny-bert --corpus data/corpus.jsonl --output store");
     // Many queries, so that the search takes long; few hits, so that it is not the disk that does.
     let queries: Vec<String> = (0..200_000).map(|number| format!("q{number}\twho was the first")).collect();
     workspace.write("queries.tsv", queries.join("\n"));
     let search =
         "search --dense store --model tiny-bert --queries queries.tsv --k 1 --threads 1 --output run.txt";
-    let mut child = spawn(&workspace, search);
+    let mut child = workspace.spawn(search);
     wait_until(&mut child, "a run that is being written", || workspace.has_trace_of("run.txt"));
     send("INT", &child);
     let stopped = Finished::new(child.wait_with_output().unwrap());
@@ -254,10 +233,6 @@ fn repeat_corpus(workspace: &Workspace, times: usize) {
         lines.iter().map(move |line| line.replacen(r#""_id":""#, &format!(r#""_id":"{time}-"#), 1) + "\n")
     });
     workspace.write("long.jsonl", repeated.collect::<String>());
-}
-
-fn spawn(workspace: &Workspace, arguments: &str) -> Child {
-    workspace.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 /// Waits until a process has made a file, or has ended.
@@ -276,6 +251,37 @@ fn wait_until(child: &mut Child, what: &str, is_there: impl Fn() -> bool) {
 fn send(signal: &str, child: &Child) {
     let status = Command::new("kill").arg(format!("-{signal}")).arg(child.id().to_string()).status();
     assert!(status.unwrap().success(), "the process ended before it was sent SIG{signal}");
+}
+
+/// Kills commands at moments that are spread over the time that one of them takes.
+struct Killer<'a> {
+    workspace: &'a Workspace,
+    duration: Duration,
+}
+
+impl<'a> Killer<'a> {
+    /// Takes the time of a command.
+    fn timing(workspace: &'a Workspace, command: &str) -> Self {
+        let started = Instant::now();
+        workspace.runs(command);
+        Self { workspace, duration: started.elapsed() }
+    }
+
+    /// Kills one command in each tenth of the time, again and again, and calls `check` after each. Returns
+    /// how many had not ended by themselves.
+    fn kill(&self, times: u32, command: impl Fn(u32) -> String, mut check: impl FnMut(u32, &str)) -> u32 {
+        let mut random = SplitMix64(7);
+        let mut cut_short = 0;
+        for moment in 0..times {
+            let command = command(moment);
+            let mut child = self.workspace.spawn(&command);
+            thread::sleep(self.duration.mul_f64((f64::from(moment % 10) + random.unit()) / 10.0));
+            child.kill().unwrap();
+            cut_short += u32::from(!child.wait().unwrap().success());
+            check(moment, &command);
+        }
+        cut_short
+    }
 }
 
 /// Steele, Lea and Flood 2014: random enough to spread moments.

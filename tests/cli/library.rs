@@ -18,14 +18,10 @@ fn two_engines_in_one_process_find_what_the_command_line_does() {
     workspace.head("data/queries.jsonl", 40, "queries.jsonl");
     let models = [("tiny-bert", 1, "one"), ("models/bert-pooler", 2, "two")];
     for (model, _, name) in models {
-        workspace
-            .toller(&format!("encode -q --model {model} --corpus corpus.jsonl --output {name}"))
-            .succeeds();
-        workspace
-            .toller(&format!(
-                "search -q --dense {name} --model {model} --queries queries.jsonl --k 50 --output {name}.run"
-            ))
-            .succeeds();
+        workspace.runs(&format!("encode -q --model {model} --corpus corpus.jsonl --output {name}"));
+        workspace.runs(&format!(
+            "search -q --dense {name} --model {model} --queries queries.jsonl --k 50 --output {name}.run"
+        ));
     }
     let (queries, _) =
         read_queries(&[Input::parse(workspace.path("queries.jsonl"))], &ReadOptions::default()).unwrap();

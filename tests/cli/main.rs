@@ -6,7 +6,9 @@
     reason = "a test that cannot go on has failed, and says what it skips"
 )]
 
+mod ad_hoc;
 mod analyze;
+mod annotate;
 mod bad_input;
 mod bad_model_or_store;
 mod bench;
@@ -16,6 +18,7 @@ mod diff;
 mod evaluate;
 mod full_disk;
 mod fuse;
+mod hostile;
 mod hybrid;
 mod interruption;
 mod library;
@@ -24,6 +27,7 @@ mod mine;
 mod models;
 mod output;
 mod recipes;
+mod report;
 mod rerank;
 mod retrieve;
 mod same_everywhere;

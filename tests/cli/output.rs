@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
-use std::process::Stdio;
 
-use crate::support::Workspace;
+use serde_json::json;
+
+use crate::support::{Workspace, assert_has};
 
 /// A workspace with a store of all sentences.
 fn with_store() -> Workspace {
     let workspace = Workspace::with_xquad();
-    workspace.toller("encode --model tiny-bert --corpus data/corpus.jsonl --output store").succeeds();
+    workspace.runs("encode --model tiny-bert --corpus data/corpus.jsonl --output store");
     workspace
 }
 
@@ -18,19 +19,16 @@ const SEARCH: &str = "search --dense store --model tiny-bert --queries data/quer
 #[test]
 fn stdout_carries_data_alone() {
     let workspace = Workspace::with_xquad();
-    let encoded =
-        workspace.toller("encode -v --model tiny-bert --corpus data/corpus.jsonl --output store").succeeds();
+    let encoded = workspace.runs("encode -v --model tiny-bert --corpus data/corpus.jsonl --output store");
     assert_eq!(encoded.stdout, "");
-    for words in ["device: cpu", "model: tiny-bert", "collection: 1180 passages", "encoded 1180 passages"] {
-        assert!(encoded.stderr.contains(words), "{words:?} is not in {}", encoded.stderr);
-    }
-    let run = workspace.toller(&format!("{SEARCH} -v --output -")).succeeds();
+    encoded.says(["device: cpu", "model: tiny-bert", "collection: 1180 passages", "encoded 1180 passages"]);
+    let run = workspace.runs(&format!("{SEARCH} -v --output -"));
     assert_eq!(run.stdout.lines().count(), 1190 * 5);
     for line in run.stdout.lines() {
         let columns: Vec<&str> = line.split(' ').collect();
         assert!(columns.len() == 6 && columns[1] == "Q0" && columns[5] == "toller", "{line:?}");
     }
-    assert!(run.stderr.contains("searched 1180 vectors for 1190 queries"), "{}", run.stderr);
+    run.says(["searched 1180 vectors for 1190 queries"]);
     // What is piped into the next command is what a file would hold.
     let table = "eval --qrels data/qrels.txt --measures RR --format csv -";
     let piped = workspace.toller_reading(run.stdout.as_bytes(), table).succeeds();
@@ -41,31 +39,24 @@ fn stdout_carries_data_alone() {
 }
 
 #[test]
-fn json_is_json_and_tells_the_result() {
+fn json_is_json_and_has_the_result() {
     let workspace = with_store();
     let result = workspace
-        .toller(
+        .runs(
             "encode --json --model tiny-bert --queries data/queries.jsonl --output queries --store-dtype f16",
         )
-        .succeeds()
         .json();
-    assert_eq!(
-        (&result["rows"], &result["dim"], &result["dtype"]),
-        (&1190.into(), &32.into(), &"f16".into())
-    );
+    assert_has(&result, json!({"rows": 1190, "dim": 32, "dtype": "f16"}));
     assert_eq!(result["complete"], true);
-    let result = workspace.toller(&format!("{SEARCH} --json --output run.txt")).succeeds().json();
-    assert_eq!(
-        (&result["queries"], &result["vectors"], &result["hits"]),
-        (&1190.into(), &1180.into(), &5950.into())
-    );
-    let result = workspace.toller("eval --json --per-query --qrels data/qrels.txt run.txt").succeeds().json();
+    let result = workspace.runs(&format!("{SEARCH} --json --output run.txt")).json();
+    assert_has(&result, json!({"queries": 1190, "vectors": 1180, "hits": 5950}));
+    let result = workspace.runs("eval --json --per-query --qrels data/qrels.txt run.txt").json();
     assert_eq!(result["runs"][0]["queries"], 1190);
     let measures = result["runs"][0]["aggregates"].as_object().unwrap();
     assert!(["nDCG@10", "RR@10", "AP", "R@100"].iter().all(|name| measures[*name].is_f64()), "{measures:?}");
     let result = workspace.build_xquad("--json").json();
-    assert_eq!((&result["sentences"], &result["questions"]), (&1180.into(), &1190.into()));
-    let result = workspace.toller("doctor --json").succeeds().json();
+    assert_has(&result, json!({"sentences": 1180, "questions": 1190}));
+    let result = workspace.runs("doctor --json").json();
     assert!(result["instruction_sets"].as_array().unwrap().contains(&"portable".into()), "{result:#}");
     assert_eq!(result["offline"], true);
 }
@@ -79,10 +70,10 @@ fn quiet_commands_say_nothing() {
         "search -q --dense store --model tiny-bert --queries data/queries.jsonl --k 5 --output run.txt",
         "-q search --dense store --model tiny-bert --queries data/queries.jsonl --k 5 --output run.txt",
     ] {
-        let done = workspace.toller(arguments).succeeds();
+        let done = workspace.runs(arguments);
         assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("", ""), "{arguments}");
     }
-    let done = workspace.toller("eval -q --qrels data/qrels.txt run.txt").succeeds();
+    let done = workspace.runs("eval -q --qrels data/qrels.txt run.txt");
     assert!(done.stderr.is_empty() && done.stdout.lines().count() == 2, "{done:?}");
     // But errors are errors.
     workspace.toller("eval -q --qrels none.txt run.txt").fails(1, &["error: cannot open none.txt"]);
@@ -91,14 +82,13 @@ fn quiet_commands_say_nothing() {
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     let workspace = with_store();
-    workspace.toller(&format!("{SEARCH} --output run.txt")).succeeds();
+    workspace.runs(&format!("{SEARCH} --output run.txt"));
     for arguments in [
         "eval --qrels data/qrels.txt run.txt --per-query",
         "eval --qrels data/qrels.txt run.txt --per-query --json",
         "search --dense store --model tiny-bert --queries data/queries.jsonl --k 1000 --output -",
     ] {
-        let mut child =
-            workspace.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = workspace.spawn(arguments);
         let mut first = String::new();
         // Dropped after a line, as `head -1` does; far more than a pipe holds is still to come.
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
@@ -114,7 +104,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 fn completions_for_every_shell() {
     let workspace = Workspace::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = workspace.toller(&format!("completions {shell}")).succeeds();
+        let script = workspace.runs(&format!("completions {shell}"));
         assert!(script.stdout.contains("toller") && script.stdout.contains("query-vectors"), "{shell}");
         assert_eq!(script.stderr, "");
     }
@@ -122,186 +112,76 @@ fn completions_for_every_shell() {
 
 #[test]
 fn help_names_every_flag_of_the_command_line() {
-    const COMMANDS: [(&str, &[&str]); 32] = [
-        ("", &["--json", "--verbose", "--quiet", "--threads", "--version"]),
+    const COMMANDS: [(&str, &str); 35] = [
+        ("", "--json --verbose --quiet --threads --version"),
+        ("index-info", "--term"),
         (
             "encode",
-            &[
-                "--model",
-                "--corpus",
-                "--queries",
-                "--output",
-                "--device",
-                "--dtype",
-                "--store-dtype",
-                "--max-length",
-                "--batch-tokens",
-                "--shard",
-                "--prompt",
-                "--title-separator",
-                "--skip-bad-lines",
-                "--overwrite",
-            ],
+            "--model --corpus --queries --output --device --dtype --store-dtype --max-length \
+             --batch-tokens --shard --prompt --title-separator --skip-bad-lines --overwrite",
         ),
         (
             "search",
-            &[
-                "--dense",
-                "--model",
-                "--query-vectors",
-                "--queries",
-                "--k",
-                "--output",
-                "--scan",
-                "--sparse",
-                "--ranker",
-                "--k1",
-                "--b",
-                "--mu",
-                "--lambda",
-                "--exact-lengths",
-                "--rm3",
-                "--rocchio",
-                "--fusion",
-                "--alpha",
-                "--depth",
-                "--skip-bad-lines",
-            ],
+            "--dense --model --query-vectors --queries --k --output --scan --sparse --ranker --k1 --b \
+             --mu --lambda --exact-lengths --rm3 --rocchio --fusion --alpha --depth --skip-bad-lines --explain",
         ),
         (
             "rerank",
-            &[
-                "--model",
-                "--run",
-                "--corpus",
-                "--queries",
-                "--depth",
-                "--k",
-                "--output",
-                "--combine",
-                "--interpolate",
-                "--cache",
-                "--passage-window",
-            ],
+            "--model --run --corpus --queries --depth --k --output --combine --interpolate --cache \
+             --passage-window",
         ),
         (
             "retrieve",
-            &[
-                "--dense",
-                "--sparse",
-                "--fusion",
-                "--fusion-depth",
-                "--queries",
-                "--rerank",
-                "--rerank-max-length",
-                "--rerank-dtype",
-                "--corpus",
-                "--depth",
-                "--k",
-                "--keep-stages",
-                "--output",
-            ],
+            "--dense --sparse --fusion --fusion-depth --queries --rerank --rerank-max-length \
+             --rerank-dtype --corpus --depth --k --keep-stages --output",
         ),
-        (
-            "index",
-            &["--corpus", "--language", "--analyzer", "--output", "--memory", "--doc-vectors", "--overwrite"],
-        ),
-        ("analyze", &["--language", "--analyzer"]),
-        (
-            "fuse",
-            &["--method", "--weights", "--alpha", "--k", "--rrf-k", "--output", "--normalize", "--missing"],
-        ),
-        ("tune", &["bm25", "alpha"]),
-        (
-            "tune bm25",
-            &["--sparse", "--queries", "--qrels", "--measure", "--k1", "--b", "--plot", "--format"],
-        ),
-        ("tune alpha", &["--qrels", "--measure", "--alphas", "--method", "--plot", "--format"]),
-        (
-            "mine",
-            &["--run", "--sparse", "--qrels", "--corpus", "--depth", "--negatives", "--seed", "--output"],
-        ),
-        ("eval", &["--qrels", "--measures", "--per-query", "--significance", "--format", "--skip-bad-lines"]),
-        ("eval", &["--groups", "--baseline", "--keep", "--trec-eval", "--relevance-level", "--depth"]),
-        (
-            "compare",
-            &["--qrels", "--baseline", "--tests", "--correction", "--equivalence", "--power", "--format"],
-        ),
-        ("qrels", &["diff"]),
-        ("qrels diff", &["--relevance-level", "--qrels-format", "--skip-bad-lines"]),
-        ("bench", &["encode", "search"]),
-        (
-            "bench encode",
-            &["--model", "--lengths", "--corpus", "--passages", "--seconds", "--plot", "--dtype"],
-        ),
+        ("index", "--corpus --language --analyzer --output --memory --doc-vectors --overwrite"),
+        ("analyze", "--language --analyzer"),
+        ("fuse", "--method --weights --alpha --k --rrf-k --output --normalize --missing"),
+        ("tune", "bm25 alpha"),
+        ("tune bm25", "--sparse --queries --qrels --measure --k1 --b --plot --format"),
+        ("tune alpha", "--qrels --measure --alphas --method --plot --format"),
+        ("mine", "--run --sparse --qrels --corpus --depth --negatives --seed --output"),
+        ("eval", "--qrels --measures --per-query --significance --format --skip-bad-lines"),
+        ("eval", "--groups --baseline --keep --trec-eval --relevance-level --depth"),
+        ("compare", "--qrels --baseline --tests --correction --equivalence --power --format"),
+        ("qrels", "diff"),
+        ("qrels diff", "--relevance-level --qrels-format --skip-bad-lines"),
+        ("report", "--qrels --queries --corpus --measures --baseline --groups --output --data"),
+        ("annotate", "packages agreement vote"),
+        ("bench", "encode search"),
+        ("bench encode", "--model --lengths --corpus --passages --seconds --plot --dtype"),
         (
             "bench search",
-            &[
-                "--vectors",
-                "--scan",
-                "--codes",
-                "--dim",
-                "--store-dtype",
-                "--seed",
-                "--dense",
-                "--query-vectors",
-                "--queries",
-                "--k",
-                "--seconds",
-                "--plot",
-            ],
+            "--vectors --scan --codes --dim --store-dtype --seed --dense --query-vectors --queries --k \
+             --seconds --plot",
         ),
-        (
-            "depth",
-            &[
-                "--qrels",
-                "--measure",
-                "--depths",
-                "--first-stage",
-                "--oracle",
-                "--plot",
-                "--format",
-                "--digits",
-            ],
-        ),
-        (
-            "diff",
-            &[
-                "--qrels",
-                "--measure",
-                "--queries",
-                "--corpus",
-                "--show",
-                "--limit",
-                "--top",
-                "--format",
-                "--tally",
-            ],
-        ),
-        ("run", &["<RECIPE>", "--work", "--set", "--dry-run", "--force", "--json"]),
-        ("data", &["reqa", "squad"]),
-        ("data reqa", &["--output", "--unique-questions"]),
-        ("data squad", &["<INPUT>...", "--output", "--no-titles"]),
-        ("convert", &["<CHECKPOINT>", "--output", "--config", "--vocab", "--prefix", "--allow-unexpected"]),
-        ("models", &["--json"]),
-        ("verify", &["--model", "--expected"]),
-        ("store", &["import", "export", "info", "verify"]),
-        ("doctor", &[]),
-        ("completions", &["bash", "zsh", "fish"]),
+        ("depth", "--qrels --measure --depths --first-stage --oracle --plot --format --digits"),
+        ("diff", "--qrels --measure --queries --corpus --show --limit --top --format --tally"),
+        ("run", "<RECIPE> --work --set --dry-run --force --json"),
+        ("data", "reqa squad"),
+        ("data reqa", "--output --unique-questions"),
+        ("data squad", "<INPUT>... --output --no-titles"),
+        ("convert", "<CHECKPOINT> --output --config --vocab --prefix --allow-unexpected"),
+        ("models", "--json"),
+        ("verify", "--model --expected"),
+        ("store", "import export info verify"),
+        ("doctor", ""),
+        ("completions", "bash zsh fish"),
     ];
     let workspace = Workspace::new();
     for (command, flags) in COMMANDS {
-        let help = workspace.toller(&format!("{command} --help")).succeeds();
+        let help = workspace.runs(&format!("{command} --help"));
         assert_eq!(help.stderr, "");
         let words: BTreeSet<&str> =
             help.stdout.split(|c: char| c.is_whitespace() || ",[]".contains(c)).collect();
-        for flag in flags {
+        for flag in flags.split_whitespace() {
             assert!(words.contains(flag), "toller {command} --help does not name {flag}:\n{}", help.stdout);
         }
         assert!(words.contains("Usage:") && words.contains("--json"), "{command}");
     }
     // No command is left out above.
-    let help = workspace.toller("help").succeeds().stdout;
+    let help = workspace.runs("help").stdout;
     let listed =
         help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let listed: BTreeSet<&str> = listed.filter_map(|line| line.split_whitespace().next()).collect();
@@ -313,9 +193,9 @@ fn help_names_every_flag_of_the_command_line() {
 #[test]
 fn version_and_doctor_work_without_a_model() {
     let workspace = Workspace::new();
-    let version = workspace.toller("--version").succeeds();
+    let version = workspace.runs("--version");
     assert_eq!(version.stdout, format!("toller {}\n", env!("CARGO_PKG_VERSION")));
-    let doctor = workspace.toller("doctor").succeeds();
+    let doctor = workspace.runs("doctor");
     for row in ["toller ", "GPU ", "CPU ", "hub cache ", "known models "] {
         assert!(
             doctor.stdout.lines().any(|line| line.starts_with(row)),

@@ -1,76 +1,16 @@
 //! Recipes: carried out, carried out again, changed in one place, killed, and wrong.
 
-use std::io::{Read, Write};
-use std::process::Stdio;
+use std::io::Read;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use flate2::Compression;
 use flate2::read::GzDecoder;
-use flate2::write::GzEncoder;
 use serde_json::Value;
 use toller_testing::{repository, shared};
 
-use crate::support::{Finished, Workspace};
+use crate::support::{Finished, Workspace, gzip};
 
-const RECIPE: &str = r#"
-title = "XQuAD-R, English"
-
-[variables]
-data = "data"
-k = "50"
-
-[steps.eval]
-command = "eval"
-qrels = "${data}/qrels.txt"
-runs = ["bm25.run", "dense.run", "fused.run"]
-measures = ["nDCG@10", "R@50"]
-format = "json"
-stdout = "measures.json"
-
-[steps.index]
-command = "index"
-corpus = "${data}/corpus.jsonl"
-language = "en"
-output = "index"
-
-[steps.bm25]
-command = "search"
-sparse = "index"
-queries = "${data}/queries.jsonl"
-k = "${k}"
-output = "bm25.run"
-
-[steps.encode]
-command = "encode"
-model = "tiny-bert"
-corpus = "${data}/corpus.jsonl"
-rows-per-shard = 64
-output = "store"
-
-[steps.dense]
-command = "search"
-dense = "store"
-model = "tiny-bert"
-queries = "${data}/queries.jsonl"
-k = "${k}"
-output = "dense.run"
-
-[steps.tune]
-command = "tune alpha"
-runs = ["bm25.run", "dense.run"]
-qrels = "${data}/qrels.txt"
-measure = "nDCG@10"
-format = "json"
-stdout = "tuned.json"
-
-[steps.fuse]
-command = "fuse"
-method = "interpolate"
-alpha = { report = "tuned.json", pointer = "/best/alpha" }
-runs = ["bm25.run", "dense.run"]
-output = "fused.run"
-"#;
+const RECIPE: &str = include_str!("../fixtures/recipes/xquad-r.toml");
 
 const STEPS: [&str; 7] = ["index", "bm25", "encode", "dense", "tune", "fuse", "eval"];
 
@@ -85,7 +25,7 @@ fn workspace() -> Workspace {
     workspace
 }
 
-/// The steps in the order in which they are told, with their state.
+/// The steps in the order of the report, with their state.
 fn states(finished: &Finished) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let report = finished.json();
@@ -108,7 +48,7 @@ fn written(workspace: &Workspace, folder: &str) -> Vec<(String, Vec<u8>)> {
 #[test]
 fn a_recipe_does_what_its_commands_do() {
     let workspace = workspace();
-    let first = workspace.toller("run recipe.toml --json").succeeds();
+    let first = workspace.runs("run recipe.toml --json");
     // Whatever the order of the file, what is read is written before.
     assert_eq!(done(&first), STEPS);
     let queries = "--queries data/queries.jsonl --k 50 -q";
@@ -118,12 +58,12 @@ fn a_recipe_does_what_its_commands_do() {
         &format!("search --sparse index {queries} --output bm25.run"),
         &format!("search --dense store --model tiny-bert {queries} --output dense.run"),
     ] {
-        workspace.toller(command).succeeds();
+        workspace.runs(command);
     }
     let tune = "tune alpha bm25.run dense.run --qrels data/qrels.txt --measure nDCG@10 --json -q";
-    let alpha = workspace.toller(tune).succeeds().json()["best"]["alpha"].as_f64().unwrap();
+    let alpha = workspace.runs(tune).json()["best"]["alpha"].as_f64().unwrap();
     let fuse = format!("fuse --method interpolate --alpha {alpha} bm25.run dense.run --output fused.run -q");
-    workspace.toller(&fuse).succeeds();
+    workspace.runs(&fuse);
     for run in ["bm25.run", "dense.run", "fused.run"] {
         assert_eq!(workspace.read(run), workspace.read(&format!("recipe.work/{run}")), "{run}");
     }
@@ -131,7 +71,7 @@ fn a_recipe_does_what_its_commands_do() {
 
     // The measures that were found, as expectations: they hold, and the least change of one does not.
     let eval = "eval --qrels data/qrels.txt bm25.run fused.run -m nDCG@10 --json -q";
-    let report = workspace.toller(eval).succeeds().json();
+    let report = workspace.runs(eval).json();
     let value = |run: usize| report["runs"][run]["aggregates"]["nDCG@10"].as_f64().unwrap();
     let expect = |run: &str, value: f64| {
         format!(
@@ -142,9 +82,9 @@ fn a_recipe_does_what_its_commands_do() {
     let both =
         |off: f64| format!("{RECIPE}{}{}", expect("bm25.run", value(0)), expect("fused.run", value(1) + off));
     workspace.write("recipe.toml", both(0.0));
-    let second = workspace.toller("run recipe.toml --json").succeeds();
+    let second = workspace.runs("run recipe.toml --json");
     assert_eq!(done(&second), [""; 0]);
-    assert!(second.stderr.contains("nothing to do: all 7 steps are up to date"), "{}", second.stderr);
+    second.says(["nothing to do: all 7 steps are up to date"]);
     let measures = second.json()["measures"].clone();
     assert_eq!(measures[0]["measured"], value(0));
     assert_eq!((&measures[0]["holds"], &measures[1]["holds"]), (&true.into(), &true.into()));
@@ -152,14 +92,14 @@ fn a_recipe_does_what_its_commands_do() {
     workspace.write("recipe.toml", both(0.0002));
     let off = workspace.toller("run recipe.toml");
     assert_eq!(off.code, Some(1));
-    assert!(off.stderr.contains("1 of 2 measures are outside their tolerance"), "{}", off.stderr);
+    off.says(["1 of 2 measures are outside their tolerance"]);
     assert!(off.stdout.contains("off by -0.00020") && off.stdout.contains("as expected"), "{}", off.stdout);
 }
 
 #[test]
 fn only_what_depends_on_a_change_is_done_again() {
     let workspace = workspace();
-    let run = |flags: &str| done(&workspace.toller(&format!("run recipe.toml --json {flags}")).succeeds());
+    let run = |flags: &str| done(&workspace.runs(&format!("run recipe.toml --json {flags}")));
     assert_eq!(run(""), STEPS);
 
     // A file that is as it was, with another time; and one that lies elsewhere.
@@ -190,8 +130,8 @@ fn only_what_depends_on_a_change_is_done_again() {
     assert!(again.contains(&"eval".to_owned()) && again.contains(&"tune".to_owned()), "{again:?}");
     assert!(!again.iter().any(|step| ["index", "bm25", "encode", "dense"].contains(&&**step)), "{again:?}");
 
-    // An option; why is told before and after.
-    let dry = workspace.toller("run recipe.toml --json --dry-run --set k=20").succeeds();
+    // An option; the reason is reported before and after.
+    let dry = workspace.runs("run recipe.toml --json --dry-run --set k=20");
     let because = dry.json()["steps"].clone();
     let of = |name: &str| {
         let step = because.as_array().unwrap().iter().find(|step| step["step"] == name).unwrap();
@@ -208,45 +148,32 @@ fn only_what_depends_on_a_change_is_done_again() {
     assert_eq!(run("--set k=20"), ["bm25"], "the same run again, so that nothing follows");
     fs::remove_dir_all(workspace.path("recipe.work/index")).unwrap();
     assert_eq!(run("--set k=20"), ["index"]);
-    let shard = workspace.path("recipe.work/store/shard-00001.safetensors");
-    let mut bytes = fs::read(&shard).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    fs::write(&shard, bytes).unwrap();
+    workspace.flip_byte("recipe.work/store/shard-00001.safetensors", 1000);
     assert_eq!(run("--set k=20"), ["encode"]);
     assert_eq!(run("--set k=20 --force"), STEPS);
 }
 
 #[test]
 fn a_recipe_killed_at_any_moment_goes_on() {
+    const RUN: &str = "run recipe.toml --work killed --threads 1 -q";
     let workspace = workspace();
     let started = Instant::now();
-    workspace.toller("run recipe.toml --work killed --threads 1 -q").succeeds();
+    workspace.runs(RUN);
     let duration = started.elapsed();
     let expected = written(&workspace, "killed");
     fs::remove_dir_all(workspace.path("killed")).unwrap();
     let mut cut_short = 0;
     for moment in 0..6 {
-        let mut child = workspace
-            .command("run recipe.toml --work killed --threads 1 -q")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = workspace.spawn(RUN);
         thread::sleep(duration.mul_f64((f64::from(moment) + 0.5) / 6.0));
         child.kill().unwrap();
         cut_short += u32::from(!child.wait().unwrap().success());
         // Killed once more on the way, then left alone.
-        let mut child = workspace
-            .command("run recipe.toml --work killed --threads 1 -q")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = workspace.spawn(RUN);
         thread::sleep(Duration::from_millis(40));
         child.kill().unwrap();
         child.wait().unwrap();
-        workspace.toller("run recipe.toml --work killed --threads 1 -q").succeeds();
+        workspace.runs(RUN);
         let names =
             |files: &[(String, Vec<u8>)]| files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
         let left = written(&workspace, "killed");
@@ -258,7 +185,7 @@ fn a_recipe_killed_at_any_moment_goes_on() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn what_is_wrong_is_reported_with_its_line() {
     let workspace = workspace();
     let refused = |recipe: &str, says: &[&str]| {
         workspace.write("bad.toml", recipe);
@@ -324,12 +251,12 @@ fn what_is_wrong_is_told_with_its_line() {
     workspace.toller("run recipe.toml --set date=x").fails(1, &["no variable \"date\"", "it has data, k"]);
     workspace.toller("run none.toml").fails(1, &["none.toml"]);
 
-    // Missing inputs are told by a dry run, and stop the other.
+    // A dry run reports missing inputs; they stop a real one.
     let missing = replaced("sparse = \"index\"", "sparse = \"indx\"");
     workspace.write("bad.toml", missing);
     let says = ["bad.toml:24: indx is not there (sparse of bm25); did you mean the output index?"];
-    let dry = workspace.toller("run bad.toml --dry-run --json").succeeds();
-    assert!(dry.stderr.contains(says[0]), "{}", dry.stderr);
+    let dry = workspace.runs("run bad.toml --dry-run --json");
+    dry.says([says[0]]);
     assert_eq!(states(&dry)[0].1, "to do");
     workspace.toller("run bad.toml").fails(1, &says);
     assert!(!workspace.path("bad.work").exists());
@@ -340,29 +267,54 @@ fn nothing_of_others_is_overwritten() {
     let workspace = workspace();
     fs::create_dir(workspace.path("recipe.work")).unwrap();
     workspace.write("recipe.work/bm25.run", "mine");
-    let refused = workspace
+    workspace
         .toller("run recipe.toml")
-        .fails(1, &["bm25.run exists, and no step of this recipe made it"]);
-    assert!(refused.stderr.contains("--force"), "{}", refused.stderr);
+        .fails(1, &["no step of this recipe made recipe.work/bm25.run"])
+        .says(["--force"]);
+    // It is found before the first step, and in advance.
+    assert!(!workspace.path("recipe.work/index").exists());
+    workspace.runs("run recipe.toml --dry-run").says(["no step of this recipe made recipe.work/bm25.run"]);
     assert_eq!(workspace.read("recipe.work/bm25.run"), b"mine");
-    workspace.toller("run recipe.toml --force -q").succeeds();
+    workspace.runs("run recipe.toml --force -q");
 
-    let mut state = workspace.read("recipe.work/recipe-state.json");
-    let middle = state.len() / 2;
-    state[middle] ^= 1;
-    workspace.write("recipe.work/recipe-state.json", &state);
+    workspace.flip_byte("recipe.work/recipe-state.json", 500);
     workspace.toller("run recipe.toml").fails(1, &["recipe-state.json is damaged", "--force"]);
-    workspace.toller("run recipe.toml --force -q").succeeds();
+    workspace.runs("run recipe.toml --force -q");
+}
+
+#[test]
+fn a_store_or_index_of_the_same_making_is_adopted() {
+    let workspace = workspace();
+    workspace.runs("run recipe.toml -q");
+    let made = workspace.files_in("recipe.work/index");
+    // Another work folder has the index alone, from the command that the log shows.
+    fs::remove_file(workspace.path("recipe.work/recipe-state.json")).unwrap();
+    fs::create_dir(workspace.path("second.work")).unwrap();
+    fs::rename(workspace.path("recipe.work/index"), workspace.path("second.work/index")).unwrap();
+    let log = workspace.runs("run recipe.toml --work second.work").stderr;
+    let line = log.lines().find(|line| line.contains(" index: toller index ")).unwrap();
+    assert!(line.contains("--output=second.work/index"), "{line}");
+    assert!(log.contains("is complete; nothing to do"), "{log}");
+    assert_eq!(workspace.files_in("second.work/index"), made);
+    workspace.runs("run recipe.toml --work second.work").says(["nothing to do: all"]);
+    // A folder that is neither is in the way.
+    fs::create_dir_all(workspace.path("third.work/index")).unwrap();
+    workspace.write("third.work/index/notes.txt", "mine");
+    workspace
+        .toller("run recipe.toml --work third.work")
+        .fails(1, &["no step of this recipe made third.work/index"]);
 }
 
 #[test]
 fn a_step_that_fails_is_named_and_done_again() {
     let workspace = workspace();
     workspace.write("data/qrels.txt", "1 0 s1\n");
-    let failed = workspace.toller("run recipe.toml").fails(1, &["error: step tune: data/qrels.txt"]);
-    assert!(failed.stderr.contains("[5/7] tune: toller tune alpha"), "{}", failed.stderr);
+    workspace
+        .toller("run recipe.toml")
+        .fails(1, &["error: step tune: data/qrels.txt"])
+        .says(["[5/7] tune: toller tune alpha"]);
     workspace.build_xquad("--quiet");
-    let again = workspace.toller("run recipe.toml --json").succeeds();
+    let again = workspace.runs("run recipe.toml --json");
     assert!(
         again.stderr.contains("tune: toller tune alpha") && again.stderr.contains("(changed: "),
         "{}",
@@ -370,7 +322,7 @@ fn a_step_that_fails_is_named_and_done_again() {
     );
 }
 
-/// The recipes of the papers: those that cannot run here tell what they need.
+/// The recipes of the papers: those that cannot run here report what they need.
 #[test]
 fn the_recipes_that_come_with_toller_can_be_planned() {
     let workspace = Workspace::new();
@@ -382,7 +334,7 @@ fn the_recipes_that_come_with_toller_can_be_planned() {
     for recipe in recipes {
         let mut command = workspace.command("run --dry-run --json");
         let planned = Finished::new(command.arg(&recipe).output().unwrap()).succeeds();
-        assert!(planned.stderr.contains("--set data=... is not given"), "{recipe:?}: {}", planned.stderr);
+        planned.says(["--set data=... is not given"]);
         assert!(states(&planned).iter().all(|(_, state)| state == "to do"), "{recipe:?}");
     }
 }
@@ -425,30 +377,18 @@ fn cmrc_2018_is_reranked_and_what_depends_on_a_byte_is_done_again() {
         Finished::new(command.arg("recipe.toml").output().unwrap()).succeeds()
     };
     let first = run();
-    let all = [
-        "data",
-        "index",
-        "bm25",
-        "bm25-reranked",
-        "encode",
-        "dense-reranked",
-        "hybrid-reranked",
-        "eval",
-        "curve",
-    ];
-    assert_eq!(done(&first), all);
+    let all = "data index bm25 bm25-reranked encode dense-reranked hybrid-reranked eval curve";
+    assert_eq!(done(&first).join(" "), all);
     let measures = first.json()["measures"].as_array().unwrap().clone();
     assert!(measures.len() == 3 && measures.iter().all(|measure| measure["holds"] == true), "{measures:?}");
     assert_eq!(done(&run()), [""; 0]);
 
     let mut text = String::new();
-    let compressed = fs::File::open(workspace.path("cmrc/dev.json.gz")).unwrap();
-    GzDecoder::new(compressed).read_to_string(&mut text).unwrap();
+    let compressed = workspace.read("cmrc/dev.json.gz");
+    GzDecoder::new(compressed.as_slice()).read_to_string(&mut text).unwrap();
     let place = text.find("\"question\": \"").unwrap() + "\"question\": \"".len();
     text.insert(place, '?');
-    let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
-    compressed.write_all(text.as_bytes()).unwrap();
-    fs::write(workspace.path("cmrc/dev.json.gz"), compressed.finish().unwrap()).unwrap();
+    workspace.write("cmrc/dev.json.gz", gzip(text.as_bytes()));
     let again = done(&run());
     assert!(again.contains(&"bm25".to_owned()) && again.contains(&"hybrid-reranked".to_owned()), "{again:?}");
     assert!(!again.contains(&"index".to_owned()) && !again.contains(&"encode".to_owned()), "{again:?}");

@@ -1,14 +1,13 @@
-//! Reranking: scores are the model's, the rest follows below, what has no text is told by identifier, and
-//! what is known is not computed again.
+//! Reranking: scores are the model's, the rest follows below, missing texts are reported by identifier, and
+//! known scores are not computed again.
 
-use std::collections::HashMap;
-use std::io::Write;
+use std::collections::{BTreeMap, HashMap};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use toller_encoder::{CrossEncoder, CrossEncoderOptions};
 
-use crate::support::Workspace;
+use serde_json::json;
+
+use crate::support::{Workspace, assert_has, gzip};
 
 /// A collection with titles, an empty passage, and a text of many tokens; queries; a run of five documents
 /// each.
@@ -41,15 +40,9 @@ fn workspace() -> Workspace {
 const RERANK: &str =
     "rerank --model cross-encoders/mpnet --run first.run --corpus corpus.jsonl --queries queries.tsv";
 
-/// Documents and scores of each query of a run.
-fn hits(workspace: &Workspace, run: &str) -> HashMap<String, Vec<(String, f32)>> {
-    let mut hits: HashMap<String, Vec<(String, f32)>> = HashMap::new();
-    for line in workspace.lines(run) {
-        let columns: Vec<&str> = line.split(' ').collect();
-        let of_query = hits.entry(columns[0].to_owned()).or_default();
-        of_query.push((columns[2].to_owned(), columns[4].parse().unwrap()));
-        assert_eq!(columns[3], of_query.len().to_string(), "ranks count from one");
-    }
+/// Documents and scores of each query of a run, whose scores fall strictly.
+fn hits(workspace: &Workspace, run: &str) -> BTreeMap<String, Vec<(String, f32)>> {
+    let hits = workspace.hits(run);
     for hits in hits.values() {
         assert!(hits.windows(2).all(|two| two[0].1 > two[1].1), "scores fall strictly: {hits:?}");
     }
@@ -63,12 +56,9 @@ fn documents(hits: &[(String, f32)]) -> Vec<&str> {
 #[test]
 fn the_best_hits_are_sorted_by_the_models_scores() {
     let workspace = workspace();
-    let done = workspace.toller(&format!("{RERANK} --depth 4 --output out.run --json")).succeeds();
+    let done = workspace.runs(&format!("{RERANK} --depth 4 --output out.run --json"));
     let report = done.json();
-    assert_eq!(
-        (&report["pairs"], &report["queries"], &report["empty_passages"]),
-        (&8.into(), &2.into(), &0.into())
-    );
+    assert_has(&report, json!({"pairs": 8, "queries": 2, "empty_passages": 0}));
 
     let folder = workspace.path("cross-encoders/mpnet");
     let model = CrossEncoder::load(&folder, &CrossEncoderOptions::default()).unwrap();
@@ -92,23 +82,19 @@ fn the_best_hits_are_sorted_by_the_models_scores() {
         assert_eq!(reranked, expected);
         assert_eq!(found[4].0, "d3", "what is below the depth stays below");
     }
-    workspace.toller(&format!("{RERANK} --depth 4 --cut --k 3 --output cut.run")).succeeds();
+    workspace.runs(&format!("{RERANK} --depth 4 --cut --k 3 --output cut.run"));
     assert_eq!(hits(&workspace, "cut.run")["q1"], hits(&workspace, "out.run")["q1"][..3]);
 }
 
 #[test]
 fn every_form_of_the_collection_gives_the_same_run() {
     let workspace = workspace();
-    workspace.toller(&format!("{RERANK} --output plain.run")).succeeds();
-    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
-    gzip.write_all(&workspace.read("corpus.jsonl")).unwrap();
-    workspace.write("corpus.jsonl.gz", gzip.finish().unwrap());
+    workspace.runs(&format!("{RERANK} --output plain.run"));
+    workspace.write("corpus.jsonl.gz", gzip(&workspace.read("corpus.jsonl")));
     let zipped = RERANK.replace("corpus.jsonl", "corpus.jsonl.gz");
-    let first = workspace.toller(&format!("{zipped} --output gz.run")).succeeds();
-    assert!(first.stderr.contains("indexed 5 passages"), "{}", first.stderr);
-    let second = workspace.toller(&format!("{zipped} --text-index elsewhere --output gz-2.run")).succeeds();
-    assert!(second.stderr.contains("elsewhere"), "{}", second.stderr);
-    let again = workspace.toller(&format!("{zipped} --output gz.run")).succeeds();
+    workspace.runs(&format!("{zipped} --output gz.run")).says(["indexed 5 passages"]);
+    workspace.runs(&format!("{zipped} --text-index elsewhere --output gz-2.run")).says(["elsewhere"]);
+    let again = workspace.runs(&format!("{zipped} --output gz.run"));
     assert!(!again.stderr.contains("index"), "it is there: {}", again.stderr);
     let piped = RERANK.replace("corpus.jsonl", "-");
     workspace
@@ -121,28 +107,24 @@ fn every_form_of_the_collection_gives_the_same_run() {
     let changed =
         String::from_utf8(workspace.read("corpus.jsonl")).unwrap().replace("nothing of", "everything of");
     workspace.write("corpus.jsonl", changed);
-    let anew = workspace.toller(&format!("{RERANK} --output plain.run")).succeeds();
-    assert!(anew.stderr.contains("corpus.jsonl has changed"), "{}", anew.stderr);
+    workspace.runs(&format!("{RERANK} --output plain.run")).says(["corpus.jsonl has changed"]);
 }
 
 #[test]
 fn what_is_known_is_not_computed_again() {
     let workspace = workspace();
     let cached = format!("{RERANK} --cache cache --json --output");
-    let first = workspace.toller(&format!("{cached} one.run --depth 3")).succeeds().json();
-    assert_eq!((&first["pairs"], &first["known_pairs"]), (&6.into(), &0.into()));
-    let second = workspace.toller(&format!("{cached} two.run --depth 3")).succeeds().json();
-    assert_eq!((&second["known_pairs"], &second["tokens"]), (&6.into(), &0.into()));
+    let first = workspace.runs(&format!("{cached} one.run --depth 3")).json();
+    assert_has(&first, json!({"pairs": 6, "known_pairs": 0}));
+    let second = workspace.runs(&format!("{cached} two.run --depth 3")).json();
+    assert_has(&second, json!({"known_pairs": 6, "tokens": 0}));
     assert_eq!(workspace.read("one.run"), workspace.read("two.run"));
     // Another run, deeper: what is new is computed, and what another length or window makes of a pair is new.
-    let deeper = workspace.toller(&format!("{cached} deep.run --depth 5")).succeeds().json();
-    assert_eq!(
-        (&deeper["pairs"], &deeper["known_pairs"], &deeper["empty_passages"]),
-        (&10.into(), &6.into(), &2.into())
-    );
+    let deeper = workspace.runs(&format!("{cached} deep.run --depth 5")).json();
+    assert_has(&deeper, json!({"pairs": 10, "known_pairs": 6, "empty_passages": 2}));
     for flags in ["--max-length 20", "--passage-window 10", "--passage-window 10 --stride 10", "--dtype bf16"]
     {
-        let other = workspace.toller(&format!("{cached} other.run --depth 3 {flags}")).succeeds().json();
+        let other = workspace.runs(&format!("{cached} other.run --depth 3 {flags}")).json();
         // An empty window of flags must not be taken for another.
         assert_eq!(other["known_pairs"], 0, "{flags}");
     }
@@ -156,7 +138,7 @@ fn what_is_known_is_not_computed_again() {
 fn windows_are_aggregated() {
     let workspace = workspace();
     let rerank = |flags: &str| {
-        workspace.toller(&format!("{RERANK} --depth 5 --output w.run {flags}")).succeeds();
+        workspace.runs(&format!("{RERANK} --depth 5 --output w.run {flags}"));
         hits(&workspace, "w.run")["q2"].iter().cloned().collect::<HashMap<String, f32>>()
     };
     let [max, first, mean] = ["max", "first", "mean"]
@@ -173,12 +155,12 @@ fn windows_are_aggregated() {
 }
 
 #[test]
-fn what_has_no_text_is_told_by_identifier() {
+fn missing_texts_are_reported_by_identifier() {
     let workspace = workspace();
     let run = String::from_utf8(workspace.read("first.run")).unwrap();
-    workspace.write("lacking.run", run.replace("q2 Q0 d1", "q2 Q0 d99"));
-    let lacking = RERANK.replace("first.run", "lacking.run");
-    workspace.toller(&format!("{lacking} --output x.run")).fails(
+    workspace.write("missing.run", run.replace("q2 Q0 d1", "q2 Q0 d99"));
+    let missing = RERANK.replace("first.run", "missing.run");
+    workspace.toller(&format!("{missing} --output x.run")).fails(
         1,
         &[
             "1 documents that are to be reranked are not in the collection, for example \"d99\" of query \"q2\"",
@@ -186,8 +168,9 @@ fn what_has_no_text_is_told_by_identifier() {
         ],
     );
     assert!(!workspace.path("x.run").exists());
-    let kept = workspace.toller(&format!("{lacking} --skip-unavailable --depth 3 --output x.run")).succeeds();
-    assert!(kept.stderr.contains("for example \"d99\" of query \"q2\""), "{}", kept.stderr);
+    workspace
+        .runs(&format!("{missing} --skip-unavailable --depth 3 --output x.run"))
+        .says(["for example \"d99\" of query \"q2\""]);
     let hits_of = hits(&workspace, "x.run");
     assert_eq!(documents(&hits_of["q2"])[2..], ["d99", "d2", "d3"]);
 
@@ -196,12 +179,12 @@ fn what_has_no_text_is_told_by_identifier() {
     workspace
         .toller(&format!("{fewer} --output y.run"))
         .fails(1, &["1 queries of the run have no text, for example \"q1\"", "hint: give the queries"]);
-    let kept = workspace.toller(&format!("{fewer} --skip-unavailable --output y.run")).succeeds();
-    assert!(kept.stderr.contains("for example \"q1\""), "{}", kept.stderr);
+    workspace.runs(&format!("{fewer} --skip-unavailable --output y.run")).says(["for example \"q1\""]);
     assert_eq!(documents(&hits(&workspace, "y.run")["q1"]), ["d5", "d1", "d4", "d2", "d3"]);
 
-    let empty = workspace.toller(&format!("{RERANK} --output z.run")).succeeds();
-    assert!(empty.stderr.contains("2 empty passages were scored, for example \"d3\""), "{}", empty.stderr);
+    workspace
+        .runs(&format!("{RERANK} --output z.run"))
+        .says(["2 empty passages were scored, for example \"d3\""]);
 
     let twice = String::from_utf8(workspace.read("corpus.jsonl")).unwrap().replace("\"d5\"", "\"d1\"");
     workspace.write("twice.jsonl", twice);
@@ -219,9 +202,8 @@ fn several_models_are_an_ensemble() {
     workspace.toller(&format!("{bert} --output x.run")).fails(1, &["label"]);
     workspace.add_fixture("cross-encoders/roberta");
     let both = RERANK.replace("cross-encoders/mpnet", "cross-encoders/mpnet cross-encoders/roberta");
-    let done = workspace
-        .toller(&format!("{both} --depth 5 --keep-model-scores scores --output both.run --json"))
-        .succeeds();
+    let done =
+        workspace.runs(&format!("{both} --depth 5 --keep-model-scores scores --output both.run --json"));
     assert_eq!(done.json()["pairs"], 20);
     let [one, two] = ["scores/1-mpnet.run", "scores/2-roberta.run"].map(|run| hits(&workspace, run));
     for (query, found) in hits(&workspace, "both.run") {
@@ -233,10 +215,10 @@ fn several_models_are_an_ensemble() {
         }
     }
     for flags in ["--combine rrf", "--combine mean-rank", "--combine softmax-mean", "--interpolate 0.3"] {
-        workspace.toller(&format!("{both} --depth 5 --output x.run {flags}")).succeeds();
+        workspace.runs(&format!("{both} --depth 5 --output x.run {flags}"));
         assert_eq!(hits(&workspace, "x.run")["q1"].len(), 5);
     }
-    let first_stage = workspace.toller(&format!("{both} --interpolate 0 --output x.run")).succeeds();
+    let first_stage = workspace.runs(&format!("{both} --interpolate 0 --output x.run"));
     assert_eq!(
         documents(&hits(&workspace, "x.run")["q1"]),
         ["d5", "d1", "d4", "d2", "d3"],

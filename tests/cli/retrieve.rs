@@ -1,7 +1,9 @@
 //! Retrieving: the run is that of searching and then reranking, whatever the first stage, and one report
-//! tells of both.
+//! covers both.
 
-use crate::support::Workspace;
+use serde_json::json;
+
+use crate::support::{Workspace, assert_has};
 
 /// XQuAD-R's first 300 sentences, dense and sparse; questions of more than one block, the first without any
 /// term of the index.
@@ -14,15 +16,15 @@ fn workspace() -> Workspace {
     let mut queries = workspace.lines("q.jsonl");
     queries.insert(0, r#"{"_id":"none","text":"zzyzx"}"#.to_owned());
     workspace.write("q.jsonl", queries.join("\n") + "\n");
-    workspace.toller("encode -q --model tiny-bert --corpus corpus.jsonl --output store").succeeds();
-    workspace.toller("encode -q --model tiny-bert --queries q.jsonl --output vectors").succeeds();
-    workspace.toller("index -q --language en --corpus corpus.jsonl --output index").succeeds();
+    workspace.runs("encode -q --model tiny-bert --corpus corpus.jsonl --output store");
+    workspace.runs("encode -q --model tiny-bert --queries q.jsonl --output vectors");
+    workspace.runs("index -q --language en --corpus corpus.jsonl --output index");
     workspace
 }
 
 const CROSS_ENCODER: &str = "cross-encoders/mpnet";
 
-/// What `rerank` and `retrieve` are both told.
+/// The flags that `rerank` and `retrieve` both get.
 const RERANKING: &str = "--corpus corpus.jsonl --truncation longest_first";
 
 const SPARSE: &str = "retrieve --sparse index --queries q.jsonl --rerank cross-encoders/mpnet --depth 3 \
@@ -36,20 +38,15 @@ fn compare(workspace: &Workspace, first: &str, searched: u32, models: &str, flag
     let queries = if texts { "--queries q.jsonl" } else { "" };
     let fused = first.contains("--fusion");
     let [depth, fusion_depth] = ["--depth 50", "--fusion-depth 50"].map(|flag| if fused { flag } else { "" });
-    let found = workspace
-        .toller(&format!("search -q {first} {queries} {depth} --k {searched} --output first.run"))
-        .succeeds();
-    workspace
-        .toller(&format!(
-            "rerank -q --run first.run --queries q.jsonl --model {models} {RERANKING} {flags} --output two.run"
-        ))
-        .succeeds();
-    let done = workspace
-        .toller(&format!(
-            "retrieve -q {first} {fusion_depth} --queries q.jsonl --rerank {models} {RERANKING} {flags} \
+    let found =
+        workspace.runs(&format!("search -q {first} {queries} {depth} --k {searched} --output first.run"));
+    workspace.runs(&format!(
+        "rerank -q --run first.run --queries q.jsonl --model {models} {RERANKING} {flags} --output two.run"
+    ));
+    let done = workspace.runs(&format!(
+        "retrieve -q {first} {fusion_depth} --queries q.jsonl --rerank {models} {RERANKING} {flags} \
              --keep-stages stages --output one.run"
-        ))
-        .succeeds();
+    ));
     // Nothing, or that a query has no hits.
     assert_eq!(done.stderr, found.stderr, "{what}");
     assert_eq!(workspace.lines("one.run"), workspace.lines("two.run"), "{what}");
@@ -66,7 +63,7 @@ fn compare(workspace: &Workspace, first: &str, searched: u32, models: &str, flag
         let dense =
             of(&["dense", "model", "query-vectors"]) + if with_vectors { "" } else { "--queries q.jsonl" };
         for (alone, kept) in [(sparse, "sparse.run"), (dense, "dense.run")] {
-            workspace.toller(&format!("search -q {alone} --k 50 --output alone.run")).succeeds();
+            workspace.runs(&format!("search -q {alone} --k 50 --output alone.run"));
             assert_eq!(
                 workspace.read(&format!("stages/{kept}")),
                 workspace.read("alone.run"),
@@ -93,7 +90,7 @@ fn the_run_is_that_of_searching_and_reranking() {
 }
 
 #[test]
-fn what_reranking_is_told_counts() {
+fn flags_of_reranking_count() {
     let workspace = workspace();
     let both = format!("{CROSS_ENCODER} cross-encoders/roberta");
     for (searched, models, flags) in [
@@ -109,12 +106,12 @@ fn what_reranking_is_told_counts() {
 }
 
 #[test]
-fn one_report_tells_of_both_stages() {
+fn one_report_covers_both_stages() {
     let workspace = workspace();
-    let first = workspace.toller(&format!("{SPARSE} --k 5 --cache cache --json --output one.run")).succeeds();
+    let first = workspace.runs(&format!("{SPARSE} --k 5 --cache cache --json --output one.run"));
     let report = first.json();
     let hits = workspace.lines("one.run").len();
-    assert_eq!((&report["queries"], &report["k"]), (&41.into(), &5.into()));
+    assert_has(&report, json!({"queries": 41, "k": 5}));
     assert_eq!(report["search"]["hits"], hits);
     assert_eq!(report["rerank"]["known_pairs"], 0);
     let pairs = report["rerank"]["pairs"].as_u64().unwrap();
@@ -123,13 +120,13 @@ fn one_report_tells_of_both_stages() {
         assert!(report[stage]["seconds"].as_f64().unwrap() > 0.0, "{stage}");
         assert!(report[stage][rate].as_f64().unwrap() > 0.0, "{stage}");
     }
-    let again = workspace.toller(&format!("{SPARSE} --k 5 --cache cache --json --output two.run")).succeeds();
+    let again = workspace.runs(&format!("{SPARSE} --k 5 --cache cache --json --output two.run"));
     let report = again.json();
-    assert_eq!((&report["rerank"]["known_pairs"], &report["rerank"]["tokens"]), (&pairs.into(), &0.into()));
+    assert_has(&report["rerank"], json!({"known_pairs": pairs, "tokens": 0}));
     assert_eq!(workspace.read("one.run"), workspace.read("two.run"));
-    let told = workspace.toller(&format!("{SPARSE} --k 5 --output three.run")).succeeds().stderr;
+    let printed = workspace.runs(&format!("{SPARSE} --k 5 --output three.run")).stderr;
     for what in ["searched 300 documents for 41 queries", "reranked to depth 3", "pairs/s"] {
-        assert!(told.contains(what), "{told}");
+        assert!(printed.contains(what), "{printed}");
     }
 }
 

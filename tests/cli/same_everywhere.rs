@@ -1,29 +1,24 @@
 //! Threads, batches, shards, parts and the form of the input leave no trace in a store or a run.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::PathBuf;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use toller_store::{OpenOptions, Store};
 
-use crate::support::Workspace;
+use crate::support::{Workspace, gzip};
 
 const MODEL: &str = "--model tiny-bert";
 
 /// Encodes data/corpus.jsonl into `store` with further flags.
 fn encode(workspace: &Workspace, store: &str, flags: &str) {
-    workspace
-        .toller(&format!("encode {MODEL} --corpus data/corpus.jsonl --output {store} {flags}"))
-        .succeeds();
+    workspace.runs(&format!("encode {MODEL} --corpus data/corpus.jsonl --output {store} {flags}"));
 }
 
 /// The run of all questions.
 fn search(workspace: &Workspace, stores: &str, flags: &str) -> String {
     let arguments =
         format!("search --dense {stores} {MODEL} --queries data/queries.jsonl --output - {flags}");
-    workspace.toller(&arguments).succeeds().stdout
+    workspace.runs(&arguments).stdout
 }
 
 #[test]
@@ -50,26 +45,18 @@ fn the_form_of_the_input_leaves_no_trace_in_a_store() {
     let expected = workspace.files_in("plain");
     let corpus = workspace.read("data/corpus.jsonl");
 
-    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
-    gzip.write_all(&corpus).unwrap();
-    workspace.write("corpus.jsonl.gz", gzip.finish().unwrap());
-    workspace.toller(&format!("encode {MODEL} --corpus corpus.jsonl.gz --output compressed")).succeeds();
+    workspace.write("corpus.jsonl.gz", gzip(&corpus));
+    workspace.runs(&format!("encode {MODEL} --corpus corpus.jsonl.gz --output compressed"));
     assert!(workspace.files_in("compressed") == expected, "gzip");
 
     workspace.toller_reading(&corpus, &format!("encode {MODEL} --corpus - --output piped")).succeeds();
     assert!(workspace.files_in("piped") == expected, "standard input");
-    assert!(
-        !workspace
-            .path("piped")
-            .read_dir()
-            .unwrap()
-            .any(|entry| { entry.unwrap().file_name().to_string_lossy().contains("stdin") })
-    );
+    assert!(workspace.files_in("piped").iter().all(|(name, _)| !name.contains("stdin")));
 
     let middle = corpus.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(700).unwrap().0 + 1;
     workspace.write("a.jsonl", &corpus[..middle]);
     workspace.write("b.jsonl", &corpus[middle..]);
-    workspace.toller(&format!("encode {MODEL} --corpus a.jsonl b.jsonl --output two-files")).succeeds();
+    workspace.runs(&format!("encode {MODEL} --corpus a.jsonl b.jsonl --output two-files"));
     assert!(workspace.files_in("two-files") == expected, "two files");
 }
 
@@ -111,7 +98,7 @@ fn one_store_eight_parts_and_eight_stores_are_one_collection() {
     let lines = workspace.lines("data/corpus.jsonl");
     for (number, lines) in lines.chunks(lines.len().div_ceil(8)).enumerate() {
         workspace.write("piece.jsonl", lines.join("\n"));
-        workspace.toller(&format!("encode {MODEL} --corpus piece.jsonl --output store-{number}")).succeeds();
+        workspace.runs(&format!("encode {MODEL} --corpus piece.jsonl --output store-{number}"));
     }
     let stores: Vec<String> = (0..8).map(|number| format!("store-{number}")).collect();
     assert!(search(&workspace, &stores.join(" "), "--k 100") == run, "eight stores");
@@ -124,17 +111,15 @@ fn encoded_queries_and_other_forms_of_the_model_give_the_same_run() {
     let run = search(&workspace, "store", "--k 100");
 
     workspace
-        .toller(&format!("encode {MODEL} --queries data/queries.jsonl --output queries --rows-per-shard 333"))
-        .succeeds();
-    let stored =
-        workspace.toller("search --dense store --query-vectors queries --k 100 --output -").succeeds();
+        .runs(&format!("encode {MODEL} --queries data/queries.jsonl --output queries --rows-per-shard 333"));
+    let stored = workspace.runs("search --dense store --query-vectors queries --k 100 --output -");
     assert!(stored.stdout == run, "encoded queries");
 
     for form in ["tiny-bert-pickle", "tiny-bert-shards"] {
         workspace.add_fixture(form);
         let arguments =
             format!("search --dense store --model {form} --queries data/queries.jsonl --k 100 --output -");
-        assert!(workspace.toller(&arguments).succeeds().stdout == run, "{form}");
+        assert!(workspace.runs(&arguments).stdout == run, "{form}");
     }
 }
 
@@ -143,13 +128,13 @@ fn encoded_queries_and_other_forms_of_the_model_give_the_same_run() {
 fn a_run_is_the_exact_top_of_the_stored_vectors() {
     let workspace = Workspace::with_xquad();
     workspace.head("data/queries.jsonl", 50, "queries.jsonl");
-    workspace.toller(&format!("encode {MODEL} --queries queries.jsonl --output queries")).succeeds();
+    workspace.runs(&format!("encode {MODEL} --queries queries.jsonl --output queries"));
     let queries = read_store(workspace.path("queries"));
     let mut runs = BTreeMap::new();
     for dtype in ["f32", "f16", "bf16"] {
         encode(&workspace, dtype, &format!("--store-dtype {dtype} --rows-per-shard 200"));
         let arguments = format!("search --dense {dtype} --query-vectors queries --k 20 --output -");
-        let run = workspace.toller(&arguments).succeeds().stdout;
+        let run = workspace.runs(&arguments).stdout;
         assert_eq!(parse_run(&run), exhaustive(&queries, &read_store(workspace.path(dtype)), 20), "{dtype}");
         runs.insert(run, dtype);
     }

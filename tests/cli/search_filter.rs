@@ -1,12 +1,8 @@
 //! `toller search --exclude` and `--allow`: what is left of a run is what an unfiltered one holds of it.
 
 use std::collections::HashSet;
-use std::io::Write;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
-
-use crate::support::Workspace;
+use crate::support::{Workspace, gzip};
 
 const SEARCH: &str = "search --model tiny-bert --dense store --queries q.tsv --output run.txt";
 
@@ -16,7 +12,7 @@ fn workspace_with_store() -> (Workspace, Vec<Hit>) {
     let lines = (0..12).map(|number| format!("{{\"_id\":\"d {number}\",\"text\":\"the year {number}\"}}\n"));
     workspace.write("corpus.jsonl", lines.collect::<String>());
     workspace.write("q.tsv", "q1\twho\nq2\tthe year 7\nq3\tthe end\n");
-    workspace.toller("encode -q --model tiny-bert --corpus corpus.jsonl --output store").succeeds();
+    workspace.runs("encode -q --model tiny-bert --corpus corpus.jsonl --output store");
     let everything = run(&workspace, "");
     assert_eq!(everything.len(), 36);
     (workspace, everything)
@@ -28,7 +24,7 @@ type Hit = (String, String, String);
 /// Searches, with no warning.
 #[track_caller]
 fn run(workspace: &Workspace, flags: &str) -> Vec<Hit> {
-    let done = workspace.toller(&format!("{SEARCH} -q --tab-separated {flags}")).succeeds();
+    let done = workspace.runs(&format!("{SEARCH} -q --tab-separated {flags}"));
     assert_eq!(done.stderr, "");
     hits(workspace)
 }
@@ -52,12 +48,12 @@ fn only_judged_queries_are_searched_for() {
     workspace.write("qrels.tsv", "query-id\tcorpus-id\tscore\nq3\td 1\t1\nq1\td 2\t0\nq9\td 3\t1\n");
     let of_two: Vec<Hit> = everything.iter().filter(|hit| hit.0 != "q2").cloned().collect();
     assert_eq!(run(&workspace, "--judged qrels.tsv"), of_two);
-    let told = workspace.toller(&format!("{SEARCH} --tab-separated --judged qrels.tsv")).succeeds().stderr;
-    assert!(told.contains("2 of 3 queries are judged in qrels.tsv"), "{told}");
-    workspace.toller("encode -q --model tiny-bert --queries q.tsv --output vectors").succeeds();
+    let printed = workspace.runs(&format!("{SEARCH} --tab-separated --judged qrels.tsv")).stderr;
+    assert!(printed.contains("2 of 3 queries are judged in qrels.tsv"), "{printed}");
+    workspace.runs("encode -q --model tiny-bert --queries q.tsv --output vectors");
     let vectors =
         "search -q --dense store --query-vectors vectors --judged qrels.tsv --tab-separated --output run.txt";
-    workspace.toller(vectors).succeeds();
+    workspace.runs(vectors);
     assert_eq!(hits(&workspace), of_two);
     workspace.write("others.tsv", "q7\td 1\n");
     for (file, says) in [
@@ -84,9 +80,9 @@ fn excluded_pairs_are_left_out_of_their_query_alone() {
     assert_eq!((&shallow[..2], shallow.len()), (&of_q1[..], 6));
     // Queries that are there as vectors are known by the same identifiers.
     workspace.write("q.tsv", "q1\twho\nq2\tthe year 7\n");
-    workspace.toller("encode -q --model tiny-bert --queries q.tsv --output vectors").succeeds();
+    workspace.runs("encode -q --model tiny-bert --queries q.tsv --output vectors");
     let by_vectors = "search -q --tab-separated --dense store --query-vectors vectors --output run.txt";
-    workspace.toller(&format!("{by_vectors} --exclude out.tsv")).succeeds();
+    workspace.runs(&format!("{by_vectors} --exclude out.tsv"));
     let of_two: Vec<Hit> = expected.into_iter().filter(|hit| hit.0 != "q3").collect();
     assert_eq!(hits(&workspace), of_two);
 }
@@ -96,24 +92,16 @@ fn lines_may_end_and_be_separated_as_they_like() {
     let (workspace, _) = workspace_with_store();
     let lines = (0..12).map(|number| format!("{{\"_id\":\"d{number}\",\"text\":\"the year {number}\"}}\n"));
     workspace.write("corpus.jsonl", lines.collect::<String>());
-    workspace
-        .toller("encode -q --overwrite --model tiny-bert --corpus corpus.jsonl --output store")
-        .succeeds();
+    workspace.runs("encode -q --overwrite --model tiny-bert --corpus corpus.jsonl --output store");
     let everything = run(&workspace, "");
     let expected = without(&everything, &[("q1", "d3"), ("q2", "d7")]);
     for text in [
-        "q1\td3\nq2\td7\n",
-        "q1 d3\nq2 d7",
-        "  q1   d3  \n\n \t \nq2 d7\n",
-        "q1\td3\r\nq2\td7\r\n",
-        "\u{feff}q1\td3\nq2 d7\n",
-        "q1\t d3\nq2 \td7\n",
+        "q1\td3\nq2\td7\n", "q1 d3\nq2 d7", "  q1   d3  \n\n \t \nq2 d7\n", "q1\td3\r\nq2\td7\r\n",
+        "\u{feff}q1\td3\nq2 d7\n", "q1\t d3\nq2 \td7\n",
     ] {
         workspace.write("out.tsv", text);
         assert_eq!(run(&workspace, "--exclude out.tsv"), expected, "{text:?}");
-        let mut gz = GzEncoder::new(Vec::new(), Compression::default());
-        gz.write_all(text.as_bytes()).unwrap();
-        workspace.write("out.tsv.gz", gz.finish().unwrap());
+        workspace.write("out.tsv.gz", gzip(text.as_bytes()));
         assert_eq!(run(&workspace, "--exclude out.tsv.gz"), expected, "{text:?}, compressed");
         let done =
             workspace.toller_reading(text.as_bytes(), &format!("{SEARCH} -q --tab-separated --exclude -"));
@@ -140,28 +128,26 @@ fn only_what_is_allowed_is_found() {
     // Nothing is excluded by nothing, and nothing allowed by it.
     workspace.write("empty", "");
     assert_eq!(run(&workspace, "--exclude empty"), everything);
-    let nothing = workspace.toller(&format!("{SEARCH} -q --tab-separated --allow empty")).succeeds();
-    assert!(nothing.stderr.contains("3 queries have no hits"), "{}", nothing.stderr);
+    workspace.runs(&format!("{SEARCH} -q --tab-separated --allow empty")).says(["3 queries have no hits"]);
     assert_eq!(hits(&workspace), []);
 }
 
 #[test]
-fn unknown_identifiers_are_told_and_harmless() {
+fn unknown_identifiers_are_reported_and_harmless() {
     let (workspace, everything) = workspace_with_store();
     workspace.write("out.tsv", "q1\td 3\nq1\td 99\nno-query\td 4\n");
     workspace.write("in.txt", "d 3\nd 4\nd 100\n");
-    let done =
-        workspace.toller(&format!("{SEARCH} --tab-separated --exclude out.tsv --allow in.txt")).succeeds();
+    let done = workspace.runs(&format!("{SEARCH} --tab-separated --exclude out.tsv --allow in.txt"));
     let warning =
         "warning: 2 of 4 identifiers of --exclude and --allow are not in the store, for example \"d 100\"";
-    assert!(done.stderr.contains(warning), "{}", done.stderr);
+    done.says([warning]);
     let kept = |hit: &&Hit| ["d 3", "d 4"].contains(&hit.1.as_str());
     let expected: Vec<Hit> = without(&everything, &[("q1", "d 3")]).iter().filter(kept).cloned().collect();
     assert_eq!(hits(&workspace), expected);
 }
 
 #[test]
-fn what_cannot_be_read_is_told_with_its_line() {
+fn what_cannot_be_read_is_reported_with_its_line() {
     let (workspace, _) = workspace_with_store();
     for (text, says) in [
         ("q1\td 3\nq2\n", "out.tsv:2: expected a query's identifier and a document's, found 1 columns"),

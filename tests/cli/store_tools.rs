@@ -3,7 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use crate::support::{Finished, Workspace, copy_folder, peers_python};
+use serde_json::json;
+
+use crate::support::{Finished, Workspace, assert_has, copy_folder, peers_python};
 
 const ENCODE: &str = "encode --model tiny-bert --corpus corpus.jsonl --output store --rows-per-shard 10";
 const SEARCH: &str = "search --k 5 --output run.txt";
@@ -14,12 +16,12 @@ fn workspace_with_stores() -> Workspace {
     let lines = (0..30).map(|number| format!("{{\"_id\":\"{number}\",\"text\":\"the year {number}\"}}\n"));
     workspace.write("corpus.jsonl", lines.collect::<String>());
     workspace.write("q.tsv", "q1\twho\nq2\tthe year 7\n");
-    workspace.toller(ENCODE).succeeds();
-    workspace.toller("encode --model tiny-bert --queries q.tsv --output queries").succeeds();
+    workspace.runs(ENCODE);
+    workspace.runs("encode --model tiny-bert --queries q.tsv --output queries");
     workspace
 }
 
-/// The exchange crate's fixtures, beside the model.
+/// Adds the exchange crate's fixtures.
 fn add_vectors(workspace: &Workspace) {
     let fixtures = toller_testing::repository("crates/exchange/tests/fixtures");
     copy_folder(&fixtures, &workspace.path("vectors"));
@@ -28,7 +30,7 @@ fn add_vectors(workspace: &Workspace) {
 #[test]
 fn every_format_there_and_back_finds_the_same() {
     let workspace = workspace_with_stores();
-    workspace.toller(&format!("{SEARCH} --dense store --model tiny-bert --queries q.tsv")).succeeds();
+    workspace.runs(&format!("{SEARCH} --dense store --model tiny-bert --queries q.tsv"));
     let run = workspace.read("run.txt");
     for (output, flags) in [
         ("a.npy", ""),
@@ -38,47 +40,40 @@ fn every_format_there_and_back_finds_the_same() {
         ("pyserini", "--format pyserini"),
     ] {
         let back = format!("{output}-back");
-        workspace.toller(&format!("store export store --output {output} {flags}")).succeeds();
-        let imported = workspace
-            .toller(&format!("store import {output} --output {back} --model tiny-bert --json"))
-            .succeeds()
-            .json();
-        assert_eq!((&imported["rows"], &imported["model"]), (&30.into(), &"tiny-bert".into()));
-        workspace.toller(&format!("{SEARCH} --dense {back} --model tiny-bert --queries q.tsv")).succeeds();
+        workspace.runs(&format!("store export store --output {output} {flags}"));
+        let imported =
+            workspace.runs(&format!("store import {output} --output {back} --model tiny-bert --json")).json();
+        assert_has(&imported, json!({"rows": 30, "model": "tiny-bert"}));
+        workspace.runs(&format!("{SEARCH} --dense {back} --model tiny-bert --queries q.tsv"));
         assert!(workspace.read("run.txt") == run, "{output}");
         workspace
             .toller(&format!("store export store --output {output} {flags}"))
             .fails(1, &["is there already", "hint: give another --output, or replace it with `--overwrite`"]);
-        workspace.toller(&format!("store export store --output {output} {flags} --overwrite")).succeeds();
+        workspace.runs(&format!("store export store --output {output} {flags} --overwrite"));
     }
 }
 
 #[test]
 fn an_imported_store_is_searched_on_the_users_word_alone() {
     let workspace = workspace_with_stores();
-    workspace.toller("store export store --output x.npy").succeeds();
-    let imported = workspace.toller("store import x.npy --output imported").succeeds();
-    assert!(imported.stderr.contains("the model of the store is unknown"), "{}", imported.stderr);
+    workspace.runs("store export store --output x.npy");
+    let imported = workspace.runs("store import x.npy --output imported");
+    imported.says(["the model of the store is unknown"]);
     let search = format!("{SEARCH} --dense imported --model tiny-bert --queries q.tsv");
     workspace
         .toller(&search)
         .fails(1, &["imported and does not know its model", "is tiny-bert", "hint:", "`--assume-model`"]);
-    workspace.toller(&format!("{search} --assume-model")).succeeds();
+    workspace.runs(&format!("{search} --assume-model"));
     let run = workspace.read("run.txt");
-    let by_vectors =
-        workspace.toller(&format!("{SEARCH} --dense imported --query-vectors queries")).succeeds();
-    assert!(by_vectors.stderr.contains("is not checked"), "{}", by_vectors.stderr);
+    workspace.runs(&format!("{SEARCH} --dense imported --query-vectors queries")).says(["is not checked"]);
     assert!(workspace.read("run.txt") == run);
     // A word for one model is no word for another.
     copy_folder(&workspace.path("tiny-bert"), &workspace.path("other"));
-    let mut weights = workspace.read("other/model.safetensors");
-    let place = weights.len() - 100;
-    weights[place] ^= 1;
-    workspace.write("other/model.safetensors", weights);
+    workspace.flip_byte("other/model.safetensors", 100);
     workspace
         .toller(&format!("{SEARCH} --dense store --model other --queries q.tsv --assume-model"))
         .fails(1, &["encoded with another model"]);
-    let info = workspace.toller("store info imported --json").succeeds().json();
+    let info = workspace.runs("store info imported --json").json();
     assert_eq!(info[0]["model"], serde_json::Value::Null);
 }
 
@@ -110,15 +105,14 @@ fn files_of_other_programs_are_imported_with_their_ids() {
         ("dpr.pkl", "--role query", "f32"),
     ] {
         let import = format!("store import vectors/{files} {flags} --output imported --overwrite --json");
-        let imported = workspace.toller(&import).succeeds().json();
+        let imported = workspace.runs(&import).json();
         assert_eq!((&imported["rows"], &imported["dim"]), (&7.into(), &5.into()), "{files}");
         assert_eq!(imported["dtype"], dtype, "{files}");
-        workspace.toller("store verify imported").succeeds();
+        workspace.runs("store verify imported");
     }
     let both = "store import vectors/tevatron-4.pkl vectors/id-map.faiss --output both --json";
-    assert_eq!(workspace.toller(both).succeeds().json()["rows"], 14);
-    let again = workspace.toller(both).succeeds();
-    assert!(again.stderr.contains("both is complete; nothing to do"), "{}", again.stderr);
+    assert_eq!(workspace.runs(both).json()["rows"], 14);
+    workspace.runs(both).says(["both is complete; nothing to do"]);
 }
 
 #[test]
@@ -147,71 +141,52 @@ fn what_cannot_be_imported_says_why_and_leaves_nothing() {
 }
 
 #[test]
-fn a_damaged_shard_is_named_and_written_anew_alone() {
+fn a_damaged_shard_is_named_and_only_it_is_written_again() {
     let workspace = workspace_with_stores();
     let whole = workspace.files_in("store");
-    workspace.toller("store verify store").succeeds();
-    let shard = "store/shard-00001.safetensors";
-    let mut bytes = workspace.read(shard);
-    let place = bytes.len() - 40;
-    bytes[place] ^= 1;
-    workspace.write(shard, bytes);
+    workspace.runs("store verify store");
+    workspace.flip_byte("store/shard-00001.safetensors", 40);
     fs::remove_file(workspace.path("store/shard-00002.safetensors")).unwrap();
 
     let verified = workspace.toller("store verify store");
     assert_eq!(verified.code, Some(1));
     assert_eq!(verified.stdout.lines().count(), 2);
-    assert!(verified.stdout.contains("shard-00001.safetensors is damaged"), "{}", verified.stdout);
-    assert!(
-        verified.stdout.contains("shard-00002.safetensors is missing: rows 20 to 30"),
-        "{}",
-        verified.stdout
-    );
-    assert!(
-        verified.stderr.contains("2 of 3 shards are damaged or missing, with 20 of 30 rows"),
-        "{}",
-        verified.stderr
-    );
-    assert!(verified.stderr.contains("hint:"), "{}", verified.stderr);
+    verified.prints(["shard-00001.safetensors cannot be used: its checksum is xxh3-128:"]);
+    verified.prints(["shard-00002.safetensors cannot be used: it is missing: rows 20 to 30"]);
+    verified.says(["2 of 3 shards are damaged or missing, with 20 of 30 rows"]);
+    verified.says(["hint:"]);
     let json = workspace.toller("store verify store --json").json();
     assert_eq!(
         (&json["damaged"][0]["first_row"], &json["damaged"][1]["file"]),
         (&10.into(), &"store/shard-00002.safetensors".into())
     );
 
-    let encoded = workspace.toller(&format!("{ENCODE} --json")).succeeds();
+    let encoded = workspace.runs(&format!("{ENCODE} --json"));
     assert_eq!(encoded.json()["encoded_rows"], 20);
-    for says in
-        ["warning: the shard store/shard-00001.safetensors is damaged", "its 10 rows are written again"]
-    {
-        assert!(encoded.stderr.contains(says), "{}", encoded.stderr);
-    }
+    encoded.says([
+        "warning: the shard store/shard-00001.safetensors is damaged",
+        "its 10 rows are written again",
+    ]);
     assert!(workspace.files_in("store") == whole);
-    workspace.toller("store verify store").succeeds();
+    workspace.runs("store verify store");
 }
 
 #[test]
 fn info_describes_stores_finished_or_not() {
     let workspace = workspace_with_stores();
-    let text = workspace.toller("store info store queries").succeeds().stdout;
+    let text = workspace.runs("store info store queries").stdout;
     for says in [
-        "tiny-bert (fingerprint ",
-        "vectors      30\n",
-        "dimension    32\n",
-        "role         query",
+        "tiny-bert (fingerprint ", "vectors      30\n", "dimension    32\n", "role         query",
         "3 of up to 10 rows",
     ] {
         assert!(text.contains(says), "{says:?} is not in:\n{text}");
     }
     for part in [1, 2] {
         let encode = "encode --model tiny-bert --corpus corpus.jsonl --output parts";
-        workspace.toller(&format!("{encode} --shard {part}/2")).succeeds();
+        workspace.runs(&format!("{encode} --shard {part}/2"));
     }
-    let json = workspace.toller("store info parts --json").succeeds().json();
-    assert_eq!(
-        (&json[0]["parts"], &json[0]["rows"], &json[0]["complete"]),
-        (&2.into(), &30.into(), &true.into())
-    );
+    let json = workspace.runs("store info parts --json").json();
+    assert_has(&json[0], json!({"parts": 2, "rows": 30, "complete": true}));
     workspace.toller("store info q.tsv").fails(1, &["q.tsv is not a store", "hint:"]);
 }
 
@@ -220,16 +195,13 @@ fn faiss_numpy_and_pyarrow_read_what_is_exported_and_find_the_same() {
     let Some(python) = peers_python() else { return };
     let workspace = workspace_with_stores();
     for output in [
-        "x.npy",
-        "x.parquet",
-        "x.faiss --overwrite",
-        "m.index --format faiss-idmap",
+        "x.npy", "x.parquet", "x.faiss --overwrite", "m.index --format faiss-idmap",
         "pyserini --format pyserini",
     ] {
-        workspace.toller(&format!("store export store --output {output}")).succeeds();
+        workspace.runs(&format!("store export store --output {output}"));
     }
-    workspace.toller("store export queries --output q.npy").succeeds();
-    workspace.toller(&format!("{SEARCH} --dense store --query-vectors queries")).succeeds();
+    workspace.runs("store export queries --output q.npy");
+    workspace.runs(&format!("{SEARCH} --dense store --query-vectors queries"));
     let script = toller_testing::repository("tests/peers/exchange.py");
     let checked =
         Command::new(python).arg(script).arg("run.txt").current_dir(workspace.path(".")).output().unwrap();

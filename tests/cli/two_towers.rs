@@ -1,7 +1,6 @@
 //! Two encoders in two directories as one dual encoder, on Chinese text: ERNIE as DuReader-retrieval and
 //! RocketQA use it.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
@@ -12,18 +11,6 @@ use toller_testing::shared;
 
 use crate::support::{Workspace, copy_folder};
 
-/// The scores of a run by query and document, and the documents of each query in their order.
-fn read_run(workspace: &Workspace, name: &str) -> BTreeMap<String, Vec<(String, f64)>> {
-    let mut run: BTreeMap<String, Vec<(String, f64)>> = BTreeMap::new();
-    for line in workspace.lines(name) {
-        let columns: Vec<&str> = line.split(' ').collect();
-        run.entry(columns[0].to_owned())
-            .or_default()
-            .push((columns[2].to_owned(), columns[4].parse().unwrap()));
-    }
-    run
-}
-
 #[test]
 fn titles_are_given_to_the_towers_as_asked_for() {
     let workspace = Workspace::new();
@@ -32,17 +19,13 @@ fn titles_are_given_to_the_towers_as_asked_for() {
     let model =
         "--model ernie-towers/passage --query-model ernie-towers/query --pooling cls --max-length 40 --quiet";
     for mode in ["join", "sep", "pair"] {
-        workspace
-            .toller(&format!(
-                "encode {model} --corpus ernie-towers/corpus.jsonl --title-mode {mode} --output {mode}"
-            ))
-            .succeeds();
-        workspace
-            .toller(&format!(
-                "search {model} --dense {mode} --queries ernie-towers/queries.tsv --k 7 --output {mode}.txt"
-            ))
-            .succeeds();
-        let run = read_run(&workspace, &format!("{mode}.txt"));
+        workspace.runs(&format!(
+            "encode {model} --corpus ernie-towers/corpus.jsonl --title-mode {mode} --output {mode}"
+        ));
+        workspace.runs(&format!(
+            "search {model} --dense {mode} --queries ernie-towers/queries.tsv --k 7 --output {mode}.txt"
+        ));
+        let run = workspace.hits::<f64>(&format!("{mode}.txt"));
         let expected = expected[mode].as_object().unwrap();
         assert_eq!(run.len(), expected.len());
         for (query, hits) in &run {
@@ -69,7 +52,7 @@ fn a_store_knows_both_towers_and_its_title_mode() {
     let towers =
         "--model ernie-towers/passage --query-model ernie-towers/query --pooling cls --max-length 40";
     let encode = "--corpus ernie-towers/corpus.jsonl --output store --title-mode pair";
-    workspace.toller(&format!("encode {towers} {encode}")).succeeds();
+    workspace.runs(&format!("encode {towers} {encode}"));
     for other in [
         "--model ernie-towers/passage",
         "--model ernie-towers/query",
@@ -81,15 +64,11 @@ fn a_store_knows_both_towers_and_its_title_mode() {
         workspace.toller(&search).fails(1, &["hint:"]);
     }
     // Queries that were encoded before, with the same pair of towers.
-    workspace
-        .toller(&format!("encode {towers} --queries ernie-towers/queries.tsv --output queries"))
-        .succeeds();
-    workspace.toller("search --dense store --query-vectors queries --k 7 --output vectors.txt").succeeds();
-    workspace
-        .toller(&format!(
-            "search {towers} --dense store --queries ernie-towers/queries.tsv --k 7 --output texts.txt"
-        ))
-        .succeeds();
+    workspace.runs(&format!("encode {towers} --queries ernie-towers/queries.tsv --output queries"));
+    workspace.runs("search --dense store --query-vectors queries --k 7 --output vectors.txt");
+    workspace.runs(&format!(
+        "search {towers} --dense store --queries ernie-towers/queries.tsv --k 7 --output texts.txt"
+    ));
     assert_eq!(workspace.read("vectors.txt"), workspace.read("texts.txt"));
     let sep = encode.replace("pair", "sep");
     workspace.toller(&format!("encode {towers} {sep}")).fails(1, &["encoding.title_mode", "pair", "sep"]);
@@ -146,21 +125,15 @@ fn two_ernies_search_cmrc_2018() {
     workspace.write("queries.jsonl", lines(questions));
 
     let towers = "--model passages --query-model queries --quiet";
-    workspace
-        .toller(&format!("encode {towers} --corpus corpus.jsonl --max-length 384 --output store"))
-        .succeeds();
-    workspace
-        .toller(&format!(
-            "search {towers} --dense store --queries queries.jsonl --max-length 32 --k 50 --output run.txt"
-        ))
-        .succeeds();
-    let run = read_run(&workspace, "run.txt");
+    workspace.runs(&format!("encode {towers} --corpus corpus.jsonl --max-length 384 --output store"));
+    workspace.runs(&format!(
+        "search {towers} --dense store --queries queries.jsonl --max-length 32 --k 50 --output run.txt"
+    ));
+    let run = workspace.hits::<f64>("run.txt");
     assert_eq!(run.len(), queries);
     assert!(run.values().all(|hits| hits.len() == 50));
     // The queries' tower is the one that was asked for: the passages' own gives other scores.
-    workspace.toller("encode --model passages --corpus corpus.jsonl --quiet --output tied").succeeds();
-    workspace
-        .toller("search --model passages --dense tied --queries queries.jsonl --max-length 32 --k 50 --quiet --output tied.txt")
-        .succeeds();
-    assert_ne!(run, read_run(&workspace, "tied.txt"));
+    workspace.runs("encode --model passages --corpus corpus.jsonl --quiet --output tied");
+    workspace.runs("search --model passages --dense tied --queries queries.jsonl --max-length 32 --k 50 --quiet --output tied.txt");
+    assert_ne!(run, workspace.hits::<f64>("tied.txt"));
 }

@@ -1,12 +1,12 @@
-//! Chinese and Korean by pairs of adjacent characters, as Lucene's `CJKAnalyzer` has them.
+//! Chinese and Korean by pairs of adjacent characters, as in Lucene's `CJKAnalyzer`.
 
 use super::Tokenize;
 use super::filters::{lower_case, width};
 use super::standard::{Kind, Tokens};
 use super::stop_words::StopWords;
 
-/// Every two adjacent characters of ideographs, kana and Hangul are a term, and a character that stands alone is one. Other
-/// words stay whole, in lower case.
+/// Every two adjacent characters of ideographs, kana and Hangul are a term, and so is a character without
+/// such a neighbour. Other words stay whole, in lower case.
 pub(super) struct Bigrams {
     stop_words: StopWords,
 }
@@ -27,7 +27,7 @@ impl Tokenize for Bigrams {
     fn tokenize(&self, text: &str, each: &mut dyn FnMut(&str)) {
         let mut term = String::new();
         let mut pair = String::new();
-        // The last character of a run of such tokens, and where the run goes on.
+        // The last character of a run of such tokens, and where the run continues.
         let mut run: Option<Run> = None;
         for token in Tokens::new(text) {
             term.clear();
@@ -57,7 +57,7 @@ impl Tokenize for Bigrams {
 #[derive(Clone, Copy)]
 struct Run {
     last: char,
-    /// Whether it is the only one so far.
+    /// Whether this character is the only one so far.
     alone: bool,
     end: usize,
 }

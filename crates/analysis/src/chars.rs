@@ -7,17 +7,18 @@ pub(super) fn replace_each(term: &mut String, replace: impl Fn(char) -> char) {
     }
 }
 
-/// Replaces every character, or takes it away.
+/// Replaces every character, or removes it.
 pub(super) fn replace_or_remove(term: &mut String, replace: impl Fn(char) -> Option<char>) {
     if term.chars().any(|char| replace(char) != Some(char)) {
         *term = term.chars().filter_map(replace).collect();
     }
 }
 
-/// The second code unit, in UTF-16, of the character before it. No term has this noncharacter.
+/// Marks the second UTF-16 code unit of the character before. No term contains this noncharacter.
 const SECOND_UNIT: char = '\u{FFFF}';
 
-/// Changes a term as a list of characters. It is as long as Lucene takes the term to be, which counts code units.
+/// Changes a term as a list of characters. The list is as long as the term is for Lucene, which counts code
+/// units.
 pub(super) fn edit(term: &mut String, change: fn(&mut Vec<char>)) {
     let mut units = Vec::with_capacity(term.len());
     for char in term.chars() {

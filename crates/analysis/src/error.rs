@@ -1,4 +1,4 @@
-//! What can be wrong with the choice of an analyzer.
+//! Why an analyzer cannot be chosen.
 
 use toller_ir::{Explain, Remedy};
 
@@ -16,6 +16,7 @@ pub enum AnalysisError {
 impl Explain for AnalysisError {
     fn remedy(&self) -> Option<Remedy> {
         let Self::UnknownName { .. } = self;
-        Some(format!("analyzers are: {}", super::Analyzer::names().join(", ")).into())
+        let names: Vec<&str> = super::Analyzer::names().collect();
+        Some(format!("analyzers are: {}", names.join(", ")).into())
     }
 }

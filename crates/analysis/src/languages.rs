@@ -2,133 +2,100 @@
 
 use std::sync::Arc;
 
+use icu_segmenter::WordSegmenter;
+use icu_segmenter::options::WordBreakInvariantOptions;
+use jieba_rs::Jieba;
+
 use super::Tokenize;
 use super::bigrams::Bigrams;
-use super::chain::{Chain, Step};
-use super::dictionary::{DictionaryWords, is_short_hiragana};
+use super::chain::{Chain, Step, Words};
 use super::filters::*;
-use super::jieba::ChineseWords;
 use super::stem::*;
 use super::stop_words::StopWords;
 use super::whitespace::Whitespace;
 
-/// The names of [`by_name`].
-pub(super) const NAMES: &[&str] = &[
-    "ar",
-    "bn",
-    "da",
-    "de",
-    "el",
-    "en",
-    "es",
-    "fa",
-    "fi",
-    "fr",
-    "hi",
-    "hu",
-    "id",
-    "it",
-    "ja",
-    "ko",
-    "nl",
-    "no",
-    "pt",
-    "ru",
-    "sv",
-    "sw",
-    "te",
-    "th",
-    "tr",
-    "zh",
-    "jieba",
-    "standard",
-    "telugu",
-    "whitespace",
+type MakeAnalyzer = fn() -> Arc<dyn Tokenize>;
+
+/// The words of a list.
+macro_rules! stop_words {
+    ($list:literal) => {
+        StopWords::new(include_str!(concat!("stop_words/", $list, ".txt")))
+    };
+}
+
+/// A step: the name of a list of stop words, or a function that changes a term.
+macro_rules! step {
+    ($list:literal) => {
+        Step::Stop(stop_words!($list))
+    };
+    ($change:ident) => {
+        Step::Change($change)
+    };
+}
+
+/// A chain of words and steps.
+macro_rules! chain {
+    ($words:expr; $($step:tt),+) => {
+        Arc::new(Chain { words: $words, steps: vec![$(step!($step)),+] })
+    };
+    ($($step:tt),+) => {
+        chain!(Words::Standard; $($step),+)
+    };
+}
+
+/// Every analyzer: a language by its ISO 639-1 code, or another name.
+const ANALYZERS: &[(&str, MakeAnalyzer)] = &[
+    ("ar", || chain!(lower_case, decimal_digits, "ar", arabic_normal, arabic)),
+    ("bn", || chain!(lower_case, decimal_digits, indic_normal, bengali_normal, "bn", bengali)),
+    ("da", || chain!(lower_case, "da", danish)),
+    ("de", || chain!(lower_case, "de", german_normal, german_light)),
+    ("el", || chain!(greek_lower_case, "el", greek)),
+    ("en", || chain!(possessive, lower_case, "en", porter)),
+    ("es", || chain!(lower_case, "es", spanish_light)),
+    ("fa", || {
+        chain!(
+            Words::SplitAt('\u{200C}'); lower_case, decimal_digits, arabic_normal, persian_normal, "fa"
+        )
+    }),
+    ("fi", || chain!(lower_case, "fi", finnish)),
+    ("fr", || chain!(french_elision, lower_case, "fr", french_light)),
+    ("hi", || chain!(lower_case, decimal_digits, indic_normal, hindi_normal, "hi", hindi)),
+    ("hu", || chain!(lower_case, "hu", hungarian)),
+    ("id", || chain!(lower_case, "id", indonesian)),
+    ("it", || chain!(italian_elision, lower_case, "it", italian_light)),
+    ("ja", || chain!(dictionary(); width, lower_case, without_short_hiragana, "ja")),
+    ("ko", bigrams),
+    ("nl", || chain!(lower_case, "nl", dutch)),
+    ("no", || chain!(lower_case, "no", norwegian)),
+    ("pt", || chain!(lower_case, "pt", portuguese_light)),
+    ("ru", || chain!(lower_case, "ru", russian)),
+    ("sv", || chain!(lower_case, "sv", swedish)),
+    ("sw", || Arc::new(Whitespace)),
+    ("te", || Arc::new(Whitespace)),
+    ("th", || chain!(dictionary(); lower_case, decimal_digits, "th")),
+    ("tr", || chain!(turkish_apostrophe, turkish_lower_case, "tr", turkish)),
+    ("zh", bigrams),
+    // Unpacks the dictionary, which takes a tenth of a second.
+    ("jieba", || chain!(Words::Jieba(Box::new(Jieba::new())); width, lower_case, "cjk")),
+    ("standard", || chain!(lower_case)),
+    ("telugu", || chain!(decimal_digits, indic_normal, telugu_normal, "te", telugu)),
+    ("whitespace", || Arc::new(Whitespace)),
 ];
 
-/// The steps of a language, by its ISO 639-1 code, or of another analyzer.
+/// The names of [`by_name`].
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    ANALYZERS.iter().map(|(name, _)| *name)
+}
+
+/// The analyzer of a language, by its ISO 639-1 code, or another one.
 pub(super) fn by_name(name: &str) -> Option<Arc<dyn Tokenize>> {
-    use Step::{Change, DropIf, Stop};
-    macro_rules! stop {
-        ($list:literal) => {
-            Stop(StopWords::new(include_str!(concat!("stop_words/", $list, ".txt"))))
-        };
-    }
-    let steps = match name {
-        "ar" => vec![
-            Change(lower_case),
-            Change(decimal_digits),
-            stop!("ar"),
-            Change(arabic_normal),
-            Change(arabic),
-        ],
-        "bn" => vec![
-            Change(lower_case),
-            Change(decimal_digits),
-            Change(indic_normal),
-            Change(bengali_normal),
-            stop!("bn"),
-            Change(bengali),
-        ],
-        "da" => vec![Change(lower_case), stop!("da"), Change(danish)],
-        "de" => vec![Change(lower_case), stop!("de"), Change(german_normal), Change(german_light)],
-        "el" => vec![Change(greek_lower_case), stop!("el"), Change(greek)],
-        "en" => vec![Change(possessive), Change(lower_case), stop!("en"), Change(porter)],
-        "es" => vec![Change(lower_case), stop!("es"), Change(spanish_light)],
-        "fa" => {
-            let steps = vec![
-                Change(lower_case),
-                Change(decimal_digits),
-                Change(arabic_normal),
-                Change(persian_normal),
-                stop!("fa"),
-            ];
-            return Some(Arc::new(Chain::splitting_at(steps, '\u{200C}')));
-        }
-        "fi" => vec![Change(lower_case), stop!("fi"), Change(finnish)],
-        "fr" => vec![Change(french_elision), Change(lower_case), stop!("fr"), Change(french_light)],
-        "hi" => vec![
-            Change(lower_case),
-            Change(decimal_digits),
-            Change(indic_normal),
-            Change(hindi_normal),
-            stop!("hi"),
-            Change(hindi),
-        ],
-        "hu" => vec![Change(lower_case), stop!("hu"), Change(hungarian)],
-        "id" => vec![Change(lower_case), stop!("id"), Change(indonesian)],
-        "it" => vec![Change(italian_elision), Change(lower_case), stop!("it"), Change(italian_light)],
-        "ko" | "zh" => {
-            return Some(Arc::new(Bigrams::new(StopWords::new(include_str!("stop_words/cjk.txt")))));
-        }
-        "ja" => {
-            let steps = vec![Change(width), Change(lower_case), DropIf(is_short_hiragana), stop!("ja")];
-            return Some(Arc::new(DictionaryWords::new(steps)));
-        }
-        "jieba" => {
-            let steps = vec![Change(width), Change(lower_case), stop!("cjk")];
-            return Some(Arc::new(ChineseWords::new(steps)));
-        }
-        "nl" => vec![Change(lower_case), stop!("nl"), Change(dutch)],
-        "no" => vec![Change(lower_case), stop!("no"), Change(norwegian)],
-        "pt" => vec![Change(lower_case), stop!("pt"), Change(portuguese_light)],
-        "ru" => vec![Change(lower_case), stop!("ru"), Change(russian)],
-        "standard" => vec![Change(lower_case)],
-        "sv" => vec![Change(lower_case), stop!("sv"), Change(swedish)],
-        "telugu" => vec![
-            Change(decimal_digits),
-            Change(indic_normal),
-            Change(telugu_normal),
-            stop!("te"),
-            Change(telugu),
-        ],
-        "th" => {
-            let steps = vec![Change(lower_case), Change(decimal_digits), stop!("th")];
-            return Some(Arc::new(DictionaryWords::new(steps)));
-        }
-        "tr" => vec![Change(turkish_apostrophe), Change(turkish_lower_case), stop!("tr"), Change(turkish)],
-        "sw" | "te" | "whitespace" => return Some(Arc::new(Whitespace)),
-        _ => return None,
-    };
-    Some(Arc::new(Chain::new(steps)))
+    ANALYZERS.iter().find(|(known, _)| *known == name).map(|(_, make)| make())
+}
+
+fn bigrams() -> Arc<dyn Tokenize> {
+    Arc::new(Bigrams::new(stop_words!("cjk")))
+}
+
+fn dictionary() -> Words {
+    Words::Dictionary(WordSegmenter::new_dictionary(WordBreakInvariantOptions::default()))
 }

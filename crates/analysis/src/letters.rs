@@ -1,4 +1,4 @@
-//! Letters and digits by their general category, as Java tells them.
+//! Letters and digits by their general category, as in Java.
 
 use icu_properties::CodePointMapData;
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup};
@@ -7,7 +7,7 @@ fn category(char: char) -> GeneralCategory {
     CodePointMapData::<GeneralCategory>::new().get(char)
 }
 
-/// A letter: no mark, though many marks are alphabetic.
+/// Whether a character is a letter. Marks are none, though many marks are alphabetic.
 pub(super) fn is_letter(char: char) -> bool {
     GeneralCategoryGroup::Letter.contains(category(char))
 }

@@ -1,12 +1,10 @@
-//! How a text becomes index terms: one [`Analyzer`] a language, by its ISO 639-1 code, as Lucene has them.
+//! How a text becomes index terms: an [`Analyzer`] for each language, by its ISO 639-1 code, as in Lucene.
 
 mod bigrams;
 mod chain;
 mod chars;
-mod dictionary;
 mod error;
 mod filters;
-mod jieba;
 mod languages;
 mod letters;
 mod standard;
@@ -24,7 +22,7 @@ pub trait Tokenize: Send + Sync {
     fn tokenize(&self, text: &str, each: &mut dyn FnMut(&str));
 }
 
-/// What turns the texts of a collection, and of its queries, into terms. Cheap to clone, shared by threads.
+/// Turns the texts of a collection and of its queries into terms. Cheap to clone, shared by threads.
 #[derive(Clone)]
 pub struct Analyzer {
     name: Arc<str>,
@@ -35,7 +33,7 @@ impl Analyzer {
     /// The analyzer of one of the [`Analyzer::names`].
     ///
     /// # Errors
-    /// [`AnalysisError::UnknownName`], which lists the names that there are.
+    /// [`AnalysisError::UnknownName`], whose remedy lists the known names.
     pub fn by_name(name: &str) -> Result<Self, AnalysisError> {
         match languages::by_name(name) {
             Some(chain) => Ok(Self::custom(name, chain)),
@@ -43,19 +41,19 @@ impl Analyzer {
         }
     }
 
-    /// What [`Analyzer::by_name`] knows: languages by their ISO 639-1 codes (`en`, `ar`, ...), and others.
-    #[must_use]
-    pub fn names() -> &'static [&'static str] {
-        languages::NAMES
+    /// The names that [`Analyzer::by_name`] knows: languages by their ISO 639-1 codes (`en`, `ar`, ...), and
+    /// others.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        languages::names()
     }
 
-    /// An analyzer made elsewhere, under the name that an index remembers it by.
+    /// An analyzer made elsewhere, under the name that an index stores.
     #[must_use]
     pub fn custom(name: &str, chain: Arc<dyn Tokenize>) -> Self {
         Self { name: name.into(), chain }
     }
 
-    /// The name that [`Analyzer::by_name`] knows it by.
+    /// The name by which [`Analyzer::by_name`] finds this analyzer.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

@@ -1,8 +1,8 @@
-//! Terms between white space, as they stand.
+//! Terms between white space, unchanged.
 
 use super::Tokenize;
 
-/// A longer term is cut into pieces of so many UTF-16 code units, or one more.
+/// A longer term is cut into pieces of this many UTF-16 code units, or one more.
 const LONGEST: usize = 255;
 
 /// Splits at white space where a line may break, and changes nothing.
@@ -14,8 +14,8 @@ impl Tokenize for Whitespace {
     }
 }
 
-/// White space as Java has it: not the spaces that keep words together, nor the control character "next line"; but the
-/// separators of ASCII.
+/// White space as in Java: the separators of ASCII too, but neither the spaces that keep words together nor
+/// the control character "next line".
 fn is_white_space(char: char) -> bool {
     match char {
         '\u{85}' | '\u{A0}' | '\u{2007}' | '\u{202F}' => false,

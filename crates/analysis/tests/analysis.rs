@@ -1,4 +1,5 @@
-//! The analyzers against Lucene's, on fixtures that `scripts/make-analysis-fixtures` makes, and on any string.
+//! The analyzers against Lucene's, on fixtures that `scripts/make-analysis-fixtures` makes, and on any
+//! string.
 
 use std::error::Error;
 use std::fs;
@@ -10,7 +11,7 @@ use toller_ir::Explain;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// The text or term that a fixture's field stands for.
+/// The text or term of a fixture's field.
 fn unescape(field: &str) -> String {
     let mut text = String::new();
     let mut chars = field.chars();
@@ -28,7 +29,7 @@ fn unescape(field: &str) -> String {
     text
 }
 
-/// Where these come from, no text gives other terms than Lucene's.
+/// Every line of the fixtures gives the terms of Lucene.
 #[test]
 fn terms_are_those_of_lucene() -> Outcome {
     let folder = toller_testing::repository("crates/analysis/tests/fixtures/analysis");
@@ -53,14 +54,15 @@ fn terms_are_those_of_lucene() -> Outcome {
 #[test]
 fn every_name_has_an_analyzer_that_knows_it() -> Outcome {
     for name in Analyzer::names() {
-        assert_eq!(Analyzer::by_name(name)?.name(), *name);
+        assert_eq!(Analyzer::by_name(name)?.name(), name);
     }
     let error = Analyzer::by_name("xx").err().ok_or("there is no analyzer xx")?;
     assert!(error.remedy().unwrap().to_string().contains("zh"));
     Ok(())
 }
 
-/// Words of Thai and Japanese are those of ICU's dictionaries; Java and Kuromoji have others, so there is no fixture.
+/// Words of Thai and Japanese are those of ICU's dictionaries. Java and Kuromoji have other words, so there
+/// is no fixture.
 #[test]
 fn thai_is_cut_into_words() -> Outcome {
     let thai = Analyzer::by_name("th")?;
@@ -77,7 +79,7 @@ fn japanese_is_cut_into_words_without_particles() -> Outcome {
     Ok(())
 }
 
-/// A string of what the rules look at, and of anything.
+/// A string of characters that the rules look at, and of any others.
 fn text() -> impl Strategy<Value = String> {
     let pieces = prop_oneof![
         any::<char>().prop_map(String::from),
@@ -94,9 +96,9 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(pieces, 0..12).prop_map(|pieces| pieces.concat())
 }
 
-/// All analyzers. Some take long to make.
+/// All analyzers, made once: some take long to make.
 static ANALYZERS: LazyLock<Vec<Analyzer>> =
-    LazyLock::new(|| Analyzer::names().iter().filter_map(|name| Analyzer::by_name(name).ok()).collect());
+    LazyLock::new(|| Analyzer::names().filter_map(|name| Analyzer::by_name(name).ok()).collect());
 
 proptest! {
     /// Whatever the text is: no panic, no empty term, and the same again.
@@ -110,7 +112,7 @@ proptest! {
         }
     }
 
-    /// Terms do not depend on what stands beyond a line's end.
+    /// Terms do not depend on the lines before and after.
     #[test]
     fn lines_are_analyzed_apart(first in text(), second in text()) {
         let (first, second) = (first.replace(' ', ""), second.replace(' ', ""));

@@ -3,9 +3,9 @@
 use toller_plot::{Axis, Bars, Curve, Curves, Figure, Panel, Part, Style};
 use toller_topk::Scan;
 
+use crate::Passes;
 use crate::encode::EncodePoint;
 use crate::limits::Limits;
-use crate::rerank::RerankPoint;
 use crate::search::{Case, Point};
 
 /// Curves of a panel for one size that is held, at most.
@@ -53,7 +53,7 @@ impl Size {
 }
 
 /// The time of a search against each size that was varied (against the queries, if none was), with the
-/// machine's floors beside: a panel each. Figures in `points` are those of every combination of sizes.
+/// machine's floors: a panel each. Figures in `points` are those of every combination of sizes.
 #[must_use]
 pub fn search_figure(points: &[Point], limits: &Limits, subtitle: String) -> Figure {
     let varied: Vec<Size> = [Size::Vectors, Size::Queries, Size::Hits]
@@ -106,7 +106,7 @@ fn search_panel(points: &[Point], limits: &Limits, varied: Size) -> Panel {
             curves.push(curve(name, Style::Measured, (scan, at), &|point| point.timings.median()));
         }
     }
-    // The first scan's; it does not depend on k, so that any curve's sizes give it.
+    // The floor of the first scan. It does not depend on k, so any curve's sizes give it.
     let floor = |point: &Point| limits.floor_secs(point.bytes, point.operations);
     for &scan in scans.iter().take(1) {
         for &at in if varied == Size::Hits { &sizes[..] } else { &sizes[..1] } {
@@ -163,17 +163,8 @@ pub fn grouped(number: usize) -> String {
 /// goes to at each length.
 #[must_use]
 pub fn encode_figure(points: &[EncodePoint], matrix_rate: f64, subtitle: String) -> Figure {
-    let rate = |name: &str, style, rate: &dyn Fn(&EncodePoint) -> f64| Curve {
-        name: name.to_owned(),
-        points: points.iter().map(|point| (point.tokens_per_text(), rate(point))).collect(),
-        style,
-    };
-    let at_matrix_rate =
-        |point: &EncodePoint| point.tokens as f64 / (point.matrix_operations() / matrix_rate);
-    let curves = vec![
-        rate("encode, tokenization included", Style::Measured, &EncodePoint::tokens_per_sec),
-        rate("at the matrix rate", Style::Bound, &at_matrix_rate),
-    ];
+    let at = points.iter().map(|point| (point.passes.tokens_per_item(), &point.passes)).collect();
+    let curves = throughput("encode", at, matrix_rate, Passes::tokens_per_sec, |passes| passes.tokens);
     let (x, y) = (Axis::log("tokens of a text"), Axis::linear("tokens a second"));
     let shares: Vec<_> = points.iter().map(EncodePoint::shares).collect();
     let names = shares.first().map(|shares| shares.iter().map(|share| share.name).collect::<Vec<_>>());
@@ -184,7 +175,7 @@ pub fn encode_figure(points: &[EncodePoint], matrix_rate: f64, subtitle: String)
     let bars = Bars {
         x_label: "tokens of a text".to_owned(),
         y_label: "% of the threads' time".to_owned(),
-        categories: points.iter().map(|point| format!("{:.0}", point.tokens_per_text())).collect(),
+        categories: points.iter().map(|point| format!("{:.0}", point.passes.tokens_per_item())).collect(),
         parts: parts.collect(),
     };
     Figure {
@@ -199,20 +190,32 @@ pub fn encode_figure(points: &[EncodePoint], matrix_rate: f64, subtitle: String)
 
 /// Pairs a second against the depth of reranking, with the floor of the matrix rate.
 #[must_use]
-pub fn rerank_figure(points: &[RerankPoint], matrix_rate: f64, subtitle: String) -> Figure {
-    let rate = |name: &str, style, rate: &dyn Fn(&RerankPoint) -> f64| Curve {
-        name: name.to_owned(),
-        points: points.iter().map(|point| (point.depth as f64, rate(point))).collect(),
-        style,
-    };
-    let at_matrix_rate = |point: &RerankPoint| point.pairs as f64 / (point.matrix_operations / matrix_rate);
-    let curves = vec![
-        rate("rerank, tokenization included", Style::Measured, &RerankPoint::pairs_per_sec),
-        rate("at the matrix rate", Style::Bound, &at_matrix_rate),
-    ];
+pub fn rerank_figure(points: &[(usize, Passes)], matrix_rate: f64, subtitle: String) -> Figure {
+    let at = points.iter().map(|(depth, passes)| (*depth as f64, passes)).collect();
+    let curves = throughput("rerank", at, matrix_rate, Passes::items_per_sec, |passes| passes.items);
     let (x, y) = (Axis::log("hits reranked of each query"), Axis::linear("pairs a second"));
     let panel = Panel { title: "Throughput".to_owned(), content: Curves { x, y, curves }.into() };
     Figure { title: "Reranking".to_owned(), subtitle, panels: vec![panel] }
+}
+
+/// The rate of passes at each place of the x axis, and what it would be at the matrix rate.
+fn throughput(
+    what: &str,
+    at: Vec<(f64, &Passes)>,
+    matrix_rate: f64,
+    rate: fn(&Passes) -> f64,
+    count: fn(&Passes) -> u64,
+) -> Vec<Curve> {
+    let bound = |passes: &Passes| count(passes) as f64 / (passes.matrix_operations() / matrix_rate);
+    let curve = |name: String, style, y: &dyn Fn(&Passes) -> f64| Curve {
+        name,
+        points: at.iter().map(|(x, passes)| (*x, y(passes))).collect(),
+        style,
+    };
+    vec![
+        curve(format!("{what}, tokenization included"), Style::Measured, &rate),
+        curve("at the matrix rate".to_owned(), Style::Bound, &bound),
+    ]
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What this machine allows: the floors beside every figure.
+//! What this machine allows: the floor of every figure.
 
 use std::convert::Infallible;
 
@@ -11,20 +11,21 @@ use crate::{BenchError, Budget, measure, timed, unit_vectors};
 pub struct Limits {
     /// Bytes read from memory, a second.
     pub read_rate: f64,
-    /// Multiplications and additions of a matrix product (f32 on the CPU, f16 on a GPU), a second; infinite where it is not known.
+    /// Multiplications and additions of a matrix product (f32 on the CPU, f16 on a GPU), a second; infinite
+    /// where it is not known.
     pub matrix_rate: f64,
 }
 
 impl Limits {
-    /// The least seconds for reading so many bytes and computing so many operations, which overlap.
+    /// The least seconds for reading these bytes and computing these operations, which overlap.
     #[must_use]
     pub fn floor_secs(&self, bytes: f64, operations: f64) -> f64 {
         (bytes / self.read_rate).max(operations / self.matrix_rate)
     }
 }
 
-/// Bytes a second of reading all of `pieces` with all threads; the median of rounds. Where they fit the caches,
-/// it is the rate of the caches.
+/// Bytes a second of reading all of `pieces` with all threads; the median of rounds. Where they fit the
+/// caches, it is the rate of the caches.
 #[must_use]
 pub fn read_rate(pieces: &[&[u8]], budget: &Budget) -> f64 {
     // A line of the accumulators is eight to two registers, depending on their width.
@@ -65,24 +66,7 @@ pub fn matrix_rate(budget: &Budget) -> Result<f64, BenchError> {
         // SAFETY: three matrices of MATRIX x MATRIX, row after row.
         unsafe {
             gemm::gemm(
-                m,
-                n,
-                k,
-                to,
-                1,
-                stride,
-                false,
-                x,
-                1,
-                stride,
-                y,
-                1,
-                stride,
-                0.0,
-                1.0,
-                false,
-                false,
-                false,
+                m, n, k, to, 1, stride, false, x, 1, stride, y, 1, stride, 0.0, 1.0, false, false, false,
                 parallelism,
             );
         }
@@ -93,7 +77,7 @@ pub fn matrix_rate(budget: &Budget) -> Result<f64, BenchError> {
 /// `work` a second, by the median of rounds.
 fn rate(work: f64, budget: &Budget, mut round: impl FnMut() -> std::time::Duration) -> f64 {
     let Ok(timings) = measure(budget, |_| Ok::<_, Infallible>(round()));
-    // A clock may not notice the reading of nothing.
+    // Reading nothing may take no time on the clock.
     work / timings.median().max(1e-9)
 }
 

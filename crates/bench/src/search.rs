@@ -141,7 +141,7 @@ pub fn measure_search(
 }
 
 impl Point {
-    /// Queries a second, by the median round; as all rates here.
+    /// Queries a second, by the median round, like all rates here.
     #[must_use]
     pub fn queries_per_sec(&self) -> f64 {
         self.case.queries as f64 / self.timings.median()

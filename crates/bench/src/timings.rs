@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 pub struct Budget {
     /// When this much time is up, no further round starts.
     pub time: Duration,
-    /// At least so many rounds, however long they take.
+    /// At least this many rounds, however long they take.
     pub min_rounds: usize,
-    /// At most so many rounds, however short they are.
+    /// At most this many rounds, however short they are.
     pub max_rounds: usize,
 }
 
 impl Budget {
-    /// So many rounds, however long they take.
+    /// This many rounds, however long they take.
     #[must_use]
     pub fn rounds(rounds: usize) -> Self {
         Self { time: Duration::ZERO, min_rounds: rounds, max_rounds: rounds }
@@ -61,8 +61,8 @@ impl Timings {
         (self.seconds[(count - 1) / 2] + self.seconds[count / 2]) / 2.0
     }
 
-    /// The seconds that `percent` of the rounds (0 to 100) did not exceed, by the nearest rank: always a round
-    /// that was measured. The 99th percentile of fewer than 100 rounds is the slowest of them.
+    /// The seconds that `percent` of the rounds (0 to 100) did not exceed, by the nearest rank: always a
+    /// round that was measured. The 99th percentile of fewer than 100 rounds is the slowest of them.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> f64 {
         let rank = (percent / 100.0 * self.seconds.len() as f64).ceil() as usize;
@@ -70,8 +70,8 @@ impl Timings {
     }
 }
 
-/// Does the work once to warm up (round 0) and then, timed, until the budget is spent (rounds 1, 2, ...). What
-/// the work returns is the time that counts, which may be less than it took.
+/// Does the work once to warm up (round 0) and then, timed, until the budget is spent (rounds 1, 2, ...).
+/// What the work returns is the time that counts, which may be less than it took.
 ///
 /// # Errors
 /// The first error of the work.

@@ -41,7 +41,7 @@ impl RandomVectors {
         }
     }
 
-    /// All of them in one byte a number, as a store may keep them beside.
+    /// The int8 codes of all vectors, as a store may keep them.
     ///
     /// # Panics
     /// If they are no whole number of vectors of `dim` numbers.
@@ -68,7 +68,8 @@ impl RandomVectors {
     }
 }
 
-/// `count` vectors of `dim` numbers and length one: `[count, dim]`. The first of many are those of few.
+/// `count` vectors of `dim` numbers and length one: `[count, dim]`. The first vectors do not depend on
+/// `count`.
 ///
 /// # Errors
 /// [`BenchError::Memory`] if the machine refuses the memory.
@@ -97,7 +98,7 @@ fn rounded<T: Default + Copy + Send>(
     Ok(values)
 }
 
-/// Memory for the vectors, asked for in a way that can be refused.
+/// Memory for the vectors. A refusal is an error.
 fn zeros<T: Default + Copy>(count: usize, dim: usize) -> Result<Vec<T>, BenchError> {
     let refused = || BenchError::Memory { vectors: count, dim };
     let len = count.checked_mul(dim).ok_or_else(refused)?;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use half::{bf16, f16};
 use safetensors::Dtype;
 
-/// More axes than any weight has. Without a limit, a small file could repeat a long shape many times.
+/// More axes than any weight has. The limit keeps a small file from repeating a long shape many times.
 const MAX_AXES: usize = 8;
 
 /// Whether tensors of this type can be weights; others are counters and position ids.
@@ -100,7 +100,8 @@ impl Strided {
     }
 
     /// Checks that every element lies within `bytes` of data. A tensor with more elements than data (NumPy's
-    /// and PyTorch's broadcasting, a stride of 0) is an error too: it would let a small file ask for any memory.
+    /// and PyTorch's broadcasting, a stride of 0) is an error too: it would let a small file ask for any
+    /// memory.
     pub(crate) fn check_fits(&self, bytes: usize) -> Result<(), String> {
         let stored = bytes / self.element_bytes();
         let last = self.shape.iter().zip(&self.strides).try_fold(self.offset, |last, (&size, &stride)| {
@@ -218,13 +219,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_view_is_read_or_refused(shape in prop::collection::vec(0usize..5, 0..4), strides in prop::collection::vec(0usize..7, 0..4), offset in 0usize..9) {
+        fn any_view_is_read_or_refused(
+            shape in prop::collection::vec(0usize..5, 0..4),
+            strides in prop::collection::vec(0usize..7, 0..4),
+            offset in 0usize..9,
+        ) {
             let data: Vec<u8> = (0..40).collect();
             let view = Strided::with_strides(BYTE, shape.clone(), strides.clone(), offset);
             if let Ok(view) = view && let Ok(gathered) = view.gather(&data) {
                 let mut expected = vec![offset];
                 for (size, stride) in shape.iter().zip(&strides) {
-                    expected = expected.iter().flat_map(|at| (0..*size).map(move |i| at + i * stride)).collect();
+                    let along = |&at: &usize| (0..*size).map(move |i| at + i * stride);
+                    expected = expected.iter().flat_map(along).collect();
                 }
                 let expected: Vec<u8> = expected.iter().map(|&at| data[at]).collect();
                 prop_assert_eq!(gathered.as_ref(), expected);

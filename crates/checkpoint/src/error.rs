@@ -74,6 +74,17 @@ pub enum ModelError {
     },
 }
 
+impl ModelError {
+    /// The error that the file at `path` asks for `what`, and that only `supported` is possible.
+    pub fn unsupported(
+        path: impl Into<PathBuf>,
+        what: impl Into<String>,
+        supported: impl Into<String>,
+    ) -> Self {
+        Self::Unsupported { path: path.into(), what: what.into(), supported: supported.into() }
+    }
+}
+
 impl Explain for ModelError {
     fn remedy(&self) -> Option<Remedy> {
         Some(match self {

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
-use toller_files::FileError;
+use toller_files::{FileError, read_regular};
 
 use crate::ModelError;
 
-/// Reads a JSON file; `None` where there is no such file.
+/// Reads a JSON file. `None` if there is no such file.
 ///
 /// # Errors
 /// [`ModelError::File`], and [`ModelError::Config`] for a file that is not what `T` expects.
@@ -20,7 +20,7 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ModelErr
 /// # Errors
 /// As for [`read_json`].
 pub fn required_json<T: DeserializeOwned>(path: &Path) -> Result<T, ModelError> {
-    let text = std::fs::read(path).map_err(FileError::on("read", path))?;
+    let text = read_regular(path).map_err(FileError::on("read", path))?;
     serde_json::from_slice(&text)
         .map_err(|error| ModelError::Config { problem: error.to_string(), path: path.to_owned() })
 }

@@ -1,5 +1,5 @@
-//! The files of a model: which there are, what the weights hold, what is known of published models, and the conversion of
-//! other frameworks' checkpoints.
+//! The files of a model: their names, the weights in them, the manifests of published models, and the
+//! conversion of other frameworks' checkpoints.
 
 pub mod convert;
 mod elements;
@@ -15,7 +15,7 @@ mod torch;
 mod weights;
 
 pub use error::ModelError;
-pub use files::{TOKENIZER_FILES, TOWERS};
+pub use files::{ModuleEntry, TOKENIZER_FILES, TOWERS, read_modules, stays_inside};
 pub use fingerprint::Fingerprint;
 pub use json::{read_json, required_json};
 pub use manifest::{CheckpointCopy, KnownModel, MANIFESTS, PypiCopy};

@@ -1,4 +1,4 @@
-//! The weights of a model as named f32 tensors, whatever the files, their format, their sharding and their naming.
+//! The weights of a model as named f32 tensors, for any files, format, sharding and naming.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,15 +12,16 @@ use crate::{ModelError, Tensor};
 
 /// The weights of a model.
 ///
-/// An architecture takes them by its own canonical names. What stands before these names in the files, and how old
-/// versions of transformers called a tensor, is no concern of whoever uses what was taken.
+/// An architecture takes tensors by its own canonical names. The names in the files may begin with a prefix,
+/// and old versions of transformers named some tensors differently.
 pub struct Parameters {
     /// The first weight file, or where the tensors come from, for messages.
     origin: PathBuf,
     tensors: BTreeMap<String, Source>,
     /// The canonical names of the tensors that were taken, and their full names.
     taken: RefCell<BTreeMap<String, String>>,
-    /// What stands before the architecture's own names: `bert.`, `roberta.`, `ctx_encoder.bert_model.`.
+    /// The beginning of names in the files, before the canonical names: `bert.`, `roberta.`,
+    /// `ctx_encoder.bert_model.`.
     prefix: String,
 }
 
@@ -70,7 +71,7 @@ impl Parameters {
         Ok(self)
     }
 
-    /// The same weights, one level up: what stands beside the transformer, such as a classifier beside `bert.`.
+    /// The same weights one level up, where a classifier is: next to `bert.`.
     pub fn outside(mut self) -> Self {
         let inner = self.prefix.strip_suffix('.').unwrap_or_default();
         self.prefix = inner.rfind('.').map_or_else(String::new, |end| inner[..=end].to_owned());
@@ -82,7 +83,7 @@ impl Parameters {
         self.tensors.contains_key(&self.full_name(name))
     }
 
-    /// What stands before the architecture's own names.
+    /// The beginning of names in the files, before the canonical names.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -90,17 +91,18 @@ impl Parameters {
     /// The tensor `name` as f32 of the given shape.
     ///
     /// # Errors
-    /// When the tensor is missing, has another shape, or holds what are not finite floating-point numbers.
+    /// When the tensor is missing, has another shape, or holds anything but finite floating-point numbers.
     pub fn get(&self, name: &str, shape: &[usize]) -> Result<Tensor, ModelError> {
         self.take(name, self.full_name(name), shape)
     }
 
-    /// The same by the name that it has in the file.
+    /// The tensor that has this full name in the file.
     ///
     /// # Errors
     /// As for [`Self::get`].
     pub fn get_by_full_name(&self, name: &str, shape: &[usize]) -> Result<Tensor, ModelError> {
-        // A tensor beside the encoder has fewer levels in common with it: `ctx_encoder.` of `ctx_encoder.bert_model.`.
+        // A tensor next to the encoder shares only the first levels of the prefix: `ctx_encoder.` of
+        // `ctx_encoder.bert_model.`.
         let mut canonical = name;
         for level in self.prefix.split_inclusive('.') {
             let Some(inner) = canonical.strip_prefix(level) else { break };
@@ -109,7 +111,7 @@ impl Parameters {
         self.take(canonical, name.to_owned(), shape)
     }
 
-    /// A layer norm's tensor, whose name has changed over the years: `weight` and `bias` were `gamma` and `beta`.
+    /// A layer norm's tensor. Old files call `weight` and `bias` of a norm `gamma` and `beta`.
     ///
     /// # Errors
     /// As for [`Self::get`].
@@ -136,17 +138,17 @@ impl Parameters {
     fn load(&self, full_name: &str) -> Result<Tensor, ModelError> {
         let (path, tensor) = match self.tensors.get(full_name) {
             None => return Err(self.missing(full_name)),
-            Some(Source::Memory(tensor)) => (&self.origin, Ok(tensor.clone())),
-            Some(Source::File(tensor)) => (&tensor.file.path, tensor.to_f32()),
+            Some(Source::Memory(tensor)) => (&*self.origin, Ok(tensor.clone())),
+            Some(Source::File(tensor)) => (&*tensor.path, tensor.to_f32()),
         };
-        // Without a branch for each number.
+        // No branch per number, so that the compiler can vectorise the loop.
         let finite = |values: &[f32]| values.iter().fold(true, |finite, value| finite & value.is_finite());
         let checked = tensor.and_then(|tensor| {
             let finite = tensor.values().chunks(1 << 10).all(finite);
             if finite { Ok(tensor) } else { Err("holds numbers that are not finite".to_owned()) }
         });
         checked.map_err(|problem| ModelError::Weights {
-            path: path.clone(),
+            path: path.to_owned(),
             problem: format!("tensor {full_name:?}: {problem}"),
         })
     }
@@ -156,8 +158,8 @@ impl Parameters {
         self.tensors.keys()
     }
 
-    /// The tensors that were taken, in the byte order of their canonical names: without the prefix, a norm's as
-    /// `weight` and `bias`. A tensor that the file has in another type than f32 is converted again.
+    /// The tensors that were taken, in the byte order of their canonical names: without the prefix, a norm's
+    /// as `weight` and `bias`. A tensor that the file has in another type than f32 is converted again.
     ///
     /// # Errors
     /// Per tensor, when another program has changed its file.
@@ -184,7 +186,8 @@ impl Parameters {
         safetensors::write(path, &entries, |name| self.load(&taken[name]))
     }
 
-    /// The tensors that nobody asked for, without the prefix; those outside the prefix belong to heads.
+    /// The tensors under the prefix that were not taken, without the prefix. Tensors outside the prefix
+    /// belong to heads.
     pub fn unused(&self) -> Vec<String> {
         let taken = self.taken.borrow();
         let taken: BTreeSet<&String> = taken.values().collect();

@@ -2,17 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::safetensors::Dtype;
 use memmap2::Mmap;
-use toller_files::FileError;
+use toller_files::{FileError, names_in, open_regular};
 
 use crate::elements::{StoredTensor, Strided};
-use crate::files::names_in;
 use crate::{ModelError, Tensor, safetensors, torch};
 
 /// Where the data of a file's tensors lie, and where the elements lie in the data.
@@ -20,16 +18,11 @@ pub(crate) type Places = BTreeMap<String, (Strided, Range<usize>)>;
 
 /// A tensor in a weight file.
 pub(crate) struct MappedTensor {
-    pub(crate) file: Arc<WeightFile>,
+    pub(crate) path: Arc<Path>,
     pub(crate) layout: Strided,
+    map: Arc<Mmap>,
     /// The part of the file that holds the elements.
     data: Range<usize>,
-}
-
-/// A weight file in memory.
-pub(crate) struct WeightFile {
-    pub(crate) path: PathBuf,
-    map: Arc<Mmap>,
 }
 
 /// The tensors of a folder's weights, safetensors before pickles, sharded or not, and the first file's path.
@@ -45,50 +38,47 @@ pub(crate) fn open(folder: &Path) -> Result<(PathBuf, BTreeMap<String, MappedTen
     };
     let mut tensors = BTreeMap::new();
     for name in &chosen {
-        let (file, places) = WeightFile::open(folder.join(name))?;
-        tensors.extend(
-            places
-                .into_iter()
-                .map(|(name, (layout, data))| (name, MappedTensor { file: Arc::clone(&file), layout, data })),
-        );
+        let path: Arc<Path> = folder.join(name).into();
+        let (map, places) = map(&path)?;
+        tensors.extend(places.into_iter().map(|(name, (layout, data))| {
+            (name, MappedTensor { path: Arc::clone(&path), layout, map: Arc::clone(&map), data })
+        }));
     }
     Ok((folder.join(first), tensors))
 }
 
-impl WeightFile {
-    fn open(path: PathBuf) -> Result<(Arc<Self>, Places), ModelError> {
-        let file = File::open(&path).map_err(FileError::on("open", &path))?;
-        // SAFETY: a model's files are only read while they are in use. That no other program changes them is the
-        // user's part.
-        let map = unsafe { Mmap::map(&file) }.map_err(FileError::on("map", &path))?;
-        let (format, places) = if path.extension().is_some_and(|extension| extension == "safetensors") {
-            ("safetensors", safetensors::places(&map))
-        } else if map.starts_with(b"PK") {
-            ("weights of PyTorch", torch::archive_places(&map).map_err(|error| error.to_string()))
-        } else {
-            ("weights of PyTorch before 1.6", torch::legacy_places(&map).map_err(|error| error.to_string()))
-        };
-        match places {
-            Ok(places) => Ok((Arc::new(Self { path, map: Arc::new(map) }), places)),
-            Err(problem) => {
-                Err(ModelError::Weights { path, problem: format!("cannot be read as {format}: {problem}") })
-            }
-        }
-    }
+/// Maps a weight file into memory and finds the tensors in it.
+fn map(path: &Path) -> Result<(Arc<Mmap>, Places), ModelError> {
+    let file = open_regular(path).map_err(FileError::on("open", path))?;
+    // SAFETY: Toller only reads a model's files while they are in use. The user has to keep other programs
+    // from changing them.
+    let map = unsafe { Mmap::map(&file) }.map_err(FileError::on("map", path))?;
+    let (format, places) = if path.extension().is_some_and(|extension| extension == "safetensors") {
+        ("safetensors", safetensors::places(&map))
+    } else if map.starts_with(b"PK") {
+        ("weights of PyTorch", torch::archive_places(&map).map_err(|error| error.to_string()))
+    } else {
+        ("weights of PyTorch before 1.6", torch::legacy_places(&map).map_err(|error| error.to_string()))
+    };
+    let broken = |problem| ModelError::Weights {
+        path: path.to_owned(),
+        problem: format!("cannot be read as {format}: {problem}"),
+    };
+    Ok((Arc::new(map), places.map_err(broken)?))
 }
 
 impl MappedTensor {
     /// The tensor as it is stored.
     pub(crate) fn stored(&self) -> StoredTensor<'_> {
-        let data = Cow::Borrowed(&self.file.map[self.data.clone()]);
+        let data = Cow::Borrowed(&self.map[self.data.clone()]);
         StoredTensor { layout: self.layout.clone(), data }
     }
 
-    /// The tensor as f32, without a copy where the file has it so.
+    /// The tensor as f32, without a copy if the file holds f32.
     pub(crate) fn to_f32(&self) -> Result<Tensor, String> {
         let in_order = self.layout.in_order().filter(|_| self.layout.dtype == Dtype::F32);
         let place = in_order.map(|place| self.data.start + place.start..self.data.start + place.end);
-        let mapped = place.and_then(|place| Tensor::mapped(&self.layout.shape, &self.file.map, place));
+        let mapped = place.and_then(|place| Tensor::mapped(&self.layout.shape, &self.map, place));
         match mapped {
             Some(tensor) => Ok(tensor),
             None => Tensor::new(self.layout.shape.clone(), self.stored().to_f32()?)
@@ -134,11 +124,7 @@ mod tests {
     #[test]
     fn prefers_safetensors_and_leaves_other_frameworks() {
         let all = [
-            "config.json",
-            "model.onnx",
-            "tf_model.h5",
-            "pytorch_model.bin",
-            "model.safetensors",
+            "config.json", "model.onnx", "tf_model.h5", "pytorch_model.bin", "model.safetensors",
             "model.fp16.safetensors",
         ];
         assert_eq!(choose(&all), ["model.safetensors"]);
@@ -152,10 +138,8 @@ mod tests {
     #[test]
     fn takes_all_shards_with_their_index() {
         let sharded = [
-            "model-00001-of-00002.safetensors",
-            "model-00002-of-00002.safetensors",
-            "model.safetensors.index.json",
-            "pytorch_model.bin",
+            "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
+            "model.safetensors.index.json", "pytorch_model.bin",
         ];
         assert_eq!(choose(&sharded), sharded.get(..3).unwrap_or_default());
         let pickled = ["pytorch_model-00001-of-00001.bin", "pytorch_model.bin.index.json", "optimizer.bin"];

@@ -1,4 +1,5 @@
-//! Checkpoints of PaddlePaddle become model directories, and what cannot be converted is an error that says why.
+//! Checkpoints of PaddlePaddle become model directories, and what cannot be converted is an error that says
+//! why.
 
 #![allow(clippy::unwrap_used)]
 
@@ -23,7 +24,7 @@ fn convert_to(source: &Path, output: &Path) -> std::result::Result<Converted, Co
 }
 
 #[test]
-fn what_is_left_out_is_told() -> Result {
+fn what_is_left_out_is_reported() -> Result {
     let folder = tempfile::tempdir()?;
     let reasons = |converted: Converted| -> Vec<(String, &'static str)> {
         converted.left_out.into_iter().map(|left| (left.name, left.reason)).collect()

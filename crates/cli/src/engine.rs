@@ -11,13 +11,17 @@ use toller_sparse::BuildProgress;
 
 use crate::error::{Failure, UsageError};
 use crate::flags;
+use crate::interrupt;
 use crate::ui::{Progress, Ui};
 
 /// An engine that finds models by the environment's settings and reports its work to the user.
 pub fn open(ui: &Ui) -> crate::Result<Engine> {
     let hub = ResolveOptions::from_env();
     let narrator = Narrator { ui: ui.clone(), bar: Mutex::new(None), is_waiting: AtomicBool::new(false) };
-    let builder = Engine::builder().cache(&hub.toller_cache).hub(hub);
+    let mut builder = Engine::builder().cache(&hub.toller_cache).hub(hub);
+    if let Some(stop) = interrupt::current() {
+        builder = builder.stop(stop);
+    }
     Ok(builder.observer(move |event| narrator.hear(event)).build()?)
 }
 
@@ -99,9 +103,7 @@ impl Narrator {
                 self.on_bar(title, unit, all, |bar, _| bar.set(done));
             }
             Event::Finished => {
-                if let Some(bar) = self.bar.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                    bar.progress.finish();
-                }
+                self.bar.lock().unwrap_or_else(PoisonError::into_inner).take();
             }
             Event::ModelFound(source) => {
                 let origin = match &source.origin {
@@ -148,7 +150,7 @@ impl Narrator {
                 ui.status(format!("indexing the texts by identifier{because}: {}", directory.display()));
             }
             Event::TextsElsewhere { directory } => {
-                ui.status(format!("{} cannot be written; using the cache folder", directory.display()));
+                ui.status(format!("{} cannot be written; indexing the texts next to the collection", directory.display()));
             }
             Event::TextsBuilt { passages, bytes } => {
                 ui.status(format!("indexed {passages} passages ({:.1} MB)", bytes as f64 / 1e6));
@@ -174,9 +176,7 @@ impl Narrator {
     /// Calls `set` with the bar of this title and its start. A bar of another title is replaced.
     fn on_bar(&self, title: &str, unit: &'static str, all: u64, set: impl FnOnce(&Progress, Instant)) {
         let mut shown = self.bar.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(other) = shown.take_if(|bar| bar.title != title) {
-            other.progress.finish();
-        }
+        shown.take_if(|bar| bar.title != title);
         let bar = shown.get_or_insert_with(|| {
             let progress = self.ui.progress(title, unit, all);
             Bar { title: title.to_owned(), progress, began: Instant::now() }

@@ -2,13 +2,17 @@
 
 use std::error::Error;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{fmt, iter};
 
+use toller_engine::EngineError;
+use toller_hub::ResolveError;
 use toller_ir::{AnyError, Explain, Remedy, Setting};
 
 use crate::flags;
 use crate::interrupt::{self, Interrupted};
+use crate::printable::printable;
 
 /// What a command returns.
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -63,11 +67,13 @@ pub struct Failure {
     context: Vec<String>,
     /// A setting whose flag has another name in this command.
     flag: Option<(Setting, &'static str)>,
+    /// The file that was written, if it is not stdout.
+    output: Option<PathBuf>,
 }
 
 impl<E: Into<AnyError>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self { error: error.into(), context: Vec::new(), flag: None }
+        Self { error: error.into(), context: Vec::new(), flag: None, output: None }
     }
 }
 
@@ -76,6 +82,22 @@ impl Failure {
     pub fn during(mut self, doing: impl fmt::Display) -> Self {
         self.context.insert(0, doing.to_string());
         self
+    }
+
+    /// Says which file was written.
+    pub fn while_writing(mut self, path: &Path) -> Self {
+        self.output.get_or_insert_with(|| path.to_owned());
+        self
+    }
+
+    /// How to go on, if the user stopped the work.
+    fn interruption(&self) -> Option<String> {
+        let of_engine = self.downcast_ref::<EngineError>();
+        let is_download = matches!(of_engine, Some(EngineError::Resolve(ResolveError::Interrupted)));
+        let resume =
+            || Interrupted { resume: "run the same command again: what was downloaded is kept".to_owned() };
+        let interrupted = self.downcast_ref::<Interrupted>().map(ToString::to_string);
+        interrupted.or_else(|| is_download.then(|| resume().to_string()))
     }
 
     /// The error, if it is a `T`.
@@ -93,7 +115,10 @@ impl Failure {
     fn message(&self) -> String {
         let mut message = String::new();
         // Every I/O error names its file; one that has no name comes from writing data to stdout.
-        let unnamed = self.downcast_ref::<io::Error>().map(|_| "cannot write standard output".to_owned());
+        let unnamed = self.downcast_ref::<io::Error>().map(|_| match &self.output {
+            Some(path) => format!("cannot write {}", path.display()),
+            None => "cannot write standard output".to_owned(),
+        });
         let causes = self.context.iter().cloned().chain(unnamed).chain(self.chain().map(ToString::to_string));
         for cause in causes {
             if message.is_empty() {
@@ -139,19 +164,33 @@ impl<T, E: Into<Failure>> Context<T> for Result<T, E> {
     }
 }
 
-/// Prints a failure with its causes and its hint, and chooses the exit status.
+/// Prints a failure with its causes and its hint. There is no place to report that stderr is closed.
+pub fn print(failure: &Failure) {
+    let mut stderr = io::stderr().lock();
+    let _ = writeln!(stderr, "error: {}", printable(&failure.message()));
+    if let Some(hint) = failure.hint() {
+        let _ = writeln!(stderr, "hint: {}", printable(&hint));
+    }
+}
+
+/// Prints what clap found: a usage error, or the help that was asked for, which is data.
+pub fn report_usage(error: &clap::Error) -> ExitCode {
+    let printed = error.print().and_then(|()| io::stdout().flush());
+    match printed {
+        Err(failed) if !error.use_stderr() => report(&failed.into()),
+        _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)),
+    }
+}
+
+/// Prints a failure, and chooses the exit status.
 pub fn report(failure: &Failure) -> ExitCode {
     if failure.is_closed_pipe() {
         return ExitCode::SUCCESS;
     }
-    let mut stderr = io::stderr().lock();
-    if let Some(interrupted) = failure.downcast_ref::<Interrupted>() {
-        let _ = writeln!(stderr, "{interrupted}");
+    if let Some(interrupted) = failure.interruption() {
+        let _ = writeln!(io::stderr(), "{interrupted}");
         return ExitCode::from(interrupt::STATUS);
     }
-    let _ = writeln!(stderr, "error: {}", failure.message());
-    if let Some(hint) = failure.hint() {
-        let _ = writeln!(stderr, "hint: {hint}");
-    }
+    print(failure);
     if failure.downcast_ref::<UsageError>().is_some() { ExitCode::from(2) } else { ExitCode::FAILURE }
 }

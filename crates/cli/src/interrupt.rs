@@ -1,6 +1,5 @@
 //! Ctrl-C: once to stop as soon as nothing is lost, twice to stop now.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -13,24 +12,25 @@ use crate::error::Context;
 use crate::ui::Ui;
 
 /// The work was stopped by the user, and nothing finished was lost.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted; {resume}")]
 pub struct Interrupted {
     /// How to go on.
     pub resume: String,
 }
 
-impl fmt::Display for Interrupted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "interrupted; {}", self.resume)
-    }
-}
-
-impl std::error::Error for Interrupted {}
-
 impl Explain for Interrupted {
     fn remedy(&self) -> Option<Remedy> {
         None
     }
+}
+
+/// An error if the work is to stop; `resume` says how to go on.
+pub fn check(stop: &AtomicBool, resume: &str) -> Result<(), Interrupted> {
+    if stop.load(Ordering::Relaxed) {
+        return Err(Interrupted { resume: resume.to_owned() });
+    }
+    Ok(())
 }
 
 /// The exit status of an interrupted command.
@@ -43,6 +43,11 @@ struct Listener {
 }
 
 static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
+
+/// The flag, if a command of this process listens for Ctrl-C.
+pub fn current() -> Option<Arc<AtomicBool>> {
+    LISTENER.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|listener| listener.flag.clone())
+}
 
 /// Sets the returned flag at the first SIGINT or SIGTERM and prints `message`; exits at the second. SIGHUP is
 /// left alone, so that `nohup` works. The steps of a recipe run in one process: they share the flag, and the

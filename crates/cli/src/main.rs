@@ -8,8 +8,9 @@ mod engine;
 mod error;
 mod flags;
 mod interrupt;
+mod mapped;
+mod printable;
 mod table;
-mod threads;
 mod ui;
 
 use std::process::ExitCode;
@@ -24,8 +25,11 @@ use error::Result;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // clap prints usage errors itself and exits with 2.
-    let cli = Cli::parse();
+    mapped::guard();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return error::report_usage(&error),
+    };
     let ui = cli.ui();
     match commands::run(&cli, &ui) {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,9 +5,11 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use toller_corpus::SkipReport;
 use toller_files::{AtomicFile, FileError};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use crate::printable::printable;
 
 /// How to talk to the user, from the global flags.
 #[derive(Clone, Debug, Default)]
@@ -96,6 +98,22 @@ impl Ui {
         Ok(())
     }
 
+    /// The result: JSON if that was asked for, otherwise what `text` writes, which may quote files of others.
+    pub fn show(
+        &self,
+        json: impl FnOnce() -> serde_json::Value,
+        text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> crate::Result<()> {
+        if self.json {
+            return self.json(json);
+        }
+        let mut shown = Vec::new();
+        text(&mut shown)?;
+        let mut out = self.out();
+        out.write_all(printable(&String::from_utf8_lossy(&shown)).as_bytes())?;
+        Ok(out.flush()?)
+    }
+
     /// A line about what is happening.
     pub fn status(&self, message: impl AsRef<str>) {
         if !self.quiet {
@@ -110,13 +128,20 @@ impl Ui {
         }
     }
 
+    /// Warns of records that were left out, if there are any; `place` is put before their number.
+    pub fn skipped(&self, place: &str, skipped: &SkipReport) {
+        if skipped.total() > 0 {
+            self.warning(format!("{place}{skipped}"));
+        }
+    }
+
     /// Something that is not an error, but that the user should know even with `-q`.
     pub fn warning(&self, message: impl AsRef<str>) {
         note(&format!("warning: {}", message.as_ref()));
     }
 
-    /// A progress bar over `total` units (0: unknown), named by what is counted ("passages"). If
-    /// stderr is not a terminal, a plain line every ten seconds.
+    /// A progress bar over `total` units (0: unknown), named by what is counted ("passages"). If stderr is
+    /// not a terminal, a plain line every ten seconds.
     pub fn progress(&self, title: &str, unit: &'static str, total: u64) -> Progress {
         Progress::new(self.quiet, title, unit, total)
     }
@@ -124,10 +149,10 @@ impl Ui {
 
 /// Writes a line to stderr. There is no place to report that stderr is closed.
 fn note(message: &str) {
-    let _ = writeln!(io::stderr().lock(), "{message}");
+    let _ = writeln!(io::stderr().lock(), "{}", printable(message));
 }
 
-/// Progress of one piece of long work.
+/// Progress of one piece of long work. The bar is removed when this is dropped.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
@@ -159,7 +184,7 @@ impl Progress {
         };
         let style = match total {
             0 => format!("{title} {{spinner}} {done} ({rate}) {{elapsed}}"),
-            _ => format!("{title} {{bar:32}} {done}/{all} ({rate}, ETA {{eta}}) {{msg}}"),
+            _ => format!("{title} {{bar:16}} {done}/{all} ({rate}, ETA {{eta}}) {{msg}}"),
         };
         if let Ok(style) = ProgressStyle::with_template(&style) {
             let rate = |state: &ProgressState, out: &mut dyn fmt::Write| {
@@ -202,9 +227,16 @@ impl Progress {
     pub fn message(&self, message: impl Into<String>) {
         self.bar.set_message(message.into());
     }
+}
 
+impl Drop for Progress {
     /// Removes the bar.
-    pub fn finish(&self) {
+    fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// Units a second; 0 where no time has passed.
+pub fn per_second(units: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { units as f64 / seconds } else { 0.0 }
 }

@@ -1,9 +1,9 @@
 //! Duplicate identifiers, found in bounded memory.
 
-use toller_files::{ExternalSort, FileError, SortEntry};
+use toller_files::{ExternalSort, FileError};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::Location;
+use crate::{Location, Locations};
 
 /// Finds identifiers that occur more than once among any number of them.
 ///
@@ -15,7 +15,6 @@ pub struct DuplicateIds {
     /// An identifier's hash in two halves, and its location: the input in the upper 20 bits, the number in
     /// the others.
     entries: ExternalSort,
-    capacity: usize,
 }
 
 /// Where an identifier was first, and where it came again.
@@ -32,11 +31,8 @@ pub struct Duplicate {
 pub struct FoundDuplicates {
     /// The duplicate that comes first in the order of the collection.
     pub earliest: Option<Duplicate>,
-    /// The number of identifiers that equal an earlier one.
-    pub count: u64,
-    /// Their locations, in order: removing these keeps the first of each. Empty if there are more than the
-    /// checker's capacity.
-    pub again: Vec<Location>,
+    /// The locations of the identifiers that equal an earlier one. Leaving these out keeps the first of each.
+    pub again: Locations,
 }
 
 const NUMBER_BITS: u32 = 44;
@@ -54,7 +50,7 @@ impl DuplicateIds {
     /// A checker that keeps at most `capacity` identifiers in memory (at least one).
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
-        Self { entries: ExternalSort::with_capacity(capacity), capacity: capacity.max(1) }
+        Self { entries: ExternalSort::with_capacity(capacity) }
     }
 
     /// Adds the identifier at `location`.
@@ -71,13 +67,25 @@ impl DuplicateIds {
     /// # Errors
     /// When the temporary file cannot be read.
     pub fn finish(self) -> Result<FoundDuplicates, FileError> {
-        let mut found =
-            Finder { max_listed: self.capacity, first: None, earliest: None, count: 0, again: Vec::new() };
-        self.entries.finish(|entry| {
-            found.push(entry);
+        let mut found = FoundDuplicates::default();
+        // The last hash that was different from the one before, and where it was first.
+        let mut first: Option<([u64; 2], u64)> = None;
+        // The least pair of a later location and the first one.
+        let mut earliest: Option<(u64, u64)> = None;
+        self.entries.finish(|[high, low, location]| {
+            match first {
+                Some((hash, first)) if hash == [high, low] => {
+                    let duplicate = (location, first);
+                    earliest = Some(earliest.map_or(duplicate, |earliest| earliest.min(duplicate)));
+                    found.again.insert(unpack(location));
+                }
+                _ => first = Some(([high, low], location)),
+            }
             Ok::<_, FileError>(())
         })?;
-        Ok(found.finish())
+        found.earliest =
+            earliest.map(|(again, first)| Duplicate { first: unpack(first), again: unpack(again) });
+        Ok(found)
     }
 }
 
@@ -94,46 +102,4 @@ fn pack(location: Location) -> u64 {
 
 fn unpack(packed: u64) -> Location {
     Location { input: (packed >> NUMBER_BITS) as u32, number: packed & ((1 << NUMBER_BITS) - 1) }
-}
-
-/// Takes entries in order and notes the equal ones.
-struct Finder {
-    max_listed: usize,
-    /// The first entry of the current hash.
-    first: Option<SortEntry>,
-    /// The smallest pair of a later location and the first one.
-    earliest: Option<(u64, u64)>,
-    count: u64,
-    again: Vec<u64>,
-}
-
-impl Finder {
-    fn push(&mut self, entry: SortEntry) {
-        let [high, low, location] = entry;
-        match self.first {
-            Some([first_high, first_low, first]) if (first_high, first_low) == (high, low) => {
-                let duplicate = (location, first);
-                self.earliest = Some(self.earliest.map_or(duplicate, |earliest| earliest.min(duplicate)));
-                self.count += 1;
-                if self.again.len() < self.max_listed {
-                    self.again.push(location);
-                }
-            }
-            _ => self.first = Some(entry),
-        }
-    }
-
-    fn finish(mut self) -> FoundDuplicates {
-        if self.count > self.max_listed as u64 {
-            self.again = Vec::new();
-        }
-        self.again.sort_unstable();
-        FoundDuplicates {
-            count: self.count,
-            earliest: self
-                .earliest
-                .map(|(again, first)| Duplicate { first: unpack(first), again: unpack(again) }),
-            again: self.again.into_iter().map(unpack).collect(),
-        }
-    }
 }

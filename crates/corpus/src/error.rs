@@ -3,7 +3,7 @@
 use std::fmt;
 
 use toller_files::FileError;
-use toller_ir::{Explain, Remedy, Setting, remedy};
+use toller_ir::{Explain, Remedy, Setting, named, remedy};
 
 /// A place in an input: the file and the line, record or row, counted from one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,34 +51,36 @@ impl fmt::Display for Place {
     }
 }
 
-/// The kinds of bad records. With [`skip_bad_lines`](crate::ReadOptions::skip_bad_lines) they are counted by
-/// kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum BadKind {
-    /// An empty line between the records of a collection.
-    BlankLine,
-    /// Bytes that are not UTF-8.
-    InvalidUtf8,
-    /// A line or record over [`max_line_bytes`](crate::ReadOptions::max_line_bytes).
-    TooLong,
-    /// A column or field that the format requires is not there.
-    MissingField,
-    /// More columns than the format has.
-    ExtraColumn,
-    /// Not the syntax of the format, or a value of the wrong type.
-    Malformed,
-    /// An identifier that is empty or blank.
-    EmptyId,
-    /// A query whose text is empty or blank.
-    EmptyQuery,
-    /// A score, rank or grade that is not a finite number of its kind.
-    BadNumber,
-    /// An identifier that an earlier record has.
-    DuplicateId,
-    /// A document judged twice for one query.
-    DuplicateJudgment,
-    /// A document retrieved twice for one query.
-    DuplicateHit,
+named! {
+    /// The kinds of bad records. With [`skip_bad_lines`](crate::ReadOptions::skip_bad_lines) they are counted
+    /// by kind.
+    #[derive(PartialOrd, Ord)]
+    pub enum BadKind: "a kind of bad records" {
+        /// An empty line between the records of a collection.
+        BlankLine = "blank line",
+        /// Bytes that are not UTF-8.
+        InvalidUtf8 = "invalid UTF-8",
+        /// A line or record over [`max_line_bytes`](crate::ReadOptions::max_line_bytes).
+        TooLong = "line too long",
+        /// A column or field that the format requires is not there.
+        MissingField = "missing column",
+        /// More columns than the format has.
+        ExtraColumn = "extra column",
+        /// Not the syntax of the format, or a value of the wrong type.
+        Malformed = "malformed record",
+        /// An identifier that is empty or blank.
+        EmptyId = "empty id",
+        /// A query whose text is empty or blank.
+        EmptyQuery = "query without text",
+        /// A score, rank or grade that is not a finite number of its kind.
+        BadNumber = "bad number",
+        /// An identifier that an earlier record has.
+        DuplicateId = "duplicate id",
+        /// A document judged twice for one query.
+        DuplicateJudgment = "document judged twice",
+        /// A document retrieved twice for one query.
+        DuplicateHit = "document retrieved twice",
+    }
 }
 
 impl BadKind {
@@ -111,25 +113,6 @@ impl BadKind {
                 remedy!("correct the line, or pass {} to count and skip such lines", skip)
             }
         }
-    }
-}
-
-impl fmt::Display for BadKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::BlankLine => "blank line",
-            Self::InvalidUtf8 => "invalid UTF-8",
-            Self::TooLong => "line too long",
-            Self::MissingField => "missing column",
-            Self::ExtraColumn => "extra column",
-            Self::Malformed => "malformed record",
-            Self::EmptyId => "empty id",
-            Self::EmptyQuery => "query without text",
-            Self::BadNumber => "bad number",
-            Self::DuplicateId => "duplicate id",
-            Self::DuplicateJudgment => "document judged twice",
-            Self::DuplicateHit => "document retrieved twice",
-        })
     }
 }
 
@@ -245,6 +228,12 @@ impl Explain for CorpusError {
         match self {
             Self::File(error) | Self::Read { source: error, .. } => error.remedy(),
             Self::Bad(record) => Some(record.kind.remedy()),
+            Self::Broken { format: "csv" | "dpr" | "parquet" | "tsv", .. } => Some(remedy!(
+                "name the columns with {} and {}, or another format with {}",
+                Setting::IdColumn,
+                Setting::TextColumn,
+                Setting::Format
+            )),
             Self::Broken { .. } => {
                 Some(remedy!("if the file has another format, name it with {}", Setting::Format))
             }

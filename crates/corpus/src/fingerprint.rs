@@ -52,12 +52,6 @@ impl Fingerprinter {
     }
 }
 
-impl fmt::Debug for Fingerprinter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Fingerprinter").field(&self.finish()).finish()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use toller_ir::Passage;

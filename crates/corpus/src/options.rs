@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::ColumnNames;
 use crate::error::{BadKind, BadRecord, CorpusError, counted};
 
 /// How to read a file of a kind whose formats are `F`.
@@ -18,6 +19,9 @@ pub struct ReadOptions<F> {
     /// The longest line or record that is accepted, in bytes. A longer one is a bad record, and no more
     /// than this is held in memory.
     pub max_line_bytes: usize,
+    /// The names of fields and columns, where they are not usual ones. TREC's formats and files without a
+    /// header have no names.
+    pub columns: ColumnNames,
 }
 
 impl<F> ReadOptions<F> {
@@ -27,7 +31,13 @@ impl<F> ReadOptions<F> {
 
 impl<F> Default for ReadOptions<F> {
     fn default() -> Self {
-        Self { format: None, skip_bad_lines: false, keep_first: false, max_line_bytes: Self::MAX_LINE_BYTES }
+        Self {
+            format: None,
+            skip_bad_lines: false,
+            keep_first: false,
+            max_line_bytes: Self::MAX_LINE_BYTES,
+            columns: ColumnNames::default(),
+        }
     }
 }
 

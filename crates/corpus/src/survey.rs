@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering;
 
 use toller_files::Input;
 
-use crate::collection::{CollectionFormat, CollectionReader, Location, open_collection};
+use crate::collection::{CollectionFormat, CollectionReader, open_collection};
 use crate::duplicates::{Duplicate, DuplicateIds};
 use crate::error::{BadKind, BadRecord, CorpusError, Place, excerpt};
 use crate::fingerprint::{Fingerprint, Fingerprinter};
+use crate::locations::Locations;
 use crate::options::{ReadOptions, SkipReport};
 use crate::run::holds_white_space;
 
@@ -22,9 +23,9 @@ pub struct Survey {
     /// What was skipped, duplicates included.
     pub skipped: SkipReport,
     /// With `skip_bad_lines`, the later ones of duplicates, for [`CollectionReader::without`]; else empty.
-    pub duplicates: Vec<Location>,
-    /// The number of passages (later duplicates included) whose identifiers hold white space, so that
-    /// [`TrecRunWriter`](crate::TrecRunWriter) would refuse them once the search is done: to be warned of before it begins.
+    pub duplicates: Locations,
+    /// The number of passages (later duplicates included) whose identifiers hold white space. A
+    /// [`TrecRunWriter`](crate::TrecRunWriter) would refuse them after the search, so warn of them before.
     pub unwritable_ids: u64,
     /// The first of these.
     pub first_unwritable_id: Option<UnwritableId>,
@@ -65,8 +66,8 @@ const PROGRESS_PASSAGES: u64 = 4096;
 ///
 /// # Errors
 /// The first bad record, or the first duplicate with both places; with `skip_bad_lines`, only what cannot be
-/// skipped, or the first duplicate if there are more than [`DuplicateIds::CAPACITY`]. What can be read only once
-/// ([`Input::reads_once`]) is refused, since a survey is a pass of its own: [`toller_files::spool`] it first.
+/// skipped. What can be read only once ([`Input::reads_once`]) is refused, since a survey is a pass of its
+/// own: [`toller_files::spool`] it first.
 pub fn survey(
     inputs: &[Input],
     options: &ReadOptions<CollectionFormat>,
@@ -106,14 +107,13 @@ pub fn survey(
     let mut skipped = reader.skipped().clone();
     if let Some(earliest) = found.earliest {
         let bad = duplicate_id(inputs, options, earliest)?;
-        let listed = found.again.len() as u64 == found.count;
-        if !options.skip_bad_lines || !listed {
+        if !options.skip_bad_lines {
             return Err(CorpusError::Bad(Box::new(bad)));
         }
-        skipped.add_many(bad, found.count);
+        skipped.add_many(bad, found.again.len());
     }
     Ok(Survey {
-        passages: passages - found.count,
+        passages: passages - found.again.len(),
         fingerprint: fingerprinter.finish(),
         skipped,
         duplicates: found.again,
@@ -122,8 +122,8 @@ pub fn survey(
     })
 }
 
-/// The record of a duplicate. The checker keeps hashes and locations, so the identifier and the two places are
-/// read once more.
+/// The record of a duplicate. The checker keeps hashes and locations, so the identifier and the two places
+/// are read again.
 fn duplicate_id(
     inputs: &[Input],
     options: &ReadOptions<CollectionFormat>,

@@ -9,8 +9,8 @@ use std::error::Error;
 use common::{assert_error, skipping};
 use proptest::prelude::*;
 use toller_corpus::{
-    BadKind, CollectionFormat, DuplicateIds, Fingerprinter, Location, Position, ReadOptions, open_collection,
-    survey,
+    BadKind, CollectionFormat, DuplicateIds, Fingerprinter, Location, Locations, Position, ReadOptions,
+    open_collection, survey,
 };
 use toller_files::Input;
 use toller_ir::Explain;
@@ -89,7 +89,8 @@ fn two_documents_on_one_line_are_two_places() -> Outcome {
     );
     let options = skipping::<CollectionFormat>();
     let found = survey(&inputs, &options, |_| {})?;
-    assert_eq!((found.passages, &found.duplicates[..]), (2, &[Location { input: 0, number: 3 }][..]));
+    let again = Locations::from_iter([Location { input: 0, number: 3 }]);
+    assert_eq!((found.passages, &found.duplicates), (2, &again));
     let mut reader = open_collection(&inputs, &options)?.without(found.duplicates);
     let kept: Vec<_> =
         reader.by_ref().map(|passage| passage.map(|p| (p.id, p.text))).collect::<Result<_, _>>()?;
@@ -186,6 +187,9 @@ fn render(format: CollectionFormat, ids: &[u8], breaks: &[bool]) -> String {
             CollectionFormat::Tsv => format!("{id}\t{at}\n"),
             CollectionFormat::Dpr if *more => format!("{id}\t\"{at}\"\t\"a\nb\"\n"),
             CollectionFormat::Dpr => format!("{id}\t{at}\tt\n"),
+            CollectionFormat::Csv if at == 0 => format!("id,text\n{id},{at}\n"),
+            CollectionFormat::Csv if *more => format!("{id},\"{at}\n,\"\n"),
+            CollectionFormat::Csv => format!("{id},{at}\n"),
             CollectionFormat::Trec => {
                 let end = if *more { "\n" } else { "" };
                 format!("<doc>{end}<docno>{id}</docno><text>{at}</text></doc>{end}")
@@ -207,9 +211,8 @@ proptest! {
         cut in any::<prop::sample::Index>(),
     ) {
         let cut = 1 + cut.index(ids.len() - 1);
-        for format in
-            [CollectionFormat::Jsonl, CollectionFormat::Tsv, CollectionFormat::Dpr, CollectionFormat::Trec]
-        {
+        use CollectionFormat::{Csv, Dpr, Jsonl, Trec, Tsv};
+        for format in [Jsonl, Tsv, Csv, Dpr, Trec] {
             let whole = render(format, &ids, &breaks);
             let second = render(format, &ids[cut..], &breaks);
             let (_directory, inputs) = files(&[("a", &whole), ("b", &second)]);
@@ -238,8 +241,9 @@ proptest! {
         let found = checker.finish().unwrap();
         let (earliest, again) = naive(&ids);
         prop_assert_eq!(found.earliest.map(|duplicate| (duplicate.first, duplicate.again)), earliest);
-        prop_assert_eq!(found.count, again.len() as u64);
-        let listed = if again.len() <= capacity { again } else { Vec::new() };
-        prop_assert_eq!(found.again, listed);
+        prop_assert_eq!(found.again.len(), again.len() as u64);
+        let listed = |at: usize| found.again.contains(Location { input: (at / 10) as u32, number: (at % 10) as u64 + 1 });
+        prop_assert!((0..ids.len() + 70).filter(|at| listed(*at)).count() == again.len());
+        prop_assert_eq!(found.again, again.into_iter().collect::<Locations>());
     }
 }

@@ -1,13 +1,13 @@
-//! Whether a passage contains an answer, by the rules of DPR (Karpukhin et al. 2020), which EntityQuestions uses
-//! too.
+//! Whether a passage contains an answer, by the rules of DPR (Karpukhin et al. 2020), which EntityQuestions
+//! uses too.
 
 use std::sync::LazyLock;
 
 use regex::{Regex, RegexBuilder};
 use unicode_normalization::UnicodeNormalization;
 
-/// What a token is: letters, digits and marks together, or one other character that is neither a separator nor a
-/// control character.
+/// What a token is: letters, digits and marks together, or one other character that is neither a separator
+/// nor a control character.
 static TOKEN: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]").ok());
 
@@ -17,7 +17,8 @@ pub enum MatchMode {
     /// As a sequence of tokens, in any case.
     #[default]
     Tokens,
-    /// As regular expressions, in any case; `^` and `$` are the ends of lines. CuratedTREC's answers are some.
+    /// As regular expressions, in any case; `^` and `$` are the ends of lines. CuratedTREC's answers are
+    /// some.
     Patterns,
 }
 
@@ -34,8 +35,8 @@ enum Answers {
 }
 
 impl AnswerMatcher {
-    /// For a question with these answers, in decomposed form (NFD). A pattern that is no regular expression never
-    /// matches, and an answer without a token matches every passage: both as in DPR's script.
+    /// For a question with these answers, in decomposed form (NFD). A pattern that is no regular expression
+    /// never matches, and an answer without a token matches every passage: both as in DPR's script.
     pub fn new<'a>(answers: impl IntoIterator<Item = &'a str>, mode: MatchMode) -> Self {
         let answers = answers.into_iter().map(decomposed);
         let answers = match mode {
@@ -60,8 +61,8 @@ impl AnswerMatcher {
         }
     }
 
-    /// The place, from 0, of the first of the `texts` that contains an answer. It is below k where top-k accuracy
-    /// counts a hit.
+    /// The place, from 0, of the first of the `texts` that contains an answer. It is below k where top-k
+    /// accuracy counts a hit.
     pub fn first_in<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Option<usize> {
         texts.into_iter().position(|text| self.is_in(text))
     }

@@ -1,12 +1,13 @@
 //! Files of lines: JSONL and judgments.
 
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
 use toller_files::{AtomicFile, FileError};
 
-use crate::error::DatasetError;
+use crate::error::{CREATE_DIRECTORY, DatasetError};
 
 /// A document of a collection.
 #[derive(Serialize)]
@@ -24,6 +25,11 @@ pub(crate) struct QueryLine<'a> {
     #[serde(rename = "_id")]
     pub(crate) id: &'a str,
     pub(crate) text: &'a str,
+}
+
+/// Makes the directory that files are written to, if it does not exist.
+pub(crate) fn create_directory(directory: &Path) -> Result<(), FileError> {
+    fs::create_dir_all(directory).map_err(FileError::on(CREATE_DIRECTORY, directory))
 }
 
 pub(crate) fn json_line<T: Serialize>(line: &T) -> Result<String, serde_json::Error> {

@@ -1,9 +1,11 @@
 //! SQuAD's JSON, versions 1.1 and 2, with the sentence offsets of XQuAD-R.
 
+use std::collections::HashSet;
+
 use serde::Deserialize;
 use toller_files::{Input, InputReader};
 
-use crate::error::DatasetError;
+use crate::error::{DatasetError, ParagraphProblem};
 
 /// A reading comprehension set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -49,6 +51,22 @@ pub struct SquadQuestion {
     /// Version 2: the paragraph does not answer it.
     #[serde(default)]
     pub is_impossible: bool,
+}
+
+impl SquadQuestion {
+    /// Checks the id and the text. `ids` holds the ids of the questions before.
+    pub(crate) fn check<'a>(&'a self, ids: &mut HashSet<&'a str>) -> Result<(), ParagraphProblem> {
+        if self.id.is_empty() || self.id.contains(char::is_whitespace) {
+            return Err(ParagraphProblem::QuestionId(self.id.clone()));
+        }
+        if !ids.insert(&self.id) {
+            return Err(ParagraphProblem::RepeatedQuestionId(self.id.clone()));
+        }
+        if self.question.trim().is_empty() {
+            return Err(ParagraphProblem::EmptyQuestion(self.id.clone()));
+        }
+        Ok(())
+    }
 }
 
 /// An answer.

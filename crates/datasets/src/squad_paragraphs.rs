@@ -2,11 +2,10 @@
 //! it was asked about.
 
 use std::collections::HashSet;
-use std::fs;
 use std::path::Path;
 
 use crate::error::DatasetError;
-use crate::lines::{DocumentLine, QueryLine, json_line, write_lines};
+use crate::lines::{DocumentLine, QueryLine, create_directory, json_line, write_lines};
 use crate::squad::{Squad, SquadParagraph};
 
 /// What was written.
@@ -43,10 +42,9 @@ pub fn write_squad_paragraphs(
     let questions = check(&paragraphs)?;
     if questions == 0 {
         let file = sets.first().map_or(String::new(), |set| set.source.clone());
-        return Err(DatasetError::NothingAsked { file });
+        return Err(DatasetError::NothingAsked(file));
     }
-    fs::create_dir_all(directory)
-        .map_err(|source| DatasetError::Directory { path: directory.to_owned(), source })?;
+    create_directory(directory)?;
     let documents = paragraphs.iter().enumerate().map(|(index, (_, title, paragraph))| DocumentLine {
         id: format!("p{index}"),
         title: if titles { title } else { "" },
@@ -71,21 +69,11 @@ fn check(paragraphs: &[(&Squad, &str, &SquadParagraph)]) -> Result<usize, Datase
     let mut ids = HashSet::new();
     for (number, (set, title, paragraph)) in paragraphs.iter().enumerate() {
         for question in &paragraph.qas {
-            let (file, id) = (set.source.clone(), question.id.clone());
-            let place = if title.is_empty() {
-                format!("paragraph {}", number + 1)
-            } else {
-                format!("paragraph {} ('{title}')", number + 1)
-            };
-            if id.is_empty() || id.contains(char::is_whitespace) {
-                return Err(DatasetError::BadQuestionId { file, place, id });
-            }
-            if !ids.insert(question.id.as_str()) {
-                return Err(DatasetError::DuplicateQuestionId { file, place, id });
-            }
-            if question.question.trim().is_empty() {
-                return Err(DatasetError::EmptyQuestion { file, place, id });
-            }
+            question.check(&mut ids).map_err(|problem| {
+                let title = if title.is_empty() { String::new() } else { format!(" ('{title}')") };
+                let place = format!("paragraph {}{title}", number + 1);
+                DatasetError::Paragraph { file: set.source.clone(), place, problem }
+            })?;
         }
     }
     Ok(ids.len())

@@ -98,7 +98,10 @@ fn bad_input() -> TestResult {
         (breaks(json!([[2, 1]]), good.clone()), "has the sentence break [2, 1]"),
         (breaks(json!([[0, 3]]), json!([question("a b", "q?", &[0])])), "a question with the id 'a b'"),
         (breaks(json!([[0, 3]]), json!([question("", "q?", &[0])])), "a question with the id ''"),
-        (breaks(json!([[0, 3]]), json!([question("a", " ", &[0])])), "the question 'a' of paragraph 1"),
+        (
+            breaks(json!([[0, 3]]), json!([question("a", " ", &[0])])),
+            "paragraph 1 of article 1 ('T') has the question 'a' without a text",
+        ),
         (
             breaks(json!([[0, 3]]), json!([question("a", "q?", &[0]), question("a", "r?", &[0])])),
             "repeats the question id 'a'",

@@ -22,8 +22,8 @@ impl TokenBatch {
     }
 }
 
-/// Splits texts into consecutive batches of at most `budget` tokens; a text longer than the budget is a
-/// batch of its own. The order stays as it is: without padding there is nothing to gain from sorting.
+/// Splits texts into consecutive batches of at most `budget` tokens; a text longer than the budget is a batch
+/// by itself. The order does not change: without padding, sorting gains nothing.
 pub(crate) fn by_budget(texts: &[Tokens], budget: usize) -> impl Iterator<Item = &[Tokens]> {
     let mut rest = texts;
     std::iter::from_fn(move || {

@@ -24,12 +24,12 @@ pub(crate) fn prompt_names(role: Role) -> &'static [&'static str] {
 pub struct LoadOptions {
     /// Truncate to this many tokens instead of the model's own maximum.
     pub max_length: Option<usize>,
-    /// A model of its own for queries (a directory), beside the one that is loaded, which is for passages then.
+    /// Another model for queries (a directory). The model that is loaded is then for passages.
     pub query_model: Option<PathBuf>,
     /// Pool this way instead of the model's own.
     pub pooling: Option<TextPooling>,
-    /// Keep the first so many dimensions of every vector, scaled to unit length again where the model makes
-    /// unit vectors (Matryoshka representations). `None` for the model's own.
+    /// Keep this many first dimensions of every vector, scaled to unit length again if the model makes unit
+    /// vectors (Matryoshka representations). `None` for the model's own number.
     pub dim: Option<usize>,
     /// Put this before every text instead of the model's own prompts.
     pub prompt: Option<String>,
@@ -51,8 +51,8 @@ pub struct DualEncoder {
 impl DualEncoder {
     /// Loads a model directory: sentence-transformers, plain transformers, or DPR's two encoders.
     ///
-    /// With [`LoadOptions::query_model`], `directory` and that one are the towers of one dual encoder, with one fingerprint; of a
-    /// directory with two encoders, the one of the role counts.
+    /// With [`LoadOptions::query_model`], `directory` and that one are the towers of one dual encoder, with
+    /// one fingerprint; of a directory with two encoders, the encoder of the role counts.
     ///
     /// # Errors
     /// When a file is missing or broken, or the model cannot be run as it was made to be run.
@@ -67,7 +67,7 @@ impl DualEncoder {
         };
         let (query, passage, layouts) =
             if let Some(folders) = towers(directory, options.query_model.as_deref()) {
-                // A query model of its own is another model, of which the manifest says nothing.
+                // A separate query model is another model: the manifest says nothing about it.
                 let own = options.query_model.is_some();
                 let query = if own { Layout::read(&folders[0])? } else { read(&folders[0])? };
                 let layouts = [query, read(&folders[1])?];
@@ -119,15 +119,15 @@ impl DualEncoder {
         ReferenceEncoder::load(self.tower(role))
     }
 
-    /// Tensors among the encoders' own that their architecture has no place for, so that they have no effect.
+    /// Tensors of the encoders that their architecture has no place for, so that they have no effect.
     #[must_use]
     pub fn unexpected_tensors(&self) -> BTreeSet<&str> {
         let towers = [&self.query, &self.passage];
         towers.into_iter().flat_map(TextEncoder::unexpected_tensors).map(String::as_str).collect()
     }
 
-    /// Identifies the model by what decides its vectors: weights, tokenizer, architecture, pooling and
-    /// prompts; not the maximum length, which may differ between the roles.
+    /// Identifies the model by what determines its vectors: weights, tokenizer, architecture, pooling and
+    /// prompts. The maximum length does not count, since it may differ between the roles.
     #[must_use]
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint

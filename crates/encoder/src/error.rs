@@ -40,7 +40,7 @@ pub enum EncoderError {
         /// The configuration.
         path: PathBuf,
     },
-    /// A label that a classifier does not have, or none where one must be chosen.
+    /// A label that a classifier does not have, or no label where one must be chosen.
     #[error("{}", match asked {
         Some(label) => format!("label {label}: the model has {}", named(labels)),
         None => format!("which label of the model is its score? It has {}", named(labels)),
@@ -59,7 +59,7 @@ pub enum EncoderError {
         /// The dimensions of the model's vectors.
         dim: usize,
     },
-    /// A model's own files and its manifest in models/ say differently.
+    /// A model's own files and its manifest in models/ differ.
     #[error(transparent)]
     Contradiction(#[from] Box<Contradiction>),
     /// The numeric operations failed.
@@ -73,7 +73,7 @@ fn named(labels: &[String]) -> String {
     numbered.collect::<Vec<_>>().join(", ")
 }
 
-/// What a model's own files and its manifest in models/ say differently.
+/// A difference between a model's own files and its manifest in models/.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {what} is {directory_says} by the model's own files and {manifest_says} by models/{name}.toml", directory.display())]
 pub struct Contradiction {
@@ -81,11 +81,11 @@ pub struct Contradiction {
     pub directory: PathBuf,
     /// The model's name.
     pub name: &'static str,
-    /// What they differ in.
+    /// The setting that differs.
     pub what: &'static str,
-    /// What the directory says.
+    /// The directory's value.
     pub directory_says: String,
-    /// What the manifest says.
+    /// The manifest's value.
     pub manifest_says: String,
 }
 

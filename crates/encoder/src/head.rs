@@ -1,4 +1,4 @@
-//! What follows the transformer: pooling, dense layers, norms, truncation, unit length.
+//! The steps after the transformer: pooling, dense layers, norms, truncation, unit length.
 
 use toller_checkpoint::{Fingerprint, ModelError, Parameters, Tensor};
 use toller_nn::{Activation, Backend, LinearParameters, Matrix, Place, Pooling};
@@ -97,8 +97,8 @@ impl<B: Backend> Head<B> {
         self.push_dense(backend, &weight, bias.as_ref(), config.activation_function, fingerprint)
     }
 
-    /// Keeps the first `dim` dimensions, before a scaling to unit length if that is the last step: a model
-    /// whose vectors have unit length still makes such, and inner products stay cosines.
+    /// Keeps the first `dim` dimensions, before a scaling to unit length if that is the last step: the
+    /// vectors of a model with unit length keep unit length, and inner products stay cosines.
     pub(crate) fn truncate(&mut self, dim: usize, fingerprint: &mut Fingerprint) {
         if dim >= self.dim {
             return;
@@ -109,7 +109,7 @@ impl<B: Backend> Head<B> {
         self.dim = dim;
     }
 
-    /// What all but the last `left_out` steps make of pooled states.
+    /// The result of all but the last `left_out` steps for pooled states.
     pub(crate) fn forward(
         &self,
         backend: &B,

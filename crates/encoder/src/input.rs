@@ -1,12 +1,12 @@
-//! What one vector is made of.
+//! The input of one vector.
 
 /// A text to encode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextInput {
-    /// A text as it is.
+    /// A text without a title.
     Plain(String),
-    /// A title and a text, each tokenized alone, with special tokens between them: `[CLS] title [SEP] text [SEP]`. Where they are too long
-    /// together, the longer one is cut.
+    /// A title and a text, each tokenized by itself, with special tokens between them: `[CLS] title [SEP]
+    /// text [SEP]`. If they are too long together, the longer one is cut.
     Titled {
         /// The first text; may be empty.
         title: String,
@@ -20,8 +20,10 @@ pub enum TextInput {
 /// The token types of a title and its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TitleTypes {
-    /// 0 throughout: one segment, as DPR encodes its passages (Karpukhin et al. 2020, section 4.1, and their code).
+    /// 0 throughout: one segment, as DPR encodes its passages (Karpukhin et al. 2020, section 4.1, and their
+    /// code).
     OneSegment,
-    /// Those that the tokenizer gives to pairs, BERT's 0 and 1: two segments, as RocketQA encodes its passages (Qu et al. 2021).
+    /// Those that the tokenizer gives to pairs, BERT's 0 and 1: two segments, as RocketQA encodes its
+    /// passages (Qu et al. 2021).
     TwoSegments,
 }

@@ -1,4 +1,4 @@
-//! What a manifest adds to a model's own files: it speaks where the directory is silent, and may not contradict it.
+//! What a manifest adds to a model's own files: it fills their gaps, and may not contradict them.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use toller_checkpoint::{KnownModel, ModelError};
 use toller_nn::Pooling;
 
 impl Layout {
-    /// Takes pooling, normalisation, maximum length and prompts from the manifest where the directory does not say.
-    /// A pooling that was asked for wins over both: with `is_pooling_given`, theirs does not matter.
+    /// Takes pooling, normalisation, maximum length and prompts from the manifest if the directory does not
+    /// give them. A pooling that was asked for wins over both: with `is_pooling_given`, theirs do not matter.
     ///
     /// # Errors
-    /// When the two say differently: which of them is right cannot be told, so nothing is chosen silently.
+    /// When the two differ: it is not known which is right, so nothing is chosen silently.
     pub(crate) fn complete(
         &mut self,
         known: &KnownModel,
@@ -27,13 +27,10 @@ impl Layout {
                 .into()
         };
         if let (Some(pooling), false) = (pooling_of(known)?, is_pooling_given) {
-            match &self.pooling {
-                None => self.pooling = Some(vec![pooling]),
-                Some(poolings) if *poolings == [pooling] => {}
-                Some(poolings) => {
-                    let names: Vec<_> = poolings.iter().map(|pooling| pooling.name()).collect();
-                    return Err(contradiction("the pooling", names.join("+"), pooling.name().to_owned()));
-                }
+            let poolings = self.pooling.get_or_insert_with(|| vec![pooling]);
+            if *poolings != [pooling] {
+                let names: Vec<_> = poolings.iter().map(|pooling| pooling.name()).collect();
+                return Err(contradiction("the pooling", names.join("+"), pooling.name().to_owned()));
             }
         }
         if let Some(wanted) = known.normalize {
@@ -48,12 +45,9 @@ impl Layout {
             }
         }
         if let Some(length) = known.max_length {
-            match self.max_length {
-                None => self.max_length = Some(length),
-                Some(said) if said == length => {}
-                Some(said) => {
-                    return Err(contradiction("the maximum length", said.to_string(), length.to_string()));
-                }
+            let said = *self.max_length.get_or_insert(length);
+            if said != length {
+                return Err(contradiction("the maximum length", said.to_string(), length.to_string()));
             }
         }
         let roles = [
@@ -74,14 +68,14 @@ impl Layout {
     }
 }
 
-/// The pooling, if the manifest says it.
+/// The pooling, if the manifest gives one.
 fn pooling_of(known: &KnownModel) -> Result<Option<Pooling>, EncoderError> {
     let Some(name) = &known.pooling else { return Ok(None) };
-    let unknown = || ModelError::Config {
+    let unknown = |_| ModelError::Config {
         path: format!("models/{}.toml", known.name).into(),
         problem: format!("pooling {name:?} is not known"),
     };
-    Ok(Some(Pooling::from_name(name).ok_or_else(unknown)?))
+    Ok(Some(name.parse().map_err(unknown)?))
 }
 
 #[cfg(test)]

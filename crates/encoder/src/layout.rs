@@ -1,21 +1,21 @@
-//! What surrounds the transformer: the layouts in which models are published.
+//! The layouts in which models are published: everything around the transformer.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
-use toller_checkpoint::{ModelError, read_json, required_json};
+use toller_checkpoint::{Fingerprint, ModelError, read_json, read_modules, required_json};
 use toller_nn::{Activation, Pooling};
+use toller_tokenizer::{Tokenizer, TokenizerConfig, TokenizerError};
 
 use crate::EncoderError;
 use crate::config::TransformerConfig;
-use toller_tokenizer::{TokenizerConfig, TokenizerError};
 
-/// What follows the pooling.
+/// A module after the pooling.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Module {
-    /// A dense layer, its weights in a folder of its own.
+    /// A dense layer, its weights in a separate folder.
     Dense { folder: PathBuf, config: DenseConfig },
     /// Scaling to unit length.
     Normalize,
@@ -50,12 +50,12 @@ fn activation<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Activ
 pub(crate) struct Layout {
     /// The folder of config.json, the weights and the tokenizer.
     pub(crate) transformer: PathBuf,
-    /// The poolings, concatenated; `None` where the layout does not say.
+    /// The poolings, concatenated. `None` if the layout does not give any.
     pub(crate) pooling: Option<Vec<Pooling>>,
     /// Whether the prompt's tokens are pooled with the text's (`include_prompt`).
     pub(crate) pools_prompt: bool,
     pub(crate) modules: Vec<Module>,
-    /// Whether there is no `modules.json`, so that nothing is said of what follows the transformer.
+    /// Whether there is no `modules.json`, so that the steps after the transformer are unknown.
     pub(crate) is_plain: bool,
     /// `max_seq_length` of sentence_bert_config.json.
     pub(crate) max_length: Option<usize>,
@@ -67,21 +67,10 @@ pub(crate) struct Layout {
     pub(crate) default_prompt: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct ModuleEntry {
-    path: String,
-    #[serde(rename = "type")]
-    class: String,
-}
-
-/// The names that the file has had; the first that is there counts, as in sentence-transformers.
+/// The names that the file has had. The first that exists counts, as in sentence-transformers.
 const SENTENCE_BERT_CONFIGS: [&str; 7] = [
-    "sentence_bert_config.json",
-    "sentence_roberta_config.json",
-    "sentence_distilbert_config.json",
-    "sentence_camembert_config.json",
-    "sentence_albert_config.json",
-    "sentence_xlm-roberta_config.json",
+    "sentence_bert_config.json", "sentence_roberta_config.json", "sentence_distilbert_config.json",
+    "sentence_camembert_config.json", "sentence_albert_config.json", "sentence_xlm-roberta_config.json",
     "sentence_xlnet_config.json",
 ];
 
@@ -103,8 +92,7 @@ struct SentenceTransformersConfig {
 impl Layout {
     /// Reads the layout of a directory: sentence-transformers' `modules.json`, else plain transformers.
     pub(crate) fn read(directory: &Path) -> Result<Self, EncoderError> {
-        let modules_path = directory.join("modules.json");
-        let Some(entries) = read_json::<Vec<ModuleEntry>>(&modules_path)? else {
+        let Some(entries) = read_modules(directory)? else {
             return Ok(Self::plain(directory));
         };
         let mut layout = Self { is_plain: false, ..Self::plain(directory) };
@@ -126,21 +114,22 @@ impl Layout {
                 // Dropout does nothing outside training.
                 "Dropout" => {}
                 _ => {
-                    return Err(ModelError::Unsupported {
-                        path: modules_path,
-                        what: format!("module {index} of type {:?}", entry.class),
-                        supported:
-                            "a Transformer, then Pooling, then any number of Dense, Normalize and Dropout"
-                                .to_owned(),
-                    }
-                    .into());
+                    let what = format!("module {index} of type {:?}", entry.class);
+                    let supported =
+                        "a Transformer, then Pooling, then any number of Dense, Normalize and Dropout";
+                    let path = directory.join("modules.json");
+                    return Err(ModelError::unsupported(path, what, supported).into());
                 }
             }
         }
         let mut sentence_bert = SentenceBertConfig::default();
         for name in SENTENCE_BERT_CONFIGS {
-            if let Some(config) = read_json(&layout.transformer.join(name))? {
+            let path = layout.transformer.join(name);
+            if let Some(config) = read_json(&path)? {
                 sentence_bert = config;
+                if sentence_bert.max_seq_length == Some(0) {
+                    return Err(ModelError::Config { path, problem: "max_seq_length is 0".to_owned() }.into());
+                }
                 break;
             }
         }
@@ -177,8 +166,22 @@ impl Layout {
         }
     }
 
+    /// Loads the tokenizer, which truncates to the length that is asked for, else to the model's own. It is
+    /// added to the fingerprint.
+    pub(crate) fn tokenizer(
+        &self,
+        asked: Option<usize>,
+        config: &TransformerConfig,
+        fingerprint: &mut Fingerprint,
+    ) -> Result<Tokenizer, EncoderError> {
+        let (folder, lowercase) = (&self.transformer, self.lowercase);
+        let read = TokenizerConfig::read(folder)?;
+        let length = self.max_length(asked, config, &read)?;
+        Ok(Tokenizer::load(folder, &read, length, lowercase, &config.model_type, fingerprint)?)
+    }
+
     /// The maximum length: as asked for, else the model's own, never more than there are positions for.
-    pub(crate) fn max_length(
+    fn max_length(
         &self,
         asked: Option<usize>,
         config: &TransformerConfig,
@@ -208,11 +211,7 @@ impl Layout {
 fn read_pooling(folder: &Path) -> Result<(Vec<Pooling>, bool), EncoderError> {
     let path = folder.join("config.json");
     let config: BTreeMap<String, Value> = required_json(&path)?;
-    let unsupported = |what: String| ModelError::Unsupported {
-        path: path.clone(),
-        what,
-        supported: Pooling::ALL.map(Pooling::name).join(", "),
-    };
+    let unsupported = |what: String| ModelError::unsupported(&path, what, Pooling::NAMES.join(", "));
     let mut poolings = Vec::new();
     match config.get("pooling_mode") {
         Some(mode) => {
@@ -221,7 +220,7 @@ fn read_pooling(folder: &Path) -> Result<(Vec<Pooling>, bool), EncoderError> {
                 name => vec![name.clone()],
             };
             for name in names {
-                let pooling = name.as_str().and_then(Pooling::from_name);
+                let pooling = name.as_str().and_then(|name| name.parse().ok());
                 poolings.push(pooling.ok_or_else(|| unsupported(format!("pooling_mode {name}")))?);
             }
         }
@@ -239,7 +238,7 @@ fn read_pooling(folder: &Path) -> Result<(Vec<Pooling>, bool), EncoderError> {
                     poolings.push(pooling);
                 }
             }
-            // As sentence-transformers does where none is true.
+            // As in sentence-transformers if none is true.
             if poolings.is_empty() {
                 poolings.push(Pooling::Mean);
             }

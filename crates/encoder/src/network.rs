@@ -1,4 +1,4 @@
-//! A transformer and its head on one backend, and what is known of them without naming the backend.
+//! A transformer and its head on one backend, and the interface that does not name the backend.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -18,8 +18,8 @@ pub(crate) trait Encode: Send + Sync {
     /// How much work the backend wants at a time.
     fn work(&self) -> Work;
 
-    /// Appends the rows of one batch to `rows`, `[texts, width]`, on at most `threads` threads. The first `unpooled` tokens
-    /// of every text are not pooled.
+    /// Appends the rows of one batch to `rows`, `[texts, width]`, on at most `threads` threads. The first
+    /// `unpooled` tokens of every text are not pooled.
     fn encode(
         &self,
         texts: &[Tokens],
@@ -34,12 +34,13 @@ pub(crate) struct Network<B: Backend> {
     backend: B,
     transformer: Transformer<B>,
     head: Head<B>,
-    /// The memory of batches that are done.
+    /// The memory of finished batches, for the next ones.
     scratches: Mutex<Vec<B::Scratch>>,
 }
 
 impl<B: Backend> Network<B> {
-    /// Loads the transformer of `folder`, and the head that `head` makes of the parameters in the same files.
+    /// Loads the transformer of `folder`, and the head that `head` makes from the parameters in the same
+    /// files.
     pub(crate) fn load<T>(
         backend: B,
         folder: &Path,
@@ -56,7 +57,7 @@ impl<B: Backend> Network<B> {
         &self.head
     }
 
-    /// What the head makes of a batch in all but its last `left_out` steps.
+    /// The result of the head for a batch, without its last `left_out` steps.
     pub(crate) fn forward(
         &self,
         scratch: &mut B::Scratch,

@@ -4,10 +4,10 @@ use std::fmt;
 
 use toller_nn::Pooling;
 
-/// How the states of a text's tokens become its vector, as a user asks for it.
+/// How the states of a text's tokens become its vector, as a user chooses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextPooling {
-    /// By a function of the states alone.
+    /// By a function of the states.
     States(Pooling),
     /// The pooler of BERT-like models: a dense layer with tanh over the first token's state (Devlin et al.
     /// 2019, section 3.1, for the next-sentence task), whose weights are in the checkpoint; what transformers

@@ -35,17 +35,17 @@ impl ReferenceEncoder {
 /// A cross-encoder, for comparison.
 pub struct ReferenceCrossEncoder {
     network: Network<Reference>,
-    /// The length of the weights that make each label's logit.
+    /// The length of each label's weights in the last layer.
     output_norms: Vec<f64>,
 }
 
-/// What a pair gives, by label.
+/// The results for a pair, by label.
 pub struct ReferenceLogits {
     /// The logits.
     pub logits: Vec<f32>,
-    /// The length of the features before the last layer times that of the label's weights: the largest logit, but for the
-    /// bias, that such features can have. What is relative to the features in an error is relative to this in the logit,
-    /// which may be near zero itself.
+    /// The length of the features before the last layer times that of the label's weights: the largest logit,
+    /// without the bias, that such features can have. An error relative to the features is relative to this
+    /// limit in the logit, which may be near zero.
     pub limits: Vec<f64>,
 }
 

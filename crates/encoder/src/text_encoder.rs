@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use toller_checkpoint::{Fingerprint, ModelError, Parameters, Tensor};
 use toller_nn::{Activation, Backend, Cpu, Pooling, Work};
-use toller_tokenizer::{Tokenizer, TokenizerConfig, Tokens};
+use toller_tokenizer::{Tokenizer, Tokens};
 
 use crate::batch::by_budget;
 use crate::config::TransformerConfig;
@@ -17,10 +17,10 @@ use crate::network::{Encode, Network};
 use crate::pooling::TextPooling;
 use crate::{EncoderError, LoadOptions, TextInput, TitleTypes};
 
-/// Tokens of a batch below which one batch on several threads is faster than several batches.
+/// A batch of fewer tokens is faster on several threads than divided into several batches.
 const LEAST_BATCH: usize = 128;
 
-/// A tokenizer, a transformer, a pooling and what follows it: text to one vector.
+/// A tokenizer, a transformer, a pooling and the steps after it: text to one vector.
 #[derive(Clone)]
 pub struct TextEncoder {
     model: Arc<Model>,
@@ -30,10 +30,9 @@ pub struct TextEncoder {
     unpooled: usize,
 }
 
-/// What the towers of a tied model share.
+/// The part that the towers of a tied model share.
 struct Model {
     tokenizer: Tokenizer,
-    max_length: usize,
     network: Box<dyn Encode>,
     plan: TowerPlan,
     dim: usize,
@@ -42,25 +41,25 @@ struct Model {
     batch_tokens: usize,
 }
 
-/// What a tower is made of, before its parameters.
+/// The plan of a tower, before its parameters are loaded.
 pub(crate) struct TowerPlan {
     layout: Layout,
     config: TransformerConfig,
     pooling: PoolingChoice,
-    /// The dimensions that are kept of a vector, where that is asked for.
+    /// The number of dimensions that are kept of a vector, if given.
     dim: Option<usize>,
 }
 
-/// What a model says of its pooling, or what is asked for.
+/// A model's pooling, or the one that was asked for.
 struct PoolingChoice {
-    /// Concatenated.
+    /// The poolings, concatenated.
     poolings: Vec<Pooling>,
     uses_pooler: bool,
     is_assumed: bool,
 }
 
 impl PoolingChoice {
-    /// The poolings, joined by `+` where several are concatenated.
+    /// The names of the poolings, joined by `+`.
     fn name(&self) -> String {
         if self.uses_pooler {
             return TextPooling::Pooler.name().to_owned();
@@ -70,7 +69,8 @@ impl PoolingChoice {
 }
 
 impl TowerPlan {
-    /// Loads the parameters for a backend, adding all that decides the vectors to the fingerprint.
+    /// Loads the parameters for a backend, and adds everything that determines the vectors to the
+    /// fingerprint.
     pub(crate) fn load<B: Backend>(
         &self,
         backend: B,
@@ -82,7 +82,7 @@ impl TowerPlan {
         })
     }
 
-    /// What follows the transformer.
+    /// The steps after the transformer.
     fn head<B: Backend>(
         &self,
         backend: &B,
@@ -119,7 +119,7 @@ impl TowerPlan {
 }
 
 impl TextEncoder {
-    /// Loads the model of one directory, adding all that decides its vectors to the fingerprint.
+    /// Loads the model of one directory, and adds everything that determines its vectors to the fingerprint.
     pub(crate) fn load(
         layout: &Layout,
         options: &LoadOptions,
@@ -142,21 +142,11 @@ impl TextEncoder {
             fingerprint.value("pools the prompt", b"no");
         }
 
-        let tokenizer_config = TokenizerConfig::read(folder)?;
-        let max_length = layout.max_length(options.max_length, &config, &tokenizer_config)?;
-        let tokenizer = Tokenizer::load(
-            folder,
-            &tokenizer_config,
-            max_length,
-            layout.lowercase,
-            &config.model_type,
-            fingerprint,
-        )?;
+        let tokenizer = layout.tokenizer(options.max_length, &config, fingerprint)?;
         let plan = TowerPlan { layout: layout.clone(), config, pooling, dim: options.dim };
         let (network, parameters) = plan.load(Cpu::new(options.dtype), fingerprint)?;
         let model = Model {
             tokenizer,
-            max_length,
             dim: network.head().dim(),
             normalizes: network.head().normalizes(),
             unexpected_tensors: parameters.unexpected(),
@@ -167,8 +157,8 @@ impl TextEncoder {
         Ok(Self { model: Arc::new(model), prompt: String::new(), unpooled: 0 })
     }
 
-    /// The same encoder with a prompt before every text. The prompt's tokens are left out of the pooling if the
-    /// model was trained so (`include_prompt` of sentence-transformers).
+    /// The same encoder with a prompt before every text. The prompt's tokens are not pooled if the model was
+    /// trained that way (`include_prompt` of sentence-transformers).
     pub(crate) fn with_prompt(&self, prompt: String) -> Result<Self, EncoderError> {
         let mut unpooled = 0;
         if !self.model.plan.layout.pools_prompt && !prompt.is_empty() {
@@ -182,7 +172,7 @@ impl TextEncoder {
         Ok(Self { model: self.model.clone(), prompt, unpooled })
     }
 
-    /// What is put before every text: the model's own prompt for the role, or the one that was asked for. May be
+    /// The text before every text: the model's own prompt for the role, or the one that was asked for. May be
     /// empty.
     #[must_use]
     pub fn prompt(&self) -> &str {
@@ -198,7 +188,7 @@ impl TextEncoder {
     /// Texts are truncated to this many tokens, special tokens included.
     #[must_use]
     pub fn max_length(&self) -> usize {
-        self.model.max_length
+        self.model.tokenizer.max_length()
     }
 
     /// Whether the vectors have unit length.
@@ -207,7 +197,7 @@ impl TextEncoder {
         self.model.normalizes
     }
 
-    /// What the tower is made of.
+    /// The plan of the tower.
     pub(crate) fn plan(&self) -> &TowerPlan {
         &self.model.plan
     }
@@ -228,19 +218,19 @@ impl TextEncoder {
         Arc::ptr_eq(&self.model, &other.model)
     }
 
-    /// The poolings, joined by `+` where several are concatenated.
+    /// The names of the poolings, joined by `+`.
     #[must_use]
     pub fn pooling(&self) -> String {
         self.model.plan.pooling.name()
     }
 
-    /// Whether the model's directory does not say how to pool, so that it is the mean by default.
+    /// Whether the model's directory gives no pooling, so that the mean is used by default.
     #[must_use]
     pub fn pooling_is_assumed(&self) -> bool {
         self.model.plan.pooling.is_assumed
     }
 
-    /// Tensors among the encoder's own that its architecture has no place for, so that they have no effect.
+    /// Tensors of the encoder that its architecture has no place for, so that they have no effect.
     pub(crate) fn unexpected_tensors(&self) -> &[String] {
         &self.model.unexpected_tensors
     }
@@ -274,8 +264,8 @@ impl TextEncoder {
         if self.prompt.is_empty() { text.into() } else { format!("{}{text}", self.prompt).into() }
     }
 
-    /// The vectors of tokenized texts: `[texts, dim]`, row by row. The bits of a text's vector depend on the text alone.
-    /// Runs on the calling thread; call it from several.
+    /// The vectors of tokenized texts: `[texts, dim]`, row by row. The bits of a text's vector depend on the
+    /// text alone. Runs on the calling thread; call it from several.
     ///
     /// # Errors
     /// When a token has no embedding, or computing fails.
@@ -287,8 +277,8 @@ impl TextEncoder {
         Ok(vectors)
     }
 
-    /// The same, bit for bit, on all threads of rayon's current pool: each has batches of its own where there are enough
-    /// texts, and a batch has all of them where there are few.
+    /// The same, bit for bit, on all threads of rayon's current pool. Each thread has its own batches if
+    /// there are enough texts. If there are few, all threads work on one batch.
     ///
     /// # Errors
     /// As for [`TextEncoder::encode`].
@@ -320,7 +310,8 @@ fn choose_pooling(
 ) -> Result<PoolingChoice, EncoderError> {
     let of_states =
         |poolings: Vec<Pooling>| PoolingChoice { poolings, uses_pooler: false, is_assumed: false };
-    // DPR's vector is the first token's state (Karpukhin et al. 2020, section 3.1); so is its pooler's output.
+    // DPR's vector is the first token's state (Karpukhin et al. 2020, section 3.1); so is its pooler's
+    // output.
     let is_dpr = config.model_type == "dpr";
     match options.pooling {
         Some(TextPooling::Pooler) => {
@@ -338,7 +329,7 @@ fn choose_pooling(
     if config.is_classifier {
         return Err(EncoderError::Classifier { path: config_path.to_owned() });
     }
-    // What sentence-transformers does with a directory that does not say.
+    // As in sentence-transformers for a directory that gives no pooling.
     Ok(PoolingChoice { is_assumed: true, ..of_states(vec![Pooling::Mean]) })
 }
 
@@ -349,16 +340,8 @@ fn pooler(
     config_path: &Path,
 ) -> Result<(Tensor, Tensor), EncoderError> {
     if !parameters.has("pooler.dense.weight") {
-        return Err(ModelError::Unsupported {
-            path: config_path.to_owned(),
-            what: "the pooling \"pooler\" of a model whose weights have no pooler".to_owned(),
-            supported: TextPooling::all()
-                .filter(|pooling| *pooling != TextPooling::Pooler)
-                .map(TextPooling::name)
-                .collect::<Vec<_>>()
-                .join(", "),
-        }
-        .into());
+        let what = "the pooling \"pooler\" of a model whose weights have no pooler";
+        return Err(ModelError::unsupported(config_path, what, Pooling::NAMES.join(", ")).into());
     }
     let weight = parameters.get("pooler.dense.weight", &[config.hidden, config.hidden])?;
     Ok((weight, parameters.get("pooler.dense.bias", &[config.hidden])?))

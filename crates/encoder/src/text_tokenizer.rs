@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use toller_checkpoint::ModelError;
+use toller_checkpoint::{Fingerprint, ModelError};
+use toller_tokenizer::Tokenizer;
 
 use crate::EncoderError;
 use crate::config::TransformerConfig;
 use crate::layout::Layout;
-use toller_checkpoint::Fingerprint;
-use toller_tokenizer::{Tokenizer, TokenizerConfig};
 
-/// A tokenizer of BERT's kind that gives the tokens of a text by name (`play`, `##ing`), all of them, without special ones.
+/// A tokenizer of BERT's kind that gives all tokens of a text by name (`play`, `##ing`), without special
+/// tokens.
 pub struct TextTokenizer {
     tokenizer: Tokenizer,
     /// By id. Ids that no token has are empty.
@@ -21,25 +21,16 @@ impl TextTokenizer {
     /// Loads the tokenizer of a model's directory.
     ///
     /// # Errors
-    /// Files that are missing or cannot be read; [`ModelError::Unsupported`] if the tokenizer is not of BERT's kind.
+    /// Files that are missing or cannot be read; [`ModelError::Unsupported`] if the tokenizer is not of
+    /// BERT's kind.
     pub fn load(directory: &Path) -> Result<Self, EncoderError> {
         let layout = Layout::read(directory)?;
         let folder = &layout.transformer;
         let config = TransformerConfig::read(&folder.join("config.json"))?;
-        let tokenizer_config = TokenizerConfig::read(folder)?;
-        let tokenizer = Tokenizer::load(
-            folder,
-            &tokenizer_config,
-            u32::MAX as usize,
-            layout.lowercase,
-            &config.model_type,
-            &mut Fingerprint::new(),
-        )?;
-        let names = tokenizer.word_pieces().ok_or_else(|| ModelError::Unsupported {
-            path: folder.clone(),
-            what: "a tokenizer that is not BERT's".to_owned(),
-            supported: "BERT's tokenizer: BertNormalizer, BertPreTokenizer, WordPiece".to_owned(),
-        })?;
+        let tokenizer = layout.tokenizer(None, &config, &mut Fingerprint::new())?;
+        let supported = "BERT's tokenizer: BertNormalizer, BertPreTokenizer, WordPiece";
+        let unsupported = || ModelError::unsupported(folder, "a tokenizer that is not BERT's", supported);
+        let names = tokenizer.word_pieces().ok_or_else(unsupported)?;
         Ok(Self { tokenizer, names })
     }
 

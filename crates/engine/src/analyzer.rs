@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use toller_analysis::{AnalysisError, Analyzer, Tokenize};
 use toller_encoder::{EncoderError, TextTokenizer};
+use toller_hub::{ModelSource, ResolveError};
 use toller_ir::{Explain, Remedy};
 
 use crate::{Engine, EngineError};
 
-/// Before the name of a model whose tokens are the terms.
+/// The prefix of the name of a model whose tokens are the terms.
 const WORD_PIECE: &str = "wordpiece:";
 
 impl Engine {
@@ -17,14 +18,34 @@ impl Engine {
     /// model, which is named as for [`Engine::resolve`].
     ///
     /// # Errors
-    /// A name that nothing has; a model that cannot be found, or whose tokenizer is not BERT's.
+    /// A name that no analyzer has; a model that cannot be found, or whose tokenizer is not BERT's.
     pub fn analyzer(&self, name: &str) -> Result<Analyzer, EngineError> {
-        let Some(model) = name.strip_prefix(WORD_PIECE) else {
-            return Analyzer::by_name(name).map_err(|source| EngineError::Analyzer(AnalyzerError(source)));
-        };
-        let directory = self.resolve(model)?.directory;
-        Ok(Analyzer::custom(name, Arc::new(WordPieces::load(&directory)?)))
+        analyzer(name, |model| self.resolve(model))
     }
+
+    /// The analyzer that an index names. Its model is not downloaded: the index may come from anyone.
+    pub(crate) fn analyzer_here(&self, name: &str) -> Result<Analyzer, EngineError> {
+        analyzer(name, |model| {
+            self.resolve_here(model).map_err(|error| match error {
+                EngineError::Resolve(source @ ResolveError::NotFound { .. }) => {
+                    EngineError::AnalyzerModel { analyzer: name.to_owned(), source }
+                }
+                error => error,
+            })
+        })
+    }
+}
+
+/// The analyzer of this name; `resolve` finds a model.
+fn analyzer(
+    name: &str,
+    resolve: impl FnOnce(&str) -> Result<ModelSource, EngineError>,
+) -> Result<Analyzer, EngineError> {
+    let Some(model) = name.strip_prefix(WORD_PIECE) else {
+        return Analyzer::by_name(name).map_err(|source| EngineError::Analyzer(AnalyzerError(source)));
+    };
+    let directory = resolve(model)?.directory;
+    Ok(Analyzer::custom(name, Arc::new(WordPieces::load(&directory)?)))
 }
 
 /// A name that no analyzer has.
@@ -52,8 +73,7 @@ impl WordPieces {
 
 impl Tokenize for WordPieces {
     fn tokenize(&self, text: &str, each: &mut dyn FnMut(&str)) {
-        // The one error there could be, a token for unknown words that is missing, has been ruled out by
-        // `load`.
+        // `load` has ruled out the only possible error: a missing token for unknown words.
         let _ = self.0.tokenize(text, each);
     }
 }
@@ -87,6 +107,6 @@ mod tests {
         assert!(error.to_string().contains("klingon"));
         assert!(error.remedy().unwrap().to_string().contains("wordpiece:MODEL"));
         let error = engine.analyzer("wordpiece:./no/such/model").err().unwrap();
-        assert!(matches!(error, EngineError::NoHub { .. }));
+        assert!(matches!(error, EngineError::NoHub(_)));
     }
 }

@@ -69,6 +69,10 @@ impl Engine {
             QuerySource::Encoder { encoder, assume_model } => {
                 let check = |store: &Store| match store.check_model(encoder.info()) {
                     Err(StoreError::UnknownModel { .. }) if assume_model => Ok(()),
+                    // The same model with fewer dimensions has another fingerprint, too.
+                    Err(StoreError::WrongModel { .. }) if store.dim() != encoder.dim() => {
+                        Err(StoreError::OtherDim { stored: store.dim(), queries: encoder.dim() })
+                    }
                     checked => checked,
                 };
                 DenseSearcher::new(self.open_flat(stores, options, check)?, encoder.model)?
@@ -99,8 +103,8 @@ impl Engine {
         Ok(self.opening(verify, |options| Store::open(stores, options))?)
     }
 
-    /// Opens stores as an index. What is cheap to check is known before checksums are read: the role, the
-    /// model, and whether the device is there.
+    /// Opens stores as an index. Cheap checks come before checksums: the role, the model, and whether the
+    /// device is there.
     fn open_flat<P: AsRef<Path> + Sync>(
         &self,
         stores: &[P],
@@ -133,8 +137,8 @@ impl Engine {
         Ok(index)
     }
 
-    /// Checks that the model of a store is that of the queries. Whoever gives vectors whose model is not
-    /// known knows what they are.
+    /// Checks that the model of a store is that of the queries. A user who gives vectors of an unknown model
+    /// is trusted.
     fn check_model(&self, store: &Store, queries: &ModelInfo) -> Result<(), StoreError> {
         match store.check_model(queries) {
             Err(_) if !store.manifest().spec.model.is_known() || !queries.is_known() => {

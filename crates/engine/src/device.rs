@@ -25,7 +25,7 @@ pub enum Device {
     Shim,
 }
 
-/// What is not the name of a [`Device`].
+/// A text that is not the name of a [`Device`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("auto, cpu, cuda, cuda:N or cuda:all")]
 pub struct UnknownDevice;
@@ -89,8 +89,7 @@ impl Device {
 }
 
 impl Engine {
-    /// The devices that `device` names; `None` for the CPU. Where `auto` is asked for, reports which one it
-    /// is.
+    /// The devices that `device` names; `None` for the CPU. Reports the choice of `auto`.
     ///
     /// # Errors
     /// [`EngineError::Device`] if the device that was asked for cannot be used.

@@ -72,7 +72,7 @@ impl Engine {
     /// `stop` is set, the work ends with the current shard.
     ///
     /// # Errors
-    /// A store that is there and is another one, a text that cannot be encoded, what cannot be read or
+    /// An existing store of something else, a text that cannot be encoded, a file that cannot be read or
     /// written. The shards that were finished before are kept.
     pub fn encode(
         &self,

@@ -1,23 +1,21 @@
-//! Models: finding their files, and loading them.
+//! Models: loading them.
 
-use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::Arc;
 
 use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, Role, TextPooling};
-use toller_hub::{ModelSource, Origin, ResolveEvent, resolve_directory, resolve_model};
+use toller_hub::{ModelSource, Origin};
 use toller_nn::Precision;
 use toller_pipeline::encode_texts;
 use toller_store::ModelInfo;
 
-use crate::event::{Event, Work};
+use crate::event::Event;
 use crate::threads::Threads;
 use crate::{Engine, EngineError};
 
 /// How a dual encoder is loaded.
 #[derive(Clone, Debug, Default)]
 pub struct EncoderOptions {
-    /// The model of the queries, where it is another one; the model that is loaded is then for passages.
+    /// The model of the queries, if it is another one; the loaded model is then for passages.
     pub query_model: Option<String>,
     /// Truncate texts to this many tokens, special tokens included; `None` for the model's own maximum.
     pub max_length: Option<usize>,
@@ -76,37 +74,7 @@ impl Encoder {
 }
 
 impl Engine {
-    /// Finds the files of a model: a directory or, if the engine has a hub, a known name or a hub id,
-    /// downloading what is missing.
-    ///
-    /// # Errors
-    /// When there is no such model, or its files cannot be had.
-    pub fn resolve(&self, name: &str) -> Result<ModelSource, EngineError> {
-        let source = match &self.hub {
-            Some(hub) => resolve_model(name, hub, &mut |event| self.resolving(event))?,
-            None if Path::new(name).is_dir() => resolve_directory(Path::new(name))?,
-            None => return Err(EngineError::NoHub { name: name.to_owned() }),
-        };
-        self.notify(Event::ModelFound(&source));
-        Ok(source)
-    }
-
-    fn resolving(&self, event: ResolveEvent<'_>) -> ControlFlow<()> {
-        self.notify(match event {
-            ResolveEvent::Waiting { file } => Event::DownloadElsewhere { file },
-            ResolveEvent::Started { file, total_bytes } => {
-                Event::Progress { work: Work::Download(file), done: 0, total: total_bytes }
-            }
-            ResolveEvent::Advanced { file, done_bytes } => {
-                Event::Progress { work: Work::Download(file), done: done_bytes, total: None }
-            }
-            ResolveEvent::Finished { .. } => Event::Finished,
-            ResolveEvent::Unconfirmed { reason } => Event::ModelUnconfirmed { reason },
-        });
-        ControlFlow::Continue(())
-    }
-
-    /// Loads the dual encoder that `name` stands for.
+    /// Loads the dual encoder of this name.
     ///
     /// # Errors
     /// Those of [`Engine::resolve`], and what is wrong with the model.
@@ -156,7 +124,7 @@ impl Engine {
         Ok(Encoder { model: Arc::new(model), dtype, info, threads: self.threads.clone() })
     }
 
-    /// Loads the cross-encoder that `name` stands for.
+    /// Loads the cross-encoder of this name.
     ///
     /// # Errors
     /// Those of [`Engine::resolve`], and what is wrong with the model.

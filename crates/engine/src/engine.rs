@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use toller_files::{Input, OpenOptions, VerifyProgress, expand};
@@ -18,7 +19,8 @@ pub struct Engine {
     pub(crate) hub: Option<ResolveOptions>,
     pub(crate) cache: Option<PathBuf>,
     pub(crate) threads: Threads,
-    observer: Option<Observer>,
+    pub(crate) observer: Option<Observer>,
+    pub(crate) stop: Option<Arc<AtomicBool>>,
 }
 
 /// Makes an [`Engine`].
@@ -29,10 +31,11 @@ pub struct Builder {
     threads: Option<usize>,
     pool: Option<Arc<ThreadPool>>,
     observer: Option<Observer>,
+    stop: Option<Arc<AtomicBool>>,
 }
 
 impl Builder {
-    /// How models that are named, and not directories, are found and downloaded. Without this, models are
+    /// How models are found by name and downloaded. Without this, models are
     /// directories.
     #[must_use]
     pub fn hub(mut self, options: ResolveOptions) -> Self {
@@ -61,10 +64,17 @@ impl Builder {
         self
     }
 
-    /// Is called with what happens.
+    /// Is called with every event.
     #[must_use]
     pub fn observer(mut self, observer: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// Stops waiting for the hub once `stop` is set. Jobs are stopped by flags of their own.
+    #[must_use]
+    pub fn stop(mut self, stop: Arc<AtomicBool>) -> Self {
+        self.stop = Some(stop);
         self
     }
 
@@ -83,12 +93,18 @@ impl Builder {
             (Some(threads), None) => Some(own(threads)?),
             (None, pool) => pool,
         };
-        Ok(Engine { hub: self.hub, cache: self.cache, threads: Threads(pool), observer: self.observer })
+        Ok(Engine {
+            hub: self.hub,
+            cache: self.cache,
+            threads: Threads(pool),
+            observer: self.observer,
+            stop: self.stop,
+        })
     }
 }
 
 impl Engine {
-    /// To make an engine.
+    /// Makes an engine.
     #[must_use]
     pub fn builder() -> Builder {
         Builder::default()
@@ -100,8 +116,8 @@ impl Engine {
         self.threads.count()
     }
 
-    /// The files of a collection that was named by files and folders; of a folder as BEIR publishes them,
-    /// which holds queries too, the corpus.
+    /// The files of a collection that is named by files and folders. A folder in BEIR's form holds queries
+    /// too; only its corpus is taken.
     ///
     /// # Errors
     /// When a folder cannot be listed.
@@ -116,6 +132,24 @@ impl Engine {
             file
         };
         Ok(expand(paths.iter().map(corpus))?)
+    }
+
+    /// The files of queries that were named by files and folders; of a folder as BEIR publishes them, which
+    /// holds the corpus too, the queries.
+    ///
+    /// # Errors
+    /// When a folder cannot be listed.
+    pub fn query_files<P: AsRef<Path>>(&self, paths: &[P]) -> Result<Vec<Input>, EngineError> {
+        let names = ["queries.jsonl", "queries.jsonl.gz", "queries.jsonl.zst", "queries.jsonl.xz"];
+        let queries = |path: &P| {
+            let path = path.as_ref();
+            names
+                .map(|name| path.join(name))
+                .into_iter()
+                .find(|file| file.is_file())
+                .unwrap_or(path.to_owned())
+        };
+        Ok(expand(paths.iter().map(queries))?)
     }
 
     pub(crate) fn notify(&self, event: Event<'_>) {

@@ -6,7 +6,7 @@ use toller_files::FileError;
 use toller_gpu::DeviceError;
 use toller_hub::ResolveError;
 use toller_index::IndexError;
-use toller_ir::{Explain, Remedy, Role, Setting, remedy};
+use toller_ir::{Command, Explain, Remedy, Role, Setting, remedy};
 use toller_pipeline::PipelineError;
 use toller_pipeline::fusion::FusionError;
 use toller_pipeline::rerank::RerankError;
@@ -38,6 +38,14 @@ pub enum EngineError {
     /// The name of an analyzer.
     #[error(transparent)]
     Analyzer(#[from] AnalyzerError),
+    /// The model of an index's analyzer is not on this machine.
+    #[error("the index was made with the analyzer {analyzer}, and its model is not on this machine")]
+    AnalyzerModel {
+        /// The analyzer's name.
+        analyzer: String,
+        /// Where the model was looked for.
+        source: ResolveError,
+    },
     /// A job, or a search.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),
@@ -73,11 +81,8 @@ pub enum EngineError {
         found: Role,
     },
     /// A model that is not a directory, and no hub to look for it.
-    #[error("{name} is no directory with a model, and the engine has no hub to find models by name")]
-    NoHub {
-        /// The model.
-        name: String,
-    },
+    #[error("{0} is no directory with a model, and the engine has no hub to find models by name")]
+    NoHub(String),
     /// The system refused the threads that were asked for.
     #[error("cannot start {threads} threads: {source}")]
     Threads {
@@ -100,6 +105,10 @@ impl Explain for EngineError {
             Self::Index(error) => return error.remedy(),
             Self::Sparse(error) => return error.remedy(),
             Self::Analyzer(error) => return error.remedy(),
+            Self::AnalyzerModel { analyzer, .. } => remedy!(
+                "if you trust the index, download the model first: `{}`",
+                Command::Analyze.with(Setting::Analyzer.to(analyzer.clone()))
+            ),
             Self::Pipeline(error) => return error.remedy(),
             Self::Fusion(error) => return error.remedy(),
             Self::Rerank(error) => return error.remedy(),
@@ -113,7 +122,7 @@ impl Explain for EngineError {
             Self::Role { expected: Role::Query, .. } => {
                 remedy!("encode the queries as queries; or set {}", Setting::AnyRole)
             }
-            Self::NoHub { .. } => "name a directory, or give the engine a hub".into(),
+            Self::NoHub(_) => "name a directory, or give the engine a hub".into(),
             Self::Threads { .. } => "ask for fewer threads".into(),
             Self::TwoPools => "give one of them".into(),
         })

@@ -34,17 +34,17 @@ pub enum Event<'a> {
     Finished,
     /// The files of a model were found.
     ModelFound(&'a ModelSource),
-    /// Another process is downloading a file of the model, and is waited for.
+    /// The engine waits for another process, which is downloading a file of the model.
     DownloadElsewhere {
         /// The file's path inside the model.
         file: &'a str,
     },
-    /// The hub could not be asked, so that a downloaded model is used as it is.
+    /// The hub cannot be reached; the downloaded model is used as it is.
     ModelUnconfirmed {
-        /// Why the hub could not be asked.
+        /// Why the hub cannot be reached.
         reason: &'a str,
     },
-    /// A model does not say how it pools, so that it takes the mean.
+    /// A model does not define its pooling; the mean is used.
     PoolingAssumed {
         /// The model.
         model: &'a str,
@@ -58,19 +58,17 @@ pub enum Event<'a> {
         /// The first of them.
         first: &'a str,
     },
-    /// Vectors are searched that do not know their model, so that it is not known whether one model made both
-    /// sides.
+    /// Vectors of an unknown model are searched. Whether one model made both sides is not checked.
     ModelUnchecked,
-    /// The GPU was chosen, which the options left open.
+    /// The GPU was chosen for `auto`.
     DeviceChosen(&'a DeviceFacts),
-    /// The CPU was chosen, which the options left open; if there is a GPU, with the reason why it is not
-    /// used.
+    /// The CPU was chosen for `auto`; with the reason, if there is a GPU that is not used.
     CpuChosen(Option<&'a DeviceError>),
     /// What the memory of a device is used for.
     DevicePlanned(&'a DevicePlan),
     /// An index of vectors was opened.
     IndexOpened(&'a FlatIndex),
-    /// A folder as BEIR publishes them was named as a collection: of its files, this one is read.
+    /// A folder in BEIR's form was named as a collection; this file of it is read.
     BeirCorpus {
         /// The folder.
         folder: &'a Path,
@@ -84,7 +82,7 @@ pub enum Event<'a> {
         /// What is wrong with the index that is there, if there is one.
         instead_of: Option<&'a str>,
     },
-    /// The index of texts cannot be written alongside the collection, so that it goes to the cache folder.
+    /// The index of texts cannot be written next to the collection; it goes to the cache folder.
     TextsElsewhere {
         /// Where it cannot be written.
         directory: &'a Path,
@@ -100,7 +98,7 @@ pub enum Event<'a> {
     TextsOpened(&'a Texts),
     /// A shard of a store is damaged and is written again.
     ShardDamaged(&'a Damage),
-    /// An unfinished store is continued.
+    /// An unfinished store is resumed.
     StoreResumed(&'a StoreWriter),
     /// A store is being encoded.
     Encoding {

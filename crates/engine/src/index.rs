@@ -35,7 +35,7 @@ impl Engine {
     /// once `stop` is set.
     ///
     /// # Errors
-    /// An index that is there and is another one, what cannot be read or written.
+    /// An existing index of something else, a file that cannot be read or written.
     pub fn index(
         &self,
         source: &TextSource,

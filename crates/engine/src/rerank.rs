@@ -42,7 +42,7 @@ impl Engine {
     /// A reranker by one or several cross-encoders, with the texts of the collection.
     ///
     /// # Errors
-    /// Options that cannot be.
+    /// Options that cannot be used.
     pub fn reranker(
         &self,
         models: Vec<CrossEncoder>,

@@ -32,7 +32,7 @@ impl Engine {
     /// Opens an inverted index to be searched.
     ///
     /// # Errors
-    /// An index that is damaged, whose analyzer cannot be had or is another now, or that has no vectors of
+    /// An index that is damaged, whose analyzer cannot be loaded or has changed, or that has no vectors of
     /// documents for feedback; a parameter that is out of its range.
     pub fn sparse(
         &self,
@@ -40,10 +40,7 @@ impl Engine {
         options: &SparseOptions,
     ) -> Result<Arc<Pooled<SparseSearcher>>, EngineError> {
         let (index, analyzer) = self.open_sparse(directory, options.verify)?;
-        let mut searcher = SparseSearcher::new(index, analyzer, options.scoring)?;
-        if let Some(feedback) = options.feedback {
-            searcher = searcher.with_feedback(feedback)?;
-        }
+        let searcher = SparseSearcher::new(index, analyzer, options.scoring, options.feedback)?;
         Ok(Pooled::new(searcher, &self.threads))
     }
 
@@ -57,7 +54,7 @@ impl Engine {
         verify: bool,
     ) -> Result<(SparseIndex, Analyzer), EngineError> {
         let index = self.opening(verify, |options| SparseIndex::open(directory, options))?;
-        let analyzer = self.analyzer(index.analyzer_name())?;
+        let analyzer = self.analyzer_here(index.analyzer_name())?;
         Ok((index, analyzer))
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use toller_corpus::{
-    CollectionFormat, Fingerprint, Fingerprinter, Location, QueryFormat, ReadOptions, SkipReport, Survey,
+    CollectionFormat, Fingerprint, Fingerprinter, Locations, QueryFormat, ReadOptions, SkipReport, Survey,
     open_collection, read_queries, survey,
 };
 use toller_encoder::TextInput;
@@ -22,7 +22,7 @@ type Texts<'a> = Box<dyn Iterator<Item = Result<(String, TextInput), PipelineErr
 /// Passages, in order.
 type Passages<'a> = Box<dyn Iterator<Item = Result<Passage, PipelineError>> + Send + 'a>;
 
-/// Texts that are known to be sound, how many they are, and which.
+/// Checked texts, with their number and fingerprint.
 pub struct TextSource {
     kind: Kind,
     texts: u64,
@@ -30,12 +30,12 @@ pub struct TextSource {
     skipped: SkipReport,
     /// The number of identifiers that a TREC run cannot hold, and the place of the first.
     unwritable_ids: Option<(u64, String)>,
-    /// Hold what can be read only once, as long as it is used.
+    /// Copies of input that can be read only once.
     _spools: Vec<SpoolGuard>,
 }
 
 enum Kind {
-    Collection { inputs: Vec<Input>, options: ReadOptions<CollectionFormat>, duplicates: Vec<Location> },
+    Collection { inputs: Vec<Input>, options: ReadOptions<CollectionFormat>, duplicates: Locations },
     Queries(Vec<Query>),
 }
 

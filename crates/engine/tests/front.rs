@@ -8,8 +8,8 @@ use std::thread;
 
 use toller_engine::{
     Collections, CrossEncoderOptions, DenseOptions, EncodeOptions, Encoder, EncoderOptions, Engine,
-    EngineError, EvalOptions, Event, HybridOptions, IndexOptions, Method, Qrels, Query, QuerySource,
-    ReadOptions, RerankOptions, Role, SearchRequest, Searcher, SparseOptions, TextsOptions, as_run, evaluate,
+    EngineError, EvalOptions, Event, IndexOptions, Method, Qrels, Query, QuerySource, ReadOptions,
+    RerankOptions, Role, SearchRequest, Searcher, SparseOptions, TextsOptions, as_run, evaluate,
     parse_measures,
 };
 
@@ -64,8 +64,7 @@ fn encode_search_hybrid_rerank_and_evaluate() -> Tested {
     let dense = engine.dense(&[store], encoder, &DenseOptions::default())?;
     let sparse = engine.sparse(&index, &SparseOptions::default())?;
     let fusion = "rrf".parse::<&Method>()?.fusion();
-    let options = HybridOptions { fusion, depth: 100, collections: Collections::Same };
-    let hybrid = engine.hybrid(vec![sparse, dense], options)?;
+    let hybrid = engine.hybrid(vec![sparse, dense], fusion, 100, Collections::Same)?;
     let model = engine.cross_encoder(&fixture("cross-encoders/roberta"), &CrossEncoderOptions::default())?;
     let texts = engine.texts(&corpus, &TextsOptions::default())?;
     let reranker =
@@ -148,7 +147,7 @@ fn what_does_not_fit_together_is_refused_and_what_happens_is_reported() -> Teste
         PASSAGES.len()
     );
     assert_eq!(open(tiny.into(), &options)?, PASSAGES.len());
-    assert!(matches!(engine.resolve("org/name"), Err(EngineError::NoHub { .. })));
+    assert!(matches!(engine.resolve("org/name"), Err(EngineError::NoHub(_))));
     let pool = Arc::new(rayon::ThreadPoolBuilder::new().num_threads(1).build()?);
     let both = Engine::builder().threads(1).pool(pool).build();
     assert!(matches!(both, Err(EngineError::TwoPools)));

@@ -210,8 +210,8 @@ impl PairComparison {
     }
 }
 
-/// Compares pairs of `runs` by every measure that is averaged over the queries. The comparisons of one measure
-/// come together, in the order of [`Pairs::of`], and their p-values are corrected together.
+/// Compares pairs of `runs` by every measure that is averaged over the queries. The comparisons of one
+/// measure come together, in the order of [`Pairs::of`], and their p-values are corrected together.
 ///
 /// # Errors
 /// If the runs hold different measures, two have fewer than two queries in common, or the options cannot be
@@ -347,57 +347,4 @@ fn correct(comparisons: &mut [PairComparison], options: &CompareOptions) {
     for (comparison, p) in comparisons.iter_mut().zip(adjusted(equivalences)) {
         comparison.adjusted_equivalence_p = Some(p);
     }
-}
-
-/// One run compared with the baseline by one measure.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Comparison {
-    /// Which of the compared runs, from 0.
-    pub run: usize,
-    /// The measure.
-    pub measure: Measure,
-    /// Queries on which the run is better than the baseline.
-    pub wins: usize,
-    /// Queries on which both are the same.
-    pub ties: usize,
-    /// Queries on which the run is worse.
-    pub losses: usize,
-    /// The paired t-test.
-    pub t_test: TTest,
-    /// The randomisation test.
-    pub randomization: RandomizationTest,
-    /// The t-test's p-value, corrected.
-    pub adjusted_t_test_p: f64,
-    /// The randomisation test's p-value, corrected.
-    pub adjusted_randomization_p: f64,
-}
-
-/// Compares each of `runs` with `baseline` by [`compare_pairs`], with the t-test and the randomisation test.
-///
-/// # Errors
-/// As [`compare_pairs`].
-pub fn compare(
-    baseline: &Evaluation,
-    runs: &[&Evaluation],
-    options: &CompareOptions,
-) -> Result<Vec<Comparison>, CompareError> {
-    let all: Vec<&Evaluation> = std::iter::once(baseline).chain(runs.iter().copied()).collect();
-    let options = CompareOptions { tests: vec![Test::T, Test::Randomization], ..options.clone() };
-    let compared = compare_pairs(&all, Pairs::With(0), &options)?.into_iter();
-    let comparisons = compared.filter_map(|pair| {
-        let (t, random) = (pair.test(Test::T)?, pair.test(Test::Randomization)?);
-        let Outcome::Randomization(randomization) = random.outcome else { return None };
-        Some(Comparison {
-            run: pair.run - 1,
-            wins: pair.wins,
-            ties: pair.ties,
-            losses: pair.losses,
-            t_test: pair.t_test,
-            randomization,
-            adjusted_t_test_p: t.adjusted_p,
-            adjusted_randomization_p: random.adjusted_p,
-            measure: pair.measure,
-        })
-    });
-    Ok(comparisons.collect())
 }

@@ -73,8 +73,8 @@ impl Evaluation {
         self.aggregates.get(at).copied()
     }
 
-    /// The evaluation of the queries that `keep` wants alone; `None` if none is left. The counts of missing and
-    /// of unjudged queries stay those of the whole run.
+    /// The evaluation of the queries that `keep` wants alone; `None` if none is left. The counts of missing
+    /// and of unjudged queries stay those of the whole run.
     #[must_use]
     pub fn restricted_to(&self, keep: impl Fn(&str) -> bool) -> Option<Self> {
         let per_query: Vec<QueryEvaluation> =

@@ -10,6 +10,7 @@ mod depth;
 mod diff;
 mod error;
 mod evaluate;
+mod graded;
 mod measure;
 mod measures;
 mod parameters;
@@ -20,13 +21,12 @@ mod report;
 mod stats;
 pub mod trec_eval;
 
-pub use compare::{
-    CompareOptions, Comparison, Outcome, PairComparison, Pairs, Test, Tested, compare, compare_pairs,
-};
+pub use compare::{CompareOptions, Outcome, PairComparison, Pairs, Test, Tested, compare_pairs};
 pub use depth::{Depth, DepthOrder, depth_curve};
-pub use diff::{QueryDifference, RankedDocument, RelevantDocument, diff};
+pub use diff::{QueryDifference, RankedDocument, RelevantDocument, query_difference};
 pub use error::{CompareError, EvalError, MeasureError, StatsError};
 pub use evaluate::{EvalOptions, Evaluation, MissingQueries, QueryEvaluation, QueryJudge, evaluate};
+pub use graded::{GradedDocument, GradedRanking, graded_rankings, ranked_documents};
 pub use measure::Measure;
 pub use parse::parse_measures;
 pub use qrels_diff::{QrelsDifference, diff_qrels};

@@ -10,12 +10,13 @@ use toller_ir::Qrels;
 pub struct QrelsDifference {
     /// Queries in the first set alone, in both, and in the second alone.
     pub queries: [usize; 3],
-    /// Pairs of a query and a document that are judged in the first set alone, in both, and in the second alone.
+    /// Pairs of a query and a document that are judged in the first set alone, in both, and in the second
+    /// alone.
     pub pairs: [usize; 3],
     /// Relevant pairs in the first set alone, in both, and in the second alone.
     pub relevant: [usize; 3],
-    /// How many pairs have this grade in the first set and this one in the second; `None` where a set does not
-    /// judge the pair.
+    /// How many pairs have this grade in the first set and this one in the second; `None` where a set does
+    /// not judge the pair.
     pub grades: BTreeMap<(Option<i32>, Option<i32>), usize>,
     /// Queries of both sets whose relevant documents differ.
     pub changed_queries: usize,
@@ -39,8 +40,8 @@ impl QrelsDifference {
         (self.pairs[1] > 0).then(|| same as f64 / self.pairs[1] as f64)
     }
 
-    /// Cohen's kappa (1960) of the pairs that both sets judge: the agreement beyond what grades drawn with the
-    /// same frequencies would have. `None` without such pairs, or if all have one grade.
+    /// Cohen's kappa (1960) of the pairs that both sets judge: the agreement beyond what grades drawn with
+    /// the same frequencies would have. `None` without such pairs, or if all have one grade.
     #[must_use]
     pub fn kappa(&self) -> Option<f64> {
         let agreement = self.agreement()?;

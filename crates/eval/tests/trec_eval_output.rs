@@ -1,5 +1,5 @@
-//! `trec_eval`'s command line gives trec_eval's output, byte for byte: NIST's test commands, and a run made of hard
-//! cases.
+//! `trec_eval`'s command line gives trec_eval's output, byte for byte: NIST's test commands, and a run made
+//! of hard cases.
 
 mod support;
 

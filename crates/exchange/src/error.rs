@@ -19,7 +19,7 @@ pub enum ExchangeError {
     /// The store refused what it was given, or cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Which format a file has cannot be told.
+    /// The format of a file cannot be detected.
     #[error("cannot tell the format of {}: {reason}", path.display())]
     UnknownFormat {
         /// The file.
@@ -55,7 +55,7 @@ pub enum ExchangeError {
         /// What is wrong.
         source: PickleError,
     },
-    /// A valid file of a kind that is not imported.
+    /// A valid file that cannot be imported.
     #[error("{}: {what}", path.display())]
     Unsupported {
         /// The file.
@@ -65,19 +65,13 @@ pub enum ExchangeError {
         /// What to do instead.
         remedy: Remedy,
     },
-    /// A file of vectors alone, and no word on their ids.
-    #[error("{} holds vectors without identifiers", path.display())]
-    NoIds {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Ids were given for a file that has its own.
-    #[error("{} has identifiers of its own", path.display())]
-    HasIds {
-        /// The file.
-        path: PathBuf,
-    },
-    /// As many files of ids as of vectors are needed.
+    /// A file of vectors without ids.
+    #[error("{} holds vectors without identifiers", .0.display())]
+    NoIds(PathBuf),
+    /// Ids were given for a file that has ids of its own.
+    #[error("{} has identifiers of its own", .0.display())]
+    HasIds(PathBuf),
+    /// The numbers of files of ids and of files of vectors differ.
     #[error("{ids} files of identifiers were given for {inputs} files of vectors")]
     IdFileCount {
         /// The files of ids.
@@ -97,7 +91,7 @@ pub enum ExchangeError {
         /// The number of vectors.
         vectors: u64,
     },
-    /// An id that is none.
+    /// A row without a valid id.
     #[error("{}, row {row}: {reason}", path.display())]
     BadId {
         /// The file.
@@ -150,24 +144,23 @@ pub enum ExchangeError {
         found: usize,
     },
     /// Doubles, which a store does not hold.
-    #[error("{} holds float64, which would be rounded to float32", path.display())]
-    Doubles {
-        /// The file.
-        path: PathBuf,
+    #[error("{} holds float64, which would be rounded to float32", .0.display())]
+    Doubles(PathBuf),
+    /// The files, of which this is the first, hold no vector.
+    #[error("there are no vectors in {}", .0.display())]
+    Empty(PathBuf),
+    /// The export would replace this file.
+    #[error("{} is there already", .0.display())]
+    Exists(PathBuf),
+    /// Ids of other vectors would be replaced.
+    #[error("{} has the identifiers of {}, too", ids.display(), vectors.display())]
+    IdsInUse {
+        /// The file of ids.
+        ids: PathBuf,
+        /// The vectors that would get wrong ids.
+        vectors: PathBuf,
     },
-    /// There is not a single vector.
-    #[error("there are no vectors in {}", path.display())]
-    Empty {
-        /// The first file.
-        path: PathBuf,
-    },
-    /// Exporting would replace something.
-    #[error("{} is there already", path.display())]
-    Exists {
-        /// What is there.
-        path: PathBuf,
-    },
-    /// The caller wanted no more.
+    /// The caller stopped the work.
     #[error("stopped")]
     Stopped,
     /// An id that the target cannot hold.
@@ -220,6 +213,10 @@ impl Explain for ExchangeError {
             Self::Empty { .. } => "name the files that hold the vectors".into(),
             Self::Exists { .. } => {
                 remedy!("give another {}, or replace it with `{}`", Setting::Output, Setting::Overwrite)
+            }
+            Self::IdsInUse { vectors, .. } => {
+                let vectors = vectors.display().to_string();
+                remedy!("give another {}, or remove {}", Setting::Output, vectors)
             }
             Self::Stopped => return None,
             Self::UnwritableId { .. } => "export to Parquet, which holds any identifier".into(),

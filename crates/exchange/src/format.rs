@@ -1,10 +1,9 @@
 //! The formats, by name and by first bytes.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use toller_files::FileError;
+use toller_files::{FileError, open_regular};
 use toller_ir::named;
 
 use crate::ExchangeError;
@@ -27,7 +26,7 @@ impl VectorFormat {
     /// The format of an existing file, by its first bytes.
     pub(crate) fn detect(path: &Path) -> Result<Self, ExchangeError> {
         let mut head = Vec::new();
-        let file = File::open(path).map_err(FileError::on("open", path))?;
+        let file = open_regular(path).map_err(FileError::on("open", path))?;
         file.take(8).read_to_end(&mut head).map_err(FileError::on("read", path))?;
         let unknown =
             |reason: &str| ExchangeError::UnknownFormat { path: path.to_owned(), reason: reason.to_owned() };

@@ -1,9 +1,10 @@
-//! Ids that stand beside the vectors.
+//! Ids in files next to the vectors.
 
 use std::fmt;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
 use toller_files::{FileError, Input, InputReader};
 
@@ -12,7 +13,7 @@ use crate::ExchangeError;
 /// Where ids come from, for files that have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum IdsFrom {
-    /// From the file that stands beside the vectors, if there is one: `X.ids.txt` or `X.ids.json` for `X.npy`,
+    /// From the file next to the vectors, if there is one: `X.ids.txt` or `X.ids.json` for `X.npy`,
     /// `docid` for Pyserini's `index`.
     #[default]
     Beside,
@@ -22,8 +23,8 @@ pub enum IdsFrom {
     Rows,
 }
 
-/// The file of ids that stands beside the vectors `path`, if there is one.
-pub(crate) fn beside(path: &Path) -> Option<PathBuf> {
+/// The file of ids next to the vectors `path`, if there is one.
+pub(crate) fn next_to(path: &Path) -> Option<PathBuf> {
     let named = ["ids.txt", "ids.json"].map(|extension| path.with_extension(extension));
     let pyserini = (path.file_name()? == "index").then(|| path.with_file_name("docid"));
     pyserini.into_iter().chain(named).find(|path| path.is_file())
@@ -88,8 +89,14 @@ struct Each<'v> {
     failed: &'v mut Option<ExchangeError>,
 }
 
-/// A string or an integer.
-struct Id(String);
+/// An identifier in a JSON list.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a string or an integer")]
+enum Id {
+    Text(String),
+    Unsigned(u64),
+    Signed(i64),
+}
 
 impl<'de> DeserializeSeed<'de> for Each<'_> {
     type Value = ();
@@ -107,7 +114,12 @@ impl<'de> Visitor<'de> for Each<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while let Some(Id(id)) = list.next_element()? {
+        while let Some(id) = list.next_element()? {
+            let id = match id {
+                Id::Text(id) => id,
+                Id::Unsigned(id) => id.to_string(),
+                Id::Signed(id) => id.to_string(),
+            };
             if let Err(error) = (self.visit)(*self.row, &id) {
                 *self.failed = Some(error);
                 return Err(A::Error::custom("stopped"));
@@ -115,31 +127,5 @@ impl<'de> Visitor<'de> for Each<'_> {
             *self.row += 1;
         }
         Ok(())
-    }
-}
-
-impl<'de> serde::Deserialize<'de> for Id {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct IdVisitor;
-        impl Visitor<'_> for IdVisitor {
-            type Value = Id;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string or an integer")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Id, E> {
-                Ok(Id(text.to_owned()))
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Id, E> {
-                Ok(Id(number.to_string()))
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Id, E> {
-                Ok(Id(number.to_string()))
-            }
-        }
-        deserializer.deserialize_any(IdVisitor)
     }
 }

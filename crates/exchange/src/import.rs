@@ -8,25 +8,13 @@ use toller_store::{
 use crate::progress::{Progress, report_sometimes};
 use crate::{ExchangeError, Row, Source, Survey};
 
-/// The value in a manifest of what an imported file does not say.
-const UNKNOWN: &str = "unknown";
-
 /// The spec of the store that `source` is imported to, with an unknown model: see [`ModelInfo::unknown`]. A
 /// caller that knows how the vectors were made fills in [`StoreSpec::model`] and [`StoreSpec::encoding`].
 #[must_use]
 pub fn store_spec(source: &Source, survey: &Survey, role: Role, dtype: DType) -> StoreSpec {
     StoreSpec {
         model: ModelInfo::unknown(&survey.fingerprint),
-        encoding: Encoding {
-            role,
-            prompt: String::new(),
-            max_length: 0,
-            title_mode: "join".to_owned(),
-            title_separator: String::new(),
-            compute_dtype: UNKNOWN.to_owned(),
-            normalized: survey.normalized,
-            pooling: UNKNOWN.to_owned(),
-        },
+        encoding: Encoding::unknown(role, survey.normalized),
         dim: source.dim(),
         dtype,
         rows_per_shard: DEFAULT_ROWS_PER_SHARD,

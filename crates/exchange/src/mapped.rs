@@ -1,11 +1,9 @@
 //! A file in memory, as the system pages it in.
 
-use std::fs::File;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
-use toller_files::FileError;
+use toller_files::{FileError, open_regular};
 
 use crate::ExchangeError;
 
@@ -17,7 +15,7 @@ pub(crate) struct Mapped {
 
 impl Mapped {
     pub(crate) fn open(path: &Path) -> Result<Self, ExchangeError> {
-        let file = File::open(path).map_err(FileError::on("open", path))?;
+        let file = open_regular(path).map_err(FileError::on("open", path))?;
         // SAFETY: the file is only read. The user must not let another program truncate or change it
         // meanwhile, as with any memory map. The content is checked as bytes and never trusted as more.
         let map = unsafe { Mmap::map(&file) }.map_err(FileError::on("map", path))?;
@@ -27,17 +25,4 @@ impl Mapped {
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.map
     }
-
-    /// Tells the system that a part was read for the last time in this pass, so that a file larger than
-    /// memory does not evict everything else. A hint: nothing depends on it.
-    #[cfg(unix)]
-    pub(crate) fn forget(&self, range: Range<usize>) {
-        // SAFETY: a shared map of a file loses nothing: its pages are read again when they are touched.
-        let _ = unsafe {
-            self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, range.start, range.len())
-        };
-    }
-
-    #[cfg(not(unix))]
-    pub(crate) fn forget(&self, _range: Range<usize>) {}
 }

@@ -5,9 +5,6 @@ use std::ops::Range;
 use crate::mapped::Mapped;
 use crate::{ExchangeError, NumberType, VectorFormat};
 
-/// Bytes after which what was read is given back to the system.
-const FORGET_BYTES: usize = 64 << 20;
-
 /// A matrix [rows, dim] in a mapped file.
 pub(crate) struct Matrix {
     pub(crate) file: Mapped,
@@ -55,14 +52,5 @@ impl Matrix {
     pub(crate) fn row(&self, row: usize, out: &mut Vec<f32>) {
         let start = self.place.start + row * self.row_bytes();
         self.numbers.decode(&self.file.bytes()[start..start + self.row_bytes()], out);
-    }
-
-    /// Releases what was read. Call it after row `row` when rows are read in order.
-    pub(crate) fn done(&self, row: usize) {
-        let rows = (FORGET_BYTES / self.row_bytes()).max(1);
-        if (row + 1).is_multiple_of(rows) {
-            let end = self.place.start + (row + 1) * self.row_bytes();
-            self.file.forget(end - rows * self.row_bytes()..end);
-        }
     }
 }

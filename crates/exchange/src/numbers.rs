@@ -1,30 +1,8 @@
 //! Numbers as files hold them, widened or narrowed to f32.
 
 use half::f16;
+use toller_corpus::parquet::Precision;
 use toller_pickle::numpy::{DType, Kind};
-use toller_store::DType as StoreDType;
-
-/// What a number of a vector is; the more precise is the greater.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Precision {
-    /// Two bytes.
-    F16,
-    /// Four bytes.
-    F32,
-    /// Eight bytes.
-    F64,
-}
-
-impl Precision {
-    /// The store's dtype that holds such numbers best.
-    #[must_use]
-    pub fn store_dtype(self) -> StoreDType {
-        match self {
-            Self::F16 => StoreDType::F16,
-            Self::F32 | Self::F64 => StoreDType::F32,
-        }
-    }
-}
 
 /// How a number of a vector is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -46,7 +46,7 @@ pub fn survey(source: &Source, progress: &mut Progress<'_>) -> Result<Survey, Ex
         report_sometimes(progress, rows)
     })?;
     if rows == 0 {
-        return Err(ExchangeError::Empty { path: source.path(0).to_owned() });
+        return Err(ExchangeError::Empty(source.path(0).to_owned()));
     }
     if let Some(duplicate) = ids.finish()?.earliest {
         let (path, row) = (source.path(duplicate.first.input as usize).to_owned(), duplicate.first.number);

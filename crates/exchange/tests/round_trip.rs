@@ -1,4 +1,4 @@
-//! What is exported comes back as it was; what cannot be, is said.
+//! What is exported comes back as it was; what cannot be exported is an error.
 
 mod common;
 
@@ -26,16 +26,7 @@ fn store(
 ) -> Result<Store, Box<dyn std::error::Error>> {
     let spec = toller_store::StoreSpec {
         model: ModelInfo { name: "m".to_owned(), fingerprint: "m".to_owned() },
-        encoding: toller_store::Encoding {
-            role: Role::Passage,
-            prompt: String::new(),
-            max_length: 16,
-            title_mode: "join".to_owned(),
-            title_separator: String::new(),
-            compute_dtype: "f32".to_owned(),
-            normalized: false,
-            pooling: "mean".to_owned(),
-        },
+        encoding: toller_store::Encoding::unknown(Role::Passage, false),
         dim: vectors.first().map_or(1, Vec::len),
         dtype,
         rows_per_shard: 4,
@@ -173,6 +164,54 @@ fn nothing_is_replaced_unless_asked_for() -> TestResult {
 }
 
 #[test]
+fn an_export_that_fails_leaves_the_pair_that_was_there() -> TestResult {
+    let directory = tempfile::tempdir()?;
+    let named = |name: &str, id: &str| {
+        store(&directory.path().join(name), &[id.to_owned()], &[vec![1.0, 2.0]], DType::F32)
+    };
+    let (old, new) = (named("old", "a")?, named("new", "b")?);
+    let options = ExportOptions { widen: false, overwrite: true };
+    for format in [ExportFormat::Npy, ExportFormat::Faiss, ExportFormat::Pyserini] {
+        let path = output(directory.path(), format);
+        let files = export(&old, &path, format, &options, &mut GO_ON.clone())?.files;
+        let before: Vec<_> = files.iter().map(fs::read).collect::<Result<_, _>>()?;
+        let stop = &mut |_| ControlFlow::Break(());
+        assert!(matches!(error(export(&new, &path, format, &options, stop))?, ExchangeError::Stopped));
+        assert_eq!(files.iter().map(fs::read).collect::<Result<Vec<_>, _>>()?, before, "{format}");
+        export(&new, &path, format, &options, &mut GO_ON.clone())?;
+        assert_eq!(read(&Source::open(&[path], &SourceOptions::default())?)?.0, ["b"]);
+    }
+    let names = fs::read_dir(directory.path())?.map(|entry| Ok(entry?.file_name()));
+    let names: Vec<_> = names.collect::<Result<_, std::io::Error>>()?;
+    assert!(!names.iter().any(|name| name.to_string_lossy().ends_with(".tmp")), "{names:?}");
+    Ok(())
+}
+
+#[test]
+fn two_formats_share_a_file_of_ids_if_the_ids_are_the_same() -> TestResult {
+    let directory = tempfile::tempdir()?;
+    let named = |name: &str, id: &str| {
+        store(&directory.path().join(name), &[id.to_owned()], &[vec![1.0, 2.0]], DType::F32)
+    };
+    let (first, second) = (named("first", "a")?, named("second", "b")?);
+    let (faiss, npy) = (directory.path().join("x.faiss"), directory.path().join("x.npy"));
+    let write = |store, path: &Path, format, overwrite| {
+        export(store, path, format, &ExportOptions { overwrite, widen: false }, &mut GO_ON.clone())
+    };
+    write(&first, &faiss, ExportFormat::Faiss, false)?;
+    let refused = error(write(&second, &npy, ExportFormat::Npy, false))?;
+    assert!(matches!(&refused, ExchangeError::Exists(ids) if ids.ends_with("x.ids.txt")), "{refused}");
+    let refused = error(write(&second, &npy, ExportFormat::Npy, true))?;
+    assert!(matches!(&refused, ExchangeError::IdsInUse { vectors, .. } if *vectors == faiss), "{refused}");
+    assert!(refused.remedy().is_some() && !npy.exists());
+    write(&first, &npy, ExportFormat::Npy, false)?;
+    for path in [faiss, npy] {
+        assert_eq!(read(&Source::open(&[path], &SourceOptions::default())?)?.0, ["a"]);
+    }
+    Ok(())
+}
+
+#[test]
 fn a_stopped_export_leaves_no_vectors() -> TestResult {
     let directory = tempfile::tempdir()?;
     let ids: Vec<String> = (0..9).map(|id| id.to_string()).collect();
@@ -219,7 +258,7 @@ fn an_imported_store_does_not_know_its_model() -> TestResult {
 }
 
 #[test]
-fn numbers_that_are_not_finite_are_told_by_id() -> TestResult {
+fn numbers_that_are_not_finite_are_reported_with_the_id() -> TestResult {
     let directory = tempfile::tempdir()?;
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let path = directory.path().join("bad.npy");

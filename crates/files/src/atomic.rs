@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Seek, Write};
+use std::io::{self, BufWriter, IntoInnerError, Seek, Write};
+use std::mem;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
@@ -15,10 +16,11 @@ const SUFFIX: &str = ".tmp";
 /// How many random letters and digits a temporary file has in its name.
 const RANDOM: usize = 6;
 
-/// A file that is written under a temporary name in its destination's directory and renamed to the destination
-/// by [`AtomicFile::commit`], after the bytes have reached the disk. A reader sees the old file or the new one,
-/// never a part. Any number of writers, in one process or several, can write one destination at once: each has
-/// a temporary file of its own, and the last commit wins. Dropping without a commit removes the temporary file.
+/// A file that is written under a temporary name in its destination's directory and renamed to the
+/// destination by [`AtomicFile::commit`], after the bytes have reached the disk. A reader sees the old file
+/// or the new one, never a part. Any number of writers, in one process or several, can write one destination
+/// at once: each has a temporary file of its own, and the last commit wins. Dropping without a commit removes
+/// the temporary file.
 ///
 /// A destination that exists and is no regular file (`/dev/stdout`, `/dev/null`, a named pipe) is written
 /// directly: renaming over it would replace the device. A symbolic link is followed, and its target replaced.
@@ -31,8 +33,9 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Starts writing `destination`. The temporary file of `run.txt` is `.run.txt.XXXXXX.tmp`, with six random
-    /// characters. It is always a new file, never one that exists, nor one that a symbolic link leads to.
+    /// Starts writing `destination`. The temporary file of `run.txt` is `.run.txt.XXXXXX.tmp`, with six
+    /// random characters. It is always a new file, never one that exists, nor one that a symbolic link leads
+    /// to.
     ///
     /// # Errors
     /// When the temporary file cannot be created, or the destination is a directory.
@@ -82,18 +85,25 @@ impl AtomicFile {
     /// # Errors
     /// When a step fails. The destination is then as it was before, unless the last step failed: that the
     /// directory could not be synced.
-    pub fn commit(mut self) -> Result<(), FileError> {
-        let Some(writer) = self.writer.take() else { return Ok(()) };
-        let destination = &self.destination;
-        let file =
-            writer.into_inner().map_err(|error| FileError::new("write", destination, error.into_error()))?;
-        let Some(temporary) = self.temporary.take() else { return Ok(()) };
-        file.sync_all().map_err(FileError::on("sync", destination))?;
-        drop(file);
-        temporary
-            .persist(destination)
-            .map_err(|error| FileError::new("rename to", destination, error.error))?;
-        sync_directory(parent(destination))
+    pub fn commit(self) -> Result<(), FileError> {
+        self.complete()?.commit()
+    }
+
+    /// Flushes and syncs the file, which still has its temporary name: for files that belong together, which
+    /// are renamed only when all are complete.
+    ///
+    /// # Errors
+    /// When a step fails. The destination is then as it was before.
+    pub fn complete(mut self) -> Result<CompleteFile, FileError> {
+        let (temporary, destination) = (self.temporary.take(), mem::take(&mut self.destination));
+        if let Some(writer) = self.writer.take() {
+            let failed = |error: IntoInnerError<_>| FileError::new("write", &destination, error.into_error());
+            let file = writer.into_inner().map_err(failed)?;
+            if temporary.is_some() {
+                file.sync_all().map_err(FileError::on("sync", &destination))?;
+            }
+        }
+        Ok(CompleteFile { temporary, destination })
     }
 
     fn inner(&mut self) -> io::Result<&mut BufWriter<File>> {
@@ -123,6 +133,40 @@ impl Drop for AtomicFile {
             // The bytes are abandoned, so they need not be flushed. The temporary file is removed after this.
             drop(writer.into_parts());
         }
+    }
+}
+
+/// A file that has all its bytes and a temporary name. Dropping it without a commit removes it.
+#[derive(Debug)]
+#[must_use = "it is removed unless it is committed"]
+pub struct CompleteFile {
+    temporary: Option<TempPath>,
+    destination: PathBuf,
+}
+
+impl CompleteFile {
+    /// Renames the file to the destination and syncs the directory.
+    ///
+    /// # Errors
+    /// As those of [`AtomicFile::commit`].
+    pub fn commit(self) -> Result<(), FileError> {
+        let Some(temporary) = self.temporary else { return Ok(()) };
+        temporary
+            .persist(&self.destination)
+            .map_err(|error| FileError::new("rename to", &self.destination, error.error))?;
+        sync_directory(parent(&self.destination))
+    }
+}
+
+/// Removes a file if there is one, and makes that durable.
+///
+/// # Errors
+/// When the file is there and cannot be removed.
+pub fn remove_durably(path: &Path) -> Result<(), FileError> {
+    match fs::remove_file(path) {
+        Ok(()) => sync_directory(parent(path)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(FileError::new("remove", path, error)),
     }
 }
 

@@ -1,23 +1,31 @@
-//! Detecting how a stream is compressed, by its first bytes.
+//! How a stream is compressed: by its first bytes when it is read, by its name when it is written.
 
-use std::fmt;
-use std::io::{self, BufRead, Read};
+use std::ffi::OsStr;
+use std::io::{self, BufRead, Read, Write};
+use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
+use flate2::write::GzEncoder;
 use liblzma::bufread::XzDecoder;
+use liblzma::write::XzEncoder;
+use toller_ir::named;
 
-/// The compression of a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
-    /// None: the bytes are the data.
-    Plain,
-    /// gzip (RFC 1952), one member or several.
-    Gzip,
-    /// Zstandard (RFC 8878), one frame or several.
-    Zstd,
-    /// xz, one stream or several.
-    Xz,
+named! {
+    /// The compression of a stream.
+    pub enum Compression: "a compression" {
+        /// None: the bytes are the data.
+        Plain = "uncompressed",
+        /// gzip (RFC 1952), one member or several.
+        Gzip = "gzip",
+        /// Zstandard (RFC 8878), one frame or several.
+        Zstd = "zstd",
+        /// xz, one stream or several.
+        Xz = "xz",
+    }
 }
+
+/// The level of the tool `xz`.
+const XZ_LEVEL: u32 = 6;
 
 /// How many bytes [`Compression::detect`] needs.
 pub(crate) const MAGIC_BYTES: usize = 10;
@@ -80,6 +88,31 @@ impl Compression {
             .is_some_and(|(_, found)| found.eq_ignore_ascii_case(extension))
     }
 
+    /// How a file that will have this name is to be compressed.
+    #[must_use]
+    pub fn named(path: &Path) -> Self {
+        let name = path.file_name().and_then(OsStr::to_str);
+        [Self::Gzip, Self::Zstd, Self::Xz].into_iter().find(|one| one.names(name)).unwrap_or(Self::Plain)
+    }
+
+    /// A stream of its own with these bytes. Streams one after the other are read as one.
+    pub(crate) fn encode(self, bytes: &[u8]) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Plain => Ok(bytes.to_vec()),
+            Self::Gzip => {
+                let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
+                encoder.write_all(bytes)?;
+                encoder.finish()
+            }
+            Self::Zstd => zstd::bulk::compress(bytes, zstd::DEFAULT_COMPRESSION_LEVEL),
+            Self::Xz => {
+                let mut encoder = XzEncoder::new(Vec::new(), XZ_LEVEL);
+                encoder.write_all(bytes)?;
+                encoder.finish()
+            }
+        }
+    }
+
     /// A reader of the decompressed bytes of `raw`.
     pub(crate) fn decode(self, raw: impl BufRead + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
         Ok(match self {
@@ -97,17 +130,6 @@ impl Compression {
             io::ErrorKind::UnexpectedEof,
             format!("the {self} data end early: the file is incomplete"),
         )
-    }
-}
-
-impl fmt::Display for Compression {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Plain => "uncompressed",
-            Self::Gzip => "gzip",
-            Self::Zstd => "zstd",
-            Self::Xz => "xz",
-        })
     }
 }
 

@@ -13,7 +13,7 @@ pub struct FileError {
     pub action: &'static str,
     /// The file.
     pub path: PathBuf,
-    /// What the system said.
+    /// The error of the system.
     pub source: io::Error,
 }
 

@@ -3,31 +3,37 @@
 
 mod atomic;
 mod checksum;
+mod compressed;
 mod compression;
 mod directory;
 mod error;
 mod expand;
 mod external_sort;
 mod input;
+mod listed;
 mod lock;
 mod manifest;
 mod reader;
+mod regular;
 mod seal;
 mod sorted_entries;
 mod spool;
 mod verify;
 
-pub use atomic::{AtomicFile, unfinished};
+pub use atomic::{AtomicFile, CompleteFile, remove_durably, unfinished};
 pub use checksum::{Checksum, ChecksumHasher, ParseChecksumError};
+pub use compressed::CompressedWriter;
 pub use compression::Compression;
 pub use directory::{names_in, remove_unfinished};
 pub use error::FileError;
 pub use expand::expand;
 pub use external_sort::{ExternalSort, SortEntry};
 pub use input::Input;
+pub use listed::{ListedFile, ListedFileError, ListedFileWriter};
 pub use lock::DirectoryLock;
 pub use manifest::{Found, ManifestFormat};
 pub use reader::InputReader;
+pub use regular::{open_regular, read_regular};
 pub use seal::{is_sealed, write_sealed};
 pub use sorted_entries::SortedEntries;
 pub use spool::{SpoolGuard, spool};

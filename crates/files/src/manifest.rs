@@ -1,6 +1,5 @@
 //! Manifests: sealed JSON files that say which format a directory has, and in which version.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -8,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::FileError;
+use crate::regular::read_regular;
 use crate::seal::{is_sealed, write_sealed};
 
 /// The format of a kind of directory, as the first two fields of its manifest have it.
@@ -55,7 +55,7 @@ impl ManifestFormat {
     /// # Errors
     /// When there is a file that cannot be read.
     pub fn read<M: DeserializeOwned>(&self, path: &Path) -> Result<Found<M>, FileError> {
-        let bytes = match fs::read(path) {
+        let bytes = match read_regular(path) {
             Ok(bytes) => bytes,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 return Ok(Found::Nothing);

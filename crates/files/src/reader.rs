@@ -1,6 +1,5 @@
 //! A decompressing reader that counts what it reads.
 
-use std::fmt;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -175,16 +174,6 @@ impl Read for InputReader {
         let read = self.fill_buf()?.read(buffer)?;
         self.consume(read);
         Ok(read)
-    }
-}
-
-impl fmt::Debug for InputReader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InputReader")
-            .field("input", &self.input)
-            .field("compression", &self.compression)
-            .field("bytes_read", &self.bytes_read())
-            .finish_non_exhaustive()
     }
 }
 

@@ -19,8 +19,8 @@ pub fn write_sealed<T: Serialize>(path: &Path, object: &T) -> Result<(), FileErr
     file.commit()
 }
 
-/// Puts the field `checksum` at the end of a pretty-printed JSON object that is not empty. It is the checksum of all
-/// bytes before its line, and what follows is fixed, so that every byte of the file is guarded.
+/// Puts the field `checksum` at the end of a pretty-printed JSON object that is not empty. It is the checksum
+/// of all bytes before its line, and the bytes after it are fixed, so every byte of the file is guarded.
 fn sealed(json: &str) -> String {
     let body = json.strip_suffix("\n}").unwrap_or(json).to_owned() + ",\n";
     let seal = seal_of(body.as_bytes());

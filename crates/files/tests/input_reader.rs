@@ -98,7 +98,7 @@ fn a_compressed_name_with_nothing_in_it_is_truncated() -> Result<(), Box<dyn Err
     for (name, bytes) in [("a.gz", &b""[..]), ("b.xz", b"\xfd7z"), ("c.zst", b"\x28")] {
         let path = directory.path().join(name);
         fs::write(&path, bytes)?;
-        let error = InputReader::open(&Input::File(path)).expect_err("truncated").to_string();
+        let error = InputReader::open(&Input::File(path)).err().unwrap().to_string();
         assert!(error.contains(name) && error.contains("incomplete"), "{error}");
     }
     // A plain file with such a name is plain.
@@ -111,7 +111,7 @@ fn a_compressed_name_with_nothing_in_it_is_truncated() -> Result<(), Box<dyn Err
 #[test]
 fn archives_are_named() {
     for (bytes, word) in [(&b"PK\x03\x04rest of it"[..], "unzip"), (b"BZh91AY&SY and more", "bunzip2")] {
-        let error = InputReader::from_reader(Input::Stdin, bytes).expect_err("an archive").to_string();
+        let error = InputReader::from_reader(Input::Stdin, bytes).err().unwrap().to_string();
         assert!(error.contains(word) && error.contains("standard input"), "{error}");
     }
 }
@@ -158,10 +158,9 @@ fn one_counter_counts_several_inputs() -> Result<(), Box<dyn Error>> {
 #[test]
 fn opening_a_directory_or_nothing_names_it() -> Result<(), Box<dyn Error>> {
     let directory = tempfile::tempdir()?;
-    let error =
-        InputReader::open(&Input::File(directory.path().into())).expect_err("a directory").to_string();
+    let error = InputReader::open(&Input::File(directory.path().into())).err().unwrap().to_string();
     assert!(error.contains(directory.path().to_str().unwrap_or_default()), "{error}");
-    let error = InputReader::open(&Input::parse("no/such.tsv")).expect_err("missing");
+    let error = InputReader::open(&Input::parse("no/such.tsv")).err().unwrap();
     assert!(error.to_string().contains("no/such.tsv") && error.remedy().is_some());
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
+use toller_checkpoint::stays_inside;
 use toller_files::FileError;
 use ureq::http::{HeaderMap, Method, Request, Response, Uri, header};
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
@@ -13,7 +14,6 @@ use ureq::{Agent, Body};
 
 use crate::cache::is_name;
 use crate::id::RepoId;
-use crate::listing::is_safe_path;
 use crate::{ResolveError, ResolveOptions, Token};
 
 const USER_AGENT: &str = concat!("toller/", env!("CARGO_PKG_VERSION"));
@@ -102,7 +102,7 @@ impl Client {
             return Err(odd(&url, format!("the commit is {:?}", info.sha)));
         }
         let files = info.siblings.into_iter().map(|sibling| sibling.rfilename);
-        Ok(Listing { commit: info.sha, files: files.filter(|file| is_safe_path(file)).collect() })
+        Ok(Listing { commit: info.sha, files: files.filter(|file| stays_inside(file)).collect() })
     }
 
     /// The address of a file.
@@ -172,14 +172,11 @@ impl Client {
         if status.is_success() {
             return Ok(response);
         }
-        let url = url.to_owned();
-        let message = text_of(response.headers(), "x-error-message").map(str::to_owned);
-        Err(match status.as_u16() {
-            status @ (401 | 403) => {
-                ResolveError::Refused { url, status, token_sent: self.token.is_some(), message }
-            }
-            404 => ResolveError::Absent { url, message },
-            status => ResolveError::Status { url, status, message },
+        Err(ResolveError::Status {
+            url: url.to_owned(),
+            status: status.as_u16(),
+            token_sent: self.token.is_some(),
+            message: text_of(response.headers(), "x-error-message").map(str::to_owned),
         })
     }
 }

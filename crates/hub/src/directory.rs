@@ -9,21 +9,12 @@ use std::path::Path;
 
 use serde::Deserialize;
 use toller_checkpoint::{
-    PICKLE_INDEX, SAFETENSORS_INDEX, TOKENIZER_FILES, TOWERS, choose_weights, read_json, required_json,
+    ModelError, PICKLE_INDEX, SAFETENSORS_INDEX, TOKENIZER_FILES, TOWERS, choose_weights, read_modules,
+    required_json,
 };
 use toller_files::FileError;
 
 use crate::ResolveError;
-
-/// One entry of `modules.json`.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Module {
-    /// The module's folder; empty for the model's own.
-    pub(crate) path: String,
-    /// The Python class, `sentence_transformers.models.Pooling`.
-    #[serde(rename = "type")]
-    pub(crate) class: String,
-}
 
 #[derive(Deserialize)]
 struct ShardIndex {
@@ -36,7 +27,7 @@ struct ShardIndex {
 /// [`ResolveError::Incomplete`] with every file that is missing.
 pub(crate) fn check(directory: &Path) -> Result<(), ResolveError> {
     let mut missing = Vec::new();
-    if let Some(modules) = read_json::<Vec<Module>>(&directory.join("modules.json"))? {
+    if let Some(modules) = read_modules(directory)? {
         for module in modules {
             let class = module.class.rsplit('.').next().unwrap_or_default();
             match class {
@@ -90,8 +81,13 @@ fn missing_weights(directory: &Path, folder: &str) -> Result<Vec<String>, Resolv
     let Some(index) = chosen.iter().find(|name| [SAFETENSORS_INDEX, PICKLE_INDEX].contains(name)) else {
         return Ok(Vec::new());
     };
-    let index: ShardIndex = required_json(&directory.join(folder).join(index))?;
+    let path = directory.join(folder).join(index);
+    let index: ShardIndex = required_json(&path)?;
     let shards: BTreeSet<&String> = index.weight_map.values().collect();
+    if let Some(shard) = shards.iter().find(|shard| shard.contains('/')) {
+        let problem = format!("the file {shard:?} of weights is not named by its place in the same folder");
+        return Err(ModelError::Config { path, problem }.into());
+    }
     Ok(shards
         .into_iter()
         .filter(|shard| !names.contains(&shard.as_str()))
@@ -191,6 +187,21 @@ mod tests {
         ];
         write(folder.path(), &files)?;
         assert_eq!(missing(folder.path())?, ["model-00002-of-00002.safetensors"]);
+        Ok(())
+    }
+
+    #[test]
+    fn weights_lie_in_the_folder_of_their_index() -> Result<(), Box<dyn Error>> {
+        let folder = tempfile::tempdir()?;
+        let elsewhere = folder.path().join("model.safetensors").display().to_string();
+        for shard in [elsewhere.as_str(), "../model.safetensors"] {
+            let index = format!("{{\"weight_map\": {{\"a\": {shard:?}}}}}");
+            let files =
+                [("config.json", "{}"), ("tokenizer.json", "{}"), ("model.safetensors.index.json", &index)];
+            write(folder.path(), &files)?;
+            let error = check(folder.path()).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(error.contains("index.json: the file") && error.contains(shard), "{error}");
+        }
         Ok(())
     }
 

@@ -64,33 +64,16 @@ pub enum ResolveError {
     /// The hub would have to be asked, and the options do not allow the network.
     #[error("not asked: the network is not allowed (offline)")]
     Offline,
-    /// The hub requires a token (401), or refuses the token that was sent (403).
-    #[error("{url} answers {status}{}", detail(.message))]
-    Refused {
-        /// The address.
-        url: String,
-        /// 401 or 403.
-        status: u16,
-        /// Whether a token was sent.
-        token_sent: bool,
-        /// The hub's own words.
-        message: Option<String>,
-    },
-    /// The hub has no such model, revision or file (404).
-    #[error("{url} answers 404{}", detail(.message))]
-    Absent {
-        /// The address.
-        url: String,
-        /// The hub's own words.
-        message: Option<String>,
-    },
-    /// The hub answers with another status that is not a success.
+    /// The hub answers with a status that is not a success: it requires a token (401), refuses the token that
+    /// was sent (403), or has no such model, revision or file (404).
     #[error("{url} answers {status}{}", detail(.message))]
     Status {
         /// The address.
         url: String,
         /// The status.
         status: u16,
+        /// Whether a token was sent.
+        token_sent: bool,
         /// The hub's own words.
         message: Option<String>,
     },
@@ -186,16 +169,18 @@ impl Explain for ResolveError {
             Self::Offline => {
                 "unset HF_HUB_OFFLINE to download the model, or give the directory of a copy".into()
             }
-            Self::Refused { status: 403, .. } => {
+            Self::Status { status: 403, .. } => {
                 "accept the terms on the model's page, or use the token of an account that has access".into()
             }
-            Self::Refused { token_sent: false, .. } => {
+            Self::Status { status: 401, token_sent: false, .. } => {
                 "check the spelling (the hub gives this answer for unknown names too); for a private or \
                  gated model set HF_TOKEN"
                     .into()
             }
-            Self::Refused { .. } => "check HF_TOKEN, or the file HF_HOME/token".into(),
-            Self::Absent { .. } => "check the spelling of the id, and of the revision after the @".into(),
+            Self::Status { status: 401, .. } => "check HF_TOKEN, or the file HF_HOME/token".into(),
+            Self::Status { status: 404, .. } => {
+                "check the spelling of the id, and of the revision after the @".into()
+            }
             Self::Status { .. } | Self::Truncated { .. } => {
                 "run the same command again: what was downloaded is kept".into()
             }

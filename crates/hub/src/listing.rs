@@ -1,23 +1,14 @@
 //! Which files of a repository a model needs.
 
-use toller_checkpoint::{TOWERS, choose_weights};
+use toller_checkpoint::{ModuleEntry, TOWERS, choose_weights};
 
-use crate::directory::{Module, inside};
+use crate::directory::inside;
 
 /// Configuration and tokenizer files. Any of them may be absent.
 const SMALL_FILES: &[&str] = &[
-    "added_tokens.json",
-    "config.json",
-    "config_sentence_transformers.json",
-    "merges.txt",
-    "modules.json",
-    "sentencepiece.bpe.model",
-    "special_tokens_map.json",
-    "spiece.model",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "vocab.json",
-    "vocab.txt",
+    "added_tokens.json", "config.json", "config_sentence_transformers.json", "merges.txt", "modules.json",
+    "sentencepiece.bpe.model", "special_tokens_map.json", "spiece.model", "tokenizer.json",
+    "tokenizer_config.json", "vocab.json", "vocab.txt",
 ];
 
 /// The files whose presence changes what a model means. A snapshot that other software cached in part is used
@@ -27,7 +18,7 @@ pub(crate) const DECISIVE_FILES: [&str; 3] =
 
 /// The files of a repository that a model needs: those of the root, of the folders of its modules, and of the
 /// two encoders of a dual model.
-pub(crate) fn needed<'a>(files: &'a [String], modules: &[Module]) -> Vec<&'a str> {
+pub(crate) fn needed<'a>(files: &'a [String], modules: &[ModuleEntry]) -> Vec<&'a str> {
     let mut folders: Vec<&str> = vec![""];
     folders.extend(modules.iter().map(|module| module.path.as_str()).filter(|path| !path.is_empty()));
     folders.extend(TOWERS);
@@ -55,53 +46,30 @@ fn is_small(name: &str) -> bool {
     SMALL_FILES.contains(&name) || (name.starts_with("sentence_") && name.ends_with("_config.json"))
 }
 
-/// Whether a path of the hub stays inside its repository.
-pub(crate) fn is_safe_path(path: &str) -> bool {
-    !path.contains(['\\', ':', '\0']) && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{is_safe_path, needed};
-    use crate::directory::Module;
+    use toller_checkpoint::ModuleEntry;
 
-    fn module(path: &str) -> Module {
-        Module { path: path.to_owned(), class: String::new() }
+    use super::needed;
+
+    fn module(path: &str) -> ModuleEntry {
+        ModuleEntry { path: path.to_owned(), class: String::new() }
     }
 
     #[test]
     fn only_what_is_needed() {
         let files = [
-            ".gitattributes",
-            "1_Pooling/config.json",
-            "2_Dense/config.json",
-            "2_Dense/pytorch_model.bin",
-            "README.md",
-            "config.json",
-            "flax_model.msgpack",
-            "model.safetensors",
-            "modules.json",
-            "onnx/config.json",
-            "onnx/model.onnx",
-            "openvino/openvino_model.bin",
-            "pytorch_model.bin",
-            "sentence_bert_config.json",
-            "tf_model.h5",
-            "tokenizer.json",
-            "train_script.py",
+            ".gitattributes", "1_Pooling/config.json", "2_Dense/config.json", "2_Dense/pytorch_model.bin",
+            "README.md", "config.json", "flax_model.msgpack", "model.safetensors", "modules.json",
+            "onnx/config.json", "onnx/model.onnx", "openvino/openvino_model.bin", "pytorch_model.bin",
+            "sentence_bert_config.json", "tf_model.h5", "tokenizer.json", "train_script.py",
         ]
         .map(str::to_owned);
         let modules =
             [module(""), module("1_Pooling"), module("2_Dense"), module("3_Normalize"), module("../..")];
         let expected = [
-            "1_Pooling/config.json",
-            "2_Dense/config.json",
-            "2_Dense/pytorch_model.bin",
-            "config.json",
-            "model.safetensors",
-            "modules.json",
-            "sentence_bert_config.json",
-            "tokenizer.json",
+            "1_Pooling/config.json", "2_Dense/config.json", "2_Dense/pytorch_model.bin", "config.json",
+            "model.safetensors", "modules.json", "sentence_bert_config.json", "tokenizer.json",
         ];
         assert_eq!(needed(&files, &modules), expected);
     }
@@ -109,20 +77,10 @@ mod tests {
     #[test]
     fn both_encoders() {
         let files = [
-            "ctx_encoder/config.json",
-            "ctx_encoder/model.safetensors",
-            "question_encoder/vocab.txt",
+            "ctx_encoder/config.json", "ctx_encoder/model.safetensors", "question_encoder/vocab.txt",
             "other/config.json",
         ]
         .map(str::to_owned);
         assert_eq!(needed(&files, &[]), files.get(..3).unwrap_or_default());
-    }
-
-    #[test]
-    fn paths_stay_inside() {
-        assert!(is_safe_path("1_Pooling/config.json"));
-        for path in ["", "/etc/passwd", "../x", "a/../../x", "a//b", "a\\b", "C:/x", "./x"] {
-            assert!(!is_safe_path(path), "{path}");
-        }
     }
 }

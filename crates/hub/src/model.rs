@@ -99,8 +99,7 @@ pub fn resolve_directory(directory: &Path) -> Result<ModelSource, ResolveError> 
 fn not_found(name: &str, mut looked: Vec<Looked>, error: ResolveError) -> ResolveError {
     match error {
         ResolveError::Offline
-        | ResolveError::Refused { .. }
-        | ResolveError::Absent { .. }
+        | ResolveError::Status { status: 401 | 403 | 404, .. }
         | ResolveError::Network { .. }
         | ResolveError::Answer { .. } => {
             looked.push(Looked { place: THE_HUB.to_owned(), found: error.to_string() });

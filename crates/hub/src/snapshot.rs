@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use toller_checkpoint::required_json;
+use toller_checkpoint::read_modules;
 
 use crate::cache::RepoCache;
 use crate::client::Listing;
@@ -79,7 +79,10 @@ fn is_settled(cache: &RepoCache, snapshot: &Snapshot) -> bool {
 
 /// Whether the hub gave no answer, as opposed to a refusal.
 fn is_silence(error: &ResolveError) -> bool {
-    matches!(error, ResolveError::Offline | ResolveError::Network { .. } | ResolveError::Status { .. })
+    match error {
+        ResolveError::Status { status, .. } => !matches!(status, 401 | 403 | 404),
+        error => matches!(error, ResolveError::Offline | ResolveError::Network { .. }),
+    }
 }
 
 fn download(
@@ -97,7 +100,7 @@ fn download(
     };
     let modules = if has("modules.json") {
         fetch("modules.json")?;
-        required_json(&directory.join("modules.json"))?
+        read_modules(&directory)?.unwrap_or_default()
     } else {
         Vec::new()
     };

@@ -16,16 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let path = folder.path().join("store");
     let spec = StoreSpec {
         model: ModelInfo { name: "by hand".to_owned(), fingerprint: "by-hand".to_owned() },
-        encoding: Encoding {
-            role: Role::Passage,
-            prompt: String::new(),
-            max_length: 512,
-            title_mode: "join".to_owned(),
-            title_separator: " ".to_owned(),
-            compute_dtype: "f32".to_owned(),
-            normalized: false,
-            pooling: "mean".to_owned(),
-        },
+        encoding: Encoding::unknown(Role::Passage, false),
         dim: 4,
         dtype: DType::F32,
         rows_per_shard: 2,

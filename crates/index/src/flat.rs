@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use toller_gpu::Devices;
 use toller_ir::{DocOrd, Filter};
-use toller_store::{Embeddings, Store};
+use toller_store::Store;
 use toller_topk::cuda::{DevicePlan, DeviceSearch};
-use toller_topk::{Collection, IpTopkOptions, Scan, Segment, TopK, Vectors, ip_topk};
+use toller_topk::{Collection, IpTopkOptions, Scan, Segment, TopK, ip_topk};
 
 use crate::IndexError;
 use crate::read_ahead::ReadAhead;
@@ -68,7 +68,7 @@ impl FlatIndex {
         Ok(index)
     }
 
-    /// What the memory of each device is for; none for an index on the CPU.
+    /// How the memory of each device is used; nothing for an index on the CPU.
     pub fn plans(&self) -> impl Iterator<Item = &DevicePlan> {
         self.devices.iter().flat_map(DeviceSearch::plans)
     }
@@ -99,15 +99,11 @@ impl FlatIndex {
     /// The vectors of the stores, as operations take them.
     ///
     /// # Errors
-    /// None that a store which was opened leaves.
+    /// None for a store that was opened.
     pub fn collection(&self) -> Result<Collection<'_>, IndexError> {
         let segments = self.store.shards().iter().map(|shard| Segment {
             first: shard.first(),
-            vectors: match shard.embeddings() {
-                Embeddings::F32(values) => Vectors::F32(values),
-                Embeddings::F16(values) => Vectors::F16(values),
-                Embeddings::BF16(values) => Vectors::BF16(values),
-            },
+            vectors: shard.embeddings(),
             codes: shard.codes(),
         });
         Ok(Collection::new(self.dim(), segments.collect())?)

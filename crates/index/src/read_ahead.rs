@@ -33,7 +33,7 @@ impl ReadAhead {
         Some(Self { maps })
     }
 
-    /// Asks the system for `bytes`, which lie in one of the shards.
+    /// Asks the system for `bytes`, which are in one of the shards.
     pub(crate) fn will_need(&self, shards: &[Shard], bytes: &[u8]) {
         let start = bytes.as_ptr().addr();
         let next = self.maps.partition_point(|(range, _)| range.start <= start);

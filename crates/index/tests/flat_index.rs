@@ -42,16 +42,7 @@ fn vectors(rows: usize, seed: u64) -> Vec<f32> {
 fn spec(rows: usize, rows_per_shard: usize, dtype: DType, part: Option<Part>) -> StoreSpec {
     StoreSpec {
         model: ModelInfo { name: "m".to_owned(), fingerprint: "m".to_owned() },
-        encoding: Encoding {
-            role: Role::Passage,
-            prompt: String::new(),
-            max_length: 256,
-            title_mode: "join".to_owned(),
-            title_separator: " ".to_owned(),
-            compute_dtype: "f32".to_owned(),
-            normalized: false,
-            pooling: "mean".to_owned(),
-        },
+        encoding: Encoding::unknown(Role::Passage, false),
         dim: DIM,
         dtype,
         rows_per_shard,
@@ -161,7 +152,7 @@ fn scans_and_codes_do_not_matter_whatever_is_left_out() -> Result<()> {
         let few: DocSet = [0, 7, 299, 300, 1999, 2000, 2998, 2999].map(DocOrd).into_iter().collect();
         let many: DocSet = (0..ROWS as u32).filter(|doc| doc % 3 != 1).map(DocOrd).collect();
         let none = DocSet::default();
-        // The best of each query but one, and what lies among the best of another.
+        // The best documents of each query but one, some of which are among the best of another query.
         let best = |(query, ranking): (usize, &Ranking)| {
             let mut docs: Vec<DocOrd> = ranking.hits.iter().take(query * 5).map(|hit| hit.doc).collect();
             docs.sort_unstable();

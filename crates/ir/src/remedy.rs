@@ -134,6 +134,7 @@ macro_rules! terms {
 terms! {
     /// What a remedy asks to run.
     Command "a command" {
+        Analyze "analyze": "Show the terms of texts.",
         Convert "convert": "Convert a checkpoint of another framework.",
         Doctor "doctor": "Report what the build and the machine can do.",
         Encode "encode": "Encode texts into a store.",
@@ -147,6 +148,7 @@ terms! {
     /// What a remedy asks to set.
     Setting "a setting" {
         AllowUnexpected "allow_unexpected": "Accept weights that the model does not need.",
+        Analyzer "analyzer": "How texts become terms.",
         AnyRole "any_role": "Take a store of the other role.",
         AnyMetric "any_metric": "Import vectors that were made for another metric.",
         AssumeModel "assume_model": "Take the model for the one that made the vectors.",
@@ -180,6 +182,7 @@ terms! {
         SkipUnavailable "skip_unavailable": "Rerank only what has a text.",
         StoreDtype "store_dtype": "The number format of stored vectors.",
         TabSeparated "tab_separated": "Separate the columns of a run by tabs.",
+        TextColumn "text_column": "The column of texts.",
         TextIndex "text_index": "The directory of an index of texts.",
         VectorColumn "vector_column": "The column of vectors.",
         Vectors "vectors": "The number of vectors.",

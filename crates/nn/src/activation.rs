@@ -42,7 +42,7 @@ impl FromStr for Activation {
         match last.to_ascii_lowercase().as_str() {
             "identity" | "linear" => Ok(Self::Identity),
             "gelu" | "gelu_python" => Ok(Self::Gelu),
-            // Several ways to write one formula.
+            // Several names of one formula.
             "gelu_new" | "gelu_fast" | "gelu_accurate" | "gelu_pytorch_tanh" | "gelu_python_tanh"
             | "gelu_tanh" => Ok(Self::GeluTanh),
             "relu" => Ok(Self::Relu),
@@ -69,7 +69,7 @@ impl Activation {
         }
     }
 
-    /// Applies the function in f64: the reference.
+    /// The function in f64: the reference.
     #[must_use]
     pub fn reference(self, x: f64) -> f64 {
         match self {

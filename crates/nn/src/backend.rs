@@ -7,16 +7,16 @@ use crate::{
 
 /// Memory, number format and the fused steps of a transformer over flat batches.
 ///
-/// Parameters arrive in f32 on the host and are laid out as the backend wants them; its precision policy is here and
-/// nowhere else. States are matrices `[tokens, width]` or `[sequences, width]` in the backend's own memory and format.
-/// The bits of a sequence's states depend on its tokens, the parameters and the backend alone: not on the other
-/// sequences of the batch, and not on the threads.
+/// Parameters arrive in f32 on the host and are laid out as the backend wants them; the backend alone decides
+/// about precision. States are matrices `[tokens, width]` or `[sequences, width]` in the backend's own memory
+/// and format. The bits of a sequence's states depend on its tokens, the parameters and the backend alone:
+/// not on the other sequences of the batch, and not on the threads.
 pub trait Backend: Send + Sync + 'static {
     /// The rows that tokens take from the tables, and where sequences begin. Made once a batch.
     type Batch: Send + Sync;
     /// A matrix of states.
     type States: Send;
-    /// The memory that steps use again and again: one for each batch under way at a time.
+    /// The memory that steps use again and again: one for each batch that is computed at the same time.
     type Scratch: Send;
     /// A table of embeddings.
     type Table: Send + Sync;
@@ -38,7 +38,7 @@ pub trait Backend: Send + Sync + 'static {
     /// Lets the steps of one batch use this many threads, on backends that compute on the host's threads.
     fn use_threads(&self, _scratch: &mut Self::Scratch, _threads: usize) {}
 
-    /// Takes states back whose memory can be used again.
+    /// Takes back states whose memory can be used again.
     fn release(&self, _scratch: &mut Self::Scratch, _states: Self::States) {}
 
     /// Lays out a table `[rows, width]`.
@@ -105,7 +105,8 @@ pub trait Backend: Send + Sync + 'static {
         activation: Activation,
     ) -> Result<Self::States, NnError>;
 
-    /// `activation(x A^T + a) * (x B^T + b)`, element by element (Dauphin et al. 2017; Shazeer 2020, section 2).
+    /// `activation(x A^T + a) * (x B^T + b)`, element by element (Dauphin et al. 2017; Shazeer 2020, section
+    /// 2).
     fn gate(
         &self,
         scratch: &mut Self::Scratch,
@@ -114,9 +115,9 @@ pub trait Backend: Send + Sync + 'static {
         activation: Activation,
     ) -> Result<Self::States, NnError>;
 
-    /// Attention of every token to its own sequence, softmax(Q K^T / sqrt(head size) + bias) V for each head (Vaswani
-    /// et al. 2017, equation 1). A row of `qkv` is the token's queries, keys and values:
-    /// `[tokens, (heads + 2 * key heads) * head size]`; the result is `[tokens, heads * head size]`.
+    /// Attention of every token to its own sequence, softmax(Q K^T / sqrt(head size) + bias) V for each head
+    /// (Vaswani et al. 2017, equation 1). A row of `qkv`, of (heads + 2 * key heads) * head size values, is
+    /// the token's queries, keys and values. The result is `[tokens, heads * head size]`.
     fn attend(
         &self,
         scratch: &mut Self::Scratch,
@@ -126,8 +127,8 @@ pub trait Backend: Send + Sync + 'static {
     ) -> Result<Self::States, NnError>;
 
     /// Ends half a transformer layer: `x W^T + b + residual`, and the norm that follows. With norms
-    /// [`NormPlacement::After`] the normalised sum is both the next input and the next residual; with norms before, the
-    /// sum is the next residual and its norm the next input.
+    /// [`NormPlacement::After`] the normalised sum is both the next input and the next residual; with norms
+    /// before, the sum is the next residual and its norm the next input.
     fn close(
         &self,
         scratch: &mut Self::Scratch,
@@ -147,8 +148,8 @@ pub trait Backend: Send + Sync + 'static {
     ) -> Result<Self::States, NnError>;
 
     /// The states of each sequence but the first `skipped` as one row for each pooling, concatenated:
-    /// `[sequences, poolings * width]`. The weights of [`Pooling::WeightedMean`] stay those of the tokens' positions in
-    /// the whole sequence. A sequence of at most `skipped` tokens gives zeros.
+    /// `[sequences, poolings * width]`. The weights of [`Pooling::WeightedMean`] are those of the tokens'
+    /// positions in the whole sequence. A sequence of at most `skipped` tokens gives zeros.
     fn pool(
         &self,
         scratch: &mut Self::Scratch,
@@ -166,7 +167,8 @@ pub trait Backend: Send + Sync + 'static {
         width: usize,
     ) -> Result<Self::States, NnError>;
 
-    /// Each row scaled to unit Euclidean length. A row shorter than 1e-12 is divided by that, as PyTorch does.
+    /// Each row scaled to unit Euclidean length. A row shorter than 1e-12 is divided by that, as PyTorch
+    /// does.
     fn unit(&self, scratch: &mut Self::Scratch, x: Self::States) -> Result<Self::States, NnError>;
 
     /// The states in f32 on the host, row by row, appended to `host`.

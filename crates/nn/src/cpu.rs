@@ -1,8 +1,9 @@
 //! The transformer on the CPU, over sixteen lanes.
 //!
-//! A batch runs on one thread from the first layer to the last, and threads take batches in turn: no barriers, and states
-//! that stay in a core's cache. Where there are fewer batches than threads, the products of one batch are divided by
-//! columns and its attention by heads: an output is the same chain of operations wherever it is computed, so its bits stay.
+//! A batch runs on one thread from the first layer to the last, and threads take batches in turn: no
+//! barriers, and states that stay in a core's cache. Where there are fewer batches than threads, the products
+//! of one batch are divided by columns and its attention by heads: an output is the same chain of operations
+//! wherever it is computed, so its bits do not change.
 
 mod scratch;
 
@@ -12,8 +13,8 @@ pub(crate) use self::scratch::{CpuScratch, CpuStates, Output, Part};
 use crate::attention::Attention;
 use crate::attention::cpu::Call;
 use crate::backend::{Backend, Stream, Work};
-use crate::embed::{self, Table};
-use crate::gated_linear::cpu::{GatedLinear as GatedCall, interleave};
+use crate::embed::{self, HostBatch, Table};
+use crate::gated_linear::{GatedLinear as GatedCall, interleave};
 use crate::linear::cpu::Linear as LinearCall;
 use crate::linear::{Int8Weight, Weight};
 use crate::norm::cpu::{Norm, Normalize};
@@ -23,11 +24,12 @@ use crate::{
     Pooling, Precision, Sequences, norm, unit,
 };
 
-/// The tokens of a flat batch. On one thread and a hundred SciFact passages, 512, 1,024, 2,048 and 4,096 gave the same rate
-/// within the machine's noise. A small batch keeps the states in the cache and the memory low.
+/// The tokens of a flat batch. On one thread and a hundred SciFact passages, 512, 1,024, 2,048 and 4,096 gave
+/// the same rate within the machine's noise. A small batch keeps the states in the cache and the memory low.
 const BATCH_TOKENS: usize = 1024;
 
-/// Multiplications and additions below which a product is not divided among threads: it takes some ten microseconds.
+/// Multiplications and additions below which a product is not divided among threads: it takes some ten
+/// microseconds.
 const LEAST_PER_THREAD: usize = 1 << 20;
 
 /// The CPU, in one precision.
@@ -52,12 +54,6 @@ pub struct CpuGated {
     columns: usize,
 }
 
-/// The rows of the tables that tokens take, and where sequences begin.
-pub struct CpuBatch {
-    rows: Vec<Vec<u32>>,
-    sequences: Sequences,
-}
-
 impl Cpu {
     /// The CPU with the best instruction set that it has, multiplying in `precision`.
     #[must_use]
@@ -70,9 +66,10 @@ impl Cpu {
         Self { precision, isa }
     }
 
-    /// What a layer multiplies in. In bf16 that is bf16 only where a feed-forward network ends: this layer costs the least
-    /// accuracy for the time that it saves. With every layer in bf16 a text of the golden MiniLM was off by 1.07e-2, where
-    /// 1e-2 is promised; with this one and attention, by 5.7e-3 (benches/results/encode.md has the error of each part).
+    /// The precision of a layer. In bf16, only the layer that ends a feed-forward network multiplies in bf16:
+    /// this layer costs the least accuracy for the time that it saves. With every layer in bf16 a text of the
+    /// golden MiniLM was off by 1.07e-2, where 1e-2 is promised; with this one and attention, by 5.7e-3
+    /// (benches/results/encode.md has the error of each part).
     fn precision_at(&self, place: Place) -> Precision {
         match (place, self.precision) {
             (Place::Head, _) | (Place::Inner, Precision::Bf16) => Precision::F32,
@@ -98,7 +95,7 @@ impl Cpu {
     ) -> Result<CpuStates, NnError> {
         let CpuLinear { weight, bias } = layer;
         let (rows, columns) = (x.rows(), weight.columns());
-        check_width("a linear layer", x, weight.depth())?;
+        check_width("a linear layer", x.width(), weight.depth())?;
         let operations = 2 * rows * weight.depth() * columns;
         let _timer = timer(Operation::Linear, operations);
         let mut out = scratch.take(rows, columns);
@@ -111,12 +108,12 @@ impl Cpu {
     }
 }
 
-/// Checks that states have the width that a step takes.
-fn check_width(step: &str, x: &CpuStates, width: usize) -> Result<(), NnError> {
-    if x.width() == width {
+/// Checks that states of width `found` have the width that a step takes.
+pub(crate) fn check_width(step: &str, found: usize, width: usize) -> Result<(), NnError> {
+    if found == width {
         return Ok(());
     }
-    Err(NnError::Shape(format!("{step} of width {width} over states of width {}", x.width())))
+    Err(NnError::Shape(format!("{step} of width {width} over states of width {found}")))
 }
 
 /// Checks that a layer takes inputs, and that its values have its shape.
@@ -144,7 +141,7 @@ pub(crate) fn check_gated(
 }
 
 impl Backend for Cpu {
-    type Batch = CpuBatch;
+    type Batch = HostBatch;
     type States = CpuStates;
     type Scratch = CpuScratch;
     type Table = Table;
@@ -208,14 +205,14 @@ impl Backend for Cpu {
         Attention::new(attention)
     }
 
-    fn batch(&self, rows: Vec<Vec<u32>>, sequences: Sequences) -> Result<CpuBatch, NnError> {
-        Ok(CpuBatch { rows, sequences })
+    fn batch(&self, rows: Vec<Vec<u32>>, sequences: Sequences) -> Result<HostBatch, NnError> {
+        Ok(HostBatch { rows, sequences })
     }
 
     fn embed(
         &self,
         scratch: &mut CpuScratch,
-        batch: &CpuBatch,
+        batch: &HostBatch,
         tables: &[Table],
         norm: &Norm,
     ) -> Result<CpuStates, NnError> {
@@ -243,7 +240,7 @@ impl Backend for Cpu {
         activation: Activation,
     ) -> Result<CpuStates, NnError> {
         let CpuGated { weight, bias, columns } = layer;
-        check_width("a gated layer", x, weight.depth())?;
+        check_width("a gated layer", x.width(), weight.depth())?;
         let operations = 2 * x.rows() * weight.depth() * weight.columns();
         let _timer = timer(Operation::Linear, operations);
         let mut out = scratch.take(x.rows(), *columns);
@@ -259,10 +256,10 @@ impl Backend for Cpu {
         &self,
         scratch: &mut CpuScratch,
         qkv: CpuStates,
-        batch: &CpuBatch,
+        batch: &HostBatch,
         attention: &Attention,
     ) -> Result<CpuStates, NnError> {
-        check_width("attention", &qkv, attention.input_width())?;
+        check_width("attention", qkv.width(), attention.input_width())?;
         let sequences = &batch.sequences;
         let longest = sequences.ranges().map(|tokens| tokens.len()).max().unwrap_or(0);
         let rotary = attention.rotary.as_ref().map(|rotary| rotary.table(longest));
@@ -290,7 +287,7 @@ impl Backend for Cpu {
         norm: Option<&Norm>,
         placement: NormPlacement,
     ) -> Result<Stream<CpuStates>, NnError> {
-        check_width("a residual", &residual, layer.weight.columns())?;
+        check_width("a residual", residual.width(), layer.weight.columns())?;
         let sum = self.multiply(scratch, &x, layer, Some(residual.values()), Activation::Identity)?;
         scratch.give_back(x);
         scratch.give_back(residual);
@@ -298,7 +295,7 @@ impl Backend for Cpu {
         if placement == NormPlacement::After {
             return Ok(self.normalize(scratch, sum, norm)?.into());
         }
-        check_width("a norm", &sum, norm.weight.len())?;
+        check_width("a norm", sum.width(), norm.weight.len())?;
         let _timer = timer(Operation::LayerNorm, 0);
         let mut normed = scratch.take(sum.rows(), sum.width());
         let kernel = Normalize { norm, x: Some(sum.values()), out: normed.values_mut() };
@@ -307,7 +304,7 @@ impl Backend for Cpu {
     }
 
     fn normalize(&self, _: &mut CpuScratch, mut x: CpuStates, norm: &Norm) -> Result<CpuStates, NnError> {
-        check_width("a norm", &x, norm.weight.len())?;
+        check_width("a norm", x.width(), norm.weight.len())?;
         let _timer = timer(Operation::LayerNorm, 0);
         simd::dispatch_on(self.isa, Normalize { norm, x: None, out: x.values_mut() });
         Ok(x)
@@ -317,7 +314,7 @@ impl Backend for Cpu {
         &self,
         scratch: &mut CpuScratch,
         x: &CpuStates,
-        batch: &CpuBatch,
+        batch: &HostBatch,
         poolings: &[Pooling],
         skipped: usize,
     ) -> Result<CpuStates, NnError> {

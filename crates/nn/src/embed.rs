@@ -1,6 +1,12 @@
 //! Rows of tables, summed.
 
-use crate::{Matrix, NnError};
+use crate::{Matrix, NnError, Sequences};
+
+/// A batch in the host's memory: the rows of the tables that tokens take, and where sequences begin.
+pub struct HostBatch {
+    pub(crate) rows: Vec<Vec<u32>>,
+    pub(crate) sequences: Sequences,
+}
 
 /// A table of embeddings `[rows, width]`.
 pub struct Table {
@@ -26,7 +32,7 @@ impl Table {
     }
 }
 
-/// The width of tables whose rows are summed, which `rows` has the numbers of.
+/// The width of tables whose rows are summed. `rows` has the numbers of the rows.
 pub(crate) fn width(tables: &[Table], rows: &[Vec<u32>]) -> Result<usize, NnError> {
     match tables {
         [first, rest @ ..]
@@ -38,7 +44,8 @@ pub(crate) fn width(tables: &[Table], rows: &[Vec<u32>]) -> Result<usize, NnErro
     }
 }
 
-/// Writes the sum of the tokens' rows of every table, in the order of the tables, into `out` `[tokens, width]`.
+/// Writes the sum of the tokens' rows of every table into `out` `[tokens, width]`, in the order of the
+/// tables.
 pub(crate) fn embed(tables: &[Table], rows: &[Vec<u32>], out: &mut [f32]) -> Result<(), NnError> {
     let width = width(tables, rows)?;
     for (index, (table, rows)) in tables.iter().zip(rows).enumerate() {

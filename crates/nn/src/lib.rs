@@ -1,8 +1,8 @@
 //! The operations of a transformer over flat batches, and the backends that compute them.
 //!
-//! A model is written once over [`Backend`], a trait of fused steps. [`Cpu`] is fast and gives the same bits on every
-//! instruction set; [`Reference`] is slow, obviously right, and computes in f64. An operation's parts are together:
-//! `attention/cpu.rs` is beside `attention/reference.rs`.
+//! A model is written once over [`Backend`], a trait of fused steps. [`Cpu`] is fast and gives the same bits
+//! on every instruction set; [`Reference`] is slow, obviously right, and computes in f64. An operation's
+//! parts are together: `attention/cpu.rs` is next to `attention/reference.rs`.
 
 mod activation;
 mod attention;
@@ -27,7 +27,7 @@ pub use cpu::Cpu;
 pub use error::NnError;
 pub use parameters::{AttentionParameters, LinearParameters, Matrix, NormParameters, NormPlacement, Place};
 pub use pooling::Pooling;
-pub use precision::{Precision, UnknownPrecision};
+pub use precision::Precision;
 pub use reference::Reference;
 pub use sequences::Sequences;
 

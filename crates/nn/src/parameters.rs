@@ -20,7 +20,7 @@ pub struct LinearParameters<'a> {
     pub bias: Option<&'a [f32]>,
 }
 
-/// Where a linear layer is in a model. A backend chooses the layer's precision by it.
+/// Where a linear layer is in a model. A backend chooses the layer's precision by its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In a transformer layer.
@@ -38,7 +38,7 @@ pub struct NormParameters<'a> {
     pub weight: &'a [f32],
     /// `[width]`.
     pub bias: Option<&'a [f32]>,
-    /// Is added to the variance.
+    /// A number that is added to the variance.
     pub epsilon: f32,
     /// Whether the mean is subtracted first. RMSNorm (Zhang and Sennrich 2019, equation 4) does not.
     pub centers: bool,

@@ -1,57 +1,27 @@
 //! From token states to one vector a sequence.
 
-use std::fmt;
+use toller_ir::named;
 
-/// How the token states of a sequence become one vector; the names are sentence-transformers'.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pooling {
-    /// The first token's state.
-    Cls,
-    /// The mean of all tokens' states.
-    Mean,
-    /// The largest value of each column.
-    Max,
-    /// The sum divided by the square root of the number of tokens.
-    MeanSqrtLen,
-    /// The mean weighted by the position, 1 for the first token.
-    WeightedMean,
-    /// The last token's state.
-    LastToken,
-}
-
-impl Pooling {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Cls, Self::Mean, Self::Max, Self::MeanSqrtLen, Self::WeightedMean, Self::LastToken];
-
-    /// The name in sentence-transformers' configurations.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cls => "cls",
-            Self::Mean => "mean",
-            Self::Max => "max",
-            Self::MeanSqrtLen => "mean_sqrt_len_tokens",
-            Self::WeightedMean => "weightedmean",
-            Self::LastToken => "lasttoken",
-        }
-    }
-
-    /// The pooling of that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|pooling| pooling.name() == name)
-    }
-}
-
-impl fmt::Display for Pooling {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+named! {
+    /// How the token states of a sequence become one vector. The names are sentence-transformers'.
+    pub enum Pooling: "a pooling" {
+        /// The first token's state.
+        Cls = "cls",
+        /// The mean of all tokens' states.
+        Mean = "mean",
+        /// The largest value of each column.
+        Max = "max",
+        /// The sum divided by the square root of the number of tokens.
+        MeanSqrtLen = "mean_sqrt_len_tokens",
+        /// The mean weighted by the position, 1 for the first token.
+        WeightedMean = "weightedmean",
+        /// The last token's state.
+        LastToken = "lasttoken",
     }
 }
 
 impl Pooling {
-    /// Pools the states `[tokens, width]` of one sequence, of which the first is at position `first`, into `out`
+    /// Pools the states `[tokens, width]` of one sequence, the first at position `first`, into `out`
     /// `[width]`. Without states `out` becomes zero.
     pub(crate) fn pool(self, states: &[f32], first: usize, out: &mut [f32]) {
         let width = out.len();
@@ -139,7 +109,7 @@ mod tests {
             assert_eq!(pool(&states[..4], 0), of_two, "{pooling}");
             assert_eq!(pool(&states[2..], 1), after_one, "{pooling} after one token");
             assert_eq!(pool(&[], 3), [0.0, 0.0], "{pooling} of nothing");
-            assert_eq!(Pooling::from_name(pooling.name()), Some(pooling));
+            assert_eq!(pooling.name().parse(), Ok(pooling));
         }
     }
 }

@@ -1,42 +1,22 @@
-//! Where the time goes: what each operation takes and computes, summed over all threads, while somebody
-//! records. Off, an operation pays one relaxed load for it.
+//! Where the time goes: what each operation takes and computes, summed over all threads, during a recording.
+//! Without a recording, an operation pays one relaxed load.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-/// What is told apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// Linear layers, with the bias, activation and residual that are fused into them.
-    Linear,
-    /// Attention.
-    Attention,
-    /// Layer normalisation.
-    LayerNorm,
-    /// Pooling, and the scaling of vectors to unit length.
-    Pooling,
-}
+use toller_ir::named;
 
-impl Operation {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Linear, Self::Attention, Self::LayerNorm, Self::Pooling];
-
-    /// The name in tables.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Linear => "linear",
-            Self::Attention => "attention",
-            Self::LayerNorm => "layer norm",
-            Self::Pooling => "pooling",
-        }
-    }
-}
-
-impl fmt::Display for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+named! {
+    /// A kind of work whose time is summed.
+    pub enum Operation: "an operation" {
+        /// Linear layers, with the bias, activation and residual that are fused into them.
+        Linear = "linear",
+        /// Attention.
+        Attention = "attention",
+        /// Layer normalisation.
+        LayerNorm = "layer norm",
+        /// Pooling, and the scaling of vectors to unit length.
+        Pooling = "pooling",
     }
 }
 
@@ -103,7 +83,7 @@ pub(crate) struct Timer {
     matrix_operations: u64,
 }
 
-/// Starts to time an operation, of so many multiplications and additions in matrix products.
+/// Starts to time an operation with this number of multiplications and additions in matrix products.
 pub(crate) fn timer(operation: Operation, matrix_operations: usize) -> Timer {
     let started = RECORDING.load(Ordering::Relaxed).then(Instant::now);
     Timer { operation, started, matrix_operations: matrix_operations as u64 }

@@ -2,8 +2,8 @@
 
 use crate::attention::{Attention, reference::attend};
 use crate::backend::{Backend, Stream, Work};
-use crate::cpu::{check_gated, check_linear};
-use crate::embed::{self, Table};
+use crate::cpu::{check_gated, check_linear, check_width};
+use crate::embed::{self, HostBatch, Table};
 use crate::linear::reference::Linear;
 use crate::norm::reference::Norm;
 use crate::unit::SHORTEST;
@@ -23,26 +23,12 @@ pub struct ReferenceStates {
     width: usize,
 }
 
-/// The rows of the tables that tokens take, and where sequences begin.
-pub struct ReferenceBatch {
-    rows: Vec<Vec<u32>>,
-    sequences: Sequences,
-}
-
 fn in_f64(values: &[f32]) -> Vec<f64> {
     values.iter().map(|&x| f64::from(x)).collect()
 }
 
-/// Checks that states have the width that a step takes.
-fn check_width(x: &ReferenceStates, width: usize) -> Result<(), NnError> {
-    if x.width == width {
-        return Ok(());
-    }
-    Err(NnError::Shape(format!("a step of width {width} over states of width {}", x.width)))
-}
-
 impl Backend for Reference {
-    type Batch = ReferenceBatch;
+    type Batch = HostBatch;
     type States = ReferenceStates;
     type Scratch = ();
     type Table = Table;
@@ -87,14 +73,14 @@ impl Backend for Reference {
         Attention::new(attention)
     }
 
-    fn batch(&self, rows: Vec<Vec<u32>>, sequences: Sequences) -> Result<ReferenceBatch, NnError> {
-        Ok(ReferenceBatch { rows, sequences })
+    fn batch(&self, rows: Vec<Vec<u32>>, sequences: Sequences) -> Result<HostBatch, NnError> {
+        Ok(HostBatch { rows, sequences })
     }
 
     fn embed(
         &self,
         (): &mut (),
-        batch: &ReferenceBatch,
+        batch: &HostBatch,
         tables: &[Table],
         norm: &Norm,
     ) -> Result<ReferenceStates, NnError> {
@@ -115,7 +101,7 @@ impl Backend for Reference {
         layer: &Linear,
         activation: Activation,
     ) -> Result<ReferenceStates, NnError> {
-        check_width(x, layer.inputs)?;
+        check_width("a linear layer", x.width, layer.inputs)?;
         let values = layer.forward(&x.values, activation);
         Ok(ReferenceStates { values, width: layer.weight.len() / layer.inputs })
     }
@@ -137,10 +123,10 @@ impl Backend for Reference {
         &self,
         (): &mut (),
         qkv: ReferenceStates,
-        batch: &ReferenceBatch,
+        batch: &HostBatch,
         attention: &Attention,
     ) -> Result<ReferenceStates, NnError> {
-        check_width(&qkv, attention.input_width())?;
+        check_width("attention", qkv.width, attention.input_width())?;
         let values = attend(&qkv.values, &batch.sequences, attention);
         Ok(ReferenceStates { values, width: attention.output_width() })
     }
@@ -155,7 +141,7 @@ impl Backend for Reference {
         placement: NormPlacement,
     ) -> Result<Stream<ReferenceStates>, NnError> {
         let mut sum = self.project(&mut (), &x, layer, Activation::Identity)?;
-        check_width(&residual, sum.width)?;
+        check_width("a residual", residual.width, sum.width)?;
         sum.values.iter_mut().zip(residual.values).for_each(|(sum, x)| *sum += x);
         let Some(norm) = norm else { return Ok(sum.into()) };
         let normed = ReferenceStates { values: norm.forward(&sum.values), width: sum.width };
@@ -166,7 +152,7 @@ impl Backend for Reference {
     }
 
     fn normalize(&self, (): &mut (), x: ReferenceStates, norm: &Norm) -> Result<ReferenceStates, NnError> {
-        check_width(&x, norm.weight.len())?;
+        check_width("a norm", x.width, norm.weight.len())?;
         Ok(ReferenceStates { values: norm.forward(&x.values), width: x.width })
     }
 
@@ -174,7 +160,7 @@ impl Backend for Reference {
         &self,
         (): &mut (),
         x: &ReferenceStates,
-        batch: &ReferenceBatch,
+        batch: &HostBatch,
         poolings: &[Pooling],
         skipped: usize,
     ) -> Result<ReferenceStates, NnError> {

@@ -1,8 +1,8 @@
-//! A position in the input; every read is checked against its end.
+//! A position in the input. Every read is checked against the input's end.
 
 use crate::PickleError;
 
-/// A place in the input.
+/// A position in the input.
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
     offset: usize,
@@ -37,16 +37,17 @@ impl<'a> Cursor<'a> {
         Ok(byte)
     }
 
-    pub(crate) fn u16(&mut self) -> Result<u16, PickleError> {
-        Ok(u16::from_le_bytes(self.array()?))
+    /// A little-endian number of `width` bytes, at most eight.
+    pub(crate) fn number(&mut self, width: usize) -> Result<u64, PickleError> {
+        let mut bytes = [0; size_of::<u64>()];
+        bytes[..width].copy_from_slice(self.take(width as u64)?);
+        Ok(u64::from_le_bytes(bytes))
     }
 
-    pub(crate) fn u32(&mut self) -> Result<u32, PickleError> {
-        Ok(u32::from_le_bytes(self.array()?))
-    }
-
-    pub(crate) fn u64(&mut self) -> Result<u64, PickleError> {
-        Ok(u64::from_le_bytes(self.array()?))
+    /// The bytes that follow their own number, which takes `width` bytes.
+    pub(crate) fn counted(&mut self, width: usize) -> Result<&'a [u8], PickleError> {
+        let length = self.number(width)?;
+        self.take(length)
     }
 
     /// The bytes up to the next line feed, which is skipped.

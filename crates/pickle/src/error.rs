@@ -23,17 +23,17 @@ pub enum PickleError {
     /// A byte that is no instruction.
     #[error("the pickle is damaged at byte {offset}: {opcode:#04x} is no pickle instruction")]
     UnknownOpcode {
-        /// Where it is.
+        /// Where the byte is.
         offset: usize,
         /// The byte.
         opcode: u8,
     },
-    /// An instruction that refers to what is not in the file.
+    /// An instruction that refers to data outside the file.
     #[error("the pickle refers to {what} at byte {offset}, which is not in the file")]
     Elsewhere {
         /// Where the instruction is.
         offset: usize,
-        /// What it refers to.
+        /// The data.
         what: &'static str,
     },
     /// An instruction that does not fit what came before, or whose argument makes no sense.
@@ -49,7 +49,7 @@ pub enum PickleError {
     Unexpected {
         /// What was expected.
         expected: String,
-        /// What is there.
+        /// What was found.
         found: String,
     },
 }

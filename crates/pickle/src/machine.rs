@@ -8,7 +8,7 @@ use crate::memo::Memo;
 use crate::node::{Global, Node, Parts, Ref};
 use crate::{opcode as op, text};
 
-/// Values that are the same wherever they occur, at the beginning of every arena.
+/// Values that are the same everywhere, at the beginning of every arena.
 const NONE: Ref = Ref(0);
 const FALSE: Ref = Ref(1);
 const TRUE: Ref = Ref(2);
@@ -17,7 +17,7 @@ const EMPTY_TUPLE: Ref = Ref(3);
 /// Reads one pickle.
 pub(crate) struct Machine<'a> {
     input: Cursor<'a>,
-    /// Where the instruction that is being executed begins; for errors.
+    /// Where the current instruction begins, for errors.
     instruction: usize,
     nodes: Vec<Node<'a>>,
     stack: Vec<Ref>,
@@ -33,7 +33,8 @@ impl<'a> Machine<'a> {
         Self { input: Cursor::new(bytes), instruction: 0, nodes, stack, marks, memo }
     }
 
-    /// Executes instructions up to the end of the pickle: the arena, its root, and where the pickle ends.
+    /// Executes the instructions up to the end of the pickle. Returns the arena, its root, and where the
+    /// pickle ends.
     pub(crate) fn run(mut self) -> Result<(Vec<Node<'a>>, Ref, usize), PickleError> {
         loop {
             self.instruction = self.input.offset();
@@ -53,8 +54,8 @@ impl<'a> Machine<'a> {
                 found if found > op::HIGHEST_PROTOCOL => Err(PickleError::NewerProtocol { found }),
                 _ => Ok(()),
             },
-            // Frames only let Python read ahead; their content is read as if there were no frames.
-            op::FRAME => self.input.u64().map(drop),
+            // Frames only let Python read ahead. Their content is read as if there were no frames.
+            op::FRAME => self.input.number(8).map(drop),
 
             op::NONE => self.push_ref(NONE),
             op::NEWTRUE => self.push_ref(TRUE),
@@ -64,30 +65,15 @@ impl<'a> Machine<'a> {
                 b"01" => self.push_ref(TRUE),
                 line => self.integer_line(line),
             },
-            op::LONG => {
-                let line = self.input.line()?;
-                self.integer_line(line)
-            }
+            op::LONG => self.input.line().and_then(|line| self.integer_line(line)),
             op::BININT => {
                 let value = i32::from_le_bytes(self.input.array()?);
                 self.push(Node::Int(i64::from(value)))
             }
-            op::BININT1 => {
-                let value = self.input.u8()?;
-                self.push(Node::Int(i64::from(value)))
-            }
-            op::BININT2 => {
-                let value = self.input.u16()?;
-                self.push(Node::Int(i64::from(value)))
-            }
-            op::LONG1 => {
-                let length = self.input.u8()?;
-                self.integer_bytes(u64::from(length))
-            }
-            op::LONG4 => {
-                let length = self.input.u32()?;
-                self.integer_bytes(u64::from(length))
-            }
+            op::BININT1 => self.input.number(1).and_then(|value| self.integer(value.into())),
+            op::BININT2 => self.input.number(2).and_then(|value| self.integer(value.into())),
+            op::LONG1 => self.integer_bytes(1),
+            op::LONG4 => self.integer_bytes(4),
             op::FLOAT => {
                 let value = text::float(self.input.line()?).ok_or_else(|| self.invalid("not a float"))?;
                 self.push(Node::Float(value))
@@ -107,70 +93,31 @@ impl<'a> Machine<'a> {
                 let value = text::raw_unicode(line).ok_or_else(|| self.invalid("not an escaped string"))?;
                 self.push(Node::Str(value))
             }
-            op::SHORT_BINUNICODE => {
-                let length = self.input.u8()?;
-                self.string(u64::from(length))
-            }
-            op::BINUNICODE => {
-                let length = self.input.u32()?;
-                self.string(u64::from(length))
-            }
-            op::BINUNICODE8 => {
-                let length = self.input.u64()?;
-                self.string(length)
-            }
-            op::SHORT_BINBYTES | op::SHORT_BINSTRING => {
-                let length = self.input.u8()?;
-                self.byte_string(u64::from(length))
-            }
-            op::BINBYTES | op::BINSTRING => {
-                let length = self.input.u32()?;
-                self.byte_string(u64::from(length))
-            }
-            op::BINBYTES8 | op::BYTEARRAY8 => {
-                let length = self.input.u64()?;
-                self.byte_string(length)
-            }
+            op::SHORT_BINUNICODE => self.string(1),
+            op::BINUNICODE => self.string(4),
+            op::BINUNICODE8 => self.string(8),
+            op::SHORT_BINBYTES | op::SHORT_BINSTRING => self.byte_string(1),
+            op::BINBYTES | op::BINSTRING => self.byte_string(4),
+            op::BINBYTES8 | op::BYTEARRAY8 => self.byte_string(8),
 
             op::EMPTY_LIST => self.push(Node::List(Vec::new())),
             op::EMPTY_DICT => self.push(Node::Dict(Vec::new())),
             op::EMPTY_SET => self.push(Node::Set(Vec::new())),
             op::EMPTY_TUPLE => self.push_ref(EMPTY_TUPLE),
-            op::LIST => {
-                let items = self.pop_to_mark()?;
-                self.push(Node::List(items))
-            }
-            op::FROZENSET => {
-                let items = self.pop_to_mark()?;
-                self.push(Node::Set(items))
-            }
-            op::DICT => {
-                let pairs = self.pop_pairs()?;
-                self.push(Node::Dict(pairs))
-            }
-            op::TUPLE => {
-                let items = self.pop_to_mark()?;
-                self.push(Node::Tuple(items.into_boxed_slice()))
-            }
+            op::LIST => self.pop_to_mark().and_then(|items| self.push(Node::List(items))),
+            op::FROZENSET => self.pop_to_mark().and_then(|items| self.push(Node::Set(items))),
+            op::DICT => self.pop_pairs().and_then(|pairs| self.push(Node::Dict(pairs))),
+            op::TUPLE => self.pop_to_mark().and_then(|items| self.push(Node::Tuple(items.into()))),
             op::TUPLE1 => self.tuple(1),
             op::TUPLE2 => self.tuple(2),
             op::TUPLE3 => self.tuple(3),
-            op::APPEND => {
-                let item = self.pop()?;
-                self.extend(&[item])
-            }
-            op::APPENDS | op::ADDITEMS => {
-                let items = self.pop_to_mark()?;
-                self.extend(&items)
-            }
+            op::APPEND => self.pop().and_then(|item| self.extend(&[item])),
+            op::APPENDS | op::ADDITEMS => self.pop_to_mark().and_then(|items| self.extend(&items)),
             op::SETITEM => {
                 let (value, key) = (self.pop()?, self.pop()?);
                 self.insert(&[(key, value)])
             }
-            op::SETITEMS => {
-                let pairs = self.pop_pairs()?;
-                self.insert(&pairs)
-            }
+            op::SETITEMS => self.pop_pairs().and_then(|pairs| self.insert(&pairs)),
 
             op::GLOBAL => {
                 let (module, name) = (self.name()?, self.name()?);
@@ -209,10 +156,7 @@ impl<'a> Machine<'a> {
                 let id = self.add(Node::Str(Cow::Borrowed(id)))?;
                 self.push(Node::PersistentId(id))
             }
-            op::BINPERSID => {
-                let id = self.pop()?;
-                self.push(Node::PersistentId(id))
-            }
+            op::BINPERSID => self.pop().and_then(|id| self.push(Node::PersistentId(id))),
 
             op::MARK => {
                 self.marks.push(self.stack.len());
@@ -220,43 +164,22 @@ impl<'a> Machine<'a> {
             }
             op::POP => match self.pop() {
                 Ok(_) => Ok(()),
-                // Python pops the mark if nothing is on it.
+                // Python pops the mark if there is nothing above it.
                 Err(error) => self.marks.pop().map(drop).ok_or(error),
             },
             op::POP_MARK => self.pop_to_mark().map(drop),
-            op::DUP => {
-                let top = self.top()?;
-                self.push_ref(top)
-            }
-            op::PUT => {
-                let number = self.number_line()?;
-                self.put(number)
-            }
-            op::BINPUT => {
-                let number = self.input.u8()?;
-                self.put(u64::from(number))
-            }
-            op::LONG_BINPUT => {
-                let number = self.input.u32()?;
-                self.put(u64::from(number))
-            }
+            op::DUP => self.top().and_then(|top| self.push_ref(top)),
+            op::PUT => self.number_line().and_then(|number| self.put(number)),
+            op::BINPUT => self.input.number(1).and_then(|number| self.put(number)),
+            op::LONG_BINPUT => self.input.number(4).and_then(|number| self.put(number)),
             op::MEMOIZE => {
                 let top = self.top()?;
                 self.memo.put_next(top);
                 Ok(())
             }
-            op::GET => {
-                let number = self.number_line()?;
-                self.get(number)
-            }
-            op::BINGET => {
-                let number = self.input.u8()?;
-                self.get(u64::from(number))
-            }
-            op::LONG_BINGET => {
-                let number = self.input.u32()?;
-                self.get(u64::from(number))
-            }
+            op::GET => self.number_line().and_then(|number| self.get(number)),
+            op::BINGET => self.input.number(1).and_then(|number| self.get(number)),
+            op::LONG_BINGET => self.input.number(4).and_then(|number| self.get(number)),
 
             op::NEXT_BUFFER | op::READONLY_BUFFER => Err(self.elsewhere("an out-of-band buffer")),
             op::EXT1 | op::EXT2 | op::EXT4 => Err(self.elsewhere("Python's extension registry")),
@@ -269,9 +192,9 @@ impl<'a> Machine<'a> {
         self.integer(value)
     }
 
-    /// Two's complement, little-endian; no bytes are 0.
-    fn integer_bytes(&mut self, length: u64) -> Result<(), PickleError> {
-        let bytes = self.input.take(length)?;
+    /// Two's complement, little-endian; no bytes are 0. Their number takes `width` bytes, also below.
+    fn integer_bytes(&mut self, width: usize) -> Result<(), PickleError> {
+        let bytes = self.input.counted(width)?;
         let negative = bytes.last().is_some_and(|&last| last >= 0x80);
         let mut padded = [if negative { 0xff } else { 0 }; 16];
         let place = padded.get_mut(..bytes.len());
@@ -283,14 +206,14 @@ impl<'a> Machine<'a> {
         self.push(i64::try_from(value).map_or_else(|_| Node::BigInt(Box::new(value)), Node::Int))
     }
 
-    fn string(&mut self, length: u64) -> Result<(), PickleError> {
-        let bytes = self.input.take(length)?;
+    fn string(&mut self, width: usize) -> Result<(), PickleError> {
+        let bytes = self.input.counted(width)?;
         let value = std::str::from_utf8(bytes).map_err(|_| self.invalid("a string is not UTF-8"))?;
         self.push(Node::Str(Cow::Borrowed(value)))
     }
 
-    fn byte_string(&mut self, length: u64) -> Result<(), PickleError> {
-        let bytes = self.input.take(length)?;
+    fn byte_string(&mut self, width: usize) -> Result<(), PickleError> {
+        let bytes = self.input.counted(width)?;
         self.push(Node::Bytes(Cow::Borrowed(bytes)))
     }
 
@@ -391,7 +314,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Where the values after the last mark begin; earlier ones cannot be reached.
+    /// Where the values after the last mark begin. Earlier values cannot be reached.
     fn floor(&self) -> usize {
         self.marks.last().copied().unwrap_or(0)
     }
@@ -408,7 +331,7 @@ impl<'a> Machine<'a> {
 
     fn top_node(&mut self) -> Result<&mut Node<'a>, PickleError> {
         let top = self.top()?;
-        // A reference is made with the node it refers to, and no node is ever removed.
+        // A reference is made together with its node, and no node is ever removed.
         Ok(&mut self.nodes[top.0 as usize])
     }
 

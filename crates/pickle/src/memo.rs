@@ -1,11 +1,11 @@
-//! What a pickle has numbered, to refer to it later.
+//! The values that a pickle has numbered, to refer to them later.
 
 use std::collections::HashMap;
 
 use crate::node::Ref;
 
-/// Values by number. Writers number from 0 without gaps, so a vector holds them; other numbers, which a
-/// damaged file may make as large as it likes, go to a map.
+/// Values by number. Writers number from 0 without gaps, so a vector holds the values. Other numbers, which
+/// may be of any size in a damaged file, go to a map.
 #[derive(Default)]
 pub(crate) struct Memo {
     dense: Vec<Ref>,
@@ -25,7 +25,7 @@ impl Memo {
         }
     }
 
-    /// Gives `value` the next number: the count of those given.
+    /// Gives `value` the next number: the count of the values so far.
     pub(crate) fn put_next(&mut self, value: Ref) {
         self.put((self.dense.len() + self.sparse.len()) as u64, value);
     }

@@ -1,4 +1,4 @@
-//! The arena that holds what a pickle says.
+//! The arena that holds the values of a pickle.
 
 use std::borrow::Cow;
 
@@ -9,12 +9,12 @@ use crate::{PickleError, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ref(pub(crate) u32);
 
-/// A value; its parts are references into the arena.
+/// A value, whose parts are references into the arena.
 pub(crate) enum Node<'a> {
     None,
     Bool(bool),
     Int(i64),
-    /// What does not fit in an `i64`.
+    /// An integer that does not fit in an `i64`.
     BigInt(Box<i128>),
     Float(f64),
     Str(Cow<'a, str>),
@@ -51,7 +51,7 @@ pub(crate) struct Parts {
     pub(crate) pairs: Vec<(Ref, Ref)>,
 }
 
-/// A pickle that was read: its values, and where it ended.
+/// A pickle that was read: its values, and where the pickle ended.
 pub struct Pickle<'a> {
     nodes: Vec<Node<'a>>,
     root: Ref,
@@ -59,11 +59,11 @@ pub struct Pickle<'a> {
 }
 
 impl<'a> Pickle<'a> {
-    /// Reads the pickle that `bytes` begin with. More may follow it, as further pickles do in some files:
-    /// see [`Pickle::end`].
+    /// Reads the pickle at the beginning of `bytes`. More bytes may follow, such as further pickles: see
+    /// [`Pickle::end`].
     ///
     /// # Errors
-    /// When the bytes are not a pickle, are damaged or end too early, or refer outside the file.
+    /// When the bytes are not a pickle, are damaged, end too early, or refer to data outside the file.
     pub fn load(bytes: &'a [u8]) -> Result<Self, PickleError> {
         let (nodes, root, end) = Machine::new(bytes).run()?;
         Ok(Self { nodes, root, end })
@@ -75,7 +75,7 @@ impl<'a> Pickle<'a> {
         Value::new(self, self.root)
     }
 
-    /// How many bytes the pickle takes.
+    /// The number of bytes of the pickle.
     #[must_use]
     pub fn end(&self) -> usize {
         self.end
@@ -83,7 +83,7 @@ impl<'a> Pickle<'a> {
 
     /// The node that a reference of this arena refers to.
     pub(crate) fn node(&self, reference: Ref) -> &Node<'a> {
-        // References are made with the nodes they refer to, which are never removed.
+        // A reference is made together with its node, and no node is ever removed.
         &self.nodes[reference.0 as usize]
     }
 }

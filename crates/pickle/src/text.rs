@@ -8,7 +8,7 @@ pub(crate) fn integer(line: &[u8]) -> Option<i128> {
     text.strip_suffix('L').unwrap_or(text).parse().ok()
 }
 
-/// What Python's `repr` of a float reads as.
+/// The value of Python's `repr` of a float.
 pub(crate) fn float(line: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(line).ok()?.trim_ascii();
     text.parse().ok()
@@ -45,7 +45,7 @@ pub(crate) fn quoted(line: &[u8]) -> Option<Cow<'_, [u8]>> {
                 let digits = hex(&[bytes.next()?, bytes.next()?])?;
                 decoded.push(u8::try_from(digits).ok()?);
             }
-            // Octal and the like: `repr` writes none of them.
+            // `repr` writes no other escapes.
             _ => return None,
         }
     }

@@ -1,4 +1,4 @@
-//! How a reader looks at what a pickle says.
+//! How a reader looks at the values of a pickle.
 
 use std::borrow::Cow;
 
@@ -81,8 +81,8 @@ impl<'p, 'a> Value<'p, 'a> {
         }
     }
 
-    /// `bytes`, a `bytearray`, or a string of Python 2; also as Python 3 writes `bytes` in protocols 0 to 2,
-    /// as a call of `_codecs.encode`, which is the one case that is copied.
+    /// `bytes`, a `bytearray`, or a string of Python 2. In protocols 0 to 2, Python 3 writes `bytes` as a
+    /// call of `_codecs.encode`: the only case in which the bytes are copied.
     #[must_use]
     pub fn as_bytes(self) -> Option<Cow<'p, [u8]>> {
         match self.node() {
@@ -148,7 +148,7 @@ impl<'p, 'a> Value<'p, 'a> {
         }
     }
 
-    /// Something that Python would import: its module and its name.
+    /// A name that Python would import: module and name.
     #[must_use]
     pub fn as_global(self) -> Option<(&'p str, &'p str)> {
         match self.node() {
@@ -157,7 +157,7 @@ impl<'p, 'a> Value<'p, 'a> {
         }
     }
 
-    /// Something that Python would make by a call.
+    /// A value that Python would make by a call.
     #[must_use]
     pub fn as_object(self) -> Option<Object<'p, 'a>> {
         match self.node() {
@@ -253,7 +253,7 @@ pub struct Pairs<'p, 'a> {
 }
 
 impl<'p, 'a> Pairs<'p, 'a> {
-    /// Their number; a key that was set twice counts twice.
+    /// Their number. A key that was set twice counts twice.
     #[must_use]
     pub fn len(self) -> usize {
         self.pairs.len()
@@ -265,7 +265,7 @@ impl<'p, 'a> Pairs<'p, 'a> {
         self.pairs.is_empty()
     }
 
-    /// The value of a `str` key; the last one, as in Python, if it was set twice.
+    /// The value of a `str` key. If the key was set twice, the last value, as in Python.
     #[must_use]
     pub fn get(self, key: &str) -> Option<Value<'p, 'a>> {
         self.iter().rev().find(|(name, _)| name.as_str() == Some(key)).map(|(_, value)| value)
@@ -281,8 +281,8 @@ impl<'p, 'a> Pairs<'p, 'a> {
     }
 }
 
-/// What Python would make by calling `callable(*args, **named_args)` and then, each if it is there, setting
-/// its state, appending or adding its items and setting its pairs.
+/// A value that Python would make by calling `callable(*args, **named_args)`, then setting its state,
+/// appending or adding its items, and setting its pairs.
 #[derive(Clone, Copy)]
 pub struct Object<'p, 'a> {
     pickle: &'p Pickle<'a>,

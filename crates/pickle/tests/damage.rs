@@ -1,10 +1,10 @@
-//! Damaged pickles: never a panic, whatever is read of them.
+//! Damaged pickles: no access to their values panics.
 
 use proptest::prelude::*;
 use toller_pickle::numpy::{Array, Scalar};
 use toller_pickle::{Pickle, Value};
 
-/// Looks at everything that `value` holds, up to some depth and number.
+/// Looks at everything in `value`, up to some depth and number.
 fn look_at(value: Value<'_, '_>, depth: usize) {
     let _ = (value.describe(), Array::read(value).map(|array| array.shape), Scalar::read(value));
     let _ = (value.as_bytes(), value.as_str(), value.as_int(), value.as_global(), value.as_persistent_id());

@@ -15,7 +15,7 @@ fn entry<'p, 'a>(pairs: Pairs<'p, 'a>, key: &str) -> Result<Value<'p, 'a>, Strin
     pairs.get(key).ok_or_else(|| format!("no {key}"))
 }
 
-/// The items of a list, each as `read` reads it.
+/// The items of a list, each read by `read`.
 fn list<'p, 'a, T>(value: Value<'p, 'a>, read: impl Fn(Value<'p, 'a>) -> Option<T>) -> Option<Vec<T>> {
     value.as_list()?.iter().map(read).collect()
 }

@@ -59,7 +59,7 @@ impl DenseSearcher {
                 let mut wanted = Vec::with_capacity(queries.len() * dim);
                 for query in queries {
                     let row = rows.get(&query.id);
-                    let row = row.ok_or_else(|| PipelineError::NoVector { id: query.id.clone() })?;
+                    let row = row.ok_or_else(|| PipelineError::NoVector(query.id.clone()))?;
                     wanted.extend_from_slice(&vectors[row * dim..(row + 1) * dim]);
                 }
                 Ok(wanted)
@@ -74,12 +74,6 @@ impl DenseSearcher {
             QueryVectors::Encoder(_) => &[],
             QueryVectors::Given { ids, .. } => ids,
         }
-    }
-
-    /// The index.
-    #[must_use]
-    pub fn index(&self) -> &FlatIndex {
-        &self.index
     }
 }
 

@@ -33,8 +33,8 @@ pub struct EncodeJob<'a> {
     pub encoder: &'a DualEncoder,
     /// Which of its towers.
     pub role: Role,
-    /// Threads that work: as many batches at a time, if the backend has as many sessions. One in eight more
-    /// tokenize.
+    /// Threads that encode, each a batch at a time, if the backend has enough sessions. For every eight, one
+    /// more thread tokenizes.
     pub threads: usize,
     /// Set from outside to stop at the end of the current shard.
     pub stop: &'a AtomicBool,
@@ -86,7 +86,7 @@ impl EncodeReport {
 /// A text with its identifier.
 type Text = (String, TextInput);
 
-/// A unit of work, a chunk of texts or a batch: its place in the order, and what has become of it so far.
+/// A unit of work, a chunk of texts or a batch: its place in the order, and its result so far.
 struct Chunk<T> {
     sequence: u64,
     result: Result<T, PipelineError>,

@@ -25,12 +25,9 @@ pub enum PipelineError {
         /// Why.
         source: EncoderError,
     },
-    /// A query that no vector was made of.
-    #[error("there is no vector for query {id:?}")]
-    NoVector {
-        /// The query.
-        id: String,
-    },
+    /// A query without a vector.
+    #[error("there is no vector for query {0:?}")]
+    NoVector(String),
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -43,7 +40,7 @@ pub enum PipelineError {
     /// A defect: the panic's message is on stderr.
     #[error("a thread of the job panicked")]
     WorkerPanicked,
-    /// A collection that is another one now than when it was surveyed.
+    /// A collection that changed after it was surveyed.
     #[error("the collection changed while it was encoded")]
     CollectionChanged,
 }
@@ -56,9 +53,9 @@ impl Explain for PipelineError {
             Self::Store(error) => error.remedy(),
             Self::Index(error) => error.remedy(),
             Self::Sparse(error) => error.remedy(),
-            Self::NoVector { .. } => Some("encode the same queries that are searched".into()),
+            Self::NoVector(_) => Some("encode the same queries that are searched".into()),
             Self::WorkerPanicked => {
-                Some("this is a defect of toller: please report it with what stands above".into())
+                Some("this is a defect of toller: please report it with the messages above".into())
             }
             Self::CollectionChanged => Some(remedy!(
                 "leave the files as they are while they are encoded; encode again with {}",

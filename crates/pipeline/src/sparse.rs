@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use toller_analysis::Analyzer;
 use toller_ir::{DocOrd, Hit, Ranking, SearchError, SearchRequest, SearchResponse, Searcher, Timing};
-use toller_sparse::{Scoring, Search, SparseError, SparseIndex, SparseQuery};
+use toller_sparse::{Explanation, Scoring, Search, SparseError, SparseIndex, SparseQuery};
 
 use crate::feedback::{Feedback, FeedbackDocument, TermVector};
 
@@ -18,32 +18,43 @@ pub struct SparseSearcher {
 }
 
 impl SparseSearcher {
-    /// Searches `index` for the terms that `analyzer` makes of queries.
+    /// Searches `index` for the terms that `analyzer` makes of queries; with feedback, queries are expanded
+    /// by their best hits.
     ///
     /// # Errors
-    /// When the index was made with another analyzer, or a parameter of the ranker is out of its range.
-    pub fn new(index: SparseIndex, analyzer: Analyzer, scoring: Scoring) -> Result<Self, SparseError> {
+    /// An index that was made with another analyzer, or without the vectors of documents that feedback needs;
+    /// a parameter of the ranker that is out of its range.
+    pub fn new(
+        index: SparseIndex,
+        analyzer: Analyzer,
+        scoring: Scoring,
+        feedback: Option<Feedback>,
+    ) -> Result<Self, SparseError> {
         index.check_analyzer(&analyzer)?;
         scoring.ranker.check()?;
-        Ok(Self { index, analyzer, scoring, feedback: None })
+        if feedback.is_some() && !index.has_doc_vectors() {
+            return Err(SparseError::NoVectors { path: index.path().to_owned() });
+        }
+        Ok(Self { index, analyzer, scoring, feedback })
     }
 
-    /// Expands queries by their best hits.
+    /// What makes terms of a query.
+    #[must_use]
+    pub fn analyzer(&self) -> &Analyzer {
+        &self.analyzer
+    }
+
+    /// Why `docs` have their scores for a text, as a search for the `k` best documents without a filter
+    /// scores them; one explanation a document, in their order.
     ///
     /// # Errors
-    /// When the index was built without the vectors of documents that this needs.
-    pub fn with_feedback(mut self, feedback: Feedback) -> Result<Self, SparseError> {
-        if !self.index.has_doc_vectors() {
-            return Err(SparseError::NoVectors { path: self.index.path().to_owned() });
-        }
-        self.feedback = Some(feedback);
-        Ok(self)
-    }
-
-    /// The index.
-    #[must_use]
-    pub fn index(&self) -> &SparseIndex {
-        &self.index
+    /// When the index is damaged and was opened without verification.
+    ///
+    /// # Panics
+    /// If a document is not in the index.
+    pub fn explain(&self, text: &str, k: usize, docs: &[DocOrd]) -> Result<Vec<Explanation>, SparseError> {
+        let query = self.query(text, k, &mut |query, k| self.index.search(query, &self.scoring, k))?;
+        self.index.explain(&query, &self.scoring, docs)
     }
 
     /// Searches for the query at a place of the request.
@@ -60,20 +71,31 @@ impl SparseSearcher {
             }
             search.run(query, k, &|doc| filter.admits(at, doc))
         };
-        let terms = SparseQuery::of_text(&self.analyzer, &queries[at].text);
-        let Some(feedback) = &self.feedback else { return filtered(&terms, *k) };
+        let query = self.query(&queries[at].text, *k, &mut filtered)?;
+        filtered(&query, *k)
+    }
+
+    /// The query whose hits count: the terms of a text, expanded by what `search` finds if feedback was asked
+    /// for.
+    fn query(
+        &self,
+        text: &str,
+        k: usize,
+        search: &mut dyn FnMut(&SparseQuery, usize) -> Result<Ranking, SparseError>,
+    ) -> Result<SparseQuery, SparseError> {
+        let terms = SparseQuery::of_text(&self.analyzer, text);
+        let Some(feedback) = &self.feedback else { return Ok(terms) };
         // The last hits are those of a ranking of k.
         let (top, bottom) = feedback.documents();
-        let depth = if bottom > 0 { top.max(*k) } else { top };
-        let first = filtered(&terms, depth)?;
+        let depth = if bottom > 0 { top.max(k) } else { top };
+        let first = search(&terms, depth)?;
         let documents = |hits: &mut dyn Iterator<Item = &Hit>| {
             hits.map(|hit| self.feedback_document(hit, feedback)).collect::<Result<Vec<_>, _>>()
         };
         let best = documents(&mut first.hits.iter().take(top))?;
         let last = documents(&mut first.hits.iter().rev().take(bottom))?;
         let original: TermVector = terms.terms().iter().cloned().collect();
-        let expanded = SparseQuery::weighted(feedback.expand(&original, &best, &last).iter())?;
-        filtered(&expanded, *k)
+        SparseQuery::weighted(feedback.expand(&original, &best, &last).iter())
     }
 
     /// What feedback sees of a hit.
@@ -98,7 +120,7 @@ impl Searcher for SparseSearcher {
     }
 
     fn doc_id(&self, doc: DocOrd) -> Cow<'_, str> {
-        self.index.doc_id(doc).into()
+        self.index.doc_id(doc)
     }
 
     fn doc_count(&self) -> usize {

@@ -273,7 +273,7 @@ fn named(ids: &[&str]) -> Arc<dyn Searcher> {
 }
 
 #[test]
-fn collections_that_differ_are_told_or_united() -> Tested {
+fn collections_that_differ_are_refused_or_united() -> Tested {
     let fusion = METHODS[0].fusion();
     let hybrid = |first: &[&str], other: &[&str], collections| {
         Hybrid::new(vec![named(first), named(other)], fusion.clone(), ALL, collections)
@@ -304,7 +304,7 @@ fn the_paper_and_the_script_of_mr_tydi() -> Tested {
     let dense = run(&[("q", &[("c", 0.9), ("d", 0.5)]), ("r", &[("a", 0.3)])]);
     let fused = |name: &str| -> Result<Vec<(String, f32)>, Box<dyn Error + Send + Sync>> {
         let method: &toller_pipeline::fusion::Method = name.parse()?;
-        let fusion = method.fusion().with_weights(vec![1.0, 0.5]);
+        let fusion = Fusion { weights: vec![1.0, 0.5], ..method.fusion() };
         let runs = [sparse.clone(), dense.clone()];
         let fused = fuse_runs(&runs, &fusion, ALL, ALL)?;
         Ok(fused
@@ -332,8 +332,9 @@ fn what_cannot_be_fused_is_an_error() {
     let fuse = |runs: &[Run], fusion: Fusion| fuse_runs(runs, &fusion, ALL, ALL).err();
     let sum = METHODS[0].fusion();
     assert!(matches!(fuse(&[], sum.clone()), Some(FusionError::NoLists)));
-    let weigh =
-        |weights: &[f64]| fuse(&[one.clone(), one.clone()], sum.clone().with_weights(weights.to_vec()));
+    let weigh = |weights: &[f64]| {
+        fuse(&[one.clone(), one.clone()], Fusion { weights: weights.to_vec(), ..sum.clone() })
+    };
     assert!(matches!(weigh(&[1.0]), Some(FusionError::WeightCount { weights: 1, lists: 2 })));
     assert!(matches!(weigh(&[1.0, f64::NAN]), Some(FusionError::Weight(_))));
     assert!(matches!(weigh(&[1.0, -0.5]), Some(FusionError::Weight(_))));

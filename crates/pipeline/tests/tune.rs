@@ -99,7 +99,8 @@ fn every_point_is_worth_what_a_search_with_it_is() -> Tested {
             for (at, (k1, b)) in grid.points().into_iter().enumerate() {
                 let ranker = Ranker::Bm25 { k1: k1 as f32, b: b as f32, variant };
                 let opened = SparseIndex::open(directory.path(), &OpenOptions::default())?;
-                let searcher = SparseSearcher::new(opened, analyzer.clone(), Scoring { ranker, lengths })?;
+                let searcher =
+                    SparseSearcher::new(opened, analyzer.clone(), Scoring { ranker, lengths }, None)?;
                 let run = run(&searcher, &queries, k)?;
                 let evaluated =
                     evaluate(&qrels, &run, std::slice::from_ref(&measure), &EvalOptions::default())?;

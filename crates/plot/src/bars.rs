@@ -24,9 +24,9 @@ pub struct Bars {
 /// A part of every bar.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// Its name in the legend.
+    /// The name in the legend.
     pub name: String,
-    /// Its height in each bar, at least 0: `[categories]`.
+    /// The height in each bar, at least 0: `[categories]`.
     pub values: Vec<f64>,
 }
 
@@ -43,7 +43,7 @@ impl Bars {
             colour: colour(index),
             key: Key::Box,
         };
-        // As they lie on each other: the uppermost first.
+        // In the order of the stack: the uppermost first.
         self.parts.iter().enumerate().map(entry).rev().collect()
     }
 

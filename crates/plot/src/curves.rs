@@ -21,7 +21,7 @@ pub struct Curves {
 /// A curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// Its name in the legend.
+    /// The name in the legend.
     pub name: String,
     /// Points (x, y), x ascending. Points that the axes cannot show are left out.
     pub points: Vec<(f64, f64)>,
@@ -41,6 +41,9 @@ pub enum Style {
     BoundOf(usize),
 }
 
+/// The shades of bounds without a curve of their own, in turn.
+const GREYS: [u8; 3] = [120, 153, 187];
+
 impl Curve {
     /// The points where they lie on the axes.
     fn placed<'a>(&'a self, curves: &'a Curves) -> impl Iterator<Item = (f64, f64)> + Clone + 'a {
@@ -59,7 +62,6 @@ impl Curves {
     /// Measured curves take the colours in turn; bounds take the colour of their curve or a shade of grey.
     fn colours(&self) -> Vec<RGBColor> {
         let (mut measured, mut bounds) = (0, 0);
-        let shade = |index: usize| RGBColor(120, 120, 120).mix(1.0 - 0.25 * (index % 3) as f64);
         let colour = |curve: &Curve| match curve.style {
             Style::Measured => {
                 measured += 1;
@@ -68,9 +70,8 @@ impl Curves {
             Style::BoundOf(number) => colour(number),
             Style::Bound => {
                 bounds += 1;
-                let RGBAColor(r, g, b, alpha) = shade(bounds - 1);
-                let on_white = |channel: u8| (f64::from(channel) * alpha + 255.0 * (1.0 - alpha)) as u8;
-                RGBColor(on_white(r), on_white(g), on_white(b))
+                let grey = GREYS[(bounds - 1) % GREYS.len()];
+                RGBColor(grey, grey, grey)
             }
         };
         self.curves.iter().map(colour).collect()

@@ -20,7 +20,7 @@ pub enum PlotError {
         /// Its title.
         panel: String,
     },
-    /// Bars of another number than there are categories.
+    /// A part with more or fewer values than there are categories.
     #[error("the part {part:?} has {values} values for {categories} categories")]
     BarShape {
         /// The part's name.
@@ -30,7 +30,7 @@ pub enum PlotError {
         /// How many categories there are.
         categories: usize,
     },
-    /// A heat map of another number of cells than rows times columns.
+    /// A heat map whose number of values is not rows times columns.
     #[error("the panel {panel:?} has {values} values for {rows} x {columns} cells")]
     CellCount {
         /// The panel's title.

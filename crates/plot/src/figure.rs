@@ -9,9 +9,9 @@ use crate::{Bars, Curves, HeatMap, PlotError, legend};
 /// A figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What it shows.
+    /// What is shown.
     pub title: String,
-    /// On what: sizes, machine. One line, smaller.
+    /// The sizes and the machine: one smaller line.
     pub subtitle: String,
     /// From left to right.
     pub panels: Vec<Panel>,
@@ -20,7 +20,7 @@ pub struct Figure {
 /// One of the diagrams of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// What it shows.
+    /// What is shown.
     pub title: String,
     /// The diagram.
     pub content: Content,

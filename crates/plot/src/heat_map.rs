@@ -25,7 +25,7 @@ pub struct HeatMap {
     pub marked: Option<(usize, usize)>,
 }
 
-/// Colours of the smallest and of the largest number: one hue, so that they differ in print too.
+/// Colours of the smallest and of the largest number. They have one hue, so that they differ in print too.
 const LIGHT: RGBColor = RGBColor(236, 243, 248);
 const DARK: RGBColor = RGBColor(0, 58, 99);
 
@@ -78,7 +78,7 @@ impl HeatMap {
             chart.draw_series([Rectangle::new(corners, between(share).filled())])?;
             if columns <= MOST_COLUMNS_WITH_NUMBERS {
                 let ink = if share >= WHITE_FROM { WHITE } else { INK };
-                // As in 0.678, without the zero that all have.
+                // Without the zero of 0.678, which all numbers have.
                 let number = format!("{value:.3}");
                 let number = number.strip_prefix('0').unwrap_or(&number).to_owned();
                 chart.draw_series([Text::new(number, (x + 0.5, y + 0.5), anchored(9, ink, HPos::Center))])?;

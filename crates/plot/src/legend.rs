@@ -7,7 +7,7 @@ use plotters::style::{Color, RGBColor};
 use crate::PlotError;
 use crate::style::{Area, INK, anchored};
 
-/// How an entry is drawn next to its name.
+/// The sign of an entry, next to its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
     Line,
@@ -15,7 +15,7 @@ pub(crate) enum Key {
     Box,
 }
 
-/// A name and what it looks like.
+/// A name and its sign.
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) colour: RGBColor,

@@ -1,10 +1,12 @@
-//! Figures as SVG: panels of curves, stacked bars or heat maps beside each other, with axes, legends and a title.
+//! Figures as SVG: panels of curves, stacked bars or heat maps next to each other, with axes, legends and a
+//! title.
 //!
 //! ```
 //! use toller_plot::{Axis, Curve, Curves, Figure, Panel, Style};
 //!
 //! # fn main() -> Result<(), toller_plot::PlotError> {
-//! let measured = Curve { name: "f32".into(), points: vec![(1.0, 9.8), (256.0, 95.0)], style: Style::Measured };
+//! let points = vec![(1.0, 9.8), (256.0, 95.0)];
+//! let measured = Curve { name: "f32".into(), points, style: Style::Measured };
 //! let curves = Curves {
 //!     x: Axis::log("queries of a batch"),
 //!     y: Axis::log("milliseconds a search"),

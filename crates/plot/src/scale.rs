@@ -91,8 +91,8 @@ impl Ruler {
         })
     }
 
-    /// The same, with labels at the places themselves if these are few and far apart: the measured sizes are
-    /// the ones to read off.
+    /// The same, with labels at the places themselves if they are few and far apart: readers look for the
+    /// measured sizes.
     pub(crate) fn at_data(scale: Scale, places: impl Iterator<Item = f64> + Clone) -> Option<Self> {
         let mut ruler = Self::new(scale, places.clone())?;
         let mut own: Vec<f64> = places.collect();

@@ -1,4 +1,4 @@
-//! An argument of a step's command, with every path told apart by what it is.
+//! An argument of a step's command, in which each path says what it is.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ pub struct Argument {
     pub line: usize,
 }
 
-/// A value of an argument. Relative paths of all but inputs lie in the folder that the recipe is carried out in.
+/// A value of an argument. Relative paths, except those of inputs, start at the folder of the outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// No path.
+    /// A value that is not a path.
     Text(String),
     /// A file or directory that no step writes.
     Input(PathBuf),
@@ -41,8 +41,8 @@ pub enum Piece {
 }
 
 impl Piece {
-    /// The piece as the command is given it, where `folder` is the one of the outputs; what is looked up in a report is
-    /// `reported`.
+    /// The piece on the command line. `folder` is that of the outputs, `reported` the value that is looked up
+    /// in a report.
     #[must_use]
     pub(super) fn on_command_line(&self, folder: &Path, reported: &str) -> OsString {
         match self {
@@ -54,7 +54,7 @@ impl Piece {
     }
 }
 
-/// The arguments of a command line: `command`, options as `--name=value`, then what is positional.
+/// The arguments of a command line: `command`, options as `--name=value`, then the positional ones.
 pub(super) fn command_line<E>(
     command: &str,
     arguments: &[Argument],

@@ -83,15 +83,15 @@ impl Planner<'_> {
                     return Err(self.recipe.bad(line, message, "name a file"));
                 }
                 path if self.outputs.writer(&path).is_some() => Piece::Upstream(path),
-                path => Piece::Input(self.beside_recipe(path)),
+                path => Piece::Input(self.relative_to_recipe(path)),
             },
             Takes::Model => {
                 let path = self.variables.in_path(text);
                 match self.outputs.writer(&path) {
                     Some(_) => Piece::Upstream(path),
                     None => {
-                        let beside = self.beside_recipe(path.clone());
-                        let directory = if beside.is_dir() { beside } else { path };
+                        let near = self.relative_to_recipe(path.clone());
+                        let directory = if near.is_dir() { near } else { path };
                         Piece::Model(directory.to_string_lossy().into_owned())
                     }
                 }
@@ -99,7 +99,7 @@ impl Planner<'_> {
         })
     }
 
-    fn beside_recipe(&self, path: PathBuf) -> PathBuf {
+    fn relative_to_recipe(&self, path: PathBuf) -> PathBuf {
         let folder = self.recipe.file.parent();
         match folder.filter(|folder| path.is_relative() && !folder.as_os_str().is_empty()) {
             Some(folder) => folder.join(path),
@@ -107,7 +107,7 @@ impl Planner<'_> {
         }
     }
 
-    /// A report is something that a step writes.
+    /// Checks that a step writes the report.
     fn check_report(&self, report: &Path, line: usize) -> Result<(), RecipeError> {
         if self.outputs.writer(report).is_some() {
             return Ok(());
@@ -123,14 +123,14 @@ impl Planner<'_> {
             .try_for_each(|expected| self.check_report(Path::new(&expected.report), expected.line))
     }
 
-    /// Whether the command takes the arguments; paths need not be there.
+    /// Checks that the command takes the arguments; paths need not exist.
     pub(super) fn check(
         &self,
         step: &Step,
         arguments: &[Argument],
         catalogue: &dyn Catalogue,
     ) -> Result<(), RecipeError> {
-        // What is not known yet may be anything: 1 is a number and a text.
+        // A value that is not known yet is replaced by 1, which is a number and a text.
         let stand_in = "1";
         let line = command_line(&step.command, arguments, |_, piece| {
             Ok::<_, RecipeError>(match piece {

@@ -1,4 +1,4 @@
-//! What commands there are, as far as a recipe has to know.
+//! The commands, as far as a recipe has to know them.
 
 use std::ffi::OsString;
 
@@ -13,7 +13,7 @@ pub trait Catalogue {
     /// Whether the command takes these arguments, its name first.
     ///
     /// # Errors
-    /// What the command would say to them.
+    /// The message of the command.
     fn check(&self, arguments: &[OsString]) -> Result<(), BadArguments>;
 }
 
@@ -22,8 +22,10 @@ pub trait Catalogue {
 pub struct CommandSpec {
     /// Its options and positional arguments.
     pub options: Vec<OptionSpec>,
-    /// Whether the command goes on with an output that is unfinished or damaged, so that it is left in place.
+    /// Whether the command resumes an unfinished or damaged output, which is then left in place.
     pub resumes: bool,
+    /// Whether the command takes an output that is there for its own if it is the one that it would make.
+    pub adopts: bool,
 }
 
 /// An option of a command.
@@ -48,7 +50,7 @@ pub enum Takes {
     Input,
     /// A file or directory that is written.
     Output,
-    /// A directory that speeds things up and changes no result; several steps may share it.
+    /// A directory that saves work and changes no result; several steps may share it.
     Cache,
     /// A model: a directory, or a name.
     Model,

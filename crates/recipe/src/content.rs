@@ -1,4 +1,4 @@
-//! What is in files and directories, as checksums that are computed again only when a file may have changed.
+//! Checksums of files and directories. They are computed again only when a file may have changed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
@@ -9,11 +9,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use toller_files::{Checksum, ChecksumHasher, DirectoryLock, FileError};
 
-/// The checksums of files, with what they looked like when these were computed.
+/// The checksums of files, with the metadata that the files had when the checksums were computed.
 ///
-/// A file whose size, times, inode and device are the same is taken for unchanged, if it had been left alone for
-/// [`SETTLED`] by then: within a clock's tick it could have been written again and look the same. The time of the last change
-/// of its metadata counts too, which programs that set the time of modification cannot set.
+/// A file with the same size, times, inode and device counts as unchanged, if it had not been written for
+/// [`SETTLED`] by then: within a tick of the clock it could have been written again and look the same. The
+/// time of the last change of the metadata counts too: programs can set the time of modification, but not
+/// this one.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Contents {
@@ -26,7 +27,7 @@ struct Known {
     checksum: Checksum,
 }
 
-/// How a file looks from outside.
+/// The metadata of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp {
     bytes: u64,
@@ -37,15 +38,15 @@ struct Stamp {
     device: u64,
 }
 
-/// How long a file must have been left alone.
+/// How long a file must not have been written.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// Directories in directories, at most: more is a link that leads back.
+/// The most levels of directories: more are a link that leads back.
 const DEEPEST: usize = 64;
 
 impl Contents {
-    /// The checksum of a file's bytes, or of the names and checksums of all files in a directory, locks aside; `None` where
-    /// there is nothing.
+    /// The checksum of a file's bytes, or of the names and checksums of all files in a directory except
+    /// locks; `None` if the path does not exist.
     pub(super) fn checksum(&mut self, path: &Path) -> Result<Option<Checksum>, FileError> {
         let metadata = match fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -138,12 +139,12 @@ impl Stamp {
         Self { bytes: metadata.len(), modified, changed: modified, inode: 0, device: 0 }
     }
 
-    /// Whether the file had been left alone for long enough at `now`. A time in the future says nothing.
+    /// Whether the file had not been written for long enough at `now`. A time in the future does not count.
     fn is_settled(&self, now: SystemTime) -> bool {
         let latest = self.modified.0.max(self.changed.0);
         let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
         u64::try_from(latest).is_ok_and(|latest| {
-            // Whole seconds are cut off, so one more is asked for.
+            // Fractions of a second are cut off, so one more second is required.
             now.saturating_sub(Duration::from_secs(latest + 1)) >= SETTLED
         })
     }

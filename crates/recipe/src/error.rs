@@ -28,7 +28,7 @@ pub enum RecipeError {
     /// A file of the recipe or of its folder.
     #[error(transparent)]
     File(#[from] FileError),
-    /// What a line says cannot be.
+    /// A line that is wrong.
     #[error("{place}: {message}")]
     Bad {
         /// Which line.
@@ -49,23 +49,14 @@ pub enum RecipeError {
         known: Vec<String>,
     },
     /// Another process carries a recipe out in this folder.
-    #[error("another process works in {}", directory.display())]
-    Busy {
-        /// The folder.
-        directory: PathBuf,
-    },
-    /// What the folder remembers is damaged.
-    #[error("{} is damaged: its checksum does not fit", path.display())]
-    DamagedState {
-        /// The file.
-        path: PathBuf,
-    },
-    /// There is something where a step would write, and it was not made here.
-    #[error("{} exists, and no step of this recipe made it", path.display())]
-    Foreign {
-        /// What is there.
-        path: PathBuf,
-    },
+    #[error("another process works in {}", .0.display())]
+    Busy(PathBuf),
+    /// The state in the folder is damaged.
+    #[error("{} is damaged: its checksum does not fit", .0.display())]
+    DamagedState(PathBuf),
+    /// Files or directories where steps would write, and that no step made.
+    #[error("no step of this recipe made {}", listed(.0))]
+    Foreign(Vec<PathBuf>),
     /// A step ended without writing what it should.
     #[error("step {step} ended and did not write {}", path.display())]
     NotWritten {
@@ -74,7 +65,7 @@ pub enum RecipeError {
         /// What is not there.
         path: PathBuf,
     },
-    /// A report lacks a value that something asks for.
+    /// A value is missing from a report.
     #[error("{} has no value {what}", report.display())]
     NoValue {
         /// The report.
@@ -86,6 +77,11 @@ pub enum RecipeError {
     },
 }
 
+/// `a, b`
+fn listed(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
 impl Explain for RecipeError {
     fn remedy(&self) -> Option<Remedy> {
         match self {
@@ -95,19 +91,15 @@ impl Explain for RecipeError {
                 Some(remedy!("it has none; leave {} out", Setting::Set))
             }
             Self::UnknownVariable { known, .. } => Some(format!("it has {}", known.join(", ")).into()),
-            Self::Busy { .. } => {
-                Some(remedy!("wait for it to end, or give {} another folder", Setting::Work))
-            }
-            Self::DamagedState { .. } => {
-                Some(remedy!("add {} to carry out every step again", Setting::Force))
-            }
-            Self::Foreign { .. } => Some(remedy!(
-                "move it away, give {} another folder, or add {} to replace what is there",
+            Self::Busy(_) => Some(remedy!("wait for it to end, or give {} another folder", Setting::Work)),
+            Self::DamagedState(_) => Some(remedy!("add {} to carry out every step again", Setting::Force)),
+            Self::Foreign(_) => Some(remedy!(
+                "move that away, give {} another folder, or add {} to replace what is there",
                 Setting::Work,
                 Setting::Force
             )),
             Self::NotWritten { .. } => Some(
-                "this is a defect of toller: please report it with the recipe and what stands above".into(),
+                "this is a defect of toller: please report it with the recipe and the messages above".into(),
             ),
             Self::NoValue { remedy, .. } => Some(remedy.clone()),
         }

@@ -1,14 +1,15 @@
-//! Recipes: experiments as files. What a recipe says, the plan that follows from it, and the folder in which it is carried
-//! out, which knows what is done.
+//! Recipes: experiments as files. What a recipe says, the plan that follows from it, and the folder in which
+//! it is carried out, which knows what is done.
 //!
-//! A recipe is TOML: steps, each a command of `toller` with its options; variables, mostly for folders; and measures that are
-//! expected of the reports that steps write. docs/recipes.md describes the format. What commands there are and what their
-//! options take is told by a [`Catalogue`], and whoever has one carries the steps out.
+//! A recipe is TOML: steps, each a command of `toller` with its options; variables, mostly for folders; and
+//! measures that are expected of the reports that steps write. docs/recipes.md describes the format. A
+//! [`Catalogue`] knows the commands and what their options take; its owner runs the steps.
 //!
 //! - [`Recipe::read`] reads the file: what is written where.
-//! - [`Plan::new`] sets variables, finds which step reads what another one writes, and puts the steps in order.
-//! - [`Work`] is the folder of the outputs. It remembers of each finished step what it was made of, by content, and so tells
-//!   whether it has to be done again.
+//! - [`Plan::new`] sets variables, finds which step reads what another one writes, and puts the steps in
+//!   order.
+//! - [`Work`] is the folder of the outputs. It remembers the content that each finished step was made of, and
+//!   so knows whether the step has to be done again.
 //! - [`Verdict::of`] compares a report with what is expected.
 
 mod argument;

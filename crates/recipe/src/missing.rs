@@ -9,7 +9,7 @@ use super::plan::PlannedStep;
 use super::read::{Recipe, Value, Variable};
 use super::variables::Variables;
 
-/// Something that a recipe needs and that is not there.
+/// Something that a recipe needs and that is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// A variable without a value.
@@ -29,7 +29,8 @@ pub enum Missing {
     },
 }
 
-/// Variables without a value, and paths that are not there. Inputs that name such a variable are not looked for.
+/// Variables without a value, and paths that do not exist. Inputs that name such a variable are not looked
+/// for.
 pub(super) fn missing(
     recipe: &Recipe,
     variables: &Variables<'_>,

@@ -19,7 +19,7 @@ pub(super) fn order(needs: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
     }
 }
 
-/// Follows what is not done from `start`: every such node needs another one, so that the path comes back.
+/// Follows unfinished nodes from `start`: each needs another unfinished node, so the path comes back.
 fn cycle(needs: &[Vec<usize>], done: &[bool], start: usize) -> Vec<usize> {
     let mut path = vec![start];
     loop {

@@ -1,5 +1,6 @@
-//! The plan of a recipe: variables set, paths told apart, steps in order.
+//! The plan of a recipe: variables set, paths classified, steps in order.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -19,13 +20,13 @@ use super::variables::Variables;
 pub struct Plan {
     /// The steps, each after those whose outputs it reads.
     pub steps: Vec<PlannedStep>,
-    /// What should come of it.
+    /// The expected measures.
     pub expected: Vec<Expected>,
-    /// What is not there.
+    /// What is missing.
     pub missing: Vec<Missing>,
 }
 
-/// A step whose command line is known, up to what other steps will report.
+/// A step whose command line is known, except for values that other steps will report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedStep {
     /// Its name.
@@ -40,15 +41,18 @@ pub struct PlannedStep {
     pub needs: Vec<String>,
     /// Whether the command goes on with an unfinished or damaged output.
     pub resumes: bool,
+    /// Whether the command accepts an output that is there already, if it is the one that it would make.
+    pub adopts: bool,
 }
 
 impl Plan {
-    /// Plans a recipe, with the variables that are set from outside; relative paths in these start at the current directory,
-    /// others at the recipe's.
+    /// Plans a recipe, with the variables that are set from outside. Relative paths in their values start at
+    /// the current directory, others at the recipe's.
     ///
     /// # Errors
-    /// An unknown command, option or variable, a value that a command does not take, an output that two steps write or that
-    /// lies outside of the folder, steps that wait for each other. What is missing is no error yet.
+    /// An unknown command, option or variable, a value that a command does not take, an output that two steps
+    /// write or that lies outside of the folder, steps that wait for each other. What is missing is no error
+    /// yet.
     pub fn new(
         recipe: &Recipe,
         catalogue: &dyn Catalogue,
@@ -66,7 +70,8 @@ impl Plan {
             let stdout = step.stdout.as_ref().map(|(name, _)| PathBuf::from(variables.in_text(name)));
             let (name, command) = (step.name.clone(), step.command.clone());
             let needs = planner.needs(&arguments);
-            steps.push(PlannedStep { name, command, arguments, stdout, needs, resumes: spec.resumes });
+            let (resumes, adopts) = (spec.resumes, spec.adopts);
+            steps.push(PlannedStep { name, command, arguments, stdout, needs, resumes, adopts });
         }
         planner.check_expected()?;
         let missing = missing(recipe, &variables, &outputs, &steps);
@@ -90,17 +95,24 @@ impl PlannedStep {
         self.arguments.iter().flat_map(|argument| &argument.pieces)
     }
 
-    /// The command line with paths as they are, for people.
+    /// The command line as a shell takes it, with the outputs in `folder`. A value that a report will have is
+    /// shown by its place there.
     #[must_use]
-    pub fn described(&self) -> String {
+    pub fn described(&self, folder: &Path) -> String {
         let described = command_line(&self.command, &self.arguments, |_, piece| {
             Ok::<_, std::convert::Infallible>(match piece {
                 Piece::Reported { report, pointer } => format!("({}{pointer})", report.display()).into(),
-                other => other.on_command_line(Path::new(""), ""),
+                other => other.on_command_line(folder, ""),
             })
         });
         let words = described.unwrap_or_default();
-        words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+        let quoted = words.iter().map(|word| shlex::try_quote(&word.to_string_lossy()).map(Cow::into_owned));
+        // A word with a NUL cannot be quoted; nor can it be an argument.
+        let line = quoted.filter_map(Result::ok).collect::<Vec<_>>().join(" ");
+        match &self.stdout {
+            Some(stdout) => format!("{line} > {}", folder.join(stdout).display()),
+            None => line,
+        }
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Recipe {
     pub variables: Vec<Variable>,
     /// What is done, in the order of the file.
     pub steps: Vec<Step>,
-    /// What should come of it.
+    /// The expected measures.
     pub expected: Vec<Expected>,
 }
 
@@ -36,9 +36,9 @@ pub struct Variable {
     pub name: String,
     /// Its value, unless one is set.
     pub default: Option<String>,
-    /// What it stands for.
+    /// What it means.
     pub about: String,
-    /// Where that is to be had.
+    /// Where to get it.
     pub source: String,
 }
 
@@ -152,11 +152,6 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// A line of this recipe.
-    pub(super) fn place(&self, line: usize) -> Place {
-        Place { file: self.file.clone(), line }
-    }
-
     /// An error at a line.
     pub(super) fn bad(
         &self,
@@ -164,7 +159,8 @@ impl Recipe {
         message: impl Into<String>,
         remedy: impl Into<Remedy>,
     ) -> RecipeError {
-        RecipeError::Bad { place: self.place(line), message: message.into(), remedy: Some(remedy.into()) }
+        let place = Place { file: self.file.clone(), line };
+        RecipeError::Bad { place, message: message.into(), remedy: Some(remedy.into()) }
     }
 }
 

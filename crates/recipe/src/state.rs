@@ -1,12 +1,11 @@
-//! What the folder of a recipe's outputs remembers: a sealed JSON file beside them.
+//! What the folder of a recipe's outputs remembers: a sealed JSON file next to them.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use toller_files::{Checksum, FileError, is_sealed, write_sealed};
+use toller_files::{Checksum, FileError, is_sealed, read_regular, write_sealed};
 
 use super::content::Contents;
 use super::error::RecipeError;
@@ -28,7 +27,7 @@ pub(super) struct State {
 pub(super) struct StepState {
     /// All that decides its outputs, a line each.
     pub(super) made_of: Vec<String>,
-    /// Whether it came to its end.
+    /// Whether it finished.
     pub(super) finished: bool,
     /// How long it took.
     pub(super) seconds: f64,
@@ -39,10 +38,10 @@ pub(super) struct StepState {
 const VERSION: u32 = 1;
 
 impl State {
-    /// Reads what a folder remembers; nothing, where there is no such file or one of another version.
+    /// Reads what a folder remembers; nothing if there is no file, or one of another version.
     pub(super) fn read(directory: &Path) -> Result<Self, RecipeError> {
         let path = directory.join(FILE);
-        let bytes = match fs::read(&path) {
+        let bytes = match read_regular(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             bytes => bytes.map_err(FileError::on("read", &path))?,
         };
@@ -50,7 +49,7 @@ impl State {
             Ok(state) if is_sealed(&bytes) => {
                 Ok(if state.version == VERSION { state } else { Self::default() })
             }
-            _ => Err(RecipeError::DamagedState { path }),
+            _ => Err(RecipeError::DamagedState(path)),
         }
     }
 

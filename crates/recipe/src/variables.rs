@@ -37,7 +37,7 @@ impl<'a> Variables<'a> {
         text.split("${").skip(1).filter_map(|rest| rest.split_once('}').map(|(name, _)| name))
     }
 
-    /// An error if a text names a variable that there is not.
+    /// Refuses a text that names an unknown variable.
     pub(super) fn check(&self, text: &str, line: usize) -> Result<(), RecipeError> {
         let known = || self.recipe.variables.iter().map(|variable| variable.name.as_str());
         match Self::names_in(text).find(|name| !known().any(|known| known == *name)) {
@@ -52,7 +52,7 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// The text with values in the place of variables; those without one stay.
+    /// The text with the values of variables; variables without a value stay.
     pub(super) fn in_text(&self, text: &str) -> String {
         let mut pieces = text.split("${");
         let mut whole = pieces.next().unwrap_or_default().to_owned();
@@ -65,10 +65,10 @@ impl<'a> Variables<'a> {
         whole
     }
 
-    /// The path that a text stands for, before it is told where relative ones start.
+    /// The path in a text, with variables replaced.
     pub(super) fn in_path(&self, text: &str) -> PathBuf {
         let path = PathBuf::from(self.in_text(text));
-        // What was set from outside is meant as whoever set it sees it.
+        // A path that is set from outside starts at the current directory.
         let starts_outside = text.starts_with("${")
             && Self::names_in(text).next().is_some_and(|name| self.set.contains_key(name));
         if starts_outside && path.is_relative() {

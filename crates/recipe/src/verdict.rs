@@ -1,4 +1,4 @@
-//! Whether a measure is what it is expected to be.
+//! Whether a measure is as expected.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -20,14 +20,14 @@ pub struct Verdict {
     pub measured: f64,
 }
 
-/// Room for the last bit of a tolerance that is written in decimals.
+/// Allows for the rounding of a decimal tolerance.
 const ROUNDING: f64 = 1e-12;
 
 impl Verdict {
     /// Looks a value up in its report, which lies in `directory`.
     ///
     /// # Errors
-    /// When the report cannot be read, or lacks the run or the measure.
+    /// A report that cannot be read, or in which the run or the measure is missing.
     pub fn of(expected: &Expected, directory: &Path) -> Result<Self, RecipeError> {
         let path = directory.join(&expected.report);
         let report = read_report(&path)?;

@@ -31,7 +31,7 @@ pub struct Work {
 /// Whether a step has to be carried out, and why.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Status {
-    /// Its outputs are there, whole, and made of what there is now.
+    /// Its outputs are there, whole, and made of the present inputs.
     UpToDate {
         /// How long it took when it was carried out.
         seconds: f64,
@@ -40,7 +40,7 @@ pub enum Status {
     New,
     /// It was made of something else; the options that differ.
     Changed(Vec<String>),
-    /// It was begun and did not come to its end.
+    /// It was begun and did not finish.
     Unfinished,
     /// An output is not there any more, or is not as it was.
     Damaged(PathBuf),
@@ -49,25 +49,25 @@ pub enum Status {
 }
 
 impl Work {
-    /// Opens the folder to carry steps out there, alone. With `force` nothing counts as done, and what is in the way is
-    /// replaced.
+    /// Opens the folder to carry steps out there, alone. With `force` nothing counts as done, and what is in
+    /// the way is replaced.
     ///
     /// # Errors
     /// When the folder cannot be made, another process works there, or what it remembers is damaged.
     pub fn open(directory: &Path, force: bool) -> Result<Self, RecipeError> {
         fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
         let lock = DirectoryLock::acquire(directory)?;
-        let lock = lock.ok_or_else(|| RecipeError::Busy { directory: directory.to_owned() })?;
-        // What steps were killed over. Whatever is written here is written by a recipe that has the lock.
+        let lock = lock.ok_or_else(|| RecipeError::Busy(directory.to_owned()))?;
+        // Files of steps that were killed. Only a recipe that has the lock writes here.
         remove_unfinished(directory, |_| true)?;
         let state = match State::read(directory) {
-            Err(RecipeError::DamagedState { .. }) if force => State::default(),
+            Err(RecipeError::DamagedState(_)) if force => State::default(),
             state => state?,
         };
         Ok(Self { directory: directory.to_owned(), state, force, _lock: Some(lock) })
     }
 
-    /// Opens the folder, which need not be there, to look what would have to be done.
+    /// Opens the folder, which need not exist, to find out what has to be done.
     ///
     /// # Errors
     /// When what it remembers cannot be read.
@@ -81,7 +81,7 @@ impl Work {
         &self.directory
     }
 
-    /// Whether a step has to be carried out, when all that it needs is there.
+    /// Whether a step has to be carried out. Everything that it needs is there.
     ///
     /// # Errors
     /// When something that it reads cannot be read.
@@ -106,10 +106,27 @@ impl Work {
         Ok(Status::UpToDate { seconds: before.seconds })
     }
 
-    /// Records that a step begins, whose status this is, and takes outputs away that it would not go on with.
+    /// Files and directories where steps would write, and that no step made. A store or an index that is
+    /// there counts as none: its own command knows whether it is the one to be made.
+    #[must_use]
+    pub fn in_the_way(&self, steps: &[PlannedStep]) -> Vec<PathBuf> {
+        let outputs = steps.iter().flat_map(|step| step.outputs().map(move |output| (step, output)));
+        outputs
+            .filter(|(step, output)| self.is_foreign(step, output))
+            .map(|(_, output)| self.directory.join(output))
+            .collect()
+    }
+
+    fn is_foreign(&self, step: &PlannedStep, output: &Path) -> bool {
+        let path = self.directory.join(output);
+        let adopted = step.adopts && path.join("manifest.json").is_file();
+        path.symlink_metadata().is_ok() && !self.force && !self.state.owns(output) && !adopted
+    }
+
+    /// Records that a step of this status begins, and removes outputs that the step would not resume.
     ///
     /// # Errors
-    /// When something is in the way that was not made here.
+    /// A file or directory in the way that no step made.
     pub fn begin(&mut self, step: &PlannedStep, status: &Status, models: &Models) -> Result<(), RecipeError> {
         let goes_on = match status {
             Status::Unfinished => true,
@@ -118,11 +135,11 @@ impl Work {
         };
         for output in step.outputs() {
             let path = self.directory.join(output);
-            let exists = path.symlink_metadata().is_ok();
-            if exists && !self.force && !self.state.owns(output) {
-                return Err(RecipeError::Foreign { path });
+            if self.is_foreign(step, output) {
+                return Err(RecipeError::Foreign(vec![path]));
             }
-            if exists && !goes_on {
+            let adopts = step.adopts && !self.force && !self.state.owns(output);
+            if path.symlink_metadata().is_ok() && !goes_on && !adopts {
                 remove(&path)?;
             }
             if let Some(parent) = path.parent() {
@@ -136,7 +153,7 @@ impl Work {
         self.state.write(&self.directory)
     }
 
-    /// Records that a step came to its end.
+    /// Records that a step finished.
     ///
     /// # Errors
     /// When an output is not there.
@@ -167,7 +184,7 @@ impl Work {
     /// A step's command line, with what it looks up in reports.
     ///
     /// # Errors
-    /// When a report lacks the value.
+    /// When the value is missing from a report.
     pub fn command_line(&self, step: &PlannedStep) -> Result<Vec<OsString>, RecipeError> {
         command_line(&step.command, &step.arguments, |_, piece| {
             let reported = self.reported(piece)?.unwrap_or_default();
@@ -175,8 +192,8 @@ impl Work {
         })
     }
 
-    /// All that decides what a step writes, a line each: the version, the command, options, and the content of what is read.
-    /// Where files lie does not count; their names do, since formats are told by them.
+    /// All that decides what a step writes, a line each: the version, the command, options, and the content
+    /// of what is read. The folders of files do not count. Their names do, since names can decide formats.
     fn made_of(&mut self, step: &PlannedStep, models: &Models) -> Result<Vec<String>, RecipeError> {
         let mut lines =
             vec![format!("toller {}", env!("CARGO_PKG_VERSION")), format!("command {}", step.command)];
@@ -263,7 +280,7 @@ fn differences(before: &[String], now: &[String]) -> Vec<String> {
     if words.is_empty() { vec!["order".to_owned()] } else { words }
 }
 
-/// Takes a file or directory away; of a link, the link.
+/// Removes a file, a directory or a link.
 fn remove(path: &Path) -> Result<(), FileError> {
     let metadata = path.symlink_metadata().map_err(FileError::on("open", path))?;
     let removed = if metadata.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };

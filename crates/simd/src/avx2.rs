@@ -94,14 +94,6 @@ impl<const VNNI: bool> Lanes for TwoRegisters<VNNI> {
     }
 
     #[inline(always)]
-    fn to_array(self, a: Floats) -> [f32; LANES] {
-        let mut lanes = [0.0; LANES];
-        // SAFETY: `lanes` holds sixteen values.
-        unsafe { self.store(lanes.as_mut_ptr(), a) };
-        lanes
-    }
-
-    #[inline(always)]
     fn round_f16(self, a: Floats) -> Floats {
         // SAFETY: `self` proves the features.
         a.map(|half| unsafe { _mm256_cvtph_ps(_mm256_cvtps_ph::<{ _MM_FROUND_TO_NEAREST_INT }>(half)) })

@@ -99,14 +99,6 @@ impl<const VNNI: bool, const BF16: bool> Lanes for OneRegister<VNNI, BF16> {
     }
 
     #[inline(always)]
-    fn to_array(self, a: __m512) -> [f32; LANES] {
-        let mut lanes = [0.0; LANES];
-        // SAFETY: `lanes` holds sixteen values.
-        unsafe { self.store(lanes.as_mut_ptr(), a) };
-        lanes
-    }
-
-    #[inline(always)]
     fn round_f16(self, a: __m512) -> __m512 {
         // SAFETY: `self` proves the features.
         unsafe { _mm512_cvtph_ps(_mm512_cvtps_ph::<TO_NEAREST>(a)) }

@@ -1,7 +1,10 @@
 //! Unsigned integers: comparisons to masks, positions of bits, running sums. Lists of ordinals are made of
 //! these.
 //!
-//! The methods as they stand here are the portable ones, which every instruction set agrees with.
+//! The trait's own methods are the portable ones, which every instruction set agrees with.
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
 
 use super::{LANES, portable::Portable};
 #[cfg(target_arch = "x86_64")]
@@ -58,10 +61,6 @@ impl Integers for Portable {}
 impl<const VNNI: bool> Integers for TwoRegisters<VNNI> {
     #[inline(always)]
     fn at_least(self, values: &[u32; MASKED], least: u32) -> u64 {
-        use std::arch::x86_64::{
-            _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_loadu_si256, _mm256_max_epu32,
-            _mm256_movemask_ps, _mm256_set1_epi32,
-        };
         (0..).zip(values.as_chunks::<8>().0).fold(0, |mask, (i, values)| {
             // SAFETY: see above.
             let found = unsafe {
@@ -75,10 +74,6 @@ impl<const VNNI: bool> Integers for TwoRegisters<VNNI> {
 
     #[inline(always)]
     fn running_sums(self, start: u32, values: &mut [[u32; LANES]]) {
-        use std::arch::x86_64::{
-            _mm256_add_epi32, _mm256_loadu_si256, _mm256_permute2x128_si256, _mm256_permutevar8x32_epi32,
-            _mm256_set1_epi32, _mm256_shuffle_epi32, _mm256_slli_si256, _mm256_storeu_si256,
-        };
         // SAFETY: see above.
         unsafe {
             let mut before = _mm256_set1_epi32(start as i32);
@@ -102,7 +97,6 @@ impl<const VNNI: bool> Integers for TwoRegisters<VNNI> {
 impl<const VNNI: bool, const BF16: bool> Integers for OneRegister<VNNI, BF16> {
     #[inline(always)]
     fn at_least(self, values: &[u32; MASKED], least: u32) -> u64 {
-        use std::arch::x86_64::{_mm512_cmpge_epu32_mask, _mm512_loadu_si512, _mm512_set1_epi32};
         (0..).zip(values.as_chunks::<LANES>().0).fold(0, |mask, (i, values)| {
             // SAFETY: see above.
             let found = unsafe {
@@ -117,10 +111,6 @@ impl<const VNNI: bool, const BF16: bool> Integers for OneRegister<VNNI, BF16> {
     /// another.
     #[inline(always)]
     fn set_bits(self, word: u64, first: u32, to: &mut [u32; MASKED]) -> usize {
-        use std::arch::x86_64::{
-            _mm512_add_epi32, _mm512_maskz_compress_epi32, _mm512_set1_epi32, _mm512_setr_epi32,
-            _mm512_storeu_si512,
-        };
         // SAFETY: see above. At most `at` bits are set before the bit `at`: a store from there is within
         // `to`.
         unsafe {
@@ -138,10 +128,6 @@ impl<const VNNI: bool, const BF16: bool> Integers for OneRegister<VNNI, BF16> {
 
     #[inline(always)]
     fn running_sums(self, start: u32, values: &mut [[u32; LANES]]) {
-        use std::arch::x86_64::{
-            _mm512_add_epi32, _mm512_alignr_epi32, _mm512_loadu_si512, _mm512_permutexvar_epi32,
-            _mm512_set1_epi32, _mm512_setzero_si512, _mm512_storeu_si512,
-        };
         // SAFETY: see above.
         unsafe {
             let (zero, last) = (_mm512_setzero_si512(), _mm512_set1_epi32(LANES as i32 - 1));

@@ -56,7 +56,13 @@ pub trait Lanes: Copy + Send + Sync + 'static {
     /// `from` is valid for reading sixteen bf16; it need not be aligned.
     unsafe fn load_bf16(self, from: *const bf16) -> Self::F32;
     /// The lanes as an array, lane 0 first.
-    fn to_array(self, a: Self::F32) -> [f32; LANES];
+    #[inline(always)]
+    fn to_array(self, a: Self::F32) -> [f32; LANES] {
+        let mut lanes = [0.0; LANES];
+        // SAFETY: `lanes` holds sixteen values.
+        unsafe { self.store(lanes.as_mut_ptr(), a) };
+        lanes
+    }
 
     /// `a + b`.
     fn add(self, a: Self::F32, b: Self::F32) -> Self::F32;

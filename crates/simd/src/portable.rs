@@ -88,11 +88,6 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
-    fn to_array(self, a: Floats) -> Floats {
-        a
-    }
-
-    #[inline(always)]
     fn not_less(self, a: Floats, b: Floats) -> u16 {
         let mut mask = 0;
         for lane in 0..LANES {

@@ -16,11 +16,8 @@ pub enum SparseError {
     File(#[from] FileError),
 
     /// A path that was to be opened is not an index.
-    #[error("{} is not an inverted index: it has no manifest.json of one", path.display())]
-    NotAnIndex {
-        /// The path.
-        path: PathBuf,
-    },
+    #[error("{} is not an inverted index: it has no manifest.json of one", .0.display())]
+    NotAnIndex(PathBuf),
     /// The index was written by another version of the program.
     #[error("{} has format version {found}; this program reads version {FORMAT_VERSION}", path.display())]
     FormatVersion {
@@ -71,11 +68,8 @@ pub enum SparseError {
         entry: String,
     },
     /// Another process is writing this index.
-    #[error("another process is writing the index {}", path.display())]
-    Locked {
-        /// The index.
-        path: PathBuf,
-    },
+    #[error("another process is writing the index {}", .0.display())]
+    Locked(PathBuf),
     /// There is an index already, of something else.
     #[error("the index {} is of something else: {difference}", path.display())]
     Exists {
@@ -88,11 +82,8 @@ pub enum SparseError {
     #[error("the collection has more documents than the {} that can be numbered", u32::MAX)]
     TooManyDocuments,
     /// A document that is too long.
-    #[error("the document {id:?} has more than {} terms", i32::MAX)]
-    DocumentTooLong {
-        /// Its identifier.
-        id: String,
-    },
+    #[error("the document {0:?} has more than {max} terms", max = i32::MAX)]
+    DocumentTooLong(String),
     /// A thread that analyzes texts has panicked.
     #[error("a thread that analyzes texts has panicked")]
     WorkerPanicked,

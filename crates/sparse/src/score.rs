@@ -18,7 +18,7 @@ const SUM_BITS: i32 = 30;
 /// The largest exponent of a unit. Beyond it, scores are practically zero.
 const MAX_EXPONENT: i32 = 120;
 
-/// What scores depend on besides a term and a document: the collection.
+/// What scores depend on in addition to a term and a document: the collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Statistics {
     /// Documents, including those without terms.

@@ -1,4 +1,4 @@
-//! Shards, and files of codes, that are not as they were written.
+//! Shards and files of codes that are not as they were written.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::{CodesEntry, OpenOptions, Shard, ShardEntry, StoreError, StorePart};
 /// A listed file that is missing or not as it was written: a shard, or its codes.
 #[derive(Debug)]
 pub struct Damage {
-    /// Its part, by its place among those examined.
+    /// Its part, by its place among the examined parts.
     pub part: usize,
     /// The place of the shard in the part's manifest.
     pub shard: usize,
@@ -47,9 +47,8 @@ pub fn find_damage(parts: &[StorePart], options: &OpenOptions<'_>) -> Result<Vec
     damaged(listed, examine, StoreError::is_damage)
 }
 
-/// As [`find_damage`], but for the listed files of codes: those that are damaged, or were made of another
-/// shard. The vectors are not read, and no vector is lost with its codes: [`quantize`](crate::quantize) makes
-/// new ones.
+/// As [`find_damage`], for the listed files of codes: those that are damaged, or were made of another shard.
+/// The vectors are not read. No vector is lost with its codes: [`quantize`](crate::quantize) makes new codes.
 ///
 /// # Errors
 /// As [`find_damage`].

@@ -1,4 +1,4 @@
-//! The files of a store's directory: which belong there, and who may write them.
+//! The files of a store's directory: which of them belong to it, and who may write them.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::{Part, StoreError, part};
 
 /// The exclusive right to write the store in `directory`.
 pub(crate) fn lock(directory: &Path) -> Result<DirectoryLock, StoreError> {
-    DirectoryLock::acquire(directory)?.ok_or_else(|| StoreError::Locked { path: directory.to_owned() })
+    DirectoryLock::acquire(directory)?.ok_or_else(|| StoreError::Locked(directory.to_owned()))
 }
 
 /// Checks that `directory` is a store, even a damaged one, or holds nothing. Changes nothing.

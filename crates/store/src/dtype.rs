@@ -44,23 +44,15 @@ impl DType {
         }
         out.reserve(values.len() * self.size());
         for (column, &value) in values.iter().enumerate() {
-            match self {
-                Self::F32 => out.extend_from_slice(&value.to_le_bytes()),
-                Self::F16 => {
-                    let rounded = f16::from_f32(value);
-                    if rounded.is_infinite() {
-                        return Err(BadValue::Overflow { column });
-                    }
-                    out.extend_from_slice(&rounded.to_le_bytes());
+            let rounded = match self {
+                Self::F32 => {
+                    out.extend_from_slice(&value.to_le_bytes());
+                    continue;
                 }
-                Self::BF16 => {
-                    let rounded = bf16::from_f32(value);
-                    if rounded.is_infinite() {
-                        return Err(BadValue::Overflow { column });
-                    }
-                    out.extend_from_slice(&rounded.to_le_bytes());
-                }
-            }
+                Self::F16 => Some(f16::from_f32(value)).filter(|x| x.is_finite()).map(f16::to_le_bytes),
+                Self::BF16 => Some(bf16::from_f32(value)).filter(|x| x.is_finite()).map(bf16::to_le_bytes),
+            };
+            out.extend_from_slice(&rounded.ok_or(BadValue::Overflow { column })?);
         }
         Ok(())
     }
@@ -88,13 +80,13 @@ mod tests {
 
     #[test]
     fn rounds_to_nearest_even() {
-        // f16 has 11 significant bits: 2049 lies between 2048 (even) and 2050, 2051 between 2050 and 2052
+        // f16 has 11 significant bits: 2049 is between 2048 (even) and 2050, 2051 between 2050 and 2052
         // (even).
         assert_eq!(rounded(DType::F16, 2049.0), Ok(0x6800));
         assert_eq!(rounded(DType::F16, 2051.0), Ok(0x6802));
         assert_eq!(rounded(DType::F16, f32::from_bits(0x3300_0000)), Ok(0)); // 2^-25: a tie with zero
         assert_eq!(rounded(DType::F16, f32::from_bits(0x3300_0001)), Ok(1)); // just above: the least subnormal
-        // bf16 has 8: 257 lies between 256 (even) and 258, 259 between 258 and 260 (even).
+        // bf16 has 8: 257 is between 256 (even) and 258, 259 between 258 and 260 (even).
         assert_eq!(rounded(DType::BF16, 257.0), Ok(0x4380));
         assert_eq!(rounded(DType::BF16, 259.0), Ok(0x4382));
         assert_eq!(rounded(DType::F32, -0.0), Ok(0x8000_0000));

@@ -1,12 +1,12 @@
 //! What can go wrong with a store, and the remedy.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use toller_files::{DirectoryLock, FileError};
+use toller_files::{DirectoryLock, FileError, ListedFileError};
 use toller_ir::{Command, Explain, Remedy, Setting, remedy};
 
-use crate::{Checksum, DType, Difference, FORMAT_VERSION, ModelInfo, part};
+use crate::{DType, Difference, FORMAT_VERSION, ModelInfo, part};
 
 /// An error of writing or opening a store.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +51,7 @@ pub enum StoreError {
         /// Rows when finished.
         rows_expected: u64,
     },
-    /// Parts of a store are not there.
+    /// Parts of a store are missing.
     #[error("the store {} has {} of {of} parts; missing: {}", path.display(), *of as usize - missing.len(), listed(missing, *of))]
     MissingParts {
         /// The store.
@@ -66,12 +66,12 @@ pub enum StoreError {
     MixedParts {
         /// The store.
         path: PathBuf,
-        /// A number of parts that is there.
+        /// The number of parts of an existing division.
         first: u32,
-        /// Another that is there or was asked for.
+        /// The number of parts of another division, which exists or was requested.
         second: u32,
     },
-    /// A part's directory holds something else than its name says.
+    /// The directory of a part holds something else.
     #[error("{} does not hold the part that its name says, but {found}", path.display())]
     MisplacedPart {
         /// The directory.
@@ -89,12 +89,9 @@ pub enum StoreError {
         /// In what they differ.
         differences: Vec<Difference>,
     },
-    /// More rows than ordinals.
-    #[error("{rows} rows are more than the {} that can be numbered", u32::MAX)]
-    TooManyRows {
-        /// The rows of all stores.
-        rows: u64,
-    },
+    /// The stores have more rows than there are ordinals.
+    #[error("{0} rows are more than the {max} that can be numbered", max = u32::MAX)]
+    TooManyRows(u64),
     /// An id occurs twice in the stores that are opened together.
     #[error("the id {id:?} occurs twice, in {} and in {}", first.display(), second.display())]
     DuplicateId {
@@ -116,49 +113,28 @@ pub enum StoreError {
         /// The other one.
         given: Box<ModelInfo>,
     },
-    /// The store was imported, and nobody said which model made its vectors.
-    #[error("the store was imported and does not know its model, so not whether it is {} (fingerprint {})", given.name, given.fingerprint)]
-    UnknownModel {
-        /// The model to search with.
-        given: Box<ModelInfo>,
+    /// The model that encodes the queries makes vectors of another length.
+    #[error("the store's vectors have {stored} dimensions, and the queries' would have {queries}")]
+    OtherDim {
+        /// The store's dimension.
+        stored: usize,
+        /// That of the queries' vectors.
+        queries: usize,
     },
+    /// The store was imported without the name of the model that made its vectors. The model given here is
+    /// the one to search with.
+    #[error("the store was imported and does not know its model, so not whether it is {} (fingerprint {})", .0.name, .0.fingerprint)]
+    UnknownModel(Box<ModelInfo>),
 
-    /// A shard that the manifest lists is not there.
-    #[error("the shard {} is missing", path.display())]
-    ShardMissing {
-        /// The shard.
-        path: PathBuf,
-    },
-    /// A shard is shorter (truncated) or longer than the manifest says.
-    #[error("the shard {} has {found} bytes, but its manifest says {expected}", path.display())]
-    ShardSize {
-        /// The shard.
-        path: PathBuf,
-        /// Its length by the manifest.
-        expected: u64,
-        /// Its length.
-        found: u64,
-    },
-    /// A shard's bytes are not those that were written.
-    #[error("the shard {} is damaged: its checksum is {found}, but its manifest says {expected}", path.display())]
-    ShardChecksum {
-        /// The shard.
-        path: PathBuf,
-        /// Its checksum by the manifest.
-        expected: Checksum,
-        /// The checksum of its bytes.
-        found: Checksum,
-    },
-    /// A shard is not a valid safetensors file of the format's tensors.
-    #[error("the shard {} is invalid: {reason}", path.display())]
-    ShardInvalid {
+    /// A shard is missing or not as it was written.
+    #[error("the shard {} cannot be used: {reason}", path.display())]
+    ShardDamaged {
         /// The shard.
         path: PathBuf,
         /// What is wrong.
         reason: String,
     },
-
-    /// A file of codes is missing or damaged, or not made of the shard beside it.
+    /// A file of codes is missing or damaged, or was not made of its shard.
     #[error("the codes {} cannot be used: {reason}", path.display())]
     CodesDamaged {
         /// The file.
@@ -167,18 +143,15 @@ pub enum StoreError {
         reason: String,
     },
 
-    /// A spec that no store can have.
-    #[error("no store can be written as asked: {reason}")]
-    InvalidSpec {
-        /// What is wrong.
-        reason: String,
-    },
+    /// No store can have this spec; the text says why.
+    #[error("no store can be written as asked: {0}")]
+    InvalidSpec(String),
     /// There is no such part.
     #[error("there is no part {index} of {of}: expected I/N with 1 <= I <= N <= 99999")]
     InvalidPart {
         /// The part that was asked for.
         index: u32,
-        /// Of so many.
+        /// The number of parts.
         of: u32,
     },
     /// The directory to write to holds something else.
@@ -190,12 +163,9 @@ pub enum StoreError {
         entry: String,
     },
     /// Another process is writing this store.
-    #[error("another process is writing the store {}", path.display())]
-    Locked {
-        /// The store or the part.
-        path: PathBuf,
-    },
-    /// The store that is there was begun with another spec.
+    #[error("another process is writing the store {}", .0.display())]
+    Locked(PathBuf),
+    /// The existing store was begun with another spec.
     #[error("the store {} was begun differently: {}", path.display(), described(differences, "in the store", "asked for"))]
     SpecMismatch {
         /// The store or the part.
@@ -212,16 +182,6 @@ pub enum StoreError {
         expected: usize,
         /// The vector's.
         found: usize,
-    },
-    /// A batch whose numbers are not a vector for each id.
-    #[error("{values} numbers are not {ids} embeddings of dimension {dim}")]
-    WrongBatch {
-        /// The number of ids.
-        ids: usize,
-        /// The number of numbers.
-        values: usize,
-        /// The store's dimension.
-        dim: usize,
     },
     /// A vector with NaN or infinity.
     #[error("the embedding of {id:?} is not finite: number {column} is {value}")]
@@ -245,7 +205,7 @@ pub enum StoreError {
         /// The store's dtype.
         dtype: DType,
     },
-    /// Fewer or more rows were written than the source has.
+    /// Fewer or more rows were pushed than the source has.
     #[error("{found} rows were given for the store {}, but its source has {expected}", path.display())]
     RowCount {
         /// The store or the part.
@@ -258,16 +218,26 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether a shard is missing or not as it was written, so that writing it anew is the remedy.
+    /// Whether a shard is missing or not as it was written, so that the remedy is to write it again.
     #[must_use]
     pub fn is_damage(&self) -> bool {
-        matches!(
-            self,
-            Self::ShardMissing { .. }
-                | Self::ShardSize { .. }
-                | Self::ShardChecksum { .. }
-                | Self::ShardInvalid { .. }
-        )
+        matches!(self, Self::ShardDamaged { .. })
+    }
+
+    /// For `map_err`: the error of the shard at `path`.
+    pub(crate) fn of_shard(path: &Path) -> impl FnOnce(ListedFileError) -> Self {
+        move |error| match error {
+            ListedFileError::File(error) => error.into(),
+            ListedFileError::Damaged(reason) => Self::ShardDamaged { path: path.to_owned(), reason },
+        }
+    }
+
+    /// For `map_err`: the error of the codes at `path`.
+    pub(crate) fn of_codes(path: &Path) -> impl FnOnce(ListedFileError) -> Self {
+        move |error| match error {
+            ListedFileError::File(error) => error.into(),
+            ListedFileError::Damaged(reason) => Self::CodesDamaged { path: path.to_owned(), reason },
+        }
     }
 }
 
@@ -307,6 +277,16 @@ impl Explain for StoreError {
             Self::DuplicateId { .. } => {
                 "give each store once, and each passage of a collection its own id".into()
             }
+            Self::OtherDim { stored, .. } => remedy!(
+                "search with the model of the store, and with `{}` only if it was encoded so",
+                Setting::Dim.to(stored.to_string())
+            ),
+            Self::WrongModel { stored, given } if stored.name == given.name => remedy!(
+                "the name is the same, but not the weights or the way from tokens to a vector: give the model \
+                 and the options that the store was encoded with ({}, {}), or encode it again",
+                Setting::Dim,
+                Setting::Pooling
+            ),
             Self::WrongModel { stored, .. } => remedy!(
                 "search with `{}`, or encode the collection with the other model",
                 Setting::Model.to(stored.name.clone())
@@ -318,14 +298,9 @@ impl Explain for StoreError {
                 Setting::Model,
                 Setting::QueryVectors
             ),
-            Self::ShardMissing { .. }
-            | Self::ShardSize { .. }
-            | Self::ShardChecksum { .. }
-            | Self::ShardInvalid { .. } => {
-                "restore the file from a copy, or run the command that wrote the store again: it writes \
-                 damaged and missing shards again, and keeps the others"
-                    .into()
-            }
+            Self::ShardDamaged { .. } => "restore the file from a copy, or run the command that wrote the \
+                 store again: it writes damaged and missing shards again, and keeps the others"
+                .into(),
             Self::CodesDamaged { .. } => remedy!(
                 "make the codes again with `{}`, or remove them with `{}`; the vectors are not touched",
                 Command::Quantize.with(Setting::Overwrite),
@@ -359,7 +334,7 @@ impl Explain for StoreError {
             Self::RowCount { .. } => {
                 remedy!("the source changed while it was read: encode it again with `{}`", Setting::Overwrite)
             }
-            Self::InvalidSpec { .. } | Self::WrongDim { .. } | Self::WrongBatch { .. } => return None,
+            Self::InvalidSpec { .. } | Self::WrongDim { .. } => return None,
         })
     }
 }

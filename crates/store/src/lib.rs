@@ -7,7 +7,8 @@
 //! The layout is specified in docs/formats.md.
 //!
 //! ```
-//! # use toller_store::{DType, Encoding, ModelInfo, OpenOptions, Role, Source, Store, StoreSpec, StoreWriter};
+//! # use toller_store::{DType, Encoding, ModelInfo, OpenOptions, Role};
+//! # use toller_store::{Source, Store, StoreSpec, StoreWriter};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("store");
@@ -57,6 +58,7 @@ mod shard;
 mod shard_buffer;
 mod spec;
 mod store;
+mod tensors;
 mod writer;
 
 pub use codes::CodesEntry;
@@ -66,9 +68,10 @@ pub use error::StoreError;
 pub use manifest::{FORMAT_VERSION, Manifest, ShardEntry};
 pub use part::Part;
 pub use quantize::{Codes, QuantizeProgress, quantize};
-pub use shard::{Embeddings, Shard};
+pub use shard::Shard;
 pub use spec::{DEFAULT_ROWS_PER_SHARD, Difference, Encoding, ModelInfo, Source, StoreSpec};
 pub use store::{Store, StorePart, inspect};
 pub use toller_files::{Checksum, OpenOptions, ParseChecksumError, VerifyProgress};
 pub use toller_ir::Role;
+pub use toller_topk::Vectors;
 pub use writer::StoreWriter;

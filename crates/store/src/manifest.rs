@@ -29,7 +29,7 @@ pub struct Manifest {
     pub complete: bool,
     /// The finished shards, in order.
     pub shards: Vec<ShardEntry>,
-    /// The codes of the shards, one file each, where the store has been quantized.
+    /// The codes of the shards, one file for each, if the store has been quantized.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub codes: Vec<CodesEntry>,
 }
@@ -48,7 +48,7 @@ pub struct ShardEntry {
 }
 
 impl Manifest {
-    /// The manifest of a store in which nothing is written yet.
+    /// The manifest of a store without rows.
     pub(crate) fn new(spec: StoreSpec) -> Self {
         Self { spec, count: 0, complete: false, shards: Vec::new(), codes: Vec::new() }
     }

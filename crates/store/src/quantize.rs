@@ -14,7 +14,7 @@ use crate::manifest::Manifest;
 use crate::store::read_manifests;
 use crate::{CodesEntry, OpenOptions, Shard, StoreError, StorePart};
 
-/// What a store shall have beside its vectors.
+/// What a store has in addition to its vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codes {
     /// One byte a number, for the int8 scan.
@@ -32,19 +32,19 @@ pub struct QuantizeProgress {
     pub rows_total: u64,
 }
 
-/// Makes the store at `path`, whole or in parts, have `codes`: in parallel, in rayon's current pool. The vectors are
-/// verified, and not changed; parts that have what is asked for are left alone, unless `anew`. Whenever it fails or the
-/// process dies, the store stays whole: the manifest lists the codes when all of a part are written, and no longer lists
-/// those that are about to be replaced.
+/// Gives the store at `path`, whole or in parts, these codes, or removes them: in parallel, in rayon's
+/// current pool. The vectors are verified, and not changed. Parts that have such codes already are left
+/// alone, unless `again`. If the work fails or the process dies, the store stays whole: the manifest lists
+/// the codes of a part when all of them are written, and does not list codes that are about to be replaced.
 ///
-/// Returns the bytes of the codes that the store has then.
+/// Returns the bytes of the codes that the store has in the end.
 ///
 /// # Errors
 /// If the store is incomplete or damaged, or being written, and file errors.
 pub fn quantize(
     path: &Path,
     codes: Codes,
-    anew: bool,
+    again: bool,
     progress: Option<&(dyn Fn(QuantizeProgress) + Sync)>,
 ) -> Result<u64, StoreError> {
     let parts = read_manifests(path)?;
@@ -59,18 +59,18 @@ pub fn quantize(
     let mut bytes = 0;
     for part in &parts {
         let _lock = directory::lock(&part.directory)?;
-        // Once more: another process may have changed it before the lock.
+        // Read it again: another process may have changed it before the lock.
         let manifest = Manifest::read(&part.directory)?;
         let mut part =
             StorePart { manifest: manifest.unwrap_or_else(|| part.manifest.clone()), ..part.clone() };
-        if codes == Codes::Int8 && !anew && has_codes(&part)? {
+        if codes == Codes::Int8 && !again && has_codes(&part)? {
             advance(part.manifest.count as usize);
         } else {
             list(&mut part, Vec::new())?;
             if codes == Codes::Int8 {
                 let written = int8(&part, &advance).and_then(|written| list(&mut part, written));
                 if written.is_err() {
-                    // They would fill the disk that may be full. The error that is told is the first.
+                    // The disk may be full. The first error is the one that is returned.
                     let _ = directory::remove_leftovers(&part.directory, &part.manifest);
                 }
                 written?;
@@ -112,7 +112,7 @@ fn int8(part: &StorePart, advance: &(dyn Fn(usize) + Sync)) -> Result<Vec<CodesE
     written.into_iter().collect()
 }
 
-/// Whether all shards have codes that can be used, as far as is known without reading them.
+/// Whether all shards have codes that can be used, as far as one can know without reading them.
 fn has_codes(part: &StorePart) -> Result<bool, StoreError> {
     let unverified = OpenOptions { verify: false, progress: None };
     let listed = part.manifest.codes.len() == part.manifest.shards.len();

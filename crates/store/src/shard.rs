@@ -1,32 +1,28 @@
 //! A memory-mapped shard.
 
-use std::fs::File;
-use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str;
 
-use bytemuck::Pod;
-use half::{bf16, f16};
 #[cfg(unix)]
 use memmap2::Advice;
 use memmap2::Mmap;
-use safetensors::tensor::{Metadata, TensorInfo};
-use safetensors::{Dtype, SafeTensors};
-use toller_files::{FileError, Verifier};
+use safetensors::Dtype;
+use toller_files::{ListedFile, Verifier};
 use toller_ir::DocOrd;
+use toller_topk::Vectors;
 
 use crate::codes::MappedCodes;
-use crate::shard_buffer::ALIGNMENT;
+use crate::tensors::{ALIGNMENT, Tensors};
 use crate::{CodesEntry, DType, ShardEntry, StoreError, StoreSpec};
 
 #[cfg(target_endian = "big")]
-compile_error!("shards are little-endian and are used as they lie in the file");
+compile_error!("shards are little-endian and are used as they are in the file");
 
 /// A shard of an opened store: rows that follow each other in the store's order.
 ///
 /// The vectors are in the memory map of the file, at a multiple of 64 bytes. Pages that were read stay in the
-/// system's file cache and do not count as the process's own memory.
+/// system's file cache and are not the process's own memory.
 #[derive(Debug)]
 pub struct Shard {
     path: PathBuf,
@@ -35,50 +31,11 @@ pub struct Shard {
     dim: usize,
     dtype: DType,
     map: Mmap,
-    // Checked against the map by `Layout::find`.
+    // `Layout::find` has checked these against the map.
     embeddings: Range<usize>,
     id_offsets: Range<usize>,
     ids: Range<usize>,
     codes: Option<MappedCodes>,
-}
-
-/// The vectors of a shard, [rows, dim], row after row.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Embeddings<'a> {
-    /// Vectors in f32.
-    F32(&'a [f32]),
-    /// Vectors in f16.
-    F16(&'a [f16]),
-    /// Vectors in bf16.
-    BF16(&'a [bf16]),
-}
-
-impl<'a> Embeddings<'a> {
-    /// The bytes of the vectors, as they lie in the file.
-    #[must_use]
-    pub fn as_bytes(&self) -> &'a [u8] {
-        match self {
-            Self::F32(values) => bytemuck::cast_slice(values),
-            Self::F16(values) => bytemuck::cast_slice(values),
-            Self::BF16(values) => bytemuck::cast_slice(values),
-        }
-    }
-
-    /// Writes the numbers `range` (of the flat [rows * dim]), widened to f32, which is exact, to `out`.
-    ///
-    /// # Panics
-    /// If `range` is out of bounds or not as long as `out`.
-    pub fn widen(&self, range: Range<usize>, out: &mut [f32]) {
-        fn convert<T: Copy>(from: &[T], out: &mut [f32], to_f32: impl Fn(T) -> f32) {
-            assert_eq!(from.len(), out.len(), "widened numbers and their destination");
-            out.iter_mut().zip(from).for_each(|(out, &value)| *out = to_f32(value));
-        }
-        match self {
-            Self::F32(values) => out.copy_from_slice(&values[range]),
-            Self::F16(values) => convert(&values[range], out, f16::to_f32),
-            Self::BF16(values) => convert(&values[range], out, bf16::to_f32),
-        }
-    }
 }
 
 impl Shard {
@@ -90,15 +47,14 @@ impl Shard {
         first: DocOrd,
         verifier: &Verifier<'_>,
     ) -> Result<Self, StoreError> {
-        let path = directory.join(&entry.file);
-        let map = map(&path, entry.bytes)?;
-        check_sum(&path, &map, entry, verifier)?;
-        let (dim, dtype, rows) = (spec.dim, spec.dtype, entry.rows);
+        let file = entry.listed(directory);
+        let map = file.map(verifier).map_err(StoreError::of_shard(&file.path))?;
+        let (dim, dtype, rows, path) = (spec.dim, spec.dtype, entry.rows, file.path);
         match Layout::find(&map, rows, dim, dtype) {
             Ok(Layout { embeddings, id_offsets, ids }) => {
                 Ok(Self { path, first, rows, dim, dtype, map, embeddings, id_offsets, ids, codes: None })
             }
-            Err(reason) => Err(StoreError::ShardInvalid { path, reason }),
+            Err(reason) => Err(StoreError::ShardDamaged { path, reason }),
         }
     }
 
@@ -109,11 +65,11 @@ impl Shard {
         codes: Option<&CodesEntry>,
         verifier: &Verifier<'_>,
     ) -> Result<(), StoreError> {
-        check_sum(&self.path, &self.map, entry, verifier)?;
+        let directory = self.path.parent().unwrap_or(&self.path);
+        let verified = entry.listed(directory).verify(&self.map, verifier);
+        verified.map_err(StoreError::of_shard(&self.path))?;
         match (&self.codes, codes) {
-            (Some(mapped), Some(codes)) => {
-                mapped.verify(&self.path.with_file_name(&codes.file), codes, verifier)
-            }
+            (Some(mapped), Some(codes)) => mapped.verify(&codes.listed(directory), verifier),
             _ => Ok(()),
         }
     }
@@ -175,17 +131,14 @@ impl Shard {
 
     /// The vectors, [rows, dim]. The first begins at a multiple of 64 bytes in memory.
     #[must_use]
-    pub fn embeddings(&self) -> Embeddings<'_> {
+    pub fn embeddings(&self) -> Vectors<'_> {
+        let bytes = &self.map[self.embeddings.clone()];
+        // The casts do not panic: the tensor has rows * dim numbers, and its place is aligned.
         match self.dtype {
-            DType::F32 => Embeddings::F32(self.numbers()),
-            DType::F16 => Embeddings::F16(self.numbers()),
-            DType::BF16 => Embeddings::BF16(self.numbers()),
+            DType::F32 => Vectors::F32(bytemuck::cast_slice(bytes)),
+            DType::F16 => Vectors::F16(bytemuck::cast_slice(bytes)),
+            DType::BF16 => Vectors::BF16(bytemuck::cast_slice(bytes)),
         }
-    }
-
-    fn numbers<T: Pod>(&self) -> &[T] {
-        // Does not panic: the tensor's length is rows * dim numbers, and its place is aligned.
-        bytemuck::cast_slice(&self.map[self.embeddings.clone()])
     }
 
     /// The id of a row, counted from the shard's first.
@@ -202,32 +155,10 @@ impl Shard {
     }
 }
 
-fn check_sum(path: &Path, map: &Mmap, entry: &ShardEntry, verifier: &Verifier<'_>) -> Result<(), StoreError> {
-    match verifier.checksum(map) {
-        Some(found) if found != entry.checksum => {
-            Err(StoreError::ShardChecksum { path: path.to_owned(), expected: entry.checksum, found })
-        }
-        _ => Ok(()),
+impl ShardEntry {
+    fn listed(&self, directory: &Path) -> ListedFile {
+        ListedFile { path: directory.join(&self.file), bytes: self.bytes, checksum: self.checksum }
     }
-}
-
-/// Maps a file of a known length.
-fn map(path: &Path, bytes: u64) -> Result<Mmap, StoreError> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Err(StoreError::ShardMissing { path: path.to_owned() });
-        }
-        Err(error) => return Err(FileError::new("open", path, error).into()),
-    };
-    let found = file.metadata().map_err(FileError::on("examine", path))?.len();
-    if found != bytes {
-        return Err(StoreError::ShardSize { path: path.to_owned(), expected: bytes, found });
-    }
-    // SAFETY: a store's files are replaced by renaming, never changed in place, so the mapped file stays as
-    // it is, even after it is replaced or removed. The user must not let another program change it.
-    let map = unsafe { Mmap::map(&file) };
-    Ok(map.map_err(FileError::on("map", path))?)
 }
 
 /// The places of the tensors in a shard's file.
@@ -241,40 +172,13 @@ impl Layout {
     /// Finds the tensors of a shard of `rows` rows, and checks everything that [`Shard`] relies on. Other
     /// tensors are ignored. The error says what is wrong.
     fn find(file: &[u8], rows: usize, dim: usize, dtype: DType) -> Result<Self, String> {
-        let (header_bytes, metadata) = SafeTensors::read_metadata(file).map_err(|error| error.to_string())?;
-        let data_start = size_of::<u64>() + header_bytes;
-        let place = |info: &TensorInfo| data_start + info.data_offsets.0..data_start + info.data_offsets.1;
-
-        let embeddings = tensor(&metadata, "embeddings", dtype.safetensors(), &[rows, dim]).map(place)?;
-        let id_offsets = tensor(&metadata, "id_offsets", Dtype::U64, &[rows + 1]).map(place)?;
-        let ids = metadata.info("ids").ok_or("it has no tensor ids")?;
-        let ids =
-            tensor(&metadata, "ids", Dtype::U8, &[ids.data_offsets.1 - ids.data_offsets.0]).map(place)?;
-
-        if embeddings.start % ALIGNMENT != 0 {
-            return Err(format!(
-                "embeddings begin at byte {}, not at a multiple of {ALIGNMENT}",
-                embeddings.start
-            ));
-        }
-        let part = |range: &Range<usize>| file.get(range.clone()).ok_or("a tensor lies outside of the file");
-        part(&embeddings)?;
-        check_ids(part(&id_offsets)?, part(&ids)?)?;
+        let tensors = Tensors::read(file)?;
+        let embeddings = tensors.find("embeddings", dtype.safetensors(), &[rows, dim], ALIGNMENT)?;
+        let id_offsets = tensors.find("id_offsets", Dtype::U64, &[rows + 1], 1)?;
+        let ids = tensors.find("ids", Dtype::U8, &[tensors.length("ids")?], 1)?;
+        check_ids(&file[id_offsets.clone()], &file[ids.clone()])?;
         Ok(Self { embeddings, id_offsets, ids })
     }
-}
-
-fn tensor<'a>(
-    metadata: &'a Metadata,
-    name: &str,
-    dtype: Dtype,
-    shape: &[usize],
-) -> Result<&'a TensorInfo, String> {
-    let info = metadata.info(name).ok_or_else(|| format!("it has no tensor {name}"))?;
-    if info.dtype != dtype || info.shape != shape {
-        return Err(format!("{name} is {} {:?}, expected {dtype} {shape:?}", info.dtype, info.shape));
-    }
-    Ok(info)
 }
 
 /// Checks that every id is a piece of `ids` and valid UTF-8.

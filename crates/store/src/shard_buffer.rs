@@ -1,22 +1,16 @@
-//! The shard that is being filled, and its layout in the file.
-//!
-//! A shard is a safetensors file: eight bytes of header length, a JSON header, and the tensors without
-//! gaps: `embeddings [rows, dim]`, `id_offsets [rows + 1]` (u64), `ids` (u8). The header is padded with
-//! spaces so that the embeddings begin at a multiple of [`ALIGNMENT`].
+//! The shard that is being filled: a file with the tensors `embeddings [rows, dim]`, `id_offsets [rows + 1]`
+//! (u64) and `ids` (u8).
 
-use std::io::Write;
 use std::path::Path;
 
-use toller_files::{AtomicFile, ChecksumHasher, FileError};
+use safetensors::Dtype;
+use toller_files::ListedFile;
 
 use crate::dtype::BadValue;
+use crate::tensors::{self, Tensor};
 use crate::{DType, ShardEntry, StoreError};
 
-/// Where the embeddings begin in the file, and so in memory: a multiple of this many bytes. One cache
-/// line, and the widest SIMD register.
-pub(crate) const ALIGNMENT: usize = 64;
-
-/// Rows that are not in a file yet.
+/// Rows that are not in any file yet.
 #[derive(Debug)]
 pub(crate) struct ShardBuffer {
     dtype: DType,
@@ -74,37 +68,13 @@ impl ShardBuffer {
 
     /// Writes the rows as the shard `file` of `directory`, atomically.
     pub(crate) fn write(&self, directory: &Path, file: String) -> Result<ShardEntry, StoreError> {
-        let path = directory.join(&file);
-        let mut output = AtomicFile::create(&path)?;
-        let mut hasher = ChecksumHasher::default();
-        let mut bytes = 0;
-        for piece in [&self.header(), &self.embeddings, &self.id_offsets, &self.ids] {
-            hasher.update(piece);
-            output.write_all(piece).map_err(FileError::on("write", &path))?;
-            bytes += piece.len() as u64;
-        }
-        output.commit()?;
-        Ok(ShardEntry { file, rows: self.rows, bytes, checksum: hasher.finish() })
-    }
-
-    /// The file up to the first tensor.
-    fn header(&self) -> Vec<u8> {
-        let (rows, dim, dtype) = (self.rows, self.dim, self.dtype.name().to_uppercase());
-        let embeddings_end = self.embeddings.len();
-        let offsets_end = embeddings_end + self.id_offsets.len();
-        let ids_end = offsets_end + self.ids.len();
-        let mut json = format!(
-            "{{\"embeddings\":{{\"dtype\":\"{dtype}\",\"shape\":[{rows},{dim}],\"data_offsets\":[0,{embeddings_end}]}},\
-             \"id_offsets\":{{\"dtype\":\"U64\",\"shape\":[{}],\"data_offsets\":[{embeddings_end},{offsets_end}]}},\
-             \"ids\":{{\"dtype\":\"U8\",\"shape\":[{}],\"data_offsets\":[{offsets_end},{ids_end}]}}}}",
-            rows + 1,
-            self.ids.len(),
-        );
-        let prefix = size_of::<u64>();
-        let header_end = (prefix + json.len()).next_multiple_of(ALIGNMENT);
-        json.extend(std::iter::repeat_n(' ', header_end - prefix - json.len()));
-        let mut header = (json.len() as u64).to_le_bytes().to_vec();
-        header.extend_from_slice(json.as_bytes());
-        header
+        let (rows, dtype) = (self.rows, self.dtype.safetensors());
+        let tensors = [
+            Tensor { name: "embeddings", dtype, shape: &[rows, self.dim], bytes: &self.embeddings },
+            Tensor { name: "id_offsets", dtype: Dtype::U64, shape: &[rows + 1], bytes: &self.id_offsets },
+            Tensor { name: "ids", dtype: Dtype::U8, shape: &[self.ids.len()], bytes: &self.ids },
+        ];
+        let ListedFile { bytes, checksum, .. } = tensors::write(&directory.join(&file), &tensors, 0)?;
+        Ok(ShardEntry { file, rows, bytes, checksum })
     }
 }

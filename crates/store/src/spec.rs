@@ -40,15 +40,18 @@ pub struct ModelInfo {
     pub fingerprint: String,
 }
 
+/// A value that nobody knows.
+const UNKNOWN: &str = "unknown";
+
 /// The start of the fingerprint of an unknown model.
 const UNKNOWN_MODEL: &str = "unknown:";
 
 impl ModelInfo {
     /// The unknown model of imported vectors. `vectors` identifies them, so that other vectors of an unknown
-    /// model do not count as vectors of the same model.
+    /// model are not taken for vectors of the same model.
     #[must_use]
     pub fn unknown(vectors: &str) -> Self {
-        Self { name: "unknown".to_owned(), fingerprint: format!("{UNKNOWN_MODEL}{vectors}") }
+        Self { name: UNKNOWN.to_owned(), fingerprint: format!("{UNKNOWN_MODEL}{vectors}") }
     }
 
     /// Whether the model is known.
@@ -80,6 +83,23 @@ pub struct Encoding {
     pub pooling: String,
 }
 
+impl Encoding {
+    /// The encoding of imported vectors, of which only the role and the length are known.
+    #[must_use]
+    pub fn unknown(role: Role, normalized: bool) -> Self {
+        Self {
+            role,
+            prompt: String::new(),
+            max_length: 0,
+            title_mode: join(),
+            title_separator: String::new(),
+            compute_dtype: UNKNOWN.to_owned(),
+            normalized,
+            pooling: UNKNOWN.to_owned(),
+        }
+    }
+}
+
 /// The title mode of every store before there were others; it is not written.
 fn join() -> String {
     "join".to_owned()
@@ -103,13 +123,13 @@ pub struct Source {
 pub struct Difference {
     /// The field's path in the manifest: `encoding.prompt`.
     pub field: &'static str,
-    /// Its value in the store that is there, or was opened first.
+    /// Its value in the existing store, or in the store that was opened first.
     pub stored: String,
-    /// Its value in what was requested, or was opened later.
+    /// Its value in the requested spec, or in the store that was opened later.
     pub other: String,
 }
 
-/// How far two specs have to agree. Each level includes those before it.
+/// How far two specs must agree. Each level includes the levels before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Agreement {
     /// Different collections searched as one: the vectors must be comparable.
@@ -184,7 +204,7 @@ impl StoreSpec {
 
     /// [`StoreError::InvalidSpec`] if no store can have this spec.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
-        self.defect().map_or(Ok(()), |reason| Err(StoreError::InvalidSpec { reason }))
+        self.defect().map_or(Ok(()), |reason| Err(StoreError::InvalidSpec(reason)))
     }
 
     /// The fields in which `other` differs from this spec, of those that `agreement` compares.

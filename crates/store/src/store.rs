@@ -54,7 +54,7 @@ impl Store {
             return Err(StoreError::NoStore);
         }
         if rows > u64::from(u32::MAX) {
-            return Err(StoreError::TooManyRows { rows });
+            return Err(StoreError::TooManyRows(rows));
         }
 
         let shards = open_shards(&opened, options)?;
@@ -160,7 +160,7 @@ impl Store {
             return Ok(());
         }
         if !stored.is_known() {
-            return Err(StoreError::UnknownModel { given: Box::new(model.clone()) });
+            return Err(StoreError::UnknownModel(Box::new(model.clone())));
         }
         Err(StoreError::WrongModel { stored: Box::new(stored.clone()), given: Box::new(model.clone()) })
     }

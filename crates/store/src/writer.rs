@@ -22,8 +22,8 @@ use crate::{OpenOptions, StoreError, StorePart, StoreSpec};
 pub struct StoreWriter {
     directory: PathBuf,
     manifest: Manifest,
-    /// Listed shards that have to be written anew, in order. Until then the manifest lists them as they were: what is
-    /// written is, byte for byte, what was there.
+    /// Listed shards that must be written again, in order. Until then the manifest lists them as they were:
+    /// the bytes will be the same.
     damaged: VecDeque<Damage>,
     buffer: ShardBuffer,
     _lock: DirectoryLock,
@@ -34,22 +34,22 @@ impl StoreWriter {
     /// With [`StoreSpec::part`], the part's directory in `store` is written. If the store is complete,
     /// [`StoreWriter::is_complete`] says so and there is nothing to do.
     ///
-    /// The finished shards of a resumed store are verified. One that is missing or damaged is written anew, before the
-    /// shards that are still to come: [`StoreWriter::missing_rows`] says which rows to push.
+    /// The finished shards of a resumed store are verified. A missing or damaged shard is written again,
+    /// before the shards that are still missing: [`StoreWriter::missing_rows`] lists the rows to push.
     ///
     /// [`model.name`]: crate::ModelInfo::name
     ///
     /// # Errors
-    /// [`StoreError::SpecMismatch`] if the store, or another part of it, was begun with another spec, [`StoreError::DirectoryInUse`]
-    /// or [`StoreError::MixedParts`] if something else is there (nothing is changed then),
-    /// [`StoreError::Locked`] if another process is writing it, [`StoreError::InvalidSpec`], errors of a
-    /// damaged manifest, and file errors.
+    /// [`StoreError::SpecMismatch`] if the store, or another part of it, was begun with another spec,
+    /// [`StoreError::DirectoryInUse`] or [`StoreError::MixedParts`] if the directory holds something else
+    /// (nothing is changed then), [`StoreError::Locked`] if another process is writing it,
+    /// [`StoreError::InvalidSpec`], errors of a damaged manifest, and file errors.
     pub fn create_or_resume(store: &Path, spec: StoreSpec) -> Result<Self, StoreError> {
         Self::create_or_resume_with(store, spec, &OpenOptions::default())
     }
 
-    /// As [`StoreWriter::create_or_resume`], with progress while the finished shards are verified; or without verifying
-    /// their checksums, so that only missing and truncated ones are noticed.
+    /// As [`StoreWriter::create_or_resume`], with progress while the finished shards are verified; or without
+    /// verifying their checksums, so that only missing and truncated shards are noticed.
     ///
     /// # Errors
     /// As [`StoreWriter::create_or_resume`].
@@ -73,8 +73,8 @@ impl StoreWriter {
         Self::start(part.directory, part.manifest, damaged, lock)
     }
 
-    /// Creates the store `store` in place of the one that is there, if any. What is not a store is never
-    /// replaced; a damaged store is.
+    /// Creates the store `store` in place of the existing store, if there is one. A damaged store is replaced
+    /// too; anything else is not.
     ///
     /// # Errors
     /// As [`StoreWriter::create_or_resume`], but for those of the store that is replaced.
@@ -107,7 +107,7 @@ impl StoreWriter {
         &self.manifest
     }
 
-    /// The listed shards that are still to be written anew, in order.
+    /// The listed shards that are still to be written again, in order.
     pub fn damaged(&self) -> impl ExactSizeIterator<Item = &Damage> {
         self.damaged.iter()
     }
@@ -119,9 +119,9 @@ impl StoreWriter {
             - self.damaged.iter().map(|damage| damage.rows.end - damage.rows.start).sum::<u64>()
     }
 
-    /// The rows that are not in finished and sound shards, counted from the first of the source (or of the part), as
-    /// ranges in order: what is to be pushed, in this order. After [`StoreWriter::create_or_resume`] of a sound store that
-    /// is one range that begins at [`StoreWriter::rows_done`], or none.
+    /// The rows to push, as ranges in order: those that are not in finished and sound shards, counted from
+    /// the first row of the source (or of the part). For a sound store, that is one range that begins at
+    /// [`StoreWriter::rows_done`], or none.
     #[must_use]
     pub fn missing_rows(&self) -> Vec<Range<u64>> {
         let rest = self.manifest.count..self.manifest.spec.expected_rows();
@@ -142,11 +142,11 @@ impl StoreWriter {
         self.buffer.rows()
     }
 
-    /// The rows of the shard that is being filled when it is full.
+    /// How many rows make the shard that is being filled full.
     #[must_use]
     pub fn rows_of_shard(&self) -> usize {
-        let anew = self.damaged.front().map(|damage| (damage.rows.end - damage.rows.start) as usize);
-        anew.unwrap_or(self.manifest.spec.rows_per_shard)
+        let damaged = self.damaged.front().map(|damage| (damage.rows.end - damage.rows.start) as usize);
+        damaged.unwrap_or(self.manifest.spec.rows_per_shard)
     }
 
     /// Whether the store is finished and sound.
@@ -155,8 +155,8 @@ impl StoreWriter {
         self.manifest.complete && self.damaged.is_empty()
     }
 
-    /// Adds the next row of [`StoreWriter::missing_rows`], rounded to the store's dtype (to nearest, ties to even), and writes the shard if
-    /// that fills it.
+    /// Adds the next row of [`StoreWriter::missing_rows`], rounded to the store's dtype (to nearest, ties to
+    /// even), and writes the shard if the row fills it.
     ///
     /// # Errors
     /// [`StoreError::WrongDim`], [`StoreError::NotFinite`], [`StoreError::Overflow`] and
@@ -174,19 +174,6 @@ impl StoreWriter {
         self.write_full_shard()
     }
 
-    /// Adds rows, one for each id; `embeddings` is [ids, dim], row after row.
-    ///
-    /// # Errors
-    /// [`StoreError::WrongBatch`], with no row added, and those of [`StoreWriter::push`], with the rows
-    /// before the bad one added.
-    pub fn push_rows<S: AsRef<str>>(&mut self, ids: &[S], embeddings: &[f32]) -> Result<(), StoreError> {
-        let dim = self.manifest.spec.dim;
-        if ids.len().checked_mul(dim) != Some(embeddings.len()) {
-            return Err(StoreError::WrongBatch { ids: ids.len(), values: embeddings.len(), dim });
-        }
-        ids.iter().zip(embeddings.chunks_exact(dim)).try_for_each(|(id, row)| self.push(id.as_ref(), row))
-    }
-
     /// Writes the last shard and marks the store complete. Does nothing if it is complete.
     ///
     /// # Errors
@@ -201,7 +188,7 @@ impl StoreWriter {
             return Err(StoreError::RowCount { path: self.directory, expected, found });
         }
         if self.manifest.complete {
-            // Damaged shards alone were missing, and all of them are written.
+            // Only damaged shards were missing, and all of them are written.
             return Ok(self.manifest);
         }
         let mut finished = self.with_buffered_shard()?;
@@ -219,7 +206,7 @@ impl StoreWriter {
             return Ok(());
         }
         let manifest = match self.damaged.front() {
-            Some(damage) => self.with_shard_anew(damage.shard)?,
+            Some(damage) => self.with_shard_replaced(damage.shard)?,
             None => self.with_buffered_shard()?,
         };
         if manifest != self.manifest {
@@ -234,10 +221,11 @@ impl StoreWriter {
         Ok(())
     }
 
-    /// Writes the buffered rows in place of the listed shard `index`; gives the manifest that lists it, which is the same
-    /// unless the rows were computed differently, on another device for one. The codes were made of what was there, and
-    /// are listed no more then: the store is searched without.
-    fn with_shard_anew(&self, index: usize) -> Result<Manifest, StoreError> {
+    /// Writes the buffered rows in place of the listed shard `index`, and returns the manifest that lists
+    /// them. It is the same manifest unless the rows were computed differently, for example on another
+    /// device. Then the codes, which were made of the old rows, are no longer listed, and the store is
+    /// searched without them.
+    fn with_shard_replaced(&self, index: usize) -> Result<Manifest, StoreError> {
         let mut manifest = self.manifest.clone();
         let shard = self.buffer.write(&self.directory, shard_file_name(index))?;
         if let Some(entry) = manifest.shards.get_mut(index)
@@ -249,7 +237,7 @@ impl StoreWriter {
         Ok(manifest)
     }
 
-    /// Writes the buffered rows, if any, as the next shard; gives the manifest that lists it.
+    /// Writes the buffered rows, if any, as the next shard, and returns the manifest that lists it.
     fn with_buffered_shard(&self) -> Result<Manifest, StoreError> {
         let mut manifest = self.manifest.clone();
         if self.buffer.rows() > 0 {
@@ -261,7 +249,7 @@ impl StoreWriter {
     }
 }
 
-/// Makes sure that the spec's directory may be written, creates it and locks it.
+/// Checks that the spec's directory may be written, creates it and locks it.
 fn claim(store: &Path, spec: &StoreSpec) -> Result<(PathBuf, DirectoryLock), StoreError> {
     spec.check()?;
     if let Some(part) = &spec.part {
@@ -271,18 +259,18 @@ fn claim(store: &Path, spec: &StoreSpec) -> Result<(PathBuf, DirectoryLock), Sto
     directory::check_is_store_or_empty(&directory)?;
     directory::create(&directory)?;
     let lock = directory::lock(&directory)?;
-    // Once more: another process may have come between the check and the lock.
+    // Check again: another process may have written between the check and the lock.
     directory::check_is_store_or_empty(&directory)?;
     Ok((directory, lock))
 }
 
-/// Makes sure that the parts that are there can be opened as one with the part of `spec`, before that is
-/// encoded. Replacing a store is not checked so: its parts are replaced one after the other.
+/// Checks that the existing parts can be opened as one with the part of `spec`, before that part is encoded.
+/// A store that is replaced is not checked: its parts are replaced one by one.
 fn check_siblings_agree(store: &Path, spec: &StoreSpec) -> Result<(), StoreError> {
     let Some(part) = &spec.part else { return Ok(()) };
     for index in (1..=part.of).filter(|index| *index != part.index) {
         let path = store.join(part::directory_name(index, part.of));
-        // A sibling that is damaged is for its own writer, or for opening, to tell.
+        // A damaged sibling is reported by its own writer, or when the store is opened.
         let Ok(Some(sibling)) = Manifest::read(&path) else { continue };
         let differences = sibling.spec.differences(spec, Agreement::Parts);
         if !differences.is_empty() {

@@ -1,8 +1,9 @@
 //! The files of tests and benchmarks, looked up at run time: clones can share a target directory, so a test
 //! may run in another clone than it was compiled in.
 
-use std::env;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::{env, fs, io};
 
 /// A file or folder of the repository, by its path from the root.
 ///
@@ -28,9 +29,9 @@ pub fn shared_path(path: &str) -> PathBuf {
     named.unwrap_or_else(|| repository("../shared")).join(path)
 }
 
-/// The same, if it is there; else says that the test is skipped.
+/// The same. If it is missing, prints that the test is skipped.
 #[must_use]
-#[allow(clippy::print_stderr, reason = "the test says so")]
+#[allow(clippy::print_stderr, reason = "the test reports it")]
 pub fn shared(path: &str) -> Option<PathBuf> {
     let found = shared_path(path);
     if found.exists() {
@@ -41,6 +42,25 @@ pub fn shared(path: &str) -> Option<PathBuf> {
         found.display()
     );
     None
+}
+
+/// Every file below `directory`: its path there, and its content.
+///
+/// # Errors
+/// When the directory or a file cannot be read.
+pub fn files(directory: &Path) -> io::Result<BTreeMap<String, Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type()?.is_dir() {
+            let below = files(&entry.path())?;
+            found.extend(below.into_iter().map(|(path, bytes)| (format!("{name}/{path}"), bytes)));
+        } else {
+            found.insert(name, fs::read(entry.path())?);
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

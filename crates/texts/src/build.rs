@@ -13,36 +13,36 @@ use crate::frames::FrameWriter;
 use crate::ids::{self, ENTRY_BYTES, IdHash, Place};
 use crate::manifest::{FORMAT, FRAMES, FileEntry, IDS, MANIFEST, Manifest, OFFSETS, Source};
 
-/// What is told while texts are opened.
+/// What is reported while texts are opened.
 #[derive(Clone, Copy, Debug)]
 pub enum TextsEvent<'a> {
-    /// An index is about to be made: where, and why the one that is there cannot be used, if there is one.
+    /// An index is about to be built: there is none, or the present one cannot be used.
     Building {
         /// The directory.
         directory: &'a Path,
-        /// What is wrong with what it holds.
+        /// What is wrong with the present index, if there is one.
         instead_of: Option<&'a str>,
     },
-    /// The directory beside the collection cannot be written.
+    /// The directory next to the collection cannot be written.
     Elsewhere {
         /// That directory.
         directory: &'a Path,
     },
-    /// How far it is.
+    /// How far the index is.
     Progress(Progress),
-    /// It is made.
+    /// The index is built.
     Built {
-        /// The passages it has.
+        /// Its passages.
         passages: u64,
-        /// Its size.
+        /// Its bytes.
         bytes: u64,
     },
 }
 
-/// How many passages go by between two calls of `on_event`.
+/// Passages between two reports of progress.
 const PROGRESS_PASSAGES: u64 = 4096;
 
-/// Makes the index of `sources`, which are `inputs`, in `directory`, which is locked.
+/// Builds the index of `inputs`, which `sources` describes, in `directory`, which is locked.
 pub(crate) fn build(
     directory: &Path,
     inputs: &[Input],
@@ -50,7 +50,7 @@ pub(crate) fn build(
     options: &ReadOptions<CollectionFormat>,
     on_event: &mut dyn FnMut(TextsEvent<'_>),
 ) -> Result<Manifest, TextsError> {
-    // An index that is being replaced is none from here on.
+    // From here on the old index cannot be opened.
     let old = directory.join(MANIFEST);
     match fs::remove_file(&old) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -109,11 +109,11 @@ pub(crate) fn build(
 
 struct Written {
     file: FileEntry,
-    /// Entries of identifiers that an earlier passage has.
+    /// Passages whose identifier an earlier passage has.
     duplicates: u64,
 }
 
-/// Writes entries in order, of equal identifiers the one that is first in the collection.
+/// Writes entries in order; of equal identifiers, the first in the collection.
 fn write_entries(path: &Path, entries: ExternalSort) -> Result<Written, TextsError> {
     let mut file = Summed::create(path)?;
     let mut duplicates = 0;

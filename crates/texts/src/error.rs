@@ -18,7 +18,7 @@ pub enum TextsError {
     /// The collection, duplicate identifiers included.
     #[error(transparent)]
     Corpus(#[from] CorpusError),
-    /// A file of the collection is not what it was when it was indexed.
+    /// A file of the collection changed after it was indexed.
     #[error("{file} changed while it was in use: its record of {id:?} is not where it was")]
     Changed {
         /// The file.
@@ -54,12 +54,9 @@ pub enum TextsError {
         entry: String,
     },
     /// Another process is writing the index.
-    #[error("another process is writing the text index {}", path.display())]
-    Locked {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// More files than places have room for.
+    #[error("another process is writing the text index {}", .0.display())]
+    Locked(PathBuf),
+    /// More files than a text index can name.
     #[error("the collection has {files} files; a text index has room for {most}")]
     TooManyFiles {
         /// How many there are.
@@ -84,7 +81,7 @@ impl Explain for TextsError {
             Self::FormatVersion { .. } | Self::DirectoryInUse { .. } => {
                 Some(remedy!("name another directory with {}", Setting::TextIndex))
             }
-            Self::Locked { .. } => Some("wait until it has ended, and run the same command again".into()),
+            Self::Locked(_) => Some("wait until it has ended, and run the same command again".into()),
             Self::TooManyFiles { .. } => Some("join some of the files".into()),
         }
     }

@@ -14,7 +14,7 @@ const FRAME_BYTES: usize = 1 << 16;
 /// The bits of a position that are the offset in a frame; no passage begins after [`FRAME_BYTES`].
 const OFFSET_BITS: u32 = 17;
 
-/// zstd's fastest level but for the negative ones.
+/// zstd's fastest level, except the negative ones.
 const LEVEL: i32 = 1;
 
 /// The length of a missing title.

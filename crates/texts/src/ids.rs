@@ -23,8 +23,8 @@ pub(crate) struct Place {
     pub(crate) length: u32,
 }
 
-/// The first 96 bits of an identifier's hash. Two of 60 million identifiers have the same with odds below 1
-/// to 10^13.
+/// The first 96 bits of an identifier's hash. The odds that two of 60 million identifiers share them are
+/// below 1 to 10^13.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct IdHash(u64, u32);
 

@@ -1,10 +1,11 @@
 //! The passages of a collection by identifier, without the collection in memory.
 //!
-//! [`Texts::open`] takes the files of a collection and a directory for what it finds out about them: for each passage, a
-//! hash of its identifier and where its record is (24 bytes a passage, sorted, memory-mapped). Plain JSON lines and
-//! tab-separated files are read in place. What cannot be read at a place (compressed files, Parquet, TREC documents, pipes,
-//! rows without identifiers) is copied into frames of 64 KiB, each compressed for itself. The directory is made by one
-//! streaming pass in bounded memory, is checksummed, and made anew when the files have changed.
+//! [`Texts::open`] reads the files of a collection and keeps an index in a directory: for each passage, a
+//! hash of its identifier and where its record is (24 bytes a passage, sorted, memory-mapped). Plain JSON
+//! lines and tab-separated files are read in place. Passages that cannot be read in place (compressed files,
+//! Parquet, TREC documents, pipes, rows without identifiers) are copied into frames of 64 KiB, each
+//! compressed separately. One streaming pass in bounded memory builds the index. It is checksummed, and built
+//! again when the files have changed.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), toller_texts::TextsError> {

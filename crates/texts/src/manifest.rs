@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
-use toller_corpus::{CollectionFormat, ReadOptions, RecordLayout};
+use toller_corpus::{CollectionFormat, ColumnNames, ReadOptions, RecordLayout};
 use toller_files::{Checksum, FileError, Input, ManifestFormat};
 
 pub(crate) const MANIFEST: &str = "manifest.json";
@@ -40,12 +40,14 @@ pub(crate) struct Manifest {
     pub(crate) frames_bytes: u64,
 }
 
-/// What decides which passages a file has, but its content.
+/// The options that decide which passages a file has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Reading {
     format: Option<String>,
     skip_bad_lines: bool,
     max_line_bytes: usize,
+    #[serde(default, skip_serializing_if = "ColumnNames::are_usual")]
+    columns: ColumnNames,
 }
 
 /// A file of the collection.
@@ -56,7 +58,7 @@ pub(crate) struct Source {
     bytes: u64,
     /// When it was last written, in nanoseconds since 1970.
     modified: u64,
-    /// How its records are read in place; without, they are in frames.
+    /// How its records are read in place; `None` if they are in frames.
     pub(crate) layout: Option<RecordLayout>,
 }
 
@@ -92,12 +94,13 @@ impl Reading {
             format: options.format.map(|format| format.name().to_owned()),
             skip_bad_lines: options.skip_bad_lines,
             max_line_bytes: options.max_line_bytes,
+            columns: options.columns.clone(),
         }
     }
 }
 
 impl Manifest {
-    /// A manifest of these sources that nothing is known of yet.
+    /// A manifest of these sources before they are read.
     pub(crate) fn new(sources: Vec<Source>, options: &ReadOptions<CollectionFormat>) -> Self {
         let nothing = FileEntry { bytes: 0, checksum: Checksum::of(b"") };
         Self {

@@ -10,9 +10,9 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::TextsError;
 use crate::manifest::{FRAMES, IDS, MANIFEST, OFFSETS};
 
-/// The hidden directory beside the first file of a collection. (A hidden one, so that a collection that is a directory does not
-/// take it for one of its files.)
-pub(crate) fn beside(inputs: &[Input]) -> Option<PathBuf> {
+/// The directory next to the first file of a collection. It is hidden, so that a collection that is a folder
+/// does not contain it.
+pub(crate) fn next_to(inputs: &[Input]) -> Option<PathBuf> {
     let first = inputs.first()?.path()?;
     let name = first.file_name()?.to_str()?;
     let others = if inputs.len() > 1 { format!("-and-{}-more", inputs.len() - 1) } else { String::new() };
@@ -30,7 +30,7 @@ pub(crate) fn in_cache(cache: &Path, inputs: &[Input]) -> PathBuf {
     cache.join("texts").join(format!("{:032x}", hash.digest128()))
 }
 
-/// Locks `directory` for writing, making it if need be; refuses one that holds something else.
+/// Locks `directory` for writing, creating it if necessary; refuses a directory that holds something else.
 pub(crate) fn lock(directory: &Path) -> Result<DirectoryLock, TextsError> {
     fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
     let is_ours = |name: &str| [MANIFEST, IDS, FRAMES, OFFSETS, DirectoryLock::FILE].contains(&name);
@@ -38,13 +38,12 @@ pub(crate) fn lock(directory: &Path) -> Result<DirectoryLock, TextsError> {
     if let Some(entry) = names.into_iter().find(|name| !is_ours(unfinished(name).unwrap_or(name))) {
         return Err(TextsError::DirectoryInUse { path: directory.to_owned(), entry });
     }
-    let lock = DirectoryLock::acquire(directory)?
-        .ok_or_else(|| TextsError::Locked { path: directory.to_owned() })?;
+    let lock = DirectoryLock::acquire(directory)?.ok_or_else(|| TextsError::Locked(directory.to_owned()))?;
     remove_unfinished(directory, is_ours)?;
     Ok(lock)
 }
 
-/// Whether an error says that nothing can be written at a place, so that another is to be tried.
+/// Whether an error says that a place cannot be written, so that another is tried.
 pub(crate) fn is_unwritable(error: &TextsError) -> bool {
     let TextsError::File(error) = error else { return false };
     matches!(error.source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use memmap2::Mmap;
 use tempfile::TempDir;
 use toller_corpus::{CollectionFormat, ReadOptions, RecordLayout};
-use toller_files::{Checksum, FileError, Found, Input, SortedEntries, SpoolGuard, spool};
+use toller_files::{Checksum, FileError, Found, Input, SortedEntries, SpoolGuard, open_regular, spool};
 use toller_ir::Passage;
 
 use crate::build::{TextsEvent, build};
@@ -22,9 +22,10 @@ use crate::{TextsError, place};
 pub struct TextsOptions {
     /// How the collection is read.
     pub reading: ReadOptions<CollectionFormat>,
-    /// Where the index is kept; without, beside the collection.
+    /// Where the index is kept.
     pub directory: Option<PathBuf>,
-    /// A folder for the indexes of collections beside which nothing can be written.
+    /// The folder for the indexes of collections for which no directory is given. Without it, or if nothing
+    /// can be written there, an index is kept next to its collection.
     pub cache: Option<PathBuf>,
 }
 
@@ -36,7 +37,7 @@ pub struct Texts {
     frames: Frames,
     manifest: Manifest,
     directory: PathBuf,
-    /// What holds input that can be read only once, and its index, until the end.
+    /// Copies of input that can be read only once, with their index.
     _temporary: Option<(Vec<SpoolGuard>, TempDir)>,
 }
 
@@ -44,18 +45,18 @@ pub struct Texts {
 #[derive(Debug)]
 struct OpenSource {
     name: String,
-    /// Of files that are read in place.
+    /// Only for files that are read in place.
     in_place: Option<(File, RecordLayout)>,
 }
 
 impl Texts {
-    /// Opens the texts of a collection, making their index first if there is none, if the files are not those that it was made of
-    /// (by name, size and time of writing), or if it is damaged. Input that can be read only once is copied to the temporary
-    /// directory.
+    /// Opens the texts of a collection. Their index is built first if there is none, if it is damaged, or if
+    /// the files have changed (by name, size and time of writing). Input that can be read only once is copied
+    /// to the temporary directory.
     ///
     /// # Errors
-    /// What cannot be read or written, bad records and duplicate identifiers (unless `options` skip them), and an index that another
-    /// process is writing.
+    /// Files that cannot be read or written, bad records and duplicate identifiers (unless `options` skip
+    /// them), and an index that another process is writing.
     pub fn open(
         inputs: &[Input],
         options: &TextsOptions,
@@ -71,13 +72,13 @@ impl Texts {
         if let Some(directory) = &options.directory {
             return Self::open_in(directory, inputs, options, on_event);
         }
-        let beside = place::beside(inputs);
+        let near = place::next_to(inputs);
         let cached = options.cache.as_ref().map(|cache| place::in_cache(cache, inputs));
-        match (beside, cached) {
-            (Some(beside), Some(cached)) => match Self::open_in(&beside, inputs, options, on_event) {
+        match (near, cached) {
+            (Some(near), Some(cached)) => match Self::open_in(&cached, inputs, options, on_event) {
                 Err(error) if place::is_unwritable(&error) => {
-                    on_event(TextsEvent::Elsewhere { directory: &beside });
-                    Self::open_in(&cached, inputs, options, on_event)
+                    on_event(TextsEvent::Elsewhere { directory: &cached });
+                    Self::open_in(&near, inputs, options, on_event)
                 }
                 opened => opened,
             },
@@ -86,7 +87,7 @@ impl Texts {
         }
     }
 
-    /// Opens what can be read only once: copies that live as long as this does.
+    /// Opens copies of input that can be read only once; they live as long as the texts.
     fn open_once(
         inputs: &[Input],
         options: &TextsOptions,
@@ -101,7 +102,7 @@ impl Texts {
             *input = readable;
             guards.push(guard);
         }
-        // In a folder of its own, beside the copies.
+        // In a folder of its own, next to the copies.
         let index = directory.path().join("index");
         let opened = Self::open_in(&index, &inputs, options, on_event)?;
         Ok(Self { _temporary: Some((guards, directory)), ..opened })
@@ -187,7 +188,7 @@ impl Texts {
         self.manifest.passages
     }
 
-    /// Whether there are none.
+    /// Whether there are no passages.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -205,16 +206,10 @@ impl Texts {
         &self.manifest.fingerprint
     }
 
-    /// Where the index is.
-    #[must_use]
-    pub fn directory(&self) -> &Path {
-        &self.directory
-    }
-
     /// The passage with an identifier, if the collection has one.
     ///
     /// # Errors
-    /// When its record cannot be read, or is not what it was.
+    /// A record that cannot be read, or that has changed.
     pub fn get(&self, id: &str) -> Result<Option<Passage>, TextsError> {
         self.find(id).map(|place| self.read(id, place, &mut LastFrame::default())).transpose()
     }
@@ -225,8 +220,8 @@ impl Texts {
         self.find(id).is_some()
     }
 
-    /// The passages with these identifiers, in their order. They are read in the order of their places, so that a disk reads
-    /// forward and a frame is decompressed once.
+    /// The passages with these identifiers, in their order. They are read in the order of their places, so
+    /// that a disk reads forward and a frame is decompressed once.
     ///
     /// # Errors
     /// As [`Texts::get`].
@@ -270,7 +265,7 @@ impl Texts {
 }
 
 fn open(path: &Path) -> Result<File, TextsError> {
-    File::open(path).map_err(|error| match error.kind() {
+    open_regular(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => {
             TextsError::Damaged { path: path.to_owned(), reason: "it is missing".to_owned() }
         }
@@ -289,7 +284,8 @@ fn map_file(path: &Path, entry: &FileEntry) -> Result<Option<Mmap>, TextsError> 
     if found == 0 {
         return Ok(None);
     }
-    // SAFETY: an index's files are replaced by renaming, never changed in place, so the mapped file stays as it is.
+    // SAFETY: an index's files are replaced by renaming, never changed in place, so the mapped file stays as
+    // it is.
     let map = unsafe { Mmap::map(&file) }.map_err(FileError::on("map", path))?;
     if Checksum::of(&map) != entry.checksum {
         return Err(damaged("its checksum does not match its content".to_owned()));

@@ -173,7 +173,7 @@ fn a_damaged_index_is_made_again() {
 }
 
 #[test]
-fn duplicates_are_told_with_both_places() {
+fn duplicates_are_reported_with_both_places() {
     let folder = tempfile::tempdir().unwrap();
     let path = write(folder.path(), "c.tsv", "1\tone\n2\ttwo\n1\ta longer text\n");
     let (texts, _) = open(std::slice::from_ref(&path), &TextsOptions::default());

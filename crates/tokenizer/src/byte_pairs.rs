@@ -5,16 +5,14 @@ use std::path::Path;
 use tokenizers::models::bpe::{BPE, Merges};
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::processors::roberta::RobertaProcessing;
+use toller_checkpoint::{Fingerprint, ModelError, required_json};
 use toller_files::FileError;
 
 use super::TokenizerConfig;
-use super::special::Specials;
+use super::special::{ROBERTA, Specials};
 use crate::TokenizerError;
-use toller_checkpoint::Fingerprint;
-use toller_checkpoint::ModelError;
-use toller_checkpoint::required_json;
 
-/// The tokenizer of a vocabulary of byte pairs, whose merges are in the file beside it.
+/// The tokenizer of a vocabulary of byte pairs, whose merges are in the file next to it.
 pub(super) fn byte_pairs(
     vocabulary_path: &Path,
     config: &TokenizerConfig,
@@ -33,15 +31,6 @@ pub(super) fn byte_pairs(
     })?;
 
     let problem = |problem: String| ModelError::Config { problem, path: vocabulary_path.to_owned() };
-    let specials = [
-        ("bos_token", "<s>"),
-        ("eos_token", "</s>"),
-        ("unk_token", "<unk>"),
-        ("sep_token", "</s>"),
-        ("pad_token", "<pad>"),
-        ("cls_token", "<s>"),
-        ("mask_token", "<mask>"),
-    ];
     let around = |name: &str, default: &str| {
         let token = config.special(name, default).content;
         let id = vocabulary.get(&token).copied();
@@ -58,7 +47,7 @@ pub(super) fn byte_pairs(
     fingerprint.value("prefix", prefix.to_string().as_bytes());
     tokenizer.with_pre_tokenizer(Some(ByteLevel::default().add_prefix_space(prefix)));
     tokenizer.with_post_processor(Some(RobertaProcessing::new(sep, cls).add_prefix_space(prefix)));
-    Specials::read(config, &specials).add_to(&mut tokenizer, vocabulary_path, fingerprint)?;
+    Specials::read(config, &ROBERTA).add_to(&mut tokenizer, vocabulary_path, fingerprint)?;
     Ok(tokenizer)
 }
 

@@ -7,10 +7,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokenizers::normalizers::bert::BertNormalizer;
 use tokenizers::{AddedToken, NormalizerWrapper, TruncationDirection};
+use toller_checkpoint::{ModelError, read_json};
 
 use crate::TokenizerError;
-use toller_checkpoint::ModelError;
-use toller_checkpoint::read_json;
 
 /// tokenizer_config.json, as far as it matters here.
 #[derive(Default, Deserialize)]
@@ -32,11 +31,17 @@ pub struct TokenizerConfig {
 }
 
 impl TokenizerConfig {
-    /// Reads `tokenizer_config.json` of a folder, and the files that older folders have beside it; nothing is set where there
-    /// is none.
+    /// Reads `tokenizer_config.json` of a folder, and the files that older folders have next to it. Without
+    /// these files nothing is set.
     pub fn read(folder: &Path) -> Result<Self, TokenizerError> {
-        let mut config: Self = read_json(&folder.join("tokenizer_config.json"))?.unwrap_or_default();
-        // The older form of a tokenizer's tokens: files of their own, which count where the newer form is not there.
+        let path = folder.join("tokenizer_config.json");
+        let mut config: Self = read_json(&path)?.unwrap_or_default();
+        if let Some(length) = config.model_max_length.filter(|length| *length < 1.0) {
+            let problem = format!("model_max_length is {length}");
+            return Err(ModelError::Config { path, problem }.into());
+        }
+        // The older form of a tokenizer's tokens: files of their own, which count if the newer form is
+        // missing.
         if !config.other.contains_key("added_tokens_decoder") {
             let tokens: Option<BTreeMap<String, Value>> = read_json(&folder.join("special_tokens_map.json"))?;
             config.other.extend(tokens.unwrap_or_default());
@@ -50,7 +55,7 @@ impl TokenizerConfig {
         Ok(config)
     }
 
-    /// The longest input, special tokens included, where the configuration has a real one: "unlimited" is
+    /// The longest input, special tokens included, if the configuration has a real limit: "unlimited" is
     /// written as a number of thirty digits.
     pub fn max_length(&self) -> Option<usize> {
         self.model_max_length.filter(|&length| (1.0..1e9).contains(&length)).map(|length| length as usize)
@@ -90,7 +95,7 @@ impl TokenizerConfig {
         written.unwrap_or_else(|| AddedToken::from(default, true))
     }
 
-    /// `added_tokens_decoder`: the tokens with an id, in the order of these.
+    /// `added_tokens_decoder`: the tokens with an id, in the order of the ids.
     pub(super) fn added_tokens(&self) -> Vec<(u32, AddedToken)> {
         let entries = self.other.get("added_tokens_decoder").and_then(Value::as_object);
         let tokens = entries.into_iter().flatten();
@@ -108,7 +113,7 @@ impl TokenizerConfig {
     }
 }
 
-/// A token written as a string, or as an object with flags, which are not set where they are not written.
+/// A token written as a string, or as an object with flags. A flag that is not written is not set.
 fn added_token(value: &Value, special: bool) -> Option<AddedToken> {
     let content =
         value.as_str().or_else(|| value.get("content")?.as_str()).filter(|content| !content.is_empty())?;

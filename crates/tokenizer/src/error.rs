@@ -8,7 +8,7 @@ use toller_ir::{Explain, Remedy, Setting, remedy};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenizerError {
-    /// Its files.
+    /// The tokenizer's files.
     #[error(transparent)]
     Model(#[from] ModelError),
     /// The tokenizer failed on a text.
@@ -17,7 +17,7 @@ pub enum TokenizerError {
     /// A maximum length that the model cannot take.
     #[error("a maximum length of {asked} tokens; {reason}")]
     MaxLength {
-        /// What was asked for.
+        /// The length that was asked for.
         asked: usize,
         /// Why that cannot be.
         reason: String,

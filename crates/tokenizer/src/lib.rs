@@ -1,4 +1,4 @@
-//! From text to token ids, as Hugging Face's tokenizers do it.
+//! From text to token ids, as with Hugging Face's tokenizers.
 
 mod byte_pairs;
 mod config;
@@ -26,18 +26,18 @@ pub use self::tokens::{TokenizedText, Tokens};
 use self::wordpiece::WordPiece;
 use toller_checkpoint::Fingerprint;
 
-/// How a tokenizer that cannot be read becomes one that can.
+/// How to convert a tokenizer that cannot be read.
 const CONVERT: &str =
     "transformers writes tokenizer.json: AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)";
 
 /// A tokenizer that truncates to a maximum length and never pads.
 ///
-/// The tokens of an input are those of its texts, each tokenized alone, with special tokens put around them. So a text can be tokenized
-/// once and used in many pairs.
+/// The tokens of an input are those of its texts, each tokenized by itself, with special tokens around them.
+/// So a text can be tokenized once and used in many pairs.
 pub struct Tokenizer {
-    /// Makes the tokens of a text. It neither truncates nor pads nor adds special tokens.
+    /// Makes the tokens of a text. Neither truncates nor pads nor adds special tokens.
     inner: tokenizers::Tokenizer,
-    /// Does the same much faster, where the tokenizer is BERT's.
+    /// Does the same much faster, if the tokenizer is BERT's.
     own: Option<WordPiece>,
     cuts: Cuts,
     template: Template,
@@ -49,8 +49,8 @@ pub struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// Loads the tokenizer of a folder for a model of `model_type`. Texts are truncated to `max_length` tokens, special tokens
-    /// included.
+    /// Loads the tokenizer of a folder for a model of `model_type`. Texts are truncated to `max_length`
+    /// tokens, special tokens included.
     pub fn load(
         folder: &Path,
         config: &TokenizerConfig,
@@ -82,23 +82,28 @@ impl Tokenizer {
         })
     }
 
+    /// Texts are truncated to this many tokens, special tokens included.
+    pub fn max_length(&self) -> usize {
+        self.max_length
+    }
+
     /// Checks that there is room for texts in a pair.
     pub fn check_pairs(&self) -> Result<(), TokenizerError> {
         room(self.max_length, self.template.pair_specials()).map(drop)
     }
 
-    /// The tokens of a text as an input of its own, special tokens included.
+    /// The tokens of a text as a whole input, special tokens included.
     pub fn encode(&self, text: &str) -> Result<Tokens, TokenizerError> {
         let room = room(self.max_length, self.template.specials())?;
         Ok(self.template.compose(&self.pieces(text, room, room)?.ids))
     }
 
-    /// The tokens of a text that is to be in a pair, without special ones.
+    /// The tokens of a text for a pair, without special tokens.
     ///
-    /// All of a text is tokenized where `truncation` depends on which of two texts is the longer one, however long
-    /// they are; else as much as a pair can use.
+    /// All of a text is tokenized if `truncation` depends on which of two texts is longer. Else only as much
+    /// as a pair can use.
     pub fn tokenize(&self, text: &str, truncation: PairTruncation) -> Result<TokenizedText, TokenizerError> {
-        // One more, so that a text that is too long is known as such.
+        // One more token shows that a text is too long.
         let most = self.max_length + 1;
         self.pieces(text, most, if truncation == PairTruncation::LongestFirst { usize::MAX } else { most })
     }
@@ -119,16 +124,16 @@ impl Tokenizer {
         Ok(self.template.compose_pair(first, second))
     }
 
-    /// The tokens of a title and a text, the longer one cut where they are too long together.
+    /// The tokens of a title and a text. If they are too long together, the longer one is cut.
     pub fn encode_titled(&self, title: &str, text: &str) -> Result<Tokens, TokenizerError> {
         let truncation = PairTruncation::LongestFirst;
         let title = self.tokenize(title, truncation)?;
-        // A text that is cut off where it is longer than its title is known to be the longer one.
+        // A text that is cut off beyond its title's length is known to be the longer one.
         let most = self.max_length.max(title.len()) + 1;
         self.compose_pair(&title, &self.pieces(text, self.max_length + 1, most)?, truncation)
     }
 
-    /// All tokens of a text, without special ones.
+    /// All tokens of a text, without special tokens.
     pub fn all_ids(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
         Ok(self.pieces(text, usize::MAX, usize::MAX)?.ids)
     }
@@ -145,8 +150,8 @@ impl Tokenizer {
         Some(names)
     }
 
-    /// At most `kept` tokens of a text, the first or the last of them, without special ones; tokenizing stops when
-    /// there are `enough`.
+    /// At most `kept` tokens of a text, the first or the last, without special tokens. Tokenizing stops when
+    /// there are `enough` tokens.
     fn pieces(&self, text: &str, kept: usize, enough: usize) -> Result<TokenizedText, TokenizerError> {
         let (mut ids, mut len) = (Vec::new(), 0);
         for segment in self.cuts.segments(text, enough) {
@@ -158,7 +163,7 @@ impl Tokenizer {
                 segment
             };
             let before = ids.len();
-            // The last tokens are known at the end alone.
+            // The last tokens are known only at the end.
             let wanted = if self.side == TruncationDirection::Right { enough - len } else { usize::MAX };
             self.append(segment, wanted, &mut ids)?;
             len += ids.len() - before;
@@ -195,7 +200,7 @@ impl Tokenizer {
     }
 }
 
-/// The tokens that are left for texts.
+/// The number of tokens that are left for texts.
 fn room(max_length: usize, specials: usize) -> Result<usize, TokenizerError> {
     max_length.checked_sub(specials).filter(|&room| room > 0).ok_or_else(|| TokenizerError::MaxLength {
         asked: max_length,

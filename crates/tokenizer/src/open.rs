@@ -3,16 +3,14 @@
 use std::path::Path;
 
 use serde_json::Value;
-use toller_files::FileError;
+use toller_checkpoint::{Fingerprint, ModelError, TOKENIZER_FILES};
+use toller_files::{FileError, read_regular};
 
 use super::TokenizerConfig;
 use super::byte_pairs::byte_pairs;
 use super::sentence_piece::sentence_piece;
 use super::vocabulary::word_piece;
 use crate::TokenizerError;
-use toller_checkpoint::Fingerprint;
-use toller_checkpoint::ModelError;
-use toller_checkpoint::TOKENIZER_FILES;
 
 /// Opens the tokenizer of a folder: `tokenizer.json`, else what older models have, with the flags of
 /// `tokenizer_config.json`: `vocab.txt`, `vocab.json` with `merges.txt`, a SentencePiece model.
@@ -45,7 +43,7 @@ fn tokenizer_json(
     config: &TokenizerConfig,
     fingerprint: &mut Fingerprint,
 ) -> Result<tokenizers::Tokenizer, TokenizerError> {
-    let bytes = std::fs::read(path).map_err(FileError::on("read", path))?;
+    let bytes = read_regular(path).map_err(FileError::on("read", path))?;
     let problem = |problem: String| ModelError::Config { problem, path: path.to_owned() };
     let mut tokenizer =
         tokenizers::Tokenizer::from_bytes(&bytes).map_err(|error| problem(error.to_string()))?;

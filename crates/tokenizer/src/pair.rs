@@ -3,21 +3,21 @@
 use toller_ir::named;
 
 named! {
-    /// Which text of a pair gives way when both are too long together. The names are those of transformers.
+    /// Which text of a pair is cut when both are too long together. The names are those of transformers.
     #[derive(Default)]
     pub enum PairTruncation: "a way to cut pairs" {
-        /// The second (the passage) alone. A first text (the query) that leaves no room for even one token of the
-        /// second is an error, as it is in transformers: cutting it as well would change what was asked for.
+        /// Only the second (the passage). A first text (the query) that leaves no room for even one token of
+        /// the second is an error, as in transformers: to cut the query too would change what was asked for.
         #[default]
         OnlySecond = "only_second",
-        /// The longer one, and both to the same length where that is not enough.
+        /// The longer one, and both to the same length if that is not enough.
         LongestFirst = "longest_first",
     }
 }
 
 impl PairTruncation {
-    /// The tokens that are kept of texts of `first` and `second` tokens so that both have at most `room`; `None`
-    /// where the first leaves no room for the second.
+    /// How many tokens are kept of texts of `first` and `second` tokens, so that both together have at most
+    /// `room`. `None` if the first leaves no room for the second.
     pub(super) fn lengths(self, first: usize, second: usize, room: usize) -> Option<(usize, usize)> {
         if first + second <= room {
             return Some((first, second));
@@ -29,7 +29,7 @@ impl PairTruncation {
                 let (short, long) = if 2 * short <= room {
                     (short, long.min(room - short))
                 } else {
-                    // The odd token goes to the longer text, and to the second where both are as long.
+                    // The odd token goes to the longer text, and to the second if both have the same length.
                     (room / 2, room - room / 2)
                 };
                 Some(if first > second { (long, short) } else { (short, long) })

@@ -1,41 +1,44 @@
 //! Where a long text may be cut before it is tokenized.
 //!
-//! Tokenizing costs a hundred bytes of memory and a microsecond for every few bytes of text, and most of the tokens of an
-//! over-long text are cut off afterwards. So a long text is tokenized in segments until there are tokens enough.
-//! That gives the same tokens only where a cut does not change what is beside it; what follows says where.
+//! Tokenizing costs a hundred bytes of memory and a microsecond for every few bytes of text, and most tokens
+//! of a text that is too long are cut off afterwards. So a long text is tokenized in segments until there are
+//! enough tokens. The tokens are the same only if a cut does not change its surroundings. This file says
+//! where that holds.
 
 use serde_json::Value;
 use tokenizers::AddedToken;
 
-/// Bytes of the first segment for each token that is wanted: words of most languages have fewer.
+/// Bytes of the first segment for each wanted token: words of most languages have fewer.
 const BYTES_PER_TOKEN: usize = 6;
 
-/// A segment is at most so long, where there is a place to cut: some megabytes of the library's memory.
+/// The longest segment, if there is a place to cut: some megabytes of the library's memory.
 const LONGEST_SEGMENT: usize = 1 << 16;
 
-/// The places at which a tokenizer's texts may be cut: the tokens of the parts, one after the other, are the tokens of
-/// the whole.
+/// The places at which a tokenizer's texts may be cut: the tokens of the parts, concatenated, are the tokens
+/// of the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cuts {
-    /// Before a blank (U+0020) between two letters or digits, other than those of [`is_plain`].
+    /// Before a blank (U+0020) between two letters or digits for which [`is_plain`] holds.
     ///
-    /// 1. *Added tokens* are searched for in the text before all else. None spans the cut, since none has a blank after
-    ///    another character; none takes the blank from behind (`rstrip`) or looks at what is beside it (`single_word`);
-    ///    one that takes the blank before it (`lstrip`) has it in its own segment.
-    /// 2. *Normalizers*: those of [`normalizes_locally`] map characters or grapheme clusters one by one, or reorder and
-    ///    compose marks. The blank is a starter that composes with nothing before it, and a cluster never
-    ///    goes on from a plain letter to a blank. The letter before it does not become white space, so no run of white
-    ///    space spans the cut.
-    /// 3. *Pre-tokenizers*: those of [`splits_at_blanks`] always split there, whether they look at the text or, like
-    ///    GPT-2's pattern, at what follows alone; and a segment that begins with a blank gets no prefix of its own.
+    /// 1. *Added tokens* are searched for in the text before all else. None spans the cut, since none has a
+    ///    blank after another character; none takes the blank after it (`rstrip`) or looks at its neighbours
+    ///    (`single_word`); one that takes the blank before it (`lstrip`) has the blank in its own segment.
+    /// 2. *Normalizers*: those of [`normalizes_locally`] map characters or grapheme clusters one by one, or
+    ///    reorder and compose marks. The blank is a starter that composes with nothing before it, and a
+    ///    cluster never continues from a plain letter to a blank. The letter before it does not become white
+    ///    space, so no run of white space spans the cut.
+    /// 3. *Pre-tokenizers*: those of [`splits_at_blanks`] always split there, whether they look at the text
+    ///    or, like GPT-2's pattern, only at what follows; and a segment that begins with a blank gets no
+    ///    prefix of its own.
     /// 4. *Models* see one pre-token at a time.
     blanks: bool,
-    /// Between two Chinese characters, each of which BERT's normalizer sets apart by blanks. No added token holds one.
+    /// Between two Chinese characters: BERT's normalizer puts blanks around each. No added token contains
+    /// one.
     ideographs: bool,
 }
 
 impl Cuts {
-    /// The cuts of a tokenizer; none where its kind is not known to allow them.
+    /// The cuts of a tokenizer. None if its kind is not known to allow cuts.
     pub(super) fn of(tokenizer: &tokenizers::Tokenizer) -> Self {
         let json = |part: Option<serde_json::Result<Value>>| part.and_then(Result::ok).unwrap_or_default();
         let normalizer = json(tokenizer.get_normalizer().map(serde_json::to_value));
@@ -51,7 +54,8 @@ impl Cuts {
         }
     }
 
-    /// `text` in segments that may be tokenized one by one, the first long enough for `tokens` tokens of usual length.
+    /// `text` in segments that may be tokenized one by one, the first long enough for `tokens` tokens of
+    /// usual length.
     pub(super) fn segments(self, text: &str, tokens: usize) -> impl Iterator<Item = &str> {
         let mut rest = Some(text);
         let mut length = tokens.saturating_mul(BYTES_PER_TOKEN).clamp(64, LONGEST_SEGMENT);
@@ -87,14 +91,15 @@ impl Cuts {
     }
 }
 
-/// A letter or digit that neither joins a blank in a grapheme cluster (the letters of the property `Prepend`) nor
-/// has a compatibility decomposition with a blank in it.
+/// Whether a letter or digit neither joins a blank in a grapheme cluster (the letters of the property
+/// `Prepend`) nor has a compatibility decomposition that contains a blank.
 fn is_plain(c: char) -> bool {
     let unusual = matches!(c, '\u{37a}' | '\u{d4e}' | '\u{fb50}'..='\u{feff}' | '\u{11000}'..='\u{11fff}');
     c.is_alphanumeric() && !unusual
 }
 
-/// What BERT takes for a Chinese character: ideographs, neither kana nor hangul (Devlin et al.'s `_is_chinese_char`).
+/// What BERT calls a Chinese character: ideographs, neither kana nor hangul (Devlin et al.'s
+/// `_is_chinese_char`).
 fn is_ideograph(c: char) -> bool {
     matches!(c,
         '\u{4e00}'..='\u{9fff}'
@@ -124,12 +129,12 @@ fn normalizes_locally(normalizer: &Value) -> bool {
     match kind(normalizer) {
         "" => normalizer.is_null(),
         "NFC" | "NFD" | "NFKC" | "NFKD" | "Lowercase" | "Nmt" | "Precompiled" => true,
-        // At the end of a segment, which ends in a letter, there is nothing to strip.
+        // A segment ends in a letter: there is nothing to strip at the end.
         "Strip" => normalizer.get("strip_left") == Some(&Value::Bool(false)),
         "Replace" => {
             let pattern = |kind| normalizer.get("pattern")?.get(kind)?.as_str();
             match (pattern("Regex"), pattern("String")) {
-                // Runs of blanks, of which the cut spans none.
+                // Runs of blanks: none spans the cut.
                 (Some(regex), _) => regex == " {2,}",
                 // Neither spans the cut nor ends in the letter before it.
                 (None, Some(text)) => {
@@ -152,15 +157,10 @@ fn splits_at_blanks(pre_tokenizer: &Value) -> bool {
         "BertPreTokenizer" | "WhitespaceSplit" | "Whitespace" => true,
         "ByteLevel" => pre_tokenizer.get("use_regex") == Some(&Value::Bool(true)),
         "Metaspace" => pre_tokenizer.get("split") == Some(&Value::Bool(true)),
-        // What follows a split sees one part at a time.
+        // The pre-tokenizers after a split see one part at a time.
         "Sequence" => pre_tokenizer.get("pretokenizers").and_then(Value::as_array).is_some_and(|parts| {
             let known = [
-                "BertPreTokenizer",
-                "WhitespaceSplit",
-                "Whitespace",
-                "ByteLevel",
-                "Metaspace",
-                "Punctuation",
+                "BertPreTokenizer", "WhitespaceSplit", "Whitespace", "ByteLevel", "Metaspace", "Punctuation",
                 "Digits",
             ];
             parts.first().is_some_and(splits_at_blanks)

@@ -11,15 +11,14 @@ use tokenizers::pre_tokenizers::metaspace::{Metaspace, PrependScheme};
 use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::whitespace::WhitespaceSplit;
 use tokenizers::processors::roberta::RobertaProcessing;
+use toller_checkpoint::{Fingerprint, ModelError};
 use toller_files::FileError;
 
 use super::TokenizerConfig;
-use super::special::Specials;
+use super::special::{ROBERTA, Specials};
 use crate::TokenizerError;
-use toller_checkpoint::Fingerprint;
-use toller_checkpoint::ModelError;
 
-/// What is used of the `ModelProto` of sentencepiece_model.proto.
+/// The parts of `ModelProto` in sentencepiece_model.proto that are used.
 #[derive(Message)]
 struct Model {
     #[prost(message, repeated, tag = "1")]
@@ -59,7 +58,8 @@ const UNIGRAM: i32 = 1;
 const CONTROL: i32 = 3;
 const USER_DEFINED: i32 = 4;
 
-/// The tokenizer of a SentencePiece model as fairseq numbers its pieces, which is what both models are trained with.
+/// The tokenizer of a SentencePiece model, its pieces numbered as in fairseq, with which both models are
+/// trained.
 pub(super) fn sentence_piece(
     path: &Path,
     config: &TokenizerConfig,
@@ -74,11 +74,8 @@ pub(super) fn sentence_piece(
         .ok()
         .filter(|model| !model.pieces.is_empty() && model.pieces.iter().all(|piece| piece.score.is_finite()));
     let model = model.ok_or_else(|| problem("is not a SentencePiece model".to_owned()))?;
-    let unsupported = |what: String| ModelError::Unsupported {
-        path: path.to_owned(),
-        what,
-        supported: format!("unigram models of xlm-roberta and camembert; {}", super::CONVERT),
-    };
+    let supported = format!("unigram models of xlm-roberta and camembert; {}", super::CONVERT);
+    let unsupported = |what: String| ModelError::unsupported(path, what, &*supported);
     let kind = model.trainer.unwrap_or_default().kind();
     if kind != UNIGRAM {
         return Err(unsupported(format!("a SentencePiece model of kind {kind}")).into());
@@ -122,18 +119,7 @@ pub(super) fn sentence_piece(
         PreTokenizerWrapper::WhitespaceSplit(WhitespaceSplit),
         PreTokenizerWrapper::Metaspace(Metaspace::new('▁', prepend_scheme(config), true)),
     ])));
-    let specials = Specials::read(
-        config,
-        &[
-            ("bos_token", "<s>"),
-            ("eos_token", "</s>"),
-            ("unk_token", "<unk>"),
-            ("sep_token", "</s>"),
-            ("pad_token", "<pad>"),
-            ("cls_token", "<s>"),
-            ("mask_token", "<mask>"),
-        ],
-    );
+    let specials = Specials::read(config, &ROBERTA);
     let specials = if model_type == "camembert" { specials.with_lstrip("mask_token") } else { specials };
     specials.with(symbols).add_to(&mut tokenizer, path, fingerprint)?;
     let around = |name: &str, default: &str| {

@@ -1,17 +1,28 @@
-//! The tokens that are found in a text before all else: special ones, and those that were added to a vocabulary.
+//! The tokens that are found in a text before all else: special tokens, and tokens that were added to a
+//! vocabulary.
 
 use std::path::Path;
 
 use tokenizers::AddedToken;
+use toller_checkpoint::{Fingerprint, ModelError};
 
 use super::TokenizerConfig;
 use crate::TokenizerError;
-use toller_checkpoint::Fingerprint;
-use toller_checkpoint::ModelError;
+
+/// The roles of RoBERTa's special tokens, and the tokens themselves.
+pub(super) const ROBERTA: [(&str, &str); 7] = [
+    ("bos_token", "<s>"),
+    ("eos_token", "</s>"),
+    ("unk_token", "<unk>"),
+    ("sep_token", "</s>"),
+    ("pad_token", "<pad>"),
+    ("cls_token", "<s>"),
+    ("mask_token", "<mask>"),
+];
 
 /// Added tokens, for a tokenizer that is made from its vocabulary.
 pub(super) struct Specials {
-    /// With the names of their roles.
+    /// The tokens with the names of their roles.
     named: Vec<(&'static str, AddedToken)>,
     /// `added_tokens_decoder`, by id.
     numbered: Vec<(u32, AddedToken)>,
@@ -19,7 +30,7 @@ pub(super) struct Specials {
 }
 
 impl Specials {
-    /// The tokens of these roles, or their defaults, and all that the configuration adds.
+    /// The tokens of these roles, or their defaults, and all tokens that the configuration adds.
     pub(super) fn read(config: &TokenizerConfig, roles: &[(&'static str, &'static str)]) -> Self {
         Self {
             named: roles.iter().map(|&(role, default)| (role, config.special(role, default))).collect(),
@@ -28,8 +39,8 @@ impl Specials {
         }
     }
 
-    /// The token of a role takes the blanks before it, where the configuration does not say otherwise: the habit of the
-    /// classes that treat it as a word.
+    /// Lets the token of a role take the blanks before it, as do the Python classes that treat the token as a
+    /// word.
     pub(super) fn with_lstrip(mut self, role: &str) -> Self {
         for (name, token) in &mut self.named {
             if *name == role {
@@ -45,8 +56,8 @@ impl Specials {
         self
     }
 
-    /// Adds them in the order in which transformers does: those with an id, those with a role, the others. A token with a
-    /// role that is neither in the vocabulary nor has an id is not added: there is no embedding for it.
+    /// Adds the tokens in the order of transformers: those with an id, those with a role, the others. A token
+    /// with a role that is neither in the vocabulary nor has an id is not added: it has no embedding.
     pub(super) fn add_to(
         self,
         tokenizer: &mut tokenizers::Tokenizer,

@@ -1,4 +1,4 @@
-//! Where the special tokens stand around a text and around a pair of texts.
+//! Where the special tokens are around a text and around a pair of texts.
 
 use tokenizers::tokenizer::{Encoding, Token};
 
@@ -20,12 +20,13 @@ pub(super) struct Template {
     pair: Vec<Slot>,
 }
 
-/// Stand for the texts when the library is asked where it puts them; no vocabulary is that large.
+/// Ids in the place of the texts when the library is asked for its template. No vocabulary is that large.
 const FIRST: u32 = u32::MAX;
 const SECOND: u32 = u32::MAX - 1;
 
 impl Template {
-    /// Reads the template off a tokenizer by giving its post-processor, of whatever kind, texts of one token.
+    /// Reads the template of a tokenizer by giving texts of one token to its post-processor, which may be of
+    /// any kind.
     pub(super) fn of(tokenizer: &tokenizers::Tokenizer) -> tokenizers::Result<Self> {
         let text = |id, type_id| Encoding::from_tokens(vec![Token::new(id, String::new(), (0, 0))], type_id);
         let slots = |encoding: Encoding| {

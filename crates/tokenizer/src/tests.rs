@@ -1,4 +1,4 @@
-//! Tokens composed of pieces are the tokens that the `tokenizers` library makes of the whole.
+//! Tokens composed of pieces are the tokens that the `tokenizers` library makes of the whole text.
 #![allow(clippy::unwrap_used)]
 
 use std::cell::Cell;
@@ -17,13 +17,8 @@ use toller_checkpoint::Fingerprint;
 /// The fixtures with a tokenizer of each kind.
 fn folders() -> Vec<PathBuf> {
     let in_repository = [
-        "tiny-bert",
-        "cross-encoders/bert",
-        "cross-encoders/mpnet",
-        "cross-encoders/roberta",
-        "cross-encoders/modernbert-cls",
-        "cross-encoders/xlm-roberta",
-        "cross-encoders/camembert",
+        "tiny-bert", "cross-encoders/bert", "cross-encoders/mpnet", "cross-encoders/roberta",
+        "cross-encoders/modernbert-cls", "cross-encoders/xlm-roberta", "cross-encoders/camembert",
     ]
     .map(|name| repository(&format!("tests/fixtures/{name}")));
     let golden = ["bert-ce", "ernie-ce", "mbert-dpr/ctx_encoder", "xlmr-ce"]
@@ -39,8 +34,9 @@ fn load(folder: &Path, max_length: usize) -> Tokenizer {
     Tokenizer::load(folder, &config, max_length, false, model_type, &mut Fingerprint::new()).unwrap()
 }
 
-/// What the library makes of a text or a pair: tokenized whole, truncated then, special tokens added last. (With its truncation
-/// switched on, release 0.23.2 stops tokenizing early, and then takes texts for equally long that are not.)
+/// The library's tokens of a text or a pair: tokenized whole, then truncated, special tokens added last.
+/// (With its truncation switched on, release 0.23.2 stops tokenizing early, and then treats texts of
+/// different lengths as equally long.)
 fn by_library(
     tokenizer: &Tokenizer,
     first: &str,
@@ -85,29 +81,12 @@ fn text() -> impl Strategy<Value = String> {
         "[\u{300}-\u{36f}]{1,2}",
         "\\PC{1,3}",
         "[!-/:-@\\[-`{-~]{1,2}",
-        prop::sample::select(vec![
-            "[CLS]",
-            "[SEP]",
-            "[MASK]",
-            "<s>",
-            "</s>",
-            "<mask>",
-            "<pad>",
-            "ΑΣ",
-            "İ",
-            "ß",
-            "▁",
-            "'s",
-            "don't",
-            "\0",
-            "ﷺ",
-            "e\u{301}",
-            "👩\u{200d}👩\u{200d}👧",
-            "\u{3000}",
-            "\u{a0}",
-            "\u{ad}",
-            "{2,}",
-        ])
+        prop::sample::select(
+            "[CLS] [SEP] [MASK] <s> </s> <mask> <pad> ΑΣ İ ß ▁ 's don't \0 ﷺ e\u{301} \
+             👩\u{200d}👩\u{200d}👧 \u{3000} \u{a0} \u{ad} {2,}"
+                .split(' ')
+                .collect::<Vec<_>>(),
+        )
         .prop_map(str::to_owned),
     ];
     let blank = prop_oneof![
@@ -154,7 +133,7 @@ fn a_text_is_the_text_of_the_library() {
     }
 }
 
-/// The cuts of [`super::segments`], at the length at which there are the most of them.
+/// The cuts of [`super::segments`], at the length at which there are the most cuts.
 #[test]
 fn segments_have_the_tokens_of_the_whole() {
     for folder in folders() {

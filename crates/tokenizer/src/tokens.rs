@@ -5,7 +5,7 @@
 pub struct Tokens {
     /// Token ids: `[tokens]`.
     pub input_ids: Vec<u32>,
-    /// Token type ids: `[tokens]`, zeros but for the second text of a pair.
+    /// Token type ids: `[tokens]`, zeros except for the second text of a pair.
     pub type_ids: Vec<u32>,
 }
 
@@ -23,18 +23,18 @@ impl Tokens {
     }
 }
 
-/// The tokens of a text without special tokens: made once, used in any number of pairs.
+/// The tokens of a text without special tokens, which can be used in any number of pairs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenizedText {
-    /// As many as an input can hold, and one more.
+    /// As many tokens as an input can hold, and one more.
     pub(crate) ids: Vec<u32>,
-    /// All that were counted; the last segment that was tokenized may have had more than are kept.
+    /// The number of all tokens that were counted. The last segment may have had more than are kept.
     pub(crate) len: usize,
 }
 
 impl TokenizedText {
-    /// The number of tokens of the text, as far as they were counted: of a text that is too long for the model, more
-    /// than the model's maximum length.
+    /// The number of tokens of the text, as far as they were counted. For a text that is too long for the
+    /// model, more than the model's maximum length.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len

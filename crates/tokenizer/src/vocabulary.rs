@@ -7,13 +7,12 @@ use tokenizers::normalizers::bert::BertNormalizer;
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::roberta::RobertaProcessing;
 use tokenizers::processors::template::TemplateProcessing;
+use toller_checkpoint::{Fingerprint, ModelError};
 use toller_files::FileError;
 
 use super::TokenizerConfig;
 use super::special::Specials;
 use crate::TokenizerError;
-use toller_checkpoint::Fingerprint;
-use toller_checkpoint::ModelError;
 
 /// The special tokens of a family and their roles.
 type Roles = [(&'static str, &'static str); 5];
@@ -34,22 +33,16 @@ const MPNET: Roles = [
     ("mask_token", "<mask>"),
 ];
 
-/// The classes whose tokens are BERT's. Others read a `vocab.txt` too, and make other tokens of it.
+/// The classes whose tokens are BERT's. Other classes read a `vocab.txt` too, and make other tokens from it.
 const BERT_CLASSES: [&str; 9] = [
-    "BertTokenizer",
-    "DistilBertTokenizer",
-    "DPRQuestionEncoderTokenizer",
-    "DPRContextEncoderTokenizer",
-    "DPRReaderTokenizer",
-    "ElectraTokenizer",
-    "ErnieTokenizer",
-    "PreTrainedTokenizer",
-    "TokenizersBackend",
+    "BertTokenizer", "DistilBertTokenizer", "DPRQuestionEncoderTokenizer", "DPRContextEncoderTokenizer",
+    "DPRReaderTokenizer", "ElectraTokenizer", "ErnieTokenizer", "PreTrainedTokenizer", "TokenizersBackend",
 ];
 
 /// A word piece tokenizer from its vocabulary, a token a line (Devlin et al. 2019).
 ///
-/// As transformers since 5.0, and its fast tokenizers before, it takes no notice of `do_basic_tokenize` and `never_split`.
+/// `do_basic_tokenize` and `never_split` have no effect, as in transformers since 5.0 and in its fast
+/// tokenizers before.
 pub(super) fn word_piece(
     path: &Path,
     config: &TokenizerConfig,
@@ -63,12 +56,10 @@ pub(super) fn word_piece(
         Some(class) if BERT_CLASSES.contains(&class) => false,
         None => model_type == "mpnet",
         Some(class) => {
-            return Err(ModelError::Unsupported {
-                path: path.with_file_name("tokenizer_config.json"),
-                what: format!("the tokenizer {class} without its tokenizer.json"),
-                supported: format!("MPNetTokenizer, {}; {}", BERT_CLASSES.join(", "), super::CONVERT),
-            }
-            .into());
+            let what = format!("the tokenizer {class} without its tokenizer.json");
+            let supported = format!("MPNetTokenizer, {}; {}", BERT_CLASSES.join(", "), super::CONVERT);
+            let path = path.with_file_name("tokenizer_config.json");
+            return Err(ModelError::unsupported(path, what, supported).into());
         }
     };
     let roles = if is_mpnet { MPNET } else { BERT };

@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
+use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use toller_ir::{DocOrd, Filter};
 
 use crate::error::IpTopkError;
 
 /// Vectors as they are stored, row after row.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Vectors<'a> {
     /// IEEE 754 binary32.
     F32(&'a [f32]),
@@ -69,13 +70,29 @@ impl<'a> Vectors<'a> {
         self.len() == 0
     }
 
+    /// Writes the numbers `range`, widened to f32, which is exact, to `out`.
+    ///
+    /// # Panics
+    /// If `range` is out of bounds or not as long as `out`.
+    pub fn widen(&self, range: Range<usize>, out: &mut [f32]) {
+        match self {
+            Self::F32(values) => out.copy_from_slice(&values[range]),
+            Self::F16(values) => values[range].convert_to_f32_slice(out),
+            Self::BF16(values) => values[range].convert_to_f32_slice(out),
+        }
+    }
+
     /// The numbers `range`, in f32.
     pub(crate) fn widened(&self, range: Range<usize>) -> Vec<f32> {
-        match self {
-            Self::F32(values) => values[range].to_vec(),
-            Self::F16(values) => values[range].iter().map(|x| x.to_f32()).collect(),
-            Self::BF16(values) => values[range].iter().map(|x| x.to_f32()).collect(),
-        }
+        let mut out = vec![0.0; range.len()];
+        self.widen(range, &mut out);
+        out
+    }
+
+    /// The bytes of the numbers.
+    #[must_use]
+    pub fn as_bytes(&self) -> &'a [u8] {
+        self.bytes(0..self.len())
     }
 
     /// The bytes of the numbers `range`.

@@ -14,7 +14,7 @@ use toller_simd::Isa;
 
 pub use self::collection::{Codes, Collection, Segment, Vectors};
 pub use self::error::IpTopkError;
-pub use self::options::{IpTopkOptions, ReadAhead, Scan, UnknownScan};
+pub use self::options::{IpTopkOptions, ReadAhead, Scan};
 pub use self::quantize::{Quantized, quantize};
 pub use self::top_k::TopK;
 

@@ -37,9 +37,21 @@ impl Finished {
         assert_eq!(*found, Some(code), "{stderr}");
         assert_eq!(stdout, "", "data of a command that failed");
         assert!(!stderr.contains("panicked"), "{stderr}");
-        for words in says {
-            assert!(stderr.contains(words), "{words:?} is not in:\n{stderr}");
-        }
+        self.says(says);
+        self
+    }
+
+    /// Checks that all of these words are on stderr.
+    #[track_caller]
+    pub(crate) fn says(&self, words: impl IntoIterator<Item = impl AsRef<str>>) -> &Self {
+        assert_contains(&self.stderr, words);
+        self
+    }
+
+    /// Checks that all of these words are on stdout.
+    #[track_caller]
+    pub(crate) fn prints(&self, words: impl IntoIterator<Item = impl AsRef<str>>) -> &Self {
+        assert_contains(&self.stdout, words);
         self
     }
 
@@ -47,5 +59,21 @@ impl Finished {
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in:\n{}", self.stdout))
+    }
+}
+
+#[track_caller]
+fn assert_contains(text: &str, words: impl IntoIterator<Item = impl AsRef<str>>) {
+    for words in words {
+        let words = words.as_ref();
+        assert!(text.contains(words), "{words:?} is not in:\n{text}");
+    }
+}
+
+/// Checks that an object has these values; it may have others.
+#[track_caller]
+pub(crate) fn assert_has(found: &Value, expected: Value) {
+    for (key, value) in expected.as_object().unwrap() {
+        assert_eq!(&found[key], value, "{key} in {found:#}");
     }
 }

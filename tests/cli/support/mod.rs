@@ -4,14 +4,19 @@ mod finished;
 mod model;
 mod peers;
 
+use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::str::FromStr;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use tempfile::TempDir;
 
-pub(crate) use finished::Finished;
+pub(crate) use finished::{Finished, assert_has};
 pub(crate) use model::minilm;
 pub(crate) use peers::peers_python;
 
@@ -57,6 +62,14 @@ impl Workspace {
         fs::write(self.path(name), content).unwrap();
     }
 
+    /// Changes a byte of a file, which is counted from its end.
+    pub(crate) fn flip_byte(&self, name: &str, from_end: usize) {
+        let mut bytes = self.read(name);
+        let place = bytes.len() - from_end;
+        bytes[place] ^= 1;
+        self.write(name, bytes);
+    }
+
     /// Reads a file.
     pub(crate) fn read(&self, name: &str) -> Vec<u8> {
         fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -65,6 +78,18 @@ impl Workspace {
     /// The lines of a text file.
     pub(crate) fn lines(&self, name: &str) -> Vec<String> {
         String::from_utf8(self.read(name)).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    /// Documents and scores of each query of a run, in their order.
+    pub(crate) fn hits<S: FromStr<Err: Debug>>(&self, run: &str) -> BTreeMap<String, Vec<(String, S)>> {
+        let mut hits: BTreeMap<String, Vec<(String, S)>> = BTreeMap::new();
+        for line in self.lines(run) {
+            let columns: Vec<&str> = line.split(' ').collect();
+            let of_query = hits.entry(columns[0].to_owned()).or_default();
+            of_query.push((columns[2].to_owned(), columns[4].parse().unwrap()));
+            assert_eq!(columns[3], of_query.len().to_string(), "ranks count from one");
+        }
+        hits
     }
 
     /// Writes the first `count` lines of a file to another.
@@ -109,6 +134,17 @@ impl Workspace {
         Finished::new(self.command(arguments).output().unwrap())
     }
 
+    /// Runs `toller` to its end, and checks that it did what it was asked for.
+    #[track_caller]
+    pub(crate) fn runs(&self, arguments: &str) -> Finished {
+        self.toller(arguments).succeeds()
+    }
+
+    /// Starts `toller`, with pipes for its output.
+    pub(crate) fn spawn(&self, arguments: &str) -> Child {
+        self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
     /// Runs `toller` to its end, with standard input.
     pub(crate) fn toller_reading(&self, stdin: &[u8], arguments: &str) -> Finished {
         let mut child = self
@@ -130,6 +166,13 @@ impl Workspace {
 /// A path in tests/fixtures.
 pub(crate) fn fixture(name: &str) -> PathBuf {
     toller_testing::repository("tests/fixtures").join(name)
+}
+
+/// The bytes, compressed.
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(bytes).unwrap();
+    gzip.finish().unwrap()
 }
 
 /// Copies a folder with all that is in it.

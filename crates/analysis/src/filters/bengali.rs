@@ -4,7 +4,7 @@ use crate::chars::edit;
 
 const VIRAMA: char = '\u{9CD}';
 
-/// One letter for letters that sound alike, and conjuncts by what is heard of them.
+/// One letter for letters that sound alike, and conjuncts by their sound.
 pub(in super::super) fn bengali_normal(term: &mut String) {
     edit(term, |word| {
         let mut at = 0;
@@ -14,7 +14,7 @@ pub(in super::super) fn bengali_normal(term: &mut String) {
     });
 }
 
-/// Normalises at one place. Returns the next.
+/// Normalises at one place. Returns the next place.
 fn normalize_at(word: &mut Vec<char>, at: usize) -> usize {
     let after_virama = at >= 1 && word[at - 1] == VIRAMA;
     let simple = match word[at] {
@@ -22,7 +22,7 @@ fn normalize_at(word: &mut Vec<char>, at: usize) -> usize {
             word.remove(at);
             return at;
         }
-        // Ka, virama and the vowel i: as at the beginning kha, elsewhere after ka.
+        // Ka, virama and the vowel i: kha at the beginning, elsewhere kha after ka.
         '\u{995}' if word[at + 1..].starts_with(&[VIRAMA, '\u{9BF}']) => {
             if at == 0 {
                 word.splice(0..3, ['\u{996}']);
@@ -31,13 +31,14 @@ fn normalize_at(word: &mut Vec<char>, at: usize) -> usize {
             }
             return at + 1;
         }
-        // Ya after a virama is the vowel e after one letter, and not heard further on.
+        // Ya after a virama is the vowel e after one letter, and silent further on.
         '\u{9AF}' if after_virama && at == 2 => {
             let vowel = usize::from(word.get(3) == Some(&'\u{9BE}'));
             word.splice(1..3 + vowel, ['\u{9C7}']);
             return at;
         }
-        // Ba after a virama is not heard after one letter; it doubles what it follows, unless that is a conjunct.
+        // Ba after a virama is silent after one letter. Else it doubles the letter before, unless that is a
+        // conjunct.
         '\u{9AF}' if after_virama => {
             word.drain(at - 1..=at);
             return at - 1;
@@ -51,7 +52,7 @@ fn normalize_at(word: &mut Vec<char>, at: usize) -> usize {
             word.remove(at);
             return at;
         }
-        // Visarga at the end of a short word is ha; within, it is what follows.
+        // Visarga at the end of a short word is ha. Within a word it is the letter that follows.
         '\u{983}' if at + 1 < word.len() => word[at + 1],
         '\u{983}' if word.len() <= 3 => '\u{9B9}',
         '\u{983}' => {

@@ -3,7 +3,7 @@
 use crate::chars::replace_each;
 use crate::letters::is_nonspacing_mark;
 
-/// Puts every character into lower case by itself: one character becomes one, wherever it stands.
+/// Puts every character into lower case by itself: one character becomes one, wherever it is.
 pub(in super::super) fn lower_case(term: &mut String) {
     if term.is_ascii() {
         term.make_ascii_lowercase();
@@ -12,8 +12,8 @@ pub(in super::super) fn lower_case(term: &mut String) {
     }
 }
 
-/// Unicode's simple mapping. The full one, of the standard library, differs for one character alone: it makes two of a dotted
-/// capital I.
+/// Unicode's simple mapping. The standard library has the full mapping, which differs for one character only:
+/// a dotted capital I becomes two characters.
 fn simple(char: char) -> char {
     char.to_lowercase().next().unwrap_or(char)
 }
@@ -25,7 +25,7 @@ pub(in super::super) fn turkish_lower_case(term: &mut String) {
     }
     let mut lower = String::with_capacity(term.len());
     let mut chars = term.chars();
-    // The dot may stand behind other marks.
+    // The dot may follow other marks.
     let mut after_i = false;
     while let Some(char) = chars.next() {
         after_i = char == 'I' || after_i && is_nonspacing_mark(char);

@@ -1,4 +1,4 @@
-//! What is written together with an apostrophe.
+//! Words that are joined by an apostrophe.
 
 /// Takes a French article or pronoun off: `l'avion`.
 pub(in super::super) fn french_elision(term: &mut String) {
@@ -23,7 +23,7 @@ fn remove_article(term: &mut String, articles: &[&str]) {
     }
 }
 
-/// Takes off the apostrophe and what follows it, which in Turkish is the inflection of a name.
+/// Takes the apostrophe and the letters after it off: in Turkish, the inflection of a name.
 pub(in super::super) fn turkish_apostrophe(term: &mut String) {
     if let Some((name, _)) = term.split_once(APOSTROPHES) {
         term.truncate(name.len());

@@ -1,16 +1,16 @@
 //! Normalisation of German umlauts.
 
-/// What came before, as far as it decides about an `e`.
+/// The kind of the letter before, as far as it decides about an `e`.
 #[derive(Clone, Copy, PartialEq)]
 enum Before {
     Other,
     /// A vowel or `q`, after which `ue` is no umlaut.
     Vowel,
-    /// `a`, `o` or `u`: an `e` makes an umlaut of it.
+    /// `a`, `o` or `u`: with an `e` after it, an umlaut.
     Umlaut,
 }
 
-/// `ä`, `ö`, `ü`, and `ae`, `oe`, `ue` where they stand for these, become `a`, `o`, `u`; `ß` becomes `ss`.
+/// `ä`, `ö`, `ü`, and `ae`, `oe`, `ue` where they mean these, become `a`, `o`, `u`; `ß` becomes `ss`.
 pub(in super::super) fn german_normal(term: &mut String) {
     if term.is_ascii() && !term.contains('e') {
         return;

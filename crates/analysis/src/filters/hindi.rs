@@ -2,8 +2,8 @@
 
 use crate::chars::{edit, replace_or_remove};
 
-/// Hindi: no nukta, no virama, no joiners; bindu for what sounds like it; short vowels for long ones
-/// (P. Pingali and V. Varma; L. S. Larkey, M. E. Connell and N. Abduljaleel).
+/// Hindi: no nukta, no virama, no joiners; bindu for marks that sound like it; short vowels for long ones (P.
+/// Pingali and V. Varma; L. S. Larkey, M. E. Connell and N. Abduljaleel).
 pub(in super::super) fn hindi_normal(term: &mut String) {
     if term.contains("\u{928}\u{94D}") {
         *term = term.replace("\u{928}\u{94D}", "\u{902}");

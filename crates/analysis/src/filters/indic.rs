@@ -1,7 +1,7 @@
 //! Normalisation of the scripts of India: letters that can be written as several characters become one.
 //!
-//! The scripts lie in the same order in Unicode, so that a rule holds for several of them (The Unicode Standard 5.2, chapter 9;
-//! M. Liberman's list of graphical decompositions).
+//! The letters of all scripts have the same order in Unicode, so a rule holds for several scripts (The
+//! Unicode Standard 5.2, chapter 9; M. Liberman's list of graphical decompositions).
 
 use crate::chars::edit;
 
@@ -17,7 +17,7 @@ const MALAYALAM: u16 = 1 << 8;
 
 /// No third character.
 const NONE: u8 = 0x80;
-/// A zero width joiner, which lies in no script.
+/// A zero width joiner, which belongs to no script.
 const JOINER: u8 = 0x81;
 
 /// The characters of a sequence (places within a script), what they become, and in which scripts.
@@ -45,7 +45,7 @@ fn script(char: char) -> Option<u32> {
     matches!(char, '\u{900}'..='\u{D7F}').then(|| (char as u32 - 0x900) / 0x80)
 }
 
-/// What a character and the next one or two make, and how many they are.
+/// The character that a character and the next one or two make, and how many there are.
 fn compose(first: char, after: &[char]) -> Option<(char, usize)> {
     let script = script(first)?;
     let base = 0x900 + script * 0x80;

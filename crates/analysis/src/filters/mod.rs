@@ -9,6 +9,7 @@ mod english;
 mod german;
 mod hindi;
 mod indic;
+mod japanese;
 mod width;
 
 pub(super) use arabic::{arabic_normal, persian_normal};
@@ -20,4 +21,5 @@ pub(super) use english::possessive;
 pub(super) use german::german_normal;
 pub(super) use hindi::{hindi_normal, telugu_normal};
 pub(super) use indic::indic_normal;
+pub(super) use japanese::without_short_hiragana;
 pub(super) use width::width;

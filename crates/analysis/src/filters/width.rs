@@ -1,8 +1,8 @@
-//! Full and half widths of Japanese and Chinese typography.
+//! Full and half widths in Japanese and Chinese typography.
 
 use crate::chars::edit;
 
-/// The katakana from U+FF65 on, in their usual width. The last two are the marks of voice.
+/// The katakana from U+FF65 on, in their usual width. The last two are the voicing marks.
 const KATAKANA: &str = "・ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン\u{3099}\u{309A}";
 const VOICED_MARK: char = '\u{FF9E}';
 const HALF_VOICED_MARK: char = '\u{FF9F}';
@@ -37,7 +37,7 @@ fn fold(char: char) -> char {
     }
 }
 
-/// A katakana with the mark of voice.
+/// A katakana with the voicing mark.
 fn voiced(letter: char) -> Option<char> {
     match letter {
         'ウ' => Some('ヴ'),

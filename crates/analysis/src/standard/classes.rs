@@ -1,49 +1,46 @@
-//! What each character is to the tokenizer: `classes.txt`, read at compile time.
+//! The class of each character for the tokenizer: `classes.txt`, read at compile time.
 
-/// Below this, a table has every character. Above are ideographs and tags, few ranges of them.
+/// A table has every character below this one. Above are few ranges of ideographs and tags.
 const LOW: usize = 0x2_0000;
 /// There are at most this many ranges above.
 const HIGH: usize = 16;
 
-/// The word break classes of UAX #29 (Unicode 9), and of what it leaves to others: ideographs, scripts written without
-/// spaces, emoji (Unicode 11).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum Class {
-    Other,
-    Letter,
-    /// A letter of Hebrew, after which quotes may belong to the word.
-    Hebrew,
-    /// A letter of Hangul.
-    Hangul,
-    Numeric,
-    Katakana,
-    MidLetter,
-    MidNum,
-    MidNumLet,
-    SingleQuote,
-    DoubleQuote,
-    ExtendNumLet,
-    /// A mark, a format character or a zero width joiner: part of what it follows.
-    Extend,
-    /// A letter of a script of South East Asia.
-    Complex,
-    /// A mark of such a script.
-    ComplexExtend,
-    Han,
-    Hiragana,
-    Emoji,
-    /// Both a letter and an emoji.
-    LetterEmoji,
-    /// A skin tone: an emoji alone, a mark after others.
-    Modifier,
-    Regional,
+listed! {
+    /// The word break classes of UAX #29 (Unicode 9), and classes for what it does not cover: ideographs,
+    /// scripts written without spaces, emoji (Unicode 11).
+    enum Class {
+        Other,
+        Letter,
+        /// A letter of Hebrew, after which quotes may belong to the word.
+        Hebrew,
+        /// A letter of Hangul.
+        Hangul,
+        Numeric,
+        Katakana,
+        MidLetter,
+        MidNum,
+        MidNumLet,
+        SingleQuote,
+        DoubleQuote,
+        ExtendNumLet,
+        /// A mark, a format character or a zero width joiner: part of the character before.
+        Extend,
+        /// A letter of a script of South East Asia.
+        Complex,
+        /// A mark of such a script.
+        ComplexExtend,
+        Han,
+        Hiragana,
+        Emoji,
+        /// Both a letter and an emoji.
+        LetterEmoji,
+        /// A skin tone: an emoji by itself, a mark after other characters.
+        Modifier,
+        Regional,
+    }
 }
 
 impl Class {
-    /// How many classes there are.
-    pub(super) const COUNT: usize = Self::Regional as usize + 1;
-
     const fn named(name: &[u8]) -> Self {
         match name {
             b"Letter" => Self::Letter,

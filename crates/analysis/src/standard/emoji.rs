@@ -1,4 +1,4 @@
-//! Emoji sequences (UTS #51): keycaps, flags, and pictographs with what modifies and joins them.
+//! Emoji sequences (UTS #51): keycaps, flags, and pictographs with their modifiers and joiners.
 
 use super::classes::Class;
 
@@ -9,7 +9,8 @@ const KEYCAP: char = '\u{20E3}';
 const TAGS: std::ops::RangeInclusive<char> = '\u{E0020}'..='\u{E007E}';
 const LAST_TAG: char = '\u{E007F}';
 
-/// Whether an emoji sequence may begin with this character. (One that begins with a digit is also a number of the same length.)
+/// Whether an emoji sequence may begin with this character. (One that begins with a digit is also a number of
+/// the same length.)
 pub(super) fn may_begin(char: char, class: Class) -> bool {
     matches!(class, Class::Emoji | Class::LetterEmoji | Class::Modifier | Class::Regional)
         || matches!(char, JOINER | '#' | '*')
@@ -40,7 +41,7 @@ fn flag(text: &str) -> Option<&str> {
     Some(rest.trim_start_matches(any_mark))
 }
 
-/// What follows a pictograph, or more that are joined to it.
+/// What follows a pictograph, or several that are joined.
 fn pictographs(text: &str) -> Option<&str> {
     let (mut rest, styled) = pictograph(text)?;
     if styled {
@@ -52,7 +53,7 @@ fn pictographs(text: &str) -> Option<&str> {
         }
     }
     loop {
-        // A joiner is also a mark: without a style between, it has been passed already.
+        // A joiner is also a mark: without a style before it, the joiner has been passed already.
         let passed = text[..text.len() - rest.len()].ends_with(JOINER).then_some(rest);
         match rest.strip_prefix(JOINER).or(passed).and_then(pictograph) {
             Some((after, _)) => rest = after,
@@ -61,7 +62,7 @@ fn pictographs(text: &str) -> Option<&str> {
     }
 }
 
-/// What follows a pictograph and its marks, and whether it said that it is an emoji.
+/// What follows a pictograph and its marks, and whether the emoji style was among them.
 fn pictograph(text: &str) -> Option<(&str, bool)> {
     let unjoined = text.trim_start_matches(JOINER);
     let first = unjoined.chars().next()?;

@@ -1,5 +1,20 @@
-//! Words as Lucene's `StandardTokenizer` finds them: UAX #29, with single ideographs and hiragana, runs of Thai and its
-//! neighbours kept whole, and emoji.
+//! Words as Lucene's `StandardTokenizer` finds them: UAX #29, with single ideographs and hiragana, whole runs
+//! of Thai and similar scripts, and emoji.
+
+/// Declares an enum of one byte, and the list of its variants.
+macro_rules! listed {
+    ($(#[$meta:meta])* enum $name:ident { $($(#[$doc:meta])* $variant:ident,)+ }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(u8)]
+        pub(super) enum $name { $($(#[$doc])* $variant,)+ }
+
+        impl $name {
+            /// All variants, in order.
+            pub(super) const ALL: &[Self] = &[$(Self::$variant),+];
+        }
+    };
+}
 
 mod classes;
 mod emoji;
@@ -8,10 +23,10 @@ mod states;
 use classes::Class;
 use states::State;
 
-/// A longer token is cut into pieces of so many UTF-16 code units.
+/// A longer token is cut into pieces of this many UTF-16 code units.
 const LONGEST: usize = 255;
 
-/// What a token is made of, as far as a filter asks.
+/// The kind of a token's characters, as far as a filter needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Word,
@@ -97,7 +112,7 @@ fn word(text: &str) -> (usize, Kind) {
     found
 }
 
-/// As much of `text` as one token may have.
+/// The beginning of `text` that one token may have.
 fn longest(text: &str) -> &str {
     if text.len() <= LONGEST {
         return text;

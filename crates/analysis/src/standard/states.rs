@@ -3,50 +3,50 @@
 use super::Kind;
 use super::classes::Class;
 
-/// What has been read of a token. Marks and format characters change none of these.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum State {
-    /// No token begins, or goes on, like this.
-    Dead,
-    Start,
-    /// Connectors (`_`) and nothing else, which is no token yet.
-    Connectors,
-    /// Hangul alone.
-    Hangul,
-    /// Katakana alone.
-    Katakana,
-    /// ... and a letter at last.
-    Letter,
-    Hebrew,
-    Number,
-    /// Katakana after connectors.
-    MoreKatakana,
-    /// Connectors after any of these.
-    Connected,
-    /// What may stand between two letters (`:`, `.`) after a letter: a token only if another letter follows.
-    BetweenLetters,
-    BetweenNumbers,
-    /// A single quote after Hebrew, which may end a token.
-    HebrewQuote,
-    /// A double quote after Hebrew, which may not.
-    HebrewDoubleQuote,
-    /// The Hebrew letter after a double quote: what may stand between letters may not follow it.
-    HebrewQuoted,
-    Complex,
-    Ideograph,
-    Hiragana,
+listed! {
+    /// What has been read of a token. Marks and format characters change no state.
+    enum State {
+        /// No token begins or continues like this.
+        Dead,
+        Start,
+        /// Connectors (`_`) and nothing else: not yet a token.
+        Connectors,
+        /// Only Hangul.
+        Hangul,
+        /// Only Katakana.
+        Katakana,
+        /// The last character is a letter.
+        Letter,
+        Hebrew,
+        Number,
+        /// Katakana after connectors.
+        MoreKatakana,
+        /// Connectors after any of the states above.
+        Connected,
+        /// A character that may be between two letters (`:`, `.`), after a letter: a token only if another
+        /// letter follows.
+        BetweenLetters,
+        BetweenNumbers,
+        /// A single quote after Hebrew. It may end a token.
+        HebrewQuote,
+        /// A double quote after Hebrew. It may not end a token.
+        HebrewDoubleQuote,
+        /// The Hebrew letter after a double quote. A character that may be between two letters may not
+        /// follow.
+        HebrewQuoted,
+        Complex,
+        Ideograph,
+        Hiragana,
+    }
 }
 
 impl State {
-    const COUNT: usize = Self::Hiragana as usize + 1;
-
-    /// The state after another character.
+    /// The state after one more character.
     pub(super) fn after(self, class: Class) -> Self {
         NEXT[self as usize][class as usize]
     }
 
-    /// What the token is, if it may end here.
+    /// The kind of the token, if it may end here.
     pub(super) fn accepts(self) -> Option<Kind> {
         match self {
             Self::Dead
@@ -71,58 +71,13 @@ impl State {
     }
 }
 
-const STATES: [State; State::COUNT] = [
-    State::Dead,
-    State::Start,
-    State::Connectors,
-    State::Hangul,
-    State::Katakana,
-    State::Letter,
-    State::Hebrew,
-    State::Number,
-    State::MoreKatakana,
-    State::Connected,
-    State::BetweenLetters,
-    State::BetweenNumbers,
-    State::HebrewQuote,
-    State::HebrewDoubleQuote,
-    State::HebrewQuoted,
-    State::Complex,
-    State::Ideograph,
-    State::Hiragana,
-];
-
-const CLASSES: [Class; Class::COUNT] = [
-    Class::Other,
-    Class::Letter,
-    Class::Hebrew,
-    Class::Hangul,
-    Class::Numeric,
-    Class::Katakana,
-    Class::MidLetter,
-    Class::MidNum,
-    Class::MidNumLet,
-    Class::SingleQuote,
-    Class::DoubleQuote,
-    Class::ExtendNumLet,
-    Class::Extend,
-    Class::Complex,
-    Class::ComplexExtend,
-    Class::Han,
-    Class::Hiragana,
-    Class::Emoji,
-    Class::LetterEmoji,
-    Class::Modifier,
-    Class::Regional,
-];
-
-static NEXT: [[State; Class::COUNT]; State::COUNT] = {
-    let mut table = [[State::Dead; Class::COUNT]; State::COUNT];
+static NEXT: [[State; Class::ALL.len()]; State::ALL.len()] = {
+    let mut table = [[State::Dead; Class::ALL.len()]; State::ALL.len()];
     let mut state = 0;
-    while state < State::COUNT {
+    while state < State::ALL.len() {
         let mut class = 0;
-        while class < Class::COUNT {
-            table[STATES[state] as usize][CLASSES[class] as usize] = next(STATES[state], CLASSES[class]);
+        while class < Class::ALL.len() {
+            table[state][class] = next(State::ALL[state], Class::ALL[class]);
             class += 1;
         }
         state += 1;
@@ -152,7 +107,8 @@ const fn next(state: State, class: Class) -> State {
 
         (BetweenNumbers, Class::Numeric) => Number,
         (BetweenNumbers, _) | (BetweenLetters, Class::Numeric | Class::ExtendNumLet) => Dead,
-        // No quote may follow a letter of Hebrew that what stands between letters needs.
+        // After a character between two letters, a letter of Hebrew counts as any letter: no quote may
+        // follow.
         (BetweenLetters, Class::Hebrew) => Letter,
         (_, Class::Letter | Class::LetterEmoji | Class::Hangul) => Letter,
         (_, Class::Hebrew) => Hebrew,

@@ -7,7 +7,7 @@ pub(in super::super) fn arabic(term: &mut String) {
     const PREFIXES: &[&str] = &["ال", "وال", "بال", "كال", "فال", "لل", "و"];
     const SUFFIXES: &[&str] = &["ها", "ان", "ات", "ون", "ين", "يه", "ية", "ه", "ة", "ي"];
     let length = units(term);
-    // A conjunction alone needs three letters after it, other prefixes two.
+    // A conjunction by itself needs three letters after it, other prefixes two.
     let fits = |prefix: &&&str| length >= (units(prefix) + 2).max(4) && term.starts_with(**prefix);
     if let Some(prefix) = PREFIXES.iter().find(fits) {
         term.drain(..prefix.len());

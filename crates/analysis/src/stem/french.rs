@@ -28,7 +28,7 @@ fn plural(word: &mut Vec<char>) {
     }
 }
 
-/// If one of these is there, it is the only one.
+/// The first of these endings that is found is replaced, and no other ending is.
 const LONG: &[Replacement] = &[
     (10, "issement", "ir"),
     (9, "issant", "ir"),
@@ -42,7 +42,7 @@ const LONG: &[Replacement] = &[
     (8, "ateur", "er"),
 ];
 
-/// So too, after `-trice`.
+/// The same, for the endings after `-trice`.
 const MIDDLE: &[Replacement] = &[
     (6, "ième", ""),
     (8, "teuse", "ter"),
@@ -56,7 +56,7 @@ const MIDDLE: &[Replacement] = &[
     (10, "nnel", "n"),
 ];
 
-/// After `-ète` and `-ique`.
+/// Endings that are replaced after `-ète` and `-ique`.
 const SHORT: &[Replacement] = &[
     (9, "esse", "e"),
     (8, "inage", "in"),

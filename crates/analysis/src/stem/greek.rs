@@ -24,19 +24,19 @@ pub(in super::super) fn greek(term: &mut String) {
     comparison(term);
 }
 
-/// An ending, and where its beginning is put back.
+/// An ending, and the stems after which its beginning is put back.
 pub(super) struct Rule {
-    /// Taken off without more, if there.
+    /// Taken off first, without a condition.
     pub(super) first: &'static [&'static str],
-    /// The endings; at least a letter must be left.
+    /// The endings. At least one letter must be left.
     pub(super) endings: &'static [&'static str],
-    /// What is put back ...
+    /// What is put back,
     pub(super) back: &'static str,
-    /// ... if just this is left,
+    /// if exactly one of these is left,
     pub(super) words: &'static [&'static str],
-    /// or if what is left ends with one of these.
+    /// or if the rest ends with one of these.
     pub(super) stems: &'static [&'static str],
-    /// But not if it is one of these,
+    /// Nothing is put back if the rest is one of these,
     pub(super) never_words: &'static [&'static str],
     /// or ends with one of these.
     pub(super) never_stems: &'static [&'static str],
@@ -72,7 +72,7 @@ impl Rule {
     }
 }
 
-/// Takes off the first of the endings that leaves a letter.
+/// Takes the first of the endings off that leaves a letter.
 fn strip(term: &mut String, endings: &[&str]) -> bool {
     let ending = endings.iter().find(|&&ending| term.len() > ending.len() && term.ends_with(ending));
     if let Some(ending) = ending {
@@ -81,7 +81,7 @@ fn strip(term: &mut String, endings: &[&str]) -> bool {
     ending.is_some()
 }
 
-/// Nouns that change within: an ending and how many letters of it go.
+/// Nouns that change within: endings, and the number of letters that go.
 fn irregular(term: &mut String) {
     #[rustfmt::skip]
     const ENDINGS: &[(usize, &[&str])] = &[
@@ -108,7 +108,7 @@ fn irregular(term: &mut String) {
     }
 }
 
-/// What goes off if no other rule has changed the word's length: the longest of these.
+/// Takes the longest of these endings off. Used if no other rule has changed the word's length.
 fn other_endings(term: &mut String) {
     #[rustfmt::skip]
     const ENDINGS: &[&str] = &[
@@ -133,5 +133,5 @@ fn comparison(term: &mut String) {
     }
 }
 
-/// Of these, those after `κρε` get other letters back.
+/// After `κρε` these endings get other letters back.
 pub(super) const PARTICIPLES: &[&str] = &["οντασ", "ωντασ"];

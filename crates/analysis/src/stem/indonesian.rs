@@ -1,5 +1,6 @@
-//! The stemmer of F. Z. Tala for Indonesian (A study of stemming effects on information retrieval in Bahasa Indonesia,
-//! Amsterdam, 2003): particles, possessives, then prefixes and suffixes, while there are more than two syllables.
+//! The stemmer of F. Z. Tala for Indonesian (A study of stemming effects on information retrieval in Bahasa
+//! Indonesia, Amsterdam, 2003): particles, possessives, then prefixes and suffixes, while there are more than
+//! two syllables.
 
 /// Stems a term in lower case.
 pub(in super::super) fn indonesian(term: &mut String) {
@@ -21,7 +22,7 @@ fn is_vowel(char: char) -> bool {
     matches!(char, 'a' | 'e' | 'i' | 'o' | 'u')
 }
 
-/// The prefixes that have gone, since not every suffix goes with every prefix.
+/// The prefixes that were removed: not every suffix goes with every prefix.
 #[derive(Default)]
 struct Removed {
     ke: bool,
@@ -54,7 +55,7 @@ impl Word<'_> {
         found.is_some()
     }
 
-    /// Puts `new` in the place of the first bytes.
+    /// Replaces the first `length` bytes by `new`.
     fn replace_prefix(&mut self, length: usize, new: &str) {
         self.term.replace_range(..length, new);
         self.syllables -= 1;

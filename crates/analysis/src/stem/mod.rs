@@ -1,4 +1,4 @@
-//! Stemmers: what takes endings off a term.
+//! Stemmers, which take endings off a term.
 
 mod arabic;
 mod bengali;

@@ -1,4 +1,4 @@
-//! Porter's stemmer for English, with the two changes of its author's own program: `-bli` and `-logi` in step 2.
+//! Porter's stemmer for English, with the two changes of Porter's own program: `-bli` and `-logi` in step 2.
 //!
 //! M. F. Porter, An algorithm for suffix stripping, Program 14(3), 1980.
 
@@ -15,7 +15,7 @@ pub(in super::super) fn porter(term: &mut String) {
     }
 }
 
-/// A suffix and what takes its place.
+/// A suffix and its replacement.
 type Rule = (&'static [u8], &'static [u8]);
 
 /// A word in bytes of ASCII, or in code units of UTF-16.
@@ -38,7 +38,7 @@ impl<U: Copy + Eq + From<u8> + Into<u32>> Word<U> {
         self.final_l();
     }
 
-    /// The first half of step 1: `-s`.
+    /// Step 1a: `-s`.
     fn plurals(&mut self) {
         if !self.ends(b"s") {
             return;
@@ -53,7 +53,7 @@ impl<U: Copy + Eq + From<u8> + Into<u32>> Word<U> {
         self.letters.truncate(self.letters.len() - shorter);
     }
 
-    /// The second: `-eed`, `-ed`, `-ing`.
+    /// Step 1b: `-eed`, `-ed`, `-ing`.
     fn participles(&mut self) {
         if let Some(stem) = self.before(b"eed") {
             if self.measure(stem) > 0 {
@@ -77,7 +77,7 @@ impl<U: Copy + Eq + From<u8> + Into<u32>> Word<U> {
         }
     }
 
-    /// The third: `-y` after a vowel somewhere.
+    /// Step 1c: `-y`, with a vowel anywhere before.
     fn final_y(&mut self) {
         if let Some(stem) = self.before(b"y")
             && self.has_vowel(stem)
@@ -86,7 +86,7 @@ impl<U: Copy + Eq + From<u8> + Into<u32>> Word<U> {
         }
     }
 
-    /// Steps 2 and 3: the first rule whose suffix is there, if a syllable is left.
+    /// Steps 2 and 3: the first rule whose suffix is found, if a syllable is left.
     fn replace_one(&mut self, rules: fn(u8, u8) -> &'static [Rule]) {
         let rules = rules(self.letter_from_end(2), self.letter_from_end(1));
         if let Some((stem, new)) = rules.iter().find_map(|(old, new)| Some((self.before(old)?, new)))
@@ -97,7 +97,7 @@ impl<U: Copy + Eq + From<u8> + Into<u32>> Word<U> {
         }
     }
 
-    /// Step 4: one more suffix off, if two syllables are left.
+    /// Step 4: takes one more suffix off, if two syllables are left.
     fn last_suffix(&mut self) {
         let suffixes = single_suffixes(self.letter_from_end(2));
         let Some((suffix, stem)) = suffixes.iter().find_map(|suffix| Some((suffix, self.before(suffix)?)))
@@ -110,7 +110,7 @@ impl<U: Copy + Eq + From<u8> + Into<u32>> Word<U> {
         }
     }
 
-    /// The first half of step 5.
+    /// Step 5a: the final `e`.
     fn final_e(&mut self) {
         if let Some(stem) = self.before(b"e") {
             let measure = self.measure(stem);
@@ -140,7 +140,7 @@ impl<U: Copy + Eq + From<u8> + Into<u32>> Word<U> {
         self.before(suffix).is_some()
     }
 
-    /// The length of what is before a suffix, if the word ends with it.
+    /// The length of the part before a suffix, if the word ends with the suffix.
     fn before(&self, suffix: &[u8]) -> Option<usize> {
         let stem = self.letters.len().checked_sub(suffix.len())?;
         self.letters[stem..]
@@ -163,11 +163,11 @@ impl<U: Copy + Eq + From<u8> + Into<u32>> Word<U> {
         (0..length).any(|at| !self.is_consonant(at))
     }
 
-    /// How often consonants follow vowels in the first letters: the m of the paper.
+    /// How often consonants follow vowels in the first `length` letters: the m of the paper.
     fn measure(&self, length: usize) -> usize {
         let (mut measure, mut after_vowel, mut after_consonant) = (0, false, false);
         for at in 0..length {
-            // Not `is_consonant`, which looks back along a row of `y`.
+            // Not by `is_consonant`, which looks back along a row of `y`.
             let consonant = match self.letter(at) {
                 b'a' | b'e' | b'i' | b'o' | b'u' => false,
                 b'y' => !after_consonant,
@@ -184,7 +184,8 @@ impl<U: Copy + Eq + From<u8> + Into<u32>> Word<U> {
         self.letters.len() >= 2 && self.letters[last] == self.letters[last - 1] && self.is_consonant(last)
     }
 
-    /// Whether the letters before `end` are consonant, vowel, and a consonant that is not `w`, `x` or `y`, as in `hop`.
+    /// Whether the letters before `end` are consonant, vowel, and a consonant that is not `w`, `x` or `y`, as
+    /// in `hop`.
     fn short_syllable_before(&self, end: usize) -> bool {
         end >= 3
             && self.is_consonant(end - 1)

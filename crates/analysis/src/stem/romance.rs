@@ -1,4 +1,5 @@
-//! The light stemmers of J. Savoy for Spanish, Italian and Portuguese (CLEF 2001; UniNE). French has its own file.
+//! The light stemmers of J. Savoy for Spanish, Italian and Portuguese (CLEF 2001; UniNE). French has its own
+//! file.
 
 use super::suffixes::{Replacement, ends, replace_first};
 use crate::chars::edit;
@@ -63,7 +64,7 @@ pub(in super::super) fn portuguese_light(term: &mut String) {
     });
 }
 
-/// An ending of a plural, or `-mente`: the shortest length of the word, the ending, what takes its place.
+/// Replaces the ending of a plural, or `-mente`.
 fn portuguese_suffix(word: &mut Vec<char>) {
     const ENDINGS: &[Replacement] = &[
         (5, "res", "r"),

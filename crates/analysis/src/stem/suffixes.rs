@@ -5,7 +5,7 @@ pub(super) fn units(term: &str) -> usize {
     if term.is_ascii() { term.len() } else { term.chars().map(char::len_utf16).sum() }
 }
 
-/// Takes off so many characters, at most all.
+/// Takes this many characters off, at most all.
 pub(super) fn remove_last(term: &mut String, count: usize) {
     for _ in 0..count {
         term.pop();
@@ -16,7 +16,7 @@ pub(super) fn ends_with_one(term: &str, endings: &[&str]) -> bool {
     endings.iter().any(|ending| term.ends_with(ending))
 }
 
-/// Endings of one length, and how many characters go when one is there.
+/// Endings of one length, and the number of characters that go if one is found.
 pub(super) type Endings = (usize, &'static [&'static str]);
 
 /// Takes off the first of the endings that leaves two characters or more.
@@ -35,10 +35,10 @@ pub(super) fn ends(chars: &[char], ending: &str) -> bool {
     chars.len() >= length && chars[chars.len() - length..].iter().copied().eq(ending.chars())
 }
 
-/// The shortest word that an ending is replaced in, the ending, and what takes its place.
+/// The length of the shortest word whose ending is replaced, the ending, and the replacement.
 pub(super) type Replacement = (usize, &'static str, &'static str);
 
-/// Replaces the first of the endings that is there.
+/// Replaces the first of the endings that is found.
 pub(super) fn replace_first(word: &mut Vec<char>, endings: &[Replacement]) -> bool {
     let found = endings.iter().find(|(shortest, ending, _)| word.len() >= *shortest && ends(word, ending));
     if let Some((_, ending, new)) = found {

@@ -1,11 +1,11 @@
-//! The words that an analyzer leaves out: one file a language, a word a line, as Lucene has them.
+//! The words that an analyzer leaves out: a file for each language, a word a line, as in Lucene.
 
 use ahash::AHashSet;
 
-/// A set of words that knows quickly of most other words that they are not in it.
+/// A set of words that quickly rejects most words that are not in it.
 pub(super) struct StopWords {
     words: AHashSet<&'static str>,
-    /// Bit n is set if there is a word of n bytes; the last bit stands for all longer ones.
+    /// Bit n is set if there is a word of n bytes. The last bit is that of all longer words.
     lengths: u64,
 }
 

@@ -1,28 +1,23 @@
-//! The configuration of a model of Paddle: RocketQA's `ernie_config.json`, PaddleNLP's `model_config.json` or `config.json`.
+//! The configuration of a model of Paddle: RocketQA's `ernie_config.json`, PaddleNLP's `model_config.json` or
+//! `config.json`.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use toller_files::FileError;
+use toller_ir::named;
 
 use super::ConvertError;
 
-/// The architectures that can be converted, by transformers' `model_type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
-    Ernie,
-    Bert,
+named! {
+    /// The architectures that can be converted, by transformers' `model_type`.
+    pub(super) enum Family: "an architecture that can be converted" {
+        Ernie = "ernie",
+        Bert = "bert",
+    }
 }
 
 impl Family {
-    /// `model_type` in transformers.
-    pub(super) fn model_type(self) -> &'static str {
-        match self {
-            Self::Ernie => "ernie",
-            Self::Bert => "bert",
-        }
-    }
-
     /// How the names of transformers' classes begin.
     pub(super) fn class(self) -> &'static str {
         match self {
@@ -44,7 +39,7 @@ impl SourceConfig {
         let format = |problem: String| ConvertError::Format { path: path.to_owned(), problem };
         let root: Map<String, Value> =
             serde_json::from_slice(&text).map_err(|error| format(error.to_string()))?;
-        // PaddleNLP nests: {"init_args": [{"hidden_size": 768, ...}], "init_class": "ErnieForSequenceClassification"}.
+        // PaddleNLP nests: {"init_args": [{"hidden_size": 768, ...}], "init_class": "ErnieModel"}.
         let inner = root.get("init_args").and_then(Value::as_array).into_iter().flatten();
         let mut fields: Map<String, Value> = inner
             .filter_map(Value::as_object)
@@ -55,7 +50,8 @@ impl SourceConfig {
         Ok(Self { path: path.to_owned(), fields })
     }
 
-    /// The architecture, by what the configuration says of it, else by what stands before the variables' names.
+    /// The architecture that the configuration names; without one, the prefix of the variables' names
+    /// decides.
     pub(super) fn family(&self, prefix: &str) -> Result<Family, ConvertError> {
         let said = self.text("model_type")?.filter(|said| !said.ends_with("_encoder"));
         let class = self
@@ -66,10 +62,9 @@ impl SourceConfig {
             let rest = class.and_then(|class| class.strip_prefix(family.class()));
             rest.is_some_and(|rest| rest.starts_with("Model") || rest.starts_with("For"))
         };
-        let families = [Family::Ernie, Family::Bert];
         let found = match (said, class) {
-            (Some(said), _) => families.into_iter().find(|family| family.model_type() == said),
-            (None, Some(_)) => families.into_iter().find(|&family| of_class(family)),
+            (Some(said), _) => said.parse().ok(),
+            (None, Some(_)) => Family::ALL.into_iter().find(|&family| of_class(family)),
             (None, None) if prefix.starts_with("bert.") => Some(Family::Bert),
             (None, None) => Some(Family::Ernie),
         };
@@ -104,8 +99,8 @@ impl SourceConfig {
         value.as_str().map(Some).ok_or_else(|| self.wrong(key, value))
     }
 
-    /// The error that a field is needed and not there.
-    pub(super) fn lacks(&self, key: &str) -> ConvertError {
+    /// The error that a field is missing.
+    pub(super) fn missing(&self, key: &str) -> ConvertError {
         self.problem(format!("has no {key:?}"))
     }
 
@@ -152,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn families_are_told_apart() {
+    fn families_are_distinguished() {
         for (value, prefix, expected) in [
             (json!({"init_class": "BertModel"}), "", Some(Family::Bert)),
             (json!({"architectures": ["ErnieForMaskedLM"]}), "", Some(Family::Ernie)),

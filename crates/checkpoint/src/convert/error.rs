@@ -46,7 +46,7 @@ pub enum ConvertError {
         problem: String,
     },
     /// Combined variables without the program that names them.
-    #[error("{} holds variables without their names, and there is no program beside it", .0.display())]
+    #[error("{} holds variables without their names, and there is no program next to it", .0.display())]
     NoProgram(PathBuf),
     /// There is no configuration.
     #[error("{} has no configuration of the model", .0.display())]
@@ -62,16 +62,16 @@ pub enum ConvertError {
         /// Some of the names.
         names: Vec<String>,
     },
-    /// Several encoders, and no telling which is meant.
+    /// Several encoders where one is expected.
     #[error("{} holds several encoders, whose names begin with {}", .path.display(), .prefixes.join(", "))]
     SeveralEncoders {
         /// The checkpoint.
         path: PathBuf,
-        /// What stands before the names.
+        /// The beginnings of the names.
         prefixes: Vec<String>,
     },
     /// Variables that the model needs.
-    #[error("{} lacks {} that the configuration asks for: {}", .path.display(), count(.names), .names.join(", "))]
+    #[error("{} is missing {} that the configuration needs: {}", .path.display(), count(.names), .names.join(", "))]
     Missing {
         /// The checkpoint.
         path: PathBuf,
@@ -136,15 +136,15 @@ impl Explain for ConvertError {
             Self::Pickle { source, .. } => return source.remedy(),
             Self::Format { .. } => "copy or download the file again; it may be truncated".into(),
             Self::NoProgram(_) => {
-                "put the program beside it (__model__, NAME.pdmodel or NAME.json), or give the .pdparams \
+                "put the program next to it (__model__, NAME.pdmodel or NAME.json), or give the .pdparams \
                  file or the directory of variables of the same model"
                     .into()
             }
             Self::NoConfig(_) => remedy!(
-                "put ernie_config.json, model_config.json or config.json beside it, or name one with {}",
+                "put ernie_config.json, model_config.json or config.json next to it, or name one with {}",
                 Setting::Config
             ),
-            Self::NoVocabulary(_) => remedy!("put vocab.txt beside it, or name one with {}", Setting::Vocab),
+            Self::NoVocabulary(_) => remedy!("put vocab.txt next to it, or name one with {}", Setting::Vocab),
             Self::Naming { .. } => {
                 "names as linear_0.w_0 do not say what a variable is: give the .pdparams file of the same \
                  model"

@@ -1,7 +1,7 @@
 //! Checkpoints of PaddlePaddle, and old ones of PyTorch, to directories that transformers and Toller load.
 //!
 //! ```text
-//! source ──> checkpoint (names and stored tensors) ──> towers ──> model (names of transformers, shapes checked) ──> write
+//! source ──> checkpoint (names, tensors) ──> towers ──> model (transformers' names, checked) ──> write
 //! ```
 
 mod checkpoint;
@@ -37,11 +37,11 @@ use write::{Directory, Tokenizer};
 /// How to convert.
 #[derive(Clone, Debug, Default)]
 pub struct ConvertOptions {
-    /// The configuration, where it is not beside the checkpoint.
+    /// The configuration, where it is not next to the checkpoint.
     pub config: Option<PathBuf>,
-    /// The vocabulary, where it is not beside the checkpoint.
+    /// The vocabulary, where it is not next to the checkpoint.
     pub vocabulary: Option<PathBuf>,
-    /// What stands before the names of the encoder to convert, where a checkpoint holds several.
+    /// The prefix of the encoder to convert, where a checkpoint holds several.
     pub prefix: Option<String>,
     /// Leave variables out whose purpose is not known, instead of refusing them.
     pub allow_unexpected: bool,
@@ -79,12 +79,13 @@ impl ConvertedModel {
 
 /// Converts the checkpoint `source` into the directory `output`, which must not hold anything yet.
 ///
-/// `source` is a `.pdparams` file, a directory of one file per variable, a combined `__params__` or `.pdiparams` file with its
-/// program, RocketQA's or PaddleNLP's directory with any of these, or a directory of PyTorch weights.
+/// `source` is a `.pdparams` file, a directory of one file per variable, a combined `__params__` or
+/// `.pdiparams` file with its program, RocketQA's or PaddleNLP's directory with any of these, or a directory
+/// of PyTorch weights.
 ///
 /// # Errors
-/// When a file cannot be read, a variable is missing, unexpected or of another shape than the configuration says, or
-/// something is needed that is not there.
+/// When a file is missing or cannot be read, or when a variable is missing, unexpected or of another shape
+/// than the configuration says.
 pub fn convert(source: &Path, output: &Path, options: &ConvertOptions) -> Result<Converted, ConvertError> {
     write::check_empty(output)?;
     let source = Source::find(source, options)?;

@@ -26,7 +26,7 @@ pub(super) struct Model<'a> {
     pub(super) tensors: BTreeMap<String, StoredTensor<'a>>,
     /// config.json.
     pub(super) config: Map<String, Value>,
-    /// Whether the vector of a text is the first token's state: only where the source says so.
+    /// Whether the vector of a text is the first token's state: only if the source says so.
     pub(super) pools_first_token: bool,
     sizes: Sizes,
 }
@@ -45,8 +45,8 @@ struct Sizes {
 }
 
 impl<'a> Model<'a> {
-    /// Makes the model of one encoder: checks that all is there, of the shapes that go together and that the configuration
-    /// says.
+    /// Makes the model of one encoder. Checks that no tensor is missing and that shapes agree with each other
+    /// and with the configuration.
     pub(super) fn assemble(
         mut tower: Tower<'a>,
         config: &SourceConfig,
@@ -95,7 +95,7 @@ impl<'a> Model<'a> {
                 return Err(wrong("holds integers".to_owned()));
             }
             let inside = sizes.labels.is_some() && !target.starts_with("classifier.");
-            let full = if inside { format!("{}.{target}", family.model_type()) } else { target };
+            let full = if inside { format!("{}.{target}", family.name()) } else { target };
             tensors.insert(full, stored);
         }
         let config = sizes.config(config, family, &architecture)?;
@@ -132,14 +132,14 @@ impl Sizes {
             Some(other) => Err(ConvertError::Variable {
                 path: path.to_owned(),
                 name: name.to_owned(),
-                problem: format!("is no matrix, but of shape {other:?}"),
+                problem: format!("is not a matrix, but of shape {other:?}"),
             }),
             None => Err(missing(name)),
         };
         let (vocabulary, hidden) = matrix(WORDS)?;
         let layer =
             |name: &String| name.strip_prefix("encoder.layer.")?.split('.').next()?.parse::<usize>().ok();
-        // As many layers as there are numbers: of a gap the missing tensors tell.
+        // As many layers as there are numbers. A gap shows by missing tensors.
         let numbers: std::collections::BTreeSet<usize> = tower.tensors.keys().filter_map(layer).collect();
         Ok(Self {
             vocabulary,
@@ -195,9 +195,7 @@ impl Sizes {
         for layer in 0..self.layers {
             let name = |part: &str| format!("encoder.layer.{layer}.{part}");
             for part in [
-                "attention.self.query",
-                "attention.self.key",
-                "attention.self.value",
+                "attention.self.query", "attention.self.key", "attention.self.value",
                 "attention.output.dense",
             ] {
                 linear(name(part), hidden, hidden);
@@ -228,15 +226,16 @@ impl Sizes {
         family: Family,
         architecture: &str,
     ) -> Result<Map<String, Value>, ConvertError> {
-        let heads = source.size("num_attention_heads")?.ok_or_else(|| source.lacks("num_attention_heads"))?;
-        let activation = source.text("hidden_act")?.ok_or_else(|| source.lacks("hidden_act"))?;
+        let heads =
+            source.size("num_attention_heads")?.ok_or_else(|| source.missing("num_attention_heads"))?;
+        let activation = source.text("hidden_act")?.ok_or_else(|| source.missing("hidden_act"))?;
         if !ACTIVATIONS.contains(&activation) {
             let known = ACTIVATIONS.join(", ");
             return Err(source.problem(format!("\"hidden_act\": {activation:?} is not one of {known}")));
         }
         let value = json!({
             "architectures": [architecture],
-            "model_type": family.model_type(),
+            "model_type": family.name(),
             "vocab_size": self.vocabulary,
             "hidden_size": self.hidden,
             "num_hidden_layers": self.layers,

@@ -1,8 +1,8 @@
 //! The names that Paddle's models give their variables, and those of transformers.
 //!
-//! PaddleNLP (dygraph): `ernie.encoder.layers.0.self_attn.q_proj.weight`. ERNIE's and RocketQA's static programs:
-//! `encoder_layer_0_multi_head_att_query_fc.w_0`. Both keep a linear layer's matrix as `[in, out]`; transformers has
-//! `[out, in]`.
+//! PaddleNLP (dygraph): `ernie.encoder.layers.0.self_attn.q_proj.weight`. ERNIE's and RocketQA's static
+//! programs: `encoder_layer_0_multi_head_att_query_fc.w_0`. Both keep a linear layer's matrix as `[in, out]`;
+//! transformers has `[out, in]`.
 
 /// How the variables of a checkpoint are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(super) enum Role {
 }
 
 impl Naming {
-    /// The name that every encoder has, and before which its prefix stands.
+    /// The name that every encoder has, after its prefix.
     pub(super) fn anchor(self) -> &'static str {
         match self {
             Self::Layers => "embeddings.word_embeddings.weight",
@@ -75,11 +75,7 @@ fn is_of_training(name: &str) -> bool {
     const ENDINGS: [&str; 6] =
         ["_moment1_0", "_moment2_0", "_beta1_pow_acc_0", "_beta2_pow_acc_0", "_velocity_0", "_fp32_master_0"];
     const BEGINNINGS: [&str; 6] = [
-        "@LR_DECAY",
-        "learning_rate",
-        "scheduled_learning_rate",
-        "loss_scaling",
-        "num_good_steps",
+        "@LR_DECAY", "learning_rate", "scheduled_learning_rate", "loss_scaling", "num_good_steps",
         "num_bad_steps",
     ];
     ENDINGS.iter().any(|ending| name.ends_with(ending))
@@ -210,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_and_optimizers_are_told_apart() {
+    fn heads_and_optimizers_are_distinguished() {
         assert_eq!(Naming::Static.outer("qtp_cls_out_w"), tensor("classifier.weight", true));
         assert_eq!(Naming::Layers.outer("classifier.bias"), tensor("classifier.bias", false));
         for name in

@@ -12,10 +12,12 @@ use crate::elements::{StoredTensor, Strided};
 /// From the names of the layers to those of the static program.
 const NAME_TABLE: &str = "StructuredToParameterName@@";
 
-/// Which slices are the pieces of an array that protocols 2 and 3 cannot hold in one; the spelling is Paddle's.
+/// The table of arrays that protocols 2 and 3 cannot hold in one piece, and of their slices. The spelling is
+/// Paddle's.
 const SLICES: &str = "UnpackBigParamInfor@@";
 
-/// The tensors of a pickle of `length` bytes: those of its dictionary, or of the one dictionary of tensors in it.
+/// The tensors of a pickle of `length` bytes: those of its dictionary, or of the only dictionary of tensors
+/// in it.
 pub(super) fn read<'p>(pickle: &'p Pickle<'_>, length: usize) -> Result<Checkpoint<'p>, PickleError> {
     let mut checkpoint = Checkpoint::default();
     let root = pickle.root();
@@ -38,8 +40,8 @@ pub(super) fn read<'p>(pickle: &'p Pickle<'_>, length: usize) -> Result<Checkpoi
         entries = inner;
     }
     let mut slices = None;
-    // Arrays of protocol 2 are decoded into memory of their own. Their sum is limited, since one text could stand for
-    // many arrays.
+    // Arrays of protocol 2 are decoded into new memory. The sum is limited, because many arrays can share one
+    // text.
     let mut decoded_bytes = 0;
     for (name, value) in named(entries)? {
         if name == SLICES {
@@ -86,8 +88,8 @@ fn no_tensor(name: &str, value: Value<'_, '_>) -> Result<LeftOut, PickleError> {
     Ok(LeftOut { name: name.to_owned(), reason: "not a tensor" })
 }
 
-/// What Paddle wraps: a tensor is written as the call `tuple((name, array))`, or as `eval('data', {'data': array})`, of
-/// which nothing is evaluated here.
+/// The array of a tensor. Paddle writes a tensor as the call `tuple((name, array))` or
+/// `eval('data', {'data': array})`. Nothing is evaluated here.
 fn unwrapped<'p, 'a>(value: Value<'p, 'a>) -> Value<'p, 'a> {
     let inner = || {
         let object = value.as_object()?;
@@ -129,8 +131,8 @@ fn tensor<'p>(value: Value<'p, '_>) -> Result<StoredTensor<'p>, PickleError> {
     Ok(StoredTensor { layout: layout.map_err(|problem| value.unexpected(problem))?, data })
 }
 
-/// Puts slices together: `{name: {"slices": [name, ...], "OriginShape": shape}}`. Each slice belongs to one array,
-/// so that joining takes no more memory than the file.
+/// Joins slices: `{name: {"slices": [name, ...], "OriginShape": shape}}`. Each slice belongs to one array, so
+/// that joining takes no more memory than the file.
 fn join(table: Value<'_, '_>, checkpoint: &mut Checkpoint<'_>) -> Result<(), PickleError> {
     let entries = table.as_dict().ok_or_else(|| table.unexpected("a table of slices"))?;
     for (name, information) in named(entries)? {
@@ -203,10 +205,8 @@ mod tests {
             let mut bytes = SLICED.to_vec();
             let at = at.index(bytes.len());
             bytes[at] = byte;
-            if let Ok(pickle) = Pickle::load(&bytes) {
-                for tensor in read(&pickle, bytes.len()).iter().flat_map(|checkpoint| checkpoint.tensors.values()) {
-                    let _ = tensor.row_major();
-                }
+            if let Ok(pickle) = Pickle::load(&bytes) && let Ok(checkpoint) = read(&pickle, bytes.len()) {
+                checkpoint.tensors.values().for_each(|tensor| drop(tensor.row_major()));
             }
         }
     }

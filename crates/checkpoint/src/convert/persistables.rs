@@ -1,7 +1,8 @@
 //! Variables of static programs: Paddle's own binary form of a tensor.
 //!
-//! A tensor is a version (u32, 0), the number of levels of detail (u64) and for each its bytes (u64, then the bytes), a
-//! version (u32, 0), the length of its description (i32), the description (protobuf: type, dimensions), and the elements.
+//! A tensor is a version (u32, 0), the number of levels of detail (u64) and for each its bytes (u64, then the
+//! bytes), a version (u32, 0), the length of its description (i32), the description (protobuf: type,
+//! dimensions), and the elements.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ use super::checkpoint::Checkpoint;
 use super::program::TensorDesc;
 use crate::elements::{StoredTensor, Strided};
 
-/// The variable of a file of its own.
+/// The variable of a file that holds no other.
 pub(super) fn variable(bytes: &[u8]) -> Result<StoredTensor<'_>, String> {
     let mut rest = bytes;
     let tensor = tensor(&mut rest)?;
@@ -24,8 +25,8 @@ pub(super) fn variable(bytes: &[u8]) -> Result<StoredTensor<'_>, String> {
     Ok(tensor)
 }
 
-/// The variables of one file, which has them in the order of their names, as every version of Paddle saves them.
-/// `variables` are the names and the shapes that the program has.
+/// The variables of one file. Every version of Paddle writes them in the order of their names. `variables`
+/// are the names and shapes of the program.
 pub(super) fn combined<'a>(
     bytes: &'a [u8],
     variables: &BTreeMap<String, Vec<i64>>,
@@ -37,7 +38,7 @@ pub(super) fn combined<'a>(
         let same = |(&found, &said): (&usize, &i64)| said < 0 || i64::try_from(found) == Ok(said);
         if tensor.layout.shape.len() != shape.len() || !tensor.layout.shape.iter().zip(shape).all(same) {
             return Err(format!(
-                "variable {name:?} should have shape {shape:?} by the program, but the file goes on with one of {:?}",
+                "variable {name:?} has shape {shape:?} in the program, but {:?} in the file",
                 tensor.layout.shape
             ));
         }
@@ -53,7 +54,7 @@ pub(super) fn combined<'a>(
     Ok(checkpoint)
 }
 
-/// The tensor at the front of `rest`, which goes on behind it.
+/// Takes a tensor from the front of `rest`.
 fn tensor<'a>(rest: &mut &'a [u8]) -> Result<StoredTensor<'a>, String> {
     version(rest)?;
     let levels = number::<8>(rest).map(u64::from_le_bytes)?;
@@ -73,7 +74,7 @@ fn tensor<'a>(rest: &mut &'a [u8]) -> Result<StoredTensor<'a>, String> {
     Ok(StoredTensor { data: Cow::Borrowed(take(rest, bytes)?), layout })
 }
 
-const NOT_PADDLE: &str = "is no variable as Paddle saves them";
+const NOT_PADDLE: &str = "is not a variable as Paddle saves it";
 
 fn version(rest: &mut &[u8]) -> Result<(), String> {
     match number::<4>(rest).map(u32::from_le_bytes)? {

@@ -2,30 +2,20 @@
 
 use std::path::Path;
 
-use toller_files::FileError;
+use toller_files::{FileError, names_in};
 
 use super::write::{write_file, write_weights};
 use super::{ConvertError, Converted, ConvertedModel};
-use crate::files::names_in;
 use crate::{choose_weights, weights};
 
 /// Endings of files that hold weights, in this form or another.
 const WEIGHTS: [&str; 11] = [
-    ".bin",
-    ".pt",
-    ".pth",
-    ".safetensors",
-    ".index.json",
-    ".h5",
-    ".msgpack",
-    ".ot",
-    ".onnx",
-    ".pdparams",
+    ".bin", ".pt", ".pth", ".safetensors", ".index.json", ".h5", ".msgpack", ".ot", ".onnx", ".pdparams",
     ".ckpt",
 ];
 
-/// Writes the weights of a directory and of the folders in it (a tower, a Dense module) as safetensors, under the names and
-/// in the types that they have, and copies what lies beside them.
+/// Writes the weights of a directory and of the folders in it (a tower, a Dense module) as safetensors. Names
+/// and types stay, and the other files are copied.
 pub(super) fn convert(source: &Path, output: &Path) -> Result<Converted, ConvertError> {
     let mut converted = Converted { models: Vec::new(), left_out: Vec::new() };
     convert_folder(source, output, &mut converted)?;

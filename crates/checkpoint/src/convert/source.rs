@@ -1,13 +1,12 @@
-//! What was given: the checkpoint, and what lies beside it.
+//! The checkpoint that was given, and the files next to it.
 
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use toller_files::FileError;
+use toller_files::{FileError, names_in};
 
 use super::contents::Contents;
 use super::{ConvertError, ConvertOptions};
-use crate::files::names_in;
 use crate::torch::is_legacy;
 use crate::{ModelError, choose_weights, read_json};
 
@@ -17,7 +16,7 @@ pub(super) struct Source {
     given: PathBuf,
     config: Option<PathBuf>,
     vocabulary: Option<PathBuf>,
-    /// The tokens of a query at most, where RocketQA's configuration says so.
+    /// The most tokens of a query, if RocketQA's configuration gives a limit.
     pub(super) query_length: Option<usize>,
     /// The tokens of a passage, or of a query with a passage, at most.
     pub(super) passage_length: Option<usize>,
@@ -57,14 +56,14 @@ struct TokenizerConfig {
 const CONFIGS: [&str; 3] = ["ernie_config.json", "model_config.json", "config.json"];
 
 impl Source {
-    /// Finds the checkpoint in what was given, a file or a directory, and what lies beside it.
+    /// Finds the checkpoint in the given file or directory, and the files next to it.
     pub(super) fn find(given: &Path, options: &ConvertOptions) -> Result<Self, ConvertError> {
         let directory = if given.is_dir() { given } else { given.parent().unwrap_or(Path::new("")) };
         let rocketqa = if given.is_dir() { RocketQa::read(given)? } else { None };
         let checkpoint = rocketqa.as_ref().map(|parts| given.join(&parts.model_checkpoint_path));
         let kind = Kind::find(checkpoint.as_deref().unwrap_or(given))?;
         // A directory of variables has its configuration around it rather than in it.
-        let beside = |names: &[&str]| {
+        let nearby = |names: &[&str]| {
             let folders = [directory, directory.parent().unwrap_or(directory)];
             let mut paths = folders.iter().flat_map(|folder| names.iter().map(move |name| folder.join(name)));
             paths.find(|path| path.is_file())
@@ -75,8 +74,8 @@ impl Source {
         Ok(Self {
             kind,
             given: given.to_owned(),
-            config: options.config.clone().or(named_config).or_else(|| beside(&CONFIGS)),
-            vocabulary: options.vocabulary.clone().or(named_vocabulary).or_else(|| beside(&["vocab.txt"])),
+            config: options.config.clone().or(named_config).or_else(|| nearby(&CONFIGS)),
+            vocabulary: options.vocabulary.clone().or(named_vocabulary).or_else(|| nearby(&["vocab.txt"])),
             query_length: rocketqa.as_ref().and_then(|parts| parts.q_max_seq_len),
             passage_length: rocketqa.as_ref().and_then(|parts| parts.p_max_seq_len.or(parts.max_seq_len)),
         })
@@ -90,8 +89,8 @@ impl Source {
         self.vocabulary.as_deref().ok_or_else(|| ConvertError::NoVocabulary(self.given.clone()))
     }
 
-    /// Whether texts are lower-cased: the default of ERNIE's tokenizers, unless `tokenizer_config.json` beside the vocabulary
-    /// says otherwise.
+    /// Whether texts are lower-cased: as `tokenizer_config.json` next to the vocabulary says, or else yes,
+    /// the default of ERNIE's tokenizers.
     pub(super) fn lower_case(&self) -> Result<bool, ConvertError> {
         let path = self.vocabulary()?.with_file_name("tokenizer_config.json");
         Ok(read_json::<TokenizerConfig>(&path)?.unwrap_or_default().do_lower_case.unwrap_or(true))
@@ -191,7 +190,7 @@ fn is_variable(name: &str) -> bool {
     !name.starts_with('.') && name != "__model__" && !other.iter().any(|ending| name.ends_with(ending))
 }
 
-/// The program beside a file of variables: `NAME.pdmodel` or `NAME.json`, or `__model__`.
+/// The program next to a file of variables: `NAME.pdmodel` or `NAME.json`, or `__model__`.
 fn program_of(params: &Path) -> Option<PathBuf> {
     let candidates =
         [params.with_extension("pdmodel"), params.with_extension("json"), params.with_file_name("__model__")];

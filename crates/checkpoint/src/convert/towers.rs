@@ -1,4 +1,4 @@
-//! The encoders of a checkpoint, told apart by what stands before their variables' names.
+//! The encoders of a checkpoint, distinguished by the prefixes of their variables' names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,7 +15,7 @@ const PASSAGE: &str = "titlepara_";
 /// The variables of one encoder and its head, by transformers' names without a prefix.
 pub(super) struct Tower<'a> {
     pub(super) naming: Naming,
-    /// What stood before the names.
+    /// The beginning of the names in the checkpoint.
     pub(super) prefix: String,
     /// The name in the checkpoint, and the tensor as transformers has it.
     pub(super) tensors: BTreeMap<String, (String, StoredTensor<'a>)>,
@@ -73,7 +73,7 @@ impl<'a> Parts<'a> {
                 (Role::Tensor { .. }, None) => left_out.push(LeftOut { name, reason: "of another model" }),
                 (Role::LeftOut(reason), _) => left_out.push(LeftOut { name, reason }),
                 (Role::Unknown, _) if !is_float(stored.layout.dtype) => {
-                    left_out.push(LeftOut { name, reason: "integers, which are no weights" });
+                    left_out.push(LeftOut { name, reason: "integers, which are not weights" });
                 }
                 (Role::Unknown, _) if options.allow_unexpected => {
                     left_out.push(LeftOut { name, reason: "unexpected" });
@@ -93,7 +93,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The naming of a checkpoint, and what stands before the names of each encoder in it.
+/// The naming of a checkpoint, and the prefix of each encoder in it.
 fn prefixes(checkpoint: &Checkpoint<'_>, path: &Path) -> Result<(Naming, BTreeSet<String>), ConvertError> {
     for naming in [Naming::Layers, Naming::Static] {
         let before = |name: &String| name.strip_suffix(naming.anchor()).map(str::to_owned);

@@ -55,7 +55,7 @@ impl Directory<'_> {
         write_weights(path, &self.model.tensors)
     }
 
-    /// sentence-transformers' way to say that the vector is the first token's state.
+    /// The form in which sentence-transformers states that the vector is the first token's state.
     fn write_pooling(&self) -> Result<(), ConvertError> {
         let folder = self.path.join("1_Pooling");
         std::fs::create_dir_all(&folder).map_err(FileError::on("create", &folder))?;
@@ -65,7 +65,10 @@ impl Directory<'_> {
             "pooling_mode_mean_tokens": false,
         });
         write_json(&folder.join("config.json"), &pooling)?;
-        let module = |index: usize, path: &str, class: &str| json!({"idx": index, "name": index.to_string(), "path": path, "type": format!("sentence_transformers.models.{class}")});
+        let module = |index: usize, path: &str, class: &str| {
+            let class = format!("sentence_transformers.models.{class}");
+            json!({"idx": index, "name": index.to_string(), "path": path, "type": class})
+        };
         write_json(
             &self.path.join("modules.json"),
             &json!([module(0, "", "Transformer"), module(1, "1_Pooling", "Pooling")]),

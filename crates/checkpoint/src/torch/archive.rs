@@ -36,7 +36,7 @@ pub(crate) fn places(file: &[u8]) -> Result<Places, TorchError> {
 
 struct Archive<'a> {
     zip: ZipArchive<Cursor<&'a [u8]>>,
-    /// How many bytes entries may still have. Entries that overlap would make a small file long to read.
+    /// How many bytes the other entries may have. Overlapping entries would make a small file slow to read.
     unread: u64,
 }
 
@@ -53,7 +53,8 @@ impl Archive<'_> {
         }
     }
 
-    /// Where an entry lies in the file. The entry must be stored as it is and agree with its checksum.
+    /// Where an entry is in the file. The entry must be stored without compression and agree with its
+    /// checksum.
     fn entry(&mut self, name: String) -> Result<Range<usize>, TorchError> {
         let mut place = || {
             let index = self.zip.index_for_name_raw(name.as_bytes()).ok_or(ZipError::FileNotFound)?;

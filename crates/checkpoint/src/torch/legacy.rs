@@ -1,7 +1,7 @@
 //! Checkpoints before PyTorch 1.6: five pickles in a row, then the storages.
 //!
-//! The pickles are a magic number, the protocol, facts about the system, the object that was saved, and the list of
-//! the storages' keys. A storage is its number of elements, in 64 bits, and the elements.
+//! The pickles are a magic number, the protocol, facts about the system, the object that was saved, and the
+//! list of the storages' keys. A storage is its number of elements, in 64 bits, and the elements.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -40,8 +40,8 @@ pub(crate) fn places(file: &[u8]) -> Result<Places, TorchError> {
     super::places(views, &storages)
 }
 
-/// Where the storages lie in the file: from `at` on, in the order of the list of keys. A storage that belongs to no
-/// tensor of the state dictionary (an optimizer's) has an unknown size, so none may follow it.
+/// Where the storages lie in the file: from `at` on, in the order of the list of keys. A storage that belongs
+/// to no tensor of the state dictionary (an optimizer's) has an unknown size, so none may follow it.
 fn storages<'p>(
     views: &BTreeMap<&str, View<'p>>,
     keys: Value<'p, '_>,

@@ -1,4 +1,5 @@
-//! Checkpoints of PyTorch: a pickled state dictionary whose tensors are views of storages elsewhere in the file.
+//! Checkpoints of PyTorch: a pickled state dictionary whose tensors are views of storages elsewhere in the
+//! file.
 //!
 //! In the pickle, a tensor is a call of `_rebuild_tensor` on a storage, which is a persistent id.
 
@@ -21,7 +22,7 @@ pub(crate) use legacy::{is_legacy, places as legacy_places};
 /// Training scripts put the weights under `state_dict` or, as DPR's do, under `model_dict`.
 const STATE_KEYS: [&str; 2] = ["state_dict", "model_dict"];
 
-/// Why a file is no checkpoint of PyTorch.
+/// Why a file cannot be read as a checkpoint of PyTorch.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TorchError {
     #[error(transparent)]
@@ -38,7 +39,7 @@ fn content(problem: &str) -> TorchError {
     TorchError::Content(problem.to_owned())
 }
 
-/// The tensors of the state dictionary that was saved, alone or under one of [`STATE_KEYS`].
+/// The tensors of the state dictionary that was saved, by itself or under one of [`STATE_KEYS`].
 fn state_dictionary<'p>(root: Value<'p, '_>) -> Result<BTreeMap<&'p str, View<'p>>, TorchError> {
     let saved = root.as_dict().ok_or_else(|| root.unexpected("a dictionary of tensors"))?;
     let has_tensors = |pairs: &Pairs<'_, '_>| pairs.iter().any(|(_, value)| rebuilt(value).is_some());
@@ -71,7 +72,7 @@ fn rebuilt<'p, 'a>(value: Value<'p, 'a>) -> Option<Items<'p, 'a>> {
     }
 }
 
-/// A tensor as its call gives it.
+/// A tensor, by the arguments of its call.
 struct View<'p> {
     storage: Storage<'p>,
     layout: Strided,
@@ -91,7 +92,7 @@ impl<'p> View<'p> {
     }
 }
 
-/// The storage of a tensor, as its persistent id gives it.
+/// The storage of a tensor, by its persistent id.
 struct Storage<'p> {
     key: &'p str,
     dtype: Dtype,

@@ -5,6 +5,7 @@ use toller_engine::Device;
 use toller_nn::Precision;
 use toller_tokenizer::PairTruncation;
 
+use super::choice::{Choice, one_of};
 use super::device;
 use crate::error::UsageError;
 
@@ -45,22 +46,20 @@ pub struct ScoringArgs {
     label: Option<usize>,
 
     /// How logits become a score [default: the logit of one label, the softmax of several]
-    #[arg(long, value_enum, value_name = "NAME")]
-    activation: Option<ActivationName>,
+    #[arg(long, value_name = "NAME", value_parser = one_of(ACTIVATIONS))]
+    activation: Option<ScoreActivation>,
 }
 
-/// An activation as given on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum ActivationName {
-    /// The label's logit
-    Logit,
-    /// Its sigmoid
-    Sigmoid,
-    /// Its share of the softmax
-    Softmax,
-    /// The one in the model's configuration, as sentence-transformers reads it
-    Configured,
-}
+const ACTIVATIONS: &[Choice<ScoreActivation>] = &[
+    ("logit", "The label's logit", ScoreActivation::Identity),
+    ("sigmoid", "Its sigmoid", ScoreActivation::Sigmoid),
+    ("softmax", "Its share of the softmax", ScoreActivation::Softmax),
+    (
+        "configured",
+        "The one in the model's configuration, as sentence-transformers reads it",
+        ScoreActivation::Configured,
+    ),
+];
 
 impl CrossEncoderArgs {
     /// Refuses wrong usage before anything is read.
@@ -91,20 +90,9 @@ impl ScoringArgs {
             max_length: max_length.map(|length| length as usize),
             truncation: self.truncation,
             label: self.label,
-            activation: self.activation.map(ActivationName::activation),
+            activation: self.activation,
             batch_tokens: batch_tokens.map(|tokens| tokens as usize),
             dtype,
-        }
-    }
-}
-
-impl ActivationName {
-    fn activation(self) -> ScoreActivation {
-        match self {
-            Self::Logit => ScoreActivation::Identity,
-            Self::Sigmoid => ScoreActivation::Sigmoid,
-            Self::Softmax => ScoreActivation::Softmax,
-            Self::Configured => ScoreActivation::Configured,
         }
     }
 }

@@ -50,30 +50,25 @@ pub struct DenseArgs {
 impl DenseArgs {
     /// Refuses wrong usage before anything is read. --queries and --query-vectors go together only if an
     /// inverted index or a reranker needs the texts.
-    pub fn check(
-        &self,
-        queries: Option<&InputPath>,
-        with_index: bool,
-        texts_wanted: bool,
-    ) -> Result<(), UsageError> {
+    pub fn check(&self, has_queries: bool, with_index: bool, texts_wanted: bool) -> Result<(), UsageError> {
         device::check(self.model_args.device)?;
         if self.dense.is_empty() {
-            return match queries {
+            return match has_queries {
                 _ if !with_index => Err(UsageError::new(
                     "there is nothing to search",
                     "give --dense STORE, --sparse DIR, or both",
                 )),
-                None => Err(UsageError::new("search needs queries", "give --queries")),
-                Some(_) => self.check_unused(texts_wanted),
+                false => Err(UsageError::new("search needs queries", "give --queries")),
+                true => self.check_unused(texts_wanted),
             };
         }
-        match (&self.model, &self.query_vectors, queries) {
-            (None, Some(_), Some(_)) if with_index || texts_wanted => Ok(()),
-            (None, Some(_), None) if with_index => {
+        match (&self.model, &self.query_vectors, has_queries) {
+            (None, Some(_), true) if with_index || texts_wanted => Ok(()),
+            (None, Some(_), false) if with_index => {
                 Err(UsageError::new("searching an inverted index needs texts", "give --queries too"))
             }
-            (Some(_), None, Some(_)) | (None, Some(_), None) => Ok(()),
-            (_, Some(_), Some(_)) => Err(UsageError::new(
+            (Some(_), None, true) | (None, Some(_), false) => Ok(()),
+            (_, Some(_), true) => Err(UsageError::new(
                 "--query-vectors and --queries both give the queries",
                 "give one of them",
             )),
@@ -104,6 +99,11 @@ impl DenseArgs {
             )),
             None => Ok(()),
         }
+    }
+
+    /// Whether the queries are given as vectors.
+    pub fn has_query_vectors(&self) -> bool {
+        self.query_vectors.is_some()
     }
 
     /// The directories that are read.

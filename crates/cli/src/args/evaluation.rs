@@ -150,9 +150,10 @@ impl EvaluationArgs {
 }
 
 /// The groups by name, each with its queries, in the order of the names.
-type Groups = BTreeMap<String, HashSet<String>>;
+pub type Groups = BTreeMap<String, HashSet<String>>;
 
-fn read_groups(file: &InputPath) -> crate::Result<Groups> {
+/// Reads the groups of queries.
+pub fn read_groups(file: &InputPath) -> crate::Result<Groups> {
     let mut groups = Groups::new();
     for (query, group) in pairs(file, "a query's identifier and the name of its group")? {
         groups.entry(group).or_default().insert(query);

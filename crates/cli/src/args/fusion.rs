@@ -2,33 +2,23 @@
 
 use toller_pipeline::fusion::{Fusion, Method, Missing, Normalization, UnknownMethod};
 
+use super::choice::{Choice, one_of};
 use crate::error::UsageError;
 
 /// Flags of a fusion, except its method.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Fusion")]
 pub struct FusionArgs {
     /// Weight of the second run; the first has weight 1: first + A * second [default: 1]
-    #[arg(
-        long,
-        value_name = "A",
-        help_heading = "Fusion",
-        allow_negative_numbers = true,
-        conflicts_with = "weights"
-    )]
+    #[arg(long, value_name = "A", allow_negative_numbers = true, conflicts_with = "weights")]
     pub alpha: Option<f64>,
 
     /// A weight for each run, in order, as in 1,0.5,2 [default: 1 each]
-    #[arg(
-        long,
-        value_name = "W,W...",
-        help_heading = "Fusion",
-        value_delimiter = ',',
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "W,W...", value_delimiter = ',', allow_negative_numbers = true)]
     weights: Vec<f64>,
 
     /// The constant that rrf adds to ranks [default: 60]
-    #[arg(long, value_name = "K", help_heading = "Fusion", allow_negative_numbers = true)]
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
     rrf_k: Option<f64>,
 
     #[command(flatten)]
@@ -37,37 +27,29 @@ pub struct FusionArgs {
 
 /// Flags of what a method does to scores.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Fusion")]
 pub struct ScaleArgs {
     /// The scale of the scores [default: the method's]
-    #[arg(long, value_enum, value_name = "SCALE", help_heading = "Fusion")]
-    normalize: Option<Scale>,
+    #[arg(long, value_name = "SCALE", value_parser = one_of(SCALES))]
+    normalize: Option<Normalization>,
 
     /// The score of a document that is missing from a run [default: the method's]
-    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Fusion")]
-    missing: Option<MissingArg>,
+    #[arg(long, value_name = "WHAT", value_parser = one_of(MISSING))]
+    missing: Option<Missing>,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Scale {
-    /// The scores as they are
-    None,
-    /// From 0 to 1, per query
-    MinMax,
-    /// From -1/2 to 1/2, per query
-    Centred,
-    /// Mean 0, deviation 1, per query
-    ZScore,
-}
+const SCALES: &[Choice<Normalization>] = &[
+    ("none", "The scores as they are", Normalization::None),
+    ("min-max", "From 0 to 1, per query", Normalization::MinMax),
+    ("centred", "From -1/2 to 1/2, per query", Normalization::Centred),
+    ("z-score", "Mean 0, deviation 1, per query", Normalization::ZScore),
+];
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum MissingArg {
-    /// None: the run does not count for it
-    LeftOut,
-    /// 0
-    Zero,
-    /// The run's lowest score
-    Minimum,
-}
+const MISSING: &[Choice<Missing>] = &[
+    ("left-out", "None: the run does not count for it", Missing::LeftOut),
+    ("zero", "0", Missing::Zero),
+    ("minimum", "The run's lowest score", Missing::Minimum),
+];
 
 impl FusionArgs {
     /// Whether any of the flags is given.
@@ -111,30 +93,9 @@ impl ScaleArgs {
                 return Err(UsageError::new(message, format!("leave {flag} out")));
             }
         }
-        fusion.normalization = self.normalize.map_or(fusion.normalization, Scale::normalization);
-        fusion.missing = self.missing.map_or(fusion.missing, MissingArg::missing);
+        fusion.normalization = self.normalize.unwrap_or(fusion.normalization);
+        fusion.missing = self.missing.unwrap_or(fusion.missing);
         Ok(fusion)
-    }
-}
-
-impl Scale {
-    fn normalization(self) -> Normalization {
-        match self {
-            Self::None => Normalization::None,
-            Self::MinMax => Normalization::MinMax,
-            Self::Centred => Normalization::Centred,
-            Self::ZScore => Normalization::ZScore,
-        }
-    }
-}
-
-impl MissingArg {
-    fn missing(self) -> Missing {
-        match self {
-            Self::LeftOut => Missing::LeftOut,
-            Self::Zero => Missing::Zero,
-            Self::Minimum => Missing::Minimum,
-        }
     }
 }
 

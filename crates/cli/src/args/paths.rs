@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{
     MapValueParser, PathBufValueParser, StringValueParser, TypedValueParser, ValueParserFactory,
 };
-use toller_files::{AtomicFile, Input};
+use toller_files::{AtomicFile, CompressedWriter, Compression, FileError, Input};
 
 use crate::error::UsageError;
 use crate::ui::Ui;
@@ -88,8 +88,8 @@ impl OutputPath {
         Ok(())
     }
 
-    /// Lets `fill` write to stdout, or to a file that appears when it is whole. `fill` is given the name for
-    /// messages.
+    /// Lets `fill` write to stdout, or to a file that appears when it is whole. The end of its name says
+    /// whether it is compressed (.gz, .zst, .xz). `fill` is given the name for messages.
     pub fn write<T>(
         &self,
         ui: &Ui,
@@ -101,9 +101,10 @@ impl OutputPath {
             out.flush()?;
             return Ok(filled);
         }
-        let mut file = AtomicFile::create(&self.0)?;
-        let filled = fill(&mut file, &self.0)?;
-        file.commit()?;
+        let file = AtomicFile::create(&self.0)?;
+        let mut out = CompressedWriter::new(file, Compression::named(&self.0));
+        let filled = fill(&mut out, &self.0).map_err(|failure| failure.while_writing(&self.0))?;
+        out.finish().map_err(FileError::on("write", &self.0))?.commit()?;
         Ok(filled)
     }
 }

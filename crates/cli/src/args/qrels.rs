@@ -56,8 +56,6 @@ pub fn read_judgments(
     let options = ReadOptions { format, skip_bad_lines, ..ReadOptions::default() };
     let (qrels, skipped) =
         read_qrels(&file.input(), &options).with_flag(Setting::Format, "--qrels-format")?;
-    if skipped.total() > 0 {
-        ui.warning(format!("{}: {skipped}", file.display()));
-    }
+    ui.skipped(&format!("{}: ", file.display()), &skipped);
     Ok(qrels)
 }

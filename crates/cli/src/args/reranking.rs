@@ -18,7 +18,7 @@ use crate::error::UsageError;
 pub struct RerankerArgs {
     /// Cross-encoder to rerank with; several form an ensemble
     #[arg(long = "model", value_name = "M", num_args = 1.., required = true)]
-    models: Vec<ModelName>,
+    pub models: Vec<ModelName>,
 
     #[command(flatten)]
     pub reranking: RerankingArgs,
@@ -32,11 +32,11 @@ pub struct RerankerArgs {
 pub struct RerankingArgs {
     /// Collection that the documents are in: files, directories, or - for stdin
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
-    corpus: Vec<InputPath>,
+    pub corpus: Vec<InputPath>,
 
     /// Hits of each query that are scored
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
-    depth: u32,
+    pub depth: u32,
 
     /// Leave out the hits below --depth
     #[arg(long)]
@@ -58,41 +58,43 @@ pub struct RerankingArgs {
 
     /// Directory in which scores are kept for other jobs on the same texts
     #[arg(long, value_name = "DIR")]
-    cache: Option<CachePath>,
+    pub cache: Option<CachePath>,
 
-    /// Directory of the index of texts by identifier [default: next to the collection, or in the cache folder
-    /// if that place cannot be written]
+    /// Directory of the index of texts by identifier [default: in the cache folder, or next to the collection
+    /// if that cannot be written]
     #[arg(long, value_name = "DIR")]
     text_index: Option<CachePath>,
 
+    #[command(flatten)]
+    collection: CollectionArgs,
+
+    #[command(flatten)]
+    passages: PassageArgs,
+}
+
+/// Flags of what a cross-encoder is given of a passage.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Passages")]
+struct PassageArgs {
     /// Score passages in windows of N tokens
-    #[arg(long, value_name = "N", help_heading = "Passages", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     passage_window: Option<u32>,
 
     /// Tokens from the start of a window to the start of the next [default: half a window]
-    #[arg(long, value_name = "M", help_heading = "Passages", requires = "passage_window", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "M", requires = "passage_window", value_parser = clap::value_parser!(u32).range(1..))]
     stride: Option<u32>,
 
     /// How the scores of its windows become a passage's score: max, first or mean
-    #[arg(long, value_name = "HOW", help_heading = "Passages", requires = "passage_window", default_value_t)]
+    #[arg(long, value_name = "HOW", requires = "passage_window", default_value_t)]
     aggregate: Aggregate,
 
     /// Text between a passage's title and its text; `" [SEP] "` gives BERT's separator, as in DPR's reader
-    #[arg(
-        long,
-        value_name = "TEXT",
-        help_heading = "Passages",
-        default_value = " ",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "TEXT", default_value = " ", allow_hyphen_values = true)]
     title_separator: String,
 
     /// Leave titles out
-    #[arg(long, help_heading = "Passages", conflicts_with = "title_separator")]
+    #[arg(long, conflicts_with = "title_separator")]
     no_title: bool,
-
-    #[command(flatten)]
-    collection: CollectionArgs,
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -107,11 +109,6 @@ impl RerankerArgs {
         self.reranking.check()
     }
 
-    /// The models' names.
-    pub fn models(&self) -> &[ModelName] {
-        &self.models
-    }
-
     /// Opens texts and models.
     pub fn open(&self, skip_bad_lines: bool, engine: &Engine) -> crate::Result<Reranker> {
         self.reranking.open(&self.models, &self.cross_encoder.options(), skip_bad_lines, engine)
@@ -121,7 +118,7 @@ impl RerankerArgs {
 impl RerankingArgs {
     /// Refuses wrong usage before anything is read.
     pub fn check(&self) -> Result<(), UsageError> {
-        if let (Some(window), Some(stride)) = (self.passage_window, self.stride)
+        if let (Some(window), Some(stride)) = (self.passages.passage_window, self.passages.stride)
             && stride > window
         {
             return Err(UsageError::new(
@@ -132,27 +129,12 @@ impl RerankingArgs {
         Ok(())
     }
 
-    /// The collection's files.
-    pub fn corpus(&self) -> &[InputPath] {
-        &self.corpus
-    }
-
-    /// Hits of each query that are scored.
-    pub fn depth(&self) -> u32 {
-        self.depth
-    }
-
     /// The directories that are written.
     pub fn directories(&self) -> impl Iterator<Item = &Path> {
         self.cache.iter().chain(&self.text_index).map(|path| &**path)
     }
 
-    /// The cache that was asked for.
-    pub fn cache(&self) -> Option<&Path> {
-        self.cache.as_deref()
-    }
-
-    /// Opens the texts, then the models of these names.
+    /// Opens the models of these names, then the texts, whose index can take long to make.
     pub fn open(
         &self,
         models: &[ModelName],
@@ -165,23 +147,24 @@ impl RerankingArgs {
             directory: self.text_index.as_ref().map(Into::into),
             cache: None,
         };
-        let texts = engine.texts(&engine.collection_files(&self.corpus)?, &texts)?;
         let load = |name: &ModelName| engine.cross_encoder(name, options);
         let models = models.iter().map(load).collect::<Result<_, _>>()?;
+        let texts = engine.texts(&engine.collection_files(&self.corpus)?, &texts)?;
         Ok(engine.reranker(models, texts, self.options())?)
     }
 
     fn options(&self) -> RerankOptions {
+        let PassageArgs { passage_window, stride, aggregate, title_separator, no_title } = &self.passages;
         RerankOptions {
             depth: self.depth as usize,
             cut: self.cut,
             combine: self.combine,
             interpolate: self.interpolate,
-            title_separator: (!self.no_title).then(|| self.title_separator.clone()),
-            windows: self.passage_window.map(|length| PassageWindows {
+            title_separator: (!no_title).then(|| title_separator.clone()),
+            windows: passage_window.map(|length| PassageWindows {
                 length: length as usize,
-                stride: self.stride.unwrap_or(length.div_ceil(2)) as usize,
-                aggregate: self.aggregate,
+                stride: stride.unwrap_or(length.div_ceil(2)) as usize,
+                aggregate: *aggregate,
             }),
             unavailable: if self.skip_unavailable { Unavailable::KeepBelow } else { Unavailable::Refuse },
         }

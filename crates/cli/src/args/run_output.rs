@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use toller_corpus::{RunWriteError, TrecRunWriter};
+use toller_corpus::{RunWriteError, TrecRunWriter, is_trec_run};
 
 use super::paths::{Inputs, OutputPath};
 use crate::error::UsageError;
@@ -12,9 +12,9 @@ use crate::ui::Ui;
 /// Flags of the commands that write a run.
 #[derive(Debug, clap::Args)]
 pub struct RunOutputArgs {
-    /// File to write the TREC run to; - for stdout
-    #[arg(short, long, value_name = "RUN")]
-    output: OutputPath,
+    /// File to write the TREC run to, compressed if its name ends in .gz, .zst or .xz; - for stdout
+    #[arg(short, long, value_name = "RUN", required = true)]
+    output: Option<OutputPath>,
 
     /// The run's tag
     #[arg(long, value_name = "TAG", default_value = "toller", value_parser = tag)]
@@ -24,6 +24,10 @@ pub struct RunOutputArgs {
     /// run)
     #[arg(long)]
     tab_separated: bool,
+
+    /// Replace an existing --output even if it is not a run
+    #[arg(long)]
+    overwrite: bool,
 }
 
 fn tag(text: &str) -> Result<String, String> {
@@ -32,9 +36,30 @@ fn tag(text: &str) -> Result<String, String> {
 }
 
 impl RunOutputArgs {
-    /// Refuses an output that would overwrite what is read, or mix with `--json`.
+    /// Whether an output is named.
+    pub fn is_given(&self) -> bool {
+        self.output.is_some()
+    }
+
+    fn output(&self) -> Result<&OutputPath, UsageError> {
+        let missing = || UsageError::new("the run has no name", "give --output RUN, or - for stdout");
+        self.output.as_ref().ok_or_else(missing)
+    }
+
+    /// Refuses an output that would overwrite what is read or a file that is not a run, or mix with `--json`.
     pub fn check(&self, inputs: &Inputs<'_>, ui: &Ui) -> Result<(), UsageError> {
-        inputs.check_with(&self.output, ui)
+        inputs.check_with(self.output()?, ui)?;
+        let is_other = |path: &Path| {
+            let found = path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0);
+            found && !is_trec_run(path)
+        };
+        if !self.overwrite && self.path().is_some_and(is_other) {
+            return Err(UsageError::new(
+                format!("{} is there already, and it is not a TREC run", self.name()),
+                "give --output another name, or add --overwrite",
+            ));
+        }
+        Ok(())
     }
 
     /// Opens the output, lets `fill` write the run, and commits it. An output that cannot be written fails
@@ -44,7 +69,7 @@ impl RunOutputArgs {
         ui: &Ui,
         fill: impl FnOnce(&mut TrecRunWriter<&mut dyn Write>) -> crate::Result<T>,
     ) -> crate::Result<T> {
-        self.output.write(ui, |to, name| {
+        self.output()?.write(ui, |to, name| {
             let mut run = self.writer(to, name)?;
             let filled = fill(&mut run)?;
             run.finish()?;
@@ -60,11 +85,11 @@ impl RunOutputArgs {
 
     /// The name of the output in messages.
     pub fn name(&self) -> String {
-        if self.output.is_stdout() { "stdout".to_owned() } else { self.output.display().to_string() }
+        self.path().map_or_else(|| "stdout".to_owned(), |path| path.display().to_string())
     }
 
     /// The file, unless it is stdout.
     pub fn path(&self) -> Option<&Path> {
-        (!self.output.is_stdout()).then_some(&*self.output)
+        self.output.as_ref().filter(|output| !output.is_stdout()).map(|output| &**output)
     }
 }

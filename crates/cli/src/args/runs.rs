@@ -50,9 +50,7 @@ impl RunInputArgs {
             ..ReadOptions::default()
         };
         let (run, skipped) = read_run(&input, &options).with_flag(Setting::Format, "--run-format")?;
-        if skipped.total() > 0 {
-            ui.warning(format!("{input}: {skipped}"));
-        }
+        ui.skipped(&format!("{input}: "), &skipped);
         Ok(run)
     }
 

@@ -1,6 +1,7 @@
 //! The flags of what is searched, and for which queries.
 
 use toller_corpus::read_queries;
+use toller_engine::Engine;
 use toller_ir::Query;
 use toller_pipeline::fusion::{Collections, Fusion, Method};
 
@@ -8,7 +9,6 @@ use super::dense::DenseArgs;
 use super::filter::FilterArgs;
 use super::fusion::{self, FusionArgs};
 use super::input::InputArgs;
-use super::model::ModelArgs;
 use super::paths::{InputPath, Inputs};
 use super::sparse::SparseArgs;
 use crate::error::UsageError;
@@ -17,12 +17,6 @@ use crate::ui::Ui;
 /// Flags of what is searched, and for which queries.
 #[derive(Debug, clap::Args)]
 pub struct SourceArgs {
-    #[command(flatten)]
-    pub dense: DenseArgs,
-
-    #[command(flatten)]
-    pub sparse: SparseArgs,
-
     /// How the hits of --sparse and --dense are fused: a method of `toller fuse`; --alpha is the weight of
     /// the dense scores
     #[arg(long, value_name = "NAME", value_parser = fusion::method, help_heading = "Fusion")]
@@ -32,28 +26,37 @@ pub struct SourceArgs {
     #[arg(long, requires = "fusion", help_heading = "Fusion")]
     different_collections: bool,
 
+    /// Queries: files or folders of TSV, CSV, JSONL, TREC topics, DPR, EntityQuestions or DuReader; - for
+    /// stdin
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub queries: Vec<InputPath>,
+
+    #[command(flatten)]
+    pub input: InputArgs,
+
+    #[command(flatten)]
+    pub dense: DenseArgs,
+
+    #[command(flatten)]
+    pub sparse: SparseArgs,
+
     #[command(flatten)]
     fusion_args: FusionArgs,
 
-    /// Queries: TSV, JSONL, TREC topics, DPR, EntityQuestions, DuReader; - for stdin
-    #[arg(long, value_name = "FILE")]
-    pub queries: Option<InputPath>,
-
     #[command(flatten)]
     pub filter: FilterArgs,
-
-    #[command(flatten)]
-    input: InputArgs,
 }
 
 impl SourceArgs {
     /// Refuses wrong usage before anything is read; returns how hits are fused, if two things are searched.
-    /// With `texts_wanted`, --queries are given even if vectors are searched for.
-    pub fn check(&self, texts_wanted: bool) -> Result<Option<Fusion>, UsageError> {
+    /// With `texts_wanted`, --queries are given even if vectors are searched for; `typed` queries need no
+    /// file.
+    pub fn check(&self, texts_wanted: bool, typed: bool) -> Result<Option<Fusion>, UsageError> {
         let fusion = self.fusion()?;
         self.sparse.check()?;
-        self.dense.check(self.queries.as_ref(), self.sparse.sparse.is_some(), texts_wanted)?;
-        if self.queries.is_none() && self.input.is_given() {
+        let has_queries = typed || !self.queries.is_empty();
+        self.dense.check(has_queries, self.sparse.sparse.is_some(), texts_wanted)?;
+        if self.queries.is_empty() && self.input.is_given() {
             return Err(UsageError::new(
                 "--format and --skip-bad-lines are for --queries, which is not given",
                 "leave them out",
@@ -84,16 +87,6 @@ impl SourceArgs {
         if self.different_collections { Collections::MayDiffer } else { Collections::Same }
     }
 
-    /// How the model computes.
-    pub fn machine(&self) -> &ModelArgs {
-        &self.dense.model_args
-    }
-
-    /// Whether lines that cannot be read are skipped.
-    pub fn skips_bad_lines(&self) -> bool {
-        self.input.skip_bad_lines
-    }
-
     /// What is read.
     pub fn inputs(&self) -> Inputs<'_> {
         let directories = self.dense.stores().chain(&self.sparse.sparse);
@@ -102,12 +95,12 @@ impl SourceArgs {
     }
 
     /// Reads the queries, if they are given by their texts.
-    pub fn read_queries(&self, ui: &Ui) -> crate::Result<Option<Vec<Query>>> {
-        let Some(path) = &self.queries else { return Ok(None) };
-        let (queries, skipped) = read_queries(&[path.input()], &self.input.options()?)?;
-        if skipped.total() > 0 {
-            ui.warning(skipped.to_string());
+    pub fn read_queries(&self, engine: &Engine, ui: &Ui) -> crate::Result<Option<Vec<Query>>> {
+        if self.queries.is_empty() {
+            return Ok(None);
         }
+        let (queries, skipped) = read_queries(&engine.query_files(&self.queries)?, &self.input.options()?)?;
+        ui.skipped("", &skipped);
         Ok(Some(queries))
     }
 }

@@ -12,121 +12,99 @@ use crate::error::UsageError;
 
 /// Flags of sparse retrieval.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Sparse")]
 pub struct SparseArgs {
     /// Inverted index to search (`toller index`)
-    #[arg(long, value_name = "DIR", help_heading = "Sparse")]
+    #[arg(long, value_name = "DIR")]
     pub sparse: Option<InputPath>,
 
     /// How documents are scored
-    #[arg(
-        long,
-        value_enum,
-        value_name = "NAME",
-        default_value_t,
-        requires = "sparse",
-        help_heading = "Sparse"
-    )]
+    #[arg(long, value_enum, value_name = "NAME", default_value_t, requires = "sparse")]
     ranker: RankerName,
 
     /// BM25: saturation of the term frequency [default: 0.9]
-    #[arg(
-        long,
-        value_name = "X",
-        requires = "sparse",
-        allow_negative_numbers = true,
-        help_heading = "Sparse"
-    )]
+    #[arg(long, value_name = "X", requires = "sparse", allow_negative_numbers = true)]
     k1: Option<f32>,
 
     /// BM25: normalisation by length, 0 to 1 [default: 0.4]
-    #[arg(
-        long,
-        value_name = "X",
-        requires = "sparse",
-        allow_negative_numbers = true,
-        help_heading = "Sparse"
-    )]
+    #[arg(long, value_name = "X", requires = "sparse", allow_negative_numbers = true)]
     b: Option<f32>,
 
     /// Query likelihood: the weight of the collection's model, in terms [default: 1000]
-    #[arg(
-        long,
-        value_name = "X",
-        requires = "sparse",
-        allow_negative_numbers = true,
-        help_heading = "Sparse"
-    )]
+    #[arg(long, value_name = "X", requires = "sparse", allow_negative_numbers = true)]
     mu: Option<f32>,
 
     /// Query likelihood by Jelinek and Mercer: the share of the collection's model [default: 0.1]
-    #[arg(
-        long,
-        value_name = "X",
-        requires = "sparse",
-        allow_negative_numbers = true,
-        help_heading = "Sparse"
-    )]
+    #[arg(long, value_name = "X", requires = "sparse", allow_negative_numbers = true)]
     lambda: Option<f32>,
 
     /// Score with exact document lengths, not Lucene's one-byte lengths
-    #[arg(long, requires = "sparse", help_heading = "Sparse")]
+    #[arg(long, requires = "sparse")]
     exact_lengths: bool,
 
+    #[command(flatten)]
+    feedback: FeedbackArgs,
+}
+
+/// Flags of the expansion of queries.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Feedback")]
+struct FeedbackArgs {
     /// Expand queries with a relevance model of their best hits (RM3)
-    #[arg(long, requires = "sparse", conflicts_with = "rocchio", help_heading = "Feedback")]
+    #[arg(long, requires = "sparse", conflicts_with = "rocchio")]
     rm3: bool,
 
     /// Terms that RM3 adds
-    #[arg(long, value_name = "N", requires = "rm3", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Feedback")]
+    #[arg(long, value_name = "N", requires = "rm3", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     rm3_fb_terms: u32,
 
     /// Best hits that RM3 takes terms from
-    #[arg(long, value_name = "N", requires = "rm3", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Feedback")]
+    #[arg(long, value_name = "N", requires = "rm3", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     rm3_fb_docs: u32,
 
     /// Share of the original query, 0 to 1
-    #[arg(long, value_name = "X", requires = "rm3", default_value_t = 0.5, allow_negative_numbers = true, value_parser = share, help_heading = "Feedback")]
+    #[arg(long, value_name = "X", requires = "rm3", default_value_t = 0.5, allow_negative_numbers = true, value_parser = share)]
     rm3_original_query_weight: f32,
 
     /// Let RM3 also take terms with characters other than a to z and 0 to 9: languages other than English
     /// need that
-    #[arg(long, requires = "rm3", help_heading = "Feedback")]
+    #[arg(long, requires = "rm3")]
     rm3_no_term_filter: bool,
 
     /// Expand queries by moving them towards their best hits (Rocchio)
-    #[arg(long, requires = "sparse", help_heading = "Feedback")]
+    #[arg(long, requires = "sparse")]
     rocchio: bool,
 
     /// Terms that Rocchio takes from the best hits
-    #[arg(long, value_name = "N", requires = "rocchio", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Feedback")]
+    #[arg(long, value_name = "N", requires = "rocchio", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     rocchio_top_fb_terms: u32,
 
     /// Best hits that Rocchio takes terms from
-    #[arg(long, value_name = "N", requires = "rocchio", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Feedback")]
+    #[arg(long, value_name = "N", requires = "rocchio", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     rocchio_top_fb_docs: u32,
 
     /// Weight of the original query
-    #[arg(long, value_name = "X", requires = "rocchio", default_value_t = 1.0, allow_negative_numbers = true, value_parser = weight, help_heading = "Feedback")]
+    #[arg(long, value_name = "X", requires = "rocchio", default_value_t = 1.0, allow_negative_numbers = true, value_parser = weight)]
     rocchio_alpha: f32,
 
     /// Weight of the best hits
-    #[arg(long, value_name = "X", requires = "rocchio", default_value_t = 0.75, allow_negative_numbers = true, value_parser = weight, help_heading = "Feedback")]
+    #[arg(long, value_name = "X", requires = "rocchio", default_value_t = 0.75, allow_negative_numbers = true, value_parser = weight)]
     rocchio_beta: f32,
 
     /// Also move queries away from their last hits
-    #[arg(long, requires = "rocchio", help_heading = "Feedback")]
+    #[arg(long, requires = "rocchio")]
     rocchio_use_negative: bool,
 
     /// Terms that Rocchio takes from the last hits
-    #[arg(long, value_name = "N", requires = "rocchio_use_negative", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Feedback")]
+    #[arg(long, value_name = "N", requires = "rocchio_use_negative", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     rocchio_bottom_fb_terms: u32,
 
     /// Last hits that Rocchio takes terms from
-    #[arg(long, value_name = "N", requires = "rocchio_use_negative", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Feedback")]
+    #[arg(long, value_name = "N", requires = "rocchio_use_negative", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     rocchio_bottom_fb_docs: u32,
 
     /// Weight of the last hits
-    #[arg(long, value_name = "X", requires = "rocchio_use_negative", default_value_t = 0.15, allow_negative_numbers = true, value_parser = weight, help_heading = "Feedback")]
+    #[arg(long, value_name = "X", requires = "rocchio_use_negative", default_value_t = 0.15, allow_negative_numbers = true, value_parser = weight)]
     rocchio_gamma: f32,
 }
 
@@ -156,40 +134,7 @@ fn share(text: &str) -> Result<f32, String> {
     share.ok_or_else(|| "a number from 0 to 1".to_owned())
 }
 
-impl SparseArgs {
-    /// How documents are scored.
-    fn scoring(&self) -> Result<Scoring, UsageError> {
-        let bm25 = matches!(self.ranker, RankerName::Bm25 | RankerName::Bm25Robertson);
-        for (flag, given, has_it) in [
-            ("--k1", self.k1.is_some(), bm25),
-            ("--b", self.b.is_some(), bm25),
-            ("--mu", self.mu.is_some(), self.ranker == RankerName::Ql),
-            ("--lambda", self.lambda.is_some(), self.ranker == RankerName::QlJm),
-        ] {
-            if given && !has_it {
-                let ranker = clap::ValueEnum::to_possible_value(&self.ranker);
-                let name = ranker.as_ref().map_or("", |value| value.get_name());
-                let message = format!("{flag} has no meaning for --ranker {name}");
-                return Err(UsageError::new(
-                    message,
-                    "--k1 and --b are for bm25, --mu is for ql, --lambda for ql-jm",
-                ));
-            }
-        }
-        let bm25 = |variant| Ranker::Bm25 { k1: self.k1.unwrap_or(0.9), b: self.b.unwrap_or(0.4), variant };
-        let ranker = match self.ranker {
-            RankerName::Bm25 => bm25(Bm25Variant::Lucene),
-            RankerName::Bm25Robertson => bm25(Bm25Variant::Robertson),
-            RankerName::Ql => Ranker::QlDirichlet { mu: self.mu.unwrap_or(1000.0) },
-            RankerName::QlJm => Ranker::QlJelinekMercer { lambda: self.lambda.unwrap_or(0.1) },
-        };
-        let usage =
-            |error: toller_sparse::SparseError| UsageError::new(error.to_string(), "give another number");
-        ranker.check().map_err(usage)?;
-        let lengths = if self.exact_lengths { Lengths::Exact } else { Lengths::Encoded };
-        Ok(Scoring { ranker, lengths })
-    }
-
+impl FeedbackArgs {
     /// How queries are expanded.
     fn feedback(&self) -> Option<Feedback> {
         if self.rm3 {
@@ -211,6 +156,38 @@ impl SparseArgs {
             use_negative: self.rocchio_use_negative,
         }))
     }
+}
+
+impl SparseArgs {
+    /// How documents are scored.
+    fn scoring(&self) -> Result<Scoring, UsageError> {
+        let bm25 = matches!(self.ranker, RankerName::Bm25 | RankerName::Bm25Robertson);
+        for (flag, given, has_it) in [
+            ("--k1", self.k1.is_some(), bm25),
+            ("--b", self.b.is_some(), bm25),
+            ("--mu", self.mu.is_some(), self.ranker == RankerName::Ql),
+            ("--lambda", self.lambda.is_some(), self.ranker == RankerName::QlJm),
+        ] {
+            if given && !has_it {
+                let ranker = clap::ValueEnum::to_possible_value(&self.ranker);
+                let name = ranker.as_ref().map_or("", |value| value.get_name());
+                let remedy = "--k1 and --b are for bm25, --mu is for ql, --lambda for ql-jm";
+                return Err(UsageError::new(format!("{flag} has no meaning for --ranker {name}"), remedy));
+            }
+        }
+        let bm25 = |variant| Ranker::Bm25 { k1: self.k1.unwrap_or(0.9), b: self.b.unwrap_or(0.4), variant };
+        let ranker = match self.ranker {
+            RankerName::Bm25 => bm25(Bm25Variant::Lucene),
+            RankerName::Bm25Robertson => bm25(Bm25Variant::Robertson),
+            RankerName::Ql => Ranker::QlDirichlet { mu: self.mu.unwrap_or(1000.0) },
+            RankerName::QlJm => Ranker::QlJelinekMercer { lambda: self.lambda.unwrap_or(0.1) },
+        };
+        let usage =
+            |error: toller_sparse::SparseError| UsageError::new(error.to_string(), "give another number");
+        ranker.check().map_err(usage)?;
+        let lengths = if self.exact_lengths { Lengths::Exact } else { Lengths::Encoded };
+        Ok(Scoring { ranker, lengths })
+    }
 
     /// Refuses wrong usage before anything is read.
     pub fn check(&self) -> Result<(), UsageError> {
@@ -220,7 +197,7 @@ impl SparseArgs {
     /// Opens the index, if one was asked for.
     pub fn open(&self, verify: bool, engine: &Engine) -> crate::Result<Option<Arc<Pooled<SparseSearcher>>>> {
         let Some(directory) = &self.sparse else { return Ok(None) };
-        let options = SparseOptions { scoring: self.scoring()?, feedback: self.feedback(), verify };
+        let options = SparseOptions { scoring: self.scoring()?, feedback: self.feedback.feedback(), verify };
         Ok(Some(engine.sparse(directory, &options)?))
     }
 }

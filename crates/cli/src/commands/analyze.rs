@@ -9,7 +9,6 @@ use crate::args::analyzer::AnalyzerArgs;
 use crate::engine;
 use crate::ui::Ui;
 
-/// Arguments of `toller analyze`.
 #[derive(Debug, clap::Args)]
 pub struct AnalyzeArgs {
     #[command(flatten)]

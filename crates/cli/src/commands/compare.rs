@@ -14,7 +14,8 @@ use crate::ui::Ui;
 ///
 /// For each pair of runs and each measure: the mean difference with its interval, the size of the effect (d),
 /// wins, ties and losses, and the p-values of the tests. "needs" is the number of queries on which a t-test
-/// would find an effect of this size, and "shows" the smallest difference that it would find on these queries.
+/// would find an effect of this size, and "shows" the smallest difference that it would find on these
+/// queries.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CompareArgs {
     #[command(flatten)]

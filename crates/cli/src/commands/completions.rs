@@ -10,7 +10,6 @@ use crate::args::Cli;
 use crate::args::paths::{CachePath, InputPath, OutputPath};
 use crate::ui::Ui;
 
-/// Arguments of `toller completions`.
 #[derive(Debug, clap::Args)]
 pub struct CompletionsArgs {
     /// The shell
@@ -18,14 +17,12 @@ pub struct CompletionsArgs {
     shell: Shell,
 }
 
-/// Prints the script.
 pub fn run(args: &CompletionsArgs, ui: &Ui) -> crate::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut completing_paths(Cli::command()), "toller", &mut script);
     let mut out = ui.out();
     out.write_all(&script)?;
-    out.flush()?;
-    Ok(())
+    Ok(out.flush()?)
 }
 
 /// Marks the values that are paths: clap knows that only of its own types.

@@ -8,7 +8,6 @@ use toller_checkpoint::convert::{ConvertOptions, convert};
 use crate::args::paths::{InputPath, OutputPath};
 use crate::ui::Ui;
 
-/// Arguments of `toller convert`.
 #[derive(Debug, clap::Args)]
 pub struct ConvertArgs {
     /// The checkpoint: a .pdparams file, a directory of variables, __params__ or .pdiparams with its program,

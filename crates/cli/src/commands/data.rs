@@ -8,15 +8,8 @@ use toller_datasets::{QuestionKey, Reqa, ReqaOptions, build_reqa, read_squad, wr
 use crate::args::paths::{InputPath, OutputPath};
 use crate::ui::Ui;
 
-/// Builds a retrieval benchmark: corpus, queries and judgments.
-#[derive(Clone, Debug, clap::Args)]
-pub struct DataArgs {
-    #[command(subcommand)]
-    builder: Builder,
-}
-
 #[derive(Clone, Debug, clap::Subcommand)]
-enum Builder {
+pub enum DataCommand {
     Reqa(ReqaArgs),
     Squad(SquadArgs),
 }
@@ -26,7 +19,7 @@ enum Builder {
 /// Reads SQuAD JSON (1.1 or 2) with the field `sentence_breaks`, as XQuAD-R has it, and writes corpus.jsonl,
 /// queries.jsonl and qrels.txt, and paragraphs.jsonl and paragraphs.qrels.txt for paragraphs.
 #[derive(Clone, Debug, clap::Args)]
-struct ReqaArgs {
+pub struct ReqaArgs {
     /// SQuAD JSON, compressed or not; `-` is stdin
     #[arg(value_name = "INPUT")]
     input: InputPath,
@@ -45,7 +38,7 @@ struct ReqaArgs {
 /// Reads SQuAD JSON (1.1 or 2; CMRC 2018, DRCD, JaQuAD and others have this form), and writes corpus.jsonl,
 /// queries.jsonl and qrels.txt.
 #[derive(Clone, Debug, clap::Args)]
-struct SquadArgs {
+pub struct SquadArgs {
     /// SQuAD JSON files, compressed or not; `-` is stdin
     #[arg(value_name = "INPUT", required = true)]
     inputs: Vec<InputPath>,
@@ -59,11 +52,10 @@ struct SquadArgs {
     no_titles: bool,
 }
 
-/// Runs the builder.
-pub fn run(args: &DataArgs, ui: &Ui) -> crate::Result<()> {
-    match &args.builder {
-        Builder::Reqa(args) => reqa(args, ui),
-        Builder::Squad(args) => squad(args, ui),
+pub fn run(command: &DataCommand, ui: &Ui) -> crate::Result<()> {
+    match command {
+        DataCommand::Reqa(args) => reqa(args, ui),
+        DataCommand::Squad(args) => squad(args, ui),
     }
 }
 

@@ -9,15 +9,11 @@ use toller_simd::Isa;
 
 use crate::ui::Ui;
 
-/// Arguments of `toller doctor`.
-#[derive(Debug, clap::Args)]
-pub struct DoctorArgs {}
-
 /// The width of the table's first column: the longest variable's name and a gap.
 const NAME_WIDTH: usize = 32;
 
 /// Prints the table, or JSON.
-pub fn run(_: &DoctorArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
+pub fn run(threads: usize, ui: &Ui) -> crate::Result<()> {
     let options = ResolveOptions::from_env();
     let features: Vec<String> = Isa::available().iter().map(ToString::to_string).collect();
     let models: Vec<&str> = known_models()?.iter().map(|model| model.name).collect();

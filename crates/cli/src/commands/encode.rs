@@ -4,19 +4,19 @@ use std::str::FromStr;
 
 use toller_engine::{EncodeOptions, TextSource, TitleMode};
 use toller_pipeline::EncodeReport;
-use toller_store::{DEFAULT_ROWS_PER_SHARD, DType, Part};
+use toller_store::{Codes, DEFAULT_ROWS_PER_SHARD, DType, Part};
 
-use super::store::quantize::{CodesName, quantize_store};
+use super::store::quantize::{CODES, quantize_store};
 use super::text_source;
-use crate::args::input::InputArgs;
+use crate::args::choice::one_of;
+use crate::args::input::{ColumnArgs, InputArgs};
 use crate::args::model::{self, ModelArgs};
 use crate::args::paths::{InputPath, ModelName, OutputPath};
 use crate::engine::{self, unit};
 use crate::error::UsageError;
 use crate::interrupt::{self, Interrupted};
-use crate::ui::Ui;
+use crate::ui::{Ui, per_second};
 
-/// Arguments of `toller encode`.
 #[derive(Debug, clap::Args)]
 pub struct EncodeArgs {
     /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name (`toller models`
@@ -43,8 +43,8 @@ pub struct EncodeArgs {
 
     /// Also store int8 codes, which searches for few queries read instead of the vectors. They are made when
     /// all vectors are there, as by `toller store quantize`
-    #[arg(long, value_enum, value_name = "int8|none")]
-    codes: Option<CodesName>,
+    #[arg(long, value_name = "int8|none", value_parser = one_of(CODES))]
+    codes: Option<Codes>,
 
     /// How a title is given to the model: joined with the text by --title-separator; as `title [SEP] text` in
     /// one segment (DPR); or as a pair of segments (RocketQA)
@@ -69,6 +69,9 @@ pub struct EncodeArgs {
 
     #[command(flatten)]
     input: InputArgs,
+
+    #[command(flatten)]
+    columns: ColumnArgs,
 
     #[command(flatten)]
     model_args: ModelArgs,
@@ -113,7 +116,6 @@ impl FromStr for PartArg {
     }
 }
 
-/// Encodes.
 pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
     args.output.check_directory("a store")?;
     // First, so that Ctrl-C leaves nothing behind from here on.
@@ -128,9 +130,9 @@ pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
         overwrite: args.overwrite,
     };
     let source = if args.queries.is_empty() {
-        text_source::collection(&args.corpus, &args.output, &args.input, &engine, ui)?
+        text_source::collection(&args.corpus, &args.output, &args.input, &args.columns, &engine, ui)?
     } else {
-        text_source::queries(&args.queries, &args.input, &engine, ui)?
+        text_source::queries(&args.queries, &args.input, &args.columns, &engine, ui)?
     };
     let report = engine.encode(&encoder, &source, &args.output, &options, &stop)?;
     let directory = report.manifest.spec.directory(&args.output);
@@ -138,10 +140,10 @@ pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
         let store = directory.display();
         ui.status(format!("{store} is complete; nothing to do (--overwrite encodes it again)"));
     } else {
-        text_source::report_skipped(&source, ui);
+        ui.skipped("", source.skipped());
     }
     if let (Some(codes), false) = (args.codes, report.interrupted) {
-        quantize_store(&directory, codes.into(), false, ui)?;
+        quantize_store(&directory, codes, false, ui)?;
     }
     print_report(args, &report, &source, ui)?;
     if report.interrupted {
@@ -158,7 +160,7 @@ pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
 /// The result: a sentence on stderr, or JSON on stdout.
 fn print_report(args: &EncodeArgs, report: &EncodeReport, source: &TextSource, ui: &Ui) -> crate::Result<()> {
     let seconds = report.duration.as_secs_f64();
-    let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let rate = |count| per_second(count, seconds);
     let spec = &report.manifest.spec;
     if report.manifest.spec.expected_rows() == 0 {
         ui.status(format!(

@@ -1,7 +1,5 @@
 //! `toller fuse`: several runs become one.
 
-use std::sync::atomic::Ordering;
-
 use toller_pipeline::fusion::{FusedQuery, Method, fuse_runs};
 
 use crate::args::fusion::{self, FusionArgs};
@@ -9,7 +7,7 @@ use crate::args::paths::{InputPath, Inputs};
 use crate::args::run_output::RunOutputArgs;
 use crate::args::runs::RunInputArgs;
 use crate::error::UsageError;
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt;
 use crate::ui::Ui;
 
 /// Fuses the runs of several systems for the same queries.
@@ -36,33 +34,31 @@ pub struct FuseArgs {
     depth: Option<u32>,
 
     #[command(flatten)]
-    fusion: FusionArgs,
-
-    #[command(flatten)]
     output: RunOutputArgs,
 
     #[command(flatten)]
     input: RunInputArgs,
+
+    #[command(flatten)]
+    fusion: FusionArgs,
 }
 
-/// Fuses.
 pub fn run(args: &FuseArgs, ui: &Ui) -> crate::Result<()> {
     check_runs(&args.runs)?;
     args.output.check(&Inputs::files(&args.runs), ui)?;
     let fusion = args.fusion.fusion(args.method, args.runs.len())?;
     let stop = interrupt::flag(ui, "stopping")?;
-    args.output.write(ui, |output| {
+    let (queries, hits) = args.output.write(ui, |output| {
         let runs = args.input.read_all(&args.runs, ui)?;
         let depth = args.depth.map_or(usize::MAX, |depth| depth as usize);
         let fused = fuse_runs(&runs, &fusion, depth, args.k as usize)?;
         for FusedQuery { query_id, hits } in &fused {
-            if stop.load(Ordering::Relaxed) {
-                return Err(Interrupted { resume: "no run was written".to_owned() }.into());
-            }
+            interrupt::check(&stop, "no run was written")?;
             output.write_query(query_id, hits.iter().copied())?;
         }
-        report(args, &fused, ui)
-    })
+        Ok((fused.len(), fused.iter().map(|query| query.hits.len()).sum()))
+    })?;
+    report(args, queries, hits, ui)
 }
 
 /// Refuses fewer than two runs.
@@ -73,9 +69,8 @@ pub fn check_runs(runs: &[InputPath]) -> Result<(), UsageError> {
     Ok(())
 }
 
-fn report(args: &FuseArgs, fused: &[FusedQuery<'_>], ui: &Ui) -> crate::Result<()> {
-    let hits: usize = fused.iter().map(|query| query.hits.len()).sum();
-    let (runs, queries, output) = (args.runs.len(), fused.len(), args.output.name());
+fn report(args: &FuseArgs, queries: usize, hits: usize, ui: &Ui) -> crate::Result<()> {
+    let (runs, output) = (args.runs.len(), args.output.name());
     ui.status(format!("fused {runs} runs of {queries} queries by {}: {hits} hits in {output}", args.method));
     ui.json(|| {
         serde_json::json!({

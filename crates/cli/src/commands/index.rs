@@ -7,13 +7,12 @@ use toller_sparse::{BuildReport, SparseError};
 
 use super::text_source;
 use crate::args::analyzer::AnalyzerArgs;
-use crate::args::input::InputArgs;
+use crate::args::input::{ColumnArgs, InputArgs};
 use crate::args::paths::{InputPath, OutputPath};
 use crate::engine;
 use crate::interrupt::{self, Interrupted};
-use crate::ui::Ui;
+use crate::ui::{Ui, per_second};
 
-/// Arguments of `toller index`.
 #[derive(Debug, clap::Args)]
 pub struct IndexArgs {
     /// Collection: JSONL, TSV or Parquet files, directories of them, or - for stdin; .gz, .zst and .xz are
@@ -28,8 +27,8 @@ pub struct IndexArgs {
     #[command(flatten)]
     analyzer: AnalyzerArgs,
 
-    /// Memory to use; beyond it, sorted runs go to a temporary file in the index's directory. K, M and G are
-    /// 2^10, 2^20 and 2^30 bytes
+    /// Memory to use; sorted runs go to a temporary file in the index's directory. K, M and G are 2^10, 2^20
+    /// and 2^30 bytes
     #[arg(long, value_name = "BYTES", default_value = "2G")]
     memory: Memory,
 
@@ -53,6 +52,9 @@ pub struct IndexArgs {
 
     #[command(flatten)]
     input: InputArgs,
+
+    #[command(flatten)]
+    columns: ColumnArgs,
 }
 
 /// Bytes as given on the command line.
@@ -91,7 +93,8 @@ pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping; an unfinished index is not kept")?;
     let engine = engine::open(ui)?;
     let analyzer = args.analyzer.load(&engine)?;
-    let source = text_source::collection(&args.corpus, &args.output, &args.input, &engine, ui)?;
+    let source =
+        text_source::collection(&args.corpus, &args.output, &args.input, &args.columns, &engine, ui)?;
     let options = IndexOptions {
         title_separator: args.title_separator.clone(),
         doc_vectors: args.doc_vectors,
@@ -105,13 +108,13 @@ pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
         }
         built => built?,
     };
-    text_source::report_skipped(&source, ui);
+    ui.skipped("", source.skipped());
     print_report(args, &report, &source, ui)
 }
 
 fn print_report(args: &IndexArgs, report: &BuildReport, source: &TextSource, ui: &Ui) -> crate::Result<()> {
     let seconds = report.duration.as_secs_f64();
-    let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let rate = |count| per_second(count, seconds);
     let statistics = &report.manifest.statistics;
     if report.duration.is_zero() {
         ui.status(format!(

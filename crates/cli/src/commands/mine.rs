@@ -27,9 +27,6 @@ use crate::ui::Ui;
 /// order of the queries.
 #[derive(Debug, clap::Args)]
 pub struct MineArgs {
-    #[command(flatten)]
-    sparse: SparseArgs,
-
     /// Run to take negatives from (TREC, MS MARCO, Tevatron, DPR or DuReader), instead of searching an index
     #[arg(long, value_name = "RUN", conflicts_with = "sparse")]
     run: Option<InputPath>,
@@ -70,6 +67,9 @@ pub struct MineArgs {
 
     #[command(flatten)]
     input: RunInputArgs,
+
+    #[command(flatten)]
+    sparse: SparseArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -86,7 +86,6 @@ fn ranks(text: &str) -> Result<RangeInclusive<usize>, String> {
         .ok_or_else(|| "FROM:TO, as in 1:200".to_owned())
 }
 
-/// Mines.
 pub fn run(args: &MineArgs, ui: &Ui) -> crate::Result<()> {
     check_usage(args, ui)?;
     let qrels = args.qrels.read(args.input.skip_bad_lines, ui)?;
@@ -159,7 +158,6 @@ fn hits_of_index(
         }
         bar.set(found.len() as u64);
     }
-    bar.finish();
     Ok(found)
 }
 

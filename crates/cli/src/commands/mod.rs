@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod analyze;
+mod annotate;
 mod bench;
 mod compare;
 mod completions;
@@ -13,9 +14,12 @@ mod encode;
 mod eval;
 mod fuse;
 mod index;
+mod index_info;
+mod man;
 mod mine;
 mod models;
 mod qrels;
+mod report;
 mod rerank;
 mod retrieve;
 mod run;
@@ -29,17 +33,18 @@ mod verify;
 use clap::Subcommand;
 
 use crate::args::Cli;
-use crate::threads;
+use crate::error::Remedied;
 use crate::ui::Ui;
 
-/// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Encode a collection or queries into a store of vectors
     Encode(encode::EncodeArgs),
     /// Build an inverted index of a collection, for sparse retrieval
     Index(index::IndexArgs),
-    /// Retrieve documents for queries and write a TREC run
+    /// Describe an inverted index, and look up terms
+    IndexInfo(index_info::IndexInfoArgs),
+    /// Retrieve documents for queries and write a TREC run, or show the hits of typed words
     Search(Box<search::SearchArgs>),
     /// Score the best hits of a run again with cross-encoders
     Rerank(Box<rerank::RerankArgs>),
@@ -57,36 +62,52 @@ pub enum Command {
     Depth(depth::DepthArgs),
     /// Show where one run loses against another, query by query
     Diff(Box<diff::DiffArgs>),
+    /// Compare runs on a web page: measures, significance, figures, queries with their texts
+    Report(Box<report::ReportArgs>),
+    /// Let people judge what runs retrieved: packages, agreement, the vote
+    Annotate(annotate::AnnotateArgs),
     /// Show how two sets of judgments differ
     Qrels(qrels::QrelsArgs),
     /// Take negatives for training from what was retrieved
     Mine(mine::MineArgs),
     /// Choose parameters on judged queries
-    Tune(tune::TuneArgs),
+    #[command(subcommand)]
+    Tune(tune::TuneCommand),
     /// Import, export, describe or verify stores of vectors
-    Store(store::StoreArgs),
+    #[command(subcommand)]
+    Store(store::StoreCommand),
     /// Measure how fast this machine encodes, searches and reranks
-    Bench(bench::BenchArgs),
+    #[command(subcommand)]
+    Bench(bench::BenchCommand),
     /// Convert a checkpoint of PaddlePaddle, or an old one of PyTorch, to a model directory
     Convert(convert::ConvertArgs),
     /// Run a recipe: the steps of an experiment and its expected measures
     Run(run::RunArgs),
     /// Build a benchmark's collection, queries and judgments
-    Data(data::DataArgs),
+    #[command(subcommand)]
+    Data(data::DataCommand),
     /// Check that this machine computes a model's vectors correctly
     Verify(verify::VerifyArgs),
     /// List the known models
-    Models(models::ModelsArgs),
+    Models,
     /// Show what this build and this machine can do
-    Doctor(doctor::DoctorArgs),
+    Doctor,
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
+    /// Write manual pages
+    #[command(hide = true)]
+    Man(man::ManArgs),
 }
 
-/// Runs the command.
 pub fn run(cli: &Cli, ui: &Ui) -> crate::Result<()> {
-    let threads = threads::set_up(cli.threads)?;
-    perform(&cli.command, threads, ui)
+    let mut builder = rayon::ThreadPoolBuilder::new();
+    if let Some(threads) = cli.threads {
+        builder = builder.num_threads(usize::from(threads));
+    }
+    builder
+        .build_global()
+        .map_err(|error| Remedied::without_remedy(format!("cannot start the threads: {error}")))?;
+    perform(&cli.command, rayon::current_num_threads(), ui)
 }
 
 /// Runs a command on this many threads, which are set up.
@@ -94,6 +115,7 @@ fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
     match command {
         Command::Encode(args) => encode::run(args, ui),
         Command::Index(args) => index::run(args, ui),
+        Command::IndexInfo(args) => index_info::run(args, ui),
         Command::Search(args) => search::run(args, ui),
         Command::Rerank(args) => rerank::run(args, ui),
         Command::Retrieve(args) => retrieve::run(args, ui),
@@ -103,17 +125,20 @@ fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
         Command::Compare(args) => compare::run(args, ui),
         Command::Depth(args) => depth::run(args, ui),
         Command::Diff(args) => diff::run(args, ui),
+        Command::Report(args) => report::run(args, ui),
+        Command::Annotate(args) => annotate::run(args, ui),
         Command::Qrels(args) => qrels::run(args, ui),
         Command::Mine(args) => mine::run(args, ui),
-        Command::Tune(args) => tune::run(args, ui),
-        Command::Store(args) => store::run(args, ui),
-        Command::Bench(args) => bench::run(args, threads, ui),
+        Command::Tune(command) => tune::run(command, ui),
+        Command::Store(command) => store::run(command, ui),
+        Command::Bench(command) => bench::run(command, threads, ui),
         Command::Convert(args) => convert::run(args, ui),
         Command::Run(args) => run::run(args, threads, ui),
-        Command::Data(args) => data::run(args, ui),
+        Command::Data(command) => data::run(command, ui),
         Command::Verify(args) => verify::run(args, ui),
-        Command::Models(args) => models::run(args, ui),
-        Command::Doctor(args) => doctor::run(args, threads, ui),
+        Command::Models => models::run(ui),
+        Command::Doctor => doctor::run(threads, ui),
         Command::Completions(args) => completions::run(args, ui),
+        Command::Man(args) => man::run(args, ui),
     }
 }

@@ -9,9 +9,11 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use toller_files::{Compression, InputReader};
 use toller_ir::Passage;
 
+use crate::ColumnNames;
 use crate::collection::columns::HEADER;
 use crate::collection::source::PassageSource;
 use crate::error::{BadKind, CorpusError, Place, Position, Wrong};
+use crate::names::{Usual, either};
 use crate::parquet::{Column, Value};
 
 /// Reads the columns `id`, `text` and, if there is one, `title` (with all the names of other formats).
@@ -43,6 +45,7 @@ impl ParquetPassages {
     pub(crate) fn open(
         reader: &InputReader,
         max_text_bytes: usize,
+        columns: &ColumnNames,
         bytes_read: Arc<AtomicU64>,
     ) -> Result<Self, CorpusError> {
         let file = reader.input().to_string();
@@ -59,22 +62,23 @@ impl ParquetPassages {
         let opened = File::open(path).map_err(|error| reader.input().error("open", error))?;
         let reader = guard(&file, || SerializedFileReader::new(opened))?;
         let schema = reader.metadata().file_metadata().schema_descr();
-        let find = |names: &[&str]| {
+        let find = |names: &[String]| {
             names.iter().find_map(|name| {
                 (0..schema.num_columns()).find(|index| {
                     let column = schema.column(*index);
-                    column.path().parts() == [*name] && column.max_rep_level() == 0
+                    column.path().parts() == [name.as_str()] && column.max_rep_level() == 0
                 })
             })
         };
-        let missing = |names: &[&str]| {
+        let missing = |names: &[String]| {
             let columns = schema.columns().iter().map(|column| column.path().string()).collect::<Vec<_>>();
-            let message = format!("no column {}; it has {}", names.join(" or "), columns.join(", "));
+            let message = format!("no column {}; it has {}", either(names), columns.join(", "));
             CorpusError::Broken { file: file.clone(), format: "parquet", message }
         };
-        let id = find(PARQUET_ID).ok_or_else(|| missing(PARQUET_ID))?;
-        let text = find(HEADER.text).ok_or_else(|| missing(HEADER.text))?;
-        let title = find(HEADER.title);
+        let names = columns.or(Usual { id: PARQUET_ID, ..HEADER });
+        let id = find(&names.id).ok_or_else(|| missing(&names.id))?;
+        let text = find(&names.text).ok_or_else(|| missing(&names.text))?;
+        let title = find(&names.title);
         Ok(Self {
             id,
             text,
@@ -89,35 +93,55 @@ impl ParquetPassages {
         })
     }
 
-    /// Opens the next row group that has rows. Returns false behind the last.
+    /// Opens the next row group. Returns false after the last.
     fn next_group(&mut self) -> Result<bool, CorpusError> {
-        while self.next_group < self.reader.num_row_groups() {
-            let index = self.next_group;
-            self.next_group += 1;
-            let (reader, columns) = (&self.reader, (self.id, self.text, self.title));
-            let group = guard(&self.file, || {
-                let group = reader.get_row_group(index)?;
-                let column = |index: usize| Column::open(group.as_ref(), index);
-                let (id, text, title) = columns;
-                Ok(RowGroup {
-                    rows_left: u64::try_from(group.metadata().num_rows()).unwrap_or_default(),
-                    stored_bytes: u64::try_from(group.metadata().compressed_size()).unwrap_or_default(),
-                    id: column(id)?,
-                    text: column(text)?,
-                    title: title.map(column).transpose()?,
-                })
-            })?;
-            if group.rows_left > 0 {
-                self.group = Some(group);
-                return Ok(true);
-            }
+        if let Some(finished) = self.group.take() {
+            self.bytes_read.fetch_add(finished.stored_bytes, Ordering::Relaxed);
         }
-        Ok(false)
+        if self.next_group >= self.reader.num_row_groups() {
+            return Ok(false);
+        }
+        let group = guard(&self.file, || {
+            let group = self.reader.get_row_group(self.next_group)?;
+            let column = |index: usize| Column::open(group.as_ref(), index);
+            Ok(RowGroup {
+                rows_left: u64::try_from(group.metadata().num_rows()).unwrap_or_default(),
+                stored_bytes: u64::try_from(group.metadata().compressed_size()).unwrap_or_default(),
+                id: column(self.id)?,
+                text: column(self.text)?,
+                title: self.title.map(column).transpose()?,
+            })
+        })?;
+        self.next_group += 1;
+        self.group = Some(group);
+        Ok(true)
     }
 
-    fn bad(&self, kind: BadKind, found: String, expected: &str) -> CorpusError {
-        let place = Place { file: self.file.clone(), position: self.position() };
-        Wrong::new(kind, found, expected).at(place)
+    fn identifier(&self, value: Option<Value>) -> Result<String, Wrong> {
+        match value {
+            Some(Value::Text(bytes)) => bytes
+                .as_utf8()
+                .map(str::to_owned)
+                .map_err(|_| Wrong::new(BadKind::InvalidUtf8, "an identifier of other bytes", "UTF-8 text")),
+            Some(Value::Integer(number)) => Ok(number.to_string()),
+            None => Err(Wrong::new(BadKind::EmptyId, "null as the identifier", "a string or an integer")),
+        }
+    }
+
+    fn string(&self, value: Option<Value>, what: &str) -> Result<Option<String>, Wrong> {
+        match value {
+            Some(Value::Text(bytes)) if bytes.len() > self.max_text_bytes => {
+                let found = format!("a {what} of {} bytes", bytes.len());
+                Err(Wrong::new(BadKind::TooLong, found, format!("at most {} bytes", self.max_text_bytes)))
+            }
+            Some(Value::Text(bytes)) => bytes.as_utf8().map(|text| Some(text.to_owned())).map_err(|error| {
+                Wrong::new(BadKind::InvalidUtf8, format!("a {what} with {error}"), "UTF-8 text")
+            }),
+            Some(Value::Integer(number)) => {
+                Err(Wrong::new(BadKind::Malformed, format!("the number {number} as the {what}"), "a string"))
+            }
+            None => Ok(None),
+        }
     }
 }
 
@@ -126,66 +150,26 @@ const PARQUET_ID: &[&str] = &["_id", "id", "docid", "doc_id", "docno", "pid", "p
 
 impl PassageSource for ParquetPassages {
     fn next(&mut self) -> Result<Option<Passage>, CorpusError> {
-        let group = loop {
-            match self.group.as_mut().filter(|group| group.rows_left > 0) {
-                Some(_) => break self.group.as_mut(),
-                None => {
-                    if let Some(finished) = self.group.take() {
-                        self.bytes_read.fetch_add(finished.stored_bytes, Ordering::Relaxed);
-                    }
-                    if !self.next_group()? {
-                        return Ok(None);
-                    }
-                }
+        while self.group.as_ref().is_none_or(|group| group.rows_left == 0) {
+            if !self.next_group()? {
+                return Ok(None);
             }
-        };
-        let Some(group) = group else { return Ok(None) };
+        }
+        let Some(group) = &mut self.group else { return Ok(None) };
         group.rows_left -= 1;
         self.row += 1;
         let (id, text, title) = guard(&self.file, || {
             Ok((group.id.next()?, group.text.next()?, group.title.as_mut().map(Column::next).transpose()?))
         })?;
-        let id = match id {
-            Some(Value::Text(bytes)) => match bytes.as_utf8() {
-                Ok(id) => id.to_owned(),
-                Err(_) => {
-                    return Err(self.bad(
-                        BadKind::InvalidUtf8,
-                        "an identifier of other bytes".into(),
-                        "UTF-8 text",
-                    ));
-                }
-            },
-            Some(Value::Integer(number)) => number.to_string(),
-            None => {
-                return Err(self.bad(
-                    BadKind::EmptyId,
-                    "null as the identifier".into(),
-                    "a string or an integer",
-                ));
-            }
+        let place = Place { file: self.file.clone(), position: self.position() };
+        let passage = || {
+            let id = self.identifier(id)?;
+            let title = self.string(title.flatten(), "title")?.filter(|title| !title.is_empty());
+            let missing = || Wrong::new(BadKind::MissingField, "null as the text", "a string");
+            let text = self.string(text, "text")?.ok_or_else(missing)?;
+            Ok(Passage { id, title, text })
         };
-        let string = |value, what: &str| match value {
-            Some(Value::Text(bytes)) if bytes.len() > self.max_text_bytes => {
-                let found = format!("a {what} of {} bytes", bytes.len());
-                Err(self.bad(BadKind::TooLong, found, &format!("at most {} bytes", self.max_text_bytes)))
-            }
-            Some(Value::Text(bytes)) => match bytes.as_utf8() {
-                Ok(text) => Ok(Some(text.to_owned())),
-                Err(error) => {
-                    Err(self.bad(BadKind::InvalidUtf8, format!("a {what} with {error}"), "UTF-8 text"))
-                }
-            },
-            Some(Value::Integer(number)) => {
-                Err(self.bad(BadKind::Malformed, format!("the number {number} as the {what}"), "a string"))
-            }
-            None => Ok(None),
-        };
-        let title = string(title.flatten(), "title")?.filter(|title| !title.is_empty());
-        let Some(text) = string(text, "text")? else {
-            return Err(self.bad(BadKind::MissingField, "null as the text".into(), "a string"));
-        };
-        Ok(Some(Passage { id, title, text }))
+        passage().map(Some).map_err(|wrong: Wrong| wrong.at(place))
     }
 
     fn position(&self) -> Position {

@@ -1,8 +1,7 @@
 //! The reader of a collection: several files, checked records, what to do with bad ones.
 
-use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use toller_files::{Compression, Input, InputReader};
 use toller_ir::Passage;
@@ -13,14 +12,15 @@ use crate::collection::jsonl::JsonlPassages;
 use crate::collection::parquet::ParquetPassages;
 use crate::collection::source::{PassageSource, RecordPlace};
 use crate::collection::trec::TrecPassages;
-use crate::collection::tsv::{DprPassages, TsvPassages};
+use crate::collection::tsv::{QuotedPassages, TsvPassages};
 use crate::error::{BadKind, CorpusError, Place, Position, Wrong, excerpt};
 use crate::format::Sniff;
+use crate::locations::Locations;
 use crate::options::{ReadOptions, SkipReport};
 
 /// Which record a passage is: the index of its input, and the number of the record in it. No two passages
-/// have the same (of several on one line, say), and they are ordered as the passages are read. What to show a user is
-/// [`CollectionReader::place`].
+/// have the same location, even on one line, and locations ascend as passages are read. Show users
+/// [`CollectionReader::place`] instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
     /// The index of the input in the list that was opened.
@@ -33,8 +33,8 @@ pub struct Location {
 /// file is open and one record in memory at a time.
 ///
 /// Yields each passage, or the error that ends the reading; after an error it yields nothing more.
-/// Identifiers are not empty, but that they are unique is for [`survey`](crate::survey) or
-/// [`DuplicateIds`](crate::DuplicateIds) to find out.
+/// Identifiers are not empty. Whether they are unique, [`survey`](crate::survey) or
+/// [`DuplicateIds`](crate::DuplicateIds) finds out.
 pub struct CollectionReader {
     inputs: Vec<Input>,
     /// How many of the inputs have been opened.
@@ -42,8 +42,8 @@ pub struct CollectionReader {
     current: Option<Box<dyn PassageSource + Send>>,
     options: ReadOptions<CollectionFormat>,
     skipped: SkipReport,
-    /// Passages to leave out, last first.
-    left_out: Vec<Location>,
+    /// Passages to leave out.
+    left_out: Locations,
     /// The records of the open input so far, good and bad.
     records: u64,
     location: Location,
@@ -57,12 +57,12 @@ pub struct CollectionReader {
     total_bytes: Option<u64>,
 }
 
-/// Opens a collection of one or several inputs. Where `options` name no format, each file's is told from
-/// its content and name.
+/// Opens a collection of one or several inputs. If `options` name no format, the format of each file is
+/// detected from its content and name.
 ///
 /// # Errors
 /// When there are no inputs, when one of the files does not exist, and when the first one cannot be opened or
-/// its format cannot be told. (The others are opened when their turn comes.)
+/// its format cannot be detected. (The others are opened when their turn comes.)
 pub fn open_collection(
     inputs: &[Input],
     options: &ReadOptions<CollectionFormat>,
@@ -80,7 +80,7 @@ pub fn open_collection(
 /// Reads a collection of one input that is open already.
 ///
 /// # Errors
-/// When its format cannot be told, or cannot be read from a stream (Parquet).
+/// When its format cannot be detected, or cannot be read from a stream (Parquet).
 pub fn read_collection_from(
     reader: InputReader,
     options: &ReadOptions<CollectionFormat>,
@@ -101,7 +101,7 @@ impl CollectionReader {
             current: None,
             options: options.clone(),
             skipped: SkipReport::default(),
-            left_out: Vec::new(),
+            left_out: Locations::default(),
             records: 0,
             location: Location { input: 0, number: 0 },
             position: Position::Line(0),
@@ -114,11 +114,10 @@ impl CollectionReader {
         }
     }
 
-    /// Leaves out the passages at these locations, the later ones of duplicates, which must be sorted; see
+    /// Leaves out the passages at these locations, the later ones of duplicates; see
     /// [`Survey::duplicates`](crate::Survey::duplicates).
     #[must_use]
-    pub fn without(mut self, mut locations: Vec<Location>) -> Self {
-        locations.reverse();
+    pub fn without(mut self, locations: Locations) -> Self {
         self.left_out = locations;
         self
     }
@@ -129,7 +128,7 @@ impl CollectionReader {
         &self.skipped
     }
 
-    /// Where the passage that was yielded last stands.
+    /// Where the passage that was yielded last is.
     #[must_use]
     pub fn location(&self) -> Location {
         self.location
@@ -142,8 +141,9 @@ impl CollectionReader {
         Place { file: input.map(Input::to_string).unwrap_or_default(), position: self.position }
     }
 
-    /// Where the record of the passage that was yielded last is, in its input as it is stored, so that it can be read again
-    /// alone. `None` where it cannot be: compressed files, pipes, Parquet, TREC documents, rows without identifiers.
+    /// Where the record of the passage that was yielded last is in its stored input, so that it can be read
+    /// again alone. `None` if it cannot be: compressed files, pipes, Parquet, TREC documents, rows without
+    /// identifiers.
     #[must_use]
     pub fn record(&self) -> Option<RecordPlace> {
         if self.is_in_place { self.current.as_ref()?.record() } else { None }
@@ -175,25 +175,24 @@ impl CollectionReader {
 
     fn start(&mut self, mut reader: InputReader) -> Result<(), CorpusError> {
         let sniff = Sniff::new(&mut reader);
-        let format = match self.options.format {
-            Some(format) => format,
-            None => detect(&sniff)?,
-        };
-        let max_line_bytes = self.options.max_line_bytes;
+        let format = self.options.format.map_or_else(|| detect(&sniff, &self.options.columns), Ok)?;
+        let (max_line_bytes, columns) = (self.options.max_line_bytes, &self.options.columns);
         let input = reader.input();
         self.is_in_place = matches!(input, Input::File(_))
             && !input.reads_once()
             && reader.compression() == Compression::Plain;
         self.current = Some(match format {
-            CollectionFormat::Jsonl => Box::new(JsonlPassages::new(reader, max_line_bytes)),
-            CollectionFormat::Tsv => Box::new(TsvPassages::plain(reader, max_line_bytes)),
-            CollectionFormat::Dpr => Box::new(DprPassages::new(reader, max_line_bytes)),
+            CollectionFormat::Jsonl => Box::new(JsonlPassages::new(reader, max_line_bytes, columns)),
+            CollectionFormat::Tsv => Box::new(TsvPassages::plain(reader, max_line_bytes, columns)),
+            CollectionFormat::Dpr => Box::new(QuotedPassages::dpr(reader, max_line_bytes, columns)),
+            CollectionFormat::Csv => Box::new(QuotedPassages::csv(reader, max_line_bytes, columns)),
             CollectionFormat::RocketQa => {
                 Box::new(TsvPassages::rocketqa(reader, max_line_bytes, self.first_row))
             }
             CollectionFormat::Trec => Box::new(TrecPassages::new(reader, max_line_bytes)),
             CollectionFormat::Parquet => {
-                Box::new(ParquetPassages::open(&reader, max_line_bytes, Arc::clone(&self.bytes_read))?)
+                let bytes_read = Arc::clone(&self.bytes_read);
+                Box::new(ParquetPassages::open(&reader, max_line_bytes, columns, bytes_read)?)
             }
         });
         Ok(())
@@ -221,8 +220,7 @@ impl CollectionReader {
     /// The passage at the current location, unless it is to be left out or has no identifier.
     fn checked(&mut self, passage: Passage) -> Result<Passage, CorpusError> {
         let id = || excerpt(passage.id.as_bytes());
-        if self.left_out.last() == Some(&self.location) {
-            self.left_out.pop();
+        if self.left_out.contains(self.location) {
             let found = format!("{} once more", id());
             return Err(self.bad(BadKind::DuplicateId, found, "each identifier once"));
         }
@@ -273,15 +271,5 @@ impl Iterator for CollectionReader {
                 }
             }
         }
-    }
-}
-
-impl fmt::Debug for CollectionReader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CollectionReader")
-            .field("inputs", &self.inputs)
-            .field("location", &self.location)
-            .field("bytes_read", &self.bytes_read.load(Ordering::Relaxed))
-            .finish_non_exhaustive()
     }
 }

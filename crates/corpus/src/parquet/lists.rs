@@ -10,19 +10,19 @@ use parquet::schema::types::ColumnDescriptor;
 
 use super::BATCH_ROWS;
 
-/// What the lists of a column hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FloatType {
-    /// `halffloat`: two bytes of the logical type FLOAT16.
+/// What a number of a vector is; the more precise is the greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Precision {
+    /// Two bytes; in Parquet, with the logical type FLOAT16.
     F16,
-    /// `float`.
+    /// Four bytes.
     F32,
-    /// `double`.
+    /// Eight bytes.
     F64,
 }
 
-impl FloatType {
-    /// What the lists of a leaf column hold, if it is one of lists of floats.
+impl Precision {
+    /// The numbers of a leaf column, if it is one of lists of floats.
     #[must_use]
     pub fn of(column: &ColumnDescriptor) -> Option<Self> {
         let float = match column.physical_type() {
@@ -50,13 +50,13 @@ pub struct ListColumn {
 }
 
 impl ListColumn {
-    /// The leaf column `index` of `group`, for which [`FloatType::of`] knows the type.
+    /// The leaf column `index` of `group`, for which [`Precision::of`] knows the type.
     ///
     /// # Errors
     /// When it is another, or the file is damaged.
     pub fn open(group: &dyn RowGroupReader, index: usize) -> Result<Self, ParquetError> {
         let descriptor = group.metadata().column(index).column_descr();
-        if FloatType::of(descriptor).is_none() {
+        if Precision::of(descriptor).is_none() {
             return Err(ParquetError::General(format!("{} is no list of floats", descriptor.path())));
         }
         let max_def_level = descriptor.max_def_level();

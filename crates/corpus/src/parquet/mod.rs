@@ -8,7 +8,7 @@ mod lists;
 mod values;
 
 pub use guard::{BrokenParquet, guard};
-pub use lists::{FloatType, ListColumn};
+pub use lists::{ListColumn, Precision};
 pub use values::{Column, Value};
 
 /// How many rows are decoded at a time.

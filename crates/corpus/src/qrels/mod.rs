@@ -1,6 +1,5 @@
 //! Relevance judgments.
 
-mod builder;
 mod detect;
 mod reader;
 

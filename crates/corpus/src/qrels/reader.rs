@@ -1,14 +1,17 @@
 //! Reading qrels.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+
 use toller_files::{Input, InputReader};
 use toller_ir::Qrels;
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{BadKind, CorpusError, Wrong, excerpt};
 use crate::format::Sniff;
 use crate::options::{ReadOptions, SkipReport};
-use crate::qrels::builder::{Judgment, QrelsBuilder};
 use crate::qrels::detect::{DOCUMENT, QUERY, QrelsFormat, detect, is_header};
-use crate::text::{FieldNames, Fields, LineReader, Loose, header_index, parse_grade, tabs_or_spaces};
+use crate::text::{LineReader, Loose, Object, header_index, parse_grade, tabs_or_spaces};
 
 /// Reads relevance judgments. If `options` name no format, it is detected from the content and the name.
 ///
@@ -31,52 +34,84 @@ pub fn read_qrels_from(
     options: &ReadOptions<QrelsFormat>,
 ) -> Result<(Qrels, SkipReport), CorpusError> {
     let sniff = Sniff::new(&mut reader);
-    let format = match options.format {
-        Some(format) => format,
-        None => detect(&sniff)?,
-    };
+    let format = options.format.map_or_else(|| detect(&sniff), Ok)?;
     let mut lines = LineReader::new(reader, options.max_line_bytes);
-    let mut builder = QrelsBuilder::new(options.skip_bad_lines);
+    let (mut judged, mut skipped) = (Judged::default(), SkipReport::default());
     let mut layout: Option<Layout> = None;
     loop {
-        let number = lines.line() + 1;
         let line = match lines.next() {
             Ok(None) => break,
-            Ok(Some(line)) => line,
+            Ok(Some(line)) => line.trim(),
             Err(error) => {
-                builder.skip(error)?;
+                skipped.take(error, options.skip_bad_lines)?;
                 continue;
             }
         };
-        if line.trim().is_empty() {
+        // trec_eval 10 passes over comments.
+        if line.is_empty() || (line.starts_with('#') && format != QrelsFormat::Jsonl) {
             continue;
         }
-        let added = if format == QrelsFormat::Jsonl {
-            parse_json(line).and_then(|(query, document, grade)| {
-                builder.add(Judgment { query: &query, document: &document, grade }, number)
-            })
-        } else {
-            // trec_eval 10 passes over comments.
-            if line.trim_start().starts_with('#') {
-                continue;
-            }
-            let layout = match &layout {
-                Some(layout) => layout,
-                None => match Layout::of_header(line) {
-                    Some(header) => {
-                        layout = Some(header);
-                        continue;
-                    }
-                    None => layout.insert(Layout::of_format(format)),
-                },
-            };
-            layout.parse(line).and_then(|judgment| builder.add(judgment, number))
+        let line = lines.text();
+        let judgment = match &layout {
+            _ if format == QrelsFormat::Jsonl => parse_json(line),
+            Some(layout) => layout.parse(line),
+            None => match Layout::of_header(line) {
+                Some(header) => {
+                    layout = Some(header);
+                    continue;
+                }
+                None => layout.insert(Layout::of_format(format)).parse(line),
+            },
         };
-        if let Err(wrong) = added {
-            builder.wrong(wrong, &lines)?;
+        if let Err(wrong) = judgment.and_then(|judgment| judged.add(&judgment, lines.line())) {
+            skipped.take(wrong.at(lines.place()), options.skip_bad_lines)?;
         }
     }
-    builder.finish(sniff.file)
+    if judged.qrels.is_empty() {
+        return Err(CorpusError::Empty { files: sniff.file, what: "judgments", after: skipped.after() });
+    }
+    Ok((judged.qrels, skipped))
+}
+
+/// A query, a document and a grade.
+type Judgment<'a> = (Cow<'a, str>, Cow<'a, str>, i32);
+
+/// The judgments of a file so far.
+#[derive(Default)]
+struct Judged {
+    qrels: Qrels,
+    /// The line of each judgment, by the hash of its query and document; only messages need it.
+    lines: HashMap<u128, u64>,
+}
+
+impl Judged {
+    /// Adds the judgment of line number `line`.
+    fn add(&mut self, (query, document, grade): &Judgment<'_>, line: u64) -> Result<(), Wrong> {
+        for (id, what) in [(query, "query"), (document, "document")] {
+            if id.trim().is_empty() {
+                let found = format!("{} as the {what}", excerpt(id.as_bytes()));
+                return Err(Wrong::new(BadKind::EmptyId, found, "an identifier"));
+            }
+        }
+        let key = key(query, document);
+        if let Some(earlier) = self.qrels.insert(query, document, *grade) {
+            let first = self.lines.get(&key).copied().unwrap_or_default();
+            let found = format!(
+                "grade {grade} for query {query} and document {document}, which have grade {earlier} on line {first}"
+            );
+            return Err(Wrong::new(BadKind::DuplicateJudgment, found, "each pair once"));
+        }
+        self.lines.insert(key, line);
+        Ok(())
+    }
+}
+
+fn key(query: &str, document: &str) -> u128 {
+    let mut hash = Xxh3::new();
+    hash.update(&(query.len() as u64).to_le_bytes());
+    hash.update(query.as_bytes());
+    hash.update(document.as_bytes());
+    hash.digest128()
 }
 
 /// The most columns that a file of judgments has.
@@ -129,69 +164,36 @@ impl Layout {
         let cell = |index: usize| cells.get(index).copied().unwrap_or_default();
         let grade = match self.grade.map(cell) {
             None => 1,
-            Some(text) => parse_grade(text).ok_or_else(|| {
-                let found = format!("{} as the grade", excerpt(text.as_bytes()));
-                Wrong::new(BadKind::BadNumber, found, "an integer, which may be negative")
-            })?,
+            Some(text) => parse_grade(text).ok_or_else(|| bad_grade(excerpt(text.as_bytes())))?,
         };
-        Ok(Judgment { query: cell(self.query), document: cell(self.document), grade })
+        Ok((cell(self.query).into(), cell(self.document).into(), grade))
     }
 }
 
-/// The fields of a judgment, in the order of the ranges in [`parse_json`].
-struct QrelsFields;
-
-impl FieldNames<11> for QrelsFields {
-    const NAMES: [&'static str; 11] = [
-        "query-id",
-        "query_id",
-        "qid",
-        "corpus-id",
-        "corpus_id",
-        "doc_id",
-        "docid",
-        "pid",
-        "score",
-        "relevance",
-        "rel",
-    ];
-}
-
-fn parse_json(line: &str) -> Result<(String, String, i32), Wrong> {
+fn parse_json(line: &str) -> Result<Judgment<'_>, Wrong> {
     const EXPECTED: &str = "a JSON object with query-id, corpus-id and score";
-    let fields: Fields<'_, QrelsFields, 11> = serde_json::from_str(line).map_err(|error| {
-        let found = format!("{} ({error})", excerpt(line.as_bytes()));
-        Wrong::new(BadKind::Malformed, found, EXPECTED)
-    })?;
-    if let Some(name) = fields.twice {
-        let found = format!("the field {name} twice");
-        return Err(Wrong::new(BadKind::Malformed, found, "each field once"));
-    }
-    let field = |range, what: &str| {
-        fields.first_of(range).ok_or_else(|| {
+    let mut fields = Object::parse(line, EXPECTED)?;
+    let mut field = |names: &[&str], what: &str| {
+        fields.take(names)?.ok_or_else(|| {
             let found = format!("no {what} in {}", excerpt(line.as_bytes()));
             Wrong::new(BadKind::MissingField, found, EXPECTED)
         })
     };
-    let id = |value: &Loose<'_>, what: &str| {
-        value.to_id().ok_or_else(|| {
-            let found = format!("{} as the {what}", value.describe());
-            Wrong::new(BadKind::Malformed, found, "a string or an integer")
-        })
-    };
-    let query = id(field(0..3, "query")?, "query")?;
-    let document = id(field(3..8, "document")?, "document")?;
-    let score = field(8..11, "score")?;
-    let grade = match score {
+    let query = field(&["query-id", "query_id", "qid"], "query")?.id("query")?;
+    let documents = ["corpus-id", "corpus_id", "doc_id", "docid", "pid"];
+    let document = field(&documents, "document")?.id("document")?;
+    let score = field(&["score", "relevance", "rel"], "score")?;
+    let grade = match &score {
         Loose::Integer(grade) => i32::try_from(*grade).ok(),
         // As tables that went through floating point have it.
         Loose::Float(grade) if grade.fract() == 0.0 && grade.abs() < 1e9 => Some(*grade as i32),
         Loose::String(text) => parse_grade(text),
         _ => None,
     };
-    let grade = grade.ok_or_else(|| {
-        let found = format!("{} as the grade", score.describe());
-        Wrong::new(BadKind::BadNumber, found, "an integer, which may be negative")
-    })?;
-    Ok((query, document, grade))
+    let grade = grade.ok_or_else(|| bad_grade(score.describe()))?;
+    Ok((query.into(), document.into(), grade))
+}
+
+fn bad_grade(found: String) -> Wrong {
+    Wrong::new(BadKind::BadNumber, found + " as the grade", "an integer from -2147483648 to 2147483647")
 }

@@ -3,25 +3,20 @@
 use toller_files::InputReader;
 use toller_ir::Query;
 
-use crate::error::{BadKind, CorpusError, Place, Wrong, excerpt};
+use crate::ColumnNames;
+use crate::error::{BadKind, CorpusError, Place, Wrong};
+use crate::names::{Names, Usual};
 use crate::queries::lines::for_each_line;
 use crate::queries::sink::QuerySink;
-use crate::text::{FieldNames, Fields, Owned, RecordLines, Shape, for_each_element};
+use crate::text::{Object, Owned, RecordLines, Shape, for_each_element};
 
-/// The fields of a query, in the order of [`ID`], [`TEXT`] and [`ANSWERS`]; if several names for one field
-/// occur, the first counts.
-struct QueryFields;
-
-const ID: std::ops::Range<usize> = 0..5;
-const TEXT: std::ops::Range<usize> = 5..8;
-const ANSWERS: std::ops::Range<usize> = 8..10;
-
-impl FieldNames<10> for QueryFields {
-    const NAMES: [&'static str; 10] =
-        ["_id", "id", "qid", "query_id", "question_id", "text", "query", "question", "answers", "answer"];
-}
-
-type Record<'de> = Fields<'de, QueryFields, 10>;
+/// The names of the fields of a query.
+const FIELDS: Usual = Usual {
+    id: &["_id", "id", "qid", "query_id", "question_id"],
+    title: &[],
+    text: &["text", "query", "question"],
+};
+const ANSWERS: &[&str] = &["answers", "answer"];
 
 const EXPECTED: &str = "a JSON object with text, query or question";
 
@@ -29,14 +24,12 @@ const EXPECTED: &str = "a JSON object with text, query or question";
 pub(crate) fn read_lines(
     reader: InputReader,
     max_bytes: usize,
+    columns: &ColumnNames,
     sink: &mut QuerySink,
 ) -> Result<(), CorpusError> {
-    let mut records = Records::default();
+    let mut records = Records { names: columns.or(FIELDS), with_ids: None };
     for_each_line(RecordLines::json(reader, max_bytes), sink, |line, row, sink| {
-        let fields: Record<'_> = serde_json::from_str(line).map_err(|error| {
-            Wrong::new(BadKind::Malformed, format!("{} ({error})", excerpt(line.as_bytes())), EXPECTED)
-        })?;
-        records.query(&fields, row, sink).map(Some)
+        records.query(Object::parse(line, EXPECTED)?, row, sink).map(Some)
     })
 }
 
@@ -44,41 +37,36 @@ pub(crate) fn read_lines(
 pub(crate) fn read_array(
     reader: InputReader,
     max_bytes: usize,
+    columns: &ColumnNames,
     sink: &mut QuerySink,
 ) -> Result<(), CorpusError> {
-    let mut records = Records::default();
+    let mut records = Records { names: columns.or(FIELDS), with_ids: None };
     for_each_element(
         reader,
         "json",
         Shape::Array,
         max_bytes,
-        |place: Place, _, fields: Owned<Record<'static>>| {
+        |place: Place, _, Owned(fields): Owned<Object<'static>>| {
             let row = place.position.number() - 1;
-            let query = records.query(&fields.0, row, sink).map_err(|wrong| wrong.at(place.clone()));
+            let query = records.query(fields, row, sink).map_err(|wrong| wrong.at(place.clone()));
             sink.take(place, query)
         },
     )
 }
 
 /// What the records of a file have in common.
-#[derive(Default)]
 struct Records {
+    names: Names,
     /// Whether they have identifiers, as the first of them decides.
     with_ids: Option<bool>,
 }
 
 impl Records {
-    fn query(&mut self, fields: &Record<'_>, row: u64, sink: &QuerySink) -> Result<Query, Wrong> {
-        if let Some(name) = fields.twice {
-            return Err(Wrong::new(BadKind::Malformed, format!("the field {name} twice"), "each field once"));
-        }
-        let id = fields.first_of(ID);
+    fn query(&mut self, mut fields: Object<'_>, row: u64, sink: &QuerySink) -> Result<Query, Wrong> {
+        let id = fields.take(&self.names.id)?;
         let with_ids = *self.with_ids.get_or_insert(id.is_some());
         let id = match id {
-            Some(id) if with_ids => id.to_id().ok_or_else(|| {
-                let found = format!("{} as the identifier", id.describe());
-                Wrong::new(BadKind::Malformed, found, "a string or an integer")
-            })?,
+            Some(id) if with_ids => id.id("identifier")?,
             None if !with_ids => sink.row_id(row),
             Some(id) => {
                 let found = format!("the identifier {}", id.describe());
@@ -89,21 +77,11 @@ impl Records {
                 return Err(Wrong::new(BadKind::MissingField, "no identifier".to_owned(), expected));
             }
         };
-        let text = match fields.first_of(TEXT) {
-            Some(text) => text.as_str().ok_or_else(|| {
-                Wrong::new(BadKind::Malformed, format!("{} as the text", text.describe()), "a string")
-            })?,
-            None => {
-                return Err(Wrong::new(BadKind::MissingField, format!("no text for query {id}"), EXPECTED));
-            }
-        };
-        let answers = match fields.first_of(ANSWERS) {
-            None => Vec::new(),
-            Some(answers) => answers.to_strings().ok_or_else(|| {
-                let found = format!("{} as the answers", answers.describe());
-                Wrong::new(BadKind::Malformed, found, "a list of strings")
-            })?,
-        };
-        Ok(Query { id, text: text.to_owned(), answers })
+        let text = fields
+            .take(&self.names.text)?
+            .ok_or_else(|| Wrong::new(BadKind::MissingField, format!("no text for query {id}"), EXPECTED))?;
+        let answers = fields.take(ANSWERS)?.unwrap_or_default();
+        let strings = answers.to_strings().ok_or_else(|| answers.wrong("answers", "a list of strings"))?;
+        Ok(Query { id, text: text.into_text("text")?, answers: strings })
     }
 }

@@ -22,9 +22,7 @@ pub(crate) fn for_each_line(
                 continue;
             }
         }
-        let row = lines.rows() - 1;
-        let Some(line) = lines.lines_mut().next()? else { return Ok(()) };
-        let query = match parse(line, row, sink) {
+        let query = match parse(lines.text(), lines.rows() - 1, sink) {
             Ok(None) => continue,
             Ok(Some(query)) => Ok(query),
             Err(wrong) => Err(wrong.at(lines.lines().place())),

@@ -1,5 +1,9 @@
 //! The formats of runs, and their detection.
 
+use std::io::{BufRead, Read};
+use std::path::Path;
+
+use toller_files::{Input, InputReader};
 use toller_ir::named;
 
 use crate::error::CorpusError;
@@ -23,6 +27,9 @@ named! {
         DuReaderJson = "dureader-json",
     }
 }
+
+/// No line of a run is as long.
+const LONGEST_LINE: u64 = 1 << 16;
 
 /// Detects the format from the beginning of a file.
 ///
@@ -58,6 +65,17 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<RunFormat, CorpusError> {
         }
         _ => Err(unknown(&RunFormat::ALL)),
     }
+}
+
+/// Whether a file, compressed or not, begins with a line of a TREC run.
+#[must_use]
+pub fn is_trec_run(path: &Path) -> bool {
+    let Ok(reader) = InputReader::open(&Input::File(path.to_owned())) else { return false };
+    let mut line = Vec::new();
+    reader
+        .take(LONGEST_LINE)
+        .read_until(b'\n', &mut line)
+        .is_ok_and(|_| str::from_utf8(&line).is_ok_and(is_trec))
 }
 
 /// Whether a line is certainly one of a TREC run: `Q0`, a rank and a score are in their columns.

@@ -4,10 +4,13 @@ mod builder;
 mod columns;
 mod detect;
 mod json;
+mod lines;
 mod reader;
+mod score;
 mod writer;
 
-pub use detect::RunFormat;
+pub use detect::{RunFormat, is_trec_run};
+pub(crate) use lines::holds_white_space;
 pub use reader::{read_run, read_run_from};
-pub(crate) use writer::holds_white_space;
-pub use writer::{RunLines, RunWriteError, Score, TrecRunWriter};
+pub use score::Score;
+pub use writer::{RunWriteError, TrecRunWriter};

@@ -1,62 +1,14 @@
 //! Writing TREC runs.
 
-use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use rayon::prelude::*;
 use toller_files::FileError;
-use toller_ir::{Command, Explain, Remedy, Run, Setting, remedy};
+use toller_ir::{Command, Explain, Query, Ranking, Remedy, Run, Searcher, Setting, remedy};
 
-/// A score to be written. It is printed with the fewest digits that read back as the same number of the same
-/// type, so that distinct scores stay distinct and equal ones equal.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Score {
-    /// A score of a search.
-    F32(f32),
-    /// A score of a run that was read.
-    F64(f64),
-}
-
-impl Score {
-    /// The number that a reader of the run gets. The digits that tell an f32 from its neighbours are, read as f64, mostly
-    /// another number than the f32 is.
-    #[must_use]
-    pub fn as_read(self) -> f64 {
-        match self {
-            Self::F32(score) => self.to_string().parse().unwrap_or(f64::from(score)),
-            Self::F64(score) => score,
-        }
-    }
-
-    fn is_finite(self) -> bool {
-        match self {
-            Self::F32(score) => score.is_finite(),
-            Self::F64(score) => score.is_finite(),
-        }
-    }
-}
-
-impl From<f32> for Score {
-    fn from(score: f32) -> Self {
-        Self::F32(score)
-    }
-}
-
-impl From<f64> for Score {
-    fn from(score: f64) -> Self {
-        Self::F64(score)
-    }
-}
-
-impl fmt::Display for Score {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // `Debug` of floats is the shortest form that reads back, with an exponent where that is shorter.
-        match self {
-            Self::F32(score) => write!(f, "{score:?}"),
-            Self::F64(score) => write!(f, "{score:?}"),
-        }
-    }
-}
+use super::Score;
+use super::lines::Lines;
 
 /// Why a run cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -105,60 +57,8 @@ impl Explain for RunWriteError {
     }
 }
 
-/// Whether an identifier would fall apart between the spaces of a TREC run.
-pub(crate) fn holds_white_space(id: &str) -> bool {
-    id.contains(char::is_whitespace)
-}
-
-/// How the lines of a run are written: several threads can make them at the same time.
-#[derive(Clone, Debug)]
-pub struct RunLines {
-    tag: String,
-    separator: char,
-}
-
-impl RunLines {
-    /// The lines of the hits of a query, best first; ranks count from one.
-    ///
-    /// # Errors
-    /// An identifier or a score that cannot be written.
-    pub fn lines<D: AsRef<str>, S: Into<Score>>(
-        &self,
-        query: &str,
-        hits: impl IntoIterator<Item = (D, S)>,
-    ) -> Result<String, RunWriteError> {
-        self.check_id("query", query)?;
-        let mut lines = String::new();
-        for (rank, (document, score)) in (1_u64..).zip(hits) {
-            let document = document.as_ref();
-            self.check_id("document", document)?;
-            let score = score.into();
-            if !score.is_finite() {
-                let (query, document) = (query.to_owned(), document.to_owned());
-                return Err(RunWriteError::Score { query, document, score });
-            }
-            let (tab, tag) = (self.separator, &self.tag);
-            // Writing to a string does not fail.
-            let _ = writeln!(lines, "{query}{tab}Q0{tab}{document}{tab}{rank}{tab}{score}{tab}{tag}");
-        }
-        Ok(lines)
-    }
-
-    fn check_id(&self, what: &'static str, id: &str) -> Result<(), RunWriteError> {
-        let bad = |why| Err(RunWriteError::Id { what, id: id.to_owned(), why });
-        if id.trim().is_empty() {
-            return bad("is empty");
-        }
-        let spaces = self.separator == '\t' && id.trim() == id && !id.contains(['\t', '\n', '\r']);
-        if !spaces && holds_white_space(id) {
-            return bad("holds white space");
-        }
-        if id.starts_with('#') && what == "query" {
-            return bad("begins with #, which makes the line a comment");
-        }
-        Ok(())
-    }
-}
+/// The hits of a round of [`TrecRunWriter::write_rankings`]: their lines stay in the caches.
+const HITS_PER_ROUND: usize = 1 << 16;
 
 /// Writes a TREC run: `query Q0 document rank score tag`, a line a hit, separated by single spaces.
 ///
@@ -168,7 +68,9 @@ impl RunLines {
 pub struct TrecRunWriter<W: Write> {
     writer: W,
     name: PathBuf,
-    format: RunLines,
+    lines: Lines,
+    /// The lines of the last query, kept for its memory.
+    buffer: String,
 }
 
 impl<W: Write> TrecRunWriter<W> {
@@ -180,16 +82,16 @@ impl<W: Write> TrecRunWriter<W> {
         if tag.is_empty() || tag.contains(char::is_whitespace) {
             return Err(RunWriteError::Tag(tag.to_owned()));
         }
-        let format = RunLines { tag: tag.to_owned(), separator: ' ' };
-        Ok(Self { writer, name: name.into(), format })
+        let lines = Lines { tag: tag.to_owned(), separator: ' ' };
+        Ok(Self { writer, name: name.into(), lines, buffer: String::new() })
     }
 
-    /// Separates the columns by tabs, so that identifiers may hold spaces inside (not tabs or line breaks). Such
-    /// a run reads back with [`read_run`](crate::read_run); trec_eval reads it rightly only where no identifier
-    /// holds a space.
+    /// Separates the columns by tabs, so that identifiers may hold spaces inside (not tabs or line breaks).
+    /// Such a run reads back with [`read_run`](crate::read_run); trec_eval reads it rightly only where no
+    /// identifier holds a space.
     #[must_use]
     pub fn tab_separated(mut self) -> Self {
-        self.format.separator = '\t';
+        self.lines.separator = '\t';
         self
     }
 
@@ -202,22 +104,37 @@ impl<W: Write> TrecRunWriter<W> {
         query: &str,
         hits: impl IntoIterator<Item = (D, S)>,
     ) -> Result<(), RunWriteError> {
-        let lines = self.format.lines(query, hits)?;
-        self.write_lines(&lines)
+        self.buffer.clear();
+        self.lines.append(&mut self.buffer, query, hits)?;
+        self.writer.write_all(self.buffer.as_bytes()).map_err(|error| self.failed(error))
     }
 
-    /// How this writer writes, for lines that are made elsewhere.
-    #[must_use]
-    pub fn format(&self) -> &RunLines {
-        &self.format
-    }
-
-    /// Writes lines that [`RunLines::lines`] has made by this writer's format.
+    /// Writes what `searcher` found for `queries`, one ranking a query. The threads of rayon's current pool
+    /// make the lines, because that can take as long as the search.
     ///
     /// # Errors
-    /// A failure of the writer.
-    pub fn write_lines(&mut self, lines: &str) -> Result<(), RunWriteError> {
-        self.writer.write_all(lines.as_bytes()).map_err(|error| self.failed(error))
+    /// As [`TrecRunWriter::write_query`]; the queries before the one at fault are written.
+    pub fn write_rankings(
+        &mut self,
+        queries: &[Query],
+        rankings: &[Ranking],
+        searcher: &dyn Searcher,
+    ) -> Result<(), RunWriteError> {
+        let format = &self.lines;
+        let found: Vec<(&Query, &Ranking)> = queries.iter().zip(rankings).collect();
+        let most = rankings.iter().map(|ranking| ranking.hits.len()).max().unwrap_or_default();
+        for round in found.chunks((HITS_PER_ROUND / most.max(1)).max(1)) {
+            let lines = |(query, ranking): &(&Query, &Ranking)| {
+                let mut lines = String::new();
+                let hits = ranking.hits.iter().map(|hit| (searcher.doc_id(hit.doc), hit.score));
+                format.append(&mut lines, &query.id, hits).map(|()| lines)
+            };
+            let made: Vec<Result<String, RunWriteError>> = round.par_iter().map(lines).collect();
+            for lines in made {
+                self.writer.write_all(lines?.as_bytes()).map_err(|error| self.failed(error))?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes a whole run in its own order, with this writer's tag.
@@ -231,7 +148,8 @@ impl<W: Write> TrecRunWriter<W> {
         Ok(())
     }
 
-    /// Flushes, and gives the writer back (an [`AtomicFile`](toller_files::AtomicFile) is then to be committed).
+    /// Flushes, and gives the writer back (an [`AtomicFile`](toller_files::AtomicFile) is then to be
+    /// committed).
     ///
     /// # Errors
     /// When flushing fails.

@@ -1,12 +1,14 @@
-//! JSON objects with a few known fields, read without building a tree.
+//! JSON objects, of which a few fields matter.
 
 use std::borrow::Cow;
 use std::fmt;
-use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::error::excerpt;
+use crate::error::{BadKind, Wrong, excerpt};
+
+/// A record seldom has more fields.
+const USUAL_FIELDS: usize = 8;
 
 /// A value of any type. Reading it fails only on a syntax error, so that a value of the wrong type is only
 /// one bad record.
@@ -29,6 +31,24 @@ impl Loose<'_> {
             Self::String(text) => Some(text.to_string()),
             Self::Integer(number) => Some(number.to_string()),
             _ => None,
+        }
+    }
+
+    /// That a record has this value as its `what`, where something else is expected.
+    pub(crate) fn wrong(&self, what: &str, expected: &str) -> Wrong {
+        Wrong::new(BadKind::Malformed, format!("{} as the {what}", self.describe()), expected)
+    }
+
+    /// The value as an identifier, which is called `what` in errors.
+    pub(crate) fn id(&self, what: &str) -> Result<String, Wrong> {
+        self.to_id().ok_or_else(|| self.wrong(what, "a string or an integer"))
+    }
+
+    /// The value as a text, which is called `what` in errors.
+    pub(crate) fn into_text(self, what: &str) -> Result<String, Wrong> {
+        match self {
+            Self::String(text) => Ok(text.into_owned()),
+            other => Err(other.wrong(what, "a string")),
         }
     }
 
@@ -137,93 +157,56 @@ impl<'de> Visitor<'de> for LooseVisitor {
     }
 }
 
-/// The names of the fields of a record; the others are ignored.
-pub(crate) trait FieldNames<const N: usize> {
-    const NAMES: [&'static str; N];
-}
+/// The fields of a JSON object.
+#[derive(Debug)]
+pub(crate) struct Object<'de>(Vec<(Loose<'de>, Loose<'de>)>);
 
-/// The `N` known fields of a JSON object, in the order of `K::NAMES`.
-pub(crate) struct Fields<'de, K, const N: usize> {
-    pub(crate) values: [Option<Loose<'de>>; N],
-    /// A field that the object holds twice.
-    pub(crate) twice: Option<&'static str>,
-    names: PhantomData<K>,
-}
-
-impl<'de, K: FieldNames<N>, const N: usize> Fields<'de, K, N> {
-    /// The first field of `range` that is there and not null.
-    pub(crate) fn first_of(&self, range: std::ops::Range<usize>) -> Option<&Loose<'de>> {
-        self.values.get(range)?.iter().flatten().find(|value| **value != Loose::Null)
+impl<'de> Object<'de> {
+    /// The object on a line.
+    pub(crate) fn parse(line: &'de str, expected: &str) -> Result<Self, Wrong> {
+        serde_json::from_str(line).map_err(|error| {
+            Wrong::new(BadKind::Malformed, format!("{} ({error})", excerpt(line.as_bytes())), expected)
+        })
     }
 
-    /// The same, taken out.
-    pub(crate) fn take_first_of(&mut self, range: std::ops::Range<usize>) -> Option<Loose<'de>> {
-        self.values
-            .get_mut(range)?
-            .iter_mut()
-            .find(|slot| slot.as_ref().is_some_and(|value| *value != Loose::Null))?
-            .take()
+    /// Takes the fields with these names. If several of them are there and not null, the first name counts.
+    pub(crate) fn take(&mut self, names: &[impl AsRef<str>]) -> Result<Option<Loose<'de>>, Wrong> {
+        let mut first = None;
+        for name in names.iter().map(AsRef::as_ref) {
+            let fields = self.0.iter_mut().filter(|(key, _)| key.as_str() == Some(name));
+            let mut values = fields.map(|(_, value)| std::mem::take(value));
+            let value = values.next().filter(|value| *value != Loose::Null);
+            if values.next().is_some() {
+                let found = format!("the field {name} twice");
+                return Err(Wrong::new(BadKind::Malformed, found, "each field once"));
+            }
+            first = first.or(value);
+        }
+        Ok(first)
     }
 }
 
-impl<'de, K: FieldNames<N>, const N: usize> Deserialize<'de> for Fields<'de, K, N> {
+impl<'de> Deserialize<'de> for Object<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(FieldsVisitor(PhantomData))
+        deserializer.deserialize_map(ObjectVisitor)
     }
 }
 
-struct FieldsVisitor<K, const N: usize>(PhantomData<K>);
+struct ObjectVisitor;
 
-impl<'de, K: FieldNames<N>, const N: usize> Visitor<'de> for FieldsVisitor<K, N> {
-    type Value = Fields<'de, K, N>;
+impl<'de> Visitor<'de> for ObjectVisitor {
+    type Value = Object<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        let mut fields = Fields { values: [const { None }; N], twice: None, names: PhantomData };
-        while let Some(key) = entries.next_key::<KeyIndex<K, N>>()? {
-            match fields.values.get_mut(key.index) {
-                Some(slot) => {
-                    if slot.is_some() {
-                        fields.twice = K::NAMES.get(key.index).copied();
-                    }
-                    *slot = Some(entries.next_value()?);
-                }
-                None => {
-                    entries.next_value::<IgnoredAny>()?;
-                }
-            }
+        let mut fields = Vec::with_capacity(USUAL_FIELDS);
+        while let Some(field) = entries.next_entry()? {
+            fields.push(field);
         }
-        Ok(fields)
-    }
-}
-
-/// A key as its index in the names, or `N` if it is not one of them; no string is allocated.
-struct KeyIndex<K, const N: usize> {
-    index: usize,
-    names: PhantomData<K>,
-}
-
-impl<'de, K: FieldNames<N>, const N: usize> Deserialize<'de> for KeyIndex<K, N> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(KeyVisitor(PhantomData))
-    }
-}
-
-struct KeyVisitor<K, const N: usize>(PhantomData<K>);
-
-impl<K: FieldNames<N>, const N: usize> Visitor<'_> for KeyVisitor<K, N> {
-    type Value = KeyIndex<K, N>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a field name")
-    }
-
-    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
-        let index = K::NAMES.iter().position(|name| *name == key).unwrap_or(N);
-        Ok(KeyIndex { index, names: PhantomData })
+        Ok(Object(fields))
     }
 }
 
@@ -237,9 +220,9 @@ impl<'de> Deserialize<'de> for Owned<Loose<'static>> {
     }
 }
 
-impl<'de, K: FieldNames<N>, const N: usize> Deserialize<'de> for Owned<Fields<'static, K, N>> {
+impl<'de> Deserialize<'de> for Owned<Object<'static>> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Fields { values, twice, names } = Fields::<'de, K, N>::deserialize(deserializer)?;
-        Ok(Self(Fields { values: values.map(|value| value.map(Loose::into_owned)), twice, names }))
+        let fields = Object::deserialize(deserializer)?.0.into_iter();
+        Ok(Self(Object(fields.map(|(key, value)| (key.into_owned(), value.into_owned())).collect())))
     }
 }

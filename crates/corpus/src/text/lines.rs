@@ -1,90 +1,59 @@
 //! Lines of a file, counted, bounded and checked.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 use std::ops::Range;
 
-use memchr::memchr;
-use toller_files::{FileError, InputReader};
+use toller_files::InputReader;
 
 use crate::error::{BadKind, CorpusError, Place, Position, Wrong, excerpt};
 
-/// Reads a file line by line without copying: a line is a slice of the reader's buffer wherever it does
-/// not cross the buffer's end.
+/// Reads a file line by line.
 ///
 /// Line ends (`\n`, `\r\n`) and a byte order mark at the start of the file are removed. A line that is not
 /// UTF-8 or is too long is a bad record, and the next call continues after it.
-#[derive(Debug)]
 pub(crate) struct LineReader {
     reader: InputReader,
     /// The name of the input, for errors.
     file: String,
-    /// A line that crossed the end of the reader's buffer.
-    carry: Vec<u8>,
-    current: Span,
-    /// Bytes of the reader's buffer that `current` still needs.
-    pending: usize,
-    /// Set when the rest of an overlong line must still be skipped.
-    discard: bool,
-    /// Set when the current line is to be returned again.
-    repeat: bool,
+    /// The current line as it is in the file.
+    raw: String,
+    /// Which bytes of `raw` are the line.
+    content: Range<usize>,
+    /// Whether the rest of an overlong line must still be skipped.
+    skips_rest: bool,
     line: u64,
-    /// Bytes of the file before the reader's buffer.
-    consumed: u64,
-    /// Bytes of the file before the current line.
-    start: u64,
+    /// Bytes of the file before the current line, and up to its end.
+    place: Range<u64>,
     max_line_bytes: usize,
-}
-
-/// Where the current line is.
-#[derive(Clone, Debug)]
-enum Span {
-    Buffer(Range<usize>),
-    Carry(Range<usize>),
 }
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The capacity that the carry keeps between long lines.
-const CARRY_BYTES: usize = 1 << 20;
+/// The capacity that the buffer keeps between long lines.
+const BUFFER_BYTES: usize = 1 << 20;
 
 impl LineReader {
     pub(crate) fn new(reader: InputReader, max_line_bytes: usize) -> Self {
-        let file = reader.input().to_string();
         Self {
+            file: reader.input().to_string(),
             reader,
-            file,
-            carry: Vec::new(),
-            current: Span::Carry(0..0),
-            pending: 0,
-            discard: false,
-            repeat: false,
+            raw: String::new(),
+            content: 0..0,
+            skips_rest: false,
             line: 0,
-            consumed: 0,
-            start: 0,
+            place: 0..0,
             max_line_bytes,
         }
     }
 
     /// The next line, or `None` at the end of the file.
     pub(crate) fn next(&mut self) -> Result<Option<&str>, CorpusError> {
-        if self.repeat {
-            self.repeat = false;
-        } else if !self.advance()? {
-            return Ok(None);
-        }
-        let line = slice(&mut self.reader, &self.carry, &self.current);
-        match std::str::from_utf8(line) {
-            Ok(line) => Ok(Some(line)),
-            Err(error) => {
-                let place = Place { file: self.file.clone(), position: Position::Line(self.line) };
-                Err(invalid_utf8(place, line, error.valid_up_to()))
-            }
-        }
+        Ok(if self.advance()? { Some(self.text()) } else { None })
     }
 
-    /// Lets the next call return the current line again.
-    pub(crate) fn repeat(&mut self) {
-        self.repeat = true;
+    /// The current line.
+    pub(crate) fn text(&self) -> &str {
+        self.raw.get(self.content.clone()).unwrap_or_default()
     }
 
     /// The number of the current line, from one.
@@ -94,8 +63,8 @@ impl LineReader {
 
     /// The byte range of the current line in the (decompressed) file, without its end and a byte order mark.
     pub(crate) fn span(&self) -> Range<u64> {
-        let (Span::Buffer(range) | Span::Carry(range)) = &self.current;
-        self.start + range.start as u64..self.start + range.end as u64
+        let start = self.place.start;
+        start + self.content.start as u64..start + self.content.end as u64
     }
 
     /// The longest line that is accepted, in bytes.
@@ -135,122 +104,51 @@ impl LineReader {
     }
 
     /// Moves to the next line. Returns false at the end of the file.
-    fn advance(&mut self) -> Result<bool, CorpusError> {
-        let pending = std::mem::take(&mut self.pending);
-        self.consume(pending);
-        if self.discard {
-            self.pass_over_line()?;
-            self.discard = false;
+    pub(crate) fn advance(&mut self) -> Result<bool, CorpusError> {
+        self.content = 0..0;
+        let mut bytes = std::mem::take(&mut self.raw).into_bytes();
+        if std::mem::take(&mut self.skips_rest) {
+            let skipped = self.reader.skip_until(b'\n').map_err(|error| self.read_error(error))?;
+            self.place.end += skipped as u64;
         }
-        self.start = self.consumed;
-        self.carry.clear();
-        self.carry.shrink_to(CARRY_BYTES);
-        loop {
-            let available = match self.reader.fill_buf() {
-                Ok(available) => available,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(self.read_error(error)),
-            };
-            if available.is_empty() {
-                if self.carry.is_empty() {
-                    return Ok(false);
-                }
-                self.current = Span::Carry(0..self.carry.len());
-                break;
-            }
-            match memchr(b'\n', available) {
-                Some(end) if self.carry.is_empty() => {
-                    self.pending = end + 1;
-                    self.current = Span::Buffer(0..end);
-                    break;
-                }
-                Some(end) => {
-                    self.carry.extend_from_slice(available.get(..end).unwrap_or_default());
-                    self.consume(end + 1);
-                    self.current = Span::Carry(0..self.carry.len());
-                    break;
-                }
-                None => {
-                    let length = available.len();
-                    self.carry.extend_from_slice(available);
-                    self.consume(length);
-                    if self.carry.len() > self.max_line_bytes {
-                        self.line += 1;
-                        self.discard = true;
-                        return Err(self.too_long());
-                    }
-                }
-            }
+        bytes.clear();
+        bytes.shrink_to(BUFFER_BYTES);
+        // A longer line is too long, even without a byte order mark and its end.
+        let most = self.max_line_bytes.saturating_add(BYTE_ORDER_MARK.len() + b"\r\n".len()) as u64;
+        let read = self.reader.by_ref().take(most).read_until(b'\n', &mut bytes);
+        let read = read.map_err(|error| self.read_error(error))? as u64;
+        if read == 0 {
+            return Ok(false);
         }
+        self.place = self.place.end..self.place.end + read;
         self.line += 1;
-        self.trim()?;
+        let has_mark = self.line == 1 && bytes.starts_with(BYTE_ORDER_MARK);
+        let start = if has_mark { BYTE_ORDER_MARK.len() } else { 0 };
+        let line = bytes.get(start..).unwrap_or_default();
+        let ended = line.strip_suffix(b"\n");
+        self.skips_rest = ended.is_none() && read == most;
+        let line = ended.unwrap_or(line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.len() > self.max_line_bytes {
+            let found = format!("a longer line that begins {}", excerpt(line));
+            let expected = format!("at most {} bytes a line", self.max_line_bytes);
+            return Err(self.bad(BadKind::TooLong, found, expected));
+        }
+        let content = start..start + line.len();
+        match String::from_utf8(bytes) {
+            Ok(raw) => (self.raw, self.content) = (raw, content),
+            Err(error) => {
+                let line = error.as_bytes().get(content).unwrap_or_default();
+                let valid_up_to = error.utf8_error().valid_up_to() - start;
+                return Err(invalid_utf8(self.place(), line, valid_up_to));
+            }
+        }
         Ok(true)
     }
 
-    /// Removes the byte order mark and the carriage return from the current line, and checks its length.
-    fn trim(&mut self) -> Result<(), CorpusError> {
-        let line = slice(&mut self.reader, &self.carry, &self.current);
-        let start =
-            if self.line == 1 && line.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-        let end = line.len() - usize::from(line.ends_with(b"\r"));
-        let trimmed = start..end.max(start);
-        if trimmed.len() > self.max_line_bytes {
-            return Err(self.too_long());
-        }
-        self.current = match self.current {
-            Span::Buffer(_) => Span::Buffer(trimmed),
-            Span::Carry(_) => Span::Carry(trimmed),
-        };
-        Ok(())
-    }
-
-    /// Skips the rest of the current line.
-    fn pass_over_line(&mut self) -> Result<(), CorpusError> {
-        loop {
-            let (length, ended) = match self.reader.fill_buf() {
-                Ok([]) => return Ok(()),
-                Ok(available) => match memchr(b'\n', available) {
-                    Some(end) => (end + 1, true),
-                    None => (available.len(), false),
-                },
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(self.read_error(error)),
-            };
-            self.consume(length);
-            if ended {
-                return Ok(());
-            }
-        }
-    }
-
-    fn consume(&mut self, bytes: usize) {
-        self.reader.consume(bytes);
-        self.consumed += bytes as u64;
-    }
-
     fn read_error(&self, error: io::Error) -> CorpusError {
-        let source: FileError = self.reader.error(error);
-        CorpusError::Read { source, last_good: Position::Line(self.line) }
+        CorpusError::Read { source: self.reader.error(error), last_good: Position::Line(self.line) }
     }
-
-    fn too_long(&mut self) -> CorpusError {
-        let line = match self.discard {
-            true => &self.carry,
-            false => slice(&mut self.reader, &self.carry, &self.current),
-        };
-        let found = format!("a longer line that begins {}", excerpt(line));
-        self.bad(BadKind::TooLong, found, format!("at most {} bytes a line", self.max_line_bytes))
-    }
-}
-
-/// The bytes of `span`. (Not a method, so that it borrows only these fields.)
-fn slice<'a>(reader: &'a mut InputReader, carry: &'a [u8], span: &Span) -> &'a [u8] {
-    let (bytes, range) = match span {
-        Span::Carry(range) => (carry, range),
-        // The line is in the buffer already, so this reads nothing and cannot fail.
-        Span::Buffer(range) => (reader.fill_buf().unwrap_or_default(), range),
-    };
-    bytes.get(range.clone()).unwrap_or_default()
 }
 
 fn invalid_utf8(place: Place, line: &[u8], valid_up_to: usize) -> CorpusError {

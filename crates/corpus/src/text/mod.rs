@@ -10,7 +10,7 @@ mod records;
 mod tagged;
 
 pub(crate) use columns::{blank, header_index, parse_grade, parse_score, tabs, tabs_or_spaces};
-pub(crate) use json::{FieldNames, Fields, Loose, Owned};
+pub(crate) use json::{Loose, Object, Owned};
 pub(crate) use json_stream::{Shape, for_each_element};
 pub(crate) use lines::LineReader;
 pub(crate) use python_list::parse_string_list;

@@ -14,12 +14,15 @@ pub(crate) struct RecordLines {
     /// The blank lines that were skipped.
     skipped: u64,
     rows: u64,
+    /// What comes after blank lines that were an error.
+    held: Option<Result<bool, CorpusError>>,
 }
 
 impl RecordLines {
     /// The lines of a file of columns.
     pub(crate) fn new(reader: InputReader, max_line_bytes: usize) -> Self {
-        Self { lines: LineReader::new(reader, max_line_bytes), skips_blank: false, skipped: 0, rows: 0 }
+        let lines = LineReader::new(reader, max_line_bytes);
+        Self { lines, skips_blank: false, skipped: 0, rows: 0, held: None }
     }
 
     /// The lines of a file of JSON lines.
@@ -31,8 +34,14 @@ impl RecordLines {
         &self.lines
     }
 
+    /// For records of several lines, of which [`RecordLines::advance`] finds the first.
     pub(crate) fn lines_mut(&mut self) -> &mut LineReader {
         &mut self.lines
+    }
+
+    /// The line of the current record.
+    pub(crate) fn text(&self) -> &str {
+        self.lines.text()
     }
 
     /// The number of the current row: that of its line, without the skipped blank lines.
@@ -40,35 +49,27 @@ impl RecordLines {
         self.rows
     }
 
-    /// Moves to the next record, so that [`LineReader::next`] returns it. Returns false at the end.
+    /// Moves to the next record. Returns false at the end.
     pub(crate) fn advance(&mut self) -> Result<bool, CorpusError> {
         let mut blanks = 0;
         loop {
-            match self.lines.next() {
-                Ok(None) => return Ok(false),
-                Ok(Some(line)) if self.skips_blank && line.trim().is_empty() => self.skipped += 1,
-                Ok(Some(line)) if blank(line) => blanks += 1,
+            match self.held.take().unwrap_or_else(|| self.lines.advance()) {
+                Ok(false) => return Ok(false),
+                Ok(true) if self.skips_blank && self.text().trim().is_empty() => self.skipped += 1,
+                Ok(true) if blank(self.text()) => blanks += 1,
+                found if blanks > 0 => {
+                    self.held = Some(found);
+                    let line = self.lines.line() - blanks;
+                    let found = if blanks == 1 {
+                        "an empty line".to_owned()
+                    } else {
+                        format!("{blanks} empty lines")
+                    };
+                    return Err(self.lines.bad_at(line, BadKind::BlankLine, found, "a record on every line"));
+                }
                 found => {
-                    let bad = found.err();
-                    let line = self.lines.line();
-                    if bad.is_none() || blanks > 0 {
-                        self.lines.repeat();
-                    }
-                    if blanks > 0 {
-                        let found = if blanks == 1 {
-                            "an empty line".to_owned()
-                        } else {
-                            format!("{blanks} empty lines")
-                        };
-                        return Err(self.lines.bad_at(
-                            line - blanks,
-                            BadKind::BlankLine,
-                            found,
-                            "a record on every line",
-                        ));
-                    }
-                    self.rows = line - self.skipped;
-                    return bad.map_or(Ok(true), Err);
+                    self.rows = self.lines.line() - self.skipped;
+                    return found;
                 }
             }
         }

@@ -122,34 +122,29 @@ struct Tag {
 
 /// The first opening tag `<name ...>` at or after `from`, whatever its case.
 fn find_tag(text: &str, name: &'static str, from: usize) -> Option<Tag> {
-    let bytes = text.as_bytes();
-    for offset in memchr::memchr_iter(b'<', bytes.get(from..)?) {
-        let start = from + offset;
-        let name_end = start + 1 + name.len();
-        if !bytes.get(start + 1..name_end).is_some_and(|found| found.eq_ignore_ascii_case(name.as_bytes())) {
-            continue;
-        }
-        if !bytes.get(name_end).is_some_and(|next| *next == b'>' || next.is_ascii_whitespace()) {
-            continue;
-        }
-        let close = name_end + memchr::memchr(b'>', bytes.get(name_end..)?)?;
-        return Some(Tag { name, range: start..close + 1, attributes: name_end..close });
-    }
-    None
+    find_tag_from(text, "<", name, from)
 }
 
 /// The first closing tag `</name>` at or after `from`, whatever its case.
-fn find_closing_tag(text: &str, name: &str, from: usize) -> Option<Range<usize>> {
+fn find_closing_tag(text: &str, name: &'static str, from: usize) -> Option<Range<usize>> {
+    find_tag_from(text, "</", name, from).map(|tag| tag.range)
+}
+
+/// The first tag that begins with `opening` and `name`.
+fn find_tag_from(text: &str, opening: &str, name: &'static str, from: usize) -> Option<Tag> {
     let bytes = text.as_bytes();
     for offset in memchr::memchr_iter(b'<', bytes.get(from..)?) {
         let start = from + offset;
-        let name_end = start + 2 + name.len();
-        let named = bytes.get(start + 1) == Some(&b'/')
+        let name_start = start + opening.len();
+        let name_end = name_start + name.len();
+        let named = bytes.get(start..name_start) == Some(opening.as_bytes())
             && bytes
-                .get(start + 2..name_end)
-                .is_some_and(|found| found.eq_ignore_ascii_case(name.as_bytes()));
-        if named && bytes.get(name_end) == Some(&b'>') {
-            return Some(start..name_end + 1);
+                .get(name_start..name_end)
+                .is_some_and(|found| found.eq_ignore_ascii_case(name.as_bytes()))
+            && bytes.get(name_end).is_some_and(|next| *next == b'>' || next.is_ascii_whitespace());
+        if named {
+            let close = name_end + memchr::memchr(b'>', bytes.get(name_end..)?)?;
+            return Some(Tag { name, range: start..close + 1, attributes: name_end..close });
         }
     }
     None

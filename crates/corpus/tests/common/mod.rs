@@ -11,7 +11,7 @@ use toller_corpus::{
 use toller_files::{Input, InputReader};
 use toller_ir::{Explain, Passage, Qrels, Query, Run};
 
-/// A test collection, if it is there; else says that the test is skipped.
+/// A test collection. If it is missing, prints that the test is skipped.
 pub(crate) fn shared(path: &str) -> Option<PathBuf> {
     toller_testing::shared(&format!("data/{path}"))
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use indexmap::{IndexMap, IndexSet};
 
 use super::{Paragraph, Question, QuestionKey, Reqa, ReqaOptions, Sentence, Skipped};
-use crate::error::DatasetError;
+use crate::error::{DatasetError, ParagraphProblem};
 use crate::squad::{Squad, SquadParagraph, SquadQuestion};
 
 /// Builds the benchmark by the rules of ReQA (Ahmad et al. 2019, section 3).
@@ -49,15 +49,12 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn file(self) -> String {
-        self.squad.source.clone()
-    }
-
-    /// `paragraph 3 of article 1 ('Super_Bowl_50')`, counted from 1.
-    fn name(self) -> String {
+    /// The error of `paragraph 3 of article 1 ('Super_Bowl_50')`, counted from 1.
+    fn error(self, problem: ParagraphProblem) -> DatasetError {
         let title = self.squad.data.get(self.article).map_or("", |article| &article.title);
         let title = if title.is_empty() { String::new() } else { format!(" ('{title}')") };
-        format!("paragraph {} of article {}{title}", self.paragraph + 1, self.article + 1)
+        let place = format!("paragraph {} of article {}{title}", self.paragraph + 1, self.article + 1);
+        DatasetError::Paragraph { file: self.squad.source.clone(), place, problem }
     }
 }
 
@@ -103,16 +100,7 @@ impl<'a> Builder<'a> {
         spans: &[Span<'a>],
         place: Place<'_>,
     ) -> Result<(), DatasetError> {
-        let id = question.id.clone();
-        if id.is_empty() || id.contains(char::is_whitespace) {
-            return Err(DatasetError::BadQuestionId { file: place.file(), place: place.name(), id });
-        }
-        if !self.ids.insert(&question.id) {
-            return Err(DatasetError::DuplicateQuestionId { file: place.file(), place: place.name(), id });
-        }
-        if question.question.trim().is_empty() {
-            return Err(DatasetError::EmptyQuestion { file: place.file(), place: place.name(), id });
-        }
+        question.check(&mut self.ids).map_err(|problem| place.error(problem))?;
         if question.is_impossible {
             self.skipped.impossible += 1;
             return Ok(());
@@ -169,9 +157,8 @@ fn sentence_spans<'a>(
     paragraph: &'a SquadParagraph,
     place: Place<'_>,
 ) -> Result<Vec<Span<'a>>, DatasetError> {
-    let Some(breaks) = &paragraph.sentence_breaks else {
-        return Err(DatasetError::NoSentenceBreaks { file: place.file(), place: place.name() });
-    };
+    let breaks = paragraph.sentence_breaks.as_ref();
+    let breaks = breaks.ok_or_else(|| place.error(ParagraphProblem::NoSentenceBreaks))?;
     let text = paragraph.context.as_str();
     // The byte at which each character starts, and the end.
     let bytes: Vec<usize> = text.char_indices().map(|(byte, _)| byte).chain([text.len()]).collect();
@@ -180,12 +167,8 @@ fn sentence_spans<'a>(
         .iter()
         .map(|[start, end]| {
             let (start, end) = (*start, *end);
-            let text = slice(start, end).ok_or_else(|| DatasetError::BadSentenceBreak {
-                file: place.file(),
-                place: place.name(),
-                start,
-                end,
-                length: bytes.len() - 1,
+            let text = slice(start, end).ok_or_else(|| {
+                place.error(ParagraphProblem::SentenceBreak { start, end, length: bytes.len() - 1 })
             })?;
             Ok((start, end, text))
         })

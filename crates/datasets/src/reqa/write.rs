@@ -1,13 +1,12 @@
 //! The benchmark as files.
 
-use std::fs;
 use std::path::Path;
 
 use serde::Serialize;
 
 use super::{Question, Reqa};
 use crate::error::DatasetError;
-use crate::lines::{DocumentLine, QueryLine, json_line, write_lines};
+use crate::lines::{DocumentLine, QueryLine, create_directory, json_line, write_lines};
 
 /// A line of corpus.jsonl.
 #[derive(Serialize)]
@@ -31,8 +30,7 @@ impl Reqa {
     /// # Errors
     /// If a file cannot be written.
     pub fn write(&self, directory: &Path) -> Result<(), DatasetError> {
-        fs::create_dir_all(directory)
-            .map_err(|source| DatasetError::Directory { path: directory.to_owned(), source })?;
+        create_directory(directory)?;
         let sentences = self.sentences.iter().enumerate().map(|(index, sentence)| SentenceLine {
             _id: format!("s{index}"),
             text: &sentence.text,

@@ -1,5 +1,5 @@
-//! BERT and those who differ from it by names and positions: ERNIE, RoBERTa, XLM-R, CamemBERT, DistilBERT,
-//! DPR's encoders and MPNet.
+//! BERT, and the architectures that differ from BERT by names and positions: ERNIE, RoBERTa, XLM-R,
+//! CamemBERT, DistilBERT, DPR's encoders and MPNet.
 
 use serde::Deserialize;
 
@@ -7,7 +7,7 @@ use toller_nn::NormPlacement;
 
 use super::{AttentionConfig, NormConfig, Positions, Refusal, TransformerConfig, names, two};
 
-/// config.json as it is written; aliases are DistilBERT's names.
+/// config.json as it is written. The aliases are DistilBERT's names.
 #[derive(Deserialize)]
 struct Raw {
     vocab_size: usize,
@@ -49,7 +49,7 @@ fn gelu() -> String {
     "gelu".to_owned()
 }
 
-/// The buckets that MPNet computes with, whatever its configuration says.
+/// The buckets that MPNet computes with. Its configuration does not change them.
 const MPNET_BUCKETS: usize = 32;
 
 fn mpnet_buckets() -> usize {
@@ -66,7 +66,7 @@ pub(super) fn read(text: &str, model_type: &str) -> Result<TransformerConfig, Re
     }
     let (names, positions) = match model_type {
         "distilbert" => (names::DISTILBERT, Positions::FromZero),
-        // MPNet's own padding id, whatever the tokenizer's is.
+        // MPNet's own padding id, which may differ from the tokenizer's.
         "mpnet" => (names::MPNET, Positions::AfterPadding(1)),
         "roberta" | "xlm-roberta" | "camembert" => {
             (names::BERT, Positions::AfterPadding(raw.pad_token_id.unwrap_or(1)))

@@ -17,7 +17,7 @@ pub(crate) use self::names::{Names, QkvNames, UpNames};
 use crate::EncoderError;
 use toller_checkpoint::Fingerprint;
 
-/// How a token's position is told to the model.
+/// How the model gets a token's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Positions {
     /// An embedding for each, numbered 0, 1, 2, ...
@@ -62,10 +62,10 @@ impl AttentionConfig {
     }
 }
 
-/// Layers in which a token sees its neighbours only.
+/// Layers in which a token sees only its neighbours.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LocalAttention {
-    /// The distance at which a token is still seen.
+    /// The largest distance at which a token is seen.
     pub(crate) reach: usize,
     /// The base of the rotary embedding.
     pub(crate) theta: f64,
@@ -75,7 +75,7 @@ pub(crate) struct LocalAttention {
 /// Which layers are local.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LocalLayers {
-    /// All but those whose number, from 0, this divides.
+    /// All layers except those whose number, from 0, is a multiple of this.
     AllButEvery(usize),
     /// One entry a layer.
     Listed(Vec<bool>),
@@ -95,7 +95,7 @@ pub(crate) struct TransformerConfig {
     /// `model_type` of config.json.
     pub(crate) model_type: String,
     pub(crate) names: Names,
-    /// Another naming that the tensors may have.
+    /// Other names that the tensors may have.
     pub(crate) other_names: Option<Names>,
     pub(crate) vocabulary: usize,
     pub(crate) hidden: usize,
@@ -106,15 +106,15 @@ pub(crate) struct TransformerConfig {
     pub(crate) attention: AttentionConfig,
     /// Whether the first half of the feed-forward network has a bias.
     pub(crate) up_bias: bool,
-    /// The same of the second half.
+    /// The same for the second half.
     pub(crate) down_bias: bool,
     pub(crate) norm: NormConfig,
     /// Rows of the position embeddings; without them, the longest input the model is made for.
     pub(crate) max_positions: usize,
     pub(crate) positions: Positions,
-    /// Rows of the token type embeddings; 0 for an architecture without.
+    /// Rows of the token type embeddings. 0 for an architecture without them.
     pub(crate) token_types: usize,
-    /// Rows of ERNIE's task type embeddings; 0 for an architecture without.
+    /// Rows of ERNIE's task type embeddings. 0 for an architecture without them.
     pub(crate) task_types: usize,
     /// The dimensions that DPR projects its vectors to; 0 for no projection.
     pub(crate) projection: usize,
@@ -128,9 +128,9 @@ const SUPPORTED: &str =
 
 /// Why a configuration is refused.
 enum Refusal {
-    /// It asks for what is not there.
+    /// The configuration asks for something that is not supported.
     Unsupported(String),
-    /// It is wrong.
+    /// The configuration is wrong.
     Invalid(String),
 }
 
@@ -140,7 +140,7 @@ impl Refusal {
     }
 }
 
-/// What every configuration has.
+/// The fields of every configuration.
 #[derive(Deserialize)]
 struct Common {
     model_type: Option<String>,
@@ -162,18 +162,18 @@ impl TransformerConfig {
         let text = std::fs::read_to_string(path).map_err(FileError::on("read", path))?;
         Self::parse(&text).map_err(|refusal| {
             EncoderError::from(match refusal {
-                Refusal::Unsupported(what) => ModelError::Unsupported {
-                    path: path.to_owned(),
-                    what,
-                    supported: format!("model_type {SUPPORTED}, as transformers makes them by default"),
-                },
+                Refusal::Unsupported(what) => {
+                    let supported = format!("model_type {SUPPORTED}, as transformers makes them by default");
+                    ModelError::unsupported(path, what, supported)
+                }
                 Refusal::Invalid(problem) => ModelError::Config { path: path.to_owned(), problem },
             })
         })
     }
 
     fn parse(text: &str) -> Result<Self, Refusal> {
-        // The type first: another architecture's configuration may lack the fields of those below.
+        // The type first: in another architecture's configuration the fields of the ones below may be
+        // missing.
         let common: Common = serde_json::from_str(text).map_err(Refusal::invalid)?;
         let model_type = common.model_type.ok_or_else(|| Refusal::invalid("no \"model_type\""))?;
         let mut config = match model_type.as_str() {
@@ -190,7 +190,7 @@ impl TransformerConfig {
         Ok(config)
     }
 
-    /// What holds for every architecture.
+    /// Checks what holds for every architecture.
     fn check(&self) -> Result<(), Refusal> {
         let (hidden, heads) = (self.hidden, self.attention.heads);
         if heads == 0 || hidden == 0 || !hidden.is_multiple_of(heads) {
@@ -204,7 +204,8 @@ impl TransformerConfig {
             return Err(Refusal::Invalid(format!("a size of {size}")));
         }
         let epsilon = self.norm.epsilon;
-        if !(epsilon.is_finite() && epsilon > 0.0) {
+        // Next to numbers of about one, more than that leaves vectors of zeros.
+        if !(epsilon > 0.0 && epsilon < 1.0) {
             return Err(Refusal::Invalid(format!("the epsilon of the norms (layer_norm_eps) is {epsilon}")));
         }
         let thetas = [self.attention.rotary_theta, self.attention.local.as_ref().map(|local| local.theta)];
@@ -219,7 +220,7 @@ impl TransformerConfig {
         Ok(())
     }
 
-    /// Adds all that decides the vectors and that the tensors' names and shapes do not say.
+    /// Adds everything that determines the vectors and does not follow from the tensors' names and shapes.
     pub(crate) fn fingerprint(&self, fingerprint: &mut Fingerprint) {
         fingerprint.value("layers", self.layers.to_string().as_bytes());
         fingerprint.value("heads", self.attention.heads.to_string().as_bytes());

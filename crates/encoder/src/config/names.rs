@@ -1,9 +1,9 @@
-//! The tensors' names: much of what differs between architectures.
+//! The tensors' names: much of the difference between architectures.
 
 /// Where the tensors of an architecture are, each without `.weight` or `.bias`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Names {
-    /// Word embeddings: every model has them, so they also show what stands before all names.
+    /// Word embeddings. Every model has them, so they also show the prefix of all names.
     pub(crate) words: &'static str,
     pub(crate) positions: &'static str,
     pub(crate) token_types: &'static str,
@@ -11,7 +11,7 @@ pub(crate) struct Names {
     pub(crate) embedding_norm: &'static str,
     /// One row for each bucket of distances, one column for each head.
     pub(crate) relative_bias: &'static str,
-    /// What stands before a layer's number.
+    /// The name before a layer's number.
     pub(crate) layer: &'static str,
     pub(crate) qkv: QkvNames,
     pub(crate) attention_output: &'static str,

@@ -1,4 +1,4 @@
-//! What configurations say, and what they may say wrongly.
+//! Right and wrong configurations.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! config.json, as far as it is about the classifier.
+//! The classifier's part of config.json.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use toller_nn::{Activation, Pooling};
 use crate::EncoderError;
 use toller_checkpoint::required_json;
 
-/// What config.json says of a classifier.
+/// The classifier's settings in config.json.
 #[derive(Debug)]
 pub(super) struct ClassifierConfig {
     /// The labels' names, by number.
@@ -28,7 +28,7 @@ struct Raw {
     id2label: Option<BTreeMap<String, String>>,
     num_labels: Option<usize>,
     sentence_transformers: Option<SentenceTransformers>,
-    /// Where sentence-transformers before 4.0 kept it.
+    /// The same, before sentence-transformers 4.0.
     sbert_ce_default_activation_function: Option<String>,
     classifier_pooling: Option<String>,
     classifier_activation: Option<String>,
@@ -60,12 +60,8 @@ impl ClassifierConfig {
             None | Some("cls") => Pooling::Cls,
             Some("mean") => Pooling::Mean,
             Some(other) => {
-                return Err(ModelError::Unsupported {
-                    path: path.to_owned(),
-                    what: format!("classifier_pooling {other:?}"),
-                    supported: "cls, mean".to_owned(),
-                }
-                .into());
+                let what = format!("classifier_pooling {other:?}");
+                return Err(ModelError::unsupported(path, what, "cls, mean").into());
             }
         };
         let activation = raw.classifier_activation.as_deref().unwrap_or("gelu");

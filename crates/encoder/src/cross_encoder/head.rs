@@ -12,7 +12,7 @@ use crate::config::TransformerConfig;
 use crate::head::{Head, Step};
 use crate::transformer::Loader;
 
-/// What a head is made of, before its weights.
+/// The plan of a head, before its weights are loaded.
 #[derive(Clone, Copy)]
 pub(crate) struct HeadPlan {
     pub(crate) names: HeadNames,
@@ -26,7 +26,7 @@ pub(crate) struct HeadPlan {
 #[derive(Clone, Copy)]
 pub(crate) struct HeadNames {
     pub(crate) dense: &'static str,
-    /// Whether the dense layer is a part of the transformer without its head, as BERT's pooler is.
+    /// Whether the dense layer belongs to the transformer without its head, as BERT's pooler does.
     pub(crate) dense_is_inside: bool,
     pub(crate) norm: Option<&'static str>,
     pub(crate) output: &'static str,
@@ -60,20 +60,17 @@ impl HeadPlan {
             "distilbert" => (DISTILBERT, Pooling::Cls, Activation::Relu, true),
             "modernbert" => (MODERNBERT, classifier.pooling, classifier.activation, classifier.bias),
             other => {
-                return Err(ModelError::Unsupported {
-                    path: config_path.to_owned(),
-                    what: format!("a cross-encoder of model_type {other:?}"),
-                    supported: "bert, ernie, roberta, xlm-roberta, camembert, mpnet, distilbert, modernbert"
-                        .to_owned(),
-                }
-                .into());
+                let what = format!("a cross-encoder of model_type {other:?}");
+                let supported = "bert, ernie, roberta, xlm-roberta, camembert, mpnet, distilbert, modernbert";
+                return Err(ModelError::unsupported(config_path, what, supported).into());
             }
         };
         Ok(Self { names, pooling, activation, bias })
     }
 
-    /// Loads the head of a classifier from the transformer's parameters: one state for a pair, a dense layer, perhaps a
-    /// norm, and a linear layer to the labels. With it comes the length of the last layer's weights for each label.
+    /// Loads the head of a classifier from the transformer's parameters: one state for a pair, a dense layer,
+    /// perhaps a norm, and a linear layer to the labels. Also returns the length of the last layer's weights
+    /// for each label.
     pub(super) fn load<B: Backend>(
         &self,
         backend: &B,
@@ -91,12 +88,10 @@ impl HeadPlan {
         }
         let outside = parameters.outside();
         if !outside.has(&format!("{}.weight", names.output)) {
-            return Err(ModelError::Unsupported {
-                path: classifier.folder.join("config.json"),
-                what: "scoring pairs with a model without a classification head".to_owned(),
-                supported: "cross-encoders: ...ForSequenceClassification".to_owned(),
-            }
-            .into());
+            let what = "scoring pairs with a model without a classification head";
+            let supported = "cross-encoders: ...ForSequenceClassification";
+            let path = classifier.folder.join("config.json");
+            return Err(ModelError::unsupported(path, what, supported).into());
         }
         fingerprint.value("head", format!("{} {}", pooling.name(), activation.name()).as_bytes());
         let mut loader = Loader { backend, parameters: &outside, fingerprint };

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use toller_checkpoint::{Fingerprint, ModelError};
 use toller_nn::{Backend, Cpu, Precision};
-use toller_tokenizer::{PairTruncation, TokenizedText, Tokenizer, TokenizerConfig, Tokens};
+use toller_tokenizer::{PairTruncation, TokenizedText, Tokenizer, Tokens};
 
 use self::config::ClassifierConfig;
 use self::head::HeadPlan;
@@ -27,12 +27,12 @@ use crate::reference::ReferenceCrossEncoder;
 pub struct CrossEncoderOptions {
     /// Truncate pairs to this many tokens instead of the model's own maximum.
     pub max_length: Option<usize>,
-    /// What gives way when a pair is longer.
+    /// Which text is cut when a pair is longer.
     pub truncation: PairTruncation,
-    /// The label whose score counts, from 0; else the only one of one, and the last of two.
+    /// The label whose score counts, from 0. By default the only one of one, and the last of two.
     pub label: Option<usize>,
-    /// What makes a score of the logits; else the logit of a model of one label, softmax's share of the label
-    /// of a model of several.
+    /// How the logits become a score. By default the logit for a model of one label, and the softmax's share
+    /// of the label for a model of several.
     pub activation: Option<ScoreActivation>,
     /// The tokens of a flat batch, at most; `None` for what the backend wants.
     pub batch_tokens: Option<usize>,
@@ -49,7 +49,8 @@ pub struct CrossEncoderOptions {
 /// // A query is tokenized once for all of its passages, a passage once for all of its queries.
 /// let query = model.tokenize("what do tollers do?")?;
 /// let passages = ["They retrieve.", "It tolls for thee."].map(|passage| model.tokenize(passage));
-/// let pairs = passages.into_iter().map(|passage| model.pair(&query, &passage?)).collect::<Result<Vec<_>, _>>()?;
+/// let pairs = passages.into_iter().map(|passage| model.pair(&query, &passage?));
+/// let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
 /// let scores = model.score(&pairs)?; // one for each pair
 /// # assert_eq!(scores.len(), 2);
 /// # Ok(())
@@ -57,7 +58,6 @@ pub struct CrossEncoderOptions {
 /// ```
 pub struct CrossEncoder {
     tokenizer: Tokenizer,
-    max_length: usize,
     truncation: PairTruncation,
     network: Box<dyn Encode>,
     plan: ClassifierPlan,
@@ -68,7 +68,7 @@ pub struct CrossEncoder {
     fingerprint: String,
 }
 
-/// What a classifier is made of, before its parameters.
+/// The plan of a classifier, before its parameters are loaded.
 pub(crate) struct ClassifierPlan {
     folder: PathBuf,
     config: TransformerConfig,
@@ -77,7 +77,7 @@ pub(crate) struct ClassifierPlan {
 }
 
 impl ClassifierPlan {
-    /// Loads the parameters for a backend, adding all that decides the logits to the fingerprint.
+    /// Loads the parameters for a backend, and adds everything that determines the logits to the fingerprint.
     pub(crate) fn load<B: Backend>(
         &self,
         backend: B,
@@ -93,21 +93,19 @@ impl ClassifierPlan {
 type OutputNorms = Vec<f64>;
 
 impl CrossEncoder {
-    /// Loads a model directory: sentence-transformers' CrossEncoder, or a sequence classifier of transformers.
+    /// Loads a model directory: sentence-transformers' CrossEncoder, or a sequence classifier of
+    /// transformers.
     ///
     /// # Errors
-    /// When a file is missing or broken, the model has no classification head, or it has several labels and none is
-    /// chosen.
+    /// When a file is missing or broken, the model has no classification head, or it has several labels and
+    /// none is chosen.
     pub fn load(directory: &Path, options: &CrossEncoderOptions) -> Result<Self, EncoderError> {
         let layout = Layout::read(directory)?;
         let folder = &layout.transformer;
         if layout.pooling.is_some() || !layout.modules.is_empty() {
-            return Err(ModelError::Unsupported {
-                path: directory.join("modules.json"),
-                what: "scoring pairs with a dual encoder (its modules pool)".to_owned(),
-                supported: "cross-encoders, which end in a classifier".to_owned(),
-            }
-            .into());
+            let what = "scoring pairs with a dual encoder (its modules pool)";
+            let supported = "cross-encoders, which end in a classifier";
+            return Err(ModelError::unsupported(directory.join("modules.json"), what, supported).into());
         }
         let config_path = folder.join("config.json");
         let config = TransformerConfig::read(&config_path)?;
@@ -117,16 +115,7 @@ impl CrossEncoder {
         let mut fingerprint = Fingerprint::new();
         fingerprint.value("kind", b"cross-encoder");
         config.fingerprint(&mut fingerprint);
-        let tokenizer_config = TokenizerConfig::read(folder)?;
-        let max_length = layout.max_length(options.max_length, &config, &tokenizer_config)?;
-        let tokenizer = Tokenizer::load(
-            folder,
-            &tokenizer_config,
-            max_length,
-            layout.lowercase,
-            &config.model_type,
-            &mut fingerprint,
-        )?;
+        let tokenizer = layout.tokenizer(options.max_length, &config, &mut fingerprint)?;
         tokenizer.check_pairs()?;
         let head = HeadPlan::new(&config, &classifier, &config_path)?;
         let labels = classifier.labels.len();
@@ -137,7 +126,6 @@ impl CrossEncoder {
             network: Box::new(network),
             plan,
             tokenizer,
-            max_length,
             truncation: options.truncation,
             labels: classifier.labels,
             scoring,
@@ -154,7 +142,7 @@ impl CrossEncoder {
         let layout = Layout::read(directory)?;
         let config_path = layout.transformer.join("config.json");
         if !config_path.is_file() {
-            // Two towers, or an error that loading it explains.
+            // Two towers, or an error that loading explains.
             return Ok(false);
         }
         let config = TransformerConfig::read(&config_path)?;
@@ -178,22 +166,23 @@ impl CrossEncoder {
     /// Pairs are truncated to this many tokens, special tokens included.
     #[must_use]
     pub fn max_length(&self) -> usize {
-        self.max_length
+        self.tokenizer.max_length()
     }
 
-    /// Identifies the model by what decides its logits: weights, tokenizer and architecture; not the maximum length, the
-    /// truncation and what makes a score of logits.
+    /// Identifies the model by what determines its logits: weights, tokenizer and architecture. The maximum
+    /// length, the truncation and the way from logits to a score do not count.
     #[must_use]
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
 
-    /// Identifies all that decides the score of a pair of texts: [`Self::fingerprint`], the maximum length, the truncation, what
-    /// makes a score of logits, the precision, and the version of this program.
+    /// Identifies everything that determines the score of a pair of texts: [`Self::fingerprint`], the maximum
+    /// length, the truncation, the way from logits to a score, the precision, and the version of this
+    /// program.
     #[must_use]
     pub fn score_fingerprint(&self) -> String {
-        let Self { fingerprint, max_length, truncation, scoring, dtype, .. } = self;
-        let version = env!("CARGO_PKG_VERSION");
+        let Self { fingerprint, truncation, scoring, dtype, .. } = self;
+        let (max_length, version) = (self.max_length(), env!("CARGO_PKG_VERSION"));
         format!("{fingerprint} {max_length} {truncation} {scoring:?} {dtype} {version}")
     }
 
@@ -211,8 +200,9 @@ impl CrossEncoder {
         Ok(self.tokenizer.tokenize(text, self.truncation)?)
     }
 
-    /// The tokens of a passage in windows of `length` tokens, each beginning `stride` tokens after the one before; the last
-    /// one ends with the passage. A passage of at most `length` tokens is one window. Both are at least 1.
+    /// The tokens of a passage in windows of `length` tokens. Each window begins `stride` tokens after the
+    /// one before, and the last one ends with the passage. A passage of at most `length` tokens is one
+    /// window. `length` and `stride` are at least 1.
     ///
     /// # Errors
     /// When the tokenizer fails.
@@ -226,11 +216,12 @@ impl CrossEncoder {
         Ok(windows(ids.len(), length, stride).map(|window| ids[window].to_vec().into()).collect())
     }
 
-    /// The tokens of a pair of tokenized texts, truncated, special tokens included: those that the tokenizer makes of
-    /// both texts at once.
+    /// The tokens of a pair of tokenized texts, truncated, special tokens included: those that the tokenizer
+    /// makes of both texts at once.
     ///
     /// # Errors
-    /// [`toller_tokenizer::TokenizerError::FirstTextTooLong`] if the query leaves no room for the passage, which alone may be truncated.
+    /// [`toller_tokenizer::TokenizerError::FirstTextTooLong`] if the query leaves no room for the passage,
+    /// which alone may be truncated.
     pub fn pair(&self, query: &TokenizedText, passage: &TokenizedText) -> Result<Tokens, EncoderError> {
         Ok(self.tokenizer.compose_pair(query, passage, self.truncation)?)
     }
@@ -243,8 +234,8 @@ impl CrossEncoder {
         self.pair(&self.tokenize(query)?, &self.tokenize(passage)?)
     }
 
-    /// The logits of pairs: `[pairs, labels]`, row by row. The bits of a pair's logits depend on the pair alone. Runs on
-    /// the calling thread; call it from several.
+    /// The logits of pairs: `[pairs, labels]`, row by row. The bits of a pair's logits depend on the pair
+    /// alone. Runs on the calling thread; call it from several.
     ///
     /// # Errors
     /// When a token has no embedding, or computing fails.

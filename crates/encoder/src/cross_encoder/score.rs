@@ -8,8 +8,8 @@ use toller_checkpoint::ModelError;
 
 use crate::EncoderError;
 
-/// What makes a score of the logits of a pair. Each keeps the order that the logits give, but for ties: a sigmoid or softmax of f32
-/// is 1 for every logit above 17, so the default for one label is the logit itself.
+/// How the logits of a pair become a score. Each way keeps the order of the logits, except for ties: a
+/// sigmoid or softmax of f32 is 1 for every logit above 17, so the default for one label is the logit itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScoreActivation {
     /// The label's logit.
@@ -18,12 +18,12 @@ pub enum ScoreActivation {
     Sigmoid,
     /// The label's share of the softmax over all labels.
     Softmax,
-    /// As sentence-transformers' `CrossEncoder.predict` does by default: what the model's configuration says, else
-    /// the sigmoid for one label and the logit for several.
+    /// The default of sentence-transformers' `CrossEncoder.predict`: the activation of the model's
+    /// configuration, else the sigmoid for one label and the logit for several.
     Configured,
 }
 
-/// The label that counts, and what is done with its logit.
+/// The label that counts, and how its logit becomes a score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Scoring {
     label: usize,
@@ -65,7 +65,7 @@ impl Scoring {
     }
 }
 
-/// What sentence-transformers applies.
+/// The activation of sentence-transformers.
 fn configured(classifier: &ClassifierConfig, config_path: &Path) -> Result<ScoreActivation, EncoderError> {
     let Some(class) = &classifier.activation_class else {
         let one = classifier.labels.len() == 1;
@@ -75,12 +75,11 @@ fn configured(classifier: &ClassifierConfig, config_path: &Path) -> Result<Score
         "Sigmoid" => Ok(ScoreActivation::Sigmoid),
         "Identity" => Ok(ScoreActivation::Identity),
         "Softmax" => Ok(ScoreActivation::Softmax),
-        _ => Err(ModelError::Unsupported {
-            path: config_path.to_owned(),
-            what: format!("the activation {class:?}"),
-            supported: "torch.nn's Sigmoid, Identity and Softmax".to_owned(),
+        _ => {
+            let (what, supported) =
+                (format!("the activation {class:?}"), "torch.nn's Sigmoid, Identity and Softmax");
+            Err(ModelError::unsupported(config_path, what, supported).into())
         }
-        .into()),
     }
 }
 

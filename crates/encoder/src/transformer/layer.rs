@@ -7,19 +7,19 @@ use super::loader::Up;
 use crate::EncoderError;
 use crate::config::{Names, TransformerConfig};
 
-/// One encoder layer (Devlin et al. 2019; Vaswani et al. 2017, section 3.1): attention and a feed-forward network, each
-/// with a residual and a norm.
+/// One encoder layer (Devlin et al. 2019; Vaswani et al. 2017, section 3.1): attention and a feed-forward
+/// network, each with a residual and a norm.
 pub(super) struct Layer<B: Backend> {
     /// Queries, keys and values in one product: `[(heads + 2 * key heads) * head size, hidden]`.
     qkv: B::Linear,
     attention_output: B::Linear,
-    /// What follows attention and its residual.
+    /// The norm after attention and its residual.
     attention_norm: Option<B::Norm>,
     up: Up<B>,
     activation: Activation,
     down: B::Linear,
-    /// What follows the feed-forward network and its residual. With norms before, this is the next layer's first norm, or
-    /// the model's last.
+    /// The norm after the feed-forward network and its residual. With norms before, this is the next layer's
+    /// first norm, or the model's last.
     pub(super) output_norm: Option<B::Norm>,
     placement: NormPlacement,
     pub(super) is_local: bool,
@@ -33,8 +33,8 @@ pub(super) struct Half<'a, B: Backend> {
 }
 
 impl<B: Backend> Layer<B> {
-    /// Loads a layer, and with norms before the one of its input, which ends the layer before it. A first layer has none:
-    /// its input is normalised by the embeddings.
+    /// Loads a layer. With norms before, also loads the norm of its input, which ends the layer before. A
+    /// first layer has no such norm: the embeddings normalise its input.
     pub(super) fn load(
         loader: &mut Loader<'_, B>,
         config: &TransformerConfig,

@@ -1,5 +1,5 @@
-//! The transformer, written once over every backend. Architectures differ by their configuration and by small parts:
-//! tables, positions, the feed-forward network, where norms are.
+//! The transformer, written once over every backend. Architectures differ by their configuration and by small
+//! parts: tables, positions, the feed-forward network, where norms are.
 
 mod layer;
 mod loader;
@@ -31,8 +31,8 @@ pub(crate) struct Transformer<B: Backend> {
 }
 
 impl<B: Backend> Transformer<B> {
-    /// Opens the weights of `folder` and loads the architecture that `config` (of `folder/config.json`) describes. The
-    /// parameters come along for the heads that are in the same files.
+    /// Opens the weights of `folder` and loads the architecture that `config` (of `folder/config.json`)
+    /// describes. Also returns the parameters, for the heads in the same files.
     pub(crate) fn open(
         backend: &B,
         folder: &Path,

@@ -6,13 +6,14 @@ use super::Loader;
 use crate::EncoderError;
 use crate::config::{Names, TransformerConfig};
 
-/// Buckets for keys before the query, and as many for those after it.
+/// Buckets for keys before the query, and the same number for keys after it.
 const BUCKETS_A_SIDE: usize = 16;
 
-/// The distance from which on all keys of a side share a bucket.
+/// From this distance on, all keys of a side share a bucket.
 const REACH: usize = 91;
 
-/// The table of biases by distance, `[heads, 2 * REACH + 1]`, where the architecture has one; all layers share it.
+/// The table of biases by distance, `[heads, 2 * REACH + 1]`, where the architecture has one; all layers
+/// share it.
 pub(super) fn load<B: Backend>(
     loader: &mut Loader<'_, B>,
     config: &TransformerConfig,

@@ -9,14 +9,14 @@ use crate::config::{Names, Positions, TransformerConfig};
 
 /// The tables of embeddings, whose rows are summed and normalised.
 pub(super) struct Tables<B: Backend> {
-    /// What tokens take rows of, and the tables `[rows, hidden]` in the same order.
+    /// How the rows of each table are chosen, and the tables `[rows, hidden]` in the same order.
     rows: Vec<Rows>,
     tables: Vec<B::Table>,
     vocabulary: usize,
     norm: B::Norm,
 }
 
-/// By what a token's row of a table is chosen.
+/// How a token's row of a table is chosen.
 #[derive(Clone, Copy)]
 enum Rows {
     TokenIds,
@@ -58,7 +58,7 @@ impl<B: Backend> Tables<B> {
         Ok(Self { rows, tables, vocabulary: config.vocabulary, norm })
     }
 
-    /// The batch as the backend has it.
+    /// The batch in the backend's form.
     pub(super) fn batch(&self, backend: &B, batch: TokenBatch) -> Result<B::Batch, EncoderError> {
         let vocabulary = self.vocabulary;
         if let Some(&id) = batch.input_ids.iter().find(|&&id| id as usize >= vocabulary) {

@@ -7,7 +7,8 @@ use crate::ranking::{JudgedRanking, Judgment};
 
 /// Rank-biased overlap of the ranking with the ideal ranking that is closest to it (Clarke, Vtyurina and
 /// Smucker 2021): documents of positive grades by grade, of one grade in the order of the ranking, and those
-/// that were not retrieved after them. With `normalize` it is divided by the overlap of the ideal with itself.
+/// that were not retrieved after them. With `normalize` it is divided by the overlap of the ideal with
+/// itself.
 pub(crate) fn compatibility(ranking: &JudgedRanking, parameters: &Parameters, _: u32) -> f64 {
     let p = parameters.persistence.unwrap_or(0.95);
     let ideal = ranking.relevant(1);
@@ -34,8 +35,8 @@ pub(crate) fn compatibility(ranking: &JudgedRanking, parameters: &Parameters, _:
     if whole > 0.0 { overlap / whole } else { 0.0 }
 }
 
-/// Of the pairs of a relevant document and another, both among the first k, the share in which the relevant one
-/// is above. 0 if none is relevant, 1 if all are.
+/// Of the pairs of a relevant document and another, both among the first k, the share in which the relevant
+/// one is above. 0 if none is relevant, 1 if all are.
 pub(crate) fn accuracy(ranking: &JudgedRanking, parameters: &Parameters, level: u32) -> f64 {
     let (mut relevant, mut others, mut wrong) = (0_usize, 0_usize, 0_usize);
     for judgment in ranking.top(parameters.cutoff) {

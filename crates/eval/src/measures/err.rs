@@ -6,8 +6,9 @@ use crate::ranking::{JudgedRanking, Judgment};
 /// The highest grade of the TREC Web track, for which a user is satisfied with the probability 15/16.
 const HIGHEST_GRADE: u32 = 4;
 
-/// The sum of 1 / rank, weighted by the probability that the user stops there (Chapelle et al. 2009). A document
-/// of grade g satisfies with the probability (2^g - 1) / 2^4, as in TREC's gdeval; a grade above 4 counts as 4.
+/// The sum of 1 / rank, weighted by the probability that the user stops there (Chapelle et al. 2009). A
+/// document of grade g satisfies with the probability (2^g - 1) / 2^4, as in TREC's gdeval; a grade above 4
+/// counts as 4.
 pub(crate) fn expected_reciprocal_rank(ranking: &JudgedRanking, parameters: &Parameters, _: u32) -> f64 {
     let (mut sum, mut going_on) = (0.0, 1.0);
     for (judgment, rank) in ranking.top(parameters.cutoff).iter().zip(1..) {

@@ -78,8 +78,8 @@ pub(crate) fn binary_gain(ranking: &JudgedRanking, _: &Parameters, level: u32) -
     discounts.fold(0.0, |sum, discount| sum + discount) / relevant as f64
 }
 
-/// gain / log2(2 + c - g) of each document, over the sum of all gains: g is the gain up to its rank, and c what
-/// the ideal ranking has there, each document counted as at least 1. trec_eval's `G`.
+/// gain / log2(2 + c - g) of each document, over the sum of all gains: g is the gain up to its rank, and c
+/// what the ideal ranking has there, each document counted as at least 1. trec_eval's `G`.
 pub(crate) fn normalized_gain(ranking: &JudgedRanking, parameters: &Parameters, _: u32) -> f64 {
     let ideal_gains = ideal_gains(ranking, parameters);
     let whole = ideal_gains.iter().fold(0.0, |sum, gain| sum + gain);

@@ -1,6 +1,7 @@
-//! Measures of the C/W/L framework (Moffat, Bailey, Scholer and Thomas 2017): after each document, a user goes
-//! on with a probability C that depends on the rank and on the gains so far. The value is the expected gain of
-//! a document that the user looks at. Definitions and the limit of 1,000 documents are those of `cwl_eval`.
+//! Measures of the C/W/L framework (Moffat, Bailey, Scholer and Thomas 2017): after each document, a user
+//! goes on with a probability C that depends on the rank and on the gains so far. The value is the expected
+//! gain of a document that the user looks at. Definitions and the limit of 1,000 documents are those of
+//! `cwl_eval`.
 
 use crate::parameters::Parameters;
 use crate::ranking::{JudgedRanking, Judgment};
@@ -62,8 +63,8 @@ pub(crate) fn rank_biased_precision(ranking: &JudgedRanking, parameters: &Parame
     (1.0 - p) * sum
 }
 
-/// What RBP could gain if all unjudged documents, retrieved or beyond the run's end, had the gain 1; 0 if every
-/// retrieved document is judged. trec_eval's `rbp_resid`.
+/// What RBP could gain if all unjudged documents, retrieved or beyond the run's end, had the gain 1; 0 if
+/// every retrieved document is judged. trec_eval's `rbp_resid`.
 pub(crate) fn rank_biased_residual(ranking: &JudgedRanking, parameters: &Parameters, _: u32) -> f64 {
     let p = parameters.persistence.unwrap_or(0.8);
     let (mut sum, mut weight, mut unjudged) = (0.0, 1.0, false);

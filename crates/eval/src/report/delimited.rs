@@ -86,20 +86,8 @@ pub(super) fn write_comparisons(report: &Report, out: &mut impl Write) -> io::Re
     let mut writer = csv::Writer::from_writer(out);
     let Some(compared) = &report.comparisons else { return writer.flush() };
     let mut header: Vec<String> = [
-        "measure",
-        "run",
-        "baseline",
-        "queries",
-        "run mean",
-        "baseline mean",
-        "difference",
-        "low",
-        "high",
-        "cohens d",
-        "hedges g",
-        "wins",
-        "ties",
-        "losses",
+        "measure", "run", "baseline", "queries", "run mean", "baseline mean", "difference", "low", "high",
+        "cohens d", "hedges g", "wins", "ties", "losses",
     ]
     .map(str::to_owned)
     .to_vec();

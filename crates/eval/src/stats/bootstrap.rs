@@ -25,8 +25,8 @@ pub struct BootstrapTest {
 /// the interval with `confidence`, in (0, 1). Equal seeds give equal results.
 ///
 /// # Errors
-/// If the slices differ in length, hold fewer than two values or one that is not finite, or no sample is to be
-/// drawn.
+/// If the slices differ in length, hold fewer than two values or one that is not finite, or no sample is to
+/// be drawn.
 pub fn bootstrap_test(
     baseline: &[f64],
     other: &[f64],

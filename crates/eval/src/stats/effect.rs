@@ -32,8 +32,8 @@ impl TTest {
     }
 }
 
-/// The probability that a two-sided paired t-test at level `alpha` on `queries` queries finds an effect of the
-/// size `cohens_d`. It is 0 for fewer than two queries.
+/// The probability that a two-sided paired t-test at level `alpha` on `queries` queries finds an effect of
+/// the size `cohens_d`. It is 0 for fewer than two queries.
 #[must_use]
 pub fn power(cohens_d: f64, queries: usize, alpha: f64) -> f64 {
     if queries < 2 {

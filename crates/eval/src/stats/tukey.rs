@@ -6,9 +6,9 @@ use crate::error::StatsError;
 /// The p-value of each pair of systems, `[systems, systems]`.
 ///
 /// `values` holds each system's values on the same queries. `permutations` times, the systems' values are
-/// permuted on every query. The p-value of a pair is the share of permutations in which the range of the means
-/// is at least the pair's difference (Carterette 2012); the observed values are counted too, so p is never 0.
-/// The p-values hold for all pairs together and need no further correction.
+/// permuted on every query. The p-value of a pair is the share of permutations in which the range of the
+/// means is at least the pair's difference (Carterette 2012); the observed values are counted too, so p is
+/// never 0. The p-values hold for all pairs together and need no further correction.
 ///
 /// # Errors
 /// If the systems have different numbers of values, fewer than two, or one that is not finite.

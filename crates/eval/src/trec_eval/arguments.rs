@@ -44,8 +44,8 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Reads the arguments that follow the program's name. As with getopt, short options can be joined, a value
-    /// can be joined to its option, and options can follow the files.
+    /// Reads the arguments that follow the program's name. As with getopt, short options can be joined, a
+    /// value can be joined to its option, and options can follow the files.
     ///
     /// # Errors
     /// If they are not trec_eval's.
@@ -182,12 +182,7 @@ mod tests {
     #[test]
     fn what_trec_eval_refuses() {
         for line in [
-            "qrels",
-            "-x qrels run",
-            "-l two qrels run",
-            "-m P. qrels run",
-            "qrels run -M",
-            "--x q r",
+            "qrels", "-x qrels run", "-l two qrels run", "-m P. qrels run", "qrels run -M", "--x q r",
             "-M0 q r",
         ] {
             assert!(matches!(parse(line), Err(TrecEvalError::Usage { .. })), "{line}");

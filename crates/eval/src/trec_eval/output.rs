@@ -30,8 +30,8 @@ pub enum Judgments<'a> {
 /// Prints to `out` what trec_eval prints.
 ///
 /// # Errors
-/// If the run has no results for a judged query and the arguments are without `-c`, if it lists a document twice
-/// for a query, or if `out` fails.
+/// If the run has no results for a judged query and the arguments are without `-c`, if it lists a document
+/// twice for a query, or if `out` fails.
 pub fn write(
     arguments: &Arguments,
     request: &Request,
@@ -108,8 +108,8 @@ impl Evaluator<'_> {
         let mut values = Vec::with_capacity(self.request.lines.len());
         for line in &self.request.lines {
             let mut value = self.value(line, &rankings);
-            // trec_eval puts one unjudged document in the place of a missing ranking, and takes back what that
-            // changes.
+            // trec_eval puts one unjudged document in the place of a missing ranking, and takes back what
+            // that changes.
             if entries.is_none()
                 && (["num_ret", "utility", "rbp_resid"].contains(&&*line.label)
                     || line.label.starts_with("unj"))

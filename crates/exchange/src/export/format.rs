@@ -32,6 +32,11 @@ impl ExportFormat {
         }
     }
 
+    /// The files of vectors that would have the same file of ids as `vectors`.
+    pub(super) fn sharing_ids(vectors: &Path) -> impl Iterator<Item = PathBuf> {
+        ["npy", "faiss", "index"].into_iter().map(|extension| vectors.with_extension(extension))
+    }
+
     /// The file of the vectors, and that of the ids if the format needs one, for an output of this name.
     pub(super) fn files(self, output: &Path) -> (PathBuf, Option<PathBuf>) {
         match self {

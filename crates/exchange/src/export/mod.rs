@@ -7,9 +7,11 @@ mod npy;
 mod parquet;
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use toller_files::FileError;
+use half::f16;
+use toller_files::{AtomicFile, FileError, remove_durably};
 use toller_store::{DType, Store};
 
 use crate::ExchangeError;
@@ -24,7 +26,7 @@ const BLOCK_NUMBERS: usize = 1 << 18;
 pub struct ExportOptions {
     /// Write f32 where the format could hold the store's f16.
     pub widen: bool,
-    /// Replace files that are there.
+    /// Replace existing files.
     pub overwrite: bool,
 }
 
@@ -37,13 +39,17 @@ pub struct Exported {
     pub bytes: u64,
 }
 
-/// Writes the vectors and ids of `store` to `output`, in `format`. Where the format has no place for ids they go to a file
-/// beside it, before the vectors. Files appear whole or not at all. `progress` is given the rows written, and may stop.
+/// Writes the vectors and ids of `store` to `output`, in `format`. If the format has no place for ids, they
+/// go into a file next to it; a file that holds these ids already stays. `progress` gets the number of rows
+/// written, and may stop the export.
+///
+/// All files appear or none: each is complete before the first is renamed, and what is replaced is removed
+/// before that. So a process that is killed leaves no vectors next to the ids of others.
 ///
 /// bf16, which none of the formats has, becomes f32, exactly; so does f16 in FAISS's.
 ///
 /// # Errors
-/// When a file is there already and is not to be replaced, or cannot be written; for an id that the format cannot hold;
+/// When a file exists and is not to be replaced, or cannot be written; for an id that the format cannot hold;
 /// [`ExchangeError::Stopped`].
 pub fn export(
     store: &Store,
@@ -54,42 +60,91 @@ pub fn export(
 ) -> Result<Exported, ExchangeError> {
     let (vectors, ids) = format.files(output);
     let files: Vec<PathBuf> = ids.iter().chain([&vectors]).cloned().collect();
-    if let Some(path) = files.iter().find(|path| path.is_file()).filter(|_| !options.overwrite) {
-        return Err(ExchangeError::Exists { path: path.clone() });
+    if vectors.is_file() && !options.overwrite {
+        return Err(ExchangeError::Exists(vectors));
     }
+    let changed_ids = ids.map(|ids| changed(store, ids, &vectors, options)).transpose()?.flatten();
     if format == ExportFormat::Pyserini {
         fs::create_dir_all(output).map_err(FileError::on("create", output))?;
     }
-    if let Some(ids) = &ids {
-        ids::write(store, ids)?;
-    }
+    let ids = changed_ids.map(|path| {
+        let mut file = AtomicFile::create(path)?;
+        ids::write(store, &mut file)?;
+        Ok::<_, ExchangeError>(file.complete()?)
+    });
+    let ids = ids.transpose()?;
     let half = store.dtype() == DType::F16 && !options.widen;
+    let mut file = AtomicFile::create(&vectors)?;
     match format {
-        ExportFormat::Npy => npy::write(store, &vectors, half, progress)?,
-        ExportFormat::Parquet => parquet::write(store, &vectors, half, progress)?,
-        ExportFormat::FaissIdMap => faiss::write_id_map(store, &vectors, progress)?,
-        ExportFormat::Faiss | ExportFormat::Pyserini => faiss::write_flat(store, &vectors, progress)?,
+        ExportFormat::Npy => npy::write(store, &mut file, half, progress)?,
+        ExportFormat::Parquet => parquet::write(store, &mut file, half, progress)?,
+        ExportFormat::FaissIdMap => faiss::write_id_map(store, &mut file, progress)?,
+        ExportFormat::Faiss | ExportFormat::Pyserini => faiss::write_flat(store, &mut file, progress)?,
     }
+    let file = file.complete()?;
+    if let Some(ids) = ids {
+        if vectors.is_file() {
+            remove_durably(&vectors)?;
+        }
+        ids.commit()?;
+    }
+    file.commit()?;
     let bytes = files.iter().filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum();
     Ok(Exported { files, bytes })
 }
 
-/// Calls `write` with the numbers of all rows in order, some at a time, widened to f32, and `progress` with the rows done.
-fn for_each_block(
+/// The file of ids, unless it holds those of `store` already.
+fn changed(
     store: &Store,
+    ids: PathBuf,
+    vectors: &Path,
+    options: &ExportOptions,
+) -> Result<Option<PathBuf>, ExchangeError> {
+    if !ids.is_file() {
+        return Ok(Some(ids));
+    }
+    if ids::are_those_of(store, &ids)? {
+        return Ok(None);
+    }
+    if !options.overwrite {
+        return Err(ExchangeError::Exists(ids));
+    }
+    match ExportFormat::sharing_ids(vectors).find(|other| other != vectors && other.is_file()) {
+        Some(vectors) => Err(ExchangeError::IdsInUse { ids, vectors }),
+        None => Ok(Some(ids)),
+    }
+}
+
+/// Appends `bytes` to `file`.
+fn append(file: &mut AtomicFile, bytes: &[u8]) -> Result<(), ExchangeError> {
+    Ok(file.write_all(bytes).map_err(FileError::on("write", file.destination()))?)
+}
+
+/// Appends the numbers of all rows in order to `file`, as f16 or f32, and calls `progress` with the number of
+/// rows done.
+fn write_numbers(
+    store: &Store,
+    half: bool,
+    file: &mut AtomicFile,
     progress: &mut Progress<'_>,
-    mut write: impl FnMut(&[f32]) -> Result<(), ExchangeError>,
 ) -> Result<(), ExchangeError> {
     let dim = store.dim();
     let block_rows = (BLOCK_NUMBERS / dim).max(1);
-    let mut numbers = vec![0.0; block_rows * dim];
+    let (mut numbers, mut bytes) = (vec![0.0; block_rows * dim], Vec::new());
     let mut done = 0;
     for shard in store.shards() {
         for first in (0..shard.rows()).step_by(block_rows) {
             let rows = block_rows.min(shard.rows() - first);
             let block = &mut numbers[..rows * dim];
             shard.embeddings().widen(first * dim..(first + rows) * dim, block);
-            write(block)?;
+            bytes.clear();
+            if half {
+                // Exact: the numbers were f16 before they were widened.
+                bytes.extend(block.iter().flat_map(|&number| f16::from_f32(number).to_le_bytes()));
+            } else {
+                bytes.extend(block.iter().flat_map(|number| number.to_le_bytes()));
+            }
+            append(file, &bytes)?;
             done += rows as u64;
             report(progress, done)?;
         }

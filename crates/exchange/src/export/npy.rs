@@ -1,13 +1,9 @@
 //! NumPy's `.npy`.
 
-use std::io::Write;
-use std::path::Path;
-
-use half::f16;
-use toller_files::{AtomicFile, FileError};
+use toller_files::AtomicFile;
 use toller_store::Store;
 
-use super::for_each_block;
+use super::{append, write_numbers};
 use crate::ExchangeError;
 use crate::progress::Progress;
 
@@ -17,25 +13,13 @@ const ALIGNMENT: usize = 64;
 /// Writes the vectors as a matrix [rows, dim] of float16 or float32.
 pub(super) fn write(
     store: &Store,
-    path: &Path,
+    file: &mut AtomicFile,
     half: bool,
     progress: &mut Progress<'_>,
 ) -> Result<(), ExchangeError> {
-    let mut file = AtomicFile::create(path)?;
     let header = header(if half { "<f2" } else { "<f4" }, store.count(), store.dim());
-    file.write_all(&header).map_err(FileError::on("write", path))?;
-    let mut bytes = Vec::new();
-    for_each_block(store, progress, |numbers| {
-        bytes.clear();
-        if half {
-            // Exact: they were f16 before they were widened.
-            bytes.extend(numbers.iter().flat_map(|&number| f16::from_f32(number).to_le_bytes()));
-        } else {
-            bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
-        }
-        Ok(file.write_all(&bytes).map_err(FileError::on("write", path))?)
-    })?;
-    Ok(file.commit()?)
+    append(file, &header)?;
+    write_numbers(store, half, file, progress)
 }
 
 fn header(descr: &str, rows: usize, dim: usize) -> Vec<u8> {

@@ -26,14 +26,14 @@ const ELEMENT_IS_THERE: i16 = 2;
 /// Writes the ids and the vectors, of halffloat or float.
 pub(super) fn write(
     store: &Store,
-    path: &Path,
+    file: &mut AtomicFile,
     half: bool,
     progress: &mut Progress<'_>,
 ) -> Result<(), ExchangeError> {
-    let mut file = AtomicFile::create(path)?;
-    let failed = |error: ParquetError| write_error(path, error);
+    let path = file.destination().to_owned();
+    let failed = |error: ParquetError| write_error(&path, error);
     let schema = Arc::new(schema(half).map_err(failed)?);
-    let mut writer = SerializedFileWriter::new(&mut file, schema, Arc::new(properties())).map_err(failed)?;
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties())).map_err(failed)?;
     let mut done = 0;
     for shard in store.shards() {
         let group_rows = (GROUP_NUMBERS / store.dim()).max(1);
@@ -47,11 +47,11 @@ pub(super) fn write(
         }
     }
     writer.close().map_err(failed)?;
-    Ok(file.commit()?)
+    Ok(())
 }
 
-/// `message { required binary id (STRING); optional group embedding (LIST) { repeated group list { required float
-/// element } } }`
+/// `message { required binary id (STRING); optional group embedding (LIST) { repeated group list {
+/// required float element } } }`
 fn schema(half: bool) -> Result<Type, ParquetError> {
     let id = Type::primitive_type_builder("id", PhysicalType::BYTE_ARRAY)
         .with_repetition(Repetition::REQUIRED)

@@ -7,6 +7,8 @@ mod pickle;
 
 use std::path::{Path, PathBuf};
 
+use toller_store::DType;
+
 use crate::ids::{self, IdsFrom};
 use crate::matrix::Matrix;
 use crate::{ExchangeError, Precision, VectorFormat};
@@ -15,7 +17,7 @@ use parquet::ParquetVectors;
 /// How to read files of vectors.
 #[derive(Clone, Debug, Default)]
 pub struct SourceOptions {
-    /// The format, where the first bytes do not tell it.
+    /// The format; `None` to detect it from the first bytes.
     pub format: Option<VectorFormat>,
     /// Where the ids come from, for files that have none.
     pub ids: IdsFrom,
@@ -25,7 +27,7 @@ pub struct SourceOptions {
     pub vector_column: Option<String>,
     /// Whether float64 is rounded to float32 rather than refused.
     pub narrow_f64: bool,
-    /// Whether a FAISS index for another metric than the inner product is taken for its vectors.
+    /// Whether a FAISS index for another metric than the inner product is accepted.
     pub any_metric: bool,
 }
 
@@ -66,7 +68,7 @@ enum Kind {
     /// NumPy's and FAISS's vectors, and where their ids are.
     Matrix(Matrix, MatrixIds),
     Parquet(ParquetVectors),
-    /// Read anew in each pass, so that one file's ids are in memory at a time.
+    /// Read again in each pass, so that the ids of only one file are in memory at a time.
     Pickle(pickle::Shape),
 }
 
@@ -81,11 +83,11 @@ enum MatrixIds {
 }
 
 impl Source {
-    /// Opens files of vectors, in this order. A directory is taken for Pyserini's: its files `index` and `docid`.
+    /// Opens files of vectors, in this order. A directory is Pyserini's: the files `index` and `docid`.
     ///
     /// # Errors
-    /// When a file is none of the formats, is damaged, has no ids, or has vectors of another length than the first;
-    /// for float64 and for metrics other than the inner product, unless the options take them.
+    /// When a file has none of the formats, is damaged, has no ids, or has vectors of another length than the
+    /// first file; for float64 and for metrics other than the inner product, unless the options allow them.
     pub fn open(paths: &[PathBuf], options: &SourceOptions) -> Result<Self, ExchangeError> {
         if let IdsFrom::Files(files) = &options.ids
             && files.len() != paths.len()
@@ -105,12 +107,12 @@ impl Source {
             files.push(SourceFile { path, kind });
         }
         let Some(&(dim, _)) = dims.first() else {
-            return Err(ExchangeError::Empty { path: paths.first().cloned().unwrap_or_default() });
+            return Err(ExchangeError::Empty(paths.first().cloned().unwrap_or_default()));
         };
         for file in &files {
             let doubles = matches!(file.kind.dim_and_precision(), Some((_, Precision::F64)));
             if doubles && !options.narrow_f64 {
-                return Err(ExchangeError::Doubles { path: file.path.clone() });
+                return Err(ExchangeError::Doubles(file.path.clone()));
             }
         }
         let all_half = dims.iter().all(|(_, precision)| *precision == Precision::F16);
@@ -136,6 +138,12 @@ impl Source {
         self.precision
     }
 
+    /// The store's dtype that holds the numbers best.
+    #[must_use]
+    pub fn store_dtype(&self) -> DType {
+        if self.precision == Precision::F16 { DType::F16 } else { DType::F32 }
+    }
+
     /// The file of a row.
     #[must_use]
     pub fn path(&self, file: usize) -> &Path {
@@ -145,7 +153,8 @@ impl Source {
     /// Calls `visit` for each row in order. Every row has [`Source::dim`] numbers.
     ///
     /// # Errors
-    /// The first of a file that is damaged, an id that is blank or missing, a vector of another length, or of `visit`.
+    /// The first error: a damaged file, a blank or missing id, a vector of another length, or the error of
+    /// `visit`.
     pub fn for_each(&self, visit: &mut Visit<'_>) -> Result<(), ExchangeError> {
         let mut first = 0;
         for (number, file) in self.files.iter().enumerate() {
@@ -186,7 +195,7 @@ impl Kind {
         };
         let no_ids_wanted = |path: &Path| match options.ids {
             IdsFrom::Beside => Ok(()),
-            IdsFrom::Files(_) | IdsFrom::Rows => Err(ExchangeError::HasIds { path: path.to_owned() }),
+            IdsFrom::Files(_) | IdsFrom::Rows => Err(ExchangeError::HasIds(path.to_owned())),
         };
         match format {
             VectorFormat::Npy => {
@@ -198,7 +207,7 @@ impl Kind {
                 let faiss::Flat { matrix, ids } = faiss::open(path, options.any_metric)?;
                 let ids = match ids {
                     Some(start) if options.ids == IdsFrom::Beside => MatrixIds::Int64(start),
-                    Some(_) => return Err(ExchangeError::HasIds { path: path.to_owned() }),
+                    Some(_) => return Err(ExchangeError::HasIds(path.to_owned())),
                     None => ids_of_matrix(path, number, options)?,
                 };
                 Ok(Self::Matrix(matrix, ids))
@@ -223,7 +232,7 @@ impl Kind {
         }
     }
 
-    /// `None` for a file without rows, if only a row tells.
+    /// `None` for a file without rows, if the format states them nowhere else.
     fn dim_and_precision(&self) -> Option<(usize, Precision)> {
         match self {
             Self::Matrix(matrix, _) => Some((matrix.dim, matrix.numbers.precision)),
@@ -243,11 +252,11 @@ fn ids_of_matrix(path: &Path, number: usize, options: &SourceOptions) -> Result<
         IdsFrom::Rows => Ok(MatrixIds::Rows),
         IdsFrom::Files(files) => match files.get(number) {
             Some(file) => Ok(MatrixIds::File(file.clone())),
-            None => Err(ExchangeError::NoIds { path: path.to_owned() }),
+            None => Err(ExchangeError::NoIds(path.to_owned())),
         },
-        IdsFrom::Beside => match ids::beside(path) {
+        IdsFrom::Beside => match ids::next_to(path) {
             Some(file) => Ok(MatrixIds::File(file)),
-            None => Err(ExchangeError::NoIds { path: path.to_owned() }),
+            None => Err(ExchangeError::NoIds(path.to_owned())),
         },
     }
 }
@@ -262,9 +271,7 @@ fn each_of_matrix(
     let mut vector = Vec::with_capacity(matrix.dim);
     let mut row_with_id = |row: usize, id: &str| {
         matrix.row(row, &mut vector);
-        visit(row as u64, id, &vector)?;
-        matrix.done(row);
-        Ok(())
+        visit(row as u64, id, &vector)
     };
     match ids {
         MatrixIds::Rows => {

@@ -44,7 +44,7 @@ pub(super) fn open(path: &Path) -> Result<Matrix, ExchangeError> {
             format!("an array with {} dimensions, not the two of [vectors, numbers]", header.shape.len());
         return Err(unsupported(what, "save a matrix with a vector a row"));
     };
-    // A matrix with one row or one column lies the same in both orders.
+    // A matrix with one row or one column is the same in both orders.
     if header.fortran_order && rows > 1 && dim > 1 {
         return Err(unsupported(
             "an array in Fortran order, column after column".to_owned(),

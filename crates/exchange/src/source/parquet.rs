@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::SchemaDescriptor;
-use toller_corpus::parquet::{Column, FloatType, ListColumn, Value, guard};
-use toller_files::FileError;
+use toller_corpus::parquet::{Column, ListColumn, Precision, Value, guard};
+use toller_files::{FileError, open_regular};
 use toller_ir::{Setting, remedy};
 
 use super::VisitRow;
-use crate::{ExchangeError, Precision, VectorFormat};
+use crate::{ExchangeError, VectorFormat};
 
 const ID_NAMES: [&str; 3] = ["_id", "id", "docid"];
 const VECTOR_NAMES: [&str; 4] = ["embedding", "embeddings", "emb", "vector"];
@@ -34,19 +34,14 @@ impl ParquetVectors {
         path: &Path,
         (id_column, vector_column): (Option<&str>, Option<&str>),
     ) -> Result<Self, ExchangeError> {
-        let file = File::open(path).map_err(FileError::on("open", path))?;
+        let file = open_regular(path).map_err(FileError::on("open", path))?;
         let reader = guarded(path, || SerializedFileReader::new(file))?;
         let schema = reader.metadata().file_metadata().schema_descr();
         let (id, _) = find(path, schema, id_column, &ID_NAMES, |column| {
             (schema.column(column).max_rep_level() == 0).then_some(())
         })?;
-        let (vector, float) =
-            find(path, schema, vector_column, &VECTOR_NAMES, |column| FloatType::of(&schema.column(column)))?;
-        let precision = match float {
-            FloatType::F16 => Precision::F16,
-            FloatType::F32 => Precision::F32,
-            FloatType::F64 => Precision::F64,
-        };
+        let (vector, precision) =
+            find(path, schema, vector_column, &VECTOR_NAMES, |column| Precision::of(&schema.column(column)))?;
         let mut opened = Self { path: path.to_owned(), reader, id, vector, precision, dim: None };
         opened.dim = opened.first_dim()?;
         Ok(opened)

@@ -49,17 +49,5 @@ fn resolve(name: &str, options: &ResolveOptions) -> (Result<ModelSource, Resolve
 
 /// Every file and link below a folder, as paths relative to it, sorted.
 fn tree(folder: &Path) -> Vec<String> {
-    let mut paths = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
-        for entry in std::fs::read_dir(&next).into_iter().flatten().flatten() {
-            if entry.file_type().unwrap().is_dir() {
-                folders.push(entry.path());
-            } else {
-                paths.push(entry.path().strip_prefix(folder).unwrap().to_str().unwrap().to_owned());
-            }
-        }
-    }
-    paths.sort_unstable();
-    paths
+    toller_testing::files(folder).unwrap_or_default().into_keys().collect()
 }

@@ -8,14 +8,13 @@
 //! Cost model: 2 * n * k * hidden multiply-adds a sequence and n * k * heads exponentials, where k is n, or
 //! with a window of w about 2 w + 80.
 //!
-//! Which keys a block takes depends on the sequence alone, so its bits do too: a key outside a query's
-//! window, but inside the block's, has weight zero, which changes no sum.
+//! The keys of a block depend on the sequence alone, and so do its bits: a key outside a query's window, but
+//! inside the block's, has weight zero, which changes no sum.
 
 use std::marker::PhantomData;
 use std::ops::Range;
 
 use half::bf16;
-use toller_simd::product::Sums;
 use toller_simd::tile::{AlignedBuffer, Epilogue, PANEL, Rows, multiply};
 use toller_simd::{self as simd, Isa, Kernel, LANES, Simd};
 
@@ -107,7 +106,8 @@ impl<O: Operand> Kernel for Heads<'_, O> {
         for bounds in self.call.offsets.windows(2) {
             let tokens = bounds[0] as usize..bounds[1] as usize;
             for head in 0..self.call.attention.heads {
-                // Heads of different sequences take turns, so that parts are equal for one long text and for many.
+                // The heads of all sequences are counted through, so that parts are equal for one long text
+                // and for many.
                 if !tokens.is_empty() && self.part.has(heads) {
                     self.attend(simd, tokens.clone(), head);
                 }
@@ -177,14 +177,14 @@ impl<O: Operand> Heads<'_, O> {
                 *sum = softmax_numerators::<S, O>(simd, row, seen_by_row, factor);
             }
 
-            // Of an odd last key's pair the second weight is zero.
+            // The second weight of an odd last key's pair is zero.
             let weights = Rows::new(O::values(scores), row_width, count, seen.len().div_ceil(O::PER_VALUE));
             let lines = n.div_ceil(O::PER_VALUE);
             for column in (0..head_size).step_by(PANEL) {
                 let panel = &values.as_slice()[column * lines + seen.start / O::PER_VALUE * PANEL..];
                 let at = (tokens.start + block) * hidden + head * head_size + column;
-                // SAFETY: `at` is within `[tokens, hidden]`, and so is all that the product stores from there: `count`
-                // rows, and of each the columns of this head, which no other part has.
+                // SAFETY: `at` is within `[tokens, hidden]`, and so is everything that the product stores
+                // from there: `count` rows, of each the columns of this head, which belong to no other part.
                 let target = unsafe { self.out.start().add(at) };
                 let mut store = Store::<O>::new(target, hidden, Some(&sums));
                 multiply(simd, weights, panel, PANEL.min(head_size - column), &mut store);
@@ -238,8 +238,8 @@ fn add_biases<S: Simd>(simd: S, row: &mut [f32], scale: f32, biases: &[f32]) {
     }
 }
 
-/// Turns the scores of `own` into exp(scale * (score - largest)), as numbers to multiply from the start of the
-/// row, where all others become zero; returns the sum.
+/// Turns the scores of `own` into exp(scale * (score - largest)), as numbers to multiply from the start of
+/// the row, where all other numbers become zero. Returns the sum.
 #[inline(always)]
 fn softmax_numerators<S: Simd, O: Operand>(simd: S, row: &mut [f32], own: Range<usize>, scale: f32) -> f32 {
     const { assert!(size_of::<O>() <= size_of::<f32>(), "the row has room for its numbers") };
@@ -286,7 +286,7 @@ fn largest_of<S: Simd>(simd: S, row: &[f32]) -> f32 {
     rest.iter().copied().fold(simd.largest(largest), f32::max)
 }
 
-/// Stores a product, each row divided by its entry of `divisors` where there are any.
+/// Stores a product, each row divided by its entry of `divisors`, if given.
 struct Store<'a, O> {
     out: *mut f32,
     stride: usize,
@@ -304,15 +304,7 @@ impl<O: Operand> Epilogue for Store<'_, O> {
     type Product = O::Product;
 
     #[inline(always)]
-    unsafe fn store<S: Simd>(
-        &mut self,
-        simd: S,
-        row: usize,
-        column: usize,
-        count: usize,
-        sums: Sums<O::Product, S>,
-    ) {
-        let mut sums = O::sums::<S>(sums);
+    unsafe fn store<S: Simd>(&mut self, simd: S, row: usize, column: usize, count: usize, mut sums: S::F32) {
         if let Some(divisors) = self.divisors {
             sums = simd.div(sums, simd.splat(divisors[row]));
         }

@@ -61,7 +61,8 @@ impl Attention {
         start..end
     }
 
-    /// The pairs of queries and keys of a sequence of `n` tokens that are multiplied, rounding to panels aside.
+    /// The pairs of queries and keys of a sequence of `n` tokens that are multiplied, without rounding to
+    /// panels.
     pub(crate) fn pairs(&self, n: usize) -> usize {
         match (self.before, self.after) {
             (None, None) => n * n,

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use half::bf16;
 
 use crate::linear::convert_to_pairs;
-use toller_simd::product::{Floats, Pairs, Product, Sums};
+use toller_simd::product::{Floats, Pairs, Product};
 use toller_simd::tile::{AlignedBuffer, PANEL, Rows};
 use toller_simd::{LANES, Simd, exp, exp2_coarse};
 
@@ -14,8 +14,8 @@ pub(super) type Value<O> = <<O as Operand>::Product as Product>::Value;
 
 /// A number as attention multiplies it.
 pub(crate) trait Operand: Copy {
-    /// How it is multiplied.
-    type Product: Product;
+    /// How it is multiplied. The sums are f32.
+    type Product: Product<Sum = f32>;
     /// Numbers of a value, along the depth.
     const PER_VALUE: usize;
     /// The logarithm of e to the base of [`Operand::power`].
@@ -31,7 +31,8 @@ pub(crate) trait Operand: Copy {
         buffer: &'b mut AlignedBuffer<Value<Self>>,
     ) -> Rows<'b, Value<Self>>;
 
-    /// Values `[n, head_size]` as panels of 32 columns, each `[n in values, 32]`, zeros beyond the last column.
+    /// Values `[n, head_size]` as panels of 32 columns, each `[n in values, 32]`, zeros beyond the last
+    /// column.
     fn pack_values<S: Simd>(
         simd: S,
         panels: &mut AlignedBuffer<Value<Self>>,
@@ -62,9 +63,6 @@ pub(crate) trait Operand: Copy {
 
     /// Rows of numbers in a buffer of scores as values.
     fn values(scores: &[f32]) -> &[Value<Self>];
-
-    /// The sums of the product.
-    fn sums<S: Simd>(sums: Sums<Self::Product, S>) -> S::F32;
 }
 
 impl Operand for f32 {
@@ -109,11 +107,6 @@ impl Operand for f32 {
     fn values(scores: &[f32]) -> &[f32] {
         scores
     }
-
-    #[inline(always)]
-    fn sums<S: Simd>(sums: S::F32) -> S::F32 {
-        sums
-    }
 }
 
 impl Operand for bf16 {
@@ -146,7 +139,7 @@ impl Operand for bf16 {
         let (n, head_size) = (values.count(), values.depth());
         let (lines, stride) = (n.div_ceil(2), pairs_of(head_size));
         panels.grow(head_size.div_ceil(PANEL) * lines * PANEL);
-        // The bits of two tokens beside each other.
+        // The bits of two tokens next to each other.
         buffer.grow(2 * stride);
         let (even, odd) = buffer.as_mut_slice()[..2 * stride].split_at_mut(stride);
         for line in 0..lines {
@@ -176,14 +169,9 @@ impl Operand for bf16 {
         // SAFETY: i32 has the size and the alignment of f32, and no invalid bits.
         unsafe { std::slice::from_raw_parts(scores.as_ptr().cast(), scores.len()) }
     }
-
-    #[inline(always)]
-    fn sums<S: Simd>(sums: S::F32) -> S::F32 {
-        sums
-    }
 }
 
-/// The pairs of a row of so many numbers, rounded up to whole vectors of numbers.
+/// The pairs of a row of this many numbers, rounded up to whole vectors of numbers.
 fn pairs_of(numbers: usize) -> usize {
     numbers.next_multiple_of(LANES) / 2
 }

@@ -3,8 +3,9 @@
 use super::Attention;
 use crate::Sequences;
 
-/// The contexts `[tokens, heads * head_size]` of `qkv` `[tokens, (heads + 2 * key_heads) * head_size]` (Vaswani et al. 2017,
-/// equation 1). Rotations are by the f32 cosines and sines that all implementations share.
+/// The contexts `[tokens, heads * head_size]` of `qkv` `[tokens, (heads + 2 * key_heads) * head_size]`
+/// (Vaswani et al. 2017, equation 1). Rotations are by the f32 cosines and sines that all implementations
+/// share.
 pub(crate) fn attend(qkv: &[f64], sequences: &Sequences, attention: &Attention) -> Vec<f64> {
     let Attention { heads, head_size, .. } = *attention;
     let (width, hidden, half) = (attention.input_width(), attention.output_width(), head_size / 2);

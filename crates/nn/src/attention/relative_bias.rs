@@ -2,8 +2,8 @@
 
 use crate::{Matrix, NnError};
 
-/// What is added to an attention score by the distance of the key from the query, for each head. Distances
-/// beyond the table's reach take its outermost values.
+/// Numbers that are added to attention scores, by head and by the distance of the key from the query.
+/// Distances beyond the table's reach take its outermost values.
 pub(crate) struct RelativeBias {
     /// `[heads, 2 * reach + 1]`, from distance -reach (the key before the query) to reach.
     table: Vec<f32>,

@@ -4,14 +4,14 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::NnError;
 
-/// Positions of a first table: most inputs are no longer.
+/// Positions of the first table: most inputs are not longer.
 const FIRST_POSITIONS: usize = 512;
 
 /// Rotary position embedding of queries and keys (Su et al. 2021, equation 34): of a head, values i and
 /// i + size / 2 are rotated by the position times theta^(-2i / size).
 ///
 /// The angles are computed in f32 and their cosines and sines rounded to f32, as transformers does: at
-/// position 8,000 an angle's rounding is 2e-4, which more precision would make a difference from it.
+/// position 8,000 an angle's rounding is 2e-4, and more precision would be a difference from transformers.
 pub(crate) struct Rotary {
     /// `[head_size / 2]`.
     frequencies: Vec<f32>,

@@ -1,4 +1,5 @@
-//! The memory of a batch under way: buffers that are used again and again, and what divides work among threads.
+//! The memory of a batch in progress: buffers that are used again and again. Also what divides work among
+//! threads.
 
 use std::ops::Range;
 
@@ -8,7 +9,7 @@ use crate::linear::Conversions;
 /// A matrix of states in f32.
 #[derive(Debug)]
 pub struct CpuStates {
-    /// The matrix row by row, and maybe room after it.
+    /// The matrix row by row, and possibly unused room after it.
     buffer: Vec<f32>,
     rows: usize,
     width: usize,
@@ -36,7 +37,7 @@ impl CpuStates {
 #[derive(Default)]
 pub struct CpuScratch {
     free: Vec<Vec<f32>>,
-    /// One for each thread that works on the batch; the first one is there from the start.
+    /// One for each thread that works on the batch.
     threads: Vec<ThreadBuffers>,
 }
 
@@ -52,10 +53,10 @@ impl CpuScratch {
         self.threads.resize_with(threads.max(1), ThreadBuffers::default);
     }
 
-    /// States `[rows, width]` of any values, in memory that was given back where there is some.
+    /// States `[rows, width]` of any values, in memory that was given back, if there is some.
     pub(crate) fn take(&mut self, rows: usize, width: usize) -> CpuStates {
         let len = rows * width;
-        // The smallest that is large enough, else the largest.
+        // The smallest buffer that is large enough, else the largest.
         let fit = |buffer: &Vec<f32>| (buffer.len() < len, buffer.len().abs_diff(len));
         let best = (0..self.free.len()).min_by_key(|&index| fit(&self.free[index]));
         let mut buffer = best.map(|index| self.free.swap_remove(index)).unwrap_or_default();
@@ -69,8 +70,8 @@ impl CpuScratch {
         self.free.push(states.buffer);
     }
 
-    /// Runs `work` for every part of a step: on this thread alone, or on as many as the batch may use, if there is enough
-    /// work for `most` of them.
+    /// Runs `work` for every part of a step: on this thread, or on as many threads as the batch may use, at
+    /// most `most`.
     pub(crate) fn divided(&mut self, most: usize, work: impl Fn(Part, &mut ThreadBuffers) + Sync) {
         self.threads.resize_with(self.threads.len().max(1), ThreadBuffers::default);
         let count = self.threads.len().min(most.max(1));
@@ -116,14 +117,15 @@ impl Part {
     }
 }
 
-/// Where the parts of a step write: each to places of its own.
+/// Where the parts of a step write: each part to its own places.
 #[derive(Clone, Copy)]
 pub(crate) struct Output {
     start: *mut f32,
     len: usize,
 }
 
-// SAFETY: it is a place alone. What is written there is written by unsafe code, which says why no two parts meet.
+// SAFETY: this is only an address. Only unsafe code writes there, and states why no two parts write to the
+// same place.
 unsafe impl Send for Output {}
 // SAFETY: as above.
 unsafe impl Sync for Output {}

@@ -11,7 +11,7 @@ pub struct Norm {
     pub(crate) centers: bool,
 }
 
-/// Normalises each row of `x` `[rows, width]` into `out`, or in place where there is no `x`.
+/// Normalises each row of `x` `[rows, width]` into `out`, or in place if there is no `x`.
 pub(crate) struct Normalize<'a> {
     pub(crate) norm: &'a Norm,
     pub(crate) x: Option<&'a [f32]>,

@@ -6,7 +6,7 @@ use toller_simd::Isa;
 
 use super::{Layer, models, values};
 use crate::cpu::{Output, Part};
-use crate::gated_linear::cpu::{GatedLinear, interleave};
+use crate::gated_linear::{GatedLinear, interleave};
 use crate::linear::cpu::Linear;
 use crate::linear::{Conversions, Weight};
 use crate::{Activation, Cpu, Precision};
@@ -17,7 +17,7 @@ fn linear(isa: Isa, x: &[f32], weight: &Weight, parts: usize) -> Vec<f32> {
     let call = Linear { x, rows, weight, bias: &[], residual: None, activation: Activation::Identity };
     let mut out = vec![f32::NAN; rows * weight.columns()];
     let target = Output::of(&mut out);
-    // Used again for every part, as a thread uses it for every product.
+    // Used again for every part, as a thread uses its buffers for every product.
     let mut conversions = Conversions::default();
     for index in 0..parts {
         call.run(isa, Part::new(index, parts), target, &mut conversions);
@@ -35,8 +35,8 @@ fn gated(isa: Isa, x: &[f32], weight: &Weight, columns: usize) -> Vec<f32> {
 
 /// `x * weight^T` to the bit: `x` `[rows, depth]`, `weight` `[columns, depth]`, the result `[rows, columns]`.
 ///
-/// In f32 and f16 a product is a chain of fused multiply-adds over the inputs. In bf16 the inputs come in pairs, of which
-/// the second is added first, and numbers below 2^-54 are zero. In int8 the sum is exact.
+/// In f32 and f16 a product is a chain of fused multiply-adds over the inputs. In bf16 the inputs come in
+/// pairs, and the second is added first. Numbers below 2^-54 are zero. In int8 the sum is exact.
 fn defined(x: &[f32], weight: &[f32], depth: usize, precision: Precision) -> Vec<f32> {
     let product = |x: &[f32], weight: &[f32]| match precision {
         Precision::F32 => chain(x, weight),
@@ -126,7 +126,7 @@ proptest! {
     }
 }
 
-/// What is not finite must not become a number: the store refuses it.
+/// What is not finite must not become a number: the store refuses such vectors.
 #[test]
 fn what_is_not_finite_stays_so_in_every_precision() {
     let (rows, depth, columns) = (3, 20, 18);

@@ -1,4 +1,4 @@
-//! One suite for every backend: near `Reference`, and a sequence's bits whatever is beside it.
+//! One suite for every backend: near `Reference`, and the same bits of a sequence next to any other.
 #![allow(clippy::unwrap_used)]
 
 mod bits;
@@ -56,7 +56,7 @@ impl Layer {
     }
 }
 
-/// What a test computes: a model in miniature, every step of which is another one's input.
+/// What a test computes: a model in miniature. The result of each step is the input of another.
 #[derive(Clone, Debug)]
 struct Model {
     seed: u64,
@@ -74,7 +74,7 @@ struct Model {
     gates: bool,
     placement: NormPlacement,
     activation: Activation,
-    /// How far apart attention scores are.
+    /// How far attention scores differ.
     sharpness: f32,
     skipped: usize,
 }
@@ -111,12 +111,13 @@ fn models() -> impl Strategy<Value = Model> {
 }
 
 impl Model {
-    /// The same model over one of its sequences alone.
+    /// The same model over only one of its sequences.
     fn alone(&self, sequence: usize) -> Self {
         Self { lengths: vec![self.lengths[sequence]], ..self.clone() }
     }
 
-    /// Pooled states after one layer, of unit length and not: every step of the backend, on `threads` threads.
+    /// Pooled states after one layer, of unit length and not: every step of the backend, on `threads`
+    /// threads.
     fn run<B: Backend>(&self, backend: &B, first_row: usize, threads: usize) -> [Vec<f32>; 2] {
         let (seed, width) = (self.seed, self.width);
         let sequences = Sequences::from_lengths(self.lengths.iter().copied());
@@ -208,7 +209,7 @@ fn check<B: Backend>(backend: &B, model: &Model, tolerance: f64) {
     let [expected, expected_vectors] = model.run(&Reference, 0, 1);
     let error = relative_error(&together[0], &expected);
     assert!(error < tolerance, "{error} in pooled states");
-    // The scaling to unit length magnifies what is left of a vector near zero.
+    // The scaling to unit length magnifies the error of a vector near zero.
     if expected_vectors.iter().all(|x| x.is_finite()) && tolerance < 1e-3 {
         assert!(relative_error(&together[1], &expected_vectors) < 100.0 * tolerance);
     }

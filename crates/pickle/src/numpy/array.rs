@@ -8,13 +8,13 @@ use crate::{Items, PickleError, Value};
 /// A pickled `numpy.ndarray`.
 #[derive(Clone)]
 pub struct Array<'p, 'a> {
-    /// What its elements are.
+    /// The type of the elements.
     pub dtype: DType,
-    /// Its extents.
+    /// The extents.
     pub shape: Vec<usize>,
-    /// Whether the first index is the fastest, not the last.
+    /// Whether the first index is the fastest, rather than the last.
     pub fortran_order: bool,
-    /// Its elements.
+    /// The elements.
     pub content: Content<'p, 'a>,
 }
 

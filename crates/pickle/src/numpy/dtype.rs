@@ -1,4 +1,4 @@
-//! What the numbers of an array are.
+//! The types of an array's elements.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ pub enum Kind {
 /// The type of an array's elements: `<f4` and the like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DType {
-    /// What an element is.
+    /// The kind of an element.
     pub kind: Kind,
     /// Bytes of an element.
     pub size: usize,
@@ -69,7 +69,7 @@ impl DType {
     /// Reads a pickled `numpy.dtype`.
     ///
     /// # Errors
-    /// When the value is not a dtype, or one that [`DType::parse`] does not know.
+    /// When the value is not a dtype, or [`DType::parse`] does not know the dtype.
     pub fn read(value: Value<'_, '_>) -> Result<Self, PickleError> {
         let unexpected = || value.unexpected("a numpy dtype of plain elements");
         let object = value.as_object().ok_or_else(unexpected)?;

@@ -31,9 +31,9 @@ impl Feedback {
         }
     }
 
-    /// Whether a term of a document may expand a query: no word of one letter or of more than 20, and none
-    /// that more than a tenth of the `documents` have, for these are stop words. `document_frequency` have
-    /// it.
+    /// Whether a term of a document may expand a query. Words of one letter or of more than 20 may not, nor
+    /// stop words: terms that more than a tenth of the `documents` have. `document_frequency` documents have
+    /// this term.
     #[must_use]
     pub fn admits(&self, term: &str, document_frequency: u32, documents: u64) -> bool {
         // Java's lengths: units of UTF-16.
@@ -46,8 +46,8 @@ impl Feedback {
     }
 
     /// The expanded query: terms, each once, and their weights, which are above 0, in the order of their
-    /// bytes. `query` has the terms of the original one and how often they occur in it; `top` the best
-    /// documents, best first; `bottom` the last ones, last first; of both only the terms that are admitted.
+    /// bytes. `query` has the terms of the original query with their frequencies, `top` the best documents,
+    /// best first, and `bottom` the last ones, last first. Of the documents, only admitted terms are given.
     #[must_use]
     pub fn expand(
         &self,

@@ -56,11 +56,8 @@ impl Rm3 {
 
 #[cfg(test)]
 mod tests {
-    use super::{FeedbackDocument, Rm3, TermVector};
-
-    fn vector(terms: &[(&str, f32)]) -> TermVector {
-        terms.iter().map(|(term, weight)| ((*term).to_owned(), *weight)).collect()
-    }
+    use super::super::vector::testing::{assert_close, vector};
+    use super::{FeedbackDocument, Rm3};
 
     #[test]
     fn a_query_is_mixed_with_its_best_documents() {
@@ -74,15 +71,8 @@ mod tests {
         // Two terms of each document: a 1/4, c 3/4; c 1/2, d 1/2. Weighted: a 0.75, c 2.75, d 0.5; of these
         // two: c 2.75/3.5.
         let rm3 = Rm3 { terms: 2, documents: 3, ..Rm3::default() };
-        let expanded: Vec<(String, f32)> =
-            rm3.expand(&query, &top).iter().map(|(term, weight)| (term.to_owned(), weight)).collect();
-        let expected = [("a", 0.25 + 0.5 * 0.75 / 3.5), ("b", 0.25), ("c", 0.5 * 2.75 / 3.5)]
-            .map(|(t, w)| (t.to_owned(), w));
-        assert_eq!(expanded.len(), expected.len(), "{expanded:?}");
-        for ((term, weight), (expected_term, expected_weight)) in expanded.iter().zip(&expected) {
-            assert_eq!(term, expected_term);
-            assert!((weight - expected_weight).abs() < 1e-6, "{term}: {weight} and {expected_weight}");
-        }
+        let expected = [("a", 0.25 + 0.5 * 0.75 / 3.5), ("b", 0.25), ("c", 0.5 * 2.75 / 3.5)];
+        assert_close(&rm3.expand(&query, &top), &expected);
         // The original query alone, where nothing was found or its share is 1.
         let half = vector(&[("a", 0.25), ("b", 0.25)]);
         assert_eq!(rm3.expand(&query, &[]), half);

@@ -64,7 +64,7 @@ impl Rocchio {
     }
 }
 
-/// The mean of documents of length 1, its largest terms, of length 1.
+/// The mean of documents, each scaled to length 1; the largest terms of the mean, scaled to length 1.
 fn mean(documents: &[FeedbackDocument], count: usize, terms: usize) -> TermVector {
     let documents: Vec<(f32, &TermVector)> = documents
         .iter()
@@ -83,22 +83,11 @@ fn mean(documents: &[FeedbackDocument], count: usize, terms: usize) -> TermVecto
 
 #[cfg(test)]
 mod tests {
-    use super::{FeedbackDocument, Rocchio, TermVector};
-
-    fn vector(terms: &[(&str, f32)]) -> TermVector {
-        terms.iter().map(|(term, weight)| ((*term).to_owned(), *weight)).collect()
-    }
+    use super::super::vector::testing::{assert_close, vector};
+    use super::{FeedbackDocument, Rocchio};
 
     fn document(terms: &[(&str, f32)]) -> FeedbackDocument {
         FeedbackDocument { score: 1.0, terms: vector(terms) }
-    }
-
-    fn assert_close(found: &TermVector, expected: &[(&str, f32)]) {
-        assert_eq!(found.iter().count(), expected.len(), "{found:?}");
-        for ((term, weight), (expected_term, expected_weight)) in found.iter().zip(expected) {
-            assert_eq!(term, *expected_term);
-            assert!((weight - expected_weight).abs() < 1e-6, "{term}: {weight} and {expected_weight}");
-        }
     }
 
     #[test]

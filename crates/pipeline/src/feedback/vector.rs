@@ -11,7 +11,7 @@ pub struct TermVector {
 /// A document that feedback is taken from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FeedbackDocument {
-    /// What it scored.
+    /// Its score.
     pub score: f32,
     /// How often it has each term.
     pub terms: TermVector,
@@ -34,7 +34,7 @@ impl TermVector {
         self.weights.iter().map(|(term, weight)| (term.as_str(), *weight))
     }
 
-    /// The weight of a term; 0 for one that is not there.
+    /// The weight of a term; 0 for a missing term.
     #[must_use]
     pub fn weight(&self, term: &str) -> f32 {
         self.weights.get(term).copied().unwrap_or(0.0)
@@ -59,7 +59,7 @@ impl TermVector {
         self.weights.values().map(|weight| f64::from(*weight) * f64::from(*weight)).sum::<f64>().sqrt()
     }
 
-    /// Divided by a norm; as it is where that is 0.
+    /// The vector divided by a norm; unchanged if the norm is 0.
     pub(super) fn over(mut self, norm: f64) -> Self {
         if norm > 0.0 {
             self.weights.values_mut().for_each(|weight| *weight = (f64::from(*weight) / norm) as f32);
@@ -83,5 +83,22 @@ impl TermVector {
     }
 }
 
-/// Below this norm, a document has no terms to speak of.
+/// A document with a smaller norm does not count.
 pub(super) const LEAST_NORM: f32 = 0.001;
+
+#[cfg(test)]
+pub(super) mod testing {
+    use super::TermVector;
+
+    pub(in crate::feedback) fn vector(terms: &[(&str, f32)]) -> TermVector {
+        terms.iter().map(|(term, weight)| ((*term).to_owned(), *weight)).collect()
+    }
+
+    pub(in crate::feedback) fn assert_close(found: &TermVector, expected: &[(&str, f32)]) {
+        assert_eq!(found.iter().count(), expected.len(), "{found:?}");
+        for ((term, weight), (expected_term, expected_weight)) in found.iter().zip(expected) {
+            assert_eq!(term, *expected_term);
+            assert!((weight - expected_weight).abs() < 1e-6, "{term}: {weight} and {expected_weight}");
+        }
+    }
+}

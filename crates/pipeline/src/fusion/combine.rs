@@ -1,9 +1,9 @@
-//! One document's numbers become one.
+//! Combining the numbers of a document.
 
 use super::options::Combination;
 
-/// Combines a document's weighted numbers, in any order and reordered here, where `retrieved` lists have it
-/// and `weight` is the sum of the weights of the lists that say something of it.
+/// Combines a document's weighted numbers, which are reordered. `retrieved` lists have the document; `weight`
+/// is the sum of the weights of the lists that give it a number.
 pub(crate) fn combine(numbers: &mut [f64], retrieved: usize, weight: f64, combination: Combination) -> f64 {
     numbers.sort_unstable_by(f64::total_cmp);
     let sum = || numbers.iter().fold(0.0, |sum, number| sum + number);
@@ -22,7 +22,7 @@ pub(crate) fn combine(numbers: &mut [f64], retrieved: usize, weight: f64, combin
                 numbers[middle - 1] / 2.0 + numbers[middle] / 2.0
             }
         }
-        // Lists of weight 0 alone say nothing.
+        // All lists have weight 0.
         Combination::Mean if weight == 0.0 => 0.0,
         Combination::Mean => sum() / weight,
     }

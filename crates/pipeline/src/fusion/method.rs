@@ -6,77 +6,46 @@ use std::str::FromStr;
 use super::options::{Combination, Fusion, Missing, Normalization, RRF_K};
 
 /// A method of fusion: a name for a [`Fusion`].
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct Method {
     /// Its name on the command line.
     pub name: &'static str,
     /// Other names that it is known by.
     pub aliases: &'static [&'static str],
-    /// What it does, in a line.
-    pub summary: &'static str,
     normalization: Normalization,
     missing: Missing,
     combination: Combination,
 }
 
-/// Every method.
+/// Every method. docs/fusion.md says what each does.
 pub static METHODS: [Method; 12] = {
     use Combination::{Anz, Max, Mean, Med, Min, Mnz, Sum};
     use Missing::{LeftOut, Minimum, Zero};
     use Normalization::{Borda, Centred, MinMax, None, ReciprocalRank, ZScore};
 
     const fn method(
-        (name, aliases): (&'static str, &'static [&'static str]),
+        name: &'static str,
+        aliases: &'static [&'static str],
         (normalization, missing, combination): (Normalization, Missing, Combination),
-        summary: &'static str,
     ) -> Method {
-        Method { name, aliases, summary, normalization, missing, combination }
+        Method { name, aliases, normalization, missing, combination }
     }
     [
-        method(
-            ("interpolate", &["interpolation"]),
-            (MinMax, Zero, Sum),
-            "weighted sum of scores in [0, 1], a missing document 0 (the paper of Mr. TyDi)",
-        ),
-        method(
-            ("mr-tydi-script", &[]),
-            (Centred, Minimum, Sum),
-            "weighted sum of centred scores, a missing document the run's minimum (the script of Mr. TyDi's authors, and Pyserini)",
-        ),
-        method(
-            ("z-score", &["zscore"]),
-            (ZScore, Minimum, Sum),
-            "weighted sum of standard scores, a missing document the run's minimum",
-        ),
-        method(
-            ("rrf", &[]),
-            (ReciprocalRank { k: RRF_K }, Zero, Sum),
-            "reciprocal rank fusion: sum of 1 / (k + rank)",
-        ),
-        method(("combsum", &[]), (MinMax, LeftOut, Sum), "sum of scores in [0, 1]"),
-        method(
-            ("combmnz", &[]),
-            (MinMax, LeftOut, Mnz),
-            "CombSUM times the number of runs that have the document",
-        ),
-        method(
-            ("combanz", &[]),
-            (MinMax, LeftOut, Anz),
-            "CombSUM over the number of runs that have the document",
-        ),
-        method(("combmax", &[]), (MinMax, LeftOut, Max), "largest of the scores in [0, 1]"),
-        method(("combmin", &[]), (MinMax, LeftOut, Min), "smallest of the scores in [0, 1]"),
-        method(("combmed", &[]), (MinMax, LeftOut, Med), "median of the scores in [0, 1]"),
-        method(
-            ("borda", &[]),
-            (Borda, LeftOut, Sum),
-            "points by rank, those left over shared by the missing",
-        ),
-        method(
-            ("mean", &[]),
-            (None, Minimum, Mean),
-            "weighted mean of the scores as they are (ensembles), a missing document the run's minimum",
-        ),
+        // The paper of Mr. TyDi: a document that is missing from a run has 0.
+        method("interpolate", &["interpolation"], (MinMax, Zero, Sum)),
+        // The script of Mr. TyDi's authors, and Pyserini.
+        method("mr-tydi-script", &[], (Centred, Minimum, Sum)),
+        method("z-score", &["zscore"], (ZScore, Minimum, Sum)),
+        method("rrf", &[], (ReciprocalRank { k: RRF_K }, Zero, Sum)),
+        method("combsum", &[], (MinMax, LeftOut, Sum)),
+        method("combmnz", &[], (MinMax, LeftOut, Mnz)),
+        method("combanz", &[], (MinMax, LeftOut, Anz)),
+        method("combmax", &[], (MinMax, LeftOut, Max)),
+        method("combmin", &[], (MinMax, LeftOut, Min)),
+        method("combmed", &[], (MinMax, LeftOut, Med)),
+        method("borda", &[], (Borda, LeftOut, Sum)),
+        // Ensembles.
+        method("mean", &[], (None, Minimum, Mean)),
     ]
 };
 
@@ -96,12 +65,6 @@ impl Method {
     #[must_use]
     pub fn is_by_rank(&self) -> bool {
         matches!(self.normalization, Normalization::ReciprocalRank { .. } | Normalization::Borda)
-    }
-}
-
-impl PartialEq for Method {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
     }
 }
 

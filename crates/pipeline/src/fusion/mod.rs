@@ -13,12 +13,11 @@
 //! - Documents of equal score are ranked as the first list ranks them, a document that is missing from it
 //!   last; then as the second does, and so on. Every document is in some list, so the order is total.
 //! - The scores of a fused ranking fall strictly: where a score would not be below the one before it, it
-//!   becomes the next smaller f32. So whoever reads the run by scores alone, trec_eval among them, sees the
-//!   ranks that were written.
+//!   becomes the next smaller f32. So a reader that goes by scores alone, such as trec_eval, sees the ranks
+//!   that were written.
 
 mod combine;
 mod error;
-mod fuser;
 mod hybrid;
 mod method;
 mod normalize;
@@ -28,8 +27,7 @@ mod query_order;
 mod runs;
 
 pub use error::FusionError;
-pub use fuser::{Collections, RankingFuser};
-pub use hybrid::Hybrid;
+pub use hybrid::{Collections, Hybrid};
 pub use method::{METHODS, Method, UnknownMethod};
 pub use options::{Combination, Fusion, Missing, Normalization, RRF_K};
 pub use pool::Pool;

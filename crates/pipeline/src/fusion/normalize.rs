@@ -1,8 +1,8 @@
-//! One list's scores on the scale that all share.
+//! Bringing the scores of a list to a scale.
 
 use super::options::{Missing, Normalization};
 
-/// What one list says of a query's documents.
+/// The scaled scores of one list for a query.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Scaled {
     /// Of each document that it has, in its order.
@@ -40,7 +40,7 @@ pub(crate) fn normalize(
     Scaled { values, missing }
 }
 
-/// Of scores that fall.
+/// Whether falling scores are all equal.
 fn all_equal(scores: &[f64]) -> bool {
     scores.first() == scores.last()
 }
@@ -50,13 +50,13 @@ fn min_max(scores: &[f64]) -> Vec<f64> {
     if all_equal(scores) {
         return vec![1.0; scores.len()];
     }
-    // The distance of two numbers may be too large to be one; that of their halves is not.
+    // The distance of two numbers may overflow; that of their halves does not.
     let unit = if (max - min).is_finite() { 1.0 } else { 0.5 };
     let width = max * unit - min * unit;
     scores.iter().map(|score| (score * unit - min * unit) / width).collect()
 }
 
-/// As [`min_max`], moved to lie around 0: no sum of minimum and maximum, which might not be a number.
+/// As [`min_max`], minus 1/2. The sum of minimum and maximum is avoided, because it may overflow.
 fn centred(scores: &[f64]) -> Vec<f64> {
     if all_equal(scores) {
         return vec![0.0; scores.len()];
@@ -68,8 +68,7 @@ fn z_scores(scores: &[f64]) -> Vec<f64> {
     if all_equal(scores) {
         return vec![0.0; scores.len()];
     }
-    // Standard scores do not mind what scores are counted from, nor their unit; in [0, 1] no square
-    // overflows.
+    // Standard scores do not depend on the origin and the unit of the scores; in [0, 1] no square overflows.
     let scaled = min_max(scores);
     let count = scaled.len() as f64;
     let mean = scaled.iter().sum::<f64>() / count;

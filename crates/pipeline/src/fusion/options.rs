@@ -14,7 +14,7 @@ pub struct Fusion {
     pub missing: Missing,
     /// How the numbers of a document become one.
     pub combination: Combination,
-    /// What each list's numbers are multiplied with, finite and at least 0, one of them above; empty: 1 each.
+    /// The weight of each list: finite, at least 0, and one of them above 0. Empty for 1 each.
     pub weights: Vec<f64>,
 }
 
@@ -26,8 +26,8 @@ pub enum Normalization {
     /// `(score - min) / (max - min)`, in [0, 1]; 1 for each where all are equal, for they are the best the
     /// list has.
     MinMax,
-    /// `(score - (min + max) / 2) / (max - min)`, in [-1/2, 1/2]; 0 where all are equal. So does the script
-    /// of Mr. TyDi's authors.
+    /// `(score - (min + max) / 2) / (max - min)`, in [-1/2, 1/2]; 0 where all are equal. The script of Mr.
+    /// TyDi's authors does this.
     Centred,
     /// `(score - mean) / deviation`, the deviation being that of the list itself; 0 where all are equal.
     ZScore,
@@ -74,14 +74,7 @@ pub enum Combination {
 }
 
 impl Fusion {
-    /// The same with weights.
-    #[must_use]
-    pub fn with_weights(mut self, weights: Vec<f64>) -> Self {
-        self.weights = weights;
-        self
-    }
-
-    /// Whether this many lists can be fused so.
+    /// Checks that this many lists can be fused.
     ///
     /// # Errors
     /// No lists, a constant of reciprocal rank fusion or weights that cannot be used.
@@ -97,13 +90,13 @@ impl Fusion {
         check_weights(&self.weights_of(lists), lists)
     }
 
-    /// The weights, those that go without saying included.
+    /// The weight of each list.
     pub(crate) fn weights_of(&self, lists: usize) -> Vec<f64> {
         if self.weights.is_empty() { vec![1.0; lists] } else { self.weights.clone() }
     }
 }
 
-/// Whether this many lists can be weighed so.
+/// Checks the weights of this many lists.
 pub(crate) fn check_weights(weights: &[f64], lists: usize) -> Result<(), FusionError> {
     if weights.len() != lists {
         return Err(FusionError::WeightCount { weights: weights.len(), lists });

@@ -1,4 +1,4 @@
-//! The documents that lists have for one query, and what each list says of them.
+//! The documents that lists have for one query, and their ranks and scores in each list.
 
 use std::cmp::Ordering;
 use std::hash::Hash;
@@ -10,7 +10,7 @@ use super::normalize::normalize;
 use super::options::{Combination, Fusion};
 
 /// The rank of a document that is missing from a list: after all others.
-const LACKED: u32 = u32::MAX;
+const MISSING: u32 = u32::MAX;
 
 /// The documents that several lists have for one query, normalized: to be combined once, or with many
 /// weights.
@@ -57,10 +57,10 @@ impl<K: Copy + Eq + Hash> Pool<K> {
                 // A document below the depth still must not come twice.
                 if row == pool.documents.len() {
                     pool.documents.push(*document);
-                    pool.ranks.resize(pool.ranks.len() + width, LACKED);
+                    pool.ranks.resize(pool.ranks.len() + width, MISSING);
                 }
                 let seen = &mut pool.ranks[row * width + list];
-                if *seen != LACKED {
+                if *seen != MISSING {
                     return Err(BadEntry::Duplicate { list, document: *document });
                 }
                 *seen = rank as u32;
@@ -71,17 +71,17 @@ impl<K: Copy + Eq + Hash> Pool<K> {
         Ok(pool)
     }
 
-    /// Forgets the ranks from `depth` on, and the documents that have no others.
+    /// Forgets the ranks from `depth` on, and the documents without other ranks.
     fn cut(&mut self, depth: usize) {
-        let beyond = |rank: u32| rank != LACKED && rank as usize >= depth;
+        let beyond = |rank: u32| rank != MISSING && rank as usize >= depth;
         if !self.ranks.iter().any(|rank| beyond(*rank)) {
             return;
         }
         let mut ranks = Vec::with_capacity(self.ranks.len());
         let mut documents = Vec::with_capacity(self.documents.len());
         for (row, document) in self.ranks.chunks(self.lists).zip(&self.documents) {
-            let kept = row.iter().map(|rank| if beyond(*rank) { LACKED } else { *rank });
-            if kept.clone().any(|rank| rank != LACKED) {
+            let kept = row.iter().map(|rank| if beyond(*rank) { MISSING } else { *rank });
+            if kept.clone().any(|rank| rank != MISSING) {
                 ranks.extend(kept);
                 documents.push(*document);
             }
@@ -97,8 +97,11 @@ impl<K: Copy + Eq + Hash> Pool<K> {
             let scaled = normalize(&scores, self.documents.len(), fusion.normalization, fusion.missing);
             let column = self.ranks.iter().zip(&mut self.values).skip(list).step_by(self.lists);
             for (rank, value) in column {
-                *value =
-                    if *rank == LACKED { scaled.missing } else { scaled.values.get(*rank as usize).copied() };
+                *value = if *rank == MISSING {
+                    scaled.missing
+                } else {
+                    scaled.values.get(*rank as usize).copied()
+                };
             }
         }
     }
@@ -144,7 +147,7 @@ impl<K: Copy + Eq + Hash> Pool<K> {
                 weight += list_weight;
             }
         }
-        let retrieved = self.ranks[row].iter().filter(|rank| **rank != LACKED).count();
+        let retrieved = self.ranks[row].iter().filter(|rank| **rank != MISSING).count();
         combine(numbers, retrieved, weight, combination)
     }
 
@@ -217,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_entries_are_told() {
+    fn bad_entries_are_errors() {
         let twice = BadEntry::Duplicate { list: 1, document: 'a' };
         assert_eq!(fused(&[&[], &[('a', 2.0), ('b', 2.0), ('a', 1.0)]], 1, 9), Err(twice));
         let infinite = BadEntry::NotFinite { list: 0, document: 'a', score: f64::INFINITY };

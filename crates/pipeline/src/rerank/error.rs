@@ -77,12 +77,9 @@ pub enum RerankError {
         entry: String,
     },
     /// Another process is using the score cache.
-    #[error("another process is writing the scores in {}", path.display())]
-    Locked {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// It was asked to stop. What was scored is in the cache, if there is one.
+    #[error("another process is writing the scores in {}", .0.display())]
+    Locked(PathBuf),
+    /// The work was stopped. Scores are in the cache, if there is one.
     #[error("stopped after {done} of {all} pairs")]
     Stopped {
         /// Pairs that have a score.
@@ -120,9 +117,9 @@ impl Explain for RerankError {
                 Setting::SkipUnavailable
             )),
             Self::DirectoryInUse { .. } => Some("name another directory".into()),
-            Self::Locked { .. } => Some("wait until it has ended, and run the same command again".into()),
+            Self::Locked(_) => Some("wait until it has ended, and run the same command again".into()),
             Self::WorkerPanicked => {
-                Some("this is a defect of toller: please report it with what stands above".into())
+                Some("this is a defect of toller: please report it with the messages above".into())
             }
             Self::NotFinite { .. } => Some(remedy!(
                 "the model or its {} cannot score this pair; try {}",

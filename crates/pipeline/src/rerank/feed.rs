@@ -37,7 +37,7 @@ pub(super) struct Pair<'a> {
     pub(super) inputs: usize,
 }
 
-/// Reads texts, looks up what is known, tokenizes the rest.
+/// Reads texts, looks up known scores, tokenizes the other pairs.
 pub(super) struct Feeder<'a> {
     pub(super) scorer: &'a Scorer<'a>,
     pub(super) texts: &'a Texts,
@@ -51,7 +51,7 @@ pub(super) struct Feeder<'a> {
 /// A query with some of its documents: a part of a window.
 type Part<'a> = (&'a QueryPairs<'a>, &'a [(&'a str, usize)]);
 
-/// Nobody listens any more, or why it cannot go on.
+/// Why feeding ends early: nobody receives any more, or an error.
 pub(super) enum Ended {
     Unheard,
     Failed(RerankError),
@@ -81,7 +81,7 @@ impl<'a> Feeder<'a> {
         for &(query, documents) in window {
             let mut query_tokens: Option<TokenizedText> = None;
             for &(document, to) in documents {
-                // What has no text has been refused or left out before.
+                // Documents without a text were refused or left out before.
                 let Some(text) = texts.get(document) else { continue };
                 if text.trim().is_empty() {
                     empty.push((query.id.to_owned(), document.to_owned()));

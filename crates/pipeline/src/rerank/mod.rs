@@ -9,9 +9,9 @@
 //!
 //! - The first `depth` hits are ordered by their new score, descending; ties keep the first stage's order.
 //! - The others follow below, in their order, unless they are cut.
-//! - Scores fall strictly, so that whoever reads the list by scores alone sees these ranks: a new score that
-//!   is not below the one before it becomes the next smaller f32; those of the others are the first stage's,
-//!   moved to lie below the new ones.
+//! - Scores fall strictly, so that a reader that goes by scores alone sees these ranks. A new score that is
+//!   not below the previous score becomes the next smaller f32. The scores of the other hits are those of the
+//!   first stage, shifted below the new scores.
 
 mod cache;
 mod error;
@@ -26,5 +26,5 @@ mod stream;
 pub use cache::ScoreCache;
 pub use error::RerankError;
 pub use options::{Aggregate, Combine, PassageWindows, RerankOptions, Unavailable};
-pub use reranker::{Candidates, Ranked, RerankProgress, RerankReport, Reranked, Reranker};
+pub use reranker::{Candidates, Ranked, RerankReport, Reranked, Reranker};
 pub use searcher::RerankedSearcher;

@@ -37,7 +37,7 @@ pub(super) fn order(
     Ok(ranked)
 }
 
-/// The models' scores as one. The first stage is a list of no weight: it breaks ties.
+/// The models' scores as one. The first stage is a list of weight 0: it breaks ties.
 fn combined(
     query: &str,
     first: Vec<(usize, f64)>,
@@ -65,7 +65,7 @@ fn interpolated(
     fused(query, vec![scaled, new], Normalization::MinMax, Combination::Sum, &[1.0 - weight, weight])
 }
 
-/// A first stage's scores that fall where they are not in order, so that its order is known from them.
+/// The scores of the first stage, lowered where they are out of order, so that they show its order.
 fn in_order(mut hits: Vec<(usize, f64)>) -> Vec<(usize, f64)> {
     let mut above = f64::INFINITY;
     for (_, score) in &mut hits {
@@ -97,7 +97,7 @@ fn softmax(mut scores: Vec<(usize, f64)>) -> Vec<(usize, f64)> {
     scores
 }
 
-/// What lies between the last reranked hit and the first below.
+/// The distance between the last reranked hit and the first hit below.
 const GAP: f64 = 1.0;
 
 /// Appends hits with their distances to each other, below those that are there.

@@ -20,7 +20,8 @@ pub struct Reranker {
     texts: Arc<Texts>,
     options: RerankOptions,
     threads: usize,
-    cache: Option<ScoreCache>,
+    /// Where scores are looked up, and where computed ones are kept.
+    pub cache: Option<ScoreCache>,
 }
 
 /// The hits of a query, to be reranked.
@@ -77,19 +78,6 @@ pub struct RerankReport {
     pub duration: Duration,
 }
 
-/// How far reranking is.
-#[derive(Clone, Copy, Debug)]
-pub struct RerankProgress {
-    /// Pairs that have a score, of all models.
-    pub pairs: u64,
-    /// Those of them that were in the cache.
-    pub known_pairs: u64,
-    /// All pairs.
-    pub all_pairs: u64,
-    /// Tokens computed so far.
-    pub tokens: u64,
-}
-
 impl RerankReport {
     /// Adds what was done for other queries. Durations add up.
     pub fn add(&mut self, other: Self) {
@@ -142,13 +130,6 @@ impl Reranker {
         Ok(Self { models, texts, options, threads, cache: None })
     }
 
-    /// Looks scores up in `cache`, and keeps those that it computes there.
-    #[must_use]
-    pub fn with_cache(mut self, cache: ScoreCache) -> Self {
-        self.cache = Some(cache);
-        self
-    }
-
     /// How it reranks.
     #[must_use]
     pub fn options(&self) -> &RerankOptions {
@@ -168,12 +149,6 @@ impl Reranker {
         (pairs * self.models.len()) as u64
     }
 
-    /// Takes the cache back, to remove it or to give it to another.
-    #[must_use]
-    pub fn into_cache(self) -> Option<ScoreCache> {
-        self.cache
-    }
-
     /// Reorders the hits of each query. Queries may be given all at once or some at a time; the result is the
     /// same.
     ///
@@ -184,7 +159,7 @@ impl Reranker {
         &self,
         candidates: &[Candidates<'_>],
         stop: &AtomicBool,
-        mut on_progress: impl FnMut(RerankProgress),
+        mut on_progress: impl FnMut(&RerankReport),
     ) -> Result<Reranked, RerankError> {
         let started = Instant::now();
         let mut report = RerankReport::default();
@@ -199,7 +174,6 @@ impl Reranker {
         self.check_available(&report)?;
 
         let pairs: usize = queries.iter().map(|query| query.documents.len()).sum();
-        let all_pairs = (pairs * self.models.len()) as u64;
         let mut scores = Vec::with_capacity(self.models.len());
         for model in &self.models {
             let is_first = scores.is_empty();
@@ -223,11 +197,13 @@ impl Reranker {
                 for (to, score) in found.scores {
                     of_model[to] = Some(score);
                 }
-                let RerankReport { pairs, known_pairs, tokens, .. } = report;
-                on_progress(RerankProgress { pairs, known_pairs, all_pairs, tokens });
+                on_progress(&report);
             })?;
             if stop.load(Ordering::Relaxed) {
-                return Err(RerankError::Stopped { done: report.pairs, all: all_pairs });
+                return Err(RerankError::Stopped {
+                    done: report.pairs,
+                    all: (pairs * self.models.len()) as u64,
+                });
             }
             scores.push(of_model);
         }

@@ -19,7 +19,7 @@ impl<'a> Scorer<'a> {
         Self { model, windows }
     }
 
-    /// Identifies all that decides the score of a pair of texts.
+    /// Identifies everything that decides the score of a pair of texts.
     pub(super) fn fingerprint(&self) -> String {
         format!("{} {:?}", self.model.score_fingerprint(), self.windows)
     }
@@ -46,7 +46,7 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// The inputs of the model that a pair is: one, or one for each window of the passage.
+    /// The inputs of the model for a pair: one, or one for each window of the passage.
     pub(super) fn pair(
         &self,
         query: &TokenizedText,
@@ -55,7 +55,7 @@ impl<'a> Scorer<'a> {
         passage.iter().map(|window| self.model.pair(query, window)).collect()
     }
 
-    /// The score of each pair, of `inputs` in order, of which each pair has as many as `counts` says.
+    /// The score of each pair. `counts` has the number of inputs of each pair, in the order of `inputs`.
     pub(super) fn score(
         &self,
         inputs: &[Tokens],
@@ -74,7 +74,7 @@ impl<'a> Scorer<'a> {
     fn aggregate(&self, windows: &[f32]) -> f32 {
         match self.windows.map_or(Aggregate::First, |windows| windows.aggregate) {
             Aggregate::First => windows.first().copied().unwrap_or(f32::NAN),
-            // Of a number and none, f32::max would take the number.
+            // f32::max would ignore NaN.
             Aggregate::Max => windows
                 .iter()
                 .copied()

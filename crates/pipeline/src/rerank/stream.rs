@@ -21,7 +21,7 @@ const BATCHES_AHEAD: usize = 4;
 pub(super) struct QueryPairs<'a> {
     pub(super) id: &'a str,
     pub(super) text: &'a str,
-    /// Each with where its score goes.
+    /// Each with the place of its score.
     pub(super) documents: Vec<(&'a str, usize)>,
 }
 
@@ -89,7 +89,7 @@ impl Stream<'_> {
                 let feeder = Feeder { scorer, texts, title_separator, cache, batches, messages };
                 let fed = catch_unwind(AssertUnwindSafe(|| feeder.run(queries)));
                 if let Err(Ended::Failed(error)) = fed.unwrap_or(Err(RerankError::WorkerPanicked.into())) {
-                    // Nobody listens where something failed before.
+                    // Nobody receives if something failed before.
                     let _ = failures.send(Message::Failed(error));
                 }
             });
@@ -126,7 +126,7 @@ impl Stream<'_> {
         Ok(Found { scores, tokens: batch.tokens as u64, known: false, empty: Vec::new() })
     }
 
-    /// The scores of a batch; of an error, the pair that it is about.
+    /// The scores of a batch; an error names its pair.
     fn score(&self, batch: &Batch<'_>) -> Result<Vec<f32>, RerankError> {
         let counts = batch.pairs.iter().map(|pair| pair.inputs);
         self.scorer.score(&batch.inputs, counts).map_err(|error| {

@@ -10,9 +10,9 @@ use super::grid::Grid;
 use super::judging::Judging;
 use crate::fusion::{Fusion, Pool, Pools};
 
-/// What fusing two runs with each weight of the second comes to, the first having weight 1: for each `alpha`
-/// the measure of what [`fuse_runs`](crate::fusion::fuse_runs) makes of the best `depth` hits of each. The
-/// runs are normalized once.
+/// The measure of two fused runs for each weight of the second; the first has weight 1. For each `alpha` the
+/// value is that of [`fuse_runs`](crate::fusion::fuse_runs) on the best `depth` hits of each. The runs are
+/// normalized once.
 ///
 /// # Errors
 /// Runs that cannot be fused, and judgments of none of their queries.

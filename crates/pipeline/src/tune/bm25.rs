@@ -75,7 +75,7 @@ pub fn tune_bm25(
     let judged = judged_ordinals(index, judging);
     if judged.is_empty() {
         let example = judging.qrels.iter().find_map(|(_, judgments)| judgments.keys().next());
-        return Err(TuneError::NoJudgedDocument { example: example.cloned().unwrap_or_default() });
+        return Err(TuneError::NoJudgedDocument(example.cloned().unwrap_or_default()));
     }
     let texts: HashMap<&str, &str> =
         queries.iter().map(|query| (query.id.as_str(), query.text.as_str())).collect();
@@ -98,7 +98,7 @@ fn judged_ordinals<'a>(index: &SparseIndex, judging: &Judging<'a>) -> HashMap<&'
     let named: std::collections::HashSet<&str> =
         judging.qrels.iter().flat_map(|(_, judgments)| judgments.keys()).map(String::as_str).collect();
     let ordinals = (0..index.doc_count() as u32).map(DocOrd);
-    ordinals.filter_map(|doc| Some((*named.get(index.doc_id(doc).as_str())?, doc))).collect()
+    ordinals.filter_map(|doc| Some((*named.get(&*index.doc_id(doc))?, doc))).collect()
 }
 
 /// The grades of one query's judged documents.
@@ -195,8 +195,8 @@ impl<'a> Candidates<'a> {
             }
         }
         keys.clear();
-        // No score is negative, so that the bits of scores are in their order; of equal ones the lower
-        // ordinal is larger.
+        // No score is negative, so the bits of scores have the order of the scores. Of equal scores, the
+        // lower ordinal has the larger key.
         let key =
             |(place, sum): (u32, &u32)| u64::from(prepared.score(*sum).to_bits()) << 32 | u64::from(!place);
         keys.extend((0..).zip(sums.iter()).map(key));
@@ -208,7 +208,7 @@ impl<'a> Candidates<'a> {
         let score = |key: u64| (key >> 32) as u32;
         let (k, depth) = (judging.k, judging.depth());
         if depth < keys.len() {
-            // Those that score as the last of them may be before it in trec_eval's order, if they are among
+            // Documents with the score of the last may come before it in trec_eval's order, if they are among
             // the k.
             let (_, last, rest) = keys.select_nth_unstable_by(depth.max(1) - 1, |a, b| b.cmp(a));
             let last = score(*last);

@@ -28,11 +28,8 @@ pub enum TuneError {
         example: String,
     },
     /// The index is that of another collection.
-    #[error("none of the judged documents is in the index, for example {example:?}")]
-    NoJudgedDocument {
-        /// One of them.
-        example: String,
-    },
+    #[error("none of the judged documents is in the index, for example {0:?}")]
+    NoJudgedDocument(String),
 }
 
 impl Explain for TuneError {
@@ -42,7 +39,7 @@ impl Explain for TuneError {
             Self::Fusion(error) => error.remedy(),
             Self::Sparse(error) => error.remedy(),
             Self::NoJudgedQuery { .. } => Some("give the judgments of the same queries".into()),
-            Self::NoJudgedDocument { .. } => Some("give the index of the collection that was judged".into()),
+            Self::NoJudgedDocument(_) => Some("give the index of the collection that was judged".into()),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The values of a parameter that are tried.
 
-use std::fmt;
 use std::str::FromStr;
 
 /// Values of a parameter, ascending and distinct, each at least 0: `FROM:TO:STEP`, both ends included, or
@@ -33,7 +32,7 @@ pub enum GridError {
     /// A range that ends before it begins, or whose step does not advance.
     #[error("{0:?} does not go up")]
     Empty(String),
-    /// More points than can be meant.
+    /// Too many points.
     #[error("{0:?} has more than 10,000 points")]
     TooMany(String),
 }
@@ -66,13 +65,6 @@ impl FromStr for Grid {
         values.sort_by(f64::total_cmp);
         values.dedup();
         Ok(Self { values })
-    }
-}
-
-impl fmt::Display for Grid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let values: Vec<String> = self.values.iter().map(ToString::to_string).collect();
-        f.pad(&values.join(","))
     }
 }
 

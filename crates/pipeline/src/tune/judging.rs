@@ -1,4 +1,4 @@
-//! By what parameters are chosen.
+//! The measure and the judgments by which parameters are chosen.
 
 use indexmap::IndexMap;
 use rayon::prelude::*;
@@ -13,7 +13,7 @@ use super::error::TuneError;
 pub struct Judging<'a> {
     /// The judgments. All of their queries count, those without any hit as nothing retrieved.
     pub qrels: &'a Qrels,
-    /// What is to be as high as possible.
+    /// The measure to maximize.
     pub measure: &'a Measure,
     /// The lowest grade that is relevant, unless the measure names its own.
     pub relevance_level: u32,
@@ -68,7 +68,7 @@ impl Judging<'_> {
         Ok(Tuned::new((0..points).map(of_point).collect()))
     }
 
-    /// An error if none of these queries is judged.
+    /// Refuses queries of which none is judged.
     pub(super) fn check_queries<'q>(
         &self,
         queries: impl ExactSizeIterator<Item = &'q str>,

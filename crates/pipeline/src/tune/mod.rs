@@ -1,8 +1,8 @@
 //! Parameters chosen by a measure on judged queries: every point of a grid, from one pass over what they
 //! share.
 //!
-//! Of points with the same value the first is chosen: the smallest, of two parameters the smallest of the
-//! first.
+//! Among points of the same value the first is chosen: the smallest value of the first parameter, then of the
+//! second.
 
 mod alpha;
 mod bm25;
@@ -16,7 +16,7 @@ pub use error::TuneError;
 pub use grid::{Grid, GridError};
 pub use judging::Judging;
 
-/// A parameter's values, what came of each, and which is best.
+/// The values of the measure, and the best point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tuned {
     /// The value of the measure for each point of the grid.

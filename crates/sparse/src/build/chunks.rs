@@ -62,7 +62,7 @@ where
                     break;
                 }
             };
-            // u32::MAX is no ordinal: it means "behind all documents".
+            // u32::MAX is not an ordinal: it means "after all documents".
             if self.next == u32::MAX - 1 {
                 self.ended = true;
                 return Some(Err(SparseError::TooManyDocuments.into()));

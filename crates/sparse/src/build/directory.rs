@@ -26,7 +26,7 @@ impl Claimed {
         }
         fs::create_dir_all(path).map_err(FileError::on("create", path))?;
         let lock = DirectoryLock::acquire(path)?;
-        let lock = lock.ok_or_else(|| SparseError::Locked { path: path.to_owned() })?;
+        let lock = lock.ok_or_else(|| SparseError::Locked(path.to_owned()))?;
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
 

@@ -58,7 +58,7 @@ impl Inverter {
                 document.push(number);
             });
             let length = u32::try_from(document.len()).ok().filter(|&length| length <= i32::MAX as u32);
-            lengths.push(length.ok_or_else(|| SparseError::DocumentTooLong { id: id.clone() })?);
+            lengths.push(length.ok_or_else(|| SparseError::DocumentTooLong(id.clone()))?);
             document.sort_unstable();
             occurrences.extend(
                 document
@@ -106,7 +106,6 @@ impl Inverter {
             write_term(before, term, &list, &mut run);
             before = term;
         }
-        run.shrink_to_fit();
         run
     }
 }

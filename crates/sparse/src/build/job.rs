@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use toller_analysis::Analyzer;
-use toller_files::OpenOptions;
+use toller_files::{ListedFileWriter, OpenOptions};
 
 use super::chunks::{Chunk, Chunks};
 use super::directory::Claimed;
 use super::invert::{Inverted, Inverter};
 use super::merge::merge;
-use super::output_file::OutputFile;
 use super::sorted_run::Runs;
 use super::vectors::write_vectors;
 use crate::SparseError;
@@ -30,7 +29,7 @@ pub struct BuildJob<'a> {
     pub source: Source,
     /// Whether the index keeps the terms of each document, for feedback.
     pub doc_vectors: bool,
-    /// Bytes of memory to use, apart from 5 bytes a document and the list of one term.
+    /// Bytes of memory to use, besides 5 bytes for each document and the list of one term.
     pub memory_bytes: usize,
     /// Threads that analyze. Another one reads.
     pub threads: usize,
@@ -60,11 +59,8 @@ pub struct BuildReport {
     pub duration: Duration,
 }
 
-/// Sorted runs may have one part in this many of the memory; chunks and inverters need the rest.
-const RUNS_SHARE: usize = 2;
-
-/// A chunk may have one part in this many of a thread's memory: a thread has one chunk in work and half of
-/// another waiting, and inverting takes up to six times the text.
+/// A chunk may have one part in this many of a thread's memory: a thread has one chunk in its hands and half
+/// a chunk that waits, and inverting takes up to six times the text.
 const CHUNK_SHARE: usize = 16;
 
 /// Larger chunks do not make better runs, and their terms fall out of the cache.
@@ -98,16 +94,15 @@ pub fn build<E: From<SparseError> + Send>(
             }
         };
     }
-    let create = |name| OutputFile::create(output, name);
+    let create = |name: &str| ListedFileWriter::create(&output.join(name)).map_err(SparseError::from);
     let inverted =
         stages(output, job, documents, create(IDS)?, |done| on_progress(BuildProgress::Analyzed(done)))?;
     let (codes, behind) = encode_lengths(&inverted.lengths);
     let mut lengths = create(LENGTHS)?;
-    lengths.append(&codes)?;
-    lengths.append(&behind)?;
+    [&codes, &behind].into_iter().try_for_each(|part| lengths.append(part)).map_err(SparseError::from)?;
     let (mut terms, mut postings) = (create(TERMS)?, create(POSTINGS)?);
     let go_on = || if job.stop.load(Ordering::Relaxed) { Err(SparseError::Interrupted) } else { Ok(()) };
-    let runs = inverted.runs.finish()?;
+    let runs = inverted.runs.finish().map_err(SparseError::from)?;
     let term_count = merge(&runs, &codes, &mut terms, &mut postings, |done| {
         on_progress(BuildProgress::Merged(done, inverted.postings));
         go_on()
@@ -125,7 +120,7 @@ pub fn build<E: From<SparseError> + Send>(
     claimed.remove_manifest()?;
     let mut files = Vec::new();
     for file in [terms, postings, lengths, inverted.ids] {
-        files.push(file.commit()?);
+        files.push(file.commit().map_err(SparseError::from)?.into());
     }
     let mut manifest = Manifest { analyzer, source: job.source.clone(), statistics, files };
     if job.doc_vectors {
@@ -134,7 +129,7 @@ pub fn build<E: From<SparseError> + Send>(
             on_progress(BuildProgress::Vectors(done));
             go_on()
         })?;
-        manifest.files.push(file.commit()?);
+        manifest.files.push(file.commit().map_err(SparseError::from)?.into());
     }
     claimed.remove_leftovers(&manifest)?;
     manifest.write(output)?;
@@ -175,7 +170,7 @@ struct Collected {
     runs: Runs,
     lengths: Vec<u32>,
     postings: u64,
-    ids: OutputFile,
+    ids: ListedFileWriter,
 }
 
 /// A chunk's number, and its outcome.
@@ -186,14 +181,14 @@ fn stages<E: From<SparseError> + Send>(
     output: &Path,
     job: &BuildJob<'_>,
     documents: impl Iterator<Item = Result<(String, String), E>> + Send,
-    ids: OutputFile,
+    ids: ListedFileWriter,
     mut on_progress: impl FnMut(u64),
 ) -> Result<Collected, E> {
     let threads = job.threads.max(1);
     let chunk_bytes = (job.memory_bytes / (CHUNK_SHARE * threads)).clamp(1, MOST_CHUNK_BYTES);
     let chunks = Chunks::new(documents, chunk_bytes);
     let failed = AtomicBool::new(false);
-    let mut runs = Runs::new(output, job.memory_bytes / RUNS_SHARE);
+    let mut runs = Runs::new(output).map_err(SparseError::from)?;
     let (mut lengths, mut postings, mut done) = (Vec::new(), 0, 0);
     let mut error: Option<(usize, E)> = None;
     let ids = std::thread::scope(|scope| {
@@ -218,7 +213,7 @@ fn stages<E: From<SparseError> + Send>(
                 postings += inverted.postings;
                 done += inverted.lengths.len() as u64;
                 on_progress(done);
-                Ok(runs.push(sequence, inverted.run)?)
+                Ok(runs.push(sequence, &inverted.run).map_err(SparseError::from)?)
             });
             // Keep the first error in the order of the documents, not in time. Chunks are sent in order, so
             // all chunks before a failed one have been sent already.
@@ -241,18 +236,18 @@ fn stages<E: From<SparseError> + Send>(
 /// The first stage: writes identifiers and sends chunks, until these end or fail or another stage has failed.
 fn read<E: From<SparseError>>(
     chunks: impl Iterator<Item = Result<Chunk, E>>,
-    mut file: OutputFile,
+    mut file: ListedFileWriter,
     stop: &AtomicBool,
     failed: &AtomicBool,
     out: &Sender<Chunk>,
     outcomes: &Sender<Outcome<E>>,
-) -> Result<OutputFile, SparseError> {
+) -> Result<ListedFileWriter, SparseError> {
     let mut ids = StringsEncoder::default();
     for (sequence, chunk) in chunks.enumerate() {
         let chunk = if stop.load(Ordering::Relaxed) { Err(SparseError::Interrupted.into()) } else { chunk };
         let chunk = chunk.and_then(|chunk| {
-            chunk.ids.iter().try_for_each(|id| file.append(ids.push(id.as_bytes(), &[])))?;
-            Ok(chunk)
+            let written = chunk.ids.iter().try_for_each(|id| file.append(ids.push(id.as_bytes(), &[])));
+            written.map(|()| chunk).map_err(|error| SparseError::from(error).into())
         });
         match chunk {
             Ok(chunk) if !failed.load(Ordering::Relaxed) => {

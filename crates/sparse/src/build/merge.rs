@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::output_file::OutputFile;
+use toller_files::ListedFileWriter;
+
 use super::sorted_run::SortedRuns;
 use crate::SparseError;
 use crate::dictionary::{DictionaryEncoder, NewEntry};
@@ -17,8 +18,8 @@ const PROGRESS_TERMS: u64 = 1 << 12;
 pub(super) fn merge(
     runs: &SortedRuns,
     codes: &[u8],
-    terms: &mut OutputFile,
-    postings: &mut OutputFile,
+    terms: &mut ListedFileWriter,
+    postings: &mut ListedFileWriter,
     mut on_progress: impl FnMut(u64) -> Result<(), SparseError>,
 ) -> Result<u64, SparseError> {
     let mut readers = runs.readers();

@@ -1,16 +1,15 @@
 //! Building an index: texts in, an index out.
 //!
 //! One thread reads documents and cuts them into chunks. Other threads analyze each chunk and invert it into
-//! a sorted run. The caller's thread keeps the runs, in memory or, beyond the budget, in a temporary file,
-//! and then merges them term by term. A posting list depends on the collection alone and not on its chunks,
-//! so any number of threads and any memory budget make the same bytes.
+//! a sorted run. The caller's thread keeps the runs in a temporary file, and then merges them term by term. A
+//! posting list depends on the collection alone and not on its chunks, so any number of threads and any
+//! memory budget make the same bytes.
 
 mod chunks;
 mod directory;
 mod invert;
 mod job;
 mod merge;
-mod output_file;
 mod sorted_run;
 mod vectors;
 

@@ -1,21 +1,22 @@
-//! Sorted runs, which are inverted chunks: in memory while there is room, then in a temporary file.
+//! Sorted runs, which are inverted chunks, in a temporary file until they are merged.
 //!
 //! ```text
-//! run     := (term, bytes of its list (varint), list) * terms, ascending       a term as in `coding::strings`
+//! run     := (term, bytes of its list (varint), list) * terms, ascending      a term as in `coding::strings`
 //! list    := (2 * gap + (frequency = 1), [frequency - 2]) * documents          varints
 //! ```
 //!
 //! The first gap is from the run's first document, each other gap from the document before.
 
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
+use toller_files::FileError;
 
-use crate::SparseError;
 use crate::coding::{next_string, read_varint, write_string, write_varint};
 use crate::postings::Posting;
-use crate::temporary::TemporaryFile;
 
 /// The bytes of an inverted chunk.
 #[derive(Debug, Default)]
@@ -42,86 +43,61 @@ pub(super) fn write_posting(gap: u32, tf: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// Collects runs in any order.
+/// Collects runs in any order, in an unnamed file that vanishes with the process.
 pub(super) struct Runs {
     directory: PathBuf,
-    memory_bytes: usize,
-    in_memory: usize,
-    pending: Vec<(usize, Run)>,
-    spilled: Vec<(usize, u32, Range<usize>)>,
-    file: Option<TemporaryFile>,
+    file: BufWriter<File>,
+    bytes: usize,
+    /// The number of each chunk, its first document, and the place of its run.
+    places: Vec<(usize, u32, Range<usize>)>,
 }
 
 impl Runs {
-    /// Keeps at most `memory_bytes` in memory, the rest in an unnamed file on the disk of `directory`.
-    pub(super) fn new(directory: &Path, memory_bytes: usize) -> Self {
-        Self {
-            directory: directory.to_owned(),
-            memory_bytes,
-            in_memory: 0,
-            pending: Vec::new(),
-            spilled: Vec::new(),
-            file: None,
-        }
+    /// Keeps runs on the disk of `directory`.
+    pub(super) fn new(directory: &Path) -> Result<Self, FileError> {
+        let file = tempfile::tempfile_in(directory)
+            .map_err(FileError::on("create a temporary file in", directory))?;
+        let directory = directory.to_owned();
+        Ok(Self { directory, file: BufWriter::new(file), bytes: 0, places: Vec::new() })
     }
 
     /// Adds the run of the chunk `sequence`.
-    pub(super) fn push(&mut self, sequence: usize, run: Run) -> Result<(), SparseError> {
-        self.in_memory += run.bytes.capacity();
-        self.pending.push((sequence, run));
-        if self.in_memory > self.memory_bytes {
-            self.spill()?;
-        }
-        Ok(())
-    }
-
-    fn spill(&mut self) -> Result<(), SparseError> {
-        let mut file = match self.file.take() {
-            Some(file) => file,
-            None => TemporaryFile::new(&self.directory)?,
-        };
-        for (sequence, run) in self.pending.drain(..) {
-            let start = file.bytes();
-            file.write(&run.bytes)?;
-            self.spilled.push((sequence, run.first, start..file.bytes()));
-        }
-        self.file = Some(file);
-        self.in_memory = 0;
+    pub(super) fn push(&mut self, sequence: usize, run: &Run) -> Result<(), FileError> {
+        let start = self.bytes;
+        self.file
+            .write_all(&run.bytes)
+            .map_err(FileError::on("write a temporary file in", &self.directory))?;
+        self.bytes += run.bytes.len();
+        self.places.push((sequence, run.first, start..self.bytes));
         Ok(())
     }
 
     /// All runs in the order of their documents.
-    pub(super) fn finish(mut self) -> Result<SortedRuns, SparseError> {
-        if self.file.is_some() {
-            self.spill()?;
-        }
-        let spilled_bytes = self.file.take().map(TemporaryFile::finish).transpose()?;
-        self.pending.sort_by_key(|(sequence, _)| *sequence);
-        self.spilled.sort_by_key(|(sequence, ..)| *sequence);
-        Ok(SortedRuns {
-            in_memory: self.pending.into_iter().map(|(_, run)| run).collect(),
-            spilled: self.spilled.into_iter().map(|(_, first, range)| (first, range)).collect(),
-            spilled_bytes,
-        })
+    pub(super) fn finish(mut self) -> Result<SortedRuns, FileError> {
+        self.places.sort_unstable_by_key(|(sequence, ..)| *sequence);
+        let file = self.file.into_inner().map_err(|error| {
+            FileError::new("write a temporary file in", &self.directory, error.into_error())
+        })?;
+        // SAFETY: the file has no name, and this process does not write to it any more.
+        let map = unsafe { Mmap::map(&file) };
+        let bytes = map.map_err(FileError::on("map a temporary file in", &self.directory))?;
+        Ok(SortedRuns { bytes, places: self.places })
     }
 }
 
 /// Runs in the order of their documents.
 pub(super) struct SortedRuns {
-    in_memory: Vec<Run>,
-    spilled: Vec<(u32, Range<usize>)>,
-    spilled_bytes: Option<Mmap>,
+    bytes: Mmap,
+    places: Vec<(usize, u32, Range<usize>)>,
 }
 
 impl SortedRuns {
     /// Readers of all runs.
     pub(super) fn readers(&self) -> Vec<RunReader<'_>> {
-        let spilled = self.spilled.iter().map(|(first, range)| {
-            let bytes = self.spilled_bytes.as_deref().unwrap_or_default();
-            RunReader::new(*first, bytes.get(range.clone()).unwrap_or_default())
-        });
-        let in_memory = self.in_memory.iter().map(|run| RunReader::new(run.first, &run.bytes));
-        spilled.chain(in_memory).collect()
+        let reader = |(_, first, place): &(usize, u32, Range<usize>)| {
+            RunReader::new(*first, self.bytes.get(place.clone()).unwrap_or_default())
+        };
+        self.places.iter().map(reader).collect()
     }
 }
 
@@ -139,7 +115,7 @@ impl<'a> RunReader<'a> {
         Self { first, rest: bytes, term: Vec::new(), list: &[] }
     }
 
-    /// Goes to the next term; `None` behind the last. (Runs are of this process, so they are not damaged.)
+    /// Goes to the next term; `None` after the last. (This process wrote the runs, so they are not damaged.)
     pub(super) fn advance(&mut self) -> Option<()> {
         next_string(&mut self.rest, &mut self.term)?;
         let bytes = read_varint(&mut self.rest)? as usize;

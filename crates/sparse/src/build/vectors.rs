@@ -8,7 +8,8 @@
 //! Terms are numbered in the order of their bytes. All lists are read once for every part of the collection
 //! whose vectors fit in memory together.
 
-use super::output_file::OutputFile;
+use toller_files::ListedFileWriter;
+
 use crate::SparseError;
 use crate::coding::packed::Table;
 use crate::coding::write_varint;
@@ -25,10 +26,10 @@ type Occurrence = (u32, u64, u32);
 /// Writes the vectors of all documents in about `memory_bytes` of memory.
 pub(super) fn write_vectors(
     index: &SparseIndex,
-    mut file: OutputFile,
+    mut file: ListedFileWriter,
     memory_bytes: usize,
     mut on_progress: impl FnMut(u64) -> Result<(), SparseError>,
-) -> Result<OutputFile, SparseError> {
+) -> Result<ListedFileWriter, SparseError> {
     let most = (memory_bytes / BYTES_A_POSTING).max(1) as u64;
     let docs = index.doc_count();
     let (mut places, mut bytes) = (Vec::new(), Vec::new());

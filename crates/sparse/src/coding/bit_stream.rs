@@ -9,7 +9,7 @@
 /// The bits that [`word_at`] always has: up to seven of the 64 are before the position.
 pub(super) const AHEAD: u32 = 57;
 
-/// Slices for decoders keep up to this many bytes behind the encoded data: whole words are read faster. They
+/// Slices for decoders keep up to this many bytes after the encoded data: whole words are read faster. They
 /// do not keep more, so that a decoder of damaged data soon comes to the end.
 pub(crate) const SLACK: usize = 8;
 
@@ -78,7 +78,7 @@ impl<'a> BitWriter<'a> {
     }
 }
 
-/// The bits from position `at` on, at least [`AHEAD`] of them. Behind the end of `bytes` there are zeros.
+/// The bits from position `at` on, at least [`AHEAD`] of them. After the end of `bytes` there are zeros.
 #[inline(always)]
 pub(crate) fn word_at(bytes: &[u8], at: usize) -> u64 {
     let from = bytes.get(at / 8..).unwrap_or_default();
@@ -93,7 +93,8 @@ pub(crate) fn word_at(bytes: &[u8], at: usize) -> u64 {
     word >> (at % 8)
 }
 
-/// Reads bits. Behind the end of the bytes, it may read up to a word of zeros; [`BitReader::position`] says so.
+/// Reads bits. It may read up to a word of zeros after the end of the bytes; [`BitReader::position`] reports
+/// this.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BitReader<'a> {
     bytes: &'a [u8],
@@ -116,7 +117,7 @@ impl<'a> BitReader<'a> {
         Self { bytes, at, ahead: 0, held: 0 }
     }
 
-    /// The position of the next bit; `None` if it is behind the end.
+    /// The position of the next bit; `None` if it is after the end.
     #[inline(always)]
     pub(crate) fn position(&self) -> Option<usize> {
         (self.at <= self.bytes.len() * 8).then_some(self.at)

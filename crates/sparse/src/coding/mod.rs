@@ -1,6 +1,6 @@
 //! Compact encodings of numbers and strings.
 //!
-//! Every decoder takes any bytes: it returns `None` for what no encoder writes, or reads zeros behind the
+//! Every decoder takes any bytes: it returns `None` for what no encoder writes, or reads zeros after the
 //! end.
 
 mod bit_stream;

@@ -1,4 +1,4 @@
-//! Numbers of a fixed count of bits, one behind another.
+//! Numbers of a fixed count of bits, one after another.
 
 use super::bit_stream::{AHEAD, BitWriter, word_at};
 
@@ -7,7 +7,7 @@ pub(crate) fn bits_of(values: impl IntoIterator<Item = u64>) -> u8 {
     values.into_iter().fold(0, |all, value| all | value).checked_ilog2().map_or(0, |log| log as u8 + 1)
 }
 
-/// Reads values of at most 32 bits from the position `at` on. Behind the end of `packed` there are zeros.
+/// Reads values of at most 32 bits from the position `at` on. After the end of `packed` there are zeros.
 #[inline]
 pub(crate) fn unpack(packed: &[u8], mut at: usize, bits: u8, values: &mut [u32]) {
     if bits == 0 {
@@ -47,7 +47,8 @@ impl<'a> Table<'a> {
         out.push(width);
     }
 
-    /// The table of `count` numbers at the end of `file`, behind the bytes before it; `None` if there is none.
+    /// The bytes before the table of `count` numbers at the end of `file`, and the table; `None` if there is
+    /// none.
     #[inline]
     pub(crate) fn split(file: &'a [u8], count: usize) -> Option<(&'a [u8], Self)> {
         let (&width, rest) = file.split_last()?;
@@ -56,7 +57,7 @@ impl<'a> Table<'a> {
         (u32::from(width) < AHEAD).then_some((before, Self { packed, width }))
     }
 
-    /// The number at a place; arbitrary behind the last.
+    /// The number at a place; arbitrary after the last.
     #[inline]
     pub(crate) fn get(&self, place: usize) -> u64 {
         word_at(self.packed, place * usize::from(self.width)) & ((1 << self.width) - 1)

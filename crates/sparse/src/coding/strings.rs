@@ -94,7 +94,7 @@ impl StringsEncoder {
         &self.encoded
     }
 
-    /// The bytes behind the last string.
+    /// The bytes after the last string.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         self.encoded.clear();
         Table::write(self.offsets.iter().copied(), &mut self.encoded);

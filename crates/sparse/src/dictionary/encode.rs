@@ -3,7 +3,7 @@
 use crate::coding::{StringsEncoder, write_varint};
 use crate::postings::Posting;
 
-/// What the dictionary has to know of a new term.
+/// What the dictionary holds of a new term.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NewEntry {
     /// Its only posting.
@@ -47,7 +47,7 @@ impl DictionaryEncoder {
         strings.push(term, payload)
     }
 
-    /// The bytes behind the last term.
+    /// The bytes after the last term.
     pub(crate) fn finish(self) -> Vec<u8> {
         self.strings.finish()
     }

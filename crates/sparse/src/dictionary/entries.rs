@@ -33,7 +33,7 @@ impl<'a> Entries<'a> {
         Ok(entries)
     }
 
-    /// Goes to the next term; `None` behind the last.
+    /// Goes to the next term; `None` after the last.
     pub(crate) fn advance(&mut self) -> Result<Option<Entry>, Damaged> {
         if self.next >= self.dictionary.terms {
             return Ok(None);

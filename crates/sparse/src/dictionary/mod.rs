@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! terms.bin := list of the terms, see `coding::strings`; the payload of a term is
-//! payload   := [bytes of the records of all terms before (varint)], entry       the former where a block begins
+//! payload   := [bytes of the records of all terms before (varint)], entry    [...] where a block begins
 //! entry     := 2 * document (varint)                                     a single posting of frequency 1
 //!            | 4 * document + 3 (varint), frequency - 2 (varint)         a single posting
 //!            | 4 * n + 1 (varint)                                        a record of n bytes in postings.bin
@@ -34,7 +34,7 @@ pub(crate) enum Entry {
     Record {
         /// Its first byte.
         start: u64,
-        /// The first byte behind it.
+        /// The first byte after it.
         end: u64,
     },
 }
@@ -87,7 +87,8 @@ fn find_in_block(mut block: &[u8], count: usize, term: &[u8]) -> Option<Option<E
         let (shared, rest) = read_string(&mut block)?;
         let entry = read_entry(&mut block, &mut records, place == 0)?;
         match shared.cmp(&common) {
-            // It parts from the term before where that one still agrees with `term`: it sorts behind `term`.
+            // It differs from the term before where that term still agrees with `term`: it sorts after
+            // `term`.
             Ordering::Less => return Some(None),
             // It agrees with the term before where that one sorts before `term`.
             Ordering::Greater => {}

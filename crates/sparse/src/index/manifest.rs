@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use toller_files::{Checksum, Found, ManifestFormat};
+use toller_files::{Checksum, Found, ListedFile, ManifestFormat};
 
 use super::MANIFEST;
 use crate::SparseError;
@@ -60,6 +60,19 @@ pub struct FileEntry {
     pub checksum: Checksum,
 }
 
+impl FileEntry {
+    pub(super) fn listed(&self, directory: &Path) -> ListedFile {
+        ListedFile { path: directory.join(&self.file), bytes: self.bytes, checksum: self.checksum }
+    }
+}
+
+impl From<ListedFile> for FileEntry {
+    fn from(ListedFile { path, bytes, checksum }: ListedFile) -> Self {
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Self { file, bytes, checksum }
+    }
+}
+
 impl Manifest {
     /// The entry of a file.
     #[must_use]
@@ -81,7 +94,7 @@ impl Manifest {
         let path = directory.join(MANIFEST);
         let reason = match FORMAT.read::<Self>(&path)? {
             Found::Nothing => return Ok(None),
-            Found::Foreign => return Err(SparseError::NotAnIndex { path: directory.to_owned() }),
+            Found::Foreign => return Err(SparseError::NotAnIndex(directory.to_owned())),
             Found::OtherVersion(found) => return Err(SparseError::FormatVersion { path, found }),
             Found::Damaged(reason) => reason,
             Found::Manifest(manifest) if manifest.statistics.docs < u64::from(u32::MAX) => {

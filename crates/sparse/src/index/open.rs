@@ -1,18 +1,18 @@
 //! Opening an index, and its properties.
 
-use std::fs::File;
-use std::io::ErrorKind;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 use rayon::prelude::*;
 use toller_analysis::Analyzer;
-use toller_files::{FileError, OpenOptions, Verifier};
+use toller_files::{FileError, ListedFileError, OpenOptions, Verifier};
 use toller_ir::DocOrd;
 
+use super::ids::Ids;
 use super::term::Term;
-use super::{FileEntry, IDS, LENGTHS, Manifest, POSTINGS, TERMS, VECTORS, ids, lengths};
+use super::{FileEntry, IDS, LENGTHS, Manifest, POSTINGS, TERMS, VECTORS, lengths};
 use crate::coding::SLACK;
 use crate::dictionary::{self, Dictionary, Entry};
 use crate::fingerprint::analyzer_info;
@@ -28,9 +28,9 @@ pub struct SparseIndex {
     dictionary: Dictionary,
     postings: Mmap,
     lengths: Mmap,
-    ids: Mmap,
+    ids: Ids,
     pub(crate) vectors: Option<Mmap>,
-    /// From the least code of a length to behind the largest.
+    /// From the least code of a length up to the largest.
     pub(crate) codes_used: Range<usize>,
 }
 
@@ -44,13 +44,13 @@ impl SparseIndex {
         match Manifest::read(path)? {
             Some(manifest) => Self::map(path, manifest, options),
             None => Err(match path.metadata() {
-                Ok(_) => SparseError::NotAnIndex { path: path.to_owned() },
+                Ok(_) => SparseError::NotAnIndex(path.to_owned()),
                 Err(error) => FileError::new("open", path, error).into(),
             }),
         }
     }
 
-    /// Opens the index that `manifest` describes. The directory may not have the manifest yet.
+    /// Opens the index that `manifest` describes. The manifest may not be in the directory yet.
     pub(crate) fn map(
         path: &Path,
         manifest: Manifest,
@@ -82,9 +82,7 @@ impl SparseIndex {
         if !lengths::is_sound(&lengths, docs) {
             return Err(damaged(LENGTHS, "its length does not fit the number of documents"));
         }
-        if !ids::is_sound(&ids, docs) {
-            return Err(damaged(IDS, "it is too short for the documents"));
-        }
+        let ids = Ids::new(ids, docs).ok_or_else(|| damaged(IDS, "it is too short for the documents"))?;
         let codes = lengths::codes(&lengths, docs).get(..docs).unwrap_or_default();
         let (least, most) = codes.iter().fold((u8::MAX, 0), |(least, most), &c| (least.min(c), most.max(c)));
         let codes_used = usize::from(least)..usize::from(most) + 1;
@@ -145,9 +143,9 @@ impl SparseIndex {
     /// # Panics
     /// If `doc` is not below [`SparseIndex::doc_count`].
     #[must_use]
-    pub fn doc_id(&self, doc: DocOrd) -> String {
+    pub fn doc_id(&self, doc: DocOrd) -> Cow<'_, str> {
         assert!(doc.index() < self.doc_count(), "document {} of {}", doc.0, self.doc_count());
-        ids::id(&self.ids, self.doc_count(), doc.index()).unwrap_or_else(|| "\u{fffd}".to_owned())
+        self.ids.get(doc.index())
     }
 
     /// The number of terms of a document, as rankers with `lengths` see it.
@@ -160,7 +158,7 @@ impl SparseIndex {
         crate::score::seen_length(lengths, self.exact_length(doc.index()))
     }
 
-    /// The number of terms of a document; 0 behind the last.
+    /// The number of terms of a document; 0 after the last.
     #[inline]
     pub(crate) fn exact_length(&self, doc: usize) -> u32 {
         lengths::exact(&self.lengths, self.doc_count(), doc).unwrap_or_default()
@@ -218,21 +216,9 @@ impl SparseIndex {
 
 /// Maps a file of the index, and verifies it.
 fn map(directory: &Path, entry: &FileEntry, verifier: &Verifier<'_>) -> Result<Mmap, SparseError> {
-    let path = directory.join(&entry.file);
-    let damaged = |reason: String| SparseError::Damaged { path: path.clone(), reason };
-    let file = match File::open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Err(damaged("it is missing".to_owned())),
-        Err(error) => return Err(FileError::new("open", path, error).into()),
-    };
-    let found = file.metadata().map_err(FileError::on("examine", &path))?.len();
-    if found != entry.bytes {
-        return Err(damaged(format!("it has {found} bytes, expected {}", entry.bytes)));
-    }
-    // SAFETY: files of an index are replaced by renaming and never changed in place.
-    let map = unsafe { Mmap::map(&file) }.map_err(FileError::on("map", &path))?;
-    match verifier.checksum(&map) {
-        Some(checksum) if checksum != entry.checksum => Err(damaged("its checksum is wrong".to_owned())),
-        _ => Ok(map),
-    }
+    let file = entry.listed(directory);
+    file.map(verifier).map_err(|error| match error {
+        ListedFileError::File(error) => error.into(),
+        ListedFileError::Damaged(reason) => SparseError::Damaged { path: file.path, reason },
+    })
 }

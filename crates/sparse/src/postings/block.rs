@@ -21,7 +21,8 @@ pub(crate) struct Block {
 /// How a full block is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packing {
-    /// The sum of the gaps: the documents up to its last and behind the block before that are not in it.
+    /// The sum of the gaps: the number of documents after the block before, up to its last one, that are not
+    /// in it.
     pub(crate) spread: u32,
     /// The bytes of the high parts of the gaps.
     pub(crate) high_bytes: u8,
@@ -102,7 +103,7 @@ impl Block {
         token.run(Unpack { block: self, before, packing, packed })
     }
 
-    /// Unpacks the tail behind full blocks, the last document of which is `before`; `None` if it is damaged.
+    /// Unpacks the tail after full blocks, which end with the document `before`; `None` if it is damaged.
     pub(crate) fn unpack_tail(
         &mut self,
         token: Token,

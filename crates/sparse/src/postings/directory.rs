@@ -3,7 +3,7 @@
 //! ```text
 //! entry := 32 * spread + 2 * less (varint), code of the only point (u8)        where all frequencies are 1
 //!        | 2 * spread + 1 (varint), kind (u8), code of the first point (u8), step (u8) * points
-//! step  := codes above the point before, less 1 (4 bits), step of the frequency (3 bits), 1 if a point follows
+//! step  := codes above the point before, less 1 (4 bits), step of the frequency (3 bits), 1 if one follows
 //! less  := by how many bytes the high parts are shorter than they could be, 0 to 15
 //! ```
 //!
@@ -44,7 +44,7 @@ impl<'a> Directory<'a> {
         self.left
     }
 
-    /// Goes to the next block and calls `each` with its points; `None` behind the last, or if it is damaged.
+    /// Goes to the next block and calls `each` with its points; `None` after the last, or if it is damaged.
     #[inline]
     pub(crate) fn next(&mut self, each: impl FnMut(Point)) -> Option<Entry> {
         self.left = self.left.checked_sub(1)?;

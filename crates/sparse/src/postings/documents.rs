@@ -1,7 +1,7 @@
 //! The documents of a full block: the gaps between them in Rice's code.
 //!
-//! The l low bits of the gaps are packed. The high parts are a row of bits, a one for each gap behind as many
-//! zeros as its high part. A document is the sum of the gaps up to it: the low parts are summed up, and the
+//! The l low bits of the gaps are packed. The high parts are a row of bits: for each gap, as many zeros as
+//! its high part, and a one. A document is the sum of the gaps up to it: the low parts are summed up, and the
 //! high parts of the sum are the zeros that were passed. Elias and Fano's code splits the documents instead
 //! of the gaps and needs no sums, but a third to half a bit more a document.
 
@@ -69,7 +69,7 @@ pub(super) fn read<S: Simd>(
     let highs = packed.get(low_bytes(spread)..)?;
     if spread > 0 {
         interleaved::unpack(packed, low, &mut sums)?;
-        set_bits::find(simd, highs, 0, BLOCK, docs)?;
+        set_bits::find::<S, false>(simd, highs, 0, BLOCK, docs)?;
     } else {
         docs.iter_mut().zip(0..).for_each(|(doc, place)| *doc = place);
     }

@@ -1,11 +1,11 @@
 //! The frequencies of a block of postings: mostly ones.
 //!
 //! ```text
-//! frequencies := nothing                                                if e = 0
+//! frequencies := nothing                                      if e = 0
 //!              | unary(extras of a bucket) for each bucket but the last,
 //!                as many zeros as the last bucket has extras,
-//!                low bits of the place (l bits) for each extra          if e <= 223
-//!              | frequency - 1 (w bits) for each posting                otherwise; w: the bits of the largest
+//!                low bits of the place (l bits) for each extra if e <= 223
+//!              | frequency - 1 (w bits) for each posting      otherwise; w: the bits of the largest
 //! ```
 //!
 //! The occurrences of the term beyond the first in each document are *extras*, e in all. An extra's place is
@@ -103,7 +103,7 @@ impl Encoding {
         }
     }
 
-    /// Reads frequencies from behind the first `at` bits of `packed`; `None` if these are damaged. The
+    /// Reads frequencies after the first `at` bits of `packed`; `None` if these are damaged. The
     /// content of `scratch` does not matter.
     #[inline(always)]
     pub(super) fn read<S: Simd>(
@@ -123,12 +123,12 @@ impl Encoding {
             }
             Self::Extras(extras) => match low_bits(extras.into(), last as u32) {
                 0 => {
-                    set_bits::find(simd, packed, at, last, scratch)?;
+                    set_bits::find::<S, false>(simd, packed, at, last, scratch)?;
                     *scratch.get_mut(last)? = u32::from(extras) + last as u32;
                     differences(scratch, tfs);
                 }
                 low => {
-                    set_bits::find_zeros(simd, packed, at, extras.into(), scratch)?;
+                    set_bits::find::<S, true>(simd, packed, at, extras.into(), scratch)?;
                     let lows_at = at + usize::from(extras) + (last >> low);
                     add_places(scratch.get(..extras.into())?, packed, lows_at, low, tfs)?;
                 }

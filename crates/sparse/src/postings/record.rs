@@ -23,9 +23,9 @@ pub(crate) enum List<'a> {
     Blocks {
         /// The full blocks.
         directory: Directory<'a>,
-        /// The packed blocks, and all bytes behind them; the whole record if there are no full blocks.
+        /// The packed blocks, and all bytes after them; the whole record if there are no full blocks.
         blocks: &'a [u8],
-        /// The postings behind the full blocks.
+        /// The postings after the full blocks.
         tail: Tail,
     },
 }
@@ -97,7 +97,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Whether the documents ascend, and are behind `before` and below `docs`.
+/// Whether the documents ascend, are above `before` and below `docs`.
 fn is_sound(block: &Block, before: Option<u32>, docs: u32) -> bool {
     let found = block.docs();
     let first = found.first().is_none_or(|&first| before.is_none_or(|before| before < first));

@@ -7,43 +7,21 @@ use super::BLOCK;
 /// Bits that are looked at together.
 const WORD: usize = 64;
 
-/// Room for the positions of a block, and for what is written behind them.
+/// Room for the positions of a block, and for what is written after them.
 pub(super) const ROOM: usize = BLOCK + WORD;
 
-/// Finds the first `count` ones, at most [`BLOCK`], behind the first `start` bits of `bytes`, and counts
-/// their positions from there. `None` if there are fewer. What is behind them in `found` is arbitrary.
+/// Finds the first `count` ones, or zeros, after the first `start` bits of `bytes`, and counts their
+/// positions from there: at most [`BLOCK`]. `None` if there are fewer; a few zeros may be found after the end
+/// of `bytes`. What follows the positions in `found` is arbitrary.
 #[inline(always)]
-pub(super) fn find<S: Simd>(
+pub(super) fn find<S: Simd, const ZEROS: bool>(
     simd: S,
     bytes: &[u8],
     start: usize,
     count: usize,
     found: &mut [u32; ROOM],
 ) -> Option<()> {
-    find_flipped(simd, 0, bytes, start, count, found)
-}
-
-/// [`find`] for zeros. Behind the end of `bytes`, there may be some.
-#[inline(always)]
-pub(super) fn find_zeros<S: Simd>(
-    simd: S,
-    bytes: &[u8],
-    start: usize,
-    count: usize,
-    found: &mut [u32; ROOM],
-) -> Option<()> {
-    find_flipped(simd, u64::MAX, bytes, start, count, found)
-}
-
-#[inline(always)]
-fn find_flipped<S: Simd>(
-    simd: S,
-    flip: u64,
-    bytes: &[u8],
-    start: usize,
-    count: usize,
-    found: &mut [u32; ROOM],
-) -> Option<()> {
+    let flip = if ZEROS { u64::MAX } else { 0 };
     let mut bytes = bytes.get(start / 8..)?;
     let passed = start as u32 % 8;
     let (mut at, mut first) = (0, 0_u32.wrapping_sub(passed));
@@ -57,7 +35,7 @@ fn find_flipped<S: Simd>(
     Some(())
 }
 
-/// Takes the next bits off the front of `bytes`, zeros behind the end; `None` where no bits are left.
+/// Takes the next bits off the front of `bytes`, with zeros after the end; `None` if no bits are left.
 #[inline(always)]
 fn next_word(bytes: &mut &[u8]) -> Option<u64> {
     if let Some((&word, behind)) = bytes.split_first_chunk() {
@@ -76,9 +54,9 @@ mod tests {
     use toller_simd::product::Floats;
     use toller_simd::{Kernel, Simd, Token};
 
-    use super::{BLOCK, ROOM, find, find_zeros};
+    use super::{BLOCK, ROOM, find};
 
-    /// Calls one of the two functions, which need an instruction set.
+    /// Calls the function, which needs an instruction set.
     struct Find<'a> {
         bytes: &'a [u8],
         start: usize,
@@ -95,9 +73,9 @@ mod tests {
             let Self { bytes, start, count, zeros } = self;
             let mut found = [0; ROOM];
             let all = if zeros {
-                find_zeros(simd, bytes, start, count, &mut found)
+                find::<S, true>(simd, bytes, start, count, &mut found)
             } else {
-                find(simd, bytes, start, count, &mut found)
+                find::<S, false>(simd, bytes, start, count, &mut found)
             };
             all.map(|()| found[..count].to_vec())
         }

@@ -7,7 +7,7 @@
 //!            | delta(gap) * n                                          if clustered
 //! ```
 //!
-//! 2^l is the largest power of two up to the mean gap if the n documents were spread evenly behind the blocks.
+//! 2^l is the largest power of two up to the mean gap if the n documents were spread evenly after the blocks.
 //! Collections of passages have the passages of a text next to each other, so that a rare term has a few
 //! large gaps and many small ones: it is clustered.
 
@@ -20,12 +20,12 @@ use super::set_bits::{self, ROOM};
 use crate::coding::packed::unpack;
 use crate::coding::{BitReader, BitWriter};
 
-/// What has to be known of a tail to read it.
+/// What a reader of a tail must know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tail {
     /// Postings, fewer than a full block has.
     pub(super) len: usize,
-    /// Where it begins, in bits behind the blocks.
+    /// Where it begins, in bits after the blocks.
     pub(super) start: usize,
     /// Occurrences beyond the first of each document, if they are known before the tail is read.
     pub(super) extras: Option<u64>,
@@ -41,7 +41,7 @@ impl Tail {
         self.len
     }
 
-    /// The low bits of gaps, if the documents are at random places behind the document `before`.
+    /// The low bits of gaps, if the documents are at random places after the document `before`.
     fn gap_bits(&self, before: Option<u32>) -> u8 {
         low_bits(self.len, self.docs.saturating_sub(next_after(before)).saturating_sub(self.len as u32))
     }
@@ -72,7 +72,7 @@ impl Tail {
         Encoding::of(extras, self.max_tf).write(block.tfs(), bits);
     }
 
-    /// Reads the tail from the bytes behind the blocks, which end with `before`; `None` if it is damaged.
+    /// Reads the tail from the bytes after the blocks, which end with `before`; `None` if it is damaged.
     #[inline(always)]
     pub(super) fn read<S: Simd>(
         &self,
@@ -97,7 +97,7 @@ impl Tail {
         Encoding::of(extras, self.max_tf).read(simd, packed, at, tfs.get_mut(..self.len)?, scratch)
     }
 
-    /// Reads documents from behind the first `at` bits; returns the bits up to their end.
+    /// Reads documents after the first `at` bits; returns the bits up to their end.
     #[inline(always)]
     fn read_gaps<S: Simd>(
         &self,
@@ -109,7 +109,7 @@ impl Tail {
         lows: &mut [u32; ROOM],
     ) -> Option<usize> {
         let low = self.gap_bits(before);
-        set_bits::find(simd, packed, at, self.len, docs)?;
+        set_bits::find::<S, false>(simd, packed, at, self.len, docs)?;
         let docs = docs.get_mut(..self.len)?;
         let lows_at = at + docs.last().map_or(0, |&last| last as usize + 1);
         unpack(packed, lows_at, low, lows.get_mut(..self.len)?);

@@ -7,7 +7,7 @@
 //! ```text
 //! bound(t)      = the largest part of t in a block that overlaps the window
 //! others        = the terms of the smallest bounds, as many as together stay below least     (MaxScore)
-//! for t not in others: add the parts of its postings, except in blocks where all bounds together are below least
+//! for t not in others: add the parts of its postings, except in blocks whose bounds add up to below least
 //! candidates    = documents whose sum and the bounds of others reach least
 //! for t in others, the largest bound first:
 //!     keep the candidates whose sum and the bounds of the rest of others reach least

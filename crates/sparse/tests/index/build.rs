@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 
 use toller_files::OpenOptions;
 use toller_ir::{DocOrd, Explain};
 use toller_sparse::{FORMAT_VERSION, Lengths, SparseError, SparseIndex};
+use toller_testing::files;
 
 use crate::common::{Building, Outcome, PLAIN, build_texts, index_of, random_texts};
 
@@ -47,16 +47,6 @@ fn an_index_holds_what_the_texts_hold() -> Outcome {
     Ok(())
 }
 
-/// The files of a directory but the lock, by name.
-fn files(directory: &Path) -> std::io::Result<BTreeMap<String, Vec<u8>>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        found.insert(entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path())?);
-    }
-    Ok(found)
-}
-
 #[test]
 fn threads_and_memory_leave_no_trace() -> Outcome {
     let texts = random_texts(20_000, 3000, 60, 2);
@@ -93,7 +83,7 @@ fn an_index_that_is_there_is_kept_or_replaced() -> Outcome {
 }
 
 #[test]
-fn an_index_that_lacks_a_file_is_not_complete() -> Outcome {
+fn an_index_with_a_missing_file_is_not_complete() -> Outcome {
     let directory = tempfile::tempdir()?;
     let texts = random_texts(10, 5, 5, 3);
     build_texts(directory.path(), &texts, PLAIN)?;

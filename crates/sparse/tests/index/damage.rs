@@ -76,7 +76,7 @@ fn another_analyzer_is_refused() -> Outcome {
     index.check_analyzer(&Analyzer::by_name(index.analyzer_name())?)?;
     let error = index.check_analyzer(&Analyzer::by_name("en")?).err().ok_or("another analyzer")?;
     assert!(error.to_string().contains("whitespace") && error.remedy().is_some(), "{error}");
-    // The same name is not enough: what an analyzer does has to be the same.
+    // The same name is not enough: the analyzer must make the same terms.
     struct Shouting;
     impl toller_analysis::Tokenize for Shouting {
         fn tokenize(&self, text: &str, each: &mut dyn FnMut(&str)) {

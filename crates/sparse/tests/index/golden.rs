@@ -60,8 +60,10 @@ fn measured(
 ) -> Result<Vec<f64>, Box<dyn Error>> {
     let mut run = Run::default();
     for (query, ranking) in queries.iter().zip(rankings) {
-        let entry =
-            |hit: &toller_ir::Hit| RunEntry { doc_id: index.doc_id(hit.doc), score: f64::from(hit.score) };
+        let entry = |hit: &toller_ir::Hit| RunEntry {
+            doc_id: index.doc_id(hit.doc).into_owned(),
+            score: f64::from(hit.score),
+        };
         run.queries.insert(query.id.clone(), ranking.hits.iter().map(entry).collect());
     }
     Ok(evaluate(qrels, &run, &parse_measures(measures)?, &EvalOptions::default())?.aggregates)
@@ -77,7 +79,7 @@ fn same_first(index: &SparseIndex, queries: &[Query], rankings: &[Ranking], run:
     same.count() as f64 / queries.len().max(1) as f64
 }
 
-/// The documents and questions that a case is made of: sentences, or paragraphs where the set has no
+/// The documents and questions of a case. The documents are sentences, or paragraphs if the set has no
 /// sentences.
 fn case(name: &str) -> Result<(Vec<Document>, Vec<Query>), Box<dyn Error>> {
     let data = shared_path("data");

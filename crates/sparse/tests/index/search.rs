@@ -84,6 +84,14 @@ fn compare(
     let pruned = index.search(query, scoring, k).map_err(fail)?;
     let mut all = all_hits(index, query, scoring).map_err(fail)?;
     prop_assert_eq!(bits(&pruned.hits), bits(&all[..k.min(all.len())]), "{:?} {:?} k {}", scoring, query, k);
+    let first: Vec<DocOrd> = pruned.hits.iter().map(|hit| hit.doc).take(3).collect();
+    let explained = index.explain(query, scoring, &first).map_err(fail)?;
+    for (hit, explanation) in pruned.hits.iter().zip(&explained) {
+        prop_assert_eq!((hit.doc, hit.score.to_bits()), (explanation.doc, explanation.score.to_bits()));
+        let sum: f64 = explanation.terms.iter().map(|term| f64::from(term.score)).sum();
+        prop_assert!((sum - f64::from(hit.score)).abs() <= 1e-5 * sum.abs(), "{} {}", sum, hit.score);
+        prop_assert!(explanation.terms.iter().all(|term| (term.tf == 0) <= (term.score == 0.0)));
+    }
     let admits = |doc: DocOrd| !doc.0.is_multiple_of(3);
     let among = index.search_among(query, scoring, k, admits).map_err(fail)?;
     all.retain(|hit| admits(hit.doc));

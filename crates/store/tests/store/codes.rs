@@ -1,4 +1,4 @@
-//! Codes beside the vectors: made of finished stores, verified, removed, and never more than a help.
+//! Codes next to the vectors: made for finished stores, verified and removed. A store can do without them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,9 @@ use toller_store::{
     inspect, quantize,
 };
 
-use crate::common::{TestResult, check_content, error, files, open, part_of, push_until, spec, write};
+use crate::common::{
+    TestResult, check_content, error, files, finish, flip, open, part_of, push_until, spec, write,
+};
 
 const CODES: &str = "codes-00001.safetensors";
 
@@ -93,9 +95,9 @@ fn quantizing_again_changes_nothing_and_removing_leaves_the_store_as_it_was() ->
     assert_eq!(rows.into_inner(), 7);
     let with_codes = files(store)?;
     assert_eq!(with_codes.len(), before.len() + 3);
-    for anew in [false, true] {
-        assert_eq!(quantize(store, Codes::Int8, anew, None)?, bytes);
-        assert_eq!(files(store)?, with_codes, "anew: {anew}");
+    for again in [false, true] {
+        assert_eq!(quantize(store, Codes::Int8, again, None)?, bytes);
+        assert_eq!(files(store)?, with_codes, "again: {again}");
     }
     assert_eq!(quantize(store, Codes::None, false, None)?, 0);
     assert_eq!(files(store)?, before);
@@ -129,17 +131,10 @@ fn other_programs_read_the_files() -> TestResult {
 fn damaged_codes_are_named_and_the_vectors_are_kept() -> TestResult {
     let ways: [(Harm, &str); 5] = [
         (|file| fs::remove_file(file), "it is missing"),
-        (|file| fs::write(file, &fs::read(file)?[1..]), "bytes, expected"),
-        (|file| fs::write(file, b""), "0 bytes, expected"),
+        (|file| fs::write(file, &fs::read(file)?[1..]), "bytes, but the manifest says"),
+        (|file| fs::write(file, b""), "0 bytes, but the manifest says"),
         (|file| fs::copy(file.with_file_name("codes-00000.safetensors"), file).map(drop), "checksum"),
-        (
-            |file| {
-                let mut bytes = fs::read(file)?;
-                *bytes.last_mut().ok_or(std::io::ErrorKind::UnexpectedEof)? ^= 1;
-                fs::write(file, bytes)
-            },
-            "checksum",
-        ),
+        (flip, "checksum"),
     ];
     for (number, (way, reason)) in ways.iter().enumerate() {
         let directory = tempfile::tempdir()?;
@@ -156,7 +151,7 @@ fn damaged_codes_are_named_and_the_vectors_are_kept() -> TestResult {
             assert!(remedy.contains(command), "{remedy}");
         }
 
-        // Told apart from damaged vectors, of which there are none; nothing is encoded anew.
+        // Distinguished from damaged vectors, of which there are none; nothing is encoded again.
         let parts = inspect(store)?;
         assert!(find_damage(&parts, &OpenOptions::default())?.is_empty());
         let damaged = find_damaged_codes(&parts, &OpenOptions::default())?;
@@ -166,7 +161,7 @@ fn damaged_codes_are_named_and_the_vectors_are_kept() -> TestResult {
         writer.finish()?;
 
         if number < 3 {
-            // Noticed without reading, so made anew without being asked to.
+            // Noticed without reading, so they are made again without a request.
             int8(store)?;
         } else {
             quantize(store, Codes::Int8, true, None)?;
@@ -263,25 +258,21 @@ fn a_failed_quantization_takes_its_files_back() -> TestResult {
 
     // A damaged shard is not quantized.
     let shard = store.join("shard-00001.safetensors");
-    let mut bytes = fs::read(&shard)?;
-    let place = bytes.len() - 1;
-    bytes[place] ^= 1;
-    fs::write(&shard, bytes)?;
+    flip(&shard)?;
     let found = error(int8(store))?;
-    assert!(matches!(&found, StoreError::ShardChecksum { path, .. } if *path == shard), "{found}");
+    assert!(matches!(&found, StoreError::ShardDamaged { path, .. } if *path == shard), "{found}");
     assert!(codes_in(store)?.is_empty());
     Ok(())
 }
 
 #[test]
-fn only_whole_stores_that_nobody_writes_are_quantized() -> TestResult {
+fn unfinished_and_locked_stores_are_not_quantized() -> TestResult {
     let directory = tempfile::tempdir()?;
     let store = directory.path();
     let mut writer = StoreWriter::create_or_resume(store, spec(9))?;
     push_until(&mut writer, 5)?;
     assert!(matches!(int8(store), Err(StoreError::Incomplete { rows_done: 3, .. })));
-    push_until(&mut writer, 9)?;
-    writer.finish()?;
+    finish(writer)?;
     let _writer = StoreWriter::create_or_resume(store, spec(9))?;
     assert!(matches!(int8(store), Err(StoreError::Locked { .. })));
     assert!(codes_in(store)?.is_empty());
@@ -290,7 +281,7 @@ fn only_whole_stores_that_nobody_writes_are_quantized() -> TestResult {
 }
 
 #[test]
-fn codes_of_a_shard_that_is_written_anew_are_kept_if_it_is_the_same() -> TestResult {
+fn codes_of_a_shard_that_is_written_again_are_kept_if_it_is_the_same() -> TestResult {
     let directory = tempfile::tempdir()?;
     let store = directory.path();
     write(store, spec(9))?;
@@ -298,9 +289,7 @@ fn codes_of_a_shard_that_is_written_anew_are_kept_if_it_is_the_same() -> TestRes
     int8(store)?;
     let whole = files(store)?;
     fs::remove_file(store.join("shard-00001.safetensors"))?;
-    let mut writer = StoreWriter::create_or_resume(store, spec(9))?;
-    push_until(&mut writer, 9)?;
-    writer.finish()?;
+    write(store, spec(9))?;
     assert_eq!(files(store)?, whole);
 
     fs::remove_file(store.join("shard-00001.safetensors"))?;
@@ -325,10 +314,9 @@ fn a_store_that_replaces_one_with_codes_has_none() -> TestResult {
     write(store, spec(9))?;
     let before = files(store)?;
     int8(store)?;
-    let mut writer = StoreWriter::overwrite(store, spec(9))?;
+    let writer = StoreWriter::overwrite(store, spec(9))?;
     assert!(codes_in(store)?.is_empty());
-    push_until(&mut writer, 9)?;
-    writer.finish()?;
+    finish(writer)?;
     assert_eq!(files(store)?, before);
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! What the tests of the store share: specs, rows and pictures of directories.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
 use std::path::Path;
@@ -8,6 +7,8 @@ use std::path::Path;
 use toller_store::{
     DType, Encoding, ModelInfo, OpenOptions, Part, Role, Source, Store, StoreError, StoreSpec, StoreWriter,
 };
+
+pub(crate) use toller_testing::files;
 
 pub(crate) type TestResult = Result<(), Box<dyn Error>>;
 
@@ -67,12 +68,33 @@ pub(crate) fn push_until(writer: &mut StoreWriter, until: u64) -> Result<(), Sto
     Ok(())
 }
 
-/// Writes the whole store, or the whole part, of `spec`.
+/// Writes the store, or the part, of `spec` to its end.
 pub(crate) fn write(store: &Path, spec: StoreSpec) -> Result<(), StoreError> {
-    let rows = spec.expected_rows();
-    let mut writer = StoreWriter::create_or_resume(store, spec)?;
+    finish(StoreWriter::create_or_resume(store, spec)?)
+}
+
+/// As [`write`], in place of the existing store.
+pub(crate) fn overwrite(store: &Path, spec: StoreSpec) -> Result<(), StoreError> {
+    finish(StoreWriter::overwrite(store, spec)?)
+}
+
+pub(crate) fn finish(mut writer: StoreWriter) -> Result<(), StoreError> {
+    let rows = writer.manifest().spec.expected_rows();
     push_until(&mut writer, rows)?;
     writer.finish().map(drop)
+}
+
+/// Pushes the missing rows up to `until`, and stops.
+pub(crate) fn interrupt(store: &Path, spec: StoreSpec, until: u64) -> Result<(), StoreError> {
+    push_until(&mut StoreWriter::create_or_resume(store, spec)?, until)
+}
+
+/// Flips a bit in the middle of a file.
+pub(crate) fn flip(path: &Path) -> std::io::Result<()> {
+    let mut bytes = fs::read(path)?;
+    let place = bytes.len() / 2;
+    bytes[place] ^= 1;
+    fs::write(path, bytes)
 }
 
 pub(crate) fn open(store: &Path) -> Result<Store, StoreError> {
@@ -82,22 +104,6 @@ pub(crate) fn open(store: &Path) -> Result<Store, StoreError> {
 /// The error of a call that must fail.
 pub(crate) fn error<T>(result: Result<T, StoreError>) -> Result<StoreError, &'static str> {
     result.err().ok_or("no error where one was expected")
-}
-
-/// Every file below `directory`, by its path.
-pub(crate) fn files(directory: &Path) -> std::io::Result<BTreeMap<String, Vec<u8>>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if entry.file_type()?.is_dir() {
-            let below = files(&entry.path())?;
-            found.extend(below.into_iter().map(|(path, bytes)| (format!("{name}/{path}"), bytes)));
-        } else {
-            found.insert(name, fs::read(entry.path())?);
-        }
-    }
-    Ok(found)
 }
 
 /// Reads everything that a store gives, and checks it against [`id`] and [`embedding`].

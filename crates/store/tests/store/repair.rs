@@ -6,19 +6,14 @@ use std::path::Path;
 
 use toller_store::{OpenOptions, StoreError, StorePart, StoreWriter, find_damage, inspect};
 
-use crate::common::{TestResult, files, open, push_until, spec, write};
+use crate::common::{TestResult, files, finish, flip, interrupt, open, push_until, spec, write};
 
 /// Ways in which a shard can be wrong.
 const WAYS: [fn(&Path) -> std::io::Result<()>; 4] = [
     |shard| fs::remove_file(shard),
     |shard| fs::write(shard, &fs::read(shard)?[1..]),
     |shard| fs::write(shard, b""),
-    |shard| {
-        let mut bytes = fs::read(shard)?;
-        let place = bytes.len() / 2;
-        bytes[place] ^= 1;
-        fs::write(shard, bytes)
-    },
+    flip,
 ];
 
 fn shard(store: &Path, index: usize) -> std::path::PathBuf {
@@ -30,7 +25,7 @@ fn ranges(ends: &[(u64, u64)]) -> Vec<Range<u64>> {
 }
 
 #[test]
-fn damaged_shards_are_written_anew_to_the_same_bytes() -> TestResult {
+fn damaged_shards_are_written_again_with_the_same_bytes() -> TestResult {
     // Of eleven rows in shards of three: which shards are damaged, which rows are then missing.
     let cases: [(&[usize], Vec<Range<u64>>); 6] = [
         (&[0], ranges(&[(0, 3)])),
@@ -51,14 +46,13 @@ fn damaged_shards_are_written_anew_to_the_same_bytes() -> TestResult {
             }
             assert!(open(store).is_err_and(|error| error.is_damage()));
 
-            let mut writer = StoreWriter::create_or_resume(store, spec(11))?;
+            let writer = StoreWriter::create_or_resume(store, spec(11))?;
             assert!(!writer.is_complete());
             assert_eq!(writer.missing_rows(), *missing, "way {number}");
             assert_eq!(writer.damaged().map(|damage| damage.shard).collect::<Vec<_>>(), *damaged);
             let gone: u64 = missing.iter().map(|rows| rows.end - rows.start).sum();
             assert_eq!(writer.rows_done(), 11 - gone);
-            push_until(&mut writer, 11)?;
-            writer.finish()?;
+            finish(writer)?;
             assert_eq!(files(store)?, whole, "way {number}, shards {damaged:?}");
             assert_eq!(open(store)?.count(), 11);
         }
@@ -67,28 +61,23 @@ fn damaged_shards_are_written_anew_to_the_same_bytes() -> TestResult {
 }
 
 #[test]
-fn an_unfinished_store_is_mended_before_it_goes_on() -> TestResult {
+fn an_unfinished_store_is_repaired_before_it_is_continued() -> TestResult {
     let directory = tempfile::tempdir()?;
     let (store, other) = (directory.path().join("store"), directory.path().join("other"));
     write(&other, spec(11))?;
-    let mut writer = StoreWriter::create_or_resume(&store, spec(11))?;
-    push_until(&mut writer, 8)?;
-    drop(writer);
+    interrupt(&store, spec(11), 8)?;
     fs::remove_file(shard(&store, 0))?;
 
-    // Interrupted while it is mended, once before and once after the shard is whole.
+    // Interrupted during the repair, once before and once after the shard is whole.
     let mut writer = StoreWriter::create_or_resume(&store, spec(11))?;
     assert_eq!(writer.missing_rows(), ranges(&[(0, 3), (6, 11)]));
     push_until(&mut writer, 2)?;
     assert_eq!((writer.rows_done(), writer.rows_buffered(), writer.rows_of_shard()), (3, 2, 3));
     drop(writer);
-    let mut writer = StoreWriter::create_or_resume(&store, spec(11))?;
-    push_until(&mut writer, 3)?;
-    drop(writer);
-    let mut writer = StoreWriter::create_or_resume(&store, spec(11))?;
+    interrupt(&store, spec(11), 3)?;
+    let writer = StoreWriter::create_or_resume(&store, spec(11))?;
     assert_eq!(writer.missing_rows(), ranges(&[(6, 11)]));
-    push_until(&mut writer, 11)?;
-    writer.finish()?;
+    finish(writer)?;
     assert_eq!(files(&store)?, files(&other)?);
     Ok(())
 }

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{
-    Change, TestResult, check_content, error, files, open, part_of, push_until, spec, write,
+    Change, TestResult, check_content, error, files, finish, interrupt, open, overwrite, part_of, push_until,
+    spec, write,
 };
 use proptest::prelude::*;
 use toller_ir::Explain;
@@ -13,10 +14,8 @@ use toller_store::{DType, Role, StoreError, StoreSpec, StoreWriter};
 /// What a killed process may leave next to finished files.
 fn litter(directory: &Path, seed: usize) -> std::io::Result<()> {
     let names = [
-        ".manifest.json.Zk30xQ.tmp",
-        ".shard-00000.safetensors.aaaaaa.tmp",
-        ".shard-00003.safetensors.9bTw1C.tmp",
-        "shard-99999.safetensors",
+        ".manifest.json.Zk30xQ.tmp", ".shard-00000.safetensors.aaaaaa.tmp",
+        ".shard-00003.safetensors.9bTw1C.tmp", "shard-99999.safetensors",
         // As earlier versions named it.
         "shard-100000.safetensors.tmp",
     ];
@@ -78,8 +77,7 @@ fn every_state_on_disk_is_resumed() -> TestResult {
     let mut manifests = Vec::new();
     for rows in [0, 3, 6] {
         let store = directory.path().join(format!("manifest-{rows}"));
-        let mut writer = StoreWriter::create_or_resume(&store, spec(7))?;
-        push_until(&mut writer, rows)?;
+        interrupt(&store, spec(7), rows)?;
         manifests.push(fs::read(store.join("manifest.json"))?);
     }
     let shard = |index: usize| format!("shard-{index:05}.safetensors");
@@ -119,9 +117,7 @@ fn every_state_on_disk_is_resumed() -> TestResult {
 fn a_different_spec_is_refused_field_by_field() -> TestResult {
     let directory = tempfile::tempdir()?;
     let store = directory.path();
-    let mut writer = StoreWriter::create_or_resume(store, spec(7))?;
-    push_until(&mut writer, 4)?;
-    drop(writer);
+    interrupt(store, spec(7), 4)?;
     let before = files(store)?;
 
     let changes: [Change; 13] = [
@@ -201,15 +197,13 @@ fn overwriting_leaves_nothing_of_the_old_store() -> TestResult {
     assert!(matches!(StoreWriter::create_or_resume(&old, spec(20)), Err(StoreError::ManifestDamaged { .. })));
     let new = StoreSpec { dim: 2, ..spec(4) };
     write(&fresh, new.clone())?;
-    let mut writer = StoreWriter::overwrite(&old, new)?;
-    push_until(&mut writer, 4)?;
-    writer.finish()?;
+    overwrite(&old, new)?;
     assert_eq!(files(&old)?, files(&fresh)?);
     Ok(())
 }
 
 #[test]
-fn two_writers_of_a_store_are_one_too_many() -> TestResult {
+fn a_second_writer_of_a_store_is_refused() -> TestResult {
     let directory = tempfile::tempdir()?;
     let first = StoreWriter::create_or_resume(directory.path(), spec(7))?;
     for second in [
@@ -237,7 +231,7 @@ fn rows_that_are_missing_are_noticed() -> TestResult {
 }
 
 #[test]
-fn a_spec_that_cannot_be_is_refused() -> TestResult {
+fn an_invalid_spec_is_refused() -> TestResult {
     let directory = tempfile::tempdir()?;
     let store = directory.path().join("store");
     let mut misplaced = part_of(spec(7), 2, 3)?;
@@ -275,8 +269,7 @@ fn a_failed_write_can_be_tried_again() -> TestResult {
         assert_eq!((writer.rows_done(), writer.rows_buffered()), (0, 3));
     }
     fs::remove_dir(&obstacle)?;
-    push_until(&mut writer, 4)?;
-    writer.finish()?;
+    finish(writer)?;
     check_content(&open(store)?);
     Ok(())
 }

@@ -68,8 +68,8 @@ impl AddedTokens {
 
     /// The parts of a text, in order. Those that are text are not empty.
     pub(super) fn split<'t>(&self, text: &'t str) -> impl Iterator<Item = Part<'t>> {
-        // Where the search goes on, and where what has been handed out ends: further on, after a token that takes
-        // the spaces behind it.
+        // Where the search continues, and the end of the parts so far. The two differ after a token that
+        // takes the spaces after it.
         let (mut search_from, mut done) = (0, 0);
         let mut found = None;
         std::iter::from_fn(move || {

@@ -18,7 +18,8 @@ const PAGES: usize = (char::MAX as u32 / PAGE) as usize + 1;
 /// No normalizer changes it, it joins no neighbour in the normal form, and nothing becomes it but itself.
 const SEPARATOR: char = '0';
 
-/// Bytes that can stand for a character; more go to the reference. A Hangul syllable's three letters take nine.
+/// The most bytes that a character can become. Characters of more bytes go to the reference. A Hangul
+/// syllable's three letters take nine.
 const MAX_BYTES: usize = 13;
 
 /// What becomes of a character.
@@ -71,7 +72,8 @@ impl Character {
         u32::from_le_bytes([a, b, c, d])
     }
 
-    /// What stands for a character in a word: bytes, of which the first `len` count, and its characters.
+    /// What a character becomes in a word: bytes, the number of bytes that count, and the number of
+    /// characters.
     pub(super) fn text(&self) -> ([u8; MAX_BYTES], usize, usize) {
         (self.bytes, usize::from(self.len), usize::from(self.chars))
     }
@@ -91,7 +93,7 @@ pub(super) struct Characters {
 
 impl Characters {
     /// The table for a normalizer, or for texts that are normalized already. `None` if ASCII letters and
-    /// digits are not what they are for every normalizer today: parts of words.
+    /// digits are not parts of words, as they are for every normalizer today.
     pub(super) fn new(normalizer: Option<BertNormalizer>, vocabulary: &Vocabulary) -> Option<Self> {
         let pages = (0..PAGES).map(|_| OnceLock::new()).collect();
         let ascii = Box::new([Character::REFERENCE; PAGE as usize]);
@@ -122,10 +124,10 @@ impl Characters {
         self.pages[page as usize].get_or_init(|| self.page(page, vocabulary))[place as usize]
     }
 
-    /// A page of the table. What could not be understood is left to the reference.
+    /// A page of the table. Characters that could not be understood are left to the reference.
     fn page(&self, page: u32, vocabulary: &Vocabulary) -> Box<Page> {
         let mut characters = Box::new([Character::REFERENCE; PAGE as usize]);
-        // None of these fails; if one did, the reference would tell.
+        // No step of this fails. If one did, the reference would tokenize these characters.
         let _ = self.fill(page, vocabulary, &mut characters);
         characters
     }
@@ -162,7 +164,7 @@ impl Characters {
             let inside = words[first..].iter().take_while(|&&(word_begin, _)| word_begin < end).count();
             *character = match &words[first..first + inside] {
                 _ if normal.is_empty() => Character::of_kind(Kind::Removed),
-                // The canonical order of marks that are kept depends on the marks around them.
+                // The canonical order of marks depends on the marks around them.
                 _ if decomposes && normal.chars().any(|c| canonical_combining_class(c) != 0) => {
                     Character::REFERENCE
                 }

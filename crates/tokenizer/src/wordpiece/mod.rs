@@ -1,14 +1,14 @@
-//! BERT's tokenizer, ours: cleaning, splitting and WordPiece in one pass over the bytes.
+//! Our own BERT tokenizer: cleaning, splitting and WordPiece in one pass over the bytes.
 //!
 //! The ids are those of the `tokenizers` crate for a `BertNormalizer`, a `BertPreTokenizer` and a `WordPiece`
-//! model, at some tens of times its speed. Three things make it fast. What the normalizer and the pre-tokenizer do
-//! to a character depends on that character alone (with one exception, which goes to the reference), so both
-//! are one table ([`Characters`]). Words of up to fifteen bytes are looked up whole, as two integers
-//! ([`WholeWords`]); others are cut by a double-array trie ([`Trie`]). And nothing is written but ids: no string,
-//! no offset, and nothing at all once there are as many as asked for.
+//! model, at some tens of times its speed. Three things make it fast. What the normalizer and the
+//! pre-tokenizer do to a character depends on that character alone (with one exception, which goes to the
+//! reference), so both are one table ([`Characters`]). Words of up to fifteen bytes are looked up whole, as
+//! two integers ([`WholeWords`]); others are cut by a double-array trie ([`Trie`]). And only ids are written,
+//! no strings and no offsets, and no more than were asked for.
 //!
-//! The tables are made by asking the reference what it does, so there are no Unicode data here that could
-//! differ from its own.
+//! The tables are made by asking the reference, so there are no Unicode data here that could differ from the
+//! reference's.
 
 mod added_tokens;
 mod characters;
@@ -28,26 +28,26 @@ use self::added_tokens::{AddedTokens, Part};
 use self::characters::Characters;
 use self::vocabulary::Vocabulary;
 
-/// The text has a character whose effect depends on its neighbours, so the reference has to tokenize it.
+/// The text has a character whose effect depends on its neighbours, so the reference must tokenize the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NeedsReference;
 
 /// A tokenizer that does what a [`tokenizers::Tokenizer`] of BERT's kind does before its post-processor.
 pub(super) struct WordPiece {
     vocabulary: Vocabulary,
-    /// For texts as they come.
+    /// For texts that are not normalized.
     characters: Characters,
     /// For texts that are normalized already.
     plain: Characters,
     normalizer: BertNormalizer,
-    /// Tokens that are found in the text as it comes.
+    /// Tokens that are found in the text before it is normalized.
     added: AddedTokens,
     /// Tokens that are found in the normalized text.
     added_normalized: AddedTokens,
 }
 
 impl WordPiece {
-    /// The same tokenizer, or nothing where `reference` is of another kind.
+    /// The same tokenizer, or `None` if `reference` is of another kind.
     pub(super) fn like(reference: &tokenizers::Tokenizer) -> Option<Self> {
         let Some(NormalizerWrapper::BertNormalizer(normalizer)) = reference.get_normalizer() else {
             return None;
@@ -80,8 +80,8 @@ impl WordPiece {
         })
     }
 
-    /// Appends the first `limit` ids of a text, without special tokens around it. On an error some may have
-    /// been appended.
+    /// Appends the first `limit` ids of a text, without special tokens around it. After an error, some ids
+    /// may have been appended.
     pub(super) fn tokenize(
         &self,
         text: &str,

@@ -20,7 +20,7 @@ pub(super) fn scan(
     let mut word = Word { bytes: Vec::new(), chars: 0 };
     let mut at = 0;
     while at < bytes.len() && ids.len() < end {
-        // Most words: a few letters, in one piece, and then a space or a punctuation mark.
+        // Most words: a few letters, then a space or a punctuation mark.
         let block = eight_bytes(bytes, at);
         let run = alphanumeric_run(block);
         if run < 8 {
@@ -42,7 +42,7 @@ pub(super) fn scan(
                 _ => {}
             }
         }
-        // All others, up to where an ASCII character follows the end of a word.
+        // All other words, up to where an ASCII character follows the end of a word.
         loop {
             let block = eight_bytes(bytes, at);
             let run = alphanumeric_run(block);
@@ -98,8 +98,8 @@ impl Word {
         self.append(&bytes, len, chars, vocabulary);
     }
 
-    /// Appends the first `len` bytes, so many characters. All of them are copied, since to copy a fixed number is
-    /// faster. A word that is too long is only counted.
+    /// Appends the first `len` bytes, which are `chars` characters. All `N` bytes are copied first, since a
+    /// copy of fixed size is faster. Of a word that is too long only the characters are counted.
     #[inline]
     fn append<const N: usize>(&mut self, bytes: &[u8; N], len: usize, chars: usize, vocabulary: &Vocabulary) {
         self.chars = self.chars.saturating_add(chars);
@@ -128,7 +128,7 @@ impl Word {
     }
 }
 
-/// Eight bytes at a place, the first one lowest; zeros after the end.
+/// Eight bytes at a place, the first in the lowest byte, with zeros after the end.
 #[inline]
 fn eight_bytes(bytes: &[u8], at: usize) -> u64 {
     let rest = bytes.get(at..).unwrap_or_default();
@@ -144,7 +144,7 @@ fn eight_bytes(bytes: &[u8], at: usize) -> u64 {
 fn alphanumeric_run(block: u64) -> usize {
     let low_bits = block & repeat(0x7f);
     let lowered = low_bits | repeat(0x20);
-    // A byte's high bit is set where it is at least as large; no sum leaves its byte.
+    // The high bit of each byte that is at least `least` is set. No sum leaves its byte.
     let at_least = |bytes: u64, least: u8| bytes + repeat(0x80 - least);
     let letters = at_least(lowered, b'a') & !at_least(lowered, b'z' + 1);
     let digits = at_least(low_bits, b'0') & !at_least(low_bits, b'9' + 1);

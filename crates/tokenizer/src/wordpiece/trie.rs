@@ -14,7 +14,7 @@ const NONE: u32 = u32::MAX;
 
 const FREE: Node = Node { base: 0, parent: NONE, id: NONE };
 
-/// Nodes are added by blocks of as many as there are bytes, so that `base ^ byte` is always within.
+/// Nodes are added in blocks of 256, the number of bytes, so that `base ^ byte` is always within.
 const BLOCK: usize = 256;
 
 /// Places that are tried for a node with several children before a block is added for it.
@@ -34,7 +34,8 @@ pub(super) enum Root {
     Continue = 1,
 }
 
-/// Nodes whose children are still to be placed: the keys below them, and how many bytes those have in common.
+/// A node whose children are still to be placed: the keys below it, and the number of bytes that they have in
+/// common.
 struct Pending<'k> {
     node: usize,
     keys: &'k [(&'k [u8], u32)],
@@ -112,10 +113,10 @@ impl Trie {
     }
 }
 
-/// A byte, and the keys that go on with it, each with its id.
+/// A byte, and the keys that continue with it, each with its id.
 type Child<'a> = (u8, &'a [(&'a [u8], u32)]);
 
-/// A base for children: free places for all of them, new ones if none are found soon.
+/// A base for children, so that all have free places. New places are added if none are found soon.
 fn place(nodes: &mut Vec<Node>, first_free: usize, children: &[Child<'_>]) -> usize {
     let first = usize::from(children[0].0);
     let free = (first_free..nodes.len()).filter(|&at| nodes[at].parent == NONE).take(TRIES);

@@ -1,4 +1,5 @@
-//! WordPiece: a word is cut into the longest tokens there are, from left to right (Wu et al. 2016, section 4.1).
+//! WordPiece: a word is cut into the longest tokens there are, from left to right (Wu et al. 2016, section
+//! 4.1).
 
 use tokenizers::Model;
 use tokenizers::models::wordpiece::WordPiece;
@@ -6,7 +7,7 @@ use tokenizers::models::wordpiece::WordPiece;
 use super::trie::{Root, Trie};
 use super::whole_words::{ShortWord, WholeWords};
 
-/// A vocabulary, as it is needed for cutting words.
+/// A vocabulary in the form that cutting words needs.
 pub(super) struct Vocabulary {
     whole: WholeWords,
     pieces: Trie,
@@ -16,7 +17,7 @@ pub(super) struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// The vocabulary of a model; `None` if that lacks the unknown token, or is too large.
+    /// The vocabulary of a model. `None` if the unknown token is missing, or the vocabulary is too large.
     pub(super) fn new(model: &WordPiece) -> Option<Self> {
         let tokens = model.get_vocab();
         let unknown = *tokens.get(&model.unk_token)?;
@@ -36,12 +37,12 @@ impl Vocabulary {
         })
     }
 
-    /// The most characters of a word that is not unknown for its length.
+    /// The most characters of a word. Longer words are unknown.
     pub(super) fn max_chars(&self) -> usize {
         self.max_chars
     }
 
-    /// Appends the ids of a word of so many characters.
+    /// Appends the ids of a word of `chars` characters.
     #[inline]
     pub(super) fn short(&self, word: ShortWord, chars: usize, ids: &mut Vec<u32>) {
         match self.whole.get(word) {
@@ -53,8 +54,8 @@ impl Vocabulary {
         }
     }
 
-    /// Appends the ids of a word of so many characters, by its longest pieces. Of a word that is too long not all
-    /// bytes need be there.
+    /// Appends the ids of a word of `chars` characters, by its longest pieces. If the word is too long, bytes
+    /// may be missing.
     pub(super) fn pieces(&self, word: &[u8], chars: usize, ids: &mut Vec<u32>) {
         if chars > self.max_chars {
             ids.push(self.unknown);
@@ -73,7 +74,7 @@ impl Vocabulary {
         }
     }
 
-    /// The id of a word that is one token, or unknown.
+    /// The id of a word that is a single token, or unknown.
     pub(super) fn single(&self, word: &str) -> Option<u32> {
         let mut ids = Vec::new();
         self.pieces(word.as_bytes(), word.chars().count(), &mut ids);

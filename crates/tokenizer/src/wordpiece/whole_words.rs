@@ -1,6 +1,6 @@
 //! Short words that are tokens as a whole, found with one probe.
 
-/// A word of at most fifteen bytes as two integers: its bytes, zeros, and its length in the last byte.
+/// A word of at most fifteen bytes as two integers: the bytes, zeros, and the length in the last byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ShortWord {
     low: u64,
@@ -31,7 +31,7 @@ impl ShortWord {
         Some(Self::of_first_bytes(bytes, word.len()))
     }
 
-    /// Its bytes, and how many of them count.
+    /// The bytes, and how many of them count.
     pub(super) fn bytes(self) -> ([u8; 16], usize) {
         let bits = u128::from(self.high) << 64 | u128::from(self.low);
         (bits.to_le_bytes(), (self.high >> 56) as usize)
@@ -61,7 +61,7 @@ struct Slot {
 const EMPTY: Slot = Slot { word: ShortWord { low: 0, high: 0 }, id: 0 };
 
 impl WholeWords {
-    /// A table of those words that are short and not empty.
+    /// A table of the words that are short and not empty.
     pub(super) fn new<'w>(words: impl Iterator<Item = (&'w [u8], u32)>) -> Self {
         let words: Vec<Slot> = words
             .filter(|(word, _)| !word.is_empty())

@@ -1,14 +1,14 @@
 //! `toller bench encode`: how fast a model encodes here, and where the time goes.
 
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toller_bench::encode::{EncodePoint, Pass, measure_encode, measure_latency, scratch_spec};
+use toller_bench::encode::{EncodePoint, measure_encode, measure_latency, scratch_spec};
 use toller_bench::figures::encode_figure;
 use toller_bench::limits::matrix_rate;
-use toller_bench::{Timings, Words};
+use toller_bench::{Pass, Timings, Words};
 use toller_encoder::{DualEncoder, Role, TextInput};
 use toller_pipeline::{EncodeJob, PipelineError};
 use toller_simd::Isa;
@@ -16,14 +16,13 @@ use toller_store::StoreWriter;
 
 use super::encode_texts::{TextArgs, Texts};
 use super::options::BenchOptions;
-use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
+use super::output::{Table, giga, share, timings_json, write_latency};
 use crate::args::model::{self, ModelArgs};
 use crate::args::paths::ModelName;
 use crate::engine;
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt;
 use crate::ui::Ui;
 
-/// Arguments of `toller bench encode`.
 #[derive(Debug, clap::Args)]
 pub struct BenchEncodeArgs {
     /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name
@@ -67,27 +66,18 @@ pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()>
         let budget = args.options.budget(MIN_ROUNDS);
         points.push(measure_encode(tower, texts, threads, &budget, || passes.run(texts))?);
         bar.set(points.len() as u64);
-        if stop.load(Ordering::Relaxed) {
-            bar.finish();
-            return Err(Interrupted { resume: "nothing was printed".to_owned() }.into());
-        }
+        interrupt::check(&stop, "nothing was printed")?;
     }
     let queries_of = model.tower(Role::Query);
     let words = Words::new(|text| Ok(queries_of.tokenize(text)?.len()))?;
     let queries: Vec<String> = (0..QUERIES).map(|seed| words.text(QUERY_TOKENS, seed)).collect();
     let budget = args.options.budget(MIN_QUERIES);
     let latency = measure_latency(model.tower(Role::Query), &queries, &budget)?;
-    bar.finish();
+    drop(bar);
 
     let names: Vec<&str> = texts.iter().map(|texts| texts.name.as_str()).collect();
     let report = Report { args, threads, matrix_rate, names, points: &points, latency: &latency };
-    if ui.json {
-        ui.json(|| report.json(model))?;
-    } else {
-        let mut out = ui.out();
-        report.tables(&mut out)?;
-        out.flush()?;
-    }
+    ui.show(|| report.json(model), |out| report.tables(out))?;
     plot.draw(|| encode_figure(&points, matrix_rate, report.subject()))
 }
 
@@ -108,11 +98,11 @@ impl Passes<'_> {
         let rows = texts.iter().enumerate();
         let rows =
             rows.map(|(row, text)| Ok::<_, PipelineError>((row.to_string(), TextInput::Plain(text.clone()))));
-        // Until the last vector is there: the time to sync a small store is not the time to encode.
+        // The time until the last vector is there: syncing a small store is not encoding.
         let started = Instant::now();
         let mut duration = Duration::ZERO;
         let report = toller_pipeline::encode(&job, rows, writer, |_| duration = started.elapsed())?;
-        Ok(Pass { tokens: report.tokens, duration })
+        Ok(Pass { items: report.rows, tokens: report.tokens, duration })
     }
 }
 
@@ -138,26 +128,19 @@ impl Report<'_> {
         )
     }
 
-    fn tables(&self, out: &mut impl Write) -> std::io::Result<()> {
+    fn tables(&self, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "{}", self.subject())?;
         writeln!(out, "limit: f32 matrix products {} GFLOP/s\n", giga(self.matrix_rate))?;
-        let mut table = Table::new([
-            "texts",
-            "tokens each",
-            "texts/s",
-            "tokens/s",
-            "GFLOP/s",
-            "of matrix",
-            "tokenize alone, tokens/s",
-        ]);
+        let header = "texts|tokens each|texts/s|tokens/s|GFLOP/s|of matrix|tokenize alone, tokens/s";
+        let mut table = Table::new(header.split('|'));
         for (name, point) in self.names.iter().zip(self.points) {
             table.push([
                 (*name).to_owned(),
-                format!("{:.1}", point.tokens_per_text()),
-                format!("{:.1}", point.texts_per_sec()),
-                format!("{:.0}", point.tokens_per_sec()),
-                giga(point.operations_per_sec()),
-                share(point.operations_per_sec() / self.matrix_rate),
+                format!("{:.1}", point.passes.tokens_per_item()),
+                format!("{:.1}", point.passes.items_per_sec()),
+                format!("{:.0}", point.passes.tokens_per_sec()),
+                giga(point.passes.operations_per_sec()),
+                share(point.passes.operations_per_sec() / self.matrix_rate),
                 format!("{:.0}", point.tokenized_per_sec()),
             ]);
         }
@@ -180,13 +163,7 @@ impl Report<'_> {
         }
         table.write(out)?;
 
-        writeln!(
-            out,
-            "\nlatency of one query of {QUERY_TOKENS} tokens, on all threads, tokenization included:\n"
-        )?;
-        let mut table = Table::new(LATENCY_HEADER);
-        table.push(latency_cells(self.latency));
-        table.write(out)
+        write_latency(out, &format!("of {QUERY_TOKENS} tokens"), self.latency)
     }
 
     fn json(&self, model: &DualEncoder) -> Value {
@@ -203,14 +180,14 @@ impl Report<'_> {
             };
             json!({
                 "texts": name,
-                "passages": point.texts,
-                "tokens": point.tokens,
-                "tokens_per_passage": point.tokens_per_text(),
-                "seconds": timings_json(&point.timings),
-                "passages_per_second": point.texts_per_sec(),
-                "tokens_per_second": point.tokens_per_sec(),
-                "gflop_per_second": point.operations_per_sec() * 1e-9,
-                "share_of_matrix_rate": point.operations_per_sec() / self.matrix_rate,
+                "passages": point.passes.items,
+                "tokens": point.passes.tokens,
+                "tokens_per_passage": point.passes.tokens_per_item(),
+                "seconds": timings_json(&point.passes.timings),
+                "passages_per_second": point.passes.items_per_sec(),
+                "tokens_per_second": point.passes.tokens_per_sec(),
+                "gflop_per_second": point.passes.operations_per_sec() * 1e-9,
+                "share_of_matrix_rate": point.passes.operations_per_sec() / self.matrix_rate,
                 "tokenize_alone_tokens_per_second": point.tokenized_per_sec(),
                 "tokenization_share": tokenization.map(|share| share.of_time),
                 "shares": shares.iter().map(part).collect::<Vec<_>>(),

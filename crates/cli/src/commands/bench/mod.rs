@@ -11,15 +11,8 @@ mod search_source;
 
 use crate::ui::Ui;
 
-/// Measures this machine: rates, shares of its limits, latencies.
-#[derive(Debug, clap::Args)]
-pub struct BenchArgs {
-    #[command(subcommand)]
-    what: What,
-}
-
 #[derive(Debug, clap::Subcommand)]
-enum What {
+pub enum BenchCommand {
     /// Measure encoding: tokens a second by the length of texts, and where the time goes
     Encode(encode::BenchEncodeArgs),
     /// Measure reranking: pairs a second by depth, and the latency of one query
@@ -28,11 +21,10 @@ enum What {
     Search(search::BenchSearchArgs),
 }
 
-/// Measures.
-pub fn run(args: &BenchArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
-    match &args.what {
-        What::Encode(args) => encode::run(args, threads, ui),
-        What::Rerank(args) => rerank::run(args, threads, ui),
-        What::Search(args) => search::run(args, threads, ui),
+pub fn run(command: &BenchCommand, threads: usize, ui: &Ui) -> crate::Result<()> {
+    match command {
+        BenchCommand::Encode(args) => encode::run(args, threads, ui),
+        BenchCommand::Rerank(args) => rerank::run(args, threads, ui),
+        BenchCommand::Search(args) => search::run(args, threads, ui),
     }
 }

@@ -23,7 +23,7 @@ impl Table {
     }
 
     /// Writes the table with all columns aligned right.
-    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let lines = || std::iter::once(&self.header).chain(&self.rows);
         let width = |column: usize| {
             lines().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -63,6 +63,14 @@ pub(super) fn latency_cells(timings: &Timings) -> [String; 5] {
     let ms = |seconds: f64| format!("{:.2}", seconds * 1e3);
     let [p50, p95, p99] = [50.0, 95.0, 99.0].map(|percent| ms(timings.percentile(percent)));
     [p50, p95, p99, ms(timings.max()), timings.rounds().to_string()]
+}
+
+/// The latency of one query, as a table.
+pub(super) fn write_latency(out: &mut dyn Write, title: &str, timings: &Timings) -> io::Result<()> {
+    writeln!(out, "\nlatency of one query {title}, all threads, tokenization included:\n")?;
+    let mut table = Table::new(LATENCY_HEADER);
+    table.push(latency_cells(timings));
+    table.write(out)
 }
 
 /// The header of [`latency_cells`].

@@ -3,28 +3,27 @@
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use toller_bench::figures::rerank_figure;
 use toller_bench::limits::matrix_rate;
-use toller_bench::rerank::{RerankPass, RerankPoint, measure_rerank};
-use toller_bench::{Timings, Words, measure};
+use toller_bench::{Pass, Passes, Timings, Words, measure};
 use toller_files::{FileError, Input};
-use toller_pipeline::rerank::{Candidates, RerankError, RerankOptions, Reranker};
+use toller_pipeline::rerank::{Candidates, RerankError, RerankOptions, RerankReport, Reranker};
 use toller_simd::Isa;
 use toller_texts::{Texts, TextsOptions};
 
-use super::options::BenchOptions;
-use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
+use super::options::{BenchOptions, ascending};
+use super::output::{Table, giga, share, timings_json, write_latency};
 use crate::args::cross_encoder::CrossEncoderArgs;
 use crate::args::paths::ModelName;
 use crate::engine;
-use crate::interrupt::{self, Interrupted};
+use crate::error::Failure;
+use crate::interrupt;
 use crate::ui::Ui;
 
-/// Arguments of `toller bench rerank`.
 #[derive(Debug, clap::Args)]
 pub struct BenchRerankArgs {
     /// Cross-encoder: a directory, a Hugging Face id (org/name, org/name@revision) or a known name
@@ -69,9 +68,7 @@ pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     let engine = engine::open(ui)?;
     let model = engine.cross_encoder(&args.model, &args.cross_encoder.options())?;
     let words = Words::new(|text| Ok(model.tokenize(text)?.len()))?;
-    let mut depths: Vec<usize> = args.depths.iter().map(|depth| *depth as usize).collect();
-    depths.sort_unstable();
-    depths.dedup();
+    let depths = ascending(&args.depths);
     let deepest = depths.last().copied().unwrap_or(0).max(LATENCY_DEPTH);
 
     let folder = tempfile::tempdir()?;
@@ -81,39 +78,25 @@ pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     let pass = |queries: usize, depth: usize| {
         let report =
             reranker.rerank(&collection.candidates(queries, depth), &AtomicBool::new(false), |_| {})?.report;
-        Ok::<_, RerankError>(RerankPass {
-            pairs: report.pairs,
-            tokens: report.tokens,
-            duration: report.duration,
-        })
+        let RerankReport { pairs, tokens, duration, .. } = report;
+        Ok::<_, RerankError>(Pass { items: pairs, tokens, duration })
     };
     let matrix_rate = matrix_rate(&args.options.budget(MIN_ROUNDS))?;
     let bar = ui.progress("measuring", "figures", depths.len() as u64 + 1);
     let mut points = Vec::new();
     for &depth in &depths {
-        let (queries, budget) = (args.queries as usize, args.options.budget(MIN_ROUNDS));
-        points.push(measure_rerank(depth, queries, &budget, || {
-            Ok::<_, crate::error::Failure>(pass(queries, depth)?)
-        })?);
+        let again = || Ok::<_, Failure>(pass(args.queries as usize, depth)?);
+        points.push((depth, Passes::measure(&args.options.budget(MIN_ROUNDS), again)?));
         bar.set(points.len() as u64);
-        if stop.load(Ordering::Relaxed) {
-            bar.finish();
-            return Err(Interrupted { resume: "nothing was printed".to_owned() }.into());
-        }
+        interrupt::check(&stop, "nothing was printed")?;
     }
     let latency = measure(&args.options.budget(MIN_QUERIES), |_| {
         Ok::<Duration, RerankError>(pass(1, LATENCY_DEPTH)?.duration)
     })?;
-    bar.finish();
+    drop(bar);
 
     let report = Report { args, threads, matrix_rate, points: &points, latency: &latency };
-    if ui.json {
-        ui.json(|| report.json())?;
-    } else {
-        let mut out = ui.out();
-        report.tables(&mut out)?;
-        out.flush()?;
-    }
+    ui.show(|| report.json(), |out| report.tables(out))?;
     plot.draw(|| rerank_figure(&points, matrix_rate, report.subject()))
 }
 
@@ -165,7 +148,7 @@ struct Report<'a> {
     args: &'a BenchRerankArgs,
     threads: usize,
     matrix_rate: f64,
-    points: &'a [RerankPoint],
+    points: &'a [(usize, Passes)],
     latency: &'a Timings,
 }
 
@@ -175,44 +158,38 @@ impl Report<'_> {
         format!("{}, {}, {}, {threads} threads", args.model, args.cross_encoder.dtype(), Isa::active())
     }
 
-    fn tables(&self, out: &mut impl Write) -> std::io::Result<()> {
+    fn tables(&self, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "{}", self.subject())?;
         writeln!(out, "limit: f32 matrix products {} GFLOP/s\n", giga(self.matrix_rate))?;
         let header = ["depth", "queries", "tokens a pair", "pairs/s", "tokens/s", "GFLOP/s", "of matrix"];
         let mut table = Table::new(header);
-        for point in self.points {
+        for (depth, passes) in self.points {
             table.push([
-                point.depth.to_string(),
-                point.queries.to_string(),
-                format!("{:.1}", point.tokens as f64 / point.pairs as f64),
-                format!("{:.1}", point.pairs_per_sec()),
-                format!("{:.0}", point.tokens_per_sec()),
-                giga(point.operations_per_sec()),
-                share(point.operations_per_sec() / self.matrix_rate),
+                depth.to_string(),
+                self.args.queries.to_string(),
+                format!("{:.1}", passes.tokens_per_item()),
+                format!("{:.1}", passes.items_per_sec()),
+                format!("{:.0}", passes.tokens_per_sec()),
+                giga(passes.operations_per_sec()),
+                share(passes.operations_per_sec() / self.matrix_rate),
             ]);
         }
         table.write(out)?;
-        writeln!(
-            out,
-            "\nlatency of one query to depth {LATENCY_DEPTH}, all threads, tokenization included:\n"
-        )?;
-        let mut table = Table::new(LATENCY_HEADER);
-        table.push(latency_cells(self.latency));
-        table.write(out)
+        write_latency(out, &format!("to depth {LATENCY_DEPTH}"), self.latency)
     }
 
     fn json(&self) -> Value {
-        let figure = |point: &RerankPoint| {
+        let figure = |(depth, passes): &(usize, Passes)| {
             json!({
-                "depth": point.depth,
-                "queries": point.queries,
-                "pairs": point.pairs,
-                "tokens": point.tokens,
-                "seconds": timings_json(&point.timings),
-                "pairs_per_second": point.pairs_per_sec(),
-                "tokens_per_second": point.tokens_per_sec(),
-                "gflop_per_second": point.operations_per_sec() * 1e-9,
-                "share_of_matrix_rate": point.operations_per_sec() / self.matrix_rate,
+                "depth": depth,
+                "queries": self.args.queries,
+                "pairs": passes.items,
+                "tokens": passes.tokens,
+                "seconds": timings_json(&passes.timings),
+                "pairs_per_second": passes.items_per_sec(),
+                "tokens_per_second": passes.tokens_per_sec(),
+                "gflop_per_second": passes.operations_per_sec() * 1e-9,
+                "share_of_matrix_rate": passes.operations_per_sec() / self.matrix_rate,
             })
         };
         json!({

@@ -1,7 +1,6 @@
 //! `toller bench search`: the time of an exact search, compared with the machine's limits.
 
 use std::io::Write;
-use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 use toller_bench::figures::{grouped, search_figure};
@@ -11,13 +10,12 @@ use toller_engine::Device;
 use toller_topk::Scan;
 
 use super::machine::Machine;
-use super::options::BenchOptions;
+use super::options::{BenchOptions, ascending};
 use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
 use super::search_source::{Source, SourceArgs};
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt;
 use crate::ui::Ui;
 
-/// Arguments of `toller bench search`.
 #[derive(Debug, clap::Args)]
 pub struct BenchSearchArgs {
     #[command(flatten)]
@@ -48,6 +46,10 @@ const MIN_ROUNDS: usize = 3;
 /// The least number of rounds of a single query, whose percentiles are printed.
 const MIN_ROUNDS_ALONE: usize = 20;
 
+/// The columns of the table.
+const HEADER: &str =
+    "vectors|queries|k|scan|ms|queries/s|GB/s|GFLOP/s|of reads|of matrix|of floor|nominated|at most";
+
 /// Measures every combination of sizes.
 pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping after this figure")?;
@@ -62,39 +64,29 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     let bar = ui.progress("measuring", "figures", cases.len() as u64);
     let mut points = Vec::new();
     for case in cases {
-        if stop.load(Ordering::Relaxed) {
-            bar.finish();
-            return Err(Interrupted { resume: "nothing was printed".to_owned() }.into());
-        }
+        interrupt::check(&stop, "nothing was printed")?;
         let rounds = if case.queries == 1 { MIN_ROUNDS_ALONE } else { MIN_ROUNDS };
         let bytes = machine.scanned_bytes(&source, &case);
         let search = |queries: &[f32]| machine.search(&source, &case, queries);
         points.push(measure_search(case, &source.queries, bytes, &args.options.budget(rounds), search)?);
         bar.set(points.len() as u64);
     }
-    bar.finish();
+    drop(bar);
 
-    let name = machine.describe();
-    if ui.json {
-        ui.json(|| report(&source, &machine, &limits, &points, threads))?;
-    } else {
-        let mut out = ui.out();
-        writeln!(out, "{}; {name}", source.describe())?;
-        tables(&machine, &limits, &points, &mut out)?;
-        out.flush()?;
-    }
-    plot.draw(|| search_figure(&points, &limits, format!("{}; {name}", source.describe())))
+    let subject = format!("{}; {}", source.describe(), machine.describe());
+    ui.show(
+        || report(&source, &machine, &limits, &points, threads),
+        |out| {
+            writeln!(out, "{subject}")?;
+            tables(&machine, &limits, &points, out)
+        },
+    )?;
+    plot.draw(|| search_figure(&points, &limits, subject))
 }
 
 /// All combinations, the smallest first.
 fn cases(args: &BenchSearchArgs, source: &Source) -> Vec<Case> {
-    let sorted = |values: &[u32]| {
-        let mut values: Vec<usize> = values.iter().map(|&value| value as usize).collect();
-        values.sort_unstable();
-        values.dedup();
-        values
-    };
-    let (batches, depths) = (sorted(&args.queries), sorted(&args.k));
+    let (batches, depths) = (ascending(&args.queries), ascending(&args.k));
     let scans = &args.scan;
     let mut cases = Vec::new();
     for &vectors in &source.counts {
@@ -107,24 +99,9 @@ fn cases(args: &BenchSearchArgs, source: &Source) -> Vec<Case> {
     cases
 }
 
-fn tables(machine: &Machine, limits: &Limits, points: &[Point], out: &mut impl Write) -> std::io::Result<()> {
-    writeln!(out, "{}", machine.say(limits))?;
-    writeln!(out)?;
-    let mut table = Table::new([
-        "vectors",
-        "queries",
-        "k",
-        "scan",
-        "ms",
-        "queries/s",
-        "GB/s",
-        "GFLOP/s",
-        "of reads",
-        "of matrix",
-        "of floor",
-        "nominated",
-        "at most",
-    ]);
+fn tables(machine: &Machine, limits: &Limits, points: &[Point], out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "{}\n", machine.say(limits))?;
+    let mut table = Table::new(HEADER.split('|'));
     for point in points {
         let Case { vectors, queries, k, scan } = point.case;
         table.push([

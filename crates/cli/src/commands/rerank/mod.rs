@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use toller_corpus::TrecRunWriter;
 use toller_ir::Run;
-use toller_pipeline::rerank::{Candidates, RerankError, Reranked, Reranker, ScoreCache};
+use toller_pipeline::rerank::{Candidates, RerankError, Reranked, Reranker};
 
 pub(super) use self::journal::Journal;
 use self::report::Report;
@@ -49,9 +49,6 @@ pub struct RerankArgs {
     keep_model_scores: Option<OutputPath>,
 
     #[command(flatten)]
-    reranker: RerankerArgs,
-
-    #[command(flatten)]
     output: RunOutputArgs,
 
     #[command(flatten)]
@@ -59,34 +56,37 @@ pub struct RerankArgs {
 
     #[command(flatten)]
     input: RunInputArgs,
+
+    #[command(flatten)]
+    reranker: RerankerArgs,
 }
 
-/// Reranks.
 pub fn run(args: &RerankArgs, ui: &Ui) -> crate::Result<()> {
     check_usage(args, ui)?;
     let stop = interrupt::flag(ui, "stopping; what is scored is kept")?;
-    let journal = Journal::of(args.reranker.reranking.cache(), args.output.path());
-    let kept = args.output.write(ui, |run| rerank(args, &journal, run, &stop, ui))?;
+    let journal = Journal::of(args.reranker.reranking.cache.as_deref(), args.output.path());
+    let (reranked, reranker) = args.output.write(ui, |run| rerank(args, &journal, run, &stop, ui))?;
+    Report { reranked: &reranked, reranker: &reranker, output: args.output.name() }.print(ui)?;
     // Only now that the run is written: until then the journal is the only copy of the scores.
-    journal.end(kept)
+    journal.end(reranker.cache)
 }
 
 fn check_usage(args: &RerankArgs, ui: &Ui) -> Result<(), UsageError> {
     args.reranker.check()?;
     let reranking = &args.reranker.reranking;
-    let files = [&args.run, &args.queries].into_iter().chain(reranking.corpus());
+    let files = [&args.run, &args.queries].into_iter().chain(&reranking.corpus);
     args.output.check(&Inputs::files(files).and_directories(reranking.directories()), ui)
 }
 
-/// Reads, reranks and writes; returns the cache of the scores, which may have to be removed once the run is
-/// written.
+/// Reads, reranks and writes. The reranker has the cache of the scores, which may have to be removed once the
+/// run is written.
 fn rerank(
     args: &RerankArgs,
     journal: &Journal,
     out: &mut TrecRunWriter<&mut dyn Write>,
     stop: &AtomicBool,
     ui: &Ui,
-) -> crate::Result<Option<ScoreCache>> {
+) -> crate::Result<(Reranked, Reranker)> {
     let mut run = args.input.read(&args.run, ui)?;
     run.queries.values_mut().for_each(|hits| best_first(hits));
     let queries = args.queries_input.read(&args.queries, args.input.skip_bad_lines, ui)?;
@@ -94,9 +94,7 @@ fn rerank(
         queries.iter().map(|query| (query.id.as_str(), query.text.as_str())).collect();
     let candidates = candidates(&run, &texts);
     let mut reranker = args.reranker.open(args.input.skip_bad_lines, &engine::open(ui)?)?;
-    if let Some(cache) = journal.open(ui)? {
-        reranker = reranker.with_cache(cache);
-    }
+    reranker.cache = journal.open(ui)?;
     let reranked = rerank_with_progress(&reranker, &candidates, stop, journal, ui)?;
     for (query, ranked) in candidates.iter().zip(&reranked.queries) {
         let kept = args.k.map_or(usize::MAX, |k| k as usize);
@@ -104,11 +102,9 @@ fn rerank(
         out.write_query(query.query_id, hits)?;
     }
     if let Some(directory) = &args.keep_model_scores {
-        model_scores::write(directory, args.reranker.models(), &candidates, &reranked)?;
+        model_scores::write(directory, &args.reranker.models, &candidates, &reranked)?;
     }
-    let report = Report { reranked: &reranked, reranker: &reranker, output: args.output.name() };
-    report.print(ui)?;
-    Ok(reranker.into_cache())
+    Ok((reranked, reranker))
 }
 
 fn candidates<'a>(run: &'a Run, texts: &HashMap<&'a str, &'a str>) -> Vec<Candidates<'a>> {
@@ -138,7 +134,7 @@ fn rerank_with_progress(
         bar.set(progress.pairs);
         bar.message(format!("{:.0} tokens/s", progress.tokens as f64 / started.elapsed().as_secs_f64()));
     });
-    bar.finish();
+    drop(bar);
     match reranked {
         Err(RerankError::Stopped { done, all }) => {
             Err(Interrupted { resume: journal.resume(done, all) }.into())

@@ -2,7 +2,7 @@
 
 use toller_pipeline::rerank::{RerankReport, Reranked, Reranker};
 
-use crate::ui::Ui;
+use crate::ui::{Ui, per_second};
 
 /// What was reranked, how fast, and what could not be reranked.
 pub(super) struct Report<'a> {
@@ -19,7 +19,7 @@ impl Report<'_> {
         warn_of_missing_texts(report, ui);
         let seconds = report.duration.as_secs_f64();
         let computed = report.pairs - report.known_pairs;
-        let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        let rate = |count| per_second(count, seconds);
         let (queries, depth) = (reranked.queries.len(), reranker.options().depth);
         let known = match report.known_pairs {
             0 => String::new(),

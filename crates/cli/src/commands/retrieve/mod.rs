@@ -34,9 +34,6 @@ use crate::ui::Ui;
 /// interruption, the same command searches again but does not score again.
 #[derive(Debug, clap::Args)]
 pub struct RetrieveArgs {
-    #[command(flatten)]
-    sources: SourceArgs,
-
     /// Hits of --sparse and --dense to fuse
     #[arg(long, value_name = "N", default_value_t = 1000, requires = "fusion", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Fusion")]
     fusion_depth: u32,
@@ -63,29 +60,32 @@ pub struct RetrieveArgs {
     keep_stages: Option<OutputPath>,
 
     #[command(flatten)]
+    output: RunOutputArgs,
+
+    #[command(flatten)]
+    sources: SourceArgs,
+
+    #[command(flatten, next_help_heading = None)]
     reranking: RerankingArgs,
 
     #[command(flatten)]
     scoring: ScoringArgs,
-
-    #[command(flatten)]
-    output: RunOutputArgs,
 }
 
-/// Retrieves.
 pub fn run(args: &RetrieveArgs, ui: &Ui) -> crate::Result<()> {
     let fusion = check_usage(args, ui)?;
     let stop = interrupt::flag(ui, "stopping; what is scored is kept")?;
-    let journal = Journal::of(args.reranking.cache(), args.output.path());
-    let cache = args.output.write(ui, |run| {
+    let journal = Journal::of(args.reranking.cache.as_deref(), args.output.path());
+    let (report, cache) = args.output.write(ui, |run| {
         let mut kept = match &args.keep_stages {
             Some(directory) => KeptRuns::in_directory(directory, &args.output)?,
             None => KeptRuns::none(),
         };
-        let cache = retrieve(args, fusion, &journal, run, &mut kept, &stop, ui)?;
+        let retrieved = retrieve(args, fusion, &journal, run, &mut kept, &stop, ui)?;
         kept.commit()?;
-        Ok(cache)
+        Ok(retrieved)
     })?;
+    report.print(ui)?;
     // Only now that the run is written: until then the journal is the only copy of the scores.
     journal.end(cache)
 }
@@ -98,21 +98,18 @@ impl RetrieveArgs {
 
     /// Hits of the first stage: enough to return and to rerank.
     fn searched(&self) -> usize {
-        self.k.max(self.reranking.depth()) as usize
+        self.k.max(self.reranking.depth) as usize
     }
 }
 
 fn check_usage(args: &RetrieveArgs, ui: &Ui) -> Result<Option<Fusion>, UsageError> {
-    if args.sources.queries.is_none() {
+    if args.sources.queries.is_empty() {
         return Err(UsageError::new("reranking needs the texts of the queries", "give --queries"));
     }
-    let fusion = args.sources.check(true)?;
+    let fusion = args.sources.check(true, false)?;
     args.reranking.check()?;
-    let inputs = args
-        .sources
-        .inputs()
-        .and_files(args.reranking.corpus())
-        .and_directories(args.reranking.directories());
+    let inputs =
+        args.sources.inputs().and_files(&args.reranking.corpus).and_directories(args.reranking.directories());
     inputs.check()?;
     for kept in args.kept() {
         let is_output = |output| std::path::absolute(output).ok() == std::path::absolute(&kept).ok();
@@ -130,8 +127,8 @@ fn check_usage(args: &RetrieveArgs, ui: &Ui) -> Result<Option<Fusion>, UsageErro
     Ok(fusion)
 }
 
-/// Opens everything, runs the stages, and reports; returns the cache of the scores, which may have to be
-/// removed once the run is written.
+/// Opens everything and runs the stages; also returns the cache of the scores, which may have to be removed
+/// once the run is written.
 fn retrieve(
     args: &RetrieveArgs,
     fusion: Option<Fusion>,
@@ -140,18 +137,16 @@ fn retrieve(
     kept: &mut KeptRuns<'_>,
     stop: &AtomicBool,
     ui: &Ui,
-) -> crate::Result<Option<ScoreCache>> {
+) -> crate::Result<(Report, Option<ScoreCache>)> {
     let started = Instant::now();
     let engine = engine::open(ui)?;
     let sources = Sources::open(&args.sources, fusion, args.fusion_depth as usize, kept, &engine, ui)?;
-    let machine = args.sources.machine();
+    let machine = &args.sources.dense.model_args;
     let dtype = args.rerank_dtype.unwrap_or(machine.dtype());
     let options = args.scoring.options(args.rerank_max_length, dtype, machine.batch_tokens);
-    let skip_bad_lines = args.sources.skips_bad_lines();
+    let skip_bad_lines = args.sources.input.skip_bad_lines;
     let mut reranker = args.reranking.open(&args.rerank, &options, skip_bad_lines, &engine)?;
-    if let Some(cache) = journal.open(ui)? {
-        reranker = reranker.with_cache(cache);
-    }
+    reranker.cache = journal.open(ui)?;
     let prepare_secs = started.elapsed().as_secs_f64();
     let retrieving = Instant::now();
     let stages = Stages {
@@ -170,8 +165,7 @@ fn retrieve(
         output: args.output.name(),
         prepare_secs,
         all_secs: retrieving.elapsed().as_secs_f64(),
-        times: &times,
+        times,
     };
-    report.print(ui)?;
-    Ok(reranker.into_cache())
+    Ok((report, reranker.cache))
 }

@@ -2,10 +2,10 @@
 
 use super::stages::Times;
 use crate::commands::rerank::warn_of_missing_texts;
-use crate::ui::Ui;
+use crate::ui::{Ui, per_second};
 
 /// What was retrieved, and the time it took.
-pub(super) struct Report<'a> {
+pub(super) struct Report {
     pub(super) queries: usize,
     pub(super) documents: usize,
     pub(super) depth: usize,
@@ -13,10 +13,10 @@ pub(super) struct Report<'a> {
     pub(super) output: String,
     pub(super) prepare_secs: f64,
     pub(super) all_secs: f64,
-    pub(super) times: &'a Times,
+    pub(super) times: Times,
 }
 
-impl Report<'_> {
+impl Report {
     /// Prints the report to stderr and, with `--json`, to stdout.
     pub(super) fn print(&self, ui: &Ui) -> crate::Result<()> {
         let Self { queries, documents, depth, k, output, prepare_secs, all_secs, times } = self;
@@ -24,10 +24,10 @@ impl Report<'_> {
         unfound.warn(ui);
         warn_of_missing_texts(reranked, ui);
         let rerank_secs = reranked.duration.as_secs_f64();
-        let rate = |count: u64, seconds: f64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
         let computed = reranked.pairs - reranked.known_pairs;
-        let search_rate = rate(*queries as u64, *search_secs);
-        let (pair_rate, token_rate) = (rate(computed, rerank_secs), rate(reranked.tokens, rerank_secs));
+        let search_rate = per_second(*queries as u64, *search_secs);
+        let (pair_rate, token_rate) =
+            (per_second(computed, rerank_secs), per_second(reranked.tokens, rerank_secs));
         let known = match reranked.known_pairs {
             0 => String::new(),
             known => format!(", {known} known before"),

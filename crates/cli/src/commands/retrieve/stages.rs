@@ -87,7 +87,7 @@ impl Stages<'_> {
             }
             Ok(())
         });
-        bar.finish();
+        drop(bar);
         match retrieved {
             Ok(()) => Ok(times),
             Err(error) if is_stop(&error) => {

@@ -7,13 +7,13 @@ mod steps;
 
 use std::path::{Path, PathBuf};
 
-use toller_recipe::{Missing, Plan, Recipe, Verdict, Work};
+use toller_recipe::{Missing, Plan, Recipe, RecipeError, Verdict, Work};
 
 use self::catalogue::CommandCatalogue;
 use self::models::KnownModels;
 use self::report::{Done, Report};
 use crate::error::Remedied;
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt;
 use crate::ui::Ui;
 
 /// Runs a recipe: the steps of an experiment and its expected measures.
@@ -56,19 +56,24 @@ pub fn run(args: &RunArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     if args.dry_run {
         let mut work = Work::look(&directory, args.force)?;
         let report = steps::foresee(&plan, &mut work, ui)?;
-        tell_missing(&plan.missing, &args.recipe, ui);
+        warn_of_missing(&plan.missing, &args.recipe, ui);
+        for path in work.in_the_way(&plan.steps) {
+            ui.warning(format!("no step of this recipe made {}, where a step would write", path.display()));
+        }
         return report.write(&recipe, &directory, ui);
     }
     check_missing(&plan.missing, &args.recipe)?;
     let stop = interrupt::flag(ui, "stopping")?;
     let mut work = Work::open(&directory, args.force)?;
+    // Found now, and not when the turn of its step comes.
+    let in_the_way = work.in_the_way(&plan.steps);
+    if !in_the_way.is_empty() {
+        return Err(RecipeError::Foreign(in_the_way).into());
+    }
     let mut report = Report::default();
     let mut models = KnownModels::default();
     for (at, step) in plan.steps.iter().enumerate() {
-        if stop.load(std::sync::atomic::Ordering::Relaxed) {
-            let resume = "run the same recipe again to go on".to_owned();
-            return Err(Interrupted { resume }.into());
-        }
+        interrupt::check(&stop, "run the same recipe again to go on")?;
         let progress = format!("[{}/{}]", at + 1, plan.steps.len());
         report.steps.push(steps::carry_out(step, &progress, &mut work, &mut models, threads, ui)?);
     }
@@ -116,7 +121,7 @@ fn missing_lines(missing: &[Missing], recipe: &Path) -> Vec<String> {
     missing.iter().map(line).collect()
 }
 
-fn tell_missing(missing: &[Missing], recipe: &Path, ui: &Ui) {
+fn warn_of_missing(missing: &[Missing], recipe: &Path, ui: &Ui) {
     for line in missing_lines(missing, recipe) {
         ui.warning(line);
     }

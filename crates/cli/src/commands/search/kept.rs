@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toller_corpus::{RunWriteError, TrecRunWriter};
+use toller_corpus::TrecRunWriter;
 use toller_files::{AtomicFile, FileError};
-use toller_ir::{DocOrd, Query, Ranking, SearchError, SearchRequest, SearchResponse, Searcher};
+use toller_ir::{DocOrd, SearchError, SearchRequest, SearchResponse, Searcher};
 
 use crate::args::run_output::RunOutputArgs;
 use crate::error::Remedied;
@@ -76,11 +76,7 @@ impl Searcher for Kept {
     fn search(&self, request: &SearchRequest<'_>) -> Result<SearchResponse, SearchError> {
         let response = self.searcher.search(request)?;
         let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
-        let write = |(query, ranking): (&Query, &Ranking)| -> Result<(), RunWriteError> {
-            let hits = ranking.hits.iter().map(|hit| (self.searcher.doc_id(hit.doc), hit.score));
-            run.write_query(&query.id, hits)
-        };
-        request.queries.iter().zip(&response.rankings).try_for_each(write)?;
+        run.write_rankings(request.queries, &response.rankings, &*self.searcher)?;
         Ok(response)
     }
 

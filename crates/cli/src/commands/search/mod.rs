@@ -1,5 +1,6 @@
 //! `toller search`: queries in, a TREC run out.
 
+mod ad_hoc;
 mod kept;
 mod report;
 mod sources;
@@ -9,20 +10,25 @@ use std::io::Write;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use rayon::prelude::*;
-use toller_corpus::{RunWriteError, TrecRunWriter};
-use toller_ir::{Query, Ranking, SearchResponse, Searcher};
+use toller_corpus::TrecRunWriter;
+use toller_ir::{SearchResponse, Searcher};
 use toller_pipeline::fusion::Fusion;
 
 pub(super) use self::kept::{KEPT_RUNS, KeptRuns};
 use self::report::{Nominated, Report};
 pub(super) use self::sources::Sources;
 pub(super) use self::unfound::Unfound;
+use crate::args::input::CollectionArgs;
+use crate::args::paths::InputPath;
 use crate::args::run_output::RunOutputArgs;
 use crate::args::sources::SourceArgs;
 use crate::engine;
+use crate::error::UsageError;
 use crate::interrupt;
 use crate::ui::Ui;
+
+/// Hits of a query in a run unless --k says otherwise.
+const K: u32 = 1000;
 
 /// The most queries per search: enough to use the machine fully, few enough to show progress.
 const QUERIES_PER_BLOCK: usize = 1024;
@@ -30,43 +36,82 @@ const QUERIES_PER_BLOCK: usize = 1024;
 /// The most hits in memory, unless a single query has more.
 const HITS_PER_BLOCK: usize = 8 << 20;
 
-/// The most lines of a run in memory, unless a single query has more.
-const LINES_AT_ONCE: usize = 1 << 18;
-
-/// Arguments of `toller search`.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("output", |output| output.required(false)))]
 pub struct SearchArgs {
-    #[command(flatten)]
-    sources: SourceArgs,
+    /// Words to search for, whose hits are shown here; without words, queries and output, a prompt
+    words: Vec<String>,
 
     /// Hits of --sparse and --dense to fuse
     #[arg(long, value_name = "N", default_value_t = 1000, requires = "fusion", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Fusion")]
     depth: u32,
 
-    /// Hits to return for each query
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
-    k: u32,
+    /// Hits to return for each query [default: 1000; 10 where they are shown]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    k: Option<u32>,
 
     #[command(flatten)]
     output: RunOutputArgs,
+
+    #[command(flatten)]
+    sources: SourceArgs,
+
+    /// Collection, for titles and texts of the hits that are shown
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Hits shown here")]
+    corpus: Vec<InputPath>,
+
+    #[command(flatten)]
+    collection: CollectionArgs,
+
+    /// Show what each term adds to the scores of the hits that are shown
+    #[arg(long, requires = "sparse", conflicts_with = "dense", help_heading = "Hits shown here")]
+    explain: bool,
 }
 
-/// Searches.
 pub fn run(args: &SearchArgs, ui: &Ui) -> crate::Result<()> {
-    let fusion = args.sources.check(false)?;
+    let typed = args.is_ad_hoc();
+    let fusion = args.sources.check(false, typed)?;
+    if typed {
+        return ad_hoc::run(args, fusion, ui);
+    }
+    args.check_shown()?;
     args.output.check(&args.sources.inputs(), ui)?;
     let stop = interrupt::flag(ui, "stopping")?;
-    args.output.write(ui, |run| search(args, fusion, run, &stop, ui))
+    args.output.write(ui, |run| search(args, fusion, run, &stop, ui))?.print(ui)
 }
 
-/// Searches block by block, writes the run, and reports.
-fn search(
-    args: &SearchArgs,
+impl SearchArgs {
+    /// Whether queries are typed, on the command line or at a prompt.
+    fn is_ad_hoc(&self) -> bool {
+        let has_queries = !self.sources.queries.is_empty() || self.sources.dense.has_query_vectors();
+        !self.words.is_empty() || !(has_queries || self.output.is_given())
+    }
+
+    /// Refuses flags that are for typed queries.
+    fn check_shown(&self) -> Result<(), UsageError> {
+        let flags = [("--corpus", !self.corpus.is_empty()), ("--explain", self.explain)];
+        match flags.into_iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((flag, _)) => Err(UsageError::new(
+                format!("{flag} is for hits that are shown here, and these are written to a run"),
+                format!("leave {flag} out, or give the query as words, without --queries"),
+            )),
+        }
+    }
+
+    fn k(&self) -> usize {
+        self.k.unwrap_or(K) as usize
+    }
+}
+
+/// Searches block by block, and writes the run.
+fn search<'a>(
+    args: &'a SearchArgs,
     fusion: Option<Fusion>,
     run: &mut TrecRunWriter<&mut dyn Write>,
     stop: &AtomicBool,
     ui: &Ui,
-) -> crate::Result<()> {
+) -> crate::Result<Report<'a>> {
     let started = Instant::now();
     let engine = engine::open(ui)?;
     let mut kept = KeptRuns::none();
@@ -75,13 +120,11 @@ fn search(
     let prepare_secs = started.elapsed().as_secs_f64();
 
     let searching = Instant::now();
-    let k = args.k as usize;
+    let k = args.k();
     let bar = ui.progress("searching", "queries", queries.len() as u64);
     let (mut hits, mut done, mut unfound) = (0, 0, Unfound::default());
     let mut nominated = Nominated::default();
     let block = block_of_queries(k, searcher.doc_count());
-    let lines_at_once = (LINES_AT_ONCE / k).max(1);
-    let format = run.format().clone();
     let searched =
         sources.search(k, block, stop, |block, SearchResponse { rankings, nominated: of_block, .. }| {
             nominated.add(&of_block);
@@ -89,34 +132,24 @@ fn search(
                 hits += ranking.hits.len();
                 unfound.note(&query.id, ranking.hits.len());
             }
-            // All threads format, because formatting can take as long as searching.
-            for (queries, rankings) in block.chunks(lines_at_once).zip(rankings.chunks(lines_at_once)) {
-                let lines = |(query, ranking): (&Query, &Ranking)| {
-                    let found = ranking.hits.iter().map(|hit| (searcher.doc_id(hit.doc), hit.score));
-                    format.lines(&query.id, found)
-                };
-                let lines: Vec<Result<String, RunWriteError>> =
-                    queries.par_iter().zip(rankings).map(lines).collect();
-                lines.into_iter().try_for_each(|lines| run.write_lines(&lines?))?;
-            }
+            run.write_rankings(block, &rankings, &**searcher)?;
             done += block.len();
             bar.set(done as u64);
             Ok(())
         });
-    bar.finish();
+    drop(bar);
     searched?;
     let search_secs = searching.elapsed().as_secs_f64();
-    Report {
+    Ok(Report {
         args,
         queries: queries.len(),
         documents: searcher.doc_count(),
         hits,
-        unfound: &unfound,
+        unfound,
         prepare_secs,
         search_secs,
         nominated,
-    }
-    .print(ui)
+    })
 }
 
 /// The number of queries per search, for `k` hits among this many documents.

@@ -9,7 +9,7 @@ pub(super) struct Report<'a> {
     pub(super) queries: usize,
     pub(super) documents: usize,
     pub(super) hits: usize,
-    pub(super) unfound: &'a Unfound,
+    pub(super) unfound: Unfound,
     pub(super) prepare_secs: f64,
     pub(super) search_secs: f64,
     pub(super) nominated: Nominated,
@@ -47,7 +47,7 @@ impl Report<'_> {
         let mut report = serde_json::json!({
             "run": output,
             "queries": queries,
-            "k": args.k,
+            "k": args.k(),
             "hits": hits,
             "queries_without_hits": self.unfound.count(),
             "prepare_seconds": prepare_secs,

@@ -1,27 +1,29 @@
 //! What a search needs: opening it, and searching block by block.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use toller_engine::{Engine, HybridOptions};
+use toller_engine::{Engine, Pooled};
 use toller_ir::{Query, SearchRequest, SearchResponse, Searcher};
-use toller_pipeline::QueryFilter;
 use toller_pipeline::fusion::Fusion;
+use toller_pipeline::{QueryFilter, SparseSearcher};
 
 use super::kept::{AnySearcher, DENSE_RUN, FIRST_STAGE_RUN, KeptRuns, SPARSE_RUN};
 use crate::args::sources::SourceArgs;
-use crate::interrupt::Interrupted;
+use crate::interrupt;
 use crate::ui::Ui;
 
 /// The searcher that was asked for, its queries, and what it leaves out.
 pub(in crate::commands) struct Sources {
     pub(in crate::commands) searcher: AnySearcher,
+    /// The inverted index among what is searched.
+    pub(super) sparse: Option<Arc<Pooled<SparseSearcher>>>,
     pub(in crate::commands) queries: Vec<Query>,
     filter: QueryFilter,
 }
 
 impl Sources {
-    /// Reads queries and filters first, because that is cheap, then opens what is searched. If two searchers
-    /// are fused, each contributes its first `depth` hits. `kept` keeps the hits of each and of the fusion.
+    /// Reads queries and filters first, because that is cheap, then opens what is searched.
     pub(in crate::commands) fn open(
         args: &SourceArgs,
         fusion: Option<Fusion>,
@@ -30,13 +32,27 @@ impl Sources {
         engine: &Engine,
         ui: &Ui,
     ) -> crate::Result<Self> {
-        let queries = args.read_queries(ui)?;
+        Self::open_for(args, args.read_queries(engine, ui)?, fusion, depth, kept, engine, ui)
+    }
+
+    /// Opens what is searched for `queries`, or for vectors if they are given. If two searchers are fused,
+    /// each contributes its first `depth` hits. `kept` keeps the hits of each and of the fusion.
+    pub(super) fn open_for(
+        args: &SourceArgs,
+        queries: Option<Vec<Query>>,
+        fusion: Option<Fusion>,
+        depth: usize,
+        kept: &mut KeptRuns<'_>,
+        engine: &Engine,
+        ui: &Ui,
+    ) -> crate::Result<Self> {
         let lists = args.filter.read()?;
         let queries = queries.map(|queries| lists.judged(queries, ui)).transpose()?;
         let (mut searchers, mut filter): (Vec<(&str, AnySearcher)>, _) = (Vec::new(), QueryFilter::default());
-        if let Some(searcher) = args.sparse.open(!args.dense.no_verify, engine)? {
-            filter = lists.in_collection(&*searcher, "the index", ui);
-            searchers.push((SPARSE_RUN, searcher));
+        let sparse = args.sparse.open(!args.dense.no_verify, engine)?;
+        if let Some(searcher) = &sparse {
+            filter = lists.in_collection(&**searcher, "the index", ui);
+            searchers.push((SPARSE_RUN, searcher.clone()));
         }
         let mut ids = Vec::new();
         if !args.dense.dense.is_empty() {
@@ -54,15 +70,14 @@ impl Sources {
             Some(fusion) => {
                 let searchers = searchers.into_iter().map(|(file, searcher)| kept.keep(file, searcher));
                 let searchers = searchers.collect::<Result<_, _>>()?;
-                let hybrid = engine
-                    .hybrid(searchers, HybridOptions { fusion, depth, collections: args.collections() })?;
+                let hybrid = engine.hybrid(searchers, fusion, depth, args.collections())?;
                 filter = lists.documents.in_collection(&*hybrid).0;
                 hybrid
             }
             // Without a fusion there is one searcher.
             None => searchers.swap_remove(0).1,
         };
-        Ok(Self { searcher: kept.keep(FIRST_STAGE_RUN, searcher)?, queries, filter })
+        Ok(Self { searcher: kept.keep(FIRST_STAGE_RUN, searcher)?, sparse, queries, filter })
     }
 
     /// Searches `block` queries at a time and passes the hits on, in the order of the queries.
@@ -74,14 +89,20 @@ impl Sources {
         mut take: impl FnMut(&[Query], SearchResponse) -> crate::Result<()>,
     ) -> crate::Result<()> {
         for queries in self.queries.chunks(block) {
-            if stop.load(Ordering::Relaxed) {
-                return Err(Interrupted { resume: "no run was written".to_owned() }.into());
-            }
+            interrupt::check(stop, "no run was written")?;
             let excluded = self.filter.excluded(queries);
             let filter = self.filter.of(&excluded);
             take(queries, self.searcher.search(&SearchRequest { queries, k, filter })?)?;
         }
         Ok(())
+    }
+
+    /// The `k` best hits of a single query.
+    pub(super) fn search_one(&self, query: &Query, k: usize) -> crate::Result<SearchResponse> {
+        let queries = std::slice::from_ref(query);
+        let excluded = self.filter.excluded(queries);
+        let filter = self.filter.of(&excluded);
+        Ok(self.searcher.search(&SearchRequest { queries, k, filter })?)
     }
 }
 

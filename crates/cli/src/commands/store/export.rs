@@ -9,7 +9,6 @@ use crate::error::UsageError;
 use crate::interrupt;
 use crate::ui::Ui;
 
-/// Arguments of `toller store export`.
 #[derive(Debug, clap::Args)]
 pub struct ExportArgs {
     /// Stores, written as one in this order
@@ -38,7 +37,6 @@ pub struct ExportArgs {
     no_verify: bool,
 }
 
-/// Exports.
 pub fn run(args: &ExportArgs, ui: &Ui) -> crate::Result<()> {
     let format = args.format.or_else(|| ExportFormat::of_name(&args.output)).ok_or_else(|| {
         UsageError::new(
@@ -54,7 +52,7 @@ pub fn run(args: &ExportArgs, ui: &Ui) -> crate::Result<()> {
         bar.set(rows);
         go_on(&stop)
     });
-    bar.finish();
+    drop(bar);
     let exported = exported.map_err(stopped("nothing was written"))?;
 
     let files: Vec<String> = exported.files.iter().map(|file| file.display().to_string()).collect();

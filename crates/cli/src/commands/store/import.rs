@@ -16,7 +16,6 @@ use crate::error::UsageError;
 use crate::interrupt::{self, Interrupted};
 use crate::ui::Ui;
 
-/// Arguments of `toller store import`.
 #[derive(Debug, clap::Args)]
 pub struct ImportArgs {
     /// Files of vectors, as one collection in this order: FAISS's IndexFlatIP, Pyserini's directory, .npy,
@@ -58,8 +57,8 @@ pub struct ImportArgs {
     any_metric: bool,
 
     /// What the vectors represent
-    #[arg(long, value_name = "passage|query", value_enum, default_value_t = RoleArg::Passage)]
-    role: RoleArg,
+    #[arg(long, value_name = "passage|query", default_value_t = Role::Passage)]
+    role: Role,
 
     /// Number format of the stored vectors [default: f16 if all files hold float16, else f32]
     #[arg(long, value_name = "f32|f16|bf16")]
@@ -78,13 +77,6 @@ pub struct ImportArgs {
     model_args: ModelArgs,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum RoleArg {
-    Passage,
-    Query,
-}
-
-/// Imports.
 pub fn run(args: &ImportArgs, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping")?;
     let source = Source::open(&InputPath::all(&args.files), &source_options(args))?;
@@ -108,7 +100,7 @@ pub fn run(args: &ImportArgs, ui: &Ui) -> crate::Result<()> {
         bar.set(rows);
         go_on(&stop)
     });
-    bar.finish();
+    drop(bar);
     let manifest = outcome.map_err(stopped("run the same command again to go on"))?;
     let store = args.output.display();
     ui.status(format!(
@@ -140,7 +132,6 @@ fn check(source: &Source, stop: &AtomicBool, ui: &Ui) -> crate::Result<Survey> {
         bar.set(rows);
         go_on(stop)
     });
-    bar.finish();
     surveyed.map_err(stopped("nothing was written"))
 }
 
@@ -152,16 +143,12 @@ fn spec(
     engine: &Engine,
     ui: &Ui,
 ) -> crate::Result<StoreSpec> {
-    let role = match args.role {
-        RoleArg::Passage => Role::Passage,
-        RoleArg::Query => Role::Query,
-    };
-    let dtype = args.store_dtype.unwrap_or_else(|| source.precision().store_dtype());
-    let mut spec = store_spec(source, surveyed, role, dtype);
+    let dtype = args.store_dtype.unwrap_or_else(|| source.store_dtype());
+    let mut spec = store_spec(source, surveyed, args.role, dtype);
     let Some(name) = &args.model else { return Ok(spec) };
 
     let encoder = model::load(name, &args.model_args, engine, ui)?;
-    let tower = encoder.model().tower(role);
+    let tower = encoder.model().tower(args.role);
     let contradiction = |what: String| {
         UsageError::new(
             format!("--model {name}: {what}"),

@@ -1,6 +1,5 @@
 //! `toller store info`: the content of stores.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use toller_store::{Manifest, StorePart, inspect};
@@ -8,7 +7,6 @@ use toller_store::{Manifest, StorePart, inspect};
 use crate::args::paths::InputPath;
 use crate::ui::Ui;
 
-/// Arguments of `toller store info`.
 #[derive(Debug, clap::Args)]
 pub struct InfoArgs {
     /// Stores
@@ -19,19 +17,11 @@ pub struct InfoArgs {
 /// Describes the stores from their manifests; the vectors are not read.
 pub fn run(args: &InfoArgs, ui: &Ui) -> crate::Result<()> {
     let stores: Vec<Description> = args.stores.iter().map(|path| describe(path)).collect::<Result<_, _>>()?;
-    if ui.json {
-        return ui.json(|| stores.iter().map(Description::json).collect());
-    }
-    let mut out = ui.out();
-    for (number, store) in stores.iter().enumerate() {
-        if number > 0 {
-            writeln!(out)?;
-        }
-        for (name, value) in store.lines() {
-            writeln!(out, "{name:<12} {value}")?;
-        }
-    }
-    Ok(out.flush()?)
+    let lines = |store: &Description| -> String {
+        store.lines().into_iter().map(|(name, value)| format!("{name:<12} {value}\n")).collect()
+    };
+    let text = || stores.iter().map(lines).collect::<Vec<_>>().join("\n");
+    ui.show(|| stores.iter().map(Description::json).collect(), |out| out.write_all(text().as_bytes()))
 }
 
 /// A store, or all its parts.

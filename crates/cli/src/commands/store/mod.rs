@@ -8,15 +8,8 @@ mod verify;
 
 use crate::ui::Ui;
 
-/// Import, export, describe, quantize or verify stores of vectors.
-#[derive(Debug, clap::Args)]
-pub struct StoreArgs {
-    #[command(subcommand)]
-    command: StoreCommand,
-}
-
 #[derive(Debug, clap::Subcommand)]
-enum StoreCommand {
+pub enum StoreCommand {
     /// Make a store of vectors in FAISS, NumPy, Parquet or pickle files
     Import(import::ImportArgs),
     /// Write a store's vectors as FAISS's flat index, a NumPy array or Parquet
@@ -29,9 +22,8 @@ enum StoreCommand {
     Verify(verify::VerifyArgs),
 }
 
-/// Runs the subcommand.
-pub fn run(args: &StoreArgs, ui: &Ui) -> crate::Result<()> {
-    match &args.command {
+pub fn run(command: &StoreCommand, ui: &Ui) -> crate::Result<()> {
+    match command {
         StoreCommand::Import(args) => import::run(args, ui),
         StoreCommand::Export(args) => export::run(args, ui),
         StoreCommand::Info(args) => info::run(args, ui),

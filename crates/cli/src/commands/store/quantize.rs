@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 
 use toller_store::{Codes, QuantizeProgress, quantize};
 
+use crate::args::choice::{Choice, one_of};
 use crate::args::paths::InputPath;
 use crate::ui::Ui;
 
-/// Arguments of `toller store quantize`.
 #[derive(Debug, clap::Args)]
 pub struct QuantizeArgs {
     /// Stores
@@ -16,41 +16,28 @@ pub struct QuantizeArgs {
     stores: Vec<InputPath>,
 
     /// The codes that the stores get in addition to their vectors
-    #[arg(long, value_enum, value_name = "int8|none", default_value_t = CodesName::Int8)]
-    codes: CodesName,
+    #[arg(long, value_name = "int8|none", default_value = "int8", value_parser = one_of(CODES))]
+    codes: Codes,
 
     /// Make codes again if there are any
     #[arg(long)]
     overwrite: bool,
 }
 
-/// [`Codes`], as flags name them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum CodesName {
-    /// One byte per number: an int8 scan reads a quarter of the bytes of f32
-    Int8,
-    /// Only the vectors
-    None,
-}
-
-impl From<CodesName> for Codes {
-    fn from(name: CodesName) -> Self {
-        match name {
-            CodesName::Int8 => Self::Int8,
-            CodesName::None => Self::None,
-        }
-    }
-}
+/// The codes of a store.
+pub const CODES: &[Choice<Codes>] = &[
+    ("int8", "One byte per number: an int8 scan reads a quarter of the bytes of f32", Codes::Int8),
+    ("none", "Only the vectors", Codes::None),
+];
 
 /// Quantizes the stores, one after the other.
 pub fn run(args: &QuantizeArgs, ui: &Ui) -> crate::Result<()> {
     let mut done = Vec::new();
     for store in &args.stores {
-        let bytes = quantize_store(store, args.codes.into(), args.overwrite, ui)?;
+        let bytes = quantize_store(store, args.codes, args.overwrite, ui)?;
         done.push(serde_json::json!({ "store": store.display().to_string(), "codes_bytes": bytes }));
     }
-    ui.json(|| serde_json::Value::Array(done))?;
-    Ok(())
+    ui.json(|| serde_json::Value::Array(done))
 }
 
 /// Quantizes a store under a progress bar; returns the bytes of its codes.
@@ -60,9 +47,7 @@ pub fn quantize_store(store: &Path, codes: Codes, again: bool, ui: &Ui) -> crate
         bar.get_or_init(|| ui.progress("quantizing", "vectors", progress.rows_total)).set(progress.rows_done);
     };
     let bytes = quantize(store, codes, again, Some(&progress));
-    if let Some(bar) = bar.into_inner() {
-        bar.finish();
-    }
+    drop(bar);
     let bytes = bytes?;
     ui.status(match codes {
         Codes::Int8 => format!("{} has int8 codes of {:.1} MB", store.display(), bytes as f64 / 1e6),

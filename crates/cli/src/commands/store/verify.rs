@@ -9,7 +9,6 @@ use crate::engine;
 use crate::error::Remedied;
 use crate::ui::Ui;
 
-/// Arguments of `toller store verify`.
 #[derive(Debug, clap::Args)]
 pub struct VerifyArgs {
     /// Stores

@@ -20,7 +20,7 @@ use crate::ui::Ui;
 /// Among weights of equal value the smallest is chosen. The value is that of `toller eval` on the output of
 /// `toller fuse` with the same flags and --alpha.
 #[derive(Debug, clap::Args)]
-pub(super) struct AlphaArgs {
+pub struct AlphaArgs {
     /// The run of weight 1 and the weighed run: sparse, then dense, as in Mr. TyDi
     #[arg(value_name = "RUN", num_args = 2, required = true)]
     runs: Vec<InputPath>,
@@ -38,9 +38,6 @@ pub(super) struct AlphaArgs {
     depth: Option<u32>,
 
     #[command(flatten)]
-    scale: ScaleArgs,
-
-    #[command(flatten)]
     judging: JudgingArgs,
 
     #[command(flatten)]
@@ -48,6 +45,9 @@ pub(super) struct AlphaArgs {
 
     #[command(flatten)]
     input: RunInputArgs,
+
+    #[command(flatten)]
+    scale: ScaleArgs,
 }
 
 /// Tunes the weight.

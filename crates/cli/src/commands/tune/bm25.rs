@@ -20,7 +20,7 @@ use crate::ui::Ui;
 /// Among points of equal value the smallest k1 is chosen, then the smallest b. The value is that of `toller
 /// eval` on the output of `toller search` with these parameters.
 #[derive(Debug, clap::Args)]
-pub(super) struct Bm25Args {
+pub struct Bm25Args {
     /// Inverted index to search
     #[arg(long, value_name = "DIR")]
     sparse: InputPath,

@@ -16,7 +16,6 @@ use crate::engine;
 use crate::error::Remedied;
 use crate::ui::Ui;
 
-/// Arguments of `toller verify`.
 #[derive(Debug, clap::Args)]
 pub struct VerifyArgs {
     /// Model: a directory, a Hugging Face id (org/name, org/name@revision) or a known name (`toller models`

@@ -1,5 +1,5 @@
-//! Numbers rounded to f16, kept and multiplied as f32: what they would be where the hardware multiplies f16
-//! and adds in f32.
+//! Numbers rounded to f16, kept and multiplied as f32: the results of hardware that multiplies f16 and adds
+//! in f32.
 
 use half::f16;
 

@@ -1,18 +1,18 @@
 //! Signed bytes with a scale for each column of a weight and for each row of an input.
 //!
 //! A byte is round(127 x / largest), largest being the largest absolute value of the column or row. VNNI
-//! multiplies unsigned with signed bytes, so a weight's bytes are stored with 128 added, and 128 times the sum
-//! of a row's bytes is taken off its sums again. All sums are exact.
+//! multiplies unsigned with signed bytes, so a weight's bytes are stored with 128 added, and 128 times the
+//! sum of a row's bytes is taken off its sums again. All sums are exact.
 
 use super::Reduced;
 use toller_simd::product::Bytes;
 use toller_simd::tile::{AlignedBuffer, Packed};
 use toller_simd::{LANES, Simd};
 
-/// The largest byte: symmetric, so that -128 is left out.
+/// The largest byte. The range is symmetric, so -128 is not used.
 const LARGEST: f32 = 127.0;
 
-/// What is below this in all of a row or column is zero: its scale could not be inverted.
+/// A row or column without larger numbers becomes zero: its scale could not be inverted.
 const SMALLEST: f32 = 1e-30;
 
 /// A weight in bytes, four along the depth in a value.
@@ -27,8 +27,8 @@ impl Int8Weight {
     /// The longest depth whose sums fit: 255 * 127 * depth < 2^31.
     pub(crate) const LONGEST: usize = 65_536;
 
-    /// Quantises a row-major matrix `[columns, depth]`. A column that is not finite stays so: all of its
-    /// products are NaN.
+    /// Quantises a row-major matrix `[columns, depth]`. A column with a number that is not finite keeps that:
+    /// all of its products are NaN.
     pub(crate) fn new(matrix: &[f32], columns: usize, depth: usize) -> Self {
         assert!(depth <= Self::LONGEST, "sums over {depth} products of bytes may not fit");
         let mut scales = AlignedBuffer::zeros(columns);
@@ -57,7 +57,7 @@ fn scale_of(largest: f32) -> (f32, f32) {
     if largest < SMALLEST { (0.0, 0.0) } else { (largest / LARGEST, LARGEST / largest) }
 }
 
-/// What the bytes of a row stand for.
+/// How the bytes of a row become numbers.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Quantised {
     scale: f32,
@@ -128,7 +128,7 @@ fn largest_of<S: Simd>(simd: S, row: &[f32]) -> (f32, bool) {
     let mut see = |numbers| {
         high = simd.max(high, numbers);
         low = simd.min(low, numbers);
-        // Zero times a number is zero, unless it is infinite or none.
+        // Zero times a number is zero, unless the number is infinite or NaN.
         check = simd.fma(numbers, zero, check);
     };
     let (whole, rest) = row.as_chunks::<LANES>();

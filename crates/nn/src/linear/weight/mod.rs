@@ -167,10 +167,11 @@ pub(crate) trait Reduced {
     /// Numbers of a row.
     fn depth(&self) -> usize;
 
-    /// Converts a row of the input into `values`, whole vectors that have room for it, and writes zeros beyond it.
+    /// Converts a row of the input into `values`, whole vectors that have room for it, and writes zeros
+    /// beyond it.
     fn convert<S: Simd>(simd: S, row: &[f32], values: &mut [Value<Self>]) -> Self::Conversion;
 
-    /// The products that the sums of a row for sixteen columns from `column` stand for.
+    /// Converts the sums of a row for sixteen columns from `column` into products.
     ///
     /// # Safety
     /// `column` is within the packed columns.
@@ -248,7 +249,8 @@ impl<W: Reduced, F: Finish> Epilogue for FinishConverted<'_, W, F> {
         sums: Sums<W::Product, S>,
     ) {
         let column = self.first_column + column;
-        // SAFETY: the column is the weight's, and the row, which is the block's, is the product's after the block's first.
+        // SAFETY: the column is the weight's, and the row, which is the block's, is the product's after the
+        // block's first.
         unsafe {
             let products = self.weight.numbers(simd, self.conversions[row], column, sums);
             self.finish.store(simd, self.first_row + row, column, count, products);

@@ -32,15 +32,15 @@ pub struct ScoreCache {
 }
 
 impl ScoreCache {
-    /// Opens the cache in `directory`, which is made if need be.
+    /// Opens the cache in `directory`, which is created if necessary.
     ///
     /// # Errors
     /// When the directory holds something else, another process uses it, or a file cannot be read or written.
     pub fn open(directory: &Path) -> Result<Self, RerankError> {
         fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
         segments::check(directory)?;
-        let lock = DirectoryLock::acquire(directory)?
-            .ok_or_else(|| RerankError::Locked { path: directory.to_owned() })?;
+        let lock =
+            DirectoryLock::acquire(directory)?.ok_or_else(|| RerankError::Locked(directory.to_owned()))?;
         let segments = Segments::open(directory)?;
         let path = directory.join(LOG);
         let log = OpenOptions::new().create(true).append(true).open(&path);
@@ -48,22 +48,16 @@ impl ScoreCache {
         Ok(Self { directory: directory.to_owned(), segments, log, _lock: lock })
     }
 
-    /// The number of scores that it had when it was opened.
+    /// The number of scores when the cache was opened.
     #[must_use]
     pub fn len(&self) -> usize {
         self.segments.len()
     }
 
-    /// Whether it had none.
+    /// Whether there were none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// The directory.
-    #[must_use]
-    pub fn directory(&self) -> &Path {
-        &self.directory
     }
 
     /// Removes the cache with all that is in it: a journal whose job is done.
@@ -88,8 +82,8 @@ impl ScoreCache {
         for (key, score) in scores {
             bytes.extend_from_slice(&Record { key, score }.bytes());
         }
-        // A thread that panicked while it held the log has written a record or torn one; both are known when
-        // it is read.
+        // A thread that panicked while it held the log may have torn a record, which is noticed when the log
+        // is read.
         let mut log = self.log.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let path = || self.directory.join(LOG);
         log.write_all(&bytes).map_err(|error| FileError::new("write", path(), error).into())
@@ -169,7 +163,7 @@ mod tests {
     fn one_process_at_a_time_and_nothing_but_scores() -> Result<(), Box<dyn std::error::Error>> {
         let folder = tempfile::tempdir()?;
         let cache = ScoreCache::open(folder.path())?;
-        assert!(matches!(ScoreCache::open(folder.path()), Err(RerankError::Locked { .. })));
+        assert!(matches!(ScoreCache::open(folder.path()), Err(RerankError::Locked(_))));
         drop(cache);
         fs::File::create(folder.path().join("thesis.txt"))?.write_all(b"do not touch")?;
         assert!(matches!(ScoreCache::open(folder.path()), Err(RerankError::DirectoryInUse { .. })));

@@ -31,7 +31,7 @@ impl PairKey {
 }
 
 impl Record {
-    /// The record that an entry is, if it is as it was written.
+    /// The record of an entry, if its checksum is right.
     pub(super) fn of_entry([high, low, last]: SortEntry) -> Option<Self> {
         let key = PairKey(u128::from(high) << 64 | u128::from(low));
         let record = Self { key, score: f32::from_bits(last as u32) };

@@ -1,13 +1,13 @@
 //! The files of a score cache.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 use toller_files::{
-    AtomicFile, DirectoryLock, ExternalSort, FileError, SortedEntries, names_in, remove_unfinished,
-    unfinished,
+    AtomicFile, DirectoryLock, ExternalSort, FileError, SortedEntries, names_in, open_regular,
+    remove_unfinished, unfinished,
 };
 
 use super::record::{PairKey, Record};
@@ -24,7 +24,7 @@ pub(super) const MOST_SEGMENTS: usize = 8;
 pub(super) struct Segments(Vec<(PathBuf, Mmap)>);
 
 impl Segments {
-    /// Opens the segments in `directory`, which is locked; what was logged becomes one.
+    /// Opens the segments in `directory`, which is locked; the log becomes a segment.
     pub(super) fn open(directory: &Path) -> Result<Self, RerankError> {
         remove_unfinished(directory, is_ours)?;
         let mut numbers: Vec<u64> =
@@ -57,7 +57,7 @@ impl Segments {
         }
         drop(logged);
         if log.exists() {
-            // Killed before this, the same records are sorted once more.
+            // If the process is killed before this, the same records are sorted again.
             fs::remove_file(&log).map_err(FileError::on("remove", &log))?;
         }
         Ok(segments)
@@ -68,7 +68,7 @@ impl Segments {
     }
 
     pub(super) fn get(&self, key: PairKey) -> Option<f32> {
-        // The latest first, which is most often the one that is asked for.
+        // The latest first: it is needed most often.
         self.0.iter().rev().find_map(|(_, map)| {
             let record = Record::of_entry(SortedEntries::new(map).first_from(key.words())?)?;
             (record.key == key).then_some(record.score)
@@ -91,7 +91,7 @@ fn write(path: &Path, records: ExternalSort) -> Result<(), RerankError> {
 
 /// Maps a file; `None` if it is empty, which cannot be mapped.
 fn map(path: &Path) -> Result<Option<Mmap>, RerankError> {
-    let file = File::open(path).map_err(FileError::on("open", path))?;
+    let file = open_regular(path).map_err(FileError::on("open", path))?;
     if file.metadata().map_err(FileError::on("open", path))?.len() == 0 {
         return Ok(None);
     }

@@ -2,12 +2,12 @@
 
 use super::{CASED, Pair, UNCASED, all_flags, of_all_characters};
 
-/// What a character is put into: a word, spaces, another word, and beside itself.
+/// A text with the character in a word, between spaces, and next to itself.
 fn around(c: char) -> String {
     format!("a{c}b {c}{c} ")
 }
 
-/// Compares what becomes of every character, page by page. The number of those that are left to the reference.
+/// Compares every character, page by page. Returns the number of characters that are left to the reference.
 fn compare_all(pair: &Pair) -> usize {
     let all: Vec<char> = ('\0'..=char::MAX).collect();
     let left =
@@ -19,7 +19,7 @@ fn compare_all(pair: &Pair) -> usize {
 fn every_character_becomes_the_same() {
     for flags in [UNCASED, CASED] {
         let left = compare_all(&of_all_characters(flags));
-        // Marks that are no accents to the reference, so that their order matters: with Unicode 9, 96 of them.
+        // Marks that are no accents for the reference, so that their order matters: with Unicode 9, 96 marks.
         assert!(left < 200, "{left} characters are left to the reference with {flags:?}");
     }
 }

@@ -1,4 +1,5 @@
-//! The ids are those of the `tokenizers` crate: for every character, for real texts, and for invented nasty ones.
+//! The ids are those of the `tokenizers` crate: for every character, for real texts, and for nasty invented
+//! texts.
 #![allow(clippy::unwrap_used)]
 
 mod characters;
@@ -17,7 +18,7 @@ use tokenizers::{AddedToken, Tokenizer};
 
 use super::{NeedsReference, WordPiece};
 
-/// A reference and ours beside it.
+/// A tokenizer of the reference, and ours.
 struct Pair {
     reference: Tokenizer,
     ours: WordPiece,
@@ -62,7 +63,7 @@ impl Pair {
         Self::try_with_model(vocabulary, prefix, max_chars, flags, added).unwrap()
     }
 
-    /// Nothing where the reference refuses the added tokens, or two are found by the same text.
+    /// `None` if the reference refuses the added tokens, or two are found by the same text.
     fn try_with_model(
         vocabulary: impl IntoIterator<Item = (String, u32)>,
         prefix: &str,
@@ -94,7 +95,7 @@ impl Pair {
         self.reference.encode_fast(text, false).unwrap().get_ids().to_vec()
     }
 
-    /// Compares the ids of a text; whether they were ours.
+    /// Compares the ids of a text. Returns whether they were ours.
     #[track_caller]
     fn check(&self, text: &str) -> bool {
         let mut ids = Vec::new();
@@ -125,20 +126,20 @@ fn vocabulary(words: &[&str]) -> HashMap<String, u32> {
     ["[UNK]"].iter().chain(words).map(|&word| word.to_owned()).zip(0..).collect()
 }
 
-/// A vocabulary in which characters are told from each other: all of the planes that have any today, and all of
-/// them again as continuations.
+/// A vocabulary that distinguishes all characters: those of all planes in use today, and the same as
+/// continuations.
 fn of_all_characters(flags: Flags) -> Pair {
     let all = || ('\0'..'\u{40000}').chain('\u{e0000}'..'\u{e1000}');
     let tokens = all().map(String::from).chain(all().map(|c| format!("##{c}")));
     Pair::new(["[UNK]".to_owned()].into_iter().chain(tokens).zip(0..), flags, &[])
 }
 
-/// The folder of shared test data, where there is one.
+/// The folder of shared test data, if present.
 fn shared() -> Option<PathBuf> {
     Some(toller_testing::shared_path("")).filter(|folder| folder.join("golden").is_dir())
 }
 
-/// The tokenizers of real models, as far as they are there: uncased English, Chinese, cased multilingual.
+/// The tokenizers of real models, as far as present: uncased English, Chinese, cased multilingual.
 fn models() -> Vec<Pair> {
     let mut models = Vec::new();
     if let Some(folder) = std::env::var_os("TOLLER_MINILM").map(PathBuf::from) {

@@ -1,4 +1,4 @@
-//! A small generator of pseudo-random numbers, the same ones every time.
+//! A small generator of pseudo-random numbers, the same in every run.
 
 /// SplitMix64 (Steele et al. 2014).
 pub(super) struct Random(pub(super) u64);
@@ -25,7 +25,7 @@ impl Random {
         of[self.below(of.len())]
     }
 
-    /// A character of a range of code points; a letter where there is none.
+    /// A character of a range of code points. A letter, if the code point is no character.
     pub(super) fn char_in(&mut self, from: u32, to: u32) -> char {
         char::from_u32(from + self.below((to - from + 1) as usize) as u32).unwrap_or('q')
     }

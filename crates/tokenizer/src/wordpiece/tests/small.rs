@@ -1,4 +1,4 @@
-//! Random small vocabularies and random added tokens: rules rather than languages.
+//! Random small vocabularies and random added tokens, which test rules rather than languages.
 
 use tokenizers::AddedToken;
 
@@ -40,7 +40,7 @@ fn random_added_tokens() {
     for _ in 0..4_000 {
         let mut added = Vec::new();
         for _ in 0..random.below(6) {
-            // The reference panics where a token begins with spaces that the one before it has taken.
+            // The reference panics if a token begins with spaces that the token before has taken.
             let content = string(&mut random, &letters[..9], 4).trim_start().to_owned();
             let token = AddedToken::from(content, random.one_in(2));
             let token = token.single_word(random.one_in(3)).lstrip(random.one_in(3)).rstrip(random.one_in(3));

@@ -1,0 +1,66 @@
+//! The lines of a TREC run.
+
+use super::score::Digits;
+use super::{RunWriteError, Score};
+
+/// How the lines of a run are written.
+#[derive(Clone, Debug)]
+pub(super) struct Lines {
+    pub(super) tag: String,
+    pub(super) separator: char,
+}
+
+impl Lines {
+    /// Appends the lines of a query's hits, best first; ranks count from one.
+    pub(super) fn append<D: AsRef<str>, S: Into<Score>>(
+        &self,
+        lines: &mut String,
+        query: &str,
+        hits: impl IntoIterator<Item = (D, S)>,
+    ) -> Result<(), RunWriteError> {
+        let tab = self.separator;
+        self.check_id("query", query)?;
+        let (head, tail) = (format!("{query}{tab}Q0{tab}"), format!("{tab}{}\n", self.tag));
+        let (mut ranks, mut scores) = (itoa::Buffer::new(), Digits::default());
+        for (rank, (document, score)) in (1_u64..).zip(hits) {
+            let (document, score) = (document.as_ref(), score.into());
+            self.check_id("document", document)?;
+            if !score.is_finite() {
+                let (query, document) = (query.to_owned(), document.to_owned());
+                return Err(RunWriteError::Score { query, document, score });
+            }
+            lines.push_str(&head);
+            lines.push_str(document);
+            lines.push(tab);
+            lines.push_str(ranks.format(rank));
+            lines.push(tab);
+            lines.push_str(scores.of(score));
+            lines.push_str(&tail);
+        }
+        Ok(())
+    }
+
+    fn check_id(&self, what: &'static str, id: &str) -> Result<(), RunWriteError> {
+        // Almost all identifiers are of these bytes alone.
+        if !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
+            return Ok(());
+        }
+        let bad = |why| Err(RunWriteError::Id { what, id: id.to_owned(), why });
+        if id.trim().is_empty() {
+            return bad("is empty");
+        }
+        let spaces = self.separator == '\t' && id.trim() == id && !id.contains(['\t', '\n', '\r']);
+        if !spaces && holds_white_space(id) {
+            return bad("holds white space");
+        }
+        if id.starts_with('#') && what == "query" {
+            return bad("begins with #, which makes the line a comment");
+        }
+        Ok(())
+    }
+}
+
+/// Whether an identifier would fall apart between the spaces of a TREC run.
+pub(crate) fn holds_white_space(id: &str) -> bool {
+    id.contains(char::is_whitespace)
+}

@@ -1,0 +1,317 @@
+//! Every architecture against Hugging Face transformers in float64, on the tiny models of
+//! `scripts/make-tiny-models`; and what surrounds the transformer against sentence-transformers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toller_encoder::{DualEncoder, LoadOptions, Role, TextEncoder, TextPooling};
+use toller_ir::Explain;
+
+use crate::common::{Case, Copy, check, lines, relative_error};
+
+fn fixture(name: &str) -> PathBuf {
+    toller_testing::repository("tests/fixtures/models").join(name)
+}
+
+fn cases(folder: &Path) -> Vec<Case> {
+    let cases: Vec<Case> = lines(&folder.join("expected.jsonl"));
+    assert!(cases.len() >= 8);
+    cases
+}
+
+fn options(pooling: &str) -> LoadOptions {
+    LoadOptions { pooling: Some(TextPooling::from_name(pooling).unwrap()), ..LoadOptions::default() }
+}
+
+/// Checks the vectors of a tower against those that `expected` takes from the cases.
+fn check_all(tower: &TextEncoder, cases: &[Case], expected: impl Fn(&Case) -> &[f64]) {
+    check(tower, &cases.iter().collect::<Vec<_>>(), 1e-5, expected);
+}
+
+fn load(directory: &Path, options: &LoadOptions) -> DualEncoder {
+    DualEncoder::load(directory, &LoadOptions { batch_tokens: Some(1 << 20), ..options.clone() }).unwrap()
+}
+
+fn check_mean(directory: &Path, cases: &[Case]) {
+    let encoder = load(directory, &options("mean"));
+    assert!(encoder.unexpected_tensors().is_empty(), "{:?}", encoder.unexpected_tensors());
+    check_all(encoder.tower(Role::Passage), cases, |case| &case.embedding);
+}
+
+macro_rules! architectures {
+    ($($test:ident: $name:literal;)*) => {$(
+        #[test]
+        fn $test() {
+            let folder = fixture($name);
+            let cases = cases(&folder);
+            assert!(cases.iter().any(|case| case.input_ids.len() >= 64));
+            check_mean(&folder, &cases);
+        }
+    )*};
+}
+
+architectures! {
+    bert_with_silu: "bert-pooler";
+    distilbert_with_relu: "distilbert";
+    ernie_with_task_types: "ernie";
+    roberta_with_gelu_new: "roberta";
+    mpnet_with_relative_positions: "mpnet";
+    modernbert_in_its_old_form: "modernbert";
+    modernbert_with_all_that_its_new_form_says: "modernbert-biases";
+    nomic_bert_of_transformers: "nomic-bert";
+    nomic_bert_of_its_authors: "nomic-bert-original";
+}
+
+fn copy_of(name: &str) -> Copy {
+    Copy::of(&fixture(name))
+}
+
+/// A copy with the modules of sentence-transformers, and this pooling.
+fn copy_with_modules(name: &str, pooling: &Value, modules: &[&str]) -> Copy {
+    let copy = copy_of(name);
+    let entries: Vec<Value> = [&["Transformer", "Pooling"], modules]
+        .concat()
+        .iter()
+        .enumerate()
+        .map(|(i, class)| {
+            let path = if i == 0 { String::new() } else { format!("{i}_{class}") };
+            json!({"idx": i, "name": i.to_string(), "path": path, "type": format!("sentence_transformers.models.{class}")})
+        })
+        .collect();
+    copy.write("modules.json", &json!(entries));
+    copy.write("1_Pooling/config.json", pooling);
+    copy
+}
+
+/// The script asserts that these are RoBERTa under other names.
+#[test]
+fn camembert_and_xlm_roberta_are_roberta() {
+    let cases = cases(&fixture("roberta"));
+    for model_type in ["camembert", "xlm-roberta"] {
+        let copy = copy_of("roberta").set("config.json", "model_type", json!(model_type));
+        check_mean(copy.path(), &cases);
+    }
+}
+
+#[test]
+fn dpr_projects_the_first_state() {
+    let folder = fixture("dpr-projection");
+    let encoder = load(&folder, &LoadOptions::default());
+    for (role, tower) in [(Role::Query, "question_encoder"), (Role::Passage, "ctx_encoder")] {
+        assert_eq!((encoder.tower(role).dim(), encoder.tower(role).pooling()), (12, "cls".to_owned()));
+        check_all(encoder.tower(role), &cases(&folder.join(tower)), |case| &case.embedding);
+    }
+    // One of the two by itself, with the name that transformers has for its output.
+    let copy = copy_of("dpr-projection/ctx_encoder");
+    let alone = load(copy.path(), &options("pooler"));
+    check_all(alone.tower(Role::Query), &cases(&folder.join("ctx_encoder")), |case| &case.embedding);
+}
+
+#[test]
+fn poolers_are_those_of_transformers() {
+    for name in ["bert-pooler", "roberta"] {
+        let encoder = load(&fixture(name), &options("pooler"));
+        assert_eq!(encoder.tower(Role::Query).pooling(), "pooler");
+        check_all(encoder.tower(Role::Query), &cases(&fixture(name)), |case| case.pooler.as_deref().unwrap());
+    }
+    for name in ["distilbert", "modernbert", "ernie"] {
+        let error = copy_of(name).error(&options("pooler"));
+        assert!(error.to_string().contains("no pooler"), "{error}");
+        assert!(error.remedy().unwrap().to_string().contains("lasttoken"));
+    }
+}
+
+#[derive(Deserialize)]
+struct Poolings {
+    prompt: String,
+    text: String,
+    poolings: Vec<Pooled>,
+}
+
+#[derive(Deserialize)]
+struct Pooled {
+    pooling_mode: Vec<String>,
+    include_prompt: bool,
+    embedding: Vec<f64>,
+}
+
+/// In today's form, a name or a list of names, and in the old form, a boolean for each.
+#[test]
+fn poolings_are_those_of_sentence_transformers() {
+    let Poolings { prompt, text, poolings } =
+        serde_json::from_slice(&fs::read(fixture("poolings.json")).unwrap()).unwrap();
+    assert_eq!(poolings.len(), 16);
+    for Pooled { pooling_mode: modes, include_prompt, embedding } in poolings {
+        let mut forms = vec![json!({"embedding_dimension": 16, "pooling_mode": modes})];
+        if let [mode] = &modes[..] {
+            forms.push(json!({"embedding_dimension": 16, "pooling_mode": mode}));
+        }
+        if modes.len() != 2 {
+            let key = |mode: &String| match mode.as_str() {
+                "cls" => "pooling_mode_cls_token".to_owned(),
+                "mean_sqrt_len_tokens" | "lasttoken" => format!("pooling_mode_{mode}"),
+                _ => format!("pooling_mode_{mode}_tokens"),
+            };
+            let mut old = json!({"word_embedding_dimension": 16, "pooling_mode_mean_tokens": false});
+            modes.iter().for_each(|mode| old[key(mode)] = json!(true));
+            forms.push(old);
+        }
+        for mut form in forms {
+            if !include_prompt {
+                form["include_prompt"] = json!(false);
+            }
+            let copy = copy_with_modules("bert-pooler", &form, &[]);
+            let encoder =
+                load(copy.path(), &LoadOptions { prompt: Some(prompt.clone()), ..LoadOptions::default() });
+            let tower = encoder.tower(Role::Query);
+            let tokens = tower.tokenize(&text).unwrap();
+            let got = tower.encode(&[tokens]).unwrap();
+            let error = relative_error(&got, &embedding);
+            assert!(error <= 1e-5, "relative error {error:e} with {form}");
+        }
+    }
+}
+
+#[test]
+fn a_prompt_that_is_not_pooled_is_in_the_fingerprint() {
+    let fingerprint = |include: bool| {
+        let pooling = json!({"pooling_mode": "mean", "include_prompt": include});
+        let copy = copy_with_modules("bert-pooler", &pooling, &[]);
+        load(copy.path(), &LoadOptions::default()).fingerprint().to_owned()
+    };
+    assert_ne!(fingerprint(true), fingerprint(false));
+}
+
+#[test]
+fn matryoshka_keeps_the_first_dimensions() {
+    let vectors = |modules: &[&str], options: &LoadOptions, truncate_dim: Option<usize>| {
+        let copy = copy_with_modules("mpnet", &json!({"pooling_mode": "mean"}), modules);
+        if let Some(dim) = truncate_dim {
+            copy.write("config_sentence_transformers.json", &json!({"truncate_dim": dim}));
+        }
+        let encoder = load(copy.path(), options);
+        let tower = encoder.tower(Role::Passage);
+        let vector = tower.encode(&[tower.tokenize("a dog for search").unwrap()]).unwrap();
+        assert_eq!(vector.len(), tower.dim());
+        (vector, encoder.fingerprint().to_owned())
+    };
+    let keep = |dim| LoadOptions { dim: Some(dim), ..LoadOptions::default() };
+    let (whole, fingerprint) = vectors(&[], &LoadOptions::default(), None);
+    let (part, other) = vectors(&[], &keep(5), None);
+    assert_eq!(part, whole[..5]);
+    assert_ne!(other, fingerprint);
+    // The model's own number, unless another one is asked for. To keep all dimensions changes nothing.
+    assert_eq!(vectors(&[], &LoadOptions::default(), Some(5)), (part, other));
+    assert_eq!(vectors(&[], &keep(7), Some(5)).0.len(), 7);
+    assert_eq!(vectors(&[], &keep(16), None), (whole.clone(), fingerprint.clone()));
+    assert_eq!(vectors(&[], &LoadOptions::default(), Some(99)), (whole, fingerprint));
+    // Vectors of unit length have unit length again.
+    let (unit, _) = vectors(&["Normalize"], &LoadOptions::default(), None);
+    let (part, _) = vectors(&["Normalize"], &keep(5), None);
+    let length = unit[..5].iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
+    let expected: Vec<f64> = unit[..5].iter().map(|x| f64::from(*x) / length).collect();
+    assert!(length < 0.9 && relative_error(&part, &expected) < 1e-6);
+
+    for asked in [0, 17] {
+        let error =
+            copy_of("mpnet").error(&LoadOptions { pooling: TextPooling::from_name("mean"), ..keep(asked) });
+        assert!(error.to_string().contains("the model makes 16"), "{error}");
+        assert!(error.remedy().unwrap().to_string().contains("dim"));
+    }
+}
+
+#[test]
+fn tensors_without_a_place_are_reported() {
+    // ERNIE's task types, in a model that its configuration calls a BERT.
+    let copy = copy_of("ernie").set("config.json", "model_type", json!("bert"));
+    let encoder = load(copy.path(), &options("mean"));
+    let unexpected: Vec<&str> = encoder.unexpected_tensors().into_iter().collect();
+    assert_eq!(unexpected, ["embeddings.task_type_embeddings.weight"]);
+    // Inside a layer it is an error.
+    let copy = copy_of("modernbert-biases").set("config.json", "attention_bias", json!(false));
+    let error = copy.error(&options("mean")).to_string();
+    assert!(error.contains("layers.0.attn.Wo.bias") && error.contains("no place"), "{error}");
+}
+
+#[test]
+fn missing_tensors_are_named() {
+    for (name, key, value, named) in [
+        ("modernbert", "mlp_bias", json!(true), "layers.0.mlp.Wi.bias"),
+        ("modernbert", "num_hidden_layers", json!(5), "model.layers.4.attn.Wqkv.weight"),
+        ("nomic-bert", "num_hidden_layers", json!(3), "layers.2."),
+        ("bert-pooler", "model_type", json!("mpnet"), "attention.attn.q.weight"),
+        ("roberta", "model_type", json!("distilbert"), "transformer.layer.0.attention.q_lin.weight"),
+    ] {
+        let copy = copy_of(name).set("config.json", key, value);
+        let error = copy.error(&options("mean"));
+        assert!(error.to_string().contains(named), "{error}");
+        assert!(error.remedy().is_some());
+    }
+}
+
+/// If one of these settings were read wrongly, or not at all, the tests above would notice.
+#[test]
+fn what_a_configuration_says_has_an_effect() {
+    for (name, key, value) in [
+        ("modernbert", "local_attention", json!(26)),
+        ("modernbert", "global_attn_every_n_layers", json!(2)),
+        ("modernbert", "global_rope_theta", json!(100_000.0)),
+        ("modernbert", "local_rope_theta", json!(9_000.0)),
+        ("modernbert", "hidden_activation", json!("silu")),
+        ("modernbert-biases", "norm_eps", json!(1e-5)),
+        (
+            "modernbert-biases",
+            "layer_types",
+            json!(["full_attention", "sliding_attention", "sliding_attention"]),
+        ),
+        ("modernbert-biases", "rope_parameters", json!({"full_attention": {"rope_theta": 500.0}})),
+        ("nomic-bert", "rope_parameters", json!({"rope_theta": 10_000.0})),
+        ("nomic-bert", "hidden_act", json!("gelu")),
+        ("nomic-bert-original", "activation_function", json!("geglu")),
+        ("nomic-bert-original", "rotary_emb_base", json!(10_000)),
+        ("roberta", "hidden_act", json!("gelu")),
+        ("ernie", "use_task_id", json!(false)),
+    ] {
+        let cases = cases(&fixture(name));
+        let case = cases.iter().max_by_key(|case| case.input_ids.len()).unwrap();
+        let copy = copy_of(name).set("config.json", key, value);
+        let encoder = load(copy.path(), &options("mean"));
+        let tower = encoder.tower(Role::Passage);
+        let got = tower.encode(&[tower.tokenize(&case.text).unwrap()]).unwrap();
+        let error = relative_error(&got, &case.embedding);
+        assert!(error > 5e-5, "{name} with another {key}: relative error {error:e}");
+        let fingerprint = load(&fixture(name), &options("mean")).fingerprint().to_owned();
+        assert_ne!(encoder.fingerprint(), fingerprint, "{name} with another {key}");
+    }
+}
+
+#[test]
+fn what_no_architecture_has_is_refused_by_name() {
+    for (name, key, value, named) in [
+        ("modernbert", "rope_scaling", json!({"type": "yarn"}), "yarn"),
+        ("modernbert", "global_attn_every_n_layers", json!(0), "global_attn_every_n_layers"),
+        ("modernbert-biases", "layer_types", json!(["full_attention"]), "1 layer_types for 3 layers"),
+        ("modernbert-biases", "layer_types", json!(["x", "y", "z"]), "\"x\""),
+        ("modernbert-biases", "rope_parameters", json!({"full_attention": {"rope_type": "yarn"}}), "yarn"),
+        (
+            "modernbert-biases",
+            "rope_parameters",
+            json!({"full_attention": {"rope_theta": "a"}}),
+            "rope_theta",
+        ),
+        ("modernbert-biases", "rope_parameters", json!({"full_attention": {"rope_theta": -1}}), "-1"),
+        ("modernbert-biases", "hidden_activation", json!("quick_gelu"), "known are gelu"),
+        ("mpnet", "relative_attention_num_buckets", json!(8), "relative_attention_num_buckets 8"),
+        ("nomic-bert", "head_dim", json!(12), "head_dim 12"),
+        ("nomic-bert-original", "rotary_emb_fraction", json!(0.5), "rotary_emb_fraction 0.5"),
+        ("nomic-bert-original", "prenorm", json!(true), "prenorm"),
+        ("nomic-bert-original", "num_experts", json!(8), "experts"),
+        ("nomic-bert-original", "rotary_scaling_factor", json!(2.0), "rotary_scaling_factor"),
+    ] {
+        let copy = copy_of(name).set("config.json", key, value);
+        let error = copy.error(&options("mean"));
+        assert!(error.to_string().contains(named), "{error}");
+    }
+}

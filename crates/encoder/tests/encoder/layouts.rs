@@ -1,0 +1,167 @@
+//! A model's files and their contradictions, on variations of the tiny fixture.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use toller_encoder::{DualEncoder, LoadOptions, Role, TextPooling};
+use toller_ir::Explain;
+
+use crate::common::Copy;
+
+const TEXT: &str = "The Same bits, whatever the file; and a longer text than eight tokens";
+
+/// A copy of the tiny fixture that a test may change.
+fn model() -> Copy {
+    Copy::of(&toller_testing::repository("tests/fixtures/tiny-bert"))
+}
+
+fn load(model: &Copy) -> DualEncoder {
+    DualEncoder::load(model.path(), &LoadOptions::default()).unwrap()
+}
+
+fn fingerprint(model: &Copy) -> String {
+    load(model).fingerprint().to_owned()
+}
+
+fn ids(model: &Copy) -> Vec<u32> {
+    load(model).tower(Role::Passage).tokenize(TEXT).unwrap().input_ids
+}
+
+/// The message of the error that loading must end in.
+fn error(model: &Copy) -> String {
+    model.error(&LoadOptions::default()).to_string()
+}
+
+/// Users' stores contain this fingerprint. If it changes, every store of every model must be encoded again.
+#[test]
+fn the_fingerprint_is_pinned() {
+    assert_eq!(fingerprint(&model()), "3e9aaaf49011883c9ce420cf0bc134f7");
+}
+
+#[test]
+fn whatever_decides_the_vectors_changes_the_fingerprint() {
+    let original = fingerprint(&model());
+    let changed = [
+        model().set("config.json", "hidden_act", json!("relu")),
+        model().set("config.json", "num_attention_heads", json!(4)),
+        model().set("config.json", "layer_norm_eps", json!(1e-5)),
+        model().set("tokenizer_config.json", "do_lower_case", json!(false)),
+        model().set("tokenizer_config.json", "truncation_side", json!("left")),
+        model().set("sentence_bert_config.json", "do_lower_case", json!(true)),
+        model().set("1_Pooling/config.json", "pooling_mode", json!("cls")),
+        model().edit("modules.json", |modules| drop(modules.as_array_mut().unwrap().pop())),
+        model().set("config_sentence_transformers.json", "prompts", json!({"query": "q: "})),
+    ];
+    let mut fingerprints: Vec<String> = changed.iter().map(fingerprint).collect();
+    fingerprints.push(original.clone());
+    let all = fingerprints.len();
+    fingerprints.sort();
+    fingerprints.dedup();
+    assert_eq!(fingerprints.len(), all, "two of them are the same");
+    // What does not determine the vectors does not change the fingerprint.
+    let same = [
+        model().set("sentence_bert_config.json", "max_seq_length", json!(16)),
+        model().set("config.json", "transformers_version", json!("0.0")),
+        model().set("tokenizer.json", "truncation", Value::Null),
+    ];
+    for model in same {
+        assert_eq!(fingerprint(&model), original);
+    }
+}
+
+#[test]
+fn special_tokens_of_a_bare_vocabulary_are_in_the_fingerprint() {
+    let with_vocabulary = |model: Copy| {
+        let json: Value =
+            serde_json::from_slice(&fs::read(model.path().join("tokenizer.json")).unwrap()).unwrap();
+        let mut tokens: Vec<(u64, String)> = json["model"]["vocab"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(token, id)| (id.as_u64().unwrap(), token.clone()))
+            .collect();
+        tokens.sort();
+        let lines: Vec<String> = tokens.into_iter().map(|(_, token)| token).collect();
+        fs::write(model.path().join("vocab.txt"), lines.join("\n")).unwrap();
+        model.remove("tokenizer.json")
+    };
+    let plain = with_vocabulary(model());
+    assert_eq!(ids(&plain), ids(&model()));
+    let other = with_vocabulary(model()).set("tokenizer_config.json", "cls_token", json!("[MASK]"));
+    assert_ne!(ids(&other), ids(&plain));
+    assert_ne!(fingerprint(&other), fingerprint(&plain));
+}
+
+#[test]
+fn flags_overrule_the_tokenizers_normalizer() {
+    let cased = model().set("tokenizer_config.json", "do_lower_case", json!(false));
+    assert_ne!(ids(&cased), ids(&model()));
+}
+
+#[test]
+fn texts_are_cut_where_the_model_says() {
+    let short = |model: Copy| model.set("sentence_bert_config.json", "max_seq_length", json!(8));
+    let (all, right) = (ids(&model()), ids(&short(model())));
+    assert_eq!((right.len(), &right[..7]), (8, &all[..7]));
+    let left = ids(&short(model().set("tokenizer_config.json", "truncation_side", json!("left"))));
+    assert_eq!((left.len(), &left[1..]), (8, &all[all.len() - 7..]));
+    let older = model().remove("sentence_bert_config.json");
+    let older = older.set("sentence_roberta_config.json", "max_seq_length", json!(8));
+    assert_eq!(ids(&older), right);
+    let middle = model().set("tokenizer_config.json", "truncation_side", json!("middle"));
+    assert!(error(&middle).contains("middle"));
+}
+
+#[test]
+fn what_contradicts_the_weights_is_an_error() {
+    let layers = model().set("config.json", "num_hidden_layers", json!(1));
+    assert!(error(&layers).contains("num_hidden_layers is 1"), "{}", error(&layers));
+    let vocabulary = model().set("config.json", "vocab_size", json!(319));
+    assert!(error(&vocabulary).contains("word_embeddings"));
+    // The default if the configuration has no number, as in transformers.
+    let types =
+        model().edit("config.json", |config| drop(config.as_object_mut().unwrap().remove("type_vocab_size")));
+    assert_eq!(fingerprint(&types), fingerprint(&model()));
+    let prompt = model().set("config_sentence_transformers.json", "default_prompt_name", json!("none"));
+    assert!(error(&prompt).contains("default prompt"));
+}
+
+#[test]
+fn numbers_that_are_not_finite_are_refused() {
+    let damaged = model();
+    let path = damaged.path().join("model.safetensors");
+    let mut bytes = fs::read(&path).unwrap();
+    let end = bytes.len();
+    bytes[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
+    fs::write(&path, bytes).unwrap();
+    assert!(error(&damaged).contains("not finite"), "{}", error(&damaged));
+    let epsilon = model().set("config.json", "layer_norm_eps", json!(-1.0));
+    assert!(error(&epsilon).contains("layer_norm_eps"));
+}
+
+#[test]
+fn a_classifier_is_no_encoder_unless_asked_for() {
+    let model = model()
+        .set("config.json", "architectures", json!(["BertForSequenceClassification"]))
+        .remove("modules.json");
+    assert!(error(&model).contains("classifier"));
+    let options = LoadOptions { pooling: TextPooling::from_name("mean"), ..LoadOptions::default() };
+    assert!(DualEncoder::load(model.path(), &options).is_ok());
+}
+
+#[test]
+fn what_is_no_weights_file_says_so() {
+    for (content, expected) in
+        [(&b"\x80\x02pickle"[..], "before 1.6"), (b"PK\x03\x04", "weights"), (b"", "weights")]
+    {
+        let model = model().remove("model.safetensors");
+        fs::write(model.path().join("pytorch_model.bin"), content).unwrap();
+        assert!(error(&model).contains(expected), "{}", error(&model));
+    }
+    let truncated = model();
+    let path = truncated.path().join("model.safetensors");
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    let error = truncated.error(&LoadOptions::default());
+    assert!(error.to_string().contains("model.safetensors") && error.remedy().is_some());
+}

@@ -1,0 +1,11 @@
+//! Models against Hugging Face transformers in float64, and what their files may say.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+mod architectures;
+mod common;
+mod convert;
+mod cross_encoder;
+mod golden;
+mod layouts;
+mod pairs;
+mod tokenizer_flags;

@@ -1,0 +1,103 @@
+//! Tokenizers without tokenizer.json: token ids under the flags of tokenizer_config.json are those of
+//! transformers.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, EncoderError};
+use toller_ir::Explain;
+use toller_tokenizer::PairTruncation;
+
+use crate::common::{Copy, lines};
+
+#[derive(Deserialize)]
+struct Case {
+    model: String,
+    config: Value,
+    texts: BTreeMap<String, Vec<u32>>,
+}
+
+fn fixtures() -> PathBuf {
+    toller_testing::repository("tests/fixtures/cross-encoders")
+}
+
+/// A copy of a fixture with another tokenizer_config.json.
+fn with_config(model: &str, config: &Value) -> Copy {
+    Copy::of(&fixtures().join(model)).edit("tokenizer_config.json", |file| file.clone_from(config))
+}
+
+fn load(folder: &Path) -> Result<CrossEncoder, EncoderError> {
+    let options = CrossEncoderOptions {
+        label: Some(0),
+        truncation: PairTruncation::LongestFirst,
+        ..CrossEncoderOptions::default()
+    };
+    CrossEncoder::load(folder, &options)
+}
+
+#[test]
+fn flags_mean_what_they_mean_to_transformers() {
+    let cases: Vec<Case> = lines(&fixtures().join("flags.jsonl"));
+    assert!(cases.len() > 10);
+    for Case { model, config, texts } in &cases {
+        let folder = with_config(model, config);
+        let tokenizer = load(folder.path()).unwrap();
+        for (text, ids) in texts {
+            let found = tokenizer.tokenize_pair(text, "").unwrap();
+            assert_eq!(found.input_ids, *ids, "{model} with {config}: {text:?}");
+        }
+    }
+}
+
+#[test]
+fn flags_are_in_the_fingerprint() {
+    let fingerprint = |config: Value| {
+        let folder = with_config("bert", &config);
+        load(folder.path()).unwrap().fingerprint().to_owned()
+    };
+    let configs = [
+        json!({}),
+        json!({"do_lower_case": false}),
+        json!({"strip_accents": false}),
+        json!({"tokenize_chinese_chars": false}),
+        json!({"split_special_tokens": true}),
+        json!({"mask_token": {"content": "[MASK]", "lstrip": true}}),
+        json!({"additional_special_tokens": ["city"]}),
+    ];
+    let mut fingerprints = configs.map(fingerprint);
+    fingerprints.sort();
+    assert!(fingerprints.windows(2).all(|pair| pair[0] != pair[1]), "{fingerprints:?}");
+    assert_eq!(fingerprint(json!({"model_max_length": 40})), fingerprint(json!({})));
+}
+
+#[test]
+fn what_is_made_for_other_tokens_is_refused() {
+    let error = |config: Value| {
+        let folder = with_config("bert", &config);
+        load(folder.path()).err().unwrap().to_string()
+    };
+    assert!(error(json!({"tokenizer_class": "BertJapaneseTokenizer"})).contains("BertJapaneseTokenizer"));
+    let wrong_id = json!({"added_tokens_decoder": {"999": {"content": "new"}}});
+    assert!(error(wrong_id).contains("999"));
+    assert!(error(json!({"cls_token": "[NOT THERE]"})).contains("[NOT THERE]"));
+}
+
+#[test]
+fn damaged_sentencepiece_models_are_errors() {
+    let folder = with_config("xlm-roberta", &json!({}));
+    let path = folder.path().join("sentencepiece.bpe.model");
+    let bytes = fs::read(&path).unwrap();
+    for end in [0, 1, 100, bytes.len() - 1] {
+        fs::write(&path, &bytes[..end]).unwrap();
+        let error = load(folder.path()).err().unwrap().to_string();
+        assert!(error.contains("sentencepiece.bpe.model"), "{error}");
+    }
+    // How another architecture numbers the pieces is not known.
+    fs::write(&path, &bytes).unwrap();
+    let folder = folder.set("config.json", "model_type", json!("roberta"));
+    let error = load(folder.path()).err().unwrap();
+    assert!(error.remedy().unwrap().to_string().contains("save_pretrained"), "{error}");
+}
