@@ -30,9 +30,7 @@ fn what_is_not_a_model() {
         (
             "nosuch",
             &[
-                "no model `nosuch`",
-                "directory nosuch: does not exist",
-                "models/: no such name",
+                "no model `nosuch`", "directory nosuch: does not exist", "models/: no such name",
                 "hint: give a directory",
             ],
         ),
@@ -136,7 +134,7 @@ fn a_damaged_store_is_refused_and_can_be_replaced() {
     workspace.toller(&format!("{SEARCH} store")).fails(
         1,
         &[
-            "the shard store/shard-00001.safetensors is damaged: its checksum is",
+            "the shard store/shard-00001.safetensors cannot be used: its checksum is",
             "hint: restore the file from a copy",
         ],
     );

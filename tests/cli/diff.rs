@@ -70,7 +70,7 @@ fn the_page_is_whole_and_harmless() {
     assert!(page.contains("&lt;/script&gt;&lt;script&gt;alert(1)") && page.contains("A &amp; &lt;i&gt;"));
     assert!(page.contains("who &lt;b&gt;said&lt;/b&gt; &quot;it&quot;?") && !page.contains('\u{1b}'));
     assert!(page.contains("<details><summary"), "the long passage is folded");
-    for outside in ["http:", "https:", "src=", "url(", "@import"] {
+    for outside in ["http:", "https:", " src=", "url(", "@import"] {
         assert!(!page.contains(outside), "{outside}");
     }
 }
@@ -105,10 +105,51 @@ fn what_is_filled_in_is_counted() {
 }
 
 #[test]
+fn failures_of_one_run() {
+    let workspace = workspace();
+    let failures =
+        "diff after.run --qrels qrels.txt --queries queries.tsv --corpus corpus.jsonl --failed-at 2";
+    let report = workspace.toller(&format!("{failures} --json")).succeeds().json();
+    assert_eq!((&report["queries"], &report["failed"]), (&4.into(), &2.into()));
+    let shown = &report["shown"];
+    assert_eq!((&shown[0]["id"], &shown[1]["id"]), (&"q1".into(), &"q2".into()));
+    assert!(shown[0]["relevant"][0]["rank"].is_null());
+    assert_eq!((&shown[1]["relevant"][0]["rank"], &shown[1]["documents"][1]["id"]), (&3.into(), &"x".into()));
+    let sampled = workspace.toller(&format!("{failures} --sample 1 --json")).succeeds().json();
+    assert_eq!((&sampled["failed"], sampled["shown"].as_array().unwrap().len()), (&2.into(), 1));
+    let text = workspace.toller(failures).succeeds().stdout;
+    assert!(text.contains("after.run: 2 of 4 queries have no relevant document among the first 2"), "{text}");
+
+    // A row for each of the pairs, and the tally of what was filled in: rows have no gain.
+    workspace.toller(&format!("{failures} --per-pair --format csv --output pairs.csv")).succeeds();
+    let lines = workspace.lines("pairs.csv");
+    assert_eq!(lines.len(), 1 + 4);
+    assert!(lines[3].starts_with("q2,'=SUM(1),1,b,"), "{}", lines[3]);
+    let filled: Vec<String> = lines
+        .iter()
+        .map(|line| line.strip_suffix(",,").map_or(line.clone(), |line| format!("{line},other,")))
+        .collect();
+    workspace.write("filled.csv", filled.join("\n") + "\n");
+    let tally = workspace.toller("diff --tally filled.csv --json").succeeds().json();
+    let other = &tally["categories"][0];
+    assert_eq!((&tally["rows"], &other["rows"]), (&4.into(), &4.into()));
+    assert!(other["mean_gain"].is_null());
+
+    for (flags, articles) in [("", 2), ("--per-pair", 4)] {
+        workspace.toller(&format!("{failures} {flags} --format html --output page.html")).succeeds();
+        let page = String::from_utf8(workspace.read("page.html")).unwrap();
+        assert_eq!(page.matches("<article ").count(), articles);
+        assert!(!page.contains("<script>alert"));
+    }
+}
+
+#[test]
 fn what_is_wrong_is_reported() {
     let workspace = workspace();
     workspace.toller("diff before.run after.run").fails(2, &["--qrels"]);
-    workspace.toller("diff before.run --qrels qrels.txt").fails(2, &["2 values"]);
+    workspace.toller("diff before.run --qrels qrels.txt").fails(2, &["a comparison needs two runs"]);
+    workspace.toller("diff before.run after.run --qrels qrels.txt --failed-at 5").fails(2, &["name one run"]);
+    workspace.toller("diff before.run --qrels qrels.txt --sample 5").fails(2, &["--failed-at"]);
     workspace.toller("diff before.run after.run --qrels qrels.txt -m nDCD").fails(2, &["nDCD"]);
     workspace.write("none.csv", "a,b\n1,2\n");
     workspace.toller("diff --tally none.csv").fails(1, &["none.csv: there is no column \"category\""]);

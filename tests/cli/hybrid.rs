@@ -36,15 +36,8 @@ fn one_pass_gives_the_run_that_fuse_does() {
     workspace.runs(&format!("{SPARSE} --k 50 --output s.run"));
     workspace.runs(&format!("{DENSE} --k 50 --output d.run"));
     for flags in [
-        "interpolate --alpha 0.37",
-        "interpolate",
-        "mr-tydi-script --weights 0.3,2",
-        "rrf",
-        "rrf --rrf-k 1",
-        "z-score --missing zero",
-        "combmnz",
-        "borda",
-        "mean --normalize min-max",
+        "interpolate --alpha 0.37", "interpolate", "mr-tydi-script --weights 0.3,2", "rrf", "rrf --rrf-k 1",
+        "z-score --missing zero", "combmnz", "borda", "mean --normalize min-max",
     ] {
         workspace.runs(&format!("fuse -q s.run d.run --k 60 --tag t --output f.run --method {flags}"));
         workspace.runs(&format!("{BOTH} --k 60 --depth 50 --tag t --output h.run --fusion {flags}"));

@@ -8,12 +8,14 @@
 
 mod ad_hoc;
 mod analyze;
+mod annotate;
 mod bad_input;
 mod bad_model_or_store;
 mod bench;
 mod codes;
 mod depth;
 mod diff;
+mod evaluate;
 mod full_disk;
 mod fuse;
 mod hostile;
@@ -25,6 +27,7 @@ mod mine;
 mod models;
 mod output;
 mod recipes;
+mod report;
 mod rerank;
 mod retrieve;
 mod same_everywhere;

@@ -84,13 +84,7 @@ fn verify_knows_cross_encoders() {
     let workspace = Workspace::new();
     workspace.add_fixture("cross-encoders");
     for name in [
-        "bert",
-        "camembert",
-        "distilbert",
-        "modernbert-cls",
-        "modernbert-mean",
-        "mpnet",
-        "roberta",
+        "bert", "camembert", "distilbert", "modernbert-cls", "modernbert-mean", "mpnet", "roberta",
         "xlm-roberta",
     ] {
         let found = workspace.toller(&format!("verify --model cross-encoders/{name} --json --quiet"));

@@ -112,7 +112,7 @@ fn completions_for_every_shell() {
 
 #[test]
 fn help_names_every_flag_of_the_command_line() {
-    const COMMANDS: [(&str, &str); 29] = [
+    const COMMANDS: [(&str, &str); 35] = [
         ("", "--json --verbose --quiet --threads --version"),
         ("index-info", "--term"),
         (
@@ -143,6 +143,12 @@ fn help_names_every_flag_of_the_command_line() {
         ("tune alpha", "--qrels --measure --alphas --method --plot --format"),
         ("mine", "--run --sparse --qrels --corpus --depth --negatives --seed --output"),
         ("eval", "--qrels --measures --per-query --significance --format --skip-bad-lines"),
+        ("eval", "--groups --baseline --keep --trec-eval --relevance-level --depth"),
+        ("compare", "--qrels --baseline --tests --correction --equivalence --power --format"),
+        ("qrels", "diff"),
+        ("qrels diff", "--relevance-level --qrels-format --skip-bad-lines"),
+        ("report", "--qrels --queries --corpus --measures --baseline --groups --output --data"),
+        ("annotate", "packages agreement vote"),
         ("bench", "encode search"),
         ("bench encode", "--model --lengths --corpus --passages --seconds --plot --dtype"),
         (

@@ -10,64 +10,7 @@ use toller_testing::{repository, shared};
 
 use crate::support::{Finished, Workspace, gzip};
 
-const RECIPE: &str = r#"
-title = "XQuAD-R, English"
-
-[variables]
-data = "data"
-k = "50"
-
-[steps.eval]
-command = "eval"
-qrels = "${data}/qrels.txt"
-runs = ["bm25.run", "dense.run", "fused.run"]
-measures = ["nDCG@10", "R@50"]
-format = "json"
-stdout = "measures.json"
-
-[steps.index]
-command = "index"
-corpus = "${data}/corpus.jsonl"
-language = "en"
-output = "index"
-
-[steps.bm25]
-command = "search"
-sparse = "index"
-queries = "${data}/queries.jsonl"
-k = "${k}"
-output = "bm25.run"
-
-[steps.encode]
-command = "encode"
-model = "tiny-bert"
-corpus = "${data}/corpus.jsonl"
-rows-per-shard = 64
-output = "store"
-
-[steps.dense]
-command = "search"
-dense = "store"
-model = "tiny-bert"
-queries = "${data}/queries.jsonl"
-k = "${k}"
-output = "dense.run"
-
-[steps.tune]
-command = "tune alpha"
-runs = ["bm25.run", "dense.run"]
-qrels = "${data}/qrels.txt"
-measure = "nDCG@10"
-format = "json"
-stdout = "tuned.json"
-
-[steps.fuse]
-command = "fuse"
-method = "interpolate"
-alpha = { report = "tuned.json", pointer = "/best/alpha" }
-runs = ["bm25.run", "dense.run"]
-output = "fused.run"
-"#;
+const RECIPE: &str = include_str!("../fixtures/recipes/xquad-r.toml");
 
 const STEPS: [&str; 7] = ["index", "bm25", "encode", "dense", "tune", "fuse", "eval"];
 
@@ -326,14 +269,40 @@ fn nothing_of_others_is_overwritten() {
     workspace.write("recipe.work/bm25.run", "mine");
     workspace
         .toller("run recipe.toml")
-        .fails(1, &["bm25.run exists, and no step of this recipe made it"])
+        .fails(1, &["no step of this recipe made recipe.work/bm25.run"])
         .says(["--force"]);
+    // It is found before the first step, and in advance.
+    assert!(!workspace.path("recipe.work/index").exists());
+    workspace.runs("run recipe.toml --dry-run").says(["no step of this recipe made recipe.work/bm25.run"]);
     assert_eq!(workspace.read("recipe.work/bm25.run"), b"mine");
     workspace.runs("run recipe.toml --force -q");
 
     workspace.flip_byte("recipe.work/recipe-state.json", 500);
     workspace.toller("run recipe.toml").fails(1, &["recipe-state.json is damaged", "--force"]);
     workspace.runs("run recipe.toml --force -q");
+}
+
+#[test]
+fn a_store_or_index_of_the_same_making_is_adopted() {
+    let workspace = workspace();
+    workspace.runs("run recipe.toml -q");
+    let made = workspace.files_in("recipe.work/index");
+    // Another work folder has the index alone, from the command that the log shows.
+    fs::remove_file(workspace.path("recipe.work/recipe-state.json")).unwrap();
+    fs::create_dir(workspace.path("second.work")).unwrap();
+    fs::rename(workspace.path("recipe.work/index"), workspace.path("second.work/index")).unwrap();
+    let log = workspace.runs("run recipe.toml --work second.work").stderr;
+    let line = log.lines().find(|line| line.contains(" index: toller index ")).unwrap();
+    assert!(line.contains("--output=second.work/index"), "{line}");
+    assert!(log.contains("is complete; nothing to do"), "{log}");
+    assert_eq!(workspace.files_in("second.work/index"), made);
+    workspace.runs("run recipe.toml --work second.work").says(["nothing to do: all"]);
+    // A folder that is neither is in the way.
+    fs::create_dir_all(workspace.path("third.work/index")).unwrap();
+    workspace.write("third.work/index/notes.txt", "mine");
+    workspace
+        .toller("run recipe.toml --work third.work")
+        .fails(1, &["no step of this recipe made third.work/index"]);
 }
 
 #[test]

@@ -151,8 +151,8 @@ fn a_damaged_shard_is_named_and_only_it_is_written_again() {
     let verified = workspace.toller("store verify store");
     assert_eq!(verified.code, Some(1));
     assert_eq!(verified.stdout.lines().count(), 2);
-    verified.prints(["shard-00001.safetensors is damaged"]);
-    verified.prints(["shard-00002.safetensors is missing: rows 20 to 30"]);
+    verified.prints(["shard-00001.safetensors cannot be used: its checksum is xxh3-128:"]);
+    verified.prints(["shard-00002.safetensors cannot be used: it is missing: rows 20 to 30"]);
     verified.says(["2 of 3 shards are damaged or missing, with 20 of 30 rows"]);
     verified.says(["hint:"]);
     let json = workspace.toller("store verify store --json").json();
@@ -176,10 +176,7 @@ fn info_describes_stores_finished_or_not() {
     let workspace = workspace_with_stores();
     let text = workspace.runs("store info store queries").stdout;
     for says in [
-        "tiny-bert (fingerprint ",
-        "vectors      30\n",
-        "dimension    32\n",
-        "role         query",
+        "tiny-bert (fingerprint ", "vectors      30\n", "dimension    32\n", "role         query",
         "3 of up to 10 rows",
     ] {
         assert!(text.contains(says), "{says:?} is not in:\n{text}");
@@ -198,10 +195,7 @@ fn faiss_numpy_and_pyarrow_read_what_is_exported_and_find_the_same() {
     let Some(python) = peers_python() else { return };
     let workspace = workspace_with_stores();
     for output in [
-        "x.npy",
-        "x.parquet",
-        "x.faiss --overwrite",
-        "m.index --format faiss-idmap",
+        "x.npy", "x.parquet", "x.faiss --overwrite", "m.index --format faiss-idmap",
         "pyserini --format pyserini",
     ] {
         workspace.runs(&format!("store export store --output {output}"));

@@ -66,24 +66,7 @@ pub fn matrix_rate(budget: &Budget) -> Result<f64, BenchError> {
         // SAFETY: three matrices of MATRIX x MATRIX, row after row.
         unsafe {
             gemm::gemm(
-                m,
-                n,
-                k,
-                to,
-                1,
-                stride,
-                false,
-                x,
-                1,
-                stride,
-                y,
-                1,
-                stride,
-                0.0,
-                1.0,
-                false,
-                false,
-                false,
+                m, n, k, to, 1, stride, false, x, 1, stride, y, 1, stride, 0.0, 1.0, false, false, false,
                 parallelism,
             );
         }

@@ -124,11 +124,7 @@ mod tests {
     #[test]
     fn prefers_safetensors_and_leaves_other_frameworks() {
         let all = [
-            "config.json",
-            "model.onnx",
-            "tf_model.h5",
-            "pytorch_model.bin",
-            "model.safetensors",
+            "config.json", "model.onnx", "tf_model.h5", "pytorch_model.bin", "model.safetensors",
             "model.fp16.safetensors",
         ];
         assert_eq!(choose(&all), ["model.safetensors"]);
@@ -142,10 +138,8 @@ mod tests {
     #[test]
     fn takes_all_shards_with_their_index() {
         let sharded = [
-            "model-00001-of-00002.safetensors",
-            "model-00002-of-00002.safetensors",
-            "model.safetensors.index.json",
-            "pytorch_model.bin",
+            "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
+            "model.safetensors.index.json", "pytorch_model.bin",
         ];
         assert_eq!(choose(&sharded), sharded.get(..3).unwrap_or_default());
         let pickled = ["pytorch_model-00001-of-00001.bin", "pytorch_model.bin.index.json", "optimizer.bin"];

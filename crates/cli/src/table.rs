@@ -1,4 +1,4 @@
-//! Tables of plain text.
+//! Tables of plain text, and cells of sheets.
 
 /// The side of a column to which its cells are aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +30,25 @@ pub fn table(rows: &[Vec<String>], align: &[Align]) -> String {
     text
 }
 
+/// A cell of a sheet that spreadsheets do not take for a formula, which they would compute.
+pub fn as_text(text: &str) -> String {
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err();
+    if is_formula { format!("'{text}") } else { text.to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Align, table};
+    use super::{Align, as_text, table};
+
+    #[test]
+    fn a_cell_is_no_formula() {
+        for formula in ["=cmd|1", "@q2", "+d", "-d", "\t=1", "-1+1"] {
+            assert_eq!(as_text(formula), format!("'{formula}"));
+        }
+        for plain in ["d=1", "", "-1", "+2.5", "text"] {
+            assert_eq!(as_text(plain), plain);
+        }
+    }
 
     #[test]
     fn columns_are_aligned() {

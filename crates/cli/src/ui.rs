@@ -184,7 +184,7 @@ impl Progress {
         };
         let style = match total {
             0 => format!("{title} {{spinner}} {done} ({rate}) {{elapsed}}"),
-            _ => format!("{title} {{bar:32}} {done}/{all} ({rate}, ETA {{eta}}) {{msg}}"),
+            _ => format!("{title} {{bar:16}} {done}/{all} ({rate}, ETA {{eta}}) {{msg}}"),
         };
         if let Ok(style) = ProgressStyle::with_template(&style) {
             let rate = |state: &ProgressState, out: &mut dyn fmt::Write| {

@@ -228,6 +228,12 @@ impl Explain for CorpusError {
         match self {
             Self::File(error) | Self::Read { source: error, .. } => error.remedy(),
             Self::Bad(record) => Some(record.kind.remedy()),
+            Self::Broken { format: "csv" | "dpr" | "parquet" | "tsv", .. } => Some(remedy!(
+                "name the columns with {} and {}, or another format with {}",
+                Setting::IdColumn,
+                Setting::TextColumn,
+                Setting::Format
+            )),
             Self::Broken { .. } => {
                 Some(remedy!("if the file has another format, name it with {}", Setting::Format))
             }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::ColumnNames;
 use crate::error::{BadKind, BadRecord, CorpusError, counted};
 
 /// How to read a file of a kind whose formats are `F`.
@@ -13,9 +14,14 @@ pub struct ReadOptions<F> {
     /// Count and skip bad records instead of stopping at the first. Damaged files (truncated or corrupt
     /// compression, broken JSON arrays) remain errors.
     pub skip_bad_lines: bool,
+    /// Of a document that occurs twice for a query of a run, keep the first, and count the others as skipped.
+    pub keep_first: bool,
     /// The longest line or record that is accepted, in bytes. A longer one is a bad record, and no more
     /// than this is held in memory.
     pub max_line_bytes: usize,
+    /// The names of fields and columns, where they are not usual ones. TREC's formats and files without a
+    /// header have no names.
+    pub columns: ColumnNames,
 }
 
 impl<F> ReadOptions<F> {
@@ -25,7 +31,13 @@ impl<F> ReadOptions<F> {
 
 impl<F> Default for ReadOptions<F> {
     fn default() -> Self {
-        Self { format: None, skip_bad_lines: false, max_line_bytes: Self::MAX_LINE_BYTES }
+        Self {
+            format: None,
+            skip_bad_lines: false,
+            keep_first: false,
+            max_line_bytes: Self::MAX_LINE_BYTES,
+            columns: ColumnNames::default(),
+        }
     }
 }
 

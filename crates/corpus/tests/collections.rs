@@ -6,7 +6,7 @@ mod common;
 use std::error::Error;
 
 use common::{assert_error, passage, passages, passages_with, skipping, unknown_candidates, with_format};
-use toller_corpus::{BadKind, CollectionFormat, CorpusError, ReadOptions, SkipReport};
+use toller_corpus::{BadKind, CollectionFormat, ColumnNames, CorpusError, ReadOptions, SkipReport};
 use toller_ir::Explain;
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -48,6 +48,41 @@ fn tsv_with_and_without_a_header() -> Outcome {
         passages("c", "url\ttext\tDocID\nu\tThe presence of \"communication\"\t0\nv\t\tx-1")?,
         expected
     );
+    Ok(())
+}
+
+#[test]
+fn csv_has_a_header_and_quotes() -> Outcome {
+    let rows = "text,url,id,title\n\"a, \"\"b\"\"\",u,1,T\r\n\"two\nlines\",u,2,\n";
+    let expected = [passage("1", "T", "a, \"b\""), passage("2", "", "two\nlines")];
+    assert_eq!(passages("c.csv", rows)?, expected);
+    assert_eq!(passages("anything", rows)?, expected, "by content");
+    assert_error(passages("c.csv", "1,a text\n2,another\n"), &["c.csv", "a column of identifiers (id, _id"]);
+    assert_error(passages("c.csv", "id,text\n1,a,b\n"), &["c.csv, line 2", "2 columns"]);
+    Ok(())
+}
+
+#[test]
+fn columns_can_be_named() -> Outcome {
+    let named = |id: &str, text: &str| ReadOptions {
+        columns: ColumnNames { id: Some(id.to_owned()), text: Some(text.to_owned()), title: None },
+        ..ReadOptions::default()
+    };
+    let expected = [passage("1", "T", "x"), passage("2", "", "y")];
+    for (name, content) in [
+        ("c.jsonl", "{\"key\":1,\"body\":\"x\",\"title\":\"T\",\"id\":\"no\"}\n{\"key\":2,\"body\":\"y\"}\n"),
+        ("c.tsv", "body\tKey\ttitle\tid\nx\t1\tT\tno\ny\t2\t\tno\n"),
+        ("c.csv", "body,key,title,id\nx,1,T,no\ny,2,,no\n"),
+    ] {
+        assert_eq!(passages_with(name, content, &named("key", "body"))?.0, expected, "{name}");
+        let missing = passages_with(name, content, &named("key", "abstract"));
+        assert!(missing.unwrap_err().to_string().contains("abstract"), "{name}");
+    }
+    // Bad records are skipped, a header without the columns is not.
+    let options = ReadOptions { skip_bad_lines: true, ..named("key", "body") };
+    for (name, content) in [("c.tsv", "id\ttext\n1\tx\n"), ("c.csv", "id,text\n1,x\n")] {
+        assert!(matches!(passages_with(name, content, &options), Err(CorpusError::Broken { .. })), "{name}");
+    }
     Ok(())
 }
 
@@ -307,6 +342,6 @@ fn format_names_parse_and_print() {
     for format in CollectionFormat::ALL {
         assert_eq!(format.to_string().parse::<CollectionFormat>().unwrap(), format);
     }
-    let error = "csv".parse::<CollectionFormat>().unwrap_err();
-    assert!(error.to_string().contains("csv") && error.to_string().contains("jsonl, tsv"));
+    let error = "xml".parse::<CollectionFormat>().unwrap_err();
+    assert!(error.to_string().contains("xml") && error.to_string().contains("jsonl, tsv"));
 }

@@ -31,7 +31,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn options<F>(format: Option<F>, skip_bad_lines: bool) -> ReadOptions<F> {
-    ReadOptions { format, skip_bad_lines, max_line_bytes: 64 }
+    ReadOptions { format, skip_bad_lines, max_line_bytes: 64, ..ReadOptions::default() }
 }
 
 /// Every format, and detection.

@@ -187,6 +187,9 @@ fn render(format: CollectionFormat, ids: &[u8], breaks: &[bool]) -> String {
             CollectionFormat::Tsv => format!("{id}\t{at}\n"),
             CollectionFormat::Dpr if *more => format!("{id}\t\"{at}\"\t\"a\nb\"\n"),
             CollectionFormat::Dpr => format!("{id}\t{at}\tt\n"),
+            CollectionFormat::Csv if at == 0 => format!("id,text\n{id},{at}\n"),
+            CollectionFormat::Csv if *more => format!("{id},\"{at}\n,\"\n"),
+            CollectionFormat::Csv => format!("{id},{at}\n"),
             CollectionFormat::Trec => {
                 let end = if *more { "\n" } else { "" };
                 format!("<doc>{end}<docno>{id}</docno><text>{at}</text></doc>{end}")
@@ -208,9 +211,8 @@ proptest! {
         cut in any::<prop::sample::Index>(),
     ) {
         let cut = 1 + cut.index(ids.len() - 1);
-        for format in
-            [CollectionFormat::Jsonl, CollectionFormat::Tsv, CollectionFormat::Dpr, CollectionFormat::Trec]
-        {
+        use CollectionFormat::{Csv, Dpr, Jsonl, Trec, Tsv};
+        for format in [Jsonl, Tsv, Csv, Dpr, Trec] {
             let whole = render(format, &ids, &breaks);
             let second = render(format, &ids[cut..], &breaks);
             let (_directory, inputs) = files(&[("a", &whole), ("b", &second)]);

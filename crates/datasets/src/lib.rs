@@ -2,14 +2,17 @@
 //!
 //! ReQA (Ahmad et al. 2019, "ReQA: An Evaluation for End-to-End Answer Retrieval Models") turns a reading
 //! comprehension set into retrieval: [`read_squad`], [`build_reqa`], [`Reqa::write`].
-//! [`write_squad_paragraphs`] lets questions retrieve paragraphs.
+//! [`write_squad_paragraphs`] lets questions retrieve paragraphs. [`AnswerMatcher`] finds out whether a
+//! passage contains an answer, as DPR and EntityQuestions measure it.
 
+mod answers;
 mod error;
 mod lines;
 mod reqa;
 mod squad;
 mod squad_paragraphs;
 
+pub use answers::{AnswerMatcher, MatchMode};
 pub use error::{DatasetError, ParagraphProblem};
 pub use reqa::{Paragraph, Question, QuestionKey, Reqa, ReqaOptions, Sentence, Skipped, build_reqa};
 pub use squad::{Squad, SquadAnswer, SquadArticle, SquadParagraph, SquadQuestion, read_squad};

@@ -69,12 +69,8 @@ pub(crate) struct Layout {
 
 /// The names that the file has had. The first that exists counts, as in sentence-transformers.
 const SENTENCE_BERT_CONFIGS: [&str; 7] = [
-    "sentence_bert_config.json",
-    "sentence_roberta_config.json",
-    "sentence_distilbert_config.json",
-    "sentence_camembert_config.json",
-    "sentence_albert_config.json",
-    "sentence_xlm-roberta_config.json",
+    "sentence_bert_config.json", "sentence_roberta_config.json", "sentence_distilbert_config.json",
+    "sentence_camembert_config.json", "sentence_albert_config.json", "sentence_xlm-roberta_config.json",
     "sentence_xlnet_config.json",
 ];
 

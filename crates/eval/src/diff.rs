@@ -1,13 +1,11 @@
-//! Where two runs differ: the queries by the loss of the second run, with the documents that make the
-//! difference.
+//! Where two runs differ on a query: the documents that make the difference.
 
 use std::collections::HashMap;
 
 use toller_ir::{Qrels, Run};
 
 use crate::error::EvalError;
-use crate::evaluate::{EvalOptions, bad_ranking, evaluate};
-use crate::measure::Measure;
+use crate::evaluate::bad_ranking;
 use crate::ranking::ranked;
 
 /// A query's values in two runs, and what was retrieved.
@@ -55,35 +53,12 @@ impl QueryDifference {
     }
 }
 
-/// Compares two runs query by query: the greatest loss of the second run comes first, then the query's id.
-/// The first `shown` documents of each ranking are kept.
+/// What two runs retrieved for a query on which they have these values. The first `shown` documents of each
+/// ranking are kept.
 ///
 /// # Errors
-/// As [`evaluate`], for either run.
-pub fn diff(
-    qrels: &Qrels,
-    runs: [&Run; 2],
-    measure: &Measure,
-    shown: usize,
-    options: &EvalOptions,
-) -> Result<Vec<QueryDifference>, EvalError> {
-    let evaluated = |run| evaluate(qrels, run, std::slice::from_ref(measure), options);
-    let (before, after) = (evaluated(runs[0])?, evaluated(runs[1])?);
-    let value = |values: &[f64]| values.first().copied().unwrap_or(f64::NAN);
-    let after: HashMap<&str, f64> =
-        after.per_query.iter().map(|query| (query.query_id.as_str(), value(&query.values))).collect();
-    let mut differences = Vec::with_capacity(before.per_query.len());
-    for query in &before.per_query {
-        let id = query.query_id.as_str();
-        // With `MissingQueries::Skip` a query may be in only one run, and there is nothing to compare.
-        let Some(after) = after.get(id) else { continue };
-        differences.push(difference(qrels, runs, id, [value(&query.values), *after], shown)?);
-    }
-    differences.sort_by(|a, b| a.gain().total_cmp(&b.gain()).then_with(|| a.query_id.cmp(&b.query_id)));
-    Ok(differences)
-}
-
-fn difference(
+/// If a document is listed twice or a score is not a number.
+pub fn query_difference(
     qrels: &Qrels,
     runs: [&Run; 2],
     query_id: &str,

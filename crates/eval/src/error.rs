@@ -175,7 +175,7 @@ impl Explain for EvalError {
 }
 
 /// Values that a significance test cannot be made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum StatsError {
     /// The two samples are not pairs.
     #[error("the samples are no pairs: {left} and {right} values")]
@@ -194,6 +194,15 @@ pub enum StatsError {
     /// A value is infinite or not a number.
     #[error("a value is not finite")]
     NotFinite,
+    /// A margin of equivalence that is no distance.
+    #[error("the margin of equivalence is {margin}")]
+    BadMargin {
+        /// The margin.
+        margin: f64,
+    },
+    /// A bootstrap without samples.
+    #[error("a bootstrap needs at least one sample")]
+    NoResamples,
 }
 
 impl Explain for StatsError {
@@ -202,16 +211,26 @@ impl Explain for StatsError {
             Self::Unpaired { .. } => Some("compare values of the same queries".into()),
             Self::TooFewPairs { .. } => Some("evaluate over more queries, or leave out the test".into()),
             Self::NotFinite => None,
+            Self::BadMargin { .. } => Some("give a margin above 0, such as 0.01".into()),
+            Self::NoResamples => Some("draw some thousand samples".into()),
         }
     }
 }
 
 /// Two evaluations that cannot be compared.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CompareError {
     /// They do not hold the same measures.
     #[error("the evaluations hold different measures")]
     DifferentMeasures,
+    /// A share that must be between 0 and 1.
+    #[error("the {what} is {value}")]
+    BadShare {
+        /// What it is.
+        what: &'static str,
+        /// Its value.
+        value: f64,
+    },
     /// The test cannot be made.
     #[error(transparent)]
     Stats(#[from] StatsError),
@@ -221,6 +240,7 @@ impl Explain for CompareError {
     fn remedy(&self) -> Option<Remedy> {
         match self {
             Self::DifferentMeasures => Some("evaluate both runs with the same measures".into()),
+            Self::BadShare { what, .. } => Some(format!("give a {what} between 0 and 1, such as 0.8").into()),
             Self::Stats(error) => error.remedy(),
         }
     }

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use indexmap::IndexMap;
+use rayon::prelude::*;
 use toller_ir::{Qrels, Run};
 
 use crate::error::EvalError;
@@ -71,6 +72,19 @@ impl Evaluation {
         let at = self.measures.iter().position(|other| other == measure)?;
         self.aggregates.get(at).copied()
     }
+
+    /// The evaluation of the queries that `keep` wants alone; `None` if none is left. The counts of missing
+    /// and of unjudged queries stay those of the whole run.
+    #[must_use]
+    pub fn restricted_to(&self, keep: impl Fn(&str) -> bool) -> Option<Self> {
+        let per_query: Vec<QueryEvaluation> =
+            self.per_query.iter().filter(|query| keep(&query.query_id)).cloned().collect();
+        if per_query.is_empty() {
+            return None;
+        }
+        let aggregates = aggregates(&self.measures, &per_query);
+        Some(Self { measures: self.measures.clone(), per_query, aggregates, ..*self })
+    }
 }
 
 /// Evaluates `run` against `qrels` by `measures`.
@@ -91,33 +105,38 @@ pub fn evaluate(
     let mut queries: Vec<_> = qrels.iter().collect();
     queries.sort_unstable_by_key(|(query_id, _)| *query_id);
 
-    let mut per_query = Vec::with_capacity(queries.len());
-    for (query_id, judgments) in queries {
-        let entries = run.queries.get(query_id);
-        if entries.is_none() && options.missing == MissingQueries::Skip {
-            continue;
-        }
-        let depth = options.depth.map(NonZeroUsize::get);
-        let ranking = JudgedRanking::new(judgments, entries.map_or(&[], Vec::as_slice), depth)
-            .map_err(|bad| bad_ranking(query_id, bad))?;
-        check_gains(query_id, &ranking, measures)?;
-        let values =
-            measures.iter().map(|measure| measure.compute(&ranking, options.relevance_level)).collect();
-        per_query.push(QueryEvaluation {
-            query_id: query_id.to_owned(),
-            retrieved: entries.is_some(),
-            values,
-        });
-    }
-    let aggregates =
-        measures.iter().enumerate().map(|(at, measure)| aggregate_of(measure, at, &per_query)).collect();
+    queries.retain(|(query_id, _)| {
+        options.missing == MissingQueries::CountAsZero || run.queries.contains_key(*query_id)
+    });
+    let evaluated: Vec<_> = queries
+        .par_iter()
+        .map(|(query_id, judgments)| evaluate_query(query_id, judgments, run, measures, options))
+        .collect();
+    // One after the other, so that the error is that of the first query.
+    let per_query = evaluated.into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok(Evaluation {
         measures: measures.to_vec(),
+        aggregates: aggregates(measures, &per_query),
         per_query,
-        aggregates,
         missing: qrels.len() - judged_in_run,
         unjudged: run.queries.len() - judged_in_run,
     })
+}
+
+fn evaluate_query(
+    query_id: &str,
+    judgments: &IndexMap<String, i32>,
+    run: &Run,
+    measures: &[Measure],
+    options: &EvalOptions,
+) -> Result<QueryEvaluation, EvalError> {
+    let entries = run.queries.get(query_id);
+    let depth = options.depth.map(NonZeroUsize::get);
+    let ranking = JudgedRanking::new(judgments, entries.map_or(&[], Vec::as_slice), depth)
+        .map_err(|bad| bad_ranking(query_id, bad))?;
+    check_gains(query_id, &ranking, measures)?;
+    let values = measures.iter().map(|measure| measure.compute(&ranking, options.relevance_level)).collect();
+    Ok(QueryEvaluation { query_id: query_id.to_owned(), retrieved: entries.is_some(), values })
 }
 
 /// The measures of many rankings of one query, for a caller that looks up the grades of the documents itself.
@@ -202,7 +221,8 @@ pub(crate) fn check_gains(
     Ok(())
 }
 
-/// The value over all queries.
-fn aggregate_of(measure: &Measure, at: usize, per_query: &[QueryEvaluation]) -> f64 {
-    measure.aggregate(per_query.iter().filter_map(|query| query.values.get(at)).copied())
+/// The value of each measure over all queries.
+fn aggregates(measures: &[Measure], per_query: &[QueryEvaluation]) -> Vec<f64> {
+    let values = |at: usize| per_query.iter().filter_map(move |query| query.values.get(at)).copied();
+    measures.iter().enumerate().map(|(at, measure)| measure.aggregate(values(at))).collect()
 }

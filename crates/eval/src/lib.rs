@@ -10,20 +10,29 @@ mod depth;
 mod diff;
 mod error;
 mod evaluate;
+mod graded;
 mod measure;
 mod measures;
 mod parameters;
 mod parse;
+mod qrels_diff;
 mod ranking;
 mod report;
 mod stats;
+pub mod trec_eval;
 
-pub use compare::{CompareOptions, Comparison, compare};
+pub use compare::{CompareOptions, Outcome, PairComparison, Pairs, Test, Tested, compare_pairs};
 pub use depth::{Depth, DepthOrder, depth_curve};
-pub use diff::{QueryDifference, RankedDocument, RelevantDocument, diff};
+pub use diff::{QueryDifference, RankedDocument, RelevantDocument, query_difference};
 pub use error::{CompareError, EvalError, MeasureError, StatsError};
 pub use evaluate::{EvalOptions, Evaluation, MissingQueries, QueryEvaluation, QueryJudge, evaluate};
+pub use graded::{GradedDocument, GradedRanking, graded_rankings, ranked_documents};
 pub use measure::Measure;
 pub use parse::parse_measures;
-pub use report::{Format, Report, ReportOptions, RunReport};
-pub use stats::{Correction, RandomizationTest, TTest, adjust_p_values, paired_t_test, randomization_test};
+pub use qrels_diff::{QrelsDifference, diff_qrels};
+pub use report::{Compared, Format, Report, ReportOptions, RunReport};
+pub use stats::{
+    BootstrapTest, Correction, EffectSize, Equivalence, Interval, RandomizationTest, TTest, WilcoxonTest,
+    adjust_p_values, bootstrap_test, detectable_effect, paired_t_test, power, queries_needed,
+    randomization_test, tukey_test, wilcoxon_test,
+};

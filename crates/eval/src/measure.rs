@@ -37,18 +37,21 @@ impl Measure {
         self.declaration.aggregation == Aggregation::Sum
     }
 
+    /// Whether the value over all queries is the mean of the queries' values.
+    #[must_use]
+    pub fn is_mean(&self) -> bool {
+        self.declaration.aggregation == Aggregation::Mean
+    }
+
     /// The value over all queries from those of each, summed in this order: the mean, or the sum of a count.
     /// It equals that of [`evaluate`](crate::evaluate) if the order is that of the query ids' bytes.
     pub fn aggregate(&self, values: impl IntoIterator<Item = f64>) -> f64 {
         let (mut sum, mut count) = (0.0, 0_usize);
         for value in values {
-            sum += value;
+            sum += self.declaration.aggregation.term(value);
             count += 1;
         }
-        match self.declaration.aggregation {
-            Aggregation::Sum => sum,
-            Aggregation::Mean => sum / count as f64,
-        }
+        self.declaration.aggregation.of_sum(sum, count)
     }
 
     /// How many documents of a ranking the value depends on, at most; `None` for all.

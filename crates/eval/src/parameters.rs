@@ -19,6 +19,20 @@ pub(crate) enum Parameter {
     Dcg,
     /// The gain of each grade, where it is not the grade itself.
     Gains,
+    /// A multiple of the number of relevant documents, `@0.2`.
+    Multiple,
+    /// The probability of a user's going on to the next document.
+    Persistence,
+    /// The gain that a user wants.
+    Target,
+    /// The grade that has the gain 0.
+    MinRel,
+    /// The grade that has the gain 1.
+    MaxRel,
+    /// Whether a value is divided by the best possible one.
+    Normalize,
+    /// Whether precision is divided by the highest possible one.
+    Relative,
 }
 
 /// How a discounted cumulative gain turns grades into gains.
@@ -46,6 +60,17 @@ pub(crate) struct Parameters {
     pub(crate) dcg: Dcg,
     /// Gains by grade, in ascending order of the grade, each grade once.
     pub(crate) gains: Vec<(u32, f64)>,
+    /// Above 0 and finite.
+    pub(crate) multiple: Option<f64>,
+    /// In (0, 1).
+    pub(crate) persistence: Option<f64>,
+    /// Above 0 and finite.
+    pub(crate) target: Option<f64>,
+    pub(crate) min_rel: Option<u32>,
+    /// Above `min_rel`.
+    pub(crate) max_rel: Option<u32>,
+    pub(crate) normalize: Option<bool>,
+    pub(crate) relative: bool,
 }
 
 /// A value as the notation writes it.
@@ -68,6 +93,13 @@ impl Parameter {
             Self::Beta => "beta",
             Self::Dcg => "dcg",
             Self::Gains => "gains",
+            Self::Multiple => "multiple",
+            Self::Persistence => "p",
+            Self::Target => "T",
+            Self::MinRel => "min_rel",
+            Self::MaxRel => "max_rel",
+            Self::Normalize => "normalize",
+            Self::Relative => "relative",
         }
     }
 
@@ -76,9 +108,11 @@ impl Parameter {
         match self {
             Self::Cutoff => "a whole number of at least 1",
             Self::Recall => "a number from 0 to 1",
-            Self::Rel => "a whole number, 0 or above",
-            Self::JudgedOnly => "True or False",
-            Self::Beta => "a number above 0",
+            Self::Rel | Self::MinRel => "a whole number, 0 or above",
+            Self::MaxRel => "a whole number above min_rel",
+            Self::JudgedOnly | Self::Normalize | Self::Relative => "True or False",
+            Self::Beta | Self::Target | Self::Multiple => "a number above 0",
+            Self::Persistence => "a number between 0 and 1",
             Self::Dcg => "'log2' or 'exp-log2'",
             Self::Gains => "a mapping of grades to gains, as {1:1,2:3}",
         }
@@ -97,9 +131,16 @@ impl Parameters {
             }
             (Parameter::Rel, Value::Number(text)) => self.rel = Some(text.parse().ok()?),
             (Parameter::JudgedOnly, Value::Bool(value)) => self.judged_only = *value,
-            (Parameter::Beta, Value::Number(text)) => {
-                self.beta = Some(text.parse().ok().filter(|beta: &f64| *beta > 0.0 && beta.is_finite())?);
+            (Parameter::Beta, Value::Number(text)) => self.beta = Some(positive(text)?),
+            (Parameter::Multiple, Value::Number(text)) => self.multiple = Some(positive(text)?),
+            (Parameter::Target, Value::Number(text)) => self.target = Some(positive(text)?),
+            (Parameter::Persistence, Value::Number(text)) => {
+                self.persistence = Some(positive(text).filter(|p| *p < 1.0)?);
             }
+            (Parameter::MinRel, Value::Number(text)) => self.min_rel = Some(text.parse().ok()?),
+            (Parameter::MaxRel, Value::Number(text)) => self.max_rel = Some(text.parse().ok()?),
+            (Parameter::Normalize, Value::Bool(value)) => self.normalize = Some(*value),
+            (Parameter::Relative, Value::Bool(value)) => self.relative = *value,
             (Parameter::Dcg, Value::Text(text)) => {
                 self.dcg = match text.as_str() {
                     "log2" => Dcg::Log2,
@@ -117,6 +158,11 @@ impl Parameters {
     pub(crate) fn has_own_gains(&self) -> bool {
         self.dcg != Dcg::Log2 || !self.gains.is_empty()
     }
+}
+
+/// A number above 0.
+fn positive(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| *number > 0.0 && number.is_finite())
 }
 
 /// Grades and gains from their texts; `None` if one is not a number or a grade occurs twice.
@@ -143,8 +189,19 @@ impl fmt::Display for Parameters {
         if let Some(beta) = self.beta {
             named.push(format!("beta={beta:?}"));
         }
-        if let Some(rel) = self.rel {
-            named.push(format!("rel={rel}"));
+        if let Some(p) = self.persistence {
+            named.push(format!("p={p:?}"));
+        }
+        if let Some(target) = self.target {
+            named.push(format!("T={target:?}"));
+        }
+        let grades = [("min_rel", self.min_rel), ("max_rel", self.max_rel), ("rel", self.rel)];
+        named.extend(grades.iter().filter_map(|(name, grade)| Some(format!("{name}={}", (*grade)?))));
+        if let Some(normalize) = self.normalize {
+            named.push(format!("normalize={}", if normalize { "True" } else { "False" }));
+        }
+        if self.relative {
+            named.push("relative=True".to_owned());
         }
         if self.judged_only {
             named.push("judged_only=True".to_owned());
@@ -155,8 +212,8 @@ impl fmt::Display for Parameters {
         if let Some(cutoff) = self.cutoff {
             write!(f, "@{cutoff}")?;
         }
-        if let Some(recall) = self.recall {
-            write!(f, "@{recall:?}")?;
+        if let Some(at) = self.recall.or(self.multiple) {
+            write!(f, "@{at:?}")?;
         }
         Ok(())
     }

@@ -6,8 +6,8 @@ use std::error::Error;
 
 use support::{TestResult, golden, read_qrels, read_run};
 use toller_eval::{
-    CompareError, CompareOptions, Correction, EvalError, EvalOptions, Evaluation, Format, Measure, Report,
-    ReportOptions, RunReport, StatsError, compare, evaluate, parse_measures,
+    CompareError, CompareOptions, Compared, Correction, EvalError, EvalOptions, Evaluation, Format, Measure,
+    Pairs, Report, ReportOptions, RunReport, StatsError, Test, compare_pairs, evaluate, parse_measures,
 };
 use toller_ir::{Explain, Qrels, Run, RunEntry};
 
@@ -104,37 +104,31 @@ fn evaluations() -> Result<Vec<Evaluation>, Box<dyn Error>> {
 #[test]
 fn comparisons_with_the_baseline() -> TestResult {
     let evaluations = evaluations()?;
-    let [baseline, reversed, same] = &evaluations[..] else { return Err("not three".into()) };
+    let runs: Vec<&Evaluation> = evaluations.iter().collect();
     let options = CompareOptions { correction: Correction::Bonferroni, ..CompareOptions::default() };
-    let comparisons = compare(baseline, &[reversed, same], &options)?;
-    let names: Vec<_> =
-        comparisons.iter().map(|comparison| (comparison.run, comparison.measure.to_string())).collect();
-    let expected = [(0, "nDCG@10"), (1, "nDCG@10"), (0, "AP"), (1, "AP")]
+    let pairs = compare_pairs(&runs, Pairs::With(0), &options)?;
+    let names: Vec<_> = pairs.iter().map(|pair| (pair.run, pair.measure.to_string())).collect();
+    let expected = [(1, "nDCG@10"), (2, "nDCG@10"), (1, "AP"), (2, "AP")]
         .map(|(run, measure)| (run, measure.to_owned()));
     assert_eq!(names, expected, "counts are not compared");
-    for comparison in &comparisons {
-        let at = if comparison.measure.to_string() == "AP" { 1 } else { 0 };
-        let difference = evaluations[comparison.run + 1].aggregates[at] - baseline.aggregates[at];
-        assert!((comparison.t_test.mean_difference - difference).abs() < 1e-12);
-        assert_eq!(comparison.wins + comparison.ties + comparison.losses, baseline.per_query.len());
-        assert_eq!(comparison.adjusted_t_test_p, (2.0 * comparison.t_test.p_value).min(1.0));
-        assert_eq!(comparison.adjusted_randomization_p, (2.0 * comparison.randomization.p_value).min(1.0));
-        if comparison.run == 1 {
-            assert_eq!((comparison.t_test.p_value, comparison.randomization.p_value), (1.0, 1.0));
-        } else {
-            assert!(comparison.t_test.p_value < 1.0);
+    for pair in &pairs {
+        let at = if pair.measure.to_string() == "AP" { 1 } else { 0 };
+        let difference = evaluations[pair.run].aggregates[at] - evaluations[0].aggregates[at];
+        assert!((pair.t_test.mean_difference - difference).abs() < 1e-12);
+        assert_eq!(pair.wins + pair.ties + pair.losses, evaluations[0].per_query.len());
+        for tested in &pair.tests {
+            assert_eq!(tested.adjusted_p, (2.0 * tested.outcome.p_value()).min(1.0));
+            assert_eq!(tested.outcome.p_value() == 1.0, pair.run == 2);
         }
     }
 
-    let mut other = same.clone();
+    let with = |other: &Evaluation| compare_pairs(&[&evaluations[0], other], Pairs::All, &options);
+    let mut other = evaluations[2].clone();
     other.measures.reverse();
-    assert_eq!(compare(baseline, &[&other], &options), Err(CompareError::DifferentMeasures));
-    let mut few = same.clone();
+    assert_eq!(with(&other), Err(CompareError::DifferentMeasures));
+    let mut few = evaluations[2].clone();
     few.per_query.truncate(1);
-    assert_eq!(
-        compare(baseline, &[&few], &options),
-        Err(CompareError::Stats(StatsError::TooFewPairs { pairs: 1 }))
-    );
+    assert_eq!(with(&few), Err(CompareError::Stats(StatsError::TooFewPairs { pairs: 1 })));
     Ok(())
 }
 
@@ -146,9 +140,17 @@ fn report() -> Result<Report, Box<dyn Error>> {
     let mut runs = Vec::new();
     for (name, run) in [("good.run", good), ("bad, \"worse\"", bad)] {
         let evaluation = evaluate(&qrels, &run, &measures, &EvalOptions::default())?;
-        runs.push(RunReport { name: name.to_owned(), evaluation });
+        runs.push(RunReport::new(name, evaluation));
     }
     Ok(Report { runs, comparisons: None })
+}
+
+fn compare_with_first(report: &mut Report) -> TestResult {
+    let evaluations: Vec<&Evaluation> = report.runs.iter().map(|run| &run.evaluation).collect();
+    let (which, options) = (Pairs::With(0), CompareOptions::default());
+    let pairs = compare_pairs(&evaluations, which, &options)?;
+    report.comparisons = Some(Compared { which, options, pairs });
+    Ok(())
 }
 
 fn written(report: &Report, format: Format, options: ReportOptions) -> Result<String, Box<dyn Error>> {
@@ -183,16 +185,19 @@ bad, \"worse\"        3   0.50          2
 ";
     assert_eq!(detailed, expected);
 
-    let comparisons =
-        compare(&report.runs[0].evaluation, &[&report.runs[1].evaluation], &CompareOptions::default())?;
-    report.comparisons = Some(comparisons);
+    compare_with_first(&mut report)?;
     let compared = written(&report, Format::Table, ReportOptions::default())?;
-    let expected = "
-compared with good.run:
-run           measure  difference  wins  ties  losses       t   p (t)  p (rand.)  adj. p (t)  adj. p (rand.)
-bad, \"worse\"  RR@10       -0.1667     0     2       1  -1.000  0.4226     1.0000      0.4226          1.0000
+    let expected = "\
+#  run           queries   RR@10  NumRelRet
+a  good.run            3  0.6667          2
+b  bad, \"worse\"        3  0.5000          2
+Letters name the runs that a value is significantly above: t-test, p < 0.05, corrected by Holm's method.
+
+comparisons:
+measure  run           baseline  difference  95% low  95% high       d  wins  ties  losses  p (t-test)  adj. p  p (randomization)  adj. p  needs   shows
+RR@10    bad, \"worse\"  good.run     -0.1667  -0.8838   +0.5504  -0.577     0     2       1      0.4226  0.4226             1.0000  1.0000     26  0.9422
 ";
-    assert_eq!(compared, plain + expected);
+    assert_eq!(compared, expected);
     Ok(())
 }
 
@@ -207,9 +212,7 @@ fn comma_separated() -> TestResult {
     assert_eq!(lines.next_back(), Some("\"bad, \"\"worse\"\"\",all,0.5000,2"));
     assert_eq!(lines.count(), 6);
 
-    let comparisons =
-        compare(&report.runs[0].evaluation, &[&report.runs[1].evaluation], &CompareOptions::default())?;
-    report.comparisons = Some(comparisons);
+    compare_with_first(&mut report)?;
     let compared = written(&report, Format::Csv, options)?;
     let mut rows = csv::Reader::from_reader(compared.as_bytes());
     assert_eq!(rows.headers()?.iter().next_back(), Some("RR@10 randomization p"));
@@ -224,9 +227,7 @@ fn comma_separated() -> TestResult {
 #[test]
 fn json() -> TestResult {
     let mut report = report()?;
-    let comparisons =
-        compare(&report.runs[0].evaluation, &[&report.runs[1].evaluation], &CompareOptions::default())?;
-    report.comparisons = Some(comparisons);
+    compare_with_first(&mut report)?;
     let text = written(&report, Format::Json, ReportOptions { per_query: true, digits: 4 })?;
     let value: serde_json::Value = serde_json::from_str(&text)?;
     assert_eq!(value["measures"], serde_json::json!(["RR@10", "NumRelRet"]));
@@ -238,8 +239,88 @@ fn json() -> TestResult {
     assert_eq!(good["aggregates"]["NumRelRet"].as_u64(), Some(2));
     assert_eq!((good["missing_queries"].as_u64(), good["unjudged_queries"].as_u64()), (Some(1), Some(1)));
     assert_eq!(good["per_query"]["q1"]["RR@10"].as_f64(), Some(1.0));
-    assert!(good.get("comparison").is_none());
-    assert_eq!(bad["comparison"]["RR@10"]["losses"].as_u64(), Some(1));
-    assert_eq!(bad["comparison"]["RR@10"]["randomization_test"]["exact"].as_bool(), Some(true));
+    assert_eq!(bad["aggregates"]["RR@10"].as_f64(), Some(0.5));
+    let [comparison] = value["comparisons"].as_array().ok_or("no comparisons")?.as_slice() else {
+        return Err("not one comparison".into());
+    };
+    assert_eq!((&comparison["baseline"], &comparison["measure"]), (&"good.run".into(), &"RR@10".into()));
+    assert_eq!(comparison["losses"].as_u64(), Some(1));
+    assert_eq!(comparison["tests"]["randomization"]["exact"].as_bool(), Some(true));
+    Ok(())
+}
+
+/// Three runs, the second and third far worse than the first, over enough queries to show it.
+fn three_runs() -> Result<Report, Box<dyn Error>> {
+    let queries: Vec<String> = (0..40).map(|query| format!("q{query:02}")).collect();
+    let lines: Vec<_> = queries.iter().map(|query| (query.as_str(), "a", 1)).collect();
+    let qrels = qrels(&lines);
+    let measures = parse_measures("RR NumRel")?;
+    let mut runs = Vec::new();
+    for (name, worse) in [("best", 0), ("worse", 16), ("worst", 34)] {
+        let mut lines = Vec::new();
+        for (at, query) in queries.iter().enumerate() {
+            lines.extend([
+                (query.as_str(), "a", 1.0),
+                (query.as_str(), "b", if at < worse { 2.0 } else { 0.0 }),
+            ]);
+        }
+        let mut report =
+            RunReport::new(name, evaluate(&qrels, &run(&lines), &measures, &EvalOptions::default())?);
+        for (group, first) in [("even", "q0"), ("rest", "q1")] {
+            let evaluation =
+                report.evaluation.restricted_to(|query| query.starts_with(first)).ok_or("empty")?;
+            report.groups.push((group.to_owned(), evaluation));
+        }
+        runs.push(report);
+    }
+    let evaluations: Vec<&Evaluation> = runs.iter().map(|run| &run.evaluation).collect();
+    let tests = Test::ALL.to_vec();
+    let options = CompareOptions {
+        tests,
+        permutations: 2_000,
+        resamples: 500,
+        margin: Some(0.1),
+        ..CompareOptions::default()
+    };
+    let pairs = compare_pairs(&evaluations, Pairs::All, &options)?;
+    Ok(Report { comparisons: Some(Compared { which: Pairs::All, options, pairs }), runs })
+}
+
+#[test]
+fn all_pairs() -> TestResult {
+    let report = three_runs()?;
+    let compared = report.comparisons.as_ref().ok_or("not compared")?;
+    let which: Vec<_> = compared.pairs.iter().map(|pair| (pair.baseline, pair.run)).collect();
+    assert_eq!(which, [(0, 1), (0, 2), (1, 2)]);
+    for pair in &compared.pairs {
+        assert!(pair.is_significant(0.05), "{pair:?}");
+        for test in Test::ALL {
+            let tested = pair.test(test).ok_or("not tested")?;
+            assert!(tested.outcome.p_value() < 0.01, "{pair:?}");
+            assert!(tested.adjusted_p >= tested.outcome.p_value());
+        }
+        assert!(pair.equivalence.ok_or("no equivalence")?.p_value > 0.9);
+        assert!(pair.queries_needed.ok_or("no effect")? <= 40);
+    }
+    let text = written(&report, Format::Table, ReportOptions::default())?;
+    let table = "\
+#  run    group  queries        RR  NumRel
+a  best   even        10  1.0000        10
+a  best   rest        10  1.0000        10
+a  best   macro       20  1.0000        20
+a  best   all         40  1.0000bc      40
+b  worse  even        10  0.5000        10
+";
+    assert!(text.starts_with(table), "{text}");
+    assert!(text.contains("a  best             +0.2000*  +0.4250*"), "{text}");
+    let latex = written(&report, Format::Latex, ReportOptions::default())?;
+    assert!(latex.contains("a & best & all & 40 & \\textbf{1.0000}$^{bc}$ & 40 \\\\"), "{latex}");
+    let markdown = written(&report, Format::Markdown, ReportOptions::default())?;
+    assert!(markdown.contains("| b | worse | all | 40 | 0.8000<sup>c</sup> | 40 |"), "{markdown}");
+    let mut csv = Vec::new();
+    report.write_comparisons(&mut csv)?;
+    let mut rows = csv::Reader::from_reader(&*csv);
+    let columns = rows.headers()?.len();
+    assert_eq!((columns, rows.records().count()), (28, 3));
     Ok(())
 }

@@ -8,43 +8,14 @@ use toller_ir::Explain;
 #[test]
 fn canonical_texts_print_as_they_parse() -> Result<(), MeasureError> {
     for text in [
-        "nDCG",
-        "nDCG@10",
-        "nDCG(dcg='exp-log2')@10",
-        "nDCG(gains={1:0,2:1,4:4.5})@10",
-        "nDCG(judged_only=True)@20",
-        "RR",
-        "RR@10",
-        "RR(rel=2)@10",
-        "AP",
-        "AP@100",
-        "AP(rel=2)",
-        "R@100",
-        "R(rel=2)@1000",
-        "P@5",
-        "Success@10",
-        "Judged@10",
-        "Judged",
-        "Bpref",
-        "Bpref(rel=2)",
-        "Rprec",
-        "infAP",
-        "IPrec@0.1",
-        "IPrec@0.0",
-        "IPrec(rel=2)@1.0",
-        "SetP",
-        "SetRelP",
-        "SetR",
-        "SetF",
-        "SetF(beta=0.5,rel=2)",
-        "SetAP",
-        "NumQ",
-        "NumRet",
-        "NumRet(rel=3)",
-        "NumRel",
-        "NumRelRet",
-        "AP(rel=0)",
-        "P(rel=2,judged_only=True)@5",
+        "nDCG", "nDCG@10", "nDCG(dcg='exp-log2')@10", "nDCG(gains={1:0,2:1,4:4.5})@10",
+        "nDCG(judged_only=True)@20", "RR", "RR@10", "RR(rel=2)@10", "AP", "AP@100", "AP(rel=2)", "R@100",
+        "R(rel=2)@1000", "P@5", "Success@10", "Judged@10", "Judged", "Bpref", "Bpref(rel=2)", "Rprec",
+        "infAP", "IPrec@0.1", "IPrec@0.0", "IPrec(rel=2)@1.0", "SetP", "SetRelP", "SetR", "SetF",
+        "SetF(beta=0.5,rel=2)", "SetAP", "NumQ", "NumRet", "NumRet(rel=3)", "NumRel", "NumRelRet",
+        "AP(rel=0)", "P(rel=2,judged_only=True)@5", "ERR@20", "RBP(p=0.5,rel=2)",
+        "INST(T=2.5,min_rel=1,max_rel=3)", "BPM(max_rel=4)@10", "Compat(p=0.8,normalize=False)",
+        "SetP(relative=True)", "RprecMult@0.2", "GMAP",
     ] {
         let measure: Measure = text.parse()?;
         assert_eq!(measure.to_string(), text);
@@ -178,4 +149,26 @@ fn no_text_panics() {
             assert_eq!(parse_measures(&printed.join(" ")), Ok(measures), "{text}");
         }
     }
+}
+
+#[test]
+fn user_models_need_the_highest_grade() -> Result<(), MeasureError> {
+    let error = "INST".parse::<Measure>().unwrap_err();
+    assert!(matches!(&error, MeasureError::AtMissing { parameter: "max_rel", .. }), "{error}");
+    assert_eq!(
+        error.remedy().map(|remedy| remedy.to_string()).as_deref(),
+        Some("write it as INST(max_rel=3)")
+    );
+    assert!("SDCG(min_rel=2,max_rel=2)@5".parse::<Measure>().is_err());
+    assert!("RBP(p=1)".parse::<Measure>().is_err());
+    Ok(())
+}
+
+#[test]
+fn groups_of_measures() -> Result<(), MeasureError> {
+    let measures = parse_measures("official P@7 unj.1,2")?;
+    let names: Vec<String> = measures.iter().map(ToString::to_string).collect();
+    assert_eq!(names[..3], ["NumQ", "NumRet", "NumRel"]);
+    assert_eq!(names[names.len() - 3..], ["P@7", "Unjudged@1", "Unjudged@2"]);
+    Ok(())
 }

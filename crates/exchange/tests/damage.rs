@@ -67,10 +67,7 @@ fn headers_of_impossible_sizes_are_refused() -> TestResult {
         faiss = kept;
     }
     for shape in [
-        "(9223372036854775807, 4)",
-        "(4611686018427387904, 4)",
-        "(7, 0)",
-        "(8, 5)",
+        "(9223372036854775807, 4)", "(4611686018427387904, 4)", "(7, 0)", "(8, 5)",
         "(99999999999999999999, 5)",
     ] {
         let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}\n");

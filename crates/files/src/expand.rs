@@ -96,13 +96,7 @@ mod tests {
         let at = |name: &str| directory.path().join(name);
         fs::create_dir(at("b"))?;
         for name in [
-            "part-01.tsv",
-            "part-00.tsv.gz",
-            "b/x.tsv",
-            "README.md",
-            "license",
-            ".hidden",
-            "c.tmp",
+            "part-01.tsv", "part-00.tsv.gz", "b/x.tsv", "README.md", "license", ".hidden", "c.tmp",
             "_SUCCESS",
         ] {
             fs::write(at(name), "1\ttext\n")?;

@@ -6,18 +6,9 @@ use crate::directory::inside;
 
 /// Configuration and tokenizer files. Any of them may be absent.
 const SMALL_FILES: &[&str] = &[
-    "added_tokens.json",
-    "config.json",
-    "config_sentence_transformers.json",
-    "merges.txt",
-    "modules.json",
-    "sentencepiece.bpe.model",
-    "special_tokens_map.json",
-    "spiece.model",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "vocab.json",
-    "vocab.txt",
+    "added_tokens.json", "config.json", "config_sentence_transformers.json", "merges.txt", "modules.json",
+    "sentencepiece.bpe.model", "special_tokens_map.json", "spiece.model", "tokenizer.json",
+    "tokenizer_config.json", "vocab.json", "vocab.txt",
 ];
 
 /// The files whose presence changes what a model means. A snapshot that other software cached in part is used
@@ -68,36 +59,17 @@ mod tests {
     #[test]
     fn only_what_is_needed() {
         let files = [
-            ".gitattributes",
-            "1_Pooling/config.json",
-            "2_Dense/config.json",
-            "2_Dense/pytorch_model.bin",
-            "README.md",
-            "config.json",
-            "flax_model.msgpack",
-            "model.safetensors",
-            "modules.json",
-            "onnx/config.json",
-            "onnx/model.onnx",
-            "openvino/openvino_model.bin",
-            "pytorch_model.bin",
-            "sentence_bert_config.json",
-            "tf_model.h5",
-            "tokenizer.json",
-            "train_script.py",
+            ".gitattributes", "1_Pooling/config.json", "2_Dense/config.json", "2_Dense/pytorch_model.bin",
+            "README.md", "config.json", "flax_model.msgpack", "model.safetensors", "modules.json",
+            "onnx/config.json", "onnx/model.onnx", "openvino/openvino_model.bin", "pytorch_model.bin",
+            "sentence_bert_config.json", "tf_model.h5", "tokenizer.json", "train_script.py",
         ]
         .map(str::to_owned);
         let modules =
             [module(""), module("1_Pooling"), module("2_Dense"), module("3_Normalize"), module("../..")];
         let expected = [
-            "1_Pooling/config.json",
-            "2_Dense/config.json",
-            "2_Dense/pytorch_model.bin",
-            "config.json",
-            "model.safetensors",
-            "modules.json",
-            "sentence_bert_config.json",
-            "tokenizer.json",
+            "1_Pooling/config.json", "2_Dense/config.json", "2_Dense/pytorch_model.bin", "config.json",
+            "model.safetensors", "modules.json", "sentence_bert_config.json", "tokenizer.json",
         ];
         assert_eq!(needed(&files, &modules), expected);
     }
@@ -105,9 +77,7 @@ mod tests {
     #[test]
     fn both_encoders() {
         let files = [
-            "ctx_encoder/config.json",
-            "ctx_encoder/model.safetensors",
-            "question_encoder/vocab.txt",
+            "ctx_encoder/config.json", "ctx_encoder/model.safetensors", "question_encoder/vocab.txt",
             "other/config.json",
         ]
         .map(str::to_owned);

@@ -182,6 +182,7 @@ terms! {
         SkipUnavailable "skip_unavailable": "Rerank only what has a text.",
         StoreDtype "store_dtype": "The number format of stored vectors.",
         TabSeparated "tab_separated": "Separate the columns of a run by tabs.",
+        TextColumn "text_column": "The column of texts.",
         TextIndex "text_index": "The directory of an index of texts.",
         VectorColumn "vector_column": "The column of vectors.",
         Vectors "vectors": "The number of vectors.",

@@ -72,22 +72,9 @@ fn a_figure_is_well_formed_and_says_what_it_shows() -> Tested {
     // A dot for each measured point, none for a bound; a bar for each part and category, and keys.
     assert_eq!(elements.iter().filter(|element| *element == "circle").count(), 3);
     for words in [
-        "Search &quot;fast&quot;",
-        "1 &lt; 2 &amp; 3 &gt; 2",
-        "Time",
-        "Shares",
-        "f32 &amp; &lt;int8&gt;",
-        "floor",
-        "queries of a batch",
-        "milliseconds",
-        "% of the time",
-        "tokens",
-        "16",
-        "256",
-        "8",
-        "80",
-        "linear",
-        "attention",
+        "Search &quot;fast&quot;", "1 &lt; 2 &amp; 3 &gt; 2", "Time", "Shares", "f32 &amp; &lt;int8&gt;",
+        "floor", "queries of a batch", "milliseconds", "% of the time", "tokens", "16", "256", "8", "80",
+        "linear", "attention",
     ] {
         assert!(texts.iter().any(|text| text == words), "{words:?} is not in {texts:?}");
     }

@@ -24,6 +24,8 @@ pub struct CommandSpec {
     pub options: Vec<OptionSpec>,
     /// Whether the command resumes an unfinished or damaged output, which is then left in place.
     pub resumes: bool,
+    /// Whether the command takes an output that is there for its own if it is the one that it would make.
+    pub adopts: bool,
 }
 
 /// An option of a command.

@@ -54,9 +54,9 @@ pub enum RecipeError {
     /// The state in the folder is damaged.
     #[error("{} is damaged: its checksum does not fit", .0.display())]
     DamagedState(PathBuf),
-    /// A file or directory where a step would write, and that no step made.
-    #[error("{} exists, and no step of this recipe made it", .0.display())]
-    Foreign(PathBuf),
+    /// Files or directories where steps would write, and that no step made.
+    #[error("no step of this recipe made {}", listed(.0))]
+    Foreign(Vec<PathBuf>),
     /// A step ended without writing what it should.
     #[error("step {step} ended and did not write {}", path.display())]
     NotWritten {
@@ -77,6 +77,11 @@ pub enum RecipeError {
     },
 }
 
+/// `a, b`
+fn listed(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
 impl Explain for RecipeError {
     fn remedy(&self) -> Option<Remedy> {
         match self {
@@ -89,7 +94,7 @@ impl Explain for RecipeError {
             Self::Busy(_) => Some(remedy!("wait for it to end, or give {} another folder", Setting::Work)),
             Self::DamagedState(_) => Some(remedy!("add {} to carry out every step again", Setting::Force)),
             Self::Foreign(_) => Some(remedy!(
-                "move it away, give {} another folder, or add {} to replace what is there",
+                "move that away, give {} another folder, or add {} to replace what is there",
                 Setting::Work,
                 Setting::Force
             )),

@@ -1,5 +1,6 @@
 //! The plan of a recipe: variables set, paths classified, steps in order.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -40,6 +41,8 @@ pub struct PlannedStep {
     pub needs: Vec<String>,
     /// Whether the command goes on with an unfinished or damaged output.
     pub resumes: bool,
+    /// Whether the command accepts an output that is there already, if it is the one that it would make.
+    pub adopts: bool,
 }
 
 impl Plan {
@@ -67,7 +70,8 @@ impl Plan {
             let stdout = step.stdout.as_ref().map(|(name, _)| PathBuf::from(variables.in_text(name)));
             let (name, command) = (step.name.clone(), step.command.clone());
             let needs = planner.needs(&arguments);
-            steps.push(PlannedStep { name, command, arguments, stdout, needs, resumes: spec.resumes });
+            let (resumes, adopts) = (spec.resumes, spec.adopts);
+            steps.push(PlannedStep { name, command, arguments, stdout, needs, resumes, adopts });
         }
         planner.check_expected()?;
         let missing = missing(recipe, &variables, &outputs, &steps);
@@ -91,17 +95,24 @@ impl PlannedStep {
         self.arguments.iter().flat_map(|argument| &argument.pieces)
     }
 
-    /// The command line with paths as they are, for people.
+    /// The command line as a shell takes it, with the outputs in `folder`. A value that a report will have is
+    /// shown by its place there.
     #[must_use]
-    pub fn described(&self) -> String {
+    pub fn described(&self, folder: &Path) -> String {
         let described = command_line(&self.command, &self.arguments, |_, piece| {
             Ok::<_, std::convert::Infallible>(match piece {
                 Piece::Reported { report, pointer } => format!("({}{pointer})", report.display()).into(),
-                other => other.on_command_line(Path::new(""), ""),
+                other => other.on_command_line(folder, ""),
             })
         });
         let words = described.unwrap_or_default();
-        words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+        let quoted = words.iter().map(|word| shlex::try_quote(&word.to_string_lossy()).map(Cow::into_owned));
+        // A word with a NUL cannot be quoted; nor can it be an argument.
+        let line = quoted.filter_map(Result::ok).collect::<Vec<_>>().join(" ");
+        match &self.stdout {
+            Some(stdout) => format!("{line} > {}", folder.join(stdout).display()),
+            None => line,
+        }
     }
 }
 

@@ -106,6 +106,23 @@ impl Work {
         Ok(Status::UpToDate { seconds: before.seconds })
     }
 
+    /// Files and directories where steps would write, and that no step made. A store or an index that is
+    /// there counts as none: its own command knows whether it is the one to be made.
+    #[must_use]
+    pub fn in_the_way(&self, steps: &[PlannedStep]) -> Vec<PathBuf> {
+        let outputs = steps.iter().flat_map(|step| step.outputs().map(move |output| (step, output)));
+        outputs
+            .filter(|(step, output)| self.is_foreign(step, output))
+            .map(|(_, output)| self.directory.join(output))
+            .collect()
+    }
+
+    fn is_foreign(&self, step: &PlannedStep, output: &Path) -> bool {
+        let path = self.directory.join(output);
+        let adopted = step.adopts && path.join("manifest.json").is_file();
+        path.symlink_metadata().is_ok() && !self.force && !self.state.owns(output) && !adopted
+    }
+
     /// Records that a step of this status begins, and removes outputs that the step would not resume.
     ///
     /// # Errors
@@ -118,11 +135,11 @@ impl Work {
         };
         for output in step.outputs() {
             let path = self.directory.join(output);
-            let exists = path.symlink_metadata().is_ok();
-            if exists && !self.force && !self.state.owns(output) {
-                return Err(RecipeError::Foreign(path));
+            if self.is_foreign(step, output) {
+                return Err(RecipeError::Foreign(vec![path]));
             }
-            if exists && !goes_on {
+            let adopts = step.adopts && !self.force && !self.state.owns(output);
+            if path.symlink_metadata().is_ok() && !goes_on && !adopts {
                 remove(&path)?;
             }
             if let Some(parent) = path.parent() {

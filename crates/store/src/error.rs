@@ -113,6 +113,14 @@ pub enum StoreError {
         /// The other one.
         given: Box<ModelInfo>,
     },
+    /// The model that encodes the queries makes vectors of another length.
+    #[error("the store's vectors have {stored} dimensions, and the queries' would have {queries}")]
+    OtherDim {
+        /// The store's dimension.
+        stored: usize,
+        /// That of the queries' vectors.
+        queries: usize,
+    },
     /// The store was imported without the name of the model that made its vectors. The model given here is
     /// the one to search with.
     #[error("the store was imported and does not know its model, so not whether it is {} (fingerprint {})", .0.name, .0.fingerprint)]
@@ -269,6 +277,16 @@ impl Explain for StoreError {
             Self::DuplicateId { .. } => {
                 "give each store once, and each passage of a collection its own id".into()
             }
+            Self::OtherDim { stored, .. } => remedy!(
+                "search with the model of the store, and with `{}` only if it was encoded so",
+                Setting::Dim.to(stored.to_string())
+            ),
+            Self::WrongModel { stored, given } if stored.name == given.name => remedy!(
+                "the name is the same, but not the weights or the way from tokens to a vector: give the model \
+                 and the options that the store was encoded with ({}, {}), or encode it again",
+                Setting::Dim,
+                Setting::Pooling
+            ),
             Self::WrongModel { stored, .. } => remedy!(
                 "search with `{}`, or encode the collection with the other model",
                 Setting::Model.to(stored.name.clone())

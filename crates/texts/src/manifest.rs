@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
-use toller_corpus::{CollectionFormat, ReadOptions, RecordLayout};
+use toller_corpus::{CollectionFormat, ColumnNames, ReadOptions, RecordLayout};
 use toller_files::{Checksum, FileError, Input, ManifestFormat};
 
 pub(crate) const MANIFEST: &str = "manifest.json";
@@ -46,6 +46,8 @@ struct Reading {
     format: Option<String>,
     skip_bad_lines: bool,
     max_line_bytes: usize,
+    #[serde(default, skip_serializing_if = "ColumnNames::are_usual")]
+    columns: ColumnNames,
 }
 
 /// A file of the collection.
@@ -92,6 +94,7 @@ impl Reading {
             format: options.format.map(|format| format.name().to_owned()),
             skip_bad_lines: options.skip_bad_lines,
             max_line_bytes: options.max_line_bytes,
+            columns: options.columns.clone(),
         }
     }
 }

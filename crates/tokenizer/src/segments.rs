@@ -160,12 +160,7 @@ fn splits_at_blanks(pre_tokenizer: &Value) -> bool {
         // The pre-tokenizers after a split see one part at a time.
         "Sequence" => pre_tokenizer.get("pretokenizers").and_then(Value::as_array).is_some_and(|parts| {
             let known = [
-                "BertPreTokenizer",
-                "WhitespaceSplit",
-                "Whitespace",
-                "ByteLevel",
-                "Metaspace",
-                "Punctuation",
+                "BertPreTokenizer", "WhitespaceSplit", "Whitespace", "ByteLevel", "Metaspace", "Punctuation",
                 "Digits",
             ];
             parts.first().is_some_and(splits_at_blanks)

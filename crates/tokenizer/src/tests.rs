@@ -17,13 +17,8 @@ use toller_checkpoint::Fingerprint;
 /// The fixtures with a tokenizer of each kind.
 fn folders() -> Vec<PathBuf> {
     let in_repository = [
-        "tiny-bert",
-        "cross-encoders/bert",
-        "cross-encoders/mpnet",
-        "cross-encoders/roberta",
-        "cross-encoders/modernbert-cls",
-        "cross-encoders/xlm-roberta",
-        "cross-encoders/camembert",
+        "tiny-bert", "cross-encoders/bert", "cross-encoders/mpnet", "cross-encoders/roberta",
+        "cross-encoders/modernbert-cls", "cross-encoders/xlm-roberta", "cross-encoders/camembert",
     ]
     .map(|name| repository(&format!("tests/fixtures/{name}")));
     let golden = ["bert-ce", "ernie-ce", "mbert-dpr/ctx_encoder", "xlmr-ce"]

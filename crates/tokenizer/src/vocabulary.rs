@@ -35,15 +35,8 @@ const MPNET: Roles = [
 
 /// The classes whose tokens are BERT's. Other classes read a `vocab.txt` too, and make other tokens from it.
 const BERT_CLASSES: [&str; 9] = [
-    "BertTokenizer",
-    "DistilBertTokenizer",
-    "DPRQuestionEncoderTokenizer",
-    "DPRContextEncoderTokenizer",
-    "DPRReaderTokenizer",
-    "ElectraTokenizer",
-    "ErnieTokenizer",
-    "PreTrainedTokenizer",
-    "TokenizersBackend",
+    "BertTokenizer", "DistilBertTokenizer", "DPRQuestionEncoderTokenizer", "DPRContextEncoderTokenizer",
+    "DPRReaderTokenizer", "ElectraTokenizer", "ErnieTokenizer", "PreTrainedTokenizer", "TokenizersBackend",
 ];
 
 /// A word piece tokenizer from its vocabulary, a token a line (Devlin et al. 2019).

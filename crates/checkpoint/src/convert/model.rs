@@ -195,9 +195,7 @@ impl Sizes {
         for layer in 0..self.layers {
             let name = |part: &str| format!("encoder.layer.{layer}.{part}");
             for part in [
-                "attention.self.query",
-                "attention.self.key",
-                "attention.self.value",
+                "attention.self.query", "attention.self.key", "attention.self.value",
                 "attention.output.dense",
             ] {
                 linear(name(part), hidden, hidden);

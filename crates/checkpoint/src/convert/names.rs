@@ -75,11 +75,7 @@ fn is_of_training(name: &str) -> bool {
     const ENDINGS: [&str; 6] =
         ["_moment1_0", "_moment2_0", "_beta1_pow_acc_0", "_beta2_pow_acc_0", "_velocity_0", "_fp32_master_0"];
     const BEGINNINGS: [&str; 6] = [
-        "@LR_DECAY",
-        "learning_rate",
-        "scheduled_learning_rate",
-        "loss_scaling",
-        "num_good_steps",
+        "@LR_DECAY", "learning_rate", "scheduled_learning_rate", "loss_scaling", "num_good_steps",
         "num_bad_steps",
     ];
     ENDINGS.iter().any(|ending| name.ends_with(ending))

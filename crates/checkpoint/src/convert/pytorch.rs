@@ -10,16 +10,7 @@ use crate::{choose_weights, weights};
 
 /// Endings of files that hold weights, in this form or another.
 const WEIGHTS: [&str; 11] = [
-    ".bin",
-    ".pt",
-    ".pth",
-    ".safetensors",
-    ".index.json",
-    ".h5",
-    ".msgpack",
-    ".ot",
-    ".onnx",
-    ".pdparams",
+    ".bin", ".pt", ".pth", ".safetensors", ".index.json", ".h5", ".msgpack", ".ot", ".onnx", ".pdparams",
     ".ckpt",
 ];
 

@@ -78,10 +78,7 @@ mod tests {
     #[test]
     fn what_is_no_vocabulary_is_an_error() {
         for text in [
-            "",
-            "a\nb\n",
-            "[UNK]\t0\n[CLS]\t1\n[SEP]\t1\n",
-            "[UNK]\t0\n[CLS]\t1\n[SEP]\t3\n",
+            "", "a\nb\n", "[UNK]\t0\n[CLS]\t1\n[SEP]\t1\n", "[UNK]\t0\n[CLS]\t1\n[SEP]\t3\n",
             "[UNK]\t0\n[CLS]\n[SEP]\t2\n",
         ] {
             assert!(parse(text).is_err(), "{text:?}");

@@ -1,14 +1,13 @@
 //! `--exclude`, `--allow` and `--judged`: which documents and which queries a search leaves out.
 
-use std::collections::HashSet;
-use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use toller_corpus::{ReadOptions, read_qrels};
-use toller_files::{Input, InputReader};
+use toller_files::Input;
 use toller_ir::{Qrels, Query, Searcher};
 use toller_pipeline::{DocumentLists, QueryFilter};
 
+use super::id_lines::{ids, pairs};
 use super::paths::InputPath;
 use crate::error::Remedied;
 use crate::ui::Ui;
@@ -45,7 +44,10 @@ impl FilterArgs {
     /// Reads the files.
     pub fn read(&self) -> crate::Result<FilterLists> {
         let documents = DocumentLists {
-            excluded: self.exclude.as_deref().map(pairs).transpose()?.unwrap_or_default(),
+            excluded: match &self.exclude {
+                Some(file) => pairs(file, "a query's identifier and a document's")?,
+                None => Vec::new(),
+            },
             allowed: self.allow.as_deref().map(ids).transpose()?,
         };
         Ok(FilterLists { documents, judged: self.judged.as_deref().map(Judged::read).transpose()? })
@@ -99,66 +101,4 @@ impl FilterLists {
         }
         filter
     }
-}
-
-/// Lines of two identifiers, separated by a tab or, where there is none, by blanks.
-fn pairs(path: &Path) -> crate::Result<Vec<(String, String)>> {
-    let mut pairs = Vec::new();
-    each_line(path, |number, line| {
-        let mut columns: Vec<&str> =
-            if line.contains('\t') { line.split('\t').collect() } else { line.split_whitespace().collect() };
-        columns.iter_mut().for_each(|column| *column = column.trim());
-        match columns[..] {
-            [query, doc] if !query.is_empty() && !doc.is_empty() => {
-                pairs.push((query.to_owned(), doc.to_owned()));
-                Ok(())
-            }
-            _ => Err(Remedied::new(
-                format!(
-                    "{}:{number}: expected a query's identifier and a document's, found {} columns",
-                    path.display(),
-                    columns.len()
-                ),
-                "write one pair a line, separated by a tab",
-            )),
-        }
-    })?;
-    Ok(pairs)
-}
-
-/// Lines of one identifier.
-fn ids(path: &Path) -> crate::Result<HashSet<String>> {
-    let mut ids = HashSet::new();
-    each_line(path, |_, line| {
-        ids.insert(line.to_owned());
-        Ok(())
-    })?;
-    Ok(ids)
-}
-
-/// Calls `take` with the number, from one, and the text of each line that is not empty.
-fn each_line(path: &Path, mut take: impl FnMut(usize, &str) -> Result<(), Remedied>) -> crate::Result<()> {
-    let input = Input::parse(path);
-    let mut reader = InputReader::open(&input)?;
-    let mut line = String::new();
-    for number in 1.. {
-        line.clear();
-        match reader.read_line(&mut line) {
-            Ok(0) => break,
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
-                return Err(Remedied::new(
-                    format!("{}:{number}: not UTF-8: {error}", path.display()),
-                    "convert the file to UTF-8",
-                )
-                .into());
-            }
-            Err(error) => return Err(reader.error(error).into()),
-        }
-        let text = line.trim_start_matches('\u{feff}').trim();
-        if !text.is_empty() {
-            take(number, text)?;
-        }
-    }
-    Ok(())
 }

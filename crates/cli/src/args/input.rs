@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use toller_corpus::{CollectionFormat, QueryFormat, ReadOptions, read_queries};
+use toller_corpus::{CollectionFormat, ColumnNames, QueryFormat, ReadOptions, read_queries};
 use toller_ir::{Query, Setting, UnknownName};
 
 use super::paths::InputPath;
@@ -35,18 +35,45 @@ impl InputArgs {
     }
 }
 
+/// Flags of the names of fields and columns.
+#[derive(Debug, clap::Args)]
+pub struct ColumnArgs {
+    /// Column or field of the identifiers, in JSONL, TSV, CSV and Parquet [default: id, _id, docid, ...]
+    #[arg(long, value_name = "NAME", help_heading = "Columns")]
+    id_column: Option<String>,
+
+    /// Column or field of the titles [default: title]
+    #[arg(long, value_name = "NAME", help_heading = "Columns")]
+    title_column: Option<String>,
+
+    /// Column or field of the texts [default: text, contents, ...]
+    #[arg(long, value_name = "NAME", help_heading = "Columns")]
+    text_column: Option<String>,
+}
+
+impl ColumnArgs {
+    /// The names.
+    pub fn names(&self) -> ColumnNames {
+        let Self { id_column, title_column, text_column } = self;
+        ColumnNames { id: id_column.clone(), title: title_column.clone(), text: text_column.clone() }
+    }
+}
+
 /// Flags of a collection that is read alongside other input.
 #[derive(Debug, clap::Args)]
 pub struct CollectionArgs {
     /// Format of the collection [default: detected from the content]
     #[arg(long, value_name = "NAME")]
     corpus_format: Option<CollectionFormat>,
+
+    #[command(flatten)]
+    columns: ColumnArgs,
 }
 
 impl CollectionArgs {
     /// How to read it.
     pub fn options(&self) -> ReadOptions<CollectionFormat> {
-        ReadOptions { format: self.corpus_format, ..ReadOptions::default() }
+        ReadOptions { format: self.corpus_format, columns: self.columns.names(), ..ReadOptions::default() }
     }
 }
 

@@ -5,8 +5,10 @@ pub mod choice;
 pub mod cross_encoder;
 pub mod dense;
 pub mod device;
+pub mod evaluation;
 pub mod filter;
 pub mod fusion;
+pub mod id_lines;
 pub mod input;
 pub mod model;
 pub mod paths;
@@ -18,6 +20,7 @@ pub mod run_output;
 pub mod runs;
 pub mod sources;
 pub mod sparse;
+pub mod statistics;
 pub mod texts;
 
 use clap::{ArgAction, Parser};

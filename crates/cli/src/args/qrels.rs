@@ -22,10 +22,40 @@ pub struct QrelsArgs {
 impl QrelsArgs {
     /// Reads the judgments.
     pub fn read(&self, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Qrels> {
-        let options = ReadOptions { format: self.qrels_format, skip_bad_lines, ..ReadOptions::default() };
-        let (qrels, skipped) =
-            read_qrels(&self.qrels.input(), &options).with_flag(Setting::Format, "--qrels-format")?;
-        ui.skipped(&format!("{}: ", self.qrels.display()), &skipped);
-        Ok(qrels)
+        read_judgments(&self.qrels, self.qrels_format, skip_bad_lines, ui)
     }
+}
+
+/// Flags of the commands that measure by several sets of judgments.
+#[derive(Clone, Debug, clap::Args)]
+pub struct QrelsSetsArgs {
+    /// Relevance judgments (TREC, BEIR TSV, or pairs of ids); `-` is stdin. Given several times, runs are
+    /// measured by each
+    #[arg(long, value_name = "FILE", required = true)]
+    pub qrels: Vec<InputPath>,
+
+    /// Format of the judgments [default: detected from the content]
+    #[arg(long, value_name = "FORMAT")]
+    qrels_format: Option<QrelsFormat>,
+}
+
+impl QrelsSetsArgs {
+    /// Reads each set of judgments.
+    pub fn read(&self, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Vec<Qrels>> {
+        self.qrels.iter().map(|file| read_judgments(file, self.qrels_format, skip_bad_lines, ui)).collect()
+    }
+}
+
+/// Reads judgments, and reports what was skipped.
+pub fn read_judgments(
+    file: &InputPath,
+    format: Option<QrelsFormat>,
+    skip_bad_lines: bool,
+    ui: &Ui,
+) -> crate::Result<Qrels> {
+    let options = ReadOptions { format, skip_bad_lines, ..ReadOptions::default() };
+    let (qrels, skipped) =
+        read_qrels(&file.input(), &options).with_flag(Setting::Format, "--qrels-format")?;
+    ui.skipped(&format!("{}: ", file.display()), &skipped);
+    Ok(qrels)
 }

@@ -66,10 +66,10 @@ pub struct RerankingArgs {
     text_index: Option<CachePath>,
 
     #[command(flatten)]
-    passages: PassageArgs,
+    collection: CollectionArgs,
 
     #[command(flatten)]
-    collection: CollectionArgs,
+    passages: PassageArgs,
 }
 
 /// Flags of what a cross-encoder is given of a passage.

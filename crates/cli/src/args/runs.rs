@@ -19,6 +19,19 @@ pub struct RunInputArgs {
     /// Count and skip lines that cannot be read
     #[arg(long)]
     pub skip_bad_lines: bool,
+
+    /// What is done about a document that a run lists twice for a query
+    #[arg(long, value_enum, default_value_t)]
+    keep: Keep,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Keep {
+    /// It is an error
+    #[default]
+    Unique,
+    /// The first line counts, and the others are counted and skipped
+    First,
 }
 
 /// Orders the hits of a query by score, the best first; equal scores keep the order of the file.
@@ -33,6 +46,7 @@ impl RunInputArgs {
         let options = ReadOptions {
             format: self.run_format,
             skip_bad_lines: self.skip_bad_lines,
+            keep_first: self.keep == Keep::First,
             ..ReadOptions::default()
         };
         let (run, skipped) = read_run(&input, &options).with_flag(Setting::Format, "--run-format")?;
@@ -69,7 +83,7 @@ impl RunInputArgs {
     }
 }
 
-/// Names of the runs: those of their files, or their paths if two names are equal.
+/// Names of runs, or of their judgments: those of their files, or their paths if two names are equal.
 pub fn run_names(paths: &[InputPath]) -> Vec<String> {
     let file_name = |path: &InputPath| path.file_name().map_or(path.as_os_str(), |name| name).to_owned();
     let unique = paths.iter().map(file_name).collect::<HashSet<_>>().len() == paths.len();

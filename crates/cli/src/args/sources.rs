@@ -17,12 +17,6 @@ use crate::ui::Ui;
 /// Flags of what is searched, and for which queries.
 #[derive(Debug, clap::Args)]
 pub struct SourceArgs {
-    #[command(flatten)]
-    pub dense: DenseArgs,
-
-    #[command(flatten)]
-    pub sparse: SparseArgs,
-
     /// How the hits of --sparse and --dense are fused: a method of `toller fuse`; --alpha is the weight of
     /// the dense scores
     #[arg(long, value_name = "NAME", value_parser = fusion::method, help_heading = "Fusion")]
@@ -32,18 +26,25 @@ pub struct SourceArgs {
     #[arg(long, requires = "fusion", help_heading = "Fusion")]
     different_collections: bool,
 
-    #[command(flatten)]
-    fusion_args: FusionArgs,
-
-    /// Queries: files or folders of TSV, JSONL, TREC topics, DPR, EntityQuestions or DuReader; - for stdin
+    /// Queries: files or folders of TSV, CSV, JSONL, TREC topics, DPR, EntityQuestions or DuReader; - for
+    /// stdin
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub queries: Vec<InputPath>,
 
     #[command(flatten)]
-    pub filter: FilterArgs,
+    pub input: InputArgs,
 
     #[command(flatten)]
-    pub input: InputArgs,
+    pub dense: DenseArgs,
+
+    #[command(flatten)]
+    pub sparse: SparseArgs,
+
+    #[command(flatten)]
+    fusion_args: FusionArgs,
+
+    #[command(flatten)]
+    pub filter: FilterArgs,
 }
 
 impl SourceArgs {

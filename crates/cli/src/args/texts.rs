@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use toller_files::expand;
 use toller_ir::{Passage, Query, Setting};
 use toller_pipeline::wanted_passages;
+use toller_report::{Texts, Wanted};
 
 use super::input::{CollectionArgs, QueriesArgs};
 use super::paths::InputPath;
@@ -55,4 +56,35 @@ impl TextsArgs {
         wanted_passages(&inputs, &self.collection.options(), wanted, keep)
             .with_flag(Setting::Format, "--corpus-format")
     }
+
+    /// Reads the texts that are wanted, and reports how many are missing.
+    pub fn read(&self, wanted: &Wanted<'_>, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Texts> {
+        let read = self.read_queries(skip_bad_lines, ui)?.into_iter();
+        let queries: HashMap<String, String> = read
+            .filter(|query| wanted.queries.contains(query.id.as_str()))
+            .map(|query| (query.id, query.text))
+            .collect();
+        if let Some(path) = &self.queries
+            && let Some(missing) = first_missing(&wanted.queries, &queries)
+        {
+            let count = wanted.queries.len() - queries.len();
+            let path = path.display();
+            ui.warning(format!("{path} does not have {count} of the queries, for example {missing:?}"));
+        }
+        let passages = self.documents(&wanted.documents, |passage| passage)?;
+        if !self.corpus.is_empty()
+            && let Some(missing) = first_missing(&wanted.documents, &passages)
+        {
+            let (count, all) = (wanted.documents.len() - passages.len(), wanted.documents.len());
+            ui.warning(format!(
+                "{count} of {all} documents are not in the collection, for example {missing:?}"
+            ));
+        }
+        Ok(Texts { queries, passages })
+    }
+}
+
+/// The first of the wanted identifiers, in the order of their bytes, that was not found.
+fn first_missing<'a, T>(wanted: &HashSet<&'a str>, found: &HashMap<String, T>) -> Option<&'a str> {
+    wanted.iter().filter(|id| !found.contains_key(**id)).min().copied()
 }

@@ -9,7 +9,7 @@ use toller_store::{Codes, DEFAULT_ROWS_PER_SHARD, DType, Part};
 use super::store::quantize::{CODES, quantize_store};
 use super::text_source;
 use crate::args::choice::one_of;
-use crate::args::input::InputArgs;
+use crate::args::input::{ColumnArgs, InputArgs};
 use crate::args::model::{self, ModelArgs};
 use crate::args::paths::{InputPath, ModelName, OutputPath};
 use crate::engine::{self, unit};
@@ -71,6 +71,9 @@ pub struct EncodeArgs {
     input: InputArgs,
 
     #[command(flatten)]
+    columns: ColumnArgs,
+
+    #[command(flatten)]
     model_args: ModelArgs,
 }
 
@@ -127,9 +130,9 @@ pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
         overwrite: args.overwrite,
     };
     let source = if args.queries.is_empty() {
-        text_source::collection(&args.corpus, &args.output, &args.input, &engine, ui)?
+        text_source::collection(&args.corpus, &args.output, &args.input, &args.columns, &engine, ui)?
     } else {
-        text_source::queries(&args.queries, &args.input, &engine, ui)?
+        text_source::queries(&args.queries, &args.input, &args.columns, &engine, ui)?
     };
     let report = engine.encode(&encoder, &source, &args.output, &options, &stop)?;
     let directory = report.manifest.spec.directory(&args.output);

@@ -34,13 +34,13 @@ pub struct FuseArgs {
     depth: Option<u32>,
 
     #[command(flatten)]
-    fusion: FusionArgs,
-
-    #[command(flatten)]
     output: RunOutputArgs,
 
     #[command(flatten)]
     input: RunInputArgs,
+
+    #[command(flatten)]
+    fusion: FusionArgs,
 }
 
 pub fn run(args: &FuseArgs, ui: &Ui) -> crate::Result<()> {

@@ -7,7 +7,7 @@ use toller_sparse::{BuildReport, SparseError};
 
 use super::text_source;
 use crate::args::analyzer::AnalyzerArgs;
-use crate::args::input::InputArgs;
+use crate::args::input::{ColumnArgs, InputArgs};
 use crate::args::paths::{InputPath, OutputPath};
 use crate::engine;
 use crate::interrupt::{self, Interrupted};
@@ -52,6 +52,9 @@ pub struct IndexArgs {
 
     #[command(flatten)]
     input: InputArgs,
+
+    #[command(flatten)]
+    columns: ColumnArgs,
 }
 
 /// Bytes as given on the command line.
@@ -90,7 +93,8 @@ pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping; an unfinished index is not kept")?;
     let engine = engine::open(ui)?;
     let analyzer = args.analyzer.load(&engine)?;
-    let source = text_source::collection(&args.corpus, &args.output, &args.input, &engine, ui)?;
+    let source =
+        text_source::collection(&args.corpus, &args.output, &args.input, &args.columns, &engine, ui)?;
     let options = IndexOptions {
         title_separator: args.title_separator.clone(),
         doc_vectors: args.doc_vectors,

@@ -27,9 +27,6 @@ use crate::ui::Ui;
 /// order of the queries.
 #[derive(Debug, clap::Args)]
 pub struct MineArgs {
-    #[command(flatten)]
-    sparse: SparseArgs,
-
     /// Run to take negatives from (TREC, MS MARCO, Tevatron, DPR or DuReader), instead of searching an index
     #[arg(long, value_name = "RUN", conflicts_with = "sparse")]
     run: Option<InputPath>,
@@ -70,6 +67,9 @@ pub struct MineArgs {
 
     #[command(flatten)]
     input: RunInputArgs,
+
+    #[command(flatten)]
+    sparse: SparseArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

@@ -1,7 +1,9 @@
 //! One file per command.
 
 mod analyze;
+mod annotate;
 mod bench;
+mod compare;
 mod completions;
 mod convert;
 mod data;
@@ -16,12 +18,15 @@ mod index_info;
 mod man;
 mod mine;
 mod models;
+mod qrels;
+mod report;
 mod rerank;
 mod retrieve;
 mod run;
 mod search;
 mod store;
 mod text_source;
+mod trec_eval;
 mod tune;
 mod verify;
 
@@ -51,10 +56,18 @@ pub enum Command {
     Analyze(analyze::AnalyzeArgs),
     /// Evaluate runs against relevance judgments, as trec_eval does
     Eval(eval::EvalArgs),
+    /// Compare runs by significance tests, effect sizes and power
+    Compare(compare::CompareArgs),
     /// Measure runs at several depths of cutting or reranking
     Depth(depth::DepthArgs),
     /// Show where one run loses against another, query by query
     Diff(Box<diff::DiffArgs>),
+    /// Compare runs on a web page: measures, significance, figures, queries with their texts
+    Report(Box<report::ReportArgs>),
+    /// Let people judge what runs retrieved: packages, agreement, the vote
+    Annotate(annotate::AnnotateArgs),
+    /// Show how two sets of judgments differ
+    Qrels(qrels::QrelsArgs),
     /// Take negatives for training from what was retrieved
     Mine(mine::MineArgs),
     /// Choose parameters on judged queries
@@ -109,8 +122,12 @@ fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
         Command::Fuse(args) => fuse::run(args, ui),
         Command::Analyze(args) => analyze::run(args, ui),
         Command::Eval(args) => eval::run(args, ui),
+        Command::Compare(args) => compare::run(args, ui),
         Command::Depth(args) => depth::run(args, ui),
         Command::Diff(args) => diff::run(args, ui),
+        Command::Report(args) => report::run(args, ui),
+        Command::Annotate(args) => annotate::run(args, ui),
+        Command::Qrels(args) => qrels::run(args, ui),
         Command::Mine(args) => mine::run(args, ui),
         Command::Tune(command) => tune::run(command, ui),
         Command::Store(command) => store::run(command, ui),

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use toller_corpus::ReadOptions;
 use toller_engine::{Engine, TextSource};
 
-use crate::args::input::InputArgs;
+use crate::args::input::{ColumnArgs, InputArgs};
 use crate::args::paths::InputPath;
 use crate::ui::Ui;
 
@@ -13,10 +14,12 @@ pub fn collection(
     corpus: &[InputPath],
     output: &Path,
     input: &InputArgs,
+    columns: &ColumnArgs,
     engine: &Engine,
     ui: &Ui,
 ) -> crate::Result<TextSource> {
-    let source = engine.collection(&engine.collection_files(corpus)?, output, &input.options()?)?;
+    let options = ReadOptions { columns: columns.names(), ..input.options()? };
+    let source = engine.collection(&engine.collection_files(corpus)?, output, &options)?;
     // Better now than after the search.
     if let Some((count, first)) = source.unwritable_ids() {
         ui.warning(format!(
@@ -32,10 +35,12 @@ pub fn collection(
 pub fn queries(
     files: &[InputPath],
     input: &InputArgs,
+    columns: &ColumnArgs,
     engine: &Engine,
     ui: &Ui,
 ) -> crate::Result<TextSource> {
-    let source = engine.queries(&engine.query_files(files)?, &input.options()?)?;
+    let options = ReadOptions { columns: columns.names(), ..input.options()? };
+    let source = engine.queries(&engine.query_files(files)?, &options)?;
     ui.detail(format!("queries: {}, fingerprint {}", source.texts(), source.fingerprint()));
     Ok(source)
 }

@@ -4,17 +4,11 @@ use serde::{Deserialize, Serialize};
 use toller_ir::Passage;
 
 use crate::error::counted;
+use crate::names::{Names, Usual};
 use crate::text::{header_index, parse_quoted, tabs};
 
-/// The names of columns in headers.
-pub(crate) struct Header {
-    pub(crate) id: &'static [&'static str],
-    pub(crate) title: &'static [&'static str],
-    pub(crate) text: &'static [&'static str],
-}
-
 /// T2Ranking has `pid text`, DPR `id text title`.
-pub(crate) const HEADER: Header = Header {
+pub(crate) const HEADER: Usual = Usual {
     id: &["id", "_id", "docid", "doc_id", "docno", "pid", "passage_id"],
     title: &["title"],
     text: &["text", "contents", "document_text", "passage", "paragraph"],
@@ -43,9 +37,9 @@ impl Columns {
     pub(crate) const ROCKETQA_FOUR: Self = Self { id: None, title: Some(1), text: 2, width: 4 };
 
     /// The columns that a header names, if it is one.
-    pub(crate) fn of_header(cells: &[&str]) -> Option<Self> {
-        let (id, text) = (header_index(cells, HEADER.id)?, header_index(cells, HEADER.text)?);
-        let title = header_index(cells, HEADER.title);
+    pub(crate) fn of_header(cells: &[impl AsRef<str>], names: &Names) -> Option<Self> {
+        let (id, text) = (header_index(cells, &names.id)?, header_index(cells, &names.text)?);
+        let title = header_index(cells, &names.title);
         (cells.len() <= MAX_COLUMNS).then_some(Self { id: Some(id), title, text, width: cells.len() })
     }
 
@@ -59,7 +53,8 @@ impl Columns {
         self.width
     }
 
-    pub(crate) fn describe(&self) -> String {
+    /// What a row is to have; `delimiter` separates its columns.
+    pub(crate) fn describe(&self, delimiter: char) -> String {
         let name = |index: usize| match index {
             _ if self.id == Some(index) => "id",
             _ if self.title == Some(index) => "title",
@@ -67,7 +62,8 @@ impl Columns {
             _ => "...",
         };
         let names: Vec<_> = (0..self.width).map(name).collect();
-        format!("{} ({})", counted(self.width, "tab-separated column"), names.join(", "))
+        let columns = if delimiter == ',' { "comma-separated column" } else { "tab-separated column" };
+        format!("{} ({})", counted(self.width, columns), names.join(", "))
     }
 
     /// The passage of an unquoted line, where it has these columns, one of them an identifier.
@@ -79,7 +75,7 @@ impl Columns {
 
     /// The same of a row with quoted fields, which may span lines.
     pub(crate) fn passage_of_quoted(&self, row: &str) -> Option<Passage> {
-        let cells = parse_quoted(row)?;
+        let cells = parse_quoted(row, '\t')?;
         (self.id.is_some() && cells.len() == self.width).then(|| self.passage(&cells, 0))
     }
 

@@ -2,10 +2,11 @@
 
 use toller_ir::named;
 
-use crate::collection::columns::HEADER;
+use crate::ColumnNames;
+use crate::collection::columns::{Columns, HEADER};
 use crate::error::CorpusError;
 use crate::format::{Sniff, tab_columns, usual_columns};
-use crate::text::{Shape, header_index};
+use crate::text::{Shape, header_index, parse_quoted};
 
 named! {
     /// The formats of collections.
@@ -14,6 +15,8 @@ named! {
         Jsonl = "jsonl",
         /// `id<TAB>text`, with or without a header; with a header, columns in any order.
         Tsv = "tsv",
+        /// Comma-separated columns, quoted as Python's csv module quotes, with a header.
+        Csv = "csv",
         /// DPR's `id<TAB>text<TAB>title`, quoted as Python's csv module quotes, with or without a header.
         Dpr = "dpr",
         /// RocketQA's `title<TAB>text` or `-<TAB>title<TAB>text<TAB>0`; identifiers are row numbers.
@@ -29,7 +32,7 @@ named! {
 ///
 /// # Errors
 /// [`CorpusError::UnknownFormat`] with the formats that it could be.
-pub(crate) fn detect(sniff: &Sniff) -> Result<CollectionFormat, CorpusError> {
+pub(crate) fn detect(sniff: &Sniff, columns: &ColumnNames) -> Result<CollectionFormat, CorpusError> {
     let unknown =
         |candidates: &[CollectionFormat]| sniff.unknown("a collection", candidates, CollectionFormat::name);
     if sniff.text.starts_with("PAR1") || sniff.named(&["parquet"]) {
@@ -47,11 +50,21 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<CollectionFormat, CorpusError> {
         return Ok(CollectionFormat::Tsv);
     };
     let cells: Vec<&str> = first.split('\t').collect();
-    let header = header_index(&cells, HEADER.id).is_some() && header_index(&cells, HEADER.text).is_some();
-    if header {
+    let names = columns.or(HEADER);
+    if Columns::of_header(&cells, &names).is_some() {
         // The header of DPR's passages; files with such rows come from Python's csv module.
-        let dpr = cells.len() == 3 && header_index(&cells, HEADER.title).is_some();
+        let dpr = cells.len() == 3 && header_index(&cells, &names.title).is_some();
         return Ok(if dpr { CollectionFormat::Dpr } else { CollectionFormat::Tsv });
+    }
+    let commas = parse_quoted(first, ',').unwrap_or_default();
+    // DPR calls tab-separated files .csv.
+    let is_csv = sniff.named(&["csv"]) && !first.contains('\t');
+    if is_csv || Columns::of_header(&commas, &names).is_some() {
+        return Ok(CollectionFormat::Csv);
+    }
+    // The reader says which of the named columns is missing.
+    if names.are_given && first.contains('\t') {
+        return Ok(CollectionFormat::Tsv);
     }
     let columns = usual_columns(&lines, tab_columns);
     let usual: Vec<&str> = lines.iter().copied().filter(|line| tab_columns(line) == columns).collect();

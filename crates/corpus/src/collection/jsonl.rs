@@ -3,23 +3,25 @@
 use toller_files::InputReader;
 use toller_ir::Passage;
 
+use crate::ColumnNames;
 use crate::collection::source::{PassageSource, RecordLayout, RecordPlace};
 use crate::error::{BadKind, CorpusError, Position, Wrong, excerpt};
+use crate::names::{Names, Usual, either};
 use crate::text::{Object, RecordLines};
 
 /// The names of the fields of a passage.
-const ID: &[&str] = &["_id", "id", "docid"];
-const TITLE: &[&str] = &["title"];
-const TEXT: &[&str] = &["text", "contents", "document_text"];
+const FIELDS: Usual =
+    Usual { id: &["_id", "id", "docid"], title: &["title"], text: &["text", "contents", "document_text"] };
 
 /// Reads one JSON object a line.
 pub(crate) struct JsonlPassages {
     records: RecordLines,
+    names: Names,
 }
 
 impl JsonlPassages {
-    pub(crate) fn new(reader: InputReader, max_line_bytes: usize) -> Self {
-        Self { records: RecordLines::json(reader, max_line_bytes) }
+    pub(crate) fn new(reader: InputReader, max_line_bytes: usize, columns: &ColumnNames) -> Self {
+        Self { records: RecordLines::json(reader, max_line_bytes), names: columns.or(FIELDS) }
     }
 }
 
@@ -28,7 +30,9 @@ impl PassageSource for JsonlPassages {
         if !self.records.advance()? {
             return Ok(None);
         }
-        parse(self.records.text()).map(Some).map_err(|wrong| wrong.at(self.records.lines().place()))
+        passage(self.records.text(), &self.names)
+            .map(Some)
+            .map_err(|wrong| wrong.at(self.records.lines().place()))
     }
 
     fn position(&self) -> Position {
@@ -40,21 +44,28 @@ impl PassageSource for JsonlPassages {
     }
 
     fn record(&self) -> Option<RecordPlace> {
-        Some(RecordPlace { layout: RecordLayout::Jsonl, bytes: self.records.lines().span() })
+        // A layout says nothing of names.
+        (!self.names.are_given)
+            .then(|| RecordPlace { layout: RecordLayout::Jsonl, bytes: self.records.lines().span() })
     }
 }
 
-/// The passage of a line.
+/// The passage of a line whose fields have the usual names.
 pub(crate) fn parse(line: &str) -> Result<Passage, Wrong> {
-    const EXPECTED: &str = "a JSON object with _id, id or docid, and text, contents or document_text";
-    let mut fields = Object::parse(line, EXPECTED)?;
+    passage(line, &ColumnNames::default().or(FIELDS))
+}
+
+/// The passage of a line.
+fn passage(line: &str, names: &Names) -> Result<Passage, Wrong> {
+    let expected = || format!("a JSON object with {}, and {}", either(&names.id), either(&names.text));
+    let mut fields = Object::parse(line, "a JSON object with an identifier and a text")?;
     let missing = |what: &str| {
         let found = format!("no {what} in {}", excerpt(line.as_bytes()));
-        Wrong::new(BadKind::MissingField, found, EXPECTED)
+        Wrong::new(BadKind::MissingField, found, expected())
     };
-    let id = fields.take(ID)?.ok_or_else(|| missing("identifier"))?.id("identifier")?;
-    let title = fields.take(TITLE)?.map(|title| title.into_text("title")).transpose()?;
+    let id = fields.take(&names.id)?.ok_or_else(|| missing("identifier"))?.id("identifier")?;
+    let title = fields.take(&names.title)?.map(|title| title.into_text("title")).transpose()?;
     let title = title.filter(|title| !title.is_empty());
-    let text = fields.take(TEXT)?.ok_or_else(|| missing("text"))?.into_text("text")?;
+    let text = fields.take(&names.text)?.ok_or_else(|| missing("text"))?.into_text("text")?;
     Ok(Passage { id, title, text })
 }

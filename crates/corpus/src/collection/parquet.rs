@@ -9,9 +9,11 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use toller_files::{Compression, InputReader};
 use toller_ir::Passage;
 
+use crate::ColumnNames;
 use crate::collection::columns::HEADER;
 use crate::collection::source::PassageSource;
 use crate::error::{BadKind, CorpusError, Place, Position, Wrong};
+use crate::names::{Usual, either};
 use crate::parquet::{Column, Value};
 
 /// Reads the columns `id`, `text` and, if there is one, `title` (with all the names of other formats).
@@ -43,6 +45,7 @@ impl ParquetPassages {
     pub(crate) fn open(
         reader: &InputReader,
         max_text_bytes: usize,
+        columns: &ColumnNames,
         bytes_read: Arc<AtomicU64>,
     ) -> Result<Self, CorpusError> {
         let file = reader.input().to_string();
@@ -59,22 +62,23 @@ impl ParquetPassages {
         let opened = File::open(path).map_err(|error| reader.input().error("open", error))?;
         let reader = guard(&file, || SerializedFileReader::new(opened))?;
         let schema = reader.metadata().file_metadata().schema_descr();
-        let find = |names: &[&str]| {
+        let find = |names: &[String]| {
             names.iter().find_map(|name| {
                 (0..schema.num_columns()).find(|index| {
                     let column = schema.column(*index);
-                    column.path().parts() == [*name] && column.max_rep_level() == 0
+                    column.path().parts() == [name.as_str()] && column.max_rep_level() == 0
                 })
             })
         };
-        let missing = |names: &[&str]| {
+        let missing = |names: &[String]| {
             let columns = schema.columns().iter().map(|column| column.path().string()).collect::<Vec<_>>();
-            let message = format!("no column {}; it has {}", names.join(" or "), columns.join(", "));
+            let message = format!("no column {}; it has {}", either(names), columns.join(", "));
             CorpusError::Broken { file: file.clone(), format: "parquet", message }
         };
-        let id = find(PARQUET_ID).ok_or_else(|| missing(PARQUET_ID))?;
-        let text = find(HEADER.text).ok_or_else(|| missing(HEADER.text))?;
-        let title = find(HEADER.title);
+        let names = columns.or(Usual { id: PARQUET_ID, ..HEADER });
+        let id = find(&names.id).ok_or_else(|| missing(&names.id))?;
+        let text = find(&names.text).ok_or_else(|| missing(&names.text))?;
+        let title = find(&names.title);
         Ok(Self {
             id,
             text,

@@ -12,7 +12,7 @@ use crate::collection::jsonl::JsonlPassages;
 use crate::collection::parquet::ParquetPassages;
 use crate::collection::source::{PassageSource, RecordPlace};
 use crate::collection::trec::TrecPassages;
-use crate::collection::tsv::{DprPassages, TsvPassages};
+use crate::collection::tsv::{QuotedPassages, TsvPassages};
 use crate::error::{BadKind, CorpusError, Place, Position, Wrong, excerpt};
 use crate::format::Sniff;
 use crate::locations::Locations;
@@ -175,22 +175,24 @@ impl CollectionReader {
 
     fn start(&mut self, mut reader: InputReader) -> Result<(), CorpusError> {
         let sniff = Sniff::new(&mut reader);
-        let format = self.options.format.map_or_else(|| detect(&sniff), Ok)?;
-        let max_line_bytes = self.options.max_line_bytes;
+        let format = self.options.format.map_or_else(|| detect(&sniff, &self.options.columns), Ok)?;
+        let (max_line_bytes, columns) = (self.options.max_line_bytes, &self.options.columns);
         let input = reader.input();
         self.is_in_place = matches!(input, Input::File(_))
             && !input.reads_once()
             && reader.compression() == Compression::Plain;
         self.current = Some(match format {
-            CollectionFormat::Jsonl => Box::new(JsonlPassages::new(reader, max_line_bytes)),
-            CollectionFormat::Tsv => Box::new(TsvPassages::plain(reader, max_line_bytes)),
-            CollectionFormat::Dpr => Box::new(DprPassages::new(reader, max_line_bytes)),
+            CollectionFormat::Jsonl => Box::new(JsonlPassages::new(reader, max_line_bytes, columns)),
+            CollectionFormat::Tsv => Box::new(TsvPassages::plain(reader, max_line_bytes, columns)),
+            CollectionFormat::Dpr => Box::new(QuotedPassages::dpr(reader, max_line_bytes, columns)),
+            CollectionFormat::Csv => Box::new(QuotedPassages::csv(reader, max_line_bytes, columns)),
             CollectionFormat::RocketQa => {
                 Box::new(TsvPassages::rocketqa(reader, max_line_bytes, self.first_row))
             }
             CollectionFormat::Trec => Box::new(TrecPassages::new(reader, max_line_bytes)),
             CollectionFormat::Parquet => {
-                Box::new(ParquetPassages::open(&reader, max_line_bytes, Arc::clone(&self.bytes_read))?)
+                let bytes_read = Arc::clone(&self.bytes_read);
+                Box::new(ParquetPassages::open(&reader, max_line_bytes, columns, bytes_read)?)
             }
         });
         Ok(())

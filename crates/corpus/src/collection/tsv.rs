@@ -1,11 +1,13 @@
-//! Collections as tab-separated columns: plain, DPR's and RocketQA's.
+//! Collections as columns: tab-separated, DPR's, RocketQA's, and CSV.
 
 use toller_files::InputReader;
 use toller_ir::Passage;
 
-use crate::collection::columns::{Columns, MAX_COLUMNS};
+use crate::ColumnNames;
+use crate::collection::columns::{Columns, HEADER, MAX_COLUMNS};
 use crate::collection::source::{PassageSource, RecordLayout, RecordPlace};
 use crate::error::{CorpusError, Position, Wrong};
+use crate::names::Names;
 use crate::text::{QuotedRow, RecordLines, tabs};
 
 /// Reads unquoted tab-separated lines: `tsv` and `rocketqa`.
@@ -13,31 +15,36 @@ pub(crate) struct TsvPassages {
     records: RecordLines,
     columns: Option<Columns>,
     rocketqa: bool,
+    names: Names,
     /// The number of the first row, where rows are numbered over several files.
     first_row: u64,
 }
 
 impl TsvPassages {
-    pub(crate) fn plain(reader: InputReader, max_line_bytes: usize) -> Self {
+    pub(crate) fn plain(reader: InputReader, max_line_bytes: usize, columns: &ColumnNames) -> Self {
         let records = RecordLines::new(reader, max_line_bytes);
-        Self { records, columns: None, rocketqa: false, first_row: 0 }
+        Self { records, columns: None, rocketqa: false, names: columns.or(HEADER), first_row: 0 }
     }
 
     pub(crate) fn rocketqa(reader: InputReader, max_line_bytes: usize, first_row: u64) -> Self {
         let records = RecordLines::new(reader, max_line_bytes);
-        Self { records, columns: None, rocketqa: true, first_row }
+        let names = ColumnNames::default().or(HEADER);
+        Self { records, columns: None, rocketqa: true, names, first_row }
     }
 
     /// The columns, as the first line shows them, and whether that line is a header.
-    fn columns_of(&self, cells: &[&str], width: usize) -> (Columns, bool) {
-        match (self.rocketqa, width) {
+    fn columns_of(&self, cells: &[&str], width: usize) -> Result<(Columns, bool), CorpusError> {
+        Ok(match (self.rocketqa, width) {
             (true, 4) => (Columns::ROCKETQA_FOUR, false),
             (true, _) => (Columns::ROCKETQA_TWO, false),
-            (false, _) => match Columns::of_header(cells).filter(|_| width == cells.len()) {
+            (false, _) => match Columns::of_header(cells, &self.names).filter(|_| width == cells.len()) {
                 Some(columns) => (columns, true),
+                None if self.names.are_given => {
+                    return Err(no_columns(&self.records, "tsv", &self.names, cells));
+                }
                 None => (Columns::PLAIN, false),
             },
-        }
+        })
     }
 }
 
@@ -54,7 +61,7 @@ impl PassageSource for TsvPassages {
             let columns = match self.columns {
                 Some(columns) => columns,
                 None => {
-                    let (columns, is_header) = self.columns_of(cells, width);
+                    let (columns, is_header) = self.columns_of(cells, width)?;
                     self.columns = Some(columns);
                     if is_header {
                         continue;
@@ -63,7 +70,7 @@ impl PassageSource for TsvPassages {
                 }
             };
             if width != columns.width() {
-                let wrong = Wrong::width(width, columns.width(), line, columns.describe());
+                let wrong = Wrong::width(width, columns.width(), line, columns.describe('\t'));
                 return Err(wrong.at(self.records.lines().place()));
             }
             // Only rows without identifiers use it, and those files have no header.
@@ -87,23 +94,56 @@ impl PassageSource for TsvPassages {
     }
 }
 
-/// Reads DPR's quoted rows.
-pub(crate) struct DprPassages {
+/// A header without the columns that are needed.
+fn no_columns(
+    records: &RecordLines,
+    format: &'static str,
+    names: &Names,
+    cells: &[impl AsRef<str>],
+) -> CorpusError {
+    CorpusError::Broken { file: records.lines().place().file, format, message: names.missing(cells) }
+}
+
+/// Reads quoted rows: DPR's, and CSV.
+pub(crate) struct QuotedPassages {
     records: RecordLines,
     columns: Option<Columns>,
+    /// The columns of a file without a header; `None` if there must be one.
+    without_header: Option<Columns>,
+    names: Names,
     row: QuotedRow,
     /// Where the row begins in the file.
     row_start: u64,
 }
 
-impl DprPassages {
-    pub(crate) fn new(reader: InputReader, max_line_bytes: usize) -> Self {
+impl QuotedPassages {
+    pub(crate) fn dpr(reader: InputReader, max_line_bytes: usize, columns: &ColumnNames) -> Self {
+        let without_header = columns.are_usual().then_some(Columns::DPR);
+        Self::new(reader, max_line_bytes, columns, without_header, '\t')
+    }
+
+    pub(crate) fn csv(reader: InputReader, max_line_bytes: usize, columns: &ColumnNames) -> Self {
+        Self::new(reader, max_line_bytes, columns, None, ',')
+    }
+
+    fn new(
+        reader: InputReader,
+        max_line_bytes: usize,
+        columns: &ColumnNames,
+        without_header: Option<Columns>,
+        delimiter: char,
+    ) -> Self {
         let records = RecordLines::new(reader, max_line_bytes);
-        Self { records, columns: None, row: QuotedRow::default(), row_start: 0 }
+        let (names, row) = (columns.or(HEADER), QuotedRow::new(delimiter));
+        Self { records, columns: None, without_header, names, row, row_start: 0 }
+    }
+
+    fn is_csv(&self) -> bool {
+        self.row.delimiter() == ','
     }
 }
 
-impl PassageSource for DprPassages {
+impl PassageSource for QuotedPassages {
     fn next(&mut self) -> Result<Option<Passage>, CorpusError> {
         loop {
             if !self.records.advance()? {
@@ -115,18 +155,21 @@ impl PassageSource for DprPassages {
             let columns = match self.columns {
                 Some(columns) => columns,
                 None => {
-                    let cells: Vec<&str> = fields.iter().map(String::as_str).collect();
-                    let header = Columns::of_header(&cells);
-                    self.columns = Some(header.unwrap_or(Columns::DPR));
+                    let header = Columns::of_header(fields, &self.names);
+                    let format = if self.is_csv() { "csv" } else { "dpr" };
+                    let missing = || no_columns(&self.records, format, &self.names, fields);
+                    let columns = header.or(self.without_header).ok_or_else(missing)?;
+                    self.columns = Some(columns);
                     if header.is_some() {
                         continue;
                     }
-                    Columns::DPR
+                    columns
                 }
             };
             if fields.len() != columns.width() {
                 let line = fields.first().map_or("", String::as_str);
-                let wrong = Wrong::width(fields.len(), columns.width(), line, columns.describe());
+                let wrong =
+                    Wrong::width(fields.len(), columns.width(), line, columns.describe(self.row.delimiter()));
                 return Err(wrong.at(self.records.lines().place_of(self.row.line)));
             }
             return Ok(Some(columns.passage(fields, 0)));
@@ -142,6 +185,10 @@ impl PassageSource for DprPassages {
     }
 
     fn record(&self) -> Option<RecordPlace> {
+        // A layout says nothing of commas.
+        if self.is_csv() {
+            return None;
+        }
         let bytes = self.row_start..self.records.lines().span().end;
         Some(RecordPlace { layout: RecordLayout::Dpr(self.columns?), bytes })
     }

@@ -2,9 +2,10 @@
 
 use toller_ir::named;
 
+use crate::ColumnNames;
 use crate::error::CorpusError;
 use crate::format::{Sniff, tab_columns, usual_columns};
-use crate::queries::tsv::{HEADER_ID, HEADER_TEXT};
+use crate::queries::tsv::HEADER;
 use crate::text::{Shape, header_index, parse_quoted, parse_string_list};
 
 named! {
@@ -16,6 +17,8 @@ named! {
         Json = "json",
         /// `id<TAB>text`, with or without a header.
         Tsv = "tsv",
+        /// Comma-separated columns, quoted as Python's csv module quotes, with a header.
+        Csv = "csv",
         /// DPR's `question<TAB>['answer', "answer"]`; identifiers are row numbers.
         Dpr = "dpr",
         /// RocketQA's one column `text`, or four `text<TAB>-<TAB>-<TAB>0`; identifiers are row numbers.
@@ -30,7 +33,7 @@ named! {
 ///
 /// # Errors
 /// [`CorpusError::UnknownFormat`] with the formats that it could be.
-pub(crate) fn detect(sniff: &Sniff) -> Result<QueryFormat, CorpusError> {
+pub(crate) fn detect(sniff: &Sniff, columns: &ColumnNames) -> Result<QueryFormat, CorpusError> {
     let unknown = |candidates: &[QueryFormat]| sniff.unknown("queries", candidates, QueryFormat::name);
     if sniff.named(&["jsonl", "ndjson"]) {
         return Ok(QueryFormat::Jsonl);
@@ -45,8 +48,17 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<QueryFormat, CorpusError> {
     // An empty file holds no queries in any format; the reader says so.
     let Some(first) = lines.first() else { return Ok(QueryFormat::Tsv) };
     let cells: Vec<&str> = first.split('\t').collect();
-    if header_index(&cells, HEADER_ID).is_some() && header_index(&cells, HEADER_TEXT).is_some() {
+    let names = columns.or(HEADER);
+    let is_header = |cells: &[String]| {
+        header_index(cells, &names.id).is_some() && header_index(cells, &names.text).is_some()
+    };
+    if is_header(&cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>()) {
         return Ok(QueryFormat::Tsv);
+    }
+    // DPR calls tab-separated files .csv.
+    let is_csv = sniff.named(&["csv"]) && !first.contains('\t');
+    if is_csv || is_header(&parse_quoted(first, ',').unwrap_or_default()) {
+        return Ok(QueryFormat::Csv);
     }
     let columns = usual_columns(&lines, tab_columns);
     let usual: Vec<&str> = lines.iter().copied().filter(|line| tab_columns(line) == columns).collect();
@@ -63,6 +75,6 @@ pub(crate) fn detect(sniff: &Sniff) -> Result<QueryFormat, CorpusError> {
 }
 
 fn has_answers(line: &str) -> bool {
-    let fields = parse_quoted(line).unwrap_or_default();
+    let fields = parse_quoted(line, '\t').unwrap_or_default();
     fields.len() == 2 && fields.get(1).is_some_and(|answers| parse_string_list(answers).is_some())
 }

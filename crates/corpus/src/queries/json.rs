@@ -3,14 +3,19 @@
 use toller_files::InputReader;
 use toller_ir::Query;
 
+use crate::ColumnNames;
 use crate::error::{BadKind, CorpusError, Place, Wrong};
+use crate::names::{Names, Usual};
 use crate::queries::lines::for_each_line;
 use crate::queries::sink::QuerySink;
 use crate::text::{Object, Owned, RecordLines, Shape, for_each_element};
 
 /// The names of the fields of a query.
-const ID: &[&str] = &["_id", "id", "qid", "query_id", "question_id"];
-const TEXT: &[&str] = &["text", "query", "question"];
+const FIELDS: Usual = Usual {
+    id: &["_id", "id", "qid", "query_id", "question_id"],
+    title: &[],
+    text: &["text", "query", "question"],
+};
 const ANSWERS: &[&str] = &["answers", "answer"];
 
 const EXPECTED: &str = "a JSON object with text, query or question";
@@ -19,9 +24,10 @@ const EXPECTED: &str = "a JSON object with text, query or question";
 pub(crate) fn read_lines(
     reader: InputReader,
     max_bytes: usize,
+    columns: &ColumnNames,
     sink: &mut QuerySink,
 ) -> Result<(), CorpusError> {
-    let mut records = Records::default();
+    let mut records = Records { names: columns.or(FIELDS), with_ids: None };
     for_each_line(RecordLines::json(reader, max_bytes), sink, |line, row, sink| {
         records.query(Object::parse(line, EXPECTED)?, row, sink).map(Some)
     })
@@ -31,9 +37,10 @@ pub(crate) fn read_lines(
 pub(crate) fn read_array(
     reader: InputReader,
     max_bytes: usize,
+    columns: &ColumnNames,
     sink: &mut QuerySink,
 ) -> Result<(), CorpusError> {
-    let mut records = Records::default();
+    let mut records = Records { names: columns.or(FIELDS), with_ids: None };
     for_each_element(
         reader,
         "json",
@@ -48,15 +55,15 @@ pub(crate) fn read_array(
 }
 
 /// What the records of a file have in common.
-#[derive(Default)]
 struct Records {
+    names: Names,
     /// Whether they have identifiers, as the first of them decides.
     with_ids: Option<bool>,
 }
 
 impl Records {
     fn query(&mut self, mut fields: Object<'_>, row: u64, sink: &QuerySink) -> Result<Query, Wrong> {
-        let id = fields.take(ID)?;
+        let id = fields.take(&self.names.id)?;
         let with_ids = *self.with_ids.get_or_insert(id.is_some());
         let id = match id {
             Some(id) if with_ids => id.id("identifier")?,
@@ -71,7 +78,7 @@ impl Records {
             }
         };
         let text = fields
-            .take(TEXT)?
+            .take(&self.names.text)?
             .ok_or_else(|| Wrong::new(BadKind::MissingField, format!("no text for query {id}"), EXPECTED))?;
         let answers = fields.take(ANSWERS)?.unwrap_or_default();
         let strings = answers.to_strings().ok_or_else(|| answers.wrong("answers", "a list of strings"))?;

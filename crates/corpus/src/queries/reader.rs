@@ -52,12 +52,13 @@ fn read_into(
     sink: &mut QuerySink,
 ) -> Result<(), CorpusError> {
     let sniff = Sniff::new(&mut reader);
-    let format = options.format.map_or_else(|| detect(&sniff), Ok)?;
-    let max_bytes = options.max_line_bytes;
+    let format = options.format.map_or_else(|| detect(&sniff, &options.columns), Ok)?;
+    let (max_bytes, columns) = (options.max_line_bytes, &options.columns);
     match format {
-        QueryFormat::Jsonl => json::read_lines(reader, max_bytes, sink),
-        QueryFormat::Json => json::read_array(reader, max_bytes, sink),
-        QueryFormat::Tsv => tsv::read_columns(reader, max_bytes, sink),
+        QueryFormat::Jsonl => json::read_lines(reader, max_bytes, columns, sink),
+        QueryFormat::Json => json::read_array(reader, max_bytes, columns, sink),
+        QueryFormat::Tsv => tsv::read_columns(reader, max_bytes, columns, sink),
+        QueryFormat::Csv => tsv::read_csv(reader, max_bytes, columns, sink),
         QueryFormat::Dpr => tsv::read_dpr(reader, max_bytes, sink),
         QueryFormat::RocketQa => tsv::read_rocketqa(reader, max_bytes, sink),
         QueryFormat::Trec => trec::read_topics(reader, max_bytes, sink),

@@ -19,10 +19,17 @@ pub(crate) struct RunBuilder {
     position: fn(u64) -> Position,
     skipped: SkipReport,
     skip_bad_lines: bool,
+    /// Whether later lines of a document are skipped.
+    keep_first: bool,
 }
 
 impl RunBuilder {
-    pub(crate) fn new(file: String, position: fn(u64) -> Position, skip_bad_lines: bool) -> Self {
+    pub(crate) fn new(
+        file: String,
+        position: fn(u64) -> Position,
+        skip_bad_lines: bool,
+        keep_first: bool,
+    ) -> Self {
         Self {
             file,
             run: Run::default(),
@@ -31,6 +38,7 @@ impl RunBuilder {
             position,
             skipped: SkipReport::default(),
             skip_bad_lines,
+            keep_first,
         }
     }
 
@@ -91,7 +99,7 @@ impl RunBuilder {
         Ok((self.run, self.skipped))
     }
 
-    /// Finds documents that occur twice for a query, and drops the later ones if bad lines are skipped.
+    /// Finds documents that occur twice for a query, and drops the later ones if the first are to be kept.
     fn check_duplicates(&mut self) -> Result<(), CorpusError> {
         // The query, the later entry and the first one.
         let mut duplicates: Vec<(usize, usize, usize)> = Vec::new();
@@ -126,7 +134,8 @@ impl RunBuilder {
             })
             .collect();
         for (wrong, line) in wrongs {
-            self.wrong(wrong, line)?;
+            let error = wrong.at(self.place(line));
+            self.skipped.take(error, self.keep_first)?;
         }
         // From the last to the first, so that the indexes stay right.
         duplicates.sort_unstable();

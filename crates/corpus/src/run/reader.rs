@@ -34,7 +34,8 @@ pub fn read_run_from(
     };
     let is_json = matches!(format, RunFormat::Dpr | RunFormat::DuReaderJson);
     let position = if is_json { Position::Record } else { Position::Line };
-    let mut builder = RunBuilder::new(sniff.file, position, options.skip_bad_lines);
+    let keep_first = options.keep_first || options.skip_bad_lines;
+    let mut builder = RunBuilder::new(sniff.file, position, options.skip_bad_lines, keep_first);
     let max_bytes = options.max_line_bytes;
     match format {
         RunFormat::Dpr => json::read_dpr(reader, max_bytes, &mut builder)?,

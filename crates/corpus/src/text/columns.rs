@@ -45,8 +45,9 @@ pub(crate) fn tabs_or_spaces<'a>(line: &'a str, columns: &mut [&'a str]) -> usiz
 }
 
 /// The index of the first of `cells` that is one of `names`, whatever its case.
-pub(crate) fn header_index(cells: &[&str], names: &[&str]) -> Option<usize> {
-    cells.iter().position(|cell| names.iter().any(|name| cell.trim().eq_ignore_ascii_case(name)))
+pub(crate) fn header_index(cells: &[impl AsRef<str>], names: &[impl AsRef<str>]) -> Option<usize> {
+    let is_one = |cell: &str| names.iter().any(|name| cell.trim().eq_ignore_ascii_case(name.as_ref()));
+    cells.iter().position(|cell| is_one(cell.as_ref()))
 }
 
 /// A finite score.

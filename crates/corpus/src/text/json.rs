@@ -170,9 +170,9 @@ impl<'de> Object<'de> {
     }
 
     /// Takes the fields with these names. If several of them are there and not null, the first name counts.
-    pub(crate) fn take(&mut self, names: &[&str]) -> Result<Option<Loose<'de>>, Wrong> {
+    pub(crate) fn take(&mut self, names: &[impl AsRef<str>]) -> Result<Option<Loose<'de>>, Wrong> {
         let mut first = None;
-        for name in names {
+        for name in names.iter().map(AsRef::as_ref) {
             let fields = self.0.iter_mut().filter(|(key, _)| key.as_str() == Some(name));
             let mut values = fields.map(|(_, value)| std::mem::take(value));
             let value = values.next().filter(|value| *value != Loose::Null);

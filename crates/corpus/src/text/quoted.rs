@@ -1,11 +1,13 @@
-//! Tab-separated rows with quoted fields, as Python's csv module writes them (dialect excel-tab).
+//! Rows with quoted fields, as Python's csv module writes them (dialects excel and excel-tab).
 
 use crate::error::{BadKind, CorpusError, excerpt};
 use crate::text::LineReader;
 
 /// The fields of one row.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct QuotedRow {
+    /// What separates fields.
+    delimiter: char,
     /// As many fields as the widest row had; only the first `width` belong to this row.
     fields: Vec<String>,
     width: usize,
@@ -14,6 +16,15 @@ pub(crate) struct QuotedRow {
 }
 
 impl QuotedRow {
+    /// For fields that are separated by `delimiter`.
+    pub(crate) fn new(delimiter: char) -> Self {
+        Self { delimiter, fields: Vec::new(), width: 0, line: 0 }
+    }
+
+    pub(crate) fn delimiter(&self) -> char {
+        self.delimiter
+    }
+
     pub(crate) fn fields(&self) -> &[String] {
         self.fields.get(..self.width).unwrap_or_default()
     }
@@ -53,15 +64,11 @@ impl QuotedRow {
     /// still open; otherwise the row is finished.
     fn scan(&mut self, mut rest: &str, mut state: State) -> State {
         loop {
-            let stop: &[char] = match state {
-                State::Quoted => &['"'],
-                State::Start => &['"', '\t'],
-                State::Bare => &['\t'],
-            };
-            // A quote opens a field only as its first character.
             let found = match state {
-                State::Start if !rest.starts_with('"') => rest.find('\t'),
-                _ => rest.find(stop),
+                State::Quoted => rest.find('"'),
+                // A quote opens a field only as its first character.
+                State::Start if rest.starts_with('"') => Some(0),
+                State::Start | State::Bare => rest.find(self.delimiter),
             };
             let Some(at) = found else {
                 self.push_str(rest);
@@ -123,8 +130,8 @@ enum State {
 }
 
 /// The fields of a row on one line, or `None` if a quoted field does not end on it.
-pub(crate) fn parse_quoted(line: &str) -> Option<Vec<String>> {
-    let mut row = QuotedRow::default();
+pub(crate) fn parse_quoted(line: &str, delimiter: char) -> Option<Vec<String>> {
+    let mut row = QuotedRow::new(delimiter);
     let state = row.begin(line);
     row.fields.truncate(row.width);
     (state != State::Quoted).then_some(row.fields)
@@ -136,7 +143,7 @@ mod tests {
 
     #[test]
     fn quotes_are_read_as_python_reads_them() {
-        let parse = |text| parse_quoted(text).unwrap_or_default();
+        let parse = |text| parse_quoted(text, '\t').unwrap_or_default();
         assert_eq!(parse("1\t\"Aaron (\"\"Ahärôn\"\") is\"\tAaron"), ["1", "Aaron (\"Ahärôn\") is", "Aaron"]);
         assert_eq!(parse("1\ta \"b\" c\t"), ["1", "a \"b\" c", ""]);
         assert_eq!(parse("\"\"\tx"), ["", "x"]);
@@ -144,7 +151,9 @@ mod tests {
         assert_eq!(parse("\"a\tb\""), ["a\tb"]);
         assert_eq!(parse(""), [""]);
         assert_eq!(parse("\t"), ["", ""]);
-        assert_eq!(parse_quoted("\"open"), None);
-        assert_eq!(parse_quoted("\"open\"\""), None);
+        let commas = parse_quoted("1,\"a, b\",c\td", ',');
+        assert_eq!(commas.unwrap_or_default(), ["1", "a, b", "c\td"]);
+        assert_eq!(parse_quoted("\"open", '\t'), None);
+        assert_eq!(parse_quoted("\"open\"\"", '\t'), None);
     }
 }

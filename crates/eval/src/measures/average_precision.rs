@@ -10,12 +10,23 @@ pub(crate) fn average_precision(ranking: &JudgedRanking, parameters: &Parameters
     if relevant == 0 {
         return 0.0;
     }
-    let precision_sum = ranking
-        .relevant_ranks(parameters.cutoff, level)
+    precision_sum(ranking, parameters.cutoff, level) / relevant as f64
+}
+
+/// Precision at the rank of each relevant document among the first `cutoff`, summed.
+fn precision_sum(ranking: &JudgedRanking, cutoff: Option<u32>, level: u32) -> f64 {
+    ranking
+        .relevant_ranks(cutoff, level)
         .enumerate()
         .map(|(earlier, rank)| (earlier + 1) as f64 / rank as f64)
-        .fold(0.0, |sum, precision| sum + precision);
-    precision_sum / relevant as f64
+        .fold(0.0, |sum, precision| sum + precision)
+}
+
+/// ln((1 + s) / (1 + R - s)) of the sum s of precisions at the R relevant documents (Robertson 2012).
+/// trec_eval's `yaap`.
+pub(crate) fn smoothed_average_precision(ranking: &JudgedRanking, _: &Parameters, level: u32) -> f64 {
+    let sum = precision_sum(ranking, None, level);
+    ((1.0 + sum) / (1.0 + ranking.relevant(level) as f64 - sum)).ln()
 }
 
 /// Keeps the estimate of precision defined above a relevant document with nothing judged before it.

@@ -22,3 +22,9 @@ pub(crate) fn relevant(ranking: &JudgedRanking, _: &Parameters, level: u32) -> f
 pub(crate) fn relevant_retrieved(ranking: &JudgedRanking, _: &Parameters, level: u32) -> f64 {
     ranking.relevant_in_top(None, level) as f64
 }
+
+/// Judged non-relevant documents retrieved. trec_eval's `num_nonrel_judged_ret`.
+pub(crate) fn nonrelevant_retrieved(ranking: &JudgedRanking, _: &Parameters, level: u32) -> f64 {
+    let graded = ranking.judgments.iter().filter(|judgment| judgment.is_relevant(0)).count();
+    (graded - ranking.relevant_in_top(None, level)) as f64
+}

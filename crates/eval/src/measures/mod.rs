@@ -4,11 +4,15 @@
 
 pub(crate) mod average_precision;
 pub(crate) mod bpref;
+pub(crate) mod compatibility;
 pub(crate) mod counts;
+pub(crate) mod err;
+pub(crate) mod gains;
 pub(crate) mod interpolated;
 pub(crate) mod ndcg;
 pub(crate) mod precision;
 pub(crate) mod sets;
+pub(crate) mod user_models;
 
 /// `part / whole`, or 0 where there is no whole.
 fn share(part: usize, whole: usize) -> f64 {

@@ -28,6 +28,28 @@ pub(crate) fn reciprocal_rank(ranking: &JudgedRanking, parameters: &Parameters, 
     ranking.relevant_ranks(parameters.cutoff, level).next().map_or(0.0, |rank| 1.0 / rank as f64)
 }
 
+/// Relevant documents among the first k, over the smaller of k and R. trec_eval's `relative_P`.
+pub(crate) fn relative_precision(ranking: &JudgedRanking, parameters: &Parameters, level: u32) -> f64 {
+    let cutoff = parameters.cutoff.map_or(0, |cutoff| cutoff as usize);
+    share(ranking.relevant_in_top(parameters.cutoff, level), ranking.relevant(level).min(cutoff))
+}
+
+/// Precision among the first x R + 0.9 documents, rounded down, R being the number of relevant ones.
+/// trec_eval's `Rprec_mult`.
+pub(crate) fn r_precision_multiple(ranking: &JudgedRanking, parameters: &Parameters, level: u32) -> f64 {
+    let multiple = parameters.multiple.unwrap_or(1.0);
+    let cutoff = (multiple * ranking.relevant(level) as f64 + 0.9) as u32;
+    share(ranking.relevant_in_top(Some(cutoff), level), cutoff as usize)
+}
+
+/// Documents without a grade among the first k, over k. trec_eval's `unj`.
+pub(crate) fn unjudged(ranking: &JudgedRanking, parameters: &Parameters, _: u32) -> f64 {
+    let graded = |judgment: &&Judgment| matches!(judgment, Judgment::Grade(_));
+    let top = ranking.top(parameters.cutoff);
+    let cutoff = parameters.cutoff.map_or(0, |cutoff| cutoff as usize);
+    share(top.len() - top.iter().filter(graded).count(), cutoff)
+}
+
 /// Precision among the first R documents, R being the number of relevant ones. trec_eval's `Rprec`.
 pub(crate) fn r_precision(ranking: &JudgedRanking, _: &Parameters, level: u32) -> f64 {
     let relevant = ranking.relevant(level);

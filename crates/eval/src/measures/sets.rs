@@ -4,8 +4,12 @@ use super::share;
 use crate::parameters::Parameters;
 use crate::ranking::JudgedRanking;
 
-/// Relevant retrieved over retrieved. trec_eval's `set_P`.
-pub(crate) fn precision(ranking: &JudgedRanking, _: &Parameters, level: u32) -> f64 {
+/// Relevant retrieved over retrieved. trec_eval's `set_P`. With `relative`, ir_measures means
+/// [`relative_precision`].
+pub(crate) fn precision(ranking: &JudgedRanking, parameters: &Parameters, level: u32) -> f64 {
+    if parameters.relative {
+        return relative_precision(ranking, parameters, level);
+    }
     share(ranking.relevant_in_top(None, level), ranking.retrieved())
 }
 

@@ -3,15 +3,16 @@
 mod names;
 mod notation;
 
-use crate::declarations::{At, DECLARATIONS, Declaration};
+use crate::declarations::{At, Declaration, declarations};
 use crate::error::MeasureError;
 use crate::measure::Measure;
 use crate::parameters::{Parameter, Parameters, Value};
+use crate::trec_eval::nickname_measures;
 use names::{Name, close_names, look_up};
 
 /// The canonical name of every measure.
 pub(crate) fn known_names() -> Vec<&'static str> {
-    DECLARATIONS.iter().map(|declaration| declaration.name).collect()
+    declarations().map(|declaration| declaration.name).collect()
 }
 
 /// One measure.
@@ -52,6 +53,9 @@ pub fn parse_measures(text: &str) -> Result<Vec<Measure>, MeasureError> {
 
 /// The measures that one item of a list stands for: one, or a family of trec_eval's.
 fn parse_item(text: &str) -> Result<Vec<Measure>, MeasureError> {
+    if let Some(measures) = nickname_measures(text) {
+        return Ok(measures);
+    }
     let parts = notation::parse(text)?;
     let (declaration, at) = match look_up(parts.name) {
         Some(Name::Measure(declaration)) => (declaration, parts.at),
@@ -106,19 +110,42 @@ fn finish(declaration: &'static Declaration, mut parameters: Parameters) -> Resu
     if let At::Required(parameter) = declaration.at {
         let (missing, value) = match parameter {
             Parameter::Recall => (parameters.recall.is_none(), "0.1"),
+            Parameter::Multiple => (parameters.multiple.is_none(), "0.5"),
             _ => (parameters.cutoff.is_none(), "10"),
         };
         if missing {
             let example = format!("{}@{value}", declaration.name);
-            return Err(MeasureError::AtMissing {
-                measure: declaration.name,
-                parameter: parameter.name(),
-                example,
+            return Err(needs(declaration, parameter, example));
+        }
+    }
+    if declaration.parameters.contains(&Parameter::MaxRel) {
+        let Some(max_rel) = parameters.max_rel else {
+            let at = if let At::Required(_) = declaration.at { "@10" } else { "" };
+            return Err(needs(
+                declaration,
+                Parameter::MaxRel,
+                format!("{}(max_rel=3){at}", declaration.name),
+            ));
+        };
+        if max_rel <= parameters.min_rel.unwrap_or(0) {
+            return Err(MeasureError::BadValue {
+                text: declaration.name.to_owned(),
+                parameter: Parameter::MaxRel.name(),
+                value: max_rel.to_string(),
+                expected: Parameter::MaxRel.expected(),
             });
         }
     }
+    // What was given as its default is not a difference.
+    parameters.min_rel = parameters.min_rel.filter(|grade| *grade != 0);
+    parameters.target = parameters.target.filter(|target| *target != 1.0);
+    parameters.normalize = parameters.normalize.filter(|normalize| !normalize);
     parameters.beta = parameters.beta.filter(|beta| *beta != 1.0);
     Ok(Measure { declaration, parameters })
+}
+
+fn needs(declaration: &'static Declaration, parameter: Parameter, example: String) -> MeasureError {
+    MeasureError::AtMissing { measure: declaration.name, parameter: parameter.name(), example }
 }
 
 fn set(

@@ -2,7 +2,7 @@
 
 use strsim::osa_distance;
 
-use crate::declarations::{DECLARATIONS, Declaration};
+use crate::declarations::{Declaration, declarations};
 use crate::parameters::Parameter;
 
 /// The meaning of a name.
@@ -16,12 +16,12 @@ pub(super) enum Name<'a> {
 
 /// Finds a name. Case does not matter: no two names differ in it alone.
 pub(super) fn look_up(name: &str) -> Option<Name<'_>> {
-    for declaration in DECLARATIONS {
+    for declaration in declarations() {
         if names(declaration).any(|known| known.eq_ignore_ascii_case(name)) {
             return Some(Name::Measure(declaration));
         }
     }
-    DECLARATIONS.iter().find_map(|declaration| {
+    declarations().find_map(|declaration| {
         let (family, parameter) = declaration.trec_eval.family?;
         let values = name.strip_prefix(family)?.strip_prefix(['_', '.'])?;
         Some(Name::Family { declaration, parameter, values })
@@ -40,8 +40,7 @@ fn names(declaration: &Declaration) -> impl Iterator<Item = &'static str> {
 pub(super) fn close_names(name: &str) -> Vec<&'static str> {
     let name = name.to_ascii_lowercase();
     let allowed = (name.chars().count() / 3).clamp(1, 3);
-    let mut close: Vec<(usize, &'static str)> = DECLARATIONS
-        .iter()
+    let mut close: Vec<(usize, &'static str)> = declarations()
         .filter_map(|declaration| {
             let distance =
                 names(declaration).map(|known| osa_distance(&name, &known.to_ascii_lowercase())).min()?;

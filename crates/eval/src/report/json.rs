@@ -4,45 +4,44 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use super::{Report, ReportOptions, RunReport};
-use crate::compare::Comparison;
+use super::{Compared, Report, ReportOptions, RunReport};
+use crate::compare::{Outcome, PairComparison, Pairs};
+use crate::evaluate::Evaluation;
 use crate::measure::Measure;
 
 pub(super) fn write(report: &Report, out: &mut impl Write, options: ReportOptions) -> io::Result<()> {
-    let runs: Vec<Value> = report
-        .runs
-        .iter()
-        .enumerate()
-        .map(|(index, run)| {
-            let mut object = run_object(run, options);
-            if report.comparisons.is_some() && index > 0 {
-                let comparisons = report.comparisons_of(index);
-                let by_measure: Map<String, Value> = comparisons
-                    .map(|comparison| (comparison.measure.to_string(), comparison_object(comparison)))
-                    .collect();
-                object.insert("comparison".to_owned(), Value::Object(by_measure));
-            }
-            Value::Object(object)
-        })
-        .collect();
     let mut whole = Map::new();
     whole.insert("measures".to_owned(), json!(report.measure_names()));
-    if let (Some(_), Some(baseline)) = (&report.comparisons, report.runs.first()) {
-        whole.insert("baseline".to_owned(), json!(baseline.name));
-    }
+    let runs = report.runs.iter().map(|run| run_object(run, options)).collect();
     whole.insert("runs".to_owned(), Value::Array(runs));
+    if let Some(compared) = &report.comparisons {
+        if let Pairs::With(baseline) = compared.which {
+            whole.insert("baseline".to_owned(), json!(report.runs[baseline].name));
+        }
+        let pairs = compared.pairs.iter().map(|pair| pair_object(report, compared, pair)).collect();
+        whole.insert("comparisons".to_owned(), Value::Array(pairs));
+    }
     serde_json::to_writer_pretty(&mut *out, &Value::Object(whole))?;
     writeln!(out)
 }
 
-fn run_object(run: &RunReport, options: ReportOptions) -> Map<String, Value> {
+fn run_object(run: &RunReport, options: ReportOptions) -> Value {
     let evaluation = &run.evaluation;
     let mut object = Map::new();
     object.insert("run".to_owned(), json!(run.name));
+    if let Some(qrels) = &run.qrels {
+        object.insert("qrels".to_owned(), json!(qrels));
+    }
     object.insert("queries".to_owned(), json!(evaluation.per_query.len()));
     object.insert("missing_queries".to_owned(), json!(evaluation.missing));
     object.insert("unjudged_queries".to_owned(), json!(evaluation.unjudged));
     object.insert("aggregates".to_owned(), values_object(&evaluation.measures, &evaluation.aggregates));
+    if !run.groups.is_empty() {
+        let groups: Map<String, Value> =
+            run.groups.iter().map(|(name, group)| (name.clone(), group_object(group))).collect();
+        object.insert("groups".to_owned(), Value::Object(groups));
+        object.insert("macro".to_owned(), values_object(&evaluation.measures, &run.macro_average()));
+    }
     if options.per_query {
         let queries: Map<String, Value> = evaluation
             .per_query
@@ -51,7 +50,14 @@ fn run_object(run: &RunReport, options: ReportOptions) -> Map<String, Value> {
             .collect();
         object.insert("per_query".to_owned(), Value::Object(queries));
     }
-    object
+    Value::Object(object)
+}
+
+fn group_object(group: &Evaluation) -> Value {
+    json!({
+        "queries": group.per_query.len(),
+        "aggregates": values_object(&group.measures, &group.aggregates),
+    })
 }
 
 /// Values by measure; counts as whole numbers.
@@ -64,24 +70,71 @@ fn values_object(measures: &[Measure], values: &[f64]) -> Value {
     Value::Object(pairs.collect())
 }
 
-fn comparison_object(comparison: &Comparison) -> Value {
-    json!({
-        "mean_difference": comparison.t_test.mean_difference,
-        "wins": comparison.wins,
-        "ties": comparison.ties,
-        "losses": comparison.losses,
-        "t_test": {
-            // JSON has no infinity: null where all differences are the same.
-            "t": comparison.t_test.t,
-            "degrees_of_freedom": comparison.t_test.degrees_of_freedom,
-            "p": comparison.t_test.p_value,
-            "adjusted_p": comparison.adjusted_t_test_p,
-        },
-        "randomization_test": {
-            "permutations": comparison.randomization.permutations,
-            "exact": comparison.randomization.exact,
-            "p": comparison.randomization.p_value,
-            "adjusted_p": comparison.adjusted_randomization_p,
-        },
-    })
+/// JSON has no infinity: null stands for one.
+fn pair_object(report: &Report, compared: &Compared, pair: &PairComparison) -> Value {
+    let tests: Map<String, Value> = pair
+        .tests
+        .iter()
+        .map(|tested| {
+            let mut object = outcome_object(&tested.outcome);
+            object.insert("p".to_owned(), json!(tested.outcome.p_value()));
+            object.insert("adjusted_p".to_owned(), json!(tested.adjusted_p));
+            (tested.outcome.test().name().to_owned(), Value::Object(object))
+        })
+        .collect();
+    let mut object = Map::new();
+    let mut set = |key: &str, value: Value| object.insert(key.to_owned(), value);
+    set("measure", json!(pair.measure.to_string()));
+    set("run", json!(report.runs[pair.run].name));
+    set("baseline", json!(report.runs[pair.baseline].name));
+    set("queries", json!(pair.queries));
+    set("means", json!({"baseline": pair.means[0], "run": pair.means[1]}));
+    set("mean_difference", json!(pair.t_test.mean_difference));
+    set(
+        "interval",
+        json!({
+            "confidence": compared.options.confidence,
+            "low": pair.interval.low,
+            "high": pair.interval.high,
+        }),
+    );
+    set("cohens_d", json!(pair.effect.cohens_d));
+    set("hedges_g", json!(pair.effect.hedges_g));
+    set("wins", json!(pair.wins));
+    set("ties", json!(pair.ties));
+    set("losses", json!(pair.losses));
+    set("tests", Value::Object(tests));
+    set("significant", json!(pair.is_significant(compared.options.alpha())));
+    if let Some(equivalence) = pair.equivalence {
+        set(
+            "equivalence",
+            json!({
+                "margin": equivalence.margin,
+                "p": equivalence.p_value,
+                "adjusted_p": pair.adjusted_equivalence_p,
+            }),
+        );
+    }
+    set("queries_needed", json!(pair.queries_needed));
+    set("detectable_difference", json!(pair.detectable_difference));
+    Value::Object(object)
+}
+
+/// The details of a test, without its p-value.
+fn outcome_object(outcome: &Outcome) -> Map<String, Value> {
+    let details = match outcome {
+        Outcome::T(test) => json!({"t": test.t, "degrees_of_freedom": test.degrees_of_freedom}),
+        Outcome::Randomization(test) => json!({"permutations": test.permutations, "exact": test.exact}),
+        Outcome::Bootstrap(test) => json!({
+            "resamples": test.resamples,
+            "low": test.interval.low,
+            "high": test.interval.high,
+        }),
+        Outcome::Wilcoxon(test) => json!({"pairs": test.pairs, "statistic": test.statistic}),
+        Outcome::Tukey(_) => json!({}),
+    };
+    match details {
+        Value::Object(details) => details,
+        _ => Map::new(),
+    }
 }

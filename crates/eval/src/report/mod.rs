@@ -1,12 +1,15 @@
-//! Evaluations as text: an aligned table, JSON or CSV.
+//! Evaluations as text: an aligned table, Markdown, LaTeX, JSON or CSV.
 
 mod delimited;
+mod grid;
 mod json;
-mod table;
+mod marks;
+mod rows;
+mod sections;
 
 use std::io::{self, Write};
 
-use crate::compare::Comparison;
+use crate::compare::{CompareOptions, PairComparison, Pairs};
 use crate::evaluate::Evaluation;
 
 /// How a report is written.
@@ -19,6 +22,10 @@ pub enum Format {
     Json,
     /// Comma-separated values with a header.
     Csv,
+    /// Tables of GitHub's Markdown.
+    Markdown,
+    /// Tables of LaTeX, with the rules of the package booktabs.
+    Latex,
 }
 
 /// A run in a report.
@@ -26,18 +33,40 @@ pub enum Format {
 pub struct RunReport {
     /// What the run is called.
     pub name: String,
+    /// What the judgments are called, if a report has several.
+    pub qrels: Option<String>,
     /// Its values. All runs of a report have the same measures.
     pub evaluation: Evaluation,
+    /// The values of groups of its queries, by name.
+    pub groups: Vec<(String, Evaluation)>,
+}
+
+impl RunReport {
+    /// A run by the only judgments, without groups.
+    #[must_use]
+    pub fn new(name: impl Into<String>, evaluation: Evaluation) -> Self {
+        Self { name: name.into(), qrels: None, evaluation, groups: Vec::new() }
+    }
+}
+
+/// The comparisons of a report's runs; their indexes are those of its runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compared {
+    /// Which runs were compared.
+    pub which: Pairs,
+    /// How.
+    pub options: CompareOptions,
+    /// What was found.
+    pub pairs: Vec<PairComparison>,
 }
 
 /// What a report holds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// The runs; the first is the baseline of the comparisons.
+    /// The runs.
     pub runs: Vec<RunReport>,
-    /// The comparisons of the other runs with the first, if they were made: comparison `run` 0 is of the
-    /// second run.
-    pub comparisons: Option<Vec<Comparison>>,
+    /// The comparisons of the runs, if they were made.
+    pub comparisons: Option<Compared>,
 }
 
 /// How much a report shows.
@@ -62,10 +91,50 @@ impl Report {
     /// Those of `out`.
     pub fn write(&self, out: &mut impl Write, format: Format, options: ReportOptions) -> io::Result<()> {
         match format {
-            Format::Table => table::write(self, out, options),
             Format::Json => json::write(self, out, options),
             Format::Csv => delimited::write(self, out, options),
+            Format::Table | Format::Markdown | Format::Latex => self.write_sections(out, format, options),
         }
+    }
+
+    /// Writes the comparisons as comma-separated values, a row for each pair of runs and each measure.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_comparisons(&self, out: &mut impl Write) -> io::Result<()> {
+        delimited::write_comparisons(self, out)
+    }
+
+    fn write_sections(&self, out: &mut impl Write, format: Format, options: ReportOptions) -> io::Result<()> {
+        for (at, section) in sections::sections(self, options).into_iter().enumerate() {
+            if at > 0 {
+                writeln!(out)?;
+            }
+            let note = if format == Format::Latex { "% " } else { "" };
+            if let Some(title) = section.title {
+                let colon = if format == Format::Latex { "" } else { ":" };
+                writeln!(out, "{note}{title}{colon}")?;
+                // Markdown has no table without a blank line before.
+                if format == Format::Markdown {
+                    writeln!(out)?;
+                }
+            }
+            out.write_all(
+                match format {
+                    Format::Markdown => section.grid.markdown(),
+                    Format::Latex => section.grid.latex(),
+                    _ => section.grid.text(),
+                }
+                .as_bytes(),
+            )?;
+            if format == Format::Markdown && !section.notes.is_empty() {
+                writeln!(out)?;
+            }
+            for line in &section.notes {
+                writeln!(out, "{note}{line}")?;
+            }
+        }
+        Ok(())
     }
 
     /// The names of the measures, which all runs share.
@@ -74,10 +143,15 @@ impl Report {
         first.iter().map(ToString::to_string).collect()
     }
 
-    /// The comparisons of the run at `index` with the first run.
-    fn comparisons_of(&self, index: usize) -> impl Iterator<Item = &Comparison> {
-        let all = self.comparisons.as_deref().unwrap_or(&[]);
-        all.iter().filter(move |comparison| comparison.run + 1 == index)
+    /// Whether the runs are measured by several judgments.
+    fn has_qrels(&self) -> bool {
+        self.runs.iter().any(|run| run.qrels.is_some())
+    }
+
+    /// The comparisons of the run at `index` with a baseline.
+    fn comparisons_of(&self, index: usize) -> impl Iterator<Item = &PairComparison> {
+        let all = self.comparisons.as_ref().map_or(&[][..], |compared| &compared.pairs);
+        all.iter().filter(move |comparison| comparison.run == index)
     }
 }
 

@@ -1,13 +1,23 @@
-//! Significance tests on paired values, and corrections for making several of them.
+//! Significance tests on paired values, sizes of effects, and corrections for making several tests.
 
 mod beta;
+mod bootstrap;
 mod correction;
+mod distributions;
+mod effect;
+mod random;
 mod randomization;
 mod t_test;
+mod tukey;
+mod wilcoxon;
 
+pub use bootstrap::{BootstrapTest, bootstrap_test};
 pub use correction::{Correction, adjust_p_values};
+pub use effect::{EffectSize, detectable_effect, power, queries_needed};
 pub use randomization::{RandomizationTest, randomization_test};
-pub use t_test::{TTest, paired_t_test};
+pub use t_test::{Equivalence, Interval, TTest, paired_t_test};
+pub use tukey::tukey_test;
+pub use wilcoxon::{WilcoxonTest, wilcoxon_test};
 
 use crate::error::StatsError;
 

@@ -70,23 +70,8 @@ pub fn read_trec_eval_output(path: &Path) -> Result<Vec<TrecLine>, Box<dyn Error
 
 /// What trec_eval measures and Toller does not.
 const NOT_IMPLEMENTED: &[&str] = &[
-    "runid",
-    "gm_map",
-    "gm_bpref",
-    "Rprec_mult_",
-    "utility",
-    "11pt_avg",
-    "binG",
-    "G",
-    "ndcg_rel",
-    "Rndcg",
-    "relative_P_",
-    "num_nonrel_judged_ret",
-    "rbp",
-    "rbp_resid",
-    "unj_",
-    "relstring",
-    "relstring_",
+    "runid", "gm_map", "gm_bpref", "Rprec_mult_", "utility", "11pt_avg", "binG", "G", "ndcg_rel", "Rndcg",
+    "relative_P_", "num_nonrel_judged_ret", "rbp", "rbp_resid", "unj_", "relstring", "relstring_",
 ];
 
 /// The measure of a name in trec_eval's output, or `None` if it is one of those not implemented.

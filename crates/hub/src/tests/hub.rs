@@ -33,13 +33,8 @@ pub(super) fn model_files() -> Vec<(&'static str, &'static [u8])> {
 }
 
 const NEEDED: [&str; 7] = [
-    "1_Pooling/config.json",
-    "config.json",
-    "config_sentence_transformers.json",
-    "model.safetensors",
-    "modules.json",
-    "sentence_bert_config.json",
-    "tokenizer.json",
+    "1_Pooling/config.json", "config.json", "config_sentence_transformers.json", "model.safetensors",
+    "modules.json", "sentence_bert_config.json", "tokenizer.json",
 ];
 
 #[test]

@@ -14,10 +14,8 @@ use toller_store::{DType, Role, StoreError, StoreSpec, StoreWriter};
 /// What a killed process may leave next to finished files.
 fn litter(directory: &Path, seed: usize) -> std::io::Result<()> {
     let names = [
-        ".manifest.json.Zk30xQ.tmp",
-        ".shard-00000.safetensors.aaaaaa.tmp",
-        ".shard-00003.safetensors.9bTw1C.tmp",
-        "shard-99999.safetensors",
+        ".manifest.json.Zk30xQ.tmp", ".shard-00000.safetensors.aaaaaa.tmp",
+        ".shard-00003.safetensors.9bTw1C.tmp", "shard-99999.safetensors",
         // As earlier versions named it.
         "shard-100000.safetensors.tmp",
     ];

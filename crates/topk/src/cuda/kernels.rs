@@ -98,9 +98,7 @@ fn variant(queries: usize, facts: &DeviceFacts) -> &'static Variant {
 }
 
 const ROW_NORMS: [&str; 4] = [
-    "toller_ip_topk_row_norms_f32",
-    "toller_ip_topk_row_norms_f16",
-    "toller_ip_topk_row_norms_bf16",
+    "toller_ip_topk_row_norms_f32", "toller_ip_topk_row_norms_f16", "toller_ip_topk_row_norms_bf16",
     "toller_ip_topk_code_norms",
 ];
 

@@ -29,6 +29,14 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Each value once, ascending.
+pub(super) fn ascending(values: &[u32]) -> Vec<usize> {
+    let mut values: Vec<usize> = values.iter().map(|value| *value as usize).collect();
+    values.sort_unstable();
+    values.dedup();
+    values
+}
+
 impl BenchOptions {
     /// Rounds for a figure: at least `min_rounds`.
     pub(super) fn budget(&self, min_rounds: usize) -> Budget {

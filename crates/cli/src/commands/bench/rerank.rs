@@ -15,7 +15,7 @@ use toller_pipeline::rerank::{Candidates, RerankError, RerankOptions, RerankRepo
 use toller_simd::Isa;
 use toller_texts::{Texts, TextsOptions};
 
-use super::options::BenchOptions;
+use super::options::{BenchOptions, ascending};
 use super::output::{Table, giga, share, timings_json, write_latency};
 use crate::args::cross_encoder::CrossEncoderArgs;
 use crate::args::paths::ModelName;
@@ -68,9 +68,7 @@ pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     let engine = engine::open(ui)?;
     let model = engine.cross_encoder(&args.model, &args.cross_encoder.options())?;
     let words = Words::new(|text| Ok(model.tokenize(text)?.len()))?;
-    let mut depths: Vec<usize> = args.depths.iter().map(|depth| *depth as usize).collect();
-    depths.sort_unstable();
-    depths.dedup();
+    let depths = ascending(&args.depths);
     let deepest = depths.last().copied().unwrap_or(0).max(LATENCY_DEPTH);
 
     let folder = tempfile::tempdir()?;

@@ -10,7 +10,7 @@ use toller_engine::Device;
 use toller_topk::Scan;
 
 use super::machine::Machine;
-use super::options::BenchOptions;
+use super::options::{BenchOptions, ascending};
 use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
 use super::search_source::{Source, SourceArgs};
 use crate::interrupt;
@@ -45,6 +45,10 @@ pub struct BenchSearchArgs {
 const MIN_ROUNDS: usize = 3;
 /// The least number of rounds of a single query, whose percentiles are printed.
 const MIN_ROUNDS_ALONE: usize = 20;
+
+/// The columns of the table.
+const HEADER: &str =
+    "vectors|queries|k|scan|ms|queries/s|GB/s|GFLOP/s|of reads|of matrix|of floor|nominated|at most";
 
 /// Measures every combination of sizes.
 pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
@@ -82,13 +86,7 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()>
 
 /// All combinations, the smallest first.
 fn cases(args: &BenchSearchArgs, source: &Source) -> Vec<Case> {
-    let sorted = |values: &[u32]| {
-        let mut values: Vec<usize> = values.iter().map(|&value| value as usize).collect();
-        values.sort_unstable();
-        values.dedup();
-        values
-    };
-    let (batches, depths) = (sorted(&args.queries), sorted(&args.k));
+    let (batches, depths) = (ascending(&args.queries), ascending(&args.k));
     let scans = &args.scan;
     let mut cases = Vec::new();
     for &vectors in &source.counts {
@@ -103,21 +101,7 @@ fn cases(args: &BenchSearchArgs, source: &Source) -> Vec<Case> {
 
 fn tables(machine: &Machine, limits: &Limits, points: &[Point], out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "{}\n", machine.say(limits))?;
-    let mut table = Table::new([
-        "vectors",
-        "queries",
-        "k",
-        "scan",
-        "ms",
-        "queries/s",
-        "GB/s",
-        "GFLOP/s",
-        "of reads",
-        "of matrix",
-        "of floor",
-        "nominated",
-        "at most",
-    ]);
+    let mut table = Table::new(HEADER.split('|'));
     for point in points {
         let Case { vectors, queries, k, scan } = point.case;
         table.push([

@@ -11,6 +11,7 @@ use toller_ir::DocOrd;
 use toller_store::{DType, OpenOptions, Shard, Store};
 use toller_topk::{Codes, Collection, Filter, IpTopkOptions, Quantized, Scan, Segment, TopK, ip_topk};
 
+use super::options::ascending;
 use crate::args::paths::InputPath;
 use crate::error::UsageError;
 use crate::ui::Ui;
@@ -77,9 +78,7 @@ impl Source {
     }
 
     fn random(args: &SourceArgs, pool: usize, ui: &Ui) -> Result<Self, BenchError> {
-        let mut counts: Vec<usize> = args.vectors.iter().map(|&count| count as usize).collect();
-        counts.sort_unstable();
-        counts.dedup();
+        let counts = ascending(&args.vectors);
         let most = counts.last().copied().unwrap_or(0);
         let (dim, dtype) = (args.dim as usize, args.store_dtype);
         ui.status(format!(

@@ -1,7 +1,7 @@
 //! `toller diff`: where one run loses against another, query by query, for an analysis of errors.
 
+mod failures;
 mod listing;
-mod page;
 mod report;
 mod sheet;
 mod tally;
@@ -10,6 +10,7 @@ use std::io::Write;
 use std::path::Path;
 
 use toller_eval::{EvalOptions, Measure};
+use toller_report::{Choice, ContrastOptions, diff_page};
 
 use self::listing::Listing;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
@@ -24,10 +25,11 @@ use crate::ui::Ui;
 /// The queries on which the second run loses most come first. Each is shown with its relevant documents,
 /// their ranks in both runs, and the first documents of both runs side by side. The page (--format html) and
 /// the sheet (--format csv) have a field for the category of each error; --tally counts the categories.
+/// --failed-at shows what a single run fails on.
 #[derive(Debug, clap::Args)]
 pub struct DiffArgs {
-    /// The baseline, and the run to compare with it
-    #[arg(value_name = "RUN", num_args = 2, required_unless_present = "tally")]
+    /// The baseline, and the run to compare with it; with --failed-at, the run whose failures are shown
+    #[arg(value_name = "RUN", num_args = 1..=2, required_unless_present = "tally")]
     runs: Vec<InputPath>,
 
     #[command(flatten)]
@@ -52,6 +54,23 @@ pub struct DiffArgs {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     top: u32,
 
+    /// Show the queries of one run without a relevant document among the first N
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
+          conflicts_with_all = ["measure", "show", "limit", "top"])]
+    failed_at: Option<u32>,
+
+    /// Show this many of the failed queries, drawn at random
+    #[arg(long, value_name = "N", requires = "failed_at", value_parser = clap::value_parser!(u32).range(1..))]
+    sample: Option<u32>,
+
+    /// Seed of the random sample
+    #[arg(long, value_name = "N", requires = "failed_at", default_value_t = 42)]
+    seed: u64,
+
+    /// Sort into categories each of the first N documents of a failed query, and not only the query
+    #[arg(long, requires = "failed_at")]
+    per_pair: bool,
+
     /// How the result is written (`--json` is the same as `--format json`)
     #[arg(long, value_enum, default_value_t)]
     format: FormatArg,
@@ -65,7 +84,7 @@ pub struct DiffArgs {
     relevance_level: u32,
 
     /// Only count the categories in this sheet, which --format csv or the page wrote and you filled in
-    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["runs", "qrels", "queries", "corpus", "output"])]
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["runs", "qrels", "queries", "corpus", "output", "failed_at"])]
     tally: Option<InputPath>,
 
     #[command(flatten)]
@@ -103,11 +122,15 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> crate::Result<()> {
         return tally::run(sheet, args.format, ui);
     }
     let qrels = check_usage(args)?;
+    if let Some(cutoff) = args.failed_at {
+        return failures::run(args, cutoff, qrels, ui);
+    }
     let listing = Listing::read(args, qrels, ui)?;
     let format = if ui.json { FormatArg::Json } else { args.format };
     args.output.write(ui, |out, _| write(&listing, format, out))?;
     if !args.output.is_stdout() {
-        ui.status(format!("{} of {} queries in {}", listing.shown.len(), listing.all, args.output.display()));
+        let (shown, all) = (listing.contrast.shown.len(), listing.contrast.all);
+        ui.status(format!("{shown} of {all} queries in {}", args.output.display()));
     }
     Ok(())
 }
@@ -117,7 +140,7 @@ fn write(listing: &Listing, format: FormatArg, mut out: &mut dyn Write) -> crate
         FormatArg::Text => report::text(listing, &mut out),
         FormatArg::Json => report::json(listing, &mut out),
         FormatArg::Csv => Ok(sheet::write(listing, &mut out).map_err(of_csv)?),
-        FormatArg::Html => Ok(out.write_all(page::html(listing).as_bytes())?),
+        FormatArg::Html => Ok(out.write_all(diff_page(&listing.contrast, &listing.texts).as_bytes())?),
     }
 }
 
@@ -132,8 +155,18 @@ fn check_usage(args: &DiffArgs) -> Result<&QrelsArgs, UsageError> {
 }
 
 impl DiffArgs {
-    fn eval_options(&self) -> EvalOptions {
-        EvalOptions { relevance_level: self.relevance_level, ..EvalOptions::default() }
+    fn options(&self) -> ContrastOptions {
+        ContrastOptions {
+            measure: self.measure.clone(),
+            choice: match self.show {
+                Show::Losses => Choice::Losses,
+                Show::Gains => Choice::Gains,
+                Show::All => Choice::All,
+            },
+            limit: self.limit as usize,
+            documents: self.top as usize,
+            eval: EvalOptions { relevance_level: self.relevance_level, ..EvalOptions::default() },
+        }
     }
 }
 

@@ -4,8 +4,9 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use toller_eval::{QueryDifference, RankedDocument};
+use toller_report::{Judged, Texts};
 
-use super::listing::{Judged, Listing};
+use super::listing::Listing;
 use crate::table::{Align, table};
 
 /// Characters of a passage in a terminal.
@@ -13,19 +14,20 @@ const EXCERPT: usize = 160;
 
 /// To read in a terminal.
 pub(super) fn text(listing: &Listing, out: &mut impl Write) -> crate::Result<()> {
-    let [before, after] = &listing.names;
+    let contrast = &listing.contrast;
+    let [before, after] = &contrast.names;
     writeln!(
         out,
         "{}: {before} {}, {after} {} over {} queries; {after} loses {}, gains {}, ties on {}",
-        listing.measure,
-        listing.number(listing.means[0]),
-        listing.number(listing.means[1]),
-        listing.all,
-        listing.lost,
-        listing.gained,
-        listing.all - listing.lost - listing.gained,
+        contrast.measure,
+        contrast.number(contrast.means[0]),
+        contrast.number(contrast.means[1]),
+        contrast.all,
+        contrast.lost,
+        contrast.gained,
+        contrast.all - contrast.lost - contrast.gained,
     )?;
-    for query in &listing.shown {
+    for query in &contrast.shown {
         writeln!(out)?;
         write_query(listing, query, out)?;
     }
@@ -33,33 +35,34 @@ pub(super) fn text(listing: &Listing, out: &mut impl Write) -> crate::Result<()>
 }
 
 fn write_query(listing: &Listing, query: &QueryDifference, out: &mut impl Write) -> crate::Result<()> {
-    let [before, after] = query.values.map(|value| listing.number(value));
-    let text = listing.query(&query.query_id).unwrap_or_default();
+    let [before, after] = query.values.map(|value| listing.contrast.number(value));
+    let text = listing.texts.query(&query.query_id).unwrap_or_default();
     writeln!(out, "{} {}", query.query_id, excerpt(text))?;
     writeln!(out, "  {before} -> {after} ({:+.4})", query.gain())?;
     let rank = |rank: Option<usize>| rank.map_or("-".to_owned(), |rank| rank.to_string());
     let title = |words: [&str; 5]| words.map(str::to_owned).to_vec();
-    let mut rows = vec![title(["  relevant", "grade", &listing.names[0], &listing.names[1], ""])];
+    let mut rows =
+        vec![title(["  relevant", "grade", &listing.contrast.names[0], &listing.contrast.names[1], ""])];
     for document in &query.relevant {
         rows.push(vec![
             format!("  {}", document.doc_id),
             document.grade.to_string(),
             rank(document.ranks[0]),
             rank(document.ranks[1]),
-            passage(listing, &document.doc_id),
+            passage(&listing.texts, &document.doc_id),
         ]);
     }
     let align = [Align::Left, Align::Right, Align::Right, Align::Right, Align::Left];
     write!(out, "{}", table(&rows, &align))?;
     for (at, documents) in query.rankings.iter().enumerate() {
-        let mut rows = vec![title(["", &listing.names[at], "judged", "other", ""])];
+        let mut rows = vec![title(["", &listing.contrast.names[at], "judged", "other", ""])];
         for (document, own) in documents.iter().zip(1..) {
             rows.push(vec![
                 format!("  {own}"),
                 document.doc_id.clone(),
                 judged(listing, document),
                 rank(document.other_rank),
-                passage(listing, &document.doc_id),
+                passage(&listing.texts, &document.doc_id),
             ]);
         }
         let align = [Align::Right, Align::Left, Align::Left, Align::Right, Align::Left];
@@ -76,14 +79,15 @@ fn judged(listing: &Listing, document: &RankedDocument) -> String {
     }
 }
 
-fn passage(listing: &Listing, id: &str) -> String {
-    let Some(passage) = listing.passage(id) else { return String::new() };
+/// A passage on one line; nothing if its text is not known.
+pub(super) fn passage(texts: &Texts, id: &str) -> String {
+    let Some(passage) = texts.passage(id) else { return String::new() };
     let title = passage.title.as_ref().map_or(String::new(), |title| format!("{title}: "));
     excerpt(&format!("{title}{}", passage.text))
 }
 
 /// The first words on one line. Control characters, which could steer a terminal, become blanks.
-fn excerpt(text: &str) -> String {
+pub(super) fn excerpt(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     let line = words.collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(EXCERPT) {
@@ -94,7 +98,7 @@ fn excerpt(text: &str) -> String {
 
 /// Everything, for programs.
 pub(super) fn json(listing: &Listing, out: &mut impl Write) -> crate::Result<()> {
-    let passage = |id: &str| match listing.passage(id) {
+    let passage = |id: &str| match listing.texts.passage(id) {
         Some(passage) => json!({"title": passage.title, "text": passage.text}),
         None => Value::Null,
     };
@@ -118,21 +122,22 @@ pub(super) fn json(listing: &Listing, out: &mut impl Write) -> crate::Result<()>
         });
         json!({
             "id": query.query_id,
-            "text": listing.query(&query.query_id),
+            "text": listing.texts.query(&query.query_id),
             "values": query.values,
             "gain": query.gain(),
             "relevant": relevant.collect::<Vec<_>>(),
             "rankings": query.rankings.each_ref().map(|ranking| ranking.iter().map(document).collect::<Vec<_>>()),
         })
     };
+    let contrast = &listing.contrast;
     let report = json!({
-        "runs": listing.names,
-        "measure": listing.measure.to_string(),
-        "means": listing.means,
-        "queries": listing.all,
-        "lost": listing.lost,
-        "gained": listing.gained,
-        "shown": listing.shown.iter().map(query).collect::<Vec<_>>(),
+        "runs": contrast.names,
+        "measure": contrast.measure.to_string(),
+        "means": contrast.means,
+        "queries": contrast.all,
+        "lost": contrast.lost,
+        "gained": contrast.gained,
+        "shown": contrast.shown.iter().map(query).collect::<Vec<_>>(),
     });
     serde_json::to_writer_pretty(&mut *out, &report).map_err(std::io::Error::from)?;
     Ok(writeln!(out)?)

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use super::listing::Listing;
+use crate::table::as_text;
 
 /// The columns before the values of the runs, and after.
 pub(super) const CATEGORY: &str = "category";
@@ -12,8 +13,8 @@ pub(super) const GAIN: &str = "gain";
 /// Writes the sheet, CSV with a header.
 pub(super) fn write(listing: &Listing, out: &mut impl Write) -> csv::Result<()> {
     let mut rows = csv::Writer::from_writer(out);
-    let [before, after] = &listing.names;
-    let value = |run: &str| format!("{} of {run}", listing.measure);
+    let [before, after] = &listing.contrast.names;
+    let value = |run: &str| format!("{} of {run}", listing.contrast.measure);
     rows.write_record([
         "query_id",
         "query",
@@ -26,16 +27,16 @@ pub(super) fn write(listing: &Listing, out: &mut impl Write) -> csv::Result<()> 
         CATEGORY,
         "note",
     ])?;
-    for query in &listing.shown {
+    for query in &listing.contrast.shown {
         let rank = |rank: Option<usize>| rank.map_or("-".to_owned(), |rank| rank.to_string());
         let relevant = query.relevant.iter().map(|document| {
             format!("{} ({}, {})", document.doc_id, rank(document.ranks[0]), rank(document.ranks[1]))
         });
         let first = query.rankings[1].first().map_or("", |document| document.doc_id.as_str());
-        let first_text = listing.passage(first).map_or("", |passage| passage.text.as_str());
+        let first_text = listing.texts.passage(first).map_or("", |passage| passage.text.as_str());
         rows.write_record([
             &*as_text(&query.query_id),
-            &as_text(listing.query(&query.query_id).unwrap_or_default()),
+            &as_text(listing.texts.query(&query.query_id).unwrap_or_default()),
             &query.values[0].to_string(),
             &query.values[1].to_string(),
             &query.gain().to_string(),
@@ -47,25 +48,4 @@ pub(super) fn write(listing: &Listing, out: &mut impl Write) -> csv::Result<()> 
         ])?;
     }
     Ok(rows.flush()?)
-}
-
-/// A text that spreadsheets do not take for a formula, which they would compute.
-fn as_text(text: &str) -> String {
-    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err();
-    if is_formula { format!("'{text}") } else { text.to_owned() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::as_text;
-
-    #[test]
-    fn a_cell_is_no_formula() {
-        for formula in ["=cmd|1", "@q2", "+d", "-d", "\t=1", "-1+1"] {
-            assert_eq!(as_text(formula), format!("'{formula}"));
-        }
-        for plain in ["d=1", "", "-1", "+2.5", "text"] {
-            assert_eq!(as_text(plain), plain);
-        }
-    }
 }

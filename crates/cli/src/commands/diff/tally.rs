@@ -13,18 +13,20 @@ use crate::error::{Remedied, UsageError, of_csv};
 use crate::table::{Align, table};
 use crate::ui::Ui;
 
-/// The queries of a category.
+/// The rows of a category: queries, or pairs of a query and a document.
 #[derive(Default)]
 struct Count {
-    queries: usize,
+    rows: usize,
     gain: f64,
 }
 
 /// The content of a sheet.
 struct Tally {
-    /// All queries of the sheet, and those with a category.
-    queries: usize,
+    /// All rows of the sheet, and those with a category.
+    rows: usize,
     filled: usize,
+    /// Whether each row has what the second run gains; the failures of one run have none.
+    has_gains: bool,
     /// By name.
     categories: BTreeMap<String, Count>,
 }
@@ -41,16 +43,18 @@ pub(super) fn run(sheet: &Path, format: FormatArg, ui: &Ui) -> crate::Result<()>
     let tally = read(sheet)?;
     // The most frequent first.
     let mut rows: Vec<(&String, &Count)> = tally.categories.iter().collect();
-    rows.sort_by_key(|(_, count)| std::cmp::Reverse(count.queries));
-    let share = |count: &Count| count.queries as f64 / tally.filled.max(1) as f64;
-    let mean = |count: &Count| count.gain / count.queries as f64;
+    rows.sort_by_key(|(_, count)| std::cmp::Reverse(count.rows));
+    let share = |count: &Count| count.rows as f64 / tally.filled.max(1) as f64;
+    let mean = |count: &Count| tally.has_gains.then(|| count.gain / count.rows as f64);
+    // Without gains the rows are failures of one run: queries, or pairs of a query and a document.
+    let unit = if tally.has_gains { "queries" } else { "rows" };
     let mut out = ui.out();
     if ui.json || format == FormatArg::Json {
         let categories = rows.iter().map(|(name, count)| {
-            json!({"category": name, "queries": count.queries, "share": share(count), "mean_gain": mean(count)})
+            json!({"category": name, unit: count.rows, "share": share(count), "mean_gain": mean(count)})
         });
         let report = json!({
-            "queries": tally.queries,
+            unit: tally.rows,
             "with_category": tally.filled,
             "categories": categories.collect::<Vec<_>>(),
         });
@@ -58,29 +62,31 @@ pub(super) fn run(sheet: &Path, format: FormatArg, ui: &Ui) -> crate::Result<()>
         writeln!(out)?;
     } else if format == FormatArg::Csv {
         let mut sheet = csv::Writer::from_writer(&mut out);
-        sheet.write_record(["category", "queries", "share", "mean_gain"]).map_err(of_csv)?;
+        sheet.write_record(["category", unit, "share", "mean_gain"]).map_err(of_csv)?;
         for (name, count) in &rows {
-            let numbers = [count.queries.to_string(), share(count).to_string(), mean(count).to_string()];
+            let mean = mean(count).map_or(String::new(), |mean| mean.to_string());
+            let numbers = [count.rows.to_string(), share(count).to_string(), mean];
             let row = [name.as_str()].into_iter().chain(numbers.iter().map(String::as_str));
             sheet.write_record(row).map_err(of_csv)?;
         }
         sheet.flush()?;
     } else {
-        let mut lines = vec![["category", "queries", "share", "mean gain"].map(str::to_owned).to_vec()];
+        let mut lines = vec![["category", unit, "share", "mean gain"].map(str::to_owned).to_vec()];
         lines.extend(rows.iter().map(|(name, count)| {
             let share = format!("{:.1} %", 100.0 * share(count));
-            vec![(*name).clone(), count.queries.to_string(), share, format!("{:+.4}", mean(count))]
+            let mean = mean(count).map_or("-".to_owned(), |mean| format!("{mean:+.4}"));
+            vec![(*name).clone(), count.rows.to_string(), share, mean]
         }));
         let right = Align::Right;
         write!(out, "{}", table(&lines, &[Align::Left, right, right, right]))?;
     }
     out.flush()?;
-    let (filled, queries) = (tally.filled, tally.queries);
-    ui.status(format!("{filled} of {queries} queries have a category in {}", name_of(sheet)));
+    let (filled, rows) = (tally.filled, tally.rows);
+    ui.status(format!("{filled} of {rows} {unit} have a category in {}", name_of(sheet)));
     Ok(())
 }
 
-/// Reads a sheet. A cell may hold several categories, separated by semicolons; the query counts for each of
+/// Reads a sheet. A cell may hold several categories, separated by semicolons; the row counts for each of
 /// them.
 fn read(path: &Path) -> crate::Result<Tally> {
     let input = Input::parse(path);
@@ -94,19 +100,18 @@ fn read(path: &Path) -> crate::Result<Tally> {
     let mut reader = csv::Reader::from_reader(InputReader::open(&input)?);
     let place = |error: &csv::Error| error.position().map(csv::Position::line);
     let headers = reader.headers().map_err(|error| wrong(place(&error), error.to_string()))?.clone();
-    let column = |name: &str| {
-        let found = headers.iter().position(|header| header.trim_start_matches('\u{feff}') == name);
-        found.ok_or_else(|| wrong(None, format!("there is no column {name:?}")))
-    };
-    let (category, gain) = (column(CATEGORY)?, column(GAIN)?);
-    let mut tally = Tally { queries: 0, filled: 0, categories: BTreeMap::new() };
+    let column = |name: &str| headers.iter().position(|header| header.trim_start_matches('\u{feff}') == name);
+    let category = column(CATEGORY).ok_or_else(|| wrong(None, format!("there is no column {CATEGORY:?}")))?;
+    let gain = column(GAIN);
+    let mut tally = Tally { rows: 0, filled: 0, has_gains: gain.is_some(), categories: BTreeMap::new() };
     for row in reader.records() {
         let row = row.map_err(|error| wrong(place(&error), error.to_string()))?;
         let line = row.position().map(csv::Position::line);
-        tally.queries += 1;
-        let number = row.get(gain).unwrap_or_default();
-        let gain: f64 =
-            number.trim().parse().map_err(|_| wrong(line, format!("the gain {number:?} is not a number")))?;
+        tally.rows += 1;
+        let number = gain.map(|gain| row.get(gain).unwrap_or_default().trim());
+        let gain: f64 = number
+            .map_or(Ok(0.0), str::parse)
+            .map_err(|_| wrong(line, format!("the gain {:?} is not a number", number.unwrap_or_default())))?;
         let names = row.get(category).unwrap_or_default().split(';').map(str::trim);
         let mut names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
         names.sort_unstable();
@@ -114,7 +119,7 @@ fn read(path: &Path) -> crate::Result<Tally> {
         tally.filled += usize::from(!names.is_empty());
         for name in names {
             let count = tally.categories.entry(name.to_owned()).or_default();
-            count.queries += 1;
+            count.rows += 1;
             count.gain += gain;
         }
     }

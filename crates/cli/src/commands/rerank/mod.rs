@@ -49,9 +49,6 @@ pub struct RerankArgs {
     keep_model_scores: Option<OutputPath>,
 
     #[command(flatten)]
-    reranker: RerankerArgs,
-
-    #[command(flatten)]
     output: RunOutputArgs,
 
     #[command(flatten)]
@@ -59,6 +56,9 @@ pub struct RerankArgs {
 
     #[command(flatten)]
     input: RunInputArgs,
+
+    #[command(flatten)]
+    reranker: RerankerArgs,
 }
 
 pub fn run(args: &RerankArgs, ui: &Ui) -> crate::Result<()> {

@@ -34,9 +34,6 @@ use crate::ui::Ui;
 /// interruption, the same command searches again but does not score again.
 #[derive(Debug, clap::Args)]
 pub struct RetrieveArgs {
-    #[command(flatten)]
-    sources: SourceArgs,
-
     /// Hits of --sparse and --dense to fuse
     #[arg(long, value_name = "N", default_value_t = 1000, requires = "fusion", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Fusion")]
     fusion_depth: u32,
@@ -63,13 +60,16 @@ pub struct RetrieveArgs {
     keep_stages: Option<OutputPath>,
 
     #[command(flatten)]
+    output: RunOutputArgs,
+
+    #[command(flatten)]
+    sources: SourceArgs,
+
+    #[command(flatten, next_help_heading = None)]
     reranking: RerankingArgs,
 
     #[command(flatten)]
     scoring: ScoringArgs,
-
-    #[command(flatten)]
-    output: RunOutputArgs,
 }
 
 pub fn run(args: &RetrieveArgs, ui: &Ui) -> crate::Result<()> {

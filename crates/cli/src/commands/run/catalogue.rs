@@ -16,6 +16,9 @@ const NO_STEPS: [&str; 2] = ["run", "completions"];
 /// Commands that resume, and repair a damaged output.
 const MENDING: [&str; 2] = ["encode", "store import"];
 
+/// Commands that know whether an output that is there is the one that they would make.
+const ADOPTING: [&str; 3] = ["encode", "index", "store import"];
+
 /// The commands of this binary.
 pub(super) struct CommandCatalogue {
     root: Command,
@@ -50,7 +53,8 @@ impl Catalogue for CommandCatalogue {
     fn command(&self, name: &str) -> Option<CommandSpec> {
         let (_, command) = self.leaves().into_iter().find(|(known, _)| known == name)?;
         let options = command.get_arguments().filter(|argument| is_of_a_step(argument)).map(option);
-        Some(CommandSpec { options: options.collect(), resumes: MENDING.contains(&name) })
+        let (resumes, adopts) = (MENDING.contains(&name), ADOPTING.contains(&name));
+        Some(CommandSpec { options: options.collect(), resumes, adopts })
     }
 
     fn names(&self) -> Vec<String> {
@@ -82,10 +86,12 @@ pub(super) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::try_parse_from(std::iter::once(OsString::from("toller")).chain(arguments.iter().cloned()))
 }
 
-/// Whether a step may set it. What every command has is given to `toller run` instead.
+/// Whether a step may set it. What every command has is given to `toller run` instead. What excludes all
+/// other options has a command line of its own, whose files are unknown.
 fn is_of_a_step(argument: &Arg) -> bool {
     use ArgAction::{Help, HelpLong, HelpShort, Version};
-    !argument.is_global_set() && !matches!(argument.get_action(), Help | HelpLong | HelpShort | Version)
+    let own = argument.is_global_set() || argument.is_exclusive_set();
+    !own && !matches!(argument.get_action(), Help | HelpLong | HelpShort | Version)
 }
 
 fn option(argument: &Arg) -> OptionSpec {

@@ -7,7 +7,7 @@ mod steps;
 
 use std::path::{Path, PathBuf};
 
-use toller_recipe::{Missing, Plan, Recipe, Verdict, Work};
+use toller_recipe::{Missing, Plan, Recipe, RecipeError, Verdict, Work};
 
 use self::catalogue::CommandCatalogue;
 use self::models::KnownModels;
@@ -57,11 +57,19 @@ pub fn run(args: &RunArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
         let mut work = Work::look(&directory, args.force)?;
         let report = steps::foresee(&plan, &mut work, ui)?;
         warn_of_missing(&plan.missing, &args.recipe, ui);
+        for path in work.in_the_way(&plan.steps) {
+            ui.warning(format!("no step of this recipe made {}, where a step would write", path.display()));
+        }
         return report.write(&recipe, &directory, ui);
     }
     check_missing(&plan.missing, &args.recipe)?;
     let stop = interrupt::flag(ui, "stopping")?;
     let mut work = Work::open(&directory, args.force)?;
+    // Found now, and not when the turn of its step comes.
+    let in_the_way = work.in_the_way(&plan.steps);
+    if !in_the_way.is_empty() {
+        return Err(RecipeError::Foreign(in_the_way).into());
+    }
     let mut report = Report::default();
     let mut models = KnownModels::default();
     for (at, step) in plan.steps.iter().enumerate() {

@@ -28,7 +28,11 @@ pub(super) fn carry_out(
         ui.status(format!("{progress} {name}: up to date"));
         return Ok(StepReport::new(step, Done::Before { seconds }));
     }
-    ui.status(format!("{progress} {name}: toller {} ({})", step.described(), reason(&status)));
+    ui.status(format!(
+        "{progress} {name}: toller {} ({})",
+        step.described(work.directory()),
+        reason(&status)
+    ));
     let started = Instant::now();
     perform(step, &status, work, models, threads, ui).context(format!("step {name}"))?;
     let seconds = started.elapsed().as_secs_f64();
@@ -62,7 +66,7 @@ pub(super) fn foresee(plan: &Plan, work: &mut Work, ui: &Ui) -> crate::Result<Re
     let mut report = Report::default();
     for step in &plan.steps {
         let done = foresee_step(step, plan, &report, work, &mut models)?;
-        ui.detail(format!("{}: toller {}", step.name, step.described()));
+        ui.detail(format!("{}: toller {}", step.name, step.described(work.directory())));
         report.steps.push(StepReport::new(step, done));
     }
     Ok(report)

@@ -18,6 +18,7 @@ pub(super) use self::kept::{KEPT_RUNS, KeptRuns};
 use self::report::{Nominated, Report};
 pub(super) use self::sources::Sources;
 pub(super) use self::unfound::Unfound;
+use crate::args::input::CollectionArgs;
 use crate::args::paths::InputPath;
 use crate::args::run_output::RunOutputArgs;
 use crate::args::sources::SourceArgs;
@@ -41,17 +42,6 @@ pub struct SearchArgs {
     /// Words to search for, whose hits are shown here; without words, queries and output, a prompt
     words: Vec<String>,
 
-    #[command(flatten)]
-    sources: SourceArgs,
-
-    /// Collection, for titles and texts of the hits that are shown
-    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Hits shown here")]
-    corpus: Vec<InputPath>,
-
-    /// Show what each term adds to the scores of the hits that are shown
-    #[arg(long, requires = "sparse", conflicts_with = "dense", help_heading = "Hits shown here")]
-    explain: bool,
-
     /// Hits of --sparse and --dense to fuse
     #[arg(long, value_name = "N", default_value_t = 1000, requires = "fusion", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Fusion")]
     depth: u32,
@@ -62,6 +52,20 @@ pub struct SearchArgs {
 
     #[command(flatten)]
     output: RunOutputArgs,
+
+    #[command(flatten)]
+    sources: SourceArgs,
+
+    /// Collection, for titles and texts of the hits that are shown
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Hits shown here")]
+    corpus: Vec<InputPath>,
+
+    #[command(flatten)]
+    collection: CollectionArgs,
+
+    /// Show what each term adds to the scores of the hits that are shown
+    #[arg(long, requires = "sparse", conflicts_with = "dense", help_heading = "Hits shown here")]
+    explain: bool,
 }
 
 pub fn run(args: &SearchArgs, ui: &Ui) -> crate::Result<()> {

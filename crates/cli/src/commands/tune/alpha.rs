@@ -38,9 +38,6 @@ pub struct AlphaArgs {
     depth: Option<u32>,
 
     #[command(flatten)]
-    scale: ScaleArgs,
-
-    #[command(flatten)]
     judging: JudgingArgs,
 
     #[command(flatten)]
@@ -48,6 +45,9 @@ pub struct AlphaArgs {
 
     #[command(flatten)]
     input: RunInputArgs,
+
+    #[command(flatten)]
+    scale: ScaleArgs,
 }
 
 /// Tunes the weight.

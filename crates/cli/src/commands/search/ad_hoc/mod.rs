@@ -36,8 +36,8 @@ pub(super) fn run(args: &SearchArgs, fusion: Option<Fusion>, ui: &Ui) -> crate::
     let texts = if args.corpus.is_empty() {
         None
     } else {
-        let reading =
-            ReadOptions { skip_bad_lines: args.sources.input.skip_bad_lines, ..ReadOptions::default() };
+        let skip_bad_lines = args.sources.input.skip_bad_lines;
+        let reading = ReadOptions { skip_bad_lines, ..args.collection.options() };
         let options = TextsOptions { reading, ..TextsOptions::default() };
         Some(engine.texts(&engine.collection_files(&args.corpus)?, &options)?)
     };

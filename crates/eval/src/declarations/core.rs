@@ -1,76 +1,11 @@
-//! Every measure, declared once: its names, its parameters, how it is computed and aggregated.
+//! The measures that most papers report.
 
+use super::{Aggregation, At, Declaration, REL, REL_AND_JUDGED, TrecName, both, family, plain};
 use crate::measures::{average_precision, bpref, counts, interpolated, ndcg, precision, sets};
-use crate::parameters::{Parameter, Parameters};
-use crate::ranking::JudgedRanking;
+use crate::parameters::Parameter;
 
-/// How the values of the queries become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Aggregation {
-    /// The arithmetic mean.
-    Mean,
-    /// The sum.
-    Sum,
-}
-
-/// What a measure requires after `@`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum At {
-    /// Nothing.
-    Nothing,
-    /// This parameter may.
-    Optional(Parameter),
-    /// This parameter must.
-    Required(Parameter),
-}
-
-/// trec_eval's names of a measure.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TrecName {
-    /// The measure without a parameter, `recip_rank`.
-    pub(crate) plain: Option<&'static str>,
-    /// The measure with one, `P` in `P_10`.
-    pub(crate) family: Option<(&'static str, Parameter)>,
-}
-
-/// A measure's declaration.
-#[derive(Debug)]
-pub(crate) struct Declaration {
-    /// The canonical name.
-    pub(crate) name: &'static str,
-    /// Other names that are read.
-    pub(crate) aliases: &'static [&'static str],
-    pub(crate) trec_eval: TrecName,
-    pub(crate) at: At,
-    /// The named parameters, without that of `at`.
-    pub(crate) parameters: &'static [Parameter],
-    pub(crate) aggregation: Aggregation,
-    /// The value on one query, given the parameters and the lowest relevant grade.
-    pub(crate) compute: fn(&JudgedRanking, &Parameters, u32) -> f64,
-    /// One line on what is measured.
-    pub(crate) summary: &'static str,
-}
-
-const REL: &[Parameter] = &[Parameter::Rel];
-const REL_AND_JUDGED: &[Parameter] = &[Parameter::Rel, Parameter::JudgedOnly];
-
-/// Only a plain name.
-const fn plain(name: &'static str) -> TrecName {
-    TrecName { plain: Some(name), family: None }
-}
-
-/// Only a family of names.
-const fn family(name: &'static str, parameter: Parameter) -> TrecName {
-    TrecName { plain: None, family: Some((name, parameter)) }
-}
-
-/// A plain name and a family of names.
-const fn both(name: &'static str, of: &'static str, parameter: Parameter) -> TrecName {
-    TrecName { plain: Some(name), family: Some((of, parameter)) }
-}
-
-/// All measures, in the order of the documentation.
-pub(crate) static DECLARATIONS: &[Declaration] = &[
+/// The measures that most papers report.
+pub(super) static DECLARATIONS: &[Declaration] = &[
     Declaration {
         name: "nDCG",
         aliases: &[],
@@ -186,7 +121,7 @@ pub(crate) static DECLARATIONS: &[Declaration] = &[
         aliases: &[],
         trec_eval: plain("set_P"),
         at: At::Nothing,
-        parameters: REL_AND_JUDGED,
+        parameters: &[Parameter::Rel, Parameter::JudgedOnly, Parameter::Relative],
         aggregation: Aggregation::Mean,
         compute: sets::precision,
         summary: "share of the retrieved documents that are relevant",
@@ -272,34 +207,3 @@ pub(crate) static DECLARATIONS: &[Declaration] = &[
         summary: "number of relevant documents retrieved",
     },
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::{At, DECLARATIONS};
-
-    #[test]
-    fn every_measure_is_documented() {
-        let documentation = include_str!("../../../docs/measures.md");
-        for declaration in DECLARATIONS {
-            let shown = match declaration.at {
-                At::Nothing => format!("| `{}` |", declaration.name),
-                At::Optional(_) => format!("| `{}[@k]` |", declaration.name),
-                At::Required(_) => format!("| `{}@", declaration.name),
-            };
-            let row = documentation.lines().find(|line| line.starts_with(&shown));
-            let row = row.unwrap_or_else(|| panic!("docs/measures.md has no row of {}", declaration.name));
-            for parameter in declaration.parameters {
-                assert!(
-                    row.contains(&format!("`{}`", parameter.name())),
-                    "{}: {}",
-                    declaration.name,
-                    parameter.name()
-                );
-            }
-            let family = declaration.trec_eval.family.map(|(family, _)| family);
-            for name in declaration.trec_eval.plain.iter().chain(&family) {
-                assert!(row.contains(&format!("`{name}`")), "{}: {name}", declaration.name);
-            }
-        }
-    }
-}

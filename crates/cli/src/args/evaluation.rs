@@ -1,0 +1,192 @@
+//! The flags of evaluation, and evaluating runs.
+
+use std::collections::{BTreeMap, HashSet};
+use std::num::NonZeroUsize;
+
+use toller_eval::{
+    EvalOptions, Evaluation, Format, Measure, MissingQueries, RunReport, evaluate, parse_measures,
+};
+use toller_ir::Qrels;
+
+use super::id_lines::pairs;
+use super::paths::{InputPath, Inputs};
+use super::qrels::QrelsSetsArgs;
+use super::runs::{RunInputArgs, run_names};
+use crate::error::{Context, Remedied, UsageError};
+use crate::ui::Ui;
+
+/// Flags of the commands that evaluate runs.
+#[derive(Clone, Debug, clap::Args)]
+pub struct EvaluationArgs {
+    #[command(flatten)]
+    qrels: QrelsSetsArgs,
+
+    /// Runs (TREC, MS MARCO or Tevatron); `-` is stdin
+    #[arg(value_name = "RUN", required = true)]
+    pub runs: Vec<InputPath>,
+
+    /// Measures, separated by blanks or commas
+    #[arg(long, short, value_name = "LIST", default_value = "nDCG@10 RR@10 AP R@100")]
+    measures: Vec<String>,
+
+    /// Leave out judged queries without results (default: they count as zero)
+    #[arg(long)]
+    skip_missing: bool,
+
+    /// The lowest grade that is relevant, for measures that do not name their own
+    #[arg(long, short = 'l', value_name = "GRADE", default_value_t = 1)]
+    relevance_level: u32,
+
+    /// Evaluate only the first N documents of each query
+    #[arg(long, short = 'M', value_name = "N")]
+    depth: Option<NonZeroUsize>,
+
+    /// Measure groups of queries too: each line has a query's identifier and the name of its group
+    #[arg(long, value_name = "FILE")]
+    groups: Option<InputPath>,
+
+    #[command(flatten)]
+    input: RunInputArgs,
+
+    /// How the result is written (`--json` is the same as `--format json`)
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    format: FormatArg,
+
+    /// Decimals in tables
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(0..=17),
+          help_heading = "Output")]
+    digits: u8,
+}
+
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum FormatArg {
+    #[default]
+    Table,
+    Json,
+    Csv,
+    Markdown,
+    /// A tabular with the rules of the package booktabs
+    Latex,
+}
+
+impl EvaluationArgs {
+    /// Reads the runs and judgments and evaluates every run by every set of judgments.
+    pub fn evaluate(&self, ui: &Ui) -> crate::Result<Vec<RunReport>> {
+        Inputs::files(self.runs.iter().chain(&self.qrels.qrels).chain(&self.groups)).check()?;
+        let measures = self.all_measures()?;
+        let all_qrels = self.qrels.read(self.input.skip_bad_lines, ui)?;
+        let groups = self.groups.as_ref().map(read_groups).transpose()?;
+        let mut reports = Vec::with_capacity(self.runs.len() * all_qrels.len());
+        for (path, name) in self.runs.iter().zip(run_names(&self.runs)) {
+            let run = self.input.read(path, ui)?;
+            for (qrels, qrels_name) in all_qrels.iter().zip(run_names(&self.qrels.qrels)) {
+                let evaluation = evaluate(qrels, &run, &measures, &self.eval_options())
+                    .context(format!("cannot evaluate {}", path.input()))?;
+                self.report_queries(path, qrels, &evaluation, ui);
+                let mut report = RunReport::new(name.clone(), evaluation);
+                report.qrels = (all_qrels.len() > 1).then_some(qrels_name);
+                if let Some(groups) = &groups {
+                    report.groups = grouped(&report.evaluation, groups)?;
+                }
+                reports.push(report);
+            }
+        }
+        if let (Some(groups), Some(first)) = (&groups, reports.first()) {
+            report_ungrouped(&first.evaluation, groups, ui);
+        }
+        Ok(reports)
+    }
+
+    /// Refuses several sets of judgments, for a command that compares runs.
+    pub fn check_one_qrels(&self, what: &str) -> Result<(), UsageError> {
+        if self.qrels.qrels.len() > 1 {
+            let message = format!("{what} compares runs by one set of judgments, but there are several");
+            return Err(UsageError::new(message, "name one --qrels"));
+        }
+        Ok(())
+    }
+
+    /// How the result is written.
+    pub fn format(&self, ui: &Ui) -> Format {
+        match self.format {
+            _ if ui.json => Format::Json,
+            FormatArg::Table => Format::Table,
+            FormatArg::Json => Format::Json,
+            FormatArg::Csv => Format::Csv,
+            FormatArg::Markdown => Format::Markdown,
+            FormatArg::Latex => Format::Latex,
+        }
+    }
+
+    /// Decimals in tables.
+    pub fn digits(&self) -> usize {
+        self.digits.into()
+    }
+
+    /// The measures of every `--measures`, each once.
+    fn all_measures(&self) -> Result<Vec<Measure>, UsageError> {
+        parse_measures(&self.measures.join(" ")).map_err(|error| UsageError::of(&error))
+    }
+
+    fn eval_options(&self) -> EvalOptions {
+        let missing = if self.skip_missing { MissingQueries::Skip } else { MissingQueries::CountAsZero };
+        EvalOptions { missing, relevance_level: self.relevance_level, depth: self.depth }
+    }
+
+    /// Reports missing and unjudged queries.
+    fn report_queries(&self, path: &InputPath, qrels: &Qrels, evaluation: &Evaluation, ui: &Ui) {
+        let input = path.input();
+        if evaluation.missing > 0 {
+            let counted = if self.skip_missing { "are left out" } else { "count as zero" };
+            let (missing, judged) = (evaluation.missing, qrels.len());
+            ui.warning(format!(
+                "{input}: {missing} of {judged} judged queries have no results and {counted}"
+            ));
+        }
+        if evaluation.unjudged > 0 {
+            ui.status(format!("{input}: {} queries are not judged and ignored", evaluation.unjudged));
+        }
+    }
+}
+
+/// The groups by name, each with its queries, in the order of the names.
+pub type Groups = BTreeMap<String, HashSet<String>>;
+
+/// Reads the groups of queries.
+pub fn read_groups(file: &InputPath) -> crate::Result<Groups> {
+    let mut groups = Groups::new();
+    for (query, group) in pairs(file, "a query's identifier and the name of its group")? {
+        groups.entry(group).or_default().insert(query);
+    }
+    if groups.is_empty() {
+        let message = format!("{} holds no group", file.display());
+        return Err(Remedied::new(message, "write a query's identifier and its group on each line").into());
+    }
+    Ok(groups)
+}
+
+/// The groups that have evaluated queries.
+fn grouped(evaluation: &Evaluation, groups: &Groups) -> crate::Result<Vec<(String, Evaluation)>> {
+    let of_group = |(name, queries): (&String, &HashSet<String>)| {
+        Some((name.clone(), evaluation.restricted_to(|query| queries.contains(query))?))
+    };
+    let found: Vec<_> = groups.iter().filter_map(of_group).collect();
+    if found.is_empty() {
+        let example = evaluation.per_query.first().map_or("", |query| query.query_id.as_str());
+        let message = format!("no query of --groups is evaluated; one that is evaluated is {example:?}");
+        return Err(Remedied::new(message, "write the identifiers as the judgments do").into());
+    }
+    Ok(found)
+}
+
+/// Reports evaluated queries that are in no group.
+fn report_ungrouped(evaluation: &Evaluation, groups: &Groups, ui: &Ui) {
+    let grouped = |query: &str| groups.values().any(|queries| queries.contains(query));
+    let without = evaluation.per_query.iter().filter(|query| !grouped(&query.query_id)).count();
+    if without > 0 {
+        let all = evaluation.per_query.len();
+        ui.warning(format!(
+            "{without} of {all} evaluated queries are in no group and count only under 'all'"
+        ));
+    }
+}

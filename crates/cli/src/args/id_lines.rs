@@ -1,0 +1,68 @@
+//! Files with one or two identifiers a line.
+
+use std::collections::HashSet;
+use std::io::BufRead;
+use std::path::Path;
+
+use toller_files::{Input, InputReader};
+
+use crate::error::Remedied;
+
+/// Lines of two cells, separated by a tab or, where there is none, by blanks. `expected` says what the cells
+/// are.
+pub fn pairs(path: &Path, expected: &str) -> crate::Result<Vec<(String, String)>> {
+    let mut pairs = Vec::new();
+    each_line(path, |number, line| {
+        let mut columns: Vec<&str> =
+            if line.contains('\t') { line.split('\t').collect() } else { line.split_whitespace().collect() };
+        columns.iter_mut().for_each(|column| *column = column.trim());
+        match columns[..] {
+            [first, second] if !first.is_empty() && !second.is_empty() => {
+                pairs.push((first.to_owned(), second.to_owned()));
+                Ok(())
+            }
+            _ => Err(Remedied::new(
+                format!("{}:{number}: expected {expected}, found {} columns", path.display(), columns.len()),
+                "write one pair a line, separated by a tab",
+            )),
+        }
+    })?;
+    Ok(pairs)
+}
+
+/// Lines of one identifier.
+pub fn ids(path: &Path) -> crate::Result<HashSet<String>> {
+    let mut ids = HashSet::new();
+    each_line(path, |_, line| {
+        ids.insert(line.to_owned());
+        Ok(())
+    })?;
+    Ok(ids)
+}
+
+/// Calls `take` with the number, from one, and the text of each line that is not empty.
+fn each_line(path: &Path, mut take: impl FnMut(usize, &str) -> Result<(), Remedied>) -> crate::Result<()> {
+    let input = Input::parse(path);
+    let mut reader = InputReader::open(&input)?;
+    let mut line = String::new();
+    for number in 1.. {
+        line.clear();
+        match reader.read_line(&mut line) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+                return Err(Remedied::new(
+                    format!("{}:{number}: not UTF-8: {error}", path.display()),
+                    "convert the file to UTF-8",
+                )
+                .into());
+            }
+            Err(error) => return Err(reader.error(error).into()),
+        }
+        let text = line.trim_start_matches('\u{feff}').trim();
+        if !text.is_empty() {
+            take(number, text)?;
+        }
+    }
+    Ok(())
+}

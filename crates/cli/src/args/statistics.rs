@@ -1,0 +1,63 @@
+//! The flags of significance tests.
+
+use toller_eval::{CompareOptions, Correction, Pairs, RunReport};
+
+use super::paths::InputPath;
+use crate::error::UsageError;
+
+/// Flags of the commands that compare runs by significance tests.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Significance")]
+pub struct StatisticsArgs {
+    /// Correction of the p-values for the number of comparisons by one measure
+    #[arg(long, value_enum, default_value_t)]
+    correction: CorrectionArg,
+
+    /// Random permutations of the randomisation test and of Tukey's
+    #[arg(long, value_name = "N", default_value_t = CompareOptions::default().permutations,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    permutations: u64,
+
+    /// Seed of the tests that draw at random
+    #[arg(long, value_name = "N", default_value_t = CompareOptions::default().seed)]
+    seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum CorrectionArg {
+    #[default]
+    Holm,
+    Bonferroni,
+    /// Benjamini and Hochberg: bounds the share of false discoveries
+    Bh,
+    None,
+}
+
+impl StatisticsArgs {
+    /// The default options with what the flags say.
+    pub fn options(&self) -> CompareOptions {
+        let correction = match self.correction {
+            CorrectionArg::Holm => Correction::Holm,
+            CorrectionArg::Bonferroni => Correction::Bonferroni,
+            CorrectionArg::Bh => Correction::BenjaminiHochberg,
+            CorrectionArg::None => Correction::None,
+        };
+        let (permutations, seed) = (self.permutations, self.seed);
+        CompareOptions { correction, permutations, seed, ..CompareOptions::default() }
+    }
+}
+
+/// The comparisons with the run that `--baseline` names: by its path, or as reports call it.
+pub fn with_baseline(
+    baseline: &InputPath,
+    paths: &[InputPath],
+    runs: &[RunReport],
+) -> Result<Pairs, UsageError> {
+    let named =
+        |(path, run): (&InputPath, &RunReport)| path == baseline || baseline.as_os_str() == run.name.as_str();
+    let found = paths.iter().zip(runs).position(named);
+    found.map(Pairs::With).ok_or_else(|| {
+        let message = format!("--baseline {} is not one of the runs", baseline.display());
+        UsageError::new(message, "name one of the runs that are compared")
+    })
+}

@@ -1,0 +1,175 @@
+//! `toller annotate packages`: what runs retrieved, as packages to judge.
+
+use std::io::Write;
+use std::path::Path;
+use std::str::FromStr;
+
+use toller_annotation::{Package, Pair, Pool, packages};
+use toller_files::{AtomicFile, FileError};
+use toller_report::{GradeLabel, Texts, Wanted, annotation_page};
+
+use crate::args::id_lines;
+use crate::args::paths::{InputPath, Inputs, OutputPath};
+use crate::args::runs::RunInputArgs;
+use crate::args::texts::TextsArgs;
+use crate::error::Remedied;
+use crate::ui::Ui;
+
+/// Pools the first documents of runs, and writes them as packages: a page or a sheet for each.
+///
+/// The order within a package says nothing about ranks. The documents of a query come together. A page keeps
+/// the grades in the browser and saves them as CSV; a sheet has an empty column grade.
+#[derive(Debug, clap::Args)]
+pub struct PackagesArgs {
+    /// Runs (TREC, MS MARCO or Tevatron)
+    #[arg(value_name = "RUN", required_unless_present = "pairs")]
+    runs: Vec<InputPath>,
+
+    /// Take these pairs, too: a query's id and a document's on each line
+    #[arg(long, value_name = "FILE")]
+    pairs: Option<InputPath>,
+
+    /// Documents of each query and run that are pooled
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    depth: u32,
+
+    /// Leave out what is judged in this file (TREC, BEIR TSV, or pairs of ids)
+    #[arg(long, value_name = "QRELS")]
+    judged: Option<InputPath>,
+
+    #[command(flatten)]
+    texts: TextsArgs,
+
+    /// The most pairs of a package; a query is never split
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    size: u32,
+
+    /// The grades, each with what it means
+    #[arg(long, value_name = "GRADE=MEANING,...", default_value = "0=not relevant,1=relevant")]
+    grades: Grades,
+
+    /// Seed of the order
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    seed: u64,
+
+    /// What a package is
+    #[arg(long, value_enum, default_value_t)]
+    format: FormatArg,
+
+    /// Directory to write the packages to
+    #[arg(short, long, value_name = "DIR")]
+    output: OutputPath,
+
+    #[command(flatten)]
+    input: RunInputArgs,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum FormatArg {
+    /// A web page that saves what is filled in as CSV
+    #[default]
+    Html,
+    /// A sheet with an empty column for the grade
+    Csv,
+}
+
+/// Grades as given on the command line.
+#[derive(Clone, Debug)]
+struct Grades(Vec<GradeLabel>);
+
+impl FromStr for Grades {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let grade = |text: &str| {
+            let (grade, label) = text.split_once('=').unwrap_or((text, text));
+            Some(GradeLabel { grade: grade.trim().parse().ok()?, label: label.trim().to_owned() })
+        };
+        let grades: Option<Vec<GradeLabel>> = text.split(',').map(grade).collect();
+        let grades = grades.ok_or("whole numbers with what they mean, as in 0=no,1=partly,2=yes")?;
+        let is_known = |at: usize| grades[..at].iter().any(|earlier| earlier.grade == grades[at].grade);
+        if (0..grades.len()).any(is_known) {
+            return Err("a grade is listed twice".to_owned());
+        }
+        Ok(Self(grades))
+    }
+}
+
+/// Pools and writes.
+pub fn run(args: &PackagesArgs, ui: &Ui) -> crate::Result<()> {
+    args.output.check_directory("a set of packages")?;
+    let lists = args.pairs.iter().chain(&args.judged);
+    Inputs::files(args.runs.iter().chain(lists).chain(args.texts.files())).check()?;
+    let pool = pooled(args, ui)?;
+    if pool.pairs.is_empty() {
+        return Err(Remedied::new("there is nothing to judge", "give other runs, or a greater depth").into());
+    }
+    let mut wanted = Wanted::default();
+    for pair in &pool.pairs {
+        wanted.queries.insert(&pair.query_id);
+        wanted.documents.insert(&pair.doc_id);
+    }
+    let texts = args.texts.read(&wanted, args.input.skip_bad_lines, ui)?;
+    let packages = packages(&pool, args.size as usize, args.seed);
+    let directory: &Path = &args.output;
+    std::fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
+    for package in &packages {
+        write_package(args, package, &texts, directory)?;
+    }
+    let (pairs, count) = (pool.pairs.len(), packages.len());
+    ui.status(format!("{pairs} pairs in {count} packages in {}", directory.display()));
+    Ok(())
+}
+
+fn pooled(args: &PackagesArgs, ui: &Ui) -> crate::Result<Pool> {
+    let read_judged = |path: &InputPath| {
+        let options =
+            toller_corpus::ReadOptions { skip_bad_lines: args.input.skip_bad_lines, ..Default::default() };
+        toller_corpus::read_qrels(&path.input(), &options).map(|(judged, _)| judged)
+    };
+    let judged = args.judged.as_ref().map(read_judged).transpose()?;
+    let mut pool = Pool::default();
+    for path in &args.runs {
+        pool.add_run(&args.input.read(path, ui)?, args.depth as usize, judged.as_ref())?;
+    }
+    if let Some(path) = &args.pairs {
+        for (query_id, doc_id) in id_lines::pairs(path, "a query's identifier and a document's")? {
+            pool.add(Pair { query_id, doc_id });
+        }
+    }
+    Ok(pool)
+}
+
+/// Writes a package; the file appears whole.
+fn write_package(
+    args: &PackagesArgs,
+    package: &Package,
+    texts: &Texts,
+    directory: &Path,
+) -> crate::Result<()> {
+    let extension = if args.format == FormatArg::Html { "html" } else { "csv" };
+    let path = directory.join(format!("package-{:04}.{extension}", package.number));
+    let mut file = AtomicFile::create(&path)?;
+    match args.format {
+        FormatArg::Html => {
+            let page = annotation_page(package, texts, &args.grades.0);
+            file.write_all(page.as_bytes()).map_err(FileError::on("write", &path))?;
+        }
+        FormatArg::Csv => sheet(package, texts, &mut file).map_err(std::io::Error::from)?,
+    }
+    Ok(file.commit()?)
+}
+
+fn sheet(package: &Package, texts: &Texts, out: impl Write) -> csv::Result<()> {
+    let mut rows = csv::Writer::from_writer(out);
+    rows.write_record(["query_id", "query", "doc_id", "title", "text", "grade", "annotator"])?;
+    for pair in &package.pairs {
+        let passage = texts.passage(&pair.doc_id);
+        let title = passage.and_then(|passage| passage.title.as_deref()).unwrap_or_default();
+        let text = passage.map_or("", |passage| passage.text.as_str());
+        let query = texts.query(&pair.query_id).unwrap_or_default();
+        let cells = [&pair.query_id, query, &pair.doc_id, title, text].map(crate::table::as_text);
+        rows.write_record(cells.iter().map(String::as_str).chain(["", ""]))?;
+    }
+    Ok(rows.flush()?)
+}

@@ -1,0 +1,65 @@
+//! `toller annotate vote`: judgments from the grades of several annotators.
+
+use toller_annotation::{Vote, vote};
+
+use super::sheets::SheetsArgs;
+use crate::args::paths::OutputPath;
+use crate::error::Remedied;
+use crate::ui::Ui;
+
+/// Makes judgments of filled sheets by a vote, as TREC qrels.
+///
+/// A grade wins if it has at least --votes votes and more than any other. Pairs on which no grade wins are
+/// left out of the judgments. --undecided lists them, for another annotator: `toller annotate packages
+/// --pairs`.
+#[derive(Debug, clap::Args)]
+pub struct VoteArgs {
+    #[command(flatten)]
+    sheets: SheetsArgs,
+
+    /// The votes that a grade needs
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    votes: u32,
+
+    /// File to write the judgments to; - for stdout
+    #[arg(short, long, value_name = "QRELS", default_value = "-")]
+    output: OutputPath,
+
+    /// File to write the pairs without a winner to: a query's id and a document's on each line
+    #[arg(long, value_name = "FILE")]
+    undecided: Option<OutputPath>,
+}
+
+/// Reads the sheets and writes the judgments.
+pub fn run(args: &VoteArgs, ui: &Ui) -> crate::Result<()> {
+    let ratings = args.sheets.read(ui)?;
+    let Vote { qrels, decided, undecided } = vote(&ratings, args.votes as usize);
+    let mut ids =
+        qrels.iter().flat_map(|(query, documents)| documents.keys().map(String::as_str).chain([query]));
+    if let Some(id) = ids.find(|id| id.contains(char::is_whitespace)) {
+        let message = format!("the identifier {id:?} has a blank, which separates the columns of qrels");
+        return Err(Remedied::new(message, "give the document or the query another identifier").into());
+    }
+    args.output.write(ui, |out, _| {
+        for (query, documents) in qrels.iter() {
+            for (document, grade) in documents {
+                writeln!(out, "{query} 0 {document} {grade}")?;
+            }
+        }
+        Ok(())
+    })?;
+    if let Some(path) = &args.undecided {
+        path.write(ui, |out, _| {
+            for pair in &undecided {
+                writeln!(out, "{}\t{}", pair.query_id, pair.doc_id)?;
+            }
+            Ok(())
+        })?;
+    }
+    let pairs = decided + undecided.len();
+    ui.status(format!(
+        "{decided} of {pairs} pairs have a grade; {} are undecided and left out",
+        undecided.len()
+    ));
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! `toller compare`: whether runs differ, by how much, and how many queries would show a difference.
+
+use std::io::Write;
+
+use toller_eval::{CompareOptions, Compared, Format, Pairs, Report, ReportOptions, Test, compare_pairs};
+
+use crate::args::evaluation::EvaluationArgs;
+use crate::args::paths::InputPath;
+use crate::args::statistics::{StatisticsArgs, with_baseline};
+use crate::error::UsageError;
+use crate::ui::Ui;
+
+/// Compares every run with every other one, or all with a baseline.
+///
+/// For each pair of runs and each measure: the mean difference with its interval, the size of the effect (d),
+/// wins, ties and losses, and the p-values of the tests. "needs" is the number of queries on which a t-test
+/// would find an effect of this size, and "shows" the smallest difference that it would find on these
+/// queries.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CompareArgs {
+    #[command(flatten)]
+    evaluation: EvaluationArgs,
+
+    /// Compare every run with this one alone
+    #[arg(long, value_name = "RUN", help_heading = "Significance")]
+    baseline: Option<InputPath>,
+
+    /// Tests, separated by commas; letters in tables go by the first
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "t,randomization",
+        help_heading = "Significance"
+    )]
+    tests: Vec<TestArg>,
+
+    #[command(flatten)]
+    statistics: StatisticsArgs,
+
+    /// Samples of the bootstrap
+    #[arg(long, value_name = "N", default_value_t = CompareOptions::default().resamples,
+          value_parser = clap::value_parser!(u64).range(1..), help_heading = "Significance")]
+    resamples: u64,
+
+    /// Confidence of intervals; what is left to 1 is the level of significance
+    #[arg(long, value_name = "SHARE", default_value_t = CompareOptions::default().confidence,
+          help_heading = "Significance")]
+    confidence: f64,
+
+    /// Test whether the runs are equivalent: whether their means differ by less than this
+    #[arg(long, value_name = "MARGIN", help_heading = "Significance")]
+    equivalence: Option<f64>,
+
+    /// The probability with which a difference is to be found, for "needs" and "shows"
+    #[arg(long, value_name = "SHARE", default_value_t = CompareOptions::default().power,
+          help_heading = "Significance")]
+    power: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum TestArg {
+    /// Student's paired t-test
+    T,
+    /// Fisher's randomisation test
+    Randomization,
+    /// The paired bootstrap
+    Bootstrap,
+    /// Wilcoxon's signed-rank test
+    Wilcoxon,
+    /// Tukey's honestly significant difference by randomisation, for all pairs at once
+    Tukey,
+}
+
+impl From<TestArg> for Test {
+    fn from(test: TestArg) -> Self {
+        match test {
+            TestArg::T => Self::T,
+            TestArg::Randomization => Self::Randomization,
+            TestArg::Bootstrap => Self::Bootstrap,
+            TestArg::Wilcoxon => Self::Wilcoxon,
+            TestArg::Tukey => Self::Tukey,
+        }
+    }
+}
+
+/// Evaluates the runs, compares them and writes the report.
+pub fn run(args: &CompareArgs, ui: &Ui) -> crate::Result<()> {
+    let paths = &args.evaluation.runs;
+    args.evaluation.check_one_qrels("toller compare")?;
+    if paths.len() < 2 {
+        return Err(UsageError::new("there is only one run to compare", "name two runs or more").into());
+    }
+    let options = args.options();
+    let runs = args.evaluation.evaluate(ui)?;
+    let which = match &args.baseline {
+        Some(baseline) => with_baseline(baseline, paths, &runs)?,
+        None => Pairs::All,
+    };
+    let evaluations: Vec<_> = runs.iter().map(|run| &run.evaluation).collect();
+    let pairs = compare_pairs(&evaluations, which, &options)?;
+    let report = Report { comparisons: Some(Compared { which, options, pairs }), runs };
+
+    let mut out = ui.out();
+    match args.evaluation.format(ui) {
+        Format::Csv => report.write_comparisons(&mut out)?,
+        format => {
+            let options = ReportOptions { per_query: false, digits: args.evaluation.digits() };
+            report.write(&mut out, format, options)?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+impl CompareArgs {
+    fn options(&self) -> CompareOptions {
+        let mut tests: Vec<Test> = Vec::new();
+        for test in self.tests.iter().copied().map(Test::from) {
+            if !tests.contains(&test) {
+                tests.push(test);
+            }
+        }
+        CompareOptions {
+            tests,
+            resamples: self.resamples,
+            confidence: self.confidence,
+            margin: self.equivalence,
+            power: self.power,
+            ..self.statistics.options()
+        }
+    }
+}

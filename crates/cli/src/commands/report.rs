@@ -1,0 +1,161 @@
+//! `toller report`: runs compared on a web page.
+
+use std::io::Write;
+use std::path::Path;
+
+use toller_eval::parse_measures;
+use toller_files::{AtomicFile, FileError};
+use toller_ir::Qrels;
+use toller_report::{Analyst, Report, ReportOptions, data_files, report_page};
+
+use crate::args::evaluation::read_groups;
+use crate::args::paths::{InputPath, Inputs, OutputPath};
+use crate::args::qrels::QrelsArgs;
+use crate::args::runs::{RunInputArgs, run_names};
+use crate::args::texts::TextsArgs;
+use crate::error::UsageError;
+use crate::ui::Ui;
+
+/// Compares runs on a web page: measures, significance, figures, and queries with their texts.
+///
+/// The page is one file that loads nothing. The first measure is the one of the figures about queries. The
+/// baseline is the first run, unless --baseline names another. --data writes the numbers as CSV and JSON.
+#[derive(Debug, clap::Args)]
+pub struct ReportArgs {
+    /// Runs (TREC, MS MARCO or Tevatron); `-` is stdin
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<InputPath>,
+
+    #[command(flatten)]
+    qrels: QrelsArgs,
+
+    /// The run to compare the others with; one of the runs, or another [default: the first run]
+    #[arg(long, value_name = "RUN")]
+    baseline: Option<InputPath>,
+
+    /// Measures, separated by blanks or commas; queries are compared by the first one
+    #[arg(long, short, value_name = "LIST", default_value = "nDCG@10 RR@10 AP R@100")]
+    measures: Vec<String>,
+
+    #[command(flatten)]
+    texts: TextsArgs,
+
+    /// A group for each query, for figures by group: a query's id, a tab and the group's name on each line
+    #[arg(long, value_name = "FILE")]
+    groups: Option<InputPath>,
+
+    /// The page's title [default: the judgments' name]
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+
+    /// Queries to show with their texts: as many losses and as many gains of each run
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    show: u32,
+
+    /// Documents of each run to show for a query
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    top: u32,
+
+    /// File to write the page to; - for stdout
+    #[arg(short, long, value_name = "FILE.html")]
+    output: OutputPath,
+
+    /// Directory to write the numbers to, as CSV and JSON
+    #[arg(long, value_name = "DIR")]
+    data: Option<OutputPath>,
+
+    /// The lowest grade that is relevant, for measures that do not name their own
+    #[arg(long, short = 'l', value_name = "GRADE", default_value_t = 1)]
+    relevance_level: u32,
+
+    #[command(flatten)]
+    input: RunInputArgs,
+}
+
+/// Evaluates the runs and writes the page.
+pub fn run(args: &ReportArgs, ui: &Ui) -> crate::Result<()> {
+    let paths = args.baseline_first();
+    if let Some(directory) = &args.data {
+        directory.check_directory("the report's data")?;
+    }
+    Inputs::files(paths.iter().chain([&args.qrels.qrels]).chain(args.texts.files()).chain(&args.groups))
+        .check_with(&args.output, ui)?;
+    let options = args.options()?;
+    let qrels = args.qrels.read(args.input.skip_bad_lines, ui)?;
+    let report = analyse(args, &paths, &qrels, options, ui)?;
+    let texts = args.texts.read(&report.wanted(), args.input.skip_bad_lines, ui)?;
+    let page = report_page(&report, &texts);
+    args.output.write(ui, |out, _| Ok(out.write_all(page.as_bytes())?))?;
+    if let Some(directory) = &args.data {
+        write_data(&report, directory)?;
+    }
+    if !args.output.is_stdout() {
+        let (runs, queries, bytes) = (report.runs.len(), report.queries.len(), page.len().div_ceil(1000));
+        ui.status(format!("{runs} runs on {queries} queries in {} ({bytes} kB)", args.output.display()));
+    }
+    Ok(())
+}
+
+/// Reads the runs one after the other.
+fn analyse(
+    args: &ReportArgs,
+    paths: &[InputPath],
+    qrels: &Qrels,
+    options: ReportOptions,
+    ui: &Ui,
+) -> crate::Result<Report> {
+    let names = run_names(paths);
+    let mut named = paths.iter().zip(names);
+    let Some((path, name)) = named.next() else {
+        return Err(UsageError::new("a report needs a run", "name a run").into());
+    };
+    let mut analyst = Analyst::new(qrels, options, name, args.input.read(path, ui)?)?;
+    for (path, name) in named {
+        analyst.add(name, &args.input.read(path, ui)?)?;
+    }
+    let report = analyst.finish()?;
+    for run in report.runs.iter().filter(|run| run.missing > 0) {
+        let (file, missing, judged) = (&run.file, run.missing, report.queries.len());
+        ui.warning(format!("{file}: {missing} of {judged} judged queries have no results and count as zero"));
+    }
+    Ok(report)
+}
+
+impl ReportArgs {
+    /// The runs, each once, the baseline first.
+    fn baseline_first(&self) -> Vec<InputPath> {
+        let mut paths = self.runs.clone();
+        if let Some(baseline) = &self.baseline {
+            paths.retain(|path| path != baseline);
+            paths.insert(0, baseline.clone());
+        }
+        paths
+    }
+
+    fn options(&self) -> crate::Result<ReportOptions> {
+        let measures = parse_measures(&self.measures.join(" ")).map_err(|error| UsageError::of(&error))?;
+        let judgments = run_names(std::slice::from_ref(&self.qrels.qrels)).concat();
+        let groups = self.groups.as_ref().map(read_groups).transpose()?;
+        Ok(ReportOptions {
+            title: self.title.clone().unwrap_or_else(|| judgments.clone()),
+            judgments,
+            measures,
+            relevance_level: self.relevance_level,
+            queries: self.show as usize,
+            documents: self.top as usize,
+            groups,
+        })
+    }
+}
+
+/// Writes the files of the data; each appears whole.
+fn write_data(report: &Report, directory: &Path) -> crate::Result<()> {
+    std::fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
+    for data in data_files(report)? {
+        let path = directory.join(data.name);
+        let mut file = AtomicFile::create(&path)?;
+        file.write_all(&data.content).map_err(FileError::on("write", &path))?;
+        file.commit()?;
+    }
+    Ok(())
+}

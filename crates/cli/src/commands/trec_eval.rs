@@ -1,0 +1,49 @@
+//! `toller eval --trec-eval`: trec_eval's arguments in, trec_eval's output out.
+
+use std::io::{Read, Write};
+use std::path::Path;
+
+use toller_corpus::{QrelsFormat, ReadOptions, RunFormat, read_qrels, read_run};
+use toller_eval::trec_eval::{
+    Arguments, JudgmentFormat, JudgmentGroups, Judgments, Request, TrecEvalError, ZScores, write,
+};
+use toller_files::{Input, InputReader};
+
+use crate::error::{Context, UsageError};
+use crate::ui::Ui;
+
+/// Prints what trec_eval prints for these arguments.
+pub fn run(arguments: &[String], ui: &Ui) -> crate::Result<()> {
+    let arguments = Arguments::parse(arguments).map_err(|error| UsageError::of(&error))?;
+    let request = Request::new(&arguments).map_err(|error| UsageError::of(&error))?;
+    let run_options = ReadOptions { format: Some(RunFormat::Trec), ..ReadOptions::default() };
+    let input = |path: &str| Input::parse(Path::new(path));
+    let (run, _) = read_run(&input(&arguments.run), &run_options)?;
+    let z_scores = arguments.z_scores.as_deref().map(|file| parsed(file, ZScores::parse)).transpose()?;
+    let mut out = ui.out();
+    let mut print = |judgments| {
+        write(&arguments, &request, judgments, &run, z_scores.as_ref(), &mut out)
+            .context(format!("cannot evaluate {}", arguments.run))
+    };
+    match arguments.format {
+        JudgmentFormat::Qrels => {
+            let options = ReadOptions { format: Some(QrelsFormat::Trec), ..ReadOptions::default() };
+            let (qrels, _) = read_qrels(&input(&arguments.qrels), &options)?;
+            print(Judgments::Qrels(&qrels))?;
+        }
+        JudgmentFormat::QrelsGroups => {
+            let groups = parsed(&arguments.qrels, JudgmentGroups::parse)?;
+            print(Judgments::Groups(&groups))?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// What `parse` makes of a file's text.
+fn parsed<T>(file: &str, parse: impl Fn(&str) -> Result<T, TrecEvalError>) -> crate::Result<T> {
+    let mut reader = InputReader::open(&Input::parse(Path::new(file)))?;
+    let mut text = String::new();
+    reader.read_to_string(&mut text).map_err(|error| reader.error(error))?;
+    parse(&text).context(file)
+}

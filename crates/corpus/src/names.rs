@@ -1,0 +1,73 @@
+//! The names of fields and columns: the usual ones of each format, or those that a user gives.
+
+use serde::{Deserialize, Serialize};
+
+/// The names of a file's fields or columns, where they are not usual ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnNames {
+    /// Identifiers.
+    pub id: Option<String>,
+    /// Titles.
+    pub title: Option<String>,
+    /// Texts.
+    pub text: Option<String>,
+}
+
+/// The names that a format's fields usually have, those that count first before the others.
+#[derive(Clone, Copy)]
+pub(crate) struct Usual {
+    pub(crate) id: &'static [&'static str],
+    pub(crate) title: &'static [&'static str],
+    pub(crate) text: &'static [&'static str],
+}
+
+/// The names to look for.
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    pub(crate) id: Vec<String>,
+    pub(crate) title: Vec<String>,
+    pub(crate) text: Vec<String>,
+    /// Whether a user gave one of them, so that a file without it is an error.
+    pub(crate) are_given: bool,
+}
+
+impl ColumnNames {
+    /// Whether none is given.
+    #[must_use]
+    pub fn are_usual(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The given names, and the usual ones for what is not given.
+    pub(crate) fn or(&self, usual: Usual) -> Names {
+        let names = |given: &Option<String>, usual: &[&str]| match given {
+            Some(name) => vec![name.clone()],
+            None => usual.iter().map(|&name| name.to_owned()).collect(),
+        };
+        Names {
+            id: names(&self.id, usual.id),
+            title: names(&self.title, usual.title),
+            text: names(&self.text, usual.text),
+            are_given: !self.are_usual(),
+        }
+    }
+}
+
+/// `a, b or c`.
+pub(crate) fn either(names: &[String]) -> String {
+    match names {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        names => names.concat(),
+    }
+}
+
+impl Names {
+    /// The message that a header has no identifiers or no texts by these names.
+    pub(crate) fn missing(&self, cells: &[impl AsRef<str>]) -> String {
+        let found: Vec<&str> = cells.iter().map(AsRef::as_ref).collect();
+        let wanted = [&self.id, &self.text].map(|names| either(names));
+        let [id, text] = wanted;
+        let found = found.join(", ");
+        format!("the header needs a column of identifiers ({id}) and one of texts ({text}); it has {found}")
+    }
+}

@@ -1,0 +1,143 @@
+//! Whether a passage contains an answer, by the rules of DPR (Karpukhin et al. 2020), which EntityQuestions
+//! uses too.
+
+use std::sync::LazyLock;
+
+use regex::{Regex, RegexBuilder};
+use unicode_normalization::UnicodeNormalization;
+
+/// What a token is: letters, digits and marks together, or one other character that is neither a separator
+/// nor a control character.
+static TOKEN: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]").ok());
+
+/// How the answers of a question are looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MatchMode {
+    /// As a sequence of tokens, in any case.
+    #[default]
+    Tokens,
+    /// As regular expressions, in any case; `^` and `$` are the ends of lines. CuratedTREC's answers are
+    /// some.
+    Patterns,
+}
+
+/// Finds the answers of one question in passages.
+#[derive(Clone, Debug)]
+pub struct AnswerMatcher {
+    answers: Answers,
+}
+
+#[derive(Clone, Debug)]
+enum Answers {
+    Tokens(Vec<Vec<String>>),
+    Patterns(Vec<Regex>),
+}
+
+impl AnswerMatcher {
+    /// For a question with these answers, in decomposed form (NFD). A pattern that is no regular expression
+    /// never matches, and an answer without a token matches every passage: both as in DPR's script.
+    pub fn new<'a>(answers: impl IntoIterator<Item = &'a str>, mode: MatchMode) -> Self {
+        let answers = answers.into_iter().map(decomposed);
+        let answers = match mode {
+            MatchMode::Tokens => Answers::Tokens(answers.map(|answer| tokens(&answer)).collect()),
+            MatchMode::Patterns => Answers::Patterns(answers.filter_map(|answer| pattern(&answer)).collect()),
+        };
+        Self { answers }
+    }
+
+    /// Whether `text` contains one of the answers.
+    #[must_use]
+    pub fn is_in(&self, text: &str) -> bool {
+        let text = decomposed(text);
+        match &self.answers {
+            Answers::Patterns(patterns) => patterns.iter().any(|pattern| pattern.is_match(&text)),
+            Answers::Tokens(answers) => {
+                let tokens = tokens(&text);
+                answers.iter().any(|answer| {
+                    answer.is_empty() || tokens.windows(answer.len()).any(|window| window == answer)
+                })
+            }
+        }
+    }
+
+    /// The place, from 0, of the first of the `texts` that contains an answer. It is below k where top-k
+    /// accuracy counts a hit.
+    pub fn first_in<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Option<usize> {
+        texts.into_iter().position(|text| self.is_in(text))
+    }
+}
+
+fn decomposed(text: &str) -> String {
+    text.nfd().collect()
+}
+
+/// The tokens of a decomposed text, lowercased.
+fn tokens(text: &str) -> Vec<String> {
+    let found = TOKEN.iter().flat_map(|token| token.find_iter(text));
+    found.map(|token| token.as_str().to_lowercase()).collect()
+}
+
+fn pattern(answer: &str) -> Option<Regex> {
+    RegexBuilder::new(answer).case_insensitive(true).multi_line(true).build().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AnswerMatcher, MatchMode};
+
+    fn by_tokens(answer: &str, text: &str) -> bool {
+        AnswerMatcher::new([answer], MatchMode::Tokens).is_in(text)
+    }
+
+    fn by_pattern(answer: &str, text: &str) -> bool {
+        AnswerMatcher::new([answer], MatchMode::Patterns).is_in(text)
+    }
+
+    #[test]
+    fn tokens_are_matched_whole_and_in_order() {
+        assert!(by_tokens("Paris", "She lives in PARIS."));
+        assert!(!by_tokens("Paris", "Parisian cafés"));
+        assert!(by_tokens("New York City", "new  york\tcity"));
+        assert!(!by_tokens("New York", "York, New Jersey: new-york"));
+        assert!(by_tokens("New-York", "new - york"));
+        assert!(!by_tokens("New York", "New-York"));
+        assert!(by_tokens("U.S.", "the u . s . army"));
+        assert!(!by_tokens("U.S.", "the US army"));
+        assert!(by_tokens("$5", "costs $5, or 5 $") && !by_tokens("$5", "costs 5 $"));
+    }
+
+    #[test]
+    fn characters_are_decomposed() {
+        // Composed and decomposed, with a mark as a part of the word.
+        assert!(by_tokens("caf\u{e9}", "the cafe\u{301} there"));
+        assert!(by_tokens("cafe\u{301}", "THE CAF\u{c9} THERE"));
+        assert!(!by_tokens("cafe", "caf\u{e9}"));
+        // Hangul syllables and their letters; a ligature stays, since NFD is canonical.
+        assert!(by_tokens("\u{d55c}", "\u{1112}\u{1161}\u{11ab}"));
+        assert!(!by_tokens("fi", "\u{fb01}"));
+        // An invisible character separates words, as a separator does.
+        assert!(!by_tokens("zerowidth", "zero\u{200b}width"));
+        assert!(by_tokens("zero width", "zero\u{200b}width"));
+    }
+
+    #[test]
+    fn patterns() {
+        assert!(by_pattern(r"^\d{4}$", "born in\n1984\nin May"));
+        assert!(!by_pattern(r"^\d{4}$", "born in 1984"));
+        assert!(by_pattern("long|wide (river|lake)", "a WIDE LAKE"));
+        assert!(by_pattern("par", "Parisian"));
+        assert!(by_pattern("caf\u{e9}", "cafe\u{301}"));
+        // No regular expression, so it never matches, not even itself.
+        assert!(!by_pattern("(unclosed", "(unclosed"));
+    }
+
+    #[test]
+    fn any_answer_counts() {
+        let matcher = AnswerMatcher::new(["Bonn", "Berlin"], MatchMode::Tokens);
+        assert_eq!(matcher.first_in(["London", "in Berlin", "Bonn"]), Some(1));
+        assert_eq!(matcher.first_in(["London"]), None);
+        assert!(!AnswerMatcher::new([], MatchMode::Tokens).is_in("text"));
+        assert!(by_tokens(" \u{200b}", "text"));
+    }
+}

@@ -1,0 +1,91 @@
+//! Tukey's honestly significant difference by randomisation: all pairs of several systems at once.
+
+use super::random::SplitMix64;
+use crate::error::StatsError;
+
+/// The p-value of each pair of systems, `[systems, systems]`.
+///
+/// `values` holds each system's values on the same queries. `permutations` times, the systems' values are
+/// permuted on every query. The p-value of a pair is the share of permutations in which the range of the
+/// means is at least the pair's difference (Carterette 2012); the observed values are counted too, so p is
+/// never 0. The p-values hold for all pairs together and need no further correction.
+///
+/// # Errors
+/// If the systems have different numbers of values, fewer than two, or one that is not finite.
+pub fn tukey_test(values: &[&[f64]], permutations: u64, seed: u64) -> Result<Vec<Vec<f64>>, StatsError> {
+    let systems = values.len();
+    let queries = values.first().map_or(0, |first| first.len());
+    if let Some(other) = values.iter().find(|other| other.len() != queries) {
+        return Err(StatsError::Unpaired { left: queries, right: other.len() });
+    }
+    if queries < 2 {
+        return Err(StatsError::TooFewPairs { pairs: queries });
+    }
+    if values.iter().any(|values| values.iter().any(|value| !value.is_finite())) {
+        return Err(StatsError::NotFinite);
+    }
+    let sums: Vec<f64> = values.iter().map(|values| values.iter().sum()).collect();
+    // Queries on which all systems are equal shift all sums alike: they are left out. By query, so that a
+    // permutation reads the memory in order.
+    let mut by_query: Vec<f64> = Vec::with_capacity(systems * queries);
+    for query in 0..queries {
+        let row = values.iter().map(|values| values[query]);
+        let first = values[0][query];
+        if row.clone().any(|value| value != first) {
+            by_query.extend(row);
+        }
+    }
+    let rounding = 1e-12 * by_query.iter().map(|value| value.abs()).sum::<f64>();
+    let mut random = SplitMix64::new(seed);
+    let mut ranges = Vec::with_capacity(permutations as usize);
+    let mut permuted = vec![0.0; systems];
+    for _ in 0..permutations {
+        permuted.fill(0.0);
+        for row in by_query.chunks_exact_mut(systems) {
+            for last in (1..systems).rev() {
+                row.swap(last, random.below(last + 1));
+            }
+            for (sum, value) in permuted.iter_mut().zip(row) {
+                *sum += *value;
+            }
+        }
+        let highest = permuted.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let lowest = permuted.iter().copied().fold(f64::INFINITY, f64::min);
+        ranges.push(highest - lowest + rounding);
+    }
+    ranges.sort_unstable_by(f64::total_cmp);
+    let p = |difference: f64| {
+        let smaller = ranges.partition_point(|range| *range < difference) as u64;
+        (permutations - smaller + 1) as f64 / (permutations + 1) as f64
+    };
+    Ok(sums.iter().map(|a| sums.iter().map(|b| p((a - b).abs())).collect()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tukey_test;
+    use crate::error::StatsError;
+    use crate::stats::randomization_test;
+
+    #[test]
+    fn two_systems_are_a_randomization_test() -> Result<(), StatsError> {
+        let a: Vec<f64> = (0..40).map(|i| f64::from(i * 7 % 11) / 11.0).collect();
+        let b: Vec<f64> = (0..40).map(|i| f64::from(i * 5 % 13) / 11.0).collect();
+        let p = tukey_test(&[&a, &b], 50_000, 5)?;
+        let expected = randomization_test(&a, &b, 50_000, 6)?.p_value;
+        assert!((p[0][1] - expected).abs() < 0.01, "{} is far from {expected}", p[0][1]);
+        assert_eq!((p[0][1], p[0][0]), (p[1][0], 1.0));
+        Ok(())
+    }
+
+    #[test]
+    fn more_systems_need_larger_differences() -> Result<(), StatsError> {
+        let a: Vec<f64> = (0..40).map(|i| f64::from(i * 7 % 11) / 11.0).collect();
+        let b: Vec<f64> = (0..40).map(|i| f64::from(i * 5 % 13) / 11.0).collect();
+        let c: Vec<f64> = (0..40).map(|i| f64::from(i * 3 % 10) / 11.0).collect();
+        let (two, three) = (tukey_test(&[&a, &b], 20_000, 5)?, tukey_test(&[&a, &b, &c], 20_000, 5)?);
+        assert!(three[0][1] > two[0][1]);
+        assert!(matches!(tukey_test(&[&a, &b[1..]], 9, 5), Err(StatsError::Unpaired { .. })));
+        Ok(())
+    }
+}

@@ -1,0 +1,28 @@
+//! Runs compared on web pages that need no network, and the data of these pages.
+//!
+//! An [`Analyst`] takes runs one after the other and makes a [`Report`], which is numbers alone.
+//! [`report_page`] is its page and [`data_files`] are its files. [`diff_page`] shows two runs query by query,
+//! [`failures_page`] what one run fails on, and [`annotation_page`] what people are to judge. Texts come from
+//! the caller ([`Texts`]), who reads what [`Report::wanted`] and [`Contrast::want`] name.
+
+mod contrast;
+mod data;
+mod error;
+mod export;
+mod failures;
+mod figure;
+mod options;
+mod page;
+mod texts;
+
+pub use contrast::{Choice, Contrast, ContrastOptions};
+pub use data::{
+    Analyst, DepthCurves, Difficulty, Estimate, Group, Groups, MeasureName, Pair, Pairs, QueryDifficulty,
+    RankHistogram, Report, RunSummary,
+};
+pub use error::ReportError;
+pub use export::{DataFile, data_files};
+pub use failures::{FailedQuery, Failures, RelevantRank, RetrievedDocument, Sample};
+pub use options::ReportOptions;
+pub use page::{GradeLabel, Judged, annotation_page, diff_page, failures_page, report_page};
+pub use texts::{Texts, Wanted};

@@ -1,0 +1,115 @@
+//! `toller eval`, `compare` and `qrels diff`: groups, several judgments, real runs with faults, trec_eval's
+//! output.
+
+use serde_json::json;
+
+use crate::support::Workspace;
+
+const QRELS: &str = "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\nq3 0 c 1\n";
+
+fn workspace() -> Workspace {
+    let workspace = Workspace::new();
+    workspace.write("qrels.txt", QRELS);
+    // Not in order, tabs, and more than six columns.
+    workspace.write(
+        "good.run",
+        "q2\tQ0\ta\t1\t1.0\tgood\tjunk more\nq1 Q0 b 2 1.0 good\nq1  Q0  a 1 2.0 good x\n",
+    );
+    workspace.write("bad.run", "q1 Q0 b 1 2.0 bad\nq1 Q0 a 2 1.0 bad\nq3 Q0 x 1 1.0 bad\nq9 Q0 a 1 1 bad\n");
+    workspace
+}
+
+#[test]
+fn groups_and_several_judgments() {
+    let workspace = workspace();
+    workspace.write("groups.tsv", "q1\teasy\nq2\teasy\nq9\tunknown\nq3\thard\n");
+    workspace.write("strict.txt", "q1 0 a 0\nq1 0 b 1\n");
+    let command = "eval good.run --qrels qrels.txt --measures RR --groups groups.tsv --format csv";
+    let found = workspace.toller(command).succeeds();
+    assert_eq!(
+        found.stdout,
+        "run,group,query,RR\ngood.run,easy,all,1.0000\ngood.run,hard,all,0.0000\ngood.run,macro,all,0.5000\n\
+         good.run,all,all,0.6667\n"
+    );
+    assert!(found.stderr.contains("1 of 3 judged queries have no results"), "{}", found.stderr);
+    let found = workspace
+        .toller("eval good.run --qrels qrels.txt --qrels strict.txt --measures RR --json")
+        .succeeds();
+    let runs = found.json()["runs"].clone();
+    assert_eq!((&runs[0]["qrels"], &runs[1]["qrels"]), (&json!("qrels.txt"), &json!("strict.txt")));
+    assert_eq!(runs[1]["aggregates"]["RR"], json!(0.5));
+    workspace.write("other.tsv", "x\teasy\n");
+    let command = "eval good.run --qrels qrels.txt --groups other.tsv";
+    workspace.toller(command).fails(1, &["no query of --groups is evaluated", "\"q1\""]);
+}
+
+#[test]
+fn a_document_listed_twice() {
+    let workspace = workspace();
+    workspace.write("twice.run", "q1 Q0 a 1 2.0 t\nq1 Q0 b 2 1.5 t\nq1 Q0 a 3 1.0 t\n");
+    let command = "eval twice.run --qrels qrels.txt --measures RR --format csv";
+    workspace.toller(command).fails(1, &["twice.run", "document a for query q1", "line 1"]);
+    let found = workspace.toller(&format!("{command} --keep first")).succeeds();
+    assert!(found.stdout.ends_with("twice.run,all,0.3333\n"), "{}", found.stdout);
+    assert!(found.stderr.contains("skipped 1 bad line"), "{}", found.stderr);
+    workspace.write("broken.run", "q1 Q0 a 1 2.0 t\nq1 Q0\n");
+    let command = "eval broken.run --qrels qrels.txt --keep first";
+    workspace.toller(command).fails(1, &["broken.run", "line 2"]);
+}
+
+#[test]
+fn comparisons() {
+    let workspace = workspace();
+    let command =
+        "compare good.run bad.run --qrels qrels.txt --measures RR --tests t,tukey --equivalence 0.9";
+    let found = workspace.toller(&format!("{command} --json")).succeeds();
+    let comparison = found.json()["comparisons"][0].clone();
+    assert_eq!((&comparison["run"], &comparison["baseline"]), (&json!("bad.run"), &json!("good.run")));
+    assert_eq!((&comparison["losses"], &comparison["queries"]), (&json!(2), &json!(3)));
+    assert!(comparison["tests"]["tukey"]["p"].is_number() && comparison["equivalence"]["p"].is_number());
+    let table = workspace.toller(&format!("{command} --baseline bad.run --format latex")).succeeds();
+    assert!(
+        table.stdout.starts_with("\\begin{tabular}{llrr}\n\\toprule\n\\# & run & queries & RR"),
+        "{}",
+        table.stdout
+    );
+    workspace
+        .toller(&format!("{command} --baseline x.run"))
+        .fails(2, &["--baseline x.run is not one of the runs"]);
+    workspace.toller(&format!("{command} --confidence 1")).fails(1, &["the confidence is 1"]);
+    workspace.toller("compare good.run --qrels qrels.txt").fails(2, &["only one run"]);
+}
+
+#[test]
+fn differences_of_judgments() {
+    let workspace = workspace();
+    workspace.write("new.txt", "q1 0 a 1\nq1 0 b 1\nq2 0 a 2\nq2 0 d 0\n");
+    let found = workspace.toller("qrels diff qrels.txt new.txt --json").succeeds().json();
+    assert_eq!(found["pairs"], json!({"only_a": 1, "both": 3, "only_b": 1}));
+    assert_eq!((&found["changed_queries"], &found["relevant_per_query"]), (&json!(1), &json!([1.0, 1.5])));
+    let text = workspace.toller("qrels diff qrels.txt new.txt").succeeds().stdout;
+    assert!(text.contains("relevant for each query: 1.00 in A, 1.50 in B"), "{text}");
+}
+
+#[test]
+fn trec_evals_own_arguments_and_output() {
+    let workspace = workspace();
+    let command = "eval --trec-eval -q -c -m recip_rank -m num_q -mrelstring.3 qrels.txt good.run";
+    let expected = "\
+recip_rank            \tq1\t1.0000
+relstring_3           \tq1\t'10'
+recip_rank            \tq2\t1.0000
+relstring_3           \tq2\t'2'
+recip_rank            \tq3\t0.0000
+relstring_3           \tq3\t'-'
+num_q                 \tall\t3
+recip_rank            \tall\t0.6667
+";
+    assert_eq!(workspace.toller(command).succeeds().stdout, expected);
+    let missing = workspace.toller("eval --trec-eval -m map qrels.txt good.run");
+    missing.fails(1, &["the run has no result for query 'q3'", "add -c"]);
+    workspace
+        .toller("eval --trec-eval -m ndcg@10 qrels.txt good.run")
+        .fails(2, &["illegal measure 'ndcg@10'"]);
+    workspace.toller("eval --trec-eval qrels.txt").fails(2, &["expected the files"]);
+}
