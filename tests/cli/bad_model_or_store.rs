@@ -139,9 +139,13 @@ fn a_damaged_store_is_refused_and_can_be_replaced() {
         ],
     );
     workspace.write(shard, &bytes[..bytes.len() - 1]);
-    workspace.toller(&format!("{SEARCH} store")).fails(1, &["shard-00001.safetensors has", "hint: restore"]);
+    workspace
+        .toller(&format!("{SEARCH} store"))
+        .fails(1, &["shard-00001.safetensors cannot be used: it has", "hint: restore"]);
     // Lengths are checked even when checksums are trusted.
-    workspace.toller(&format!("{SEARCH} store --no-verify")).fails(1, &["shard-00001.safetensors has"]);
+    workspace
+        .toller(&format!("{SEARCH} store --no-verify"))
+        .fails(1, &["shard-00001.safetensors cannot be used: it has"]);
     fs::remove_file(workspace.path(shard)).unwrap();
     workspace
         .toller(&format!("{SEARCH} store"))
