@@ -1,4 +1,5 @@
-//! The hub's answers: no bytes of a server make the client panic, write outside of its cache, or go on without end.
+//! The hub's answers: no bytes of a server make the client panic, write outside of its cache, or go on
+//! without end.
 #![no_main]
 
 use std::io::{Read, Write};

@@ -149,7 +149,7 @@ fn a_damaged_store_is_refused_and_can_be_replaced() {
     fs::remove_file(workspace.path(shard)).unwrap();
     workspace
         .toller(&format!("{SEARCH} store"))
-        .fails(1, &["shard-00001.safetensors is missing", "hint: restore"]);
+        .fails(1, &["shard-00001.safetensors cannot be used: it is missing", "hint: restore"]);
     workspace.flip_byte("store/manifest.json", 40);
     workspace.toller(&format!("{SEARCH} store")).fails(1, &["store/manifest.json", "hint:"]);
     assert!(!workspace.path("run.txt").exists());
