@@ -171,6 +171,19 @@ fn numbers_of_a_model_that_make_no_sense_are_refused() {
 }
 
 #[test]
+fn a_model_of_zeros_is_loaded_with_a_warning() {
+    let workspace = Workspace::with_xquad();
+    let mut weights = workspace.read("tiny-bert/model.safetensors");
+    let header = 8 + u64::from_le_bytes(weights[..8].try_into().unwrap()) as usize;
+    weights[header..].fill(0);
+    workspace.write("tiny-bert/model.safetensors", weights);
+    workspace.head("data/corpus.jsonl", 5, "corpus.jsonl");
+    workspace
+        .runs("encode --model tiny-bert --corpus corpus.jsonl --output store")
+        .says(["warning: 5 vectors of tiny-bert are all zeros"]);
+}
+
+#[test]
 fn a_grade_out_of_range_says_the_range() {
     let workspace = Workspace::new();
     workspace.write("qrels.txt", "1 0 d 2147483648\n");

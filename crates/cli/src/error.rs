@@ -164,6 +164,14 @@ impl<T, E: Into<Failure>> Context<T> for Result<T, E> {
     }
 }
 
+/// The error of a writer of CSV, with the kind that the system gave it.
+pub fn of_csv(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
+}
+
 /// Prints a failure with its causes and its hint. There is no place to report that stderr is closed.
 pub fn print(failure: &Failure) {
     let mut stderr = io::stderr().lock();

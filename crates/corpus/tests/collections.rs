@@ -58,7 +58,7 @@ fn csv_has_a_header_and_quotes() -> Outcome {
     assert_eq!(passages("c.csv", rows)?, expected);
     assert_eq!(passages("anything", rows)?, expected, "by content");
     assert_error(passages("c.csv", "1,a text\n2,another\n"), &["c.csv", "a column of identifiers (id, _id"]);
-    assert_error(passages("c.csv", "id,text\n1,a,b\n"), &["c.csv, line 2", "2 columns"]);
+    assert_error(passages("c.csv", "id,text\n1,a,b\n"), &["c.csv, line 2", "2 comma-separated columns"]);
     Ok(())
 }
 

@@ -187,9 +187,9 @@ fn render(format: CollectionFormat, ids: &[u8], breaks: &[bool]) -> String {
             CollectionFormat::Tsv => format!("{id}\t{at}\n"),
             CollectionFormat::Dpr if *more => format!("{id}\t\"{at}\"\t\"a\nb\"\n"),
             CollectionFormat::Dpr => format!("{id}\t{at}\tt\n"),
-            CollectionFormat::Csv if at == 0 => format!("id,text\n{id},{at}\n"),
-            CollectionFormat::Csv if *more => format!("{id},\"{at}\n,\"\n"),
-            CollectionFormat::Csv => format!("{id},{at}\n"),
+            CollectionFormat::Csv if at == 0 => format!("id,text,note\n{id},{at},\n"),
+            CollectionFormat::Csv if *more => format!("{id},{at},\"a\n,b\"\n"),
+            CollectionFormat::Csv => format!("{id},{at},\n"),
             CollectionFormat::Trec => {
                 let end = if *more { "\n" } else { "" };
                 format!("<doc>{end}<docno>{id}</docno><text>{at}</text></doc>{end}")

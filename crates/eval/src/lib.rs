@@ -21,9 +21,7 @@ mod report;
 mod stats;
 pub mod trec_eval;
 
-pub use compare::{
-    CompareOptions, Comparison, Outcome, PairComparison, Pairs, Test, Tested, compare, compare_pairs,
-};
+pub use compare::{CompareOptions, Outcome, PairComparison, Pairs, Test, Tested, compare_pairs};
 pub use depth::{Depth, DepthOrder, depth_curve};
 pub use diff::{QueryDifference, RankedDocument, RelevantDocument, query_difference};
 pub use error::{CompareError, EvalError, MeasureError, StatsError};

@@ -7,8 +7,7 @@ use std::error::Error;
 use support::{TestResult, golden, read_qrels, read_run};
 use toller_eval::{
     CompareError, CompareOptions, Compared, Correction, EvalError, EvalOptions, Evaluation, Format, Measure,
-    Pairs, Report, ReportOptions, RunReport, StatsError, Test, compare, compare_pairs, evaluate,
-    parse_measures,
+    Pairs, Report, ReportOptions, RunReport, StatsError, Test, compare_pairs, evaluate, parse_measures,
 };
 use toller_ir::{Explain, Qrels, Run, RunEntry};
 
@@ -105,37 +104,31 @@ fn evaluations() -> Result<Vec<Evaluation>, Box<dyn Error>> {
 #[test]
 fn comparisons_with_the_baseline() -> TestResult {
     let evaluations = evaluations()?;
-    let [baseline, reversed, same] = &evaluations[..] else { return Err("not three".into()) };
+    let runs: Vec<&Evaluation> = evaluations.iter().collect();
     let options = CompareOptions { correction: Correction::Bonferroni, ..CompareOptions::default() };
-    let comparisons = compare(baseline, &[reversed, same], &options)?;
-    let names: Vec<_> =
-        comparisons.iter().map(|comparison| (comparison.run, comparison.measure.to_string())).collect();
-    let expected = [(0, "nDCG@10"), (1, "nDCG@10"), (0, "AP"), (1, "AP")]
+    let pairs = compare_pairs(&runs, Pairs::With(0), &options)?;
+    let names: Vec<_> = pairs.iter().map(|pair| (pair.run, pair.measure.to_string())).collect();
+    let expected = [(1, "nDCG@10"), (2, "nDCG@10"), (1, "AP"), (2, "AP")]
         .map(|(run, measure)| (run, measure.to_owned()));
     assert_eq!(names, expected, "counts are not compared");
-    for comparison in &comparisons {
-        let at = if comparison.measure.to_string() == "AP" { 1 } else { 0 };
-        let difference = evaluations[comparison.run + 1].aggregates[at] - baseline.aggregates[at];
-        assert!((comparison.t_test.mean_difference - difference).abs() < 1e-12);
-        assert_eq!(comparison.wins + comparison.ties + comparison.losses, baseline.per_query.len());
-        assert_eq!(comparison.adjusted_t_test_p, (2.0 * comparison.t_test.p_value).min(1.0));
-        assert_eq!(comparison.adjusted_randomization_p, (2.0 * comparison.randomization.p_value).min(1.0));
-        if comparison.run == 1 {
-            assert_eq!((comparison.t_test.p_value, comparison.randomization.p_value), (1.0, 1.0));
-        } else {
-            assert!(comparison.t_test.p_value < 1.0);
+    for pair in &pairs {
+        let at = if pair.measure.to_string() == "AP" { 1 } else { 0 };
+        let difference = evaluations[pair.run].aggregates[at] - evaluations[0].aggregates[at];
+        assert!((pair.t_test.mean_difference - difference).abs() < 1e-12);
+        assert_eq!(pair.wins + pair.ties + pair.losses, evaluations[0].per_query.len());
+        for tested in &pair.tests {
+            assert_eq!(tested.adjusted_p, (2.0 * tested.outcome.p_value()).min(1.0));
+            assert_eq!(tested.outcome.p_value() == 1.0, pair.run == 2);
         }
     }
 
-    let mut other = same.clone();
+    let with = |other: &Evaluation| compare_pairs(&[&evaluations[0], other], Pairs::All, &options);
+    let mut other = evaluations[2].clone();
     other.measures.reverse();
-    assert_eq!(compare(baseline, &[&other], &options), Err(CompareError::DifferentMeasures));
-    let mut few = same.clone();
+    assert_eq!(with(&other), Err(CompareError::DifferentMeasures));
+    let mut few = evaluations[2].clone();
     few.per_query.truncate(1);
-    assert_eq!(
-        compare(baseline, &[&few], &options),
-        Err(CompareError::Stats(StatsError::TooFewPairs { pairs: 1 }))
-    );
+    assert_eq!(with(&few), Err(CompareError::Stats(StatsError::TooFewPairs { pairs: 1 })));
     Ok(())
 }
 

@@ -91,7 +91,7 @@ fn hard_cases() -> TestResult {
         let command = format!("{options} {measures}");
         assert_same(&printed(&folder, &command)?, &fs::read_to_string(golden(output))?, &command);
     }
-    let command = "-q -c -N 1000 -m dcg -m ideal_dcg -m yaap -m G.1=3,2=0,3=7 -m Rndcg.0=1 -m ndcg_rel.1=2 \
+    let command = "-q -c -N 1000 -m dcg -m yaap -m G.1=3,2=0,3=7 -m Rndcg.0=1 -m ndcg_rel.1=2 \
                    -m rbp.p=0.5 -m rbp_resid.p=0.5 -m unj.1,100 -m relstring.30 -m utility.2,-1,-.5,.001 \
                    -m Rprec_mult.0.1,3 -m 11pt_avg.0.2,0.5,0.8 -m num_nonrel_judged_ret synthetic.qrels synthetic.run";
     assert_same(

@@ -38,6 +38,7 @@ impl ListedFile {
         let path = &self.path;
         let file = open_regular(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => ListedFileError::Damaged("it is missing".to_owned()),
+            io::ErrorKind::InvalidInput => ListedFileError::Damaged(error.to_string()),
             _ => FileError::new("open", path, error).into(),
         })?;
         let found = file.metadata().map_err(FileError::on("examine", path))?.len();

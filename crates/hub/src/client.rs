@@ -57,6 +57,7 @@ pub(crate) struct Client {
     agent: Agent,
     endpoint: String,
     token: Option<Token>,
+    retry_wait: Duration,
 }
 
 #[derive(Deserialize)]
@@ -87,14 +88,19 @@ impl Client {
             .timeout_per_read(Some(options.stall_timeout))
             .build()
             .new_agent();
-        Ok(Self { agent, endpoint: options.endpoint.clone(), token: options.token.clone() })
+        Ok(Self {
+            agent,
+            endpoint: options.endpoint.clone(),
+            token: options.token.clone(),
+            retry_wait: options.retry_wait,
+        })
     }
 
     /// The commit and the files of a revision.
     pub(crate) fn list(&self, repo: &RepoId) -> Result<Listing, ResolveError> {
         let revision = utf8_percent_encode(&repo.revision, SEGMENT);
         let url = format!("{}/api/models/{}/revision/{revision}", self.endpoint, repo.id);
-        let mut response = persist(|| self.get(&url, None))?;
+        let mut response = self.persist(|| self.get(&url, None))?;
         let text = response.body_mut().with_config().limit(LISTING_LIMIT_BYTES).read_to_string();
         let text = text.map_err(|source| network(&url, source))?;
         let info: ModelInfo = serde_json::from_str(&text).map_err(|error| odd(&url, error.to_string()))?;
@@ -112,7 +118,7 @@ impl Client {
 
     /// What the hub says about a file.
     pub(crate) fn facts(&self, url: &str) -> Result<FileFacts, ResolveError> {
-        let response = persist(|| self.send(&Method::HEAD, url, None))?;
+        let response = self.persist(|| self.send(&Method::HEAD, url, None))?;
         let headers = response.headers();
         let etag = text_of(headers, "x-linked-etag").or_else(|| text_of(headers, "etag"));
         let etag =
@@ -166,6 +172,22 @@ impl Client {
         Err(odd(url, "it redirects in a circle".to_owned()))
     }
 
+    /// Repeats what fails for a reason that may pass, after waits that double.
+    pub(crate) fn persist<T>(
+        &self,
+        mut request: impl FnMut() -> Result<T, ResolveError>,
+    ) -> Result<T, ResolveError> {
+        let mut wait = self.retry_wait;
+        for _ in 1..ATTEMPTS {
+            match request() {
+                Err(error) if error.is_transient() => std::thread::sleep(wait),
+                result => return result,
+            }
+            wait *= 2;
+        }
+        request()
+    }
+
     /// Turns a status that is not a success into an error, with the hub's own words.
     fn accept(&self, url: &str, response: Response<Body>) -> Result<Response<Body>, ResolveError> {
         let status = response.status();
@@ -179,19 +201,6 @@ impl Client {
             message: text_of(response.headers(), "x-error-message").map(str::to_owned),
         })
     }
-}
-
-/// Repeats what fails for a reason that may pass, after waits that double.
-pub(crate) fn persist<T>(mut request: impl FnMut() -> Result<T, ResolveError>) -> Result<T, ResolveError> {
-    let mut wait = Duration::from_millis(200);
-    for _ in 1..ATTEMPTS {
-        match request() {
-            Err(error) if error.is_transient() => std::thread::sleep(wait),
-            result => return result,
-        }
-        wait *= 2;
-    }
-    request()
 }
 
 /// The address that a redirection from `at` leads to.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use toller_files::FileError;
 
 use crate::cache::RepoCache;
-use crate::client::{Client, FileFacts, Listing, persist, text_of};
+use crate::client::{Client, FileFacts, Listing, text_of};
 use crate::id::RepoId;
 use crate::progress::report;
 use crate::{OnEvent, ResolveError, ResolveEvent, ResolveOptions, sha256};
@@ -92,7 +92,7 @@ impl Repo {
         incomplete: &Path,
         advance: &mut dyn FnMut(u64) -> Result<(), ResolveError>,
     ) -> Result<(), ResolveError> {
-        persist(|| self.append(url, facts, incomplete, advance))?;
+        self.client.persist(|| self.append(url, facts, incomplete, advance))?;
         if sha256::is_sha256(&facts.etag) {
             let found = sha256::of_file(incomplete)?;
             if found != facts.etag {

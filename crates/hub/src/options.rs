@@ -56,6 +56,8 @@ pub struct ResolveOptions {
     pub answer_timeout: Duration,
     /// How long a download may pause.
     pub stall_timeout: Duration,
+    /// The wait before a request that failed is sent again; each further wait is twice as long.
+    pub retry_wait: Duration,
 }
 
 impl ResolveOptions {
@@ -103,6 +105,7 @@ impl ResolveOptions {
             ca_file: folder(&[env::SSL_CERT_FILE, env::REQUESTS_CA_BUNDLE]),
             answer_timeout: seconds(env::HF_HUB_ETAG_TIMEOUT),
             stall_timeout: seconds(env::HF_HUB_DOWNLOAD_TIMEOUT),
+            retry_wait: Duration::from_millis(200),
         }
     }
 }

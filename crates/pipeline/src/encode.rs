@@ -60,6 +60,8 @@ pub struct EncodeReport {
     pub rows_done: u64,
     /// Rows that this run encoded.
     pub rows: u64,
+    /// How many of them are all zeros, which no search can tell apart.
+    pub zero_rows: u64,
     /// Tokens that this run encoded, special tokens included.
     pub tokens: u64,
     /// How long that took.
@@ -76,6 +78,7 @@ impl EncodeReport {
             rows_done: manifest.count,
             manifest,
             rows: 0,
+            zero_rows: 0,
             tokens: 0,
             duration: Duration::ZERO,
             interrupted: false,
@@ -122,7 +125,7 @@ pub fn encode(
     let sessions = work.sessions.clamp(1, threads);
     let first_row = writer.rows_done();
     let expected = writer.manifest().spec.expected_rows();
-    let mut tokens = 0;
+    let (mut tokens, mut zero_rows) = (0, 0);
     let mut interrupted = false;
 
     std::thread::scope(|scope| {
@@ -162,6 +165,7 @@ pub fn encode(
                     return Ok(());
                 }
                 writer.push(id, vector)?;
+                zero_rows += u64::from(vector.iter().all(|number| *number == 0.0));
                 rows += 1;
             }
             let rest_of_shard =
@@ -182,7 +186,8 @@ pub fn encode(
         writer.finish()?
     };
     let duration = started.elapsed();
-    Ok(EncodeReport { manifest, rows_done: rows, rows: rows - first_row, tokens, duration, interrupted })
+    let (rows_done, rows) = (rows, rows - first_row);
+    Ok(EncodeReport { manifest, rows_done, rows, zero_rows, tokens, duration, interrupted })
 }
 
 /// This many permits, and where they are given back.

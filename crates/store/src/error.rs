@@ -329,7 +329,11 @@ impl Explain for StoreError {
             ),
             Self::Overflow { .. } => remedy!("store with `{}`", Setting::StoreDtype.to("f32")),
             Self::NotFinite { .. } => {
-                remedy!("the model overflows on this text: compute with `{}`", Setting::Dtype.to("f32"))
+                remedy!(
+                    "the model overflows on this text: compute with `{}`; if that is how it was computed, \
+                     check the model's weights",
+                    Setting::Dtype.to("f32")
+                )
             }
             Self::RowCount { .. } => {
                 remedy!("the source changed while it was read: encode it again with `{}`", Setting::Overwrite)

@@ -45,9 +45,10 @@ fn tokenizer_json(
 ) -> Result<tokenizers::Tokenizer, TokenizerError> {
     let bytes = read_regular(path).map_err(FileError::on("read", path))?;
     let problem = |problem: String| ModelError::Config { problem, path: path.to_owned() };
+    // First: the library panics on text that is no JSON in the place of a decoder.
+    let mut value: Value = serde_json::from_slice(&bytes).map_err(|error| problem(error.to_string()))?;
     let mut tokenizer =
         tokenizers::Tokenizer::from_bytes(&bytes).map_err(|error| problem(error.to_string()))?;
-    let mut value: Value = serde_json::from_slice(&bytes).map_err(|error| problem(error.to_string()))?;
     if let Some(fields) = value.as_object_mut() {
         // Neither is used: texts are not padded, and truncated to the length that is asked for.
         fields.remove("truncation");

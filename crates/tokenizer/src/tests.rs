@@ -165,3 +165,19 @@ fn a_huge_text_is_tokenized_as_far_as_it_is_used() {
         assert!(used < 1000, "{} tokenizes {used} bytes first", folder.display());
     }
 }
+
+/// A damaged byte in the decoder makes the library panic.
+#[test]
+fn a_tokenizer_that_is_no_json_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = std::fs::read(repository("tests/fixtures/tiny-bert/tokenizer.json")).unwrap();
+    let decoder = whole.windows(9).position(|window| window == b"\"decoder\"").unwrap();
+    for at in decoder..whole.len().min(decoder + 200) {
+        let mut damaged = whole.clone();
+        damaged[at] = 0;
+        std::fs::write(folder.path().join("tokenizer.json"), damaged).unwrap();
+        let config = TokenizerConfig::read(folder.path()).unwrap();
+        let loaded = Tokenizer::load(folder.path(), &config, 9, false, "bert", &mut Fingerprint::new());
+        assert!(loaded.is_err(), "byte {at}");
+    }
+}

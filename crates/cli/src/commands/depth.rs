@@ -15,7 +15,7 @@ use crate::args::plot::PlotArgs;
 use crate::args::qrels::QrelsArgs;
 use crate::args::report::{ReportArgs, ReportFormat};
 use crate::args::runs::{RunInputArgs, run_names};
-use crate::error::{Context, UsageError};
+use crate::error::{Context, UsageError, of_csv};
 use crate::table::{Align, table};
 use crate::ui::Ui;
 
@@ -114,7 +114,7 @@ pub fn run(args: &DepthArgs, ui: &Ui) -> crate::Result<()> {
     let mut out = ui.out();
     match args.report.format(ui) {
         ReportFormat::Json => json(args, depths, &results, &mut out)?,
-        ReportFormat::Csv => csv(depths, &results, &mut out).map_err(std::io::Error::from)?,
+        ReportFormat::Csv => csv(depths, &results, &mut out).map_err(of_csv)?,
         ReportFormat::Table => out.write_all(tables(args, depths, &results).as_bytes())?,
     }
     out.flush()?;

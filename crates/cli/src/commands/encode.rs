@@ -182,6 +182,13 @@ fn print_report(args: &EncodeArgs, report: &EncodeReport, source: &TextSource, u
             args.output.display(),
         ));
     }
+    if report.zero_rows > 0 {
+        let model = &spec.model.name;
+        ui.warning(format!(
+            "{} vectors of {model} are all zeros; check the model's weights",
+            report.zero_rows
+        ));
+    }
     ui.json(|| {
         serde_json::json!({
             "store": args.output.display().to_string(),

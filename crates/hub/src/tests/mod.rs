@@ -26,6 +26,7 @@ pub(crate) fn options(folder: &Path, endpoint: &str) -> ResolveOptions {
         ca_file: None,
         answer_timeout: Duration::from_secs(5),
         stall_timeout: Duration::from_secs(5),
+        retry_wait: Duration::from_millis(200),
     }
 }
 

@@ -36,7 +36,7 @@ pub fn run(args: &AgreementArgs, ui: &Ui) -> crate::Result<()> {
             serde_json::to_writer_pretty(&mut out, &as_json(&found)).map_err(std::io::Error::from)?;
             writeln!(out)?;
         }
-        ReportFormat::Csv => as_csv(&found, &mut out).map_err(std::io::Error::from)?,
+        ReportFormat::Csv => as_csv(&found, &mut out).map_err(crate::error::of_csv)?,
     }
     Ok(out.flush()?)
 }

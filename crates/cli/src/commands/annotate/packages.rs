@@ -155,7 +155,7 @@ fn write_package(
             let page = annotation_page(package, texts, &args.grades.0);
             file.write_all(page.as_bytes()).map_err(FileError::on("write", &path))?;
         }
-        FormatArg::Csv => sheet(package, texts, &mut file).map_err(std::io::Error::from)?,
+        FormatArg::Csv => sheet(package, texts, &mut file).map_err(crate::error::of_csv)?,
     }
     Ok(file.commit()?)
 }

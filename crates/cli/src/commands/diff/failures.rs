@@ -34,7 +34,7 @@ pub(super) fn run(args: &DiffArgs, cutoff: u32, qrels: &QrelsArgs, ui: &Ui) -> c
     args.output.write(ui, |mut out, _| match format {
         FormatArg::Text => text(&failures, &texts, &mut out),
         FormatArg::Json => json(&failures, &texts, &mut out),
-        FormatArg::Csv => Ok(sheet(&failures, &texts, args.per_pair, out).map_err(std::io::Error::from)?),
+        FormatArg::Csv => Ok(sheet(&failures, &texts, args.per_pair, out).map_err(crate::error::of_csv)?),
         FormatArg::Html => Ok(out.write_all(failures_page(&failures, &texts, args.per_pair).as_bytes())?),
     })?;
     if !args.output.is_stdout() {

@@ -17,7 +17,7 @@ use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::QrelsArgs;
 use crate::args::runs::RunInputArgs;
 use crate::args::texts::TextsArgs;
-use crate::error::UsageError;
+use crate::error::{UsageError, of_csv};
 use crate::ui::Ui;
 
 /// Compares two runs query by query, for an analysis of errors.
@@ -139,7 +139,7 @@ fn write(listing: &Listing, format: FormatArg, mut out: &mut dyn Write) -> crate
     match format {
         FormatArg::Text => report::text(listing, &mut out),
         FormatArg::Json => report::json(listing, &mut out),
-        FormatArg::Csv => Ok(sheet::write(listing, &mut out).map_err(std::io::Error::from)?),
+        FormatArg::Csv => Ok(sheet::write(listing, &mut out).map_err(of_csv)?),
         FormatArg::Html => Ok(out.write_all(diff_page(&listing.contrast, &listing.texts).as_bytes())?),
     }
 }

@@ -9,7 +9,7 @@ use toller_files::{Input, InputReader};
 
 use super::sheet::{CATEGORY, GAIN};
 use super::{FormatArg, name_of};
-use crate::error::{Remedied, UsageError};
+use crate::error::{Remedied, UsageError, of_csv};
 use crate::table::{Align, table};
 use crate::ui::Ui;
 
@@ -62,12 +62,12 @@ pub(super) fn run(sheet: &Path, format: FormatArg, ui: &Ui) -> crate::Result<()>
         writeln!(out)?;
     } else if format == FormatArg::Csv {
         let mut sheet = csv::Writer::from_writer(&mut out);
-        sheet.write_record(["category", unit, "share", "mean_gain"]).map_err(io::Error::from)?;
+        sheet.write_record(["category", unit, "share", "mean_gain"]).map_err(of_csv)?;
         for (name, count) in &rows {
             let mean = mean(count).map_or(String::new(), |mean| mean.to_string());
             let numbers = [count.rows.to_string(), share(count).to_string(), mean];
             let row = [name.as_str()].into_iter().chain(numbers.iter().map(String::as_str));
-            sheet.write_record(row).map_err(io::Error::from)?;
+            sheet.write_record(row).map_err(of_csv)?;
         }
         sheet.flush()?;
     } else {
