@@ -12,6 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
         format: QueryFormat::ALL.get(usize::from(choice >> 1)).copied(),
         skip_bad_lines: choice & 1 == 1,
         max_line_bytes: 4096,
+        ..ReadOptions::default()
     };
     let content = std::io::Cursor::new(content.to_vec());
     let Ok(reader) = InputReader::from_reader(Input::Stdin, content) else { return };

@@ -25,8 +25,8 @@ impl Whole {
         Self { folder, files }
     }
 
-    /// Calls `read` with the directory while one file is changed. The first byte of `input` chooses the file; each
-    /// four bytes after it are a place (three bytes) and what is put there. A manifest is sealed again.
+    /// Calls `read` with the directory while one file is changed. The first byte of `input` chooses the file;
+    /// each four bytes after it are a place (three bytes) and what is put there. A manifest is sealed again.
     pub fn changed(&self, input: &[u8], read: impl FnOnce(&Path)) {
         let Some((choice, patches)) = input.split_first() else { return };
         let (name, content) = &self.files[usize::from(*choice) % self.files.len()];

@@ -1,7 +1,7 @@
 //! trec_eval's command line and its output, byte by byte: version 10 of NIST's program.
 //!
 //! [`Arguments::parse`] reads the arguments that trec_eval takes, and [`Request`] says which measures they
-//! ask for. The caller reads the files and [`write`] prints what trec_eval prints.
+//! ask for. The caller reads the files and [`write()`] prints what trec_eval prints.
 
 mod arguments;
 mod groups;
