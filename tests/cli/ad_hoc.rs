@@ -104,6 +104,11 @@ fn flags_of_the_other_kind_of_search_are_refused() {
     workspace.toller(&format!("{search} --output r.txt --explain")).fails(2, &["--explain", "hint: "]);
     workspace.toller(&format!("{search} --output r.txt --corpus corpus.jsonl")).fails(2, &["--corpus"]);
     workspace.toller("search nile").fails(2, &["nothing to search"]);
+    workspace.write("pairs.tsv", "1\td2\n");
+    for flags in ["--queries q.tsv", "--output r.txt", "--tag mine", "--overwrite", "--exclude pairs.tsv"] {
+        let flag = flags.split(' ').next().unwrap();
+        workspace.toller(&format!("search nile --sparse index {flags}")).fails(2, &[flag]);
+    }
 }
 
 #[test]

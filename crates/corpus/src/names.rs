@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::CorpusError;
+
 /// The names of a file's fields or columns, where they are not usual ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnNames {
@@ -62,12 +64,18 @@ pub(crate) fn either(names: &[String]) -> String {
 }
 
 impl Names {
-    /// The message that a header has no identifiers or no texts by these names.
-    pub(crate) fn missing(&self, cells: &[impl AsRef<str>]) -> String {
-        let found: Vec<&str> = cells.iter().map(AsRef::as_ref).collect();
-        let wanted = [&self.id, &self.text].map(|names| either(names));
-        let [id, text] = wanted;
-        let found = found.join(", ");
-        format!("the header needs a column of identifiers ({id}) and one of texts ({text}); it has {found}")
+    /// The error of a file whose header has no identifiers or no texts by these names.
+    pub(crate) fn missing(
+        &self,
+        file: String,
+        format: &'static str,
+        cells: &[impl AsRef<str>],
+    ) -> CorpusError {
+        let found = cells.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
+        let (id, text) = (either(&self.id), either(&self.text));
+        let message = format!(
+            "the header needs a column of identifiers ({id}) and one of texts ({text}); it has {found}"
+        );
+        CorpusError::Broken { file, format, message }
     }
 }

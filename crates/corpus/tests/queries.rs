@@ -6,7 +6,9 @@ mod common;
 use std::error::Error;
 
 use common::{assert_error, open, queries, query, skipping, unknown_candidates};
-use toller_corpus::{BadKind, QueryFormat, ReadOptions, read_queries, read_queries_from};
+use toller_corpus::{
+    BadKind, ColumnNames, CorpusError, QueryFormat, ReadOptions, read_queries, read_queries_from,
+};
 use toller_files::Input;
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -181,5 +183,28 @@ fn bad_queries() -> Outcome {
     }
     assert_error(queries("q.tsv", ""), &["q.tsv: no queries found"]);
     assert_error(queries("q.tsv", "qid\ttext\n"), &["no queries found"]);
+    Ok(())
+}
+
+#[test]
+fn columns_of_queries_can_be_named() -> Outcome {
+    let named = |text: &str| ReadOptions {
+        columns: ColumnNames { id: Some("key".to_owned()), text: Some(text.to_owned()), title: None },
+        skip_bad_lines: true,
+        ..ReadOptions::default()
+    };
+    for (name, content) in [
+        ("q.tsv", "body\tkey\nfirst\t1\nsecond\t2\n"),
+        ("q.csv", "body,key\nfirst,1\n\"second\",2\n"),
+        ("q.jsonl", "{\"key\":1,\"body\":\"first\"}\n{\"key\":\"2\",\"body\":\"second\"}\n"),
+    ] {
+        let (queries, skipped) = read_queries_from(open(name, content), &named("body"))?;
+        let found: Vec<(&str, &str)> = queries.iter().map(|q| (q.id.as_str(), q.text.as_str())).collect();
+        assert_eq!(found, [("1", "first"), ("2", "second")], "{name}");
+        assert_eq!(skipped.total(), 0);
+        // A header without the columns is not skipped.
+        let error = read_queries_from(open(name, content), &named("abstract")).unwrap_err();
+        assert!(name == "q.jsonl" || matches!(error, CorpusError::Broken { .. }), "{name}: {error}");
+    }
     Ok(())
 }

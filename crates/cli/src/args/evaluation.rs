@@ -8,6 +8,7 @@ use toller_eval::{
 };
 use toller_ir::Qrels;
 
+use super::choice::{Choice, one_of};
 use super::id_lines::pairs;
 use super::paths::{InputPath, Inputs};
 use super::qrels::QrelsSetsArgs;
@@ -49,8 +50,8 @@ pub struct EvaluationArgs {
     input: RunInputArgs,
 
     /// How the result is written (`--json` is the same as `--format json`)
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    format: FormatArg,
+    #[arg(long, value_parser = one_of(FORMATS), default_value = "table", help_heading = "Output")]
+    format: Format,
 
     /// Decimals in tables
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(0..=17),
@@ -58,16 +59,14 @@ pub struct EvaluationArgs {
     digits: u8,
 }
 
-#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
-enum FormatArg {
-    #[default]
-    Table,
-    Json,
-    Csv,
-    Markdown,
-    /// A tabular with the rules of the package booktabs
-    Latex,
-}
+/// How a result can be written.
+const FORMATS: &[Choice<Format>] = &[
+    ("table", "", Format::Table),
+    ("json", "", Format::Json),
+    ("csv", "", Format::Csv),
+    ("markdown", "", Format::Markdown),
+    ("latex", "A tabular with the rules of the package booktabs", Format::Latex),
+];
 
 impl EvaluationArgs {
     /// Reads the runs and judgments and evaluates every run by every set of judgments.
@@ -108,14 +107,7 @@ impl EvaluationArgs {
 
     /// How the result is written.
     pub fn format(&self, ui: &Ui) -> Format {
-        match self.format {
-            _ if ui.json => Format::Json,
-            FormatArg::Table => Format::Table,
-            FormatArg::Json => Format::Json,
-            FormatArg::Csv => Format::Csv,
-            FormatArg::Markdown => Format::Markdown,
-            FormatArg::Latex => Format::Latex,
-        }
+        if ui.json { Format::Json } else { self.format }
     }
 
     /// Decimals in tables.

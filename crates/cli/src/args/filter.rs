@@ -41,6 +41,12 @@ impl FilterArgs {
         self.exclude.iter().chain(&self.allow).chain(&self.judged)
     }
 
+    /// The flag that is given and names queries by their identifiers.
+    pub fn by_query(&self) -> Option<&'static str> {
+        let flags = [("--exclude", &self.exclude), ("--judged", &self.judged)];
+        flags.into_iter().find_map(|(flag, file)| file.is_some().then_some(flag))
+    }
+
     /// Reads the files.
     pub fn read(&self) -> crate::Result<FilterLists> {
         let documents = DocumentLists {

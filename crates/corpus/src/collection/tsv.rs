@@ -40,7 +40,7 @@ impl TsvPassages {
             (false, _) => match Columns::of_header(cells, &self.names).filter(|_| width == cells.len()) {
                 Some(columns) => (columns, true),
                 None if self.names.are_given => {
-                    return Err(no_columns(&self.records, "tsv", &self.names, cells));
+                    return Err(self.names.missing(self.records.lines().place().file, "tsv", cells));
                 }
                 None => (Columns::PLAIN, false),
             },
@@ -92,16 +92,6 @@ impl PassageSource for TsvPassages {
         let columns = self.columns.filter(|columns| columns.has_id())?;
         Some(RecordPlace { layout: RecordLayout::Tsv(columns), bytes: self.records.lines().span() })
     }
-}
-
-/// A header without the columns that are needed.
-fn no_columns(
-    records: &RecordLines,
-    format: &'static str,
-    names: &Names,
-    cells: &[impl AsRef<str>],
-) -> CorpusError {
-    CorpusError::Broken { file: records.lines().place().file, format, message: names.missing(cells) }
 }
 
 /// Reads quoted rows: DPR's, and CSV.
@@ -157,7 +147,7 @@ impl PassageSource for QuotedPassages {
                 None => {
                     let header = Columns::of_header(fields, &self.names);
                     let format = if self.is_csv() { "csv" } else { "dpr" };
-                    let missing = || no_columns(&self.records, format, &self.names, fields);
+                    let missing = || self.names.missing(self.records.lines().place().file, format, fields);
                     let columns = header.or(self.without_header).ok_or_else(missing)?;
                     self.columns = Some(columns);
                     if header.is_some() {

@@ -1,4 +1,4 @@
-//! Queries as columns: plain, DPR's with answers, RocketQA's.
+//! Queries as columns: tab-separated, CSV, DPR's with answers, RocketQA's.
 
 use toller_files::InputReader;
 use toller_ir::Query;
@@ -27,7 +27,8 @@ pub(crate) fn read_columns(
     columns: &ColumnNames,
     sink: &mut QuerySink,
 ) -> Result<(), CorpusError> {
-    let names = columns.or(HEADER);
+    let (names, file) = (columns.or(HEADER), reader.input().to_string());
+    let mut missing = None;
     // The indexes of identifier and text, and the number of columns; unknown until the first line.
     let mut layout: Option<(usize, usize, usize)> = None;
     for_each_line(RecordLines::new(reader, max_bytes), sink, |line, _, _| {
@@ -41,8 +42,8 @@ pub(crate) fn read_columns(
                 return Ok(None);
             }
             if names.are_given {
-                let found = names.missing(row);
-                return Err(Wrong::new(BadKind::MissingField, found, "the columns that were named"));
+                missing.get_or_insert_with(|| names.missing(file.clone(), "tsv", row));
+                return Ok(None);
             }
         }
         let (id, text, wanted) = *layout.get_or_insert((0, 1, 2));
@@ -56,7 +57,8 @@ pub(crate) fn read_columns(
         }
         let cell = |index: usize| cells.get(index).copied().unwrap_or_default().to_owned();
         Ok(Some(Query { id: cell(id), text: cell(text), answers: Vec::new() }))
-    })
+    })?;
+    missing.map_or(Ok(()), Err)
 }
 
 /// Reads CSV with a header.
@@ -66,44 +68,23 @@ pub(crate) fn read_csv(
     columns: &ColumnNames,
     sink: &mut QuerySink,
 ) -> Result<(), CorpusError> {
+    const EXPECTED: &str = "the columns of the file's header";
     let (names, file) = (columns.or(HEADER), reader.input().to_string());
-    let (mut lines, mut quoted) = (RecordLines::new(reader, max_bytes), QuotedRow::new(','));
     let mut layout: Option<(usize, usize, usize)> = None;
-    loop {
-        let found = lines.advance();
-        if let Ok(false) = found {
-            return Ok(());
-        }
-        let (place, query) = match found.and_then(|_| quoted.read(lines.lines_mut())) {
-            Err(error) => (lines.lines().place(), Err(error)),
-            Ok(()) => {
-                let (place, fields) = (lines.lines().place_of(quoted.line), quoted.fields());
-                let Some((id, text, width)) = layout else {
-                    let found = header_index(fields, &names.id).zip(header_index(fields, &names.text));
-                    let missing = || CorpusError::Broken {
-                        file: file.clone(),
-                        format: "csv",
-                        message: names.missing(fields),
-                    };
-                    let (id, text) = found.ok_or_else(missing)?;
-                    layout = Some((id, text, fields.len()));
-                    continue;
-                };
-                let query = match (fields.get(id), fields.get(text)) {
-                    (Some(id), Some(text)) if fields.len() == width => {
-                        Ok(Query { id: id.clone(), text: text.clone(), answers: Vec::new() })
-                    }
-                    _ => {
-                        let first = fields.first().map_or("", String::as_str);
-                        Err(Wrong::width(fields.len(), width, first, "the columns of the file's header")
-                            .at(place.clone()))
-                    }
-                };
-                (place, query)
-            }
+    for_each_row(RecordLines::new(reader, max_bytes), ',', sink, |fields, _| {
+        let Some((id, text, width)) = layout else {
+            let found = header_index(fields, &names.id).zip(header_index(fields, &names.text));
+            let (id, text) = found.ok_or_else(|| names.missing(file.clone(), "csv", fields))?;
+            layout = Some((id, text, fields.len()));
+            return Ok(None);
         };
-        sink.take(place, query)?;
-    }
+        let cells = fields.get(id).zip(fields.get(text)).filter(|_| fields.len() == width);
+        let first = || fields.first().map_or("", String::as_str);
+        Ok(Some(match cells {
+            Some((id, text)) => Ok(Query { id: id.clone(), text: text.clone(), answers: Vec::new() }),
+            None => Err(Wrong::width(fields.len(), width, first(), EXPECTED)),
+        }))
+    })
 }
 
 /// Reads RocketQA's one or four columns; the first line says how many.
@@ -137,33 +118,44 @@ pub(crate) fn read_dpr(
     sink: &mut QuerySink,
 ) -> Result<(), CorpusError> {
     const EXPECTED: &str = "question<TAB>['answer', ...]";
-    let mut lines = RecordLines::new(reader, max_bytes);
-    let mut quoted = QuotedRow::new('\t');
     let mut row = 0;
+    for_each_row(RecordLines::new(reader, max_bytes), '\t', sink, |fields, sink| {
+        let id = sink.row_id(row);
+        row += 1;
+        let bad = |kind, found| Err(Wrong::new(kind, found, EXPECTED));
+        Ok(Some(match fields {
+            [question, answers] => match parse_string_list(answers) {
+                Some(answers) => Ok(Query { id, text: question.clone(), answers }),
+                None => bad(BadKind::Malformed, format!("{} as the answers", excerpt(answers.as_bytes()))),
+            },
+            [only] => bad(BadKind::MissingField, format!("1 column, {}", excerpt(only.as_bytes()))),
+            more => bad(BadKind::ExtraColumn, counted(more.len(), "column")),
+        }))
+    })
+}
+
+/// Calls `parse` with the fields of each row, which may span lines, and passes the query to `sink`. If `parse`
+/// returns nothing, the row is a header; its errors are those of the file.
+fn for_each_row(
+    mut lines: RecordLines,
+    delimiter: char,
+    sink: &mut QuerySink,
+    mut parse: impl FnMut(&[String], &QuerySink) -> Result<Option<Result<Query, Wrong>>, CorpusError>,
+) -> Result<(), CorpusError> {
+    let mut row = QuotedRow::new(delimiter);
     loop {
         let found = lines.advance();
         if let Ok(false) = found {
             return Ok(());
         }
-        let (place, query) = match found.and_then(|_| quoted.read(lines.lines_mut())) {
-            Err(error) => (lines.lines().place(), Err(error)),
+        match found.and_then(|_| row.read(lines.lines_mut())) {
+            Err(error) => sink.take(lines.lines().place(), Err(error))?,
             Ok(()) => {
-                let id = sink.row_id(row);
-                row += 1;
-                let bad = |kind, found| Err(lines.lines().bad_at(quoted.line, kind, found, EXPECTED));
-                let query = match quoted.fields() {
-                    [question, answers] => match parse_string_list(answers) {
-                        Some(answers) => Ok(Query { id, text: question.clone(), answers }),
-                        None => {
-                            bad(BadKind::Malformed, format!("{} as the answers", excerpt(answers.as_bytes())))
-                        }
-                    },
-                    [only] => bad(BadKind::MissingField, format!("1 column, {}", excerpt(only.as_bytes()))),
-                    more => bad(BadKind::ExtraColumn, counted(more.len(), "column")),
-                };
-                (lines.lines().place_of(quoted.line), query)
+                let place = lines.lines().place_of(row.line);
+                if let Some(query) = parse(row.fields(), sink)? {
+                    sink.take(place.clone(), query.map_err(|wrong| wrong.at(place)))?;
+                }
             }
-        };
-        sink.take(place, query)?;
+        }
     }
 }

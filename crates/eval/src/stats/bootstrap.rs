@@ -83,7 +83,7 @@ fn corrected_interval(means: &[f64], centred: &[f64], observed: f64, confidence:
     }
     // Leaving out one query moves a mean by its difference, so the jackknife has a closed form.
     let acceleration = cubes / (6.0 * squares.powf(1.5));
-    // Measures have few values, so many means equal the observed one but for their rounding.
+    // A measure has few distinct values. A mean of a sample often equals the observed mean, up to rounding.
     let rounding = 1e-12 * squares.sqrt();
     let below = means.partition_point(|mean| *mean < observed - rounding);
     let up_to = means.partition_point(|mean| *mean <= observed + rounding);

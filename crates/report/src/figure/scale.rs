@@ -10,7 +10,7 @@ pub(crate) struct Scale {
     logarithmic: bool,
 }
 
-/// Of this many labels on an axis there are about so many.
+/// About how many labels an axis has.
 const LABELS: f64 = 5.0;
 
 impl Scale {

@@ -25,8 +25,8 @@ pub(crate) struct Candidates {
     entries: Vec<Candidate>,
 }
 
-/// The least number of candidates that are kept before they are reduced: so many more than `k` that a
-/// reduction, whose time is proportional to their number, comes after a proportional number of nominations.
+/// How many candidates are kept before they are reduced. The room beyond `k` is at least `k`: the time of a
+/// reduction is proportional to the candidates, and so is the number of nominations before it.
 pub(crate) fn capacity(k: usize) -> usize {
     k.saturating_add(k.max(256))
 }

@@ -40,6 +40,7 @@ const HITS_PER_BLOCK: usize = 8 << 20;
 #[command(mut_arg("output", |output| output.required(false)))]
 pub struct SearchArgs {
     /// Words to search for, whose hits are shown here; without words, queries and output, a prompt
+    #[arg(conflicts_with_all = ["queries", "query_vectors", "output", "tag", "tab_separated", "overwrite"])]
     words: Vec<String>,
 
     /// Hits of --sparse and --dense to fuse

@@ -4,7 +4,7 @@ mod hit;
 mod prompt;
 
 use std::collections::HashSet;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::time::Instant;
 
 use toller_corpus::ReadOptions;
@@ -25,8 +25,9 @@ const SHOWN: u32 = 10;
 
 /// Shows the hits of the words, or of each line of the prompt.
 pub(super) fn run(args: &SearchArgs, fusion: Option<Fusion>, ui: &Ui) -> crate::Result<()> {
-    if args.sources.dense.has_query_vectors() {
-        return Err(UsageError::new("typed queries need a model", "give --model, not --query-vectors").into());
+    if let Some(flag) = args.sources.filter.by_query() {
+        let message = format!("{flag} is for queries with identifiers, and typed queries have none");
+        return Err(UsageError::new(message, format!("leave {flag} out, or give --queries")).into());
     }
     let engine = engine::open(ui)?;
     let none = Some(Vec::new());
@@ -115,9 +116,4 @@ impl Session<'_> {
         let Some(texts) = &self.texts else { return Ok(vec![None; ids.len()]) };
         Ok(texts.get_many(&ids.iter().map(String::as_str).collect::<Vec<_>>())?)
     }
-}
-
-/// Whether the terminal is there to type queries.
-pub(super) fn has_terminal() -> bool {
-    std::io::stdin().is_terminal()
 }

@@ -1,14 +1,12 @@
 //! Where queries are typed: a prompt with a history in a terminal, lines of stdin elsewhere.
 
 use std::fs;
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, IsTerminal};
 use std::path::PathBuf;
 
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use toller_engine::ResolveOptions;
-
-use super::has_terminal;
 
 /// Typed lines that are not empty.
 pub(super) enum Lines {
@@ -21,7 +19,7 @@ pub(super) enum Lines {
 impl Lines {
     /// Of a terminal, if stdin is one.
     pub(super) fn open() -> crate::Result<Self> {
-        if !has_terminal() {
+        if !io::stdin().is_terminal() {
             return Ok(Self::Pipe(io::stdin().lock().lines()));
         }
         let history = ResolveOptions::from_env().toller_cache.join("search-history");
