@@ -1,5 +1,5 @@
-//! BERT, and the architectures that differ from BERT by names and positions: ERNIE, RoBERTa, XLM-R,
-//! CamemBERT, DistilBERT, DPR's encoders and MPNet.
+//! BERT, and the architectures that differ from BERT by names, positions and the width of the embeddings:
+//! ELECTRA, ERNIE, RoBERTa, XLM-R, CamemBERT, DistilBERT, DPR's encoders and MPNet.
 
 use serde::Deserialize;
 
@@ -15,6 +15,9 @@ struct Raw {
     hidden_size: usize,
     #[serde(alias = "n_layers")]
     num_hidden_layers: usize,
+    /// ELECTRA's.
+    #[serde(default = "electra_embedding")]
+    embedding_size: usize,
     #[serde(alias = "n_heads")]
     num_attention_heads: usize,
     #[serde(alias = "hidden_dim")]
@@ -43,6 +46,11 @@ struct Raw {
 /// transformers' default of ERNIE's task types.
 fn three() -> usize {
     3
+}
+
+/// transformers' default of ELECTRA's embeddings.
+fn electra_embedding() -> usize {
+    128
 }
 
 fn gelu() -> String {
@@ -85,6 +93,7 @@ pub(super) fn read(text: &str, model_type: &str) -> Result<TransformerConfig, Re
         other_names: None,
         vocabulary: raw.vocab_size,
         hidden: raw.hidden_size,
+        embedding: if model_type == "electra" { raw.embedding_size } else { raw.hidden_size },
         layers: raw.num_hidden_layers,
         intermediate: raw.intermediate_size,
         activation: raw.hidden_act.parse().map_err(Refusal::invalid)?,

@@ -99,6 +99,8 @@ pub(crate) struct TransformerConfig {
     pub(crate) other_names: Option<Names>,
     pub(crate) vocabulary: usize,
     pub(crate) hidden: usize,
+    /// The width of the embeddings. Where it is not `hidden`, a linear layer follows them (ELECTRA).
+    pub(crate) embedding: usize,
     pub(crate) layers: usize,
     /// The width of the feed-forward network, gates not counted.
     pub(crate) intermediate: usize,
@@ -124,7 +126,7 @@ pub(crate) struct TransformerConfig {
 
 /// The `model_type`s that can be run.
 const SUPPORTED: &str =
-    "bert, ernie, roberta, xlm-roberta, camembert, distilbert, dpr, mpnet, modernbert, nomic_bert";
+    "bert, electra, ernie, roberta, xlm-roberta, camembert, distilbert, dpr, mpnet, modernbert, nomic_bert";
 
 /// Why a configuration is refused.
 enum Refusal {
@@ -177,9 +179,8 @@ impl TransformerConfig {
         let common: Common = serde_json::from_str(text).map_err(Refusal::invalid)?;
         let model_type = common.model_type.ok_or_else(|| Refusal::invalid("no \"model_type\""))?;
         let mut config = match model_type.as_str() {
-            "bert" | "ernie" | "dpr" | "roberta" | "xlm-roberta" | "camembert" | "distilbert" | "mpnet" => {
-                bert::read(text, &model_type)?
-            }
+            "bert" | "electra" | "ernie" | "dpr" | "roberta" | "xlm-roberta" | "camembert" | "distilbert"
+            | "mpnet" => bert::read(text, &model_type)?,
             "modernbert" => modernbert::read(text, &model_type)?,
             "nomic_bert" => nomic_bert::read(text, &model_type)?,
             other => return Err(Refusal::Unsupported(format!("model_type {other:?}"))),
@@ -199,7 +200,8 @@ impl TransformerConfig {
             )));
         }
         // Products of two sizes are shapes of tensors.
-        let sizes = [hidden, self.intermediate, self.vocabulary, self.max_positions, self.projection];
+        let sizes =
+            [hidden, self.embedding, self.intermediate, self.vocabulary, self.max_positions, self.projection];
         if let Some(size) = sizes.into_iter().find(|size| *size > u32::MAX as usize) {
             return Err(Refusal::Invalid(format!("a size of {size}")));
         }

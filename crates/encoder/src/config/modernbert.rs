@@ -96,6 +96,7 @@ pub(super) fn read(text: &str, model_type: &str) -> Result<TransformerConfig, Re
         other_names: None,
         vocabulary: raw.vocab_size,
         hidden: raw.hidden_size,
+        embedding: raw.hidden_size,
         layers: raw.num_hidden_layers,
         intermediate: raw.intermediate_size,
         activation: raw.hidden_activation.parse().map_err(Refusal::invalid)?,

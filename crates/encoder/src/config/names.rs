@@ -9,6 +9,8 @@ pub(crate) struct Names {
     pub(crate) token_types: &'static str,
     pub(crate) task_types: &'static str,
     pub(crate) embedding_norm: &'static str,
+    /// The layer from the embeddings to the states, where their widths differ.
+    pub(crate) embedding_projection: &'static str,
     /// One row for each bucket of distances, one column for each head.
     pub(crate) relative_bias: &'static str,
     /// The name before a layer's number.
@@ -47,6 +49,7 @@ pub(super) const BERT: Names = Names {
     token_types: "embeddings.token_type_embeddings",
     task_types: "embeddings.task_type_embeddings",
     embedding_norm: "embeddings.LayerNorm",
+    embedding_projection: "embeddings_project",
     relative_bias: "encoder.relative_attention_bias",
     layer: "encoder.layer",
     qkv: QkvNames::Separate(["attention.self.query", "attention.self.key", "attention.self.value"]),

@@ -40,6 +40,9 @@ fn architectures_differ_where_they_do() {
         "hidden_dim": 24, "activation": "gelu", "max_position_embeddings": 64
     });
     assert_eq!(read(distilbert.to_string().as_bytes()).unwrap().token_types, 0);
+    let mut electra = bert();
+    electra["model_type"] = json!("electra");
+    assert_eq!(read(electra.to_string().as_bytes()).unwrap().embedding, 128);
 }
 
 #[test]

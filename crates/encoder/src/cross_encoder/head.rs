@@ -57,11 +57,13 @@ impl HeadPlan {
             "roberta" | "xlm-roberta" | "camembert" | "mpnet" => {
                 (ROBERTA, Pooling::Cls, Activation::Tanh, true)
             }
+            "electra" => (ROBERTA, Pooling::Cls, Activation::Gelu, true),
             "distilbert" => (DISTILBERT, Pooling::Cls, Activation::Relu, true),
             "modernbert" => (MODERNBERT, classifier.pooling, classifier.activation, classifier.bias),
             other => {
                 let what = format!("a cross-encoder of model_type {other:?}");
-                let supported = "bert, ernie, roberta, xlm-roberta, camembert, mpnet, distilbert, modernbert";
+                let supported =
+                    "bert, electra, ernie, roberta, xlm-roberta, camembert, mpnet, distilbert, modernbert";
                 return Err(ModelError::unsupported(config_path, what, supported).into());
             }
         };

@@ -1,6 +1,6 @@
 //! From token ids to the first states.
 
-use toller_nn::Backend;
+use toller_nn::{Activation, Backend, Place};
 
 use super::Loader;
 use crate::EncoderError;
@@ -9,11 +9,13 @@ use crate::config::{Names, Positions, TransformerConfig};
 
 /// The tables of embeddings, whose rows are summed and normalised.
 pub(super) struct Tables<B: Backend> {
-    /// How the rows of each table are chosen, and the tables `[rows, hidden]` in the same order.
+    /// How the rows of each table are chosen, and the tables `[rows, width]` in the same order.
     rows: Vec<Rows>,
     tables: Vec<B::Table>,
     vocabulary: usize,
     norm: B::Norm,
+    /// From the embeddings' width to that of the states, where these differ.
+    projection: Option<B::Linear>,
 }
 
 /// How a token's row of a table is chosen.
@@ -38,7 +40,7 @@ impl<B: Backend> Tables<B> {
         };
         let mut table = |name: &str, rows: usize| match rows {
             0 => Ok(None),
-            rows => loader.table(&format!("{name}.weight"), rows, config.hidden).map(Some),
+            rows => loader.table(&format!("{name}.weight"), rows, config.embedding).map(Some),
         };
         // Loaded in the order of fingerprints, summed in the order of the architecture.
         let token_types = table(names.token_types, config.token_types)?;
@@ -54,8 +56,11 @@ impl<B: Backend> Tables<B> {
         .into_iter()
         .filter_map(|(rows, table)| Some((rows, table?)))
         .unzip();
-        let norm = loader.norm(names.embedding_norm, config.hidden, config.norm)?;
-        Ok(Self { rows, tables, vocabulary: config.vocabulary, norm })
+        let (width, hidden) = (config.embedding, config.hidden);
+        let norm = loader.norm(names.embedding_norm, width, config.norm)?;
+        let project = || loader.linear(names.embedding_projection, hidden, width, true, Place::Inner);
+        let projection = (width != hidden).then(project).transpose()?;
+        Ok(Self { rows, tables, vocabulary: config.vocabulary, norm, projection })
     }
 
     /// The batch in the backend's form.
@@ -80,7 +85,11 @@ impl<B: Backend> Tables<B> {
         scratch: &mut B::Scratch,
         batch: &B::Batch,
     ) -> Result<B::States, EncoderError> {
-        Ok(backend.embed(scratch, batch, &self.tables, &self.norm)?)
+        let embedded = backend.embed(scratch, batch, &self.tables, &self.norm)?;
+        let Some(projection) = &self.projection else { return Ok(embedded) };
+        let states = backend.project(scratch, &embedded, projection, Activation::Identity)?;
+        backend.release(scratch, embedded);
+        Ok(states)
     }
 }
 

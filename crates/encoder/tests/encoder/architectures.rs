@@ -55,6 +55,7 @@ macro_rules! architectures {
 architectures! {
     bert_with_silu: "bert-pooler";
     distilbert_with_relu: "distilbert";
+    electra_with_narrow_embeddings: "electra";
     ernie_with_task_types: "ernie";
     roberta_with_gelu_new: "roberta";
     mpnet_with_relative_positions: "mpnet";

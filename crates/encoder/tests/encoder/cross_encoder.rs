@@ -98,6 +98,7 @@ fixtures! {
     xlm_roberta_with_a_sentencepiece_model: "xlm-roberta", None;
     camembert_with_a_sentencepiece_model: "camembert", None;
     distilbert_with_relu: "distilbert", None;
+    electra_with_gelu: "electra", None;
     mpnet_with_two_labels: "mpnet", None;
     modernbert_with_the_first_token: "modernbert-cls", None;
     modernbert_with_the_mean_and_biases: "modernbert-mean", None;
