@@ -14,7 +14,7 @@ fn a_converted_dual_encoder_encodes_and_searches() {
     assert_eq!(converted["left_out"][0]["reason"], "of the optimizer");
     workspace.write("corpus.tsv", "p0\t北京是中国的首都\np1\tthe capital\n");
     workspace.write("queries.tsv", "q0\t中国的首都是哪\n");
-    let encode = "encode --model rocketqa --corpus corpus.tsv --format tsv --output store --quiet";
+    let encode = "encode --model rocketqa --corpus corpus.tsv --corpus-format tsv --output store --quiet";
     workspace.runs(encode);
     workspace
         .runs("search --dense store --model rocketqa --queries queries.tsv --k 2 --output run.txt --quiet");
