@@ -53,7 +53,7 @@ fn verify_compares_with_the_reference_and_with_what_is_expected() {
 fn known_names_are_listed_and_near_ones_suggested() {
     let workspace = Workspace::new();
     let models = workspace.runs("models --json").json();
-    let e5 = models.as_array().unwrap().iter().find(|model| model["name"] == "e5-base-v2").unwrap();
+    let e5 = models["models"].as_array().unwrap().iter().find(|model| model["name"] == "e5-base-v2").unwrap();
     assert_eq!(e5["prompts"]["passage"], "passage: ");
     workspace.toller("verify --model e5-bsae-v2").fails(1, &["similar names: e5-base-v2"]);
 }
