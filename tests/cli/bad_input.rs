@@ -69,7 +69,7 @@ fn bad_collections() -> Vec<(&'static str, Vec<u8>, Words)> {
             &corrupt_gzip(),
             &["cannot read corrupt.jsonl.gz: ", "(after line ", "hint: copy or download the file again"],
         ),
-        case("unknown", b"?\n", &["unknown", "hint: name the format with --format (jsonl, tsv,"]),
+        case("unknown", b"?\n", &["unknown", "hint: name the format with --corpus-format (jsonl, tsv,"]),
     ]
 }
 
@@ -239,7 +239,7 @@ fn wrong_usage_has_another_status_than_failure() {
     let encode = "encode --model tiny-bert --corpus one.jsonl --output new";
     let search = "search --dense store --model tiny-bert --queries q.tsv --output new.txt";
     let eval = "eval --qrels qrels.txt run.txt";
-    let cases: [(&str, &str, &[&str]); 19] = [
+    let cases: [(&str, &str, &[&str]); 23] = [
         ("", "", &["Usage: toller"]),
         ("nonsense", "", &["unrecognized subcommand 'nonsense'"]),
         ("encode --model tiny-bert --output new", "", &["--corpus"]),
@@ -252,7 +252,9 @@ fn wrong_usage_has_another_status_than_failure() {
         ),
         (encode, "--device tpu", &["'tpu'", "auto, cpu, cuda, cuda:N or cuda:all"]),
         (encode, "--store-dtype int8", &["`int8` is not a store dtype: expected f32, f16 or bf16"]),
-        (encode, "--format nope", &["--format: `nope` is not a format of collections: expected jsonl, tsv,"]),
+        (encode, "--corpus-format nope", &["'nope'", "[possible values: jsonl, tsv, csv,"]),
+        (encode, "--queries-format tsv", &["--queries-format is for --queries, which is not given"]),
+        (encode, "--format tsv", &["unexpected argument '--format'"]),
         (encode, "--shard 9/8", &["there is no part 9 of 8"]),
         (encode, "--shard 0/8", &["there is no part 0 of 8"]),
         (encode, "--pooling median", &["known are cls, mean"]),
@@ -263,7 +265,17 @@ fn wrong_usage_has_another_status_than_failure() {
             "--device cuda:1",
             &["--device cuda:1: this toller was built without CUDA", "hint: use --device cpu"],
         ),
-        (search, "--format nope", &["--format: `nope` is not a format of queries: expected jsonl,"]),
+        (search, "--queries-format nope", &["'nope'", "[possible values: jsonl,"]),
+        (
+            search,
+            "--k1 0.9",
+            &["--k1 is for sparse retrieval, and no inverted index is searched", "hint: give --sparse DIR"],
+        ),
+        (
+            "index --corpus one.jsonl --output new",
+            "",
+            &["the language of the texts is not given", "hint: give --language en", "--analyzer standard"],
+        ),
         ("search --dense store --output new.txt", "", &["--model"]),
         (
             eval,

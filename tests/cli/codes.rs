@@ -36,7 +36,10 @@ fn every_scan_writes_the_same_run_with_codes_and_without() {
         workspace.runs("store quantize -q parts");
     }
     let info = workspace.runs("store info parts --json").json();
-    assert_eq!((&info[0]["parts_with_codes"], &info[0]["codes_bytes"].is_u64()), (&3.into(), &true));
+    assert_eq!(
+        (&info["stores"][0]["parts_with_codes"], &info["stores"][0]["codes_bytes"].is_u64()),
+        (&3.into(), &true)
+    );
 }
 
 #[test]
@@ -53,7 +56,7 @@ fn codes_are_made_by_either_command_and_removed_without_a_trace() {
 
     let printed = workspace.runs("store quantize plain --json");
     printed.says(["plain has int8 codes of 0.0 MB"]);
-    assert_eq!(printed.json(), serde_json::json!([{ "store": "plain", "codes_bytes": bytes }]));
+    assert_eq!(printed.json()["stores"], serde_json::json!([{ "store": "plain", "codes_bytes": bytes }]));
     assert!(workspace.files_in("plain") == coded);
     let info = workspace.runs("store info plain").stdout;
     assert!(info.contains(&format!("codes        int8, {bytes} bytes")), "{info}");

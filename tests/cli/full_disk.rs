@@ -93,6 +93,6 @@ fn stdout_that_takes_no_data_is_named() {
     ] {
         let full = File::create("/dev/full").unwrap();
         let failed = Finished::new(workspace.command(arguments).stdout(full).output().unwrap());
-        failed.fails(1, &["error: cannot write standard output: No space left", "hint: free some space"]);
+        failed.fails(1, &["cannot write standard output: No space left", "free some space"]);
     }
 }

@@ -40,16 +40,17 @@ fn one_pass_gives_the_run_that_fuse_does() {
         "z-score --missing zero", "combmnz", "borda", "mean --normalize min-max",
     ] {
         workspace.runs(&format!("fuse -q s.run d.run --k 60 --tag t --output f.run --method {flags}"));
-        workspace.runs(&format!("{BOTH} --k 60 --depth 50 --tag t --output h.run --fusion {flags}"));
+        workspace.runs(&format!("{BOTH} --k 60 --fusion-depth 50 --tag t --output h.run --fusion {flags}"));
         assert_eq!(workspace.lines("h.run"), workspace.lines("f.run"), "{flags}");
-        workspace
-            .runs(&format!("{BOTH} --threads 1 --k 60 --depth 50 --tag t --output h1.run --fusion {flags}"));
+        workspace.runs(&format!(
+            "{BOTH} --threads 1 --k 60 --fusion-depth 50 --tag t --output h1.run --fusion {flags}"
+        ));
         assert_eq!(workspace.read("h1.run"), workspace.read("h.run"), "{flags}");
     }
     // Vectors that were encoded before do as well as the model.
     workspace.runs("encode -q --model tiny-bert --queries q.jsonl --output vectors");
     let by_vectors = "search -q --sparse index --dense store --query-vectors vectors --queries q.jsonl";
-    workspace.runs(&format!("{by_vectors} --k 60 --depth 50 --tag t --output v.run --fusion rrf"));
+    workspace.runs(&format!("{by_vectors} --k 60 --fusion-depth 50 --tag t --output v.run --fusion rrf"));
     workspace.runs("fuse -q s.run d.run --k 60 --tag t --output f.run --method rrf");
     assert_eq!(workspace.read("v.run"), workspace.read("f.run"));
     workspace.write("other.tsv", "unknown\twho\n");
@@ -196,8 +197,7 @@ fn tuning_bm25_finds_what_searches_do() {
 #[test]
 fn negatives_are_mined_from_an_index() {
     let workspace = workspace();
-    let mine =
-        "mine -q --qrels data/qrels.txt --queries q.jsonl --choose top --depth 1:20 --output-format pairs";
+    let mine = "mine -q --qrels data/qrels.txt --queries q.jsonl --choose top --depth 1:20 --format pairs";
     workspace.runs(&format!("{mine} --sparse index --output index.tsv"));
     workspace.runs(&format!("{SPARSE} --k 20 --output s.run"));
     workspace.runs(&format!("{mine} --run s.run --output run.tsv"));

@@ -216,13 +216,12 @@ fn a_search_that_is_stopped_leaves_no_run() {
     // Many queries, so that the search takes long; few hits, so that it is not the disk that does.
     let queries: Vec<String> = (0..200_000).map(|number| format!("q{number}\twho was the first")).collect();
     workspace.write("queries.tsv", queries.join("\n"));
-    let search =
-        "search --dense store --model tiny-bert --queries queries.tsv --k 1 --threads 1 --output run.txt";
+    let search = "search --dense store --model tiny-bert --queries queries.tsv --k 1 --threads 1 --output run.txt --json";
     let mut child = workspace.spawn(search);
     wait_until(&mut child, "a run that is being written", || workspace.has_trace_of("run.txt"));
     send("INT", &child);
     let stopped = Finished::new(child.wait_with_output().unwrap());
-    stopped.fails(130, &["interrupted; no run was written"]);
+    stopped.fails(130, &["\"kind\":\"interrupted\"", "interrupted; no run was written"]);
     assert!(!workspace.has_trace_of("run.txt"));
 }
 

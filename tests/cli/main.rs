@@ -21,6 +21,7 @@ mod fuse;
 mod hostile;
 mod hybrid;
 mod interruption;
+mod json;
 mod library;
 mod main_job;
 mod mine;

@@ -31,31 +31,28 @@ fn negatives_are_what_is_not_relevant() {
         let done = workspace.runs(&format!("mine --run x.run --qrels qrels --output - {flags}"));
         done.stdout
     };
-    assert_eq!(mine("--choose top --output-format pairs"), "q1\td1\nq1\td3\nq1\td4\n");
+    assert_eq!(mine("--choose top --format pairs"), "q1\td1\nq1\td3\nq1\td4\n");
     assert_eq!(
-        mine("--choose top --output-format t2ranking --depth 2:3 -q"),
+        mine("--choose top --format t2ranking --depth 2:3 -q"),
         "qid\tpid\tindex\tscore\nq1\td3\t3\t3.5\n"
     );
-    assert_eq!(mine("--choose top --output-format pairs -l 2"), "");
+    assert_eq!(mine("--choose top --format pairs -l 2"), "");
     // With the collection d3 is known to be a copy of d2.
     let with_texts = "--corpus corpus.jsonl --queries q.tsv --choose top --negatives 1";
-    assert_eq!(mine(&format!("{with_texts} --output-format pairs")), "q1\td1\n");
-    assert_eq!(mine("--corpus corpus.jsonl --choose top --output-format pairs --depth 3:4"), "q1\td4\n");
+    assert_eq!(mine(&format!("{with_texts} --format pairs")), "q1\td1\n");
+    assert_eq!(mine("--corpus corpus.jsonl --choose top --format pairs --depth 3:4"), "q1\td4\n");
     assert_eq!(
-        mine(&format!("{with_texts} --output-format tevatron")),
+        mine(&format!("{with_texts} --format tevatron")),
         "{\"query_id\":\"q1\",\"query\":\"one?\",\"positive_passages\":[{\"docid\":\"d2\",\"title\":\"T d2\",\"text\":\"the second\"}],\
          \"negative_passages\":[{\"docid\":\"d1\",\"title\":\"T d1\",\"text\":\"first\"}]}\n\
          {\"query_id\":\"q2\",\"query\":\"two?\",\"positive_passages\":[{\"docid\":\"d5\",\"title\":\"T d5\",\"text\":\"5\"},\
          {\"docid\":\"d6\",\"title\":\"T d6\",\"text\":\"6\"}],\"negative_passages\":[]}\n"
     );
     assert_eq!(
-        mine(&format!("{with_texts} --output-format triplets")),
+        mine(&format!("{with_texts} --format triplets")),
         "{\"query\":\"one?\",\"positive\":\"T d2 the second\",\"negative\":\"T d1 first\"}\n"
     );
-    assert_eq!(
-        mine(&format!("{with_texts} --output-format rocketqa")),
-        "one?\tT d2\tthe second\tT d1\tfirst\t0\n"
-    );
+    assert_eq!(mine(&format!("{with_texts} --format rocketqa")), "one?\tT d2\tthe second\tT d1\tfirst\t0\n");
 }
 
 #[test]
@@ -68,7 +65,7 @@ fn a_sample_depends_on_the_seed_and_nothing_else() {
     workspace.write("qrels", "q1 0 d7 1\nq2 0 d8 1\n");
     let mine = |queries: &[usize], flags: &str| {
         workspace.write("x.run", lines(queries));
-        let mine = format!("mine --run x.run --qrels qrels --output m.tsv --output-format pairs -q {flags}");
+        let mine = format!("mine --run x.run --qrels qrels --output m.tsv --format pairs -q {flags}");
         workspace.runs(&mine);
         workspace.lines("m.tsv")
     };
@@ -97,8 +94,8 @@ fn what_cannot_be_mined_is_refused() {
         (2, "--qrels qrels --output new --depth 5:2", "FROM:TO"),
         (2, "--qrels qrels --output new --depth 0:2", "FROM:TO"),
         (2, "--qrels qrels --output new --negatives 0", "--negatives"),
-        (2, "--qrels qrels --output new --output-format json", "not a format of negatives: expected jsonl,"),
-        (2, "--qrels qrels --output new --output-format tevatron", "give --queries and --corpus"),
+        (2, "--qrels qrels --output new --format json", "[possible values: jsonl,"),
+        (2, "--qrels qrels --output new --format tevatron", "give --queries and --corpus"),
         (2, "--qrels qrels --output x.run", "would overwrite the input x.run"),
         (2, "--qrels qrels --output new --corpus -", "read twice"),
         (2, "--qrels qrels --output - --json", "--json would both write to stdout"),
@@ -107,7 +104,7 @@ fn what_cannot_be_mined_is_refused() {
         (1, "--qrels qrels --output new --corpus nothing", "nothing"),
         (
             1,
-            "--qrels qrels --output new --corpus short.jsonl --queries q.tsv --output-format triplets",
+            "--qrels qrels --output new --corpus short.jsonl --queries q.tsv --format triplets",
             "the document \"d2\" has no text",
         ),
     ] {

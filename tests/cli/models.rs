@@ -14,7 +14,7 @@ fn a_converted_dual_encoder_encodes_and_searches() {
     assert_eq!(converted["left_out"][0]["reason"], "of the optimizer");
     workspace.write("corpus.tsv", "p0\t北京是中国的首都\np1\tthe capital\n");
     workspace.write("queries.tsv", "q0\t中国的首都是哪\n");
-    let encode = "encode --model rocketqa --corpus corpus.tsv --format tsv --output store --quiet";
+    let encode = "encode --model rocketqa --corpus corpus.tsv --corpus-format tsv --output store --quiet";
     workspace.runs(encode);
     workspace
         .runs("search --dense store --model rocketqa --queries queries.tsv --k 2 --output run.txt --quiet");
@@ -53,7 +53,7 @@ fn verify_compares_with_the_reference_and_with_what_is_expected() {
 fn known_names_are_listed_and_near_ones_suggested() {
     let workspace = Workspace::new();
     let models = workspace.runs("models --json").json();
-    let e5 = models.as_array().unwrap().iter().find(|model| model["name"] == "e5-base-v2").unwrap();
+    let e5 = models["models"].as_array().unwrap().iter().find(|model| model["name"] == "e5-base-v2").unwrap();
     assert_eq!(e5["prompts"]["passage"], "passage: ");
     workspace.toller("verify --model e5-bsae-v2").fails(1, &["similar names: e5-base-v2"]);
 }

@@ -34,7 +34,7 @@ fn stdout_carries_data_alone() {
     let piped = workspace.toller_reading(run.stdout.as_bytes(), table).succeeds();
     assert!(piped.stdout.lines().count() == 2 && piped.stderr.is_empty(), "{piped:?}");
     // Stdout cannot be the run's and the report's.
-    let both = ["error: --output - and --json would both write to stdout", "hint: give --output a file"];
+    let both = ["--output - and --json would both write to stdout", "give --output a file"];
     workspace.toller(&format!("{SEARCH} --json --output -")).fails(2, &both);
 }
 
@@ -49,7 +49,7 @@ fn json_is_json_and_has_the_result() {
     assert_has(&result, json!({"rows": 1190, "dim": 32, "dtype": "f16"}));
     assert_eq!(result["complete"], true);
     let result = workspace.runs(&format!("{SEARCH} --json --output run.txt")).json();
-    assert_has(&result, json!({"queries": 1190, "vectors": 1180, "hits": 5950}));
+    assert_has(&result, json!({"queries": 1190, "documents": 1180, "hits": 5950}));
     let result = workspace.runs("eval --json --per-query --qrels data/qrels.txt run.txt").json();
     assert_eq!(result["runs"][0]["queries"], 1190);
     let measures = result["runs"][0]["aggregates"].as_object().unwrap();
@@ -123,7 +123,7 @@ fn help_names_every_flag_of_the_command_line() {
         (
             "search",
             "--dense --model --query-vectors --queries --k --output --scan --sparse --ranker --k1 --b \
-             --mu --lambda --exact-lengths --rm3 --rocchio --fusion --alpha --depth --skip-bad-lines --explain",
+             --mu --lambda --exact-lengths --rm3 --rocchio --fusion --alpha --fusion-depth --skip-bad-lines --explain",
         ),
         (
             "rerank",

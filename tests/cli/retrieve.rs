@@ -37,14 +37,14 @@ fn compare(workspace: &Workspace, first: &str, searched: u32, models: &str, flag
     let texts = !first.contains("--query-vectors") || first.contains("--sparse");
     let queries = if texts { "--queries q.jsonl" } else { "" };
     let fused = first.contains("--fusion");
-    let [depth, fusion_depth] = ["--depth 50", "--fusion-depth 50"].map(|flag| if fused { flag } else { "" });
+    let depth = if fused { "--fusion-depth 50" } else { "" };
     let found =
         workspace.runs(&format!("search -q {first} {queries} {depth} --k {searched} --output first.run"));
     workspace.runs(&format!(
         "rerank -q --run first.run --queries q.jsonl --model {models} {RERANKING} {flags} --output two.run"
     ));
     let done = workspace.runs(&format!(
-        "retrieve -q {first} {fusion_depth} --queries q.jsonl --rerank {models} {RERANKING} {flags} \
+        "retrieve -q {first} {depth} --queries q.jsonl --rerank {models} {RERANKING} {flags} \
              --keep-stages stages --output one.run"
     ));
     // Nothing, or that a query has no hits.

@@ -74,7 +74,7 @@ fn an_imported_store_is_searched_on_the_users_word_alone() {
         .toller(&format!("{SEARCH} --dense store --model other --queries q.tsv --assume-model"))
         .fails(1, &["encoded with another model"]);
     let info = workspace.runs("store info imported --json").json();
-    assert_eq!(info[0]["model"], serde_json::Value::Null);
+    assert_eq!(info["stores"][0]["model"], serde_json::Value::Null);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn info_describes_stores_finished_or_not() {
         workspace.runs(&format!("{encode} --shard {part}/2"));
     }
     let json = workspace.runs("store info parts --json").json();
-    assert_has(&json[0], json!({"parts": 2, "rows": 30, "complete": true}));
+    assert_has(&json["stores"][0], json!({"parts": 2, "rows": 30, "complete": true}));
     workspace.toller("store info q.tsv").fails(1, &["q.tsv is not a store", "hint:"]);
 }
 

@@ -8,10 +8,11 @@ use std::{fmt, iter};
 
 use toller_engine::EngineError;
 use toller_hub::ResolveError;
-use toller_ir::{AnyError, Explain, Remedy, Setting};
+use toller_ir::{AnyError, ErrorPlace, Explain, Remedy, Setting};
 
 use crate::flags;
 use crate::interrupt::{self, Interrupted};
+use crate::json::{JsonError, Kind};
 use crate::printable::printable;
 
 /// What a command returns.
@@ -23,6 +24,7 @@ pub type Result<T, E = Failure> = std::result::Result<T, E>;
 pub struct Refusal<const STATUS: u8> {
     message: String,
     remedy: Option<Remedy>,
+    place: Option<ErrorPlace>,
 }
 
 /// A request that cannot be met as asked: exit status 2, like any wrong usage.
@@ -34,28 +36,32 @@ pub type Remedied = Refusal<1>;
 impl<const STATUS: u8> Refusal<STATUS> {
     /// `message` and the remedy.
     pub fn new(message: impl Into<String>, remedy: impl Into<Remedy>) -> Self {
-        Self { message: message.into(), remedy: Some(remedy.into()) }
+        Self { message: message.into(), remedy: Some(remedy.into()), place: None }
     }
 
     /// An error of a library.
     pub fn of(error: &dyn Explain) -> Self {
-        Self { message: error.to_string(), remedy: error.remedy() }
+        Self { message: error.to_string(), remedy: error.remedy(), place: error.place() }
     }
 
     /// An error of a library that the value of a flag caused.
     pub fn of_flag(flag: impl fmt::Display, error: &dyn Explain) -> Self {
-        Self { message: format!("{flag}: {error}"), remedy: error.remedy() }
+        Self { message: format!("{flag}: {error}"), ..Self::of(error) }
     }
 
     /// `message` alone, if no remedy is known.
     pub fn without_remedy(message: impl Into<String>) -> Self {
-        Self { message: message.into(), remedy: None }
+        Self { message: message.into(), remedy: None, place: None }
     }
 }
 
 impl<const STATUS: u8> Explain for Refusal<STATUS> {
     fn remedy(&self) -> Option<Remedy> {
         self.remedy.clone()
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        self.place.clone()
     }
 }
 
@@ -138,6 +144,23 @@ impl Failure {
         self.error.remedy().map(|remedy| flags::spelled(&remedy, named))
     }
 
+    /// The place of the error, or the file that could not be written.
+    fn place(&self) -> Option<ErrorPlace> {
+        let output = || self.downcast_ref::<io::Error>().and(self.output.as_deref()).map(ErrorPlace::of_file);
+        self.error.place().or_else(output)
+    }
+
+    /// What ended the command.
+    fn kind(&self) -> Kind {
+        if self.interruption().is_some() {
+            Kind::Interrupted
+        } else if self.downcast_ref::<UsageError>().is_some() {
+            Kind::Usage
+        } else {
+            Kind::Failure
+        }
+    }
+
     /// Whether the reader of stdout has seen enough, as `head` does.
     fn is_closed_pipe(&self) -> bool {
         let mut io_errors = self.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
@@ -172,33 +195,62 @@ pub fn of_csv(error: csv::Error) -> io::Error {
     }
 }
 
-/// Prints a failure with its causes and its hint. There is no place to report that stderr is closed.
-pub fn print(failure: &Failure) {
+/// Prints a failure with its causes and its hint, or as JSON. There is no place to report that stderr is
+/// closed.
+pub fn print(failure: &Failure, json: bool) {
+    let interruption = failure.interruption();
+    let message = interruption.clone().unwrap_or_else(|| failure.message());
+    let hint = failure.hint();
     let mut stderr = io::stderr().lock();
-    let _ = writeln!(stderr, "error: {}", printable(&failure.message()));
-    if let Some(hint) = failure.hint() {
+    if json {
+        let (kind, place) = (failure.kind(), failure.place());
+        let error = JsonError { kind, message: &message, hint: hint.as_deref(), place: place.as_ref() };
+        let _ = writeln!(stderr, "{}", error.line());
+        return;
+    }
+    let error = if interruption.is_some() { "" } else { "error: " };
+    let _ = writeln!(stderr, "{error}{}", printable(&message));
+    if let Some(hint) = hint {
         let _ = writeln!(stderr, "hint: {}", printable(&hint));
     }
 }
 
 /// Prints what clap found: a usage error, or the help that was asked for, which is data.
-pub fn report_usage(error: &clap::Error) -> ExitCode {
+pub fn report_usage(error: &clap::Error, json: bool) -> ExitCode {
+    let text = error.to_string();
+    if let (true, Some(text)) = (json, text.strip_prefix("error: ")) {
+        let _ = writeln!(io::stderr(), "{}", usage_line(text));
+        return ExitCode::from(2);
+    }
     let printed = error.print().and_then(|()| io::stdout().flush());
     match printed {
-        Err(failed) if !error.use_stderr() => report(&failed.into()),
+        Err(failed) if !error.use_stderr() => report(&failed.into(), json),
         _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)),
     }
 }
 
+/// A usage error of clap as JSON: its first paragraph is the message, and its tips or else the usage are the
+/// hint.
+fn usage_line(text: &str) -> String {
+    let in_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut paragraphs = text.split("\n\n").map(in_one_line);
+    let message = paragraphs.next().unwrap_or_default();
+    let others: Vec<String> = paragraphs.collect();
+    let found = |start: &str| others.iter().find(|paragraph| paragraph.starts_with(start));
+    let hint = found("tip: ").or_else(|| found("Usage: "));
+    let hint = hint.map(|hint| hint.strip_prefix("tip: ").unwrap_or(hint));
+    JsonError { kind: Kind::Usage, message: &message, hint, place: None }.line()
+}
+
 /// Prints a failure, and chooses the exit status.
-pub fn report(failure: &Failure) -> ExitCode {
+pub fn report(failure: &Failure, json: bool) -> ExitCode {
     if failure.is_closed_pipe() {
         return ExitCode::SUCCESS;
     }
-    if let Some(interrupted) = failure.interruption() {
-        let _ = writeln!(io::stderr(), "{interrupted}");
-        return ExitCode::from(interrupt::STATUS);
+    print(failure, json);
+    match failure.kind() {
+        Kind::Interrupted => ExitCode::from(interrupt::STATUS),
+        Kind::Usage => ExitCode::from(2),
+        Kind::Failure => ExitCode::FAILURE,
     }
-    print(failure);
-    if failure.downcast_ref::<UsageError>().is_some() { ExitCode::from(2) } else { ExitCode::FAILURE }
 }

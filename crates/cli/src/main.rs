@@ -8,6 +8,7 @@ mod engine;
 mod error;
 mod flags;
 mod interrupt;
+mod json;
 mod mapped;
 mod printable;
 mod table;
@@ -16,7 +17,7 @@ mod ui;
 use std::process::ExitCode;
 
 use args::Cli;
-use clap::Parser;
+use clap::FromArgMatches;
 use error::Result;
 
 // The encoder's operations allocate and free megabytes at a time; the system's allocator gives such
@@ -26,13 +27,19 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     mapped::guard();
-    let cli = match Cli::try_parse() {
+    let parsed = args::help::command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
-        Err(error) => return error::report_usage(&error),
+        Err(error) => return error::report_usage(&error, wants_json()),
     };
     let ui = cli.ui();
     match commands::run(&cli, &ui) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error::report(&error),
+        Err(error) => error::report(&error, ui.json),
     }
+}
+
+/// Whether `--json` is given, on a command line that cannot be parsed.
+fn wants_json() -> bool {
+    std::env::args_os().take_while(|argument| argument != "--").any(|argument| argument == "--json")
 }

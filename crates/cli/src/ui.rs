@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use toller_corpus::SkipReport;
 use toller_files::{AtomicFile, FileError};
 
+use crate::json;
 use crate::printable::printable;
 
 /// How to talk to the user, from the global flags.
@@ -89,13 +90,14 @@ impl Ui {
 
     /// The result as JSON on stdout, if that was asked for.
     pub fn json(&self, result: impl FnOnce() -> serde_json::Value) -> crate::Result<()> {
-        if self.json {
-            let mut out = self.out();
-            serde_json::to_writer_pretty(&mut out, &result()).map_err(io::Error::from)?;
-            writeln!(out)?;
-            out.flush()?;
-        }
-        Ok(())
+        if self.json { self.write_json(result()) } else { Ok(()) }
+    }
+
+    /// The result as JSON, on stdout or where a recipe wants it.
+    pub fn write_json(&self, result: serde_json::Value) -> crate::Result<()> {
+        let mut out = self.out();
+        json::write(&mut out, result)?;
+        Ok(out.flush()?)
     }
 
     /// The result: JSON if that was asked for, otherwise what `text` writes, which may quote files of others.
@@ -189,7 +191,9 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template(&style) {
             let rate = |state: &ProgressState, out: &mut dyn fmt::Write| {
                 // Writing to the bar's line cannot fail.
-                let _ = write!(out, "{:.1}/s", state.per_sec());
+                let rate = state.per_sec();
+                let decimals = usize::from(rate < 100.0);
+                let _ = write!(out, "{rate:.decimals$}/s");
             };
             bar.set_style(style.with_key("rate", rate));
         }

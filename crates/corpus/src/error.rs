@@ -3,7 +3,7 @@
 use std::fmt;
 
 use toller_files::FileError;
-use toller_ir::{Explain, Remedy, Setting, named, remedy};
+use toller_ir::{ErrorPlace, Explain, Position, Remedy, Setting, named, remedy};
 
 /// A place in an input: the file and the line, record or row, counted from one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,37 +12,6 @@ pub struct Place {
     pub file: String,
     /// Where in it.
     pub position: Position,
-}
-
-/// A position in an input, counted from one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Position {
-    /// A line of a text file; of a record of several lines, the first.
-    Line(u64),
-    /// An element of a JSON array, or an entry of a JSON object.
-    Record(u64),
-    /// A row of a Parquet file.
-    Row(u64),
-}
-
-impl Position {
-    /// The number of the line, record or row.
-    #[must_use]
-    pub fn number(self) -> u64 {
-        match self {
-            Self::Line(number) | Self::Record(number) | Self::Row(number) => number,
-        }
-    }
-}
-
-impl fmt::Display for Position {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Line(number) => write!(f, "line {number}"),
-            Self::Record(number) => write!(f, "record {number}"),
-            Self::Row(number) => write!(f, "row {number}"),
-        }
-    }
 }
 
 impl fmt::Display for Place {
@@ -245,6 +214,18 @@ impl Explain for CorpusError {
                 Some(remedy!("name the format with {}{}", Setting::Format, names))
             }
             Self::Unsupported { remedy, .. } => Some((*remedy).into()),
+        }
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        let in_file = |file: &str, position| Some(ErrorPlace { file: file.to_owned(), position });
+        match self {
+            Self::File(error) | Self::Read { source: error, .. } => error.place(),
+            Self::Bad(record) => in_file(&record.place.file, Some(record.place.position)),
+            Self::Empty { files: file, .. }
+            | Self::Broken { file, .. }
+            | Self::UnknownFormat { file, .. }
+            | Self::Unsupported { file, .. } => in_file(file, None),
         }
     }
 }

@@ -37,7 +37,7 @@ pub use collection::{
     read_collection_from,
 };
 pub use duplicates::{Duplicate, DuplicateIds, FoundDuplicates};
-pub use error::{BadKind, BadRecord, CorpusError, Place, Position};
+pub use error::{BadKind, BadRecord, CorpusError, Place};
 pub use fingerprint::{Fingerprint, Fingerprinter};
 pub use locations::Locations;
 pub use names::ColumnNames;

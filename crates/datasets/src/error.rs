@@ -1,7 +1,7 @@
 //! What can go wrong while a benchmark is built.
 
 use toller_files::FileError;
-use toller_ir::{Explain, Remedy, Setting, remedy};
+use toller_ir::{ErrorPlace, Explain, Remedy, Setting, remedy};
 
 /// The action of a [`FileError`] that comes from making the output directory.
 pub(crate) const CREATE_DIRECTORY: &str = "create the directory";
@@ -90,6 +90,16 @@ impl Explain for DatasetError {
             Self::NoQuestions { .. } => Some(
                 "check that answer_start counts characters of the context, as the sentence breaks do".into(),
             ),
+        }
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        match self {
+            Self::File(error) => error.place(),
+            Self::Json { file, .. }
+            | Self::Paragraph { file, .. }
+            | Self::NoQuestions { file, .. }
+            | Self::NothingAsked(file) => Some(ErrorPlace { file: file.clone(), position: None }),
         }
     }
 }

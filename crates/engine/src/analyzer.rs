@@ -55,7 +55,11 @@ pub struct AnalyzerError(AnalysisError);
 
 impl Explain for AnalyzerError {
     fn remedy(&self) -> Option<Remedy> {
-        Some(self.0.remedy()?.and(format!(", {WORD_PIECE}MODEL")))
+        Some(
+            self.0
+                .remedy()?
+                .and(format!(", {WORD_PIECE}MODEL; a language that is not among them uses standard")),
+        )
     }
 }
 

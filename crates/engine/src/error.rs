@@ -6,7 +6,7 @@ use toller_files::FileError;
 use toller_gpu::DeviceError;
 use toller_hub::ResolveError;
 use toller_index::IndexError;
-use toller_ir::{Command, Explain, Remedy, Role, Setting, remedy};
+use toller_ir::{Command, ErrorPlace, Explain, Remedy, Role, Setting, remedy};
 use toller_pipeline::PipelineError;
 use toller_pipeline::fusion::FusionError;
 use toller_pipeline::rerank::RerankError;
@@ -126,5 +126,17 @@ impl Explain for EngineError {
             Self::Threads { .. } => "ask for fewer threads".into(),
             Self::TwoPools => "give one of them".into(),
         })
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        match self {
+            Self::Store(error) => error.place(),
+            Self::Sparse(error) => error.place(),
+            Self::Pipeline(error) => error.place(),
+            Self::Texts(error) => error.place(),
+            Self::Corpus(error) => error.place(),
+            Self::File(error) => error.place(),
+            _ => None,
+        }
     }
 }

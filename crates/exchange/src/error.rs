@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use toller_files::FileError;
-use toller_ir::{Explain, Remedy, Setting, remedy};
+use toller_ir::{ErrorPlace, Explain, Position, Remedy, Setting, remedy};
 use toller_pickle::PickleError;
 use toller_store::StoreError;
 
@@ -221,5 +221,32 @@ impl Explain for ExchangeError {
             Self::Stopped => return None,
             Self::UnwritableId { .. } => "export to Parquet, which holds any identifier".into(),
         })
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        match self {
+            Self::File(error) => error.place(),
+            Self::Store(error) => error.place(),
+            Self::BadId { path, row, .. }
+            | Self::NotFinite { path, row, .. }
+            | Self::Dim { path, row, .. } => {
+                Some(ErrorPlace { position: Some(Position::Row(*row)), ..ErrorPlace::of_file(path) })
+            }
+            Self::NoIds(path)
+            | Self::HasIds(path)
+            | Self::Doubles(path)
+            | Self::Empty(path)
+            | Self::Exists(path)
+            | Self::UnknownFormat { path, .. }
+            | Self::Invalid { path, .. }
+            | Self::Length { path, .. }
+            | Self::Pickle { path, .. }
+            | Self::Unsupported { path, .. }
+            | Self::IdCount { ids_path: path, .. }
+            | Self::DuplicateId { again_path: path, .. }
+            | Self::IdsInUse { ids: path, .. }
+            | Self::UnwritableId { path, .. } => Some(ErrorPlace::of_file(path)),
+            Self::IdFileCount { .. } | Self::Stopped => None,
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use toller_ir::{Explain, Remedy};
+use toller_ir::{ErrorPlace, Explain, Remedy};
 
 /// An I/O error, the file it happened to and what was being done.
 #[derive(Debug, thiserror::Error)]
@@ -38,5 +38,9 @@ impl Explain for FileError {
             return Some(text.into());
         }
         self.source.remedy()
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        Some(ErrorPlace::of_file(&self.path))
     }
 }

@@ -9,3 +9,4 @@ mod read_ahead;
 
 pub use error::IndexError;
 pub use flat::FlatIndex;
+pub use read_ahead::available_memory;

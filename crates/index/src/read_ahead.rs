@@ -48,7 +48,8 @@ impl ReadAhead {
 
 /// Bytes of memory that this process may still fill, the system's file cache included: what the system has
 /// available, or what its control group leaves if that is less. `None` if the system does not say.
-fn available_memory() -> Option<u64> {
+#[must_use]
+pub fn available_memory() -> Option<u64> {
     let system = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
         line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes << 10)

@@ -4,10 +4,17 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::{fmt, io};
 
+use crate::ErrorPlace;
+
 /// An error that can say what to do about it. Every error of a library does, so that a front asks one trait.
 pub trait Explain: Error {
     /// What the user can do about it, where that is known.
     fn remedy(&self) -> Option<Remedy>;
+
+    /// Where the error is, if it is about a file.
+    fn place(&self) -> Option<ErrorPlace> {
+        None
+    }
 }
 
 /// Any error with its remedy.

@@ -3,7 +3,7 @@
 use toller_corpus::CorpusError;
 use toller_encoder::EncoderError;
 use toller_index::IndexError;
-use toller_ir::{Explain, Remedy, Setting, remedy};
+use toller_ir::{ErrorPlace, Explain, Remedy, Setting, remedy};
 use toller_sparse::SparseError;
 use toller_store::StoreError;
 
@@ -61,6 +61,15 @@ impl Explain for PipelineError {
                 "leave the files as they are while they are encoded; encode again with {}",
                 Setting::Overwrite
             )),
+        }
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        match self {
+            Self::Corpus(error) => error.place(),
+            Self::Store(error) => error.place(),
+            Self::Sparse(error) => error.place(),
+            _ => None,
         }
     }
 }

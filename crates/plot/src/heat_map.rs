@@ -38,16 +38,16 @@ const MOST_COLUMNS_WITH_NUMBERS: usize = 16;
 impl HeatMap {
     pub(crate) fn legend(&self) -> Vec<Entry> {
         let Some((low, high)) = self.range() else { return Vec::new() };
-        let entry = |name: String, colour| Entry { name, colour, key: Key::Box };
+        let entry = |name: String, colour, key| Entry { name, colour, key };
         let mut entries = vec![
-            entry(format!("{low:.4}, the lowest"), LIGHT),
-            entry(format!("{high:.4}, the highest"), DARK),
+            entry(format!("{low:.4}, the lowest"), LIGHT, Key::Box),
+            entry(format!("{high:.4}, the highest"), DARK, Key::Box),
         ];
         if let Some((row, column)) = self.marked
             && let (Some(row_name), Some(column_name)) = (self.rows.get(row), self.columns.get(column))
         {
             let place = format!("{} {column_name}, {} {row_name}", self.x_label, self.y_label);
-            entries.push(entry(place, colour(MARK)));
+            entries.push(entry(place, colour(MARK), Key::Frame));
         }
         entries
     }

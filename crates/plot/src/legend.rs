@@ -13,6 +13,7 @@ pub(crate) enum Key {
     Line,
     Dashes,
     Box,
+    Frame,
 }
 
 /// A name and its sign.
@@ -44,9 +45,11 @@ pub(crate) fn draw(area: &Area<'_>, entries: &[Entry]) -> Result<(), PlotError> 
         match entry.key {
             Key::Line => area.draw(&dash(0, KEY_WIDTH))?,
             Key::Dashes => [0, 9, 18].into_iter().try_for_each(|at| area.draw(&dash(at, at + 6)))?,
-            Key::Box => {
+            Key::Box | Key::Frame => {
                 let corners = [(x + 6, y - 6), (x + KEY_WIDTH - 6, y + 6)];
-                area.draw(&Rectangle::new(corners, entry.colour.filled()))?;
+                let is_frame = entry.key == Key::Frame;
+                let style = if is_frame { entry.colour.stroke_width(3) } else { entry.colour.filled() };
+                area.draw(&Rectangle::new(corners, style))?;
             }
         }
         area.draw_text(&entry.name, &anchored(12, INK, HPos::Left), (x + KEY_WIDTH + 6, y))?;

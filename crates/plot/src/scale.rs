@@ -10,6 +10,8 @@ use plotters::coord::types::RangedCoordf64;
 pub enum Scale {
     /// In proportion, from zero.
     Linear,
+    /// In proportion, over the range of the data.
+    Fitted,
     /// By orders of magnitude; numbers that are not above zero are left out.
     Log,
 }
@@ -28,6 +30,12 @@ impl Axis {
     #[must_use]
     pub fn linear(label: impl Into<String>) -> Self {
         Self { label: label.into(), scale: Scale::Linear }
+    }
+
+    /// A linear axis over the range of the data, for differences that are small against the numbers.
+    #[must_use]
+    pub fn fitted(label: impl Into<String>) -> Self {
+        Self { label: label.into(), scale: Scale::Fitted }
     }
 
     /// A logarithmic axis.
@@ -54,6 +62,8 @@ pub(crate) struct Ruler {
 enum Names {
     /// The place.
     Numbers,
+    /// The place, with this many decimals.
+    Decimals(usize),
     /// Ten to the power of the place.
     Powers,
     /// The category whose unit of length the place is in.
@@ -73,7 +83,7 @@ impl Scale {
     /// The place of a number; `None` if the axis cannot show it.
     pub(crate) fn place(self, value: f64) -> Option<f64> {
         let place = match self {
-            Self::Linear => value,
+            Self::Linear | Self::Fitted => value,
             Self::Log if value > 0.0 => value.log10(),
             Self::Log => return None,
         };
@@ -87,6 +97,7 @@ impl Ruler {
         let (low, high) = (places.clone().reduce(f64::min)?, places.reduce(f64::max)?);
         Some(match scale {
             Scale::Linear => Self::linear(low.min(0.0), high),
+            Scale::Fitted => Self::fitted(low, high),
             Scale::Log => Self::log(low, high),
         })
     }
@@ -131,6 +142,25 @@ impl Ruler {
             fine: within(marks(step / 5.0)),
             range: range.clone(),
             names: Names::Numbers,
+        }
+    }
+
+    fn fitted(low: f64, high: f64) -> Self {
+        // Of equal numbers, a tenth around them.
+        let width = if high > low { high - low } else { 0.1 * high.abs().max(1e-3) };
+        let step = nice_step(width / LABELS);
+        let range = low - MARGIN * width..high.max(low + width / 2.0) + MARGIN * width;
+        let marks = |step: f64| -> Vec<f64> {
+            let (first, last) = ((range.start / step).ceil() as i64, (range.end / step).floor() as i64);
+            (first..=last).map(|index| index as f64 * step).filter(|mark| range.contains(mark)).collect()
+        };
+        // A power of ten may come out a little too low.
+        let decimals = (-(step.log10() + 1e-9).floor()).max(0.0) as usize;
+        Self {
+            labelled: marks(step),
+            fine: marks(step / 5.0),
+            names: Names::Decimals(decimals),
+            range: range.clone(),
         }
     }
 
@@ -179,6 +209,8 @@ impl ValueFormatter<f64> for Ruler {
     fn format_ext(&self, &place: &f64) -> String {
         match &self.names {
             Names::Numbers => short(place),
+            // Never "-0.00".
+            Names::Decimals(decimals) => format!("{:.decimals$}", if place == 0.0 { 0.0 } else { place }),
             Names::Powers => short(10_f64.powf(place)),
             Names::Categories(names) => names.get(place as usize).cloned().unwrap_or_default(),
         }
@@ -240,9 +272,19 @@ mod tests {
     }
 
     #[test]
+    fn a_fitted_ruler_shows_small_differences() {
+        let ruler = Ruler::new(Scale::Fitted, [0.6974, 0.7381, 0.72].into_iter()).expect("there are points");
+        assert!(ruler.range.start > 0.69 && ruler.range.end < 0.745, "{:?}", ruler.range);
+        let labels: Vec<String> = ruler.labelled.iter().map(|mark| ruler.format_ext(mark)).collect();
+        assert_eq!(labels, ["0.70", "0.71", "0.72", "0.73", "0.74"]);
+        let zero = Ruler::new(Scale::Fitted, [-0.5, 0.5].into_iter()).expect("there are points");
+        assert!(zero.labelled.iter().any(|mark| zero.format_ext(mark) == "0.0"), "{zero:?}");
+    }
+
+    #[test]
     fn rulers_hold_their_points_and_have_labels() {
         for (low, high) in [(1.0, 1.0), (1.0, 1024.0), (90.0, 110.0), (1e-3, 1e9), (0.5, 2.0), (1e5, 2e6)] {
-            for scale in [Scale::Linear, Scale::Log] {
+            for scale in [Scale::Linear, Scale::Fitted, Scale::Log] {
                 let places: Vec<f64> =
                     [low, high].into_iter().filter_map(|value| scale.place(value)).collect();
                 let ruler = Ruler::new(scale, places.iter().copied()).expect("there are points");

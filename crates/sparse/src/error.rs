@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use toller_files::{DirectoryLock, FileError};
-use toller_ir::{Command, Explain, Remedy, Setting, remedy};
+use toller_ir::{Command, ErrorPlace, Explain, Remedy, Setting, remedy};
 
 use crate::index::FORMAT_VERSION;
 
@@ -151,5 +151,21 @@ impl Explain for SparseError {
             Self::Interrupted => "run the same command again".into(),
             Self::WorkerPanicked | Self::Parameter { .. } | Self::Weight { .. } => return None,
         })
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        match self {
+            Self::File(error) => error.place(),
+            Self::NotAnIndex(path)
+            | Self::Locked(path)
+            | Self::FormatVersion { path, .. }
+            | Self::ManifestDamaged { path, .. }
+            | Self::Damaged { path, .. }
+            | Self::WrongAnalyzer { path, .. }
+            | Self::NoVectors { path, .. }
+            | Self::DirectoryInUse { path, .. }
+            | Self::Exists { path, .. } => Some(ErrorPlace::of_file(path)),
+            _ => None,
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use toller_files::{DirectoryLock, FileError, ListedFileError};
-use toller_ir::{Command, Explain, Remedy, Setting, remedy};
+use toller_ir::{Command, ErrorPlace, Explain, Remedy, Setting, remedy};
 
 use crate::{DType, Difference, FORMAT_VERSION, ModelInfo, part};
 
@@ -340,6 +340,25 @@ impl Explain for StoreError {
             }
             Self::InvalidSpec { .. } | Self::WrongDim { .. } => return None,
         })
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        match self {
+            Self::File(error) => error.place(),
+            Self::NotAStore { path, .. }
+            | Self::FormatVersion { path, .. }
+            | Self::ManifestDamaged { path, .. }
+            | Self::Incomplete { path, .. }
+            | Self::MissingParts { path, .. }
+            | Self::MixedParts { path, .. }
+            | Self::MisplacedPart { path, .. }
+            | Self::ShardDamaged { path, .. }
+            | Self::CodesDamaged { path, .. }
+            | Self::DirectoryInUse { path, .. }
+            | Self::SpecMismatch { path, .. }
+            | Self::RowCount { path, .. } => Some(ErrorPlace::of_file(path)),
+            _ => None,
+        }
     }
 }
 

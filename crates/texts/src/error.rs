@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use toller_corpus::CorpusError;
 use toller_files::FileError;
-use toller_ir::{Explain, Remedy, Setting, remedy};
+use toller_ir::{ErrorPlace, Explain, Remedy, Setting, remedy};
 
 use crate::manifest::FORMAT_VERSION;
 
@@ -83,6 +83,19 @@ impl Explain for TextsError {
             }
             Self::Locked(_) => Some("wait until it has ended, and run the same command again".into()),
             Self::TooManyFiles { .. } => Some("join some of the files".into()),
+        }
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        match self {
+            Self::File(error) => error.place(),
+            Self::Corpus(error) => error.place(),
+            Self::Changed { file, .. } => Some(ErrorPlace { file: file.clone(), position: None }),
+            Self::Locked(path)
+            | Self::Damaged { path, .. }
+            | Self::FormatVersion { path, .. }
+            | Self::DirectoryInUse { path, .. } => Some(ErrorPlace::of_file(path)),
+            Self::ChangedMeanwhile | Self::TooManyFiles { .. } => None,
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::error::UsageError;
 #[derive(Debug, clap::Args)]
 pub struct AnalyzerArgs {
     /// Language of the texts, as an ISO 639-1 code (en, ar, zh); selects Anserini's analyzer
-    #[arg(long, value_name = "CODE", required_unless_present = "analyzer", conflicts_with = "analyzer")]
+    #[arg(long, value_name = "CODE", conflicts_with = "analyzer")]
     language: Option<String>,
 
     /// Analyzer, instead of a language's: whitespace, standard, jieba, telugu, wordpiece:MODEL
@@ -22,7 +22,15 @@ impl AnalyzerArgs {
     pub fn load(&self, engine: &Engine) -> crate::Result<Analyzer> {
         let (flag, name) = match (&self.analyzer, &self.language) {
             (Some(name), _) => ("--analyzer", name.as_str()),
-            (None, language) => ("--language", language.as_deref().unwrap_or_default()),
+            (None, Some(language)) => ("--language", language.as_str()),
+            (None, None) => {
+                return Err(UsageError::new(
+                    "the language of the texts is not given",
+                    "give --language en, for example, or --analyzer standard for a language without an \
+                     analyzer of its own",
+                )
+                .into());
+            }
         };
         engine.analyzer(name).map_err(|error| match error {
             EngineError::Analyzer(error) => UsageError::of_flag(flag, &error).into(),

@@ -1,9 +1,20 @@
 //! Values that a flag takes by name.
 
+use std::str::FromStr;
+
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use toller_ir::UnknownName;
 
 /// A value with its name and its help.
 pub type Choice<T> = (&'static str, &'static str, T);
+
+/// For clap: a value by its name, with all names in the help.
+pub fn by_name<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err = UnknownName> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names).try_map(|name| name.parse())
+}
 
 /// For clap: one of these values.
 pub fn one_of<T: Copy + Send + Sync + 'static>(

@@ -11,7 +11,6 @@ use crate::error::UsageError;
 
 /// Flags of how a cross-encoder scores.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Model")]
 pub struct CrossEncoderArgs {
     /// Truncate pairs to N tokens, special tokens included [default: the model's own maximum]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -21,21 +20,20 @@ pub struct CrossEncoderArgs {
     scoring: ScoringArgs,
 
     /// Where to compute
-    #[arg(long, value_name = "auto|cpu|cuda[:N]", default_value_t = Device::Auto, help_heading = "Machine")]
+    #[arg(long, value_name = "auto|cpu|cuda[:N]", default_value_t = Device::Auto)]
     device: Device,
 
     /// Number format to compute in [default: f32 on the CPU]
-    #[arg(long, value_name = "f32|f16|bf16|int8", help_heading = "Machine")]
+    #[arg(long, value_name = "f32|f16|bf16|int8")]
     dtype: Option<Precision>,
 
     /// Tokens of a batch, at most [default: 1024 on the CPU]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Machine")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     batch_tokens: Option<u32>,
 }
 
 /// Flags of what a score is.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Model")]
 pub struct ScoringArgs {
     /// Which text is cut when a pair is too long: only_second (the passage) or longest_first
     #[arg(long, value_name = "HOW", default_value_t)]

@@ -28,7 +28,7 @@ pub struct DenseArgs {
     query_vectors: Option<InputPath>,
 
     /// How to scan the vectors; every way gives the same hits and scores
-    #[arg(long, value_name = "auto|f32|f16|int8", default_value_t = Scan::Auto, requires = "dense", help_heading = "Machine")]
+    #[arg(long, value_name = "auto|f32|f16|int8", default_value_t = Scan::Auto, requires = "dense")]
     pub scan: Scan,
 
     /// Do not verify checksums, nor that identifiers are unique across several stores

@@ -50,12 +50,11 @@ pub struct EvaluationArgs {
     input: RunInputArgs,
 
     /// How the result is written (`--json` is the same as `--format json`)
-    #[arg(long, value_parser = one_of(FORMATS), default_value = "table", help_heading = "Output")]
+    #[arg(long, value_parser = one_of(FORMATS), default_value = "table")]
     format: Format,
 
     /// Decimals in tables
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(0..=17),
-          help_heading = "Output")]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(0..=17))]
     digits: u8,
 }
 
@@ -73,7 +72,7 @@ impl EvaluationArgs {
     pub fn evaluate(&self, ui: &Ui) -> crate::Result<Vec<RunReport>> {
         Inputs::files(self.runs.iter().chain(&self.qrels.qrels).chain(&self.groups)).check()?;
         let measures = self.all_measures()?;
-        let all_qrels = self.qrels.read(self.input.skip_bad_lines, ui)?;
+        let all_qrels = self.qrels.read(self.input.skip_bad_lines(), ui)?;
         let groups = self.groups.as_ref().map(read_groups).transpose()?;
         let mut reports = Vec::with_capacity(self.runs.len() * all_qrels.len());
         for (path, name) in self.runs.iter().zip(run_names(&self.runs)) {

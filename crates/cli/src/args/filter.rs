@@ -14,7 +14,6 @@ use crate::ui::Ui;
 
 /// Flags of what is left out.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Filter")]
 pub struct FilterArgs {
     /// Leave out these hits: each line has a query's identifier and a document's
     #[arg(long, value_name = "FILE")]

@@ -7,7 +7,6 @@ use crate::error::UsageError;
 
 /// Flags of a fusion, except its method.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Fusion")]
 pub struct FusionArgs {
     /// Weight of the second run; the first has weight 1: first + A * second [default: 1]
     #[arg(long, value_name = "A", allow_negative_numbers = true, conflicts_with = "weights")]
@@ -27,7 +26,6 @@ pub struct FusionArgs {
 
 /// Flags of what a method does to scores.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Fusion")]
 pub struct ScaleArgs {
     /// The scale of the scores [default: the method's]
     #[arg(long, value_name = "SCALE", value_parser = one_of(SCALES))]

@@ -1,53 +1,34 @@
-//! The flags that say how input is read.
-
-use std::str::FromStr;
+//! The flags that say how input is read. A format's flag names what is read: `--format` is the output's.
 
 use toller_corpus::{CollectionFormat, ColumnNames, QueryFormat, ReadOptions, read_queries};
-use toller_ir::{Query, Setting, UnknownName};
+use toller_files::Input;
+use toller_ir::{Query, Setting};
 
-use super::paths::InputPath;
-use crate::error::{Context, UsageError};
+use super::choice::by_name;
+use crate::error::Context;
 use crate::ui::Ui;
 
-/// Flags of the commands that read collections or queries.
-#[derive(Debug, clap::Args)]
-pub struct InputArgs {
-    /// Format of the input [default: detected from the content]
-    #[arg(long, value_name = "NAME")]
-    format: Option<String>,
-
+/// The flag of bad lines.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct BadLinesArgs {
     /// Count and report bad lines instead of stopping at the first
     #[arg(long)]
     pub skip_bad_lines: bool,
-}
-
-impl InputArgs {
-    /// Whether any of the flags is given.
-    pub fn is_given(&self) -> bool {
-        self.format.is_some() || self.skip_bad_lines
-    }
-
-    /// How to read a file of the kind whose formats are `F`.
-    pub fn options<F: FromStr<Err = UnknownName>>(&self) -> Result<ReadOptions<F>, UsageError> {
-        let format = self.format.as_deref().map(str::parse).transpose();
-        let format = format.map_err(|error| UsageError::of_flag("--format", &error))?;
-        Ok(ReadOptions { format, skip_bad_lines: self.skip_bad_lines, ..ReadOptions::default() })
-    }
 }
 
 /// Flags of the names of fields and columns.
 #[derive(Debug, clap::Args)]
 pub struct ColumnArgs {
     /// Column or field of the identifiers, in JSONL, TSV, CSV and Parquet [default: id, _id, docid, ...]
-    #[arg(long, value_name = "NAME", help_heading = "Columns")]
+    #[arg(long, value_name = "NAME")]
     id_column: Option<String>,
 
     /// Column or field of the titles [default: title]
-    #[arg(long, value_name = "NAME", help_heading = "Columns")]
+    #[arg(long, value_name = "NAME")]
     title_column: Option<String>,
 
     /// Column or field of the texts [default: text, contents, ...]
-    #[arg(long, value_name = "NAME", help_heading = "Columns")]
+    #[arg(long, value_name = "NAME")]
     text_column: Option<String>,
 }
 
@@ -63,7 +44,7 @@ impl ColumnArgs {
 #[derive(Debug, clap::Args)]
 pub struct CollectionArgs {
     /// Format of the collection [default: detected from the content]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = by_name::<CollectionFormat>(CollectionFormat::NAMES))]
     corpus_format: Option<CollectionFormat>,
 
     #[command(flatten)]
@@ -71,27 +52,57 @@ pub struct CollectionArgs {
 }
 
 impl CollectionArgs {
+    /// Whether a format is named.
+    pub fn has_format(&self) -> bool {
+        self.corpus_format.is_some()
+    }
+
     /// How to read it.
-    pub fn options(&self) -> ReadOptions<CollectionFormat> {
-        ReadOptions { format: self.corpus_format, columns: self.columns.names(), ..ReadOptions::default() }
+    pub fn options(&self, skip_bad_lines: bool) -> ReadOptions<CollectionFormat> {
+        ReadOptions {
+            format: self.corpus_format,
+            skip_bad_lines,
+            columns: self.columns.names(),
+            ..ReadOptions::default()
+        }
+    }
+
+    /// The names of fields and columns.
+    pub fn columns(&self) -> ColumnNames {
+        self.columns.names()
     }
 }
 
-/// Flags of queries that are read alongside other input.
+/// Flags of queries.
 #[derive(Debug, clap::Args)]
 pub struct QueriesArgs {
     /// Format of the queries [default: detected from the content]
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "NAME", value_parser = by_name::<QueryFormat>(QueryFormat::NAMES))]
     queries_format: Option<QueryFormat>,
 }
 
 impl QueriesArgs {
-    /// Reads the queries of a file.
-    pub fn read(&self, path: &InputPath, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Vec<Query>> {
-        let options = ReadOptions { format: self.queries_format, skip_bad_lines, ..ReadOptions::default() };
+    /// Whether a format is named.
+    pub fn has_format(&self) -> bool {
+        self.queries_format.is_some()
+    }
+
+    /// How to read them.
+    pub fn options(&self, skip_bad_lines: bool) -> ReadOptions<QueryFormat> {
+        ReadOptions { format: self.queries_format, skip_bad_lines, ..ReadOptions::default() }
+    }
+
+    /// Reads the queries of files.
+    pub fn read(&self, inputs: &[Input], skip_bad_lines: bool, ui: &Ui) -> crate::Result<Vec<Query>> {
         let (queries, skipped) =
-            read_queries(&[path.input()], &options).with_flag(Setting::Format, "--queries-format")?;
+            read_queries(inputs, &self.options(skip_bad_lines)).with_flag(Setting::Format, QUERIES_FORMAT)?;
         ui.skipped("", &skipped);
         Ok(queries)
     }
 }
+
+/// The flag of the format of a collection.
+pub const CORPUS_FORMAT: &str = "--corpus-format";
+
+/// The flag of the format of queries.
+pub const QUERIES_FORMAT: &str = "--queries-format";

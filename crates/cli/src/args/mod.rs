@@ -8,6 +8,7 @@ pub mod device;
 pub mod evaluation;
 pub mod filter;
 pub mod fusion;
+pub mod help;
 pub mod id_lines;
 pub mod input;
 pub mod model;
@@ -36,19 +37,19 @@ pub struct Cli {
     pub command: Command,
 
     /// Print the result as JSON on stdout
-    #[arg(long, global = true, help_heading = "Output")]
+    #[arg(long, global = true)]
     json: bool,
 
     /// Say more on stderr
-    #[arg(short, long, global = true, action = ArgAction::SetTrue, conflicts_with = "quiet", help_heading = "Output")]
+    #[arg(short, long, global = true, action = ArgAction::SetTrue, conflicts_with = "quiet")]
     verbose: bool,
 
     /// Say nothing on stderr but errors and warnings
-    #[arg(short, long, global = true, help_heading = "Output")]
+    #[arg(short, long, global = true)]
     quiet: bool,
 
     /// Threads to compute with [default: RAYON_NUM_THREADS, else all that this process may use]
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Machine")]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
 }
 

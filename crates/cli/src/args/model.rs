@@ -12,7 +12,6 @@ use crate::ui::Ui;
 
 /// The flags that say how a model computes, shared by the commands that run one.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Model")]
 pub struct ModelArgs {
     /// Truncate texts to N tokens, special tokens included [default: the model's own maximum]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -36,15 +35,15 @@ pub struct ModelArgs {
     pub dim: Option<u32>,
 
     /// Where to compute
-    #[arg(long, value_name = "auto|cpu|cuda[:N]|cuda:all", default_value_t = Device::Auto, help_heading = "Machine")]
+    #[arg(long, value_name = "auto|cpu|cuda[:N]|cuda:all", default_value_t = Device::Auto)]
     pub device: Device,
 
     /// Number format to compute in [default: f32 on the CPU]
-    #[arg(long, value_name = "f32|f16|bf16|int8", help_heading = "Machine")]
+    #[arg(long, value_name = "f32|f16|bf16|int8")]
     pub dtype: Option<Precision>,
 
     /// Tokens of a batch, at most [default: 1024 on the CPU]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Machine")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub batch_tokens: Option<u32>,
 }
 

@@ -11,7 +11,7 @@ use super::paths::OutputPath;
 #[derive(Debug, clap::Args)]
 pub struct PlotArgs {
     /// Draw the result in this file, as SVG
-    #[arg(long, value_name = "FILE.svg", help_heading = "Output")]
+    #[arg(long, value_name = "FILE.svg")]
     plot: Option<OutputPath>,
 }
 

@@ -3,6 +3,7 @@
 use toller_corpus::{QrelsFormat, ReadOptions, read_qrels};
 use toller_ir::{Qrels, Setting};
 
+use super::choice::by_name;
 use super::paths::InputPath;
 use crate::error::Context;
 use crate::ui::Ui;
@@ -15,7 +16,7 @@ pub struct QrelsArgs {
     pub qrels: InputPath,
 
     /// Format of the judgments [default: detected from the content]
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "NAME", value_parser = by_name::<QrelsFormat>(QrelsFormat::NAMES))]
     qrels_format: Option<QrelsFormat>,
 }
 
@@ -35,7 +36,7 @@ pub struct QrelsSetsArgs {
     pub qrels: Vec<InputPath>,
 
     /// Format of the judgments [default: detected from the content]
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "NAME", value_parser = by_name::<QrelsFormat>(QrelsFormat::NAMES))]
     qrels_format: Option<QrelsFormat>,
 }
 

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use toller_corpus::ReadOptions;
 use toller_encoder::CrossEncoderOptions;
 use toller_engine::Engine;
+use toller_ir::Setting;
 use toller_pipeline::rerank::{Aggregate, Combine, PassageWindows, RerankOptions, Reranker, Unavailable};
 use toller_texts::TextsOptions;
 
 use super::cross_encoder::CrossEncoderArgs;
-use super::input::CollectionArgs;
+use super::input::{CORPUS_FORMAT, CollectionArgs};
 use super::paths::{CachePath, InputPath, ModelName};
-use crate::error::UsageError;
+use crate::error::{Context, UsageError};
 
 /// Flags of a reranker.
 #[derive(Debug, clap::Args)]
@@ -74,7 +74,6 @@ pub struct RerankingArgs {
 
 /// Flags of what a cross-encoder is given of a passage.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Passages")]
 struct PassageArgs {
     /// Score passages in windows of N tokens
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -143,13 +142,15 @@ impl RerankingArgs {
         engine: &Engine,
     ) -> crate::Result<Reranker> {
         let texts = TextsOptions {
-            reading: ReadOptions { skip_bad_lines, ..self.collection.options() },
+            reading: self.collection.options(skip_bad_lines),
             directory: self.text_index.as_ref().map(Into::into),
             cache: None,
         };
         let load = |name: &ModelName| engine.cross_encoder(name, options);
         let models = models.iter().map(load).collect::<Result<_, _>>()?;
-        let texts = engine.texts(&engine.collection_files(&self.corpus)?, &texts)?;
+        let texts = engine
+            .texts(&engine.collection_files(&self.corpus)?, &texts)
+            .with_flag(Setting::Format, CORPUS_FORMAT)?;
         Ok(engine.reranker(models, texts, self.options())?)
     }
 

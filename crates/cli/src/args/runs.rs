@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use toller_corpus::{ReadOptions, RunFormat, read_run};
 use toller_ir::{Run, RunEntry, Setting};
 
+use super::choice::by_name;
+use super::input::BadLinesArgs;
 use super::paths::InputPath;
 use crate::error::{Context, Remedied};
 use crate::ui::Ui;
@@ -13,12 +15,11 @@ use crate::ui::Ui;
 #[derive(Clone, Debug, clap::Args)]
 pub struct RunInputArgs {
     /// Format of the runs [default: detected from the content]
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "NAME", value_parser = by_name::<RunFormat>(RunFormat::NAMES))]
     run_format: Option<RunFormat>,
 
-    /// Count and skip lines that cannot be read
-    #[arg(long)]
-    pub skip_bad_lines: bool,
+    #[command(flatten)]
+    bad_lines: BadLinesArgs,
 
     /// What is done about a document that a run lists twice for a query
     #[arg(long, value_enum, default_value_t)]
@@ -40,12 +41,17 @@ pub fn best_first(hits: &mut [RunEntry]) {
 }
 
 impl RunInputArgs {
+    /// Whether bad lines are skipped.
+    pub fn skip_bad_lines(&self) -> bool {
+        self.bad_lines.skip_bad_lines
+    }
+
     /// Reads a run.
     pub fn read(&self, path: &InputPath, ui: &Ui) -> crate::Result<Run> {
         let input = path.input();
         let options = ReadOptions {
             format: self.run_format,
-            skip_bad_lines: self.skip_bad_lines,
+            skip_bad_lines: self.skip_bad_lines(),
             keep_first: self.keep == Keep::First,
             ..ReadOptions::default()
         };

@@ -1,6 +1,5 @@
 //! The flags of what is searched, and for which queries.
 
-use toller_corpus::read_queries;
 use toller_engine::Engine;
 use toller_ir::Query;
 use toller_pipeline::fusion::{Collections, Fusion, Method};
@@ -8,7 +7,7 @@ use toller_pipeline::fusion::{Collections, Fusion, Method};
 use super::dense::DenseArgs;
 use super::filter::FilterArgs;
 use super::fusion::{self, FusionArgs};
-use super::input::InputArgs;
+use super::input::{BadLinesArgs, QUERIES_FORMAT, QueriesArgs};
 use super::paths::{InputPath, Inputs};
 use super::sparse::SparseArgs;
 use crate::error::UsageError;
@@ -19,11 +18,11 @@ use crate::ui::Ui;
 pub struct SourceArgs {
     /// How the hits of --sparse and --dense are fused: a method of `toller fuse`; --alpha is the weight of
     /// the dense scores
-    #[arg(long, value_name = "NAME", value_parser = fusion::method, help_heading = "Fusion")]
+    #[arg(long, value_name = "NAME", value_parser = fusion::method)]
     fusion: Option<&'static Method>,
 
     /// Fuse hits of collections that do not have the same documents
-    #[arg(long, requires = "fusion", help_heading = "Fusion")]
+    #[arg(long, requires = "fusion")]
     different_collections: bool,
 
     /// Queries: files or folders of TSV, CSV, JSONL, TREC topics, DPR, EntityQuestions or DuReader; - for
@@ -32,7 +31,10 @@ pub struct SourceArgs {
     pub queries: Vec<InputPath>,
 
     #[command(flatten)]
-    pub input: InputArgs,
+    input: QueriesArgs,
+
+    #[command(flatten)]
+    pub bad_lines: BadLinesArgs,
 
     #[command(flatten)]
     pub dense: DenseArgs,
@@ -56,11 +58,13 @@ impl SourceArgs {
         self.sparse.check()?;
         let has_queries = typed || !self.queries.is_empty();
         self.dense.check(has_queries, self.sparse.sparse.is_some(), texts_wanted)?;
-        if self.queries.is_empty() && self.input.is_given() {
-            return Err(UsageError::new(
-                "--format and --skip-bad-lines are for --queries, which is not given",
-                "leave them out",
-            ));
+        if self.queries.is_empty() && self.input.has_format() {
+            let message = format!("{QUERIES_FORMAT} is for --queries, which is not given");
+            return Err(UsageError::new(message, "leave it out"));
+        }
+        if self.queries.is_empty() && !typed && self.bad_lines.skip_bad_lines {
+            let message = "--skip-bad-lines is for --queries, which is not given";
+            return Err(UsageError::new(message, "leave it out"));
         }
         Ok(fusion)
     }
@@ -99,8 +103,7 @@ impl SourceArgs {
         if self.queries.is_empty() {
             return Ok(None);
         }
-        let (queries, skipped) = read_queries(&engine.query_files(&self.queries)?, &self.input.options()?)?;
-        ui.skipped("", &skipped);
-        Ok(Some(queries))
+        let files = engine.query_files(&self.queries)?;
+        self.input.read(&files, self.bad_lines.skip_bad_lines, ui).map(Some)
     }
 }

@@ -12,34 +12,33 @@ use crate::error::UsageError;
 
 /// Flags of sparse retrieval.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Sparse")]
 pub struct SparseArgs {
     /// Inverted index to search (`toller index`)
     #[arg(long, value_name = "DIR")]
     pub sparse: Option<InputPath>,
 
-    /// How documents are scored
-    #[arg(long, value_enum, value_name = "NAME", default_value_t, requires = "sparse")]
-    ranker: RankerName,
+    /// How documents are scored [default: bm25]
+    #[arg(long, value_enum, value_name = "NAME")]
+    ranker: Option<RankerName>,
 
     /// BM25: saturation of the term frequency [default: 0.9]
-    #[arg(long, value_name = "X", requires = "sparse", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     k1: Option<f32>,
 
     /// BM25: normalisation by length, 0 to 1 [default: 0.4]
-    #[arg(long, value_name = "X", requires = "sparse", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     b: Option<f32>,
 
     /// Query likelihood: the weight of the collection's model, in terms [default: 1000]
-    #[arg(long, value_name = "X", requires = "sparse", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     mu: Option<f32>,
 
     /// Query likelihood by Jelinek and Mercer: the share of the collection's model [default: 0.1]
-    #[arg(long, value_name = "X", requires = "sparse", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     lambda: Option<f32>,
 
     /// Score with exact document lengths, not Lucene's one-byte lengths
-    #[arg(long, requires = "sparse")]
+    #[arg(long)]
     exact_lengths: bool,
 
     #[command(flatten)]
@@ -48,10 +47,9 @@ pub struct SparseArgs {
 
 /// Flags of the expansion of queries.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Feedback")]
 struct FeedbackArgs {
     /// Expand queries with a relevance model of their best hits (RM3)
-    #[arg(long, requires = "sparse", conflicts_with = "rocchio")]
+    #[arg(long, conflicts_with = "rocchio")]
     rm3: bool,
 
     /// Terms that RM3 adds
@@ -72,7 +70,7 @@ struct FeedbackArgs {
     rm3_no_term_filter: bool,
 
     /// Expand queries by moving them towards their best hits (Rocchio)
-    #[arg(long, requires = "sparse")]
+    #[arg(long)]
     rocchio: bool,
 
     /// Terms that Rocchio takes from the best hits
@@ -161,22 +159,23 @@ impl FeedbackArgs {
 impl SparseArgs {
     /// How documents are scored.
     fn scoring(&self) -> Result<Scoring, UsageError> {
-        let bm25 = matches!(self.ranker, RankerName::Bm25 | RankerName::Bm25Robertson);
+        let ranker = self.ranker.unwrap_or_default();
+        let bm25 = matches!(ranker, RankerName::Bm25 | RankerName::Bm25Robertson);
         for (flag, given, has_it) in [
             ("--k1", self.k1.is_some(), bm25),
             ("--b", self.b.is_some(), bm25),
-            ("--mu", self.mu.is_some(), self.ranker == RankerName::Ql),
-            ("--lambda", self.lambda.is_some(), self.ranker == RankerName::QlJm),
+            ("--mu", self.mu.is_some(), ranker == RankerName::Ql),
+            ("--lambda", self.lambda.is_some(), ranker == RankerName::QlJm),
         ] {
             if given && !has_it {
-                let ranker = clap::ValueEnum::to_possible_value(&self.ranker);
-                let name = ranker.as_ref().map_or("", |value| value.get_name());
+                let value = clap::ValueEnum::to_possible_value(&ranker);
+                let name = value.as_ref().map_or("", |value| value.get_name());
                 let remedy = "--k1 and --b are for bm25, --mu is for ql, --lambda for ql-jm";
                 return Err(UsageError::new(format!("{flag} has no meaning for --ranker {name}"), remedy));
             }
         }
         let bm25 = |variant| Ranker::Bm25 { k1: self.k1.unwrap_or(0.9), b: self.b.unwrap_or(0.4), variant };
-        let ranker = match self.ranker {
+        let ranker = match ranker {
             RankerName::Bm25 => bm25(Bm25Variant::Lucene),
             RankerName::Bm25Robertson => bm25(Bm25Variant::Robertson),
             RankerName::Ql => Ranker::QlDirichlet { mu: self.mu.unwrap_or(1000.0) },
@@ -191,7 +190,29 @@ impl SparseArgs {
 
     /// Refuses wrong usage before anything is read.
     pub fn check(&self) -> Result<(), UsageError> {
+        self.check_unused()?;
         self.scoring().map(|_| ())
+    }
+
+    /// Refuses flags that have no effect without an inverted index.
+    fn check_unused(&self) -> Result<(), UsageError> {
+        let flags = [
+            ("--ranker", self.ranker.is_some()),
+            ("--k1", self.k1.is_some()),
+            ("--b", self.b.is_some()),
+            ("--mu", self.mu.is_some()),
+            ("--lambda", self.lambda.is_some()),
+            ("--exact-lengths", self.exact_lengths),
+            ("--rm3", self.feedback.rm3),
+            ("--rocchio", self.feedback.rocchio),
+        ];
+        match flags.into_iter().find(|(_, is_given)| *is_given) {
+            Some((flag, _)) if self.sparse.is_none() => Err(UsageError::new(
+                format!("{flag} is for sparse retrieval, and no inverted index is searched"),
+                format!("give --sparse DIR, or leave {flag} out"),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Opens the index, if one was asked for.

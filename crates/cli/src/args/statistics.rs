@@ -7,7 +7,6 @@ use crate::error::UsageError;
 
 /// Flags of the commands that compare runs by significance tests.
 #[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "Significance")]
 pub struct StatisticsArgs {
     /// Correction of the p-values for the number of comparisons by one measure
     #[arg(long, value_enum, default_value_t)]

@@ -7,7 +7,7 @@ use toller_ir::{Passage, Query, Setting};
 use toller_pipeline::wanted_passages;
 use toller_report::{Texts, Wanted};
 
-use super::input::{CollectionArgs, QueriesArgs};
+use super::input::{CORPUS_FORMAT, CollectionArgs, QueriesArgs};
 use super::paths::InputPath;
 use crate::error::Context;
 use crate::ui::Ui;
@@ -38,7 +38,7 @@ impl TextsArgs {
 
     /// Reads the queries; without a file there are none.
     pub fn read_queries(&self, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Vec<Query>> {
-        let read = |path| self.queries_input.read(path, skip_bad_lines, ui);
+        let read = |path: &InputPath| self.queries_input.read(&[path.input()], skip_bad_lines, ui);
         self.queries.as_ref().map_or(Ok(Vec::new()), read)
     }
 
@@ -53,8 +53,8 @@ impl TextsArgs {
             return Ok(HashMap::new());
         }
         let inputs = expand(&self.corpus)?;
-        wanted_passages(&inputs, &self.collection.options(), wanted, keep)
-            .with_flag(Setting::Format, "--corpus-format")
+        wanted_passages(&inputs, &self.collection.options(false), wanted, keep)
+            .with_flag(Setting::Format, CORPUS_FORMAT)
     }
 
     /// Reads the texts that are wanted, and reports how many are missing.

@@ -22,18 +22,11 @@ pub struct CompareArgs {
     evaluation: EvaluationArgs,
 
     /// Compare every run with this one alone
-    #[arg(long, value_name = "RUN", help_heading = "Significance")]
+    #[arg(long, value_name = "RUN")]
     baseline: Option<InputPath>,
 
     /// Tests, separated by commas; letters in tables go by the first
-    #[arg(
-        long,
-        value_enum,
-        value_name = "LIST",
-        value_delimiter = ',',
-        default_value = "t,randomization",
-        help_heading = "Significance"
-    )]
+    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', default_value = "t,randomization")]
     tests: Vec<TestArg>,
 
     #[command(flatten)]
@@ -41,21 +34,19 @@ pub struct CompareArgs {
 
     /// Samples of the bootstrap
     #[arg(long, value_name = "N", default_value_t = CompareOptions::default().resamples,
-          value_parser = clap::value_parser!(u64).range(1..), help_heading = "Significance")]
+          value_parser = clap::value_parser!(u64).range(1..))]
     resamples: u64,
 
     /// Confidence of intervals; what is left to 1 is the level of significance
-    #[arg(long, value_name = "SHARE", default_value_t = CompareOptions::default().confidence,
-          help_heading = "Significance")]
+    #[arg(long, value_name = "SHARE", default_value_t = CompareOptions::default().confidence)]
     confidence: f64,
 
     /// Test whether the runs are equivalent: whether their means differ by less than this
-    #[arg(long, value_name = "MARGIN", help_heading = "Significance")]
+    #[arg(long, value_name = "MARGIN")]
     equivalence: Option<f64>,
 
     /// The probability with which a difference is to be found, for "needs" and "shows"
-    #[arg(long, value_name = "SHARE", default_value_t = CompareOptions::default().power,
-          help_heading = "Significance")]
+    #[arg(long, value_name = "SHARE", default_value_t = CompareOptions::default().power)]
     power: f64,
 }
 
@@ -102,16 +93,14 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> crate::Result<()> {
     let pairs = compare_pairs(&evaluations, which, &options)?;
     let report = Report { comparisons: Some(Compared { which, options, pairs }), runs };
 
+    let options = ReportOptions { per_query: false, digits: args.evaluation.digits() };
     let mut out = ui.out();
     match args.evaluation.format(ui) {
+        Format::Json => return ui.write_json(report.to_json(options)),
         Format::Csv => report.write_comparisons(&mut out)?,
-        format => {
-            let options = ReportOptions { per_query: false, digits: args.evaluation.digits() };
-            report.write(&mut out, format, options)?;
-        }
+        format => report.write(&mut out, format, options)?,
     }
-    out.flush()?;
-    Ok(())
+    Ok(out.flush()?)
 }
 
 impl CompareArgs {

@@ -1,7 +1,5 @@
 //! `toller data`: benchmarks from the files that their authors publish.
 
-use std::io::Write;
-
 use serde_json::json;
 use toller_datasets::{QuestionKey, Reqa, ReqaOptions, build_reqa, read_squad, write_squad_paragraphs};
 
@@ -96,18 +94,14 @@ fn report(reqa: &Reqa, args: &ReqaArgs, ui: &Ui) -> crate::Result<()> {
             skipped.unanswered
         ));
     }
-    if ui.json {
-        let result = json!({
+    ui.json(|| {
+        json!({
             "output": args.output.display().to_string(),
             "sentences": sentences,
             "paragraphs": paragraphs,
             "questions": questions,
             "judgments": judgments,
             "skipped": {"impossible": skipped.impossible, "unanswered": skipped.unanswered},
-        });
-        let mut out = ui.out();
-        writeln!(out, "{result}")?;
-        out.flush()?;
-    }
-    Ok(())
+        })
+    })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::str::FromStr;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toller_eval::{Depth, DepthOrder, EvalOptions, Measure, depth_curve, parse_measures};
 use toller_ir::{Qrels, Run};
 use toller_plot::{Axis, Curve, Curves, Figure, Panel, Style};
@@ -102,7 +102,7 @@ pub fn run(args: &DepthArgs, ui: &Ui) -> crate::Result<()> {
     Inputs::files(args.runs.iter().chain([&args.qrels.qrels]).chain(&args.first_stage)).check()?;
     let plot = args.plot.open()?;
     let measures = parse_measures(&args.measure.join(" ")).map_err(|error| UsageError::of(&error))?;
-    let qrels = args.qrels.read(args.input.skip_bad_lines, ui)?;
+    let qrels = args.qrels.read(args.input.skip_bad_lines(), ui)?;
     let first = args.first_stage.as_ref().map(|path| args.input.read(path, ui)).transpose()?;
     let runs = args.runs.iter().map(|path| args.input.read(path, ui)).collect::<crate::Result<Vec<_>>>()?;
     let depths = args.depths.clone().unwrap_or_else(|| Depths::as_far_as(runs.iter().chain(&first)));
@@ -113,7 +113,7 @@ pub fn run(args: &DepthArgs, ui: &Ui) -> crate::Result<()> {
     }
     let mut out = ui.out();
     match args.report.format(ui) {
-        ReportFormat::Json => json(args, depths, &results, &mut out)?,
+        ReportFormat::Json => crate::json::write(&mut out, object(args, depths, &results))?,
         ReportFormat::Csv => csv(depths, &results, &mut out).map_err(of_csv)?,
         ReportFormat::Table => out.write_all(tables(args, depths, &results).as_bytes())?,
     }
@@ -177,12 +177,7 @@ fn tables(args: &DepthArgs, depths: &[usize], results: &[(&Measure, Vec<Measured
     tables.join("\n")
 }
 
-fn json(
-    args: &DepthArgs,
-    depths: &[usize],
-    results: &[(&Measure, Vec<Measured>)],
-    out: &mut impl Write,
-) -> crate::Result<()> {
+fn object(args: &DepthArgs, depths: &[usize], results: &[(&Measure, Vec<Measured>)]) -> Value {
     let by_measure: BTreeMap<String, _> = results
         .iter()
         .map(|(measure, curves)| {
@@ -192,13 +187,11 @@ fn json(
             (measure.to_string(), curves.collect::<Vec<_>>())
         })
         .collect();
-    let report = json!({
+    json!({
         "depths": depths,
         "first_stage": args.first_stage.as_ref().map(|path| path.display().to_string()),
         "measures": by_measure,
-    });
-    serde_json::to_writer_pretty(&mut *out, &report).map_err(std::io::Error::from)?;
-    Ok(writeln!(out)?)
+    })
 }
 
 fn csv(depths: &[usize], results: &[(&Measure, Vec<Measured>)], out: &mut impl Write) -> csv::Result<()> {

@@ -1,10 +1,12 @@
 //! `toller doctor`: what this build and this machine can do.
 
 use std::io::Write;
+use std::path::Path;
 
 use toller_gpu::{DeviceError, DeviceFacts, Devices};
 use toller_hub::env;
 use toller_hub::{ResolveOptions, known_models};
+use toller_index::available_memory;
 use toller_simd::Isa;
 
 use crate::ui::Ui;
@@ -35,8 +37,12 @@ pub fn run(threads: usize, ui: &Ui) -> crate::Result<()> {
                 "threads": threads,
                 "instruction_sets": features,
                 "instruction_set": Isa::active().to_string(),
+                "memory_available_bytes": available_memory(),
+                "disk_free_bytes": disk_free(Path::new(".")),
                 "hub_cache": options.hub_cache.display().to_string(),
+                "hub_cache_free_bytes": disk_free(&options.hub_cache),
                 "toller_cache": options.toller_cache.display().to_string(),
+                "toller_cache_free_bytes": disk_free(&options.toller_cache),
                 "offline": options.offline,
                 "known_models": models,
                 "environment": variables.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
@@ -54,14 +60,25 @@ pub fn run(threads: usize, ui: &Ui) -> crate::Result<()> {
         Ok(gpus) => gpus.iter().try_for_each(|gpu| row("GPU", gpu_text(gpu)))?,
         Err(error) => row("GPU", format!("none: {error}"))?,
     }
-    row("CPU", format!("{} in use, of {}; {threads} threads", Isa::active(), features.join(", ")))?;
+    row("CPU", format!("{}; {threads} threads", Isa::active()))?;
+    row("instruction sets", features.join(", "))?;
     row(
-        "hub cache",
-        format!("{}{}", options.hub_cache.display(), if options.offline { " (offline)" } else { "" }),
+        "memory",
+        available_memory().map_or_else(unknown, |bytes| format!("{} available", gigabytes(bytes))),
     )?;
+    row(
+        "disk",
+        disk_free(Path::new(".")).map_or_else(unknown, |bytes| format!("{} free here", gigabytes(bytes))),
+    )?;
+    let folder = |path: &Path| {
+        let free = disk_free(path).map(|bytes| format!(", {} free", gigabytes(bytes)));
+        format!("{}{}", path.display(), free.unwrap_or_default())
+    };
+    let offline = if options.offline { " (offline)" } else { "" };
+    row("hub cache", folder(&options.hub_cache) + offline)?;
     row("hub", options.endpoint.clone())?;
     row("hub token", if options.token.is_some() { "set" } else { "none" }.to_owned())?;
-    row("toller cache", options.toller_cache.display().to_string())?;
+    row("toller cache", folder(&options.toller_cache))?;
     row("known models", format!("{}; `toller models` lists them", models.len()))?;
     for (name, value) in variables {
         row(name, value)?;
@@ -74,6 +91,28 @@ pub fn run(threads: usize, ui: &Ui) -> crate::Result<()> {
     }
     out.flush()?;
     Ok(())
+}
+
+/// Bytes that may still be written to the disk of a folder, which need not exist yet.
+#[cfg(unix)]
+fn disk_free(folder: &Path) -> Option<u64> {
+    let found =
+        std::path::absolute(folder).ok()?.ancestors().find_map(|path| rustix::fs::statvfs(path).ok())?;
+    found.f_bavail.checked_mul(found.f_frsize)
+}
+
+/// Elsewhere it is not known.
+#[cfg(not(unix))]
+fn disk_free(_: &Path) -> Option<u64> {
+    None
+}
+
+fn unknown() -> String {
+    "not known".to_owned()
+}
+
+fn gigabytes(bytes: u64) -> String {
+    format!("{:.1} GB", bytes as f64 * 1e-9)
 }
 
 /// All GPUs, or why none can be used.

@@ -2,14 +2,15 @@
 
 use std::str::FromStr;
 
-use toller_engine::{EncodeOptions, TextSource, TitleMode};
+use toller_corpus::ReadOptions;
+use toller_engine::{EncodeOptions, Engine, TextSource, TitleMode};
 use toller_pipeline::EncodeReport;
 use toller_store::{Codes, DEFAULT_ROWS_PER_SHARD, DType, Part};
 
 use super::store::quantize::{CODES, quantize_store};
 use super::text_source;
 use crate::args::choice::one_of;
-use crate::args::input::{ColumnArgs, InputArgs};
+use crate::args::input::{BadLinesArgs, CORPUS_FORMAT, CollectionArgs, QUERIES_FORMAT, QueriesArgs};
 use crate::args::model::{self, ModelArgs};
 use crate::args::paths::{InputPath, ModelName, OutputPath};
 use crate::engine::{self, unit};
@@ -68,10 +69,13 @@ pub struct EncodeArgs {
     overwrite: bool,
 
     #[command(flatten)]
-    input: InputArgs,
+    collection: CollectionArgs,
 
     #[command(flatten)]
-    columns: ColumnArgs,
+    queries_input: QueriesArgs,
+
+    #[command(flatten)]
+    bad_lines: BadLinesArgs,
 
     #[command(flatten)]
     model_args: ModelArgs,
@@ -129,11 +133,7 @@ pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
         rows_per_shard: args.rows_per_shard as usize,
         overwrite: args.overwrite,
     };
-    let source = if args.queries.is_empty() {
-        text_source::collection(&args.corpus, &args.output, &args.input, &args.columns, &engine, ui)?
-    } else {
-        text_source::queries(&args.queries, &args.input, &args.columns, &engine, ui)?
-    };
+    let source = source(args, &engine, ui)?;
     let report = engine.encode(&encoder, &source, &args.output, &options, &stop)?;
     let directory = report.manifest.spec.directory(&args.output);
     if report.duration.is_zero() {
@@ -155,6 +155,26 @@ pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
         .into());
     }
     Ok(())
+}
+
+/// The collection or the queries.
+fn source(args: &EncodeArgs, engine: &Engine, ui: &Ui) -> crate::Result<TextSource> {
+    let skip_bad_lines = args.bad_lines.skip_bad_lines;
+    let (flag, given, what) = match args.queries.is_empty() {
+        true => (QUERIES_FORMAT, args.queries_input.has_format(), "--queries"),
+        false => (CORPUS_FORMAT, args.collection.has_format(), "--corpus"),
+    };
+    if given {
+        let message = format!("{flag} is for {what}, which is not given");
+        return Err(UsageError::new(message, "leave it out").into());
+    }
+    if args.queries.is_empty() {
+        let reading = args.collection.options(skip_bad_lines);
+        return text_source::collection(&args.corpus, &args.output, &reading, engine, ui);
+    }
+    let reading =
+        ReadOptions { columns: args.collection.columns(), ..args.queries_input.options(skip_bad_lines) };
+    text_source::queries(&args.queries, &reading, engine, ui)
 }
 
 /// The result: a sentence on stderr, or JSON on stdout.

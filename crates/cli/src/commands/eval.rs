@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use toller_eval::{Compared, Pairs, Report, ReportOptions, compare_pairs};
+use toller_eval::{Compared, Format, Pairs, Report, ReportOptions, compare_pairs};
 
 use super::trec_eval;
 use crate::args::evaluation::EvaluationArgs;
@@ -25,19 +25,18 @@ pub struct EvalArgs {
     per_query: bool,
 
     /// Compare every run with the first one by a paired t-test and a randomisation test
-    #[arg(long, help_heading = "Significance")]
+    #[arg(long)]
     significance: bool,
 
     /// Compare every run with this one, not with the first
-    #[arg(long, value_name = "RUN", requires = "significance", help_heading = "Significance")]
+    #[arg(long, value_name = "RUN", requires = "significance")]
     baseline: Option<InputPath>,
 
     #[command(flatten)]
     statistics: StatisticsArgs,
 
     /// Take trec_eval's own arguments, which are all that follow, and print what trec_eval 10 prints
-    #[arg(long, value_name = "ARGUMENT", num_args = 1.., allow_hyphen_values = true, exclusive = true,
-          help_heading = "trec_eval")]
+    #[arg(long, value_name = "ARGUMENT", num_args = 1.., allow_hyphen_values = true, exclusive = true)]
     trec_eval: Option<Vec<String>>,
 }
 
@@ -67,9 +66,13 @@ pub fn run(args: &EvalArgs, ui: &Ui) -> crate::Result<()> {
         report.comparisons = Some(Compared { which, options, pairs });
     }
 
-    let mut out = ui.out();
     let options = ReportOptions { per_query: args.per_query, digits: args.evaluation.digits() };
-    report.write(&mut out, args.evaluation.format(ui), options)?;
-    out.flush()?;
-    Ok(())
+    match args.evaluation.format(ui) {
+        Format::Json => ui.write_json(report.to_json(options)),
+        format => {
+            let mut out = ui.out();
+            report.write(&mut out, format, options)?;
+            Ok(out.flush()?)
+        }
+    }
 }

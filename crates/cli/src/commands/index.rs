@@ -7,7 +7,7 @@ use toller_sparse::{BuildReport, SparseError};
 
 use super::text_source;
 use crate::args::analyzer::AnalyzerArgs;
-use crate::args::input::{ColumnArgs, InputArgs};
+use crate::args::input::{BadLinesArgs, CollectionArgs};
 use crate::args::paths::{InputPath, OutputPath};
 use crate::engine;
 use crate::interrupt::{self, Interrupted};
@@ -51,10 +51,10 @@ pub struct IndexArgs {
     overwrite: bool,
 
     #[command(flatten)]
-    input: InputArgs,
+    collection: CollectionArgs,
 
     #[command(flatten)]
-    columns: ColumnArgs,
+    bad_lines: BadLinesArgs,
 }
 
 /// Bytes as given on the command line.
@@ -93,8 +93,8 @@ pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping; an unfinished index is not kept")?;
     let engine = engine::open(ui)?;
     let analyzer = args.analyzer.load(&engine)?;
-    let source =
-        text_source::collection(&args.corpus, &args.output, &args.input, &args.columns, &engine, ui)?;
+    let reading = args.collection.options(args.bad_lines.skip_bad_lines);
+    let source = text_source::collection(&args.corpus, &args.output, &reading, &engine, ui)?;
     let options = IndexOptions {
         title_separator: args.title_separator.clone(),
         doc_vectors: args.doc_vectors,

@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use toller_files::{AtomicFile, FileError};
 
-use crate::args::Cli;
+use crate::args::help;
 use crate::args::paths::OutputPath;
 use crate::ui::Ui;
 
@@ -21,7 +21,7 @@ pub struct ManArgs {
 pub fn run(args: &ManArgs, ui: &Ui) -> crate::Result<()> {
     args.output.check_directory("a folder of manual pages")?;
     std::fs::create_dir_all(&*args.output).map_err(FileError::on("create", &args.output))?;
-    let mut command = Cli::command().disable_help_subcommand(true);
+    let mut command = help::command().disable_help_subcommand(true);
     command.build();
     let pages = write(&command, "toller", args)?;
     ui.status(format!("wrote {pages} manual pages to {}", args.output.display()));

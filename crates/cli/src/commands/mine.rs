@@ -11,6 +11,7 @@ use toller_ir::{Hit, Passage, Qrels, Query, RunEntry, SearchRequest, Searcher};
 use toller_mining::{Choice, Format, Mined, Negative, Positive, Selection, TextKey};
 use toller_pipeline::{Chosen, QueryHits, choose_negatives, positives};
 
+use crate::args::choice::by_name;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::QrelsArgs;
 use crate::args::runs::{RunInputArgs, best_first};
@@ -61,9 +62,9 @@ pub struct MineArgs {
     #[arg(short, long, value_name = "FILE")]
     output: OutputPath,
 
-    /// jsonl, tevatron, triplets, pairs, t2ranking or rocketqa
-    #[arg(long, value_name = "NAME", default_value_t)]
-    output_format: Format,
+    /// Format of the file that is written
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = by_name::<Format>(Format::NAMES))]
+    format: Format,
 
     #[command(flatten)]
     input: RunInputArgs,
@@ -88,8 +89,8 @@ fn ranks(text: &str) -> Result<RangeInclusive<usize>, String> {
 
 pub fn run(args: &MineArgs, ui: &Ui) -> crate::Result<()> {
     check_usage(args, ui)?;
-    let qrels = args.qrels.read(args.input.skip_bad_lines, ui)?;
-    let queries = args.texts.read_queries(args.input.skip_bad_lines, ui)?;
+    let qrels = args.qrels.read(args.input.skip_bad_lines(), ui)?;
+    let queries = args.texts.read_queries(args.input.skip_bad_lines(), ui)?;
     let hits = hits_of(args, &qrels, &queries, ui)?;
     check_judged(args, &qrels, &hits)?;
     let queries = queries.into_iter().map(|query| (query.id, query.text)).collect();
@@ -108,9 +109,8 @@ fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
         return Err(UsageError::new("searching an index needs --queries", "give --queries"));
     }
     args.sparse.check()?;
-    if args.output_format.needs_texts() && (args.texts.queries.is_none() || args.texts.corpus.is_empty()) {
-        let message =
-            format!("--output-format {} needs the texts of queries and passages", args.output_format);
+    if args.format.needs_texts() && (args.texts.queries.is_none() || args.texts.corpus.is_empty()) {
+        let message = format!("--format {} needs the texts of queries and passages", args.format);
         return Err(UsageError::new(message, "give --queries and --corpus"));
     }
     if args.texts.corpus.iter().any(|path| path.input() == Input::Stdin) {
@@ -195,7 +195,7 @@ impl Sources<'_> {
         let chosen = self.choose(ui)?;
         let passages = self.passages(&chosen, ui)?;
         let failed = |error| FileError::new("write", name, error);
-        let format = self.args.output_format;
+        let format = self.args.format;
         if let Some(header) = format.header() {
             writeln!(out, "{header}").map_err(failed)?;
         }
@@ -242,7 +242,7 @@ impl Sources<'_> {
         chosen: &[(&QueryHits, Chosen<'_>)],
         ui: &Ui,
     ) -> crate::Result<HashMap<String, Passage>> {
-        if !self.args.output_format.holds_texts() {
+        if !self.args.format.holds_texts() {
             return Ok(HashMap::new());
         }
         let of = |(query, chosen): &(&QueryHits, Chosen<'_>)| {
@@ -303,7 +303,7 @@ impl Sources<'_> {
         ui.json(|| {
             serde_json::json!({
                 "output": output,
-                "format": self.args.output_format.to_string(),
+                "format": self.args.format.to_string(),
                 "queries": queries,
                 "left_out": left_out,
                 "short": short,

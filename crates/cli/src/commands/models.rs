@@ -12,10 +12,13 @@ use crate::ui::Ui;
 /// Prints the table, or JSON. An unknown property is a hyphen, or null.
 pub fn run(ui: &Ui) -> crate::Result<()> {
     let models = known_models()?;
-    ui.show(|| models.iter().map(json).collect(), |out| out.write_all(rows(&models).as_bytes()))
+    ui.show(
+        || json!({ "models": models.iter().map(object).collect::<Vec<_>>() }),
+        |out| out.write_all(rows(&models).as_bytes()),
+    )
 }
 
-fn json(model: &KnownModel) -> Value {
+fn object(model: &KnownModel) -> Value {
     json!({
         "name": model.name,
         "source": model.source,

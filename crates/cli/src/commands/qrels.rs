@@ -1,12 +1,12 @@
 //! `toller qrels diff`: how two sets of judgments differ.
 
-use std::io::Write;
-
 use clap::Subcommand;
 use serde_json::json;
 use toller_corpus::QrelsFormat;
 use toller_eval::{QrelsDifference, diff_qrels};
 
+use crate::args::choice::by_name;
+use crate::args::input::BadLinesArgs;
 use crate::args::paths::{InputPath, Inputs};
 use crate::args::qrels::read_judgments;
 use crate::table::{Align, table};
@@ -40,29 +40,20 @@ struct DiffArgs {
     relevance_level: u32,
 
     /// Format of the judgments [default: detected from the content]
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "NAME", value_parser = by_name::<QrelsFormat>(QrelsFormat::NAMES))]
     qrels_format: Option<QrelsFormat>,
 
-    /// Count and skip lines that cannot be read
-    #[arg(long)]
-    skip_bad_lines: bool,
+    #[command(flatten)]
+    bad_lines: BadLinesArgs,
 }
 
 /// Compares.
 pub fn run(args: &QrelsArgs, ui: &Ui) -> crate::Result<()> {
     let Action::Diff(args) = &args.action;
     Inputs::files([&args.first, &args.second]).check()?;
-    let read = |file| read_judgments(file, args.qrels_format, args.skip_bad_lines, ui);
+    let read = |file| read_judgments(file, args.qrels_format, args.bad_lines.skip_bad_lines, ui);
     let difference = diff_qrels(&read(&args.first)?, &read(&args.second)?, args.relevance_level);
-    let mut out = ui.out();
-    if ui.json {
-        serde_json::to_writer_pretty(&mut out, &object(&difference)).map_err(std::io::Error::from)?;
-        writeln!(out)?;
-    } else {
-        out.write_all(text(&difference).as_bytes())?;
-    }
-    out.flush()?;
-    Ok(())
+    ui.show(|| object(&difference), |out| out.write_all(text(&difference).as_bytes()))
 }
 
 fn object(difference: &QrelsDifference) -> serde_json::Value {

@@ -81,19 +81,28 @@ pub fn run(args: &ReportArgs, ui: &Ui) -> crate::Result<()> {
     Inputs::files(paths.iter().chain([&args.qrels.qrels]).chain(args.texts.files()).chain(&args.groups))
         .check_with(&args.output, ui)?;
     let options = args.options()?;
-    let qrels = args.qrels.read(args.input.skip_bad_lines, ui)?;
+    let qrels = args.qrels.read(args.input.skip_bad_lines(), ui)?;
     let report = analyse(args, &paths, &qrels, options, ui)?;
-    let texts = args.texts.read(&report.wanted(), args.input.skip_bad_lines, ui)?;
+    let texts = args.texts.read(&report.wanted(), args.input.skip_bad_lines(), ui)?;
     let page = report_page(&report, &texts);
     args.output.write(ui, |out, _| Ok(out.write_all(page.as_bytes())?))?;
     if let Some(directory) = &args.data {
         write_data(&report, directory)?;
     }
-    if !args.output.is_stdout() {
-        let (runs, queries, bytes) = (report.runs.len(), report.queries.len(), page.len().div_ceil(1000));
-        ui.status(format!("{runs} runs on {queries} queries in {} ({bytes} kB)", args.output.display()));
+    if args.output.is_stdout() {
+        return Ok(());
     }
-    Ok(())
+    let (runs, queries, output) = (report.runs.len(), report.queries.len(), args.output.display());
+    ui.status(format!("{runs} runs on {queries} queries in {output} ({} kB)", page.len().div_ceil(1000)));
+    ui.json(|| {
+        serde_json::json!({
+            "page": output.to_string(),
+            "bytes": page.len(),
+            "runs": runs,
+            "queries": queries,
+            "data": args.data.as_ref().map(|directory| directory.display().to_string()),
+        })
+    })
 }
 
 /// Reads the runs one after the other.

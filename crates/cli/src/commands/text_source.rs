@@ -2,24 +2,26 @@
 
 use std::path::Path;
 
-use toller_corpus::ReadOptions;
+use toller_corpus::{CollectionFormat, QueryFormat, ReadOptions};
 use toller_engine::{Engine, TextSource};
+use toller_ir::Setting;
 
-use crate::args::input::{ColumnArgs, InputArgs};
+use crate::args::input::{CORPUS_FORMAT, QUERIES_FORMAT};
 use crate::args::paths::InputPath;
+use crate::error::Context;
 use crate::ui::Ui;
 
 /// Surveys a collection.
 pub fn collection(
     corpus: &[InputPath],
     output: &Path,
-    input: &InputArgs,
-    columns: &ColumnArgs,
+    reading: &ReadOptions<CollectionFormat>,
     engine: &Engine,
     ui: &Ui,
 ) -> crate::Result<TextSource> {
-    let options = ReadOptions { columns: columns.names(), ..input.options()? };
-    let source = engine.collection(&engine.collection_files(corpus)?, output, &options)?;
+    let source = engine
+        .collection(&engine.collection_files(corpus)?, output, reading)
+        .with_flag(Setting::Format, CORPUS_FORMAT)?;
     // Better now than after the search.
     if let Some((count, first)) = source.unwritable_ids() {
         ui.warning(format!(
@@ -34,13 +36,12 @@ pub fn collection(
 /// Reads queries.
 pub fn queries(
     files: &[InputPath],
-    input: &InputArgs,
-    columns: &ColumnArgs,
+    reading: &ReadOptions<QueryFormat>,
     engine: &Engine,
     ui: &Ui,
 ) -> crate::Result<TextSource> {
-    let options = ReadOptions { columns: columns.names(), ..input.options()? };
-    let source = engine.queries(&engine.query_files(files)?, &options)?;
+    let source =
+        engine.queries(&engine.query_files(files)?, reading).with_flag(Setting::Format, QUERIES_FORMAT)?;
     ui.detail(format!("queries: {}, fingerprint {}", source.texts(), source.fingerprint()));
     Ok(source)
 }

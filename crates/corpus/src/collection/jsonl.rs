@@ -1,11 +1,11 @@
 //! Collections as JSON lines.
 
 use toller_files::InputReader;
-use toller_ir::Passage;
+use toller_ir::{Passage, Position};
 
 use crate::ColumnNames;
 use crate::collection::source::{PassageSource, RecordLayout, RecordPlace};
-use crate::error::{BadKind, CorpusError, Position, Wrong, excerpt};
+use crate::error::{BadKind, CorpusError, Wrong, excerpt};
 use crate::names::{Names, Usual, either};
 use crate::text::{Object, RecordLines};
 

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use toller_files::{Compression, InputReader};
-use toller_ir::Passage;
+use toller_ir::{Passage, Position};
 
 use crate::ColumnNames;
 use crate::collection::columns::HEADER;
 use crate::collection::source::PassageSource;
-use crate::error::{BadKind, CorpusError, Place, Position, Wrong};
+use crate::error::{BadKind, CorpusError, Place, Wrong};
 use crate::names::{Usual, either};
 use crate::parquet::{Column, Value};
 

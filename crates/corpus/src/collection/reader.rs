@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use toller_files::{Compression, Input, InputReader};
-use toller_ir::Passage;
+use toller_ir::{Passage, Position};
 
 use crate::collection::CollectionFormat;
 use crate::collection::detect::detect;
@@ -13,7 +13,7 @@ use crate::collection::parquet::ParquetPassages;
 use crate::collection::source::{PassageSource, RecordPlace};
 use crate::collection::trec::TrecPassages;
 use crate::collection::tsv::{QuotedPassages, TsvPassages};
-use crate::error::{BadKind, CorpusError, Place, Position, Wrong, excerpt};
+use crate::error::{BadKind, CorpusError, Place, Wrong, excerpt};
 use crate::format::Sniff;
 use crate::locations::Locations;
 use crate::options::{ReadOptions, SkipReport};

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use toller_ir::Passage;
+use toller_ir::{Passage, Position};
 
 use crate::collection::columns::Columns;
-use crate::error::{CorpusError, Position};
+use crate::error::CorpusError;
 
 /// One file of passages.
 pub(crate) trait PassageSource {

@@ -1,10 +1,10 @@
 //! Collections as TREC documents.
 
 use toller_files::InputReader;
-use toller_ir::Passage;
+use toller_ir::{Passage, Position};
 
 use crate::collection::source::PassageSource;
-use crate::error::{BadKind, CorpusError, Position, excerpt};
+use crate::error::{BadKind, CorpusError, excerpt};
 use crate::text::{ElementReader, LineReader, collapse, field_text, plain_text, text_outside};
 
 /// The names of a title's element, in the order in which they count.

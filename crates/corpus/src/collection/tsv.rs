@@ -1,12 +1,12 @@
 //! Collections as columns: tab-separated, DPR's, RocketQA's, and CSV.
 
 use toller_files::InputReader;
-use toller_ir::Passage;
+use toller_ir::{Passage, Position};
 
 use crate::ColumnNames;
 use crate::collection::columns::{Columns, HEADER, MAX_COLUMNS};
 use crate::collection::source::{PassageSource, RecordLayout, RecordPlace};
-use crate::error::{CorpusError, Position, Wrong};
+use crate::error::{CorpusError, Wrong};
 use crate::names::Names;
 use crate::text::{QuotedRow, RecordLines, tabs};
 

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use toller_files::Input;
-use toller_ir::Query;
+use toller_ir::{Position, Query};
 
-use crate::error::{BadKind, CorpusError, Place, Position, Wrong, excerpt};
+use crate::error::{BadKind, CorpusError, Place, Wrong, excerpt};
 use crate::options::SkipReport;
 
 /// Collects the queries of all inputs.

@@ -1,10 +1,10 @@
 //! Where parsed lines of a run go: checked, grouped by query.
 
 use indexmap::map::Entry;
-use toller_ir::{Run, RunEntry};
+use toller_ir::{Position, Run, RunEntry};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::error::{BadKind, CorpusError, Place, Position, Wrong, excerpt};
+use crate::error::{BadKind, CorpusError, Place, Wrong, excerpt};
 use crate::options::SkipReport;
 
 /// Collects the entries of a run. Repeated documents of a query are found at the end, query by query, which

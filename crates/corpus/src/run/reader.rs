@@ -1,9 +1,9 @@
 //! Reading runs.
 
 use toller_files::{Input, InputReader};
-use toller_ir::Run;
+use toller_ir::{Position, Run};
 
-use crate::error::{CorpusError, Position};
+use crate::error::CorpusError;
 use crate::format::Sniff;
 use crate::options::{ReadOptions, SkipReport};
 use crate::run::builder::RunBuilder;

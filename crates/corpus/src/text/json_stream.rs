@@ -9,7 +9,8 @@ use serde::Deserializer as _;
 use serde::de::{DeserializeOwned, Error as _, MapAccess, SeqAccess, Visitor};
 use toller_files::InputReader;
 
-use crate::error::{CorpusError, Place, Position};
+use crate::error::{CorpusError, Place};
+use toller_ir::Position;
 
 /// What the file is as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

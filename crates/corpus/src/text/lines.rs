@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use toller_files::InputReader;
 
-use crate::error::{BadKind, CorpusError, Place, Position, Wrong, excerpt};
+use crate::error::{BadKind, CorpusError, Place, Wrong, excerpt};
+use toller_ir::Position;
 
 /// Reads a file line by line.
 ///

@@ -1,7 +1,5 @@
 //! The report as JSON.
 
-use std::io::{self, Write};
-
 use serde_json::{Map, Value, json};
 
 use super::{Compared, Report, ReportOptions, RunReport};
@@ -9,7 +7,7 @@ use crate::compare::{Outcome, PairComparison, Pairs};
 use crate::evaluate::Evaluation;
 use crate::measure::Measure;
 
-pub(super) fn write(report: &Report, out: &mut impl Write, options: ReportOptions) -> io::Result<()> {
+pub(super) fn object(report: &Report, options: ReportOptions) -> Value {
     let mut whole = Map::new();
     whole.insert("measures".to_owned(), json!(report.measure_names()));
     let runs = report.runs.iter().map(|run| run_object(run, options)).collect();
@@ -21,8 +19,7 @@ pub(super) fn write(report: &Report, out: &mut impl Write, options: ReportOption
         let pairs = compared.pairs.iter().map(|pair| pair_object(report, compared, pair)).collect();
         whole.insert("comparisons".to_owned(), Value::Array(pairs));
     }
-    serde_json::to_writer_pretty(&mut *out, &Value::Object(whole))?;
-    writeln!(out)
+    Value::Object(whole)
 }
 
 fn run_object(run: &RunReport, options: ReportOptions) -> Value {

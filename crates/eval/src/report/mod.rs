@@ -91,10 +91,19 @@ impl Report {
     /// Those of `out`.
     pub fn write(&self, out: &mut impl Write, format: Format, options: ReportOptions) -> io::Result<()> {
         match format {
-            Format::Json => json::write(self, out, options),
+            Format::Json => {
+                serde_json::to_writer_pretty(&mut *out, &self.to_json(options))?;
+                writeln!(out)
+            }
             Format::Csv => delimited::write(self, out, options),
             Format::Table | Format::Markdown | Format::Latex => self.write_sections(out, format, options),
         }
+    }
+
+    /// The report as one JSON object, with all digits.
+    #[must_use]
+    pub fn to_json(&self, options: ReportOptions) -> serde_json::Value {
+        json::object(self, options)
     }
 
     /// Writes the comparisons as comma-separated values, a row for each pair of runs and each measure.

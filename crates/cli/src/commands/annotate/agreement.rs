@@ -32,10 +32,7 @@ pub fn run(args: &AgreementArgs, ui: &Ui) -> crate::Result<()> {
     let mut out = ui.out();
     match args.report.format(ui) {
         ReportFormat::Table => out.write_all(shown(&found, args.report.digits()).as_bytes())?,
-        ReportFormat::Json => {
-            serde_json::to_writer_pretty(&mut out, &as_json(&found)).map_err(std::io::Error::from)?;
-            writeln!(out)?;
-        }
+        ReportFormat::Json => return ui.write_json(as_json(&found)),
         ReportFormat::Csv => as_csv(&found, &mut out).map_err(crate::error::of_csv)?,
     }
     Ok(out.flush()?)

@@ -109,7 +109,7 @@ pub fn run(args: &PackagesArgs, ui: &Ui) -> crate::Result<()> {
         wanted.queries.insert(&pair.query_id);
         wanted.documents.insert(&pair.doc_id);
     }
-    let texts = args.texts.read(&wanted, args.input.skip_bad_lines, ui)?;
+    let texts = args.texts.read(&wanted, args.input.skip_bad_lines(), ui)?;
     let packages = packages(&pool, args.size as usize, args.seed);
     let directory: &Path = &args.output;
     std::fs::create_dir_all(directory).map_err(FileError::on("create", directory))?;
@@ -118,13 +118,15 @@ pub fn run(args: &PackagesArgs, ui: &Ui) -> crate::Result<()> {
     }
     let (pairs, count) = (pool.pairs.len(), packages.len());
     ui.status(format!("{pairs} pairs in {count} packages in {}", directory.display()));
-    Ok(())
+    ui.json(|| {
+        serde_json::json!({ "output": directory.display().to_string(), "packages": count, "pairs": pairs })
+    })
 }
 
 fn pooled(args: &PackagesArgs, ui: &Ui) -> crate::Result<Pool> {
     let read_judged = |path: &InputPath| {
         let options =
-            toller_corpus::ReadOptions { skip_bad_lines: args.input.skip_bad_lines, ..Default::default() };
+            toller_corpus::ReadOptions { skip_bad_lines: args.input.skip_bad_lines(), ..Default::default() };
         toller_corpus::read_qrels(&path.input(), &options).map(|(judged, _)| judged)
     };
     let judged = args.judged.as_ref().map(read_judged).transpose()?;

@@ -12,7 +12,7 @@ pub struct SheetsArgs {
     /// Filled sheets: CSV with the columns query_id, doc_id and grade. A sheet without a column annotator is
     /// the work of one person, who is called as the file
     #[arg(value_name = "SHEET", required = true)]
-    sheets: Vec<InputPath>,
+    pub sheets: Vec<InputPath>,
 }
 
 impl SheetsArgs {

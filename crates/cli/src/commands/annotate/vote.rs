@@ -3,7 +3,7 @@
 use toller_annotation::{Vote, vote};
 
 use super::sheets::SheetsArgs;
-use crate::args::paths::OutputPath;
+use crate::args::paths::{Inputs, OutputPath};
 use crate::error::Remedied;
 use crate::ui::Ui;
 
@@ -32,6 +32,7 @@ pub struct VoteArgs {
 
 /// Reads the sheets and writes the judgments.
 pub fn run(args: &VoteArgs, ui: &Ui) -> crate::Result<()> {
+    Inputs::files(&args.sheets.sheets).check_with(&args.output, ui)?;
     let ratings = args.sheets.read(ui)?;
     let Vote { qrels, decided, undecided } = vote(&ratings, args.votes as usize);
     let mut ids =
@@ -61,5 +62,12 @@ pub fn run(args: &VoteArgs, ui: &Ui) -> crate::Result<()> {
         "{decided} of {pairs} pairs have a grade; {} are undecided and left out",
         undecided.len()
     ));
-    Ok(())
+    ui.json(|| {
+        serde_json::json!({
+            "qrels": args.output.display().to_string(),
+            "pairs": pairs,
+            "decided": decided,
+            "undecided": undecided.len(),
+        })
+    })
 }

@@ -6,15 +6,15 @@ use toller_bench::Words;
 use toller_corpus::open_collection;
 use toller_encoder::TextEncoder;
 use toller_files::expand;
+use toller_ir::Setting;
 use toller_pipeline::joined_text;
 
-use crate::args::input::InputArgs;
+use crate::args::input::{BadLinesArgs, CORPUS_FORMAT, CollectionArgs};
 use crate::args::paths::InputPath;
-use crate::error::UsageError;
+use crate::error::{Context, UsageError};
 
 /// What is encoded.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Texts")]
 pub(super) struct TextArgs {
     /// Lengths of made-up texts, in tokens [default: 16,64,256, up to the model's maximum]
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
@@ -33,7 +33,10 @@ pub(super) struct TextArgs {
     title_separator: String,
 
     #[command(flatten)]
-    input: InputArgs,
+    collection: CollectionArgs,
+
+    #[command(flatten)]
+    bad_lines: BadLinesArgs,
 }
 
 /// Texts of a kind.
@@ -90,7 +93,9 @@ impl TextArgs {
 
     fn collection(&self) -> crate::Result<Texts> {
         let inputs = expand(&self.corpus)?;
-        let passages = open_collection(&inputs, &self.input.options()?)?.take(self.passages as usize);
+        let passages = open_collection(&inputs, &self.collection.options(self.bad_lines.skip_bad_lines))
+            .with_flag(Setting::Format, CORPUS_FORMAT)?
+            .take(self.passages as usize);
         let texts: Vec<String> = passages
             .map(|passage| Ok(joined_text(&self.title_separator, &passage?)))
             .collect::<crate::Result<_>>()?;

@@ -34,7 +34,7 @@ pub struct BenchSearchArgs {
     scan: Vec<Scan>,
 
     /// Where to search
-    #[arg(long, value_name = "auto|cpu|cuda[:N]|cuda:all", default_value_t = Device::Cpu, help_heading = "Machine")]
+    #[arg(long, value_name = "auto|cpu|cuda[:N]|cuda:all", default_value_t = Device::Cpu)]
     device: Device,
 
     #[command(flatten)]

@@ -18,7 +18,6 @@ use crate::ui::Ui;
 
 /// What is searched.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Vectors")]
 pub(super) struct SourceArgs {
     /// Numbers of random unit vectors to search, as in 100000,1000000
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "100000", value_parser = clap::value_parser!(u32).range(1..))]

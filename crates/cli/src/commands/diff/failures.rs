@@ -21,7 +21,7 @@ pub(super) fn run(args: &DiffArgs, cutoff: u32, qrels: &QrelsArgs, ui: &Ui) -> c
         let message = "--failed-at shows the failures of one run, but there are several";
         return Err(UsageError::new(message, "name one run").into());
     };
-    let qrels = qrels.read(args.input.skip_bad_lines, ui)?;
+    let qrels = qrels.read(args.input.skip_bad_lines(), ui)?;
     let run = args.input.read(path, ui)?;
     let name = run_names(std::slice::from_ref(path)).concat();
     let sample = Sample { queries: args.sample.map(|queries| queries as usize), seed: args.seed };
@@ -29,7 +29,7 @@ pub(super) fn run(args: &DiffArgs, cutoff: u32, qrels: &QrelsArgs, ui: &Ui) -> c
     let failures = Failures::new(&qrels, name, &run, cutoff as usize, sample, &options)?;
     let mut wanted = Wanted::default();
     failures.want(&mut wanted);
-    let texts = args.texts.read(&wanted, args.input.skip_bad_lines, ui)?;
+    let texts = args.texts.read(&wanted, args.input.skip_bad_lines(), ui)?;
     let format = if ui.json { FormatArg::Json } else { args.format };
     args.output.write(ui, |mut out, _| match format {
         FormatArg::Text => text(&failures, &texts, &mut out),
@@ -108,8 +108,7 @@ fn json(failures: &Failures, texts: &Texts, out: &mut impl Write) -> crate::Resu
         "failed": failures.failed,
         "shown": failures.shown.iter().map(query).collect::<Vec<_>>(),
     });
-    serde_json::to_writer_pretty(&mut *out, &report).map_err(std::io::Error::from)?;
-    Ok(writeln!(out)?)
+    Ok(crate::json::write(out, report)?)
 }
 
 /// A row for each query, or for each query and document, with empty columns for a category and a note.

@@ -17,7 +17,7 @@ pub(super) struct Listing {
 impl Listing {
     /// Reads and compares the runs, then reads the texts of what is shown.
     pub(super) fn read(args: &DiffArgs, qrels: &QrelsArgs, ui: &Ui) -> crate::Result<Self> {
-        let qrels = qrels.read(args.input.skip_bad_lines, ui)?;
+        let qrels = qrels.read(args.input.skip_bad_lines(), ui)?;
         let runs =
             args.runs.iter().map(|path| args.input.read(path, ui)).collect::<crate::Result<Vec<_>>>()?;
         let ([before, after], Ok(names)) = (&runs[..], run_names(&args.runs).try_into()) else {
@@ -26,7 +26,7 @@ impl Listing {
         let contrast = Contrast::new(&qrels, names, [before, after], &args.options())?;
         let mut wanted = Wanted::default();
         contrast.want(&mut wanted);
-        let texts = args.texts.read(&wanted, args.input.skip_bad_lines, ui)?;
+        let texts = args.texts.read(&wanted, args.input.skip_bad_lines(), ui)?;
         Ok(Self { contrast, texts })
     }
 

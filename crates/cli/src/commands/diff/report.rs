@@ -139,6 +139,5 @@ pub(super) fn json(listing: &Listing, out: &mut impl Write) -> crate::Result<()>
         "gained": contrast.gained,
         "shown": contrast.shown.iter().map(query).collect::<Vec<_>>(),
     });
-    serde_json::to_writer_pretty(&mut *out, &report).map_err(std::io::Error::from)?;
-    Ok(writeln!(out)?)
+    Ok(crate::json::write(out, report)?)
 }

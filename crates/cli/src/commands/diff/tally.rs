@@ -1,7 +1,7 @@
 //! `toller diff --tally`: how often each category occurs, and how much its queries lose.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use serde_json::json;
@@ -58,8 +58,7 @@ pub(super) fn run(sheet: &Path, format: FormatArg, ui: &Ui) -> crate::Result<()>
             "with_category": tally.filled,
             "categories": categories.collect::<Vec<_>>(),
         });
-        serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
-        writeln!(out)?;
+        crate::json::write(&mut out, report)?;
     } else if format == FormatArg::Csv {
         let mut sheet = csv::Writer::from_writer(&mut out);
         sheet.write_record(["category", unit, "share", "mean_gain"]).map_err(of_csv)?;

@@ -89,11 +89,11 @@ fn rerank(
 ) -> crate::Result<(Reranked, Reranker)> {
     let mut run = args.input.read(&args.run, ui)?;
     run.queries.values_mut().for_each(|hits| best_first(hits));
-    let queries = args.queries_input.read(&args.queries, args.input.skip_bad_lines, ui)?;
+    let queries = args.queries_input.read(&[args.queries.input()], args.input.skip_bad_lines(), ui)?;
     let texts: HashMap<&str, &str> =
         queries.iter().map(|query| (query.id.as_str(), query.text.as_str())).collect();
     let candidates = candidates(&run, &texts);
-    let mut reranker = args.reranker.open(args.input.skip_bad_lines, &engine::open(ui)?)?;
+    let mut reranker = args.reranker.open(args.input.skip_bad_lines(), &engine::open(ui)?)?;
     reranker.cache = journal.open(ui)?;
     let reranked = rerank_with_progress(&reranker, &candidates, stop, journal, ui)?;
     for (query, ranked) in candidates.iter().zip(&reranked.queries) {

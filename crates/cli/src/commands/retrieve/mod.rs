@@ -35,7 +35,7 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 pub struct RetrieveArgs {
     /// Hits of --sparse and --dense to fuse
-    #[arg(long, value_name = "N", default_value_t = 1000, requires = "fusion", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Fusion")]
+    #[arg(long, value_name = "N", default_value_t = 1000, requires = "fusion", value_parser = clap::value_parser!(u32).range(1..))]
     fusion_depth: u32,
 
     /// Cross-encoder to rerank with; several form an ensemble
@@ -47,7 +47,7 @@ pub struct RetrieveArgs {
     rerank_max_length: Option<u32>,
 
     /// Number format in which the cross-encoders compute [default: that of --dtype]
-    #[arg(long, value_name = "f32|f16|bf16|int8", help_heading = "Machine")]
+    #[arg(long, value_name = "f32|f16|bf16|int8")]
     rerank_dtype: Option<Precision>,
 
     /// Hits to return for each query; the first stage finds this many, or --depth if that is more
@@ -65,7 +65,7 @@ pub struct RetrieveArgs {
     #[command(flatten)]
     sources: SourceArgs,
 
-    #[command(flatten, next_help_heading = None)]
+    #[command(flatten)]
     reranking: RerankingArgs,
 
     #[command(flatten)]
@@ -144,7 +144,7 @@ fn retrieve(
     let machine = &args.sources.dense.model_args;
     let dtype = args.rerank_dtype.unwrap_or(machine.dtype());
     let options = args.scoring.options(args.rerank_max_length, dtype, machine.batch_tokens);
-    let skip_bad_lines = args.sources.input.skip_bad_lines;
+    let skip_bad_lines = args.sources.bad_lines.skip_bad_lines;
     let mut reranker = args.reranking.open(&args.rerank, &options, skip_bad_lines, &engine)?;
     reranker.cache = journal.open(ui)?;
     let prepare_secs = started.elapsed().as_secs_f64();

@@ -44,8 +44,8 @@ pub struct SearchArgs {
     words: Vec<String>,
 
     /// Hits of --sparse and --dense to fuse
-    #[arg(long, value_name = "N", default_value_t = 1000, requires = "fusion", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Fusion")]
-    depth: u32,
+    #[arg(long, value_name = "N", default_value_t = 1000, requires = "fusion", value_parser = clap::value_parser!(u32).range(1..))]
+    fusion_depth: u32,
 
     /// Hits to return for each query [default: 1000; 10 where they are shown]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -58,14 +58,14 @@ pub struct SearchArgs {
     sources: SourceArgs,
 
     /// Collection, for titles and texts of the hits that are shown
-    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Hits shown here")]
+    #[arg(long, value_name = "FILE", num_args = 1..)]
     corpus: Vec<InputPath>,
 
     #[command(flatten)]
     collection: CollectionArgs,
 
     /// Show what each term adds to the scores of the hits that are shown
-    #[arg(long, requires = "sparse", conflicts_with = "dense", help_heading = "Hits shown here")]
+    #[arg(long, requires = "sparse", conflicts_with = "dense")]
     explain: bool,
 }
 
@@ -116,7 +116,7 @@ fn search<'a>(
     let started = Instant::now();
     let engine = engine::open(ui)?;
     let mut kept = KeptRuns::none();
-    let sources = Sources::open(&args.sources, fusion, args.depth as usize, &mut kept, &engine, ui)?;
+    let sources = Sources::open(&args.sources, fusion, args.fusion_depth as usize, &mut kept, &engine, ui)?;
     let Sources { searcher, queries, .. } = &sources;
     let prepare_secs = started.elapsed().as_secs_f64();
 

@@ -48,13 +48,13 @@ impl Report<'_> {
             "run": output,
             "queries": queries,
             "k": args.k(),
+            "documents": documents,
             "hits": hits,
             "queries_without_hits": self.unfound.count(),
             "prepare_seconds": prepare_secs,
             "search_seconds": search_secs,
             "queries_per_second": rate,
         });
-        report[what] = documents.into();
         if !args.sources.dense.dense.is_empty() {
             let (scan, Nominated { total, most }) = (args.sources.dense.scan, self.nominated);
             let mean = total as f64 / queries.max(1) as f64;

@@ -3,6 +3,7 @@
 use toller_exchange::{ExportFormat, ExportOptions, export};
 
 use super::import::{go_on, stopped};
+use crate::args::choice::by_name;
 use crate::args::paths::{InputPath, OutputPath};
 use crate::engine;
 use crate::error::UsageError;
@@ -21,7 +22,7 @@ pub struct ExportArgs {
     output: OutputPath,
 
     /// Format to write [default: by the file's name: .npy, .parquet, .faiss or .index]
-    #[arg(long, value_name = "npy|parquet|faiss|faiss-idmap|pyserini")]
+    #[arg(long, value_name = "NAME", value_parser = by_name::<ExportFormat>(ExportFormat::NAMES))]
     format: Option<ExportFormat>,
 
     /// Write float32 even if the store and the format have float16
@@ -41,7 +42,7 @@ pub fn run(args: &ExportArgs, ui: &Ui) -> crate::Result<()> {
     let format = args.format.or_else(|| ExportFormat::of_name(&args.output)).ok_or_else(|| {
         UsageError::new(
             format!("the name {} does not imply a format", args.output.display()),
-            "add --format npy, parquet, faiss, faiss-idmap or pyserini",
+            format!("add --format {}", ExportFormat::NAMES.join("|")),
         )
     })?;
     let stop = interrupt::flag(ui, "stopping")?;

@@ -7,12 +7,14 @@ use toller_engine::{Engine, Role};
 use toller_exchange::{
     ExchangeError, IdsFrom, Source, SourceOptions, Survey, VectorFormat, import, store_spec, survey,
 };
+use toller_ir::Setting;
 use toller_store::{DType, Encoding, StoreSpec, StoreWriter};
 
+use crate::args::choice::by_name;
 use crate::args::model::{self, ModelArgs};
 use crate::args::paths::{InputPath, ModelName, OutputPath};
 use crate::engine;
-use crate::error::UsageError;
+use crate::error::{Context, UsageError};
 use crate::interrupt::{self, Interrupted};
 use crate::ui::Ui;
 
@@ -28,8 +30,8 @@ pub struct ImportArgs {
     output: OutputPath,
 
     /// Format of the files, if their first bytes do not show it
-    #[arg(long, value_name = "faiss|npy|parquet|pickle")]
-    format: Option<VectorFormat>,
+    #[arg(long, value_name = "NAME", value_parser = by_name::<VectorFormat>(VectorFormat::NAMES))]
+    vectors_format: Option<VectorFormat>,
 
     /// File of identifiers, one per line or a JSON list; once for each file of vectors [default: the file
     /// next to the vectors: X.ids.txt or X.ids.json for X.npy, docid for Pyserini's index]
@@ -70,7 +72,7 @@ pub struct ImportArgs {
 
     /// Model that made the vectors, as you state: the store can then be searched with it. Without --model the
     /// model of the store is unknown
-    #[arg(long, value_name = "M", help_heading = "Model")]
+    #[arg(long, value_name = "M")]
     model: Option<ModelName>,
 
     #[command(flatten)]
@@ -79,7 +81,8 @@ pub struct ImportArgs {
 
 pub fn run(args: &ImportArgs, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping")?;
-    let source = Source::open(&InputPath::all(&args.files), &source_options(args))?;
+    let source = Source::open(&InputPath::all(&args.files), &source_options(args))
+        .with_flag(Setting::Format, "--vectors-format")?;
     ui.detail(format!("source: {} vectors of {}", source.rows(), source.dim()));
     let surveyed = check(&source, &stop, ui)?;
     let engine = engine::open(ui)?;
@@ -117,7 +120,7 @@ fn source_options(args: &ImportArgs) -> SourceOptions {
         (false, files) => IdsFrom::Files(InputPath::all(files)),
     };
     SourceOptions {
-        format: args.format,
+        format: args.vectors_format,
         ids,
         id_column: args.id_column.clone(),
         vector_column: args.vector_column.clone(),

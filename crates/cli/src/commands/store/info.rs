@@ -21,7 +21,8 @@ pub fn run(args: &InfoArgs, ui: &Ui) -> crate::Result<()> {
         store.lines().into_iter().map(|(name, value)| format!("{name:<12} {value}\n")).collect()
     };
     let text = || stores.iter().map(lines).collect::<Vec<_>>().join("\n");
-    ui.show(|| stores.iter().map(Description::json).collect(), |out| out.write_all(text().as_bytes()))
+    let described = || stores.iter().map(Description::json).collect::<Vec<_>>();
+    ui.show(|| serde_json::json!({ "stores": described() }), |out| out.write_all(text().as_bytes()))
 }
 
 /// A store, or all its parts.

@@ -37,7 +37,7 @@ pub fn run(args: &QuantizeArgs, ui: &Ui) -> crate::Result<()> {
         let bytes = quantize_store(store, args.codes, args.overwrite, ui)?;
         done.push(serde_json::json!({ "store": store.display().to_string(), "codes_bytes": bytes }));
     }
-    ui.json(|| serde_json::Value::Array(done))
+    ui.json(|| serde_json::json!({ "stores": done }))
 }
 
 /// Quantizes a store under a progress bar; returns the bytes of its codes.

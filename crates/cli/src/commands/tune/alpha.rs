@@ -96,8 +96,8 @@ fn figure(args: &AlphaArgs, tuned: &Tuned, queries: usize) -> Figure {
     };
     let measured = Curve { name: "fused".to_owned(), points, style: Style::Measured };
     let curves = Curves {
-        x: Axis::linear("alpha"),
-        y: Axis::linear(args.judging.measure.to_string()),
+        x: Axis::fitted("alpha"),
+        y: Axis::fitted(args.judging.measure.to_string()),
         curves: vec![measured, level(format!("best: {value:.4} at {best}"), value)],
     };
     let names: Vec<String> = args.runs.iter().map(|run| run.display().to_string()).collect();

@@ -9,7 +9,7 @@ use toller_sparse::{Bm25Variant, Lengths, Ranker};
 
 use super::judging::JudgingArgs;
 use super::output::{Result as TuneResult, TuneOutputArgs};
-use crate::args::input::QueriesArgs;
+use crate::args::input::{BadLinesArgs, QueriesArgs};
 use crate::args::paths::{InputPath, Inputs};
 use crate::engine;
 use crate::error::UsageError;
@@ -58,9 +58,8 @@ pub struct Bm25Args {
     #[command(flatten)]
     input: QueriesArgs,
 
-    /// Count and report bad lines of the queries instead of stopping at the first
-    #[arg(long)]
-    skip_bad_lines: bool,
+    #[command(flatten)]
+    bad_lines: BadLinesArgs,
 }
 
 /// Tunes k1 and b.
@@ -79,7 +78,7 @@ pub(super) fn run(args: &Bm25Args, ui: &Ui) -> crate::Result<()> {
         ranker.check().map_err(|error| UsageError::new(error.to_string(), hint))?;
     }
     let qrels = args.judging.qrels.read(false, ui)?;
-    let queries = args.input.read(&args.queries, args.skip_bad_lines, ui)?;
+    let queries = args.input.read(&[args.queries.input()], args.bad_lines.skip_bad_lines, ui)?;
     let given: HashSet<&str> = queries.iter().map(|query| query.id.as_str()).collect();
     let missing = qrels.iter().filter(|(id, _)| !given.contains(id)).count();
     if missing > 0 {

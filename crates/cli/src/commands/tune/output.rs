@@ -9,6 +9,7 @@ use toller_plot::Figure;
 
 use crate::args::plot::{Plot, PlotArgs};
 use crate::args::report::{ReportArgs, ReportFormat};
+use crate::json;
 use crate::ui::Ui;
 
 /// Flags of the result.
@@ -44,7 +45,7 @@ impl TuneOutputArgs {
     ) -> crate::Result<()> {
         let mut out = ui.out();
         match self.report.format(ui) {
-            ReportFormat::Json => result.json(&mut out)?,
+            ReportFormat::Json => json::write(&mut out, result.json())?,
             ReportFormat::Csv => result.csv(&mut out)?,
             ReportFormat::Table => result.table(&mut out, self.report.digits())?,
         }
@@ -77,7 +78,7 @@ impl Result<'_> {
         format!("{} ({} {})", flags.join(" "), self.measure, self.measure.format(self.value(best), digits))
     }
 
-    fn json(&self, out: &mut impl Write) -> crate::Result<()> {
+    fn json(&self) -> Value {
         let named = |at: usize| {
             let parameters = self.parameters.iter().zip(self.point(at));
             let mut point: serde_json::Map<String, Value> =
@@ -89,9 +90,7 @@ impl Result<'_> {
         report["measure"] = json!(self.measure.to_string());
         report["best"] = named(self.tuned.best);
         report["points"] = (0..self.points.len()).map(named).collect();
-        serde_json::to_writer_pretty(&mut *out, &report).map_err(std::io::Error::from)?;
-        writeln!(out)?;
-        Ok(())
+        report
     }
 
     fn csv(&self, out: &mut impl Write) -> crate::Result<()> {

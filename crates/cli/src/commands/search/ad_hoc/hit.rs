@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::ops::Range;
 
-use console::{Style, Term, measure_text_width};
+use console::{Style, Term, measure_text_width, truncate_str};
 use serde::Serialize;
 use toller_analysis::Analyzer;
 use toller_ir::Passage;
@@ -13,9 +13,6 @@ use toller_sparse::Explanation;
 
 /// Characters of a text that are shown.
 const SNIPPET: usize = 240;
-
-/// Characters of a title that are shown.
-const TITLE: usize = 100;
 
 /// Where snippets begin.
 const INDENT: &str = "    ";
@@ -90,8 +87,11 @@ impl ShownHit {
     /// Prints it, with the matches in bold where stdout is a terminal.
     pub(super) fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let (bold, dim) = (Style::new().bold(), Style::new().dim());
-        let title = self.title.as_deref().map(shortened).unwrap_or_default();
         let id = readable(&self.doc_id);
+        // Rank, score and three gaps have 18 columns.
+        let room = terminal_width().saturating_sub(18 + measure_text_width(&id)).max(20);
+        let title = self.title.as_deref().map(readable).unwrap_or_default();
+        let title = truncate_str(&title, room, "…");
         writeln!(
             out,
             "{:>3}  {:<9.4}  {}  {}",
@@ -150,7 +150,7 @@ fn print_wrapped(
     cut_after: bool,
     bold: &Style,
 ) -> io::Result<()> {
-    let width = usize::from(Term::stdout().size().1).clamp(40, 110) - INDENT.len() - 2;
+    let width = terminal_width() - INDENT.len() - 2;
     write!(out, "{INDENT}{}", if cut_before { "… " } else { "" })?;
     // A blank is written when it is known that its line goes on.
     let (mut column, mut blank) = (0, false);
@@ -172,14 +172,9 @@ fn print_wrapped(
     writeln!(out, "{}", if cut_after { " …" } else { "" })
 }
 
-/// The beginning of a title.
-fn shortened(title: &str) -> String {
-    let mut shown = readable(title);
-    if let Some((end, _)) = shown.char_indices().nth(TITLE) {
-        shown.truncate(end);
-        shown.push('…');
-    }
-    shown
+/// Columns of a line; 80 where stdout is no terminal.
+fn terminal_width() -> usize {
+    usize::from(Term::stdout().size().1).clamp(40, 110)
 }
 
 /// The text without what would steer the terminal: each control character is a blank.

@@ -7,8 +7,7 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::time::Instant;
 
-use toller_corpus::ReadOptions;
-use toller_ir::{Passage, Query};
+use toller_ir::{Passage, Query, Setting};
 use toller_pipeline::fusion::Fusion;
 use toller_sparse::Explanation;
 use toller_texts::{Texts, TextsOptions};
@@ -16,8 +15,9 @@ use toller_texts::{Texts, TextsOptions};
 use self::hit::ShownHit;
 use self::prompt::Lines;
 use super::{KeptRuns, SearchArgs, Sources};
+use crate::args::input::CORPUS_FORMAT;
 use crate::engine;
-use crate::error::{Failure, UsageError};
+use crate::error::{Context, Failure, UsageError};
 use crate::ui::Ui;
 
 /// Hits that are shown unless --k says otherwise.
@@ -29,18 +29,22 @@ pub(super) fn run(args: &SearchArgs, fusion: Option<Fusion>, ui: &Ui) -> crate::
         let message = format!("{flag} is for queries with identifiers, and typed queries have none");
         return Err(UsageError::new(message, format!("leave {flag} out, or give --queries")).into());
     }
+    if args.corpus.is_empty() && args.sources.bad_lines.skip_bad_lines {
+        let message = "--skip-bad-lines is for --corpus, which is not given";
+        return Err(UsageError::new(message, "leave it out").into());
+    }
     let engine = engine::open(ui)?;
     let none = Some(Vec::new());
     let mut kept = KeptRuns::none();
     let sources =
-        Sources::open_for(&args.sources, none, fusion, args.depth as usize, &mut kept, &engine, ui)?;
+        Sources::open_for(&args.sources, none, fusion, args.fusion_depth as usize, &mut kept, &engine, ui)?;
     let texts = if args.corpus.is_empty() {
         None
     } else {
-        let skip_bad_lines = args.sources.input.skip_bad_lines;
-        let reading = ReadOptions { skip_bad_lines, ..args.collection.options() };
+        let reading = args.collection.options(args.sources.bad_lines.skip_bad_lines);
         let options = TextsOptions { reading, ..TextsOptions::default() };
-        Some(engine.texts(&engine.collection_files(&args.corpus)?, &options)?)
+        let texts = engine.texts(&engine.collection_files(&args.corpus)?, &options);
+        Some(texts.with_flag(Setting::Format, CORPUS_FORMAT)?)
     };
     let k = args.k.unwrap_or(SHOWN) as usize;
     let session = Session { sources, texts, k, explain: args.explain, ui };
@@ -51,7 +55,7 @@ pub(super) fn run(args: &SearchArgs, fusion: Option<Fusion>, ui: &Ui) -> crate::
     while let Some(line) = lines.next()? {
         match session.answer(&line) {
             // One query that cannot be searched for does not end the session.
-            Err(error) if lines.is_terminal() => crate::error::print(&error),
+            Err(error) if lines.is_terminal() => crate::error::print(&error, ui.json),
             answered => answered?,
         }
     }

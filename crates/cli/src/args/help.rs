@@ -1,0 +1,123 @@
+//! The sections of the help: a flag is in the same section in every command, and sections have one order.
+
+use clap::{Arg, Command, CommandFactory};
+
+use super::Cli;
+
+/// What every command can be given.
+const EVERYWHERE: &str = "Everywhere";
+
+/// The sections after "Options", in their order, each with its flags. A flag that is in none is an option of
+/// its command alone.
+#[rustfmt::skip]
+const SECTIONS: &[(&str, &[&str])] = &[
+    ("Input", &["corpus-format", "queries-format", "qrels-format", "run-format", "vectors-format",
+        "skip-bad-lines", "keep", "id-column", "title-column", "text-column", "vector-column"]),
+    ("Texts", &["title-mode", "title-separator", "no-title", "passage-window", "stride", "aggregate"]),
+    ("Model", &["max-length", "prompt", "query-model", "pooling", "dim", "assume-model", "rerank-max-length",
+        "truncation", "label", "activation"]),
+    ("Sparse", &["ranker", "k1", "b", "mu", "lambda", "exact-lengths", "robertson"]),
+    ("Feedback", &["rm3", "rm3-fb-terms", "rm3-fb-docs", "rm3-original-query-weight", "rm3-no-term-filter",
+        "rocchio", "rocchio-top-fb-terms", "rocchio-top-fb-docs", "rocchio-alpha", "rocchio-beta",
+        "rocchio-use-negative", "rocchio-bottom-fb-terms", "rocchio-bottom-fb-docs", "rocchio-gamma"]),
+    ("Fusion", &["fusion", "fusion-depth", "alpha", "weights", "rrf-k", "normalize", "missing",
+        "different-collections"]),
+    ("Filter", &["exclude", "allow", "judged"]),
+    ("Significance", &["significance", "baseline", "tests", "correction", "permutations", "resamples",
+        "confidence", "equivalence", "power"]),
+    ("Output", &["output", "format", "digits", "plot", "tag", "tab-separated", "overwrite", "data",
+        "undecided", "keep-stages", "keep-model-scores"]),
+    ("Machine", &["device", "dtype", "rerank-dtype", "batch-tokens", "scan", "memory", "no-verify"]),
+    (EVERYWHERE, &["json", "verbose", "quiet", "threads"]),
+];
+
+/// The command line, with the sections of its help.
+pub fn command() -> Command {
+    sectioned(Cli::command())
+}
+
+/// Puts each flag of a command, and of those below it, into its section. clap orders sections by their first
+/// flags, and a flag that is changed becomes the last.
+fn sectioned(mut command: Command) -> Command {
+    let mut places: Vec<(Option<usize>, usize, String)> = command
+        .get_arguments()
+        .filter(|argument| !argument.is_positional())
+        .map(|argument| {
+            let (section, place) = section(argument).unzip();
+            (section, place.unwrap_or_default(), argument.get_id().to_string())
+        })
+        .collect();
+    places.sort_by_key(|(section, place, _)| (*section, *place));
+    for (section, place, id) in places {
+        command = command.mut_arg(id, |argument| match section.and_then(|at| SECTIONS.get(at)) {
+            Some((title, _)) => argument.help_heading(*title).display_order(place),
+            None => argument,
+        });
+    }
+    command.mut_subcommands(sectioned)
+}
+
+/// A flag's section, and its place there.
+fn section(argument: &Arg) -> Option<(usize, usize)> {
+    let long = argument.get_long()?;
+    let place = |flags: &[&str]| flags.iter().position(|flag| *flag == long);
+    SECTIONS.iter().enumerate().find_map(|(at, (_, flags))| Some((at, place(flags)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn each(command: &Command, visit: &mut impl FnMut(&Command)) {
+        visit(command);
+        let below = command.get_subcommands().filter(|below| below.get_name() != "help");
+        below.for_each(|below| each(below, visit));
+    }
+
+    #[test]
+    fn sections_come_in_one_order() {
+        let mut command = command();
+        command.build();
+        let titles: Vec<&str> = SECTIONS.iter().map(|(title, _)| *title).collect();
+        each(&command, &mut |command| {
+            let mut found: Vec<&str> = command.get_arguments().filter_map(Arg::get_help_heading).collect();
+            found.dedup();
+            let ordered: Vec<&str> = titles.iter().copied().filter(|title| found.contains(title)).collect();
+            assert_eq!(found, ordered, "{}", command.get_name());
+            assert!(found.contains(&EVERYWHERE), "{}", command.get_name());
+        });
+    }
+
+    #[test]
+    fn every_flag_of_a_section_exists() {
+        let mut flags = BTreeSet::new();
+        each(&command(), &mut |command| {
+            flags.extend(command.get_arguments().filter_map(Arg::get_long).map(str::to_owned));
+        });
+        for flag in SECTIONS.iter().flat_map(|(_, flags)| *flags) {
+            assert!(flags.contains(*flag), "no command has --{flag}");
+        }
+    }
+
+    /// `--format` is the format of the output: input has a flag that names it.
+    #[test]
+    fn formats_of_input_name_what_is_read_and_list_their_names() {
+        let mut checked = 0;
+        each(&command(), &mut |command| {
+            for argument in command.get_arguments().filter(|argument| !argument.is_positional()) {
+                let long = argument.get_long().unwrap_or_default();
+                if long == "format" || long.ends_with("-format") {
+                    let names = argument.get_possible_values();
+                    assert!(names.len() > 1, "{} --{long} lists no names", command.get_name());
+                    let is_output =
+                        names.iter().any(|name| matches!(name.get_name(), "csv" | "npy" | "jsonl"));
+                    assert!(is_output || long != "format", "{} --format", command.get_name());
+                    checked += 1;
+                }
+            }
+        });
+        assert!(checked > 20, "{checked}");
+    }
+}
