@@ -48,6 +48,9 @@ pub(crate) fn first_ranks(
                 queries.extend_from_slice(query);
             }
         }
+        if numbers.is_empty() {
+            continue;
+        }
         let group = QueryGroup { queries: &queries, numbers: &numbers, ..group };
         let passes = Passes::new(scan, &queries, dim);
         let scan = BlockScan::new(group, &passes, options, &blocks, 0..blocks.count());
