@@ -1,8 +1,6 @@
 //! `toller eval`: the measures of runs.
 
-use std::io::Write;
-
-use toller_eval::{Compared, Pairs, Report, ReportOptions, compare_pairs};
+use toller_eval::{Compared, Pairs, Report, compare_pairs};
 
 use super::trec_eval;
 use crate::args::evaluation::EvaluationArgs;
@@ -67,9 +65,5 @@ pub fn run(args: &EvalArgs, ui: &Ui) -> crate::Result<()> {
         report.comparisons = Some(Compared { which, options, pairs });
     }
 
-    let mut out = ui.out();
-    let options = ReportOptions { per_query: args.per_query, digits: args.evaluation.digits() };
-    report.write(&mut out, args.evaluation.format(ui), options)?;
-    out.flush()?;
-    Ok(())
+    args.evaluation.result.write(&report, args.per_query, ui)
 }
