@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use toller_corpus::{CollectionFormat, ColumnNames, QueryFormat, ReadOptions, read_queries};
+use toller_files::Input;
 use toller_ir::{Query, Setting, UnknownName};
 
 use super::paths::InputPath;
@@ -88,9 +89,14 @@ pub struct QueriesArgs {
 impl QueriesArgs {
     /// Reads the queries of a file.
     pub fn read(&self, path: &InputPath, skip_bad_lines: bool, ui: &Ui) -> crate::Result<Vec<Query>> {
+        self.read_all(&[path.input()], skip_bad_lines, ui)
+    }
+
+    /// Reads the queries of several files as one set.
+    pub fn read_all(&self, files: &[Input], skip_bad_lines: bool, ui: &Ui) -> crate::Result<Vec<Query>> {
         let options = ReadOptions { format: self.queries_format, skip_bad_lines, ..ReadOptions::default() };
         let (queries, skipped) =
-            read_queries(&[path.input()], &options).with_flag(Setting::Format, "--queries-format")?;
+            read_queries(files, &options).with_flag(Setting::Format, "--queries-format")?;
         ui.skipped("", &skipped);
         Ok(queries)
     }
