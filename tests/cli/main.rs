@@ -6,6 +6,7 @@
     reason = "a test that cannot go on has failed, and says what it skips"
 )]
 
+mod accuracy;
 mod ad_hoc;
 mod analyze;
 mod annotate;
@@ -27,6 +28,7 @@ mod main_job;
 mod mine;
 mod models;
 mod output;
+mod ranks;
 mod recipes;
 mod report;
 mod rerank;

@@ -112,7 +112,7 @@ fn completions_for_every_shell() {
 
 #[test]
 fn help_names_every_flag_of_the_command_line() {
-    const COMMANDS: [(&str, &str); 35] = [
+    const COMMANDS: [(&str, &str); 37] = [
         ("", "--json --verbose --quiet --threads --version"),
         ("index-info", "--term"),
         (
@@ -144,10 +144,12 @@ fn help_names_every_flag_of_the_command_line() {
         ("mine", "--run --sparse --qrels --corpus --depth --negatives --seed --output"),
         ("eval", "--qrels --measures --per-query --significance --format --skip-bad-lines"),
         ("eval", "--groups --baseline --keep --trec-eval --relevance-level --depth"),
+        ("ranks", "--dense --query-vectors --queries --qrels --document-groups --measures --relevance-level"),
+        ("accuracy", "--queries --corpus --matching --measures --groups --group-by-file --keep"),
         ("compare", "--qrels --baseline --tests --correction --equivalence --power --format"),
         ("qrels", "diff"),
         ("qrels diff", "--relevance-level --qrels-format --skip-bad-lines"),
-        ("report", "--qrels --queries --corpus --measures --baseline --groups --output --data"),
+        ("report", "--qrels --queries --corpus --measures --baseline --groups --test --output --data"),
         ("annotate", "packages agreement vote"),
         ("bench", "encode search"),
         ("bench encode", "--model --lengths --corpus --passages --seconds --plot --dtype"),

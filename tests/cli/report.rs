@@ -122,3 +122,20 @@ fn what_is_wrong_is_told() {
     let page = String::from_utf8(workspace.read("p.html")).unwrap();
     assert!(!page.contains("<section id=\"significance\""), "a single run has nothing to compare with");
 }
+
+#[test]
+fn the_test_of_the_pairs() {
+    let workspace = workspace();
+    for (test, caption) in [("randomization", "(randomization, Holm)"), ("tukey", "(tukey)")] {
+        workspace.runs(&format!("{REPORT} --test {test} --data {test}"));
+        let page = String::from_utf8(workspace.read("page.html")).unwrap();
+        assert!(page.contains(caption) && !page.contains("(t-test"), "{test}");
+        let report: serde_json::Value =
+            serde_json::from_slice(&workspace.read(&format!("{test}/report.json"))).unwrap();
+        let compare = format!("compare a.run b.run --qrels qrels.txt -m RR --tests {test} --json");
+        let compared = workspace.runs(&compare).json();
+        let [own, other] =
+            [&report["pairs"][0]["pairs"][0]["p"], &compared["comparisons"][0]["tests"][test]["p"]];
+        assert!(own.is_number() && own == other, "{test}: {own} {other}");
+    }
+}

@@ -49,15 +49,28 @@ impl AnswerMatcher {
     /// Whether `text` contains one of the answers.
     #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
-        let text = decomposed(text);
-        match &self.answers {
-            Answers::Patterns(patterns) => patterns.iter().any(|pattern| pattern.is_match(&text)),
-            Answers::Tokens(answers) => {
-                let tokens = tokens(&text);
-                answers.iter().any(|answer| {
-                    answer.is_empty() || tokens.windows(answer.len()).any(|window| window == answer)
-                })
+        self.is_in_prepared(&PreparedText::new(text, self.mode()))
+    }
+
+    /// As [`AnswerMatcher::is_in`], for a text in which several questions' answers are looked for. A text that
+    /// was prepared for the other mode contains no answer.
+    #[must_use]
+    pub fn is_in_prepared(&self, text: &PreparedText) -> bool {
+        match (&self.answers, text) {
+            (Answers::Patterns(patterns), PreparedText::Patterns(text)) => {
+                patterns.iter().any(|pattern| pattern.is_match(text))
             }
+            (Answers::Tokens(answers), PreparedText::Tokens(tokens)) => answers.iter().any(|answer| {
+                answer.is_empty() || tokens.windows(answer.len()).any(|window| window == answer)
+            }),
+            _ => false,
+        }
+    }
+
+    fn mode(&self) -> MatchMode {
+        match self.answers {
+            Answers::Tokens(_) => MatchMode::Tokens,
+            Answers::Patterns(_) => MatchMode::Patterns,
         }
     }
 
@@ -65,6 +78,27 @@ impl AnswerMatcher {
     /// accuracy counts a hit.
     pub fn first_in<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Option<usize> {
         texts.into_iter().position(|text| self.is_in(text))
+    }
+}
+
+/// A text in the form in which a mode looks for answers.
+#[derive(Clone, Debug)]
+pub enum PreparedText {
+    /// Decomposed, for [`MatchMode::Patterns`].
+    Patterns(String),
+    /// The tokens, for [`MatchMode::Tokens`].
+    Tokens(Vec<String>),
+}
+
+impl PreparedText {
+    /// Prepares a text.
+    #[must_use]
+    pub fn new(text: &str, mode: MatchMode) -> Self {
+        let text = decomposed(text);
+        match mode {
+            MatchMode::Tokens => Self::Tokens(tokens(&text)),
+            MatchMode::Patterns => Self::Patterns(text),
+        }
     }
 }
 

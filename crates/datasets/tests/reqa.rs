@@ -157,7 +157,8 @@ fn written_files() -> TestResult {
         "{\"_id\":\"p0\",\"title\":\"T\",\"text\":\"A \\\"x\\\". B.\"}\n"
     );
     assert_eq!(content("paragraphs.qrels.txt")?, "q1 0 p0 1\n");
-    assert_eq!(fs::read_dir(&target)?.count(), 5);
+    assert_eq!(content("paragraphs.tsv")?, "s0\tp0\ns1\tp0\n");
+    assert_eq!(fs::read_dir(&target)?.count(), 6);
 
     let file = directory.path().join("file");
     fs::write(&file, "")?;

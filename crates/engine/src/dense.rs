@@ -6,10 +6,10 @@ use std::slice;
 use std::sync::Arc;
 
 use toller_index::FlatIndex;
-use toller_ir::Role;
+use toller_ir::{DocOrd, Query, Role};
 use toller_pipeline::DenseSearcher;
 use toller_store::{ModelInfo, Store, StoreError};
-use toller_topk::Scan;
+use toller_topk::{FirstRank, Scan};
 
 use crate::event::{Event, Work};
 use crate::threads::Pooled;
@@ -50,6 +50,21 @@ pub enum QuerySource {
 impl From<Encoder> for QuerySource {
     fn from(encoder: Encoder) -> Self {
         Self::Encoder { encoder, assume_model: false }
+    }
+}
+
+impl Pooled<DenseSearcher> {
+    /// [`DenseSearcher::first_ranks`], in the engine's threads.
+    ///
+    /// # Errors
+    /// Those of [`DenseSearcher::first_ranks`].
+    pub fn first_ranks(
+        &self,
+        queries: &[Query],
+        relevant: &[Vec<DocOrd>],
+        groups: Option<&[u32]>,
+    ) -> Result<Vec<Option<FirstRank>>, EngineError> {
+        Ok(self.in_threads(|searcher| searcher.first_ranks(queries, relevant, groups))?)
     }
 }
 

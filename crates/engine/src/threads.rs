@@ -39,6 +39,13 @@ impl<S> Pooled<S> {
     }
 }
 
+impl<S: Sync> Pooled<S> {
+    /// Does `work` with the searcher in the engine's threads.
+    pub(crate) fn in_threads<T: Send>(&self, work: impl FnOnce(&S) -> T + Send) -> T {
+        self.threads.run(|| work(&self.searcher))
+    }
+}
+
 impl<S> Deref for Pooled<S> {
     type Target = S;
 
@@ -49,7 +56,7 @@ impl<S> Deref for Pooled<S> {
 
 impl<S: Searcher> Searcher for Pooled<S> {
     fn search(&self, request: &SearchRequest<'_>) -> Result<SearchResponse, SearchError> {
-        self.threads.run(|| self.searcher.search(request))
+        self.in_threads(|searcher| searcher.search(request))
     }
 
     fn doc_id(&self, doc: DocOrd) -> Cow<'_, str> {

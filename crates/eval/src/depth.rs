@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use toller_ir::{Qrels, Run, RunEntry};
 
 use crate::error::EvalError;
-use crate::evaluate::{EvalOptions, MissingQueries, bad_ranking, check_common_queries, check_gains};
+use crate::evaluate::{
+    EvalOptions, MissingQueries, bad_ranking, check_common_queries, check_gains, check_of_rankings,
+};
 use crate::measure::Measure;
 use crate::ranking::{JudgedRanking, Judgment, ranked};
 
@@ -49,6 +51,7 @@ pub fn depth_curve(
         Depth::Cutoff => run,
         Depth::Reranked { first } => first,
     };
+    check_of_rankings(measure)?;
     check_common_queries(qrels, run)?;
     check_common_queries(qrels, base)?;
     let mut judged: Vec<_> = qrels.iter().collect();

@@ -156,6 +156,18 @@ pub enum EvalError {
         /// The measure.
         measure: String,
     },
+    /// A measure that is given ranks of first relevant documents alone, and needs more.
+    #[error("{measure} does not depend on the rank of the first relevant document alone")]
+    NotOfFirstRank {
+        /// The measure.
+        measure: String,
+    },
+    /// A measure that is given rankings without scores or other queries, and needs more.
+    #[error("{measure} needs scores or all queries, not only the ranking of a query")]
+    NotOfRankings {
+        /// The measure.
+        measure: String,
+    },
 }
 
 impl Explain for EvalError {
@@ -170,6 +182,8 @@ impl Explain for EvalError {
             Self::GainTooLarge { .. } => {
                 Some("use nDCG with linear gains, or map the grades with gains={...}".into())
             }
+            Self::NotOfFirstRank { .. } => Some("use RR, RR@k or Success@k, without other parameters".into()),
+            Self::NotOfRankings { .. } => Some("leave out micro, missing and ties".into()),
         }
     }
 }

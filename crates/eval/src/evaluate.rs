@@ -47,6 +47,8 @@ pub struct QueryEvaluation {
     pub retrieved: bool,
     /// The value of each measure, in the order of [`Evaluation::measures`].
     pub values: Vec<f64>,
+    /// How much each value counts over all queries: 1, unless the measure says otherwise.
+    pub weights: Vec<f64>,
 }
 
 /// The values of a run.
@@ -135,8 +137,53 @@ fn evaluate_query(
     let ranking = JudgedRanking::new(judgments, entries.map_or(&[], Vec::as_slice), depth)
         .map_err(|bad| bad_ranking(query_id, bad))?;
     check_gains(query_id, &ranking, measures)?;
-    let values = measures.iter().map(|measure| measure.compute(&ranking, options.relevance_level)).collect();
-    Ok(QueryEvaluation { query_id: query_id.to_owned(), retrieved: entries.is_some(), values })
+    let (level, retrieved) = (options.relevance_level, entries.is_some());
+    Ok(QueryEvaluation {
+        query_id: query_id.to_owned(),
+        retrieved,
+        values: measures.iter().map(|measure| measure.compute(&ranking, level)).collect(),
+        weights: measures.iter().map(|measure| measure.weight(&ranking, level, retrieved)).collect(),
+    })
+}
+
+/// Checks that measures are functions of the rank of the first relevant document.
+///
+/// # Errors
+/// [`EvalError::NotOfFirstRank`] for the first that is not.
+pub fn check_first_rank_measures(measures: &[Measure]) -> Result<(), EvalError> {
+    match measures.iter().find(|measure| measure.of_first_rank(None).is_none()) {
+        None => Ok(()),
+        Some(measure) => Err(EvalError::NotOfFirstRank { measure: measure.to_string() }),
+    }
+}
+
+/// Evaluates by the rank of each query's first relevant document, given with the query's identifier; `None`
+/// where no relevant document has a rank.
+///
+/// # Errors
+/// If there is no query, or a measure is not a function of that rank.
+pub fn evaluate_first_ranks(
+    mut ranks: Vec<(String, Option<f64>)>,
+    measures: &[Measure],
+) -> Result<Evaluation, EvalError> {
+    check_first_rank_measures(measures)?;
+    if ranks.is_empty() {
+        return Err(EvalError::EmptyQrels);
+    }
+    ranks.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let of_query = |(query_id, rank): (String, Option<f64>)| {
+        let values: Vec<f64> = measures.iter().filter_map(|measure| measure.of_first_rank(rank)).collect();
+        let weights = vec![1.0; values.len()];
+        QueryEvaluation { query_id, retrieved: true, values, weights }
+    };
+    let per_query: Vec<_> = ranks.into_iter().map(of_query).collect();
+    Ok(Evaluation {
+        measures: measures.to_vec(),
+        aggregates: aggregates(measures, &per_query),
+        per_query,
+        missing: 0,
+        unjudged: 0,
+    })
 }
 
 /// The measures of many rankings of one query, for a caller that looks up the grades of the documents itself.
@@ -145,8 +192,8 @@ fn evaluate_query(
 /// document id descending.
 #[derive(Clone, Debug)]
 pub struct QueryJudge<'a> {
-    /// Of the judged documents, highest first.
-    grades: Vec<u32>,
+    /// A ranking without documents.
+    nothing: JudgedRanking,
     measures: &'a [Measure],
     relevance_level: u32,
 }
@@ -155,16 +202,17 @@ impl<'a> QueryJudge<'a> {
     /// For a query with these judgments.
     ///
     /// # Errors
-    /// If a gain overflows.
+    /// If a gain overflows, or a measure needs more than the ranking of this query.
     pub fn new(
         query_id: &str,
         judgments: &IndexMap<String, i32>,
         measures: &'a [Measure],
         relevance_level: u32,
     ) -> Result<Self, EvalError> {
-        let ranking = JudgedRanking::of_judgments(Vec::new(), judgments);
-        check_gains(query_id, &ranking, measures)?;
-        Ok(Self { grades: ranking.grades, measures, relevance_level })
+        let nothing = JudgedRanking::of_judgments(Vec::new(), judgments);
+        check_gains(query_id, &nothing, measures)?;
+        measures.iter().try_for_each(check_of_rankings)?;
+        Ok(Self { nothing, measures, relevance_level })
     }
 
     /// The value of each measure for a ranking, given the grade of each document, best first; `None` for an
@@ -172,7 +220,7 @@ impl<'a> QueryJudge<'a> {
     pub fn values(&self, ranking: impl IntoIterator<Item = Option<i32>>) -> Vec<f64> {
         let judgment = |grade: Option<i32>| grade.map_or(Judgment::Absent, Judgment::from);
         let judgments = ranking.into_iter().map(judgment).collect();
-        let ranking = JudgedRanking { judgments, grades: self.grades.clone() };
+        let ranking = self.nothing.reranked(judgments);
         self.measures.iter().map(|measure| measure.compute(&ranking, self.relevance_level)).collect()
     }
 }
@@ -221,8 +269,19 @@ pub(crate) fn check_gains(
     Ok(())
 }
 
+/// An error if a measure needs more than each query's judgments in the order of its ranking.
+pub(crate) fn check_of_rankings(measure: &Measure) -> Result<(), EvalError> {
+    match measure.is_of_rankings() {
+        true => Ok(()),
+        false => Err(EvalError::NotOfRankings { measure: measure.to_string() }),
+    }
+}
+
 /// The value of each measure over all queries.
 fn aggregates(measures: &[Measure], per_query: &[QueryEvaluation]) -> Vec<f64> {
-    let values = |at: usize| per_query.iter().filter_map(move |query| query.values.get(at)).copied();
-    measures.iter().enumerate().map(|(at, measure)| measure.aggregate(values(at))).collect()
+    let weighted = |at: usize| {
+        let of_query = move |query: &QueryEvaluation| Some((*query.values.get(at)?, *query.weights.get(at)?));
+        per_query.iter().filter_map(of_query)
+    };
+    measures.iter().enumerate().map(|(at, measure)| measure.aggregate_weighted(weighted(at))).collect()
 }

@@ -2,6 +2,8 @@
 
 use std::num::NonZeroUsize;
 
+use indexmap::IndexMap;
+use rayon::prelude::*;
 use toller_ir::{Qrels, Run, RunEntry};
 
 use crate::error::EvalError;
@@ -53,22 +55,57 @@ pub fn graded_rankings<'a>(
     run: &'a Run,
     options: &EvalOptions,
 ) -> Result<impl Iterator<Item = Result<GradedRanking<'a>, EvalError>>, EvalError> {
+    let options = *options;
+    let queries = counted_queries(qrels, run, &options)?;
+    Ok(queries.into_iter().map(move |query| graded_ranking(query, run, &options)))
+}
+
+/// What `work` makes of each of [`graded_rankings`] and the query's judgments, in their order, on all threads.
+///
+/// # Errors
+/// As [`evaluate`](crate::evaluate), or those of `work`.
+pub fn map_graded_rankings<T: Send>(
+    qrels: &Qrels,
+    run: &Run,
+    options: &EvalOptions,
+    work: impl Fn(GradedRanking<'_>, &IndexMap<String, i32>) -> Result<T, EvalError> + Sync,
+) -> Result<Vec<T>, EvalError> {
+    let queries = counted_queries(qrels, run, options)?;
+    let done: Vec<_> =
+        queries.par_iter().map(|query| work(graded_ranking(*query, run, options)?, query.1)).collect();
+    // One after the other, so that the error is that of the first query.
+    done.into_iter().collect()
+}
+
+/// A query with its judgments.
+type JudgedQuery<'a> = (&'a str, &'a IndexMap<String, i32>);
+
+/// The judged queries that count, in the order of the bytes of their identifiers.
+fn counted_queries<'a>(
+    qrels: &'a Qrels,
+    run: &Run,
+    options: &EvalOptions,
+) -> Result<Vec<JudgedQuery<'a>>, EvalError> {
     check_common_queries(qrels, run)?;
-    let mut queries: Vec<_> = qrels.iter().collect();
-    queries.sort_unstable_by_key(|(query_id, _)| *query_id);
     let skip = options.missing == MissingQueries::Skip;
+    let mut queries: Vec<_> = qrels.iter().filter(|(id, _)| !skip || run.queries.contains_key(*id)).collect();
+    queries.sort_unstable_by_key(|(query_id, _)| *query_id);
+    Ok(queries)
+}
+
+fn graded_ranking<'a>(
+    (query_id, judgments): JudgedQuery<'a>,
+    run: &'a Run,
+    options: &EvalOptions,
+) -> Result<GradedRanking<'a>, EvalError> {
+    let entries = run.queries.get(query_id).map_or(&[][..], Vec::as_slice);
     let depth = options.depth.map_or(usize::MAX, NonZeroUsize::get);
-    let counted = queries.into_iter().filter(move |(id, _)| !skip || run.queries.contains_key(*id));
-    Ok(counted.map(move |(query_id, judgments)| {
-        let entries = run.queries.get(query_id).map_or(&[][..], Vec::as_slice);
-        let graded =
-            ranked_documents(query_id, entries)?.into_iter().take(depth).map(|entry| GradedDocument {
-                doc_id: &entry.doc_id,
-                score: entry.score,
-                grade: judgments.get(&entry.doc_id).copied(),
-            });
-        Ok(GradedRanking { query_id, documents: graded.collect() })
-    }))
+    let graded = ranked_documents(query_id, entries)?.into_iter().take(depth).map(|entry| GradedDocument {
+        doc_id: &entry.doc_id,
+        score: entry.score,
+        grade: judgments.get(&entry.doc_id).copied(),
+    });
+    Ok(GradedRanking { query_id, documents: graded.collect() })
 }
 
 /// The documents of a query in the order in which measures count: by score descending, then document id

@@ -25,8 +25,11 @@ pub use compare::{CompareOptions, Outcome, PairComparison, Pairs, Test, Tested, 
 pub use depth::{Depth, DepthOrder, depth_curve};
 pub use diff::{QueryDifference, RankedDocument, RelevantDocument, query_difference};
 pub use error::{CompareError, EvalError, MeasureError, StatsError};
-pub use evaluate::{EvalOptions, Evaluation, MissingQueries, QueryEvaluation, QueryJudge, evaluate};
-pub use graded::{GradedDocument, GradedRanking, graded_rankings, ranked_documents};
+pub use evaluate::{
+    EvalOptions, Evaluation, MissingQueries, QueryEvaluation, QueryJudge, check_first_rank_measures,
+    evaluate, evaluate_first_ranks,
+};
+pub use graded::{GradedDocument, GradedRanking, graded_rankings, map_graded_rankings, ranked_documents};
 pub use measure::Measure;
 pub use parse::parse_measures;
 pub use qrels_diff::{QrelsDifference, diff_qrels};

@@ -31,6 +31,37 @@ impl Measure {
         (self.declaration.compute)(ranking, &self.parameters, level)
     }
 
+    /// How much a query counts in the value over all queries.
+    pub(crate) fn weight(&self, ranking: &JudgedRanking, level: u32, retrieved: bool) -> f64 {
+        let level = self.parameters.rel.unwrap_or(level);
+        match self.declaration.denominator {
+            _ if self.parameters.skip_missing && !retrieved => 0.0,
+            Some(denominator) if self.parameters.micro => denominator(ranking, &self.parameters, level),
+            _ => 1.0,
+        }
+    }
+
+    /// The value on a query whose first relevant document has this rank; `None` if the value depends on more.
+    pub(crate) fn of_first_rank(&self, rank: Option<f64>) -> Option<f64> {
+        let Parameters { rel: None, judged_only: false, skip_missing: false, .. } = self.parameters else {
+            return None;
+        };
+        Some((self.declaration.of_first_rank?)(rank, &self.parameters))
+    }
+
+    /// The same measure, with documents of the same score that share the mean of their ranks.
+    #[must_use]
+    pub fn with_average_ties(&self) -> Self {
+        Self { parameters: Parameters { average_ties: true, ..self.parameters.clone() }, ..self.clone() }
+    }
+
+    /// Whether each query's judgments in the order of its ranking decide the value, and all queries count
+    /// alike.
+    #[must_use]
+    pub fn is_of_rankings(&self) -> bool {
+        !(self.parameters.micro || self.parameters.skip_missing || self.parameters.average_ties)
+    }
+
     /// Whether the value is a count, which is summed over the queries; others are averaged.
     #[must_use]
     pub fn is_count(&self) -> bool {
@@ -40,25 +71,33 @@ impl Measure {
     /// Whether the value over all queries is the mean of the queries' values.
     #[must_use]
     pub fn is_mean(&self) -> bool {
-        self.declaration.aggregation == Aggregation::Mean
+        let weighted = self.parameters.micro || self.parameters.skip_missing;
+        self.declaration.aggregation == Aggregation::Mean && !weighted
     }
 
     /// The value over all queries from those of each, summed in this order: the mean, or the sum of a count.
-    /// It equals that of [`evaluate`](crate::evaluate) if the order is that of the query ids' bytes.
+    /// It equals that of [`evaluate`](crate::evaluate) if the order is that of the query ids' bytes and
+    /// [`Measure::is_of_rankings`].
     pub fn aggregate(&self, values: impl IntoIterator<Item = f64>) -> f64 {
-        let (mut sum, mut count) = (0.0, 0_usize);
-        for value in values {
-            sum += self.declaration.aggregation.term(value);
-            count += 1;
+        self.aggregate_weighted(values.into_iter().map(|value| (value, 1.0)))
+    }
+
+    /// As [`Measure::aggregate`], from the values and their weights.
+    pub(crate) fn aggregate_weighted(&self, values: impl IntoIterator<Item = (f64, f64)>) -> f64 {
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for (value, weight) in values {
+            sum += weight * self.declaration.aggregation.term(value);
+            weights += weight;
         }
-        self.declaration.aggregation.of_sum(sum, count)
+        self.declaration.aggregation.of_sum(sum, weights)
     }
 
     /// How many documents of a ranking the value depends on, at most; `None` for all.
     #[must_use]
     pub fn depth(&self) -> Option<usize> {
-        // If only judged documents count, the first k of them can be at any depth.
-        self.parameters.cutoff.filter(|_| !self.parameters.judged_only).map(|cutoff| cutoff as usize)
+        // The first k judged documents can be at any depth, and so can the last of a tie.
+        let Parameters { judged_only, average_ties, cutoff, .. } = self.parameters;
+        cutoff.filter(|_| !judged_only && !average_ties).map(|cutoff| cutoff as usize)
     }
 
     /// What is measured, in one line.

@@ -33,6 +33,12 @@ pub(crate) enum Parameter {
     Normalize,
     /// Whether precision is divided by the highest possible one.
     Relative,
+    /// Whether the sums over the queries are divided, in place of each query's values.
+    Micro,
+    /// What a judged query counts that the run has no results for.
+    Missing,
+    /// The rank of documents of the same score.
+    Ties,
 }
 
 /// How a discounted cumulative gain turns grades into gains.
@@ -71,6 +77,11 @@ pub(crate) struct Parameters {
     pub(crate) max_rel: Option<u32>,
     pub(crate) normalize: Option<bool>,
     pub(crate) relative: bool,
+    pub(crate) micro: bool,
+    /// Queries without results are left out.
+    pub(crate) skip_missing: bool,
+    /// Documents of the same score share the mean of their ranks.
+    pub(crate) average_ties: bool,
 }
 
 /// A value as the notation writes it.
@@ -100,6 +111,9 @@ impl Parameter {
             Self::MaxRel => "max_rel",
             Self::Normalize => "normalize",
             Self::Relative => "relative",
+            Self::Micro => "micro",
+            Self::Missing => "missing",
+            Self::Ties => "ties",
         }
     }
 
@@ -110,7 +124,9 @@ impl Parameter {
             Self::Recall => "a number from 0 to 1",
             Self::Rel | Self::MinRel => "a whole number, 0 or above",
             Self::MaxRel => "a whole number above min_rel",
-            Self::JudgedOnly | Self::Normalize | Self::Relative => "True or False",
+            Self::JudgedOnly | Self::Normalize | Self::Relative | Self::Micro => "True or False",
+            Self::Missing => "'zero' or 'skip'",
+            Self::Ties => "'id' or 'average'",
             Self::Beta | Self::Target | Self::Multiple => "a number above 0",
             Self::Persistence => "a number between 0 and 1",
             Self::Dcg => "'log2' or 'exp-log2'",
@@ -141,6 +157,9 @@ impl Parameters {
             (Parameter::MaxRel, Value::Number(text)) => self.max_rel = Some(text.parse().ok()?),
             (Parameter::Normalize, Value::Bool(value)) => self.normalize = Some(*value),
             (Parameter::Relative, Value::Bool(value)) => self.relative = *value,
+            (Parameter::Micro, Value::Bool(value)) => self.micro = *value,
+            (Parameter::Missing, Value::Text(text)) => self.skip_missing = second(text, ["zero", "skip"])?,
+            (Parameter::Ties, Value::Text(text)) => self.average_ties = second(text, ["id", "average"])?,
             (Parameter::Dcg, Value::Text(text)) => {
                 self.dcg = match text.as_str() {
                     "log2" => Dcg::Log2,
@@ -158,6 +177,11 @@ impl Parameters {
     pub(crate) fn has_own_gains(&self) -> bool {
         self.dcg != Dcg::Log2 || !self.gains.is_empty()
     }
+}
+
+/// Whether the text is the second of two, not the first.
+fn second(text: &str, [first, second]: [&str; 2]) -> Option<bool> {
+    if text == second { Some(true) } else { (text == first).then_some(false) }
 }
 
 /// A number above 0.
@@ -203,9 +227,13 @@ impl fmt::Display for Parameters {
         if self.relative {
             named.push("relative=True".to_owned());
         }
-        if self.judged_only {
-            named.push("judged_only=True".to_owned());
-        }
+        let flags = [
+            (self.judged_only, "judged_only=True"),
+            (self.micro, "micro=True"),
+            (self.skip_missing, "missing='skip'"),
+            (self.average_ties, "ties='average'"),
+        ];
+        named.extend(flags.iter().filter(|(is_set, _)| *is_set).map(|(_, text)| (*text).to_owned()));
         if !named.is_empty() {
             write!(f, "({})", named.join(","))?;
         }

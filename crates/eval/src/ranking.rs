@@ -38,6 +38,8 @@ pub(crate) struct JudgedRanking {
     /// The grades of all judged documents of the query, retrieved or not, highest first, without the
     /// negative ones.
     pub(crate) grades: Vec<u32>,
+    /// The score of each retrieved document, best first; empty where scores are not known.
+    scores: Vec<f64>,
 }
 
 /// Why a ranking cannot be formed.
@@ -63,22 +65,30 @@ impl JudgedRanking {
             .iter()
             .map(|entry| qrels.get(&entry.doc_id).map_or(Judgment::Absent, |grade| Judgment::from(*grade)))
             .collect();
-        Ok(Self::of_judgments(judgments, qrels))
+        let scores = ranked.iter().map(|entry| entry.score).collect();
+        Ok(Self { scores, ..Self::of_judgments(judgments, qrels) })
     }
 
     /// With the judgments of the retrieved documents, best first.
     pub(crate) fn of_judgments(judgments: Vec<Judgment>, qrels: &IndexMap<String, i32>) -> Self {
         let mut grades: Vec<u32> = qrels.values().filter_map(|grade| u32::try_from(*grade).ok()).collect();
         grades.sort_unstable_by(|a, b| b.cmp(a));
-        Self { judgments, grades }
+        Self { judgments, grades, scores: Vec::new() }
+    }
+
+    /// Another ranking of the same query, with the judgments of its documents, best first.
+    pub(crate) fn reranked(&self, judgments: Vec<Judgment>) -> Self {
+        Self { judgments, grades: self.grades.clone(), scores: Vec::new() }
     }
 
     /// The same ranking without the documents that have no grade.
     pub(crate) fn judged_only(&self) -> Self {
         let graded = |judgment: &Judgment| matches!(judgment, Judgment::Grade(_));
+        let scores = self.judgments.iter().zip(&self.scores).filter(|(judgment, _)| graded(judgment));
         Self {
             judgments: self.judgments.iter().copied().filter(graded).collect(),
             grades: self.grades.clone(),
+            scores: scores.map(|(_, score)| *score).collect(),
         }
     }
 
@@ -115,6 +125,14 @@ impl JudgedRanking {
             .enumerate()
             .filter(move |(_, judgment)| judgment.is_relevant(level))
             .map(|(index, _)| index + 1)
+    }
+
+    /// The mean of the ranks of the documents that have the score of the document at `rank`, from 1.
+    pub(crate) fn average_rank(&self, rank: usize) -> f64 {
+        let Some(score) = self.scores.get(rank - 1) else { return rank as f64 };
+        let above = self.scores.partition_point(|other| other > score);
+        let reached = self.scores.partition_point(|other| other >= score);
+        (above + 1 + reached) as f64 / 2.0
     }
 }
 

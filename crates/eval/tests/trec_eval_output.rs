@@ -9,8 +9,9 @@ use std::path::Path;
 
 use support::{TestResult, golden, read_qrels, read_run};
 use toller_eval::trec_eval::{
-    Arguments, JudgmentFormat, JudgmentGroups, Judgments, Request, TrecEvalError, ZScores, write,
+    Arguments, JudgmentFormat, JudgmentGroups, Judgments, Preferences, Request, TrecEvalError, ZScores, write,
 };
+use toller_ir::{Run, RunEntry};
 
 /// What the arguments print; files are in `folder`.
 fn printed(folder: &Path, line: &str) -> Result<String, Box<dyn Error>> {
@@ -30,6 +31,12 @@ fn printed(folder: &Path, line: &str) -> Result<String, Box<dyn Error>> {
         JudgmentFormat::QrelsGroups => {
             print(Judgments::Groups(&JudgmentGroups::parse(&file(&arguments.qrels)?)?))?;
         }
+        JudgmentFormat::Preferences => {
+            print(Judgments::Preferences(&Preferences::parse(&file(&arguments.qrels)?)?))?;
+        }
+        JudgmentFormat::QrelsPreferences => {
+            print(Judgments::Preferences(&Preferences::parse_qrels(&file(&arguments.qrels)?)?))?;
+        }
     }
     Ok(String::from_utf8(out)?)
 }
@@ -48,7 +55,7 @@ fn assert_same(printed: &str, expected: &str, command: &str) {
     assert_eq!(printed.len(), expected.len(), "{command}");
 }
 
-/// NIST's commands but the three of preferences.
+/// NIST's fifteen commands.
 #[test]
 fn nist_commands() -> TestResult {
     let Some(data) = toller_testing::shared("data") else { return Ok(()) };
@@ -62,6 +69,9 @@ fn nist_commands() -> TestResult {
         ("-m all_trec -q -c qrels.test results.trunc", "out.test.aqc"),
         ("-m all_trec -q -c -M100 qrels.test results.trunc", "out.test.aqcM"),
         ("-m all_trec -mrelstring.20 -q -l2 qrels.rel_level results.test", "out.test.aql"),
+        ("-m all_prefs -q -R prefs prefs.test prefs.results.test", "out.test.prefs"),
+        ("-m all_prefs -q -R prefs prefs.comment.test prefs.results.test", "out.test.prefs"),
+        ("-m all_prefs -q -R qrels_prefs qrels.test results.test", "out.test.qrels_prefs"),
         ("-m qrels_jg -q -R qrels_jg qrels.123 results.test", "out.test.qrels_jg"),
         ("-m qrels_jg -q -R qrels_jg qrels.comments.123 results.test", "out.test.qrels_jg"),
         (
@@ -107,6 +117,28 @@ fn hard_cases() -> TestResult {
 }
 
 #[test]
+fn judges_that_contradict_themselves() -> TestResult {
+    let mut run = Run::default();
+    run.queries.insert("1".into(), vec![RunEntry { doc_id: "a".into(), score: 1.0 }]);
+    let arguments = Arguments::parse(&["-R", "prefs", "-m", "prefs", "prefs", "run"].map(str::to_owned))?;
+    let printed = |text: &str| -> Result<String, TrecEvalError> {
+        let (mut out, request) = (Vec::new(), Request::new(&arguments)?);
+        let judgments = Preferences::parse(text)?;
+        write(&arguments, &request, Judgments::Preferences(&judgments), &run, None, &mut out)?;
+        Ok(String::from_utf8_lossy(&out).into_owned())
+    };
+    let conflict = |text: &str| matches!(printed(text), Err(TrecEvalError::Conflict { .. }));
+    // Two subgroups prefer a to b and b to c, so a to c; then c to a.
+    let chain = "1 g x a 2\n1 g x b 1\n1 g y b 2\n1 g y c 1\n";
+    assert!(printed(chain)?.contains("prefs_num_prefs_poss  \tall\t3\n"), "{}", printed(chain)?);
+    assert!(conflict(&format!("{chain}1 g z c 2\n1 g z a 1\n")));
+    assert!(!conflict(&format!("{chain}1 other z c 2\n1 other z a 1\n")));
+    assert!(conflict("1 g x a 0\n1 g y a 1\n"));
+    assert!(matches!(printed("1 g a 1\n"), Err(TrecEvalError::Line { line: 1, .. })));
+    Ok(())
+}
+
+#[test]
 fn what_trec_eval_refuses() -> TestResult {
     let folder = golden("");
     let error = |line: &str| -> Result<TrecEvalError, Box<dyn Error>> {
@@ -119,6 +151,8 @@ fn what_trec_eval_refuses() -> TestResult {
     assert!(matches!(error(files)?, TrecEvalError::MissingQuery { .. }));
     assert!(matches!(error(&format!("-m nDCG@10 {files}"))?, TrecEvalError::Measure { .. }));
     assert!(matches!(error(&format!("-m map_avgjg {files}"))?, TrecEvalError::Measure { .. }));
+    assert!(matches!(error(&format!("-m prefs_simp {files}"))?, TrecEvalError::Measure { .. }));
+    assert!(matches!(error(&format!("-m map -R qrels_prefs {files}"))?, TrecEvalError::Measure { .. }));
     assert!(matches!(error(&format!("-m P.0 {files}"))?, TrecEvalError::Parameter { .. }));
     assert!(matches!(error(&format!("-m P.5,5 {files}"))?, TrecEvalError::Parameter { .. }));
     assert!(matches!(error(&format!("-m utility.1,2 {files}"))?, TrecEvalError::Parameter { .. }));

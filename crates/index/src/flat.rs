@@ -6,7 +6,7 @@ use toller_gpu::Devices;
 use toller_ir::{DocOrd, Filter};
 use toller_store::Store;
 use toller_topk::cuda::{DevicePlan, DeviceSearch};
-use toller_topk::{Collection, IpTopkOptions, Scan, Segment, TopK, ip_topk};
+use toller_topk::{Collection, FirstRank, IpTopkOptions, Scan, Segment, TopK, ip_first_ranks, ip_topk};
 
 use crate::IndexError;
 use crate::read_ahead::ReadAhead;
@@ -87,13 +87,36 @@ impl FlatIndex {
         if let Some(devices) = &self.devices {
             return Ok(devices.search(&collection, queries, k, filter)?);
         }
+        self.with_options(filter, |options| Ok(ip_topk(&collection, queries, k, options)?))
+    }
+
+    /// The rank of the best of each query's `relevant` documents among all; with `groups`, the number of each
+    /// ordinal's group, among the groups. See [`ip_first_ranks`]. Computed on the CPU, wherever the index is
+    /// searched.
+    ///
+    /// # Errors
+    /// [`IndexError::Search`] if [`ip_first_ranks`] refuses an argument.
+    pub fn first_ranks(
+        &self,
+        queries: &[f32],
+        relevant: &[Vec<DocOrd>],
+        groups: Option<&[u32]>,
+    ) -> Result<Vec<Option<FirstRank>>, IndexError> {
+        let collection = self.collection()?;
+        self.with_options(&Filter::default(), |options| {
+            Ok(ip_first_ranks(&collection, queries, relevant, groups, options)?)
+        })
+    }
+
+    /// Scans with the options of this index.
+    fn with_options<T>(&self, filter: &Filter<'_>, scan: impl FnOnce(&IpTopkOptions<'_>) -> T) -> T {
         let mut options = IpTopkOptions { scan: self.scan, filter: *filter, read_ahead: None };
         let will_need;
         if let Some(read_ahead) = &self.read_ahead {
             will_need = |bytes: &[u8]| read_ahead.will_need(self.store.shards(), bytes);
             options.read_ahead = Some(&will_need);
         }
-        Ok(ip_topk(&collection, queries, k, &options)?)
+        scan(&options)
     }
 
     /// The vectors of the stores, as operations take them.

@@ -10,6 +10,7 @@ use toller_encoder::{DualEncoder, Role};
 use toller_index::FlatIndex;
 use toller_ir::{DocOrd, Query, SearchError, SearchRequest, SearchResponse, Searcher, Timing};
 use toller_tokenizer::Tokens;
+use toller_topk::FirstRank;
 
 use crate::PipelineError;
 
@@ -65,6 +66,20 @@ impl DenseSearcher {
                 Ok(wanted)
             }
         }
+    }
+
+    /// The rank of the best of each query's `relevant` documents among all, or among all `groups`; see
+    /// [`FlatIndex::first_ranks`].
+    ///
+    /// # Errors
+    /// When a query has no vector or cannot be encoded.
+    pub fn first_ranks(
+        &self,
+        queries: &[Query],
+        relevant: &[Vec<DocOrd>],
+        groups: Option<&[u32]>,
+    ) -> Result<Vec<Option<FirstRank>>, PipelineError> {
+        Ok(self.index.first_ranks(&self.vectors_of(queries)?, relevant, groups)?)
     }
 
     /// The identifiers of the queries whose vectors were given, in their order; empty with an encoder.

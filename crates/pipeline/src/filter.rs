@@ -43,12 +43,7 @@ impl DocumentLists {
             return (QueryFilter::default(), Vec::new());
         }
         let named = self.named();
-        let mut ordinals: HashMap<&str, DocOrd> = HashMap::with_capacity(named.len());
-        for doc in (0..collection.doc_count() as u32).map(DocOrd) {
-            if let Some(&id) = named.get(&*collection.doc_id(doc)) {
-                ordinals.insert(id, doc);
-            }
-        }
+        let ordinals = ordinals_of(collection, &named);
         let ordinal = |id: &String| ordinals.get(id.as_str()).copied();
         let mut filter = QueryFilter {
             allowed: self.allowed.as_ref().map(|ids| ids.iter().filter_map(ordinal).collect()),
@@ -65,6 +60,17 @@ impl DocumentLists {
         missing.sort_unstable();
         (filter, missing)
     }
+}
+
+/// The ordinals of those of the `named` documents that a collection has.
+pub fn ordinals_of<'a>(collection: &dyn Searcher, named: &HashSet<&'a str>) -> HashMap<&'a str, DocOrd> {
+    let mut ordinals = HashMap::with_capacity(named.len());
+    for doc in (0..collection.doc_count() as u32).map(DocOrd) {
+        if let Some(&id) = named.get(&*collection.doc_id(doc)) {
+            ordinals.insert(id, doc);
+        }
+    }
+    ordinals
 }
 
 impl QueryFilter {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use toller_eval::{EvalOptions, Measure};
+use toller_eval::{EvalOptions, Measure, Test};
 
 /// How to make a report.
 #[derive(Clone, Debug)]
@@ -15,6 +15,8 @@ pub struct ReportOptions {
     pub measures: Vec<Measure>,
     /// The lowest relevant grade.
     pub relevance_level: u32,
+    /// The significance test of all pairs of runs.
+    pub test: Test,
     /// How many queries are shown for each run: as many losses and as many gains.
     pub queries: usize,
     /// How many documents of each ranking are shown.

@@ -5,7 +5,7 @@
 
 use proptest::prelude::*;
 use toller_annotation::{Package, Pair};
-use toller_eval::EvalOptions;
+use toller_eval::{EvalOptions, Test};
 use toller_ir::{Passage, Qrels, Run, RunEntry};
 use toller_report::{
     Analyst, Choice, Contrast, ContrastOptions, Failures, GradeLabel, ReportOptions, Sample, Texts,
@@ -59,6 +59,7 @@ fn pages(words: &Words) -> Vec<String> {
         judgments: name.clone(),
         measures: vec!["RR".parse().unwrap(), "NumRel".parse().unwrap()],
         relevance_level: 1,
+        test: Test::Wilcoxon,
         queries: 2,
         documents: 3,
         groups: Some([(name.clone(), [words[0].clone()].into())].into()),

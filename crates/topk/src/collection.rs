@@ -155,6 +155,19 @@ impl<'a> Collection<'a> {
         &self.segments
     }
 
+    /// One more than the largest ordinal.
+    pub(crate) fn ordinals(&self) -> usize {
+        let end = |segment: &Segment<'_>| segment.first.index() + segment.vectors.len() / self.dim;
+        self.segments.last().map_or(0, end)
+    }
+
+    /// Whether a vector has this ordinal.
+    pub(crate) fn contains(&self, doc: DocOrd) -> bool {
+        let next = self.segments.partition_point(|segment| segment.first <= doc);
+        let before = next.checked_sub(1).and_then(|last| self.segments.get(last));
+        before.is_some_and(|segment| doc.index() - segment.first.index() < segment.vectors.len() / self.dim)
+    }
+
     /// The segment of a vector, and the vector's row in the segment.
     ///
     /// # Panics

@@ -78,6 +78,28 @@ pub enum IpTopkError {
         /// NaN or an infinity.
         value: f32,
     },
+    /// The number of lists of relevant vectors is not that of the queries.
+    #[error("{lists} lists of relevant vectors for {queries} queries")]
+    RelevantShape {
+        /// The number of lists.
+        lists: usize,
+        /// The number of queries.
+        queries: usize,
+    },
+    /// A relevant vector that the collection does not have.
+    #[error("no vector has the ordinal {doc}")]
+    UnknownVector {
+        /// Its ordinal.
+        doc: u32,
+    },
+    /// Groups that are not numbered, or not one for each ordinal.
+    #[error("{groups} groups for {ordinals} ordinals, or a group's number is not below that")]
+    GroupShape {
+        /// How many ordinals have a group.
+        groups: usize,
+        /// How many ordinals there are.
+        ordinals: usize,
+    },
     /// A device cannot be used or has failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -97,7 +119,10 @@ impl Explain for IpTopkError {
             | Self::SegmentShape { .. }
             | Self::SegmentOrder { .. }
             | Self::CodesShape { .. }
-            | Self::ExclusionShape { .. } => return None,
+            | Self::ExclusionShape { .. }
+            | Self::RelevantShape { .. }
+            | Self::UnknownVector { .. }
+            | Self::GroupShape { .. } => return None,
         })
     }
 }

@@ -4,6 +4,7 @@ mod collection;
 mod cpu;
 pub mod cuda;
 mod error;
+mod first_ranks;
 mod options;
 mod quantize;
 pub mod reference;
@@ -14,6 +15,7 @@ use toller_simd::Isa;
 
 pub use self::collection::{Codes, Collection, Segment, Vectors};
 pub use self::error::IpTopkError;
+pub use self::first_ranks::{FirstRank, ip_first_ranks};
 pub use self::options::{IpTopkOptions, ReadAhead, Scan};
 pub use self::quantize::{Quantized, quantize};
 pub use self::top_k::TopK;

@@ -1,10 +1,14 @@
 //! The definition of the exact top-k inner product: slow and obviously right.
 
+use std::collections::HashSet;
+
 use half::{bf16, f16};
 use toller_ir::{DocOrd, Filter, Hit, Ranking};
 
 use crate::collection::{Collection, Vectors};
 use crate::error::IpTopkError;
+use crate::first_ranks::{FirstRank, check};
+use crate::options::IpTopkOptions;
 
 /// The rankings that [`crate::ip_topk`] returns: all scores in f64 in the fixed order, then sorted.
 ///
@@ -41,6 +45,39 @@ pub fn ip_topk(
         Ranking { hits }
     };
     Ok(queries.chunks_exact(dim).enumerate().map(ranking).collect())
+}
+
+/// The ranks that [`crate::ip_first_ranks`] returns, from the rankings of all vectors.
+///
+/// # Errors
+/// As for [`crate::ip_first_ranks`].
+pub fn ip_first_ranks(
+    collection: &Collection<'_>,
+    queries: &[f32],
+    relevant: &[Vec<DocOrd>],
+    groups: Option<&[u32]>,
+    options: &IpTopkOptions<'_>,
+) -> Result<Vec<Option<FirstRank>>, IpTopkError> {
+    check(collection, queries, relevant, groups, options)?;
+    let group = |doc: DocOrd| groups.map_or(doc.0, |groups| groups[doc.index()]);
+    let rankings = ip_topk(collection, queries, collection.rows().max(1), &options.filter)?;
+    let rank = |(ranking, relevant): (Ranking, &Vec<DocOrd>)| {
+        // The best score of each group.
+        let mut best: Vec<(u32, f32)> = Vec::new();
+        let mut seen = HashSet::new();
+        for hit in ranking.hits {
+            if seen.insert(group(hit.doc)) {
+                best.push((group(hit.doc), hit.score));
+            }
+        }
+        let relevant: HashSet<u32> = relevant.iter().map(|doc| group(*doc)).collect();
+        let (_, score) = *best.iter().find(|(group, _)| relevant.contains(group))?;
+        Some(FirstRank {
+            above: best.iter().filter(|(_, other)| *other > score).count(),
+            equal: best.iter().filter(|(_, other)| *other == score).count(),
+        })
+    };
+    Ok(rankings.into_iter().zip(relevant).map(rank).collect())
 }
 
 /// The inner product in the fixed order: sixteen partial sums, then halves added to halves.

@@ -1,6 +1,8 @@
 //! Every instruction set, device, dtype, division and thread count against the reference, bit by bit.
 #![allow(clippy::unwrap_used)]
 
+mod first_ranks;
+
 use half::{bf16, f16};
 use proptest::prelude::*;
 use toller_gpu::Devices;

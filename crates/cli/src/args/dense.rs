@@ -113,6 +113,16 @@ impl DenseArgs {
 
     /// Opens model or vectors, then the stores.
     pub fn open(&self, engine: &Engine, ui: &Ui) -> crate::Result<Arc<Pooled<DenseSearcher>>> {
+        self.open_on(self.model_args.device, engine, ui)
+    }
+
+    /// As [`DenseArgs::open`], with the vectors of the stores on this device.
+    pub fn open_on(
+        &self,
+        device: Device,
+        engine: &Engine,
+        ui: &Ui,
+    ) -> crate::Result<Arc<Pooled<DenseSearcher>>> {
         let queries = match &self.query_vectors {
             Some(path) => QuerySource::Store(path.into()),
             None => {
@@ -121,12 +131,8 @@ impl DenseArgs {
                 QuerySource::Encoder { encoder, assume_model: self.assume_model }
             }
         };
-        let options = DenseOptions {
-            scan: self.scan,
-            device: self.model_args.device,
-            verify: !self.no_verify,
-            any_role: self.any_role,
-        };
+        let options =
+            DenseOptions { scan: self.scan, device, verify: !self.no_verify, any_role: self.any_role };
         engine.dense(&self.dense, queries, &options).map_err(in_flags)
     }
 }

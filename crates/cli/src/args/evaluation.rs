@@ -3,15 +3,13 @@
 use std::collections::{BTreeMap, HashSet};
 use std::num::NonZeroUsize;
 
-use toller_eval::{
-    EvalOptions, Evaluation, Format, Measure, MissingQueries, RunReport, evaluate, parse_measures,
-};
+use toller_eval::{EvalOptions, Evaluation, Measure, MissingQueries, RunReport, evaluate, parse_measures};
 use toller_ir::Qrels;
 
-use super::choice::{Choice, one_of};
 use super::id_lines::pairs;
 use super::paths::{InputPath, Inputs};
 use super::qrels::QrelsSetsArgs;
+use super::result::ResultArgs;
 use super::runs::{RunInputArgs, run_names};
 use crate::error::{Context, Remedied, UsageError};
 use crate::ui::Ui;
@@ -49,29 +47,15 @@ pub struct EvaluationArgs {
     #[command(flatten)]
     input: RunInputArgs,
 
-    /// How the result is written (`--json` is the same as `--format json`)
-    #[arg(long, value_parser = one_of(FORMATS), default_value = "table")]
-    format: Format,
-
-    /// Decimals in tables
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(0..=17))]
-    digits: u8,
+    #[command(flatten)]
+    pub result: ResultArgs,
 }
-
-/// How a result can be written.
-const FORMATS: &[Choice<Format>] = &[
-    ("table", "", Format::Table),
-    ("json", "", Format::Json),
-    ("csv", "", Format::Csv),
-    ("markdown", "", Format::Markdown),
-    ("latex", "A tabular with the rules of the package booktabs", Format::Latex),
-];
 
 impl EvaluationArgs {
     /// Reads the runs and judgments and evaluates every run by every set of judgments.
     pub fn evaluate(&self, ui: &Ui) -> crate::Result<Vec<RunReport>> {
         Inputs::files(self.runs.iter().chain(&self.qrels.qrels).chain(&self.groups)).check()?;
-        let measures = self.all_measures()?;
+        let measures = measures(&self.measures)?;
         let all_qrels = self.qrels.read(self.input.skip_bad_lines(), ui)?;
         let groups = self.groups.as_ref().map(read_groups).transpose()?;
         let mut reports = Vec::with_capacity(self.runs.len() * all_qrels.len());
@@ -104,21 +88,6 @@ impl EvaluationArgs {
         Ok(())
     }
 
-    /// How the result is written.
-    pub fn format(&self, ui: &Ui) -> Format {
-        if ui.json { Format::Json } else { self.format }
-    }
-
-    /// Decimals in tables.
-    pub fn digits(&self) -> usize {
-        self.digits.into()
-    }
-
-    /// The measures of every `--measures`, each once.
-    fn all_measures(&self) -> Result<Vec<Measure>, UsageError> {
-        parse_measures(&self.measures.join(" ")).map_err(|error| UsageError::of(&error))
-    }
-
     fn eval_options(&self) -> EvalOptions {
         let missing = if self.skip_missing { MissingQueries::Skip } else { MissingQueries::CountAsZero };
         EvalOptions { missing, relevance_level: self.relevance_level, depth: self.depth }
@@ -140,6 +109,11 @@ impl EvaluationArgs {
     }
 }
 
+/// The measures of every `--measures`, each once.
+pub fn measures(lists: &[String]) -> Result<Vec<Measure>, UsageError> {
+    parse_measures(&lists.join(" ")).map_err(|error| UsageError::of(&error))
+}
+
 /// The groups by name, each with its queries, in the order of the names.
 pub type Groups = BTreeMap<String, HashSet<String>>;
 
@@ -157,7 +131,7 @@ pub fn read_groups(file: &InputPath) -> crate::Result<Groups> {
 }
 
 /// The groups that have evaluated queries.
-fn grouped(evaluation: &Evaluation, groups: &Groups) -> crate::Result<Vec<(String, Evaluation)>> {
+pub fn grouped(evaluation: &Evaluation, groups: &Groups) -> crate::Result<Vec<(String, Evaluation)>> {
     let of_group = |(name, queries): (&String, &HashSet<String>)| {
         Some((name.clone(), evaluation.restricted_to(|query| queries.contains(query))?))
     };
@@ -171,7 +145,7 @@ fn grouped(evaluation: &Evaluation, groups: &Groups) -> crate::Result<Vec<(Strin
 }
 
 /// Reports evaluated queries that are in no group.
-fn report_ungrouped(evaluation: &Evaluation, groups: &Groups, ui: &Ui) {
+pub fn report_ungrouped(evaluation: &Evaluation, groups: &Groups, ui: &Ui) {
     let grouped = |query: &str| groups.values().any(|queries| queries.contains(query));
     let without = evaluation.per_query.iter().filter(|query| !grouped(&query.query_id)).count();
     if without > 0 {

@@ -17,6 +17,7 @@ pub mod plot;
 pub mod qrels;
 pub mod report;
 pub mod reranking;
+pub mod result;
 pub mod run_output;
 pub mod runs;
 pub mod sources;

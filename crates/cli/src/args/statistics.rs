@@ -1,6 +1,6 @@
 //! The flags of significance tests.
 
-use toller_eval::{CompareOptions, Correction, Pairs, RunReport};
+use toller_eval::{CompareOptions, Correction, Pairs, RunReport, Test};
 
 use super::paths::InputPath;
 use crate::error::UsageError;
@@ -30,6 +30,34 @@ enum CorrectionArg {
     /// Benjamini and Hochberg: bounds the share of false discoveries
     Bh,
     None,
+}
+
+/// A significance test.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum TestArg {
+    /// Student's paired t-test
+    #[default]
+    T,
+    /// Fisher's randomisation test
+    Randomization,
+    /// The paired bootstrap
+    Bootstrap,
+    /// Wilcoxon's signed-rank test
+    Wilcoxon,
+    /// Tukey's honestly significant difference by randomisation, for all pairs at once
+    Tukey,
+}
+
+impl From<TestArg> for Test {
+    fn from(test: TestArg) -> Self {
+        match test {
+            TestArg::T => Self::T,
+            TestArg::Randomization => Self::Randomization,
+            TestArg::Bootstrap => Self::Bootstrap,
+            TestArg::Wilcoxon => Self::Wilcoxon,
+            TestArg::Tukey => Self::Tukey,
+        }
+    }
 }
 
 impl StatisticsArgs {

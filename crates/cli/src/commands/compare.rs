@@ -6,7 +6,7 @@ use toller_eval::{CompareOptions, Compared, Format, Pairs, Report, ReportOptions
 
 use crate::args::evaluation::EvaluationArgs;
 use crate::args::paths::InputPath;
-use crate::args::statistics::{StatisticsArgs, with_baseline};
+use crate::args::statistics::{StatisticsArgs, TestArg, with_baseline};
 use crate::error::UsageError;
 use crate::ui::Ui;
 
@@ -50,32 +50,6 @@ pub struct CompareArgs {
     power: f64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum TestArg {
-    /// Student's paired t-test
-    T,
-    /// Fisher's randomisation test
-    Randomization,
-    /// The paired bootstrap
-    Bootstrap,
-    /// Wilcoxon's signed-rank test
-    Wilcoxon,
-    /// Tukey's honestly significant difference by randomisation, for all pairs at once
-    Tukey,
-}
-
-impl From<TestArg> for Test {
-    fn from(test: TestArg) -> Self {
-        match test {
-            TestArg::T => Self::T,
-            TestArg::Randomization => Self::Randomization,
-            TestArg::Bootstrap => Self::Bootstrap,
-            TestArg::Wilcoxon => Self::Wilcoxon,
-            TestArg::Tukey => Self::Tukey,
-        }
-    }
-}
-
 /// Evaluates the runs, compares them and writes the report.
 pub fn run(args: &CompareArgs, ui: &Ui) -> crate::Result<()> {
     let paths = &args.evaluation.runs;
@@ -93,9 +67,9 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> crate::Result<()> {
     let pairs = compare_pairs(&evaluations, which, &options)?;
     let report = Report { comparisons: Some(Compared { which, options, pairs }), runs };
 
-    let options = ReportOptions { per_query: false, digits: args.evaluation.digits() };
+    let options = ReportOptions { per_query: false, digits: args.evaluation.result.digits() };
     let mut out = ui.out();
-    match args.evaluation.format(ui) {
+    match args.evaluation.result.format(ui) {
         Format::Json => return ui.write_json(report.to_json(options)),
         Format::Csv => report.write_comparisons(&mut out)?,
         format => report.write(&mut out, format, options)?,

@@ -1,8 +1,6 @@
 //! `toller eval`: the measures of runs.
 
-use std::io::Write;
-
-use toller_eval::{Compared, Format, Pairs, Report, ReportOptions, compare_pairs};
+use toller_eval::{Compared, Pairs, Report, compare_pairs};
 
 use super::trec_eval;
 use crate::args::evaluation::EvaluationArgs;
@@ -66,13 +64,5 @@ pub fn run(args: &EvalArgs, ui: &Ui) -> crate::Result<()> {
         report.comparisons = Some(Compared { which, options, pairs });
     }
 
-    let options = ReportOptions { per_query: args.per_query, digits: args.evaluation.digits() };
-    match args.evaluation.format(ui) {
-        Format::Json => ui.write_json(report.to_json(options)),
-        format => {
-            let mut out = ui.out();
-            report.write(&mut out, format, options)?;
-            Ok(out.flush()?)
-        }
-    }
+    args.evaluation.result.write(&report, args.per_query, ui)
 }

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod accuracy;
 mod analyze;
 mod annotate;
 mod bench;
@@ -19,6 +20,7 @@ mod man;
 mod mine;
 mod models;
 mod qrels;
+mod ranks;
 mod report;
 mod rerank;
 mod retrieve;
@@ -56,6 +58,10 @@ pub enum Command {
     Analyze(analyze::AnalyzeArgs),
     /// Evaluate runs against relevance judgments, as trec_eval does
     Eval(eval::EvalArgs),
+    /// Measure the full ranking of stores, without a run
+    Ranks(Box<ranks::RanksArgs>),
+    /// Measure whether runs retrieve passages that contain an answer
+    Accuracy(Box<accuracy::AccuracyArgs>),
     /// Compare runs by significance tests, effect sizes and power
     Compare(compare::CompareArgs),
     /// Measure runs at several depths of cutting or reranking
@@ -122,6 +128,8 @@ fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
         Command::Fuse(args) => fuse::run(args, ui),
         Command::Analyze(args) => analyze::run(args, ui),
         Command::Eval(args) => eval::run(args, ui),
+        Command::Ranks(args) => ranks::run(args, ui),
+        Command::Accuracy(args) => accuracy::run(args, ui),
         Command::Compare(args) => compare::run(args, ui),
         Command::Depth(args) => depth::run(args, ui),
         Command::Diff(args) => diff::run(args, ui),

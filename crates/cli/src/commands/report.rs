@@ -12,6 +12,7 @@ use crate::args::evaluation::read_groups;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::QrelsArgs;
 use crate::args::runs::{RunInputArgs, run_names};
+use crate::args::statistics::TestArg;
 use crate::args::texts::TextsArgs;
 use crate::error::UsageError;
 use crate::ui::Ui;
@@ -47,6 +48,10 @@ pub struct ReportArgs {
     /// The page's title [default: the judgments' name]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
+
+    /// The significance test of all pairs of runs
+    #[arg(long, value_enum, default_value_t)]
+    test: TestArg,
 
     /// Queries to show with their texts: as many losses and as many gains of each run
     #[arg(long, value_name = "N", default_value_t = 3)]
@@ -150,6 +155,7 @@ impl ReportArgs {
             judgments,
             measures,
             relevance_level: self.relevance_level,
+            test: self.test.into(),
             queries: self.show as usize,
             documents: self.top as usize,
             groups,

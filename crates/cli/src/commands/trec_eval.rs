@@ -5,7 +5,7 @@ use std::path::Path;
 
 use toller_corpus::{QrelsFormat, ReadOptions, RunFormat, read_qrels, read_run};
 use toller_eval::trec_eval::{
-    Arguments, JudgmentFormat, JudgmentGroups, Judgments, Request, TrecEvalError, ZScores, write,
+    Arguments, JudgmentFormat, JudgmentGroups, Judgments, Preferences, Request, TrecEvalError, ZScores, write,
 };
 use toller_files::{Input, InputReader};
 
@@ -34,6 +34,12 @@ pub fn run(arguments: &[String], ui: &Ui) -> crate::Result<()> {
         JudgmentFormat::QrelsGroups => {
             let groups = parsed(&arguments.qrels, JudgmentGroups::parse)?;
             print(Judgments::Groups(&groups))?;
+        }
+        JudgmentFormat::Preferences => {
+            print(Judgments::Preferences(&parsed(&arguments.qrels, Preferences::parse)?))?;
+        }
+        JudgmentFormat::QrelsPreferences => {
+            print(Judgments::Preferences(&parsed(&arguments.qrels, Preferences::parse_qrels)?))?;
         }
     }
     out.flush()?;

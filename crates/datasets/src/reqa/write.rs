@@ -21,6 +21,7 @@ impl Reqa {
     /// Writes into `directory`, which is created if it does not exist:
     ///
     /// - `corpus.jsonl`: the sentences, with `paragraph_id` and the paragraph's text as `context`;
+    /// - `paragraphs.tsv`: each sentence's identifier and that of its paragraph;
     /// - `queries.jsonl`: the questions;
     /// - `qrels.txt`: the sentences that answer each question, in TREC's format;
     /// - `paragraphs.jsonl` and `paragraphs.qrels.txt`: the same at the level of paragraphs.
@@ -38,6 +39,10 @@ impl Reqa {
             context: self.paragraphs.get(sentence.paragraph).map_or("", |paragraph| &paragraph.text),
         });
         write_lines(&directory.join("corpus.jsonl"), sentences, json_line)?;
+        let places = self.sentences.iter().map(|sentence| sentence.paragraph).enumerate();
+        write_lines(&directory.join("paragraphs.tsv"), places, |(sentence, paragraph)| {
+            Ok(format!("s{sentence}\tp{paragraph}"))
+        })?;
         let questions =
             self.questions.iter().map(|question| QueryLine { id: &question.id, text: &question.text });
         write_lines(&directory.join("queries.jsonl"), questions, json_line)?;

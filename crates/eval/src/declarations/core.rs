@@ -1,6 +1,6 @@
 //! The measures that most papers report.
 
-use super::{Aggregation, At, Declaration, REL, REL_AND_JUDGED, TrecName, both, family, plain};
+use super::{Aggregation, At, COMMON, Declaration, REL, REL_AND_JUDGED, TrecName, both, family, plain};
 use crate::measures::{average_precision, bpref, counts, interpolated, ndcg, precision, sets};
 use crate::parameters::Parameter;
 
@@ -8,23 +8,24 @@ use crate::parameters::Parameter;
 pub(super) static DECLARATIONS: &[Declaration] = &[
     Declaration {
         name: "nDCG",
-        aliases: &[],
         trec_eval: both("ndcg", "ndcg_cut", Parameter::Cutoff),
         at: At::Optional(Parameter::Cutoff),
-        parameters: &[Parameter::Dcg, Parameter::Gains, Parameter::JudgedOnly],
-        aggregation: Aggregation::Mean,
+        parameters: &[Parameter::Dcg, Parameter::Gains, Parameter::JudgedOnly, Parameter::Micro],
         compute: ndcg::ndcg,
+        denominator: Some(ndcg::ideal_dcg),
         summary: "discounted cumulative gain of the ranking over that of the ideal ranking",
+        ..COMMON
     },
     Declaration {
         name: "RR",
         aliases: &["MRR"],
         trec_eval: plain("recip_rank"),
         at: At::Optional(Parameter::Cutoff),
-        parameters: REL_AND_JUDGED,
-        aggregation: Aggregation::Mean,
+        parameters: &[Parameter::Rel, Parameter::JudgedOnly, Parameter::Missing, Parameter::Ties],
         compute: precision::reciprocal_rank,
+        of_first_rank: Some(precision::reciprocal_of),
         summary: "one over the rank of the first relevant document",
+        ..COMMON
     },
     Declaration {
         name: "AP",
@@ -32,19 +33,20 @@ pub(super) static DECLARATIONS: &[Declaration] = &[
         trec_eval: both("map", "map_cut", Parameter::Cutoff),
         at: At::Optional(Parameter::Cutoff),
         parameters: REL_AND_JUDGED,
-        aggregation: Aggregation::Mean,
         compute: average_precision::average_precision,
         summary: "precision at each relevant document, averaged over all relevant documents",
+        ..COMMON
     },
     Declaration {
         name: "R",
         aliases: &["Recall"],
         trec_eval: family("recall", Parameter::Cutoff),
         at: At::Required(Parameter::Cutoff),
-        parameters: REL_AND_JUDGED,
-        aggregation: Aggregation::Mean,
+        parameters: &[Parameter::Rel, Parameter::JudgedOnly, Parameter::Micro],
         compute: precision::recall,
+        denominator: Some(counts::relevant),
         summary: "share of the relevant documents that are among the first k",
+        ..COMMON
     },
     Declaration {
         name: "P",
@@ -52,158 +54,148 @@ pub(super) static DECLARATIONS: &[Declaration] = &[
         trec_eval: family("P", Parameter::Cutoff),
         at: At::Required(Parameter::Cutoff),
         parameters: REL_AND_JUDGED,
-        aggregation: Aggregation::Mean,
         compute: precision::precision,
         summary: "share of the first k documents that are relevant",
+        ..COMMON
     },
     Declaration {
         name: "Success",
-        aliases: &[],
         trec_eval: family("success", Parameter::Cutoff),
         at: At::Required(Parameter::Cutoff),
-        parameters: REL_AND_JUDGED,
-        aggregation: Aggregation::Mean,
+        parameters: &[Parameter::Rel, Parameter::JudgedOnly, Parameter::Ties],
         compute: precision::success,
+        of_first_rank: Some(precision::success_of),
         summary: "whether a relevant document is among the first k",
+        ..COMMON
     },
     Declaration {
         name: "Judged",
-        aliases: &[],
         trec_eval: TrecName { plain: None, family: None },
         at: At::Optional(Parameter::Cutoff),
         parameters: &[],
-        aggregation: Aggregation::Mean,
         compute: precision::judged,
         summary: "share of the first k documents that are in the qrels",
+        ..COMMON
     },
     Declaration {
         name: "Rprec",
-        aliases: &[],
         trec_eval: plain("Rprec"),
         at: At::Nothing,
         parameters: REL_AND_JUDGED,
-        aggregation: Aggregation::Mean,
         compute: precision::r_precision,
         summary: "precision among the first R documents, R being the number of relevant ones",
+        ..COMMON
     },
     Declaration {
         name: "Bpref",
-        aliases: &[],
         trec_eval: plain("bpref"),
         at: At::Nothing,
         parameters: REL,
-        aggregation: Aggregation::Mean,
         compute: bpref::bpref,
         summary: "how rarely judged non-relevant documents rank above relevant ones",
+        ..COMMON
     },
     Declaration {
         name: "infAP",
-        aliases: &[],
         trec_eval: plain("infAP"),
         at: At::Nothing,
         parameters: REL,
-        aggregation: Aggregation::Mean,
         compute: average_precision::inferred_average_precision,
         summary: "average precision estimated from a pool that was judged in part",
+        ..COMMON
     },
     Declaration {
         name: "IPrec",
-        aliases: &[],
         trec_eval: family("iprec_at_recall", Parameter::Recall),
         at: At::Required(Parameter::Recall),
         parameters: REL_AND_JUDGED,
-        aggregation: Aggregation::Mean,
         compute: interpolated::interpolated_precision,
         summary: "highest precision at this level of recall or beyond",
+        ..COMMON
     },
     Declaration {
         name: "SetP",
-        aliases: &[],
         trec_eval: plain("set_P"),
         at: At::Nothing,
         parameters: &[Parameter::Rel, Parameter::JudgedOnly, Parameter::Relative],
-        aggregation: Aggregation::Mean,
         compute: sets::precision,
         summary: "share of the retrieved documents that are relevant",
+        ..COMMON
     },
     Declaration {
         name: "SetRelP",
-        aliases: &[],
         trec_eval: plain("set_relative_P"),
         at: At::Nothing,
         parameters: REL_AND_JUDGED,
-        aggregation: Aggregation::Mean,
         compute: sets::relative_precision,
         summary: "SetP over the highest that this many retrieved documents allow",
+        ..COMMON
     },
     Declaration {
         name: "SetR",
-        aliases: &[],
         trec_eval: plain("set_recall"),
         at: At::Nothing,
         parameters: REL,
-        aggregation: Aggregation::Mean,
         compute: sets::recall,
         summary: "share of the relevant documents that were retrieved",
+        ..COMMON
     },
     Declaration {
         name: "SetF",
-        aliases: &[],
         trec_eval: both("set_F", "set_F", Parameter::Beta),
         at: At::Nothing,
         parameters: &[Parameter::Beta, Parameter::Rel, Parameter::JudgedOnly],
-        aggregation: Aggregation::Mean,
         compute: sets::f_measure,
         summary: "weighted harmonic mean of SetP and SetR",
+        ..COMMON
     },
     Declaration {
         name: "SetAP",
-        aliases: &[],
         trec_eval: plain("set_map"),
         at: At::Nothing,
         parameters: REL_AND_JUDGED,
-        aggregation: Aggregation::Mean,
         compute: sets::average_precision,
         summary: "SetP times SetR",
+        ..COMMON
     },
     Declaration {
         name: "NumQ",
-        aliases: &[],
         trec_eval: plain("num_q"),
         at: At::Nothing,
         parameters: &[],
         aggregation: Aggregation::Sum,
         compute: counts::queries,
         summary: "number of queries evaluated",
+        ..COMMON
     },
     Declaration {
         name: "NumRet",
-        aliases: &[],
         trec_eval: plain("num_ret"),
         at: At::Nothing,
         parameters: REL,
         aggregation: Aggregation::Sum,
         compute: counts::retrieved,
         summary: "number of documents retrieved, or of those with at least the grade rel",
+        ..COMMON
     },
     Declaration {
         name: "NumRel",
-        aliases: &[],
         trec_eval: plain("num_rel"),
         at: At::Nothing,
         parameters: REL,
         aggregation: Aggregation::Sum,
         compute: counts::relevant,
         summary: "number of relevant documents",
+        ..COMMON
     },
     Declaration {
         name: "NumRelRet",
-        aliases: &[],
         trec_eval: plain("num_rel_ret"),
         at: At::Nothing,
         parameters: REL,
         aggregation: Aggregation::Sum,
         compute: counts::relevant_retrieved,
         summary: "number of relevant documents retrieved",
+        ..COMMON
     },
 ];

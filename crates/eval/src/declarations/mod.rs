@@ -22,7 +22,7 @@ pub(crate) enum Aggregation {
 const LEAST_FACTOR: f64 = 0.000_01;
 
 impl Aggregation {
-    /// What a query's value adds to the sum over the queries.
+    /// What a query's value adds to the sum over the queries, without its weight.
     pub(crate) fn term(self, value: f64) -> f64 {
         match self {
             Self::Mean | Self::Sum => value,
@@ -30,12 +30,14 @@ impl Aggregation {
         }
     }
 
-    /// The value over `count` queries, given the sum.
-    pub(crate) fn of_sum(self, sum: f64, count: usize) -> f64 {
+    /// The value over all queries, given the sums of the terms and of the weights.
+    pub(crate) fn of_sum(self, sum: f64, weights: f64) -> f64 {
         match self {
             Self::Sum => sum,
-            Self::Mean => sum / count as f64,
-            Self::GeometricMean => (sum / count as f64).exp(),
+            // No query has a weight: nothing is relevant, or the run has none of the queries.
+            Self::Mean if weights == 0.0 => 0.0,
+            Self::Mean => sum / weights,
+            Self::GeometricMean => (sum / weights).exp(),
         }
     }
 }
@@ -60,6 +62,9 @@ pub(crate) struct TrecName {
     pub(crate) family: Option<(&'static str, Parameter)>,
 }
 
+/// How a measure is computed from a ranking, given the parameters and the lowest relevant grade.
+pub(crate) type Compute = fn(&JudgedRanking, &Parameters, u32) -> f64;
+
 /// A measure's declaration.
 #[derive(Debug)]
 pub(crate) struct Declaration {
@@ -72,8 +77,12 @@ pub(crate) struct Declaration {
     /// The named parameters, without that of `at`.
     pub(crate) parameters: &'static [Parameter],
     pub(crate) aggregation: Aggregation,
-    /// The value on one query, given the parameters and the lowest relevant grade.
-    pub(crate) compute: fn(&JudgedRanking, &Parameters, u32) -> f64,
+    /// The value on one query.
+    pub(crate) compute: Compute,
+    /// What the value is divided by, if `micro` may divide sums instead.
+    pub(crate) denominator: Option<Compute>,
+    /// The value by the rank of the first relevant document, if that decides.
+    pub(crate) of_first_rank: Option<fn(Option<f64>, &Parameters) -> f64>,
     /// One line on what is measured.
     pub(crate) summary: &'static str,
 }
@@ -105,6 +114,8 @@ const COMMON: Declaration = Declaration {
     parameters: &[],
     aggregation: Aggregation::Mean,
     compute: |_, _, _| 0.0,
+    denominator: None,
+    of_first_rank: None,
     summary: "",
 };
 

@@ -18,14 +18,34 @@ pub(crate) fn recall(ranking: &JudgedRanking, parameters: &Parameters, level: u3
 
 /// 1 if a relevant document is among the first k, else 0. trec_eval's `success`.
 pub(crate) fn success(ranking: &JudgedRanking, parameters: &Parameters, level: u32) -> f64 {
-    let found = ranking.relevant_ranks(parameters.cutoff, level).next().is_some();
-    if found { 1.0 } else { 0.0 }
+    success_of(first_rank(ranking, parameters, level), parameters)
+}
+
+/// [`success`] by the rank of the first relevant document.
+pub(crate) fn success_of(rank: Option<f64>, parameters: &Parameters) -> f64 {
+    if within(rank, parameters).is_some() { 1.0 } else { 0.0 }
 }
 
 /// One over the rank of the first relevant document, 0 if there is none (among the first k).
 /// trec_eval's `recip_rank`, which has no cutoff.
 pub(crate) fn reciprocal_rank(ranking: &JudgedRanking, parameters: &Parameters, level: u32) -> f64 {
-    ranking.relevant_ranks(parameters.cutoff, level).next().map_or(0.0, |rank| 1.0 / rank as f64)
+    reciprocal_of(first_rank(ranking, parameters, level), parameters)
+}
+
+/// [`reciprocal_rank`] by the rank of the first relevant document.
+pub(crate) fn reciprocal_of(rank: Option<f64>, parameters: &Parameters) -> f64 {
+    within(rank, parameters).map_or(0.0, |rank| 1.0 / rank)
+}
+
+/// The rank of the first relevant document.
+fn first_rank(ranking: &JudgedRanking, parameters: &Parameters, level: u32) -> Option<f64> {
+    let rank = ranking.relevant_ranks(None, level).next()?;
+    Some(if parameters.average_ties { ranking.average_rank(rank) } else { rank as f64 })
+}
+
+/// A rank that the cutoff admits.
+fn within(rank: Option<f64>, parameters: &Parameters) -> Option<f64> {
+    rank.filter(|rank| parameters.cutoff.is_none_or(|cutoff| *rank <= f64::from(cutoff)))
 }
 
 /// Relevant documents among the first k, over the smaller of k and R. trec_eval's `relative_P`.

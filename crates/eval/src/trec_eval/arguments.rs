@@ -12,6 +12,10 @@ pub enum JudgmentFormat {
     Qrels,
     /// Several groups of judges, named in the second column; measures are averaged over the groups.
     QrelsGroups,
+    /// Levels by which groups of judges prefer documents to others, with subgroups.
+    Preferences,
+    /// Qrels that are read as preferences; the second column names the group.
+    QrelsPreferences,
 }
 
 /// What trec_eval was asked for.
@@ -110,7 +114,12 @@ impl Arguments {
                 self.format = match value {
                     "qrels" => JudgmentFormat::Qrels,
                     "qrels_jg" => JudgmentFormat::QrelsGroups,
-                    _ => return Err(usage(format!("illegal rel_format '{value}': it is qrels or qrels_jg"))),
+                    "prefs" => JudgmentFormat::Preferences,
+                    "qrels_prefs" => JudgmentFormat::QrelsPreferences,
+                    _ => {
+                        let formats = "qrels, qrels_jg, prefs or qrels_prefs";
+                        return Err(usage(format!("illegal rel_format '{value}': it is {formats}")));
+                    }
                 }
             }
             'T' if value == "trec_results" => {}

@@ -6,6 +6,8 @@
 mod arguments;
 mod groups;
 mod output;
+mod preference_measures;
+mod preferences;
 mod request;
 mod table;
 mod z_scores;
@@ -13,6 +15,7 @@ mod z_scores;
 pub use arguments::{Arguments, JudgmentFormat};
 pub use groups::JudgmentGroups;
 pub use output::{Judgments, write};
+pub use preferences::Preferences;
 pub use request::Request;
 pub(crate) use table::nickname_measures;
 pub use z_scores::ZScores;
@@ -68,6 +71,14 @@ pub enum TrecEvalError {
         /// The document.
         doc_id: String,
     },
+    /// A group of judges prefers a document to itself, or finds it relevant and non-relevant.
+    #[error("a group contradicts itself about document '{doc_id}' of query '{query_id}'")]
+    Conflict {
+        /// The query.
+        query_id: String,
+        /// The document.
+        doc_id: String,
+    },
     /// The run cannot be evaluated.
     #[error(transparent)]
     Eval(#[from] EvalError),
@@ -89,6 +100,7 @@ impl Explain for TrecEvalError {
             Self::MissingQuery { .. } => Some("add -c, and missing queries count as zero".into()),
             Self::Line { .. } => Some("correct the line".into()),
             Self::JudgedTwice { .. } => Some("judge each document once".into()),
+            Self::Conflict { .. } => Some("give judges who disagree a group each".into()),
             Self::Eval(error) => error.remedy(),
             Self::Io(error) => error.remedy(),
         }

@@ -10,11 +10,13 @@ use toller_ir::{Qrels, Run, RunEntry};
 use super::TrecEvalError;
 use super::arguments::Arguments;
 use super::groups::JudgmentGroups;
+use super::preferences::{self, Preferences, RankedPreferences};
 use super::request::{Line, Request, What};
 use super::table::Kind;
 use super::z_scores::ZScores;
 use crate::error::EvalError;
 use crate::evaluate::{bad_ranking, check_gains};
+use crate::graded::ranked_documents;
 use crate::measures::interpolated::average_at;
 use crate::ranking::{JudgedRanking, Judgment};
 
@@ -25,6 +27,8 @@ pub enum Judgments<'a> {
     Qrels(&'a Qrels),
     /// Several groups of judges.
     Groups(&'a JudgmentGroups),
+    /// Groups of judges that prefer documents to others.
+    Preferences(&'a Preferences),
 }
 
 /// Prints to `out` what trec_eval prints.
@@ -46,8 +50,8 @@ pub fn write(
         return Err(EvalError::EmptyQrels.into());
     }
     let mut sums = vec![0.0; request.lines.len()];
-    for (query_id, groups) in &queries {
-        let values = evaluator.query(query_id, groups)?;
+    for (query_id, judgments) in &queries {
+        let values = evaluator.query(query_id, judgments)?;
         for ((line, value), sum) in request.lines.iter().zip(&values).zip(&mut sums) {
             *sum += match line.kind {
                 Kind::Geometric => value.number.max(0.000_01).ln(),
@@ -64,15 +68,34 @@ pub fn write(
     Ok(())
 }
 
-/// The judgments of a query by each group of judges; one group in plain qrels.
-type Groups<'a> = Vec<&'a IndexMap<String, i32>>;
+/// The judgments of a query.
+enum QueryJudgments<'a> {
+    /// The grades of each group of judges; one group in plain qrels.
+    Grades(Vec<&'a IndexMap<String, i32>>),
+    Preferences(&'a preferences::Groups),
+}
+
+/// A query's ranking as its judgments see it.
+enum Ranked {
+    /// By each group of judges.
+    Grades(Vec<JudgedRanking>),
+    Preferences(RankedPreferences),
+}
 
 /// The judged queries in the order of their bytes.
-fn queries(judgments: Judgments<'_>) -> BTreeMap<&str, Groups<'_>> {
+fn queries(judgments: Judgments<'_>) -> BTreeMap<&str, QueryJudgments<'_>> {
+    use QueryJudgments as Of;
     match judgments {
-        Judgments::Qrels(qrels) => qrels.iter().map(|(query, grades)| (query, vec![grades])).collect(),
+        Judgments::Qrels(qrels) => {
+            qrels.iter().map(|(query, grades)| (query, Of::Grades(vec![grades]))).collect()
+        }
         Judgments::Groups(groups) => {
-            groups.queries.iter().map(|(query, groups)| (query.as_str(), groups.values().collect())).collect()
+            let queries = groups.queries.iter();
+            queries.map(|(query, groups)| (query.as_str(), Of::Grades(groups.values().collect()))).collect()
+        }
+        Judgments::Preferences(preferences) => {
+            let queries = preferences.queries.iter();
+            queries.map(|(query, groups)| (query.as_str(), Of::Preferences(groups))).collect()
         }
     }
 }
@@ -96,18 +119,28 @@ impl Evaluator<'_> {
         self.arguments.level.unwrap_or(1)
     }
 
-    fn query(&self, query_id: &str, groups: &Groups<'_>) -> Result<Vec<Value>, TrecEvalError> {
+    fn query(&self, query_id: &str, judgments: &QueryJudgments<'_>) -> Result<Vec<Value>, TrecEvalError> {
         let entries = self.run.queries.get(query_id);
         if entries.is_none() && !self.arguments.complete {
             return Err(TrecEvalError::MissingQuery { query_id: query_id.to_owned() });
         }
-        let rankings = groups
-            .iter()
-            .map(|grades| self.ranking(query_id, grades, entries.map(Vec::as_slice)))
-            .collect::<Result<Vec<_>, _>>()?;
+        let entries = entries.map(Vec::as_slice);
+        let ranked = match judgments {
+            QueryJudgments::Grades(groups) => {
+                let rankings = groups.iter().map(|grades| self.ranking(query_id, grades, entries));
+                Ranked::Grades(rankings.collect::<Result<Vec<_>, _>>()?)
+            }
+            QueryJudgments::Preferences(groups) => {
+                let depth = self.arguments.depth.map_or(usize::MAX, NonZeroUsize::get);
+                let entries = entries.unwrap_or_default();
+                // Refuses what no ranking may have.
+                ranked_documents(query_id, entries)?;
+                Ranked::Preferences(RankedPreferences::new(query_id, groups, entries, depth)?)
+            }
+        };
         let mut values = Vec::with_capacity(self.request.lines.len());
         for line in &self.request.lines {
-            let mut value = self.value(line, &rankings);
+            let mut value = self.value(line, &ranked);
             // trec_eval puts one unjudged document in the place of a missing ranking, and takes back what
             // that changes.
             if entries.is_none()
@@ -122,7 +155,7 @@ impl Evaluator<'_> {
             let text = match &line.what {
                 // What is taken back goes by the name without parameters.
                 What::RelString(_) if entries.is_none() && line.label == "relstring" => String::new(),
-                What::RelString(length) => relevance_string(&rankings, *length),
+                What::RelString(length) => relevance_string(&ranked, *length),
                 _ => String::new(),
             };
             values.push(Value { number: value, text });
@@ -151,13 +184,20 @@ impl Evaluator<'_> {
         Ok(if self.arguments.judged_only { ranking.judged_only() } else { ranking })
     }
 
-    fn value(&self, line: &Line, rankings: &[JudgedRanking]) -> f64 {
+    fn value(&self, line: &Line, ranked: &Ranked) -> f64 {
         let level = self.level();
+        let rankings = match (ranked, &line.what) {
+            (Ranked::Preferences(preferences), What::OfPreferences(measure)) => {
+                return measure.compute(preferences);
+            }
+            (Ranked::Preferences(_), _) => return 0.0,
+            (Ranked::Grades(rankings), _) => rankings,
+        };
         let Some(ranking) = rankings.first() else { return 0.0 };
         // trec_eval divides by the number of documents retrieved before it looks whether there is one.
         let nothing = ranking.retrieved() == 0;
         match &line.what {
-            What::RunId | What::RelString(_) => 0.0,
+            What::RunId | What::RelString(_) | What::OfPreferences(_) => 0.0,
             What::Measure(_) if nothing && self.is_interpolated(line, ranking) => f64::NAN,
             What::Measure(measure) => measure.compute(ranking, level),
             What::OfGroups(measure) => {
@@ -208,7 +248,7 @@ impl Evaluator<'_> {
         &self,
         line: &Line,
         sum: f64,
-        queries: &BTreeMap<&str, Groups<'_>>,
+        queries: &BTreeMap<&str, QueryJudgments<'_>>,
         out: &mut impl Write,
     ) -> Result<(), TrecEvalError> {
         let count = queries.len() as f64;
@@ -218,8 +258,11 @@ impl Evaluator<'_> {
             Kind::NumQ => count,
             // With -c, trec_eval counts what is relevant at grade 1, whatever -l says.
             Kind::Count if line.label == "num_rel" && self.arguments.complete => {
-                let grades = queries.values().flatten().flat_map(|grades| grades.values());
-                grades.filter(|grade| **grade > 0).count() as f64
+                let groups = queries.values().flat_map(|judgments| match judgments {
+                    QueryJudgments::Grades(groups) => groups.as_slice(),
+                    QueryJudgments::Preferences(_) => &[],
+                });
+                groups.flat_map(|grades| grades.values()).filter(|grade| **grade > 0).count() as f64
             }
             Kind::Count => sum,
             Kind::Geometric => (sum / count).exp(),
@@ -248,7 +291,8 @@ impl Evaluator<'_> {
 }
 
 /// The grades of the first documents: a digit, `>` above 9, `.` for a negative one, `-` without a judgment.
-fn relevance_string(rankings: &[JudgedRanking], length: usize) -> String {
+fn relevance_string(ranked: &Ranked, length: usize) -> String {
+    let Ranked::Grades(rankings) = ranked else { return String::new() };
     let judgments = rankings.first().map_or(&[][..], |ranking| &ranking.judgments);
     judgments
         .iter()

@@ -2,7 +2,8 @@
 
 use super::TrecEvalError;
 use super::arguments::{Arguments, JudgmentFormat};
-use super::table::{Entry, Kind, TABLE, nickname};
+use super::preference_measures::PreferenceMeasure;
+use super::table::{Entry, Kind, Of, TABLE, nickname};
 use crate::error::MeasureError;
 use crate::measure::Measure;
 
@@ -17,6 +18,8 @@ pub(super) enum What {
     Measure(Measure),
     /// A measure, averaged over the groups of judges.
     OfGroups(Measure),
+    /// A measure of preferences.
+    OfPreferences(PreferenceMeasure),
     /// Interpolated precision, averaged over these levels of recall.
     IPrecAverage(Vec<f64>),
     /// The worth of relevant and other documents that were retrieved and that were not.
@@ -52,7 +55,9 @@ impl Request {
                 None if TABLE.iter().any(|entry| entry.name == name) => marked.push(name),
                 None => {
                     let reason =
-                        "it is a measure of trec_eval, or official, set, all_trec or qrels_jg".to_owned();
+                        "it is a measure of trec_eval, or official, set, all_trec, qrels_jg, prefs or \
+                                  all_prefs"
+                            .to_owned();
                     return Err(TrecEvalError::Measure { name: name.clone(), reason });
                 }
             }
@@ -73,11 +78,19 @@ impl Request {
 
 fn check_judgments(entry: &Entry, format: JudgmentFormat) -> Result<(), TrecEvalError> {
     let any = matches!(entry.kind, Kind::RunId | Kind::NumQ);
-    let groups = format == JudgmentFormat::QrelsGroups;
-    if any || entry.groups == groups {
+    let given = match format {
+        JudgmentFormat::Qrels => Of::Grades,
+        JudgmentFormat::QrelsGroups => Of::Groups,
+        JudgmentFormat::Preferences | JudgmentFormat::QrelsPreferences => Of::Preferences,
+    };
+    if any || entry.of == given {
         return Ok(());
     }
-    let reason = if groups { "leave out -R qrels_jg" } else { "add -R qrels_jg" };
+    let reason = match entry.of {
+        Of::Grades => "leave out -R",
+        Of::Groups => "give -R qrels_jg",
+        Of::Preferences => "give -R prefs or -R qrels_prefs",
+    };
     Err(TrecEvalError::Measure { name: entry.name.to_owned(), reason: reason.to_owned() })
 }
 
@@ -89,7 +102,7 @@ fn lines_of(entry: &Entry, parameters: Option<&str>) -> Result<Vec<Line>, Measur
     };
     let measure = |text: &str| -> Result<What, MeasureError> {
         let measure = text.parse()?;
-        Ok(if entry.groups { What::OfGroups(measure) } else { What::Measure(measure) })
+        Ok(if entry.of == Of::Groups { What::OfGroups(measure) } else { What::Measure(measure) })
     };
     let of_texts = |at: Vec<(String, String)>| -> Result<Vec<Line>, MeasureError> {
         let one = |(suffix, at): (String, String)| {
@@ -97,6 +110,9 @@ fn lines_of(entry: &Entry, parameters: Option<&str>) -> Result<Vec<Line>, Measur
         };
         at.into_iter().map(one).collect()
     };
+    if let Some(measure) = PreferenceMeasure::named(entry.name) {
+        return Ok(vec![line(entry.name.to_owned(), What::OfPreferences(measure))]);
+    }
     match entry.kind {
         Kind::RunId => Ok(vec![line("runid".to_owned(), What::RunId)]),
         Kind::RelString => {

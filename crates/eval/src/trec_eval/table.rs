@@ -34,8 +34,19 @@ pub(super) struct Entry {
     pub(super) kind: Kind,
     /// What it is in the notation of this crate, with `@` where a cutoff or share comes.
     pub(super) notation: &'static str,
-    /// Whether judgments by groups are needed.
-    pub(super) groups: bool,
+    /// The judgments that it is of.
+    pub(super) of: Of,
+}
+
+/// Kinds of judgments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    /// One grade for each query and document.
+    Grades,
+    /// Grades by several groups of judges.
+    Groups,
+    /// Preferences.
+    Preferences,
 }
 
 const CUTOFFS: Kind = Kind::Cutoffs(&[5, 10, 15, 20, 30, 100, 200, 500, 1000]);
@@ -43,11 +54,15 @@ const RECALLS: Kind = Kind::Shares(&[0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8
 const MULTIPLES: Kind = Kind::Shares(&[0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0]);
 
 const fn entry(name: &'static str, kind: Kind, notation: &'static str) -> Entry {
-    Entry { name, kind, notation, groups: false }
+    Entry { name, kind, notation, of: Of::Grades }
 }
 
 const fn of_groups(name: &'static str, kind: Kind, notation: &'static str) -> Entry {
-    Entry { name, kind, notation, groups: true }
+    Entry { name, kind, notation, of: Of::Groups }
+}
+
+const fn of_preferences(name: &'static str, kind: Kind) -> Entry {
+    Entry { name, kind, notation: "", of: Of::Preferences }
 }
 
 /// All measures, in the order in which they print.
@@ -88,6 +103,20 @@ pub(super) static TABLE: &[Entry] = &[
     entry("set_map", Kind::Plain, "SetAP"),
     entry("set_F", Kind::Numbers, "SetF"),
     entry("num_nonrel_judged_ret", Kind::Count, "NumNonrelJudgedRet"),
+    of_preferences("prefs_num_prefs_poss", Kind::Count),
+    of_preferences("prefs_num_prefs_ful", Kind::Count),
+    of_preferences("prefs_num_prefs_ful_ret", Kind::Count),
+    of_preferences("prefs_simp", Kind::Plain),
+    of_preferences("prefs_pair", Kind::Plain),
+    of_preferences("prefs_avgjg", Kind::Plain),
+    of_preferences("prefs_avgjg_Rnonrel", Kind::Plain),
+    of_preferences("prefs_simp_ret", Kind::Plain),
+    of_preferences("prefs_pair_ret", Kind::Plain),
+    of_preferences("prefs_avgjg_ret", Kind::Plain),
+    of_preferences("prefs_avgjg_Rnonrel_ret", Kind::Plain),
+    of_preferences("prefs_simp_imp", Kind::Plain),
+    of_preferences("prefs_pair_imp", Kind::Plain),
+    of_preferences("prefs_avgjg_imp", Kind::Plain),
     of_groups("map_avgjg", Kind::Plain, "AP"),
     of_groups("P_avgjg", CUTOFFS, "P@"),
     of_groups("Rprec_mult_avgjg", MULTIPLES, "RprecMult@"),
@@ -116,6 +145,16 @@ pub(super) fn nickname(name: &str) -> Option<&'static [&'static str]> {
             "set_F", "num_nonrel_judged_ret",
         ],
         "qrels_jg" => &["runid", "num_q", "map_avgjg", "P_avgjg", "Rprec_mult_avgjg"],
+        "prefs" => &[
+            "runid", "num_q", "prefs_num_prefs_poss", "prefs_num_prefs_ful", "prefs_num_prefs_ful_ret",
+            "prefs_simp", "prefs_pair", "prefs_avgjg",
+        ],
+        "all_prefs" => &[
+            "runid", "num_q", "prefs_num_prefs_poss", "prefs_num_prefs_ful", "prefs_num_prefs_ful_ret",
+            "prefs_simp", "prefs_pair", "prefs_avgjg", "prefs_avgjg_Rnonrel", "prefs_simp_ret",
+            "prefs_pair_ret", "prefs_avgjg_ret", "prefs_avgjg_Rnonrel_ret", "prefs_simp_imp",
+            "prefs_pair_imp", "prefs_avgjg_imp",
+        ],
         _ => return None,
     })
 }
@@ -123,7 +162,7 @@ pub(super) fn nickname(name: &str) -> Option<&'static [&'static str]> {
 /// The measures that a nickname stands for, in trec_eval's order and with its defaults. `runid`, `relstring`
 /// and `utility` are no measures in this crate's notation and are left out.
 pub(crate) fn nickname_measures(name: &str) -> Option<Vec<Measure>> {
-    let names = nickname(name).filter(|_| name != "qrels_jg")?;
+    let names = nickname(name).filter(|_| ["official", "set", "all_trec"].contains(&name))?;
     let entries = TABLE.iter().filter(|entry| names.contains(&entry.name) && !entry.notation.is_empty());
     let texts = entries.flat_map(|entry| match entry.kind {
         Kind::Cutoffs(cutoffs) => cutoffs.iter().map(|at| format!("{}{at}", entry.notation)).collect(),

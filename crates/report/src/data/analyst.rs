@@ -1,5 +1,6 @@
 //! Makes a report from runs that come one after the other: only the baseline and one more run are in memory.
 
+use rayon::prelude::*;
 use toller_eval::{EvalError, Evaluation};
 use toller_ir::{Qrels, Run};
 
@@ -90,20 +91,21 @@ impl<'a> Analyst<'a> {
             runs.iter().map(|run| by_measure(run, plan.measures.len())).collect();
         let main: Vec<&[f64]> = values.iter().filter_map(|run| run.first()).map(Vec::as_slice).collect();
         let evaluations: Vec<&Evaluation> = runs.iter().map(|run| &run.evaluation).collect();
-        let pairs = Pairs::all(&evaluations)?;
-        let summaries = runs.iter().zip(&values).zip(short).zip(0..).map(|(((run, values), name), at)| {
-            let estimates = plan.measures.iter().zip(values).zip(&run.evaluation.aggregates);
-            RunSummary {
+        let pairs = Pairs::all(&evaluations, options.test)?;
+        let estimates = |(run, values): (&Measured, &Vec<Vec<f64>>)| -> Vec<Estimate> {
+            let of_measures = plan.measures.par_iter().zip(values).zip(&run.evaluation.aggregates);
+            of_measures.map(|((measure, values), value)| Estimate::new(*value, values, measure)).collect()
+        };
+        let estimates: Vec<Vec<Estimate>> = runs.par_iter().zip(&values).map(estimates).collect();
+        let summaries =
+            runs.iter().zip(estimates).zip(short).zip(0..).map(|(((run, estimates), name), at)| RunSummary {
                 file: run.name.clone(),
                 name,
                 letter: names::letter(at),
                 missing: run.evaluation.missing,
                 unjudged: run.evaluation.unjudged,
-                estimates: estimates
-                    .map(|((measure, values), value)| Estimate::new(*value, values, measure))
-                    .collect(),
-            }
-        });
+                estimates,
+            });
         let measures = plan.measures.iter().map(|measure| MeasureName {
             name: measure.to_string(),
             summary: measure.summary(),
@@ -113,6 +115,7 @@ impl<'a> Analyst<'a> {
             title: options.title,
             judgments: options.judgments,
             relevance_level: options.relevance_level,
+            test: options.test.name(),
             runs: summaries.collect(),
             measures: measures.collect(),
             pairs,

@@ -10,6 +10,7 @@ mod ranks;
 mod run;
 
 use serde::Serialize;
+use toller_eval::Test;
 
 pub use analyst::Analyst;
 pub use difficulty::{Difficulty, QueryDifficulty};
@@ -30,6 +31,8 @@ pub struct Report {
     pub judgments: String,
     /// The lowest relevant grade, for measures without their own.
     pub relevance_level: u32,
+    /// The significance test of the pairs.
+    pub test: &'static str,
     /// The runs.
     pub runs: Vec<RunSummary>,
     /// The measures.
@@ -104,6 +107,11 @@ impl Report {
         }
         wanted.queries.extend(self.queries.iter().map(String::as_str));
         wanted
+    }
+
+    /// Whether the p-values are corrected for the number of pairs: Tukey's test covers all pairs at once.
+    pub(crate) fn is_corrected(&self) -> bool {
+        self.test != Test::Tukey.name()
     }
 
     /// The first measure's name.

@@ -36,22 +36,22 @@ pub struct Pair {
     pub ties: usize,
     /// Queries on which the second is worse.
     pub losses: usize,
-    /// The paired t-test's two-sided p-value.
+    /// The test's two-sided p-value.
     pub p: f64,
-    /// The p-value after Holm's correction for all pairs.
+    /// The p-value after Holm's correction for all pairs; Tukey's test needs none.
     pub corrected_p: f64,
 }
 
 impl Pairs {
     /// Compares each run with each by every measure that is a mean.
-    pub(super) fn all(runs: &[&Evaluation]) -> Result<Vec<Self>, CompareError> {
-        let options = CompareOptions { tests: vec![Test::T], ..CompareOptions::default() };
+    pub(super) fn all(runs: &[&Evaluation], test: Test) -> Result<Vec<Self>, CompareError> {
+        let options = CompareOptions { tests: vec![test], ..CompareOptions::default() };
         let mut all: Vec<Self> = Vec::new();
         for comparison in compare_pairs(runs, Compared::All, &options)? {
             let measure = comparison.measure.to_string();
             match all.last_mut().filter(|pairs| pairs.measure == measure) {
-                Some(pairs) => pairs.pairs.push(Pair::of(&comparison)),
-                None => all.push(Self { measure, pairs: vec![Pair::of(&comparison)] }),
+                Some(pairs) => pairs.pairs.push(Pair::of(&comparison, test)),
+                None => all.push(Self { measure, pairs: vec![Pair::of(&comparison, test)] }),
             }
         }
         Ok(all)
@@ -82,8 +82,9 @@ impl Pairs {
 }
 
 impl Pair {
-    fn of(comparison: &PairComparison) -> Self {
-        let p = comparison.t_test.p_value;
+    fn of(comparison: &PairComparison, test: Test) -> Self {
+        let tested = comparison.test(test);
+        let p = tested.map_or(1.0, |tested| tested.outcome.p_value());
         Self {
             first: comparison.baseline,
             second: comparison.run,
@@ -94,7 +95,7 @@ impl Pair {
             ties: comparison.ties,
             losses: comparison.losses,
             p,
-            corrected_p: comparison.test(Test::T).map_or(p, |tested| tested.adjusted_p),
+            corrected_p: tested.map_or(p, |tested| tested.adjusted_p),
         }
     }
 
@@ -106,7 +107,7 @@ impl Pair {
 
 #[cfg(test)]
 mod tests {
-    use toller_eval::{Evaluation, QueryEvaluation};
+    use toller_eval::{Evaluation, QueryEvaluation, Test};
 
     use super::Pairs;
 
@@ -115,6 +116,7 @@ mod tests {
             query_id: format!("{at:02}"),
             retrieved: true,
             values: vec![value(at)],
+            weights: vec![1.0],
         };
         let per_query: Vec<_> = (0..20).map(query).collect();
         Evaluation {
@@ -130,7 +132,7 @@ mod tests {
     fn a_pair_is_seen_from_both_sides() {
         let high = evaluation(|at| 0.8 + f64::from(at % 3) / 100.0);
         let low = evaluation(|at| 0.1 + f64::from(at % 5) / 100.0);
-        let all = Pairs::all(&[&low, &high, &low]).unwrap();
+        let all = Pairs::all(&[&low, &high, &low], Test::T).unwrap();
         let pairs = &all[0];
         assert_eq!((all.len(), &*pairs.measure, pairs.pairs.len()), (1, "AP", 3));
         let (up, down) = (pairs.of(1, 0).unwrap(), pairs.of(0, 1).unwrap());
@@ -142,5 +144,14 @@ mod tests {
         assert!(pairs.of(1, 1).is_none());
         // Holm's correction: the smallest of three p-values is multiplied by three.
         assert!(up.corrected_p >= up.p);
+    }
+
+    #[test]
+    fn each_test_has_its_p_value() {
+        let runs = [evaluation(|at| f64::from(at % 7) / 10.0), evaluation(|at| f64::from(at % 5) / 9.0)];
+        let p = |test| Pairs::all(&[&runs[0], &runs[1]], test).unwrap()[0].pairs[0].p;
+        let values = Test::ALL.map(p);
+        assert!(values.iter().all(|p| (0.2..1.0).contains(p)), "{values:?}");
+        assert!(values[1..].iter().all(|p| *p != values[0]), "{values:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! What one run contributes to a report, found in two passes over the run.
 
-use toller_eval::{EvalError, EvalOptions, Evaluation, Measure, QueryJudge, evaluate, graded_rankings};
+use toller_eval::{EvalError, EvalOptions, Evaluation, Measure, QueryJudge, evaluate, map_graded_rankings};
 use toller_ir::{Qrels, Run};
 
 /// Depths of the curves.
@@ -42,7 +42,7 @@ pub(crate) struct Measured {
 impl Plan {
     pub(crate) fn new(measures: &[Measure], eval: EvalOptions) -> Self {
         let mut families: Vec<String> = Vec::new();
-        for family in measures.iter().filter_map(family) {
+        for family in measures.iter().filter(|measure| measure.is_of_rankings()).filter_map(family) {
             if !families.contains(&family) && families.len() < MOST_CURVES {
                 families.push(family);
             }
@@ -71,24 +71,16 @@ impl Plan {
         let evaluation = evaluate(qrels, run, &self.measures, &self.eval)?;
         let measures: Vec<Measure> = self.at_depths.iter().chain(&self.at_recalls).cloned().collect();
         let level = self.eval.relevance_level;
-        let mut values = vec![Vec::with_capacity(evaluation.per_query.len()); measures.len()];
-        let mut first_ranks = Vec::with_capacity(evaluation.per_query.len());
-        let mut longest = 0;
-        for ranking in graded_rankings(qrels, run, &self.eval)? {
-            let ranking = ranking?;
-            longest = longest.max(ranking.documents.len());
-            first_ranks.push(ranking.first_relevant(level));
-            let Some(judgments) = qrels.query(ranking.query_id) else { continue };
+        let queries = map_graded_rankings(qrels, run, &self.eval, |ranking, judgments| {
             let judge = QueryJudge::new(ranking.query_id, judgments, &measures, level)?;
-            for (values, value) in values.iter_mut().zip(judge.values(ranking.grades())) {
-                values.push(value);
-            }
-        }
-        let mut means = measures
-            .iter()
-            .zip(values)
-            .map(|(measure, values)| measure.aggregate(values))
-            .collect::<Vec<_>>();
+            let values = judge.values(ranking.grades());
+            Ok((ranking.first_relevant(level), ranking.documents.len(), values))
+        })?;
+        let first_ranks = queries.iter().map(|(first, _, _)| *first).collect();
+        let longest = queries.iter().map(|(_, length, _)| *length).max().unwrap_or(0);
+        let values = |at: usize| queries.iter().map(move |(_, _, values)| values[at]);
+        let means = measures.iter().enumerate().map(|(at, measure)| measure.aggregate(values(at)));
+        let mut means: Vec<f64> = means.collect();
         let precision = means.split_off(self.at_depths.len());
         let at_depths = means.chunks(DEPTHS.len()).map(<[f64]>::to_vec).collect();
         Ok(Measured { name, evaluation, at_depths, precision, first_ranks, longest })

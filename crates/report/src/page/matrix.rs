@@ -22,7 +22,7 @@ pub(super) fn section(report: &Report) -> Markup {
 fn matrix(report: &Report, pairs: &Pairs) -> Markup {
     let caption = html! {
         (Plain(&pairs.measure)) " of the row’s run minus that of the column’s, with the corrected " i { "p" } "-value "
-        "(paired " i { "t" } "-test, Holm). ▲ and ▼ mark what is significant at .05."
+        "(" (report.test) @if report.is_corrected() { ", Holm" } "). ▲ and ▼ mark what is significant at .05."
     };
     let head = html! {
         tr {

@@ -18,9 +18,11 @@ pub(super) fn section(report: &Report) -> Markup {
             "A document is relevant from grade " (report.relevance_level) " on, unless a measure names its own grade."
         }
         p {
-            "Differences are tested by the two-sided paired " i { "t" } "-test over queries. The " i { "p" }
-                "-values of one measure are "
-            "corrected together for all pairs of runs (Holm 1979). Intervals of means come from 2,000 bootstrap samples of the queries, "
+            "Differences are tested over queries, paired and two-sided, by the " (test_name(report)) ". "
+            @if report.is_corrected() {
+                "The " i { "p" } "-values of one measure are corrected together for all pairs of runs (Holm 1979). "
+            }
+            "Intervals of means come from 2,000 bootstrap samples of the queries, "
             "corrected for bias and acceleration (Efron 1987). Tests and intervals ask what other queries of this kind would give, not what "
             "other judgments or another collection would."
         }
@@ -30,6 +32,17 @@ pub(super) fn section(report: &Report) -> Markup {
         }
         (files(report))
         p.hint { "Judgments: " bdi { (Plain(&report.judgments)) } ". Made by Toller " (env!("CARGO_PKG_VERSION")) "." }
+    }
+}
+
+/// The significance test.
+pub(super) fn test_name(report: &Report) -> Markup {
+    match report.test {
+        "t-test" => html! { i { "t" } "-test (Student 1908)" },
+        "randomization" => html! { "randomisation test (Fisher 1935)" },
+        "bootstrap" => html! { "bootstrap test (Sakai 2006)" },
+        "wilcoxon" => html! { "signed-rank test (Wilcoxon 1945)" },
+        _ => html! { "randomised Tukey test, which covers all pairs at once (Carterette 2012)" },
     }
 }
 

@@ -1,11 +1,11 @@
-//! Compares the sums of a pass with what can still be among the k best, while they are in registers.
+//! Compares the sums of a pass with the thresholds of the queries, while they are in registers.
 
 use toller_simd::product::{Product, Sums};
 use toller_simd::tile::{self, Epilogue, PANEL, Rows};
 use toller_simd::word::Word;
 use toller_simd::{LANES, Simd};
 
-use super::nominate::Nominator;
+use super::collect::Collector;
 use super::packed_queries::{FEW, FewQueries, PackedQueries};
 use super::prefetch::NextBlock;
 
@@ -50,24 +50,24 @@ pub(crate) struct Cutoffs {
     cutoffs: Vec<f32>,
 }
 
-/// Multiplies `rows` with `queries` and nominates the rows that may be among the k best.
+/// Multiplies `rows` with `queries` and collects the rows that may reach a threshold.
 #[inline(always)]
-pub(crate) fn scan<S: Simd, B: Bounds>(
+pub(crate) fn scan<S: Simd, B: Bounds, C: Collector>(
     simd: S,
     queries: &PackedQueries<Value<B>>,
     rows: Rows<'_, Value<B>>,
     bounds: B,
     next: NextBlock,
     cutoffs: &mut Cutoffs,
-    nominator: &mut Nominator<'_>,
+    collector: &mut C,
 ) {
     let count = queries.count();
     let Cutoffs { thresholds, cutoffs } = cutoffs;
     thresholds.clear();
-    thresholds.extend((0..count).map(|query| nominator.threshold(query)));
+    thresholds.extend((0..count).map(|query| collector.threshold(query)));
     cutoffs.resize(count.next_multiple_of(PANEL), f32::INFINITY);
     bounds.write_cutoffs(0, thresholds, &mut cutoffs[..count]);
-    let mut compare = Compare { bounds, cutoffs, next, nominator };
+    let mut compare = Compare { bounds, cutoffs, next, collector };
     match (queries.few(), count) {
         (Some(few), 1) => compare.scan_few::<S, 1>(simd, few, rows),
         (Some(few), 2) => compare.scan_few::<S, 2>(simd, few, rows),
@@ -78,14 +78,14 @@ pub(crate) fn scan<S: Simd, B: Bounds>(
 }
 
 /// The epilogue of a pass.
-struct Compare<'a, 'b, B> {
+struct Compare<'a, B, C> {
     bounds: B,
     cutoffs: &'a mut [f32],
     next: NextBlock,
-    nominator: &'a mut Nominator<'b>,
+    collector: &'a mut C,
 }
 
-impl<B: Bounds> Epilogue for Compare<'_, '_, B> {
+impl<B: Bounds, C: Collector> Epilogue for Compare<'_, B, C> {
     type Product = B::Product;
 
     #[inline(always)]
@@ -101,10 +101,10 @@ impl<B: Bounds> Epilogue for Compare<'_, '_, B> {
         let ((sums, values), cutoffs) = unsafe {
             (self.bounds.comparable(simd, row, sums), simd.load(self.cutoffs.as_ptr().add(column)))
         };
-        // Not `>=`: what overflowed to NaN is nominated.
+        // Not `>=`: what overflowed to NaN is collected.
         let reached = u32::from(simd.not_less(values, cutoffs)) & ((1 << count) - 1);
         if reached != 0 {
-            self.nominate_lanes(simd, row, column, reached, &Word::to_array(simd, sums));
+            self.collect_lanes(simd, row, column, reached, &Word::to_array(simd, sums));
         }
     }
 
@@ -114,7 +114,7 @@ impl<B: Bounds> Epilogue for Compare<'_, '_, B> {
     }
 }
 
-impl<B: Bounds> Compare<'_, '_, B> {
+impl<B: Bounds, C: Collector> Compare<'_, B, C> {
     /// Multiplies each row with each of the `QUERIES` queries.
     #[inline(always)]
     fn scan_few<S: Simd, const QUERIES: usize>(
@@ -127,19 +127,19 @@ impl<B: Bounds> Compare<'_, '_, B> {
             let sums = queries.sums::<S, B::Product, QUERIES>(simd, rows.row(row), row, self.next);
             for (query, sums) in sums.into_iter().enumerate() {
                 let (sum, value) = self.bounds.comparable_sum(row, Word::sum(simd, sums));
-                // Not `>=`: what overflowed to NaN is nominated.
+                // Not `>=`: what overflowed to NaN is collected.
                 let is_below = value < self.cutoffs[query];
                 if !is_below {
-                    self.nominate(simd, row, query, sum);
+                    self.collect(simd, row, query, sum);
                 }
             }
         }
     }
 
-    /// Nominates the row for the queries whose bits are set in `reached`.
+    /// Collects the row for the queries whose bits are set in `reached`.
     #[cold]
     #[inline(never)]
-    fn nominate_lanes<S: Simd>(
+    fn collect_lanes<S: Simd>(
         &mut self,
         simd: S,
         row: usize,
@@ -149,20 +149,20 @@ impl<B: Bounds> Compare<'_, '_, B> {
     ) {
         while reached != 0 {
             let lane = reached.trailing_zeros() as usize;
-            self.nominate(simd, row, column + lane, sums[lane]);
+            self.collect(simd, row, column + lane, sums[lane]);
             reached &= reached - 1;
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn nominate<S: Simd>(&mut self, simd: S, row: usize, query: usize, sum: Sum<B>) {
+    fn collect<S: Simd>(&mut self, simd: S, row: usize, query: usize, sum: Sum<B>) {
         let (lower, upper) = self.bounds.interval(query, row, sum);
-        if upper < self.nominator.threshold(query) {
+        if upper < self.collector.threshold(query) {
             return;
         }
-        if self.nominator.nominate(simd, row, query, (lower, upper)) {
-            let threshold = [self.nominator.threshold(query)];
+        if self.collector.collect(simd, row, query, (lower, upper)) {
+            let threshold = [self.collector.threshold(query)];
             self.bounds.write_cutoffs(query, &threshold, &mut self.cutoffs[query..=query]);
         }
     }

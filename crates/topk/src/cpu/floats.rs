@@ -5,8 +5,8 @@ use toller_simd::product::Floats;
 use toller_simd::tile::Rows;
 
 use super::bounds::{self, ErrorBound};
+use super::collect::Collector;
 use super::compare::{self, Bounds, Cutoffs};
-use super::nominate::Nominator;
 use super::packed_queries::PackedQueries;
 use super::prefetch::NextBlock;
 use super::rows::largest_square;
@@ -40,15 +40,15 @@ pub(crate) struct State {
     cutoffs: Cutoffs,
 }
 
-/// Nominates among `rows` `[rows, dim]`.
+/// Collects among `rows` `[rows, dim]`.
 #[inline(always)]
-pub(crate) fn scan<S: Simd>(
+pub(crate) fn scan<S: Simd, C: Collector>(
     simd: S,
     queries: &Queries,
     rows: &[f32],
     next: NextBlock,
     state: &mut State,
-    nominator: &mut Nominator<'_>,
+    collector: &mut C,
 ) {
     let State { errors, cutoffs } = state;
     let dim = queries.packed.depth();
@@ -56,7 +56,7 @@ pub(crate) fn scan<S: Simd>(
     errors.clear();
     errors.extend(queries.bounds.iter().map(|bound| bound.error(largest_square)));
     let rows = Rows::new(rows, dim, rows.len() / dim, dim);
-    compare::scan(simd, &queries.packed, rows, Errors(errors), next, cutoffs, nominator);
+    compare::scan(simd, &queries.packed, rows, Errors(errors), next, cutoffs, collector);
 }
 
 /// Per query, how far its sums in a block may be from the scores.

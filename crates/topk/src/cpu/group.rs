@@ -8,19 +8,18 @@
 //! costs time but never hits.
 
 use std::ops::Range;
-use std::sync::atomic::AtomicUsize;
 
 use rayon::prelude::*;
 use toller_ir::Hit;
-use toller_simd::{Isa, dispatch_on};
+use toller_simd::Isa;
 
 use super::blocks::Blocks;
 use super::candidates::Candidates;
-use super::nominate::Nominated;
+use super::nominate::{Nominated, Nominator};
 use super::passes::Passes;
 use super::queries::QueryGroup;
 use super::ranked::ranked;
-use super::thread_scan::ThreadScan;
+use super::thread_scan::BlockScan;
 use super::thresholds::Thresholds;
 use crate::options::IpTopkOptions;
 use crate::top_k::TopK;
@@ -109,16 +108,10 @@ impl Start {
 impl Sweep<'_> {
     /// The `k` best of each query among the seeds and the blocks whose turns are `turns`.
     fn search(&self, turns: Range<usize>, k: usize, start: Start) -> TopK {
-        let threads = rayon::current_num_threads().min(turns.len());
-        let thresholds = Thresholds::new(&start.scores);
-        let taken = AtomicUsize::new(turns.start);
-        let &Self { group, passes, blocks, options, .. } = self;
-        let (thresholds, taken) = (&thresholds, &taken);
-        let scan = |_| {
-            let turns = turns.clone();
-            dispatch_on(self.isa, ThreadScan { group, k, passes, options, blocks, turns, taken, thresholds })
-        };
-        let mut scanned: Vec<Nominated> = (0..threads).into_par_iter().with_max_len(1).map(scan).collect();
+        let thresholds = &Thresholds::new(&start.scores);
+        let &Self { isa, group, passes, blocks, options } = self;
+        let scan = BlockScan::new(group, passes, options, blocks, turns);
+        let mut scanned = scan.run(isa, || Nominator::new(group, k, thresholds));
         scanned.push(Nominated::exact(start.seeds));
 
         let merge = |query: usize| {
@@ -136,7 +129,7 @@ impl Sweep<'_> {
             nominated.iter_mut().zip(&scanned.rescored).for_each(|(sum, rescored)| *sum += rescored);
         }
         drop(scanned);
-        ranked(self.isa, group, k, candidates, nominated)
+        ranked(isa, group, k, candidates, nominated)
     }
 
     /// Searches the queries `misled` once more, without a start.

@@ -29,7 +29,10 @@ mod blocks;
 mod bounds;
 mod candidates;
 mod codes;
+mod collect;
 mod compare;
+mod count;
+mod first_ranks;
 mod floats;
 mod group;
 mod nominate;
@@ -47,6 +50,7 @@ use toller_simd::Isa;
 
 use self::blocks::Blocks;
 use self::candidates::{Candidate, most};
+pub(crate) use self::first_ranks::first_ranks;
 use self::group::search_group;
 use self::queries::QueryGroup;
 use crate::collection::Collection;

@@ -4,6 +4,7 @@ use toller_ir::{DocOrd, Hit};
 use toller_simd::Simd;
 
 use super::candidates::{Candidate, Candidates, capacity, most};
+use super::collect::{Collector, RowOrdinals};
 use super::queries::QueryGroup;
 use super::rescore::{Pair, Scores};
 use super::thresholds::Thresholds;
@@ -13,10 +14,7 @@ pub(crate) struct Nominator<'a> {
     group: QueryGroup<'a>,
     k: usize,
     thresholds: &'a Thresholds,
-    /// The ordinal of the block's first row; the others follow, unless `chosen` has them.
-    first: DocOrd,
-    /// The ordinal of each row, or empty.
-    chosen: Vec<DocOrd>,
+    ordinals: RowOrdinals,
     candidates: Vec<Candidates>,
     /// Per query, the number of candidates at which they are reduced.
     full: Vec<usize>,
@@ -45,48 +43,11 @@ impl<'a> Nominator<'a> {
             group,
             k,
             thresholds,
-            first: DocOrd(0),
-            chosen: Vec::new(),
+            ordinals: RowOrdinals::default(),
             candidates: (0..group.count()).map(|_| Candidates::default()).collect(),
             full: vec![capacity(k); group.count()],
             rescored: vec![0; group.count()],
         }
-    }
-
-    /// Begins a block: its rows have the ordinals `chosen`, or if it is empty those from `first` on.
-    pub(crate) fn begin(&mut self, first: DocOrd, chosen: &[DocOrd]) {
-        self.first = first;
-        self.chosen.clear();
-        self.chosen.extend_from_slice(chosen);
-    }
-
-    /// A score that at least k vectors reach.
-    pub(crate) fn threshold(&self, query: usize) -> f32 {
-        self.thresholds.get(query)
-    }
-
-    /// Nominates a row whose score is within `bounds`, if the filter admits it. Returns whether the query's
-    /// threshold may have risen.
-    pub(crate) fn nominate<S: Simd>(
-        &mut self,
-        simd: S,
-        row: usize,
-        query: usize,
-        bounds: (f32, f32),
-    ) -> bool {
-        // Does not wrap: the ordinals of a collection fit in 32 bits.
-        let doc = self.chosen.get(row).copied().unwrap_or(DocOrd(self.first.0 + row as u32));
-        if !self.group.filter.admits(self.group.numbers[query], doc) {
-            return false;
-        }
-        let (lower, upper) = bounds;
-        let candidates = &mut self.candidates[query];
-        candidates.push(Candidate { lower, upper, doc });
-        let is_full = candidates.len() >= self.full[query];
-        if is_full {
-            self.reduce(simd, query);
-        }
-        is_full
     }
 
     /// Makes room among the candidates of a query and raises its threshold.
@@ -116,8 +77,37 @@ impl<'a> Nominator<'a> {
         }
         self.thresholds.raise(query, threshold);
     }
+}
 
-    pub(crate) fn finish(self) -> Nominated {
+impl Collector for Nominator<'_> {
+    type Output = Nominated;
+
+    fn begin(&mut self, first: DocOrd, chosen: &[DocOrd]) {
+        self.ordinals.begin(first, chosen);
+    }
+
+    /// A score that at least k vectors reach.
+    fn threshold(&self, query: usize) -> f32 {
+        self.thresholds.get(query)
+    }
+
+    /// Nominates the row, if the filter admits it.
+    fn collect<S: Simd>(&mut self, simd: S, row: usize, query: usize, bounds: (f32, f32)) -> bool {
+        let doc = self.ordinals.of(row);
+        if !self.group.filter.admits(self.group.numbers[query], doc) {
+            return false;
+        }
+        let (lower, upper) = bounds;
+        let candidates = &mut self.candidates[query];
+        candidates.push(Candidate { lower, upper, doc });
+        let is_full = candidates.len() >= self.full[query];
+        if is_full {
+            self.reduce(simd, query);
+        }
+        is_full
+    }
+
+    fn finish<S: Simd>(self, _: S) -> Nominated {
         Nominated { candidates: self.candidates, rescored: self.rescored }
     }
 }

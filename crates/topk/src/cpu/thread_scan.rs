@@ -4,36 +4,40 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use rayon::prelude::*;
 use toller_ir::DocOrd;
 use toller_simd::product::Bytes;
 use toller_simd::tile::AlignedBuffer;
-use toller_simd::{Kernel, Simd};
+use toller_simd::{Isa, Kernel, Simd, dispatch_on};
 
 use super::blocks::{Block, Blocks};
-use super::nominate::{Nominated, Nominator};
+use super::collect::Collector;
 use super::passes::{Choice, Pass, Passes};
 use super::prefetch::NextBlock;
 use super::queries::QueryGroup;
 use super::rows::{gathered, halved, widened};
-use super::thresholds::Thresholds;
 use super::{codes, floats};
 use crate::options::IpTopkOptions;
 
 /// Bytes that are announced to the system before they are scanned.
 const READ_AHEAD_BYTES: usize = 32 << 20;
 
-/// The scan of one thread: takes blocks until there are none left, and returns the candidates of each query.
-pub(crate) struct ThreadScan<'a> {
-    pub(crate) group: QueryGroup<'a>,
-    pub(crate) k: usize,
-    pub(crate) passes: &'a Passes,
-    pub(crate) options: &'a IpTopkOptions<'a>,
-    pub(crate) blocks: &'a Blocks<'a>,
+/// A scan of blocks for a group of queries.
+pub(crate) struct BlockScan<'a> {
+    group: QueryGroup<'a>,
+    passes: &'a Passes,
+    options: &'a IpTopkOptions<'a>,
+    blocks: &'a Blocks<'a>,
     /// The turns of the blocks that are scanned.
-    pub(crate) turns: Range<usize>,
+    turns: Range<usize>,
     /// The next turn, shared by all threads.
-    pub(crate) taken: &'a AtomicUsize,
-    pub(crate) thresholds: &'a Thresholds,
+    taken: AtomicUsize,
+}
+
+/// The scan of one thread: takes blocks until there are none left, and collects what matters to the queries.
+struct ThreadScan<'a, C> {
+    scan: &'a BlockScan<'a>,
+    collector: C,
 }
 
 /// Memory that is kept from block to block.
@@ -47,29 +51,52 @@ struct States {
     codes: codes::State,
 }
 
-impl Kernel for ThreadScan<'_> {
-    type Output = Nominated;
+impl<C: Collector> Kernel for ThreadScan<'_, C> {
+    type Output = C::Output;
     type Product = Bytes;
 
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> Nominated {
-        let mut nominator = Nominator::new(self.group, self.k, self.thresholds);
+    fn run<S: Simd>(self, simd: S) -> C::Output {
+        let Self { scan, mut collector } = self;
         let mut states = States::default();
-        let mut choice = Choice::new(self.passes);
-        let mut upcoming = self.take(choice.pass());
+        let mut choice = Choice::new(scan.passes);
+        let mut upcoming = scan.take(choice.pass());
         while let Some(block) = upcoming {
             let pass = choice.pass();
-            upcoming = self.take(pass);
+            upcoming = scan.take(pass);
             let started = Instant::now();
             let rows = block.rows.len();
-            self.scan(simd, &block, upcoming.as_ref(), pass, &mut states, &mut nominator);
+            scan.scan(simd, &block, upcoming.as_ref(), pass, &mut states, &mut collector);
             choice.took(started.elapsed(), rows);
         }
-        nominator.finish()
+        collector.finish(simd)
     }
 }
 
-impl<'a> ThreadScan<'a> {
+impl<'a> BlockScan<'a> {
+    /// A scan of the blocks whose turns are `turns`.
+    pub(crate) fn new(
+        group: QueryGroup<'a>,
+        passes: &'a Passes,
+        options: &'a IpTopkOptions<'a>,
+        blocks: &'a Blocks<'a>,
+        turns: Range<usize>,
+    ) -> Self {
+        let taken = AtomicUsize::new(turns.start);
+        Self { group, passes, options, blocks, turns, taken }
+    }
+
+    /// Scans on all threads, each with a collector of its own; returns what each has collected.
+    pub(crate) fn run<C: Collector<Output: Send>>(
+        &self,
+        isa: Isa,
+        collector: impl Fn() -> C + Sync,
+    ) -> Vec<C::Output> {
+        let threads = rayon::current_num_threads().min(self.turns.len());
+        let scan = |_| dispatch_on(isa, ThreadScan { scan: self, collector: collector() });
+        (0..threads).into_par_iter().with_max_len(1).map(scan).collect()
+    }
+
     /// The next block of which the filter allows a vector.
     fn take(&self, pass: &Pass) -> Option<Block<'a>> {
         loop {
@@ -112,16 +139,16 @@ impl<'a> ThreadScan<'a> {
         }
     }
 
-    /// Nominates among the vectors of `block`, while those of `upcoming` are prefetched.
+    /// Collects among the vectors of `block`, while those of `upcoming` are prefetched.
     #[inline(always)]
-    fn scan<S: Simd>(
+    fn scan<S: Simd, C: Collector>(
         &self,
         simd: S,
         block: &Block<'a>,
         upcoming: Option<&Block<'a>>,
         pass: &Pass,
         states: &mut States,
-        nominator: &mut Nominator<'a>,
+        collector: &mut C,
     ) {
         let States { wide, chosen, floats, codes } = states;
         let dim = self.group.collection.dim();
@@ -134,7 +161,7 @@ impl<'a> ThreadScan<'a> {
                 chosen.clear();
             }
         }
-        nominator.begin(block.first, chosen);
+        collector.begin(block.first, chosen);
         let next = |depth| {
             let of_block =
                 |next: &Block<'a>| NextBlock::new(self.bytes_of(next, pass), next.rows.len(), depth);
@@ -143,18 +170,18 @@ impl<'a> ThreadScan<'a> {
         match pass {
             Pass::F32(queries) => {
                 let rows = in_f32(simd, block, chosen, dim, wide);
-                floats::scan(simd, queries, rows, next(dim), floats, nominator);
+                floats::scan(simd, queries, rows, next(dim), floats, collector);
             }
             Pass::F16(queries) => {
                 let rows = halved(simd, block.vectors, numbers_of(block, dim), wide);
-                floats::scan(simd, queries, rows, next(dim), floats, nominator);
+                floats::scan(simd, queries, rows, next(dim), floats, collector);
             }
             Pass::Int8(queries) => {
                 let source = match block.codes {
                     Some(codes) if chosen.is_empty() => codes::Source::Stored(codes),
                     _ => codes::Source::Numbers(in_f32(simd, block, chosen, dim, wide)),
                 };
-                codes::scan(simd, queries, source, next(queries.depth()), codes, nominator);
+                codes::scan(simd, queries, source, next(queries.depth()), codes, collector);
             }
         }
     }

@@ -41,8 +41,8 @@ use self::queries::OFFSET;
 pub(crate) use self::queries::Queries;
 pub(crate) use self::rows::Source;
 use self::rows::{CodeBuffer, RowFacts};
+use super::collect::Collector;
 use super::compare::{self, Bounds, Cutoffs};
-use super::nominate::Nominator;
 use super::prefetch::NextBlock;
 
 /// Memory that is kept from block to block.
@@ -53,15 +53,15 @@ pub(crate) struct State {
     cutoffs: Cutoffs,
 }
 
-/// Nominates among the rows of `source`.
+/// Collects among the rows of `source`.
 #[inline(always)]
-pub(crate) fn scan<S: Simd>(
+pub(crate) fn scan<S: Simd, C: Collector>(
     simd: S,
     queries: &Queries,
     source: Source<'_>,
     next: NextBlock,
     state: &mut State,
-    nominator: &mut Nominator<'_>,
+    collector: &mut C,
 ) {
     let State { codes, facts, cutoffs } = state;
     // The next block is prefetched while this block takes its time: for numbers, that is mostly the rounding.
@@ -72,7 +72,7 @@ pub(crate) fn scan<S: Simd>(
     let rows = facts.rows(simd, queries, source, while_rounding, codes);
     facts.measure(simd, rows);
     let bounds = CodeBounds { queries, facts, are_finite: queries.are_bounded(facts) };
-    compare::scan(simd, queries.packed(), rows, bounds, while_multiplying, cutoffs, nominator);
+    compare::scan(simd, queries.packed(), rows, bounds, while_multiplying, cutoffs, collector);
 }
 
 /// The bounds of the scores of a block.

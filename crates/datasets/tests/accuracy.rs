@@ -1,0 +1,54 @@
+//! Top-k accuracy by DPR's rules: the ranks of the first passages with an answer.
+
+use toller_datasets::{AnswerSearch, MatchMode};
+use toller_ir::{Passage, Query};
+
+fn question(id: &str, answers: &[&str]) -> Query {
+    Query {
+        id: id.to_owned(),
+        answers: answers.iter().map(|answer| (*answer).to_owned()).collect(),
+        ..Query::default()
+    }
+}
+
+fn passage(id: &str, title: &str, text: &str) -> Passage {
+    Passage { id: id.to_owned(), title: Some(title.to_owned()), text: text.to_owned() }
+}
+
+#[test]
+fn the_first_passage_with_an_answer_counts() {
+    let questions =
+        [question("q0", &["Bonn", "Berlin"]), question("q1", &["Caf\u{e9} Noir"]), question("q2", &[])];
+    let passages = [
+        passage("a", "Bonn", "The capital was moved."),
+        passage("b", "", "It is in BERLIN, not in bonn."),
+        passage("c", "", "The cafe\u{301} noir, and Bonn."),
+        passage("d", "", "Parisian cafe noir"),
+    ];
+    let runs: [&[(&str, &[&str])]; 2] = [
+        // A title is no text, so q0's first answer is in b. e is not in the collection; q9 is no question.
+        &[("q0", &["a", "e", "b", "c"]), ("q1", &["d", "c"]), ("q2", &["a"]), ("q9", &["a"])],
+        &[("q0", &["c"])],
+    ];
+    let mut search = AnswerSearch::new(&questions, MatchMode::Tokens);
+    for run in runs {
+        search.add_run(run.iter().map(|(query, docs)| (*query, docs.iter().copied())));
+    }
+    assert_eq!(search.retrieved(), 5);
+    // In any order, and in pieces.
+    for passage in passages.iter().rev() {
+        search.look_into(std::slice::from_ref(passage));
+    }
+    assert!(search.is_retrieved("e") && !search.is_retrieved("f"));
+    assert_eq!(search.first_ranks(), [vec![Some(3), Some(2), None], vec![Some(1), None, None]]);
+}
+
+#[test]
+fn patterns() {
+    let questions = [question("q", &["20,?320|6,?19[04]", "(unclosed"])];
+    let mut search = AnswerSearch::new(&questions, MatchMode::Patterns);
+    search.add_run([("q", ["a", "b", "c"])]);
+    let texts = [("a", "(unclosed 2,320"), ("b", "6194 metres"), ("c", "20,320 feet")];
+    search.look_into(&texts.map(|(id, text)| passage(id, "", text)));
+    assert_eq!(search.first_ranks(), [vec![Some(2)]]);
+}

@@ -1,0 +1,88 @@
+//! `toller accuracy`: from questions with answers and a collection to top-k accuracy.
+
+use serde_json::json;
+
+use crate::support::Workspace;
+
+/// Two relations, as EntityQuestions writes them, and a collection as DPR does.
+fn workspace() -> Workspace {
+    let workspace = Workspace::new();
+    std::fs::create_dir(workspace.path("questions")).unwrap();
+    let capitals = json!([
+        {"question": "What is the capital of Brazil?", "answers": ["Bras\u{ed}lia"]},
+        {"question": "What is the capital of Iceland?", "answers": ["REYKJAVI\u{301}K", "Reykjavik city"]},
+        {"question": "What is the capital of Chad?", "answers": ["N'Djamena"]},
+    ]);
+    let births = json!([{"question": "Where was Ada Lovelace born?", "answers": ["London", "U.K."]}]);
+    workspace.write("questions/P36.test.json", capitals.to_string());
+    workspace.write("questions/P19.test.json", births.to_string());
+    workspace.write(
+        "passages.tsv",
+        "id\ttext\ttitle\n\
+         1\tThe capital of Brazil was Rio. Now the capital of Brazil is another.\tBras\u{ed}lia\n\
+         2\tBRASI\u{301}LIA is in Brazil.\tBrazil\n\
+         3\tReykjav\u{ed}kings say: the capital of Iceland, the capital.\tIceland\n\
+         4\tIceland: reykjav\u{ed}k, of course.\tIceland\n\
+         5\tThe capital of Chad is N'Djamena.\tChad\n\
+         6\tLovelace, Ada: born in (London).\tAda Lovelace\n",
+    );
+    workspace
+}
+
+const ACCURACY: &str = "accuracy found.run --queries questions --corpus passages.tsv";
+
+#[test]
+fn entity_questions_end_to_end() {
+    let workspace = workspace();
+    workspace.runs("index --corpus passages.tsv --language en --output index --quiet");
+    workspace.runs("search --sparse index --queries questions --k 10 --output found.run --quiet");
+    let found =
+        workspace.runs(&format!("{ACCURACY} --group-by-file --measures Success@1,Success@2 --format csv"));
+    // By tokens, a title is no text and "Reykjavíkings" no answer: P36-0 and P36-1 are found in second place.
+    assert_eq!(
+        found.stdout,
+        "run,group,query,Success@1,Success@2\n\
+         found.run,P19,all,1.0000,1.0000\n\
+         found.run,P36,all,0.3333,1.0000\n\
+         found.run,macro,all,0.6667,1.0000\n\
+         found.run,all,all,0.5000,1.0000\n"
+    );
+}
+
+#[test]
+fn ways_to_look_for_answers() {
+    let workspace = workspace();
+    let lines = ["P36-0 Q0 1 1 3", "P36-0 Q0 2 2 2", "P36-1 Q0 3 1 3", "P36-1 Q0 4 2 2", "P19-0 Q0 6 1 3"];
+    workspace.write("found.run", lines.map(|line| format!("{line} t\n")).concat());
+    let mean = |flags: &str| {
+        workspace.runs(&format!("{ACCURACY} --measures RR {flags} --json")).json()["runs"][0]["aggregates"]["RR"].clone()
+    };
+    // P36-2 has no results and counts.
+    assert_eq!(mean(""), json!((0.5 + 0.5 + 0.0 + 1.0) / 4.0));
+    // As a pattern, the answer is found within a word.
+    assert_eq!(mean("--matching regex"), json!((0.5 + 1.0 + 0.0 + 1.0) / 4.0));
+
+    let found = workspace.runs(ACCURACY);
+    assert!(
+        found.stderr.contains("1 of 4 questions have no results and count as not answered"),
+        "{}",
+        found.stderr
+    );
+    workspace.write("found.run", "P36-0 Q0 1 1 3 t\nP36-1 Q0 99 1 3 t\n");
+    let found = workspace.runs(ACCURACY);
+    assert!(found.stderr.contains("1 of 2 retrieved passages are not in the collection"), "{}", found.stderr);
+}
+
+#[test]
+fn wrong_usage() {
+    let workspace = workspace();
+    workspace.write("found.run", "0 Q0 1 1 3 t\n");
+    workspace.toller(ACCURACY).fails(1, &["has no results for the questions; it has some for \"0\""]);
+    let one = ACCURACY.replace("questions", "questions/P36.test.json");
+    workspace.toller(&format!("{one} --group-by-file")).fails(2, &["several files of questions"]);
+    workspace.runs(&format!("{one} --measures Success@1"));
+    workspace.toller(&format!("{one} --measures nDCG@10")).fails(2, &["nDCG@10 does not depend on the rank"]);
+    workspace.write("plain.tsv", "0\twhere?\n");
+    let plain = ACCURACY.replace("questions", "plain.tsv");
+    workspace.toller(&plain).fails(1, &["no question has answers"]);
+}
