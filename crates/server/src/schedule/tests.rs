@@ -40,10 +40,11 @@ impl Work for Doubling {
     }
 }
 
+/// A scheduler and its permits. They are dropped first, so that work without a permit fails.
 struct Bench {
-    scheduler: std::sync::Arc<Scheduler<Doubling>>,
     permits: Sender<()>,
     batches: Receiver<Vec<usize>>,
+    scheduler: std::sync::Arc<Scheduler<Doubling>>,
 }
 
 type Asked = JoinHandle<Result<Answer<usize>, Failure>>;

@@ -1,5 +1,6 @@
 //! Answers have the bits of the command line, however requests are batched.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base64::Engine as _;
@@ -8,6 +9,9 @@ use serde_json::{Value, json};
 use toller_engine::{Query, Role, SearchRequest, Searcher};
 
 use crate::support::{PASSAGES, Running};
+
+/// More than there are texts: multiples of a number, modulo a prime, are every number once.
+const PRIME: usize = 1009;
 
 /// Texts of different lengths, some empty.
 fn texts() -> Vec<String> {
@@ -39,10 +43,11 @@ fn vectors_have_the_same_bits_in_every_batch() {
             scope.spawn(|| {
                 let mut client = server.client();
                 loop {
-                    let place = next.fetch_add(1, Ordering::Relaxed) * 37 % 1009;
-                    if next.load(Ordering::Relaxed) > 1009 + 64 {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= PRIME {
                         break;
                     }
+                    let place = number * 37 % PRIME;
                     let Some(text) = texts.get(place) else { continue };
                     let answer = client.post("/embed", &json!({ "inputs": text })).ok();
                     assert_eq!(numbers(&answer[0]), expected[place], "{text:?}");
@@ -95,11 +100,11 @@ fn hits_are_those_of_the_searchers() {
     let queries: Vec<Query> =
         texts.iter().map(|text| Query { text: (*text).to_owned(), ..Query::default() }).collect();
     let systems = &server.systems;
-    let sparse = systems.sparse.clone().unwrap() as std::sync::Arc<dyn Searcher>;
+    let sparse = systems.sparse.clone().unwrap() as Arc<dyn Searcher>;
     let [dense, hybrid] = [&systems.dense, &systems.hybrid].map(|system| system.clone().unwrap());
     let reranker = systems.reranker.clone().unwrap();
     for (name, searcher) in [("sparse", sparse), ("dense", dense), ("hybrid", hybrid)] {
-        let reranked = server.engine.reranked(searcher.clone(), reranker.clone());
+        let reranked: Arc<dyn Searcher> = server.engine.reranked(searcher.clone(), reranker.clone());
         for (rerank, searcher) in [(false, searcher), (true, reranked)] {
             let expected = searcher.search(&SearchRequest::new(&queries, 4)).unwrap().rankings;
             let body = json!({ "query": texts, "system": name, "k": 4, "rerank": rerank });
