@@ -32,6 +32,7 @@ mod rerank;
 mod retrieve;
 mod same_everywhere;
 mod search_filter;
+mod serve;
 mod store_tools;
 mod support;
 mod two_towers;
