@@ -51,16 +51,17 @@ pub enum Output {
 /// A batch of fewer tokens is faster on several threads than divided into several batches.
 const LEAST_BATCH: usize = 128;
 
-/// The rows of texts, on all threads of rayon's current pool. Each thread has its own batches, of at most
-/// `batch_tokens`, if there are enough texts. If there are few, all threads work on one batch.
+/// The rows of texts, on `threads` threads: of rayon's current pool, or on the calling thread if it is one.
+/// Each thread has its own batches, of at most `batch_tokens`, if there are enough texts. If there are few,
+/// all threads work on one batch.
 pub(crate) fn encode_in_parallel(
     network: &dyn Encode,
     texts: &[Tokens],
     unpooled: usize,
     output: Output,
     batch_tokens: usize,
+    threads: usize,
 ) -> Result<Vec<f32>, EncoderError> {
-    let threads = rayon::current_num_threads();
     let tokens: usize = texts.iter().map(Tokens::len).sum();
     let budget = tokens.div_ceil(threads).clamp(LEAST_BATCH, batch_tokens.max(LEAST_BATCH));
     let batches: Vec<&[Tokens]> = by_budget(texts, budget).collect();
@@ -71,7 +72,7 @@ pub(crate) fn encode_in_parallel(
         Ok(rows)
     };
     let rows: Result<Vec<Vec<f32>>, EncoderError> = match threads_each {
-        1 => batches.par_iter().map(encode).collect(),
+        1 if threads > 1 => batches.par_iter().map(encode).collect(),
         _ => batches.iter().map(encode).collect(),
     };
     Ok(rows?.concat())

@@ -299,23 +299,29 @@ impl TextEncoder {
     /// # Errors
     /// As for [`TextEncoder::encode`].
     pub fn encode_in_parallel(&self, texts: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
-        self.encode_as(Output::Vector, texts)
+        self.encode_as(Output::Vector, texts, rayon::current_num_threads())
     }
 
     /// What is wanted of tokenized texts, bit for bit the same however the texts are batched: `[texts, dim]`,
-    /// or the states of all tokens. Runs on all threads of rayon's current pool.
+    /// or the states of all tokens. Runs on this many threads of rayon's current pool, at most all of them; on
+    /// the calling thread if it is one.
     ///
     /// # Errors
     /// As for [`TextEncoder::encode`]; [`EncoderError::Dimensions`] for more dimensions than the model makes,
     /// or none.
-    pub fn encode_as(&self, output: Output, texts: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
+    pub fn encode_as(
+        &self,
+        output: Output,
+        texts: &[Tokens],
+        threads: usize,
+    ) -> Result<Vec<f32>, EncoderError> {
         if let Output::Shaped { dim: asked, .. } = output
             && !(1..=self.dim()).contains(&asked)
         {
             return Err(EncoderError::Dimensions { asked, dim: self.dim() });
         }
         let Model { network, batch_tokens, .. } = &*self.model;
-        encode_in_parallel(&**network, texts, self.unpooled, output, *batch_tokens)
+        encode_in_parallel(&**network, texts, self.unpooled, output, *batch_tokens, threads)
     }
 }
 

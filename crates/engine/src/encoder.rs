@@ -57,7 +57,8 @@ impl Encoder {
         Ok(self.threads.run(|| encode_texts(&self.model, role, texts, named))?)
     }
 
-    /// What is wanted of texts that the tower of a role has tokenized: [`toller_encoder::TextEncoder::encode_as`].
+    /// What is wanted of texts that the tower of a role has tokenized, on this many of the engine's threads:
+    /// [`toller_encoder::TextEncoder::encode_as`].
     ///
     /// # Errors
     /// When computing fails, or the model has no such output.
@@ -66,8 +67,9 @@ impl Encoder {
         role: Role,
         output: Output,
         texts: &[Tokens],
+        threads: usize,
     ) -> Result<Vec<f32>, EngineError> {
-        Ok(self.threads.run(|| self.model.tower(role).encode_as(output, texts))?)
+        Ok(self.threads.run(|| self.model.tower(role).encode_as(output, texts, threads))?)
     }
 
     /// What the model computes in.

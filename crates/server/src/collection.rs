@@ -121,7 +121,8 @@ impl Work for Searching {
         1
     }
 
-    fn compute(&self, asked: &Asked, queries: &[Query]) -> Result<Vec<Found>, Failure> {
+    /// Uses all threads, whatever their number: queries of a batch share what is read.
+    fn compute(&self, asked: &Asked, queries: &[Query], _: usize) -> Result<Vec<Found>, Failure> {
         let searcher = self.searcher(asked.system)?;
         let excluded = asked.filter.as_ref().map(|filter| filter.excluded(queries)).unwrap_or_default();
         let filter = asked.filter.as_ref().map(|filter| filter.of(&excluded)).unwrap_or_default();
@@ -167,7 +168,8 @@ impl Collection {
         metrics: &Metrics,
     ) -> Result<Self, ServerError> {
         let start = |name: &'static str, batch, reranking| {
-            let (systems, capacity) = (systems.clone(), Capacity { batch, queue: limits.queued_queries });
+            let (systems, capacity) =
+                (systems.clone(), Capacity { lanes: 1, batch, queue: limits.queued_queries });
             Scheduler::start(
                 &format!("toller-{name}"),
                 Searching { systems, reranking },

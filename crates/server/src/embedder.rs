@@ -14,9 +14,9 @@ use crate::metrics::Metrics;
 use crate::schedule::{Answer, Capacity, Scheduler, Work};
 use crate::texts::{Cut, on_texts};
 
-/// Tokens of a thread's share of a batch, unless the limits say otherwise. Larger batches are not faster, and
-/// others wait for them longer.
-const TOKENS_A_THREAD: usize = 1024;
+/// Tokens of a batch, unless the limits say otherwise. Larger batches are not faster, and others wait for
+/// them longer.
+const BATCH_TOKENS: usize = 1024;
 
 /// Texts, or the ids of their tokens.
 #[derive(Clone, Debug)]
@@ -62,8 +62,13 @@ impl Work for Encoding {
         item.len().max(1)
     }
 
-    fn compute(&self, &(role, output): &Self::Kind, items: &[Tokens]) -> Result<Vec<Vec<f32>>, Failure> {
-        let rows = self.0.encode_tokens(role, output, items);
+    fn compute(
+        &self,
+        &(role, output): &Self::Kind,
+        items: &[Tokens],
+        threads: usize,
+    ) -> Result<Vec<Vec<f32>>, Failure> {
+        let rows = self.0.encode_tokens(role, output, items, threads);
         let rows = rows.map_err(|error| Failure::of(Reason::Backend, &error))?;
         let tokens: usize = items.iter().map(Tokens::len).sum();
         let mut rest = rows.as_slice();
@@ -172,8 +177,8 @@ impl Embedder {
     }
 }
 
-/// What fits into the queue of a model.
+/// What fits into the queue of a model, which computes in this many threads.
 pub(crate) fn capacity(limits: &Limits, threads: usize) -> Capacity {
-    let batch = limits.batch_tokens.unwrap_or(threads * TOKENS_A_THREAD);
-    Capacity { batch, queue: limits.queued_tokens }
+    let batch = limits.batch_tokens.unwrap_or(BATCH_TOKENS);
+    Capacity { lanes: threads, batch, queue: limits.queued_tokens }
 }

@@ -36,8 +36,8 @@ impl Work for Scoring {
         item.len().max(1)
     }
 
-    fn compute(&self, (): &(), items: &[Tokens]) -> Result<Vec<Vec<f32>>, Failure> {
-        let logits = self.engine.in_threads(|| self.model.logits_in_parallel(items));
+    fn compute(&self, (): &(), items: &[Tokens], threads: usize) -> Result<Vec<Vec<f32>>, Failure> {
+        let logits = self.engine.in_threads(|| self.model.logits_in_parallel(items, threads));
         let logits = logits.map_err(|error| Failure::of(Reason::Backend, &error))?;
         Ok(logits.chunks_exact(self.model.labels().len()).map(<[f32]>::to_vec).collect())
     }

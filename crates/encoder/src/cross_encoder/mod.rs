@@ -273,12 +273,13 @@ impl CrossEncoder {
         Ok(self.scores_of(&self.logits(pairs)?))
     }
 
-    /// The same as [`Self::logits`], bit for bit, on all threads of rayon's current pool.
+    /// The same as [`Self::logits`], bit for bit, on this many threads of rayon's current pool, at most all of
+    /// them; on the calling thread if it is one.
     ///
     /// # Errors
     /// As there.
-    pub fn logits_in_parallel(&self, pairs: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
-        encode_in_parallel(&*self.network, pairs, 0, Output::Vector, self.batch_tokens)
+    pub fn logits_in_parallel(&self, pairs: &[Tokens], threads: usize) -> Result<Vec<f32>, EncoderError> {
+        encode_in_parallel(&*self.network, pairs, 0, Output::Vector, self.batch_tokens, threads)
     }
 
     /// The score of each pair by its logits, `[pairs, labels]`.

@@ -1,8 +1,9 @@
-//! Requests become batches: a thread computes what waits in a bounded queue.
+//! Requests become batches: threads compute what waits in a bounded queue.
 //!
-//! A request is admitted whole or refused whole. While a batch is computed, others wait; the next batch is
-//! filled with what is due first, to its budget, without waiting for more. A request that nobody waits for
-//! (its client hung up, its deadline passed) is not computed.
+//! A request is admitted whole or refused whole. Each thread, the lane of a queue, takes a batch, computes it,
+//! and takes the next: what is due first, to a budget, without waiting for more. No lane waits for another. A
+//! batch that has nothing beside it may use the threads of all lanes. A request that nobody waits for (its
+//! client hung up, its deadline passed) is not computed.
 
 mod queue;
 mod rate;
@@ -33,13 +34,20 @@ pub(crate) trait Work: Send + Sync + 'static {
     /// The cost of an item, in the unit of the budgets.
     fn cost(&self, item: &Self::Item) -> usize;
 
-    /// Computes items: one output each, which does not depend on the others.
-    fn compute(&self, kind: &Self::Kind, items: &[Self::Item]) -> Result<Vec<Self::Output>, Failure>;
+    /// Computes items on this many threads: one output each, which does not depend on the others.
+    fn compute(
+        &self,
+        kind: &Self::Kind,
+        items: &[Self::Item],
+        threads: usize,
+    ) -> Result<Vec<Self::Output>, Failure>;
 }
 
 /// How much fits, in the unit of [`Work::cost`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Capacity {
+    /// Batches that are computed at the same time.
+    pub(crate) lanes: usize,
     /// Into a batch.
     pub(crate) batch: usize,
     /// Into the queue.
@@ -57,10 +65,10 @@ pub(crate) struct Answer<T> {
     pub(crate) computed: Duration,
 }
 
-/// A queue and the thread that computes what is in it. The thread ends when this is dropped.
+/// A queue and the threads that compute what is in it. They end when this is dropped.
 pub(crate) struct Scheduler<W: Work> {
     shared: Arc<Shared<W>>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 struct Shared<W: Work> {
@@ -72,15 +80,17 @@ struct Shared<W: Work> {
 }
 
 impl<W: Work> Scheduler<W> {
-    /// Starts the thread.
+    /// Starts the threads.
     pub(crate) fn start(name: &str, work: W, capacity: Capacity, metrics: QueueMetrics) -> io::Result<Self> {
         let (queue, changed) = (Mutex::new(Queue::default()), Condvar::new());
         let shared = Arc::new(Shared { work, capacity, metrics, queue, changed });
-        let thread = std::thread::Builder::new().name(name.to_owned()).spawn({
-            let shared = shared.clone();
-            move || shared.run()
-        })?;
-        Ok(Self { shared, thread: Some(thread) })
+        let mut started = Self { shared, threads: Vec::with_capacity(capacity.lanes) };
+        for _ in 0..capacity.lanes.max(1) {
+            let shared = started.shared.clone();
+            let thread = std::thread::Builder::new().name(name.to_owned());
+            started.threads.push(thread.spawn(move || shared.run())?);
+        }
+        Ok(started)
     }
 
     /// What computes.
@@ -115,8 +125,8 @@ impl<W: Work> Scheduler<W> {
 impl<W: Work> Drop for Scheduler<W> {
     fn drop(&mut self) {
         self.shared.lock().is_open = false;
-        self.shared.changed.notify_one();
-        if let Some(thread) = self.thread.take() {
+        self.shared.changed.notify_all();
+        for thread in self.threads.drain(..) {
             // A panic of the thread was reported where it happened.
             let _ = thread.join();
         }
@@ -131,9 +141,10 @@ impl<W: Work> Shared<W> {
     /// Computes batch after batch, until the queue is closed and empty.
     fn run(&self) {
         while let Some(batch) = self.next() {
-            let Batch { kind, items, cost, shares } = batch;
+            let Batch { kind, items, cost, shares, is_alone } = batch;
+            let threads = if is_alone { self.capacity.lanes } else { 1 };
             let started = Instant::now();
-            let outputs = self.compute(&kind, &items);
+            let outputs = self.compute(&kind, &items, threads);
             let time = started.elapsed();
             self.metrics.batch_items.record(items.len() as f64);
             self.metrics.batch_cost.record(cost as f64);
@@ -150,7 +161,7 @@ impl<W: Work> Shared<W> {
                     match &mut rest {
                         Ok(outputs) => Ok(outputs.by_ref().take(count).collect()),
                         // Nobody fails because of a neighbour.
-                        Err(_) if shared_by_several => self.compute(&kind, own),
+                        Err(_) if shared_by_several => self.compute(&kind, own, threads),
                         Err(failure) => Err(failure.clone()),
                     },
                 ));
@@ -171,7 +182,7 @@ impl<W: Work> Shared<W> {
             let abandoned = queue.drop_abandoned();
             self.metrics.abandoned.increment(abandoned as u64);
             self.metrics.waiting.set(queue.cost() as f64);
-            match queue.take(&self.work, self.capacity.batch) {
+            match queue.take(&self.work, self.capacity) {
                 Some(batch) => return Some(batch),
                 None if !queue.is_open => return None,
                 None => queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner),
@@ -180,8 +191,8 @@ impl<W: Work> Shared<W> {
     }
 
     /// Computes; a panic is a failure of these items alone.
-    fn compute(&self, kind: &W::Kind, items: &[W::Item]) -> Result<Vec<W::Output>, Failure> {
-        catch_unwind(AssertUnwindSafe(|| self.work.compute(kind, items)))
+    fn compute(&self, kind: &W::Kind, items: &[W::Item], threads: usize) -> Result<Vec<W::Output>, Failure> {
+        catch_unwind(AssertUnwindSafe(|| self.work.compute(kind, items, threads)))
             .unwrap_or_else(|_| Err(Failure::new(Reason::Backend, "computing failed unexpectedly")))
     }
 }

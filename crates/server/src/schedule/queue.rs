@@ -38,7 +38,9 @@ pub(super) struct Queue<W: Work> {
     /// Of everything that was admitted and is not computed.
     cost: usize,
     next: u64,
-    pub(super) rate: Rate,
+    /// Batches that are being computed.
+    computing: usize,
+    rate: Rate,
     pub(super) is_open: bool,
 }
 
@@ -49,11 +51,20 @@ pub(super) struct Batch<W: Work> {
     pub(super) cost: usize,
     /// Each request with the number of its items.
     pub(super) shares: Vec<(Waiting<W>, usize)>,
+    /// Whether no other request is computed or waits.
+    pub(super) is_alone: bool,
 }
 
 impl<W: Work> Default for Queue<W> {
     fn default() -> Self {
-        Self { waiting: BTreeMap::new(), cost: 0, next: 0, rate: Rate::default(), is_open: true }
+        Self {
+            waiting: BTreeMap::new(),
+            cost: 0,
+            next: 0,
+            computing: 0,
+            rate: Rate::default(),
+            is_open: true,
+        }
     }
 }
 
@@ -119,10 +130,13 @@ impl<W: Work> Queue<W> {
         count - self.waiting.len()
     }
 
-    /// The next batch: the items that are due first, all of one kind, of at most this cost or a single one.
-    pub(super) fn take(&mut self, work: &W, most: usize) -> Option<Batch<W>> {
+    /// The next batch: the items that are due first, all of one kind, at most as many as fit or a single one.
+    /// A request that has all lanes for itself gets a batch for all of them.
+    pub(super) fn take(&mut self, work: &W, capacity: Capacity) -> Option<Batch<W>> {
         let kind = self.waiting.first_key_value()?.1.kind.clone();
-        let mut batch = Batch { kind, items: Vec::new(), cost: 0, shares: Vec::new() };
+        let is_alone = self.computing == 0 && self.waiting.len() == 1;
+        let most = if is_alone { capacity.batch.saturating_mul(capacity.lanes) } else { capacity.batch };
+        let mut batch = Batch { kind, items: Vec::new(), cost: 0, shares: Vec::new(), is_alone };
         let of_kind = self.waiting.values().filter(|waiting| waiting.kind == batch.kind);
         let dues: Vec<Due> = of_kind.map(|waiting| waiting.due).collect();
         for due in dues {
@@ -149,13 +163,15 @@ impl<W: Work> Queue<W> {
                 break;
             }
         }
+        self.computing += 1;
         Some(batch)
     }
 
-    /// Counts a computed batch.
+    /// Counts a computed batch. Others were computed at the same time.
     pub(super) fn computed(&mut self, cost: usize, time: Duration) {
         self.cost -= cost;
-        self.rate.add(cost, time);
+        self.rate.add(cost, time / self.computing as u32);
+        self.computing -= 1;
     }
 
     /// Takes a request with a share of the outputs: it is answered, or waits on.

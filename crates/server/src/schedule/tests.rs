@@ -29,7 +29,7 @@ impl Work for Doubling {
         *item
     }
 
-    fn compute(&self, _: &bool, items: &[usize]) -> Result<Vec<usize>, Failure> {
+    fn compute(&self, _: &bool, items: &[usize], _: usize) -> Result<Vec<usize>, Failure> {
         self.permits.lock().unwrap().recv().unwrap();
         self.batches.send(items.to_vec()).unwrap();
         assert!(!items.contains(&AWFUL));
@@ -54,7 +54,7 @@ impl Bench {
         let ((permits, receiver), (sender, batches)) = (channel(), channel());
         let work = Doubling { permits: Mutex::new(receiver), batches: sender };
         let metrics = Metrics::new();
-        let capacity = Capacity { batch, queue };
+        let capacity = Capacity { lanes: 1, batch, queue };
         let scheduler = Scheduler::start("test", work, capacity, metrics.queue("test")).unwrap();
         Self { scheduler: scheduler.into(), permits, batches }
     }
