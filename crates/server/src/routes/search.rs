@@ -19,7 +19,7 @@ use crate::collection::{Asked, Collection, Found, System};
 use crate::dialect::OwnFailures;
 use crate::failure::{Failure, Reason};
 use crate::schedule::Answer;
-use crate::texts::aside;
+use crate::texts::{aside, of_text};
 
 /// Hits of a query unless the request says otherwise.
 pub(super) const K: usize = 10;
@@ -137,6 +137,13 @@ pub(super) async fn run(
     let most = app.limits.k;
     if !(1..=most).contains(&asked.k) {
         return Err(Failure::invalid(format!("`k` is {}; it is from 1 to {most}", asked.k)));
+    }
+    if rerank {
+        // The reranker does not cut queries, and finds that out late.
+        let model = app.scorer()?.model();
+        for (place, query) in queries.iter().enumerate() {
+            model.tokenize_pair(query, "a").map_err(|error| of_text(place, &error))?;
+        }
     }
     let system = asked.system;
     let queries = queries.iter().map(|text| Query { text: text.clone(), ..Query::default() }).collect();

@@ -1,7 +1,7 @@
 //! Servers of tiny models over a small collection, and a client.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
