@@ -4,6 +4,7 @@ mod limits;
 mod systems;
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -152,11 +153,15 @@ impl ServeArgs {
     }
 }
 
-/// A model with its names: that on the command line, its last part, and those of the user.
+/// A model with its names: those of the user, and that on the command line, or the last part of a directory.
+/// Clients learn nothing of where files are.
 fn named<M>(name: Option<&str>, more: &[String], model: Option<M>) -> Option<Named<M>> {
     let (name, model) = (name?, model?);
     let last = name.trim_end_matches('/').rsplit('/').next().unwrap_or(name);
     let mut names = more.to_vec();
-    names.extend([last.to_owned(), name.to_owned()]);
+    names.push(last.to_owned());
+    if last != name && !Path::new(name).is_dir() {
+        names.push(name.to_owned());
+    }
     Some(Named { names, model })
 }

@@ -11,6 +11,7 @@ use super::role_name;
 use crate::app::App;
 use crate::collection::System;
 use crate::dialect::TeiFailures;
+use crate::embedder::capacity;
 use crate::failure::Failure;
 
 /// What is served, in TEI's fields and some more
@@ -26,7 +27,7 @@ pub(in crate::routes) async fn info(State(app): State<Arc<App>>) -> Result<Json<
         "model_type": null,
         "max_concurrent_requests": limits.connections,
         "max_input_length": null,
-        "max_batch_tokens": limits.queued_tokens,
+        "max_batch_tokens": capacity(limits, 1).batch,
         "max_batch_requests": null,
         "max_client_batch_size": limits.texts,
         "auto_truncate": limits.truncate,
