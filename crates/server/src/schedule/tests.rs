@@ -18,6 +18,8 @@ const AWFUL: usize = 666;
 struct Doubling {
     permits: Mutex<Receiver<()>>,
     batches: Sender<Vec<usize>>,
+    /// Of each batch.
+    threads: Mutex<Vec<usize>>,
 }
 
 impl Work for Doubling {
@@ -29,8 +31,9 @@ impl Work for Doubling {
         *item
     }
 
-    fn compute(&self, _: &bool, items: &[usize], _: usize) -> Result<Vec<usize>, Failure> {
+    fn compute(&self, _: &bool, items: &[usize], threads: usize) -> Result<Vec<usize>, Failure> {
         self.permits.lock().unwrap().recv().unwrap();
+        self.threads.lock().unwrap().push(threads);
         self.batches.send(items.to_vec()).unwrap();
         assert!(!items.contains(&AWFUL));
         if items.contains(&BAD) {
@@ -51,10 +54,14 @@ type Asked = JoinHandle<Result<Answer<usize>, Failure>>;
 
 impl Bench {
     fn new(batch: usize, queue: usize) -> Self {
+        Self::with_lanes(1, batch, queue)
+    }
+
+    fn with_lanes(lanes: usize, batch: usize, queue: usize) -> Self {
         let ((permits, receiver), (sender, batches)) = (channel(), channel());
-        let work = Doubling { permits: Mutex::new(receiver), batches: sender };
+        let work = Doubling { permits: Mutex::new(receiver), batches: sender, threads: Mutex::default() };
         let metrics = Metrics::new();
-        let capacity = Capacity { lanes: 1, batch, queue };
+        let capacity = Capacity { lanes, batch, queue };
         let scheduler = Scheduler::start("test", work, capacity, metrics.queue("test")).unwrap();
         Self { scheduler: scheduler.into(), permits, batches }
     }
@@ -102,6 +109,23 @@ async fn waiting_requests_share_batches_of_one_kind() {
     assert!(rest.contains(&vec![5]) && rest.contains(&vec![7]), "{rest:?}");
     assert_eq!(outputs(b).await, [8, 10]);
     assert_eq!(outputs(other).await, [14]);
+}
+
+#[tokio::test]
+async fn lanes_do_not_wait_for_each_other_and_who_is_alone_has_all_threads() {
+    let bench = Bench::with_lanes(2, 10, 1000);
+    // Twenty fit, since there are two lanes and nobody else.
+    let long = bench.ask_soon(&[8, 8, 8]).await;
+    let short = bench.ask_soon(&[5]).await;
+    let batches = [bench.permit(), bench.permit()];
+    assert!(batches.contains(&vec![8, 8]) && batches.contains(&vec![5]), "{batches:?}");
+    assert_eq!(outputs(short).await, [10]);
+    assert_eq!(bench.permit(), [8]);
+    assert_eq!(outputs(long).await, [16; 3]);
+    let threads = bench.scheduler.work().threads.lock().unwrap().clone();
+    // The first two batches were computed at the same time.
+    assert_eq!(threads[..2].iter().sum::<usize>(), 3);
+    assert_eq!(threads[2], 2);
 }
 
 #[tokio::test]
