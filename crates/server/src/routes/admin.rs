@@ -20,7 +20,12 @@ pub(super) struct Reloaded {
 }
 
 /// Opens stores, indexes and texts again, and serves them once all are open
-#[utoipa::path(post, path = "/admin/reload", tag = "Administration", responses((status = 200, body = Reloaded), OwnFailures))]
+#[utoipa::path(
+    post,
+    path = "/admin/reload",
+    tag = "Administration",
+    responses((status = 200, body = Reloaded), OwnFailures)
+)]
 pub(super) async fn reload(State(app): State<Arc<App>>) -> Result<Json<Reloaded>, Failure> {
     let reloading = app.clone();
     aside(move || reloading.reload()).await?;

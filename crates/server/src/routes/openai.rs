@@ -88,7 +88,12 @@ impl Usage {
 }
 
 /// The vector of each text
-#[utoipa::path(post, path = "/v1/embeddings", tag = "OpenAI", responses((status = 200, body = Embeddings), OpenAiFailures))]
+#[utoipa::path(
+    post,
+    path = "/v1/embeddings",
+    tag = "OpenAI",
+    responses((status = 200, body = Embeddings), OpenAiFailures)
+)]
 pub(super) async fn embeddings(
     State(app): State<Arc<App>>,
     Deadline(deadline): Deadline,
@@ -132,7 +137,12 @@ struct Model {
 }
 
 /// The models that are served
-#[utoipa::path(get, path = "/v1/models", tag = "OpenAI", responses((status = 200, body = Models), OpenAiFailures))]
+#[utoipa::path(
+    get,
+    path = "/v1/models",
+    tag = "OpenAI",
+    responses((status = 200, body = Models), OpenAiFailures)
+)]
 pub(super) async fn models(State(app): State<Arc<App>>) -> Json<Models> {
     let model = |id: &str| Model { id: id.to_owned(), object: "model", created: 0, owned_by: "toller" };
     Json(Models { object: "list", data: app.model_names().into_iter().flatten().map(model).collect() })

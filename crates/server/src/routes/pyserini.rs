@@ -90,7 +90,13 @@ fn system(index: &str) -> Result<System, Failure> {
 }
 
 /// The hits of a query, in Pyserini's shape
-#[utoipa::path(get, path = "/v1/{index}/search", tag = "Pyserini", params(("index" = System, Path), Asking), responses((status = 200, body = Candidates), OwnFailures))]
+#[utoipa::path(
+    get,
+    path = "/v1/{index}/search",
+    tag = "Pyserini",
+    params(("index" = System, Path), Asking),
+    responses((status = 200, body = Candidates), OwnFailures)
+)]
 pub(super) async fn search(
     State(app): State<Arc<App>>,
     Path(index): Path<String>,
@@ -134,7 +140,13 @@ pub(super) struct Fetched {
 }
 
 /// The document with an identifier, in Pyserini's shape
-#[utoipa::path(get, path = "/v1/{index}/doc/{docid}", tag = "Pyserini", params(("index" = System, Path), ("docid" = String, Path)), responses((status = 200, body = Fetched), OwnFailures))]
+#[utoipa::path(
+    get,
+    path = "/v1/{index}/doc/{docid}",
+    tag = "Pyserini",
+    params(("index" = System, Path), ("docid" = String, Path)),
+    responses((status = 200, body = Fetched), OwnFailures)
+)]
 pub(super) async fn document(
     State(app): State<Arc<App>>,
     Path((index, docid)): Path<(String, String)>,

@@ -111,7 +111,12 @@ struct CohereResult {
 }
 
 /// The documents by relevance from 0 to 1, in Cohere's shape
-#[utoipa::path(post, path = "/v2/rerank", tag = "Reranking", responses((status = 200, body = CohereRanking), CohereFailures))]
+#[utoipa::path(
+    post,
+    path = "/v2/rerank",
+    tag = "Reranking",
+    responses((status = 200, body = CohereRanking), CohereFailures)
+)]
 pub(super) async fn cohere(
     State(app): State<Arc<App>>,
     deadline: Deadline,
@@ -156,7 +161,12 @@ struct JinaDocument {
 }
 
 /// The documents by relevance from 0 to 1, in Jina's shape
-#[utoipa::path(post, path = "/v1/rerank", tag = "Reranking", responses((status = 200, body = JinaRanking), JinaFailures))]
+#[utoipa::path(
+    post,
+    path = "/v1/rerank",
+    tag = "Reranking",
+    responses((status = 200, body = JinaRanking), JinaFailures)
+)]
 pub(super) async fn jina(
     State(app): State<Arc<App>>,
     deadline: Deadline,

@@ -156,7 +156,12 @@ pub(super) async fn run(
 }
 
 /// The hits of queries, with the scores of `toller search`
-#[utoipa::path(post, path = "/v1/search", tag = "Search", responses((status = 200, body = SearchAnswer), OwnFailures))]
+#[utoipa::path(
+    post,
+    path = "/v1/search",
+    tag = "Search",
+    responses((status = 200, body = SearchAnswer), OwnFailures)
+)]
 pub(super) async fn search(
     State(app): State<Arc<App>>,
     Deadline(deadline): Deadline,
@@ -266,7 +271,13 @@ pub(super) async fn read(app: &Arc<App>, id: String) -> Result<DocumentAnswer, F
 }
 
 /// The document with an identifier
-#[utoipa::path(get, path = "/v1/documents/{id}", tag = "Search", params(("id" = String, Path)), responses((status = 200, body = DocumentAnswer), OwnFailures))]
+#[utoipa::path(
+    get,
+    path = "/v1/documents/{id}",
+    tag = "Search",
+    params(("id" = String, Path)),
+    responses((status = 200, body = DocumentAnswer), OwnFailures)
+)]
 pub(super) async fn document(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
@@ -310,7 +321,12 @@ struct ExplainedTerm {
 }
 
 /// What each term adds to the sparse scores of documents
-#[utoipa::path(post, path = "/v1/explain", tag = "Search", responses((status = 200, body = Vec<Explained>), OwnFailures))]
+#[utoipa::path(
+    post,
+    path = "/v1/explain",
+    tag = "Search",
+    responses((status = 200, body = Vec<Explained>), OwnFailures)
+)]
 pub(super) async fn explain(
     State(app): State<Arc<App>>,
     Body(request): Body<ExplainRequest>,

@@ -1,8 +1,8 @@
 //! Requests become batches: threads compute what waits in a bounded queue.
 //!
-//! A request is admitted whole or refused whole. Each thread, the lane of a queue, takes a batch, computes it,
-//! and takes the next: what is due first, to a budget, without waiting for more. No lane waits for another. A
-//! batch that has nothing beside it may use the threads of all lanes. A request that nobody waits for (its
+//! A request is admitted whole or refused whole. Each thread is a lane: it takes a batch, computes it, and
+//! takes the next. A batch is what is due first, up to a budget; no lane waits for more, or for another lane.
+//! A request that is alone is computed by the threads of all lanes. A request that nobody waits for (its
 //! client hung up, its deadline passed) is not computed.
 
 mod queue;

@@ -23,9 +23,9 @@ use crate::ui::Ui;
 
 /// Serves models and searches over HTTP.
 ///
-/// The routes have the shapes of text-embeddings-inference, OpenAI, Cohere, Jina and Pyserini: docs/serving.md
-/// lists them. Answers have the bits of the other commands. SIGTERM and Ctrl-C answer what is under way and
-/// end; SIGHUP opens stores, indexes and collections again.
+/// The routes have the shapes of text-embeddings-inference, OpenAI, Cohere, Jina and Pyserini. Answers have
+/// the bits of the other commands. SIGTERM and Ctrl-C answer what is under way and end; SIGHUP opens stores,
+/// indexes and collections again. docs/serving.md has the details.
 #[derive(Debug, clap::Args)]
 pub struct ServeArgs {
     /// Model that encodes texts and queries

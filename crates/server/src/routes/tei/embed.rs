@@ -49,7 +49,12 @@ pub(in crate::routes) fn output(
 }
 
 /// The vector of each text
-#[utoipa::path(post, path = "/embed", tag = "Embedding", responses((status = 200, body = Vec<Vec<f32>>), TeiFailures))]
+#[utoipa::path(
+    post,
+    path = "/embed",
+    tag = "Embedding",
+    responses((status = 200, body = Vec<Vec<f32>>), TeiFailures)
+)]
 pub(in crate::routes) async fn embed(
     State(app): State<Arc<App>>,
     Deadline(deadline): Deadline,
@@ -80,7 +85,12 @@ pub(in crate::routes) struct EmbedAllRequest {
 }
 
 /// The last layer's state of each token of each text
-#[utoipa::path(post, path = "/embed_all", tag = "Embedding", responses((status = 200, body = Vec<Vec<Vec<f32>>>), TeiFailures))]
+#[utoipa::path(
+    post,
+    path = "/embed_all",
+    tag = "Embedding",
+    responses((status = 200, body = Vec<Vec<Vec<f32>>>), TeiFailures)
+)]
 pub(in crate::routes) async fn embed_all(
     State(app): State<Arc<App>>,
     Deadline(deadline): Deadline,
@@ -125,7 +135,12 @@ struct SimilarityParameters {
 }
 
 /// The cosine of a text's vector and each of the others
-#[utoipa::path(post, path = "/similarity", tag = "Embedding", responses((status = 200, body = Vec<f32>), TeiFailures))]
+#[utoipa::path(
+    post,
+    path = "/similarity",
+    tag = "Embedding",
+    responses((status = 200, body = Vec<f32>), TeiFailures)
+)]
 pub(in crate::routes) async fn similarity(
     State(app): State<Arc<App>>,
     Deadline(deadline): Deadline,

@@ -47,7 +47,12 @@ pub(in crate::routes) struct Ranked {
 }
 
 /// The texts by their scores, best first
-#[utoipa::path(post, path = "/rerank", tag = "Reranking", responses((status = 200, body = Vec<Ranked>), TeiFailures))]
+#[utoipa::path(
+    post,
+    path = "/rerank",
+    tag = "Reranking",
+    responses((status = 200, body = Vec<Ranked>), TeiFailures)
+)]
 pub(in crate::routes) async fn rerank(
     State(app): State<Arc<App>>,
     deadline: Deadline,
@@ -129,7 +134,12 @@ pub(in crate::routes) struct Prediction {
 }
 
 /// The labels of texts or pairs by their scores, best first
-#[utoipa::path(post, path = "/predict", tag = "Reranking", responses((status = 200, body = Vec<Prediction>), TeiFailures))]
+#[utoipa::path(
+    post,
+    path = "/predict",
+    tag = "Reranking",
+    responses((status = 200, body = Vec<Prediction>), TeiFailures)
+)]
 pub(in crate::routes) async fn predict(
     State(app): State<Arc<App>>,
     Deadline(deadline): Deadline,

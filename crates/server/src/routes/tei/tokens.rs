@@ -59,7 +59,12 @@ impl From<TokenInText> for Token {
 }
 
 /// The tokens of each text; nothing is cut
-#[utoipa::path(post, path = "/tokenize", tag = "Tokens", responses((status = 200, body = Vec<Vec<Token>>), TeiFailures))]
+#[utoipa::path(
+    post,
+    path = "/tokenize",
+    tag = "Tokens",
+    responses((status = 200, body = Vec<Vec<Token>>), TeiFailures)
+)]
 pub(in crate::routes) async fn tokenize(
     State(app): State<Arc<App>>,
     Body(request): Body<TokenizeRequest>,
@@ -109,7 +114,12 @@ pub(in crate::routes) struct DecodeRequest {
 }
 
 /// The text of each list of tokens
-#[utoipa::path(post, path = "/decode", tag = "Tokens", responses((status = 200, body = Vec<String>), TeiFailures))]
+#[utoipa::path(
+    post,
+    path = "/decode",
+    tag = "Tokens",
+    responses((status = 200, body = Vec<String>), TeiFailures)
+)]
 pub(in crate::routes) async fn decode(
     State(app): State<Arc<App>>,
     Body(request): Body<DecodeRequest>,
