@@ -35,6 +35,7 @@ mod rerank;
 mod retrieve;
 mod same_everywhere;
 mod search_filter;
+mod serve;
 mod store_tools;
 mod support;
 mod two_towers;

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use rayon::prelude::*;
 use toller_checkpoint::{Fingerprint, Parameters};
 use toller_nn::{Backend, Work};
 use toller_tokenizer::Tokens;
 
 use crate::EncoderError;
-use crate::batch::TokenBatch;
+use crate::batch::{TokenBatch, by_budget};
 use crate::config::TransformerConfig;
 use crate::head::Head;
 use crate::transformer::Transformer;
@@ -18,15 +19,63 @@ pub(crate) trait Encode: Send + Sync {
     /// How much work the backend wants at a time.
     fn work(&self) -> Work;
 
-    /// Appends the rows of one batch to `rows`, `[texts, width]`, on at most `threads` threads. The first
-    /// `unpooled` tokens of every text are not pooled.
+    /// Appends the rows of one batch to `rows`, on at most `threads` threads: `[texts, width]`, or the states
+    /// of tokens, `[tokens, hidden]`. The first `unpooled` tokens of every text are not pooled.
     fn encode(
         &self,
         texts: &[Tokens],
         unpooled: usize,
+        output: Output,
         threads: usize,
         rows: &mut Vec<f32>,
     ) -> Result<(), EncoderError>;
+}
+
+/// What is wanted of a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Output {
+    /// The model's vector.
+    #[default]
+    Vector,
+    /// The first dimensions of the model's vector, scaled to unit length or not, whatever the model does.
+    Shaped {
+        /// The dimensions that are kept, at most the model's.
+        dim: usize,
+        /// Whether the vector is scaled to unit length.
+        unit: bool,
+    },
+    /// The last layer's state of each token.
+    States,
+}
+
+/// A batch of fewer tokens is faster on several threads than divided into several batches.
+const LEAST_BATCH: usize = 128;
+
+/// The rows of texts, on `threads` threads: of rayon's current pool, or on the calling thread if it is one.
+/// Each thread has its own batches, of at most `batch_tokens`, if there are enough texts. If there are few,
+/// all threads work on one batch.
+pub(crate) fn encode_in_parallel(
+    network: &dyn Encode,
+    texts: &[Tokens],
+    unpooled: usize,
+    output: Output,
+    batch_tokens: usize,
+    threads: usize,
+) -> Result<Vec<f32>, EncoderError> {
+    let tokens: usize = texts.iter().map(Tokens::len).sum();
+    let budget = tokens.div_ceil(threads).clamp(LEAST_BATCH, batch_tokens.max(LEAST_BATCH));
+    let batches: Vec<&[Tokens]> = by_budget(texts, budget).collect();
+    let threads_each = if batches.len() < threads { threads } else { 1 };
+    let encode = |batch: &&[Tokens]| {
+        let mut rows = Vec::new();
+        network.encode(batch, unpooled, output, threads_each, &mut rows)?;
+        Ok(rows)
+    };
+    let rows: Result<Vec<Vec<f32>>, EncoderError> = match threads_each {
+        1 if threads > 1 => batches.par_iter().map(encode).collect(),
+        _ => batches.iter().map(encode).collect(),
+    };
+    Ok(rows?.concat())
 }
 
 /// A transformer and its head.
@@ -85,14 +134,29 @@ impl<B: Backend> Encode for Network<B> {
         &self,
         texts: &[Tokens],
         unpooled: usize,
+        output: Output,
         threads: usize,
         rows: &mut Vec<f32>,
     ) -> Result<(), EncoderError> {
         let kept = self.scratches().pop();
         let mut scratch = kept.unwrap_or_else(|| self.backend.scratch());
         self.backend.use_threads(&mut scratch, threads);
-        let vectors = self.forward(&mut scratch, texts, unpooled, 0)?;
-        self.backend.to_host(&mut scratch, vectors, rows)?;
+        let found = match output {
+            Output::Vector => self.forward(&mut scratch, texts, unpooled, 0)?,
+            Output::Shaped { dim, unit } => {
+                // Cut before the scaling, as a model with fewer dimensions does.
+                let scaling = usize::from(self.head.normalizes());
+                let mut found = self.forward(&mut scratch, texts, unpooled, scaling)?;
+                if dim < self.head.dim() {
+                    found = self.backend.truncate(&mut scratch, found, dim)?;
+                }
+                if unit { self.backend.unit(&mut scratch, found)? } else { found }
+            }
+            Output::States => {
+                self.transformer.forward(&self.backend, &mut scratch, TokenBatch::new(texts))?.0
+            }
+        };
+        self.backend.to_host(&mut scratch, found, rows)?;
         self.scratches().push(scratch);
         Ok(())
     }

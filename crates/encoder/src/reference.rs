@@ -5,7 +5,7 @@ use toller_nn::{Backend, Reference};
 use toller_tokenizer::Tokens;
 
 use crate::cross_encoder::ClassifierPlan;
-use crate::network::{Encode, Network};
+use crate::network::{Encode, Network, Output};
 use crate::{EncoderError, TextEncoder};
 
 /// A tower of a dual encoder, for comparison.
@@ -27,7 +27,7 @@ impl ReferenceEncoder {
     /// When a token has no embedding.
     pub fn encode(&self, tokens: &Tokens) -> Result<Vec<f32>, EncoderError> {
         let mut vector = Vec::new();
-        self.network.encode(std::slice::from_ref(tokens), self.unpooled, 1, &mut vector)?;
+        self.network.encode(std::slice::from_ref(tokens), self.unpooled, Output::Vector, 1, &mut vector)?;
         Ok(vector)
     }
 }

@@ -4,21 +4,17 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use toller_checkpoint::{Fingerprint, ModelError, Parameters, Tensor};
 use toller_nn::{Activation, Backend, Cpu, Pooling, Work};
-use toller_tokenizer::{Tokenizer, Tokens};
+use toller_tokenizer::{Side, Tokenizer, Tokens};
 
 use crate::batch::by_budget;
 use crate::config::TransformerConfig;
 use crate::head::Head;
 use crate::layout::Layout;
-use crate::network::{Encode, Network};
+use crate::network::{Encode, Network, Output, encode_in_parallel};
 use crate::pooling::TextPooling;
 use crate::{EncoderError, LoadOptions, TextInput, TitleTypes};
-
-/// A batch of fewer tokens is faster on several threads than divided into several batches.
-const LEAST_BATCH: usize = 128;
 
 /// A tokenizer, a transformer, a pooling and the steps after it: text to one vector.
 #[derive(Clone)]
@@ -243,6 +239,26 @@ impl TextEncoder {
         Ok(self.model.tokenizer.encode(&self.prompted(text))?)
     }
 
+    /// The same, cut on `side` (`None`: the tokenizer's own), and whether the text was too long.
+    ///
+    /// # Errors
+    /// When the tokenizer fails.
+    pub fn tokenize_cut(&self, text: &str, side: Option<Side>) -> Result<(Tokens, bool), EncoderError> {
+        Ok(self.model.tokenizer.encode_cut(&self.prompted(text), side)?)
+    }
+
+    /// The tokenizer. Prompts are not its concern.
+    #[must_use]
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.model.tokenizer
+    }
+
+    /// The tokens that the model has word embeddings for: ids are below.
+    #[must_use]
+    pub fn vocabulary(&self) -> usize {
+        self.model.plan.config.vocabulary
+    }
+
     /// The tokens of a text, with or without a title apart from it, after the prompt. They are truncated, and
     /// special tokens are included.
     ///
@@ -272,7 +288,7 @@ impl TextEncoder {
     pub fn encode(&self, texts: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
         let mut vectors = Vec::with_capacity(texts.len() * self.dim());
         for batch in by_budget(texts, self.model.batch_tokens) {
-            self.model.network.encode(batch, self.unpooled, 1, &mut vectors)?;
+            self.model.network.encode(batch, self.unpooled, Output::Vector, 1, &mut vectors)?;
         }
         Ok(vectors)
     }
@@ -283,21 +299,29 @@ impl TextEncoder {
     /// # Errors
     /// As for [`TextEncoder::encode`].
     pub fn encode_in_parallel(&self, texts: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
-        let threads = rayon::current_num_threads();
-        let tokens: usize = texts.iter().map(Tokens::len).sum();
-        let budget = tokens.div_ceil(threads).clamp(LEAST_BATCH, self.model.batch_tokens.max(LEAST_BATCH));
-        let batches: Vec<&[Tokens]> = by_budget(texts, budget).collect();
-        let threads_each = if batches.len() < threads { threads } else { 1 };
-        let encode = |batch: &&[Tokens]| {
-            let mut vectors = Vec::with_capacity(batch.len() * self.dim());
-            self.model.network.encode(batch, self.unpooled, threads_each, &mut vectors)?;
-            Ok(vectors)
-        };
-        let vectors: Result<Vec<Vec<f32>>, EncoderError> = match threads_each {
-            1 => batches.par_iter().map(encode).collect(),
-            _ => batches.iter().map(encode).collect(),
-        };
-        Ok(vectors?.concat())
+        self.encode_as(Output::Vector, texts, rayon::current_num_threads())
+    }
+
+    /// What is wanted of tokenized texts, bit for bit the same however the texts are batched: `[texts, dim]`,
+    /// or the states of all tokens. Runs on this many threads of rayon's current pool, at most all of them; on
+    /// the calling thread if it is one.
+    ///
+    /// # Errors
+    /// As for [`TextEncoder::encode`]; [`EncoderError::Dimensions`] for more dimensions than the model makes,
+    /// or none.
+    pub fn encode_as(
+        &self,
+        output: Output,
+        texts: &[Tokens],
+        threads: usize,
+    ) -> Result<Vec<f32>, EncoderError> {
+        if let Output::Shaped { dim: asked, .. } = output
+            && !(1..=self.dim()).contains(&asked)
+        {
+            return Err(EncoderError::Dimensions { asked, dim: self.dim() });
+        }
+        let Model { network, batch_tokens, .. } = &*self.model;
+        encode_in_parallel(&**network, texts, self.unpooled, output, *batch_tokens, threads)
     }
 }
 

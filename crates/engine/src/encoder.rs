@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, Role, TextPooling};
+use toller_encoder::{
+    CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, Output, Role, TextPooling,
+};
 use toller_hub::{ModelSource, Origin};
 use toller_nn::Precision;
 use toller_pipeline::encode_texts;
 use toller_store::ModelInfo;
+use toller_tokenizer::Tokens;
 
 use crate::event::Event;
 use crate::threads::Threads;
@@ -52,6 +55,27 @@ impl Encoder {
             (text.as_ref(), text.as_ref())
         }
         Ok(self.threads.run(|| encode_texts(&self.model, role, texts, named))?)
+    }
+
+    /// What is wanted of texts that the tower of a role has tokenized, on this many of the engine's threads:
+    /// [`toller_encoder::TextEncoder::encode_as`].
+    ///
+    /// # Errors
+    /// When computing fails, or the model has no such output.
+    pub fn encode_tokens(
+        &self,
+        role: Role,
+        output: Output,
+        texts: &[Tokens],
+        threads: usize,
+    ) -> Result<Vec<f32>, EngineError> {
+        Ok(self.threads.run(|| self.model.tower(role).encode_as(output, texts, threads))?)
+    }
+
+    /// What the model computes in.
+    #[must_use]
+    pub fn dtype(&self) -> Precision {
+        self.dtype
     }
 
     /// The numbers of a vector.

@@ -116,6 +116,11 @@ impl Engine {
         self.threads.count()
     }
 
+    /// Does `work` in the engine's threads.
+    pub fn in_threads<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.threads.run(work)
+    }
+
     /// The files of a collection that is named by files and folders. A folder in BEIR's form holds queries
     /// too; only its corpus is taken.
     ///

@@ -45,7 +45,7 @@ impl Engine {
     /// Options that cannot be used.
     pub fn reranker(
         &self,
-        models: Vec<CrossEncoder>,
+        models: Vec<impl Into<Arc<CrossEncoder>>>,
         texts: impl Into<Arc<Texts>>,
         options: RerankOptions,
     ) -> Result<Reranker, EngineError> {

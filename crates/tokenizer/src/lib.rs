@@ -3,6 +3,7 @@
 mod byte_pairs;
 mod config;
 mod error;
+mod inspect;
 mod open;
 mod pair;
 mod segments;
@@ -19,6 +20,7 @@ use tokenizers::TruncationDirection;
 
 pub use self::config::TokenizerConfig;
 pub use self::error::TokenizerError;
+pub use self::inspect::{Side, TokenInText};
 pub use self::pair::PairTruncation;
 use self::segments::Cuts;
 use self::template::Template;
@@ -124,6 +126,11 @@ impl Tokenizer {
         Ok(self.template.compose_pair(first, second))
     }
 
+    /// Whether a pair of tokenized texts is too long, so that [`Self::compose_pair`] cuts it.
+    pub fn cuts_pair(&self, first: &TokenizedText, second: &TokenizedText) -> bool {
+        first.len() + second.len() + self.template.pair_specials() > self.max_length
+    }
+
     /// The tokens of a title and a text. If they are too long together, the longer one is cut.
     pub fn encode_titled(&self, title: &str, text: &str) -> Result<Tokens, TokenizerError> {
         let truncation = PairTruncation::LongestFirst;
@@ -153,6 +160,17 @@ impl Tokenizer {
     /// At most `kept` tokens of a text, the first or the last, without special tokens. Tokenizing stops when
     /// there are `enough` tokens.
     fn pieces(&self, text: &str, kept: usize, enough: usize) -> Result<TokenizedText, TokenizerError> {
+        self.pieces_cut_on(self.side, text, kept, enough)
+    }
+
+    /// The same, cut on another side than the tokenizer's own.
+    fn pieces_cut_on(
+        &self,
+        side: TruncationDirection,
+        text: &str,
+        kept: usize,
+        enough: usize,
+    ) -> Result<TokenizedText, TokenizerError> {
         let (mut ids, mut len) = (Vec::new(), 0);
         for segment in self.cuts.segments(text, enough) {
             let lowered;
@@ -164,14 +182,14 @@ impl Tokenizer {
             };
             let before = ids.len();
             // The last tokens are known only at the end.
-            let wanted = if self.side == TruncationDirection::Right { enough - len } else { usize::MAX };
+            let wanted = if side == TruncationDirection::Right { enough - len } else { usize::MAX };
             self.append(segment, wanted, &mut ids)?;
             len += ids.len() - before;
-            match self.side {
+            match side {
                 TruncationDirection::Right => ids.truncate(kept),
                 TruncationDirection::Left => drop(ids.drain(..ids.len().saturating_sub(kept))),
             }
-            if len >= enough && self.side == TruncationDirection::Right {
+            if len >= enough && side == TruncationDirection::Right {
                 break;
             }
         }

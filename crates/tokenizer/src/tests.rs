@@ -10,7 +10,7 @@ use tokenizers::utils::truncation::truncate_encodings;
 use tokenizers::{PostProcessor, TruncationParams, TruncationStrategy};
 use toller_testing::{repository, shared_path};
 
-use super::{PairTruncation, Tokenizer, TokenizerConfig};
+use super::{PairTruncation, Side, Tokenizer, TokenizerConfig};
 use crate::tokens::Tokens;
 use toller_checkpoint::Fingerprint;
 
@@ -134,6 +134,48 @@ fn a_text_is_the_text_of_the_library() {
 }
 
 /// The cuts of [`super::segments`], at the length at which there are the most cuts.
+#[test]
+fn a_text_is_cut_on_the_side_that_is_asked_for() {
+    for folder in folders() {
+        let (short, whole) = (load(&folder, 12), load(&folder, 4096));
+        let text = "a toller lures ducks within range of the hunter and fetches them from the water";
+        let all = whole.all_ids(text).unwrap();
+        let room = 12 - short.template.specials();
+        for (side, kept) in [(Side::Right, &all[..room]), (Side::Left, &all[all.len() - room..])] {
+            let expected = short.template.compose(kept);
+            assert_eq!(short.encode_cut(text, Some(side)).unwrap(), (expected, true), "{folder:?}");
+        }
+        assert_eq!(short.encode_cut(text, None).unwrap(), (short.encode(text).unwrap(), true));
+        assert_eq!(whole.encode_cut(text, None).unwrap(), (whole.encode(text).unwrap(), false));
+        // As long as fits, and one more.
+        for (extra, is_cut) in [(0, false), (1, true)] {
+            let longest = load(&folder, all.len() + short.template.specials() - extra);
+            assert_eq!(longest.encode_cut(text, None).unwrap().1, is_cut);
+        }
+    }
+}
+
+#[test]
+fn inspected_tokens_are_those_of_the_text_with_their_places() {
+    for folder in folders() {
+        let tokenizer = load(&folder, 512);
+        let text = "Tollers lure ducks.";
+        let tokens = tokenizer.inspect(text, true).unwrap();
+        let ids: Vec<u32> = tokens.iter().map(|token| token.id).collect();
+        assert_eq!(ids, tokenizer.encode(text).unwrap().input_ids, "{folder:?}");
+        assert!(tokens.iter().all(|token| token.is_special == token.bytes.is_none()));
+        for token in tokens.iter().filter(|token| !token.is_special) {
+            assert_eq!(text.get(token.bytes.clone().unwrap()), Some(token.text.as_str()));
+        }
+        let bare = tokenizer.inspect(text, false).unwrap();
+        assert!(bare.iter().all(|token| !token.is_special));
+        assert_eq!(
+            tokenizer.decode(&ids, true).unwrap(),
+            tokenizer.decode(&tokenizer.all_ids(text).unwrap(), false).unwrap()
+        );
+    }
+}
+
 #[test]
 fn segments_have_the_tokens_of_the_whole() {
     for folder in folders() {

@@ -218,7 +218,11 @@ impl SparseArgs {
     /// Opens the index, if one was asked for.
     pub fn open(&self, verify: bool, engine: &Engine) -> crate::Result<Option<Arc<Pooled<SparseSearcher>>>> {
         let Some(directory) = &self.sparse else { return Ok(None) };
-        let options = SparseOptions { scoring: self.scoring()?, feedback: self.feedback.feedback(), verify };
-        Ok(Some(engine.sparse(directory, &options)?))
+        Ok(Some(engine.sparse(directory, &self.options(verify)?)?))
+    }
+
+    /// How an index is searched.
+    pub fn options(&self, verify: bool) -> Result<SparseOptions, UsageError> {
+        Ok(SparseOptions { scoring: self.scoring()?, feedback: self.feedback.feedback(), verify })
     }
 }

@@ -26,6 +26,7 @@ mod rerank;
 mod retrieve;
 mod run;
 mod search;
+mod serve;
 mod store;
 mod text_source;
 mod trec_eval;
@@ -68,6 +69,8 @@ pub enum Command {
     Depth(depth::DepthArgs),
     /// Show where one run loses against another, query by query
     Diff(Box<diff::DiffArgs>),
+    /// Serve models and searches over HTTP
+    Serve(Box<serve::ServeArgs>),
     /// Compare runs on a web page: measures, significance, figures, queries with their texts
     Report(Box<report::ReportArgs>),
     /// Let people judge what runs retrieved: packages, agreement, the vote
@@ -133,6 +136,7 @@ fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
         Command::Compare(args) => compare::run(args, ui),
         Command::Depth(args) => depth::run(args, ui),
         Command::Diff(args) => diff::run(args, ui),
+        Command::Serve(args) => serve::run(args, ui),
         Command::Report(args) => report::run(args, ui),
         Command::Annotate(args) => annotate::run(args, ui),
         Command::Qrels(args) => qrels::run(args, ui),

@@ -19,7 +19,7 @@ use crate::EncoderError;
 use crate::batch::by_budget;
 use crate::config::TransformerConfig;
 use crate::layout::Layout;
-use crate::network::{Encode, Network};
+use crate::network::{Encode, Network, Output, encode_in_parallel};
 use crate::reference::ReferenceCrossEncoder;
 
 /// How to load a cross-encoder.
@@ -226,6 +226,24 @@ impl CrossEncoder {
         Ok(self.tokenizer.compose_pair(query, passage, self.truncation)?)
     }
 
+    /// Whether a pair of tokenized texts is too long, so that it is cut.
+    #[must_use]
+    pub fn cuts_pair(&self, query: &TokenizedText, passage: &TokenizedText) -> bool {
+        self.tokenizer.cuts_pair(query, passage)
+    }
+
+    /// The tokenizer.
+    #[must_use]
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// What the model computes in; the head is f32.
+    #[must_use]
+    pub fn dtype(&self) -> Precision {
+        self.dtype
+    }
+
     /// The tokens of a pair of texts: [`Self::tokenize`] of both, and [`Self::pair`].
     ///
     /// # Errors
@@ -242,7 +260,7 @@ impl CrossEncoder {
     pub fn logits(&self, pairs: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
         let mut logits = Vec::with_capacity(pairs.len() * self.labels.len());
         for batch in by_budget(pairs, self.batch_tokens) {
-            self.network.encode(batch, 0, 1, &mut logits)?;
+            self.network.encode(batch, 0, Output::Vector, 1, &mut logits)?;
         }
         Ok(logits)
     }
@@ -252,8 +270,29 @@ impl CrossEncoder {
     /// # Errors
     /// As [`Self::logits`].
     pub fn score(&self, pairs: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
-        let logits = self.logits(pairs)?;
-        Ok(logits.chunks_exact(self.labels.len()).map(|logits| self.scoring.score(logits)).collect())
+        Ok(self.scores_of(&self.logits(pairs)?))
+    }
+
+    /// The same as [`Self::logits`], bit for bit, on this many threads of rayon's current pool, at most all of
+    /// them; on the calling thread if it is one.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn logits_in_parallel(&self, pairs: &[Tokens], threads: usize) -> Result<Vec<f32>, EncoderError> {
+        encode_in_parallel(&*self.network, pairs, 0, Output::Vector, self.batch_tokens, threads)
+    }
+
+    /// The score of each pair by its logits, `[pairs, labels]`.
+    #[must_use]
+    pub fn scores_of(&self, logits: &[f32]) -> Vec<f32> {
+        logits.chunks_exact(self.labels.len()).map(|logits| self.scoring.score(logits)).collect()
+    }
+
+    /// The score of each pair as a number from 0 to 1, in the same order: the sigmoid of scores that are
+    /// logits, and other scores as they are.
+    #[must_use]
+    pub fn shares_of(&self, logits: &[f32]) -> Vec<f32> {
+        logits.chunks_exact(self.labels.len()).map(|logits| self.scoring.share(logits)).collect()
     }
 }
 

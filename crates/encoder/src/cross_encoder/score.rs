@@ -53,6 +53,16 @@ impl Scoring {
         Ok(Self { label, activation })
     }
 
+    /// The score of a pair as a number from 0 to 1: the sigmoid of a score that is a logit.
+    pub(super) fn share(self, logits: &[f32]) -> f32 {
+        match self.activation {
+            ScoreActivation::Softmax | ScoreActivation::Sigmoid => self.score(logits),
+            ScoreActivation::Identity | ScoreActivation::Configured => {
+                Self { activation: ScoreActivation::Sigmoid, ..self }.score(logits)
+            }
+        }
+    }
+
     /// The score of a pair with these logits, one for each label.
     pub(super) fn score(self, logits: &[f32]) -> f32 {
         let logit = logits[self.label];
@@ -97,6 +107,10 @@ mod tests {
         assert_eq!(score(1, ScoreActivation::Softmax, &[2.0, 2.0]), 0.5);
         assert_eq!(score(1, ScoreActivation::Softmax, &[-1e9, 1e9]), 1.0);
         assert_eq!(score(0, ScoreActivation::Softmax, &[-1e9, 1e9]), 0.0);
+        let share = |activation| Scoring { label: 0, activation }.share(&[0.0, -1e9]);
+        assert_eq!(share(ScoreActivation::Identity), 0.5);
+        assert_eq!(share(ScoreActivation::Sigmoid), 0.5);
+        assert_eq!(share(ScoreActivation::Softmax), 1.0);
         let share = 1.0 / (1.0 + 1f64.exp() + (-2f64).exp());
         assert_eq!(score(2, ScoreActivation::Softmax, &[1.5, -1.5, 0.5]), share as f32);
     }

@@ -16,7 +16,7 @@ use super::stream::{QueryPairs, Stream};
 
 /// One or several cross-encoders that reorder hits.
 pub struct Reranker {
-    models: Vec<CrossEncoder>,
+    models: Vec<Arc<CrossEncoder>>,
     texts: Arc<Texts>,
     options: RerankOptions,
     threads: usize,
@@ -107,7 +107,7 @@ impl Reranker {
     /// [`RerankError::Options`] for no model, a depth of 0, a weight of interpolation outside [0, 1], or
     /// windows that leave tokens out.
     pub fn new(
-        models: Vec<CrossEncoder>,
+        models: Vec<impl Into<Arc<CrossEncoder>>>,
         texts: Arc<Texts>,
         options: RerankOptions,
         threads: usize,
@@ -127,7 +127,13 @@ impl Reranker {
                 "the stride of passage windows is from 1 to their length, so that they leave no token out",
             );
         }
-        Ok(Self { models, texts, options, threads, cache: None })
+        Ok(Self {
+            models: models.into_iter().map(Into::into).collect(),
+            texts,
+            options,
+            threads,
+            cache: None,
+        })
     }
 
     /// How it reranks.

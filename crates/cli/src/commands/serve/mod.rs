@@ -1,0 +1,167 @@
+//! `toller serve`: models and searches over HTTP.
+
+mod limits;
+mod systems;
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use toller_engine::Role;
+use toller_server::{Keys, Log, Named, Server, Service, Signals};
+
+use self::limits::LimitArgs;
+use self::systems::{Models, SystemArgs};
+use crate::args::cross_encoder::ScoringArgs;
+use crate::args::device;
+use crate::args::model::ModelArgs;
+use crate::args::paths::{InputPath, ModelName};
+use crate::engine;
+use crate::error::UsageError;
+use crate::ui::Ui;
+
+/// Serves models and searches over HTTP.
+///
+/// The routes have the shapes of text-embeddings-inference, OpenAI, Cohere, Jina and Pyserini. Answers have
+/// the bits of the other commands. SIGTERM and Ctrl-C answer what is under way and end; SIGHUP opens stores,
+/// indexes and collections again. docs/serving.md has the details.
+#[derive(Debug, clap::Args)]
+pub struct ServeArgs {
+    /// Model that encodes texts and queries
+    #[arg(long, value_name = "M", required_unless_present_any = ["reranker", "sparse"])]
+    model: Option<ModelName>,
+
+    /// Cross-encoder that scores pairs of texts
+    #[arg(long, value_name = "M")]
+    reranker: Option<ModelName>,
+
+    /// Address to listen on; 0.0.0.0 and :: are all addresses of this machine
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    host: IpAddr,
+
+    /// Port to listen on; 0 for any free port
+    #[arg(long, value_name = "N", default_value_t = 3000)]
+    port: u16,
+
+    /// Keys of clients: in each line `read KEY` or `admin KEY` [default: everybody may ask]
+    #[arg(long, value_name = "FILE")]
+    api_key_file: Option<InputPath>,
+
+    /// Ask for a key for /metrics, too
+    #[arg(long, requires = "api_key_file")]
+    protect_metrics: bool,
+
+    /// More names that clients may use for the model, as in an OpenAI client's `model`
+    #[arg(long, value_name = "NAME", num_args = 1.., requires = "model")]
+    served_model_name: Vec<String>,
+
+    /// Role of texts whose request does not say it: passage or query
+    #[arg(long, value_name = "ROLE", default_value = "passage", value_parser = role)]
+    role: Role,
+
+    /// Log of requests on stderr: text, json or none
+    #[arg(long, value_name = "FORMAT", default_value_t, value_enum)]
+    log: LogFormat,
+
+    /// Time for requests under way once the server is told to end, in seconds
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    drain_seconds: u64,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+
+    #[command(flatten)]
+    systems: SystemArgs,
+
+    #[command(flatten)]
+    model_args: ModelArgs,
+
+    #[command(flatten)]
+    scoring: ScoringArgs,
+}
+
+/// How requests are logged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum LogFormat {
+    /// A line of text for each request
+    #[default]
+    Text,
+    /// A line of JSON for each request
+    Json,
+    /// Nothing
+    None,
+}
+
+fn role(name: &str) -> Result<Role, String> {
+    match name {
+        "passage" => Ok(Role::Passage),
+        "query" => Ok(Role::Query),
+        _ => Err("passage or query".to_owned()),
+    }
+}
+
+pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
+    args.check()?;
+    // What is cheap and may be wrong comes first.
+    let keys = args.api_key_file.as_ref().map(|path| Keys::read(path)).transpose()?;
+    let engine = Arc::new(engine::open(ui)?);
+    let ModelArgs { dtype, batch_tokens, max_length, .. } = &args.model_args;
+    let encoder = args.model.as_ref().map(|name| engine.encoder(name, &args.model_args.encoder()));
+    let scoring = args.scoring.options(*max_length, dtype.unwrap_or_default(), *batch_tokens);
+    let reranker = args.reranker.as_ref().map(|name| engine.cross_encoder(name, &scoring));
+    let models = Models { encoder: encoder.transpose()?, reranker: reranker.transpose()?.map(Arc::new) };
+    let service = Service {
+        encoder: named(args.model.as_deref(), &args.served_model_name, models.encoder.clone()),
+        reranker: named(args.reranker.as_deref(), &[], models.reranker.clone()),
+        systems: args.systems.opener(models, args.model_args.device, &engine)?,
+        role: args.role,
+        keys,
+        protect_metrics: args.protect_metrics,
+        limits: args.limits.limits(),
+        log: match args.log {
+            LogFormat::Text if !ui.quiet => Log::text(std::io::stderr()),
+            LogFormat::Json => Log::json(std::io::stderr()),
+            LogFormat::Text | LogFormat::None => Log::none(),
+        },
+        engine,
+    };
+    let server = Server::start(SocketAddr::new(args.host, args.port), service)?;
+    let address = server.address();
+    if !address.ip().is_loopback() && args.api_key_file.is_none() {
+        ui.warning(format!("{address} can be reached from other machines, and there is no --api-key-file"));
+    }
+    ui.status(format!("serving on http://{address}; GET /openapi.json describes the routes"));
+    ui.json(|| serde_json::json!({ "url": format!("http://{address}") }))?;
+    let heard = ui.clone();
+    let hear = move |reloaded: Result<(), String>| match reloaded {
+        Ok(()) => heard.status("opened everything again"),
+        Err(error) => heard.warning(format!("what was served before is still served: {error}")),
+    };
+    Ok(server.run(Signals::of_system(), Duration::from_secs(args.drain_seconds), hear)?)
+}
+
+impl ServeArgs {
+    /// Refuses wrong usage before anything is opened.
+    fn check(&self) -> Result<(), UsageError> {
+        if self.systems.has_dense() {
+            device::check(self.model_args.device)?;
+        } else {
+            device::for_models(self.model_args.device)?;
+        }
+        self.systems.check(self.model.is_some(), self.reranker.is_some())
+    }
+}
+
+/// A model with its names: those of the user, and that on the command line, or the last part of a directory.
+/// Clients learn nothing of where files are.
+fn named<M>(name: Option<&str>, more: &[String], model: Option<M>) -> Option<Named<M>> {
+    let (name, model) = (name?, model?);
+    let last = name.trim_end_matches('/').rsplit('/').next().unwrap_or(name);
+    let mut names = more.to_vec();
+    names.push(last.to_owned());
+    if last != name && !Path::new(name).is_dir() {
+        names.push(name.to_owned());
+    }
+    Some(Named { names, model })
+}

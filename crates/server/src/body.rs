@@ -1,0 +1,74 @@
+//! What handlers take out of a request: its body as JSON, its deadline.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::to_bytes;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+
+use crate::app::App;
+use crate::failure::{Failure, Reason};
+
+/// A body of JSON. serde_json refuses more than 128 levels.
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Failure> {
+        let media_type = request.headers().get(CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
+        if media_type.is_some_and(|media_type| !is_json(media_type)) {
+            return Err(Failure::new(Reason::MediaType, "the body must be of type application/json"));
+        }
+        let most = app.limits.body_bytes;
+        let too_large = || Failure::new(Reason::TooLarge, format!("the body has more than {most} bytes"));
+        let length =
+            request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+        if length.is_some_and(|length: u64| length > most as u64) {
+            return Err(too_large());
+        }
+        let read = tokio::time::timeout(app.limits.body_timeout, to_bytes(request.into_body(), most)).await;
+        let bytes = read.map_err(|_| Failure::new(Reason::SlowBody, "the body took too long"))?;
+        let bytes = bytes.map_err(|error| match is_length_limit(&error) {
+            true => too_large(),
+            false => Failure::new(Reason::Syntax, format!("the body cannot be read: {error}")),
+        })?;
+        serde_json::from_slice(&bytes).map(Self).map_err(|error| {
+            let reason = if error.classify() == Category::Data { Reason::Invalid } else { Reason::Syntax };
+            Failure::new(reason, format!("the body is not as expected: {error}"))
+        })
+    }
+}
+
+fn is_json(media_type: &str) -> bool {
+    let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
+}
+
+fn is_length_limit(error: &axum::Error) -> bool {
+    std::error::Error::source(error).is_some_and(|source| source.is::<http_body_util::LengthLimitError>())
+}
+
+/// When a request must be answered: `x-timeout-ms` after its head, at most the server's own limit.
+pub(crate) struct Deadline(pub(crate) Instant);
+
+impl FromRequestParts<Arc<App>> for Deadline {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Failure> {
+        let most = app.limits.timeout;
+        let timeout = match parts.headers.get("x-timeout-ms") {
+            None => most,
+            Some(value) => {
+                let milliseconds = value.to_str().ok().and_then(|value| value.parse().ok());
+                let bad = || Failure::invalid("x-timeout-ms must be a number of milliseconds");
+                most.min(Duration::from_millis(milliseconds.ok_or_else(bad)?))
+            }
+        };
+        Ok(Self(Instant::now() + timeout))
+    }
+}

@@ -1,0 +1,255 @@
+//! What is searched: the systems over a collection, and their queues.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use toller_engine::{DocOrd, Engine, Hit, Pooled, Query, Reranker, SearchRequest, Searcher};
+use toller_ir::Explain;
+use toller_pipeline::{DocumentLists, QueryFilter, SparseSearcher};
+use toller_texts::Texts;
+use utoipa::ToSchema;
+
+use crate::ServerError;
+use crate::failure::{Failure, Reason};
+use crate::limits::Limits;
+use crate::metrics::Metrics;
+use crate::schedule::{Answer, Capacity, Scheduler, Work};
+
+/// Queries that are searched together.
+const BATCH: usize = 64;
+
+/// Queries whose hits are reranked together: enough pairs for every thread.
+const RERANKED_BATCH: usize = 4;
+
+/// What there is to search.
+#[derive(Clone, Default)]
+pub struct Systems {
+    /// An inverted index.
+    pub sparse: Option<Arc<Pooled<SparseSearcher>>>,
+    /// Stores of vectors.
+    pub dense: Option<Arc<dyn Searcher>>,
+    /// The fusion of both.
+    pub hybrid: Option<Arc<dyn Searcher>>,
+    /// What reranks the hits of any of them.
+    pub reranker: Option<Arc<Reranker>>,
+    /// The texts of the documents.
+    pub texts: Option<Arc<Texts>>,
+}
+
+/// The name of a system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum System {
+    /// The inverted index.
+    Sparse,
+    /// The stores of vectors.
+    Dense,
+    /// The fusion of both.
+    Hybrid,
+}
+
+impl System {
+    pub(crate) const ALL: [Self; 3] = [Self::Hybrid, Self::Dense, Self::Sparse];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Sparse => "sparse",
+            Self::Dense => "dense",
+            Self::Hybrid => "hybrid",
+        }
+    }
+
+    pub(crate) fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|system| system.name() == name)
+    }
+}
+
+/// What is asked of a system.
+#[derive(Clone)]
+pub(crate) struct Asked {
+    pub(crate) system: System,
+    pub(crate) k: usize,
+    /// The documents that may be hits; `None` for all.
+    pub(crate) filter: Option<Arc<QueryFilter>>,
+}
+
+/// Searches with filters of their own are not computed together.
+impl PartialEq for Asked {
+    fn eq(&self, other: &Self) -> bool {
+        let same_filter = match (&self.filter, &other.filter) {
+            (None, None) => true,
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+            _ => false,
+        };
+        self.system == other.system && self.k == other.k && same_filter
+    }
+}
+
+/// What was found for a query.
+pub(crate) struct Found {
+    pub(crate) hits: Vec<Hit>,
+    /// The stages of the batch that the query was in.
+    pub(crate) stages: Arc<[(&'static str, Duration)]>,
+    /// Queries of the batch.
+    pub(crate) batch: usize,
+}
+
+/// The work of a queue.
+struct Searching {
+    systems: Systems,
+    /// Reranks hits, if these are reranked.
+    reranking: Option<(Arc<Engine>, Arc<Reranker>)>,
+}
+
+impl Searching {
+    fn searcher(&self, system: System) -> Result<Arc<dyn Searcher>, Failure> {
+        let first = self.systems.get(system)?;
+        Ok(match &self.reranking {
+            None => first,
+            Some((engine, reranker)) => engine.reranked(first, reranker.clone()),
+        })
+    }
+}
+
+impl Work for Searching {
+    type Kind = Asked;
+    type Item = Query;
+    type Output = Found;
+
+    fn cost(&self, _: &Query) -> usize {
+        1
+    }
+
+    /// Uses all threads, whatever their number: queries of a batch share what is read.
+    fn compute(&self, asked: &Asked, queries: &[Query], _: usize) -> Result<Vec<Found>, Failure> {
+        let searcher = self.searcher(asked.system)?;
+        let excluded = asked.filter.as_ref().map(|filter| filter.excluded(queries)).unwrap_or_default();
+        let filter = asked.filter.as_ref().map(|filter| filter.of(&excluded)).unwrap_or_default();
+        let request = SearchRequest { queries, k: asked.k, filter };
+        let found = searcher
+            .search(&request)
+            .map_err(|error| Failure::of(Reason::Backend, &*error as &dyn Explain))?;
+        let stages: Arc<[_]> = found.timings.iter().map(|timing| (timing.stage, timing.duration)).collect();
+        let of_query = |ranking: toller_engine::Ranking| Found {
+            hits: ranking.hits,
+            stages: stages.clone(),
+            batch: queries.len(),
+        };
+        Ok(found.rankings.into_iter().map(of_query).collect())
+    }
+}
+
+impl Systems {
+    /// A system, if it is served.
+    fn get(&self, system: System) -> Result<Arc<dyn Searcher>, Failure> {
+        let found: Option<Arc<dyn Searcher>> = match system {
+            System::Sparse => self.sparse.clone().map(|sparse| sparse as Arc<dyn Searcher>),
+            System::Dense => self.dense.clone(),
+            System::Hybrid => self.hybrid.clone(),
+        };
+        let name = system.name();
+        found.ok_or_else(|| Failure::new(Reason::NotServed, format!("the server has no {name} system")))
+    }
+}
+
+/// Systems that are served.
+pub(crate) struct Collection {
+    pub(crate) systems: Systems,
+    plain: Scheduler<Searching>,
+    reranked: Option<Scheduler<Searching>>,
+}
+
+impl Collection {
+    pub(crate) fn start(
+        systems: Systems,
+        engine: &Arc<Engine>,
+        limits: &Limits,
+        metrics: &Metrics,
+    ) -> Result<Self, ServerError> {
+        let start = |name: &'static str, batch, reranking| {
+            let (systems, capacity) =
+                (systems.clone(), Capacity { lanes: 1, batch, queue: limits.queued_queries });
+            Scheduler::start(
+                &format!("toller-{name}"),
+                Searching { systems, reranking },
+                capacity,
+                metrics.queue(name),
+            )
+            .map_err(ServerError::Start)
+        };
+        let reranking = systems.reranker.clone().map(|reranker| Some((engine.clone(), reranker)));
+        let reranked = reranking.map(|reranking| start("reranked-search", RERANKED_BATCH, reranking));
+        Ok(Self { plain: start("search", BATCH, None)?, reranked: reranked.transpose()?, systems })
+    }
+
+    /// The systems that are served, the best first.
+    pub(crate) fn names(&self) -> impl Iterator<Item = System> {
+        System::ALL.into_iter().filter(|system| self.systems.get(*system).is_ok())
+    }
+
+    /// The system of a request.
+    pub(crate) fn system(&self, asked: Option<System>) -> Result<System, Failure> {
+        let nothing = || Failure::new(Reason::NotServed, "the server has nothing to search");
+        asked.or_else(|| self.names().next()).ok_or_else(nothing)
+    }
+
+    pub(crate) fn has_reranker(&self) -> bool {
+        self.reranked.is_some()
+    }
+
+    /// Searches for queries before a deadline.
+    pub(crate) async fn search(
+        &self,
+        asked: Asked,
+        rerank: bool,
+        queries: Vec<Query>,
+        deadline: Instant,
+    ) -> Result<Answer<Found>, Failure> {
+        let no_reranker = || Failure::new(Reason::NotServed, "the server has no reranker");
+        self.systems.get(asked.system)?;
+        let scheduler = if rerank { self.reranked.as_ref().ok_or_else(no_reranker)? } else { &self.plain };
+        scheduler.ask(asked, queries, deadline).await
+    }
+
+    /// The identifiers of hits.
+    pub(crate) fn ids(&self, system: System, hits: &[Hit]) -> Result<Vec<String>, Failure> {
+        let searcher = self.systems.get(system)?;
+        Ok(hits.iter().map(|hit| searcher.doc_id(hit.doc).into_owned()).collect())
+    }
+
+    /// The filter that `lists` is in a system. Reads all identifiers of the system. Identifiers that the
+    /// system does not have filter nothing.
+    pub(crate) fn filter(&self, system: System, lists: &DocumentLists) -> Result<QueryFilter, Failure> {
+        Ok(lists.in_collection(&*self.systems.get(system)?).0)
+    }
+
+    /// The texts of the documents, if they are served.
+    pub(crate) fn texts(&self) -> Result<&Arc<Texts>, Failure> {
+        let without =
+            || Failure::new(Reason::NotServed, "the server was started without the collection's texts");
+        self.systems.texts.as_ref().ok_or_else(without)
+    }
+
+    /// The inverted index, and the ordinals that it has for documents by their identifiers.
+    pub(crate) fn sparse_ordinals(
+        &self,
+        ids: &[String],
+    ) -> Result<(&SparseSearcher, Vec<Option<DocOrd>>), Failure> {
+        let searcher = self.systems.sparse.as_deref();
+        let searcher = searcher.ok_or_else(|| {
+            Failure::new(
+                Reason::NotServed,
+                "scores are explained term by term, and the server has no sparse system",
+            )
+        })?;
+        let mut found = vec![None; ids.len()];
+        for doc in (0..searcher.doc_count() as u32).map(DocOrd) {
+            let id = searcher.doc_id(doc);
+            for (ordinal, _) in found.iter_mut().zip(ids).filter(|(_, wanted)| **wanted == *id) {
+                *ordinal = Some(doc);
+            }
+        }
+        Ok((searcher, found))
+    }
+}

@@ -1,0 +1,184 @@
+//! Texts to vectors: a dual encoder and its queue.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use toller_encoder::{Output, Role, TextEncoder};
+use toller_engine::Encoder;
+use toller_tokenizer::Tokens;
+
+use crate::ServerError;
+use crate::failure::{Failure, Reason};
+use crate::limits::Limits;
+use crate::metrics::Metrics;
+use crate::schedule::{Answer, Capacity, Scheduler, Work};
+use crate::texts::{Cut, on_texts};
+
+/// Tokens of a batch, unless the limits say otherwise. Larger batches are not faster, and others wait for
+/// them longer.
+const BATCH_TOKENS: usize = 1024;
+
+/// Texts, or the ids of their tokens.
+#[derive(Clone, Debug)]
+pub(crate) enum Inputs {
+    Texts(Vec<String>),
+    Ids(Vec<Vec<u32>>),
+}
+
+impl Inputs {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Texts(texts) => texts.len(),
+            Self::Ids(ids) => ids.len(),
+        }
+    }
+
+    /// Characters of the texts.
+    pub(crate) fn characters(&self) -> usize {
+        match self {
+            Self::Texts(texts) => texts.iter().map(|text| text.chars().count()).sum(),
+            Self::Ids(_) => 0,
+        }
+    }
+}
+
+/// A dual encoder that is served.
+pub(crate) struct Embedder {
+    scheduler: Scheduler<Encoding>,
+    /// The role of a text whose request does not say it.
+    role: Role,
+}
+
+/// The work of the queue.
+struct Encoding(Encoder);
+
+impl Work for Encoding {
+    type Kind = (Role, Output);
+    type Item = Tokens;
+    type Output = Vec<f32>;
+
+    fn cost(&self, item: &Tokens) -> usize {
+        // A text without a token takes some time, too.
+        item.len().max(1)
+    }
+
+    fn compute(
+        &self,
+        &(role, output): &Self::Kind,
+        items: &[Tokens],
+        threads: usize,
+    ) -> Result<Vec<Vec<f32>>, Failure> {
+        let rows = self.0.encode_tokens(role, output, items, threads);
+        let rows = rows.map_err(|error| Failure::of(Reason::Backend, &error))?;
+        let tokens: usize = items.iter().map(Tokens::len).sum();
+        let mut rest = rows.as_slice();
+        let numbers = |item: &Tokens| match output {
+            Output::States => rows.len() / tokens.max(1) * item.len(),
+            Output::Vector | Output::Shaped { .. } => rows.len() / items.len().max(1),
+        };
+        let of_item = |item| {
+            let (own, after) = rest.split_at(numbers(item));
+            rest = after;
+            own.to_vec()
+        };
+        Ok(items.iter().map(of_item).collect())
+    }
+}
+
+impl Embedder {
+    pub(crate) fn start(
+        encoder: Encoder,
+        role: Role,
+        threads: usize,
+        limits: &Limits,
+        metrics: &Metrics,
+    ) -> Result<Self, ServerError> {
+        let capacity = capacity(limits, threads);
+        let scheduler = Scheduler::start("toller-embed", Encoding(encoder), capacity, metrics.queue("embed"));
+        Ok(Self { scheduler: scheduler.map_err(ServerError::Start)?, role })
+    }
+
+    pub(crate) fn encoder(&self) -> &Encoder {
+        &self.scheduler.work().0
+    }
+
+    /// The encoder of a role.
+    pub(crate) fn tower(&self, role: Role) -> &TextEncoder {
+        self.encoder().model().tower(role)
+    }
+
+    /// The role that a request names as the name of a prompt, in the words of sentence-transformers, or as a
+    /// type of input, in Cohere's.
+    pub(crate) fn role(&self, name: Option<&str>) -> Result<Role, Failure> {
+        let role = match name {
+            None => self.role,
+            Some("query" | "search_query") => Role::Query,
+            Some("passage" | "document" | "corpus" | "search_document") => Role::Passage,
+            Some(other) => {
+                let message = format!("there is no prompt {other:?}; `query` and `passage` are the prompts");
+                return Err(Failure::invalid(message));
+            }
+        };
+        // Texts of either role go into one batch where the model treats them alike.
+        Ok(if self.encoder().model().is_tied() { Role::Passage } else { role })
+    }
+
+    /// The tokens of inputs.
+    pub(crate) async fn tokenize(
+        self: &Arc<Self>,
+        inputs: Inputs,
+        role: Role,
+        cut: Cut,
+    ) -> Result<Vec<Tokens>, Failure> {
+        let texts = match inputs {
+            Inputs::Texts(texts) => texts,
+            Inputs::Ids(ids) => {
+                let tokens = ids.into_iter().zip(0..).map(|(ids, place)| self.checked(ids, place, role));
+                return tokens.collect();
+            }
+        };
+        let this = self.clone();
+        on_texts(texts.iter().map(String::len).sum(), move || {
+            let tower = this.tower(role);
+            let tokens = |(text, place): (&String, usize)| {
+                cut.check(place, tower.max_length(), tower.tokenize_cut(text, cut.side))
+            };
+            texts.iter().zip(0..).map(tokens).collect()
+        })
+        .await
+    }
+
+    /// An input that is given as the ids of its tokens, special tokens included.
+    fn checked(&self, ids: Vec<u32>, place: usize, role: Role) -> Result<Tokens, Failure> {
+        let tower = self.tower(role);
+        let (most, vocabulary) = (tower.max_length(), tower.vocabulary());
+        if ids.len() > most {
+            return Err(Failure::invalid(format!(
+                "input {place} has {} tokens of at most {most}",
+                ids.len()
+            )));
+        }
+        if let Some(id) = ids.iter().find(|id| **id as usize >= vocabulary) {
+            let message = format!("input {place} has the token {id}, and the model has {vocabulary} tokens");
+            return Err(Failure::invalid(message));
+        }
+        Ok(Tokens { type_ids: vec![0; ids.len()], input_ids: ids })
+    }
+
+    /// What is wanted of tokenized texts.
+    pub(crate) async fn encode(
+        &self,
+        role: Role,
+        output: Output,
+        tokens: Vec<Tokens>,
+        deadline: Instant,
+    ) -> Result<Answer<Vec<f32>>, Failure> {
+        self.scheduler.ask((role, output), tokens, deadline).await
+    }
+}
+
+/// What fits into the queue of a model, which computes in this many threads.
+pub(crate) fn capacity(limits: &Limits, threads: usize) -> Capacity {
+    let batch = limits.batch_tokens.unwrap_or(BATCH_TOKENS);
+    Capacity { lanes: threads, batch, queue: limits.queued_tokens }
+}

@@ -1,0 +1,71 @@
+//! Why a server cannot start.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use toller_files::FileError;
+use toller_ir::{AnyError, Explain, Remedy};
+
+/// Why a server cannot start, or stopped.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A thread or a handler of signals cannot be started.
+    #[error("cannot start the server: {0}")]
+    Start(#[source] io::Error),
+    /// A file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A line of a file of keys is not of its form.
+    #[error("{}, line {line}: not a key with its rights", path.display())]
+    KeyLine {
+        /// The file.
+        path: PathBuf,
+        /// The line.
+        line: usize,
+    },
+    /// A file of keys without a key.
+    #[error("{}: there is no key", path.display())]
+    NoKeys {
+        /// The file.
+        path: PathBuf,
+    },
+    /// What is searched cannot be opened.
+    #[error(transparent)]
+    Open(#[from] AnyError),
+    /// Requests that were not answered before the end.
+    #[error("{requests} requests were not answered in the time for shutting down")]
+    Undrained {
+        /// How many.
+        requests: usize,
+    },
+}
+
+impl Explain for ServerError {
+    fn remedy(&self) -> Option<Remedy> {
+        Some(match self {
+            Self::Listen { source, .. } => match source.kind() {
+                io::ErrorKind::AddrInUse => {
+                    "choose another port, or stop the server that uses this one".into()
+                }
+                io::ErrorKind::AddrNotAvailable => "choose an address of this machine".into(),
+                _ => return source.remedy(),
+            },
+            Self::Start(source) => return source.remedy(),
+            Self::File(error) => return error.remedy(),
+            Self::KeyLine { .. } => "write `read KEY` or `admin KEY`, one key a line".into(),
+            Self::NoKeys { .. } => "write a key, as in `read KEY`, or serve without a file of keys".into(),
+            Self::Open(error) => return error.remedy(),
+            Self::Undrained { .. } => "give the requests more time".into(),
+        })
+    }
+}

@@ -1,0 +1,34 @@
+//! Toller over HTTP: vectors, scores and searches, with the bits of the command line.
+//!
+//! A front opens models and searchers with the engine, describes what is served in a [`Service`], and calls
+//! [`Server::run`]. Routes have the shapes of text-embeddings-inference, OpenAI, Cohere, Jina and Pyserini,
+//! so that their clients work unchanged. Requests wait in bounded queues, and are computed in batches; an
+//! answer has the same bits in every batch.
+
+mod app;
+mod body;
+mod collection;
+mod dialect;
+mod embedder;
+mod error;
+mod failure;
+mod gate;
+mod keys;
+mod limits;
+mod log;
+mod metrics;
+mod routes;
+mod schedule;
+mod scorer;
+mod serve;
+mod signals;
+mod texts;
+
+pub use app::{Named, OpenSystems, Service};
+pub use collection::Systems;
+pub use error::ServerError;
+pub use keys::Keys;
+pub use limits::Limits;
+pub use log::Log;
+pub use serve::Server;
+pub use signals::{Control, Signals};

@@ -1,0 +1,176 @@
+//! A server of the Model Context Protocol, by which agents search and read documents. Each message is a POST
+//! with an answer of JSON (the protocol's streamable HTTP without streams and sessions).
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toller_pipeline::best_part;
+
+use super::search::{passages, read, run};
+use crate::app::App;
+use crate::body::{Body, Deadline};
+use crate::collection::{Asked, System};
+use crate::failure::Failure;
+use crate::texts::aside;
+
+/// The versions of the protocol whose messages this understands, the newest first.
+const VERSIONS: [&str; 3] = ["2025-06-18", "2025-03-26", "2024-11-05"];
+
+/// Hits unless the agent asks for another number.
+const K: usize = 5;
+
+/// The most hits: an agent has to read them.
+const MOST: usize = 50;
+
+/// Characters of a text that are shown with a hit.
+const SNIPPET: usize = 600;
+
+/// A message of JSON-RPC.
+#[derive(Deserialize)]
+pub(super) struct Message {
+    #[serde(default)]
+    id: Option<Value>,
+    method: String,
+    #[serde(default)]
+    params: Value,
+}
+
+/// An error of JSON-RPC: code and message.
+struct RpcError(i64, String);
+
+/// Answers a message; notifications have no answer.
+pub(super) async fn answer(
+    State(app): State<Arc<App>>,
+    deadline: Deadline,
+    Body(message): Body<Message>,
+) -> Response {
+    let Some(id) = message.id else { return StatusCode::ACCEPTED.into_response() };
+    let result = match message.method.as_str() {
+        "initialize" => Ok(initialized(&message.params)),
+        "ping" => Ok(json!({})),
+        "tools/list" => Ok(json!({ "tools": tools() })),
+        "tools/call" => call(&app, deadline, message.params).await,
+        other => Err(RpcError(-32601, format!("there is no method {other:?}"))),
+    };
+    let answer = match result {
+        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+        Err(RpcError(code, message)) => {
+            json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+        }
+    };
+    Json(answer).into_response()
+}
+
+fn initialized(params: &Value) -> Value {
+    let asked = params["protocolVersion"].as_str();
+    let version = VERSIONS.into_iter().find(|version| Some(*version) == asked).unwrap_or(VERSIONS[0]);
+    json!({
+        "protocolVersion": version,
+        "capabilities": { "tools": {} },
+        "serverInfo": { "name": "toller", "version": env!("CARGO_PKG_VERSION") },
+    })
+}
+
+fn tools() -> Value {
+    json!([
+        {
+            "name": "search",
+            "description": "Search the collection for passages. Gives identifiers, scores and the best part of each text.",
+            "inputSchema": {
+                "type": "object",
+                "properties": {
+                    "query": { "type": "string", "description": "What to search for" },
+                    "k": { "type": "integer", "minimum": 1, "maximum": MOST, "default": K, "description": "Hits" },
+                    "system": { "type": "string", "enum": System::ALL.map(System::name), "description": "How to search; by default the best way" },
+                },
+                "required": ["query"],
+            },
+        },
+        {
+            "name": "get_document",
+            "description": "Read the whole text of a document by its identifier.",
+            "inputSchema": {
+                "type": "object",
+                "properties": { "id": { "type": "string", "description": "The document's identifier" } },
+                "required": ["id"],
+            },
+        },
+    ])
+}
+
+/// A call of a tool.
+#[derive(Deserialize)]
+struct Call {
+    name: String,
+    #[serde(default)]
+    arguments: Value,
+}
+
+#[derive(Deserialize)]
+struct SearchArguments {
+    query: String,
+    k: Option<usize>,
+    system: Option<System>,
+}
+
+#[derive(Deserialize)]
+struct DocumentArguments {
+    id: String,
+}
+
+/// Calls a tool. Its failure is a result, which the agent reads.
+async fn call(app: &Arc<App>, deadline: Deadline, params: Value) -> Result<Value, RpcError> {
+    let bad =
+        |error: serde_json::Error| RpcError(-32602, format!("the parameters are not as expected: {error}"));
+    let Call { name, arguments } = serde_json::from_value(params).map_err(bad)?;
+    let found = match name.as_str() {
+        "search" => search(app, deadline, serde_json::from_value(arguments).map_err(bad)?).await,
+        "get_document" => {
+            let DocumentArguments { id } = serde_json::from_value(arguments).map_err(bad)?;
+            read(app, id).await.map(|found| json!(found))
+        }
+        other => return Err(RpcError(-32602, format!("there is no tool {other:?}"))),
+    };
+    Ok(match found {
+        Ok(found) => json!({
+            "content": [{ "type": "text", "text": found.to_string() }],
+            "structuredContent": found,
+            "isError": false,
+        }),
+        Err(failure) => {
+            json!({ "content": [{ "type": "text", "text": failure.message }], "isError": true })
+        }
+    })
+}
+
+async fn search(app: &Arc<App>, deadline: Deadline, asked: SearchArguments) -> Result<Value, Failure> {
+    let collection = app.collection()?;
+    let system = collection.system(asked.system)?;
+    let k = asked.k.unwrap_or(K);
+    if k > MOST {
+        return Err(Failure::invalid(format!("`k` is {k}; it is from 1 to {MOST}")));
+    }
+    let queries = [asked.query];
+    let asked = Asked { system, k, filter: None };
+    let (mut hits, _) = run(app, &collection, asked, false, &queries, deadline.0).await?;
+    let hits = hits.pop().unwrap_or_default();
+    aside(move || {
+        let passages = match collection.texts() {
+            Ok(_) => passages(&collection, &hits)?,
+            Err(_) => vec![None; hits.len()],
+        };
+        let hit = |(hit, passage): (&super::search::NamedHit, &Option<toller_ir::Passage>)| {
+            let text = passage.as_ref().map(|passage| &passage.text[best_part(&passage.text, &[], SNIPPET)]);
+            let title = passage.as_ref().and_then(|passage| passage.title.as_deref());
+            json!({ "id": hit.id, "score": hit.score, "title": title, "text": text })
+        };
+        let hits: Vec<Value> = hits.iter().zip(&passages).map(hit).collect();
+        Ok(json!({ "system": system.name(), "hits": hits }))
+    })
+    .await
+}

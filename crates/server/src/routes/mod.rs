@@ -1,0 +1,101 @@
+//! The routes, each under the names and in the shapes of its protocol.
+
+mod admin;
+mod inputs;
+mod mcp;
+mod openai;
+mod pyserini;
+mod rank;
+mod search;
+mod status;
+mod tei;
+
+use std::sync::Arc;
+
+use axum::middleware::{from_fn, from_fn_with_state, map_response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+use crate::dialect::Dialect;
+use crate::failure::{Failure, Reason};
+use crate::gate;
+
+/// What the OpenAPI document says before its routes.
+#[derive(OpenApi)]
+#[openapi(info(
+    title = "Toller",
+    description = "Vectors, scores and searches, with the bits of the command line."
+))]
+struct Document;
+
+/// All routes.
+pub(crate) fn router(app: &Arc<App>) -> Router {
+    let guarded = |routes: OpenApiRouter<Arc<App>>, dialect: Dialect| {
+        routes
+            .layer(from_fn_with_state(app.clone(), gate::read))
+            .layer(map_response(move |response| async move { dialect.complete(response) }))
+    };
+    let open = OpenApiRouter::new()
+        .routes(routes!(status::health))
+        .routes(routes!(status::ready))
+        .routes(routes!(status::live))
+        .routes(routes!(status::metrics))
+        .route("/", get(status::health))
+        .route("/ping", get(status::health));
+    let tei = OpenApiRouter::new()
+        .routes(routes!(tei::embed::embed))
+        .routes(routes!(tei::embed::embed_all))
+        .routes(routes!(tei::embed::similarity))
+        .routes(routes!(tei::score::predict))
+        .routes(routes!(tei::score::rerank))
+        .routes(routes!(tei::tokens::tokenize))
+        .routes(routes!(tei::tokens::decode))
+        .routes(routes!(tei::info::info));
+    let openai = OpenApiRouter::new()
+        .routes(routes!(openai::embeddings))
+        .routes(routes!(openai::models))
+        .route("/embeddings", post(openai::embeddings))
+        .route("/models", get(openai::models));
+    let own = OpenApiRouter::new()
+        .routes(routes!(search::search))
+        .routes(routes!(search::document))
+        .routes(routes!(search::explain))
+        .routes(routes!(pyserini::search))
+        .routes(routes!(pyserini::document));
+    let admin = OpenApiRouter::new()
+        .routes(routes!(admin::reload))
+        .layer(from_fn_with_state(app.clone(), gate::admin))
+        .layer(map_response(|response| async { Dialect::Own.complete(response) }));
+    let mcp = OpenApiRouter::new().route("/mcp", post(mcp::answer)).layer(from_fn(gate::same_origin));
+
+    let (router, document) = OpenApiRouter::with_openapi(Document::openapi())
+        .merge(open.layer(map_response(|response| async { Dialect::Tei.complete(response) })))
+        .merge(guarded(tei, Dialect::Tei))
+        .merge(guarded(openai, Dialect::OpenAi))
+        .merge(guarded(OpenApiRouter::new().routes(routes!(rank::cohere)), Dialect::Cohere))
+        .merge(guarded(OpenApiRouter::new().routes(routes!(rank::jina)), Dialect::Jina))
+        .merge(guarded(own, Dialect::Own))
+        .merge(guarded(mcp, Dialect::Own))
+        .merge(admin)
+        .split_for_parts();
+    let document = Arc::new(document);
+    let openapi = move || {
+        let document = document.clone();
+        async move { Json((*document).clone()) }
+    };
+    router
+        .route("/openapi.json", get(openapi.clone()))
+        .route("/api-doc/openapi.json", get(openapi))
+        .fallback(|| async {
+            Dialect::Own.complete(axum::response::IntoResponse::into_response(Failure::new(
+                Reason::NotFound,
+                "there is no such route; GET /openapi.json lists them",
+            )))
+        })
+        .layer(from_fn_with_state(app.clone(), gate::observe))
+        .with_state(app.clone())
+}

@@ -1,0 +1,149 @@
+//! OpenAI's embeddings API.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use toller_tokenizer::Tokens;
+use utoipa::ToSchema;
+
+use super::inputs::Input;
+use super::tei::embed::output;
+use crate::app::App;
+use crate::body::{Body, Deadline};
+use crate::dialect::OpenAiFailures;
+use crate::failure::Failure;
+use crate::texts::Cut;
+
+/// Texts to encode.
+#[derive(Deserialize, ToSchema)]
+pub(super) struct EmbeddingsRequest {
+    input: Input,
+    model: String,
+    /// Dimensions that are kept of a vector.
+    dimensions: Option<usize>,
+    #[serde(default)]
+    encoding_format: Format,
+    /// `query` or `passage`: the role of the texts. Not a field of OpenAI's.
+    input_type: Option<String>,
+}
+
+/// How vectors are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Format {
+    /// Numbers.
+    #[default]
+    Float,
+    /// The bytes of f32 numbers, little-endian, in base64.
+    Base64,
+}
+
+/// The vectors of texts.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Embeddings {
+    object: &'static str,
+    data: Vec<Embedding>,
+    model: String,
+    usage: Usage,
+}
+
+/// The vector of a text.
+#[derive(Serialize, ToSchema)]
+struct Embedding {
+    object: &'static str,
+    embedding: Vector,
+    index: usize,
+}
+
+/// A vector.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+enum Vector {
+    /// Numbers.
+    Float(Vec<f32>),
+    /// The bytes of f32 numbers, little-endian, in base64.
+    Base64(String),
+}
+
+/// Tokens of a request.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Usage {
+    prompt_tokens: usize,
+    total_tokens: usize,
+}
+
+impl Usage {
+    pub(super) fn of(tokens: &[Tokens]) -> Self {
+        let total_tokens = tokens.iter().map(Tokens::len).sum();
+        Self { prompt_tokens: total_tokens, total_tokens }
+    }
+
+    pub(super) fn tokens(&self) -> usize {
+        self.total_tokens
+    }
+}
+
+/// The vector of each text
+#[utoipa::path(
+    post,
+    path = "/v1/embeddings",
+    tag = "OpenAI",
+    responses((status = 200, body = Embeddings), OpenAiFailures)
+)]
+pub(super) async fn embeddings(
+    State(app): State<Arc<App>>,
+    Deadline(deadline): Deadline,
+    Body(request): Body<EmbeddingsRequest>,
+) -> Result<Json<Embeddings>, Failure> {
+    let (embedder, model) = app.embedder_named(Some(&request.model))?;
+    let role = embedder.role(request.input_type.as_deref())?;
+    let output = output(embedder, None, request.dimensions)?;
+    let inputs = request.input.checked(&app, "input")?;
+    let cut = Cut { truncate: app.limits.truncate, side: None };
+    let tokens = embedder.tokenize(inputs, role, cut).await?;
+    let usage = Usage::of(&tokens);
+    app.metrics.given("embed", tokens.len(), usage.tokens());
+    let vectors = embedder.encode(role, output, tokens, deadline).await?.outputs;
+    let write = |vector: Vec<f32>| match request.encoding_format {
+        Format::Float => Vector::Float(vector),
+        Format::Base64 => {
+            let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
+            Vector::Base64(STANDARD.encode(bytes))
+        }
+    };
+    let embedding = |(index, vector)| Embedding { object: "embedding", embedding: write(vector), index };
+    let data = vectors.into_iter().enumerate().map(embedding).collect();
+    Ok(Json(Embeddings { object: "list", data, model: model.to_owned(), usage }))
+}
+
+/// The models that are served.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Models {
+    object: &'static str,
+    data: Vec<Model>,
+}
+
+/// A model.
+#[derive(Serialize, ToSchema)]
+struct Model {
+    id: String,
+    object: &'static str,
+    created: u64,
+    owned_by: &'static str,
+}
+
+/// The models that are served
+#[utoipa::path(
+    get,
+    path = "/v1/models",
+    tag = "OpenAI",
+    responses((status = 200, body = Models), OpenAiFailures)
+)]
+pub(super) async fn models(State(app): State<Arc<App>>) -> Json<Models> {
+    let model = |id: &str| Model { id: id.to_owned(), object: "model", created: 0, owned_by: "toller" };
+    Json(Models { object: "list", data: app.model_names().into_iter().flatten().map(model).collect() })
+}

@@ -1,0 +1,158 @@
+//! The two routes of Pyserini's REST server. An index is a system: `sparse`, `dense` or `hybrid`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::search::{K, NamedHit, passages, read, run};
+use crate::app::App;
+use crate::body::Deadline;
+use crate::collection::{Asked, System};
+use crate::dialect::OwnFailures;
+use crate::failure::{Failure, Reason};
+use crate::texts::aside;
+
+/// What to search for.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Asking {
+    query: String,
+    /// Hits.
+    #[param(minimum = 1)]
+    hits: Option<usize>,
+    /// Whether documents are objects; else their texts.
+    parse: Option<bool>,
+    /// The server's own: a request cannot choose it.
+    k1: Option<f32>,
+    /// The server's own: a request cannot choose it.
+    b: Option<f32>,
+}
+
+/// What was found.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Candidates {
+    api: &'static str,
+    index: String,
+    query: QueryText,
+    candidates: Vec<Candidate>,
+}
+
+/// The query.
+#[derive(Serialize, ToSchema)]
+struct QueryText {
+    text: String,
+}
+
+/// A hit.
+#[derive(Serialize, ToSchema)]
+struct Candidate {
+    docid: String,
+    score: f32,
+    rank: usize,
+    /// The document, if the server has the texts.
+    doc: Option<Doc>,
+}
+
+/// A document.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+enum Doc {
+    /// Its fields.
+    Parsed {
+        /// Its identifier.
+        id: String,
+        /// Its title.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
+        /// Its text.
+        contents: String,
+    },
+    /// Its text.
+    Text(String),
+}
+
+impl Doc {
+    fn new(parse: bool, id: String, title: Option<String>, text: String) -> Self {
+        if parse { Self::Parsed { id, title, contents: text } } else { Self::Text(text) }
+    }
+}
+
+fn system(index: &str) -> Result<System, Failure> {
+    let missing = || {
+        let message = format!("there is no index {index:?}; the indexes are sparse, dense and hybrid");
+        Failure::new(Reason::NotFound, message)
+    };
+    System::by_name(index).ok_or_else(missing)
+}
+
+/// The hits of a query, in Pyserini's shape
+#[utoipa::path(
+    get,
+    path = "/v1/{index}/search",
+    tag = "Pyserini",
+    params(("index" = System, Path), Asking),
+    responses((status = 200, body = Candidates), OwnFailures)
+)]
+pub(super) async fn search(
+    State(app): State<Arc<App>>,
+    Path(index): Path<String>,
+    Deadline(deadline): Deadline,
+    asking: Result<Query<Asking>, QueryRejection>,
+) -> Result<Json<Candidates>, Failure> {
+    let Query(asking) = asking.map_err(|error| Failure::new(Reason::Syntax, error.body_text()))?;
+    let (system, collection) = (system(&index)?, app.collection()?);
+    if asking.k1.is_some() || asking.b.is_some() {
+        let message = "`k1` and `b` are chosen when the server is started; leave them out";
+        return Err(Failure::invalid(message));
+    }
+    let asked = Asked { system, k: asking.hits.unwrap_or(K), filter: None };
+    let queries = [asking.query];
+    let (mut hits, _) = run(&app, &collection, asked, false, &queries, deadline).await?;
+    let hits = hits.pop().unwrap_or_default();
+    let parse = asking.parse.unwrap_or(true);
+    let candidates = aside(move || {
+        let passages = match collection.texts() {
+            Ok(_) => passages(&collection, &hits)?,
+            Err(_) => vec![None; hits.len()],
+        };
+        let candidate = |(rank, (NamedHit { id, score }, passage)): (usize, (NamedHit, _))| {
+            let doc = |passage: toller_ir::Passage| Doc::new(parse, passage.id, passage.title, passage.text);
+            Candidate { docid: id, score, rank, doc: Option::map(passage, doc) }
+        };
+        Ok((1..).zip(hits.into_iter().zip(passages)).map(candidate).collect())
+    });
+    let candidates = candidates.await?;
+    let [text] = queries;
+    Ok(Json(Candidates { api: "v1", index, query: QueryText { text }, candidates }))
+}
+
+/// A document by its identifier.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Fetched {
+    api: &'static str,
+    index: String,
+    docid: String,
+    doc: Doc,
+}
+
+/// The document with an identifier, in Pyserini's shape
+#[utoipa::path(
+    get,
+    path = "/v1/{index}/doc/{docid}",
+    tag = "Pyserini",
+    params(("index" = System, Path), ("docid" = String, Path)),
+    responses((status = 200, body = Fetched), OwnFailures)
+)]
+pub(super) async fn document(
+    State(app): State<Arc<App>>,
+    Path((index, docid)): Path<(String, String)>,
+) -> Result<Json<Fetched>, Failure> {
+    system(&index)?;
+    let found = read(&app, docid.clone()).await?;
+    let doc = Doc::new(true, found.id, found.title, found.text);
+    Ok(Json(Fetched { api: "v1", index, docid, doc }))
+}

@@ -1,0 +1,193 @@
+//! Reranking in the shapes of Cohere and Jina.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use super::openai::Usage;
+use super::tei::score::best_first;
+use crate::app::App;
+use crate::body::{Body, Deadline};
+use crate::dialect::{CohereFailures, JinaFailures};
+use crate::failure::Failure;
+use crate::gate::new_id;
+use crate::texts::Cut;
+
+/// A query, and documents to rank by it.
+#[derive(Deserialize, ToSchema)]
+pub(super) struct RankRequest {
+    model: Option<String>,
+    query: String,
+    documents: Vec<Document>,
+    /// Documents of the answer, the best; `null` for all.
+    top_n: Option<usize>,
+    /// Whether the answer has the documents.
+    return_documents: Option<bool>,
+    /// Tokens that are kept of a document; only what leaves documents as they are is supported.
+    max_tokens_per_doc: Option<usize>,
+}
+
+/// A document.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub(super) enum Document {
+    /// Its text.
+    Text(String),
+    /// An object with its text.
+    Object {
+        /// Its text.
+        text: String,
+    },
+}
+
+impl RankRequest {
+    pub(super) fn new(
+        model: Option<String>,
+        query: String,
+        documents: Vec<Document>,
+        top_n: Option<usize>,
+        return_documents: Option<bool>,
+    ) -> Self {
+        Self { model, query, documents, top_n, return_documents, max_tokens_per_doc: None }
+    }
+}
+
+/// What is found for a request.
+struct RankedDocuments {
+    model: String,
+    /// The place, the score and the text of each document, best first.
+    ranked: Vec<(usize, f32, String)>,
+    usage: Usage,
+}
+
+async fn rank(
+    app: &Arc<App>,
+    Deadline(deadline): Deadline,
+    request: RankRequest,
+) -> Result<RankedDocuments, Failure> {
+    let (scorer, model) = app.scorer_named(request.model.as_deref())?;
+    app.check_count("documents", request.documents.len())?;
+    let most = scorer.model().max_length();
+    if request.max_tokens_per_doc.is_some_and(|asked| asked < most) {
+        return Err(Failure::invalid(format!(
+            "`max_tokens_per_doc` below {most}, where the model itself cuts, is not supported"
+        )));
+    }
+    let text = |document| match document {
+        Document::Text(text) | Document::Object { text } => text,
+    };
+    let texts: Vec<String> = request.documents.into_iter().map(text).collect();
+    let cut = Cut { truncate: app.limits.truncate, side: None };
+    let pairs = scorer.pairs(request.query, texts.clone(), cut).await?;
+    let usage = Usage::of(&pairs);
+    app.metrics.given("score", pairs.len(), usage.tokens());
+    let logits = scorer.logits(pairs, deadline).await?.outputs.concat();
+    let best = best_first(&scorer.model().shares_of(&logits)).into_iter();
+    let mut texts: Vec<Option<String>> = texts.into_iter().map(Some).collect();
+    let of_place = |(place, score): (usize, f32)| {
+        (place, score, texts.get_mut(place).and_then(Option::take).unwrap_or_default())
+    };
+    let ranked = best.take(request.top_n.unwrap_or(usize::MAX)).map(of_place).collect();
+    Ok(RankedDocuments { model: model.to_owned(), ranked, usage })
+}
+
+/// An answer in Cohere's shape.
+#[derive(Serialize, ToSchema)]
+pub(super) struct CohereRanking {
+    id: String,
+    results: Vec<CohereResult>,
+    meta: Value,
+}
+
+/// A document's place and score.
+#[derive(Serialize, ToSchema)]
+struct CohereResult {
+    index: usize,
+    relevance_score: f32,
+}
+
+/// The documents by relevance from 0 to 1, in Cohere's shape
+#[utoipa::path(
+    post,
+    path = "/v2/rerank",
+    tag = "Reranking",
+    responses((status = 200, body = CohereRanking), CohereFailures)
+)]
+pub(super) async fn cohere(
+    State(app): State<Arc<App>>,
+    deadline: Deadline,
+    Body(request): Body<RankRequest>,
+) -> Result<Json<CohereRanking>, Failure> {
+    let found = rank(&app, deadline, request).await?;
+    let result = |(index, relevance_score, _)| CohereResult { index, relevance_score };
+    let tokens = found.usage.tokens();
+    Ok(Json(CohereRanking {
+        id: new_id(),
+        results: found.ranked.into_iter().map(result).collect(),
+        meta: json!({
+            "api_version": { "version": "2" },
+            "billed_units": { "search_units": 1 },
+            "tokens": { "input_tokens": tokens, "output_tokens": 0 },
+        }),
+    }))
+}
+
+/// An answer in Jina's shape.
+#[derive(Serialize, ToSchema)]
+pub(super) struct JinaRanking {
+    model: String,
+    object: &'static str,
+    usage: Usage,
+    results: Vec<JinaResult>,
+}
+
+/// A document's place, score and text.
+#[derive(Serialize, ToSchema)]
+struct JinaResult {
+    index: usize,
+    relevance_score: f32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<JinaDocument>,
+}
+
+/// A document.
+#[derive(Serialize, ToSchema)]
+struct JinaDocument {
+    text: String,
+}
+
+/// The documents by relevance from 0 to 1, in Jina's shape
+#[utoipa::path(
+    post,
+    path = "/v1/rerank",
+    tag = "Reranking",
+    responses((status = 200, body = JinaRanking), JinaFailures)
+)]
+pub(super) async fn jina(
+    State(app): State<Arc<App>>,
+    deadline: Deadline,
+    Body(request): Body<RankRequest>,
+) -> Result<Json<JinaRanking>, Failure> {
+    in_jinas_shape(&app, deadline, request).await
+}
+
+/// Ranks documents in Jina's shape.
+pub(super) async fn in_jinas_shape(
+    app: &Arc<App>,
+    deadline: Deadline,
+    request: RankRequest,
+) -> Result<Json<JinaRanking>, Failure> {
+    let with_documents = request.return_documents.unwrap_or(false);
+    let found = rank(app, deadline, request).await?;
+    let result = |(index, relevance_score, text)| JinaResult {
+        index,
+        relevance_score,
+        document: with_documents.then_some(JinaDocument { text }),
+    };
+    let results = found.ranked.into_iter().map(result).collect();
+    Ok(Json(JinaRanking { model: found.model, object: "list", usage: found.usage, results }))
+}

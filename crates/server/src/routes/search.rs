@@ -1,0 +1,362 @@
+//! Search, documents by identifier, and why documents have their scores.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use serde::{Deserialize, Serialize};
+use toller_ir::{Passage, Query};
+use toller_pipeline::{DocumentLists, matched_words};
+use toller_sparse::Explanation;
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::body::{Body, Deadline};
+use crate::collection::{Asked, Collection, Found, System};
+use crate::dialect::OwnFailures;
+use crate::failure::{Failure, Reason};
+use crate::schedule::Answer;
+use crate::texts::{aside, of_text};
+
+/// Hits of a query unless the request says otherwise.
+pub(super) const K: usize = 10;
+
+/// What to search for.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SearchQuery {
+    query: Queries,
+    /// By default the best that is served: hybrid, dense, sparse.
+    system: Option<System>,
+    /// Whether the reranker scores the best hits again.
+    #[serde(default)]
+    rerank: bool,
+    /// Hits of a query.
+    #[serde(default = "k")]
+    #[schema(minimum = 1)]
+    k: usize,
+    #[serde(default)]
+    filter: SearchFilter,
+    /// Whether hits have titles and texts, and where the texts have the terms of the query.
+    #[serde(default)]
+    texts: bool,
+}
+
+fn k() -> usize {
+    K
+}
+
+/// A query or several.
+#[derive(Deserialize, ToSchema)]
+#[serde(untagged)]
+enum Queries {
+    /// A query.
+    One(String),
+    /// Several queries.
+    Many(Vec<String>),
+}
+
+/// The documents that may be hits. Identifiers that the collection does not have are left out.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+struct SearchFilter {
+    /// The only ones.
+    ids: Option<Vec<String>>,
+    /// Not these.
+    exclude: Vec<String>,
+}
+
+/// What was found.
+#[derive(Serialize, ToSchema)]
+pub(super) struct SearchAnswer {
+    system: System,
+    reranked: bool,
+    /// Of each query, in order.
+    results: Vec<QueryHits>,
+    /// Milliseconds of each stage: `queue`, then `encode`, `scan`, `postings`, `fuse`, `rerank`, `texts` as
+    /// they apply. Queries of several requests may have been searched together.
+    stages: Vec<Stage>,
+    /// Queries that were searched together.
+    batch: usize,
+}
+
+/// The hits of a query.
+#[derive(Serialize, ToSchema)]
+struct QueryHits {
+    query: String,
+    hits: Vec<SearchHit>,
+}
+
+/// A hit.
+#[derive(Serialize, ToSchema)]
+pub(super) struct SearchHit {
+    rank: usize,
+    id: String,
+    score: f32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    /// The bytes of the text that the query's terms are in, if there is an inverted index.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    matches: Vec<[usize; 2]>,
+}
+
+/// A stage of a search.
+#[derive(Serialize, ToSchema)]
+struct Stage {
+    stage: &'static str,
+    milliseconds: f64,
+}
+
+impl Stage {
+    fn new(stage: &'static str, time: std::time::Duration) -> Self {
+        Self { stage, milliseconds: time.as_secs_f64() * 1e3 }
+    }
+}
+
+/// A hit of a system, with its identifier.
+pub(super) struct NamedHit {
+    pub(super) id: String,
+    pub(super) score: f32,
+}
+
+/// Checks and searches.
+pub(super) async fn run(
+    app: &App,
+    collection: &Collection,
+    asked: Asked,
+    rerank: bool,
+    queries: &[String],
+    deadline: Instant,
+) -> Result<(Vec<Vec<NamedHit>>, Answer<Found>), Failure> {
+    app.check_count("query", queries.len())?;
+    let most = app.limits.k;
+    if !(1..=most).contains(&asked.k) {
+        return Err(Failure::invalid(format!("`k` is {}; it is from 1 to {most}", asked.k)));
+    }
+    if rerank {
+        // The reranker does not cut queries, and finds that out late.
+        let model = app.scorer()?.model();
+        for (place, query) in queries.iter().enumerate() {
+            model.tokenize_pair(query, "a").map_err(|error| of_text(place, &error))?;
+        }
+    }
+    let system = asked.system;
+    let queries = queries.iter().map(|text| Query { text: text.clone(), ..Query::default() }).collect();
+    let answer = collection.search(asked, rerank, queries, deadline).await?;
+    let named = |found: &Found| {
+        let ids = collection.ids(system, &found.hits)?.into_iter();
+        Ok(ids.zip(&found.hits).map(|(id, hit)| NamedHit { id, score: hit.score }).collect())
+    };
+    Ok((answer.outputs.iter().map(named).collect::<Result<_, Failure>>()?, answer))
+}
+
+/// The hits of queries, with the scores of `toller search`
+#[utoipa::path(
+    post,
+    path = "/v1/search",
+    tag = "Search",
+    responses((status = 200, body = SearchAnswer), OwnFailures)
+)]
+pub(super) async fn search(
+    State(app): State<Arc<App>>,
+    Deadline(deadline): Deadline,
+    Body(request): Body<SearchQuery>,
+) -> Result<Json<SearchAnswer>, Failure> {
+    let collection = app.collection()?;
+    let system = collection.system(request.system)?;
+    let queries = match request.query {
+        Queries::One(query) => vec![query],
+        Queries::Many(queries) => queries,
+    };
+    if request.texts {
+        collection.texts()?;
+    }
+    let filter = match request.filter {
+        SearchFilter { ids: None, exclude } if exclude.is_empty() => None,
+        SearchFilter { ids, exclude } => {
+            let lists = DocumentLists {
+                allowed: ids.map(HashSet::from_iter),
+                // Queries have no identifiers here, so all of them have the same.
+                excluded: exclude.into_iter().map(|id| (String::new(), id)).collect(),
+            };
+            let collection = collection.clone();
+            Some(aside(move || collection.filter(system, &lists)).await?.into())
+        }
+    };
+    let asked = Asked { system, k: request.k, filter };
+    let (hits, answer) = run(&app, &collection, asked, request.rerank, &queries, deadline).await?;
+    let mut stages = vec![Stage::new("queue", answer.queued)];
+    let last = answer.outputs.last();
+    stages.extend(last.iter().flat_map(|found| &*found.stages).map(|&(stage, time)| Stage::new(stage, time)));
+    let batch = last.map_or(0, |found| found.batch);
+    let started = Instant::now();
+    let results = match request.texts {
+        false => queries.into_iter().zip(hits).map(|(query, hits)| bare(query, hits)).collect(),
+        true => {
+            let collection = collection.clone();
+            let results = aside(move || {
+                queries
+                    .into_iter()
+                    .zip(hits)
+                    .map(|(query, hits)| with_texts(&collection, query, hits))
+                    .collect()
+            });
+            let results: Vec<QueryHits> = results.await?;
+            stages.push(Stage::new("texts", started.elapsed()));
+            results
+        }
+    };
+    Ok(Json(SearchAnswer { system, reranked: request.rerank, results, stages, batch }))
+}
+
+fn bare(query: String, hits: Vec<NamedHit>) -> QueryHits {
+    let hit = |(rank, NamedHit { id, score }): (usize, NamedHit)| SearchHit {
+        rank,
+        id,
+        score,
+        title: None,
+        text: None,
+        matches: Vec::new(),
+    };
+    QueryHits { query, hits: (1..).zip(hits).map(hit).collect() }
+}
+
+/// The passages of hits, in their order.
+pub(super) fn passages(collection: &Collection, hits: &[NamedHit]) -> Result<Vec<Option<Passage>>, Failure> {
+    let ids: Vec<&str> = hits.iter().map(|hit| hit.id.as_str()).collect();
+    collection.texts()?.get_many(&ids).map_err(|error| Failure::of(Reason::Backend, &error))
+}
+
+fn with_texts(collection: &Collection, query: String, hits: Vec<NamedHit>) -> Result<QueryHits, Failure> {
+    let passages = passages(collection, &hits)?;
+    let analyzer = collection.systems.sparse.as_ref().map(|sparse| sparse.analyzer());
+    let terms = analyzer.map(|analyzer| analyzer.analyze(&query)).unwrap_or_default();
+    let terms: HashSet<&str> = terms.iter().map(String::as_str).collect();
+    let mut found = bare(query, hits);
+    for (hit, passage) in found.hits.iter_mut().zip(passages) {
+        let Some(passage) = passage else { continue };
+        let matches = analyzer.map(|analyzer| matched_words(&passage.text, analyzer, &terms));
+        hit.matches =
+            matches.unwrap_or_default().into_iter().map(|Range { start, end }| [start, end]).collect();
+        (hit.title, hit.text) = (passage.title, Some(passage.text));
+    }
+    Ok(found)
+}
+
+/// A document.
+#[derive(Serialize, ToSchema)]
+pub(super) struct DocumentAnswer {
+    pub(super) id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) title: Option<String>,
+    pub(super) text: String,
+}
+
+/// The document with an identifier.
+pub(super) async fn read(app: &Arc<App>, id: String) -> Result<DocumentAnswer, Failure> {
+    let collection = app.collection()?;
+    collection.texts()?;
+    aside(move || {
+        let found = collection.texts()?.get(&id).map_err(|error| Failure::of(Reason::Backend, &error))?;
+        let missing = || Failure::new(Reason::NotFound, format!("there is no document {id:?}"));
+        let Passage { id, title, text } = found.ok_or_else(missing)?;
+        Ok(DocumentAnswer { id, title, text })
+    })
+    .await
+}
+
+/// The document with an identifier
+#[utoipa::path(
+    get,
+    path = "/v1/documents/{id}",
+    tag = "Search",
+    params(("id" = String, Path)),
+    responses((status = 200, body = DocumentAnswer), OwnFailures)
+)]
+pub(super) async fn document(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+) -> Result<Json<DocumentAnswer>, Failure> {
+    Ok(Json(read(&app, id).await?))
+}
+
+/// Documents whose sparse scores are to be explained.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ExplainRequest {
+    query: String,
+    ids: Vec<String>,
+    /// Hits of the search whose scores these are. It matters only to the expansion of queries.
+    #[serde(default = "k")]
+    #[schema(minimum = 1)]
+    k: usize,
+}
+
+/// The parts of a document's score.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Explained {
+    id: String,
+    score: f32,
+    /// Terms of the document, as the ranker sees them.
+    length: u32,
+    terms: Vec<ExplainedTerm>,
+}
+
+/// A term's part of a score.
+#[derive(Serialize, ToSchema)]
+struct ExplainedTerm {
+    term: String,
+    /// In the query.
+    weight: f32,
+    /// Documents with the term.
+    documents: u32,
+    /// How often the document has it.
+    frequency: u32,
+    score: f32,
+}
+
+/// What each term adds to the sparse scores of documents
+#[utoipa::path(
+    post,
+    path = "/v1/explain",
+    tag = "Search",
+    responses((status = 200, body = Vec<Explained>), OwnFailures)
+)]
+pub(super) async fn explain(
+    State(app): State<Arc<App>>,
+    Body(request): Body<ExplainRequest>,
+) -> Result<Json<Vec<Explained>>, Failure> {
+    app.check_count("ids", request.ids.len())?;
+    let ExplainRequest { query, ids, k } = request;
+    let most = app.limits.k;
+    if !(1..=most).contains(&k) {
+        return Err(Failure::invalid(format!("`k` is {k}; it is from 1 to {most}")));
+    }
+    let collection = app.collection()?;
+    let explained = aside(move || {
+        let (searcher, docs) = collection.sparse_ordinals(&ids)?;
+        let missing = |id: &str| Failure::new(Reason::NotFound, format!("there is no document {id:?}"));
+        let docs = docs.into_iter().zip(&ids).map(|(doc, id)| doc.ok_or_else(|| missing(id)));
+        let docs = docs.collect::<Result<Vec<_>, Failure>>()?;
+        let found = searcher.explain(&query, k, &docs);
+        let found = found.map_err(|error| Failure::of(Reason::Backend, &error))?;
+        Ok(ids.into_iter().zip(found).map(|(id, found)| explained(id, found)).collect())
+    });
+    explained.await.map(Json)
+}
+
+fn explained(id: String, Explanation { score, length, terms, .. }: Explanation) -> Explained {
+    let terms = terms.into_iter().map(|term| ExplainedTerm {
+        term: term.term,
+        weight: term.weight,
+        documents: term.statistics.doc_freq,
+        frequency: term.tf,
+        score: term.score,
+    });
+    Explained { id, score, length, terms: terms.collect() }
+}

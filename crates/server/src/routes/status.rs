@@ -1,0 +1,45 @@
+//! Whether the server lives, and what it counts.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+
+use crate::app::App;
+use crate::dialect::TeiFailures;
+use crate::failure::{Failure, Reason};
+use crate::gate;
+use crate::keys::Rights;
+
+/// Whether the server takes requests, as TEI says it
+#[utoipa::path(get, path = "/health", tag = "Status", responses((status = 200), (status = 503)))]
+pub(super) async fn health(State(app): State<Arc<App>>) -> Result<(), Failure> {
+    match app.phase.is_draining() {
+        true => Err(Failure::new(Reason::Unavailable, "the server is shutting down")),
+        false => Ok(()),
+    }
+}
+
+/// Whether the server takes requests
+#[utoipa::path(get, path = "/readyz", tag = "Status", responses((status = 200), (status = 503)))]
+pub(super) async fn ready(app: State<Arc<App>>) -> Result<(), Failure> {
+    health(app).await
+}
+
+/// Whether the server lives; also while it shuts down
+#[utoipa::path(get, path = "/livez", tag = "Status", responses((status = 200)))]
+pub(super) async fn live() {}
+
+/// What the server counts, for Prometheus
+#[utoipa::path(get, path = "/metrics", tag = "Status", responses((status = 200, body = String), TeiFailures))]
+pub(super) async fn metrics(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+) -> Result<impl IntoResponse, Failure> {
+    if app.protect_metrics {
+        gate::check(&app, &headers, Rights::Read)?;
+    }
+    Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4")], app.metrics.render()))
+}

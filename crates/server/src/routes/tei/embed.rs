@@ -1,0 +1,185 @@
+//! Vectors: `/embed`, `/embed_all`, `/similarity`.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::State;
+use axum::response::Response;
+use serde::Deserialize;
+use toller_encoder::Output;
+use utoipa::ToSchema;
+
+use super::{Direction, Spent, cut};
+use crate::app::App;
+use crate::body::{Body, Deadline};
+use crate::dialect::TeiFailures;
+use crate::embedder::{Embedder, Inputs};
+use crate::failure::Failure;
+use crate::routes::inputs::Input;
+
+/// Texts to encode.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::routes) struct EmbedRequest {
+    inputs: Input,
+    /// Whether texts that are too long are cut.
+    truncate: Option<bool>,
+    truncation_direction: Option<Direction>,
+    /// `query` or `passage`: the role of the texts, whose prompt the model puts before them.
+    prompt_name: Option<String>,
+    /// Whether vectors have unit length; by default as the model defines it.
+    normalize: Option<bool>,
+    /// Dimensions that are kept of a vector.
+    dimensions: Option<usize>,
+}
+
+/// What a request wants of the model: its vector as it is, unless the request says otherwise.
+pub(in crate::routes) fn output(
+    embedder: &Embedder,
+    normalize: Option<bool>,
+    dimensions: Option<usize>,
+) -> Result<Output, Failure> {
+    let (dim, unit) = (embedder.encoder().dim(), embedder.tower(toller_encoder::Role::Passage).normalizes());
+    let (asked_dim, asked_unit) = (dimensions.unwrap_or(dim), normalize.unwrap_or(unit));
+    if !(1..=dim).contains(&asked_dim) {
+        let message = format!("`dimensions` is {asked_dim}; the model makes vectors of {dim}");
+        return Err(Failure::invalid(message));
+    }
+    let is_own = (asked_dim, asked_unit) == (dim, unit);
+    Ok(if is_own { Output::Vector } else { Output::Shaped { dim: asked_dim, unit: asked_unit } })
+}
+
+/// The vector of each text
+#[utoipa::path(
+    post,
+    path = "/embed",
+    tag = "Embedding",
+    responses((status = 200, body = Vec<Vec<f32>>), TeiFailures)
+)]
+pub(in crate::routes) async fn embed(
+    State(app): State<Arc<App>>,
+    Deadline(deadline): Deadline,
+    Body(request): Body<EmbedRequest>,
+) -> Result<Response, Failure> {
+    let started = Instant::now();
+    let embedder = app.embedder()?;
+    let role = embedder.role(request.prompt_name.as_deref())?;
+    let output = output(embedder, request.normalize, request.dimensions)?;
+    let inputs = request.inputs.checked(&app, "inputs")?;
+    let mut spent = Spent::new(started, inputs.characters());
+    let cut = cut(&app, request.truncate, request.truncation_direction);
+    let tokens = embedder.tokenize(inputs, role, cut).await?;
+    spent.tokenized(&app, "embed", &tokens);
+    let vectors = spent.take(embedder.encode(role, output, tokens, deadline).await?);
+    Ok(spent.answer(vectors))
+}
+
+/// Texts whose tokens' states are wanted.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::routes) struct EmbedAllRequest {
+    inputs: Input,
+    /// Whether texts that are too long are cut.
+    truncate: Option<bool>,
+    truncation_direction: Option<Direction>,
+    /// `query` or `passage`.
+    prompt_name: Option<String>,
+}
+
+/// The last layer's state of each token of each text
+#[utoipa::path(
+    post,
+    path = "/embed_all",
+    tag = "Embedding",
+    responses((status = 200, body = Vec<Vec<Vec<f32>>>), TeiFailures)
+)]
+pub(in crate::routes) async fn embed_all(
+    State(app): State<Arc<App>>,
+    Deadline(deadline): Deadline,
+    Body(request): Body<EmbedAllRequest>,
+) -> Result<Response, Failure> {
+    let started = Instant::now();
+    let embedder = app.embedder()?;
+    let role = embedder.role(request.prompt_name.as_deref())?;
+    let inputs = request.inputs.checked(&app, "inputs")?;
+    let mut spent = Spent::new(started, inputs.characters());
+    let cut = cut(&app, request.truncate, request.truncation_direction);
+    let tokens = embedder.tokenize(inputs, role, cut).await?;
+    let lengths: Vec<usize> = tokens.iter().map(toller_tokenizer::Tokens::len).collect();
+    spent.tokenized(&app, "embed", &tokens);
+    let states = spent.take(embedder.encode(role, Output::States, tokens, deadline).await?);
+    let of_text = |(states, length): (&Vec<f32>, &usize)| -> Vec<Vec<f32>> {
+        states.chunks_exact((states.len() / (*length).max(1)).max(1)).map(<[f32]>::to_vec).collect()
+    };
+    Ok(spent.answer(states.iter().zip(&lengths).map(of_text).collect::<Vec<_>>()))
+}
+
+/// A text, and those to compare it with.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::routes) struct SimilarityRequest {
+    inputs: Compared,
+    parameters: Option<SimilarityParameters>,
+}
+
+/// The texts.
+#[derive(Deserialize, ToSchema)]
+struct Compared {
+    source_sentence: String,
+    sentences: Vec<String>,
+}
+
+/// How the texts are encoded.
+#[derive(Default, Deserialize, ToSchema)]
+struct SimilarityParameters {
+    truncate: Option<bool>,
+    truncation_direction: Option<Direction>,
+    prompt_name: Option<String>,
+}
+
+/// The cosine of a text's vector and each of the others
+#[utoipa::path(
+    post,
+    path = "/similarity",
+    tag = "Embedding",
+    responses((status = 200, body = Vec<f32>), TeiFailures)
+)]
+pub(in crate::routes) async fn similarity(
+    State(app): State<Arc<App>>,
+    Deadline(deadline): Deadline,
+    Body(request): Body<SimilarityRequest>,
+) -> Result<Response, Failure> {
+    let started = Instant::now();
+    let embedder = app.embedder()?;
+    let Compared { source_sentence, sentences } = request.inputs;
+    let parameters = request.parameters.unwrap_or_default();
+    let role = embedder.role(parameters.prompt_name.as_deref())?;
+    app.check_count("sentences", sentences.len())?;
+    let texts: Vec<String> = std::iter::once(source_sentence).chain(sentences).collect();
+    let inputs = Inputs::Texts(texts);
+    let mut spent = Spent::new(started, inputs.characters());
+    let cut = cut(&app, parameters.truncate, parameters.truncation_direction);
+    let tokens = embedder.tokenize(inputs, role, cut).await?;
+    spent.tokenized(&app, "embed", &tokens);
+    let vectors = spent.take(embedder.encode(role, Output::Vector, tokens, deadline).await?);
+    let cosines = match vectors.split_first() {
+        Some((source, others)) => others.iter().map(|other| cosine(source, other)).collect(),
+        None => Vec::new(),
+    };
+    Ok(spent.answer(cosines))
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f32 {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum::<f64>();
+    let lengths = (dot(a, a) * dot(b, b)).sqrt();
+    if lengths > 0.0 { (dot(a, b) / lengths) as f32 } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cosine;
+
+    #[test]
+    fn a_cosine_does_not_depend_on_lengths() {
+        assert_eq!(cosine(&[3.0, 4.0], &[6.0, 8.0]), 1.0);
+        assert_eq!(cosine(&[1.0, 0.0], &[0.0, 2.0]), 0.0);
+        assert_eq!(cosine(&[0.0, 0.0], &[0.0, 2.0]), 0.0);
+    }
+}

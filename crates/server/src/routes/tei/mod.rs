@@ -1,0 +1,101 @@
+//! The routes of Hugging Face's text-embeddings-inference 1.9.
+
+pub(super) mod embed;
+pub(super) mod info;
+pub(super) mod score;
+pub(super) mod tokens;
+
+use std::time::{Duration, Instant};
+
+use axum::Json;
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use toller_encoder::Role;
+use toller_tokenizer::{Side, Tokens};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::schedule::Answer;
+use crate::texts::Cut;
+
+/// The side on which a text that is too long is cut off.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+pub(super) enum Direction {
+    /// The beginning.
+    #[serde(rename = "left", alias = "Left")]
+    Left,
+    /// The end.
+    #[serde(rename = "right", alias = "Right")]
+    Right,
+}
+
+/// What happens to long texts, by the fields of a request.
+fn cut(app: &App, truncate: Option<bool>, direction: Option<Direction>) -> Cut {
+    let side = direction.map(|direction| match direction {
+        Direction::Left => Side::Left,
+        Direction::Right => Side::Right,
+    });
+    Cut { truncate: truncate.unwrap_or(app.limits.truncate), side }
+}
+
+/// The name of a role in answers.
+fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Query => "query",
+        Role::Passage => "passage",
+    }
+}
+
+/// What a request took.
+struct Spent {
+    started: Instant,
+    tokenized: Duration,
+    queued: Duration,
+    computed: Duration,
+    characters: usize,
+    tokens: usize,
+}
+
+impl Spent {
+    /// A request that began then, with this number of characters.
+    fn new(started: Instant, characters: usize) -> Self {
+        let (tokenized, queued, computed) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+        Self { started, tokenized, queued, computed, characters, tokens: 0 }
+    }
+
+    /// Notes that the texts have these tokens now, and counts them for the model.
+    fn tokenized(&mut self, app: &App, model: &'static str, tokens: &[Tokens]) {
+        self.tokenized = self.started.elapsed();
+        self.tokens = tokens.iter().map(Tokens::len).sum();
+        app.metrics.given(model, tokens.len(), self.tokens);
+    }
+
+    /// The outputs, with their times noted.
+    fn take<T>(&mut self, answer: Answer<T>) -> Vec<T> {
+        self.queued += answer.queued;
+        self.computed += answer.computed;
+        answer.outputs
+    }
+
+    /// The answer with TEI's headers: milliseconds, characters and tokens.
+    fn answer(self, body: impl Serialize) -> Response {
+        let mut response = Json(body).into_response();
+        let milliseconds = |time: Duration| time.as_millis() as u64;
+        let numbers = [
+            ("x-compute-time", milliseconds(self.started.elapsed())),
+            ("x-compute-characters", self.characters as u64),
+            ("x-compute-tokens", self.tokens as u64),
+            ("x-total-time", milliseconds(self.started.elapsed())),
+            ("x-tokenization-time", milliseconds(self.tokenized)),
+            ("x-queue-time", milliseconds(self.queued)),
+            ("x-inference-time", milliseconds(self.computed)),
+        ];
+        let headers = response.headers_mut();
+        headers.insert("x-compute-type", HeaderValue::from_static("cpu"));
+        for (name, number) in numbers {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from(number));
+        }
+        response
+    }
+}

@@ -1,0 +1,211 @@
+//! Scores of pairs: `/rerank` and `/predict`.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Direction, Spent, cut};
+use crate::app::App;
+use crate::body::{Body, Deadline};
+use crate::dialect::TeiFailures;
+use crate::failure::Failure;
+use crate::routes::rank::{self, Document, RankRequest};
+use crate::scorer::Classified;
+
+/// A query, and texts to rank by it: in TEI's shape with `texts`, in Jina's with `documents`.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::routes) struct RerankRequest {
+    query: String,
+    texts: Option<Vec<String>>,
+    /// Whether pairs that are too long are cut.
+    truncate: Option<bool>,
+    truncation_direction: Option<Direction>,
+    /// Whether scores are those of `toller rerank`; else from 0 to 1.
+    #[serde(default)]
+    raw_scores: bool,
+    /// Whether the answer has the texts.
+    #[serde(default)]
+    return_text: bool,
+    documents: Option<Vec<Document>>,
+    model: Option<String>,
+    top_n: Option<usize>,
+    return_documents: Option<bool>,
+}
+
+/// A text and its score.
+#[derive(Serialize, ToSchema)]
+pub(in crate::routes) struct Ranked {
+    /// The place of the text in the request.
+    index: usize,
+    score: f32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+/// The texts by their scores, best first
+#[utoipa::path(
+    post,
+    path = "/rerank",
+    tag = "Reranking",
+    responses((status = 200, body = Vec<Ranked>), TeiFailures)
+)]
+pub(in crate::routes) async fn rerank(
+    State(app): State<Arc<App>>,
+    deadline: Deadline,
+    Body(request): Body<RerankRequest>,
+) -> Result<Response, Failure> {
+    let texts = match (request.texts, request.documents) {
+        (Some(texts), None) => texts,
+        (None, Some(documents)) => {
+            let RerankRequest { query, model, top_n, return_documents, .. } = request;
+            let request = RankRequest::new(model, query, documents, top_n, return_documents);
+            return Ok(rank::in_jinas_shape(&app, deadline, request).await?.into_response());
+        }
+        _ => return Err(Failure::invalid("give `texts` (TEI) or `documents` (Jina), one of them")),
+    };
+    let started = Instant::now();
+    let scorer = app.scorer()?;
+    app.check_count("texts", texts.len())?;
+    let mut spent = Spent::new(started, texts.iter().map(|text| text.chars().count()).sum());
+    let cut = own_side(cut(&app, request.truncate, request.truncation_direction))?;
+    let kept = request.return_text.then(|| texts.clone());
+    let pairs = scorer.pairs(request.query, texts, cut).await?;
+    spent.tokenized(&app, "score", &pairs);
+    let logits = spent.take(scorer.logits(pairs, deadline.0).await?).concat();
+    let model = scorer.model();
+    let scores = if request.raw_scores { model.scores_of(&logits) } else { model.shares_of(&logits) };
+    let ranked = best_first(&scores).into_iter().map(|(index, score)| {
+        let text = kept.as_ref().and_then(|kept| kept.get(index).cloned());
+        Ranked { index, score, text }
+    });
+    Ok(spent.answer(ranked.collect::<Vec<_>>()))
+}
+
+/// Places and scores, by falling score, ties in the order of the request.
+pub(in crate::routes) fn best_first(scores: &[f32]) -> Vec<(usize, f32)> {
+    let mut ranked: Vec<(usize, f32)> = scores.iter().copied().enumerate().collect();
+    ranked.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    ranked
+}
+
+/// Refuses another side than the tokenizer's own: which text of a pair is cut is the model's decision.
+fn own_side(cut: crate::texts::Cut) -> Result<crate::texts::Cut, Failure> {
+    match cut.side {
+        Some(toller_tokenizer::Side::Left) => {
+            Err(Failure::invalid("pairs are not cut on the left; leave `truncation_direction` out"))
+        }
+        _ => Ok(cut),
+    }
+}
+
+/// Texts or pairs to classify.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::routes) struct PredictRequest {
+    inputs: PredictInput,
+    /// Whether pairs that are too long are cut.
+    truncate: Option<bool>,
+    truncation_direction: Option<Direction>,
+    /// Whether scores are logits; else the softmax of several labels, the sigmoid of one.
+    #[serde(default)]
+    raw_scores: bool,
+}
+
+/// A text, a pair of texts, or a list of texts and pairs.
+#[derive(Deserialize, ToSchema)]
+#[serde(untagged)]
+enum PredictInput {
+    /// A text.
+    Text(String),
+    /// Two texts.
+    Pair(String, String),
+    /// Lists of one or two texts.
+    Many(Vec<Vec<String>>),
+}
+
+/// A label and its score.
+#[derive(Serialize, ToSchema)]
+pub(in crate::routes) struct Prediction {
+    label: String,
+    score: f32,
+}
+
+/// The labels of texts or pairs by their scores, best first
+#[utoipa::path(
+    post,
+    path = "/predict",
+    tag = "Reranking",
+    responses((status = 200, body = Vec<Prediction>), TeiFailures)
+)]
+pub(in crate::routes) async fn predict(
+    State(app): State<Arc<App>>,
+    Deadline(deadline): Deadline,
+    Body(request): Body<PredictRequest>,
+) -> Result<Response, Failure> {
+    let started = Instant::now();
+    let scorer = app.scorer()?;
+    let (inputs, is_single) = match request.inputs {
+        PredictInput::Text(text) => (vec![Classified::Text(text)], true),
+        PredictInput::Pair(first, second) => (vec![Classified::Pair(first, second)], true),
+        PredictInput::Many(many) => {
+            (many.into_iter().map(classified).collect::<Result<Vec<_>, Failure>>()?, false)
+        }
+    };
+    app.check_count("inputs", inputs.len())?;
+    let mut spent = Spent::new(started, inputs.iter().map(Classified::characters).sum());
+    let cut = cut(&app, request.truncate, request.truncation_direction);
+    let pairs = scorer.inputs(inputs, own_side(cut)?).await?;
+    spent.tokenized(&app, "score", &pairs);
+    let logits = spent.take(scorer.logits(pairs, deadline).await?);
+    let labels = scorer.model().labels();
+    let predictions = |logits: &Vec<f32>| -> Vec<Prediction> {
+        let scores = if request.raw_scores { logits.clone() } else { shares(logits) };
+        let ranked = best_first(&scores).into_iter();
+        ranked.map(|(label, score)| Prediction { label: labels[label].clone(), score }).collect()
+    };
+    let mut predicted: Vec<Vec<Prediction>> = logits.iter().map(predictions).collect();
+    Ok(match is_single {
+        true => spent.answer(predicted.pop()),
+        false => spent.answer(predicted),
+    })
+}
+
+fn classified(texts: Vec<String>) -> Result<Classified, Failure> {
+    let mut texts = texts.into_iter();
+    match (texts.next(), texts.next(), texts.next()) {
+        (Some(text), None, _) => Ok(Classified::Text(text)),
+        (Some(first), Some(second), None) => Ok(Classified::Pair(first, second)),
+        _ => Err(Failure::invalid("each of `inputs` is a list of one or two texts")),
+    }
+}
+
+/// The softmax of several logits, the sigmoid of one.
+fn shares(logits: &[f32]) -> Vec<f32> {
+    if let [logit] = logits {
+        return vec![(1.0 / (1.0 + f64::from(-logit).exp())) as f32];
+    }
+    let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let powers: Vec<f64> = logits.iter().map(|logit| f64::from(logit - largest).exp()).collect();
+    let sum: f64 = powers.iter().sum();
+    powers.iter().map(|power| (power / sum) as f32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{best_first, shares};
+
+    #[test]
+    fn ties_keep_their_order() {
+        assert_eq!(best_first(&[0.5, 2.0, 0.5]), [(1, 2.0), (0, 0.5), (2, 0.5)]);
+    }
+
+    #[test]
+    fn shares_are_from_0_to_1() {
+        assert_eq!(shares(&[0.0]), [0.5]);
+        assert_eq!(shares(&[1e9, 0.0]), [1.0, 0.0]);
+        assert_eq!(shares(&[2.0, 2.0]), [0.5, 0.5]);
+    }
+}

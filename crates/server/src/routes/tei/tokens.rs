@@ -1,0 +1,151 @@
+//! Tokens of texts, and texts of tokens: `/tokenize` and `/decode`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use toller_tokenizer::{TokenInText, Tokenizer};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::body::Body;
+use crate::dialect::TeiFailures;
+use crate::failure::Failure;
+use crate::texts::{of_text, on_texts};
+
+/// A text or several.
+#[derive(Deserialize, ToSchema)]
+#[serde(untagged)]
+enum Texts {
+    /// A text.
+    One(String),
+    /// Several texts.
+    Many(Vec<String>),
+}
+
+/// Texts to tokenize.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::routes) struct TokenizeRequest {
+    inputs: Texts,
+    /// Whether special tokens are added.
+    #[serde(default = "yes")]
+    add_special_tokens: bool,
+    /// `query` or `passage`: whose prompt is put before the texts.
+    prompt_name: Option<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A token and its place in the text.
+#[derive(Serialize, ToSchema)]
+pub(in crate::routes) struct Token {
+    id: u32,
+    text: String,
+    special: bool,
+    /// The first byte.
+    start: Option<usize>,
+    /// The byte after the last one.
+    stop: Option<usize>,
+}
+
+impl From<TokenInText> for Token {
+    fn from(token: TokenInText) -> Self {
+        let (start, stop) = token.bytes.map(|bytes| (bytes.start, bytes.end)).unzip();
+        Self { id: token.id, text: token.text, special: token.is_special, start, stop }
+    }
+}
+
+/// The tokens of each text; nothing is cut
+#[utoipa::path(
+    post,
+    path = "/tokenize",
+    tag = "Tokens",
+    responses((status = 200, body = Vec<Vec<Token>>), TeiFailures)
+)]
+pub(in crate::routes) async fn tokenize(
+    State(app): State<Arc<App>>,
+    Body(request): Body<TokenizeRequest>,
+) -> Result<Json<Vec<Vec<Token>>>, Failure> {
+    let texts = match request.inputs {
+        Texts::One(text) => vec![text],
+        Texts::Many(texts) => texts,
+    };
+    app.check_count("inputs", texts.len())?;
+    // A prompt belongs to the embedding model.
+    let role = request.prompt_name.as_deref().map(|name| app.embedder()?.role(Some(name))).transpose()?;
+    on_texts(texts.iter().map(String::len).sum(), move || {
+        let prompt = match role {
+            Some(role) => app.embedder()?.tower(role).prompt(),
+            None => "",
+        };
+        with_tokenizer(&app, |tokenizer| {
+            let tokens = |(text, place): (&String, usize)| {
+                let tokens = tokenizer.inspect(&format!("{prompt}{text}"), request.add_special_tokens);
+                let tokens = tokens.map_err(|error| of_text(place, &error.into()))?;
+                Ok(tokens.into_iter().map(Token::from).collect())
+            };
+            texts.iter().zip(0..).map(tokens).collect::<Result<_, Failure>>()
+        })
+    })
+    .await
+    .map(Json)
+}
+
+/// The ids of a text's tokens, or those of several texts.
+#[derive(Deserialize, ToSchema)]
+#[serde(untagged)]
+enum Ids {
+    /// Of a text.
+    One(Vec<u32>),
+    /// Of several texts.
+    Many(Vec<Vec<u32>>),
+}
+
+/// Tokens to make texts of.
+#[derive(Deserialize, ToSchema)]
+pub(in crate::routes) struct DecodeRequest {
+    ids: Ids,
+    /// Whether special tokens are left out.
+    #[serde(default = "yes")]
+    skip_special_tokens: bool,
+}
+
+/// The text of each list of tokens
+#[utoipa::path(
+    post,
+    path = "/decode",
+    tag = "Tokens",
+    responses((status = 200, body = Vec<String>), TeiFailures)
+)]
+pub(in crate::routes) async fn decode(
+    State(app): State<Arc<App>>,
+    Body(request): Body<DecodeRequest>,
+) -> Result<Json<Vec<String>>, Failure> {
+    let lists = match request.ids {
+        Ids::One(ids) => vec![ids],
+        Ids::Many(lists) => lists,
+    };
+    app.check_count("ids", lists.len())?;
+    on_texts(lists.iter().map(Vec::len).sum(), move || {
+        with_tokenizer(&app, |tokenizer| {
+            let text = |(ids, place): (&Vec<u32>, usize)| {
+                let text = tokenizer.decode(ids, request.skip_special_tokens);
+                text.map_err(|error| of_text(place, &error.into()))
+            };
+            lists.iter().zip(0..).map(text).collect::<Result<_, Failure>>()
+        })
+    })
+    .await
+    .map(Json)
+}
+
+/// Gives the tokenizer of the embedding model, or of the reranker, to `work`.
+fn with_tokenizer<T>(app: &App, work: impl FnOnce(&Tokenizer) -> Result<T, Failure>) -> Result<T, Failure> {
+    match app.embedder() {
+        Ok(embedder) => work(embedder.tower(embedder.role(None)?).tokenizer()),
+        Err(_) => work(app.scorer()?.model().tokenizer()),
+    }
+}

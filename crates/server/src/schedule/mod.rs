@@ -1,0 +1,198 @@
+//! Requests become batches: threads compute what waits in a bounded queue.
+//!
+//! A request is admitted whole or refused whole. Each thread is a lane: it takes a batch, computes it, and
+//! takes the next. A batch is what is due first, up to a budget; no lane waits for more, or for another lane.
+//! A request that is alone is computed by the threads of all lanes. A request that nobody waits for (its
+//! client hung up, its deadline passed) is not computed.
+
+mod queue;
+mod rate;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use self::queue::{Batch, Queue};
+use crate::failure::{Failure, Reason};
+use crate::metrics::QueueMetrics;
+
+/// Something that is computed in batches.
+pub(crate) trait Work: Send + Sync + 'static {
+    /// What items of one batch have in common.
+    type Kind: Clone + PartialEq + Send;
+    /// A text, or a query.
+    type Item: Send;
+    /// What is found for an item.
+    type Output: Send;
+
+    /// The cost of an item, in the unit of the budgets.
+    fn cost(&self, item: &Self::Item) -> usize;
+
+    /// Computes items on this many threads: one output each, which does not depend on the others.
+    fn compute(
+        &self,
+        kind: &Self::Kind,
+        items: &[Self::Item],
+        threads: usize,
+    ) -> Result<Vec<Self::Output>, Failure>;
+}
+
+/// How much fits, in the unit of [`Work::cost`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Capacity {
+    /// Batches that are computed at the same time.
+    pub(crate) lanes: usize,
+    /// Into a batch.
+    pub(crate) batch: usize,
+    /// Into the queue.
+    pub(crate) queue: usize,
+}
+
+/// What a request gets.
+#[derive(Debug)]
+pub(crate) struct Answer<T> {
+    /// One for each item, in order.
+    pub(crate) outputs: Vec<T>,
+    /// From the arrival to the first batch with an item of the request.
+    pub(crate) queued: Duration,
+    /// The time of all batches with items of the request.
+    pub(crate) computed: Duration,
+}
+
+/// A queue and the threads that compute what is in it. They end when this is dropped.
+pub(crate) struct Scheduler<W: Work> {
+    shared: Arc<Shared<W>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+struct Shared<W: Work> {
+    work: W,
+    capacity: Capacity,
+    metrics: QueueMetrics,
+    queue: Mutex<Queue<W>>,
+    changed: Condvar,
+}
+
+impl<W: Work> Scheduler<W> {
+    /// Starts the threads.
+    pub(crate) fn start(name: &str, work: W, capacity: Capacity, metrics: QueueMetrics) -> io::Result<Self> {
+        let (queue, changed) = (Mutex::new(Queue::default()), Condvar::new());
+        let shared = Arc::new(Shared { work, capacity, metrics, queue, changed });
+        let mut started = Self { shared, threads: Vec::with_capacity(capacity.lanes) };
+        for _ in 0..capacity.lanes.max(1) {
+            let shared = started.shared.clone();
+            let thread = std::thread::Builder::new().name(name.to_owned());
+            started.threads.push(thread.spawn(move || shared.run())?);
+        }
+        Ok(started)
+    }
+
+    /// What computes.
+    pub(crate) fn work(&self) -> &W {
+        &self.shared.work
+    }
+
+    /// Computes items before a deadline. If this future is dropped, what is not computed yet never is.
+    pub(crate) async fn ask(
+        &self,
+        kind: W::Kind,
+        items: Vec<W::Item>,
+        deadline: Instant,
+    ) -> Result<Answer<W::Output>, Failure> {
+        let (answer, answered) = oneshot::channel();
+        let Shared { work, capacity, .. } = &*self.shared;
+        let admitted = self.shared.lock().admit(work, *capacity, kind, items, deadline, answer);
+        if let Err(failure) = admitted {
+            self.shared.metrics.refused.increment(1);
+            return Err(failure);
+        }
+        self.shared.changed.notify_one();
+        match tokio::time::timeout_at(deadline.into(), answered).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) | Err(_) => {
+                Err(Failure::new(Reason::Timeout, "the deadline passed before the request was computed"))
+            }
+        }
+    }
+}
+
+impl<W: Work> Drop for Scheduler<W> {
+    fn drop(&mut self) {
+        self.shared.lock().is_open = false;
+        self.shared.changed.notify_all();
+        for thread in self.threads.drain(..) {
+            // A panic of the thread was reported where it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<W: Work> Shared<W> {
+    fn lock(&self) -> MutexGuard<'_, Queue<W>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Computes batch after batch, until the queue is closed and empty.
+    fn run(&self) {
+        while let Some(batch) = self.next() {
+            let Batch { kind, items, cost, shares, is_alone } = batch;
+            let threads = if is_alone { self.capacity.lanes } else { 1 };
+            let started = Instant::now();
+            let outputs = self.compute(&kind, &items, threads);
+            let time = started.elapsed();
+            self.metrics.batch_items.record(items.len() as f64);
+            self.metrics.batch_cost.record(cost as f64);
+            self.metrics.batch_seconds.record(time.as_secs_f64());
+            let shared_by_several = shares.len() > 1;
+            let mut rest = outputs.map(Vec::into_iter);
+            let mut items = items.as_slice();
+            let mut given = Vec::with_capacity(shares.len());
+            for (waiting, count) in shares {
+                let own;
+                (own, items) = items.split_at(count);
+                given.push((
+                    waiting,
+                    match &mut rest {
+                        Ok(outputs) => Ok(outputs.by_ref().take(count).collect()),
+                        // Nobody fails because of a neighbour.
+                        Err(_) if shared_by_several => self.compute(&kind, own, threads),
+                        Err(failure) => Err(failure.clone()),
+                    },
+                ));
+            }
+            let mut queue = self.lock();
+            queue.computed(cost, time);
+            for (waiting, outputs) in given {
+                queue.give_back(waiting, outputs, time);
+            }
+            self.metrics.waiting.set(queue.cost() as f64);
+        }
+    }
+
+    /// Waits for the next batch; `None` at the end.
+    fn next(&self) -> Option<Batch<W>> {
+        let mut queue = self.lock();
+        loop {
+            let abandoned = queue.drop_abandoned();
+            self.metrics.abandoned.increment(abandoned as u64);
+            self.metrics.waiting.set(queue.cost() as f64);
+            match queue.take(&self.work, self.capacity) {
+                Some(batch) => return Some(batch),
+                None if !queue.is_open => return None,
+                None => queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    /// Computes; a panic is a failure of these items alone.
+    fn compute(&self, kind: &W::Kind, items: &[W::Item], threads: usize) -> Result<Vec<W::Output>, Failure> {
+        catch_unwind(AssertUnwindSafe(|| self.work.compute(kind, items, threads)))
+            .unwrap_or_else(|_| Err(Failure::new(Reason::Backend, "computing failed unexpectedly")))
+    }
+}

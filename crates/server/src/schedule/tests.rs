@@ -1,0 +1,214 @@
+//! Tests of the queue, with work that is computed when a test permits it.
+
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinHandle;
+
+use super::{Answer, Capacity, Scheduler, Work};
+use crate::failure::{Failure, Reason};
+use crate::metrics::Metrics;
+
+/// An item that fails, and one that panics.
+const BAD: usize = 13;
+const AWFUL: usize = 666;
+
+/// Doubles numbers. The cost of a number is the number.
+struct Doubling {
+    permits: Mutex<Receiver<()>>,
+    batches: Sender<Vec<usize>>,
+    /// Of each batch.
+    threads: Mutex<Vec<usize>>,
+}
+
+impl Work for Doubling {
+    type Kind = bool;
+    type Item = usize;
+    type Output = usize;
+
+    fn cost(&self, item: &usize) -> usize {
+        *item
+    }
+
+    fn compute(&self, _: &bool, items: &[usize], threads: usize) -> Result<Vec<usize>, Failure> {
+        self.permits.lock().unwrap().recv().unwrap();
+        self.threads.lock().unwrap().push(threads);
+        self.batches.send(items.to_vec()).unwrap();
+        assert!(!items.contains(&AWFUL));
+        if items.contains(&BAD) {
+            return Err(Failure::new(Reason::Backend, "bad"));
+        }
+        Ok(items.iter().map(|item| item * 2).collect())
+    }
+}
+
+/// A scheduler and its permits. They are dropped first, so that work without a permit fails.
+struct Bench {
+    permits: Sender<()>,
+    batches: Receiver<Vec<usize>>,
+    scheduler: std::sync::Arc<Scheduler<Doubling>>,
+}
+
+type Asked = JoinHandle<Result<Answer<usize>, Failure>>;
+
+impl Bench {
+    fn new(batch: usize, queue: usize) -> Self {
+        Self::with_lanes(1, batch, queue)
+    }
+
+    fn with_lanes(lanes: usize, batch: usize, queue: usize) -> Self {
+        let ((permits, receiver), (sender, batches)) = (channel(), channel());
+        let work = Doubling { permits: Mutex::new(receiver), batches: sender, threads: Mutex::default() };
+        let metrics = Metrics::new();
+        let capacity = Capacity { lanes, batch, queue };
+        let scheduler = Scheduler::start("test", work, capacity, metrics.queue("test")).unwrap();
+        Self { scheduler: scheduler.into(), permits, batches }
+    }
+
+    /// Asks, and returns once the request is in the queue or refused.
+    async fn ask(&self, kind: bool, items: &[usize], timeout: Duration) -> Asked {
+        let (scheduler, items) = (self.scheduler.clone(), items.to_vec());
+        let deadline = Instant::now() + timeout;
+        let asked = tokio::spawn(async move { scheduler.ask(kind, items, deadline).await });
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        asked
+    }
+
+    async fn ask_soon(&self, items: &[usize]) -> Asked {
+        self.ask(true, items, Duration::from_secs(60)).await
+    }
+
+    /// Lets a batch be computed.
+    fn permit(&self) -> Vec<usize> {
+        self.permits.send(()).unwrap();
+        self.batches.recv_timeout(Duration::from_secs(10)).unwrap()
+    }
+}
+
+async fn outputs(asked: Asked) -> Vec<usize> {
+    asked.await.unwrap().unwrap().outputs
+}
+
+async fn reason(asked: Asked) -> Reason {
+    asked.await.unwrap().unwrap_err().reason
+}
+
+#[tokio::test]
+async fn waiting_requests_share_batches_of_one_kind() {
+    let bench = Bench::new(10, 1000);
+    let first = bench.ask_soon(&[1]).await;
+    let a = bench.ask_soon(&[2, 3]).await;
+    let other = bench.ask(false, &[7], Duration::from_secs(60)).await;
+    let b = bench.ask_soon(&[4, 5]).await;
+    assert_eq!(bench.permit(), [1]);
+    assert_eq!(bench.permit(), [2, 3, 4]);
+    assert_eq!(outputs(first).await, [2]);
+    assert_eq!(outputs(a).await, [4, 6]);
+    let rest = [bench.permit(), bench.permit()];
+    assert!(rest.contains(&vec![5]) && rest.contains(&vec![7]), "{rest:?}");
+    assert_eq!(outputs(b).await, [8, 10]);
+    assert_eq!(outputs(other).await, [14]);
+}
+
+#[tokio::test]
+async fn lanes_do_not_wait_for_each_other_and_who_is_alone_has_all_threads() {
+    let bench = Bench::with_lanes(2, 10, 1000);
+    // Sixteen fit, since there are two lanes and nobody else.
+    let large = bench.ask_soon(&[8, 8]).await;
+    let small = bench.ask_soon(&[5]).await;
+    let batches = [bench.permit(), bench.permit()];
+    assert!(batches.contains(&vec![8, 8]) && batches.contains(&vec![5]), "{batches:?}");
+    assert_eq!(outputs(small).await, [10]);
+    assert_eq!(outputs(large).await, [16; 2]);
+    let mut threads = bench.scheduler.work().threads.lock().unwrap().clone();
+    threads.sort_unstable();
+    assert_eq!(threads, [1, 2]);
+}
+
+#[tokio::test]
+async fn a_request_is_admitted_whole_or_refused_whole() {
+    let bench = Bench::new(10, 20);
+    // An empty queue takes a request of any size, in batches.
+    let large = bench.ask_soon(&[9; 5]).await;
+    let refused = bench.ask_soon(&[1, 1]).await;
+    assert_eq!(reason(refused).await, Reason::Overloaded);
+    for _ in 0..5 {
+        assert_eq!(bench.permit(), [9]);
+    }
+    assert_eq!(outputs(large).await, [18; 5]);
+    let next = bench.ask_soon(&[1, 1]).await;
+    assert_eq!(bench.permit(), [1, 1]);
+    assert_eq!(outputs(next).await, [2, 2]);
+}
+
+#[tokio::test]
+async fn who_hangs_up_or_is_late_is_not_computed() {
+    let bench = Bench::new(10, 1000);
+    let first = bench.ask_soon(&[1]).await;
+    let gone = bench.ask_soon(&[2]).await;
+    let late = bench.ask(true, &[3], Duration::from_millis(50)).await;
+    let last = bench.ask_soon(&[4]).await;
+    gone.abort();
+    assert_eq!(reason(late).await, Reason::Timeout);
+    assert_eq!(bench.permit(), [1]);
+    assert_eq!(bench.permit(), [4]);
+    assert_eq!(outputs(first).await, [2]);
+    assert_eq!(outputs(last).await, [8]);
+}
+
+#[tokio::test]
+async fn a_short_request_overtakes_a_long_one_that_has_just_come() {
+    let bench = Bench::new(100, 100_000);
+    let known = bench.ask_soon(&[100]).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    bench.permit();
+    outputs(known).await;
+    // A hundred takes a tenth of a second and more now.
+    let first = bench.ask_soon(&[1]).await;
+    let long = bench.ask_soon(&[100; 20]).await;
+    let short = bench.ask_soon(&[2]).await;
+    assert_eq!(bench.permit(), [1]);
+    assert_eq!(bench.permit(), [2]);
+    assert_eq!(outputs(short).await, [4]);
+    for _ in 0..20 {
+        assert_eq!(bench.permit(), [100]);
+    }
+    assert_eq!(outputs(first).await, [2]);
+    assert_eq!(outputs(long).await, [200; 20]);
+}
+
+#[tokio::test]
+async fn a_request_that_cannot_be_answered_in_time_is_refused_at_once() {
+    let bench = Bench::new(100, 100_000);
+    let known = bench.ask_soon(&[100]).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    bench.permit();
+    outputs(known).await;
+    let first = bench.ask_soon(&[100; 10]).await;
+    let hopeless = bench.ask(true, &[1000], Duration::from_millis(500)).await;
+    let failure = hopeless.await.unwrap().unwrap_err();
+    assert_eq!(failure.reason, Reason::Overloaded);
+    assert!(failure.retry_after_secs() >= Some(1));
+    for _ in 0..10 {
+        bench.permit();
+    }
+    assert_eq!(outputs(first).await.len(), 10);
+}
+
+#[tokio::test]
+async fn nobody_fails_because_of_a_neighbour() {
+    for bad in [BAD, AWFUL] {
+        let bench = Bench::new(1000, 10_000);
+        let first = bench.ask_soon(&[1]).await;
+        let good = bench.ask_soon(&[2]).await;
+        let failing = bench.ask_soon(&[bad]).await;
+        assert_eq!(bench.permit(), [1]);
+        assert_eq!(bench.permit(), [2, bad]);
+        let alone = [bench.permit(), bench.permit()];
+        assert_eq!(alone, [vec![2], vec![bad]]);
+        assert_eq!(outputs(first).await, [2]);
+        assert_eq!(outputs(good).await, [4]);
+        assert_eq!(reason(failing).await, Reason::Backend);
+    }
+}

@@ -1,0 +1,137 @@
+//! Pairs of texts to scores: a cross-encoder and its queue.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use toller_encoder::{CrossEncoder, EncoderError};
+use toller_engine::Engine;
+use toller_tokenizer::Tokens;
+
+use crate::ServerError;
+use crate::embedder::capacity;
+use crate::failure::{Failure, Reason};
+use crate::limits::Limits;
+use crate::metrics::Metrics;
+use crate::schedule::{Answer, Scheduler, Work};
+use crate::texts::{Cut, on_texts};
+
+/// A cross-encoder that is served.
+pub(crate) struct Scorer {
+    scheduler: Scheduler<Scoring>,
+}
+
+/// The work of the queue.
+struct Scoring {
+    engine: Arc<Engine>,
+    model: Arc<CrossEncoder>,
+}
+
+impl Work for Scoring {
+    type Kind = ();
+    type Item = Tokens;
+    /// The logits.
+    type Output = Vec<f32>;
+
+    fn cost(&self, item: &Tokens) -> usize {
+        item.len().max(1)
+    }
+
+    fn compute(&self, (): &(), items: &[Tokens], threads: usize) -> Result<Vec<Vec<f32>>, Failure> {
+        let logits = self.engine.in_threads(|| self.model.logits_in_parallel(items, threads));
+        let logits = logits.map_err(|error| Failure::of(Reason::Backend, &error))?;
+        Ok(logits.chunks_exact(self.model.labels().len()).map(<[f32]>::to_vec).collect())
+    }
+}
+
+/// One input of a classifier.
+#[derive(Clone, Debug)]
+pub(crate) enum Classified {
+    Text(String),
+    Pair(String, String),
+}
+
+impl Classified {
+    pub(crate) fn characters(&self) -> usize {
+        match self {
+            Self::Text(text) => text.chars().count(),
+            Self::Pair(first, second) => first.chars().count() + second.chars().count(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Pair(first, second) => first.len() + second.len(),
+        }
+    }
+}
+
+impl Scorer {
+    pub(crate) fn start(
+        engine: Arc<Engine>,
+        model: Arc<CrossEncoder>,
+        limits: &Limits,
+        metrics: &Metrics,
+    ) -> Result<Self, ServerError> {
+        let capacity = capacity(limits, engine.threads());
+        let work = Scoring { engine, model };
+        let scheduler = Scheduler::start("toller-score", work, capacity, metrics.queue("score"));
+        Ok(Self { scheduler: scheduler.map_err(ServerError::Start)? })
+    }
+
+    pub(crate) fn model(&self) -> &CrossEncoder {
+        &self.scheduler.work().model
+    }
+
+    /// The pairs of a query and each of the texts. The query is tokenized once.
+    pub(crate) async fn pairs(
+        self: &Arc<Self>,
+        query: String,
+        texts: Vec<String>,
+        cut: Cut,
+    ) -> Result<Vec<Tokens>, Failure> {
+        let this = self.clone();
+        on_texts(query.len() + texts.iter().map(String::len).sum::<usize>(), move || {
+            let model = this.model();
+            let query = model.tokenize(&query).map_err(|error| Failure::of(Reason::Invalid, &error))?;
+            let pair = |text: &String| {
+                let text = model.tokenize(text)?;
+                Ok::<_, EncoderError>((model.pair(&query, &text)?, model.cuts_pair(&query, &text)))
+            };
+            let pairs = texts.iter().zip(0..);
+            pairs.map(|(text, place)| cut.check(place, model.max_length(), pair(text))).collect()
+        })
+        .await
+    }
+
+    /// The tokens of texts and pairs that are classified.
+    pub(crate) async fn inputs(
+        self: &Arc<Self>,
+        inputs: Vec<Classified>,
+        cut: Cut,
+    ) -> Result<Vec<Tokens>, Failure> {
+        let this = self.clone();
+        on_texts(inputs.iter().map(Classified::bytes).sum(), move || {
+            let model = this.model();
+            let tokens = |input: &Classified| match input {
+                Classified::Text(text) => Ok(model.tokenizer().encode_cut(text, cut.side)?),
+                Classified::Pair(first, second) => {
+                    let [first, second] = [model.tokenize(first)?, model.tokenize(second)?];
+                    Ok((model.pair(&first, &second)?, model.cuts_pair(&first, &second)))
+                }
+            };
+            let inputs = inputs.iter().zip(0..);
+            inputs.map(|(input, place)| cut.check(place, model.max_length(), tokens(input))).collect()
+        })
+        .await
+    }
+
+    /// The logits of each input.
+    pub(crate) async fn logits(
+        &self,
+        inputs: Vec<Tokens>,
+        deadline: Instant,
+    ) -> Result<Answer<Vec<f32>>, Failure> {
+        self.scheduler.ask((), inputs, deadline).await
+    }
+}

@@ -1,0 +1,160 @@
+//! Connections: accepting, limiting, draining.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::app::{App, Service};
+use crate::routes::router;
+use crate::signals::{Signal, Signals};
+use crate::texts::aside;
+use crate::{Limits, ServerError};
+
+/// Threads that read and write requests. Computing has its own.
+const IO_THREADS: usize = 2;
+
+/// Threads for work that holds others up: tokenizing many texts, reading documents, reloading.
+const BLOCKING_THREADS: usize = 16;
+
+/// The time for connections to end once no request is under way.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+/// The time before the next connection is accepted after the system refused one, for want of descriptors.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A server that is ready to run.
+pub struct Server {
+    app: Arc<App>,
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Server {
+    /// Opens what is served, and listens. Nobody is answered before [`Server::run`].
+    ///
+    /// # Errors
+    /// An address that cannot be listened on; what cannot be opened.
+    pub fn start(address: SocketAddr, service: Service) -> Result<Self, ServerError> {
+        // First what is cheap, so that a wrong port is found at once.
+        let listen = |source| ServerError::Listen { address, source };
+        let listener = TcpListener::bind(address).map_err(listen)?;
+        listener.set_nonblocking(true).map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+        Ok(Self { app: App::start(service)?, listener, address })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers requests until it is told to end. Then those under way have `drain_time`; new ones are refused
+    /// with 503 meanwhile. `hear` is called with what went wrong in a reload, and with nothing if all went
+    /// well.
+    ///
+    /// # Errors
+    /// [`ServerError::Undrained`] if the time was too short; what the system refuses.
+    pub fn run(
+        self,
+        mut signals: Signals,
+        drain_time: Duration,
+        hear: impl Fn(Result<(), String>) + Send + Sync + 'static,
+    ) -> Result<(), ServerError> {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        runtime.worker_threads(IO_THREADS).max_blocking_threads(BLOCKING_THREADS).enable_all();
+        let runtime = runtime.thread_name("toller-http").build().map_err(ServerError::Start)?;
+        let app = self.app.clone();
+        let ended = runtime.block_on(async move {
+            signals.listen()?;
+            let listener = tokio::net::TcpListener::from_std(self.listener).map_err(ServerError::Start)?;
+            let connections = Arc::new(Connections::new(&self.app));
+            let accepting = tokio::spawn(accept(listener, connections.clone()));
+            let hear = Arc::new(hear);
+            loop {
+                match signals.heard.recv().await {
+                    Some(Signal::Reload) => {
+                        let (app, hear) = (self.app.clone(), hear.clone());
+                        tokio::spawn(async move {
+                            hear(aside(move || app.reload()).await.map_err(|failure| failure.message));
+                        });
+                    }
+                    Some(Signal::Drain) | None => break,
+                }
+            }
+            self.app.phase.drain();
+            let drained = tokio::time::timeout(drain_time, self.app.phase.until_idle()).await;
+            accepting.abort();
+            // The task ends when it next waits; then this is the last owner.
+            let _ = accepting.await;
+            if let Some(connections) = Arc::into_inner(connections) {
+                let goodbye = if drained.is_ok() { GOODBYE } else { Duration::ZERO };
+                let _ = tokio::time::timeout(goodbye, connections.graceful.shutdown()).await;
+            }
+            match drained {
+                Ok(()) => Ok(()),
+                Err(_) => Err(ServerError::Undrained { requests: self.app.phase.in_flight() }),
+            }
+        });
+        runtime.shutdown_timeout(Duration::from_millis(100));
+        drop(app);
+        ended
+    }
+}
+
+/// What every connection needs.
+struct Connections {
+    app: Arc<App>,
+    router: Router,
+    room: Arc<Semaphore>,
+    graceful: GracefulShutdown,
+}
+
+impl Connections {
+    fn new(app: &Arc<App>) -> Self {
+        Self {
+            router: router(app),
+            room: Arc::new(Semaphore::new(app.limits.connections)),
+            graceful: GracefulShutdown::new(),
+            app: app.clone(),
+        }
+    }
+
+    fn serve(&self, stream: TcpStream, room: OwnedSemaphorePermit) {
+        let Limits { head_timeout, .. } = self.app.limits;
+        // Small answers are not held back to be sent together. A stream without the option works as well.
+        let _ = stream.set_nodelay(true);
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(head_timeout)
+            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(self.router.clone()));
+        let connection = self.graceful.watch(connection);
+        let app = self.app.clone();
+        tokio::spawn(async move {
+            app.metrics.connections.increment(1.0);
+            // What is wrong with a connection is the client's affair.
+            let _ = connection.await;
+            app.metrics.connections.decrement(1.0);
+            drop(room);
+        });
+    }
+}
+
+/// Accepts connections while there is room.
+async fn accept(listener: tokio::net::TcpListener, connections: Arc<Connections>) {
+    loop {
+        let Ok(room) = connections.room.clone().acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, _)) => connections.serve(stream, room),
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}

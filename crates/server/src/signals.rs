@@ -1,0 +1,88 @@
+//! What a running server is told: to open its collection again, to shut down.
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::ServerError;
+
+/// Something a server is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signal {
+    /// Open the collection again.
+    Reload,
+    /// Answer what is under way, and end.
+    Drain,
+}
+
+/// Where a server hears what it is told.
+pub struct Signals {
+    pub(crate) heard: UnboundedReceiver<Signal>,
+    from_system: Option<Control>,
+}
+
+/// Tells a server what to do.
+#[derive(Clone)]
+pub struct Control(UnboundedSender<Signal>);
+
+impl Control {
+    /// Opens the collection again. Requests go on.
+    pub fn reload(&self) {
+        // A server that has ended hears nothing.
+        let _ = self.0.send(Signal::Reload);
+    }
+
+    /// Answers what is under way, and ends.
+    pub fn drain(&self) {
+        let _ = self.0.send(Signal::Drain);
+    }
+}
+
+impl Signals {
+    /// The control of a server, and its other end.
+    #[must_use]
+    pub fn controlled() -> (Control, Self) {
+        let (sender, heard) = unbounded_channel();
+        (Control(sender), Self { heard, from_system: None })
+    }
+
+    /// Those of the system: SIGTERM and Ctrl-C drain, SIGHUP reloads.
+    #[must_use]
+    pub fn of_system() -> Self {
+        let (control, signals) = Self::controlled();
+        Self { from_system: Some(control), ..signals }
+    }
+
+    /// Begins to listen to the system, inside the server's runtime.
+    #[cfg(unix)]
+    pub(crate) fn listen(&mut self) -> Result<(), ServerError> {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        let Some(Control(sender)) = self.from_system.take() else { return Ok(()) };
+        let kinds = [
+            (SignalKind::terminate(), Signal::Drain),
+            (SignalKind::interrupt(), Signal::Drain),
+            (SignalKind::hangup(), Signal::Reload),
+        ];
+        for (kind, told) in kinds {
+            let mut signals = signal(kind).map_err(ServerError::Start)?;
+            let sender = sender.clone();
+            tokio::spawn(async move {
+                while signals.recv().await.is_some() {
+                    let _ = sender.send(told);
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Begins to listen to the system, inside the server's runtime.
+    #[cfg(not(unix))]
+    pub(crate) fn listen(&mut self) -> Result<(), ServerError> {
+        let Some(Control(sender)) = self.from_system.take() else { return Ok(()) };
+        tokio::spawn(async move {
+            while tokio::signal::ctrl_c().await.is_ok() {
+                let _ = sender.send(Signal::Drain);
+            }
+        });
+        Ok(())
+    }
+}

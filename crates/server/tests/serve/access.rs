@@ -1,0 +1,147 @@
+//! Keys, limits, reloads.
+
+use std::io::{BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use toller_server::{Keys, Limits};
+
+use crate::support::{Running, read_answer};
+
+#[test]
+fn keys_open_what_they_are_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys");
+    std::fs::write(&path, "read reader\nadmin chief\n").unwrap();
+    let keys = Keys::read(&path).unwrap();
+    let server = Running::with(Limits::default(), Some(keys), Duration::from_secs(20));
+    let ask = |path: &str, key: Option<&str>| {
+        let bearer = key.map(|key| format!("Bearer {key}"));
+        let mut headers = vec![("content-type", "application/json")];
+        headers.extend(bearer.as_deref().map(|bearer| ("authorization", bearer)));
+        server.client().send("POST", path, &headers, b"{\"inputs\": \"x\"}")
+    };
+    let refused = ask("/embed", None);
+    assert_eq!((refused.status, refused.json()["error_type"].as_str()), (401, Some("Validation")));
+    assert_eq!(ask("/embed", Some("wrong")).status, 401);
+    assert_eq!(ask("/embed", Some("reader")).status, 200);
+    assert_eq!(ask("/embed", Some("chief")).status, 200);
+    assert_eq!(ask("/v1/embeddings", None).json()["error"]["code"], "invalid_api_key");
+    assert_eq!(ask("/admin/reload", None).status, 401);
+    assert_eq!(ask("/admin/reload", Some("reader")).status, 403);
+    assert_eq!(ask("/admin/reload", Some("chief")).ok()["systems"], json!(["hybrid", "dense", "sparse"]));
+    for open in ["/health", "/livez", "/readyz", "/metrics"] {
+        assert_eq!(server.get(open).status, 200, "{open}");
+    }
+}
+
+#[test]
+fn limits_are_kept() {
+    let limits = Limits { body_bytes: 3000, texts: 3, truncate: false, k: 5, ..Limits::default() };
+    let server = Running::with(limits, None, Duration::from_secs(20));
+    let long = "ducks ".repeat(400);
+    let cases = [
+        ("/embed", json!({ "inputs": "x".repeat(4000) }), 413),
+        ("/embed", json!({ "inputs": ["a", "b", "c", "d"] }), 422),
+        ("/embed", json!({ "inputs": [] }), 400),
+        ("/embed", json!({ "inputs": long }), 422),
+        ("/embed", json!({ "inputs": long, "truncate": true }), 200),
+        ("/embed", json!({ "inputs": long, "truncate": true, "truncation_direction": "Left" }), 200),
+        ("/embed", json!({ "inputs": [1, 2, 3] }), 422),
+        ("/embed", json!({ "inputs": "a", "dimensions": 0 }), 422),
+        ("/embed", json!({ "inputs": "a", "dimensions": 100_000 }), 422),
+        ("/embed", json!({ "inputs": "a", "prompt_name": "poem" }), 422),
+        ("/v1/embeddings", json!({ "input": "a", "model": "other" }), 404),
+        ("/v1/embeddings", json!({ "input": [[1, 2]], "model": "tiny-bert" }), 400),
+        ("/rerank", json!({ "query": "a", "texts": ["b"], "documents": ["b"] }), 422),
+        ("/v1/search", json!({ "query": "a", "k": 6 }), 422),
+        ("/v1/search", json!({ "query": "a", "k": 0 }), 422),
+        ("/v1/search", json!({ "query": "a", "unknown": 0 }), 422),
+        ("/nowhere", json!({}), 404),
+    ];
+    for (path, body, status) in cases {
+        let answer = server.post(path, &body);
+        assert_eq!(answer.status, status, "{path} {}", String::from_utf8_lossy(&answer.body));
+    }
+    let form = server.client().send("POST", "/embed", &[("content-type", "text/plain")], b"{}");
+    assert_eq!(form.status, 415);
+    let deep = format!("{{\"inputs\": {}1{}}}", "[".repeat(1000), "]".repeat(1000));
+    let headers = [("content-type", "application/json")];
+    assert_eq!(server.client().send("POST", "/embed", &headers, deep.as_bytes()).status, 400);
+    let late = [headers[0], ("x-timeout-ms", "0")];
+    assert_eq!(server.client().send("POST", "/embed", &late, b"{\"inputs\": \"a\"}").status, 504);
+    let foreign = [headers[0], ("origin", "https://evil.example")];
+    assert_eq!(server.client().send("POST", "/mcp", &foreign, b"{\"method\": \"ping\"}").status, 403);
+}
+
+#[test]
+fn ids_of_tokens_are_those_of_tokenize() {
+    let limits = Limits { allow_token_ids: true, ..Limits::default() };
+    let server = Running::with(limits, None, Duration::from_secs(20));
+    let text = "A toller lures ducks.";
+    let tokens = server.post("/tokenize", &json!({ "inputs": text })).ok();
+    let ids: Vec<u64> =
+        tokens[0].as_array().unwrap().iter().map(|token| token["id"].as_u64().unwrap()).collect();
+    let by_text = server.post("/embed", &json!({ "inputs": text })).ok();
+    assert_eq!(server.post("/embed", &json!({ "inputs": ids })).ok(), by_text);
+    assert_eq!(server.post("/embed", &json!({ "inputs": [ids] })).ok(), by_text);
+    assert_eq!(server.post("/embed", &json!({ "inputs": [4_000_000_000_u32] })).status, 422);
+}
+
+#[test]
+fn slow_clients_are_shown_the_door() {
+    let brief = Duration::from_millis(300);
+    let limits = Limits { head_timeout: brief, body_timeout: brief, ..Limits::default() };
+    let server = Running::with(limits, None, Duration::from_secs(20));
+    let connect = || {
+        let stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+    };
+    let mut head = connect();
+    head.write_all(b"POST /embed HTTP/1.1\r\nhost:").unwrap();
+    let started = Instant::now();
+    let mut rest = Vec::new();
+    head.read_to_end(&mut rest).unwrap();
+    assert!(started.elapsed() < Duration::from_secs(10));
+    let mut body = connect();
+    body.write_all(b"POST /embed HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{").unwrap();
+    assert_eq!(read_answer(&mut BufReader::new(body)).unwrap().0.status, 408);
+    // A connection that asks nothing more.
+    let mut idle = BufReader::new(connect());
+    idle.get_mut().write_all(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    assert_eq!(read_answer(&mut idle).unwrap().0.status, 200);
+    assert_eq!(idle.read(&mut [0; 1]).unwrap(), 0);
+}
+
+#[test]
+fn a_reload_serves_what_is_there_now_and_fails_no_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys");
+    std::fs::write(&path, "admin chief\n").unwrap();
+    let server = Running::with(Limits::default(), Some(Keys::read(&path).unwrap()), Duration::from_secs(20));
+    let headers = [("content-type", "application/json"), ("x-api-key", "chief")];
+    let body = b"{\"query\": \"ducks\", \"k\": 2, \"texts\": true}";
+    let before: Value = server.client().send("POST", "/v1/search", &headers, body).ok();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut client = server.client();
+                for _ in 0..50 {
+                    let answer = client.send("POST", "/v1/search", &headers, body).ok();
+                    assert_eq!(answer["results"], before["results"]);
+                }
+            });
+        }
+        for _ in 0..5 {
+            assert_eq!(server.client().send("POST", "/admin/reload", &headers, b"").status, 200);
+        }
+    });
+    // What cannot be opened leaves what was served before.
+    std::fs::remove_dir_all(server.folder.path().join("index")).unwrap();
+    let failed = server.client().send("POST", "/admin/reload", &headers, b"");
+    assert_eq!(failed.status, 500);
+    assert_eq!(failed.json()["kind"], "backend");
+    assert_eq!(server.client().send("POST", "/v1/search", &headers, body).ok()["results"], before["results"]);
+}

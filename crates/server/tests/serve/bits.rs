@@ -1,0 +1,156 @@
+//! Answers have the bits of the command line, however requests are batched.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use toller_engine::{Query, Role, SearchRequest, Searcher};
+
+use crate::support::{PASSAGES, Running};
+
+/// More than there are texts: multiples of a number, modulo a prime, are every number once.
+const PRIME: usize = 1009;
+
+/// Texts of different lengths, some empty.
+fn texts() -> Vec<String> {
+    let words = ["toller", "ducks", "lakes", "query", "passage", "index", "of", "the", "déjà", "犬"];
+    let text = |number: usize| {
+        (0..number * 7 % 90)
+            .map(|at| words[(number * 31 + at * at) % words.len()])
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    (0..1000).map(text).collect()
+}
+
+fn numbers(vector: &Value) -> Vec<f32> {
+    vector.as_array().unwrap().iter().map(|number| number.as_f64().unwrap() as f32).collect()
+}
+
+#[test]
+fn vectors_have_the_same_bits_in_every_batch() {
+    let server = Running::start();
+    let texts = texts();
+    let dim = server.encoder.dim();
+    let expected = server.encoder.encode(Role::Passage, &texts).unwrap();
+    let expected: Vec<&[f32]> = expected.chunks_exact(dim).collect();
+    // Singly, by 64 clients, in an order that none of them decides.
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..64 {
+            scope.spawn(|| {
+                let mut client = server.client();
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= PRIME {
+                        break;
+                    }
+                    let place = number * 37 % PRIME;
+                    let Some(text) = texts.get(place) else { continue };
+                    let answer = client.post("/embed", &json!({ "inputs": text })).ok();
+                    assert_eq!(numbers(&answer[0]), expected[place], "{text:?}");
+                }
+            });
+        }
+    });
+    // In batches, as numbers and in base64.
+    for (batch, expected) in texts.chunks(32).zip(expected.chunks(32)) {
+        let answer = server.post("/embed", &json!({ "inputs": batch })).ok();
+        let found: Vec<Vec<f32>> = answer.as_array().unwrap().iter().map(numbers).collect();
+        assert_eq!(found, expected);
+        let body = json!({ "input": batch, "model": "tiny-bert", "encoding_format": "base64" });
+        let answer = server.post("/v1/embeddings", &body).ok();
+        for (item, expected) in answer["data"].as_array().unwrap().iter().zip(expected) {
+            let bytes = STANDARD.decode(item["embedding"].as_str().unwrap()).unwrap();
+            let found: Vec<f32> =
+                bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+            assert_eq!(found, *expected);
+        }
+    }
+}
+
+#[test]
+fn fewer_dimensions_are_those_of_a_model_with_fewer() {
+    let server = Running::start();
+    let options = toller_engine::EncoderOptions { dim: Some(8), ..Default::default() };
+    let small = server.engine.encoder(&crate::support::fixture("tiny-bert"), &options).unwrap();
+    let texts = ["ducks", "a toller lures ducks"];
+    let expected = small.encode(Role::Passage, &texts).unwrap();
+    let answer = server.post("/embed", &json!({ "inputs": texts, "dimensions": 8 })).ok();
+    let found: Vec<f32> = answer.as_array().unwrap().iter().flat_map(numbers).collect();
+    assert_eq!(found, expected);
+    let unit = server.post("/embed", &json!({ "inputs": texts, "dimensions": 8, "normalize": true })).ok();
+    let length: f32 = numbers(&unit[1]).iter().map(|x| x * x).sum();
+    assert!((length - 1.0).abs() < 1e-5);
+    let raw = server.post("/embed", &json!({ "inputs": texts, "normalize": false })).ok();
+    let all = server.post("/embed_all", &json!({ "inputs": texts })).ok();
+    let states: Vec<Vec<f32>> = all[1].as_array().unwrap().iter().map(numbers).collect();
+    let mean = |at: usize| states.iter().map(|state| state[at]).sum::<f32>() / states.len() as f32;
+    for (at, found) in numbers(&raw[1]).into_iter().enumerate() {
+        assert!((mean(at) - found).abs() < 1e-4, "{at}");
+    }
+}
+
+#[test]
+fn hits_are_those_of_the_searchers() {
+    let server = Running::start();
+    let texts = ["who lures ducks?", "lists of documents", "a dog", "", "nothing of all this"];
+    let queries: Vec<Query> =
+        texts.iter().map(|text| Query { text: (*text).to_owned(), ..Query::default() }).collect();
+    let systems = &server.systems;
+    let sparse = systems.sparse.clone().unwrap() as Arc<dyn Searcher>;
+    let [dense, hybrid] = [&systems.dense, &systems.hybrid].map(|system| system.clone().unwrap());
+    let reranker = systems.reranker.clone().unwrap();
+    for (name, searcher) in [("sparse", sparse), ("dense", dense), ("hybrid", hybrid)] {
+        let reranked: Arc<dyn Searcher> = server.engine.reranked(searcher.clone(), reranker.clone());
+        for (rerank, searcher) in [(false, searcher), (true, reranked)] {
+            let expected = searcher.search(&SearchRequest::new(&queries, 4)).unwrap().rankings;
+            let body = json!({ "query": texts, "system": name, "k": 4, "rerank": rerank });
+            let answer = server.post("/v1/search", &body).ok();
+            let found: Vec<Vec<(String, u32)>> = answer["results"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|result| {
+                    let hit = |hit: &Value| {
+                        let score = hit["score"].as_f64().unwrap() as f32;
+                        (hit["id"].as_str().unwrap().to_owned(), score.to_bits())
+                    };
+                    result["hits"].as_array().unwrap().iter().map(hit).collect()
+                })
+                .collect();
+            let expected: Vec<Vec<(String, u32)>> = expected
+                .iter()
+                .map(|ranking| {
+                    let hits = ranking.hits.iter();
+                    hits.map(|hit| (searcher.doc_id(hit.doc).into_owned(), hit.score.to_bits())).collect()
+                })
+                .collect();
+            assert_eq!(found, expected, "{name}, reranked: {rerank}");
+        }
+    }
+}
+
+#[test]
+fn scores_are_those_of_the_reranker() {
+    let server = Running::start();
+    let model = server
+        .engine
+        .cross_encoder(&crate::support::fixture("cross-encoders/roberta"), &Default::default())
+        .unwrap();
+    let texts: Vec<&str> = PASSAGES.iter().map(|(_, text)| *text).collect();
+    let query = "who lures ducks?";
+    let pairs: Vec<_> = texts.iter().map(|text| model.tokenize_pair(query, text).unwrap()).collect();
+    let scores = model.score(&pairs).unwrap();
+    let answer = server.post("/rerank", &json!({ "query": query, "texts": texts, "raw_scores": true })).ok();
+    let ranked = answer.as_array().unwrap();
+    assert_eq!(ranked.len(), texts.len());
+    for entry in ranked {
+        let place = entry["index"].as_u64().unwrap() as usize;
+        assert_eq!(entry["score"].as_f64().unwrap() as f32, scores[place]);
+    }
+    let falling: Vec<f64> = ranked.iter().map(|entry| entry["score"].as_f64().unwrap()).collect();
+    assert!(falling.is_sorted_by(|a, b| a >= b));
+}

@@ -1,0 +1,99 @@
+//! Every route has requests in `tests/golden` with the answers that they get. The numbers are exact: bits are
+//! the same on every machine.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::Running;
+
+/// What differs between two answers to one request: times and identifiers.
+fn without_chance(mut answer: Value) -> Value {
+    if let Some(fields) = answer.as_object_mut() {
+        if let Some(id) = fields.get_mut("id").filter(|id| id.is_string()) {
+            *id = json!("");
+        }
+        for stage in fields.get_mut("stages").and_then(Value::as_array_mut).into_iter().flatten() {
+            stage["milliseconds"] = json!(0);
+        }
+    }
+    answer
+}
+
+#[test]
+fn every_route_answers_as_written() {
+    let server = Running::start();
+    let folder = toller_testing::repository("crates/server/tests/golden");
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let mut client = server.client();
+    let (mut asked, mut different) = (Vec::new(), Vec::new());
+    for file in files {
+        let cases: Vec<Value> = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        let mut found = Vec::with_capacity(cases.len());
+        for case in &cases {
+            let path = case["path"].as_str().unwrap();
+            let answer = match &case["body"] {
+                Value::Null => client.send("GET", path, &[], b""),
+                body => client.post(path, body),
+            };
+            found.push(json!({
+                "path": path,
+                "body": case["body"],
+                "status": answer.status,
+                "answer": if answer.body.is_empty() { Value::Null } else { without_chance(answer.json()) },
+            }));
+            asked.push(path.split('?').next().unwrap().to_owned());
+        }
+        if found != cases {
+            different.push(format!("{}\n{}\n", file.display(), Value::from(found)));
+        }
+    }
+    assert!(different.is_empty(), "these files should be:\n{}", different.concat());
+    // What the OpenAPI document lists, without the routes whose answers are not JSON or need a key.
+    let documented = server.get("/openapi.json").ok();
+    let missing: Vec<&String> = documented["paths"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .filter(|route| !["/metrics", "/admin/reload", "/info"].contains(&route.as_str()))
+        .filter(|route| !asked.iter().any(|path| fits(route, path)))
+        .collect();
+    assert!(missing.is_empty(), "no golden request for {missing:?}");
+}
+
+/// Whether a path is of a route.
+fn fits(route: &str, path: &str) -> bool {
+    let (route, path): (Vec<&str>, Vec<&str>) = (route.split('/').collect(), path.split('/').collect());
+    route.len() == path.len() && route.iter().zip(&path).all(|(a, b)| a.starts_with('{') || a == b)
+}
+
+#[test]
+fn what_is_served_is_described() {
+    let server = Running::start();
+    let info = server.get("/info").ok();
+    assert_eq!(info["model_id"], "tiny-bert");
+    assert_eq!(
+        info["model_type"],
+        json!({"embedding": {"pooling": server.encoder.model().tower(toller_engine::Role::Passage).pooling()}})
+    );
+    assert_eq!(info["systems"], json!(["hybrid", "dense", "sparse"]));
+    assert_eq!(info["dimensions"], server.encoder.dim());
+    let answer = server.post("/embed", &json!({"inputs": ["one", "two"]}));
+    assert_eq!(answer.ok().as_array().unwrap().len(), 2);
+    for header in ["x-compute-tokens", "x-compute-characters", "x-queue-time", "x-request-id"] {
+        assert!(answer.headers.contains_key(header), "{header}");
+    }
+    assert_eq!(answer.headers["x-compute-characters"], "6");
+    let metrics = String::from_utf8(server.get("/metrics").body).unwrap();
+    for line in [
+        "toller_texts_total{model=\"embed\"} 2",
+        "toller_requests_total{route=\"/embed\",method=\"POST\",status=\"200\"} 1",
+        "toller_batch_items_count{queue=\"embed\"} 1",
+    ] {
+        assert!(metrics.contains(line), "{line} is missing in\n{metrics}");
+    }
+    let logged: Vec<Value> =
+        server.log.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(logged.iter().any(|line| line["path"] == "/embed" && line["status"] == 200), "{logged:?}");
+}

@@ -1,0 +1,8 @@
+//! A server on a port of this machine, and clients that mean well or do not.
+
+mod access;
+mod bits;
+mod golden;
+mod load;
+mod malformed;
+mod support;

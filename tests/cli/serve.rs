@@ -1,0 +1,99 @@
+//! `toller serve`: it listens where it says, answers with the bits of the command line, and ends when told.
+#![cfg(unix)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::Workspace;
+
+/// A server, and where it listens.
+struct Serving {
+    child: Child,
+    address: String,
+}
+
+impl Serving {
+    fn start(workspace: &Workspace, arguments: &str) -> Self {
+        let mut command = workspace.command(&format!("serve --port 0 --json --log none {arguments}"));
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let url = lines.find_map(|line| Some(line.split_once("http://")?.1.trim_end_matches('"').to_owned()));
+        Self { child, address: url.unwrap() }
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Value {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let (length, body) = (body.to_string().len(), body.to_string());
+        let head =
+            format!("POST {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\ncontent-length: {length}");
+        stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
+        serde_json::from_str(body).unwrap()
+    }
+
+    /// Sends a signal to the server.
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// Ends the server, and returns its exit status.
+    fn end(mut self) -> Option<i32> {
+        self.signal("-TERM");
+        self.child.wait().unwrap().code()
+    }
+}
+
+#[test]
+fn hits_are_those_of_search_before_and_after_a_reload() {
+    let workspace = Workspace::with_xquad();
+    workspace.runs("encode --model tiny-bert --corpus data/corpus.jsonl --output store");
+    workspace.runs("index --language en --corpus data/corpus.jsonl --output index");
+    workspace.head("data/queries.jsonl", 20, "queries.jsonl");
+    workspace.runs(
+        "search --dense store --model tiny-bert --sparse index --fusion rrf --queries queries.jsonl --k 5 --output run",
+    );
+    let queries: Vec<Value> =
+        workspace.lines("queries.jsonl").iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let expected = workspace.hits::<f32>("run");
+    let serving = Serving::start(
+        &workspace,
+        "--model tiny-bert --dense store --sparse index --corpus data/corpus.jsonl --text-index texts",
+    );
+    for _ in 0..2 {
+        for query in &queries {
+            let body = json!({ "query": query["text"], "k": 5, "texts": true });
+            let answer = serving.post("/v1/search", &body);
+            let hit = |hit: &Value| {
+                assert!(hit["text"].is_string());
+                (hit["id"].as_str().unwrap().to_owned(), hit["score"].as_f64().unwrap() as f32)
+            };
+            let hits: Vec<_> = answer["results"][0]["hits"].as_array().unwrap().iter().map(hit).collect();
+            assert_eq!(Some(&hits), expected.get(query["_id"].as_str().unwrap()));
+        }
+        serving.signal("-HUP");
+    }
+    assert_eq!(serving.end(), Some(0));
+}
+
+#[test]
+fn what_cannot_be_served_is_an_error() {
+    let workspace = Workspace::new();
+    workspace.write("keys", "abc\n");
+    for (arguments, code, said) in [
+        ("serve", 2, "--model"),
+        ("serve --model tiny-bert --fusion rrf", 2, "two things to search"),
+        ("serve --model tiny-bert --api-key-file keys", 1, "read KEY"),
+        ("serve --model tiny-bert --dense nothing", 1, "nothing"),
+    ] {
+        let finished = workspace.toller(arguments);
+        assert_eq!(finished.code, Some(code), "{arguments}: {}", finished.stderr);
+        assert!(finished.stderr.contains(said), "{arguments}: {}", finished.stderr);
+    }
+}
