@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytemuck::NoUninit;
-use toller_gpu::{Device, DeviceError, DeviceFacts, Launch};
+use toller_gpu::{Device, DeviceError, Launch};
 
 use super::abi;
 use crate::collection::Vectors;
@@ -86,10 +86,14 @@ const WGMMA: Variant =
 const WGMMA_CAPABILITY: (u32, u32) = (9, 0);
 
 /// The narrowest variant that takes all `queries` at once, if the device has its shared memory.
-fn variant(queries: usize, facts: &DeviceFacts) -> &'static Variant {
+fn variant(queries: usize, device: &dyn Device) -> &'static Variant {
+    let facts = device.facts();
+    let [narrow @ .., widest] = &VARIANTS;
+    // A newer device that acts as an older one still does not have wgmma.
+    let has_wgmma = facts.capability == WGMMA_CAPABILITY && device.capability() == WGMMA_CAPABILITY;
     let fits = |variant: &&Variant| variant.shared_bytes() <= facts.shared_bytes;
-    let wide = VARIANTS.iter().find(|variant| variant.width as usize >= queries);
-    let wide = wide.unwrap_or(if facts.capability == WGMMA_CAPABILITY { &WGMMA } else { &VARIANTS[2] });
+    let wide = narrow.iter().find(|variant| variant.width as usize >= queries);
+    let wide = wide.unwrap_or(if has_wgmma { &WGMMA } else { widest });
     if fits(&wide) {
         return wide;
     }
@@ -163,11 +167,10 @@ impl Kernels {
         if args.row_count == 0 {
             return Ok(());
         }
-        let facts = self.device.facts();
-        let variant = variant(args.query_count as usize, facts);
+        let variant = variant(args.query_count as usize, &*self.device);
         let tiles = args.row_count.div_ceil(abi::SCAN_ROWS) as u64
             * u64::from(args.query_count.div_ceil(variant.width));
-        let blocks = (facts.multiprocessors * variant.blocks).max(1);
+        let blocks = (self.device.facts().multiprocessors * variant.blocks).max(1);
         let blocks = u64::from(blocks).min(tiles) as u32;
         let name = variant.names[dtype as usize];
         // SAFETY: the caller vouches for the arrays.
@@ -230,7 +233,7 @@ impl Kernels {
     ) -> Result<(), DeviceError> {
         let argument = bytemuck::bytes_of(args);
         // SAFETY: each caller passes the structure that its kernel takes, and vouches for the arrays.
-        unsafe { self.device.launch(Launch { kernel, grid, threads, shared_bytes, argument }) }
+        unsafe { self.device.launch(&Launch { kernel, grid, threads, shared_bytes, argument }) }
     }
 }
 
