@@ -1,14 +1,16 @@
 """Compiles the benchmarks of kernels/bench with this machine's nvcc, in the background while other steps run."""
 import subprocess
+import tempfile
 import time
+from pathlib import Path
 
 # The programs: name, source, flags. A prefetch size is compiled in.
 PROGRAMS = [
     ("memory", "memory.cu", []),
-    ("products", "products.cu", []),
     ("scan", "scan.cu", []),
-    ("scan-l2-128", "scan.cu", ["-DTOLLER_CP_ASYNC_L2=\".L2::128B\""]),
-    ("scan-l2-256", "scan.cu", ["-DTOLLER_CP_ASYNC_L2=\".L2::256B\""]),
+    ("scan-l2-128", "scan.cu", ["-DTOLLER_L2_PREFETCH=128"]),
+    ("scan-l2-256", "scan.cu", ["-DTOLLER_L2_PREFETCH=256"]),
+    ("products", "products.cu", []),
 ]
 # The program whose kernels are profiled.
 PROFILED = "scan"
@@ -23,9 +25,9 @@ def target(capability):
 class Compilers:
     """Running compilers."""
 
-    def __init__(self, nvcc, kernels, output, capability):
-        self.output, self.running = output / "bin", {}
-        self.output.mkdir(exist_ok=True)
+    def __init__(self, nvcc, kernels, capability):
+        self.temporary, self.running = tempfile.TemporaryDirectory(), {}
+        self.output = Path(self.temporary.name)
         for name, source, flags in PROGRAMS:
             command = [nvcc, "-O3", "-std=c++17", target(capability), "-I", kernels, *flags, "-o", self.output / name,
                        kernels / "bench" / source]
@@ -33,14 +35,13 @@ class Compilers:
 
     def program(self, name, until):
         """The path of a program, after its compiler has ended."""
-        said, _ = self.running[name].communicate(timeout=max(until - time.monotonic(), 0.1))
+        try:
+            said, _ = self.running[name].communicate(timeout=max(until - time.monotonic(), 0.1))
+        except subprocess.TimeoutExpired:
+            raise RuntimeError(f"nvcc is still compiling {name}") from None
         if self.running[name].returncode:
             raise RuntimeError(f"nvcc cannot compile {name}: {said.strip()[-1500:]}")
         return self.output / name
-
-    def programs(self, until):
-        """The paths of all programs, each when it is compiled."""
-        return (self.program(name, until) for name, _, _ in PROGRAMS)
 
     def profiled(self):
         return self.output / PROFILED

@@ -23,6 +23,8 @@ MILLION = "cuda::tests::a_million_vectors_have_the_hits_of_the_cpu"
 SMOKE_SECONDS = 100
 # Watched repetitions of failed tests, in seconds.
 AGAIN_SECONDS = 40
+# Each program of kernels/bench, in seconds.
+PROGRAM_SECONDS = 25
 
 
 def library_folders():
@@ -69,7 +71,7 @@ class Check:
             step(f"search: {sizes['large']:,} vectors, {scan}", seconds,
                  lambda: self.ours(sizes["large"], sizes["ends"], scan))
         step(f"peers: {sizes['large']:,} vectors", 90, lambda: self.peers(sizes["large"], sizes["ends"]))
-        step("kernels alone", 60, self.alone)
+        step("kernels alone", 90, self.alone)
         step("profile", 60, self.profile)
         step(f"search: {sizes['small']:,} vectors, kernels of sm_80", 40,
              lambda: self.ours(sizes["small"], sizes["ends"], "f16", "8.0"))
@@ -99,7 +101,7 @@ class Check:
             self.report["nvidia_smi"] = self.runner.checked([tool("nvidia-smi"), f"--query-gpu={fields}", "--format=csv"])
         if tool("nvcc"):
             capability = doctor["gpus"][0]["compute_capability"]
-            self.compilers = alone.Compilers(tool("nvcc"), self.folder / "kernels", self.runner.output, capability)
+            self.compilers = alone.Compilers(tool("nvcc"), self.folder / "kernels", capability)
 
     def tests(self, name, *arguments, tool=(), watched=False):
         """Runs tests; it is an error if none ran. Failed tests run again, watched, so that the log names the kernel."""
@@ -188,8 +190,15 @@ class Check:
             raise Skipped("no GPU")
         if not self.compilers:
             raise Skipped("nvcc is not installed")
-        for program in self.compilers.programs(self.runner.ends):
-            self.runner.lines([program], self.report["alone"].append)
+        problems, until = [], self.runner.ends
+        for name in self.compilers.running:
+            self.runner.ends = min(until, time.monotonic() + PROGRAM_SECONDS)
+            try:
+                self.runner.lines([self.compilers.program(name, self.runner.ends)], self.report["alone"].append)
+            except (Hung, Crashed, RuntimeError) as problem:  # The other programs still run.
+                problems.append(f"{name}: {problem}")
+        if problems:
+            raise RuntimeError("; ".join(problems))
 
     def profile(self):
         """What limits the scan, according to the hardware's counters."""
