@@ -32,7 +32,8 @@ extern "C" {
 #endif
 
 /* A vector that may be among the k best, with bounds of its score after rounding to f32:
- * lower <= score <= upper. The bounds are equal if, and only if, the score is known. */
+ * lower <= score <= upper. The bounds are equal if, and only if, the score is known. The scan, which has no
+ * time for bounds, leaves a sum in `lower` and a spread in `upper`; `raise` makes bounds of them. */
 typedef struct {
     uint32_t ordinal;
     float lower;
@@ -107,14 +108,18 @@ typedef struct {
     uint32_t capacity;
 } toller_scan_args;
 
-/* raise: thresholds[q] = max(thresholds[q], the k-th best lower bound), if there are k candidates.
- * prune: drops candidates whose upper bound is below the threshold, in place; the others keep their order.
+/* raise: makes bounds of the sums of candidates bounded[q] to counts[q] - 1; then
+ *        thresholds[q] = max(thresholds[q], the k-th best lower bound), if there are k candidates.
+ * prune: drops candidates whose upper bound is below the threshold, in place; the others keep their order, and
+ *        bounded[q] = counts[q]. All candidates have bounds before.
  * A count above `capacity` is taken as `capacity`. (So prune only if no buffer overflowed.)
  * Grid: query_count. Block: TOLLER_SELECT_THREADS. Shared memory: TOLLER_SELECT_SHARED. */
 typedef struct {
     toller_candidate *candidates; /* [query_count, capacity] */
     uint32_t *counts;             /* [query_count] */
+    uint32_t *bounded;            /* [query_count]: how many candidates have bounds; first 0 */
     float *thresholds;            /* [query_count] */
+    const toller_query_facts *facts; /* [query_count], of the type that was scanned since `bounded` was set */
     uint32_t query_count;
     uint32_t capacity;
     uint32_t k;
@@ -161,9 +166,14 @@ typedef struct {
 #define TOLLER_SCAN_ROWS 128
 #define TOLLER_SCAN_SLICE 128
 
-/* Dynamic shared memory of the scan: stages of slices, two tables of the tile's queries, 1,024 to align. */
+/* Hits of a tile that a block holds in shared memory, 8 bytes each. */
+#define TOLLER_SCAN_HITS(queries) ((queries) >= 256 ? 1024 : (queries) >= 64 ? 512 : 256)
+
+/* Dynamic shared memory of the scan: stages of slices, two tables of the tile's queries, the tile's hits with two
+ * counts, 1,024 to align. */
 #define TOLLER_SCAN_SHARED(queries, stages)                                                                           \
-    ((stages) * (TOLLER_SCAN_ROWS + (queries)) * TOLLER_SCAN_SLICE + 2 * (queries) * 8 + 1024)
+    ((stages) * (TOLLER_SCAN_ROWS + (queries)) * TOLLER_SCAN_SLICE + 2 * (queries) * 8 +                              \
+     TOLLER_SCAN_HITS(queries) * 8 + 16 + 1024)
 #define TOLLER_SCAN_STAGES_8 4
 #define TOLLER_SCAN_STAGES_64 3
 #define TOLLER_SCAN_STAGES_256 3

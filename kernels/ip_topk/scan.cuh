@@ -68,14 +68,17 @@ struct MmaSync {
     }
 };
 
-// The block's dynamic shared memory: a ring of stages, each with a slice of rows and a slice of queries, and
-// two tables of queries, of which one may still be read for the previous tile.
+// The block's dynamic shared memory: a ring of stages, each with a slice of rows and a slice of queries; two
+// tables of queries, of which one may still be read for the previous tile; and the tile's hits.
 template <uint32_t TILE_QUERIES, int STAGES>
 struct Layout {
     static constexpr uint32_t ROWS_BYTES = TILE_ROWS * SLICE_BYTES;
     static constexpr uint32_t STAGE_BYTES = ROWS_BYTES + TILE_QUERIES * SLICE_BYTES;
     static constexpr uint32_t PAIRS = TILE_QUERIES / 2;
-    static constexpr uint32_t BYTES = STAGES * STAGE_BYTES + 2 * PAIRS * sizeof(QueryPair);
+    static constexpr uint32_t HITS = STAGES * STAGE_BYTES + 2 * PAIRS * sizeof(QueryPair);
+    static constexpr uint32_t MOST_HITS = TOLLER_SCAN_HITS(TILE_QUERIES);
+    static constexpr uint32_t COUNTS = HITS + MOST_HITS * sizeof(TileHit);
+    static constexpr uint32_t BYTES = COUNTS + 16;
     static_assert(BYTES + 1024 == TOLLER_SCAN_SHARED(TILE_QUERIES, STAGES), "as ip_topk.h says");
 
     uint32_t start;
@@ -91,6 +94,10 @@ struct Layout {
 
     __device__ Shared<QueryPair> pairs(uint32_t table) const {
         return shared_array<QueryPair>(start + STAGES * STAGE_BYTES + table * PAIRS * sizeof(QueryPair), PAIRS);
+    }
+
+    __device__ TileHits hits() const {
+        return {shared_array<TileHit>(start + HITS, MOST_HITS), shared_array<uint32_t>(start + COUNTS, 2)};
     }
 };
 
@@ -119,7 +126,11 @@ __device__ inline void scan(const toller_scan_args &args) {
     for (int stage = 0; stage < AHEAD; ++stage) load_next(stage);
 
     Engine engine;
+    const TileHits hits = layout.hits();
+    if (threadIdx.x < 2) hits.counts[threadIdx.x] = 0;
     uint32_t stage = 0, table = 0, tabled = UINT32_MAX;
+    // Of the tile before, whose hits are nominated during this one.
+    uint32_t parity = 0, row_before = 0, query_before = 0;
     auto tile = Cursor<QUERIES>::first(args);
 #pragma unroll 1
     for (; !tile.is_at_end(args); tile.next_tile(args)) {
@@ -139,11 +150,21 @@ __device__ inline void scan(const toller_scan_args &args) {
             load_next((stage + AHEAD) % STAGES);
             engine.multiply(layout.rows(stage), layout.queries(stage));
             stage = (stage + 1) % STAGES;
+            if (slice == 0) {
+                // The barrier above was after the last hit of the tile before.
+                hits.nominate_all<Format>(args, parity, row_before, query_before);
+                parity ^= 1;
+                if (threadIdx.x == 0) hits.counts[parity] = 0;
+                // This tile's hits may replace those of the tile before.
+                __syncthreads();
+            }
         }
         engine.finish();
-        nominate<Format, Engine::ROWS, Engine::COLUMNS>(
-            args, engine.sums, layout.pairs(table), static_cast<uint32_t>(tile.first_row()) + Engine::first_row(),
-            tile.first_query() + Engine::first_column(), Engine::first_column());
+        row_before = static_cast<uint32_t>(tile.first_row()), query_before = tile.first_query();
+        nominate<Format, Engine::ROWS, Engine::COLUMNS>(args, engine.sums, layout.pairs(table), hits, parity, row_before,
+                                                        query_before, Engine::first_row(), Engine::first_column());
     }
+    __syncthreads();
+    hits.nominate_all<Format>(args, parity, row_before, query_before);
     cp_async_wait<0>();
 }

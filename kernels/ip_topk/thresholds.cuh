@@ -1,7 +1,7 @@
 // Between chunks: raises the thresholds to the k-th best lower bounds, and drops what cannot reach them.
 #pragma once
 
-#include "../common/numbers.cuh"
+#include "bounds.cuh"
 #include "radix_select.cuh"
 
 // A block's query and its candidates.
@@ -16,10 +16,19 @@ struct OfQuery {
     }
 };
 
-// At least k vectors score the k-th best lower bound or more.
+// Makes bounds of what the scan has left. At least k vectors score the k-th best lower bound or more.
 __device__ inline void raise_threshold(const toller_select_args &args) {
     const uint32_t query = blockIdx.x;
     const OfQuery of = OfQuery::at(args, query);
+    const auto bounded_counts = global_array(args.bounded, args.query_count);
+    const toller_query_facts facts = global_array(args.facts, args.query_count)[query];
+    for (uint32_t i = bounded_counts[query] + threadIdx.x; i < of.count; i += blockDim.x) {
+        const toller_candidate found = of.candidates[i];
+        of.candidates[i] = bounded(facts, found.ordinal, found.lower, found.upper);
+    }
+    // All bounds are written, and all threads have read the count.
+    __syncthreads();
+    if (threadIdx.x == 0) bounded_counts[query] = of.count;
     if (args.k == 0 || of.count < args.k) return;
     const auto lower = [&](uint32_t i) { return ordered_bits(of.candidates[i].lower); };
     const float kth = from_ordered_bits(kth_largest<uint32_t>(SelectMemory::at(0), of.count, args.k, lower));
@@ -47,5 +56,8 @@ __device__ inline void prune_candidates(const toller_select_args &args) {
         kept += total;
         __syncthreads();
     }
-    if (threadIdx.x == 0) global_array(args.counts, args.query_count)[query] = kept;
+    if (threadIdx.x == 0) {
+        global_array(args.counts, args.query_count)[query] = kept;
+        global_array(args.bounded, args.query_count)[query] = kept;
+    }
 }

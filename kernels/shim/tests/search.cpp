@@ -138,7 +138,7 @@ struct Search {
     Array<toller_query_facts> facts;
     Array<float> ratio, thresholds;
     Array<toller_candidate> candidates;
-    Array<uint32_t> counts, allowed, excluded;
+    Array<uint32_t> counts, bounded, allowed, excluded;
     Array<uint64_t> offsets;
     Found found;
 
@@ -148,7 +148,7 @@ struct Search {
           ratio(std::vector<float>{0}),
           thresholds(std::vector<float>(problem.queries, -std::numeric_limits<float>::infinity())),
           candidates(static_cast<size_t>(problem.queries) * plan.capacity),
-          counts(std::vector<uint32_t>(problem.queries, 0)), allowed(problem.allowed), excluded(joined()),
+          counts(std::vector<uint32_t>(problem.queries, 0)), bounded(std::vector<uint32_t>(problem.queries, 0)), allowed(problem.allowed), excluded(joined()),
           offsets(ends()) {
         toller_prepare_queries_args args{};
         args.queries = queries.data(), args.prepared = prepared.data();
@@ -193,6 +193,7 @@ struct Search {
     void select(const char *kernel) {
         toller_select_args args{};
         args.candidates = candidates.data(), args.counts = counts.data(), args.thresholds = thresholds.data();
+        args.bounded = bounded.data(), args.facts = facts.data();
         args.query_count = problem.queries, args.capacity = plan.capacity, args.k = problem.k;
         run(kernel, args, problem.queries, 1, TOLLER_SELECT_THREADS, TOLLER_SELECT_SHARED);
     }
@@ -259,7 +260,7 @@ struct Search {
             }
             kept.push_back(static_cast<uint32_t>(hits[query].size()));
         }
-        candidates.write(all), counts.write(kept);
+        candidates.write(all), counts.write(kept), bounded.write(kept);
     }
 
     void search() {
@@ -346,6 +347,7 @@ std::vector<std::vector<toller_hit>> reference(const Problem &problem) {
 std::vector<std::vector<toller_candidate>> scanned(const Problem &problem, const Plan &plan) {
     Search search(problem, plan);
     search.scan(0, problem.rows);
+    search.select("raise");
     std::vector<std::vector<toller_candidate>> of_queries;
     const auto counts = search.counts.read();
     for (uint32_t query = 0; query < problem.queries; ++query) {

@@ -81,7 +81,9 @@ pub(crate) struct Scan {
 pub(crate) struct Select {
     pub(crate) candidates: Address,
     pub(crate) counts: Address,
+    pub(crate) bounded: Address,
     pub(crate) thresholds: Address,
+    pub(crate) facts: Address,
     pub(crate) query_count: u32,
     pub(crate) capacity: u32,
     pub(crate) k: u32,
@@ -139,5 +141,14 @@ pub(crate) const BEST_SHARED: u32 = BEST_IN_SHARED * 8 + SELECT_SHARED;
 
 /// Dynamic shared memory of a scan with a tile of `queries` queries.
 pub(crate) const fn scan_shared(queries: u32, stages: u32) -> u32 {
-    stages * (SCAN_ROWS + queries) * SCAN_SLICE + 2 * queries * 8 + 1024
+    stages * (SCAN_ROWS + queries) * SCAN_SLICE + 2 * queries * 8 + scan_hits(queries) * 8 + 16 + 1024
+}
+
+/// Hits of a tile that a block of the scan holds in shared memory.
+const fn scan_hits(queries: u32) -> u32 {
+    match queries {
+        256.. => 1024,
+        64.. => 512,
+        _ => 256,
+    }
 }

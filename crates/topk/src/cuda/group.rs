@@ -12,9 +12,9 @@
 //! sort, keep k
 //! ```
 //!
-//! A chunk grows as long as the buffers suffice, so that there are few chunks. It shrinks to the number of
-//! rows that the fullest buffer has room for, at least one row: then no buffer can be too small. So a search
-//! ends, whatever the rows.
+//! A chunk is as large as the buffers are expected to allow, so that there are few chunks. It shrinks to the
+//! number of rows that the fullest buffer has room for, at least one row: then no buffer can be too small. So
+//! a search ends, whatever the rows.
 
 use std::sync::Arc;
 
@@ -45,6 +45,8 @@ pub(crate) struct Sizes {
 const LEAST_CAPACITY: usize = 1024;
 /// The candidates of a buffer beyond which a larger first chunk gains nothing. Not swept.
 const GOOD_CAPACITY: usize = 16 << 10;
+/// Queries from which on a group's chunks grow slowly.
+const MANY_QUERIES: usize = 64;
 /// The most queries of a group: enough that reading the rows again for the next group costs nothing.
 const MOST_QUERIES: usize = 8192;
 
@@ -69,15 +71,23 @@ impl Sizes {
         let vectors = dim * size_of::<f32>() + 4 * DType::F32.stride(dim) + 4 * QUERY_FACTS_BYTES;
         let hits = k * size_of::<KernelHit>()
             + if k > BEST_IN_SHARED as usize { 2 * k * size_of::<u64>() } else { 0 };
-        let query = vectors + hits + capacity * size_of::<Candidate>() + 4 * size_of::<u32>();
+        let query = vectors + hits + capacity * size_of::<Candidate>() + 5 * size_of::<u32>();
         // Each array is rounded up to 256 bytes.
         query as u64 * queries as u64 + 16 * 256
     }
 
-    /// How many times larger than all earlier rows the next chunk may be: about k nominations are expected
-    /// per multiple, and half the buffer is kept free for the bounds.
+    /// How many times larger than the last chunk the next one may be. Small steps raise the thresholds sooner,
+    /// which matters where nominations cost more than the waits between chunks: with many queries.
     fn growth(&self) -> usize {
-        (self.capacity / (2 * self.k)).clamp(2, 64)
+        if self.queries < MANY_QUERIES { 64 } else { 4 }
+    }
+
+    /// How many rows the next chunk may have, after `seen` rows of which at most `held` are candidates of a
+    /// query. As large a share of its rows is expected to be nominated, with a margin of 30%.
+    fn fitting_rows(&self, seen: usize, held: usize) -> usize {
+        let room = self.capacity - held;
+        let expected = seen as f64 * room as f64 / (1.3 * held.max(1) as f64);
+        (expected as usize).max(room)
     }
 }
 
@@ -100,11 +110,15 @@ pub(crate) struct Group<'a> {
     thresholds: Memory<f32>,
     candidates: Memory<Candidate>,
     counts: Memory<u32>,
+    /// Per query, how many candidates have bounds: all, except between a scan and `raise`.
+    bounded: Memory<u32>,
     hits: Memory<KernelHit>,
     hit_counts: Memory<u32>,
     scratch: Option<Memory<u64>>,
     allowed: &'a Allowed,
     excluded: Excluded,
+    /// Rows that were searched, of all slabs.
+    seen: usize,
     /// How many candidates each query has, when the counts were last read.
     held: Vec<u32>,
     /// The most of them that can be scored.
@@ -136,11 +150,13 @@ impl<'a> Group<'a> {
             thresholds,
             candidates: Memory::new(device, count * capacity)?,
             counts: Memory::filled(device, count, 0)?,
+            bounded: Memory::filled(device, count, 0)?,
             hits: Memory::new(device, count * k)?,
             hit_counts: Memory::new(device, count)?,
             scratch: scratch.transpose()?,
             allowed,
             excluded,
+            seen: 0,
             held: vec![0; count],
             scored: vec![0; count],
             nominated: vec![0; count],
@@ -153,7 +169,7 @@ impl<'a> Group<'a> {
         let prepared = self.prepare(dtype)?;
         let capacity = self.sizes.capacity;
         let mut schedule = Schedule::new(slab.rows);
-        let mut limit = self.room();
+        let mut limit = self.fitting_rows();
         while let Some(chunk) = schedule.take(limit) {
             for run in chunk.iter().flat_map(|range| slab.runs_in(range.clone())) {
                 let args = self.scan_args(prepared, slab, rows, run);
@@ -164,24 +180,26 @@ impl<'a> Group<'a> {
             }
             let before = std::mem::replace(&mut self.held, self.counts.to_vec()?);
             if self.held.iter().all(|&count| count as usize <= capacity) {
-                self.raise()?;
-                self.prune()?;
-                limit = limit.saturating_mul(self.sizes.growth());
+                self.raise(prepared)?;
+                self.prune(prepared)?;
+                self.seen += chunk.iter().map(ExactSizeIterator::len).sum::<usize>();
+                let most = limit.saturating_mul(self.sizes.growth()).max(self.room());
+                limit = self.fitting_rows().min(most);
                 continue;
             }
-            self.raise()?;
+            self.raise(prepared)?;
             self.counts.write(0, &before)?;
             self.held = before;
-            self.prune()?;
+            self.prune(prepared)?;
             schedule.give_back(chunk);
             if self.room() < capacity / 2 {
-                self.make_room(slab, rows)?;
+                self.make_room(prepared, slab, rows)?;
             }
             limit = (limit / 2).max(self.room());
         }
         self.rescore(slab, rows)?;
-        self.raise()?;
-        self.prune()?;
+        self.raise(prepared)?;
+        self.prune(prepared)?;
         self.scored.copy_from_slice(&self.held);
         Ok(())
     }
@@ -256,11 +274,13 @@ impl<'a> Group<'a> {
         }
     }
 
-    fn select_args(&self) -> abi::Select {
+    fn select_args(&self, prepared: usize) -> abi::Select {
         abi::Select {
             candidates: self.candidates.address(),
             counts: self.counts.address(),
+            bounded: self.bounded.address(),
             thresholds: self.thresholds.address(),
+            facts: self.prepared[prepared].facts.address(),
             query_count: self.sizes.queries as u32,
             capacity: self.sizes.capacity as u32,
             k: self.sizes.k as u32,
@@ -268,21 +288,33 @@ impl<'a> Group<'a> {
         }
     }
 
-    fn raise(&self) -> Result<(), DeviceError> {
-        // SAFETY: `candidates` is `[queries, capacity]`, counts and thresholds `[queries]`; all are kept.
-        unsafe { self.kernels.raise(self.select_args()) }
+    /// Gives the candidates of the last scan their bounds, and raises the thresholds. The queries of the scan are
+    /// at `prepared`.
+    fn raise(&self, prepared: usize) -> Result<(), DeviceError> {
+        // SAFETY: `candidates` is `[queries, capacity]`, counts, thresholds and facts are `[queries]`; all are kept.
+        unsafe { self.kernels.raise(self.select_args(prepared)) }
     }
 
     /// Drops candidates that cannot reach the thresholds and counts the others. No buffer has overflowed.
-    fn prune(&mut self) -> Result<(), DeviceError> {
-        // SAFETY: `candidates` is `[queries, capacity]`, counts and thresholds `[queries]`; all are kept.
-        unsafe { self.kernels.prune(self.select_args())? };
+    fn prune(&mut self, prepared: usize) -> Result<(), DeviceError> {
+        // SAFETY: `candidates` is `[queries, capacity]`, counts, thresholds and facts are `[queries]`; all are kept.
+        unsafe { self.kernels.prune(self.select_args(prepared))? };
         self.counts.read(0, &mut self.held)
+    }
+
+    /// The most candidates of a query.
+    fn most_held(&self) -> usize {
+        self.held.iter().max().map_or(0, |&count| count as usize)
     }
 
     /// How many more candidates every buffer has room for.
     fn room(&self) -> usize {
-        self.sizes.capacity - self.held.iter().max().map_or(0, |&count| count as usize)
+        self.sizes.capacity - self.most_held()
+    }
+
+    /// See [`Sizes::fitting_rows`].
+    fn fitting_rows(&self) -> usize {
+        self.sizes.fitting_rows(self.seen, self.most_held())
     }
 
     /// Scores the candidates whose rows are in the slab. Those of earlier slabs are scored already.
@@ -319,10 +351,10 @@ impl<'a> Group<'a> {
 
     /// For scores that are equal, or closer together than their bounds are wide: scores the candidates, and
     /// if that does not leave enough room, keeps the k best of each query.
-    fn make_room(&mut self, slab: &Slab, rows: &Rows) -> Result<(), DeviceError> {
+    fn make_room(&mut self, prepared: usize, slab: &Slab, rows: &Rows) -> Result<(), DeviceError> {
         self.rescore(slab, rows)?;
-        self.raise()?;
-        self.prune()?;
+        self.raise(prepared)?;
+        self.prune(prepared)?;
         if self.room() < self.sizes.capacity / 2 {
             let best = self.best()?;
             for (query, hits) in best.into_iter().enumerate() {
@@ -332,6 +364,7 @@ impl<'a> Group<'a> {
                 self.held[query] = candidates.len() as u32;
             }
             self.counts.write(0, &self.held)?;
+            self.bounded.write(0, &self.held)?;
         }
         self.scored.copy_from_slice(&self.held);
         Ok(())
@@ -387,5 +420,18 @@ mod tests {
                 assert!(sizes.growth() >= 2);
             }
         }
+    }
+
+    #[test]
+    fn chunks_are_as_large_as_buffers_allow() {
+        let sizes = Sizes { queries: 6980, dim: 768, k: 1000, capacity: 16_384 };
+        // Nothing is known yet; then 1,000 of 16,384 rows are held; or 3,500, as with wide bounds.
+        assert_eq!(sizes.fitting_rows(0, 0), 16_384);
+        let (narrow, wide) = (sizes.fitting_rows(16_384, 1000), sizes.fitting_rows(16_384, 3500));
+        for (rows, held) in [(narrow, 1000), (wide, 3500)] {
+            let nominated = rows * held / 16_384;
+            assert!(held + nominated < sizes.capacity && held + nominated * 3 / 2 > sizes.capacity, "{rows}");
+        }
+        assert_eq!(sizes.fitting_rows(20_000, 16_384), 0);
     }
 }
