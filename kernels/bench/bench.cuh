@@ -1,7 +1,7 @@
 // What the benchmarks of kernels share: checked calls, arrays, times by events, lines of JSON.
 //
-// A benchmark is a program of its own: nvcc of the machine with the GPU compiles it in seconds, without Rust. It prints an object
-// of JSON a line. With the argument --once it launches every kernel once, for a profiler.
+// A benchmark is a program of its own: nvcc of the machine with the GPU compiles it in seconds, without Rust.
+// It prints an object of JSON a line. With the argument --once it launches every kernel once, for a profiler.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// How fast the memory can be read: the floor of a scan with few queries. Contiguous, and in the order of the scan, which reads
-// 128 bytes of each of 128 rows at a time.
+// How fast the memory can be read: the floor of a scan with few queries. Contiguous, and in the order of the
+// scan, which reads 128 bytes of each of 128 rows at a time.
 #include "bench.cuh"
 
 constexpr uint32_t THREADS = 256;

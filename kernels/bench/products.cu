@@ -1,7 +1,9 @@
-// A matrix product alone, as the next main loop of the scan and of the encoder would make it: C = A B^T of f16 with f32 sums.
+// A matrix product alone, as the next main loop of the scan and of the encoder would make it: C = A B^T of
+// f16 with f32 sums.
 //
-// One warpgroup copies slices of 64 numbers with bulk tensor copies (TMA); two or three others multiply 64 rows each with wgmma.
-// They meet only at mbarriers. Two shapes of the tile are compared. sm_90a alone has these instructions.
+// One warpgroup copies slices of 64 numbers with bulk tensor copies (TMA); two or three others multiply 64
+// rows each with wgmma. They meet only at mbarriers. Two shapes of the tile are compared. sm_90a alone has
+// these instructions.
 #include <cuda.h>
 
 #include "../common/wgmma.cuh"

@@ -1,4 +1,5 @@
-// The scan alone, on random rows and queries: how fast its main loop is without hits, what hits cost, and which constants are best.
+// The scan alone, on random rows and queries: how fast its main loop is without hits, what hits cost, and
+// which constants are best.
 //
 // Compile it with -DTOLLER_L2_PREFETCH=128 (or 256) too, to compare the prefetch of its copies.
 #include <cmath>
@@ -8,7 +9,8 @@
 
 constexpr uint32_t ROWS = 1 << 20, DIM = 768, CAPACITY = 4096;
 
-// wgmma without the fence that PTX demands between a copy by cp.async and wgmma: to measure what the fence costs, never to ship.
+// wgmma without the fence that PTX demands between a copy by cp.async and wgmma: to measure what the fence
+// costs, never to ship.
 template <class Format>
 struct Unfenced : Warpgroups<Format> {
     __device__ void acquire() {}
@@ -91,8 +93,6 @@ struct Data {
     Array<int8_t> row_codes{uint64_t{ROWS} * DIM}, query_codes{uint64_t{QUERIES} * DIM};
     Array<float> norms{std::vector<float>(ROWS, 1.0f)}, scales{std::vector<float>(ROWS, 1.0f)}, residuals{std::vector<float>(ROWS, 0.0f)};
     Array<float> ratio{std::vector<float>{0}};
-    // A bound of width zero: sums are compared with thresholds as they are.
-    Array<toller_query_facts> facts{std::vector<toller_query_facts>(QUERIES, {1.0, 0.0f, 0.0f})};
     Array<toller_candidate> candidates{uint64_t{QUERIES} * CAPACITY};
     Array<uint32_t> counts{QUERIES};
 
@@ -103,14 +103,15 @@ struct Data {
         CHECKED(cudaDeviceSynchronize());
     }
 
-    toller_scan_args args(const Case &of, const float *thresholds) const {
+    toller_scan_args args(const Case &of, const toller_query_pair *pairs) const {
         toller_scan_args args{};
         args.rows = of.codes ? static_cast<const void *>(row_codes.data()) : rows.data();
         args.queries = of.codes ? static_cast<const void *>(query_codes.data()) : queries.data();
-        args.row_norms = norms.data(), args.facts = facts.data(), args.thresholds = thresholds;
+        args.row_norms = norms.data(), args.pairs = pairs;
         if (of.codes) args.row_scales = scales.data(), args.row_residual_norms = residuals.data(), args.residual_ratio = ratio.data();
         args.candidates = candidates.data(), args.counts = counts.data();
         args.row_count = ROWS, args.query_count = of.queries, args.stride = DIM * (of.codes ? 1 : 2), args.capacity = CAPACITY;
+        args.tile_step = 1, args.tile_count = ROWS / TOLLER_SCAN_ROWS;
         return args;
     }
 };
@@ -119,8 +120,12 @@ struct Data {
 double deviation(bool codes) { return std::sqrt(double(DIM)) * (codes ? (255.0 * 255 - 1) / 12 : 1.0 / 3); }
 
 void measure(const Machine &machine, const Data &data, const Case &of, const Hits &hits) {
-    const Array<float> thresholds(std::vector<float>(of.queries, static_cast<float>(hits.deviations * deviation(of.codes))));
-    const toller_scan_args args = data.args(of, thresholds.data());
+    // Sums are compared as they are: their bounds have no width.
+    const auto cutoff = static_cast<float>(hits.deviations * deviation(of.codes));
+    std::vector<toller_query_pair> all((of.queries + of.width - 1) / of.width * of.width / 2, {{0, 0}, {INFINITY, INFINITY}});
+    for (uint32_t query = 0; query < of.queries; ++query) all[query / 2].cutoff[query % 2] = cutoff;
+    const Array<toller_query_pair> pairs(all);
+    const toller_scan_args args = data.args(of, pairs.data());
     const unsigned shared = TOLLER_SCAN_SHARED(of.width, of.stages), grid = machine.multiprocessors * of.blocks;
     CHECKED(cudaFuncSetAttribute(of.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
     CHECKED(cudaFuncSetAttribute(of.kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
@@ -153,6 +158,9 @@ int main(int count, char **arguments) {
     const Data data(machine);
     for (const Case &of : CASES) {
         if (of.hopper && !machine.is_hopper()) continue;
-        for (const Hits &hits : HITS) measure(machine, data, of, hits);
+        for (const Hits &hits : HITS) {
+            // For a profiler, no hits and many are enough.
+            if (!machine.once || hits.share != 1e-4) measure(machine, data, of, hits);
+        }
     }
 }

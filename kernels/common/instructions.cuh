@@ -9,7 +9,8 @@
 
 // ---- Asynchronous copies from global to shared memory (sm_80). ----
 
-// Bytes that a copy brings into the second-level cache around its own: 64, 128 or 256. Undefined, the hardware decides.
+// Bytes that a copy brings into the second-level cache around its own: 64, 128 or 256. Undefined, the
+// hardware decides.
 #ifdef TOLLER_L2_PREFETCH
 #define TOLLER_TEXT_OF(X) #X
 #define TOLLER_L2_SUFFIX(BYTES) ".L2::" TOLLER_TEXT_OF(BYTES) "B"

@@ -52,8 +52,8 @@
 #include "../common/numbers.cuh"
 #include "../ip_topk.h"
 
-// Bits that every tensor core from sm_80 on keeps of the products of a type that it adds, and that the bound needs. For fp8, Hopper
-// keeps 13: there the bound would be hundreds of times too narrow.
+// Bits that every tensor core from sm_80 on keeps of the products of a type that it adds, and that the bound
+// needs. For fp8, Hopper keeps 13: there the bound would be hundreds of times too narrow.
 constexpr int F16_BITS = 24, BF16_BITS = 24, TF32_BITS = 24, FP8_BITS = 13;
 constexpr int BOUNDED_BITS = 24;
 // Rows at least as long have no bound.

@@ -2,9 +2,10 @@
 //
 // A warp holds ROWS x COLUMNS fragments of 16 rows x 8 queries, each as mma.sync (and wgmma) leaves it: lane
 // 4 g + t has rows g and g + 8 of queries 2 t and 2 t + 1. All sums are tested, with two instructions each,
-// and every lane notes in one word which of its fragments had a hit. The sums of fragments with hits go to a list in
-// shared memory. The block filters and appends the list while it multiplies the next tile, all hits at once: an atomic
-// in global memory takes as long as several slices of products, and must not be waited for hit by hit.
+// and every lane notes in one word which of its fragments had a hit. The sums of fragments with hits go to a
+// list in shared memory. The block filters and appends the list while it multiplies the next tile, all hits
+// at once: an atomic in global memory takes as long as several slices of products, and must not be waited for
+// hit by hit.
 #pragma once
 
 #include "formats.cuh"
@@ -12,29 +13,8 @@
 
 constexpr uint32_t ALL_LANES = 0xffffffffu;
 
-// The facts of two neighbouring queries that the test needs: one 16-byte load.
-struct alignas(16) QueryPair {
-    float slope[2];
-    float cutoff[2];
-};
-
-// Fills the table of a tile's pairs of queries.
-template <uint32_t TILE_QUERIES>
-__device__ inline void write_query_pairs(const toller_scan_args &args, Shared<QueryPair> pairs, uint32_t first_query) {
-    const auto facts = global_array(args.facts, args.query_count);
-    const auto thresholds = global_array(args.thresholds, args.query_count);
-    for (uint32_t i = threadIdx.x; i < TILE_QUERIES / 2; i += TOLLER_SCAN_THREADS) {
-        QueryPair pair;
-        for (uint32_t j = 0; j < 2; ++j) {
-            const uint32_t query = first_query + 2 * i + j;
-            const bool present = query < args.query_count;
-            // No finite sum reaches a query that is not there.
-            pair.slope[j] = present ? facts[query].slope : 0.0f;
-            pair.cutoff[j] = present ? cutoff_of(facts[query], thresholds[query]) : INFINITE;
-        }
-        pairs[i] = pair;
-    }
-}
+// A table's pair of queries: one 16-byte load.
+struct alignas(16) QueryPair : toller_query_pair {};
 
 // Whether a row may reach the threshold of a query. True for NaN.
 template <class Format>
@@ -140,7 +120,8 @@ struct TileHits {
         typename Format::Sum own[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            // Else the compiler keeps what it has computed of all sums for the tests, in registers that there are not.
+            // Else the compiler keeps what it has computed of all sums for the tests, in registers that there
+            // are not.
             own[i] = forgotten(sums[i]);
             lanes[i] = __ballot_sync(ALL_LANES, may_reach<Format>(own[i], rows[i / 2], pair.slope[i % 2], pair.cutoff[i % 2]));
             total += __popc(lanes[i]);
@@ -178,8 +159,8 @@ struct TileHits {
     }
 };
 
-// Nominates from the sums of a warp, whose first row is `warp_row` and whose first query is `warp_query` of the tile
-// that begins at `first_row` of the chunk and at `first_query` of the group.
+// Nominates from the sums of a warp, whose first row is `warp_row` and whose first query is `warp_query` of
+// the tile that begins at `first_row` of the chunk and at `first_query` of the group.
 template <class Format, int ROWS, int COLUMNS>
 __device__ inline void nominate(const toller_scan_args &args, const typename Format::Sum (&sums)[ROWS * COLUMNS][4],
                                 Shared<QueryPair> pairs, TileHits tile_hits, uint32_t parity, uint32_t first_row,

@@ -1,8 +1,27 @@
-// Between chunks: raises the thresholds to the k-th best lower bounds, and drops what cannot reach them.
+// Between chunks: raises the thresholds to the k-th best lower bounds, drops what cannot reach them, and
+// writes what the scan compares with.
 #pragma once
 
 #include "bounds.cuh"
 #include "radix_select.cuh"
+
+// Once a chunk, since it takes f64 and two dependent loads, for which a tile of the scan has no time.
+__device__ inline void write_cutoffs(const toller_cutoffs_args &args) {
+    const auto facts = global_array(args.facts, args.query_count);
+    const auto thresholds = global_array(args.thresholds, args.query_count);
+    const auto pairs = global_array(args.pairs, args.pair_count);
+    for (uint64_t i = blockIdx.x * uint64_t{blockDim.x} + threadIdx.x; i < pairs.len; i += uint64_t{gridDim.x} * blockDim.x) {
+        toller_query_pair pair;
+        for (uint32_t j = 0; j < 2; ++j) {
+            const uint64_t query = 2 * i + j;
+            const bool present = query < args.query_count;
+            // No finite sum reaches a query that is not there.
+            pair.slope[j] = present ? facts[query].slope : 0.0f;
+            pair.cutoff[j] = present ? cutoff_of(facts[query], thresholds[query]) : INFINITE;
+        }
+        pairs[i] = pair;
+    }
+}
 
 // A block's query and its candidates.
 struct OfQuery {

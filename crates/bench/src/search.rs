@@ -101,7 +101,8 @@ impl QueryPool {
         self.values.len() / self.dim
     }
 
-    /// The batch of a round, `[queries, dim]`: one after the other, from the start again when the rest is too few.
+    /// The batch of a round, `[queries, dim]`: one after the other, from the start again when the rest is too
+    /// few.
     ///
     /// # Panics
     /// If there are fewer queries.

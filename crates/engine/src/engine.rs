@@ -81,8 +81,8 @@ impl Builder {
         self
     }
 
-    /// Sees every launch of a kernel on devices, which then wait for each kernel: to find the kernel that hangs
-    /// or fails.
+    /// Sees every launch of a kernel on devices, which then wait for each kernel: to find the kernel that
+    /// hangs or fails.
     #[must_use]
     pub fn watch_launches(mut self, watcher: Watcher) -> Self {
         self.launch_watcher = Some(watcher);

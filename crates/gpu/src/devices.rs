@@ -56,7 +56,8 @@ impl Devices {
         self.0.iter().map(|device| device.facts())
     }
 
-    /// Lets `watcher` see every launch until `work` has ended. Each kernel is then waited for, which takes time.
+    /// Lets `watcher` see every launch until `work` has ended. Each kernel is then waited for, which takes
+    /// time.
     pub fn watched<T>(&self, watcher: &Watcher, work: impl FnOnce() -> T) -> T {
         let set = |device: &Arc<dyn Device>| device.controls().set_watcher(Some(watcher.clone()));
         let before: Vec<_> = self.0.iter().map(set).collect();
@@ -72,7 +73,8 @@ impl Devices {
         self.0.iter().for_each(|device| drop(device.controls().set_watcher(Some(watcher.clone()))));
     }
 
-    /// Chooses kernels as for devices of at most this compute capability: to run an A100's kernels on an H100.
+    /// Chooses kernels as for devices of at most this compute capability: to run an A100's kernels on an
+    /// H100.
     pub fn limit_capability(&self, most: (u32, u32)) {
         self.0.iter().for_each(|device| device.controls().limit_capability(most));
     }

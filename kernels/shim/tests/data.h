@@ -24,7 +24,8 @@ enum class Data {
     Magnitudes,
     // Queries that rounding does not change, and sums that only grow: all error comes from the additions.
     Growing,
-    // One large product, and others just too small for the last bit that is kept of it: all are cut to nothing.
+    // One large product, and others just too small for the last bit that is kept of it: all are cut to
+    // nothing.
     Cut,
     // Rows as far from their codes as can be, all in the direction of the queries.
     BetweenCodes,

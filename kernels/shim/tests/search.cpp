@@ -128,6 +128,12 @@ uint32_t shared_of(const std::string &tile) {
                                                              : TOLLER_SCAN_SHARED_WGMMA;
 }
 
+// Half of the queries, up to the end of a tile.
+uint32_t pairs_of(uint32_t queries, const std::string &tile) {
+    const uint32_t width = tile == "8" ? 8 : tile == "64" ? 64 : 256;
+    return (queries + width - 1) / width * width / 2;
+}
+
 // Queries, candidates and thresholds on the device, and the launches.
 struct Search {
     const Problem &problem;
@@ -136,6 +142,7 @@ struct Search {
     Array<float> queries;
     Array<unsigned char> prepared;
     Array<toller_query_facts> facts;
+    Array<toller_query_pair> pairs;
     Array<float> ratio, thresholds;
     Array<toller_candidate> candidates;
     Array<uint32_t> counts, bounded, allowed, excluded;
@@ -144,7 +151,7 @@ struct Search {
 
     Search(const Problem &problem, const Plan &plan)
         : problem(problem), plan(plan), device(problem, plan.codes), queries(problem.query_numbers),
-          prepared(static_cast<size_t>(problem.queries) * device.scan_stride), facts(problem.queries),
+          prepared(static_cast<size_t>(problem.queries) * device.scan_stride), facts(problem.queries), pairs(pairs_of(problem.queries, plan.tile)),
           ratio(std::vector<float>{0}),
           thresholds(std::vector<float>(problem.queries, -std::numeric_limits<float>::infinity())),
           candidates(static_cast<size_t>(problem.queries) * plan.capacity),
@@ -172,6 +179,10 @@ struct Search {
     }
 
     void scan(uint32_t first, uint32_t rows) {
+        toller_cutoffs_args of_queries{};
+        of_queries.facts = facts.data(), of_queries.thresholds = thresholds.data(), of_queries.pairs = pairs.data();
+        of_queries.query_count = problem.queries, of_queries.pair_count = pairs_of(problem.queries, plan.tile);
+        run("cutoffs", of_queries, 2, 1, TOLLER_ROW_THREADS);
         toller_scan_args args{};
         args.rows = device.scanned(first), args.queries = prepared.data();
         args.row_norms = device.norms.data() + first;
@@ -180,14 +191,20 @@ struct Search {
             args.row_residual_norms = device.residual_norms->data() + first;
             args.residual_ratio = ratio.data();
         }
-        args.facts = facts.data(), args.thresholds = thresholds.data();
+        args.pairs = pairs.data();
         if (!problem.allowed.empty()) args.allowed = allowed.data();
         args.allowed_words = static_cast<uint32_t>(problem.allowed.size());
         if (!problem.excluded.empty()) args.excluded = excluded.data(), args.excluded_offsets = offsets.data();
         args.candidates = candidates.data(), args.counts = counts.data();
         args.row_count = rows, args.first_ordinal = problem.first_ordinal + first;
         args.query_count = problem.queries, args.stride = device.scan_stride, args.capacity = plan.capacity;
-        run("scan_" + type() + "_" + plan.tile, args, plan.blocks, 1, TOLLER_SCAN_THREADS, shared_of(plan.tile));
+        // Even tiles, then odd ones.
+        const uint32_t tiles = (rows + TOLLER_SCAN_ROWS - 1) / TOLLER_SCAN_ROWS;
+        args.tile_step = 2;
+        for (args.first_tile = 0; args.first_tile < std::min(tiles, 2u); ++args.first_tile) {
+            args.tile_count = (tiles - args.first_tile + 1) / 2;
+            run("scan_" + type() + "_" + plan.tile, args, plan.blocks, 1, TOLLER_SCAN_THREADS, shared_of(plan.tile));
+        }
     }
 
     void select(const char *kernel) {

@@ -94,8 +94,8 @@ double largest_share(const std::vector<toller_candidate> &candidates, const std:
     return largest;
 }
 
-// With the worst data for each type and engine, scores come close to the bounds and never pass them. Bounds that
-// are two or three times too narrow would fail.
+// With the worst data for each type and engine, scores come close to the bounds and never pass them. Bounds
+// that are two or three times too narrow would fail.
 void the_worst_data_stay_within_the_bounds() {
     for (const char *tile : TILES) {
         for (const Type type : TYPES) {
@@ -105,7 +105,8 @@ void the_worst_data_stay_within_the_bounds() {
                 const Plan plan = plan_of(tile, codes, 140, 2);
                 const auto scores = reference(problem);
                 const auto candidates = scanned(problem, plan);
-                // The bound charges twice what the least exact tensor core loses; tf32 loses more by cutting rows.
+                // The bound charges twice what the least exact tensor core loses; tf32 loses more by cutting
+                // rows.
                 const double least = codes ? 0.95 : type == Type::F32 ? 0.8 : 0.4;
                 for (uint32_t query = 0; query < problem.queries; ++query) {
                     const double share = largest_share(candidates[query], scores[query]);

@@ -21,12 +21,12 @@ use std::sync::Arc;
 use toller_gpu::{Device, DeviceError, Memory};
 use toller_ir::{DocOrd, Hit, Ranking};
 
-use super::abi::{self, BEST_IN_SHARED, Candidate, KernelHit, QUERY_FACTS_BYTES};
+use super::abi::{self, BEST_IN_SHARED, Candidate, KernelHit, QUERY_FACTS_BYTES, QueryPair};
 use super::filters::{Allowed, Excluded};
-use super::kernels::{DType, Kernels};
-use super::layout::{Run, Slab};
+use super::kernels::{DType, Kernels, query_pairs};
+use super::layout::Slab;
 use super::rows::Rows;
-use super::schedule::Schedule;
+use super::schedule::{Schedule, Stripe};
 
 /// The sizes of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,16 +68,20 @@ impl Sizes {
     /// Bytes of a group without its lists of excluded documents.
     pub(crate) fn bytes(&self) -> u64 {
         let Self { queries, dim, k, capacity } = *self;
-        let vectors = dim * size_of::<f32>() + 4 * DType::F32.stride(dim) + 4 * QUERY_FACTS_BYTES;
+        // Prepared queries of up to four types. Their pairs end with a tile: those of one query take as much as
+        // those of eight, and no number of queries takes more for each.
+        let pairs = query_pairs(1) * size_of::<QueryPair>();
+        let of_types = 4 * (DType::F32.stride(dim) + QUERY_FACTS_BYTES + pairs);
+        let vectors = dim * size_of::<f32>() + of_types;
         let hits = k * size_of::<KernelHit>()
             + if k > BEST_IN_SHARED as usize { 2 * k * size_of::<u64>() } else { 0 };
         let query = vectors + hits + capacity * size_of::<Candidate>() + 5 * size_of::<u32>();
         // Each array is rounded up to 256 bytes.
-        query as u64 * queries as u64 + 16 * 256
+        query as u64 * queries as u64 + 20 * 256
     }
 
-    /// How many times larger than the last chunk the next one may be. Small steps raise the thresholds sooner,
-    /// which matters where nominations cost more than the waits between chunks: with many queries.
+    /// How many times larger than the last chunk the next one may be. Small steps raise the thresholds
+    /// sooner, which matters where nominations cost more than the waits between chunks: with many queries.
     fn growth(&self) -> usize {
         if self.queries < MANY_QUERIES { 64 } else { 4 }
     }
@@ -96,6 +100,7 @@ struct Prepared {
     dtype: DType,
     rows: Memory<u8>,
     facts: Memory<u8>,
+    pairs: Memory<QueryPair>,
     residual_ratio: Memory<f32>,
 }
 
@@ -168,13 +173,14 @@ impl<'a> Group<'a> {
         let dtype = if rows.codes.is_some() { DType::Int8 } else { slab.dtype };
         let prepared = self.prepare(dtype)?;
         let capacity = self.sizes.capacity;
-        let mut schedule = Schedule::new(slab.rows);
+        let mut schedule = Schedule::new(&slab.runs);
         let mut limit = self.fitting_rows();
         while let Some(chunk) = schedule.take(limit) {
-            for run in chunk.iter().flat_map(|range| slab.runs_in(range.clone())) {
-                let args = self.scan_args(prepared, slab, rows, run);
-                // SAFETY: the run is within the slab, whose rows and norms (and codes) `rows` holds; the
-                // queries were prepared for `dtype`; candidates are `[queries, capacity]`. `rows` and the
+            self.set_cutoffs(prepared)?;
+            for stripe in &chunk {
+                let args = self.scan_args(prepared, slab, rows, stripe);
+                // SAFETY: the stripe's run is within the slab, whose rows and norms (and codes) `rows` holds;
+                // the queries were prepared for `dtype`; candidates are `[queries, capacity]`. `rows` and the
                 // group own the arrays, and giving them back waits for the queue.
                 unsafe { self.kernels.scan(dtype, args)? };
             }
@@ -182,7 +188,7 @@ impl<'a> Group<'a> {
             if self.held.iter().all(|&count| count as usize <= capacity) {
                 self.raise(prepared)?;
                 self.prune(prepared)?;
-                self.seen += chunk.iter().map(ExactSizeIterator::len).sum::<usize>();
+                self.seen += chunk.iter().map(Stripe::rows).sum::<usize>();
                 let most = limit.saturating_mul(self.sizes.growth()).max(self.room());
                 limit = self.fitting_rows().min(most);
                 continue;
@@ -221,6 +227,7 @@ impl<'a> Group<'a> {
             dtype,
             rows: Memory::new(self.device, queries * stride)?,
             facts: Memory::new(self.device, queries * QUERY_FACTS_BYTES)?,
+            pairs: Memory::new(self.device, query_pairs(queries))?,
             residual_ratio: Memory::filled(self.device, 1, 0)?,
         };
         let args = abi::PrepareQueries {
@@ -239,7 +246,22 @@ impl<'a> Group<'a> {
         Ok(self.prepared.len() - 1)
     }
 
-    fn scan_args(&self, prepared: usize, slab: &Slab, rows: &Rows, run: Run) -> abi::Scan {
+    /// Writes what the next scan compares with.
+    fn set_cutoffs(&self, prepared: usize) -> Result<(), DeviceError> {
+        let args = abi::Cutoffs {
+            facts: self.prepared[prepared].facts.address(),
+            thresholds: self.thresholds.address(),
+            pairs: self.prepared[prepared].pairs.address(),
+            query_count: self.sizes.queries as u32,
+            pair_count: query_pairs(self.sizes.queries) as u32,
+        };
+        // SAFETY: facts and thresholds are `[queries]`, and the pairs are those of as many queries. All are
+        // kept.
+        unsafe { self.kernels.cutoffs(args) }
+    }
+
+    fn scan_args(&self, prepared: usize, slab: &Slab, rows: &Rows, stripe: &Stripe) -> abi::Scan {
+        let run = slab.runs[stripe.run];
         let prepared = &self.prepared[prepared];
         let dim = self.sizes.dim;
         let (allowed, allowed_words) = self.allowed.words();
@@ -247,8 +269,7 @@ impl<'a> Group<'a> {
         let common = abi::Scan {
             queries: prepared.rows.address(),
             row_norms: rows.norms.at(run.row),
-            facts: prepared.facts.address(),
-            thresholds: self.thresholds.address(),
+            pairs: prepared.pairs.address(),
             allowed,
             excluded,
             excluded_offsets,
@@ -260,6 +281,9 @@ impl<'a> Group<'a> {
             query_count: self.sizes.queries as u32,
             stride: prepared.dtype.stride(dim) as u32,
             capacity: self.sizes.capacity as u32,
+            first_tile: stripe.first as u32,
+            tile_step: stripe.step as u32,
+            tile_count: stripe.count as u32,
             ..abi::Scan::default()
         };
         match &rows.codes {
@@ -288,16 +312,18 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Gives the candidates of the last scan their bounds, and raises the thresholds. The queries of the scan are
-    /// at `prepared`.
+    /// Gives the candidates of the last scan their bounds, and raises the thresholds. The queries of the scan
+    /// are at `prepared`.
     fn raise(&self, prepared: usize) -> Result<(), DeviceError> {
-        // SAFETY: `candidates` is `[queries, capacity]`, counts, thresholds and facts are `[queries]`; all are kept.
+        // SAFETY: `candidates` is `[queries, capacity]`, counts, thresholds and facts are `[queries]`; all
+        // are kept.
         unsafe { self.kernels.raise(self.select_args(prepared)) }
     }
 
     /// Drops candidates that cannot reach the thresholds and counts the others. No buffer has overflowed.
     fn prune(&mut self, prepared: usize) -> Result<(), DeviceError> {
-        // SAFETY: `candidates` is `[queries, capacity]`, counts, thresholds and facts are `[queries]`; all are kept.
+        // SAFETY: `candidates` is `[queries, capacity]`, counts, thresholds and facts are `[queries]`; all
+        // are kept.
         unsafe { self.kernels.prune(self.select_args(prepared))? };
         self.counts.read(0, &mut self.held)
     }
@@ -398,7 +424,7 @@ impl<'a> Group<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::Sizes;
+    use super::{Sizes, query_pairs};
 
     #[test]
     fn groups_keep_within_their_memory_and_can_always_go_on() {
@@ -419,6 +445,14 @@ mod tests {
                 assert!(sizes.queries == queries || sizes.queries * 2 > (bytes / sizes.bytes()) as usize);
                 assert!(sizes.growth() >= 2);
             }
+        }
+    }
+
+    #[test]
+    fn pairs_take_no_more_than_is_planned() {
+        for queries in [1, 2, 8, 9, 10, 63, 64, 65, 257, 6980, 8192] {
+            let pairs = query_pairs(queries);
+            assert!(2 * pairs >= queries && pairs <= query_pairs(1) * queries, "{queries}: {pairs}");
         }
     }
 

@@ -85,6 +85,14 @@ const WGMMA: Variant =
 /// The only compute capability with wgmma.
 const WGMMA_CAPABILITY: (u32, u32) = (9, 0);
 
+/// The pairs of `queries` queries, up to the end of a tile of the variant that scans them.
+pub(crate) fn query_pairs(queries: usize) -> usize {
+    let widths = VARIANTS.iter().map(|variant| variant.width as usize);
+    // Where that variant does not fit the device, a narrower one is used, whose tiles end there too.
+    let width = widths.clone().find(|&width| width >= queries).or(widths.last()).unwrap_or(1);
+    queries.next_multiple_of(width) / 2
+}
+
 /// The narrowest variant that takes all `queries` at once, if the device has its shared memory.
 fn variant(queries: usize, device: &dyn Device) -> &'static Variant {
     let facts = device.facts();
@@ -116,7 +124,8 @@ const RESCORE: [&str; 3] =
 #[cfg(test)]
 pub(super) fn names() -> Vec<&'static str> {
     let scans = VARIANTS.iter().flat_map(|variant| variant.names);
-    let others = ["toller_ip_topk_raise", "toller_ip_topk_prune", "toller_ip_topk_best"];
+    let others =
+        ["toller_ip_topk_cutoffs", "toller_ip_topk_raise", "toller_ip_topk_prune", "toller_ip_topk_best"];
     scans.chain(ROW_NORMS).chain(PREPARE_QUERIES).chain(RESCORE).chain(others).collect()
 }
 
@@ -162,14 +171,20 @@ impl Kernels {
         unsafe { self.launch(PREPARE_QUERIES[dtype as usize], [blocks, 1, 1], abi::ROW_THREADS, 0, &args) }
     }
 
+    /// Writes what the scan compares with.
+    pub(crate) unsafe fn cutoffs(&self, args: abi::Cutoffs) -> Result<(), DeviceError> {
+        let grid = [args.pair_count.div_ceil(abi::ROW_THREADS), 1, 1];
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { self.launch("toller_ip_topk_cutoffs", grid, abi::ROW_THREADS, 0, &args) }
+    }
+
     /// Nominates rows.
     pub(crate) unsafe fn scan(&self, dtype: DType, args: abi::Scan) -> Result<(), DeviceError> {
-        if args.row_count == 0 {
+        if args.tile_count == 0 {
             return Ok(());
         }
         let variant = variant(args.query_count as usize, &*self.device);
-        let tiles = args.row_count.div_ceil(abi::SCAN_ROWS) as u64
-            * u64::from(args.query_count.div_ceil(variant.width));
+        let tiles = u64::from(args.tile_count) * u64::from(args.query_count.div_ceil(variant.width));
         let blocks = (self.device.facts().multiprocessors * variant.blocks).max(1);
         let blocks = u64::from(blocks).min(tiles) as u32;
         let name = variant.names[dtype as usize];
