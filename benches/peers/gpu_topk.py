@@ -1,9 +1,9 @@
-"""The peers of the top-k on a GPU: torch's f16 matmul and topk, chunked; FlashLib's fused exact search and FAISS's GpuIndexFlatIP
-where they are installed.
+"""The peers of the top-k on a GPU: torch's f16 matmul and topk, chunked; FlashLib's fused exact search and
+FAISS's GpuIndexFlatIP where they are installed.
 
-Prints a JSON object a line, as soon as it is known: versions and measured rates of the device, for every combination of the sizes
-the median seconds of a search ("figure"), and what a peer cannot do with its reason ("left_out"). A search takes the queries from
-the host's memory and leaves the hits there, as ours does.
+Prints a JSON object a line, as soon as it is known: versions and measured rates of the device; for every
+combination of the sizes the median seconds of a search ("figure"); and what a peer cannot do, with its reason
+("left_out"). A search takes the queries from the host's memory and leaves the hits there, as ours does.
 
 Arguments: --vectors N --dim D --queries Q,... --k K,... --rounds R [--device cuda|cpu]
 """
@@ -89,8 +89,8 @@ class Peers:
         return sorted(seconds[1:])
 
     def rates(self):
-        """Bytes a second of a copy, read and written, and operations a second of an f16 product of ordinary numbers: with equal
-        numbers or zeros, products take less power and run faster."""
+        """Bytes a second of a copy, read and written, and operations a second of an f16 product. Of ordinary
+        numbers: with equal numbers or zeros, products take less power and run faster."""
         count, size = (1 << 31, 8192) if self.device == "cuda" else (1 << 24, 256)
         source = self.torch.zeros(count, dtype=self.torch.uint8, device=self.device)
         target = self.torch.empty_like(source)

@@ -207,7 +207,8 @@ class Check:
         ncu = tool("ncu")
         if not ncu or not self.compilers:
             raise Skipped("ncu or nvcc is not installed")
-        sections = ["SpeedOfLight", "MemoryWorkloadAnalysis", "WarpStateStats", "Occupancy"]
+        sections = ["SpeedOfLight", "WarpStateStats"]
+        kernels = "regex:bench_scan_(f16_8|f16_64|f16_256|f16_wgmma|int8_wgmma)$"
         out = self.runner.output / "ncu.txt"
-        self.runner.checked([ncu, "--clock-control", "none", *(part for name in sections for part in ["--section", name]),
+        self.runner.checked([ncu, "--clock-control", "none", "--kernel-name", kernels, *(part for name in sections for part in ["--section", name]),
                              "--log-file", out, self.compilers.profiled(), "--once"])

@@ -12,7 +12,8 @@ from pathlib import Path
 
 SCRIPT = Path(__file__).resolve().parent.parent / "device-check"
 
-# A program in the place of `toller`, `tests` and the peers. $PLANT is `what:text`: it does `what` where its arguments have `text`.
+# A program in the place of `toller`, `tests` and the peers. $PLANT is `what:text`: it does `what` where its
+# arguments have `text`.
 PROGRAM = f"""#!{sys.executable}
 import json, os, signal, sys, time
 arguments = " ".join(sys.argv)
