@@ -130,6 +130,7 @@ struct TileHits {
         slot = __shfl_sync(ALL_LANES, slot, 0);
         if (slot + total > hits.len) {
             // The first fragment that does not fit leaves a gap; later ones begin beyond the end.
+#pragma unroll 1
             for (uint32_t i = slot + lane; i < hits.len; i += 32) hits[i] = {NO_HIT, 0.0f};
             return false;
         }
