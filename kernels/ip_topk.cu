@@ -22,6 +22,7 @@ TOLLER_KERNEL(toller_ip_topk_prepare_queries_f32, toller_prepare_queries_args, T
 TOLLER_KERNEL(toller_ip_topk_prepare_queries_int8, toller_prepare_queries_args, TOLLER_ROW_THREADS,
               prepare_queries<QueryInt8>)
 
+TOLLER_KERNEL(toller_ip_topk_cutoffs, toller_cutoffs_args, TOLLER_ROW_THREADS, write_cutoffs)
 TOLLER_KERNEL(toller_ip_topk_raise, toller_select_args, TOLLER_SELECT_THREADS, raise_threshold)
 TOLLER_KERNEL(toller_ip_topk_prune, toller_select_args, TOLLER_SELECT_THREADS, prune_candidates)
 

@@ -12,6 +12,7 @@
  *     row_norms_* / code_norms          once, when rows are uploaded
  *     prepare_queries_*                 once a group of queries (residual_ratio set to 0 before)
  *     for each chunk of rows:
+ *         cutoffs                       what the scan compares with
  *         scan_*                        appends to the candidates
  *         raise, prune                  raises the thresholds, drops candidates below them
  *     rescore_*, raise, prune           exact scores; a candidate whose bounds are equal is exact
@@ -32,7 +33,8 @@ extern "C" {
 #endif
 
 /* A vector that may be among the k best, with bounds of its score after rounding to f32:
- * lower <= score <= upper. The bounds are equal if, and only if, the score is known. */
+ * lower <= score <= upper. The bounds are equal if, and only if, the score is known. The scan, which has no
+ * time for bounds, leaves a sum in `lower` and a spread in `upper`; `raise` makes bounds of them. */
 typedef struct {
     uint32_t ordinal;
     float lower;
@@ -80,6 +82,23 @@ typedef struct {
     uint32_t reserved;
 } toller_prepare_queries_args;
 
+/* What the scan compares the sums of two neighbouring queries with: fma(slope, spread, sum) < cutoff drops a row. */
+typedef struct {
+    float slope[2];
+    float cutoff[2];
+} toller_query_pair;
+
+/* cutoffs: the pairs of all queries for the scan, which reads whole tiles of them: no row reaches the queries beyond
+ * query_count.
+ * Grid: any. Block: TOLLER_ROW_THREADS. Shared memory: none. */
+typedef struct {
+    const toller_query_facts *facts; /* [query_count] */
+    const float *thresholds;         /* [query_count]: a score that k vectors reach, or minus infinity */
+    toller_query_pair *pairs;        /* [pair_count], written */
+    uint32_t query_count;
+    uint32_t pair_count; /* half of query_count, rounded up to whole tiles of the scan */
+} toller_cutoffs_args;
+
 /* scan_{f16,bf16,f32,int8}_{8,64,256} on sm_80 and above, scan_{f16,bf16,f32,int8}_wgmma only on sm_90a:
  * appends every (query, row) whose upper bound may reach the query's threshold. The number is the width of
  * the query tile: 8 and 64 for up to that many queries, 256 (or wgmma, with the same tile) for more.
@@ -91,9 +110,8 @@ typedef struct {
     const float *row_norms;           /* [row_count] of row_norms_* or, for int8, code_norms */
     const float *row_scales;          /* [row_count] for int8, else null */
     const float *row_residual_norms;  /* [row_count] for int8, else null */
-    const toller_query_facts *facts;  /* [query_count] */
+    const toller_query_pair *pairs;   /* of `cutoffs`: those of whole tiles of queries */
     const float *residual_ratio;      /* [1] for int8, else null */
-    const float *thresholds;          /* [query_count]: a score that k vectors reach, or minus infinity */
     const uint32_t *allowed;          /* bit o % 32 of word o / 32 allows ordinal o; null allows all */
     const uint32_t *excluded;         /* ordinals, ascending for each query, or null */
     const uint64_t *excluded_offsets; /* [query_count + 1] into `excluded`, or null */
@@ -105,16 +123,25 @@ typedef struct {
     uint32_t query_count;
     uint32_t stride; /* a multiple of 16 */
     uint32_t capacity;
+    /* Which rows are scanned: tiles first_tile, first_tile + tile_step, ... of TOLLER_SCAN_ROWS rows. */
+    uint32_t first_tile;
+    uint32_t tile_step;
+    uint32_t tile_count;
+    uint32_t reserved;
 } toller_scan_args;
 
-/* raise: thresholds[q] = max(thresholds[q], the k-th best lower bound), if there are k candidates.
- * prune: drops candidates whose upper bound is below the threshold, in place; the others keep their order.
+/* raise: makes bounds of the sums of candidates bounded[q] to counts[q] - 1; then
+ *        thresholds[q] = max(thresholds[q], the k-th best lower bound), if there are k candidates.
+ * prune: drops candidates whose upper bound is below the threshold, in place; the others keep their order, and
+ *        bounded[q] = counts[q]. All candidates have bounds before.
  * A count above `capacity` is taken as `capacity`. (So prune only if no buffer overflowed.)
  * Grid: query_count. Block: TOLLER_SELECT_THREADS. Shared memory: TOLLER_SELECT_SHARED. */
 typedef struct {
     toller_candidate *candidates; /* [query_count, capacity] */
     uint32_t *counts;             /* [query_count] */
+    uint32_t *bounded;            /* [query_count]: how many candidates have bounds; first 0 */
     float *thresholds;            /* [query_count] */
+    const toller_query_facts *facts; /* [query_count], of the type that was scanned since `bounded` was set */
     uint32_t query_count;
     uint32_t capacity;
     uint32_t k;
@@ -161,9 +188,14 @@ typedef struct {
 #define TOLLER_SCAN_ROWS 128
 #define TOLLER_SCAN_SLICE 128
 
-/* Dynamic shared memory of the scan: stages of slices, two tables of the tile's queries, 1,024 to align. */
+/* Hits of a tile that a block holds in shared memory, 8 bytes each. */
+#define TOLLER_SCAN_HITS(queries) ((queries) >= 256 ? 1024 : (queries) >= 64 ? 512 : 256)
+
+/* Dynamic shared memory of the scan: stages of slices, each with the pairs of a tile's queries; the tile's hits with
+ * two counts; 1,024 to align. */
 #define TOLLER_SCAN_SHARED(queries, stages)                                                                           \
-    ((stages) * (TOLLER_SCAN_ROWS + (queries)) * TOLLER_SCAN_SLICE + 2 * (queries) * 8 + 1024)
+    ((stages) * ((TOLLER_SCAN_ROWS + (queries)) * TOLLER_SCAN_SLICE + (queries) * 8) +                                \
+     TOLLER_SCAN_HITS(queries) * 8 + 16 + 1024)
 #define TOLLER_SCAN_STAGES_8 4
 #define TOLLER_SCAN_STAGES_64 3
 #define TOLLER_SCAN_STAGES_256 3
@@ -197,6 +229,7 @@ typedef struct {
     X(toller_ip_topk_prepare_queries_bf16, toller_prepare_queries_args)                                               \
     X(toller_ip_topk_prepare_queries_f32, toller_prepare_queries_args)                                                \
     X(toller_ip_topk_prepare_queries_int8, toller_prepare_queries_args)                                               \
+    X(toller_ip_topk_cutoffs, toller_cutoffs_args)                                                                    \
     X(toller_ip_topk_scan_f16_8, toller_scan_args)                                                                    \
     X(toller_ip_topk_scan_f16_64, toller_scan_args)                                                                   \
     X(toller_ip_topk_scan_f16_256, toller_scan_args)                                                                  \

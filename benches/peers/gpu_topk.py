@@ -1,7 +1,9 @@
-"""The peers of the top-k on a GPU: torch's f16 matmul and topk, chunked, and FAISS's GpuIndexFlatIP where its wheel is installed.
+"""The peers of the top-k on a GPU: torch's f16 matmul and topk, chunked; FlashLib's fused exact search and
+FAISS's GpuIndexFlatIP where they are installed.
 
-Prints one JSON object: versions, measured rates of the device, and for every combination of the sizes the median seconds of a search, which
-takes the queries from the host's memory and leaves the hits there, as ours does. What a peer cannot do is named with its reason.
+Prints a JSON object a line, as soon as it is known: versions and measured rates of the device; for every
+combination of the sizes the median seconds of a search ("figure"); and what a peer cannot do, with its reason
+("left_out"). A search takes the queries from the host's memory and leaves the hits there, as ours does.
 
 Arguments: --vectors N --dim D --queries Q,... --k K,... --rounds R [--device cuda|cpu]
 """
@@ -9,10 +11,7 @@ Arguments: --vectors N --dim D --queries Q,... --k K,... --rounds R [--device cu
 import argparse
 import json
 import statistics
-import sys
 import time
-
-import torch
 
 # Scores of a chunk, at most: torch writes them all, and topk reads them again.
 CHUNK_SCORES = 1 << 30
@@ -33,7 +32,16 @@ def arguments():
     return parser.parse_args()
 
 
-def unit_vectors(count, dim, device, seed):
+def tell(**facts):
+    print(json.dumps(facts), flush=True)
+
+
+def leave_out(peer, error):
+    reason = str(error).strip().splitlines()
+    tell(left_out={"what": peer, "why": reason[0] if reason else type(error).__name__})
+
+
+def unit_vectors(torch, count, dim, device, seed):
     """Random unit vectors in f16, made a part at a time."""
     generator = torch.Generator(device=device).manual_seed(seed)
     made = torch.empty(count, dim, dtype=torch.float16, device=device)
@@ -43,35 +51,7 @@ def unit_vectors(count, dim, device, seed):
     return made
 
 
-def synchronize(device):
-    if device == "cuda":
-        torch.cuda.synchronize()
-
-
-def quickest(work, device, rounds):
-    """The seconds of the rounds after one that does not count, ascending."""
-    seconds = []
-    for _ in range(rounds + 1):
-        synchronize(device)
-        start = time.perf_counter()
-        work()
-        synchronize(device)
-        seconds.append(time.perf_counter() - start)
-    return sorted(seconds[1:])
-
-
-def rates(device):
-    """Bytes a second of a copy, read and written, and operations a second of an f16 product."""
-    count, size = (1 << 31, 8192) if device == "cuda" else (1 << 24, 256)
-    source = torch.zeros(count, dtype=torch.uint8, device=device)
-    target = torch.empty_like(source)
-    copy = 2 * count / quickest(lambda: target.copy_(source), device, 10)[0]
-    a, b = (torch.ones(size, size, dtype=torch.float16, device=device) for _ in range(2))
-    matrix = 2 * size**3 / quickest(lambda: a @ b, device, 10)[0]
-    return {"copy_gigabytes_per_second": copy * 1e-9, "matrix_gflop_per_second": matrix * 1e-9}
-
-
-def torch_search(vectors, queries, k, device):
+def torch_search(torch, vectors, queries, k, device):
     """The k best of all chunks, merged as they come."""
     on_device = queries.to(device)
     rows = max(k, CHUNK_SCORES // len(queries))
@@ -88,47 +68,96 @@ def torch_search(vectors, queries, k, device):
     return best[0].cpu(), best[1].cpu()
 
 
-def main():
-    options = arguments()
-    device = options.device
-    report = {"torch": torch.__version__, "limits": rates(device), "figures": [], "left_out": []}
-    if device == "cuda":
-        report["machine"] = torch.cuda.get_device_name()
-    vectors = unit_vectors(options.vectors, options.dim, device, 1)
-    queries = unit_vectors(max(options.queries), options.dim, device, 2).cpu()
+class Peers:
+    """The peers on one set of vectors."""
 
-    def measure(peer, search):
-        for count in options.queries:
-            for k in options.k:
-                batch = queries[:count]
+    def __init__(self, torch, options):
+        self.torch, self.options, self.device = torch, options, options.device
+        self.vectors = unit_vectors(torch, options.vectors, options.dim, self.device, 1)
+        self.queries = unit_vectors(torch, max(options.queries), options.dim, self.device, 2).cpu()
+
+    def seconds(self, work, rounds):
+        """The seconds of the rounds after one that does not count, ascending."""
+        synchronize = self.torch.cuda.synchronize if self.device == "cuda" else lambda: None
+        seconds = []
+        for _ in range(rounds + 1):
+            synchronize()
+            start = time.perf_counter()
+            work()
+            synchronize()
+            seconds.append(time.perf_counter() - start)
+        return sorted(seconds[1:])
+
+    def rates(self):
+        """Bytes a second of a copy, read and written, and operations a second of an f16 product. Of ordinary
+        numbers: with equal numbers or zeros, products take less power and run faster."""
+        count, size = (1 << 31, 8192) if self.device == "cuda" else (1 << 24, 256)
+        source = self.torch.zeros(count, dtype=self.torch.uint8, device=self.device)
+        target = self.torch.empty_like(source)
+        copy = 2 * count / self.seconds(lambda: target.copy_(source), 10)[0]
+        a, b = (self.torch.randn(size, size, device=self.device).half() for _ in range(2))
+        matrix = 2 * size**3 / self.seconds(lambda: a @ b, 10)[0]
+        return {"copy_gigabytes_per_second": copy * 1e-9, "matrix_gflop_per_second": matrix * 1e-9}
+
+    def measure(self, peer, search):
+        """`search(queries, k)` for all sizes."""
+        for count in self.options.queries:
+            for k in self.options.k:
+                batch = self.queries[:count]
                 try:
-                    seconds = quickest(lambda: search(batch, k), device, options.rounds)
-                except RuntimeError as error:
-                    report["left_out"].append({"peer": peer, "queries": count, "k": k, "why": str(error).splitlines()[0]})
+                    seconds = self.seconds(lambda: search(batch, min(k, self.options.vectors)), self.options.rounds)
+                except Exception as error:  # A peer may refuse a size in its own way.
+                    leave_out(f"{peer}, {count} queries, k {k}", error)
                     continue
-                report["figures"].append(
-                    {"peer": peer, "queries": count, "k": k, "seconds": statistics.median(seconds)}
-                )
+                tell(figure={"peer": peer, "queries": count, "k": k, "seconds": statistics.median(seconds)})
 
-    measure("torch", lambda batch, k: torch_search(vectors, batch, min(k, len(vectors)), device))
-    try:
+    def torch_peer(self):
+        tell(limits=self.rates())
+        self.measure("torch", lambda batch, k: torch_search(self.torch, self.vectors, batch, k, self.device))
+
+    def flashlib_peer(self):
+        """The nearest unit vectors by squared distance are those of the largest inner product."""
+        import flashlib
+        from flashlib.primitives.knn import flash_knn
+
+        if self.device != "cuda":
+            raise ImportError("FlashLib runs on GPUs only")
+        tell(flashlib=flashlib.__version__)
+        self.measure("flashlib", lambda batch, k: [
+            found.cpu() for found in flash_knn(batch.to(self.device), self.vectors, k)])
+
+    def faiss_peer(self):
         import faiss
 
-        if device != "cuda" or not hasattr(faiss, "GpuIndexFlatIP"):
+        if self.device != "cuda" or not hasattr(faiss, "GpuIndexFlatIP"):
             raise ImportError("this FAISS has no GPU")
-    except ImportError as error:
-        report["left_out"].append({"peer": "faiss", "why": str(error)})
-    else:
+        tell(faiss=faiss.__version__)
         settings = faiss.GpuIndexFlatConfig()
         settings.useFloat16 = True
-        index = faiss.GpuIndexFlatIP(faiss.StandardGpuResources(), options.dim, settings)
-        for part in vectors.split(1 << 20):
+        index = faiss.GpuIndexFlatIP(faiss.StandardGpuResources(), self.options.dim, settings)
+        for part in self.vectors.split(1 << 20):
             index.add(part.float().cpu().numpy())
-        del vectors
-        wide = queries.float().numpy()
-        measure("faiss", lambda batch, k: index.search(wide[: len(batch)], k))
-        report["faiss"] = faiss.__version__
-    json.dump(report, sys.stdout, indent=1)
+        # FAISS has a copy of its own.
+        del self.vectors
+        wide = self.queries.float().numpy()
+        self.measure("faiss", lambda batch, k: index.search(wide[: len(batch)], k))
+
+
+def main():
+    options = arguments()
+    try:
+        import torch
+    except ImportError as error:
+        return leave_out("torch, flashlib, faiss", error)
+    tell(torch=torch.__version__)
+    if options.device == "cuda":
+        tell(machine=torch.cuda.get_device_name())
+    peers = Peers(torch, options)
+    for name, measure in [("torch", peers.torch_peer), ("flashlib", peers.flashlib_peer), ("faiss", peers.faiss_peer)]:
+        try:
+            measure()
+        except Exception as error:  # One peer's failure is no reason to leave out the others.
+            leave_out(name, error)
 
 
 main()

@@ -9,10 +9,20 @@
 
 // ---- Asynchronous copies from global to shared memory (sm_80). ----
 
+// Bytes that a copy brings into the second-level cache around its own: 64, 128 or 256. Undefined, the
+// hardware decides.
+#ifdef TOLLER_L2_PREFETCH
+#define TOLLER_TEXT_OF(X) #X
+#define TOLLER_L2_SUFFIX(BYTES) ".L2::" TOLLER_TEXT_OF(BYTES) "B"
+#define TOLLER_CP_ASYNC "cp.async.cg.shared.global" TOLLER_L2_SUFFIX(TOLLER_L2_PREFETCH)
+#else
+#define TOLLER_CP_ASYNC "cp.async.cg.shared.global"
+#endif
+
 // Copies 16 bytes if they are `present`; else writes 16 zeros and does not read `from`.
 __device__ inline void cp_async_16(uint32_t to, const void *from, bool present) {
     const int bytes = present ? 16 : 0;
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+    asm volatile(TOLLER_CP_ASYNC " [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
 // Makes one group of the copies since the last group.

@@ -13,6 +13,21 @@ __device__ inline float round_off_bits(float x) {
     return __uint_as_float((bits + half + (bits >> BITS & 1)) & ~((1u << BITS) - 1));
 }
 
+// `x`, of which the compiler no longer knows what was computed from it.
+__device__ inline float forgotten(float x) {
+#ifdef __CUDA_ARCH__
+    asm volatile("" : "+f"(x));
+#endif
+    return x;
+}
+
+__device__ inline int32_t forgotten(int32_t x) {
+#ifdef __CUDA_ARCH__
+    asm volatile("" : "+r"(x));
+#endif
+    return x;
+}
+
 // Stored types: a value on disk, and the number that it stands for.
 struct StoredF16 {
     using Value = uint16_t;

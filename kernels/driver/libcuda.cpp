@@ -8,6 +8,7 @@
 //
 // TOLLER_STAND_IN says what it is, as in "driver=13000,devices=2,capability=90,memory=1000000000" (these are
 // the defaults, with 1 device).
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -19,25 +20,10 @@
 #include <string>
 #include <vector>
 
+#include "driver/results.h"
 #include "shim/shim.h"
 
 namespace {
-
-// The numbers of cuda.h.
-enum Result {
-    SUCCESS = 0,
-    INVALID_VALUE = 1,
-    OUT_OF_MEMORY = 2,
-    NOT_INITIALIZED = 3,
-    NO_DEVICE = 100,
-    INVALID_DEVICE = 101,
-    INVALID_IMAGE = 200,
-    INVALID_CONTEXT = 201,
-    NO_BINARY_FOR_GPU = 209,
-    INVALID_HANDLE = 400,
-    NOT_FOUND = 500,
-    LAUNCH_FAILED = 719,
-};
 
 // Of CUdevice_attribute.
 enum Attribute { MULTIPROCESSORS = 16, CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, SHARED_OPT_IN = 97, MEMORY_POOLS = 115 };
@@ -82,6 +68,12 @@ struct Context {
 struct Stream {
     Context *context;
     std::deque<std::function<Result()>> queued;
+};
+
+struct Event {
+    Context *context;
+    std::chrono::steady_clock::time_point time;
+    bool recorded;
 };
 
 struct Function {
@@ -159,24 +151,6 @@ Result has_code(const uint8_t *image) {
         at += read(at + 4, uint32_t()) + read(at + 8, uint64_t());
     }
     return NO_BINARY_FOR_GPU;
-}
-
-const char *name_of(int result) {
-    switch (result) {
-    case SUCCESS: return "no error";
-    case INVALID_VALUE: return "invalid argument";
-    case OUT_OF_MEMORY: return "out of memory";
-    case NOT_INITIALIZED: return "initialization error";
-    case NO_DEVICE: return "no CUDA-capable device is detected";
-    case INVALID_DEVICE: return "invalid device ordinal";
-    case INVALID_IMAGE: return "device kernel image is invalid";
-    case INVALID_CONTEXT: return "invalid device context";
-    case NO_BINARY_FOR_GPU: return "no kernel image is available for execution on the device";
-    case INVALID_HANDLE: return "invalid resource handle";
-    case NOT_FOUND: return "named symbol not found";
-    case LAUNCH_FAILED: return "unspecified launch failure";
-    default: return "unknown error";
-    }
 }
 
 } // namespace
@@ -373,6 +347,40 @@ API cuStreamDestroy_v2(Stream *stream) {
     const Result result = drain(stream);
     std::erase(stream->context->streams, stream);
     delete stream;
+    return result;
+}
+
+API cuEventCreate(Event **event, unsigned) {
+    const Guard guard(one);
+    if (!current) return INVALID_CONTEXT;
+    *event = new Event{current, {}, false};
+    return SUCCESS;
+}
+
+API cuEventRecord(Event *event, void *stream) {
+    const Guard guard(one);
+    return put(stream, [=] {
+        event->time = std::chrono::steady_clock::now();
+        event->recorded = true;
+        return SUCCESS;
+    });
+}
+
+API cuEventSynchronize(Event *event) {
+    const Guard guard(one);
+    return drain(event->context);
+}
+
+API cuEventElapsedTime_v2(float *milliseconds, Event *start, Event *end) {
+    if (!start->recorded || !end->recorded) return INVALID_HANDLE;
+    *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
+    return SUCCESS;
+}
+
+API cuEventDestroy_v2(Event *event) {
+    const Guard guard(one);
+    const Result result = drain(event->context);
+    delete event;
     return result;
 }
 

@@ -52,6 +52,10 @@
 #include "../common/numbers.cuh"
 #include "../ip_topk.h"
 
+// Bits that every tensor core from sm_80 on keeps of the products of a type that it adds, and that the bound
+// needs. For fp8, Hopper keeps 13: there the bound would be hundreds of times too narrow.
+constexpr int F16_BITS = 24, BF16_BITS = 24, TF32_BITS = 24, FP8_BITS = 13;
+constexpr int BOUNDED_BITS = 24;
 // Rows at least as long have no bound.
 constexpr double LONGEST_ROW = 1267650600228229401496703205376.0; // 2^100
 // Makes up for the roundings of an f64 computation.
@@ -70,7 +74,9 @@ __device__ inline float row_norm(double squares) {
 }
 
 // `length` is L, `residual` R, `cut` h.
+template <int KEPT_BITS>
 __device__ inline toller_query_facts float_facts(double scale, double length, double residual, double cut, uint32_t dim) {
+    static_assert(KEPT_BITS >= BOUNDED_BITS, "tensor cores keep too few bits of these products for the bound");
     const double growth = dim * TWO_TO_MINUS_22;
     const double long_length = length * F64_ROUNDINGS, long_residual = residual * F64_ROUNDINGS;
     const double sums = (cut + growth * (1 + 2 * growth) + TWO_TO_MINUS_22) * long_length;

@@ -12,8 +12,10 @@ struct RowFacts {
     float scale;
 };
 
-// Rows whose sums are the scaled scores.
+// Rows whose sums are the scaled scores, within the bound.
+template <int KEPT_BITS>
 struct FloatRows {
+    static_assert(KEPT_BITS >= BOUNDED_BITS, "tensor cores keep too few bits of these products for the bound");
     using Sum = float;
 
     static __device__ RowFacts row(const toller_scan_args &args, uint32_t row, float) {
@@ -23,7 +25,7 @@ struct FloatRows {
     static __device__ float scaled(float sum, RowFacts) { return sum; }
 };
 
-struct F16 : FloatRows {
+struct F16 : FloatRows<F16_BITS> {
     static __device__ void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
         mma_f16(c, a, b);
     }
@@ -31,7 +33,7 @@ struct F16 : FloatRows {
     static __device__ void multiply_group(float (&c)[32][4], uint64_t a, uint64_t b) { wgmma_f16(c, a, b); }
 };
 
-struct Bf16 : FloatRows {
+struct Bf16 : FloatRows<BF16_BITS> {
     static __device__ void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
         mma_bf16(c, a, b);
     }
@@ -41,7 +43,7 @@ struct Bf16 : FloatRows {
 
 // Stored f32, read as it is. The tensor core ignores the 13 bits that tf32 does not have, but mma.sync does
 // not promise that, so they are cut before. (For wgmma they are not: rounding is within the bound too.)
-struct Tf32 : FloatRows {
+struct Tf32 : FloatRows<TF32_BITS> {
     static __device__ void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
         constexpr uint32_t KEPT = 0xffffe000u;
         const uint32_t cut[4] = {a[0] & KEPT, a[1] & KEPT, a[2] & KEPT, a[3] & KEPT};

@@ -7,6 +7,7 @@
 // How the type of a scan rounds a query's numbers: `rounded` is what is multiplied, `value` its bits.
 struct QueryF16 {
     using Value = uint16_t;
+    static constexpr int KEPT_BITS = F16_BITS;
     static constexpr int LARGEST_EXPONENT = 15;
     static constexpr double CUT = 0;
     static __device__ Value value(float x) { return f32_to_f16(x); }
@@ -15,6 +16,7 @@ struct QueryF16 {
 
 struct QueryBf16 {
     using Value = uint16_t;
+    static constexpr int KEPT_BITS = BF16_BITS;
     static constexpr int LARGEST_EXPONENT = 1;
     static constexpr double CUT = 0;
     static __device__ Value value(float x) { return __float_as_uint(round_off_bits<16>(x)) >> 16; }
@@ -23,6 +25,7 @@ struct QueryBf16 {
 
 struct QueryTf32 {
     using Value = float;
+    static constexpr int KEPT_BITS = TF32_BITS;
     static constexpr int LARGEST_EXPONENT = 1;
     // Rows are cut to tf32 as they are multiplied.
     static constexpr double CUT = 1.0 / 1024;
@@ -82,7 +85,7 @@ __device__ inline Lengths write_prepared(Global<const float> query, Global<typen
 // The facts for the bounds. Only codes need the group's largest ratio.
 template <class Type>
 __device__ inline toller_query_facts facts_of(double scale, Lengths lengths, uint32_t dim, float *) {
-    return float_facts(scale, lengths.rounded, lengths.residual, Type::CUT, dim);
+    return float_facts<Type::KEPT_BITS>(scale, lengths.rounded, lengths.residual, Type::CUT, dim);
 }
 
 template <>

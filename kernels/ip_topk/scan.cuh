@@ -68,14 +68,18 @@ struct MmaSync {
     }
 };
 
-// The block's dynamic shared memory: a ring of stages, each with a slice of rows and a slice of queries, and
-// two tables of queries, of which one may still be read for the previous tile.
+// The block's dynamic shared memory: a ring of stages, each with a slice of rows and a slice of queries; a
+// ring of as many tables of queries; and the tile's hits.
 template <uint32_t TILE_QUERIES, int STAGES>
 struct Layout {
     static constexpr uint32_t ROWS_BYTES = TILE_ROWS * SLICE_BYTES;
     static constexpr uint32_t STAGE_BYTES = ROWS_BYTES + TILE_QUERIES * SLICE_BYTES;
     static constexpr uint32_t PAIRS = TILE_QUERIES / 2;
-    static constexpr uint32_t BYTES = STAGES * STAGE_BYTES + 2 * PAIRS * sizeof(QueryPair);
+    static constexpr uint32_t TABLE_BYTES = PAIRS * sizeof(QueryPair);
+    static constexpr uint32_t HITS = STAGES * (STAGE_BYTES + TABLE_BYTES);
+    static constexpr uint32_t MOST_HITS = TOLLER_SCAN_HITS(TILE_QUERIES);
+    static constexpr uint32_t COUNTS = HITS + MOST_HITS * sizeof(TileHit);
+    static constexpr uint32_t BYTES = COUNTS + 16;
     static_assert(BYTES + 1024 == TOLLER_SCAN_SHARED(TILE_QUERIES, STAGES), "as ip_topk.h says");
 
     uint32_t start;
@@ -89,8 +93,11 @@ struct Layout {
     __device__ uint32_t rows(uint32_t stage) const { return shared_address(start + stage * STAGE_BYTES); }
     __device__ uint32_t queries(uint32_t stage) const { return rows(stage) + ROWS_BYTES; }
 
-    __device__ Shared<QueryPair> pairs(uint32_t table) const {
-        return shared_array<QueryPair>(start + STAGES * STAGE_BYTES + table * PAIRS * sizeof(QueryPair), PAIRS);
+    __device__ uint32_t table(uint32_t number) const { return start + STAGES * STAGE_BYTES + number * TABLE_BYTES; }
+    __device__ Shared<QueryPair> pairs(uint32_t number) const { return shared_array<QueryPair>(table(number), PAIRS); }
+
+    __device__ TileHits hits() const {
+        return {shared_array<TileHit>(start + HITS, MOST_HITS), shared_array<uint32_t>(start + COUNTS, 2)};
     }
 };
 
@@ -103,10 +110,22 @@ __device__ inline void scan(const toller_scan_args &args) {
     const auto rows = global_array(static_cast<const char *>(args.rows), args.row_count * stride);
     const auto queries = global_array(static_cast<const char *>(args.queries), args.query_count * stride);
 
+    // Tables are loaded with the first slices of their tiles: at most AHEAD tiles ahead, so STAGES tables
+    // suffice.
+    static_assert(AHEAD < STAGES, "a table is not loaded before the tile that used its place is done");
+    const auto pairs = global_array(args.pairs, Cursor<QUERIES>::query_tiles(args) * (QUERIES / 2));
     auto loading = Cursor<QUERIES>::first(args);
+    uint32_t loading_table = 0;
     const auto load_next = [&](uint32_t stage) {
         if (!loading.is_at_end(args)) {
-            load_slice<TILE_ROWS>(layout.rows(stage), rows, loading.first_row(), args.row_count, args.stride,
+            if (loading.slice == 0) {
+                if (threadIdx.x < QUERIES / 2) {
+                    const uint32_t to = shared_address(layout.table(loading_table) + threadIdx.x * sizeof(QueryPair));
+                    cp_async_16(to, &pairs[loading.first_query() / 2 + threadIdx.x], true);
+                }
+                loading_table = (loading_table + 1) % STAGES;
+            }
+            load_slice<TILE_ROWS>(layout.rows(stage), rows, loading.first_row(args), args.row_count, args.stride,
                                   loading.slice);
             load_slice<QUERIES>(layout.queries(stage), queries, loading.first_query(), args.query_count, args.stride,
                                 loading.slice);
@@ -119,16 +138,14 @@ __device__ inline void scan(const toller_scan_args &args) {
     for (int stage = 0; stage < AHEAD; ++stage) load_next(stage);
 
     Engine engine;
-    uint32_t stage = 0, table = 0, tabled = UINT32_MAX;
+    const TileHits hits = layout.hits();
+    if (threadIdx.x < 2) hits.counts[threadIdx.x] = 0;
+    uint32_t stage = 0, table = 0;
+    // Of the tile before, whose hits are nominated during this one.
+    uint32_t parity = 0, row_before = 0, query_before = 0;
     auto tile = Cursor<QUERIES>::first(args);
 #pragma unroll 1
     for (; !tile.is_at_end(args); tile.next_tile(args)) {
-        if (tile.query_tile != tabled) {
-            tabled = tile.query_tile;
-            table ^= 1;
-            // No warp reads this table any more: it would have to be two tiles, and their barriers, behind.
-            write_query_pairs<QUERIES>(args, layout.pairs(table), tile.first_query());
-        }
         engine.clear();
 #pragma unroll 1
         for (uint32_t slice = 0; slice < Cursor<QUERIES>::slices(args); ++slice) {
@@ -139,11 +156,22 @@ __device__ inline void scan(const toller_scan_args &args) {
             load_next((stage + AHEAD) % STAGES);
             engine.multiply(layout.rows(stage), layout.queries(stage));
             stage = (stage + 1) % STAGES;
+            if (slice == 0) {
+                // The barrier above was after the last hit of the tile before.
+                hits.nominate_all<Format>(args, parity, row_before, query_before);
+                parity ^= 1;
+                if (threadIdx.x == 0) hits.counts[parity] = 0;
+                // This tile's hits may replace those of the tile before.
+                __syncthreads();
+            }
         }
         engine.finish();
-        nominate<Format, Engine::ROWS, Engine::COLUMNS>(
-            args, engine.sums, layout.pairs(table), static_cast<uint32_t>(tile.first_row()) + Engine::first_row(),
-            tile.first_query() + Engine::first_column(), Engine::first_column());
+        row_before = tile.first_row(args), query_before = tile.first_query();
+        nominate<Format, Engine::ROWS, Engine::COLUMNS>(args, engine.sums, layout.pairs(table), hits, parity, row_before,
+                                                        query_before, Engine::first_row(), Engine::first_column());
+        table = (table + 1) % STAGES;
     }
+    __syncthreads();
+    hits.nominate_all<Format>(args, parity, row_before, query_before);
     cp_async_wait<0>();
 }

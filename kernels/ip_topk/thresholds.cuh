@@ -1,8 +1,27 @@
-// Between chunks: raises the thresholds to the k-th best lower bounds, and drops what cannot reach them.
+// Between chunks: raises the thresholds to the k-th best lower bounds, drops what cannot reach them, and
+// writes what the scan compares with.
 #pragma once
 
-#include "../common/numbers.cuh"
+#include "bounds.cuh"
 #include "radix_select.cuh"
+
+// Once a chunk, since it takes f64 and two dependent loads, for which a tile of the scan has no time.
+__device__ inline void write_cutoffs(const toller_cutoffs_args &args) {
+    const auto facts = global_array(args.facts, args.query_count);
+    const auto thresholds = global_array(args.thresholds, args.query_count);
+    const auto pairs = global_array(args.pairs, args.pair_count);
+    for (uint64_t i = blockIdx.x * uint64_t{blockDim.x} + threadIdx.x; i < pairs.len; i += uint64_t{gridDim.x} * blockDim.x) {
+        toller_query_pair pair;
+        for (uint32_t j = 0; j < 2; ++j) {
+            const uint64_t query = 2 * i + j;
+            const bool present = query < args.query_count;
+            // No finite sum reaches a query that is not there.
+            pair.slope[j] = present ? facts[query].slope : 0.0f;
+            pair.cutoff[j] = present ? cutoff_of(facts[query], thresholds[query]) : INFINITE;
+        }
+        pairs[i] = pair;
+    }
+}
 
 // A block's query and its candidates.
 struct OfQuery {
@@ -16,10 +35,19 @@ struct OfQuery {
     }
 };
 
-// At least k vectors score the k-th best lower bound or more.
+// Makes bounds of what the scan has left. At least k vectors score the k-th best lower bound or more.
 __device__ inline void raise_threshold(const toller_select_args &args) {
     const uint32_t query = blockIdx.x;
     const OfQuery of = OfQuery::at(args, query);
+    const auto bounded_counts = global_array(args.bounded, args.query_count);
+    const toller_query_facts facts = global_array(args.facts, args.query_count)[query];
+    for (uint32_t i = bounded_counts[query] + threadIdx.x; i < of.count; i += blockDim.x) {
+        const toller_candidate found = of.candidates[i];
+        of.candidates[i] = bounded(facts, found.ordinal, found.lower, found.upper);
+    }
+    // All bounds are written, and all threads have read the count.
+    __syncthreads();
+    if (threadIdx.x == 0) bounded_counts[query] = of.count;
     if (args.k == 0 || of.count < args.k) return;
     const auto lower = [&](uint32_t i) { return ordered_bits(of.candidates[i].lower); };
     const float kth = from_ordered_bits(kth_largest<uint32_t>(SelectMemory::at(0), of.count, args.k, lower));
@@ -47,5 +75,8 @@ __device__ inline void prune_candidates(const toller_select_args &args) {
         kept += total;
         __syncthreads();
     }
-    if (threadIdx.x == 0) global_array(args.counts, args.query_count)[query] = kept;
+    if (threadIdx.x == 0) {
+        global_array(args.counts, args.query_count)[query] = kept;
+        global_array(args.bounded, args.query_count)[query] = kept;
+    }
 }

@@ -30,6 +30,7 @@ __device__ inline bool any_is_allowed(const toller_scan_args &args, uint32_t fir
 // that a row is read from memory once, and from the second-level cache for the other tiles of queries.
 template <uint32_t TILE_QUERIES>
 struct Cursor {
+    // `row_tile` counts the tiles that are scanned.
     uint32_t row_tile, query_tile, slice;
 
     static __device__ uint32_t query_tiles(const toller_scan_args &args) {
@@ -46,8 +47,10 @@ struct Cursor {
         return cursor;
     }
 
-    __device__ bool is_at_end(const toller_scan_args &args) const { return first_row() >= args.row_count; }
-    __device__ uint64_t first_row() const { return static_cast<uint64_t>(row_tile) * TILE_ROWS; }
+    __device__ bool is_at_end(const toller_scan_args &args) const { return row_tile >= args.tile_count; }
+    __device__ uint32_t first_row(const toller_scan_args &args) const {
+        return (args.first_tile + row_tile * args.tile_step) * TILE_ROWS;
+    }
     __device__ uint32_t first_query() const { return query_tile * TILE_QUERIES; }
 
     __device__ void next_tile(const toller_scan_args &args) {
@@ -73,7 +76,7 @@ struct Cursor {
     }
 
     __device__ void skip_what_is_not_allowed(const toller_scan_args &args) {
-        while (!is_at_end(args) && !any_is_allowed(args, static_cast<uint32_t>(first_row()))) step(args);
+        while (!is_at_end(args) && !any_is_allowed(args, first_row(args))) step(args);
     }
 };
 

@@ -101,8 +101,13 @@ impl QueryPool {
         self.values.len() / self.dim
     }
 
-    /// The batch of a round: one after the other, from the start again when the rest is too few.
-    fn batch(&self, round: usize, queries: usize) -> &[f32] {
+    /// The batch of a round, `[queries, dim]`: one after the other, from the start again when the rest is too
+    /// few.
+    ///
+    /// # Panics
+    /// If there are fewer queries.
+    #[must_use]
+    pub fn batch(&self, round: usize, queries: usize) -> &[f32] {
         let first = round % (self.count() / queries) * queries;
         &self.values[first * self.dim..(first + queries) * self.dim]
     }

@@ -1,7 +1,9 @@
 //! The engine of a command: its errors and events in the words of the command line.
+//!
+//! With the environment variable TOLLER_WATCH_LAUNCHES, every launch on a device is printed and waited for.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use toller_engine::{Engine, EngineError, Event, ResolveOptions, Role, Work};
@@ -21,6 +23,10 @@ pub fn open(ui: &Ui) -> crate::Result<Engine> {
     let mut builder = Engine::builder().cache(&hub.toller_cache).hub(hub);
     if let Some(stop) = interrupt::current() {
         builder = builder.stop(stop);
+    }
+    if std::env::var_os("TOLLER_WATCH_LAUNCHES").is_some() {
+        let ui = ui.clone();
+        builder = builder.watch_launches(Arc::new(move |launch| ui.status(launch.to_string())));
     }
     Ok(builder.observer(move |event| narrator.hear(event)).build()?)
 }

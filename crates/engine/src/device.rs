@@ -95,14 +95,18 @@ impl Engine {
     /// [`EngineError::Device`] if the device that was asked for cannot be used.
     pub fn devices(&self, device: Device) -> Result<Option<Devices>, EngineError> {
         let opened = match device {
-            Device::Cpu => return Ok(None),
-            Device::Auto => return Ok(self.automatic()),
-            Device::Cuda(ordinal) => Devices::cuda(ordinal),
-            Device::AllCuda => Devices::all(),
+            Device::Cpu => Ok(None),
+            Device::Auto => Ok(self.automatic()),
+            Device::Cuda(ordinal) => Devices::cuda(ordinal).map(Some),
+            Device::AllCuda => Devices::all().map(Some),
             #[cfg(feature = "shim")]
-            Device::Shim => Ok(Devices::shim(&[SHIM_BYTES])),
+            Device::Shim => Ok(Some(Devices::shim(&[SHIM_BYTES]))),
         };
-        opened.map(Some).map_err(|source| EngineError::Device { device, source })
+        let opened = opened.map_err(|source| EngineError::Device { device, source })?;
+        if let (Some(devices), Some(watcher)) = (&opened, &self.launch_watcher) {
+            devices.watch(watcher);
+        }
+        Ok(opened)
     }
 
     /// The first GPU if there is one that can be used, else the CPU.

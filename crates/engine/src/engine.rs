@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use toller_files::{Input, OpenOptions, VerifyProgress, expand};
+use toller_gpu::Watcher;
 use toller_hub::ResolveOptions;
 
 use crate::EngineError;
@@ -21,6 +22,7 @@ pub struct Engine {
     pub(crate) threads: Threads,
     pub(crate) observer: Option<Observer>,
     pub(crate) stop: Option<Arc<AtomicBool>>,
+    pub(crate) launch_watcher: Option<Watcher>,
 }
 
 /// Makes an [`Engine`].
@@ -32,6 +34,7 @@ pub struct Builder {
     pool: Option<Arc<ThreadPool>>,
     observer: Option<Observer>,
     stop: Option<Arc<AtomicBool>>,
+    launch_watcher: Option<Watcher>,
 }
 
 impl Builder {
@@ -78,6 +81,14 @@ impl Builder {
         self
     }
 
+    /// Sees every launch of a kernel on devices, which then wait for each kernel: to find the kernel that
+    /// hangs or fails.
+    #[must_use]
+    pub fn watch_launches(mut self, watcher: Watcher) -> Self {
+        self.launch_watcher = Some(watcher);
+        self
+    }
+
     /// The engine.
     ///
     /// # Errors
@@ -99,6 +110,7 @@ impl Builder {
             threads: Threads(pool),
             observer: self.observer,
             stop: self.stop,
+            launch_watcher: self.launch_watcher,
         })
     }
 }

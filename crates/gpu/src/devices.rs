@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::device::{self, Device, DeviceFacts};
+use crate::device::{self, Device, DeviceFacts, Watcher};
 use crate::error::DeviceError;
 
 /// Opened devices, at least one.
@@ -54,6 +54,29 @@ impl Devices {
     /// The facts of each device.
     pub fn facts(&self) -> impl Iterator<Item = &DeviceFacts> {
         self.0.iter().map(|device| device.facts())
+    }
+
+    /// Lets `watcher` see every launch until `work` has ended. Each kernel is then waited for, which takes
+    /// time.
+    pub fn watched<T>(&self, watcher: &Watcher, work: impl FnOnce() -> T) -> T {
+        let set = |device: &Arc<dyn Device>| device.controls().set_watcher(Some(watcher.clone()));
+        let before: Vec<_> = self.0.iter().map(set).collect();
+        let done = work();
+        for (device, before) in self.0.iter().zip(before) {
+            device.controls().set_watcher(before);
+        }
+        done
+    }
+
+    /// Lets `watcher` see every launch from now on.
+    pub fn watch(&self, watcher: &Watcher) {
+        self.0.iter().for_each(|device| drop(device.controls().set_watcher(Some(watcher.clone()))));
+    }
+
+    /// Chooses kernels as for devices of at most this compute capability: to run an A100's kernels on an
+    /// H100.
+    pub fn limit_capability(&self, most: (u32, u32)) {
+        self.0.iter().for_each(|device| device.controls().limit_capability(most));
     }
 
     /// The devices, in order.

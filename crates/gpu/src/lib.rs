@@ -4,8 +4,12 @@ mod device;
 mod devices;
 mod error;
 mod rates;
+mod times;
 
-pub use self::device::{Address, COPY_QUEUES, Device, DeviceFacts, Launch, Memory, Pinned, Queue};
+pub use self::device::{
+    Address, COPY_QUEUES, Controls, Device, DeviceFacts, Launch, Memory, Pinned, Queue, Watched, Watcher,
+};
 pub use self::devices::Devices;
 pub use self::error::DeviceError;
 pub use self::rates::DeviceRates;
+pub use self::times::{KernelTime, KernelTimes};

@@ -247,14 +247,18 @@ impl Backend {
 }
 
 /// Every instruction set and the machine's GPU if it has one. Stand-ins for GPUs are slow: one case in
-/// [`EMULATED`] gets a stand-in with memory for everything, another case two stand-ins of which one has
-/// `little` memory, so that most of its rows are streamed.
+/// [`EMULATED`] gets a stand-in with memory for everything, another case two stand-ins for older GPUs, of
+/// which one has `little` memory, so that most of its rows are streamed.
 fn backends(seed: u64, little: u64) -> Vec<Backend> {
     let mut backends: Vec<Backend> = Isa::available().into_iter().map(Backend::Cpu).collect();
     backends.extend(crate::cuda::tests::of_machine().map(Backend::Devices));
     match seed % EMULATED {
         0 => backends.push(Backend::Devices(Devices::shim(&[1 << 30]))),
-        1 => backends.push(Backend::Devices(Devices::shim(&[little, 1 << 30]))),
+        1 => {
+            let devices = Devices::shim(&[little, 1 << 30]);
+            devices.limit_capability((8, 0));
+            backends.push(Backend::Devices(devices));
+        }
         _ => {}
     }
     backends

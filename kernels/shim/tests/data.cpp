@@ -100,6 +100,26 @@ void fill(Problem &problem, Data data, uint64_t seed) {
         }
         round_to(problem.type, queries);
         break;
+    case Data::Cut: {
+        // The largest fraction below 1; and of f32, all the bits that tf32 does not have.
+        const float below_one = problem.type == Type::Bf16 ? 1 - 0x1p-8f : 1 - 0x1p-11f;
+        const float largest = problem.type == Type::F32 ? 1 + 0x1p-10f - 0x1p-23f : 1.0f;
+        each([&](float *row, uint32_t i) {
+            const float scale = (i % 2 == 0 ? 1.0f : -1.0f) * static_cast<float>(1 << i % 3);
+            for (uint32_t j = 0; j < dim; ++j) row[j] = scale * (j == 0 ? largest : 0x1p-12f * below_one);
+        });
+        for (uint32_t i = 0; i < queries.size(); ++i) queries[i] = i % dim == 0 ? 1.0f : 0x1p-11f;
+        break;
+    }
+    case Data::BetweenCodes:
+        each([&](float *row, uint32_t i) {
+            for (uint32_t j = 0; j < dim; ++j) {
+                const float towards = base[j] < 0 ? -1.0f : 1.0f;
+                row[j] = j == 0 ? 127.0f : towards * (0.49f + static_cast<float>(i % 3));
+            }
+        });
+        for (uint32_t i = 0; i < queries.size(); ++i) queries[i] = base[i % dim] < 0 ? -1.0f : 1.0f;
+        break;
     }
     round_to(problem.type, vectors);
 }

@@ -24,11 +24,17 @@ enum class Data {
     Magnitudes,
     // Queries that rounding does not change, and sums that only grow: all error comes from the additions.
     Growing,
+    // One large product, and others just too small for the last bit that is kept of it: all are cut to
+    // nothing.
+    Cut,
+    // Rows as far from their codes as can be, all in the direction of the queries.
+    BetweenCodes,
 };
 
 constexpr Data DATA[] = {Data::Random,         Data::AllEqual, Data::Duplicates,  Data::OneBit, Data::Outliers,
                          Data::Ascending,      Data::AntiCorrelated, Data::Zeros, Data::SignedZeros, Data::Tiny,
-                         Data::Huge,           Data::Magnitudes, Data::Growing};
+                         Data::Huge,           Data::Magnitudes, Data::Growing,        Data::Cut,
+                         Data::BetweenCodes};
 
 // Fills in the numbers of a problem that has its sizes.
 void fill(Problem &problem, Data data, uint64_t seed);

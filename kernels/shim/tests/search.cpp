@@ -128,6 +128,12 @@ uint32_t shared_of(const std::string &tile) {
                                                              : TOLLER_SCAN_SHARED_WGMMA;
 }
 
+// Half of the queries, up to the end of a tile.
+uint32_t pairs_of(uint32_t queries, const std::string &tile) {
+    const uint32_t width = tile == "8" ? 8 : tile == "64" ? 64 : 256;
+    return (queries + width - 1) / width * width / 2;
+}
+
 // Queries, candidates and thresholds on the device, and the launches.
 struct Search {
     const Problem &problem;
@@ -136,19 +142,20 @@ struct Search {
     Array<float> queries;
     Array<unsigned char> prepared;
     Array<toller_query_facts> facts;
+    Array<toller_query_pair> pairs;
     Array<float> ratio, thresholds;
     Array<toller_candidate> candidates;
-    Array<uint32_t> counts, allowed, excluded;
+    Array<uint32_t> counts, bounded, allowed, excluded;
     Array<uint64_t> offsets;
     Found found;
 
     Search(const Problem &problem, const Plan &plan)
         : problem(problem), plan(plan), device(problem, plan.codes), queries(problem.query_numbers),
-          prepared(static_cast<size_t>(problem.queries) * device.scan_stride), facts(problem.queries),
+          prepared(static_cast<size_t>(problem.queries) * device.scan_stride), facts(problem.queries), pairs(pairs_of(problem.queries, plan.tile)),
           ratio(std::vector<float>{0}),
           thresholds(std::vector<float>(problem.queries, -std::numeric_limits<float>::infinity())),
           candidates(static_cast<size_t>(problem.queries) * plan.capacity),
-          counts(std::vector<uint32_t>(problem.queries, 0)), allowed(problem.allowed), excluded(joined()),
+          counts(std::vector<uint32_t>(problem.queries, 0)), bounded(std::vector<uint32_t>(problem.queries, 0)), allowed(problem.allowed), excluded(joined()),
           offsets(ends()) {
         toller_prepare_queries_args args{};
         args.queries = queries.data(), args.prepared = prepared.data();
@@ -172,6 +179,10 @@ struct Search {
     }
 
     void scan(uint32_t first, uint32_t rows) {
+        toller_cutoffs_args of_queries{};
+        of_queries.facts = facts.data(), of_queries.thresholds = thresholds.data(), of_queries.pairs = pairs.data();
+        of_queries.query_count = problem.queries, of_queries.pair_count = pairs_of(problem.queries, plan.tile);
+        run("cutoffs", of_queries, 2, 1, TOLLER_ROW_THREADS);
         toller_scan_args args{};
         args.rows = device.scanned(first), args.queries = prepared.data();
         args.row_norms = device.norms.data() + first;
@@ -180,19 +191,26 @@ struct Search {
             args.row_residual_norms = device.residual_norms->data() + first;
             args.residual_ratio = ratio.data();
         }
-        args.facts = facts.data(), args.thresholds = thresholds.data();
+        args.pairs = pairs.data();
         if (!problem.allowed.empty()) args.allowed = allowed.data();
         args.allowed_words = static_cast<uint32_t>(problem.allowed.size());
         if (!problem.excluded.empty()) args.excluded = excluded.data(), args.excluded_offsets = offsets.data();
         args.candidates = candidates.data(), args.counts = counts.data();
         args.row_count = rows, args.first_ordinal = problem.first_ordinal + first;
         args.query_count = problem.queries, args.stride = device.scan_stride, args.capacity = plan.capacity;
-        run("scan_" + type() + "_" + plan.tile, args, plan.blocks, 1, TOLLER_SCAN_THREADS, shared_of(plan.tile));
+        // Even tiles, then odd ones.
+        const uint32_t tiles = (rows + TOLLER_SCAN_ROWS - 1) / TOLLER_SCAN_ROWS;
+        args.tile_step = 2;
+        for (args.first_tile = 0; args.first_tile < std::min(tiles, 2u); ++args.first_tile) {
+            args.tile_count = (tiles - args.first_tile + 1) / 2;
+            run("scan_" + type() + "_" + plan.tile, args, plan.blocks, 1, TOLLER_SCAN_THREADS, shared_of(plan.tile));
+        }
     }
 
     void select(const char *kernel) {
         toller_select_args args{};
         args.candidates = candidates.data(), args.counts = counts.data(), args.thresholds = thresholds.data();
+        args.bounded = bounded.data(), args.facts = facts.data();
         args.query_count = problem.queries, args.capacity = plan.capacity, args.k = problem.k;
         run(kernel, args, problem.queries, 1, TOLLER_SELECT_THREADS, TOLLER_SELECT_SHARED);
     }
@@ -259,7 +277,7 @@ struct Search {
             }
             kept.push_back(static_cast<uint32_t>(hits[query].size()));
         }
-        candidates.write(all), counts.write(kept);
+        candidates.write(all), counts.write(kept), bounded.write(kept);
     }
 
     void search() {
@@ -346,6 +364,7 @@ std::vector<std::vector<toller_hit>> reference(const Problem &problem) {
 std::vector<std::vector<toller_candidate>> scanned(const Problem &problem, const Plan &plan) {
     Search search(problem, plan);
     search.scan(0, problem.rows);
+    search.select("raise");
     std::vector<std::vector<toller_candidate>> of_queries;
     const auto counts = search.counts.read();
     for (uint32_t query = 0; query < problem.queries; ++query) {

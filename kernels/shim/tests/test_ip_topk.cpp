@@ -34,6 +34,7 @@ Problem problem_of(Type type, Data data, uint32_t rows, uint32_t queries, uint32
 }
 
 constexpr Type TYPES[] = {Type::F16, Type::Bf16, Type::F32};
+constexpr const char *TILES[] = {"8", "64", "256", "wgmma"};
 
 Plan plan_of(const char *tile, bool codes, uint32_t capacity, uint32_t blocks) {
     Plan plan;
@@ -56,7 +57,7 @@ void bounds_hold_and_are_not_wide() {
             for (const bool codes : {false, true}) {
                 ++seed;
                 const Problem problem = problem_of(type, data, 130, 4, 64 + seed % 3 * 200, 130, seed);
-                const Plan plan = plan_of("8", codes, 130, 2);
+                const Plan plan = plan_of(TILES[seed % 4], codes, 130, 2);
                 const auto scores = reference(problem);
                 const auto candidates = scanned(problem, plan);
                 const std::string what = describe(problem, plan, static_cast<int>(data));
@@ -80,10 +81,46 @@ void bounds_hold_and_are_not_wide() {
     }
 }
 
+// The largest error of a query's sums, as a share of the bounds' half-width.
+double largest_share(const std::vector<toller_candidate> &candidates, const std::vector<toller_hit> &scores) {
+    double largest = 0;
+    for (const toller_hit hit : scores) {
+        const auto is_it = [&](const toller_candidate &candidate) { return candidate.ordinal == hit.ordinal; };
+        const auto found = std::find_if(candidates.begin(), candidates.end(), is_it);
+        CHECK(found != candidates.end(), "row %u", hit.ordinal);
+        const double middle = (static_cast<double>(found->lower) + found->upper) / 2;
+        largest = std::max(largest, std::fabs(hit.score - middle) / (found->upper - middle));
+    }
+    return largest;
+}
+
+// With the worst data for each type and engine, scores come close to the bounds and never pass them. Bounds
+// that are two or three times too narrow would fail.
+void the_worst_data_stay_within_the_bounds() {
+    for (const char *tile : TILES) {
+        for (const Type type : TYPES) {
+            for (const bool codes : {false, true}) {
+                const Data data = codes ? Data::BetweenCodes : Data::Cut;
+                const Problem problem = problem_of(type, data, 140, 2, 464, 140, 7);
+                const Plan plan = plan_of(tile, codes, 140, 2);
+                const auto scores = reference(problem);
+                const auto candidates = scanned(problem, plan);
+                // The bound charges twice what the least exact tensor core loses; tf32 loses more by cutting
+                // rows.
+                const double least = codes ? 0.95 : type == Type::F32 ? 0.8 : 0.4;
+                for (uint32_t query = 0; query < problem.queries; ++query) {
+                    const double share = largest_share(candidates[query], scores[query]);
+                    CHECK(share > least && share < 1, "%s: %.3f", describe(problem, plan, static_cast<int>(data)).c_str(), share);
+                }
+            }
+        }
+    }
+}
+
 void hard_data_are_found_bit_by_bit() {
     uint64_t seed = 0;
     for (const Data data : DATA) {
-        for (const char *tile : {"8", "64", "256", "wgmma"}) {
+        for (const char *tile : TILES) {
             Random random(++seed);
             const bool wide = tile[0] == '2' || tile[0] == 'w';
             const uint32_t rows = 1 + random.below(wide ? 250 : 400), dim = 1 + random.below(wide ? 100 : 200);
@@ -99,7 +136,7 @@ void hard_data_are_found_bit_by_bit() {
 
 // More queries than a tile has, and several tiles per block, in an order that depends on their number.
 void tiles_of_queries_do_not_mix() {
-    for (const char *tile : {"8", "64", "256", "wgmma"}) {
+    for (const char *tile : TILES) {
         const uint32_t queries = tile[0] == '8' ? 27 : tile[0] == '6' ? 130 : 260;
         const Problem problem = problem_of(Type::F16, Data::Random, 270, queries, 16, 3, queries);
         for (const uint32_t blocks : {1, 2}) {
@@ -192,6 +229,7 @@ int main(int count, char **arguments) {
     };
 #define RUN(TEST) run(#TEST, TEST)
     RUN(bounds_hold_and_are_not_wide);
+    RUN(the_worst_data_stay_within_the_bounds);
     RUN(fewer_rows_than_hits_and_the_last_ordinals);
     RUN(full_buffers_are_counted_and_scanned_again);
     RUN(what_is_not_finite_does_no_harm);

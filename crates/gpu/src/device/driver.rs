@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute, CUresult};
 use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaStream, DriverError, result};
 
-use super::{Address, COPY_QUEUES, Device, DeviceFacts, Launch, Queue};
+use super::{Address, COPY_QUEUES, Controls, Device, DeviceFacts, Launch, Queue};
 use crate::error::DeviceError;
 
 mod embedded {
@@ -27,6 +27,7 @@ const COMMON_SHARED_BYTES: u32 = 48 << 10;
 #[derive(Debug)]
 pub(crate) struct CudaDevice {
     facts: DeviceFacts,
+    controls: Controls,
     context: Arc<CudaContext>,
     compute: Arc<CudaStream>,
     copies: [Arc<CudaStream>; COPY_QUEUES],
@@ -110,7 +111,15 @@ impl CudaDevice {
                 .map_err(failed("loading the kernels"))
         };
         let modules = embedded::MODULES.iter().map(load).collect::<Result<_, _>>()?;
-        Ok(Self { facts, context, compute, copies, modules, functions: Mutex::default() })
+        Ok(Self {
+            facts,
+            controls: Controls::default(),
+            context,
+            compute,
+            copies,
+            modules,
+            functions: Mutex::default(),
+        })
     }
 
     /// The stream of [`Queue::Compute`], with its context bound to this thread.
@@ -142,12 +151,15 @@ impl CudaDevice {
         if let Some(function) = functions.get(name) {
             return Ok(function.clone());
         }
-        let found = self.modules.iter().find_map(|module| module.load_function(name).ok());
-        let function = found.ok_or_else(|| DeviceError::Failed {
-            name: self.facts.name.clone(),
-            call: format!("looking up the kernel {name}"),
-            message: "it is in none of the modules".to_owned(),
-        })?;
+        let missing = DriverError(CUresult::CUDA_ERROR_NOT_FOUND);
+        let found = self.modules.iter().map(|module| module.load_function(name));
+        let function = found.reduce(|before, next| match before {
+            Err(error) if error == missing => next,
+            // Found, or another error: of memory, say.
+            before => before,
+        });
+        let function =
+            self.check(&format!("looking up the kernel {name}"), function.unwrap_or(Err(missing)))?;
         let most = function
             .shared_size_bytes()
             .map(|declared| self.facts.shared_bytes.saturating_sub(declared.unsigned_abs()));
@@ -169,6 +181,10 @@ fn failure(name: String, call: &str, error: DriverError) -> DeviceError {
 impl Device for CudaDevice {
     fn facts(&self) -> &DeviceFacts {
         &self.facts
+    }
+
+    fn controls(&self) -> &Controls {
+        &self.controls
     }
 
     fn free_bytes(&self) -> Result<u64, DeviceError> {
@@ -254,7 +270,7 @@ impl Device for CudaDevice {
         self.check("cuMemcpyDtoDAsync", copied)
     }
 
-    unsafe fn launch(&self, launch: Launch<'_>) -> Result<(), DeviceError> {
+    unsafe fn queue_kernel(&self, launch: &Launch<'_>) -> Result<(), DeviceError> {
         self.bind()?;
         let function = self.function(launch.kernel)?;
         let mut arguments = [launch.argument.as_ptr().cast_mut().cast::<c_void>()];
@@ -272,6 +288,20 @@ impl Device for CudaDevice {
             )
         };
         self.check(launch.kernel, launched)
+    }
+
+    unsafe fn time_kernel(&self, launch: &Launch<'_>) -> Result<f64, DeviceError> {
+        let event = || {
+            let flags = sys::CUevent_flags::CU_EVENT_DEFAULT;
+            self.check("cuEventCreate", self.context.new_event(Some(flags)))
+        };
+        let (start, end) = (event()?, event()?);
+        self.check("cuEventRecord", start.record(&self.compute))?;
+        // SAFETY: the caller vouches for the argument and the memory.
+        unsafe { self.queue_kernel(launch)? };
+        // Waits for the kernel, so this is where its faults are reported.
+        let milliseconds = end.record(&self.compute).and_then(|()| start.elapsed_ms(&end));
+        Ok(f64::from(self.check(launch.kernel, milliseconds)?) * 1e-3)
     }
 
     fn synchronize(&self, queue: Queue) -> Result<(), DeviceError> {

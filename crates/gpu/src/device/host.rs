@@ -3,17 +3,19 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-use super::{Address, Device, DeviceFacts, Launch, Queue};
+use super::{Address, Controls, Device, DeviceFacts, Launch, Queue};
 use crate::error::DeviceError;
 
 /// Held by a launch of any stand-in: the shim runs one at a time.
 static LAUNCHES: Mutex<()> = Mutex::new(());
 
-/// A stand-in for a GPU, with the shared memory of an A100.
+/// A stand-in for a GPU, with the shared memory of an H100.
 #[derive(Debug)]
 pub(crate) struct HostDevice {
     facts: DeviceFacts,
+    controls: Controls,
     /// The bytes of each allocation, by address.
     allocated: Mutex<HashMap<u64, usize>>,
     /// The layout of each pinned buffer of the host, by address.
@@ -28,12 +30,12 @@ impl HostDevice {
     pub(crate) fn new(number: usize, memory_bytes: u64) -> Self {
         let facts = DeviceFacts {
             name: format!("shim:{number}"),
-            capability: (8, 0),
+            capability: (9, 0),
             multiprocessors: 2,
-            shared_bytes: 163 << 10,
+            shared_bytes: 227 << 10,
             memory_bytes,
         };
-        Self { facts, allocated: Mutex::default(), pinned: Mutex::default() }
+        Self { facts, controls: Controls::default(), allocated: Mutex::default(), pinned: Mutex::default() }
     }
 
     fn allocated(&self) -> MutexGuard<'_, HashMap<u64, usize>> {
@@ -44,6 +46,10 @@ impl HostDevice {
 impl Device for HostDevice {
     fn facts(&self) -> &DeviceFacts {
         &self.facts
+    }
+
+    fn controls(&self) -> &Controls {
+        &self.controls
     }
 
     fn free_bytes(&self) -> Result<u64, DeviceError> {
@@ -121,9 +127,9 @@ impl Device for HostDevice {
         Ok(())
     }
 
-    unsafe fn launch(&self, launch: Launch<'_>) -> Result<(), DeviceError> {
+    unsafe fn queue_kernel(&self, launch: &Launch<'_>) -> Result<(), DeviceError> {
         let _one = LAUNCHES.lock().unwrap_or_else(PoisonError::into_inner);
-        let Launch { kernel, grid: [x, y, _], threads, shared_bytes, argument } = launch;
+        let Launch { kernel, grid: [x, y, _], threads, shared_bytes, argument } = *launch;
         // SAFETY: `_one` makes this the only launch, and the caller vouches for the argument; the shim checks
         // where the kernel reads and writes.
         let ran = unsafe { toller_shim::launch(kernel, argument, [x, y], threads, shared_bytes) };
@@ -132,6 +138,13 @@ impl Device for HostDevice {
             call: kernel.to_owned(),
             message,
         })
+    }
+
+    unsafe fn time_kernel(&self, launch: &Launch<'_>) -> Result<f64, DeviceError> {
+        let started = Instant::now();
+        // SAFETY: the caller vouches for the argument and the memory.
+        unsafe { self.queue_kernel(launch)? };
+        Ok(started.elapsed().as_secs_f64())
     }
 
     fn synchronize(&self, _: Queue) -> Result<(), DeviceError> {

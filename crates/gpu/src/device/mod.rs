@@ -8,6 +8,7 @@ mod driver;
 #[cfg(any(test, feature = "shim"))]
 mod host;
 mod memory;
+mod watch;
 
 use std::any::Any;
 use std::fmt;
@@ -18,6 +19,7 @@ use bytemuck::NoUninit;
 #[cfg(any(test, feature = "shim"))]
 pub(crate) use self::host::HostDevice;
 pub use self::memory::{Memory, Pinned};
+pub use self::watch::{Controls, Watched, Watcher};
 use crate::error::DeviceError;
 
 /// A place in the memory of a device; zero is no place.
@@ -80,6 +82,14 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
     /// The name and the sizes of the device.
     fn facts(&self) -> &DeviceFacts;
 
+    /// What can be changed about the device.
+    fn controls(&self) -> &Controls;
+
+    /// The compute capability for which kernels are chosen: at most that of the device.
+    fn capability(&self) -> (u32, u32) {
+        self.controls().limited(self.facts().capability)
+    }
+
     /// Bytes of memory that can still be allocated.
     fn free_bytes(&self) -> Result<u64, DeviceError>;
 
@@ -132,12 +142,35 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
     /// There are `bytes` bytes at `from` and at `to`, which live until the copy is done.
     unsafe fn copy_within(&self, to: Address, from: Address, bytes: usize) -> Result<(), DeviceError>;
 
-    /// Queues a kernel for [`Queue::Compute`].
+    /// Queues a kernel for [`Queue::Compute`]. If the device has a watcher, waits until the kernel has ended,
+    /// so that a fault is reported under the name of its kernel.
     ///
     /// # Safety
     /// The argument is the structure that the kernel takes. The memory at its addresses is as large as the
     /// kernel requires and lives until the kernel is done.
-    unsafe fn launch(&self, launch: Launch<'_>) -> Result<(), DeviceError>;
+    unsafe fn launch(&self, launch: &Launch<'_>) -> Result<(), DeviceError> {
+        let Some(watcher) = self.controls().watcher() else {
+            // SAFETY: the caller vouches for the argument and the memory.
+            return unsafe { self.queue_kernel(launch) };
+        };
+        watcher(&Watched::new(launch, None));
+        // SAFETY: the caller vouches for the argument and the memory.
+        let seconds = unsafe { self.time_kernel(launch)? };
+        watcher(&Watched::new(launch, Some(seconds)));
+        Ok(())
+    }
+
+    /// Queues a kernel for [`Queue::Compute`].
+    ///
+    /// # Safety
+    /// As for [`Device::launch`].
+    unsafe fn queue_kernel(&self, launch: &Launch<'_>) -> Result<(), DeviceError>;
+
+    /// Queues a kernel for [`Queue::Compute`], waits for it, and returns its seconds.
+    ///
+    /// # Safety
+    /// As for [`Device::launch`].
+    unsafe fn time_kernel(&self, launch: &Launch<'_>) -> Result<f64, DeviceError>;
 
     /// Waits for all work of a queue.
     fn synchronize(&self, queue: Queue) -> Result<(), DeviceError>;

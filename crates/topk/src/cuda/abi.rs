@@ -20,6 +20,14 @@ pub(crate) struct KernelHit {
     pub(crate) score: f32,
 }
 
+/// What the scan compares two neighbouring queries with, which only the kernels read.
+#[derive(Clone, Copy, Debug, Default, NoUninit, AnyBitPattern)]
+#[repr(C)]
+pub(crate) struct QueryPair {
+    slope: [f32; 2],
+    cutoff: [f32; 2],
+}
+
 /// Bytes of the facts of a query, which only the kernels read.
 pub(crate) const QUERY_FACTS_BYTES: usize = 16;
 
@@ -50,6 +58,17 @@ pub(crate) struct PrepareQueries {
     pub(crate) reserved: u32,
 }
 
+/// The argument of `cutoffs`.
+#[derive(Clone, Copy, Debug, Default, NoUninit)]
+#[repr(C)]
+pub(crate) struct Cutoffs {
+    pub(crate) facts: Address,
+    pub(crate) thresholds: Address,
+    pub(crate) pairs: Address,
+    pub(crate) query_count: u32,
+    pub(crate) pair_count: u32,
+}
+
 /// The argument of `scan_*`.
 #[derive(Clone, Copy, Debug, Default, NoUninit)]
 #[repr(C)]
@@ -59,9 +78,8 @@ pub(crate) struct Scan {
     pub(crate) row_norms: Address,
     pub(crate) row_scales: Address,
     pub(crate) row_residual_norms: Address,
-    pub(crate) facts: Address,
+    pub(crate) pairs: Address,
     pub(crate) residual_ratio: Address,
-    pub(crate) thresholds: Address,
     pub(crate) allowed: Address,
     pub(crate) excluded: Address,
     pub(crate) excluded_offsets: Address,
@@ -73,6 +91,10 @@ pub(crate) struct Scan {
     pub(crate) query_count: u32,
     pub(crate) stride: u32,
     pub(crate) capacity: u32,
+    pub(crate) first_tile: u32,
+    pub(crate) tile_step: u32,
+    pub(crate) tile_count: u32,
+    pub(crate) reserved: u32,
 }
 
 /// The argument of `raise` and `prune`.
@@ -81,7 +103,9 @@ pub(crate) struct Scan {
 pub(crate) struct Select {
     pub(crate) candidates: Address,
     pub(crate) counts: Address,
+    pub(crate) bounded: Address,
     pub(crate) thresholds: Address,
+    pub(crate) facts: Address,
     pub(crate) query_count: u32,
     pub(crate) capacity: u32,
     pub(crate) k: u32,
@@ -139,5 +163,14 @@ pub(crate) const BEST_SHARED: u32 = BEST_IN_SHARED * 8 + SELECT_SHARED;
 
 /// Dynamic shared memory of a scan with a tile of `queries` queries.
 pub(crate) const fn scan_shared(queries: u32, stages: u32) -> u32 {
-    stages * (SCAN_ROWS + queries) * SCAN_SLICE + 2 * queries * 8 + 1024
+    stages * ((SCAN_ROWS + queries) * SCAN_SLICE + queries * 8) + scan_hits(queries) * 8 + 16 + 1024
+}
+
+/// Hits of a tile that a block of the scan holds in shared memory.
+const fn scan_hits(queries: u32) -> u32 {
+    match queries {
+        256.. => 1024,
+        64.. => 512,
+        _ => 256,
+    }
 }

@@ -12,21 +12,21 @@
 //! sort, keep k
 //! ```
 //!
-//! A chunk grows as long as the buffers suffice, so that there are few chunks. It shrinks to the number of
-//! rows that the fullest buffer has room for, at least one row: then no buffer can be too small. So a search
-//! ends, whatever the rows.
+//! A chunk is as large as the buffers are expected to allow, so that there are few chunks. It shrinks to the
+//! number of rows that the fullest buffer has room for, at least one row: then no buffer can be too small. So
+//! a search ends, whatever the rows.
 
 use std::sync::Arc;
 
 use toller_gpu::{Device, DeviceError, Memory};
 use toller_ir::{DocOrd, Hit, Ranking};
 
-use super::abi::{self, BEST_IN_SHARED, Candidate, KernelHit, QUERY_FACTS_BYTES};
+use super::abi::{self, BEST_IN_SHARED, Candidate, KernelHit, QUERY_FACTS_BYTES, QueryPair};
 use super::filters::{Allowed, Excluded};
-use super::kernels::{DType, Kernels};
-use super::layout::{Run, Slab};
+use super::kernels::{DType, Kernels, query_pairs};
+use super::layout::Slab;
 use super::rows::Rows;
-use super::schedule::Schedule;
+use super::schedule::{Schedule, Stripe};
 
 /// The sizes of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,8 @@ pub(crate) struct Sizes {
 const LEAST_CAPACITY: usize = 1024;
 /// The candidates of a buffer beyond which a larger first chunk gains nothing. Not swept.
 const GOOD_CAPACITY: usize = 16 << 10;
+/// Queries from which on a group's chunks grow slowly.
+const MANY_QUERIES: usize = 64;
 /// The most queries of a group: enough that reading the rows again for the next group costs nothing.
 const MOST_QUERIES: usize = 8192;
 
@@ -66,18 +68,30 @@ impl Sizes {
     /// Bytes of a group without its lists of excluded documents.
     pub(crate) fn bytes(&self) -> u64 {
         let Self { queries, dim, k, capacity } = *self;
-        let vectors = dim * size_of::<f32>() + 4 * DType::F32.stride(dim) + 4 * QUERY_FACTS_BYTES;
+        // Prepared queries of up to four types. Their pairs end with a tile: those of one query take as much as
+        // those of eight, and no number of queries takes more for each.
+        let pairs = query_pairs(1) * size_of::<QueryPair>();
+        let of_types = 4 * (DType::F32.stride(dim) + QUERY_FACTS_BYTES + pairs);
+        let vectors = dim * size_of::<f32>() + of_types;
         let hits = k * size_of::<KernelHit>()
             + if k > BEST_IN_SHARED as usize { 2 * k * size_of::<u64>() } else { 0 };
-        let query = vectors + hits + capacity * size_of::<Candidate>() + 4 * size_of::<u32>();
+        let query = vectors + hits + capacity * size_of::<Candidate>() + 5 * size_of::<u32>();
         // Each array is rounded up to 256 bytes.
-        query as u64 * queries as u64 + 16 * 256
+        query as u64 * queries as u64 + 20 * 256
     }
 
-    /// How many times larger than all earlier rows the next chunk may be: about k nominations are expected
-    /// per multiple, and half the buffer is kept free for the bounds.
+    /// How many times larger than the last chunk the next one may be. Small steps raise the thresholds
+    /// sooner, which matters where nominations cost more than the waits between chunks: with many queries.
     fn growth(&self) -> usize {
-        (self.capacity / (2 * self.k)).clamp(2, 64)
+        if self.queries < MANY_QUERIES { 64 } else { 4 }
+    }
+
+    /// How many rows the next chunk may have, after `seen` rows of which at most `held` are candidates of a
+    /// query. As large a share of its rows is expected to be nominated, with a margin of 30%.
+    fn fitting_rows(&self, seen: usize, held: usize) -> usize {
+        let room = self.capacity - held;
+        let expected = seen as f64 * room as f64 / (1.3 * held.max(1) as f64);
+        (expected as usize).max(room)
     }
 }
 
@@ -86,6 +100,7 @@ struct Prepared {
     dtype: DType,
     rows: Memory<u8>,
     facts: Memory<u8>,
+    pairs: Memory<QueryPair>,
     residual_ratio: Memory<f32>,
 }
 
@@ -100,11 +115,15 @@ pub(crate) struct Group<'a> {
     thresholds: Memory<f32>,
     candidates: Memory<Candidate>,
     counts: Memory<u32>,
+    /// Per query, how many candidates have bounds: all, except between a scan and `raise`.
+    bounded: Memory<u32>,
     hits: Memory<KernelHit>,
     hit_counts: Memory<u32>,
     scratch: Option<Memory<u64>>,
     allowed: &'a Allowed,
     excluded: Excluded,
+    /// Rows that were searched, of all slabs.
+    seen: usize,
     /// How many candidates each query has, when the counts were last read.
     held: Vec<u32>,
     /// The most of them that can be scored.
@@ -136,11 +155,13 @@ impl<'a> Group<'a> {
             thresholds,
             candidates: Memory::new(device, count * capacity)?,
             counts: Memory::filled(device, count, 0)?,
+            bounded: Memory::filled(device, count, 0)?,
             hits: Memory::new(device, count * k)?,
             hit_counts: Memory::new(device, count)?,
             scratch: scratch.transpose()?,
             allowed,
             excluded,
+            seen: 0,
             held: vec![0; count],
             scored: vec![0; count],
             nominated: vec![0; count],
@@ -152,36 +173,39 @@ impl<'a> Group<'a> {
         let dtype = if rows.codes.is_some() { DType::Int8 } else { slab.dtype };
         let prepared = self.prepare(dtype)?;
         let capacity = self.sizes.capacity;
-        let mut schedule = Schedule::new(slab.rows);
-        let mut limit = self.room();
+        let mut schedule = Schedule::new(&slab.runs);
+        let mut limit = self.fitting_rows();
         while let Some(chunk) = schedule.take(limit) {
-            for run in chunk.iter().flat_map(|range| slab.runs_in(range.clone())) {
-                let args = self.scan_args(prepared, slab, rows, run);
-                // SAFETY: the run is within the slab, whose rows and norms (and codes) `rows` holds; the
-                // queries were prepared for `dtype`; candidates are `[queries, capacity]`. `rows` and the
+            self.set_cutoffs(prepared)?;
+            for stripe in &chunk {
+                let args = self.scan_args(prepared, slab, rows, stripe);
+                // SAFETY: the stripe's run is within the slab, whose rows and norms (and codes) `rows` holds;
+                // the queries were prepared for `dtype`; candidates are `[queries, capacity]`. `rows` and the
                 // group own the arrays, and giving them back waits for the queue.
                 unsafe { self.kernels.scan(dtype, args)? };
             }
             let before = std::mem::replace(&mut self.held, self.counts.to_vec()?);
             if self.held.iter().all(|&count| count as usize <= capacity) {
-                self.raise()?;
-                self.prune()?;
-                limit = limit.saturating_mul(self.sizes.growth());
+                self.raise(prepared)?;
+                self.prune(prepared)?;
+                self.seen += chunk.iter().map(Stripe::rows).sum::<usize>();
+                let most = limit.saturating_mul(self.sizes.growth()).max(self.room());
+                limit = self.fitting_rows().min(most);
                 continue;
             }
-            self.raise()?;
+            self.raise(prepared)?;
             self.counts.write(0, &before)?;
             self.held = before;
-            self.prune()?;
+            self.prune(prepared)?;
             schedule.give_back(chunk);
             if self.room() < capacity / 2 {
-                self.make_room(slab, rows)?;
+                self.make_room(prepared, slab, rows)?;
             }
             limit = (limit / 2).max(self.room());
         }
         self.rescore(slab, rows)?;
-        self.raise()?;
-        self.prune()?;
+        self.raise(prepared)?;
+        self.prune(prepared)?;
         self.scored.copy_from_slice(&self.held);
         Ok(())
     }
@@ -203,6 +227,7 @@ impl<'a> Group<'a> {
             dtype,
             rows: Memory::new(self.device, queries * stride)?,
             facts: Memory::new(self.device, queries * QUERY_FACTS_BYTES)?,
+            pairs: Memory::new(self.device, query_pairs(queries))?,
             residual_ratio: Memory::filled(self.device, 1, 0)?,
         };
         let args = abi::PrepareQueries {
@@ -221,7 +246,22 @@ impl<'a> Group<'a> {
         Ok(self.prepared.len() - 1)
     }
 
-    fn scan_args(&self, prepared: usize, slab: &Slab, rows: &Rows, run: Run) -> abi::Scan {
+    /// Writes what the next scan compares with.
+    fn set_cutoffs(&self, prepared: usize) -> Result<(), DeviceError> {
+        let args = abi::Cutoffs {
+            facts: self.prepared[prepared].facts.address(),
+            thresholds: self.thresholds.address(),
+            pairs: self.prepared[prepared].pairs.address(),
+            query_count: self.sizes.queries as u32,
+            pair_count: query_pairs(self.sizes.queries) as u32,
+        };
+        // SAFETY: facts and thresholds are `[queries]`, and the pairs are those of as many queries. All are
+        // kept.
+        unsafe { self.kernels.cutoffs(args) }
+    }
+
+    fn scan_args(&self, prepared: usize, slab: &Slab, rows: &Rows, stripe: &Stripe) -> abi::Scan {
+        let run = slab.runs[stripe.run];
         let prepared = &self.prepared[prepared];
         let dim = self.sizes.dim;
         let (allowed, allowed_words) = self.allowed.words();
@@ -229,8 +269,7 @@ impl<'a> Group<'a> {
         let common = abi::Scan {
             queries: prepared.rows.address(),
             row_norms: rows.norms.at(run.row),
-            facts: prepared.facts.address(),
-            thresholds: self.thresholds.address(),
+            pairs: prepared.pairs.address(),
             allowed,
             excluded,
             excluded_offsets,
@@ -242,6 +281,9 @@ impl<'a> Group<'a> {
             query_count: self.sizes.queries as u32,
             stride: prepared.dtype.stride(dim) as u32,
             capacity: self.sizes.capacity as u32,
+            first_tile: stripe.first as u32,
+            tile_step: stripe.step as u32,
+            tile_count: stripe.count as u32,
             ..abi::Scan::default()
         };
         match &rows.codes {
@@ -256,11 +298,13 @@ impl<'a> Group<'a> {
         }
     }
 
-    fn select_args(&self) -> abi::Select {
+    fn select_args(&self, prepared: usize) -> abi::Select {
         abi::Select {
             candidates: self.candidates.address(),
             counts: self.counts.address(),
+            bounded: self.bounded.address(),
             thresholds: self.thresholds.address(),
+            facts: self.prepared[prepared].facts.address(),
             query_count: self.sizes.queries as u32,
             capacity: self.sizes.capacity as u32,
             k: self.sizes.k as u32,
@@ -268,21 +312,35 @@ impl<'a> Group<'a> {
         }
     }
 
-    fn raise(&self) -> Result<(), DeviceError> {
-        // SAFETY: `candidates` is `[queries, capacity]`, counts and thresholds `[queries]`; all are kept.
-        unsafe { self.kernels.raise(self.select_args()) }
+    /// Gives the candidates of the last scan their bounds, and raises the thresholds. The queries of the scan
+    /// are at `prepared`.
+    fn raise(&self, prepared: usize) -> Result<(), DeviceError> {
+        // SAFETY: `candidates` is `[queries, capacity]`, counts, thresholds and facts are `[queries]`; all
+        // are kept.
+        unsafe { self.kernels.raise(self.select_args(prepared)) }
     }
 
     /// Drops candidates that cannot reach the thresholds and counts the others. No buffer has overflowed.
-    fn prune(&mut self) -> Result<(), DeviceError> {
-        // SAFETY: `candidates` is `[queries, capacity]`, counts and thresholds `[queries]`; all are kept.
-        unsafe { self.kernels.prune(self.select_args())? };
+    fn prune(&mut self, prepared: usize) -> Result<(), DeviceError> {
+        // SAFETY: `candidates` is `[queries, capacity]`, counts, thresholds and facts are `[queries]`; all
+        // are kept.
+        unsafe { self.kernels.prune(self.select_args(prepared))? };
         self.counts.read(0, &mut self.held)
+    }
+
+    /// The most candidates of a query.
+    fn most_held(&self) -> usize {
+        self.held.iter().max().map_or(0, |&count| count as usize)
     }
 
     /// How many more candidates every buffer has room for.
     fn room(&self) -> usize {
-        self.sizes.capacity - self.held.iter().max().map_or(0, |&count| count as usize)
+        self.sizes.capacity - self.most_held()
+    }
+
+    /// See [`Sizes::fitting_rows`].
+    fn fitting_rows(&self) -> usize {
+        self.sizes.fitting_rows(self.seen, self.most_held())
     }
 
     /// Scores the candidates whose rows are in the slab. Those of earlier slabs are scored already.
@@ -319,10 +377,10 @@ impl<'a> Group<'a> {
 
     /// For scores that are equal, or closer together than their bounds are wide: scores the candidates, and
     /// if that does not leave enough room, keeps the k best of each query.
-    fn make_room(&mut self, slab: &Slab, rows: &Rows) -> Result<(), DeviceError> {
+    fn make_room(&mut self, prepared: usize, slab: &Slab, rows: &Rows) -> Result<(), DeviceError> {
         self.rescore(slab, rows)?;
-        self.raise()?;
-        self.prune()?;
+        self.raise(prepared)?;
+        self.prune(prepared)?;
         if self.room() < self.sizes.capacity / 2 {
             let best = self.best()?;
             for (query, hits) in best.into_iter().enumerate() {
@@ -332,6 +390,7 @@ impl<'a> Group<'a> {
                 self.held[query] = candidates.len() as u32;
             }
             self.counts.write(0, &self.held)?;
+            self.bounded.write(0, &self.held)?;
         }
         self.scored.copy_from_slice(&self.held);
         Ok(())
@@ -365,7 +424,7 @@ impl<'a> Group<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::Sizes;
+    use super::{Sizes, query_pairs};
 
     #[test]
     fn groups_keep_within_their_memory_and_can_always_go_on() {
@@ -387,5 +446,26 @@ mod tests {
                 assert!(sizes.growth() >= 2);
             }
         }
+    }
+
+    #[test]
+    fn pairs_take_no_more_than_is_planned() {
+        for queries in [1, 2, 8, 9, 10, 63, 64, 65, 257, 6980, 8192] {
+            let pairs = query_pairs(queries);
+            assert!(2 * pairs >= queries && pairs <= query_pairs(1) * queries, "{queries}: {pairs}");
+        }
+    }
+
+    #[test]
+    fn chunks_are_as_large_as_buffers_allow() {
+        let sizes = Sizes { queries: 6980, dim: 768, k: 1000, capacity: 16_384 };
+        // Nothing is known yet; then 1,000 of 16,384 rows are held; or 3,500, as with wide bounds.
+        assert_eq!(sizes.fitting_rows(0, 0), 16_384);
+        let (narrow, wide) = (sizes.fitting_rows(16_384, 1000), sizes.fitting_rows(16_384, 3500));
+        for (rows, held) in [(narrow, 1000), (wide, 3500)] {
+            let nominated = rows * held / 16_384;
+            assert!(held + nominated < sizes.capacity && held + nominated * 3 / 2 > sizes.capacity, "{rows}");
+        }
+        assert_eq!(sizes.fitting_rows(20_000, 16_384), 0);
     }
 }

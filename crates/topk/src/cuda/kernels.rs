@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytemuck::NoUninit;
-use toller_gpu::{Device, DeviceError, DeviceFacts, Launch};
+use toller_gpu::{Device, DeviceError, Launch};
 
 use super::abi;
 use crate::collection::Vectors;
@@ -85,11 +85,23 @@ const WGMMA: Variant =
 /// The only compute capability with wgmma.
 const WGMMA_CAPABILITY: (u32, u32) = (9, 0);
 
+/// The pairs of `queries` queries, up to the end of a tile of the variant that scans them.
+pub(crate) fn query_pairs(queries: usize) -> usize {
+    let widths = VARIANTS.iter().map(|variant| variant.width as usize);
+    // Where that variant does not fit the device, a narrower one is used, whose tiles end there too.
+    let width = widths.clone().find(|&width| width >= queries).or(widths.last()).unwrap_or(1);
+    queries.next_multiple_of(width) / 2
+}
+
 /// The narrowest variant that takes all `queries` at once, if the device has its shared memory.
-fn variant(queries: usize, facts: &DeviceFacts) -> &'static Variant {
+fn variant(queries: usize, device: &dyn Device) -> &'static Variant {
+    let facts = device.facts();
+    let [narrow @ .., widest] = &VARIANTS;
+    // A newer device that acts as an older one still does not have wgmma.
+    let has_wgmma = facts.capability == WGMMA_CAPABILITY && device.capability() == WGMMA_CAPABILITY;
     let fits = |variant: &&Variant| variant.shared_bytes() <= facts.shared_bytes;
-    let wide = VARIANTS.iter().find(|variant| variant.width as usize >= queries);
-    let wide = wide.unwrap_or(if facts.capability == WGMMA_CAPABILITY { &WGMMA } else { &VARIANTS[2] });
+    let wide = narrow.iter().find(|variant| variant.width as usize >= queries);
+    let wide = wide.unwrap_or(if has_wgmma { &WGMMA } else { widest });
     if fits(&wide) {
         return wide;
     }
@@ -112,7 +124,8 @@ const RESCORE: [&str; 3] =
 #[cfg(test)]
 pub(super) fn names() -> Vec<&'static str> {
     let scans = VARIANTS.iter().flat_map(|variant| variant.names);
-    let others = ["toller_ip_topk_raise", "toller_ip_topk_prune", "toller_ip_topk_best"];
+    let others =
+        ["toller_ip_topk_cutoffs", "toller_ip_topk_raise", "toller_ip_topk_prune", "toller_ip_topk_best"];
     scans.chain(ROW_NORMS).chain(PREPARE_QUERIES).chain(RESCORE).chain(others).collect()
 }
 
@@ -158,16 +171,21 @@ impl Kernels {
         unsafe { self.launch(PREPARE_QUERIES[dtype as usize], [blocks, 1, 1], abi::ROW_THREADS, 0, &args) }
     }
 
+    /// Writes what the scan compares with.
+    pub(crate) unsafe fn cutoffs(&self, args: abi::Cutoffs) -> Result<(), DeviceError> {
+        let grid = [args.pair_count.div_ceil(abi::ROW_THREADS), 1, 1];
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { self.launch("toller_ip_topk_cutoffs", grid, abi::ROW_THREADS, 0, &args) }
+    }
+
     /// Nominates rows.
     pub(crate) unsafe fn scan(&self, dtype: DType, args: abi::Scan) -> Result<(), DeviceError> {
-        if args.row_count == 0 {
+        if args.tile_count == 0 {
             return Ok(());
         }
-        let facts = self.device.facts();
-        let variant = variant(args.query_count as usize, facts);
-        let tiles = args.row_count.div_ceil(abi::SCAN_ROWS) as u64
-            * u64::from(args.query_count.div_ceil(variant.width));
-        let blocks = (facts.multiprocessors * variant.blocks).max(1);
+        let variant = variant(args.query_count as usize, &*self.device);
+        let tiles = u64::from(args.tile_count) * u64::from(args.query_count.div_ceil(variant.width));
+        let blocks = (self.device.facts().multiprocessors * variant.blocks).max(1);
         let blocks = u64::from(blocks).min(tiles) as u32;
         let name = variant.names[dtype as usize];
         // SAFETY: the caller vouches for the arrays.
@@ -230,7 +248,7 @@ impl Kernels {
     ) -> Result<(), DeviceError> {
         let argument = bytemuck::bytes_of(args);
         // SAFETY: each caller passes the structure that its kernel takes, and vouches for the arrays.
-        unsafe { self.device.launch(Launch { kernel, grid, threads, shared_bytes, argument }) }
+        unsafe { self.device.launch(&Launch { kernel, grid, threads, shared_bytes, argument }) }
     }
 }
 

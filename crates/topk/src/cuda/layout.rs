@@ -34,19 +34,6 @@ pub(crate) struct Slab {
     pub(crate) rows: usize,
 }
 
-impl Slab {
-    /// The parts of the runs that are inside `rows` of the slab.
-    pub(crate) fn runs_in(&self, rows: Range<usize>) -> impl Iterator<Item = Run> {
-        let first = self.runs.partition_point(|run| run.row + run.rows <= rows.start);
-        let inside = self.runs[first..].iter().take_while(move |run| run.row < rows.end);
-        inside.map(move |run| {
-            let (start, end) = (run.row.max(rows.start), (run.row + run.rows).min(rows.end));
-            // Does not wrap: the ordinals of a collection fit in 32 bits.
-            Run { row: start, rows: end - start, ordinal: run.ordinal + (start - run.row) as u32 }
-        })
-    }
-}
-
 /// The share of one of `devices` devices of the rows of a collection.
 pub(crate) fn share(rows: usize, device: usize, devices: usize) -> Range<usize> {
     let bound = |device: usize| (rows as u128 * device as u128 / devices as u128) as usize;
@@ -95,7 +82,7 @@ mod tests {
     use half::f16;
     use toller_ir::DocOrd;
 
-    use super::{Run, share, slabs};
+    use super::{share, slabs};
     use crate::{Collection, IpTopkError, Segment, Vectors};
 
     #[test]
@@ -129,11 +116,13 @@ mod tests {
                 for slab in &slabs {
                     assert!((1..=most).contains(&slab.rows));
                     assert_eq!(slab.pieces.iter().map(|piece| piece.rows.len()).sum::<usize>(), slab.rows);
-                    let runs: Vec<Run> = slab.runs_in(0..slab.rows).collect();
-                    assert_eq!(runs, slab.runs);
-                    for row in 0..slab.rows {
-                        found.extend(slab.runs_in(row..row + 1).map(|run| run.ordinal));
+                    let mut before = 0;
+                    for run in &slab.runs {
+                        assert_eq!(run.row, before);
+                        before += run.rows;
+                        found.extend((0..run.rows as u32).map(|row| run.ordinal + row));
                     }
+                    assert_eq!(before, slab.rows);
                 }
                 assert_eq!(found, ordinals[rows]);
             }

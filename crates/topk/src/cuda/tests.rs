@@ -1,12 +1,16 @@
 //! Searches on stand-ins for GPUs: divisions, overflows, streaming; and the constants of the kernels' header.
+//!
+//! With the environment variable TOLLER_WATCH_LAUNCHES, the tests on the machine's GPU print every launch.
 
 #![allow(clippy::unwrap_used)]
 
+mod smoke;
+
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use half::f16;
-use toller_gpu::{DeviceError, Devices};
+use toller_gpu::{DeviceError, Devices, Watched, Watcher};
 use toller_ir::{DocOrd, Explain};
 
 use super::{DeviceSearch, abi, kernels};
@@ -184,6 +188,16 @@ fn a_gpu_is_there_or_named_as_missing() {
 
 /// The machine's GPU if it has one, opened once for all tests: opening a GPU takes longer than a test.
 pub(crate) fn of_machine() -> Option<Devices> {
-    static OPENED: LazyLock<Option<Devices>> = LazyLock::new(|| Devices::cuda(0).ok());
+    static OPENED: LazyLock<Option<Devices>> = LazyLock::new(opened);
     OPENED.clone()
+}
+
+/// The machine's GPU if it has one.
+fn opened() -> Option<Devices> {
+    let devices = Devices::cuda(0).ok()?;
+    if std::env::var_os("TOLLER_WATCH_LAUNCHES").is_some() {
+        let print: Watcher = Arc::new(|launch: &Watched| eprintln!("{launch}"));
+        devices.watch(&print);
+    }
+    Some(devices)
 }

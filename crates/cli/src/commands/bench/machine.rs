@@ -4,7 +4,7 @@ use toller_bench::BenchError;
 use toller_bench::limits::{Limits, matrix_rate, read_rate};
 use toller_bench::search::Case;
 use toller_engine::Device;
-use toller_gpu::{DeviceError, Devices};
+use toller_gpu::{DeviceError, Devices, KernelTime, KernelTimes};
 use toller_simd::Isa;
 use toller_topk::cuda::DeviceSearch;
 use toller_topk::{Filter, IpTopkError, Scan, TopK};
@@ -27,9 +27,18 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn open(device: Device, threads: usize, ui: &Ui) -> crate::Result<Self> {
+    /// Opens the device, which chooses kernels as for at most `capability`.
+    pub(super) fn open(
+        device: Device,
+        capability: Option<(u32, u32)>,
+        threads: usize,
+        ui: &Ui,
+    ) -> crate::Result<Self> {
         device::check(device)?;
         let devices = engine::open(ui)?.devices(device).map_err(engine::in_flags)?;
+        if let (Some(devices), Some(capability)) = (&devices, capability) {
+            devices.limit_capability(capability);
+        }
         Ok(Self { devices, loaded: None, threads, is_stand_in: device.is_stand_in() })
     }
 
@@ -116,5 +125,18 @@ impl Machine {
         let found = loaded.2.search(&collection, queries, case.k, &Filter::default());
         self.loaded = Some(loaded);
         Ok(found?)
+    }
+
+    /// The time of each kernel in one search; nothing on the CPU, which has none.
+    pub(super) fn kernel_times(
+        &mut self,
+        source: &Source,
+        case: &Case,
+        queries: &[f32],
+    ) -> Result<Vec<KernelTime>, BenchError> {
+        let Some(devices) = self.devices.clone() else { return Ok(Vec::new()) };
+        let times = KernelTimes::default();
+        devices.watched(&times.watcher(), || self.search(source, case, queries))?;
+        Ok(times.all())
     }
 }

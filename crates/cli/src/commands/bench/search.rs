@@ -1,5 +1,6 @@
 //! `toller bench search`: the time of an exact search, compared with the machine's limits.
 
+use std::fs::File;
 use std::io::Write;
 
 use serde_json::{Value, json};
@@ -7,12 +8,15 @@ use toller_bench::figures::{grouped, search_figure};
 use toller_bench::limits::Limits;
 use toller_bench::search::{Case, Point, measure_search};
 use toller_engine::Device;
+use toller_files::FileError;
+use toller_gpu::KernelTime;
 use toller_topk::Scan;
 
 use super::machine::Machine;
 use super::options::{BenchOptions, ascending};
 use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
 use super::search_source::{Source, SourceArgs};
+use crate::args::paths::OutputPath;
 use crate::interrupt;
 use crate::ui::Ui;
 
@@ -37,8 +41,32 @@ pub struct BenchSearchArgs {
     #[arg(long, value_name = "auto|cpu|cuda[:N]|cuda:all", default_value_t = Device::Cpu)]
     device: Device,
 
+    /// Choose kernels as for GPUs of at most this compute capability
+    #[arg(long, value_name = "MAJOR.MINOR", value_parser = capability, help_heading = "Machine")]
+    capability: Option<(u32, u32)>,
+
+    /// Measure each kernel in one more search, in which every launch is waited for
+    #[arg(long)]
+    kernel_times: bool,
+
+    /// Append each figure to this file as soon as it is measured, as a line of JSON
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    log: Option<OutputPath>,
+
     #[command(flatten)]
     options: BenchOptions,
+}
+
+fn capability(text: &str) -> Result<(u32, u32), String> {
+    let numbers =
+        text.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+    numbers.ok_or_else(|| "two numbers, as in 8.0".to_owned())
+}
+
+/// A figure: a measured search, and the times of its kernels if they were asked for.
+struct Figure {
+    point: Point,
+    kernels: Vec<KernelTime>,
 }
 
 /// The least number of rounds of a batch.
@@ -55,33 +83,65 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.plot.open()?;
     let largest = args.queries.iter().copied().max().unwrap_or(1);
-    let mut machine = Machine::open(args.device, threads, ui)?;
+    let mut machine = Machine::open(args.device, args.capability, threads, ui)?;
+    let mut log = args.log.as_ref().map(Log::open).transpose()?;
     let source = Source::open(&args.source, largest as usize, ui)?;
     let limits = machine.limits(&source, &args.options, MIN_ROUNDS)?;
 
     let mut cases = cases(args, &source);
     machine.order(&mut cases);
     let bar = ui.progress("measuring", "figures", cases.len() as u64);
-    let mut points = Vec::new();
+    let mut figures: Vec<Figure> = Vec::new();
     for case in cases {
         interrupt::check(&stop, "nothing was printed")?;
         let rounds = if case.queries == 1 { MIN_ROUNDS_ALONE } else { MIN_ROUNDS };
         let bytes = machine.scanned_bytes(&source, &case);
         let search = |queries: &[f32]| machine.search(&source, &case, queries);
-        points.push(measure_search(case, &source.queries, bytes, &args.options.budget(rounds), search)?);
-        bar.set(points.len() as u64);
+        let point = measure_search(case, &source.queries, bytes, &args.options.budget(rounds), search)?;
+        let kernels = if args.kernel_times {
+            machine.kernel_times(&source, &case, source.queries.batch(0, case.queries))?
+        } else {
+            Vec::new()
+        };
+        let figure = Figure { point, kernels };
+        if let Some(log) = &mut log {
+            log.append(&figure_json(&figure, &limits))?;
+        }
+        figures.push(figure);
+        bar.set(figures.len() as u64);
     }
     drop(bar);
 
     let subject = format!("{}; {}", source.describe(), machine.describe());
     ui.show(
-        || report(&source, &machine, &limits, &points, threads),
+        || report(&source, &machine, &limits, &figures, threads),
         |out| {
             writeln!(out, "{subject}")?;
-            tables(&machine, &limits, &points, out)
+            tables(&machine, &limits, &figures, out)
         },
     )?;
+    let points: Vec<Point> = figures.into_iter().map(|figure| figure.point).collect();
     plot.draw(|| search_figure(&points, &limits, subject))
+}
+
+/// A file of figures, a line each. It is no result of the command but a record of its work so far, so it is
+/// not replaced as a whole.
+struct Log<'a> {
+    path: &'a OutputPath,
+    file: File,
+}
+
+impl<'a> Log<'a> {
+    fn open(path: &'a OutputPath) -> Result<Self, FileError> {
+        let file =
+            File::options().append(true).create(true).open(path).map_err(FileError::on("open", path))?;
+        Ok(Self { path, file })
+    }
+
+    fn append(&mut self, figure: &Value) -> Result<(), FileError> {
+        // One call, so that the file has whole lines only.
+        self.file.write_all(format!("{figure}\n").as_bytes()).map_err(FileError::on("write", self.path))
+    }
 }
 
 /// All combinations, the smallest first.
@@ -99,10 +159,15 @@ fn cases(args: &BenchSearchArgs, source: &Source) -> Vec<Case> {
     cases
 }
 
-fn tables(machine: &Machine, limits: &Limits, points: &[Point], out: &mut dyn Write) -> std::io::Result<()> {
+fn tables(
+    machine: &Machine,
+    limits: &Limits,
+    figures: &[Figure],
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
     writeln!(out, "{}\n", machine.say(limits))?;
     let mut table = Table::new(HEADER.split('|'));
-    for point in points {
+    for Figure { point, .. } in figures {
         let Case { vectors, queries, k, scan } = point.case;
         table.push([
             grouped(vectors),
@@ -121,7 +186,8 @@ fn tables(machine: &Machine, limits: &Limits, points: &[Point], out: &mut dyn Wr
         ]);
     }
     table.write(out)?;
-    let alone: Vec<&Point> = points.iter().filter(|point| point.case.queries == 1).collect();
+    let points = figures.iter().map(|figure| &figure.point);
+    let alone: Vec<&Point> = points.filter(|point| point.case.queries == 1).collect();
     if !alone.is_empty() {
         writeln!(out, "\nlatency of one query at a time:\n")?;
         let mut table = Table::new(["vectors", "k", "scan"].into_iter().chain(LATENCY_HEADER));
@@ -131,26 +197,54 @@ fn tables(machine: &Machine, limits: &Limits, points: &[Point], out: &mut dyn Wr
         }
         table.write(out)?;
     }
-    Ok(())
+    kernel_table(figures, out)
 }
 
-fn report(source: &Source, machine: &Machine, limits: &Limits, points: &[Point], threads: usize) -> Value {
-    let figure = |point: &Point| {
-        json!({
-            "vectors": point.case.vectors,
-            "queries": point.case.queries,
-            "k": point.case.k,
-            "scan": point.case.scan.to_string(),
-            "seconds": timings_json(&point.timings),
-            "queries_per_second": point.queries_per_sec(),
-            "gigabytes_per_second": point.bytes_per_sec() * 1e-9,
-            "gflop_per_second": point.operations_per_sec() * 1e-9,
-            "share_of_read_rate": point.bytes_per_sec() / limits.read_rate,
-            "share_of_matrix_rate": point.operations_per_sec() / limits.matrix_rate,
-            "share_of_floor": point.share_of_floor(limits),
-            "nominated": { "mean": point.nominated.mean, "max": point.nominated.max },
-        })
-    };
+/// The time of each kernel, where it was measured.
+fn kernel_table(figures: &[Figure], out: &mut dyn Write) -> std::io::Result<()> {
+    if figures.iter().all(|figure| figure.kernels.is_empty()) {
+        return Ok(());
+    }
+    writeln!(out, "\nkernels of one search:\n")?;
+    let mut table = Table::new(["vectors", "queries", "k", "scan", "kernel", "launches", "ms"]);
+    for Figure { point, kernels } in figures {
+        let Case { vectors, queries, k, scan } = point.case;
+        for time in kernels {
+            table.push([
+                grouped(vectors),
+                grouped(queries),
+                grouped(k),
+                scan.to_string(),
+                time.kernel.to_owned(),
+                time.launches.to_string(),
+                format!("{:.3}", time.seconds * 1e3),
+            ]);
+        }
+    }
+    table.write(out)
+}
+
+fn figure_json(figure: &Figure, limits: &Limits) -> Value {
+    let Figure { point, kernels } = figure;
+    let kernel = |time: &KernelTime| json!({ "kernel": time.kernel, "launches": time.launches, "seconds": time.seconds });
+    json!({
+        "vectors": point.case.vectors,
+        "queries": point.case.queries,
+        "k": point.case.k,
+        "scan": point.case.scan.to_string(),
+        "seconds": timings_json(&point.timings),
+        "queries_per_second": point.queries_per_sec(),
+        "gigabytes_per_second": point.bytes_per_sec() * 1e-9,
+        "gflop_per_second": point.operations_per_sec() * 1e-9,
+        "share_of_read_rate": point.bytes_per_sec() / limits.read_rate,
+        "share_of_matrix_rate": point.operations_per_sec() / limits.matrix_rate,
+        "share_of_floor": point.share_of_floor(limits),
+        "nominated": { "mean": point.nominated.mean, "max": point.nominated.max },
+        "kernels": kernels.iter().map(kernel).collect::<Vec<_>>(),
+    })
+}
+
+fn report(source: &Source, machine: &Machine, limits: &Limits, figures: &[Figure], threads: usize) -> Value {
     json!({
         "machine": machine.describe(),
         "instruction_set": toller_simd::Isa::active().to_string(),
@@ -160,6 +254,6 @@ fn report(source: &Source, machine: &Machine, limits: &Limits, points: &[Point],
             "matrix_gflop_per_second": limits.matrix_rate * 1e-9,
         },
         "vectors": source.json(),
-        "figures": points.iter().map(figure).collect::<Vec<_>>(),
+        "figures": figures.iter().map(|figure| figure_json(figure, limits)).collect::<Vec<_>>(),
     })
 }

@@ -1,0 +1,111 @@
+//! A small search with every type and every engine of the scan. Each is a test of its own, so that the first
+//! run on a machine can give each a process, and learn which of them fails or hangs.
+
+use toller_gpu::{Devices, KernelTimes};
+use toller_ir::{DocOrd, Filter};
+
+use super::{numbers, opened};
+use crate::cuda::DeviceSearch;
+use crate::{Collection, Scan, Segment, Vectors, reference};
+
+/// An engine of the scan.
+#[derive(Clone, Copy)]
+enum Engine {
+    Tile8,
+    Tile64,
+    Tile256,
+    Wgmma,
+}
+
+impl Engine {
+    /// The end of its kernels' names, a number of queries that it is chosen for, and the capability.
+    fn facts(self) -> (&'static str, usize, (u32, u32)) {
+        match self {
+            Self::Tile8 => ("8", 5, (8, 0)),
+            Self::Tile64 => ("64", 20, (8, 0)),
+            Self::Tile256 => ("256", 70, (8, 0)),
+            Self::Wgmma => ("wgmma", 70, (9, 0)),
+        }
+    }
+}
+
+/// Searches on the machine's GPU, or on a stand-in if it has none.
+fn search(dtype: &str, scan: Scan, vectors: Vectors<'_>, engine: Engine) {
+    let (suffix, count, capability) = engine.facts();
+    let devices = opened().unwrap_or_else(|| Devices::shim(&[64 << 20]));
+    if suffix == "wgmma" && devices.facts().any(|facts| facts.capability != capability) {
+        println!("skipped: only devices of compute capability 9.0 have wgmma");
+        return;
+    }
+    devices.limit_capability(capability);
+    let segment = Segment { first: DocOrd(0), vectors, codes: None };
+    let collection = Collection::new(DIM, vec![segment]).unwrap();
+    let queries = numbers(count * DIM, 21);
+    let index = DeviceSearch::new(&devices, &collection, scan, &|_| {}).unwrap();
+    let search = || index.search(&collection, &queries, K, &Filter::default()).unwrap().rankings;
+    let expected = reference::ip_topk(&collection, &queries, K, &Filter::default()).unwrap();
+    assert!(search() == expected, "{dtype} {suffix}");
+    // The same hits when each kernel is waited for; and the kernel was the intended one.
+    let times = KernelTimes::default();
+    assert!(devices.watched(&times.watcher(), search) == expected, "{dtype} {suffix}, watched");
+    let kernel = format!("toller_ip_topk_scan_{dtype}_{suffix}");
+    let time = times.all().into_iter().find(|time| time.kernel == kernel);
+    assert!(time.is_some_and(|time| time.seconds > 0.0), "{kernel} was not launched");
+}
+
+/// Three tiles of rows, the last one not full; slices of 128 bytes that a vector does not fill.
+const ROWS: usize = 300;
+const DIM: usize = 72;
+const K: usize = 10;
+
+fn f16s() -> Vec<half::f16> {
+    numbers(ROWS * DIM, 22).into_iter().map(half::f16::from_f32).collect()
+}
+
+fn of_f16(engine: Engine) {
+    search("f16", Scan::Auto, Vectors::F16(&f16s()), engine);
+}
+
+fn of_bf16(engine: Engine) {
+    let vectors: Vec<half::bf16> = numbers(ROWS * DIM, 23).into_iter().map(half::bf16::from_f32).collect();
+    search("bf16", Scan::Auto, Vectors::BF16(&vectors), engine);
+}
+
+fn of_f32(engine: Engine) {
+    search("f32", Scan::Auto, Vectors::F32(&numbers(ROWS * DIM, 24)), engine);
+}
+
+fn of_int8(engine: Engine) {
+    search("int8", Scan::Int8, Vectors::F16(&f16s()), engine);
+}
+
+/// A test for every engine, in a module named like the type.
+macro_rules! tests {
+    ($($dtype:ident: $search:ident),*) => {
+        $(mod $dtype {
+            use super::{$search, Engine};
+
+            #[test]
+            fn tile_8() {
+                $search(Engine::Tile8);
+            }
+
+            #[test]
+            fn tile_64() {
+                $search(Engine::Tile64);
+            }
+
+            #[test]
+            fn tile_256() {
+                $search(Engine::Tile256);
+            }
+
+            #[test]
+            fn wgmma() {
+                $search(Engine::Wgmma);
+            }
+        })*
+    };
+}
+
+tests!(f16: of_f16, bf16: of_bf16, f32: of_f32, int8: of_int8);

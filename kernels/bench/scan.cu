@@ -1,0 +1,166 @@
+// The scan alone, on random rows and queries: how fast its main loop is without hits, what hits cost, and
+// which constants are best.
+//
+// Compile it with -DTOLLER_L2_PREFETCH=128 (or 256) too, to compare the prefetch of its copies.
+#include <cmath>
+
+#include "../ip_topk/warpgroups.cuh"
+#include "bench.cuh"
+
+constexpr uint32_t ROWS = 1 << 20, DIM = 768, CAPACITY = 4096;
+
+// wgmma without the fence that PTX demands between a copy by cp.async and wgmma: to measure what the fence
+// costs, never to ship.
+template <class Format>
+struct Unfenced : Warpgroups<Format> {
+    __device__ void acquire() {}
+};
+
+#define BENCH_SCAN(NAME, FORMAT, ENGINE, STAGES, BLOCKS)                                                               \
+    extern "C" __global__ void __launch_bounds__(TOLLER_SCAN_THREADS, BLOCKS)                                          \
+        bench_scan_##NAME(const __grid_constant__ toller_scan_args args) {                                             \
+        scan<FORMAT, ENGINE, STAGES>(args);                                                                            \
+    }
+
+// Names for types that hold commas.
+using F16By8 = MmaSync<F16, 8, 8>;
+using Int8By8 = MmaSync<Int8, 8, 8>;
+using F16By64 = MmaSync<F16, 64, 4>;
+using F16By256 = MmaSync<F16, 256, 2>;
+using Int8By256 = MmaSync<Int8, 256, 2>;
+
+BENCH_SCAN(f16_8, F16, F16By8, 4, 2)
+BENCH_SCAN(f16_8_blocks_3, F16, F16By8, 4, 3)
+BENCH_SCAN(int8_8, Int8, Int8By8, 4, 2)
+BENCH_SCAN(f16_64, F16, F16By64, 3, 2)
+BENCH_SCAN(f16_256, F16, F16By256, 3, 1)
+BENCH_SCAN(int8_256, Int8, Int8By256, 3, 1)
+
+// Other targets have these kernels without a body; `main` does not launch them there.
+#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#undef BENCH_SCAN
+#define BENCH_SCAN(NAME, FORMAT, ENGINE, STAGES, BLOCKS)                                                               \
+    extern "C" __global__ void bench_scan_##NAME(const __grid_constant__ toller_scan_args) {}
+#endif
+BENCH_SCAN(f16_wgmma, F16, Warpgroups<F16>, 4, 1)
+BENCH_SCAN(f16_wgmma_no_fence, F16, Unfenced<F16>, 4, 1)
+BENCH_SCAN(int8_wgmma, Int8, Warpgroups<Int8>, 4, 1)
+BENCH_SCAN(int8_wgmma_no_fence, Int8, Unfenced<Int8>, 4, 1)
+
+// Numbers in -1..1, of f16 or as codes.
+extern "C" __global__ void __launch_bounds__(256) bench_fill(uint16_t *halves, int8_t *codes, uint64_t count, uint64_t seed) {
+    for (uint64_t i = blockIdx.x * uint64_t{256} + threadIdx.x; i < count; i += gridDim.x * uint64_t{256}) {
+        const uint64_t bits = mixed(i + (seed << 40));
+        const float number = static_cast<float>(static_cast<int32_t>(bits >> 32)) * 0x1p-31f;
+        halves[i] = f32_to_f16(number);
+        codes[i] = static_cast<int8_t>(static_cast<int32_t>(bits % 255) - 127);
+    }
+}
+
+using Kernel = void (*)(toller_scan_args);
+
+struct Case {
+    const char *name;
+    Kernel kernel;
+    bool codes;
+    uint32_t width, stages, blocks, queries;
+    bool hopper;
+};
+
+const Case CASES[] = {
+    {"f16_8", bench_scan_f16_8, false, 8, 4, 2, 1, false},
+    {"f16_8", bench_scan_f16_8_blocks_3, false, 8, 4, 3, 1, false},
+    {"int8_8", bench_scan_int8_8, true, 8, 4, 2, 1, false},
+    {"f16_64", bench_scan_f16_64, false, 64, 3, 2, 64, false},
+    {"f16_256", bench_scan_f16_256, false, 256, 3, 1, 6980, false},
+    {"int8_256", bench_scan_int8_256, true, 256, 3, 1, 6980, false},
+    {"f16_wgmma", bench_scan_f16_wgmma, false, 256, 4, 1, 6980, true},
+    {"f16_wgmma, no fence", bench_scan_f16_wgmma_no_fence, false, 256, 4, 1, 6980, true},
+    {"int8_wgmma", bench_scan_int8_wgmma, true, 256, 4, 1, 6980, true},
+    {"int8_wgmma, no fence", bench_scan_int8_wgmma_no_fence, true, 256, 4, 1, 6980, true},
+};
+
+// A share of the rows that reaches the threshold, and how many standard deviations above the mean it begins.
+struct Hits {
+    double share, deviations;
+};
+const Hits HITS[] = {{0, INFINITY}, {1e-4, 3.7190}, {1e-3, 3.0902}};
+
+// Rows, and as many queries as any case has, in both types.
+struct Data {
+    static constexpr uint32_t QUERIES = 6980;
+    Array<uint16_t> rows{uint64_t{ROWS} * DIM}, queries{uint64_t{QUERIES} * DIM};
+    Array<int8_t> row_codes{uint64_t{ROWS} * DIM}, query_codes{uint64_t{QUERIES} * DIM};
+    Array<float> norms{std::vector<float>(ROWS, 1.0f)}, scales{std::vector<float>(ROWS, 1.0f)}, residuals{std::vector<float>(ROWS, 0.0f)};
+    Array<float> ratio{std::vector<float>{0}};
+    Array<toller_candidate> candidates{uint64_t{QUERIES} * CAPACITY};
+    Array<uint32_t> counts{QUERIES};
+
+    explicit Data(const Machine &machine) {
+        const unsigned grid = machine.multiprocessors * 8;
+        bench_fill<<<grid, 256>>>(rows.data(), row_codes.data(), uint64_t{ROWS} * DIM, 1);
+        bench_fill<<<grid, 256>>>(queries.data(), query_codes.data(), uint64_t{QUERIES} * DIM, 2);
+        CHECKED(cudaDeviceSynchronize());
+    }
+
+    toller_scan_args args(const Case &of, const toller_query_pair *pairs) const {
+        toller_scan_args args{};
+        args.rows = of.codes ? static_cast<const void *>(row_codes.data()) : rows.data();
+        args.queries = of.codes ? static_cast<const void *>(query_codes.data()) : queries.data();
+        args.row_norms = norms.data(), args.pairs = pairs;
+        if (of.codes) args.row_scales = scales.data(), args.row_residual_norms = residuals.data(), args.residual_ratio = ratio.data();
+        args.candidates = candidates.data(), args.counts = counts.data();
+        args.row_count = ROWS, args.query_count = of.queries, args.stride = DIM * (of.codes ? 1 : 2), args.capacity = CAPACITY;
+        args.tile_step = 1, args.tile_count = ROWS / TOLLER_SCAN_ROWS;
+        return args;
+    }
+};
+
+// The standard deviation of a sum of products: of numbers in -1..1, or of codes in -127..127.
+double deviation(bool codes) { return std::sqrt(double(DIM)) * (codes ? (255.0 * 255 - 1) / 12 : 1.0 / 3); }
+
+void measure(const Machine &machine, const Data &data, const Case &of, const Hits &hits) {
+    // Sums are compared as they are: their bounds have no width.
+    const auto cutoff = static_cast<float>(hits.deviations * deviation(of.codes));
+    std::vector<toller_query_pair> all((of.queries + of.width - 1) / of.width * of.width / 2, {{0, 0}, {INFINITY, INFINITY}});
+    for (uint32_t query = 0; query < of.queries; ++query) all[query / 2].cutoff[query % 2] = cutoff;
+    const Array<toller_query_pair> pairs(all);
+    const toller_scan_args args = data.args(of, pairs.data());
+    const unsigned shared = TOLLER_SCAN_SHARED(of.width, of.stages), grid = machine.multiprocessors * of.blocks;
+    CHECKED(cudaFuncSetAttribute(of.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
+    CHECKED(cudaFuncSetAttribute(of.kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+    int resident = 0;
+    CHECKED(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, of.kernel, TOLLER_SCAN_THREADS, shared));
+    const float time = milliseconds(
+        machine, [&] { CHECKED(cudaMemsetAsync(data.counts.data(), 0, data.counts.bytes())); },
+        [&] { of.kernel<<<grid, TOLLER_SCAN_THREADS, shared>>>(args); });
+    double nominated = 0;
+    for (const uint32_t count : data.counts.read()) nominated += count;
+    nominated /= of.queries;
+    // The length of a query, by which its sums vary, is about 1.6% off: its count is then 17% off.
+    const double expected = hits.share * ROWS, slack = of.queries < 1000 ? 0.6 : 0.05;
+    require(std::fabs(nominated - expected) <= slack * expected, "as many nominations as the threshold leaves");
+#ifdef TOLLER_L2_PREFETCH
+    constexpr int PREFETCH = TOLLER_L2_PREFETCH;
+#else
+    constexpr int PREFETCH = 0;
+#endif
+    const double bytes = double(ROWS) * args.stride, operations = 2.0 * ROWS * DIM * of.queries;
+    std::printf("{\"scan\": \"%s\", \"L2 prefetch\": %d, \"Blocks an SM\": %u, \"Resident\": %d, \"Queries\": %u, \"Share of hits\": %g, "
+                "\"Nominated\": %.1f, \"Ms\": %.4f, \"GB/s\": %.1f, \"TFLOP/s\": %.1f}\n",
+                of.name, PREFETCH, of.blocks, resident, of.queries, hits.share, nominated, time, bytes / time * 1e-6,
+                operations / time * 1e-9);
+    std::fflush(stdout);
+}
+
+int main(int count, char **arguments) {
+    const auto machine = Machine::of(count, arguments);
+    const Data data(machine);
+    for (const Case &of : CASES) {
+        if (of.hopper && !machine.is_hopper()) continue;
+        for (const Hits &hits : HITS) {
+            // For a profiler, no hits and many are enough.
+            if (!machine.once || hits.share != 1e-4) measure(machine, data, of, hits);
+        }
+    }
+}

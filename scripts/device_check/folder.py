@@ -1,0 +1,46 @@
+"""The folder that a run needs: binaries that were built elsewhere, the peers, the kernels' sources and this script."""
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from .runner import say
+
+SCRIPTS = Path(__file__).resolve().parent.parent
+ROOT = SCRIPTS.parent
+PEERS = "gpu_topk.py"
+# The maximum size of the binary, in bytes.
+MOST_BYTES = 45_000_000
+
+
+def built(messages, is_wanted):
+    """The path of the wanted executable among those that cargo built."""
+    paths = [artifact["executable"] for line in messages.splitlines() if line.startswith("{")
+             for artifact in [json.loads(line)] if artifact.get("executable") and is_wanted(artifact)]
+    if not paths:
+        raise SystemExit("error: cargo built no such binary")
+    return paths[-1]
+
+
+def build(folder, feature):
+    """Puts everything a run needs into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    # One command, so that both use the same libraries. The command line's tests build its binary too.
+    command = [os.environ.get("CARGO", "cargo"), "test", "--no-run", "--package", "toller-topk", "--lib", "--package", "toller",
+               "--test", "cli", "--features", f"toller/{feature}", "--release", "--locked",
+               "--message-format=json-render-diagnostics"]
+    messages = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    binary = built(messages, lambda artifact: artifact["target"]["kind"] == ["bin"])
+    tests = built(messages, lambda artifact: artifact["profile"]["test"] and artifact["target"]["name"] == "toller_topk")
+    for source, name in [(binary, "toller"), (tests, "tests"), (ROOT / "benches/peers" / PEERS, PEERS),
+                         (SCRIPTS / "device-check", "device-check")]:
+        shutil.copy(source, folder / name)
+    for source, name in [(SCRIPTS / "device_check", "device_check"), (ROOT / "kernels", "kernels")]:
+        shutil.copytree(source, folder / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "shim", "driver"))
+    for name in ["toller", "tests"]:
+        subprocess.run(["strip", "--strip-all", folder / name], check=True)
+    size = (folder / "toller").stat().st_size
+    say(f"built {folder}: the binary is {size / 1e6:.1f} MB")
+    if size > MOST_BYTES:
+        raise SystemExit(f"error: the binary is larger than {MOST_BYTES / 1e6:.0f} MB")
