@@ -1,5 +1,6 @@
 //! What is searched: the systems over a collection, and their queues.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -231,7 +232,8 @@ impl Collection {
         self.systems.texts.as_ref().ok_or_else(without)
     }
 
-    /// The inverted index, and the ordinals that it has for documents by their identifiers.
+    /// The inverted index, and the ordinals that it has for documents by their identifiers. Reads all
+    /// identifiers of the index.
     pub(crate) fn sparse_ordinals(
         &self,
         ids: &[String],
@@ -243,13 +245,14 @@ impl Collection {
                 "scores are explained term by term, and the server has no sparse system",
             )
         })?;
-        let mut found = vec![None; ids.len()];
+        let wanted: HashSet<&str> = ids.iter().map(String::as_str).collect();
+        let mut ordinals = HashMap::with_capacity(wanted.len());
         for doc in (0..searcher.doc_count() as u32).map(DocOrd) {
-            let id = searcher.doc_id(doc);
-            for (ordinal, _) in found.iter_mut().zip(ids).filter(|(_, wanted)| **wanted == *id) {
-                *ordinal = Some(doc);
+            if let Some(id) = wanted.get(&*searcher.doc_id(doc)) {
+                ordinals.insert(*id, doc);
             }
         }
+        let found = ids.iter().map(|id| ordinals.get(id.as_str()).copied()).collect();
         Ok((searcher, found))
     }
 }

@@ -27,7 +27,7 @@ impl Cut {
     ) -> Result<Tokens, Failure> {
         match found {
             Ok((_, true)) if !self.truncate => Err(Failure::invalid(format!(
-                "text {place} has more than {max_length} tokens, the most that the model takes; `truncate` cuts it"
+                "text {place} has more than the model's {max_length} tokens; `truncate` cuts it"
             ))),
             Ok((tokens, _)) => Ok(tokens),
             Err(error) => Err(of_text(place, &error)),

@@ -51,19 +51,15 @@ impl Tokenizer {
             text
         };
         let found = self.inner.encode(text, special_tokens).map_err(library_error)?;
-        let specials = found.get_special_tokens_mask();
-        let tokens = found.get_ids().iter().zip(found.get_tokens()).zip(found.get_offsets()).zip(specials);
-        let token = |(((&id, name), &(start, end)), &special): (((&u32, &String), &(usize, usize)), &u32)| {
-            let bytes = (special == 0).then_some(start..end);
+        let token = |at: usize| {
+            let (start, end) = found.get_offsets()[at];
+            let is_special = found.get_special_tokens_mask()[at] != 0;
+            let bytes = (!is_special).then_some(start..end);
             let of_text = bytes.clone().and_then(|bytes| text.get(bytes));
-            TokenInText {
-                id,
-                text: of_text.map_or_else(|| name.clone(), str::to_owned),
-                is_special: special != 0,
-                bytes,
-            }
+            let text = of_text.unwrap_or(&found.get_tokens()[at]).to_owned();
+            TokenInText { id: found.get_ids()[at], text, is_special, bytes }
         };
-        Ok(tokens.map(token).collect())
+        Ok((0..found.len()).map(token).collect())
     }
 
     /// The text of tokens.
