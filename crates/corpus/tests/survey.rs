@@ -9,11 +9,11 @@ use std::error::Error;
 use common::{assert_error, skipping};
 use proptest::prelude::*;
 use toller_corpus::{
-    BadKind, CollectionFormat, DuplicateIds, Fingerprinter, Location, Locations, Position, ReadOptions,
+    BadKind, CollectionFormat, DuplicateIds, Fingerprinter, Location, Locations, ReadOptions,
     open_collection, survey,
 };
 use toller_files::Input;
-use toller_ir::Explain;
+use toller_ir::{Explain, Position};
 
 type Outcome = Result<(), Box<dyn Error>>;
 

@@ -75,7 +75,7 @@ pub fn run(args: &RanksArgs, ui: &Ui) -> crate::Result<()> {
     let measures: Vec<Measure> = measures.iter().map(Measure::with_average_ties).collect();
 
     let qrels = args.qrels.read(args.bad_lines.skip_bad_lines, ui)?;
-    let groups = args.document_groups.as_ref().map(|file| groups_of(file)).transpose()?;
+    let groups = args.document_groups.as_ref().map(groups_of).transpose()?;
     let read = |path: &InputPath| args.queries_input.read(&[path.input()], args.bad_lines.skip_bad_lines, ui);
     let queries = args.queries.as_ref().map(read).transpose()?;
     let engine = engine::open(ui)?;

@@ -87,9 +87,9 @@ const WGMMA_CAPABILITY: (u32, u32) = (9, 0);
 
 /// The pairs of `queries` queries, up to the end of a tile of the variant that scans them.
 pub(crate) fn query_pairs(queries: usize) -> usize {
-    let widths = VARIANTS.iter().map(|variant| variant.width as usize);
+    let mut widths = VARIANTS.iter().map(|variant| variant.width as usize);
     // Where that variant does not fit the device, a narrower one is used, whose tiles end there too.
-    let width = widths.clone().find(|&width| width >= queries).or(widths.last()).unwrap_or(1);
+    let width = widths.clone().find(|&width| width >= queries).or(widths.next_back()).unwrap_or(1);
     queries.next_multiple_of(width) / 2
 }
 
