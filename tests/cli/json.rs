@@ -1,6 +1,7 @@
 //! `--json`: every result is as docs/json.schema.json says, with every key described, and errors are JSON.
 
 use std::collections::BTreeSet;
+use std::process::Stdio;
 
 use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::{Value, json};
@@ -202,11 +203,25 @@ fn every_result_is_as_the_schema_says() {
         })
         .map(|(name, _)| name.as_str())
         .collect();
-    let tested = COMMANDS.iter().map(|(name, _)| *name).chain(["error"]);
+    let tested = COMMANDS.iter().map(|(name, _)| *name).chain(["error", "serve"]);
     assert_eq!(described, tested.collect::<BTreeSet<_>>());
     for name in described {
         assert!(checker.problem("open", name, &json!({ "schema_version": "1" })).is_some(), "{name}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_says_where_it_listens() {
+    let workspace = workspace();
+    workspace.runs("index --corpus c.jsonl --language en --output idx");
+    let mut command = workspace.command("serve --sparse idx --port 0 --json --log none -q");
+    let mut server = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut values = serde_json::Deserializer::from_reader(server.stdout.take().unwrap()).into_iter();
+    let first: Value = values.next().unwrap().unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert_eq!(Checker::new().problem("closed", "serve", &first), None);
 }
 
 /// Every command that clap lists, as names of the schema.

@@ -25,6 +25,8 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("Filter", &["exclude", "allow", "judged"]),
     ("Significance", &["significance", "baseline", "tests", "correction", "permutations", "resamples",
         "confidence", "equivalence", "power"]),
+    ("Limits", &["payload-limit", "max-client-batch-size", "max-k", "no-truncate", "allow-token-ids",
+        "shared-batch-tokens", "max-queued-tokens", "max-queued-queries", "timeout-ms", "max-connections"]),
     ("Output", &["output", "format", "digits", "plot", "tag", "tab-separated", "overwrite", "data",
         "undecided", "keep-stages", "keep-model-scores"]),
     ("Machine", &["device", "dtype", "rerank-dtype", "batch-tokens", "scan", "memory", "no-verify"]),

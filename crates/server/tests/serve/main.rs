@@ -1,4 +1,5 @@
 //! A server on a port of this machine, and clients that mean well or do not.
+#![allow(clippy::unwrap_used)]
 
 mod access;
 mod bits;

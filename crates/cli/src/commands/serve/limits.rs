@@ -6,7 +6,6 @@ use toller_server::Limits;
 
 /// Flags of limits.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Limits")]
 pub(super) struct LimitArgs {
     /// Bytes of a request's body
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().body_bytes)]
@@ -41,7 +40,8 @@ pub(super) struct LimitArgs {
     max_queued_queries: usize,
 
     /// The longest time to an answer, in milliseconds; a request may ask for less with x-timeout-ms
-    #[arg(long, value_name = "MS", default_value_t = Limits::default().timeout.as_millis() as u64, value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
+    #[arg(long, value_name = "MS", default_value_t = Limits::default().timeout.as_millis() as u64,
+          value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
     timeout_ms: u64,
 
     /// Open connections

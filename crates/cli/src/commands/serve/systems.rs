@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use toller_corpus::ReadOptions;
 use toller_encoder::CrossEncoder;
 use toller_engine::{DenseOptions, Device, Encoder, Engine, QuerySource, Scan, Searcher};
 use toller_files::Input;
@@ -14,14 +13,13 @@ use toller_server::{OpenSystems, Systems};
 use toller_texts::TextsOptions;
 
 use crate::args::fusion::{self, FusionArgs};
-use crate::args::input::CollectionArgs;
+use crate::args::input::{BadLinesArgs, CollectionArgs};
 use crate::args::paths::{CachePath, InputPath};
 use crate::args::sparse::SparseArgs;
 use crate::error::UsageError;
 
 /// Flags of what is searched.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Search")]
 pub(super) struct SystemArgs {
     /// Stores to search, as one collection in this order
     #[arg(long, value_name = "STORE", num_args = 1.., requires = "model")]
@@ -39,8 +37,11 @@ pub(super) struct SystemArgs {
     #[command(flatten)]
     collection: CollectionArgs,
 
+    #[command(flatten)]
+    bad_lines: BadLinesArgs,
+
     /// How to scan the vectors; every way gives the same hits and scores
-    #[arg(long, value_name = "auto|f32|f16|int8", default_value_t = Scan::Auto, requires = "dense", help_heading = "Machine")]
+    #[arg(long, value_name = "auto|f32|f16|int8", default_value_t = Scan::Auto, requires = "dense")]
     scan: Scan,
 
     /// Do not verify checksums
@@ -59,12 +60,12 @@ pub(super) struct SystemArgs {
     sparse: SparseArgs,
 
     /// How the hits of --sparse and --dense are fused: a method of `toller fuse` [default: rrf]
-    #[arg(long, value_name = "NAME", value_parser = fusion::method, help_heading = "Fusion")]
+    #[arg(long, value_name = "NAME", value_parser = fusion::method)]
     fusion: Option<&'static Method>,
 
     /// Hits of --sparse and --dense to fuse
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Fusion")]
-    depth: u32,
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    fusion_depth: u32,
 
     #[command(flatten)]
     fusion_args: FusionArgs,
@@ -136,11 +137,11 @@ impl SystemArgs {
             sparse: self.sparse.sparse.as_ref().map(PathBuf::from),
             sparse_options: self.sparse.options(!self.no_verify)?,
             fusion: self.fusion()?,
-            depth: self.depth as usize,
+            depth: self.fusion_depth as usize,
             rerank_depth: self.rerank_depth as usize,
             corpus: engine.collection_files(&self.corpus)?,
             texts: TextsOptions {
-                reading: ReadOptions { ..self.collection.options() },
+                reading: self.collection.options(self.bad_lines.skip_bad_lines),
                 directory: self.text_index.as_ref().map(Into::into),
                 cache: None,
             },
