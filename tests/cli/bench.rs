@@ -84,12 +84,17 @@ fn search_figures_follow_from_their_sizes() {
         }
     }
     for (dtype, bytes) in [("f32", 4.0), ("f16", 2.0), ("bf16", 2.0)] {
-        let flags = format!("bench search {sizes} --store-dtype {dtype} --threads 2 --json --plot cost.svg");
+        let flags = format!(
+            "bench search {sizes} --store-dtype {dtype} --threads 2 --json --plot cost.svg --log {dtype}.jsonl"
+        );
         let done = workspace.runs(&flags);
         let result = done.json();
         check_search(&result, 24.0, 24.0 * bytes, &cases);
         assert_eq!((&result["vectors"]["dtype"], &result["threads"]), (&dtype.into(), &2.into()));
         done.says(["making 500 random vectors of 24 x"]);
+        let log = String::from_utf8(workspace.read(&format!("{dtype}.jsonl"))).unwrap();
+        let logged: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(&logged, result["figures"].as_array().unwrap());
     }
     let texts = svg_texts(&workspace, "cost.svg");
     for words in
@@ -255,6 +260,9 @@ fn what_cannot_be_measured_is_refused() {
         ("bench search --dense store --dim 4", &["--dense", "--dim"]),
         ("bench search --dense store --vectors 4", &["--dense", "--vectors"]),
         ("bench search --query-vectors store", &["--dense"]),
+        ("bench search --vectors 9 --kernel-times", &["--kernel-times", "hint: add --device cuda"]),
+        ("bench search --vectors 9 --capability 8.0", &["--capability", "hint: add --device cuda"]),
+        ("bench search --capability 8", &["--capability", "as in 8.0"]),
     ] {
         workspace.toller(arguments).fails(2, says);
     }
@@ -262,6 +270,7 @@ fn what_cannot_be_measured_is_refused() {
         ("bench search --vectors 4294967295 --dim 4294967295", &["do not fit in memory", "hint: lower"][..]),
         ("bench search --dense none", &["none"]),
         ("bench search --plot none/cost.svg", &["none/cost.svg"]),
+        ("bench search --vectors 9 --log none/figures.jsonl", &["none/figures.jsonl"]),
         ("bench encode --model none/here", &["none/here"]),
         ("bench encode --model tiny-bert --corpus none.jsonl", &["none.jsonl"]),
     ] {

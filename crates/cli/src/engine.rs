@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use toller_engine::{Engine, EngineError, Event, ResolveOptions, Role, Work};
-use toller_hub::Origin;
+use toller_hub::{Origin, env};
 use toller_simd::Isa;
 use toller_sparse::BuildProgress;
 
@@ -24,7 +24,7 @@ pub fn open(ui: &Ui) -> crate::Result<Engine> {
     if let Some(stop) = interrupt::current() {
         builder = builder.stop(stop);
     }
-    if std::env::var_os("TOLLER_WATCH_LAUNCHES").is_some() {
+    if env::TOLLER_WATCH_LAUNCHES.get().is_some() {
         let ui = ui.clone();
         builder = builder.watch_launches(Arc::new(move |launch| ui.status(launch.to_string())));
     }

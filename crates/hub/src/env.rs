@@ -56,6 +56,7 @@ variables! {
     HF_HUB_DOWNLOAD_TIMEOUT: "Seconds that a download may pause (else 10)";
     SSL_CERT_FILE: "Certificates (PEM) to trust instead of the built-in ones, as behind a company's proxy";
     REQUESTS_CA_BUNDLE: "The same, as Python's requests names it";
+    TOLLER_WATCH_LAUNCHES: "Set: print every launch of a kernel on a GPU, and wait for it";
     XDG_CACHE_HOME: "Folder of all caches (else ~/.cache)";
 }
 

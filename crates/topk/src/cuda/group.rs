@@ -68,8 +68,8 @@ impl Sizes {
     /// Bytes of a group without its lists of excluded documents.
     pub(crate) fn bytes(&self) -> u64 {
         let Self { queries, dim, k, capacity } = *self;
-        // Prepared queries of up to four types. Their pairs end with a tile: those of one query take as much as
-        // those of eight, and no number of queries takes more for each.
+        // Prepared queries of up to four types. Their pairs end with a tile: those of one query take as much
+        // as those of eight, and no number of queries takes more for each.
         let pairs = query_pairs(1) * size_of::<QueryPair>();
         let of_types = 4 * (DType::F32.stride(dim) + QUERY_FACTS_BYTES + pairs);
         let vectors = dim * size_of::<f32>() + of_types;

@@ -87,10 +87,10 @@ const WGMMA_CAPABILITY: (u32, u32) = (9, 0);
 
 /// The pairs of `queries` queries, up to the end of a tile of the variant that scans them.
 pub(crate) fn query_pairs(queries: usize) -> usize {
-    let mut widths = VARIANTS.iter().map(|variant| variant.width as usize);
     // Where that variant does not fit the device, a narrower one is used, whose tiles end there too.
-    let width = widths.clone().find(|&width| width >= queries).or(widths.next_back()).unwrap_or(1);
-    queries.next_multiple_of(width) / 2
+    let [narrow @ .., widest] = &VARIANTS;
+    let width = narrow.iter().find(|variant| variant.width as usize >= queries).unwrap_or(widest).width;
+    queries.next_multiple_of(width as usize) / 2
 }
 
 /// The narrowest variant that takes all `queries` at once, if the device has its shared memory.

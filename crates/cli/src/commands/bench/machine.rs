@@ -42,6 +42,11 @@ impl Machine {
         Ok(Self { devices, loaded: None, threads, is_stand_in: device.is_stand_in() })
     }
 
+    /// Whether searches launch kernels.
+    pub(super) fn has_kernels(&self) -> bool {
+        self.devices.is_some()
+    }
+
     /// The machine, in a few words.
     pub(super) fn describe(&self) -> String {
         match &self.devices {

@@ -17,6 +17,7 @@ use super::options::{BenchOptions, ascending};
 use super::output::{LATENCY_HEADER, Table, giga, latency_cells, share, timings_json};
 use super::search_source::{Source, SourceArgs};
 use crate::args::paths::OutputPath;
+use crate::error::UsageError;
 use crate::interrupt;
 use crate::ui::Ui;
 
@@ -84,6 +85,10 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     let plot = args.options.plot.open()?;
     let largest = args.queries.iter().copied().max().unwrap_or(1);
     let mut machine = Machine::open(args.device, args.capability, threads, ui)?;
+    if (args.kernel_times || args.capability.is_some()) && !machine.has_kernels() {
+        let message = "--kernel-times and --capability are for GPUs, and this search runs on the CPU";
+        return Err(UsageError::new(message, "add --device cuda").into());
+    }
     let mut log = args.log.as_ref().map(Log::open).transpose()?;
     let source = Source::open(&args.source, largest as usize, ui)?;
     let limits = machine.limits(&source, &args.options, MIN_ROUNDS)?;
