@@ -79,16 +79,12 @@ impl Server {
             let connections = Arc::new(Connections::new(&self.app));
             let accepting = tokio::spawn(accept(listener, connections.clone()));
             let hear = Arc::new(hear);
-            loop {
-                match signals.heard.recv().await {
-                    Some(Signal::Reload) => {
-                        let (app, hear) = (self.app.clone(), hear.clone());
-                        tokio::spawn(async move {
-                            hear(aside(move || app.reload()).await.map_err(|failure| failure.message));
-                        });
-                    }
-                    Some(Signal::Drain) | None => break,
-                }
+            // Nobody who could reload is left when the signals end.
+            while let Some(Signal::Reload) = signals.heard.recv().await {
+                let (app, hear) = (self.app.clone(), hear.clone());
+                tokio::spawn(async move {
+                    hear(aside(move || app.reload()).await.map_err(|failure| failure.message));
+                });
             }
             self.app.phase.drain();
             let drained = tokio::time::timeout(drain_time, self.app.phase.until_idle()).await;
