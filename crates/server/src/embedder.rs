@@ -14,9 +14,9 @@ use crate::metrics::Metrics;
 use crate::schedule::{Answer, Capacity, Scheduler, Work};
 use crate::texts::{Cut, on_texts};
 
-/// Tokens of a batch, unless the limits say otherwise. Larger batches are not faster, and others wait for
-/// them longer.
-const BATCH_TOKENS: usize = 1024;
+/// Tokens of a batch, unless the limits say otherwise. Larger batches are slower, and others wait for them
+/// longer (benches/results/serve.md).
+const BATCH_TOKENS: usize = 256;
 
 /// Texts, or the ids of their tokens.
 #[derive(Clone, Debug)]

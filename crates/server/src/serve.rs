@@ -79,6 +79,7 @@ impl Server {
             let connections = Arc::new(Connections::new(&self.app));
             let accepting = tokio::spawn(accept(listener, connections.clone()));
             let hear = Arc::new(hear);
+            // Nobody who could reload is left when the signals end.
             while let Some(Signal::Reload) = signals.heard.recv().await {
                 let (app, hear) = (self.app.clone(), hear.clone());
                 tokio::spawn(async move {
