@@ -34,4 +34,5 @@ mod same_everywhere;
 mod search_filter;
 mod store_tools;
 mod support;
+mod train;
 mod two_towers;
