@@ -38,4 +38,5 @@ mod search_filter;
 mod serve;
 mod store_tools;
 mod support;
+mod train;
 mod two_towers;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ::safetensors::Dtype;
 
+use crate::elements::is_float;
 use crate::safetensors::{self, Entry};
 use crate::weights::{self, MappedTensor};
 use crate::{ModelError, Tensor};
@@ -184,6 +185,37 @@ impl Parameters {
             entries.push(Entry { name, dtype: Dtype::F32, shape });
         }
         safetensors::write(path, &entries, |name| self.load(&taken[name]))
+    }
+
+    /// The full name of a tensor that was taken by this canonical name, and the folder of its file.
+    pub fn source(&self, canonical: &str) -> Option<(&Path, String)> {
+        let folder = self.origin.parent().unwrap_or(&self.origin);
+        Some((folder, self.taken.borrow().get(canonical)?.clone()))
+    }
+
+    /// Writes all tensors of floating-point numbers in f32 as a safetensors file, which appears whole or not at
+    /// all. Those in `changed`, by full name, have its values. Buffers of integers are left out: no model
+    /// takes them.
+    ///
+    /// # Errors
+    /// When the file cannot be written, and when a tensor cannot be read.
+    pub fn write_changed(&self, path: &Path, changed: &BTreeMap<String, Tensor>) -> Result<(), ModelError> {
+        let entries: Vec<Entry<'_>> = self
+            .tensors
+            .iter()
+            .filter_map(|(name, source)| {
+                let shape = match source {
+                    Source::Memory(tensor) => tensor.shape(),
+                    Source::File(tensor) if is_float(tensor.layout.dtype) => &tensor.layout.shape,
+                    Source::File(_) => return None,
+                };
+                Some(Entry { name, dtype: Dtype::F32, shape })
+            })
+            .collect();
+        safetensors::write(path, &entries, |name| match changed.get(name) {
+            Some(tensor) => Ok(tensor.clone()),
+            None => self.load(name),
+        })
     }
 
     /// The tensors under the prefix that were not taken, without the prefix. Tensors outside the prefix

@@ -105,6 +105,12 @@ impl DualEncoder {
         }
     }
 
+    /// Whether queries and passages are encoded by the same weights.
+    #[must_use]
+    pub fn shares_weights(&self) -> bool {
+        self.query.shares_model_with(&self.passage)
+    }
+
     /// Whether a text has the same vector in both roles: one tower, and one prompt.
     #[must_use]
     pub fn is_tied(&self) -> bool {

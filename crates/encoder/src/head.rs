@@ -5,6 +5,7 @@ use toller_nn::{Activation, Backend, LinearParameters, Matrix, Place, Pooling};
 
 use crate::EncoderError;
 use crate::layout::Module;
+use crate::transformer::name_tensor;
 
 /// Poolings, concatenated, and the steps from their result to a row of numbers.
 pub(crate) struct Head<B: Backend> {
@@ -48,15 +49,21 @@ impl<B: Backend> Head<B> {
         self.dim = dim;
     }
 
-    /// Adds a dense layer with `weight` `[outputs, dim]` and `bias` `[outputs]`.
+    /// Adds a dense layer with `weight` `[outputs, dim]` and `bias` `[outputs]`, which were taken from
+    /// `parameters` as the parts of `name`.
     pub(crate) fn push_dense(
         &mut self,
         backend: &B,
-        weight: &Tensor,
-        bias: Option<&Tensor>,
+        (parameters, name): (&Parameters, &str),
+        (weight, bias): (&Tensor, Option<&Tensor>),
         activation: Activation,
         fingerprint: &mut Fingerprint,
     ) -> Result<(), EncoderError> {
+        for (part, tensor) in [("weight", Some(weight)), ("bias", bias)] {
+            if let Some(tensor) = tensor {
+                name_tensor(backend, parameters, &format!("{name}.{part}"), tensor);
+            }
+        }
         fingerprint.value("module", format!("dense {}", activation.name()).as_bytes());
         fingerprint.tensor("linear.weight", weight);
         if let Some(bias) = bias {
@@ -94,7 +101,8 @@ impl<B: Backend> Head<B> {
         let parameters = Parameters::open(folder)?;
         let weight = parameters.get("linear.weight", &[config.out_features, config.in_features])?;
         let bias = config.bias.then(|| parameters.get("linear.bias", &[config.out_features])).transpose()?;
-        self.push_dense(backend, &weight, bias.as_ref(), config.activation_function, fingerprint)
+        let (source, tensors) = ((&parameters, "linear"), (&weight, bias.as_ref()));
+        self.push_dense(backend, source, tensors, config.activation_function, fingerprint)
     }
 
     /// Keeps the first `dim` dimensions, before a scaling to unit length if that is the last step: the

@@ -78,8 +78,8 @@ pub(crate) fn encode_in_parallel(
     Ok(rows?.concat())
 }
 
-/// A transformer and its head.
-pub(crate) struct Network<B: Backend> {
+/// A transformer and its head, on a backend.
+pub struct Network<B: Backend> {
     backend: B,
     transformer: Transformer<B>,
     head: Head<B>,
@@ -106,8 +106,17 @@ impl<B: Backend> Network<B> {
         &self.head
     }
 
-    /// The result of the head for a batch, without its last `left_out` steps.
-    pub(crate) fn forward(
+    /// The backend.
+    pub fn backend(&self) -> &B {
+        &self.backend
+    }
+
+    /// The result of the head for a batch, without its last `left_out` steps: a row for each text. The first
+    /// `unpooled` tokens of every text are not pooled.
+    ///
+    /// # Errors
+    /// When a token has no embedding, or computing fails.
+    pub fn forward(
         &self,
         scratch: &mut B::Scratch,
         texts: &[Tokens],

@@ -89,7 +89,8 @@ impl TowerPlan {
         let mut head = Head::new(self.pooling.poolings.clone(), config.hidden);
         if self.pooling.uses_pooler {
             let (weight, bias) = pooler(parameters, config, &self.layout.transformer.join("config.json"))?;
-            head.push_dense(backend, &weight, Some(&bias), Activation::Tanh, fingerprint)?;
+            let source = (parameters, "pooler.dense");
+            head.push_dense(backend, source, (&weight, Some(&bias)), Activation::Tanh, fingerprint)?;
         }
         if config.projection > 0 {
             // DPR's projection is next to its `bert_model`.
@@ -99,7 +100,8 @@ impl TowerPlan {
             };
             let weight = part("weight", &[config.projection, head.dim()])?;
             let bias = part("bias", &[config.projection])?;
-            head.push_dense(backend, &weight, Some(&bias), Activation::Identity, fingerprint)?;
+            let source = (parameters, "encode_proj");
+            head.push_dense(backend, source, (&weight, Some(&bias)), Activation::Identity, fingerprint)?;
         }
         for module in &self.layout.modules {
             head.push_module(backend, module, fingerprint)?;
@@ -204,8 +206,23 @@ impl TextEncoder {
         Work { batch_tokens: self.model.batch_tokens, ..self.model.network.work() }
     }
 
+    /// The same weights once more, on another backend.
+    ///
+    /// # Errors
+    /// When the backend cannot compute what the model needs.
+    pub fn on<B: Backend>(&self, backend: B) -> Result<Network<B>, EncoderError> {
+        Ok(self.plan().load(backend, &mut Fingerprint::new())?.0)
+    }
+
+    /// The folder of the transformer's configuration, weights and tokenizer.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.model.plan.layout.transformer
+    }
+
     /// Tokens at the start of every text that are not pooled.
-    pub(crate) fn unpooled(&self) -> usize {
+    #[must_use]
+    pub fn unpooled(&self) -> usize {
         self.unpooled
     }
 

@@ -1,5 +1,7 @@
 //! What a transformer asks of the device it runs on.
 
+use std::path::Path;
+
 use crate::{
     Activation, AttentionParameters, LinearParameters, Matrix, NnError, NormParameters, NormPlacement, Place,
     Pooling, Sequences,
@@ -40,6 +42,10 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Takes back states whose memory can be used again.
     fn release(&self, _scratch: &mut Self::Scratch, _states: Self::States) {}
+
+    /// Names the tensor of a folder's weights that the next layout takes. A layout that joins several tensors
+    /// takes them in the order of these calls. For backends that change parameters.
+    fn name_tensor(&self, _folder: &Path, _tensor: &str, _shape: &[usize]) {}
 
     /// Lays out a table `[rows, width]`.
     ///

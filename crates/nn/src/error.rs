@@ -7,6 +7,9 @@ pub enum NnError {
     /// Shapes that do not agree.
     #[error("{0}")]
     Shape(String),
+    /// A step that the backend does not have.
+    #[error("{0}")]
+    Unsupported(String),
     /// A weight with more inputs than sums of bytes have room for.
     #[error("int8 sums over {max} inputs at most, not {depth}")]
     Int8Depth {

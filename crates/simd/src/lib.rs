@@ -28,7 +28,7 @@ pub use isa::Isa;
 pub use lanes::{ByteLanes, DoubleLanes, Lanes, PairLanes, SMALLEST_IN_PAIRS, round_for_pairs};
 #[cfg(test)]
 use math::erf;
-pub use math::{exp, exp2_coarse, gelu, gelu_tanh, sigmoid, tanh};
+pub use math::{exp, exp2_coarse, gelu, gelu_derivative, gelu_tanh, sigmoid, tanh};
 use product::Product;
 pub use token::Token;
 

@@ -67,7 +67,8 @@ impl ModelArgs {
     }
 }
 
-fn pooling(name: &str) -> Result<TextPooling, String> {
+/// The pooling of that name.
+pub fn pooling(name: &str) -> Result<TextPooling, String> {
     TextPooling::from_name(name).ok_or_else(|| {
         format!("known are {}", TextPooling::all().map(TextPooling::name).collect::<Vec<_>>().join(", "))
     })

@@ -29,6 +29,7 @@ mod search;
 mod serve;
 mod store;
 mod text_source;
+mod train;
 mod trec_eval;
 mod tune;
 mod verify;
@@ -79,6 +80,9 @@ pub enum Command {
     Qrels(qrels::QrelsArgs),
     /// Take negatives for training from what was retrieved
     Mine(mine::MineArgs),
+    /// Train a dual encoder or a cross-encoder
+    #[command(subcommand)]
+    Train(train::TrainCommand),
     /// Choose parameters on judged queries
     #[command(subcommand)]
     Tune(tune::TuneCommand),
@@ -141,6 +145,7 @@ fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
         Command::Annotate(args) => annotate::run(args, ui),
         Command::Qrels(args) => qrels::run(args, ui),
         Command::Mine(args) => mine::run(args, ui),
+        Command::Train(command) => train::run(command, ui),
         Command::Tune(command) => tune::run(command, ui),
         Command::Store(command) => store::run(command, ui),
         Command::Bench(command) => bench::run(command, threads, ui),

@@ -157,6 +157,20 @@ impl CrossEncoder {
         ReferenceCrossEncoder::load(&self.plan)
     }
 
+    /// The same weights once more, on another backend: a row of the network's result holds a pair's logits.
+    ///
+    /// # Errors
+    /// When the backend cannot compute what the model needs.
+    pub fn on<B: Backend>(&self, backend: B) -> Result<Network<B>, EncoderError> {
+        Ok(self.plan.load(backend, &mut Fingerprint::new())?.0)
+    }
+
+    /// The folder of the configuration, weights and tokenizer.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.plan.folder
+    }
+
     /// The names of the labels.
     #[must_use]
     pub fn labels(&self) -> &[String] {

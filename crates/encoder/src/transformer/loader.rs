@@ -13,6 +13,18 @@ pub(crate) struct Loader<'a, B> {
     pub(crate) fingerprint: &'a mut Fingerprint,
 }
 
+/// Gives a backend the name of a tensor that was taken by its canonical name.
+pub(crate) fn name_tensor<B: Backend>(
+    backend: &B,
+    parameters: &Parameters,
+    canonical: &str,
+    tensor: &Tensor,
+) {
+    if let Some((folder, name)) = parameters.source(canonical) {
+        backend.name_tensor(folder, &name, tensor.shape());
+    }
+}
+
 /// The first half of a feed-forward network.
 pub(super) enum Up<B: Backend> {
     Plain(B::Linear),
@@ -39,6 +51,7 @@ impl<B: Backend> Loader<'_, B> {
     pub(super) fn get(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, EncoderError> {
         let tensor = self.parameters.get(name, shape)?;
         self.fingerprint.tensor(name, &tensor);
+        name_tensor(self.backend, self.parameters, name, &tensor);
         Ok(tensor)
     }
 
@@ -72,7 +85,9 @@ impl<B: Backend> Loader<'_, B> {
     ) -> Result<B::Norm, EncoderError> {
         let mut part = |part: &str| {
             let tensor = self.parameters.get_norm(name, part, width)?;
-            self.fingerprint.tensor(&format!("{name}.{part}"), &tensor);
+            let name = format!("{name}.{part}");
+            self.fingerprint.tensor(&name, &tensor);
+            name_tensor(self.backend, self.parameters, &name, &tensor);
             Ok::<_, EncoderError>(tensor)
         };
         let weight = part("weight")?;

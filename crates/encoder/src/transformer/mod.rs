@@ -12,7 +12,7 @@ use toller_checkpoint::{Fingerprint, ModelError, Parameters};
 use toller_nn::{AttentionParameters, Backend, Matrix, NormPlacement, Stream};
 
 use self::layer::{Half, Layer};
-pub(crate) use self::loader::Loader;
+pub(crate) use self::loader::{Loader, name_tensor};
 use self::tables::Tables;
 use crate::EncoderError;
 use crate::batch::TokenBatch;

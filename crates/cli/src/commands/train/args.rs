@@ -1,0 +1,250 @@
+//! The options of a run. None has a default here: a file may give what the flags leave out.
+
+use toller_encoder::TextPooling;
+use toller_ir::Role;
+use toller_train::{Rule, Schedule};
+
+use super::config;
+use crate::args::model::pooling;
+use crate::args::paths::{InputPath, ModelName, OutputPath};
+
+/// Options of every run.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct TrainArgs {
+    /// Model to start from: a directory, a Hugging Face id or a known name
+    #[arg(long, value_name = "M")]
+    pub model: Option<ModelName>,
+
+    /// Examples (JSON lines or a JSON array): sentence-transformers' columns, DPR, Tevatron, FlagEmbedding, or
+    /// what `toller mine` writes
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub data: Vec<InputPath>,
+
+    /// Queries to learn from, with --corpus and --qrels
+    #[arg(long, value_name = "FILE")]
+    pub queries: Option<InputPath>,
+
+    /// Collection of the passages that have only identifiers
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub corpus: Vec<InputPath>,
+
+    /// Relevance judgments: which documents are positives
+    #[arg(long, value_name = "FILE")]
+    pub qrels: Option<InputPath>,
+
+    /// The lowest grade that is relevant [default: 1]
+    #[arg(long, short = 'l', value_name = "GRADE")]
+    pub relevance_level: Option<i32>,
+
+    /// Negatives of the queries, by identifier, as `toller mine` writes them (jsonl, pairs, t2ranking)
+    #[arg(long, value_name = "FILE")]
+    pub negatives: Option<InputPath>,
+
+    /// Directory for checkpoints, log and the trained model; the same run goes on where it was interrupted
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<OutputPath>,
+
+    /// TOML file with options, named as the flags are; flags win
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<InputPath>,
+
+    /// Passes over the examples [default: 1]
+    #[arg(long, value_name = "N", conflicts_with = "steps")]
+    pub epochs: Option<f64>,
+
+    /// Steps of the optimizer, instead of --epochs
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub steps: Option<u64>,
+
+    /// Examples of a batch [default: 32]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub batch_size: Option<u32>,
+
+    /// Batches whose gradients are added for a step [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub accumulate: Option<u32>,
+
+    /// Negatives of each example, at most [default: 1]
+    #[arg(long, value_name = "N")]
+    pub negatives_per_query: Option<u32>,
+
+    /// Learning rate [default: 2e-5]
+    #[arg(long, value_name = "X")]
+    pub lr: Option<f64>,
+
+    /// How the learning rate falls: linear, bert, constant or cosine [default: linear]
+    #[arg(long, value_name = "NAME")]
+    pub schedule: Option<Schedule>,
+
+    /// Warm-up, in steps, or below 1 as a share of them [default: 0.1]
+    #[arg(long, value_name = "N")]
+    pub warmup: Option<f64>,
+
+    /// adamw or lamb [default: adamw]
+    #[arg(long, value_name = "NAME")]
+    pub optimizer: Option<Rule>,
+
+    /// Weight decay of matrices [default: 0]
+    #[arg(long, value_name = "X")]
+    pub weight_decay: Option<f64>,
+
+    /// Largest norm of the gradient; 0 for any [default: 1]
+    #[arg(long, value_name = "X")]
+    pub max_grad_norm: Option<f64>,
+
+    /// Dropout of states and attention [default: the model's own]
+    #[arg(long, value_name = "P")]
+    pub dropout: Option<f32>,
+
+    /// Seed of batches, choices and dropout [default: 42]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+
+    /// Sequences that are computed at a time, for batches that do not fit in memory (GradCache). Changes no
+    /// bit [default: as many as take about 1 GiB]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub chunk_size: Option<u32>,
+
+    /// Steps between checkpoints [default: 500]
+    #[arg(long, value_name = "N")]
+    pub save_every: Option<u64>,
+
+    /// Checkpoints that are kept [default: 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep_checkpoints: Option<u32>,
+
+    /// Truncate texts to N tokens [default: the model's own maximum]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_length: Option<u32>,
+
+    /// Text between a title and its text [default: a blank]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub title_separator: Option<String>,
+}
+
+/// `toller train dual`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct DualArgs {
+    #[command(flatten)]
+    pub train: TrainArgs,
+
+    /// What is learned: contrastive, margin-mse or kl; the last two from the scores in the data [default:
+    /// contrastive]
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub loss: Option<DualLossName>,
+
+    /// dot or cosine [default: cosine for a model that makes unit vectors, else dot]
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub similarity: Option<SimilarityName>,
+
+    /// What similarities are divided by [default: 0.05 for cosine, 1 for dot]
+    #[arg(long, value_name = "T")]
+    pub temperature: Option<f64>,
+
+    /// Also learn to find the query by its passage
+    #[arg(long)]
+    pub symmetric: bool,
+
+    /// Take no passages of other queries as negatives
+    #[arg(long, conflicts_with = "symmetric")]
+    pub no_in_batch: bool,
+
+    /// Train separate encoders for queries and passages, from one
+    #[arg(long)]
+    pub untie: bool,
+
+    /// Train the encoder of queries or of passages alone; of two encoders, or with --untie
+    #[arg(long, value_name = "query|passage")]
+    pub only: Option<Role>,
+
+    /// Truncate queries to N tokens [default: as passages]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub query_max_length: Option<u32>,
+
+    /// How token states become a vector [default: the model's own, else mean]
+    #[arg(long, value_name = "NAME", value_parser = pooling)]
+    pub pooling: Option<TextPooling>,
+
+    /// Model of the queries, if it is not --model, which then is that of the passages
+    #[arg(long, value_name = "Q")]
+    pub query_model: Option<ModelName>,
+}
+
+/// `toller train cross`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct CrossArgs {
+    #[command(flatten)]
+    pub train: TrainArgs,
+
+    /// What is learned: binary, two-labels or listwise [default: by the labels of the model]
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub loss: Option<CrossLossName>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum DualLossName {
+    Contrastive,
+    MarginMse,
+    Kl,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum SimilarityName {
+    Dot,
+    Cosine,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum CrossLossName {
+    Binary,
+    TwoLabels,
+    Listwise,
+}
+
+/// What the flags give, and for the rest what a file gives.
+macro_rules! completed {
+    ($flags:expr, $file:expr, options: [$($option:ident),*], lists: [$($list:ident),*], switches: [$($switch:ident),*]) => {{
+        let (mut completed, file) = ($flags, $file);
+        $(completed.$option = completed.$option.or(file.$option);)*
+        $(if completed.$list.is_empty() { completed.$list = file.$list; })*
+        $(completed.$switch |= file.$switch;)*
+        completed
+    }};
+}
+
+impl TrainArgs {
+    fn over(self, mut file: Self) -> Self {
+        if self.steps.is_some() || self.epochs.is_some() {
+            (file.steps, file.epochs) = (None, None);
+        }
+        completed!(self, file,
+            options: [model, queries, qrels, relevance_level, negatives, output, epochs, steps, batch_size, accumulate,
+                negatives_per_query, lr, schedule, warmup, optimizer, weight_decay, max_grad_norm, dropout, seed,
+                chunk_size, save_every, keep_checkpoints, max_length, title_separator],
+            lists: [data, corpus], switches: [])
+    }
+}
+
+impl DualArgs {
+    /// With the options of the file, if there is one.
+    pub fn complete(&self) -> crate::Result<Self> {
+        let Some(path) = &self.train.config else { return Ok(self.clone()) };
+        let file: Self = config::read(path)?;
+        let train = self.train.clone().over(file.train.clone());
+        let completed = completed!(self.clone(), file,
+            options: [loss, similarity, temperature, only, query_max_length, pooling, query_model],
+            lists: [], switches: [symmetric, no_in_batch, untie]);
+        Ok(Self { train, ..completed })
+    }
+}
+
+impl CrossArgs {
+    /// With the options of the file, if there is one.
+    pub fn complete(&self) -> crate::Result<Self> {
+        let Some(path) = &self.train.config else { return Ok(self.clone()) };
+        let file: Self = config::read(path)?;
+        let train = self.train.clone().over(file.train.clone());
+        let completed = completed!(self.clone(), file, options: [loss], lists: [], switches: []);
+        Ok(Self { train, ..completed })
+    }
+}

@@ -1,0 +1,42 @@
+//! A run's options from a TOML file: each is a flag without its dashes.
+
+use std::ffi::OsString;
+
+use clap::{Args, FromArgMatches};
+use toml::{Table, Value};
+
+use crate::args::paths::InputPath;
+use crate::error::{Context, UsageError};
+
+/// Reads options from a file, as if they were flags.
+pub fn read<A: Args + FromArgMatches>(path: &InputPath) -> crate::Result<A> {
+    let text = std::fs::read_to_string(path.as_ref()).context(format!("cannot read {}", path.display()))?;
+    let in_file =
+        |problem: String| UsageError::new(format!("{}: {problem}", path.display()), "correct the file");
+    let table: Table = text.parse().map_err(|error: toml::de::Error| in_file(error.to_string()))?;
+    let mut flags = vec![OsString::from("config")];
+    for (name, value) in &table {
+        if name == "config" {
+            return Err(in_file("a file of options names no other".to_owned()).into());
+        }
+        let flag = OsString::from(format!("--{name}"));
+        let values = match value {
+            Value::Boolean(false) => continue,
+            Value::Boolean(true) => Vec::new(),
+            Value::Array(values) => values.clone(),
+            value => vec![value.clone()],
+        };
+        flags.push(flag);
+        for value in values {
+            flags.push(match value {
+                Value::String(text) => text.into(),
+                Value::Integer(_) | Value::Float(_) => value.to_string().into(),
+                other => return Err(in_file(format!("{name} = {other}: expected text or a number")).into()),
+            });
+        }
+    }
+    let command = A::augment_args(clap::Command::new("config").disable_help_flag(true));
+    let matches =
+        command.try_get_matches_from(flags).and_then(|mut found| A::from_arg_matches_mut(&mut found));
+    Ok(matches.map_err(|error| in_file(error.to_string()))?)
+}

@@ -1,0 +1,25 @@
+//! `toller train`: dual encoders and cross-encoders.
+
+mod args;
+mod config;
+mod run;
+
+use clap::Subcommand;
+
+use self::args::{CrossArgs, DualArgs};
+use crate::ui::Ui;
+
+#[derive(Debug, Subcommand)]
+pub enum TrainCommand {
+    /// Train a dual encoder: queries near the passages that answer them
+    Dual(Box<DualArgs>),
+    /// Train a cross-encoder: a score for a query with a passage
+    Cross(Box<CrossArgs>),
+}
+
+pub fn run(command: &TrainCommand, ui: &Ui) -> crate::Result<()> {
+    match command {
+        TrainCommand::Dual(args) => run::dual(&args.complete()?, ui),
+        TrainCommand::Cross(args) => run::cross(&args.complete()?, ui),
+    }
+}

@@ -1,0 +1,251 @@
+//! A run: from the options to a trained model.
+
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+use serde_json::json;
+use toller_corpus::{ReadOptions, read_queries};
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions};
+use toller_engine::Engine;
+use toller_files::{Input, expand};
+use toller_hub::{ModelSource, Origin};
+use toller_ir::Role;
+use toller_texts::TextsOptions;
+use toller_train::{
+    Chunks, CrossLoss, DualLoss, Ending, ExampleFile, Judged, Length, Model, Optimizer, Rates, Rule,
+    Schedule, Settings, Similarity, Source, Task, Titles, Trainer, Warmup, read_negatives,
+};
+
+use super::args::{CrossArgs, CrossLossName, DualArgs, DualLossName, SimilarityName, TrainArgs};
+use crate::args::qrels::read_judgments;
+use crate::engine;
+use crate::error::UsageError;
+use crate::interrupt::{self, Interrupted};
+use crate::ui::{Ui, per_second};
+
+/// Bytes that a chunk's tapes take, about.
+const CHUNK_BYTES: usize = 1 << 30;
+
+pub fn dual(args: &DualArgs, ui: &Ui) -> crate::Result<()> {
+    let engine = engine::open(ui)?;
+    let (source, output) = open_model(&args.train, &engine)?;
+    let directory = source.directory.clone();
+    let query_model = args.query_model.as_ref().map(|name| engine.resolve(name)).transpose()?;
+    let known = match source.origin {
+        Origin::Known(model) => Some(model),
+        Origin::Directory | Origin::Hub { .. } => None,
+    };
+    let load = |max_length: Option<u32>| {
+        let options = LoadOptions {
+            max_length: max_length.map(|length| length as usize),
+            query_model: query_model.as_ref().map(|source| source.directory.clone()),
+            pooling: args.pooling,
+            known: known.clone(),
+            ..LoadOptions::default()
+        };
+        DualEncoder::load(&directory, &options)
+    };
+    let queries = load(args.query_max_length.or(args.train.max_length))?;
+    let passages = load(args.train.max_length)?;
+    let model = Model::dual(&queries, args.untie, args.only)?;
+    let is_unit = queries.tower(Role::Query).normalizes();
+    let similarity = match args.similarity {
+        Some(SimilarityName::Dot) => Similarity::Dot,
+        Some(SimilarityName::Cosine) => Similarity::Cosine,
+        None if is_unit => Similarity::Cosine,
+        None => Similarity::Dot,
+    };
+    let temperature = args.temperature.unwrap_or(if similarity == Similarity::Cosine { 0.05 } else { 1.0 });
+    if !(temperature > 0.0 && temperature.is_finite()) {
+        return Err(UsageError::new(format!("--temperature {temperature}"), "give a number above 0").into());
+    }
+    let loss = match args.loss.unwrap_or(DualLossName::Contrastive) {
+        DualLossName::Contrastive => {
+            DualLoss::Contrastive { temperature, in_batch: !args.no_in_batch, symmetric: args.symmetric }
+        }
+        DualLossName::MarginMse => DualLoss::MarginMse,
+        DualLossName::Kl => DualLoss::Divergence { temperature },
+    };
+    let settings = settings(&args.train, Rates::of_model(queries.tower(Role::Query).folder())?)?;
+    let titles = Titles::Joined(separator(&args.train));
+    let task = Task::Dual { queries, passages, similarity, loss, titles };
+    let card = card(&args.train, &format!("dual encoder, {loss:?}, {similarity:?}"), &settings);
+    train(task, model, settings, &args.train, (&engine, &output, &card), ui)
+}
+
+pub fn cross(args: &CrossArgs, ui: &Ui) -> crate::Result<()> {
+    let engine = engine::open(ui)?;
+    let (source, output) = open_model(&args.train, &engine)?;
+    let max_length = args.train.max_length.map(|length| length as usize);
+    // The label of a score does not matter here, and the first always exists.
+    let options = CrossEncoderOptions { max_length, label: Some(0), ..CrossEncoderOptions::default() };
+    let encoder = CrossEncoder::load(&source.directory, &options)?;
+    let loss = match args.loss {
+        Some(CrossLossName::Binary) => CrossLoss::Binary,
+        Some(CrossLossName::TwoLabels) => CrossLoss::TwoLabels,
+        Some(CrossLossName::Listwise) => CrossLoss::Listwise,
+        None => CrossLoss::for_labels(encoder.labels().len()),
+    };
+    loss.check(encoder.labels().len())?;
+    let model = Model::cross(&encoder)?;
+    let settings = settings(&args.train, Rates::of_model(encoder.folder())?)?;
+    let task = Task::Cross { encoder, loss, separator: separator(&args.train) };
+    let card = card(&args.train, &format!("cross-encoder, {loss:?}"), &settings);
+    train(task, model, settings, &args.train, (&engine, &output, &card), ui)
+}
+
+fn open_model(args: &TrainArgs, engine: &Engine) -> crate::Result<(ModelSource, PathBuf)> {
+    let missing =
+        |flag: &str| UsageError::new(format!("{flag} is missing"), format!("give {flag}, or --config"));
+    let model = args.model.as_ref().ok_or_else(|| missing("--model"))?;
+    let output = args.output.as_ref().ok_or_else(|| missing("--output"))?;
+    output.check_directory("the output of training")?;
+    Ok((engine.resolve(model)?, output.into()))
+}
+
+fn separator(args: &TrainArgs) -> String {
+    args.title_separator.clone().unwrap_or_else(|| " ".to_owned())
+}
+
+fn settings(args: &TrainArgs, own: Rates) -> Result<Settings, UsageError> {
+    let usage = |flag: &str, number: f64, range: &str| {
+        UsageError::new(format!("{flag} {number}"), format!("give {range}"))
+    };
+    let (lr, warmup) = (args.lr.unwrap_or(2e-5), args.warmup.unwrap_or(0.1));
+    if !(lr > 0.0 && lr.is_finite()) {
+        return Err(usage("--lr", lr, "a number above 0"));
+    }
+    if !(warmup >= 0.0 && warmup.is_finite()) {
+        return Err(usage("--warmup", warmup, "0, a share below 1, or a number of steps"));
+    }
+    if let Some(rate) = args.dropout.filter(|rate| !(0.0..1.0).contains(rate)) {
+        return Err(usage("--dropout", rate.into(), "a number from 0 to below 1"));
+    }
+    if let Some(epochs) = args.epochs.filter(|epochs| !(*epochs > 0.0 && epochs.is_finite())) {
+        return Err(usage("--epochs", epochs, "a number above 0"));
+    }
+    let count = |number: Option<u32>, default: usize| number.map_or(default, |number| number as usize);
+    let rule = Optimizer::new(args.optimizer.unwrap_or(Rule::AdamW));
+    Ok(Settings {
+        length: args.steps.map_or(Length::Epochs(args.epochs.unwrap_or(1.0)), Length::Steps),
+        batch_size: count(args.batch_size, 32),
+        accumulate: count(args.accumulate, 1),
+        negatives: count(args.negatives_per_query, 1),
+        rate: lr,
+        schedule: args.schedule.unwrap_or(Schedule::Linear),
+        warmup: if warmup < 1.0 { Warmup::Share(warmup) } else { Warmup::Steps(warmup as u64) },
+        optimizer: Optimizer {
+            weight_decay: args.weight_decay.unwrap_or(0.0),
+            max_norm: Some(args.max_grad_norm.unwrap_or(1.0)).filter(|norm| *norm > 0.0),
+            ..rule
+        },
+        dropout: args.dropout.map_or(own, Rates::all),
+        seed: args.seed.unwrap_or(42),
+        chunks: args.chunk_size.map_or(Chunks::Bytes(CHUNK_BYTES), |size| Chunks::Sequences(size as usize)),
+        save_every: args.save_every.unwrap_or(500),
+        keep: count(args.keep_checkpoints, 2),
+    })
+}
+
+/// The examples.
+fn examples(args: &TrainArgs, engine: &Engine, ui: &Ui) -> crate::Result<Source> {
+    if args.data.is_empty() && args.queries.is_none() {
+        let remedy = "give --data FILE, or --queries, --corpus and --qrels";
+        return Err(UsageError::new("there is nothing to learn from", remedy).into());
+    }
+    let files = args.data.iter().map(|path| ExampleFile::open(path)).collect::<Result<Vec<_>, _>>()?;
+    let judged = args.queries.as_ref().map(|path| judged(args, &path.input(), ui)).transpose()?;
+    let texts = if args.corpus.is_empty() {
+        None
+    } else {
+        Some(engine.texts(&expand(&args.corpus)?, &TextsOptions::default())?)
+    };
+    Ok(Source::new(files, judged, texts))
+}
+
+fn judged(args: &TrainArgs, queries: &Input, ui: &Ui) -> crate::Result<Judged> {
+    let (Some(qrels), false) = (&args.qrels, args.corpus.is_empty()) else {
+        return Err(
+            UsageError::new("--queries needs judgments and texts", "give --qrels and --corpus").into()
+        );
+    };
+    let (queries, _) = read_queries(std::slice::from_ref(queries), &ReadOptions::default())?;
+    let qrels = read_judgments(qrels, None, false, ui)?;
+    let negatives = match &args.negatives {
+        Some(path) => read_negatives(path)?,
+        None => IndexMap::new(),
+    };
+    Ok(Judged::new(&queries, &qrels, args.relevance_level.unwrap_or(1), &negatives))
+}
+
+fn train(
+    task: Task,
+    model: Model,
+    settings: Settings,
+    args: &TrainArgs,
+    (engine, output, card): (&Engine, &Path, &str),
+    ui: &Ui,
+) -> crate::Result<()> {
+    let stop = interrupt::flag(ui, "finishing the step and writing a checkpoint")?;
+    let source = examples(args, engine, ui)?;
+    let mut trainer = Trainer::new(task, model, source, settings, output)?;
+    let (done, total) = (trainer.step(), trainer.total());
+    if done > 0 {
+        ui.status(format!("going on after step {done} of {total}"));
+    }
+    let bar = ui.progress("training", "steps", total);
+    bar.already_done(done);
+    let (mut last, mut tokens, mut seconds) = (None, 0, 0.0);
+    let ending = trainer.run(&stop, card, |report| {
+        (tokens, seconds, last) = (tokens + report.tokens, seconds + report.seconds, Some(report.loss));
+        bar.message(format!("loss {:.4}", report.loss));
+        bar.set(report.step);
+        ui.detail(format!(
+            "step {}: loss {:.5}, rate {:.3e}, norm {:.3}, {} tokens, {:.2} s",
+            report.step, report.loss, report.rate, report.norm, report.tokens, report.seconds
+        ));
+    })?;
+    drop(bar);
+    if ending == Ending::Stopped {
+        let resume = "the same command goes on".to_owned();
+        return Err(Interrupted { resume }.into());
+    }
+    let rate = per_second(total - done, seconds);
+    ui.status(format!("{}: trained, {total} steps, {rate:.2} steps/s", output.display()));
+    ui.json(|| json!({"output": output, "steps": total, "loss": last, "tokens": tokens, "seconds": seconds}))
+}
+
+/// The README of a trained model.
+fn card(args: &TrainArgs, task: &str, settings: &Settings) -> String {
+    let model = args.model.as_deref().unwrap_or_default();
+    let data: Vec<String> = args
+        .data
+        .iter()
+        .chain(&args.queries)
+        .chain(&args.corpus)
+        .filter_map(|path| path.file_name())
+        .map(|name| format!("- {}\n", name.to_string_lossy()))
+        .collect();
+    let Settings {
+        length,
+        batch_size,
+        accumulate,
+        negatives,
+        rate,
+        schedule,
+        warmup,
+        optimizer,
+        dropout,
+        seed,
+        ..
+    } = settings;
+    format!(
+        "---\nbase_model: {model}\nlibrary_name: sentence-transformers\n---\n\n# {model}, trained\n\n\
+         Trained with `toller train` {version} from {model}: {task}.\n\n## Data\n{data}\n## Settings\n\
+         - length: {length:?}\n- batch size: {batch_size}, accumulated {accumulate} times\n\
+         - negatives of an example: {negatives}\n- learning rate: {rate}, {schedule}, warm-up {warmup:?}\n\
+         - optimizer: {optimizer:?}\n- dropout: {dropout:?}\n- seed: {seed}\n",
+        version = env!("CARGO_PKG_VERSION"),
+        data = data.concat(),
+    )
+}

@@ -1,0 +1,71 @@
+//! The order of examples in an epoch, and the choice among an example's passages: functions of seed and epoch.
+
+use crate::dropout::mix;
+
+/// The examples of an epoch in a random order.
+pub(crate) struct Order {
+    examples: Vec<u32>,
+}
+
+impl Order {
+    pub(crate) fn new(count: usize, seed: u64, epoch: u64) -> Self {
+        let examples = (0..u32::try_from(count).unwrap_or(u32::MAX)).collect();
+        Self { examples: shuffled(examples, mix(mix(seed).wrapping_add(epoch))) }
+    }
+
+    pub(crate) fn batch(&self, index: usize, size: usize) -> &[u32] {
+        &self.examples[index * size..(index + 1) * size]
+    }
+}
+
+/// Fisher and Yates' shuffle.
+fn shuffled(mut items: Vec<u32>, key: u64) -> Vec<u32> {
+    for last in (1..items.len()).rev() {
+        let draw = mix(key.wrapping_add(last as u64));
+        // The high bits of the product: a uniform number up to `last`, but for 2^-64.
+        let other = ((u128::from(draw) * (last as u128 + 1)) >> 64) as usize;
+        items.swap(last, other);
+    }
+    items
+}
+
+/// The choice of an epoch: `count` of `all` items, or all if there are fewer. The items are shuffled once for
+/// each example, and each epoch takes the next window, from the start again after the end: so all items have
+/// their turn.
+pub(crate) fn window(all: usize, count: usize, seed: u64, example: u64, epoch: u64) -> Vec<usize> {
+    let items = (0..u32::try_from(all).unwrap_or(u32::MAX)).collect();
+    let items = shuffled(items, mix(mix(!seed).wrapping_add(example)));
+    let start = if all == 0 { 0 } else { (epoch % all as u64) * (count as u64) % all as u64 };
+    let chosen = items.iter().cycle().skip(start as usize).take(count.min(all));
+    chosen.map(|&item| item as usize).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{Order, window};
+
+    #[test]
+    fn every_example_has_one_place_and_epochs_differ() {
+        let batches = |epoch| {
+            let order = Order::new(1000, 3, epoch);
+            (0..100).flat_map(|batch| order.batch(batch, 10).to_vec()).collect::<Vec<u32>>()
+        };
+        assert_eq!(batches(0).into_iter().collect::<BTreeSet<_>>().len(), 1000);
+        assert_eq!(batches(1), batches(1));
+        assert_ne!(batches(0), batches(1));
+        let moved = batches(0).iter().enumerate().filter(|(index, x)| *index as u32 != **x).count();
+        assert!(moved > 990, "{moved} of 1,000 moved");
+    }
+
+    #[test]
+    fn all_passages_have_their_turn() {
+        let seen: Vec<usize> = (0..5).flat_map(|epoch| window(10, 2, 1, 7, epoch)).collect();
+        assert_eq!(seen.iter().collect::<BTreeSet<_>>().len(), 10);
+        assert_eq!(window(10, 2, 1, 7, 0), window(10, 2, 1, 7, 5), "and then again");
+        assert_ne!(window(10, 10, 1, 7, 0), window(10, 10, 1, 8, 0), "each example has its own order");
+        assert_eq!(window(2, 5, 1, 7, 3).len(), 2);
+        assert_eq!(window(0, 5, 1, 7, 3), [0; 0]);
+    }
+}

@@ -1,0 +1,216 @@
+//! A record of training data in any of the known forms, which its fields tell apart.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+
+use super::{Candidate, Example};
+
+/// The fields of a JSON object in the order of the file: sentence-transformers' columns count by order.
+struct Fields(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Fields;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+impl Fields {
+    fn get(&self, names: &[&str]) -> Option<&Value> {
+        names.iter().find_map(|name| self.0.iter().find(|(field, _)| field == name).map(|(_, value)| value))
+    }
+
+    fn text(&self, names: &[&str]) -> Option<String> {
+        self.get(names)?.as_str().map(str::to_owned)
+    }
+
+    fn list(&self, names: &[&str]) -> Result<Vec<Value>, String> {
+        match self.get(names) {
+            None | Some(Value::Null) => Ok(Vec::new()),
+            Some(Value::Array(values)) => Ok(values.clone()),
+            Some(other) => Err(format!("{} is {other}, where a list is expected", names.join(" or "))),
+        }
+    }
+}
+
+/// What is expected of a record, for messages.
+const EXPECTED: &str = "expected DPR's question and positive_ctxs, Tevatron's query and positive_passages, \
+     FlagEmbedding's query and pos, query and positives, or the columns anchor, positive and negatives";
+
+/// Reads a record.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub(super) fn parse(bytes: &[u8]) -> Result<Example, String> {
+    let fields: Fields = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    let passages =
+        |names: &[&str]| fields.list(names)?.iter().map(passage).collect::<Result<Vec<_>, String>>();
+    let example = if fields.get(&["positive_ctxs"]).is_some() {
+        let mut negatives = passages(&["hard_negative_ctxs"])?;
+        negatives.extend(passages(&["negative_ctxs"])?);
+        Example { query: query(&fields, &["question"])?, positives: passages(&["positive_ctxs"])?, negatives }
+    } else if fields.get(&["positive_passages", "positive_document_ids"]).is_some() {
+        Example {
+            query: query(&fields, &["query", "query_text"])?,
+            positives: [passages(&["positive_passages"])?, identifiers(&fields, "positive_document_ids")?]
+                .concat(),
+            negatives: [passages(&["negative_passages"])?, identifiers(&fields, "negative_document_ids")?]
+                .concat(),
+        }
+    } else if fields.get(&["pos"]).is_some() {
+        Example {
+            query: query(&fields, &["query"])?,
+            positives: texts(&fields, "pos", "pos_scores")?,
+            negatives: texts(&fields, "neg", "neg_scores")?,
+        }
+    } else if fields.get(&["positives"]).is_some() {
+        let (positives, negatives) = (passages(&["positives"])?, passages(&["negatives"])?);
+        Example { query: query(&fields, &["query"])?, positives, negatives }
+    } else {
+        columns(&fields)?
+    };
+    if example.positives.is_empty() {
+        return Err("no positive passage".to_owned());
+    }
+    Ok(example)
+}
+
+fn query(fields: &Fields, names: &[&str]) -> Result<String, String> {
+    fields.text(names).ok_or_else(|| format!("no text {:?}", names.join(" or ")))
+}
+
+/// Columns by their order: anchor, positive, negatives; a number is the label of the pair.
+fn columns(fields: &Fields) -> Result<Example, String> {
+    let ids = ["query_id", "id", "_id", "idx"];
+    let columns = fields.0.iter().filter(|(name, _)| !ids.contains(&name.as_str()));
+    let mut texts = columns.clone().filter_map(|(_, value)| value.as_str());
+    let label = columns.filter_map(|(_, value)| value.as_f64()).next();
+    let (Some(query), Some(positive)) = (texts.next(), texts.next()) else { return Err(EXPECTED.to_owned()) };
+    Ok(Example {
+        query: query.to_owned(),
+        positives: vec![Candidate { label, ..Candidate::plain(positive) }],
+        negatives: texts.map(Candidate::plain).collect(),
+    })
+}
+
+/// FlagEmbedding's lists of texts and of their scores.
+fn texts(fields: &Fields, texts: &str, scores: &str) -> Result<Vec<Candidate>, String> {
+    let texts = fields.list(&[texts])?;
+    let scores = fields.list(&[scores])?;
+    if !scores.is_empty() && scores.len() != texts.len() {
+        return Err(format!("{} texts and {} scores", texts.len(), scores.len()));
+    }
+    let scores = scores.iter().map(Value::as_f64).chain(std::iter::repeat(None));
+    texts.iter().zip(scores).map(|(text, score)| Ok(Candidate { score, ..passage(text)? })).collect()
+}
+
+/// Tevatron's lists of identifiers in a collection.
+fn identifiers(fields: &Fields, name: &str) -> Result<Vec<Candidate>, String> {
+    let id = |value: &Value| match value {
+        Value::String(id) => Ok(Candidate { id: Some(id.clone()), ..Candidate::default() }),
+        other => Err(format!("{other} in {name}, where an identifier is expected")),
+    };
+    fields.list(&[name])?.iter().map(id).collect()
+}
+
+/// A passage: an object with a text or an identifier, or the text by itself.
+fn passage(value: &Value) -> Result<Candidate, String> {
+    let text = |names: &[&str]| {
+        let found = names.iter().find_map(|name| value.get(name))?;
+        found.as_str().map(str::to_owned).or_else(|| found.as_i64().map(|number| number.to_string()))
+    };
+    match value {
+        Value::String(text) => Ok(Candidate::plain(text)),
+        Value::Object(_) => {
+            let candidate = Candidate {
+                id: text(&["docid", "id", "_id", "passage_id", "psg_id"]),
+                title: text(&["title"]).filter(|title| !title.is_empty()),
+                text: text(&["text", "contents"]),
+                score: value.get("score").and_then(Value::as_f64),
+                label: None,
+            };
+            if candidate.text.is_none() && candidate.id.is_none() {
+                return Err(format!("a passage without text and identifier: {value}"));
+            }
+            Ok(candidate)
+        }
+        other => Err(format!("{other}, where a passage is expected")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::parse;
+
+    fn texts(json: &str) -> (String, Vec<String>, Vec<String>) {
+        let example = parse(json.as_bytes()).unwrap();
+        let of = |candidates: &[super::Candidate]| {
+            candidates
+                .iter()
+                .map(|c| {
+                    let number = c.score.or(c.label);
+                    format!("{:?}{:?}{:?}{number:?}", c.id, c.title, c.text).replace("None", "-")
+                })
+                .collect()
+        };
+        (example.query, of(&example.positives), of(&example.negatives))
+    }
+
+    #[test]
+    fn every_form_is_told_by_its_fields() {
+        let one = |text: &str| vec![format!("--Some({text:?})-")];
+        let triplet = r#"{"z_anchor": "q", "positive": "p", "a_negative": "n"}"#;
+        assert_eq!(texts(triplet), ("q".to_owned(), one("p"), one("n")));
+        let pair = r#"{"sentence1": "q", "sentence2": "p", "label": 1}"#;
+        assert_eq!(texts(pair).1, [r#"--Some("p")Some(1.0)"#]);
+        let dpr = r#"{"question": "q", "positive_ctxs": [{"title": "t", "text": "p", "passage_id": 7}],
+            "hard_negative_ctxs": [{"title": "", "text": "h"}], "negative_ctxs": [{"text": "n"}]}"#;
+        let expected = vec![r#"Some("7")Some("t")Some("p")-"#.to_owned()];
+        assert_eq!(texts(dpr), ("q".to_owned(), expected, [one("h"), one("n")].concat()));
+        let tevatron = r#"{"query_id": "1", "query": "q", "positive_passages": [{"docid": "d", "title": "t", "text": "p"}],
+            "negative_passages": []}"#;
+        assert_eq!(texts(tevatron).1, [r#"Some("d")Some("t")Some("p")-"#]);
+        let by_id = r#"{"query_text": "q", "positive_document_ids": ["d"], "negative_document_ids": []}"#;
+        assert_eq!(texts(by_id).1, [r#"Some("d")---"#]);
+        let flag = r#"{"query": "q", "pos": ["p"], "neg": ["n"], "pos_scores": [0.5], "neg_scores": [-1]}"#;
+        assert_eq!(texts(flag).2, [r#"--Some("n")Some(-1.0)"#]);
+        let mined = r#"{"query_id": "1", "query": "q", "positives": [{"id": "a"}],
+            "negatives": [{"id": "b", "rank": 3, "score": 2.5}]}"#;
+        assert_eq!(texts(mined).2, [r#"Some("b")--Some(2.5)"#]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (json, problem) in [
+            (r#"{"a": "one"}"#, "expected DPR's"),
+            ("[1]", "an object"),
+            (r#"{"query": "q", "pos": []}"#, "no positive"),
+            (r#"{"query": "q", "pos": ["p"], "pos_scores": [1, 2]}"#, "1 texts and 2 scores"),
+            (r#"{"query": "q", "positives": [{"rank": 1}]}"#, "without text and identifier"),
+            (r#"{"pos": ["p"]}"#, "no text \"query\""),
+        ] {
+            let error = parse(json.as_bytes()).unwrap_err();
+            assert!(error.contains(problem), "{error}");
+        }
+    }
+}

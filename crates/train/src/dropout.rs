@@ -1,0 +1,134 @@
+//! Dropout (Srivastava et al. 2014) that can be replayed.
+//!
+//! Whether an element is dropped is a function of the seed, the step, the sequence's number in the batch, the
+//! operation and the element's place in the sequence. So neither threads nor the division of a batch into
+//! chunks changes a mask, and no mask is stored.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use toller_checkpoint::{ModelError, required_json};
+
+/// The probabilities of a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rates {
+    /// Of a state.
+    pub hidden: f32,
+    /// Of an attention weight.
+    pub attention: f32,
+    /// Of a feature before a classifier.
+    pub classifier: f32,
+}
+
+/// The fields of config.json. The aliases are DistilBERT's names.
+#[derive(Deserialize)]
+struct Config {
+    #[serde(alias = "dropout", default)]
+    hidden_dropout_prob: f32,
+    #[serde(alias = "attention_dropout", default)]
+    attention_probs_dropout_prob: f32,
+    #[serde(alias = "seq_classif_dropout")]
+    classifier_dropout: Option<f32>,
+}
+
+impl Rates {
+    /// The same for all.
+    #[must_use]
+    pub fn all(rate: f32) -> Self {
+        Self { hidden: rate, attention: rate, classifier: rate }
+    }
+
+    /// Those that a model was trained with, by the config.json in its folder.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn of_model(folder: &Path) -> Result<Self, ModelError> {
+        let config: Config = required_json(&folder.join("config.json"))?;
+        let hidden = config.hidden_dropout_prob;
+        Ok(Self {
+            hidden,
+            attention: config.attention_probs_dropout_prob,
+            classifier: config.classifier_dropout.unwrap_or(hidden),
+        })
+    }
+}
+
+/// The masks of a step.
+#[derive(Clone, Copy, Debug)]
+pub struct Dropout {
+    pub(crate) rates: Rates,
+    key: u64,
+}
+
+/// The masks of one operation over one sequence.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mask {
+    key: u64,
+    /// Of 2^32: draws below it are dropped.
+    threshold: u32,
+    scale: f32,
+}
+
+impl Dropout {
+    /// The masks of a step of a run.
+    #[must_use]
+    pub fn new(rates: Rates, seed: u64, step: u64) -> Self {
+        Self { rates, key: mix(mix(seed).wrapping_add(step)) }
+    }
+
+    /// The mask of an operation over a sequence; `None` where nothing is dropped.
+    pub(crate) fn mask(&self, rate: f32, sequence: u64, operation: usize) -> Option<Mask> {
+        let key = mix(mix(self.key.wrapping_add(sequence)).wrapping_add(operation as u64));
+        let threshold = (f64::from(rate) * 4_294_967_296.0) as u32;
+        (threshold > 0).then_some(Mask { key, threshold, scale: (1.0 / (1.0 - f64::from(rate))) as f32 })
+    }
+}
+
+impl Mask {
+    /// Multiplies elements, the first of which is number `first` of the sequence, by 0 or 1 / (1 - rate).
+    #[inline(always)]
+    pub(crate) fn apply(&self, first: usize, values: &mut [f32]) {
+        for (index, value) in values.iter_mut().enumerate() {
+            let draw = (mix(self.key.wrapping_add((first + index) as u64)) >> 32) as u32;
+            *value = if draw < self.threshold { 0.0 } else { *value * self.scale };
+        }
+    }
+}
+
+/// The finaliser of SplitMix64 (Steele et al. 2014, section 5) over a step of its sequence.
+#[inline(always)]
+pub(crate) fn mix(x: u64) -> u64 {
+    let x = x.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Dropout, Rates};
+
+    #[test]
+    fn masks_are_even_and_replayed_from_any_element() {
+        let mask = |step, sequence, operation| {
+            Dropout::new(Rates::default(), 7, step).mask(0.1, sequence, operation).map(|mask| {
+                let mut values = vec![1.0; 100_000];
+                mask.apply(0, &mut values);
+                let mut later = [1.0; 9];
+                mask.apply(41, &mut later);
+                assert_eq!(later, values[41..50]);
+                values
+            })
+        };
+        let first = mask(1, 2, 3).unwrap_or_default();
+        let dropped = first.iter().filter(|&&value| value == 0.0).count();
+        assert!((9_600..10_400).contains(&dropped), "{dropped} of 100,000 at a rate of .1");
+        assert!(first.iter().all(|&value| value == 0.0 || value == 1.0 / 0.9));
+        for other in [mask(2, 2, 3), mask(1, 3, 3), mask(1, 2, 4)] {
+            let other = other.unwrap_or_default();
+            let both = first.iter().zip(&other).filter(|(a, b)| **a == 0.0 && **b == 0.0).count();
+            assert!((800..1_200).contains(&both), "{both} dropped twice at a rate of .01");
+        }
+        assert!(Dropout::new(Rates::default(), 7, 1).mask(0.0, 0, 0).is_none());
+    }
+}

@@ -1,0 +1,121 @@
+//! What can go wrong in training.
+
+use std::path::PathBuf;
+
+use toller_checkpoint::ModelError;
+use toller_encoder::EncoderError;
+use toller_files::FileError;
+use toller_ir::{Explain, Remedy};
+use toller_texts::TextsError;
+
+/// Why a model cannot be trained.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrainError {
+    /// The model.
+    #[error(transparent)]
+    Encoder(#[from] EncoderError),
+    /// A batch in which nothing is a negative: its loss is 0, and nothing would be learned.
+    #[error("query {query} of a batch has no negative")]
+    NoNegative {
+        /// The query's place in the batch, from 0.
+        query: usize,
+    },
+    /// A batch without the scores that a distillation needs.
+    #[error("the training data have no scores to distil")]
+    NoScores,
+    /// The loss or a gradient is no longer a number.
+    #[error("the {what} of step {step} is not finite")]
+    NotFinite {
+        /// The loss, or the gradient.
+        what: &'static str,
+        /// The step, from 1.
+        step: u64,
+    },
+    /// A loss that the model cannot have.
+    #[error("{0}")]
+    Mismatch(String),
+    /// A record of the training data.
+    #[error("{}:{line}: {problem}", path.display())]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The collection.
+    #[error(transparent)]
+    Texts(#[from] TextsError),
+    /// A passage that is known by its identifier alone.
+    #[error("passage {id:?} has no text, and is not in the collection")]
+    MissingPassage {
+        /// The identifier.
+        id: String,
+    },
+    /// Too few examples for one batch.
+    #[error("{examples} examples do not fill a batch of {batch}")]
+    TooFew {
+        /// The examples.
+        examples: usize,
+        /// Examples of a batch.
+        batch: usize,
+    },
+    /// A checkpoint of another run.
+    #[error("{}: the checkpoint is of a run with other {what}", path.display())]
+    OtherRun {
+        /// The checkpoint.
+        path: PathBuf,
+        /// What differs.
+        what: String,
+    },
+    /// A checkpoint that is damaged.
+    #[error("{}: the checkpoint is damaged: {problem}", path.display())]
+    Damaged {
+        /// The checkpoint.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The output holds something else.
+    #[error("{}: not empty, and not a run of this command", _0.display())]
+    OutputExists(PathBuf),
+}
+
+impl From<ModelError> for TrainError {
+    fn from(error: ModelError) -> Self {
+        Self::Encoder(error.into())
+    }
+}
+
+impl From<FileError> for TrainError {
+    fn from(error: FileError) -> Self {
+        Self::Encoder(error.into())
+    }
+}
+
+impl Explain for TrainError {
+    fn remedy(&self) -> Option<Remedy> {
+        Some(match self {
+            Self::Encoder(error) => return error.remedy(),
+            Self::Texts(error) => return error.remedy(),
+            Self::MissingPassage { .. } => "give the collection that has the passages".into(),
+            Self::NoNegative { .. } => {
+                "a batch needs at least two queries, or a negative for each query".into()
+            }
+            Self::NoScores => "give data with a score for each passage, or choose another loss".into(),
+            Self::NotFinite { .. } => {
+                "lower the learning rate, or clip the gradient to a smaller norm".into()
+            }
+            Self::Mismatch(_) => "choose another loss, or another model".into(),
+            Self::Record { .. } => "correct the record; docs/training.md describes the formats".into(),
+            Self::TooFew { .. } => "choose smaller batches, or give more examples".into(),
+            Self::OtherRun { .. } => {
+                "repeat the run with its first settings, or choose another output".into()
+            }
+            Self::Damaged { .. } => "delete the checkpoint to start again".into(),
+            Self::OutputExists(_) => "choose another output".into(),
+        })
+    }
+}

@@ -1,0 +1,29 @@
+//! Training of dual encoders and cross-encoders.
+//!
+//! A run is a function of its model, its data, its settings and its seed: neither threads, nor the division
+//! of a batch into chunks, nor an interruption changes a bit of its weights.
+
+mod checkpoint;
+mod data;
+mod dropout;
+mod error;
+mod kernels;
+mod loss;
+mod model;
+mod network;
+mod optimizer;
+mod save;
+mod task;
+#[cfg(test)]
+mod tests;
+mod trainer;
+
+pub use data::{Candidate, Example, ExampleFile, Judged, Source, read_negatives};
+pub use dropout::{Dropout, Rates};
+pub use error::TrainError;
+pub use loss::{CrossLoss, DualLoss, Groups, Similarity};
+pub use model::{Chunks, Graded, Inputs, Model};
+pub use network::{Gradients, Parameter, Recorder, TensorName, Tower, Weights};
+pub use optimizer::{Moments, Optimizer, Rule, Schedule, Warmup, global_norm};
+pub use task::{Task, Titles};
+pub use trainer::{Ending, Length, Settings, StepReport, Trainer};

@@ -1,0 +1,107 @@
+//! The parameters of a network in training: their values, their names, and their layouts for products.
+
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use toller_simd::tile::Rows;
+
+use crate::kernels::product::Panels;
+
+/// A tensor of a model's files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorName {
+    /// The folder of its file.
+    pub folder: PathBuf,
+    /// Its name in the file.
+    pub name: String,
+    /// Its shape.
+    pub shape: Vec<usize>,
+}
+
+impl TensorName {
+    pub(crate) fn new(folder: &Path, name: &str, shape: &[usize]) -> Self {
+        Self { folder: folder.to_owned(), name: name.to_owned(), shape: shape.to_vec() }
+    }
+
+    /// The number of values.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether there are no values.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// One or several tensors, one after the other.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    /// The tensors.
+    pub tensors: Vec<TensorName>,
+    /// Their values, row by row.
+    pub values: Vec<f32>,
+    /// Whether weight decay applies: to matrices, not to biases and norms.
+    pub decays: bool,
+}
+
+/// A linear layer's place among the parameters, and its weight as products take it.
+pub(crate) struct Linear {
+    /// `[outputs, inputs]`.
+    pub(crate) weight: usize,
+    /// `[outputs]`.
+    pub(crate) bias: Option<usize>,
+    pub(crate) outputs: usize,
+    pub(crate) inputs: usize,
+    /// For products with the weight's transpose: the layer.
+    pub(crate) forward: Panels,
+    /// For products with the weight: the gradient of the layer's input.
+    pub(crate) backward: Panels,
+    /// Whether elements of the input are dropped, as before a classifier.
+    pub(crate) drops_input: bool,
+}
+
+/// All parameters of a network.
+#[derive(Default)]
+pub struct Weights {
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) linears: Vec<Linear>,
+}
+
+impl Weights {
+    /// The parameters.
+    #[must_use]
+    pub fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    /// Changes parameters.
+    pub fn update(&mut self, change: impl FnOnce(&mut [Parameter])) {
+        change(&mut self.parameters);
+        self.pack();
+    }
+
+    /// Lays out all weights again, after a change.
+    pub(crate) fn pack(&mut self) {
+        let parameters = &self.parameters;
+        self.linears.par_iter_mut().for_each(|layer| {
+            let weight = &parameters[layer.weight].values;
+            let rows = Rows::new(weight, layer.inputs, layer.outputs, layer.inputs);
+            layer.forward.pack_transposed(rows);
+            layer.backward.pack(rows);
+        });
+    }
+
+    /// The values of a parameter.
+    pub(crate) fn values(&self, parameter: usize) -> &[f32] {
+        &self.parameters[parameter].values
+    }
+
+    /// Bytes that a tape keeps of a token, about: the inputs and outputs of all layers.
+    #[must_use]
+    pub fn tape_bytes(&self) -> usize {
+        self.linears.iter().map(|layer| 4 * (layer.inputs + layer.outputs)).sum::<usize>().max(1)
+    }
+}

@@ -1,0 +1,169 @@
+//! Model directories: the files of the model that was trained, with new weights.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+use toller_checkpoint::{Parameters, TOWERS, Tensor, read_json};
+use toller_files::{AtomicFile, FileError, names_in};
+use toller_ir::Role;
+
+use crate::TrainError;
+use crate::loss::Similarity;
+use crate::model::Model;
+use crate::network::Weights;
+use crate::task::Task;
+
+/// Endings of files that hold weights, which are not copied.
+const WEIGHTS: [&str; 9] =
+    [".safetensors", ".bin", ".h5", ".msgpack", ".ot", ".onnx", ".pt", ".pth", ".index.json"];
+
+/// The file in which sentence-transformers lists the modules of a model.
+const MODULES: &str = "modules.json";
+
+/// Writes a trained model, with `card` as its README.
+pub(crate) fn save(task: &Task, model: &Model, output: &Path, card: &str) -> Result<(), TrainError> {
+    match task {
+        Task::Cross { encoder, .. } => {
+            save_tower(encoder.folder(), encoder.folder(), model.towers()[0].weights(), output)?;
+        }
+        Task::Dual { queries, passages, similarity, .. } => {
+            let folders = model.towers().len();
+            let towers = [(queries, Role::Query), (passages, Role::Passage)];
+            for (index, (encoder, role)) in towers.into_iter().take(folders).enumerate() {
+                let tower = encoder.tower(role);
+                let target = if folders == 1 { output.to_owned() } else { output.join(TOWERS[index]) };
+                let root = root_of(tower.folder());
+                save_tower(&root, tower.folder(), model.towers()[index].weights(), &target)?;
+                if !target.join(MODULES).exists() && !is_dpr(tower.folder())? {
+                    write_modules(&target, &tower.pooling(), tower.max_length())?;
+                }
+                // DPR's layout has no modules: whoever searches such vectors has to scale them.
+                let has_modules = target.join(MODULES).exists();
+                if has_modules && *similarity == Similarity::Cosine && !tower.normalizes() {
+                    append_normalize(&target)?;
+                }
+            }
+        }
+    }
+    write(&output.join("README.md"), card.as_bytes())
+}
+
+/// The model's directory: that of the transformer, or the one above with `modules.json`.
+fn root_of(transformer: &Path) -> PathBuf {
+    match transformer.parent() {
+        Some(parent) if !transformer.join(MODULES).is_file() && parent.join(MODULES).is_file() => {
+            parent.to_owned()
+        }
+        _ => transformer.to_owned(),
+    }
+}
+
+fn is_dpr(folder: &Path) -> Result<bool, TrainError> {
+    let config: Option<Map<String, Value>> = read_json(&folder.join("config.json"))?;
+    Ok(config.is_some_and(|config| config.get("model_type") == Some(&json!("dpr"))))
+}
+
+/// Copies the files of a model from `root`, and writes its weights.
+fn save_tower(root: &Path, transformer: &Path, weights: &Weights, output: &Path) -> Result<(), TrainError> {
+    copy_files(root, output)?;
+    let mut folders: BTreeMap<&Path, BTreeMap<String, Tensor>> = BTreeMap::new();
+    for parameter in weights.parameters() {
+        let mut values = parameter.values.as_slice();
+        for tensor in &parameter.tensors {
+            let (own, rest) = values.split_at(tensor.len());
+            values = rest;
+            let changed = Tensor::new(tensor.shape.clone(), own.to_vec())?;
+            folders.entry(&tensor.folder).or_default().insert(tensor.name.clone(), changed);
+        }
+    }
+    for (folder, changed) in folders {
+        let inside = folder.strip_prefix(root).unwrap_or(Path::new(""));
+        let target = output.join(inside);
+        Parameters::open(folder)?.write_changed(&target.join("model.safetensors"), &changed)?;
+    }
+    // The weights are f32 now, whatever they were.
+    let config_path =
+        output.join(transformer.strip_prefix(root).unwrap_or(Path::new(""))).join("config.json");
+    let mut config: Map<String, Value> = read_json(&config_path)?.unwrap_or_default();
+    for name in ["dtype", "torch_dtype"] {
+        if let Some(dtype) = config.get_mut(name) {
+            *dtype = json!("float32");
+        }
+    }
+    write_json(&config_path, &Value::Object(config))
+}
+
+/// Copies small files, and those of the modules' folders: `1_Pooling`, `2_Dense`.
+fn copy_files(from: &Path, to: &Path) -> Result<(), TrainError> {
+    fs::create_dir_all(to).map_err(FileError::on("create", to))?;
+    for name in names_in(from)? {
+        let (source, target) = (from.join(&name), to.join(&name));
+        let is_module = name.starts_with(|first: char| first.is_ascii_digit()) && name.contains('_');
+        if source.is_dir() {
+            if is_module {
+                copy_files(&source, &target)?;
+            }
+        } else if !WEIGHTS.iter().any(|ending| name.ends_with(ending))
+            && !name.starts_with('.')
+            && name != "README.md"
+        {
+            let bytes = fs::read(&source).map_err(FileError::on("read", &source))?;
+            write(&target, &bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// The modules of a model that had none, under the names that sentence-transformers knows since 2.
+fn write_modules(output: &Path, pooling: &str, max_length: usize) -> Result<(), TrainError> {
+    let config: Map<String, Value> = read_json(&output.join("config.json"))?.unwrap_or_default();
+    let folder = output.join("1_Pooling");
+    fs::create_dir_all(&folder).map_err(FileError::on("create", &folder))?;
+    let mode = |name: &str| json!(pooling.split('+').any(|pooling| pooling == name));
+    let settings = json!({
+        "word_embedding_dimension": config.get("hidden_size").or(config.get("dim")),
+        "pooling_mode_cls_token": mode("cls"),
+        "pooling_mode_mean_tokens": mode("mean"),
+        "pooling_mode_max_tokens": mode("max"),
+        "pooling_mode_mean_sqrt_len_tokens": mode("mean_sqrt_len_tokens"),
+        "pooling_mode_weightedmean_tokens": mode("weightedmean"),
+        "pooling_mode_lasttoken": mode("lasttoken"),
+    });
+    write_json(&folder.join("config.json"), &settings)?;
+    write_json(
+        &output.join("sentence_bert_config.json"),
+        &json!({"max_seq_length": max_length, "do_lower_case": false}),
+    )?;
+    let modules = json!([module(0, "", "Transformer"), module(1, "1_Pooling", "Pooling")]);
+    write_json(&output.join(MODULES), &modules)
+}
+
+/// Scales the vectors to unit length: the cosine that was trained is then their inner product.
+fn append_normalize(output: &Path) -> Result<(), TrainError> {
+    let path = output.join(MODULES);
+    let mut modules: Vec<Value> = read_json(&path)?.unwrap_or_default();
+    let name = format!("{}_Normalize", modules.len());
+    let folder = output.join(&name);
+    fs::create_dir_all(&folder).map_err(FileError::on("create", &folder))?;
+    modules.push(module(modules.len(), &name, "Normalize"));
+    write_json(&path, &Value::Array(modules))
+}
+
+/// An entry of `modules.json`.
+fn module(index: usize, path: &str, class: &str) -> Value {
+    let class = format!("sentence_transformers.models.{class}");
+    json!({"idx": index, "name": index.to_string(), "path": path, "type": class})
+}
+
+fn write_json(path: &Path, value: &Value) -> Result<(), TrainError> {
+    write(path, format!("{value:#}\n").as_bytes())
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(bytes).map_err(FileError::on("write", path))?;
+    Ok(file.commit()?)
+}

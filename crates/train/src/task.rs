@@ -1,0 +1,133 @@
+//! What is trained: a dual encoder or a cross-encoder, from examples to the gradient of its results.
+
+use rayon::prelude::*;
+use toller_encoder::{CrossEncoder, DualEncoder, EncoderError, TextEncoder, TextInput, TitleTypes};
+use toller_ir::Role;
+use toller_tokenizer::Tokens;
+
+use crate::TrainError;
+use crate::data::Candidate;
+use crate::loss::{CrossLoss, DualLoss, Groups, Similarity};
+use crate::model::{Graded, Inputs};
+
+/// What is trained, and to what end.
+pub enum Task {
+    /// A dual encoder.
+    Dual {
+        /// Encodes queries.
+        queries: DualEncoder,
+        /// Encodes passages: the same model, perhaps with another maximum length.
+        passages: DualEncoder,
+        /// How near a query and a passage are.
+        similarity: Similarity,
+        /// What is learned.
+        loss: DualLoss,
+        /// How a title becomes part of its passage.
+        titles: Titles,
+    },
+    /// A cross-encoder.
+    Cross {
+        /// Scores pairs.
+        encoder: CrossEncoder,
+        /// What is learned.
+        loss: CrossLoss,
+        /// How a title becomes part of its passage; never a segment of its own.
+        separator: String,
+    },
+}
+
+/// How a title becomes part of its passage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Titles {
+    /// Before the text, with this between them.
+    Joined(String),
+    /// As a text of its own: `[CLS] title [SEP] text [SEP]`.
+    Pair(TitleTypes),
+}
+
+/// A query with the passages that were chosen for a step, the positive first.
+#[derive(Clone, Debug)]
+pub(crate) struct Picked {
+    pub(crate) query: String,
+    pub(crate) candidates: Vec<Candidate>,
+}
+
+impl Task {
+    /// The tokens of a batch, and which passages belong to which query.
+    pub(crate) fn inputs(&self, batch: &[Picked]) -> Result<(Inputs, Groups), TrainError> {
+        let mut groups = Groups { starts: vec![0], ..Groups::default() };
+        for picked in batch {
+            groups.starts.push(groups.starts.last().copied().unwrap_or(0) + picked.candidates.len());
+            for (index, candidate) in picked.candidates.iter().enumerate() {
+                groups.scores.extend(candidate.score);
+                groups.labels.push(candidate.label.unwrap_or(f64::from(u8::from(index == 0))));
+            }
+        }
+        let pairs: Vec<(&str, &Candidate)> = batch
+            .iter()
+            .flat_map(|picked| picked.candidates.iter().map(|candidate| (picked.query.as_str(), candidate)))
+            .collect();
+        let texts = match self {
+            Self::Dual { queries, passages, titles, .. } => {
+                if batch.iter().any(|picked| picked.candidates[0].label.is_some_and(|label| label <= 0.0)) {
+                    let problem = "an example has the label 0, and a dual encoder learns from positives";
+                    return Err(TrainError::Mismatch(problem.to_owned()));
+                }
+                let (query, passage) = (queries.tower(Role::Query), passages.tower(Role::Passage));
+                let of_queries = batch.par_iter().map(|picked| query.tokenize(&picked.query));
+                let of_passages = pairs.par_iter().map(|(_, candidate)| titles.tokenize(passage, candidate));
+                [of_queries.collect::<Result<_, _>>()?, of_passages.collect::<Result<_, _>>()?]
+            }
+            Self::Cross { encoder, separator, .. } => {
+                let pair = |(query, candidate): &(&str, &Candidate)| {
+                    encoder.tokenize_pair(query, &joined(candidate, separator))
+                };
+                [pairs.par_iter().map(pair).collect::<Result<_, _>>()?, Vec::new()]
+            }
+        };
+        Ok((Inputs { texts, first: [0, 0] }, groups))
+    }
+
+    /// The loss of results, and its gradient.
+    pub(crate) fn grade(&self, groups: &Groups, results: [Vec<f64>; 2]) -> Result<Graded, TrainError> {
+        match self {
+            Self::Dual { similarity, loss, .. } => loss.grade(groups, *similarity, results),
+            Self::Cross { loss, .. } => loss.grade(groups, results),
+        }
+    }
+
+    /// Identifies the model before training, and everything here that decides its gradients.
+    pub(crate) fn fingerprint(&self) -> String {
+        match self {
+            Self::Dual { queries, passages, similarity, loss, titles } => {
+                let lengths =
+                    [queries.tower(Role::Query).max_length(), passages.tower(Role::Passage).max_length()];
+                format!("{} {lengths:?} {similarity:?} {loss:?} {titles:?}", queries.fingerprint())
+            }
+            Self::Cross { encoder, loss, separator } => {
+                format!("{} {} {loss:?} {separator:?}", encoder.fingerprint(), encoder.max_length())
+            }
+        }
+    }
+}
+
+impl Titles {
+    fn tokenize(&self, tower: &TextEncoder, candidate: &Candidate) -> Result<Tokens, EncoderError> {
+        let text = candidate.text.clone().unwrap_or_default();
+        match self {
+            Self::Joined(separator) => tower.tokenize(&joined(candidate, separator)),
+            Self::Pair(types) => {
+                let title = candidate.title.clone().unwrap_or_default();
+                tower.tokenize_input(&TextInput::Titled { title, text, types: *types })
+            }
+        }
+    }
+}
+
+fn joined(candidate: &Candidate, separator: &str) -> String {
+    let text = candidate.text.as_deref().unwrap_or_default();
+    match &candidate.title {
+        Some(title) => format!("{title}{separator}{text}"),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,239 @@
+//! Gradients of whole models against central differences in f64, with dropout; and their bits.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::path::{Path, PathBuf};
+
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions};
+use toller_ir::Role;
+use toller_nn::Activation;
+use toller_tokenizer::Tokens;
+
+use super::reference::{Head, Reference, tensors};
+use crate::loss::{CrossLoss, DualLoss, Groups, Similarity};
+use crate::model::{Chunks, Graded, Inputs, Model};
+use crate::network::Gradients;
+use crate::optimizer::{Moments, Optimizer, Rule, global_norm};
+use crate::{Dropout, Rates};
+
+const QUERIES: [&str; 2] = ["what do tollers retrieve", "rain"];
+const PASSAGES: [&str; 4] = [
+    "Tollers retrieve ducks and passages.",
+    "a gun",
+    "Rain falls mainly in the plain, they said",
+    "snow, snow",
+];
+
+fn golden(name: &str) -> Option<PathBuf> {
+    toller_testing::shared(&format!("golden/{name}"))
+}
+
+struct Case {
+    model: Model,
+    inputs: Inputs,
+    grade: Box<dyn Fn([Vec<f64>; 2]) -> Graded>,
+    references: Vec<Reference>,
+}
+
+fn reference(folder: &Path, model: &Model, tower: usize, head: Head) -> Reference {
+    let config = std::fs::read_to_string(folder.join("config.json")).unwrap();
+    let config: serde_json::Value = serde_json::from_str(&config).unwrap();
+    let number = |name: &str| config[name].as_u64().unwrap() as usize;
+    Reference {
+        tensors: tensors(model.towers()[tower].weights()),
+        layers: number("num_hidden_layers"),
+        heads: number("num_attention_heads"),
+        hidden: number("hidden_size"),
+        epsilon: config["layer_norm_eps"].as_f64().unwrap(),
+        activation: config["hidden_act"].as_str().unwrap().parse::<Activation>().unwrap(),
+        head,
+    }
+}
+
+fn dual(name: &str, head: Head, loss: DualLoss, similarity: Similarity) -> Option<Case> {
+    let folder = golden(name)?;
+    let encoder = DualEncoder::load(&folder, &LoadOptions::default()).unwrap();
+    let model = Model::dual(&encoder, false, None).unwrap();
+    let tokens = |role: Role, texts: &[&str]| -> Vec<Tokens> {
+        texts.iter().map(|text| encoder.tower(role).tokenize(text).unwrap()).collect()
+    };
+    let inputs =
+        Inputs { texts: [tokens(Role::Query, &QUERIES), tokens(Role::Passage, &PASSAGES)], first: [0, 0] };
+    // The recorder computes what the encoder computes.
+    for (index, role) in [Role::Query, Role::Passage].into_iter().enumerate() {
+        let expected = encoder.tower(role).encode(&inputs.texts[index]).unwrap();
+        let found = model.results(index, &inputs.texts[index]).unwrap();
+        let largest = expected.iter().fold(0.0_f32, |largest, x| largest.max(x.abs()));
+        let close = |(a, b): (&f32, &f32)| (a - b).abs() < 2e-6 * largest;
+        assert!(found.iter().zip(&expected).all(close), "vectors of {role:?}");
+    }
+    let groups = Groups { starts: vec![0, 2, 4], scores: vec![1.0, 0.5, 2.0, -1.0], labels: Vec::new() };
+    let towers: &[&str] = if encoder.shares_weights() { &[""] } else { &["question_encoder", "ctx_encoder"] };
+    let references = towers
+        .iter()
+        .enumerate()
+        .map(|(tower, part)| reference(&folder.join(part), &model, tower, head))
+        .collect();
+    let grade = Box::new(move |results| loss.grade(&groups, similarity, results).unwrap());
+    Some(Case { model, inputs, grade, references })
+}
+
+fn cross(name: &str) -> Option<Case> {
+    let folder = golden(name)?;
+    let encoder = CrossEncoder::load(&folder, &CrossEncoderOptions::default()).unwrap();
+    let model = Model::cross(&encoder).unwrap();
+    let pair = |passage: &&str| encoder.tokenize_pair(QUERIES[0], passage).unwrap();
+    let inputs = Inputs { texts: [PASSAGES.iter().map(pair).collect(), Vec::new()], first: [0, 0] };
+    let groups = Groups { starts: vec![0, 4], scores: Vec::new(), labels: vec![1.0, 0.0, 0.5, 0.0] };
+    let references = vec![reference(&folder, &model, 0, Head::Classifier)];
+    let grade = Box::new(move |results| CrossLoss::Binary.grade(&groups, results).unwrap());
+    Some(Case { model, inputs, grade, references })
+}
+
+const CONTRASTIVE: DualLoss = DualLoss::Contrastive { temperature: 0.05, in_batch: true, symmetric: false };
+
+fn all_cases() -> impl Iterator<Item = (&'static str, Case)> {
+    let dpr = || dual("mbert-dpr", Head::Cls, CONTRASTIVE, Similarity::Cosine);
+    [
+        ("bert-mean", dual("bert-mean", Head::MeanDenseUnit, CONTRASTIVE, Similarity::Dot)),
+        ("mbert-dpr", dpr()),
+        ("bert-ce", cross("bert-ce")),
+    ]
+    .into_iter()
+    .filter_map(|(name, case)| Some((name, case?)))
+}
+
+impl Case {
+    fn gradient(&self, dropout: Option<Dropout>, chunks: Chunks) -> (f64, Vec<Gradients>) {
+        let mut gradients = self.model.zeros();
+        let grade = |results| Ok((self.grade)(results));
+        let loss = self.model.gradient(&self.inputs, dropout, chunks, grade, &mut gradients).unwrap();
+        (loss, gradients)
+    }
+
+    /// The loss of the references.
+    fn expected(&self, references: &[Reference], dropout: Option<Dropout>) -> f64 {
+        let of = |role: usize| {
+            let reference = &references[role.min(references.len() - 1)];
+            let texts = self.inputs.texts[role].iter().enumerate();
+            texts
+                .flat_map(|(index, tokens)| {
+                    reference.forward(tokens, ((role as u64) << 40) + index as u64, dropout)
+                })
+                .collect()
+        };
+        (self.grade)([of(0), of(1)]).loss
+    }
+}
+
+#[test]
+fn gradients_are_central_differences() {
+    for (name, mut case) in all_cases() {
+        for rate in [0.0, 0.1] {
+            let dropout = Some(Dropout::new(Rates::all(rate), 5, 3));
+            let (loss, gradients) = case.gradient(dropout, Chunks::Bytes(usize::MAX));
+            let mut references = std::mem::take(&mut case.references);
+            let expected = case.expected(&references, dropout);
+            assert!(
+                (loss - expected).abs() < 1e-5 * expected.abs().max(1.0),
+                "{name}: {loss} for {expected}"
+            );
+            for tower in 0..references.len() {
+                let all = gradients[tower].values.iter().flatten();
+                let largest_of_all = all.fold(0.0_f32, |largest, x| largest.max(x.abs()));
+                let weights = case.model.towers()[tower].weights();
+                for (parameter, gradient) in weights.parameters().iter().zip(&gradients[tower].values) {
+                    let mut start = 0;
+                    for tensor in &parameter.tensors {
+                        let gradient = &gradient[start..start + tensor.len()];
+                        start += tensor.len();
+                        let mut order: Vec<usize> = (0..gradient.len()).collect();
+                        order.sort_by(|&a, &b| gradient[b].abs().total_cmp(&gradient[a].abs()));
+                        let largest = gradient[order[0]].abs();
+                        for &element in [order[0], order[order.len() / 20], order[order.len() / 2]].iter() {
+                            let mut at = |step: f64| {
+                                references[tower].tensors.get_mut(&tensor.name).unwrap()[element] += step;
+                                let loss = case.expected(&references, dropout);
+                                references[tower].tensors.get_mut(&tensor.name).unwrap()[element] -= step;
+                                loss
+                            };
+                            let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
+                            let error = (slope - f64::from(gradient[element])).abs();
+                            let allowed = 1e-4 * f64::from(largest) + 1e-6 * f64::from(largest_of_all);
+                            assert!(
+                                error < allowed,
+                                "{name} at rate {rate}: {} [{element}]: {} for {slope}",
+                                tensor.name,
+                                gradient[element]
+                            );
+                        }
+                    }
+                }
+            }
+            case.references = references;
+        }
+    }
+}
+
+#[test]
+fn steps_have_the_same_bits_in_any_chunks_and_on_any_threads() {
+    for (name, head) in [("bert-mean", Head::MeanDenseUnit), ("mbert-dpr", Head::Cls)] {
+        let weights = |chunks: Chunks, threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let mut case = dual(name, head, CONTRASTIVE, Similarity::Cosine)?;
+                let optimizer = Optimizer::new(Rule::AdamW);
+                let mut moments: Vec<Moments> =
+                    case.model.towers().iter().map(|tower| Moments::zeros(tower.weights())).collect();
+                for step in 1..=20 {
+                    let dropout = Dropout::new(Rates::all(0.1), 1, step);
+                    let (_, gradients) = case.gradient(Some(dropout), chunks);
+                    let norm = global_norm(&gradients);
+                    let towers = case.model.towers_mut().iter_mut();
+                    for ((tower, gradients), moments) in towers.zip(&gradients).zip(&mut moments) {
+                        let weights = tower.weights_mut().unwrap();
+                        optimizer.apply(weights, gradients, moments, (step, 1e-3, norm));
+                    }
+                }
+                let values = |tower: &crate::Tower| -> Vec<Vec<f32>> {
+                    tower.weights().parameters().iter().map(|parameter| parameter.values.clone()).collect()
+                };
+                Some(case.model.towers().iter().flat_map(values).collect::<Vec<_>>())
+            })
+        };
+        let plain = weights(Chunks::Bytes(usize::MAX), 1);
+        for (chunks, threads) in [(Chunks::Bytes(usize::MAX), 2), (Chunks::Sequences(1), 2)] {
+            assert!(weights(chunks, threads) == plain, "{name}: {chunks:?} on {threads} threads");
+        }
+        for chunks in [Chunks::Sequences(3), Chunks::Sequences(8), Chunks::Bytes(1)] {
+            assert!(weights(chunks, 1) == plain, "{name}: {chunks:?}");
+        }
+    }
+}
+
+#[test]
+fn every_tensor_that_trains_changes_and_no_other() {
+    for (_, mut case) in all_cases() {
+        let (_, gradients) = case.gradient(None, Chunks::Sequences(2));
+        let optimizer = Optimizer::new(Rule::AdamW);
+        let norm = global_norm(&gradients);
+        for (tower, gradients) in case.model.towers_mut().iter_mut().zip(&gradients) {
+            let before = tensors(tower.weights());
+            let mut moments = Moments::zeros(tower.weights());
+            optimizer.apply(tower.weights_mut().unwrap(), gradients, &mut moments, (1, 1e-3, norm));
+            for (name, values) in tensors(tower.weights()) {
+                assert_ne!(values, before[&name], "{name} does not learn");
+            }
+        }
+    }
+    let Some(folder) = golden("mbert-dpr") else { return };
+    let encoder = DualEncoder::load(&folder, &LoadOptions::default()).unwrap();
+    let mut case = dual("mbert-dpr", Head::Cls, CONTRASTIVE, Similarity::Dot).unwrap();
+    case.model = Model::dual(&encoder, false, Some(Role::Query)).unwrap();
+    let (_, gradients) = case.gradient(None, Chunks::Sequences(2));
+    assert!(gradients[0].values.iter().all(|values| values.iter().any(|&x| x != 0.0)));
+    assert!(gradients[1].values.iter().flatten().all(|&x| x == 0.0), "the frozen tower");
+    assert!(case.model.trains(0) && !case.model.trains(1));
+    let tied = golden("bert-mean").map(|folder| DualEncoder::load(&folder, &LoadOptions::default()).unwrap());
+    assert!(Model::dual(&tied.unwrap(), false, Some(Role::Query)).is_err());
+}

@@ -1,0 +1,6 @@
+//! Tests of whole gradients and of whole runs.
+
+mod reference;
+
+mod gradient;
+mod run;

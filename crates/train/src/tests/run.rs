@@ -1,0 +1,217 @@
+//! Whole runs: what is learned, what is saved, and what an interruption leaves.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions};
+use toller_ir::Role;
+
+use crate::{
+    Chunks, CrossLoss, DualLoss, Ending, ExampleFile, Length, Model, Optimizer, Rates, Rule, Schedule,
+    Settings, Similarity, Source, StepReport, Task, Titles, TrainError, Trainer, Warmup,
+};
+
+const TOPICS: [&str; 12] =
+    ["rain", "guns", "ducks", "snow", "music", "trains", "bread", "paper", "glass", "ships", "roads", "gold"];
+
+fn query(topic: &str) -> String {
+    format!("where is {topic} from")
+}
+
+fn passage(topic: &str) -> String {
+    format!("It is said that {topic} was first seen in the south, long ago.")
+}
+
+fn settings() -> Settings {
+    Settings {
+        length: Length::Steps(7),
+        batch_size: 4,
+        accumulate: 1,
+        negatives: 1,
+        rate: 2e-3,
+        schedule: Schedule::Linear,
+        warmup: Warmup::Steps(1),
+        optimizer: Optimizer::new(Rule::AdamW),
+        dropout: Rates::all(0.1),
+        seed: 11,
+        chunks: Chunks::Bytes(1 << 30),
+        save_every: 3,
+        keep: 2,
+    }
+}
+
+/// A model and examples over the topics.
+struct Toy {
+    folder: tempfile::TempDir,
+    model: PathBuf,
+}
+
+impl Toy {
+    fn new(model: &str) -> Option<Self> {
+        let model = toller_testing::shared(&format!("golden/{model}"))?;
+        let folder = tempfile::tempdir().unwrap();
+        let line = |(index, topic): (usize, &&str)| {
+            let other = TOPICS[(index + 5) % TOPICS.len()];
+            let columns =
+                serde_json::json!({"anchor": query(topic), "positive": passage(topic), "x": passage(other)});
+            format!("{columns}\n")
+        };
+        let lines: String = TOPICS.iter().enumerate().map(line).collect();
+        // The keys of `json!` are sorted: anchor, positive, x.
+        fs::write(folder.path().join("data.jsonl"), lines).unwrap();
+        Some(Self { folder, model })
+    }
+
+    fn output(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn dual(&self, settings: Settings, name: &str) -> Result<Trainer, TrainError> {
+        let load = || DualEncoder::load(&self.model, &LoadOptions::default()).unwrap();
+        let task = Task::Dual {
+            queries: load(),
+            passages: load(),
+            similarity: Similarity::Cosine,
+            loss: DualLoss::Contrastive { temperature: 0.05, in_batch: true, symmetric: false },
+            titles: Titles::Joined(" ".to_owned()),
+        };
+        let model = Model::dual(&load(), false, None)?;
+        self.trainer(task, model, settings, name)
+    }
+
+    fn trainer(
+        &self,
+        task: Task,
+        model: Model,
+        settings: Settings,
+        name: &str,
+    ) -> Result<Trainer, TrainError> {
+        let file = ExampleFile::open(&self.output("data.jsonl"))?;
+        Trainer::new(task, model, Source::new(vec![file], None, None), settings, &self.output(name))
+    }
+}
+
+/// Runs to the end, or until a step.
+fn run(mut trainer: Trainer, until: u64) -> (Ending, Vec<StepReport>) {
+    let stop = AtomicBool::new(false);
+    let mut reports = Vec::new();
+    let ending = trainer.run(&stop, "card", |report| {
+        reports.push(*report);
+        stop.store(report.step >= until, Ordering::Relaxed);
+    });
+    (ending.unwrap(), reports)
+}
+
+/// The share of topics whose passage is the nearest to their query.
+fn accuracy(model: &Path) -> f64 {
+    let encoder = DualEncoder::load(model, &LoadOptions::default()).unwrap();
+    let vectors = |role: Role, text: fn(&str) -> String| {
+        let tower = encoder.tower(role);
+        let tokens: Vec<_> = TOPICS.iter().map(|topic| tower.tokenize(&text(topic)).unwrap()).collect();
+        tower.encode(&tokens).unwrap().chunks_exact(tower.dim()).map(<[f32]>::to_vec).collect::<Vec<_>>()
+    };
+    let (queries, passages) = (vectors(Role::Query, query), vectors(Role::Passage, passage));
+    let score = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+    let hits = queries.iter().enumerate().filter(|(index, query)| {
+        let own = score(query, &passages[*index]);
+        passages.iter().enumerate().all(|(other, passage)| other == *index || score(query, passage) < own)
+    });
+    hits.count() as f64 / TOPICS.len() as f64
+}
+
+#[test]
+fn a_dual_encoder_learns() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    let settings = Settings { length: Length::Steps(120), dropout: Rates::default(), ..settings() };
+    let (ending, reports) = run(toy.dual(settings, "out").unwrap(), u64::MAX);
+    assert_eq!((ending, reports.len()), (Ending::Trained, 120));
+    let mean = |reports: &[StepReport]| reports.iter().map(|r| r.loss).sum::<f64>() / reports.len() as f64;
+    let (first, last) = (mean(&reports[..6]), mean(&reports[114..]));
+    assert!(last < 0.5 * first, "a loss of {last} after {first}");
+    let (before, after) = (accuracy(&toy.model), accuracy(&toy.output("out")));
+    assert!(after > 0.9 && after > before + 0.3, "{before} of the topics were found before, {after} after");
+    let log = fs::read_to_string(toy.output("out/log.jsonl")).unwrap();
+    assert_eq!(log.lines().count(), 120);
+    assert!(toy.output("out/2_Dense/model.safetensors").is_file() && toy.output("out/README.md").is_file());
+}
+
+#[test]
+fn an_interrupted_run_ends_with_the_same_bytes() {
+    let Some(toy) = Toy::new("mbert-dpr") else { return };
+    let weights = |name: &str| {
+        let files = ["question_encoder", "ctx_encoder"];
+        files.map(|file| fs::read(toy.output(name).join(file).join("model.safetensors")).unwrap())
+    };
+    let settings = || Settings { accumulate: 2, ..settings() };
+    assert_eq!(run(toy.dual(settings(), "whole").unwrap(), u64::MAX).0, Ending::Trained);
+    for (name, stop) in [("stopped", 4), ("killed", 5)] {
+        let (ending, reports) = run(toy.dual(settings(), name).unwrap(), stop);
+        assert_eq!((ending, reports.len() as u64), (Ending::Stopped, stop));
+        if name == "killed" {
+            // As if the process had ended before its last checkpoint was complete.
+            fs::remove_file(toy.output("killed/checkpoints/step-00000005.json")).unwrap();
+        }
+        let again = Settings { chunks: Chunks::Sequences(3), ..settings() };
+        let trainer = toy.dual(again, name).unwrap();
+        assert_eq!(trainer.step(), if name == "killed" { 3 } else { 4 });
+        assert_eq!(run(trainer, u64::MAX).0, Ending::Trained);
+        assert!(weights(name) == weights("whole"), "{name}");
+        assert_eq!(fs::read_to_string(toy.output(name).join("log.jsonl")).unwrap().lines().count(), 7);
+    }
+}
+
+#[test]
+fn what_cannot_go_on_is_an_error() {
+    let Some(toy) = Toy::new("mbert-dpr") else { return };
+    run(toy.dual(settings(), "out").unwrap(), 3);
+    let other = toy.dual(Settings { seed: 12, ..settings() }, "out").err();
+    assert!(matches!(other, Some(TrainError::OtherRun { what, .. }) if what == "seed"));
+    let state = toy.output("out/checkpoints/step-00000003.bin");
+    let mut bytes = fs::read(&state).unwrap();
+    bytes[1000] ^= 1;
+    fs::write(&state, bytes).unwrap();
+    assert!(matches!(toy.dual(settings(), "out").err(), Some(TrainError::Damaged { .. })));
+    fs::create_dir(toy.output("full")).unwrap();
+    fs::write(toy.output("full/file"), "text").unwrap();
+    assert!(matches!(toy.dual(settings(), "full").err(), Some(TrainError::OutputExists(_))));
+    let large = Settings { batch_size: 13, ..settings() };
+    assert!(matches!(toy.dual(large, "large").err(), Some(TrainError::TooFew { examples: 12, batch: 13 })));
+    let alone = Settings { batch_size: 1, negatives: 0, ..settings() };
+    let stop = AtomicBool::new(false);
+    let error = toy.dual(alone, "alone").unwrap().run(&stop, "", |_| ()).err();
+    assert!(matches!(error, Some(TrainError::NoNegative { .. })));
+}
+
+#[test]
+fn cross_encoders_learn() {
+    for (name, losses) in [
+        ("bert-ce", &[CrossLoss::Binary, CrossLoss::Listwise][..]),
+        ("ernie-ce", &[CrossLoss::TwoLabels][..]),
+        ("xlmr-ce", &[CrossLoss::Binary][..]),
+    ] {
+        for &loss in losses {
+            let Some(toy) = Toy::new(name) else { return };
+            let encoder = CrossEncoder::load(&toy.model, &CrossEncoderOptions::default()).unwrap();
+            let model = Model::cross(&encoder).unwrap();
+            let task = Task::Cross { encoder, loss, separator: " ".to_owned() };
+            let settings = Settings { length: Length::Steps(60), dropout: Rates::default(), ..settings() };
+            let (ending, reports) = run(toy.trainer(task, model, settings, "out").unwrap(), u64::MAX);
+            assert_eq!(ending, Ending::Trained);
+            let mean =
+                |reports: &[StepReport]| reports.iter().map(|r| r.loss).sum::<f64>() / reports.len() as f64;
+            let (first, last) = (mean(&reports[..6]), mean(&reports[54..]));
+            assert!(last < 0.8 * first, "{name} {loss:?}: a loss of {last} after {first}");
+            let trained = CrossEncoder::load(&toy.output("out"), &CrossEncoderOptions::default()).unwrap();
+            let score = |topic: &str, of: &str| {
+                trained.score(&[trained.tokenize_pair(&query(topic), &passage(of)).unwrap()]).unwrap()[0]
+            };
+            let right =
+                (0..12).filter(|&i| score(TOPICS[i], TOPICS[i]) > score(TOPICS[i], TOPICS[(i + 5) % 12]));
+            let right = right.count();
+            assert!(right >= 9, "{name} {loss:?}: {right} of 12 positives are above their negatives");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `toller train` from outside.
+
+use serde_json::json;
+
+use crate::support::Workspace;
+
+const TOPICS: [&str; 8] = ["rain", "guns", "ducks", "snow", "music", "trains", "bread", "paper"];
+
+fn workspace(model: &str) -> Option<Workspace> {
+    let model = toller_testing::shared(&format!("golden/{model}"))?;
+    let workspace = Workspace::new();
+    crate::support::copy_folder(&model, &workspace.path("model"));
+    let line = |index: usize| {
+        let (own, other) = (TOPICS[index], TOPICS[(index + 3) % TOPICS.len()]);
+        let record = json!({
+            "query_id": index.to_string(),
+            "query": format!("where is {own} from"),
+            "positive_passages": [{"docid": own, "title": "", "text": format!("{own} is from the south")}],
+            "negative_passages": [{"docid": other, "title": "", "text": format!("{other} is from the south")}],
+        });
+        format!("{record}\n")
+    };
+    workspace.write("data.jsonl", (0..TOPICS.len()).map(line).collect::<String>());
+    Some(workspace)
+}
+
+#[test]
+fn a_trained_model_encodes_and_scores() {
+    let Some(workspace) = workspace("bert-mean") else { return };
+    workspace.write(
+        "run.toml",
+        "model = \"model\"\ndata = [\"data.jsonl\"]\nbatch-size = 4\nlr = 1e-3\nsteps = 9\n",
+    );
+    let first = workspace.runs("train dual --config run.toml --steps 4 --output out --json -q --threads 1");
+    let report: serde_json::Value = serde_json::from_str(&first.stdout).unwrap();
+    assert_eq!(report["steps"], 4, "a flag wins over the file");
+    assert_eq!(workspace.lines("out/log.jsonl").len(), 4);
+    workspace.runs("train dual --config run.toml --steps 4 --output again --chunk-size 3 --threads 2");
+    assert!(workspace.read("out/model.safetensors") == workspace.read("again/model.safetensors"));
+    assert!(workspace.read("out/model.safetensors") != workspace.read("model/model.safetensors"));
+    workspace.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"ducks\"}\n");
+    workspace.runs("encode --model out --corpus corpus.jsonl --output store");
+
+    let Some(workspace) = self::workspace("bert-ce") else { return };
+    workspace.runs("train cross --model model --data data.jsonl --batch-size 4 --steps 2 --output out");
+    workspace.write("q.tsv", "1\tducks\n");
+    workspace.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"ducks\"}\n");
+    workspace.write("x.run", "1 Q0 a 1 1 x\n");
+    workspace.runs("rerank --model out --run x.run --queries q.tsv --corpus corpus.jsonl --output y.run");
+}
+
+#[test]
+fn what_cannot_be_trained_is_refused() {
+    let Some(workspace) = workspace("bert-mean") else { return };
+    let fails = |code: i32, arguments: &str, message: &str| {
+        workspace.toller(&format!("train {arguments}")).fails(code, &[message]);
+    };
+    fails(2, "dual --data data.jsonl --output out", "--model is missing");
+    fails(2, "dual --model model --output out", "there is nothing to learn from");
+    fails(2, "dual --model model --data data.jsonl --output out --lr 0", "--lr 0");
+    let batches_of_9 = "dual --model model --data data.jsonl --output out --batch-size 9";
+    fails(1, batches_of_9, "8 examples do not fill a batch of 9");
+    workspace.write("bad.toml", "model = \"model\"\nunknown = 3\n");
+    fails(2, "dual --config bad.toml --output out", "unknown");
+    workspace.write("bad.jsonl", "{\"query\": \"x\", \"positive\": \"y\"}\n{\"query\": 1}\n");
+    fails(1, "dual --model model --data bad.jsonl --output other", "bad.jsonl:2");
+}
