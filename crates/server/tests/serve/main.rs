@@ -1,6 +1,4 @@
 //! A server on a port of this machine, and clients that mean well or do not.
-#![allow(clippy::unwrap_used)]
-
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod access;
