@@ -119,7 +119,7 @@ impl Reference {
             drop_out(none, &mut []);
             inner.iter_mut().for_each(|x| *x = self.activation.reference(*x));
             let width = inner.len() / tokens.len();
-            let mut sum = self.linear(&name(&"output.dense"), &inner, width);
+            let mut sum = self.linear(&name("output.dense"), &inner, width);
             drop_out(hidden_rate, &mut sum);
             sum.iter_mut().zip(&x).for_each(|(sum, x)| *sum += x);
             x = self.norm(&name("output.LayerNorm"), &sum);
