@@ -193,8 +193,8 @@ impl Parameters {
         Some((folder, self.taken.borrow().get(canonical)?.clone()))
     }
 
-    /// Writes all tensors of floating-point numbers in f32 as a safetensors file, which appears whole or not at
-    /// all. Those in `changed`, by full name, have its values. Buffers of integers are left out: no model
+    /// Writes all tensors of floating-point numbers in f32 as a safetensors file, which appears whole or not
+    /// at all. Those in `changed`, by full name, have its values. Buffers of integers are left out: no model
     /// takes them.
     ///
     /// # Errors

@@ -13,7 +13,8 @@ use crate::TrainError;
 use crate::model::Model;
 use crate::optimizer::Moments;
 
-/// The checkpoints of a run: `step-N.bin` with all numbers, and after it `step-N.json`, which has its checksum.
+/// The checkpoints of a run: `step-N.bin` with all numbers, and after it `step-N.json`, which has its
+/// checksum.
 pub(crate) struct Checkpoints {
     folder: PathBuf,
 }

@@ -8,6 +8,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 use toller_checkpoint::{ModelError, required_json};
+use toller_simd::product::Floats;
+use toller_simd::{Kernel, Simd};
 
 /// The probabilities of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -92,6 +94,22 @@ impl Mask {
             let draw = (mix(self.key.wrapping_add((first + index) as u64)) >> 32) as u32;
             *value = if draw < self.threshold { 0.0 } else { *value * self.scale };
         }
+    }
+}
+
+/// [`Mask::apply`] from the first element, with the instruction set of this machine.
+pub(crate) struct Apply<'a> {
+    pub(crate) mask: Mask,
+    pub(crate) values: &'a mut [f32],
+}
+
+impl Kernel for Apply<'_> {
+    type Output = ();
+    type Product = Floats;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        self.mask.apply(0, self.values);
     }
 }
 

@@ -11,6 +11,7 @@ use crate::loss::{CrossLoss, DualLoss, Groups, Similarity};
 use crate::model::{Graded, Inputs};
 
 /// What is trained, and to what end.
+#[expect(clippy::large_enum_variant, reason = "a run has one")]
 pub enum Task {
     /// A dual encoder.
     Dual {

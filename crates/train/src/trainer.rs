@@ -174,8 +174,8 @@ impl Trainer {
         &self.model
     }
 
-    /// Does the steps that are left, and saves the model with `card` as its README. Once `stop` is set, writes
-    /// a checkpoint instead and returns.
+    /// Does the steps that are left, and saves the model with `card` as its README. Once `stop` is set,
+    /// writes a checkpoint instead and returns.
     ///
     /// # Errors
     /// When a record is bad, the loss is no number, or a file cannot be written.
@@ -191,7 +191,6 @@ impl Trainer {
             .append(true)
             .open(&log_path)
             .map_err(FileError::on("open", &log_path))?;
-        let mut saved = self.step;
         while self.step < self.total {
             let report = self.advance()?;
             let line = serde_json::to_string(&report)
@@ -203,10 +202,8 @@ impl Trainer {
             if is_due || stops || self.step == self.total {
                 log.sync_data().map_err(FileError::on("write", &log_path))?;
                 self.checkpoints.write(self.step, &self.model, &self.moments, self.settings.keep)?;
-                saved = self.step;
             }
             if stops && self.step < self.total {
-                debug_assert_eq!(saved, self.step);
                 return Ok(Ending::Stopped);
             }
         }

@@ -1,4 +1,5 @@
-//! The order of examples in an epoch, and the choice among an example's passages: functions of seed and epoch.
+//! The order of examples in an epoch, and the choice among an example's passages: functions of seed and
+//! epoch.
 
 use crate::dropout::mix;
 

@@ -32,9 +32,9 @@ impl Kernel for Multiply<'_> {
     }
 }
 
-/// Adds one sequence's part of a layer's gradient: for the outputs from `first`, as many as `weight` has rows,
-/// the sum over tokens of `delta` times `x`, and the sum of `delta`. Each sum begins with the sequence, so
-/// that the gradient is a chain over sequences however they are divided into batches.
+/// Adds one sequence's part of a layer's gradient: for the outputs from `first`, as many as `weight` has
+/// rows, the sum over tokens of `delta` times `x`, and the sum of `delta`. Each sum begins with the sequence,
+/// so that the gradient is a chain over sequences however they are divided into batches.
 pub(crate) struct AddGradient<'a> {
     /// `[tokens, inputs]`.
     pub(crate) x: &'a Panels,

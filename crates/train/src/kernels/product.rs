@@ -29,10 +29,13 @@ impl Panels {
         for (panel, first) in packed.chunks_exact_mut((depth * PANEL).max(1)).zip((0..columns).step_by(PANEL))
         {
             let count = PANEL.min(columns - first);
-            for column in 0..PANEL {
-                let row = if column < count { rows.row(first + column) } else { &[] };
-                let targets = panel.iter_mut().skip(column).step_by(PANEL);
-                targets.zip(row.iter().chain(std::iter::repeat(&0.0))).for_each(|(to, &value)| *to = value);
+            let rows: [&[f32]; PANEL] =
+                std::array::from_fn(|column| if column < count { rows.row(first + column) } else { &[] });
+            for (index, line) in panel.chunks_exact_mut(PANEL).enumerate() {
+                for (value, row) in line[..count].iter_mut().zip(rows) {
+                    *value = row[index];
+                }
+                line[count..].fill(0.0);
             }
         }
     }
@@ -104,14 +107,20 @@ impl Epilogue for Store<'_> {
     }
 }
 
+/// Columns that are transposed at a time: a line of the cache.
+const STRIP: usize = 16;
+
 /// Writes the transpose of `rows [count, depth]` to `out`, `[depth, count]`.
+#[inline(always)]
 pub(crate) fn transpose(rows: Rows<'_>, out: &mut Vec<f32>) {
     let (count, depth) = (rows.count(), rows.depth());
-    out.clear();
     out.resize(count * depth, 0.0);
-    for index in 0..count {
-        for (to, &value) in out.iter_mut().skip(index).step_by(count).zip(rows.row(index)) {
-            *to = value;
+    for first in (0..depth).step_by(STRIP) {
+        let last = (first + STRIP).min(depth);
+        for index in 0..count {
+            for (column, &value) in rows.row(index)[first..last].iter().enumerate() {
+                out[(first + column) * count + index] = value;
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The backend that records: the model's steps on the CPU in f32, with dropout, and what their gradients need.
+//! The backend that records: the model's steps on the CPU in f32, with dropout, and what their gradients
+//! need.
 
 use std::convert::Infallible;
 use std::path::Path;

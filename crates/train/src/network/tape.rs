@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toller_nn::{Activation, Pooling, Sequences};
 
 use super::weights::Weights;
-use crate::dropout::{Dropout, Mask};
+use crate::dropout::{Apply, Dropout, Mask};
 use crate::kernels::attention::{Buffers, Shape};
 
 /// A matrix of states, and its place on the tape.
@@ -108,7 +108,8 @@ impl Tape {
         for (sequence, tokens) in self.sequences.ranges().enumerate() {
             let rows = if per_token { tokens } else { sequence..sequence + 1 };
             if let Some(mask) = self.mask(kind, sequence, step) {
-                mask.apply(0, &mut values[rows.start * width..rows.end * width]);
+                let values = &mut values[rows.start * width..rows.end * width];
+                toller_simd::dispatch(Apply { mask, values });
             }
         }
     }

@@ -10,8 +10,8 @@ named! {
     pub enum Rule: "an optimizer" {
         /// Adam with weight decay apart from the gradient (Loshchilov and Hutter 2019, algorithm 2).
         AdamW = "adamw",
-        /// Adam's step scaled by the ratio of the norms of parameter and step, for each tensor (You et al. 2020,
-        /// algorithm 2), without correction of the moments' bias, norms cut at 10: T2Ranking's.
+        /// Adam's step scaled by the ratio of the norms of parameter and step, for each tensor (You et al.
+        /// 2020, algorithm 2), without correction of the moments' bias, norms cut at 10: T2Ranking's.
         Lamb = "lamb",
     }
 }

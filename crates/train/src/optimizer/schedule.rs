@@ -7,8 +7,8 @@ named! {
     pub enum Schedule: "a schedule" {
         /// Falls on a line from the end of the warm-up to zero: that of transformers.
         Linear = "linear",
-        /// Falls on a line that began with the run: BERT's own (Devlin et al. 2019, appendix A.2), which jumps at
-        /// the end of the warm-up.
+        /// Falls on a line that began with the run: BERT's own (Devlin et al. 2019, appendix A.2), which
+        /// jumps at the end of the warm-up.
         Bert = "bert",
         /// Stays.
         Constant = "constant",

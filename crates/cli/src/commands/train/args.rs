@@ -15,8 +15,8 @@ pub struct TrainArgs {
     #[arg(long, value_name = "M")]
     pub model: Option<ModelName>,
 
-    /// Examples (JSON lines or a JSON array): sentence-transformers' columns, DPR, Tevatron, FlagEmbedding, or
-    /// what `toller mine` writes
+    /// Examples (JSON lines or a JSON array): sentence-transformers' columns, DPR, Tevatron, FlagEmbedding,
+    /// or what `toller mine` writes
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub data: Vec<InputPath>,
 
