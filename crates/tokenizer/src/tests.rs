@@ -171,7 +171,7 @@ fn inspected_tokens_are_those_of_the_text_with_their_places() {
         assert!(bare.iter().all(|token| !token.is_special));
         assert_eq!(
             tokenizer.decode(&ids, true).unwrap(),
-            tokenizer.decode(&tokenizer.all_ids(text).unwrap(), false).unwrap()
+            tokenizer.decode(&tokenizer.all_ids(text).unwrap(), true).unwrap()
         );
     }
 }

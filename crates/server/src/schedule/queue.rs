@@ -11,10 +11,16 @@ use crate::failure::{Failure, Reason};
 
 /// When a request is due, and its number.
 ///
-/// A request is due as long after its arrival as it takes to compute by itself, so a short one overtakes a
-/// long one that has just come, and a long one is overtaken for no longer than it takes itself: nobody
-/// starves. Batches have no padding, so sorting texts by length would gain nothing else.
+/// A request is due some time after its arrival, in proportion to the time that it takes to compute. So short
+/// requests overtake long ones, but none that has waited for as long as its length deserves: nobody starves.
+/// Batches have no padding, so sorting texts by length would gain nothing else.
 type Due = (Instant, u64);
+
+/// For how many times its own time a request may be overtaken.
+const PATIENCE: u32 = 20;
+
+/// But for no longer than this.
+const MOST_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A request in the queue.
 pub(super) struct Waiting<W: Work> {
@@ -89,7 +95,9 @@ impl<W: Work> Queue<W> {
         }
         let arrived = Instant::now();
         let cost: usize = items.iter().map(|item| work.cost(item)).sum();
-        let due = ((arrived + self.rate.time_of(cost)).min(deadline), self.next);
+        let time = self.rate.time_of(cost);
+        let patience = time.saturating_mul(PATIENCE).min(MOST_PATIENCE);
+        let due = ((arrived + time + patience).min(deadline), self.next);
         if self.cost > 0 {
             if let Some(excess) = (self.cost + cost).checked_sub(capacity.queue).filter(|excess| *excess > 0)
             {
