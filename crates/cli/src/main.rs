@@ -2,6 +2,7 @@
 
 #![allow(unreachable_pub, reason = "a binary exports nothing, so every pub is unreachable")]
 
+mod allocator;
 mod args;
 mod commands;
 mod engine;
@@ -19,11 +20,6 @@ use std::process::ExitCode;
 use args::Cli;
 use clap::FromArgMatches;
 use error::Result;
-
-// The encoder's operations allocate and free megabytes at a time; the system's allocator gives such
-// memory back to the kernel and faults it in again each time.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     mapped::guard();

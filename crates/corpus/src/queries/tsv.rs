@@ -134,8 +134,8 @@ pub(crate) fn read_dpr(
     })
 }
 
-/// Calls `parse` with the fields of each row, which may span lines, and passes the query to `sink`. If `parse`
-/// returns nothing, the row is a header; its errors are those of the file.
+/// Calls `parse` with the fields of each row, which may span lines, and passes the query to `sink`. If
+/// `parse` returns nothing, the row is a header; its errors are those of the file.
 fn for_each_row(
     mut lines: RecordLines,
     delimiter: char,

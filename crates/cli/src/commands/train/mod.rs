@@ -7,6 +7,7 @@ mod run;
 use clap::Subcommand;
 
 use self::args::{CrossArgs, DualArgs};
+use crate::allocator;
 use crate::ui::Ui;
 
 #[derive(Debug, Subcommand)]
@@ -18,6 +19,7 @@ pub enum TrainCommand {
 }
 
 pub fn run(command: &TrainCommand, ui: &Ui) -> crate::Result<()> {
+    allocator::keep_free_pages();
     match command {
         TrainCommand::Dual(args) => run::dual(&args.complete()?, ui),
         TrainCommand::Cross(args) => run::cross(&args.complete()?, ui),
