@@ -1,6 +1,6 @@
-//! Whole commands, from the start of the process to files that are written, next to peers that have everything
-//! in memory and write nothing: BM25 against bm25s with numba, a dense search of vectors against FAISS, and
-//! encoding against sentence-transformers. SciFact, one number of threads, in turn in one run.
+//! Whole commands, from the start of the process to files that are written, next to peers that have
+//! everything in memory and write nothing: BM25 against bm25s with numba, a dense search of vectors against
+//! FAISS, and encoding against sentence-transformers. SciFact, one number of threads, in turn in one run.
 //!
 //!     scripts/peers
 //!     cargo bench --bench commands -- [--rounds R] [--threads T]

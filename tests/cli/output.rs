@@ -167,6 +167,16 @@ fn help_names_every_flag_of_the_command_line() {
         ("convert", "<CHECKPOINT> --output --config --vocab --prefix --allow-unexpected"),
         ("models", "--json"),
         ("verify", "--model --expected"),
+        (
+            "serve",
+            "--model --reranker --dense --sparse --corpus --host --port --api-key-file --drain-seconds",
+        ),
+        ("train", "dual cross"),
+        (
+            "train dual",
+            "--model --data --queries --corpus --qrels --negatives --output --config --loss --only",
+        ),
+        ("train cross", "--model --data --output --epochs --steps --batch-size --lr --seed --loss"),
         ("store", "import export info verify"),
         ("doctor", ""),
         ("completions", "bash zsh fish"),

@@ -43,7 +43,7 @@ pub struct BenchSearchArgs {
     device: Device,
 
     /// Choose kernels as for GPUs of at most this compute capability
-    #[arg(long, value_name = "MAJOR.MINOR", value_parser = capability, help_heading = "Machine")]
+    #[arg(long, value_name = "MAJOR.MINOR", value_parser = capability)]
     capability: Option<(u32, u32)>,
 
     /// Measure each kernel in one more search, in which every launch is waited for
@@ -51,7 +51,7 @@ pub struct BenchSearchArgs {
     kernel_times: bool,
 
     /// Append each figure to this file as soon as it is measured, as a line of JSON
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, value_name = "FILE")]
     log: Option<OutputPath>,
 
     #[command(flatten)]

@@ -43,7 +43,7 @@ pub struct RetrieveArgs {
     rerank: Vec<ModelName>,
 
     /// Truncate pairs to N tokens, special tokens included [default: the cross-encoder's own maximum]
-    #[arg(long, value_name = "N", help_heading = "Model", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rerank_max_length: Option<u32>,
 
     /// Number format in which the cross-encoders compute [default: that of --dtype]
