@@ -112,7 +112,7 @@ fn completions_for_every_shell() {
 
 #[test]
 fn help_names_every_flag_of_the_command_line() {
-    const COMMANDS: [(&str, &str); 37] = [
+    const COMMANDS: &[(&str, &str)] = &[
         ("", "--json --verbose --quiet --threads --version"),
         ("index-info", "--term"),
         (

@@ -9,8 +9,8 @@ use crate::answers::{AnswerMatcher, MatchMode, PreparedText};
 
 /// Looks for the answers of questions in the passages that runs have retrieved.
 ///
-/// Passages are given in any order, and none is kept. As in DPR's script, answers are looked for in a passage's
-/// text, not in its title.
+/// Passages are given in any order, and none is kept. As in DPR's script, answers are looked for in a
+/// passage's text, not in its title.
 #[derive(Debug)]
 pub struct AnswerSearch<'a> {
     mode: MatchMode,

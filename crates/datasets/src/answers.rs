@@ -52,8 +52,8 @@ impl AnswerMatcher {
         self.is_in_prepared(&PreparedText::new(text, self.mode()))
     }
 
-    /// As [`AnswerMatcher::is_in`], for a text in which several questions' answers are looked for. A text that
-    /// was prepared for the other mode contains no answer.
+    /// As [`AnswerMatcher::is_in`], for a text in which several questions' answers are looked for. A text
+    /// that was prepared for the other mode contains no answer.
     #[must_use]
     pub fn is_in_prepared(&self, text: &PreparedText) -> bool {
         match (&self.answers, text) {

@@ -320,8 +320,8 @@ impl TextEncoder {
     }
 
     /// What is wanted of tokenized texts, bit for bit the same however the texts are batched: `[texts, dim]`,
-    /// or the states of all tokens. Runs on this many threads of rayon's current pool, at most all of them; on
-    /// the calling thread if it is one.
+    /// or the states of all tokens. Runs on this many threads of rayon's current pool, at most all of them;
+    /// on the calling thread if it is one.
     ///
     /// # Errors
     /// As for [`TextEncoder::encode`]; [`EncoderError::Dimensions`] for more dimensions than the model makes,

@@ -60,7 +60,8 @@ pub fn graded_rankings<'a>(
     Ok(queries.into_iter().map(move |query| graded_ranking(query, run, &options)))
 }
 
-/// What `work` makes of each of [`graded_rankings`] and the query's judgments, in their order, on all threads.
+/// What `work` makes of each of [`graded_rankings`] and the query's judgments, in their order, on all
+/// threads.
 ///
 /// # Errors
 /// As [`evaluate`](crate::evaluate), or those of `work`.

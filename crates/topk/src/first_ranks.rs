@@ -32,9 +32,9 @@ impl FirstRank {
 /// ranked by their best vector, and those of relevant vectors are relevant.
 ///
 /// Neither scores nor rankings are stored: vectors above the best relevant one are counted, in one scan. It
-/// multiplies in f32 with [`Scan::Auto`](crate::Scan), since f32 alone tells nearly all pairs of scores apart.
-/// Memory is for the queries, and two bits for each group, query and thread, in blocks of queries that need
-/// some hundred MiB.
+/// multiplies in f32 with [`Scan::Auto`](crate::Scan), since f32 alone tells nearly all pairs of scores
+/// apart. Memory is for the queries, and two bits for each group, query and thread, in blocks of queries that
+/// need some hundred MiB.
 ///
 /// # Errors
 /// Those of [`ip_topk`](crate::ip_topk), [`IpTopkError::RelevantShape`], [`IpTopkError::UnknownVector`] and

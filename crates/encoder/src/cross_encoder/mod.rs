@@ -287,8 +287,8 @@ impl CrossEncoder {
         Ok(self.scores_of(&self.logits(pairs)?))
     }
 
-    /// The same as [`Self::logits`], bit for bit, on this many threads of rayon's current pool, at most all of
-    /// them; on the calling thread if it is one.
+    /// The same as [`Self::logits`], bit for bit, on this many threads of rayon's current pool, at most all
+    /// of them; on the calling thread if it is one.
     ///
     /// # Errors
     /// As there.

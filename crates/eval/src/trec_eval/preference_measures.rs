@@ -170,7 +170,8 @@ fn balanced(preferences: &RankedPreferences, group: &RankedGroup, pairs: Pairs) 
     let lowest = group.lowest();
     let is_lowest = |place: usize| lowest.binary_search(&place).is_ok();
     let (mut fulfilled, mut possible) = count(preferences, group, pairs, |place| !is_lowest(place));
-    // trec_eval compares every document with the non-relevant ones that are kept, and so these with themselves.
+    // trec_eval compares every document with the non-relevant ones that are kept, and so these with
+    // themselves.
     let judged = (0..preferences.judged).filter(|place| group.levels[*place].is_some());
     for first in judged {
         for second in lowest.iter().take(relevant) {
