@@ -82,7 +82,7 @@ def load(name, script, connections, seconds):
     if "Non-2xx" in found or "Socket errors" in found:
         sys.exit(f"{name}: {found}")
     rate = float(re.search(r"Requests/sec:\s+([\d.]+)", found)[1])
-    return rate, *(milliseconds(re.search(rf"{share}%\s+(\S+)", found)[1]) for share in (50, 99))
+    return rate, *(milliseconds(re.search(rf"^ +{share}% +(\S+)", found, re.M)[1]) for share in (50, 99))
 
 
 def main():
