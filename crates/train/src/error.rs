@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use toller_checkpoint::ModelError;
 use toller_encoder::EncoderError;
 use toller_files::FileError;
-use toller_ir::{Explain, Remedy};
+use toller_ir::{ErrorPlace, Explain, Position, Remedy};
 use toller_texts::TextsError;
 
 /// Why a model cannot be trained.
@@ -36,7 +36,7 @@ pub enum TrainError {
     #[error("{0}")]
     Mismatch(String),
     /// A record of the training data.
-    #[error("{}:{line}: {problem}", path.display())]
+    #[error("{}, line {line}: {problem}", path.display())]
     Record {
         /// The file.
         path: PathBuf,
@@ -117,5 +117,20 @@ impl Explain for TrainError {
             Self::Damaged { .. } => "delete the checkpoint to start again".into(),
             Self::OutputExists(_) => "choose another output".into(),
         })
+    }
+
+    fn place(&self) -> Option<ErrorPlace> {
+        match self {
+            Self::Encoder(error) => error.place(),
+            Self::Texts(error) => error.place(),
+            Self::Record { path, line, .. } => {
+                let position = Some(Position::Line(*line as u64));
+                Some(ErrorPlace { position, ..ErrorPlace::of_file(path) })
+            }
+            Self::OtherRun { path, .. } | Self::Damaged { path, .. } | Self::OutputExists(path) => {
+                Some(ErrorPlace::of_file(path))
+            }
+            _ => None,
+        }
     }
 }

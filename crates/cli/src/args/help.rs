@@ -27,7 +27,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
         "confidence", "equivalence", "power"]),
     ("Limits", &["payload-limit", "max-client-batch-size", "max-k", "no-truncate", "allow-token-ids",
         "shared-batch-tokens", "max-queued-tokens", "max-queued-queries", "timeout-ms", "max-connections"]),
-    ("Output", &["output", "format", "digits", "plot", "tag", "tab-separated", "overwrite", "data",
+    ("Output", &["output", "format", "digits", "plot", "tag", "tab-separated", "overwrite",
         "undecided", "keep-stages", "keep-model-scores"]),
     ("Machine", &["device", "dtype", "rerank-dtype", "batch-tokens", "scan", "memory", "no-verify"]),
     (EVERYWHERE, &["json", "verbose", "quiet", "threads"]),

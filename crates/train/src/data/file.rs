@@ -137,7 +137,7 @@ mod tests {
         let path = folder.path().join("data.jsonl");
         std::fs::write(&path, "{\"q\": \"a\", \"p\": \"b\"}\n\n{\"q\": \"a\"}\n").unwrap();
         let error = ExampleFile::open(&path).err().unwrap().to_string();
-        assert!(error.contains("data.jsonl:3: expected DPR's"), "{error}");
+        assert!(error.contains("data.jsonl, line 3: expected DPR's"), "{error}");
         std::fs::write(&path, "[{\"question\": \"a\", \"positive_ctxs\": [{\"text\": \"b\"}]}]").unwrap();
         let file = ExampleFile::open(&path).unwrap();
         assert_eq!((file.len(), file.get(0).unwrap().query), (1, "a".to_owned()));

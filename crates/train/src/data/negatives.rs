@@ -86,6 +86,6 @@ mod tests {
         assert_eq!(read(json).unwrap(), ["1: aSome(2.5)"]);
         assert_eq!(read("1\ta\n2\tb\n1\tc\n").unwrap(), ["1: aNone cNone", "2: bNone"]);
         assert_eq!(read("qid\tpid\tindex\tscore\n1\ta\t3\t0.5\n").unwrap(), ["1: aSome(0.5)"]);
-        assert!(read("1\ta\n\nx\n").err().unwrap().to_string().contains(":3: expected qid"));
+        assert!(read("1\ta\n\nx\n").err().unwrap().to_string().contains("line 3: expected qid"));
     }
 }
