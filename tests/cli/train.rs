@@ -63,5 +63,5 @@ fn what_cannot_be_trained_is_refused() {
     workspace.write("bad.toml", "model = \"model\"\nunknown = 3\n");
     fails(2, "dual --config bad.toml --output out", "unknown");
     workspace.write("bad.jsonl", "{\"query\": \"x\", \"positive\": \"y\"}\n{\"query\": 1}\n");
-    fails(1, "dual --model model --data bad.jsonl --output other", "bad.jsonl:2");
+    fails(1, "dual --model model --data bad.jsonl --output other", "bad.jsonl, line 2");
 }
