@@ -18,8 +18,8 @@ const PACKAGES: &str =
 #[test]
 fn packages_hold_the_pool() {
     let workspace = workspace();
-    let told = workspace.toller(&format!("{PACKAGES} --format csv --size 3 --output sheets")).succeeds();
-    assert!(told.stderr.contains("4 pairs in 2 packages"), "{}", told.stderr);
+    let done = workspace.toller(&format!("{PACKAGES} --format csv --size 3 --output sheets")).succeeds();
+    assert!(done.stderr.contains("4 pairs in 2 packages"), "{}", done.stderr);
     let mut rows =
         [workspace.lines("sheets/package-0001.csv"), workspace.lines("sheets/package-0002.csv")].concat();
     assert_eq!(rows[0], "query_id,query,doc_id,title,text,grade,annotator");
@@ -50,10 +50,10 @@ fn from_filled_sheets_to_judgments() {
     let table = workspace.toller("annotate agreement ann.csv bo.csv").succeeds().stdout;
     assert!(table.contains("ann, bo") && table.contains("all (Fleiss)"), "{table}");
 
-    let told = workspace
+    let done = workspace
         .toller("annotate vote ann.csv bo.csv cy.csv --output qrels.txt --undecided more.tsv")
         .succeeds();
-    assert!(told.stderr.contains("2 of 3 pairs have a grade; 1 are undecided"), "{}", told.stderr);
+    assert!(done.stderr.contains("2 of 3 pairs have a grade; 1 are undecided"), "{}", done.stderr);
     assert_eq!(workspace.lines("qrels.txt"), ["q1 0 d1 2", "q1 0 d2 0"]);
     assert_eq!(workspace.lines("more.tsv"), ["q2\td4"]);
     // The undecided pairs go to a fourth annotator.

@@ -27,11 +27,11 @@ const REPORT: &str =
 #[test]
 fn the_page_and_its_data() {
     let workspace = workspace();
-    let told = workspace.toller(&format!("{REPORT} --data numbers")).succeeds();
+    let done = workspace.toller(&format!("{REPORT} --data numbers")).succeeds();
     assert!(
-        told.stderr.contains("b.run: 1 of 5 judged queries have no results and count as zero"),
+        done.stderr.contains("b.run: 1 of 5 judged queries have no results and count as zero"),
         "{}",
-        told.stderr
+        done.stderr
     );
     let page = String::from_utf8(workspace.read("page.html")).unwrap();
     for outside in ["http:", "https:", " src=", "url(", "@import"] {

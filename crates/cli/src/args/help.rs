@@ -92,6 +92,21 @@ mod tests {
         });
     }
 
+    /// clap folds descriptions, but not the usage: a long one is written by hand.
+    #[test]
+    fn the_usage_fits_80_columns_and_names_what_is_required() {
+        let mut command = command();
+        command.build();
+        each(&command, &mut |command| {
+            let usage = command.clone().render_usage().to_string();
+            assert!(usage.lines().all(|line| line.chars().count() <= 80), "{usage}");
+            for flag in command.get_arguments().filter(|argument| argument.is_required_set()) {
+                let long = flag.get_long().map_or_else(String::new, |long| format!("--{long} "));
+                assert!(usage.contains(&long), "{long}is missing in {usage}");
+            }
+        });
+    }
+
     #[test]
     fn every_flag_of_a_section_exists() {
         let mut flags = BTreeSet::new();

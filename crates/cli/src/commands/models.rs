@@ -2,6 +2,7 @@
 
 use std::iter;
 
+use console::Term;
 use serde_json::{Value, json};
 use toller_checkpoint::KnownModel;
 use toller_hub::known_models;
@@ -9,12 +10,15 @@ use toller_hub::known_models;
 use crate::table::{Align, table};
 use crate::ui::Ui;
 
-/// Prints the table, or JSON. An unknown property is a hyphen, or null.
+/// Prints the table, or JSON. An unknown property is a hyphen, or null. A terminal that is too narrow for the
+/// sources shows the table without them.
 pub fn run(ui: &Ui) -> crate::Result<()> {
     let models = known_models()?;
+    let terminal = Term::stdout();
+    let columns = if terminal.is_term() { usize::from(terminal.size().1) } else { usize::MAX };
     ui.show(
         || json!({ "models": models.iter().map(object).collect::<Vec<_>>() }),
-        |out| out.write_all(rows(&models).as_bytes()),
+        |out| out.write_all(rows(&models, columns).as_bytes()),
     )
 }
 
@@ -34,7 +38,7 @@ fn object(model: &KnownModel) -> Value {
     })
 }
 
-fn rows(models: &[KnownModel]) -> String {
+fn rows(models: &[KnownModel], columns: usize) -> String {
     let titles = ["name", "similarity", "dimensions", "licence", "source"].map(str::to_owned).to_vec();
     let row = |model: &KnownModel| {
         let source = model.source.clone().or_else(|| Some(model.checkpoint.as_ref()?.url.clone()));
@@ -43,6 +47,27 @@ fn rows(models: &[KnownModel]) -> String {
         let cells = cells.map(|cell| cell.unwrap_or_else(|| "-".to_owned()));
         iter::once(model.name.to_owned()).chain(cells).collect()
     };
-    let rows: Vec<Vec<String>> = iter::once(titles).chain(models.iter().map(row)).collect();
-    table(&rows, &[Align::Left, Align::Left, Align::Right])
+    let mut rows: Vec<Vec<String>> = iter::once(titles).chain(models.iter().map(row)).collect();
+    let align = [Align::Left, Align::Left, Align::Right];
+    let whole = table(&rows, &align);
+    if whole.lines().all(|line| line.chars().count() <= columns) {
+        return whole;
+    }
+    rows.iter_mut().for_each(|row| row.truncate(4));
+    table(&rows, &align)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_of_80_columns_shows_no_sources() {
+        let models = known_models().unwrap();
+        let narrow = rows(&models, 80);
+        assert_eq!(narrow.lines().count(), models.len() + 1);
+        assert!(narrow.lines().all(|line| line.chars().count() <= 80));
+        assert!(!narrow.contains("source"));
+        assert!(rows(&models, usize::MAX).contains("BAAI/bge-base-en-v1.5"));
+    }
 }

@@ -25,12 +25,18 @@ use crate::error::UsageError;
 use crate::interrupt::{self, Interrupted};
 use crate::ui::Ui;
 
+/// clap does not fold the usage to 80 columns.
+const USAGE: &str = "\
+toller rerank [OPTIONS] --run <RUN> --queries <FILE> --model <M>...
+                     --corpus <FILE>... --output <RUN>";
+
 /// Scores the best hits of a run again with cross-encoders.
 ///
 /// The first --depth hits of each query are ordered by their new score, ties by their order in the run; the
 /// others follow in their order. Scores of the new run fall strictly. Scores are kept as they are computed:
 /// after an interruption, the same command goes on where it stopped.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = USAGE)]
 pub struct RerankArgs {
     /// Run to rerank (TREC, MS MARCO, Tevatron, DPR or DuReader); - for stdin
     #[arg(long, value_name = "RUN")]

@@ -27,12 +27,18 @@ use crate::error::UsageError;
 use crate::interrupt;
 use crate::ui::Ui;
 
+/// clap does not fold the usage to 80 columns.
+const USAGE: &str = "\
+toller retrieve [OPTIONS] --rerank <M>... --corpus <FILE>...
+                       --output <RUN>";
+
 /// Retrieves and reranks: `toller search` and `toller rerank` in one, with the same result.
 ///
 /// Reranking starts with the first queries while the others are searched. --model and its flags are for the
 /// dense first stage, --rerank names the cross-encoders. Scores are kept as they are computed: after an
 /// interruption, the same command searches again but does not score again.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = USAGE)]
 pub struct RetrieveArgs {
     /// Hits of --sparse and --dense to fuse
     #[arg(long, value_name = "N", default_value_t = 1000, requires = "fusion", value_parser = clap::value_parser!(u32).range(1..))]
