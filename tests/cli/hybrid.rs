@@ -236,6 +236,12 @@ fn what_cannot_be_searched_is_refused() {
         (2, &format!("{BOTH} --output x --fusion rrf --weights 1"), "1 weights for 2 lists"),
         (2, &format!("{BOTH} --output x --fusion best"), "no method of fusion is named"),
         (1, "search --sparse store --queries q.jsonl --output x", "is not an inverted index"),
+        (1, "search --sparse store --queries q.jsonl --output x", "give a store of vectors as --dense"),
+        (
+            1,
+            "search --dense index --model tiny-bert --queries q.jsonl --output x",
+            "give an inverted index as --sparse",
+        ),
         (1, "search --sparse nothing --queries q.jsonl --output x", "cannot open nothing"),
         (2, &format!("{SPARSE} --output x --max-length 20"), "--max-length is for dense search"),
         (2, &format!("{SPARSE} --output x --prompt query:"), "--prompt is for dense search"),

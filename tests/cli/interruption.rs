@@ -140,7 +140,7 @@ fn stops_cleanly(signal: &str) {
     wait_for(&mut child, &workspace.path("store/shard-00000.safetensors"));
     send(signal, &child);
     let stopped = Finished::new(child.wait_with_output().unwrap());
-    let done = stopped.fails(130, &["stopping at the end of this shard (once more: stop now)"]).stderr;
+    let done = stopped.fails(130, &["stopping; finished shards are kept (once more: stop now)"]).stderr;
     let message = done.lines().last().unwrap();
     let rows = message
         .strip_prefix("interrupted; ")

@@ -93,7 +93,7 @@ impl Narrator {
                     }
                     bar.set(progress.rows);
                     bar.message(match progress.stopping_in {
-                        Some(rows) => format!("stopping in {rows} {unit}"),
+                        Some(rows) => format!("stopping, {rows} left"),
                         None => {
                             format!("{:.0} tokens/s", progress.tokens as f64 / began.elapsed().as_secs_f64())
                         }
@@ -144,7 +144,7 @@ impl Narrator {
             Event::DevicePlanned(plan) => ui.status(plan.to_string()),
             Event::IndexOpened(index) => {
                 let (count, dim, dtype) = (index.doc_count(), index.dim(), index.store().dtype());
-                ui.detail(format!("index: {count} vectors of {dim} x {dtype}"));
+                ui.detail(format!("store: {count} vectors of {dim} x {dtype}"));
             }
             Event::BeirCorpus { folder, file } => ui.status(format!(
                 "{} holds a BEIR collection: reading {}",

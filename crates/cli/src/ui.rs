@@ -184,9 +184,11 @@ impl Progress {
             "bytes" => ("{bytes}", "{total_bytes}".to_owned(), "{bytes_per_sec}"),
             _ => ("{human_pos}", format!("{{human_len}} {unit}"), "{rate}"),
         };
+        // In a narrow terminal the bar has the room that the text leaves.
+        let width = if console::Term::stderr().size().1 < 100 { "wide_bar" } else { "bar:24" };
         let style = match total {
             0 => format!("{title} {{spinner}} {done} ({rate}) {{elapsed}}"),
-            _ => format!("{title} {{bar:16}} {done}/{all} ({rate}, ETA {{eta}}) {{msg}}"),
+            _ => format!("{title} {{{width}}} {done}/{all} ({rate}, ETA {{eta}}) {{msg}}"),
         };
         if let Ok(style) = ProgressStyle::with_template(&style) {
             let rate = |state: &ProgressState, out: &mut dyn fmt::Write| {

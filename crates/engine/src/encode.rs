@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, TitleMode, encode};
 use toller_store::{
-    DEFAULT_ROWS_PER_SHARD, DType, Encoding, Part, Source, StoreError, StoreSpec, StoreWriter,
+    DType, Encoding, Part, Source, StoreError, StoreSpec, StoreWriter, default_rows_per_shard,
 };
 
 use crate::event::Event;
@@ -20,8 +20,8 @@ pub struct EncodeOptions {
     pub store_dtype: DType,
     /// Which part of the source is encoded, counted from one, and of how many; `None` for the whole.
     pub part: Option<(u32, u32)>,
-    /// Rows of a shard: what an interruption loses, at most.
-    pub rows_per_shard: usize,
+    /// Rows of a shard: what an interruption loses, at most. `None` for [`default_rows_per_shard`].
+    pub rows_per_shard: Option<usize>,
     /// Whether a store that is there is replaced. Otherwise it is resumed.
     pub overwrite: bool,
 }
@@ -32,7 +32,7 @@ impl Default for EncodeOptions {
             titles: TitleMode::Join(" ".to_owned()),
             store_dtype: DType::F32,
             part: None,
-            rows_per_shard: DEFAULT_ROWS_PER_SHARD,
+            rows_per_shard: None,
             overwrite: false,
         }
     }
@@ -60,7 +60,7 @@ impl Encoder {
             },
             dim: tower.dim(),
             dtype: options.store_dtype,
-            rows_per_shard: options.rows_per_shard,
+            rows_per_shard: options.rows_per_shard.unwrap_or_else(|| default_rows_per_shard(source.texts())),
             source: Source { fingerprint: source.fingerprint().to_string(), passages: source.texts() },
             part,
         })

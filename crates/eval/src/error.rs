@@ -87,6 +87,9 @@ pub enum MeasureError {
 impl Explain for MeasureError {
     fn remedy(&self) -> Option<Remedy> {
         match self {
+            Self::Unknown { name, .. } if name.bytes().all(|byte| byte.is_ascii_digit()) => {
+                Some("commas separate measures: write R@10,R@100".into())
+            }
             Self::Unknown { close, .. } if close.is_empty() => {
                 Some(format!("the measures are {}", known_names().join(", ")).into())
             }

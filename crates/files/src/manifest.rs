@@ -24,8 +24,8 @@ pub struct ManifestFormat {
 pub enum Found<M> {
     /// Nothing.
     Nothing,
-    /// A file of another format.
-    Foreign,
+    /// A file of another format, with its name if it has one.
+    Foreign(Option<String>),
     /// A manifest of another version of the format.
     OtherVersion(u64),
     /// A manifest that is not as it was written; the text says what is wrong.
@@ -63,18 +63,18 @@ impl ManifestFormat {
             Err(error) => return Err(FileError::new("read", path, error)),
         };
         let name = self.name.as_bytes();
-        let is_ours = match serde_json::from_slice::<Head<String>>(&bytes) {
+        match serde_json::from_slice::<Head<String>>(&bytes) {
+            Ok(head) if head.format != self.name => return Ok(Found::Foreign(Some(head.format))),
             // The seal belongs to this version; another version may seal in another way.
-            Ok(head) if head.format == self.name && head.format_version != self.version => {
+            Ok(head) if head.format_version != self.version => {
                 return Ok(Found::OtherVersion(head.format_version));
             }
-            Ok(head) => head.format == self.name,
+            Ok(_) => {}
             // A manifest that is too damaged to be parsed still contains the name.
-            Err(_) => bytes.windows(name.len()).any(|window| window == name),
-        };
-        Ok(if !is_ours {
-            Found::Foreign
-        } else if !is_sealed(&bytes) {
+            Err(_) if bytes.windows(name.len()).any(|window| window == name) => {}
+            Err(_) => return Ok(Found::Foreign(None)),
+        }
+        Ok(if !is_sealed(&bytes) {
             Found::Damaged("its checksum does not match its content".to_owned())
         } else {
             match serde_json::from_slice(&bytes) {
@@ -127,7 +127,7 @@ mod tests {
             [text.replace("toller-test", "other"), "{\"name\": \"a page\"}".to_owned(), String::new()]
         {
             fs::write(&path, foreign)?;
-            assert!(matches!(read()?, Found::Foreign));
+            assert!(matches!(read()?, Found::Foreign(_)));
         }
         Ok(())
     }

@@ -18,6 +18,14 @@ pub enum SparseError {
     /// A path that was to be opened is not an index.
     #[error("{} is not an inverted index: it has no manifest.json of one", .0.display())]
     NotAnIndex(PathBuf),
+    /// A directory that was to be opened has files of another format.
+    #[error("{} is not an inverted index: its manifest.json says {format}", path.display())]
+    OtherFormat {
+        /// The directory.
+        path: PathBuf,
+        /// The name of the format.
+        format: String,
+    },
     /// The index was written by another version of the program.
     #[error("{} has format version {found}; this program reads version {FORMAT_VERSION}", path.display())]
     FormatVersion {
@@ -120,7 +128,10 @@ impl Explain for SparseError {
                     .into()
             }
             Self::File(error) => return error.remedy(),
-            Self::NotAnIndex { .. } => remedy!(
+            Self::OtherFormat { format, .. } if format == "toller-store" => {
+                remedy!("give a store of vectors as {}, an index as {}", Setting::Dense, Setting::Sparse)
+            }
+            Self::NotAnIndex { .. } | Self::OtherFormat { .. } => remedy!(
                 "give the directory that `{}` wrote; if that was interrupted, run it again",
                 Command::Index.with(Setting::Output)
             ),
@@ -157,6 +168,7 @@ impl Explain for SparseError {
         match self {
             Self::File(error) => error.place(),
             Self::NotAnIndex(path)
+            | Self::OtherFormat { path, .. }
             | Self::Locked(path)
             | Self::FormatVersion { path, .. }
             | Self::ManifestDamaged { path, .. }

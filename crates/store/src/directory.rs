@@ -22,7 +22,7 @@ pub(crate) fn check_is_store_or_empty(directory: &Path) -> Result<(), StoreError
         |entry: &str| StoreError::DirectoryInUse { path: directory.to_owned(), entry: entry.to_owned() };
     if entries.iter().any(|name| name == MANIFEST) {
         return match FORMAT.read::<IgnoredAny>(&directory.join(MANIFEST))? {
-            Found::Foreign => Err(in_use("a manifest.json of another kind")),
+            Found::Foreign(_) => Err(in_use("a manifest.json of another kind")),
             _ => Ok(()),
         };
     }

@@ -25,6 +25,14 @@ pub enum StoreError {
         /// The path.
         path: PathBuf,
     },
+    /// A directory that was to be opened has files of another format.
+    #[error("{} is not a store of vectors: its manifest.json says {format}", path.display())]
+    OtherFormat {
+        /// The directory.
+        path: PathBuf,
+        /// The name of the format.
+        format: String,
+    },
     /// The store was written by another version of the program.
     #[error("{} has format version {found}; this program reads version {FORMAT_VERSION}", path.display())]
     FormatVersion {
@@ -252,7 +260,10 @@ impl Explain for StoreError {
             Self::NoStore => {
                 remedy!("name a directory that `{}` wrote", Command::Encode.with(Setting::Output))
             }
-            Self::NotAStore { .. } => {
+            Self::OtherFormat { format, .. } if format == "toller-index" => {
+                remedy!("give an inverted index as {}, a store as {}", Setting::Sparse, Setting::Dense)
+            }
+            Self::NotAStore { .. } | Self::OtherFormat { .. } => {
                 remedy!("give the directory that `{}` wrote", Command::Encode.with(Setting::Output))
             }
             Self::FormatVersion { .. } => "update toller".into(),
@@ -346,6 +357,7 @@ impl Explain for StoreError {
         match self {
             Self::File(error) => error.place(),
             Self::NotAStore { path, .. }
+            | Self::OtherFormat { path, .. }
             | Self::FormatVersion { path, .. }
             | Self::ManifestDamaged { path, .. }
             | Self::Incomplete { path, .. }

@@ -69,7 +69,9 @@ pub use manifest::{FORMAT_VERSION, Manifest, ShardEntry};
 pub use part::Part;
 pub use quantize::{Codes, QuantizeProgress, quantize};
 pub use shard::Shard;
-pub use spec::{DEFAULT_ROWS_PER_SHARD, Difference, Encoding, ModelInfo, Source, StoreSpec};
+pub use spec::{
+    DEFAULT_ROWS_PER_SHARD, Difference, Encoding, ModelInfo, Source, StoreSpec, default_rows_per_shard,
+};
 pub use store::{Store, StorePart, inspect};
 pub use toller_files::{Checksum, OpenOptions, ParseChecksumError, VerifyProgress};
 pub use toller_ir::Role;

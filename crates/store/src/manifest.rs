@@ -58,7 +58,10 @@ impl Manifest {
         let path = directory.join(MANIFEST);
         let reason = match FORMAT.read::<Self>(&path)? {
             Found::Nothing => return Ok(None),
-            Found::Foreign => return Err(StoreError::NotAStore { path: directory.to_owned() }),
+            Found::Foreign(Some(format)) => {
+                return Err(StoreError::OtherFormat { path: directory.to_owned(), format });
+            }
+            Found::Foreign(None) => return Err(StoreError::NotAStore { path: directory.to_owned() }),
             Found::OtherVersion(found) => return Err(StoreError::FormatVersion { path, found }),
             Found::Damaged(reason) => reason,
             Found::Manifest(manifest) => match manifest.defect() {

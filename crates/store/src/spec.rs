@@ -11,6 +11,14 @@ use crate::{DType, Part, StoreError};
 /// CPU, large enough that 60 million passages make some 7,300 files.
 pub const DEFAULT_ROWS_PER_SHARD: usize = 8192;
 
+/// Rows of a shard of a source of `rows` texts, unless a spec says otherwise: a small source has some sixteen
+/// shards, so that little of its work is lost as well.
+#[must_use]
+pub fn default_rows_per_shard(rows: u64) -> usize {
+    let share = usize::try_from(rows / 16).unwrap_or(usize::MAX).min(DEFAULT_ROWS_PER_SHARD);
+    share.next_power_of_two().max(256)
+}
+
 /// Everything that determines a store's bytes, fixed before the first row is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreSpec {

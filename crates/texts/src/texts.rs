@@ -118,7 +118,7 @@ impl Texts {
         let path = directory.join(MANIFEST);
         let instead_of = match FORMAT.read::<Manifest>(&path)? {
             Found::Nothing => None,
-            Found::Foreign => {
+            Found::Foreign(_) => {
                 let entry = "a manifest.json of another kind".to_owned();
                 return Err(TextsError::DirectoryInUse { path: directory.to_owned(), entry });
             }

@@ -25,7 +25,7 @@ pub struct EvaluationArgs {
     pub runs: Vec<InputPath>,
 
     /// Measures, separated by blanks or commas
-    #[arg(long, short, value_name = "LIST", default_value = "nDCG@10 RR@10 AP R@100")]
+    #[arg(long, short, alias = "measure", value_name = "LIST", default_value = "nDCG@10 RR@10 AP R@100")]
     measures: Vec<String>,
 
     /// Leave out judged queries without results (default: they count as zero)

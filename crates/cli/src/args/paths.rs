@@ -2,7 +2,8 @@
 //! from the types what a step reads and writes.
 
 use std::fmt;
-use std::io::Write;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
@@ -84,6 +85,26 @@ impl OutputPath {
         if self.is_stdout() {
             let message = format!("--output - : {what} is a directory");
             return Err(UsageError::new(message, "give --output a directory"));
+        }
+        Ok(())
+    }
+
+    /// Refuses a file that is there and does not begin with `start`, as `what` does: it was named by mistake.
+    pub fn check_replaces(&self, what: &str, start: &str) -> Result<(), UsageError> {
+        let is_other = |mut file: File| {
+            let mut found = Vec::new();
+            let length = u64::try_from(start.len()).unwrap_or(u64::MAX);
+            file.by_ref().take(length).read_to_end(&mut found).is_ok()
+                && !found.is_empty()
+                && !found.eq_ignore_ascii_case(start.as_bytes())
+        };
+        // A pipe or a device has nothing to lose.
+        let is_file = self.0.metadata().is_ok_and(|found| found.is_file());
+        if is_file && !self.is_stdout() && File::open(&self.0).is_ok_and(is_other) {
+            return Err(UsageError::new(
+                format!("{} is there already, and it is not {what}", self.0.display()),
+                "give it another name, or remove that file",
+            ));
         }
         Ok(())
     }

@@ -22,6 +22,7 @@ impl PlotArgs {
     /// Creates the file, if one was asked for. Do so before the work: a file that cannot be written then
     /// costs none.
     pub fn open(&self) -> crate::Result<Plot> {
+        self.plot.as_ref().map_or(Ok(()), |plot| plot.check_replaces("a figure in SVG", "<svg"))?;
         Ok(Plot(self.plot.as_ref().map(AtomicFile::create).transpose()?))
     }
 }

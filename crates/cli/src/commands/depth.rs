@@ -34,7 +34,7 @@ pub struct DepthArgs {
     qrels: QrelsArgs,
 
     /// Measures, separated by blanks or commas
-    #[arg(long, short, value_name = "LIST", default_value = "nDCG@10")]
+    #[arg(long, short, alias = "measures", value_name = "LIST", default_value = "nDCG@10")]
     measure: Vec<String>,
 
     /// Depths, ascending, separated by commas [default: 1,2,5,10 and so on to 1000, as deep as the runs]

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use toller_corpus::ReadOptions;
 use toller_engine::{EncodeOptions, Engine, TextSource, TitleMode};
 use toller_pipeline::EncodeReport;
-use toller_store::{Codes, DEFAULT_ROWS_PER_SHARD, DType, Part};
+use toller_store::{Codes, DType, Part};
 
 use super::store::quantize::{CODES, quantize_store};
 use super::text_source;
@@ -25,8 +25,8 @@ pub struct EncodeArgs {
     #[arg(long, value_name = "M")]
     model: ModelName,
 
-    /// Collection: JSONL, TSV or Parquet files, directories of them, or - for stdin; .gz, .zst and .xz are
-    /// read
+    /// Collection: JSONL, TSV, CSV, TREC or Parquet files, directories of them, or - for stdin; .gz, .zst and
+    /// .xz are read
     #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "queries", conflicts_with = "queries")]
     corpus: Vec<InputPath>,
 
@@ -60,9 +60,10 @@ pub struct EncodeArgs {
     #[arg(long, value_name = "I/N", conflicts_with = "queries")]
     shard: Option<PartArg>,
 
-    /// Rows of a shard file: the most that an interruption can lose
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_ROWS_PER_SHARD as u32, value_parser = clap::value_parser!(u32).range(1..))]
-    rows_per_shard: u32,
+    /// Rows of a shard file: the most that an interruption can lose [default: a sixteenth of the texts, as a
+    /// power of two from 256 to 8192]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    rows_per_shard: Option<u32>,
 
     /// Replace the store that is there instead of resuming it
     #[arg(long)]
@@ -123,14 +124,14 @@ impl FromStr for PartArg {
 pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
     args.output.check_directory("a store")?;
     // First, so that Ctrl-C leaves nothing behind from here on.
-    let stop = interrupt::flag(ui, "stopping at the end of this shard")?;
+    let stop = interrupt::flag(ui, "stopping; finished shards are kept")?;
     let engine = engine::open(ui)?;
     let encoder = model::load(&args.model, &args.model_args, &engine, ui)?;
     let options = EncodeOptions {
         titles: title_mode(args)?,
         store_dtype: args.store_dtype,
         part: args.shard.map(|part| (part.index, part.of)),
-        rows_per_shard: args.rows_per_shard as usize,
+        rows_per_shard: args.rows_per_shard.map(|rows| rows as usize),
         overwrite: args.overwrite,
     };
     let source = source(args, &engine, ui)?;

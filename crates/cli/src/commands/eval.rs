@@ -33,6 +33,10 @@ pub struct EvalArgs {
     #[command(flatten)]
     statistics: StatisticsArgs,
 
+    /// trec_eval's flag: judged queries that a run has not count as zero, which is always so
+    #[arg(short = 'c', hide = true)]
+    complete: bool,
+
     /// Take trec_eval's own arguments, which are all that follow, and print what trec_eval 10 prints
     #[arg(long, value_name = "ARGUMENT", num_args = 1.., allow_hyphen_values = true, exclusive = true)]
     trec_eval: Option<Vec<String>>,

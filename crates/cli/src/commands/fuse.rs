@@ -26,7 +26,7 @@ pub struct FuseArgs {
     method: &'static Method,
 
     /// Hits to keep for each query
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, short, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     k: u32,
 
     /// Hits of each run to use [default: all]

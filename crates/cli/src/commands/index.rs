@@ -15,8 +15,8 @@ use crate::ui::{Ui, per_second};
 
 #[derive(Debug, clap::Args)]
 pub struct IndexArgs {
-    /// Collection: JSONL, TSV or Parquet files, directories of them, or - for stdin; .gz, .zst and .xz are
-    /// read
+    /// Collection: JSONL, TSV, CSV, TREC or Parquet files, directories of them, or - for stdin; .gz, .zst and
+    /// .xz are read
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     corpus: Vec<InputPath>,
 

@@ -35,7 +35,7 @@ pub struct ReportArgs {
     baseline: Option<InputPath>,
 
     /// Measures, separated by blanks or commas; queries are compared by the first one
-    #[arg(long, short, value_name = "LIST", default_value = "nDCG@10 RR@10 AP R@100")]
+    #[arg(long, short, alias = "measure", value_name = "LIST", default_value = "nDCG@10 RR@10 AP R@100")]
     measures: Vec<String>,
 
     #[command(flatten)]
@@ -85,6 +85,7 @@ pub fn run(args: &ReportArgs, ui: &Ui) -> crate::Result<()> {
     }
     Inputs::files(paths.iter().chain([&args.qrels.qrels]).chain(args.texts.files()).chain(&args.groups))
         .check_with(&args.output, ui)?;
+    args.output.check_replaces("a page in HTML", "<!doctype html")?;
     let options = args.options()?;
     let qrels = args.qrels.read(args.input.skip_bad_lines(), ui)?;
     let report = analyse(args, &paths, &qrels, options, ui)?;

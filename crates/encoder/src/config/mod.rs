@@ -208,7 +208,9 @@ impl TransformerConfig {
         let epsilon = self.norm.epsilon;
         // Next to numbers of about one, more than that leaves vectors of zeros.
         if !(epsilon > 0.0 && epsilon < 1.0) {
-            return Err(Refusal::Invalid(format!("the epsilon of the norms (layer_norm_eps) is {epsilon}")));
+            return Err(Refusal::Invalid(format!(
+                "the epsilon of the norms (layer_norm_eps) is {epsilon:e}"
+            )));
         }
         let thetas = [self.attention.rotary_theta, self.attention.local.as_ref().map(|local| local.theta)];
         for theta in thetas.into_iter().flatten() {

@@ -60,6 +60,7 @@ pub(super) static DECLARATIONS: &[Declaration] = &[
     },
     Declaration {
         name: "Success",
+        aliases: &["Hits", "Hit"],
         trec_eval: family("success", Parameter::Cutoff),
         at: At::Required(Parameter::Cutoff),
         parameters: &[Parameter::Rel, Parameter::JudgedOnly, Parameter::Ties],

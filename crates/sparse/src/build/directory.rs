@@ -60,7 +60,12 @@ fn foreign_entry(directory: &Path) -> Result<Option<String>, SparseError> {
         if !FILES.contains(&stem) && stem != DirectoryLock::FILE {
             return Ok(Some(name));
         }
-        if name == MANIFEST && matches!(Manifest::read(directory), Err(SparseError::NotAnIndex { .. })) {
+        if name == MANIFEST
+            && matches!(
+                Manifest::read(directory),
+                Err(SparseError::NotAnIndex { .. } | SparseError::OtherFormat { .. })
+            )
+        {
             return Ok(Some("a manifest.json of another kind".to_owned()));
         }
     }

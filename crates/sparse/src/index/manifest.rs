@@ -94,7 +94,10 @@ impl Manifest {
         let path = directory.join(MANIFEST);
         let reason = match FORMAT.read::<Self>(&path)? {
             Found::Nothing => return Ok(None),
-            Found::Foreign => return Err(SparseError::NotAnIndex(directory.to_owned())),
+            Found::Foreign(Some(format)) => {
+                return Err(SparseError::OtherFormat { path: directory.to_owned(), format });
+            }
+            Found::Foreign(None) => return Err(SparseError::NotAnIndex(directory.to_owned())),
             Found::OtherVersion(found) => return Err(SparseError::FormatVersion { path, found }),
             Found::Damaged(reason) => reason,
             Found::Manifest(manifest) if manifest.statistics.docs < u64::from(u32::MAX) => {

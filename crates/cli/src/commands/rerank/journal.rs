@@ -16,21 +16,22 @@ pub(in crate::commands) enum Journal {
     Cache(PathBuf),
     /// Next to the output, until the output is written.
     NextTo(PathBuf),
-    /// Nowhere: the output is stdout.
+    /// Nowhere: the output is stdout or a device.
     Nowhere,
 }
 
 impl Journal {
     /// The cache, if there is one; else next to the output, if that is a file.
     pub(in crate::commands) fn of(cache: Option<&Path>, output: Option<&Path>) -> Self {
+        let is_file = |path: &Path| path.metadata().map_or(true, |found| found.is_file());
         match (cache, output) {
             (Some(cache), _) => Self::Cache(cache.to_owned()),
-            (None, Some(output)) => {
+            (None, Some(output)) if is_file(output) => {
                 let mut path = output.as_os_str().to_owned();
                 path.push(SUFFIX);
                 Self::NextTo(path.into())
             }
-            (None, None) => Self::Nowhere,
+            (None, _) => Self::Nowhere,
         }
     }
 

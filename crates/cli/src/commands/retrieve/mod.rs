@@ -57,7 +57,7 @@ pub struct RetrieveArgs {
     rerank_dtype: Option<Precision>,
 
     /// Hits to return for each query; the first stage finds this many, or --depth if that is more
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, short, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     k: u32,
 
     /// Keep the first stage's run in this directory as first-stage.run, and a hybrid's as sparse.run and

@@ -48,7 +48,7 @@ pub struct SearchArgs {
     fusion_depth: u32,
 
     /// Hits to return for each query [default: 1000; 10 where they are shown]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     k: Option<u32>,
 
     #[command(flatten)]

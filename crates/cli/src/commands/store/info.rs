@@ -113,7 +113,7 @@ impl Description {
             ("shards", shards),
             ("bytes", self.bytes.to_string()),
             ("codes", codes),
-            ("source", format!("{} (fingerprint {})", spec.source.passages, spec.source.fingerprint)),
+            ("source", format!("{} texts (fingerprint {})", spec.source.passages, spec.source.fingerprint)),
         ]);
         lines
     }

@@ -18,7 +18,7 @@ pub(super) struct JudgingArgs {
     pub(super) measure: Measure,
 
     /// The most hits of a query that count
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, short, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) k: u32,
 
     /// The lowest grade that is relevant, unless the measure names its own
