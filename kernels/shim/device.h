@@ -20,6 +20,7 @@
 #define gridDim (::toller_shim::block().grid())
 #define blockDim (::toller_shim::Index{::toller_shim::block().thread_count(), 1, 1})
 
+using std::max;
 using std::min;
 
 // ---- Arrays (common/memory.cuh). ----
@@ -206,6 +207,7 @@ void cp_async_wait() {
 
 void ldmatrix_x4(uint32_t (&to)[4], uint32_t row);
 void ldmatrix_x2(uint32_t (&to)[2], uint32_t row);
+void ldmatrix_x4_transposed(uint32_t (&to)[4], uint32_t row);
 void mma_f16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);
 void mma_bf16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);
 void mma_tf32(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);
@@ -213,6 +215,9 @@ void mma_int8(int32_t (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);
 
 float f16_to_f32(uint16_t x);
 uint16_t f32_to_f16(float x);
+uint32_t f32_to_f16x2(float low, float high);
+uint32_t f32_to_bf16x2(float low, float high);
+uint32_t f32_to_tf32(float x);
 
 // ---- Products of a warpgroup (common/wgmma.cuh). ----
 
