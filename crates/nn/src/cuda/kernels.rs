@@ -181,6 +181,13 @@ impl Kernels {
         if grid.contains(&0) {
             return Ok(());
         }
+        let facts = self.device.facts();
+        if shared_bytes > facts.shared_bytes {
+            let message =
+                format!("{shared_bytes} bytes of shared memory are needed, of {}", facts.shared_bytes);
+            let (name, call) = (facts.name.clone(), kernel.to_owned());
+            return Err(DeviceError::Failed { name, call, message });
+        }
         let argument = bytemuck::bytes_of(args);
         // SAFETY: each caller passes the structure that its kernel takes, and vouches for the arrays.
         unsafe { self.device.launch(&Launch { kernel, grid, threads, shared_bytes, argument }) }

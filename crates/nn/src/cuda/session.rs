@@ -42,7 +42,7 @@ pub struct CudaScratch {
     /// Which of the device's queues copies this session's batches.
     copy_queue: usize,
     uploaded: Option<Uploaded>,
-    /// Whether kernels may still read the batch on the device.
+    /// Whether kernels may still read the batch on the device, and write states.
     is_busy: bool,
 }
 
@@ -74,6 +74,7 @@ impl CudaScratch {
         width: usize,
         number: Number,
     ) -> Result<CudaStates, DeviceError> {
+        self.is_busy = true;
         let block = self.arena.take(rows * number.stride(width))?;
         Ok(CudaStates { block, rows, width, number })
     }
@@ -111,7 +112,6 @@ impl CudaScratch {
             pinned.synchronize()?;
         }
         self.uploaded = Some(Uploaded { id: batch.id, words });
-        self.is_busy = true;
         Ok(())
     }
 
