@@ -37,7 +37,9 @@ struct NormRow {
     template <class States>
     __device__ void write(const toller_norm &norm, float sum, Global<Chunk> out) const {
         const uint32_t lane = threadIdx.x % 32;
-        const float mean = norm.centers != 0 ? warp_total(sum) / static_cast<float>(width) : 0.0f;
+        // Without the slow paths of exact division and square root, which are calls.
+        const float inverse = __fdividef(1.0f, static_cast<float>(width));
+        const float mean = norm.centers != 0 ? warp_total(sum) * inverse : 0.0f;
         float squares = 0;
         for (uint32_t unit = lane; unit < units(width); unit += 32) {
             float x[UNIT];
@@ -48,7 +50,7 @@ struct NormRow {
                 squares = __fmaf_rn(difference, difference, squares);
             }
         }
-        const float scale = 1.0f / sqrtf(warp_total(squares) / static_cast<float>(width) + norm.epsilon);
+        const float scale = rsqrtf(__fmaf_rn(warp_total(squares), inverse, norm.epsilon));
         const auto weights = chunks_of(norm.weight, units(width) * UNIT * 4), biases = chunks_of(norm.bias, units(width) * UNIT * 4);
         for (uint32_t unit = lane; unit < units(width); unit += 32) {
             float x[UNIT], weight[UNIT], bias[UNIT];
@@ -71,7 +73,6 @@ __device__ inline void embed(const toller_embed_args &args) {
         float sum = 0;
         for (uint32_t unit = lane; unit < units(args.width); unit += 32) {
             float x[UNIT] = {};
-#pragma unroll 1
             for (uint32_t table = 0; table < args.table_count; ++table) {
                 const uint32_t of_table = global_array(args.rows[table], args.tokens)[token];
                 float more[UNIT];

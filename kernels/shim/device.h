@@ -165,6 +165,9 @@ To toller_shim_bits(From from) {
 inline float __uint_as_float(uint32_t x) { return toller_shim_bits<float>(x); }
 inline uint32_t __float_as_uint(float x) { return toller_shim_bits<uint32_t>(x); }
 inline int32_t __float_as_int(float x) { return toller_shim_bits<int32_t>(x); }
+// Within two units of the last place on a GPU.
+inline float __fdividef(float a, float b) { return a / b; }
+inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 // Rounded up, down, to the nearest.
 float __double2float_ru(double x);

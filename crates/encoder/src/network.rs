@@ -72,7 +72,8 @@ pub(crate) fn encode_in_parallel(
     let tokens: usize = texts.iter().map(Tokens::len).sum();
     let Work { least_tokens, sessions, uses_threads, .. } = network.work();
     let threads = if uses_threads { threads } else { threads.min(sessions) };
-    let budget = tokens.div_ceil(threads).clamp(least_tokens, batch_tokens.max(least_tokens));
+    let least = least_tokens.clamp(1, batch_tokens.max(1));
+    let budget = tokens.div_ceil(threads.max(1)).clamp(least, batch_tokens.max(1));
     let batches: Vec<&[Tokens]> = by_budget(texts, budget).collect();
     let threads_each = if batches.len() < threads { threads } else { 1 };
     let encode = |batch: &&[Tokens]| {
@@ -113,10 +114,6 @@ impl<B: Backend> Network<B> {
             Self { backend, transformer, head, scratches: Mutex::default(), split: AtomicUsize::new(0) },
             found,
         ))
-    }
-
-    pub(crate) fn head(&self) -> &Head<B> {
-        &self.head
     }
 
     /// The backend.

@@ -143,7 +143,8 @@ pub fn encode(
         scope.spawn(move || read(texts, &chunk_permits, &texts_in));
         // A tokenizer thread feeds several encoding threads on the CPU: it takes a few percent of their time.
         // A device leaves the threads to the tokenizer.
-        for _ in 0..if work.uses_threads { threads.div_ceil(8) } else { threads } {
+        let tokenizers = if work.uses_threads { threads.div_ceil(8) } else { threads };
+        for _ in 0..tokenizers {
             let (texts_out, tokens_in) = (texts_out.clone(), tokens_in.clone());
             scope.spawn(move || carry(&texts_out, &tokens_in, |texts| tokenize(tower, texts)));
         }
