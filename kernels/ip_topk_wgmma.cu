@@ -1,5 +1,6 @@
 // The scan kernels that only sm_90a can run: many queries, with wgmma (see ip_topk.h).
-#include "ip_topk/warpgroups.cuh"
+#include "common/warpgroups.cuh"
+#include "ip_topk/scan.cuh"
 
 // Other targets do not have these kernels; the compiler's host side needs their declarations.
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)

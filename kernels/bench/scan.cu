@@ -4,7 +4,8 @@
 // Compile it with -DTOLLER_L2_PREFETCH=128 (or 256) too, to compare the prefetch of its copies.
 #include <cmath>
 
-#include "../ip_topk/warpgroups.cuh"
+#include "../common/warpgroups.cuh"
+#include "../ip_topk/scan.cuh"
 #include "bench.cuh"
 
 constexpr uint32_t ROWS = 1 << 20, DIM = 768, CAPACITY = 4096;

@@ -51,6 +51,14 @@ __device__ inline void ldmatrix_x2(uint32_t (&to)[2], uint32_t row) {
                  : "memory");
 }
 
+// Four matrices of 8 rows of 8 numbers of two bytes, each transposed.
+__device__ inline void ldmatrix_x4_transposed(uint32_t (&to)[4], uint32_t row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(row)
+                 : "memory");
+}
+
 // C += A B, 32 bytes deep: 16 values of f16 or bf16, 8 of tf32, 32 of int8.
 #define TOLLER_MMA(NAME, TYPE, CONSTRAINT, INSTRUCTION)                                                                \
     __device__ inline void NAME(TYPE(&c)[4], const uint32_t(&a)[4], const uint32_t(&b)[2]) {                           \
@@ -76,6 +84,26 @@ __device__ inline float f16_to_f32(uint16_t x) {
 __device__ inline uint16_t f32_to_f16(float x) {
     uint16_t y;
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+    return y;
+}
+
+// Two numbers in one word, the first in its low half; to the nearest, ties to even.
+__device__ inline uint32_t f32_to_f16x2(float low, float high) {
+    uint32_t y;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
+    return y;
+}
+
+__device__ inline uint32_t f32_to_bf16x2(float low, float high) {
+    uint32_t y;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
+    return y;
+}
+
+// To the nearest tf32, ties away from zero.
+__device__ inline uint32_t f32_to_tf32(float x) {
+    uint32_t y;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
     return y;
 }
 

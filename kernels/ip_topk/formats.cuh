@@ -3,7 +3,7 @@
 #pragma once
 
 #include "../common/memory.cuh"
-#include "../common/wgmma.cuh"
+#include "../common/products.cuh"
 #include "bounds.cuh"
 
 // What the scan needs of a row besides its numbers.
@@ -16,7 +16,6 @@ struct RowFacts {
 template <int KEPT_BITS>
 struct FloatRows {
     static_assert(KEPT_BITS >= BOUNDED_BITS, "tensor cores keep too few bits of these products for the bound");
-    using Sum = float;
 
     static __device__ RowFacts row(const toller_scan_args &args, uint32_t row, float) {
         return {global_array(args.row_norms, args.row_count)[row], 1.0f};
@@ -25,25 +24,14 @@ struct FloatRows {
     static __device__ float scaled(float sum, RowFacts) { return sum; }
 };
 
-struct F16 : FloatRows<F16_BITS> {
-    static __device__ void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-        mma_f16(c, a, b);
-    }
-
-    static __device__ void multiply_group(float (&c)[32][4], uint64_t a, uint64_t b) { wgmma_f16(c, a, b); }
-};
-
-struct Bf16 : FloatRows<BF16_BITS> {
-    static __device__ void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-        mma_bf16(c, a, b);
-    }
-
-    static __device__ void multiply_group(float (&c)[32][4], uint64_t a, uint64_t b) { wgmma_bf16(c, a, b); }
-};
+struct F16 : FloatRows<F16_BITS>, ProductsF16 {};
+struct Bf16 : FloatRows<BF16_BITS>, ProductsBf16 {};
 
 // Stored f32, read as it is. The tensor core ignores the 13 bits that tf32 does not have, but mma.sync does
 // not promise that, so they are cut before. (For wgmma they are not: rounding is within the bound too.)
 struct Tf32 : FloatRows<TF32_BITS> {
+    using Sum = float;
+
     static __device__ void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
         constexpr uint32_t KEPT = 0xffffe000u;
         const uint32_t cut[4] = {a[0] & KEPT, a[1] & KEPT, a[2] & KEPT, a[3] & KEPT};

@@ -2,85 +2,24 @@
 //
 // A persistent block works through its tiles slice by slice (128 bytes of every row at a time). A ring of
 // stages holds the slices. Copies run ahead of the products, across the ends of tiles, so that memory is busy
-// while a tile is compared. The products come from an engine: mma.sync here, wgmma in warpgroups.cuh.
+// while a tile is compared. The products come from an engine: common/tile.cuh and common/warpgroups.cuh.
 #pragma once
 
 #include "nominate.cuh"
 
-// An engine of ROW_WARPS x COLUMN_WARPS warps, which each multiply a share of the tile with mma.sync.
-template <class Format, int QUERIES, int ROW_WARPS>
-struct MmaSync {
-    static constexpr uint32_t TILE_QUERIES = QUERIES;
-    static constexpr int COLUMN_WARPS = TOLLER_SCAN_THREADS / 32 / ROW_WARPS;
-    static constexpr int ROWS = TILE_ROWS / 16 / ROW_WARPS, COLUMNS = QUERIES / 8 / COLUMN_WARPS;
-    // Slices whose products may still be computed while older stages are loaded again.
-    static constexpr int LAG = 1;
-
-    typename Format::Sum sums[ROWS * COLUMNS][4];
-
-    static __device__ uint32_t first_row() { return threadIdx.x / 32 / COLUMN_WARPS * (ROWS * 16); }
-    static __device__ uint32_t first_column() { return threadIdx.x / 32 % COLUMN_WARPS * (COLUMNS * 8); }
-
-    __device__ void clear() {
-#pragma unroll
-        for (int f = 0; f < ROWS * COLUMNS; ++f) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) sums[f][i] = 0;
-        }
-    }
-
-    __device__ void acquire() {}
-    __device__ void finish() {}
-
-    // Adds the products of a slice of rows and of queries in shared memory.
-    __device__ void multiply(uint32_t rows, uint32_t queries) {
-        const uint32_t lane = threadIdx.x % 32;
-#pragma unroll
-        for (uint32_t step = 0; step < SLICE_BYTES / 32; ++step) {
-            uint32_t a[ROWS][4], b[COLUMNS][2];
-#pragma unroll
-            for (int m = 0; m < ROWS; ++m) {
-                ldmatrix_x4(a[m], rows + swizzled(first_row() + m * 16 + lane % 16, step * 2 + lane / 16));
-            }
-            load_queries(b, queries, step);
-#pragma unroll
-            for (int m = 0; m < ROWS; ++m) {
-#pragma unroll
-                for (int n = 0; n < COLUMNS; ++n) Format::multiply(sums[m * COLUMNS + n], a[m], b[n]);
-            }
-        }
-    }
-
-  private:
-    static __device__ void load_queries(uint32_t (&b)[COLUMNS][2], uint32_t queries, uint32_t step) {
-        const uint32_t lane = threadIdx.x % 32, chunk = step * 2 + lane / 8 % 2;
-        if constexpr (COLUMNS == 1) {
-            ldmatrix_x2(b[0], queries + swizzled(first_column() + lane % 8, chunk));
-        } else {
-            static_assert(COLUMNS % 2 == 0, "two fragments a load");
-#pragma unroll
-            for (int n = 0; n < COLUMNS; n += 2) {
-                uint32_t both[4];
-                ldmatrix_x4(both, queries + swizzled(first_column() + n * 8 + lane / 16 * 8 + lane % 8, chunk));
-                b[n][0] = both[0], b[n][1] = both[1], b[n + 1][0] = both[2], b[n + 1][1] = both[3];
-            }
-        }
-    }
-};
-
 // The block's dynamic shared memory: a ring of stages, each with a slice of rows and a slice of queries; a
 // ring of as many tables of queries; and the tile's hits.
-template <uint32_t TILE_QUERIES, int STAGES>
+template <uint32_t TILE, int STAGES>
 struct Layout {
     static constexpr uint32_t ROWS_BYTES = TILE_ROWS * SLICE_BYTES;
-    static constexpr uint32_t STAGE_BYTES = ROWS_BYTES + TILE_QUERIES * SLICE_BYTES;
-    static constexpr uint32_t PAIRS = TILE_QUERIES / 2;
+    static constexpr uint32_t STAGE_BYTES = ROWS_BYTES + TILE * SLICE_BYTES;
+    static constexpr uint32_t PAIRS = TILE / 2;
     static constexpr uint32_t TABLE_BYTES = PAIRS * sizeof(QueryPair);
     static constexpr uint32_t HITS = STAGES * (STAGE_BYTES + TABLE_BYTES);
-    static constexpr uint32_t MOST_HITS = TOLLER_SCAN_HITS(TILE_QUERIES);
+    static constexpr uint32_t MOST_HITS = TOLLER_SCAN_HITS(TILE);
     static constexpr uint32_t COUNTS = HITS + MOST_HITS * sizeof(TileHit);
     static constexpr uint32_t BYTES = COUNTS + 16;
-    static_assert(BYTES + 1024 == TOLLER_SCAN_SHARED(TILE_QUERIES, STAGES), "as ip_topk.h says");
+    static_assert(BYTES + 1024 == TOLLER_SCAN_SHARED(TILE, STAGES), "as ip_topk.h says");
 
     uint32_t start;
 
@@ -103,7 +42,7 @@ struct Layout {
 
 template <class Format, class Engine, int STAGES>
 __device__ inline void scan(const toller_scan_args &args) {
-    constexpr uint32_t QUERIES = Engine::TILE_QUERIES;
+    constexpr uint32_t QUERIES = Engine::TILE_COLUMNS;
     constexpr int AHEAD = STAGES - Engine::LAG;
     const auto layout = Layout<QUERIES, STAGES>::aligned();
     const uint64_t stride = args.stride;

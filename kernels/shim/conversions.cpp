@@ -31,6 +31,25 @@ uint16_t f32_to_f16(float x) {
     return static_cast<uint16_t>(sign | ((static_cast<uint32_t>(exponent + 15 - 1) << F16_BITS) + units));
 }
 
+uint32_t f32_to_f16x2(float low, float high) {
+    return f32_to_f16(low) | static_cast<uint32_t>(f32_to_f16(high)) << 16;
+}
+
+uint32_t f32_to_bf16x2(float low, float high) {
+    const auto rounded = [](float x) -> uint32_t {
+        const uint32_t bits = __float_as_uint(x);
+        if (x != x) return 0x7fff;
+        return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    };
+    return rounded(low) | rounded(high) << 16;
+}
+
+uint32_t f32_to_tf32(float x) {
+    const uint32_t bits = __float_as_uint(x);
+    // Infinity and NaN stay.
+    return (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + 0x1000) & 0xffffe000u;
+}
+
 float __double2float_ru(double x) {
     const auto nearest = static_cast<float>(x);
     return nearest < x ? std::nextafter(nearest, HUGE_VALF) : nearest;

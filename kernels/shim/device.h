@@ -20,6 +20,7 @@
 #define gridDim (::toller_shim::block().grid())
 #define blockDim (::toller_shim::Index{::toller_shim::block().thread_count(), 1, 1})
 
+using std::max;
 using std::min;
 
 // ---- Arrays (common/memory.cuh). ----
@@ -164,6 +165,9 @@ To toller_shim_bits(From from) {
 inline float __uint_as_float(uint32_t x) { return toller_shim_bits<float>(x); }
 inline uint32_t __float_as_uint(float x) { return toller_shim_bits<uint32_t>(x); }
 inline int32_t __float_as_int(float x) { return toller_shim_bits<int32_t>(x); }
+// Within two units of the last place on a GPU.
+inline float __fdividef(float a, float b) { return a / b; }
+inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 // Rounded up, down, to the nearest.
 float __double2float_ru(double x);
@@ -206,6 +210,7 @@ void cp_async_wait() {
 
 void ldmatrix_x4(uint32_t (&to)[4], uint32_t row);
 void ldmatrix_x2(uint32_t (&to)[2], uint32_t row);
+void ldmatrix_x4_transposed(uint32_t (&to)[4], uint32_t row);
 void mma_f16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);
 void mma_bf16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);
 void mma_tf32(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);
@@ -213,6 +218,9 @@ void mma_int8(int32_t (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);
 
 float f16_to_f32(uint16_t x);
 uint16_t f32_to_f16(float x);
+uint32_t f32_to_f16x2(float low, float high);
+uint32_t f32_to_bf16x2(float low, float high);
+uint32_t f32_to_tf32(float x);
 
 // ---- Products of a warpgroup (common/wgmma.cuh). ----
 

@@ -54,7 +54,8 @@ const unsigned char *row_of_16_bytes(uint32_t address) {
     return block().shared.touch(offset_of(address), 16, Access::Read);
 }
 
-template <int MATRICES>
+// Lane i gets two neighbours of row i / 4 of each matrix, or of column i / 4 if it is transposed.
+template <int MATRICES, bool TRANSPOSED = false>
 void load_matrices(const char *operation, uint32_t (&to)[MATRICES], uint32_t row) {
     struct Lane {
         uint32_t (&to)[MATRICES];
@@ -65,8 +66,12 @@ void load_matrices(const char *operation, uint32_t (&to)[MATRICES], uint32_t row
     in_warp(operation, &own, [](void *const *lanes) {
         for (uint32_t i = 0; i < LANES; ++i) {
             for (uint32_t matrix = 0; matrix < MATRICES; ++matrix) {
-                const unsigned char *from = static_cast<Lane *>(lanes[8 * matrix + i / 4])->row;
-                std::memcpy(&static_cast<Lane *>(lanes[i])->to[matrix], from + 4 * (i % 4), 4);
+                auto *word = reinterpret_cast<unsigned char *>(&static_cast<Lane *>(lanes[i])->to[matrix]);
+                for (uint32_t half = 0; half < 2; ++half) {
+                    const uint32_t across = i / 4, along = i % 4 * 2 + half;
+                    const uint32_t in_row = TRANSPOSED ? along : across, number = TRANSPOSED ? across : along;
+                    std::memcpy(word + 2 * half, static_cast<Lane *>(lanes[8 * matrix + in_row])->row + 2 * number, 2);
+                }
             }
         }
     });
@@ -184,6 +189,10 @@ void toller_shim::wait_for_copies(size_t pending) {
 
 void ldmatrix_x4(uint32_t (&to)[4], uint32_t row) { load_matrices("ldmatrix.x4", to, row); }
 void ldmatrix_x2(uint32_t (&to)[2], uint32_t row) { load_matrices("ldmatrix.x2", to, row); }
+
+void ldmatrix_x4_transposed(uint32_t (&to)[4], uint32_t row) {
+    load_matrices<4, true>("ldmatrix.x4.trans", to, row);
+}
 
 void mma_f16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
     multiply_floats("mma.f16", Number::F16, c, a, b);

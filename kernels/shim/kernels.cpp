@@ -7,6 +7,10 @@
 #include "device.h"
 #include "shim.h"
 
+#include "../encoder.cu"
+#include "../encoder_attention.cu"
+#include "../encoder_product.cu"
+#include "../encoder_wgmma.cu"
 #include "../ip_topk.cu"
 #include "../ip_topk_scan.cu"
 #include "../ip_topk_wgmma.cu"
@@ -26,7 +30,8 @@ struct Kernel {
 
 #define TOLLER_KERNEL_ENTRY(NAME, ARGS)                                                                               \
     {#NAME, sizeof(ARGS), [](const void *args) { NAME(*static_cast<const ARGS *>(args)); }},
-const Kernel KERNELS[] = {TOLLER_IP_TOPK_KERNELS(TOLLER_KERNEL_ENTRY) TOLLER_IP_TOPK_SM90A_KERNELS(TOLLER_KERNEL_ENTRY)};
+const Kernel KERNELS[] = {TOLLER_IP_TOPK_KERNELS(TOLLER_KERNEL_ENTRY) TOLLER_IP_TOPK_SM90A_KERNELS(TOLLER_KERNEL_ENTRY)
+                              TOLLER_ENCODER_KERNELS(TOLLER_KERNEL_ENTRY) TOLLER_ENCODER_SM90A_KERNELS(TOLLER_KERNEL_ENTRY)};
 
 std::string launch(const Kernel &kernel, const void *args, size_t args_bytes, Index grid, uint32_t block_threads,
                    uint32_t shared_bytes) {

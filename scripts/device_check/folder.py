@@ -10,6 +10,9 @@ from .runner import say
 SCRIPTS = Path(__file__).resolve().parent.parent
 ROOT = SCRIPTS.parent
 PEERS = "gpu_topk.py"
+ENCODER_PEERS = "gpu_encoder.py"
+# Models whose parity is checked: the folder's names, and where they are in the repository.
+MODELS = {"tiny-bert": "tests/fixtures/tiny-bert", "cross-encoder": "tests/fixtures/cross-encoders/bert"}
 # The maximum size of the binary, in bytes.
 MOST_BYTES = 45_000_000
 
@@ -27,18 +30,22 @@ def build(folder, feature):
     """Puts everything a run needs into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     # One command, so that both use the same libraries. The command line's tests build its binary too.
-    command = [os.environ.get("CARGO", "cargo"), "test", "--no-run", "--package", "toller-topk", "--lib", "--package", "toller",
+    command = [os.environ.get("CARGO", "cargo"), "test", "--no-run", "--package", "toller-topk", "--package", "toller-nn", "--lib", "--package", "toller",
                "--test", "cli", "--features", f"toller/{feature}", "--release", "--locked",
                "--message-format=json-render-diagnostics"]
     messages = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     binary = built(messages, lambda artifact: artifact["target"]["kind"] == ["bin"])
     tests = built(messages, lambda artifact: artifact["profile"]["test"] and artifact["target"]["name"] == "toller_topk")
-    for source, name in [(binary, "toller"), (tests, "tests"), (ROOT / "benches/peers" / PEERS, PEERS),
+    encoder = built(messages, lambda artifact: artifact["profile"]["test"] and artifact["target"]["name"] == "toller_nn")
+    for source, name in [(binary, "toller"), (tests, "tests"), (encoder, "tests-encoder"),
+                         (ROOT / "benches/peers" / PEERS, PEERS), (ROOT / "benches/peers" / ENCODER_PEERS, ENCODER_PEERS),
                          (SCRIPTS / "device-check", "device-check")]:
         shutil.copy(source, folder / name)
     for source, name in [(SCRIPTS / "device_check", "device_check"), (ROOT / "kernels", "kernels")]:
         shutil.copytree(source, folder / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "shim", "driver"))
-    for name in ["toller", "tests"]:
+    for name, source in MODELS.items():
+        shutil.copytree(ROOT / source, folder / "models" / name, dirs_exist_ok=True)
+    for name in ["toller", "tests", "tests-encoder"]:
         subprocess.run(["strip", "--strip-all", folder / name], check=True)
     size = (folder / "toller").stat().st_size
     say(f"built {folder}: the binary is {size / 1e6:.1f} MB")

@@ -50,6 +50,13 @@ def alone(report):
     return "\n\n".join(tables)
 
 
+def encode(report):
+    """Tokens a second of texts of each length."""
+    rows = [[figure["texts"], figure["peer"], *(f"{figure[key]:,.0f}" if figure.get(key) else "" for key in ["from_ids", "from_text"])]
+            for figure in sorted(report["encode"], key=lambda figure: figure["texts"])]
+    return table(["texts", "peer", "From ids, tokens/s", "From text, tokens/s"], rows)
+
+
 def markdown(report):
     steps = [[step["name"], step["outcome"], step["seconds"], (step["why"] or "").replace("|", "/")] for step in report["steps"]]
     parts = [("Steps", table(["step", "outcome", "Seconds", "why"], steps))]
@@ -57,6 +64,8 @@ def markdown(report):
         parts.insert(0, ("Machine", f"```\n{report['nvidia_smi'].strip()}\n```"))
     if report.get("figures"):
         parts += [("Searches", figures(report)), ("Kernels of one search", kernels(report))]
+    if report.get("encode"):
+        parts.append(("Encoding", encode(report)))
     if report.get("alone"):
         parts.append(("Kernels alone", alone(report)))
     if report["left_out"]:

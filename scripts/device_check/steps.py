@@ -8,7 +8,7 @@ import sys
 import time
 import zipfile
 
-from . import alone
+from . import alone, encoder
 from .folder import PEERS
 from .runner import Crashed, Hung, Skipped, take_lines
 
@@ -67,6 +67,7 @@ class Check:
             for engine in ENGINES:
                 step(f"smoke: {dtype} {engine}", 20, lambda: self.smoke(dtype, engine), None if self.is_stand_in else until)
         step("a million vectors", 90, self.million)
+        encoder.steps(self)
         for scan, seconds in [("f16", 100), ("int8", 80)]:
             step(f"search: {sizes['large']:,} vectors, {scan}", seconds,
                  lambda: self.ours(sizes["large"], sizes["ends"], scan))
@@ -103,10 +104,10 @@ class Check:
             capability = doctor["gpus"][0]["compute_capability"]
             self.compilers = alone.Compilers(tool("nvcc"), self.folder / "kernels", capability)
 
-    def tests(self, name, *arguments, tool=(), watched=False):
+    def tests(self, name, *arguments, tool=(), watched=False, program="tests"):
         """Runs tests; it is an error if none ran. Failed tests run again, watched, so that the log names the kernel."""
         environment = {**self.environment, **({"TOLLER_WATCH_LAUNCHES": "1"} if watched else {})}
-        command = [*tool, self.folder / "tests", *arguments, *(["--test-threads", "1", "--nocapture"] if watched else [])]
+        command = [*tool, self.folder / program, *arguments, *(["--test-threads", "1", "--nocapture"] if watched else [])]
         try:
             status, out = self.runner.call(command, environment)
             results = [line for line in out.splitlines() if line.startswith("test result:")]
@@ -119,7 +120,7 @@ class Check:
             if not watched and not tool:
                 self.runner.ends = min(time.monotonic() + AGAIN_SECONDS, self.runner.deadline)
                 try:
-                    self.tests(f"{name}, watched", *arguments, watched=True)
+                    self.tests(f"{name}, watched", *arguments, watched=True, program=program)
                 except (Hung, Crashed, RuntimeError):
                     pass  # The log and the report have it.
             raise

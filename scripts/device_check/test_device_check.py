@@ -3,6 +3,7 @@
     python3 -m unittest discover --start-directory scripts/device_check --top-level-directory scripts
 """
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,6 +12,8 @@ import unittest
 from pathlib import Path
 
 SCRIPT = Path(__file__).resolve().parent.parent / "device-check"
+
+FIXTURES = SCRIPT.parent.parent / "tests/fixtures"
 
 # A program in the place of `toller`, `tests` and the peers. $PLANT is `what:text`: it does `what` where its
 # arguments have `text`.
@@ -21,6 +24,10 @@ figure = {{"vectors": 1, "queries": 1, "k": 10, "scan": "f16", "seconds": {{"med
     {{"kernel": "toller_ip_topk_raise", "launches": 3, "seconds": 0.001}}]}}
 if "--log" in sys.argv:
     open(sys.argv[sys.argv.index("--log") + 1], "a").write(json.dumps(figure) + "\\n")
+if "--output" in sys.argv and ("search" in arguments or "rerank" in arguments):
+    open(sys.argv[sys.argv.index("--output") + 1], "w").write("q1 Q0 d1 1 0.5 planted\\n")
+if "gpu_encoder" in arguments:
+    print(json.dumps({{"figure": {{"peer": "transformers", "texts": "8 tokens", "from_ids": 1e6}}}}), flush=True)
 if "gpu_topk" in arguments:
     print(json.dumps({{"figure": {{"peer": "torch", "queries": 1, "k": 10, "seconds": 0.004}}}}), flush=True)
 what, _, text = os.environ.get("PLANT", "nothing:nowhere").partition(":")
@@ -38,7 +45,11 @@ if "doctor" in arguments:
     print(json.dumps({{"gpus": [{{"name": "planted", "compute_capability": "9.0"}}]}}))
 elif "bench search" in arguments:
     print(json.dumps({{"limits": {{}}, "figures": []}}))
-elif "gpu_topk" not in arguments:
+elif "bench encode" in arguments:
+    print(json.dumps({{"figures": [{{"texts": "8 tokens", "from_ids_tokens_per_second": 2e6, "tokens_per_second": 1e6}}]}}))
+elif "verify" in arguments:
+    print("{{}}")
+elif "gpu_" not in arguments:
     print("test result: ok. 1 passed; 0 failed")
 """
 
@@ -48,9 +59,11 @@ class DeviceCheck(unittest.TestCase):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
         self.folder = Path(temporary.name)
-        for name in ["toller", "tests", "gpu_topk.py"]:
+        for name in ["toller", "tests", "tests-encoder", "gpu_topk.py", "gpu_encoder.py"]:
             (self.folder / name).write_text(PROGRAM)
             (self.folder / name).chmod(0o755)
+        for name, source in [("tiny-bert", "tiny-bert"), ("cross-encoder", "cross-encoders/bert")]:
+            shutil.copytree(FIXTURES / source, self.folder / "models" / name)
 
     def command(self, *options):
         return [sys.executable, str(SCRIPT), "run", str(self.folder), "--output", str(self.folder / "results"), *options]
@@ -77,6 +90,8 @@ class DeviceCheck(unittest.TestCase):
         results = (self.folder / "results/report.md").read_text()
         self.assertIn("Torch / toller f16", results)
         self.assertIn("| 2.00 |", results)
+        self.assertIn("| 8 tokens | toller f16 | 2,000,000 | 1,000,000 |", results)
+        self.assertEqual(len(report["parity"]), 6)
 
     def test_a_step_that_hangs_is_killed_and_named(self):
         status, report, steps, log = self.run_with("hang:smoke::bf16::tile_256", "--step-limit", "2")

@@ -129,6 +129,10 @@ impl Narrator {
             Event::PoolingAssumed { model } => ui.warning(format!(
                 "{model} does not define its pooling: using the mean, as sentence-transformers does; --pooling decides"
             )),
+            Event::BatchesSplit(count) => ui.warning(format!(
+                "the GPU had too little memory for {count} batches, which were computed in halves; --batch-tokens makes \
+                 batches smaller"
+            )),
             Event::UnexpectedTensors { model, count, first } => ui.warning(format!(
                 "{model}: {count} tensors are not part of the architecture in config.json and have no effect, for example \
                  {first:?}"
@@ -136,10 +140,10 @@ impl Narrator {
             Event::ModelUnchecked => ui.warning(
                 "the model of imported vectors is unknown: that one model made passages and queries is not checked",
             ),
-            Event::DeviceChosen(facts) => ui.status(format!("searching on {}", facts.name)),
-            Event::CpuChosen(None) => ui.detail(format!("searching on the CPU ({})", Isa::active())),
+            Event::DeviceChosen(facts) => ui.status(format!("computing on {}", facts.name)),
+            Event::CpuChosen(None) => ui.detail(format!("computing on the CPU ({})", Isa::active())),
             Event::CpuChosen(Some(error)) => {
-                ui.warning(format!("searching on the CPU: {}", flags::in_one_line(error)));
+                ui.warning(format!("computing on the CPU: {}", flags::in_one_line(error)));
             }
             Event::DevicePlanned(plan) => ui.status(plan.to_string()),
             Event::IndexOpened(index) => {

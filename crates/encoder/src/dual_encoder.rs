@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use toller_checkpoint::{Fingerprint, KnownModel, TOWERS};
 use toller_nn::Precision;
 
+use crate::compute::Compute;
 use crate::layout::Layout;
 use crate::pooling::TextPooling;
 use crate::text_encoder::TextEncoder;
@@ -37,6 +38,8 @@ pub struct LoadOptions {
     pub batch_tokens: Option<usize>,
     /// What the transformer's matrix products are computed in; what follows it is f32.
     pub dtype: Precision,
+    /// Where the model computes.
+    pub compute: Compute,
     /// The model's manifest: what it says where the directory does not.
     pub known: Option<Box<KnownModel>>,
 }

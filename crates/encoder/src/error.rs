@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use toller_checkpoint::ModelError;
 use toller_files::FileError;
+use toller_gpu::DeviceError;
 use toller_ir::{Explain, Remedy, Setting, remedy};
 use toller_nn::NnError;
 use toller_tokenizer::TokenizerError;
@@ -67,6 +68,13 @@ pub enum EncoderError {
     Compute(#[from] NnError),
 }
 
+impl EncoderError {
+    /// Whether a device has too little memory.
+    pub(crate) fn is_out_of_memory(&self) -> bool {
+        matches!(self, Self::Compute(NnError::Device(DeviceError::TooLittleMemory { .. })))
+    }
+}
+
 /// Labels with their numbers: `0 (contradiction), 1 (entailment)`.
 fn named(labels: &[String]) -> String {
     let numbered = labels.iter().enumerate().map(|(number, name)| format!("{number} ({name})"));
@@ -110,6 +118,10 @@ impl Explain for EncoderError {
                 let range =
                     format!(" keeps the first dimensions of a vector: give 1 to {dim}, or leave it out");
                 remedy!("{}{}", Setting::Dim, range)
+            }
+            Self::Compute(NnError::Device(error)) => return error.remedy(),
+            Self::Compute(NnError::GpuPrecision(_)) => {
+                remedy!("use {} f16, bf16 or f32, or {}", Setting::Dtype, Setting::Device.to("cpu"))
             }
             Self::Compute(_) => return None,
         })

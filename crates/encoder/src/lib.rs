@@ -1,6 +1,7 @@
 //! Texts to vectors, and pairs of texts to scores: the transformer, pooling, dual encoders, cross-encoders.
 
 mod batch;
+mod compute;
 mod config;
 mod cross_encoder;
 mod dual_encoder;
@@ -16,6 +17,7 @@ mod text_encoder;
 mod text_tokenizer;
 mod transformer;
 
+pub use compute::Compute;
 pub use cross_encoder::{CrossEncoder, CrossEncoderOptions, ScoreActivation};
 pub use dual_encoder::{DualEncoder, LoadOptions};
 pub use error::{Contradiction, EncoderError};

@@ -1,6 +1,7 @@
 //! A transformer and its head on one backend, and the interface that does not name the backend.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
@@ -18,6 +19,15 @@ use crate::transformer::Transformer;
 pub(crate) trait Encode: Send + Sync {
     /// How much work the backend wants at a time.
     fn work(&self) -> Work;
+
+    /// Values of a row.
+    fn dim(&self) -> usize;
+
+    /// Whether rows have unit length.
+    fn normalizes(&self) -> bool;
+
+    /// How many batches were computed in halves, since the device had too little memory.
+    fn split_batches(&self) -> usize;
 
     /// Appends the rows of one batch to `rows`, on at most `threads` threads: `[texts, width]`, or the states
     /// of tokens, `[tokens, hidden]`. The first `unpooled` tokens of every text are not pooled.
@@ -48,9 +58,6 @@ pub enum Output {
     States,
 }
 
-/// A batch of fewer tokens is faster on several threads than divided into several batches.
-const LEAST_BATCH: usize = 128;
-
 /// The rows of texts, on `threads` threads: of rayon's current pool, or on the calling thread if it is one.
 /// Each thread has its own batches, of at most `batch_tokens`, if there are enough texts. If there are few,
 /// all threads work on one batch.
@@ -63,7 +70,10 @@ pub(crate) fn encode_in_parallel(
     threads: usize,
 ) -> Result<Vec<f32>, EncoderError> {
     let tokens: usize = texts.iter().map(Tokens::len).sum();
-    let budget = tokens.div_ceil(threads).clamp(LEAST_BATCH, batch_tokens.max(LEAST_BATCH));
+    let Work { least_tokens, sessions, uses_threads, .. } = network.work();
+    let threads = if uses_threads { threads } else { threads.min(sessions) };
+    let least = least_tokens.clamp(1, batch_tokens.max(1));
+    let budget = tokens.div_ceil(threads.max(1)).clamp(least, batch_tokens.max(1));
     let batches: Vec<&[Tokens]> = by_budget(texts, budget).collect();
     let threads_each = if batches.len() < threads { threads } else { 1 };
     let encode = |batch: &&[Tokens]| {
@@ -85,6 +95,7 @@ pub struct Network<B: Backend> {
     head: Head<B>,
     /// The memory of finished batches, for the next ones.
     scratches: Mutex<Vec<B::Scratch>>,
+    split: AtomicUsize,
 }
 
 impl<B: Backend> Network<B> {
@@ -99,11 +110,10 @@ impl<B: Backend> Network<B> {
     ) -> Result<(Self, T), EncoderError> {
         let (transformer, parameters) = Transformer::open(&backend, folder, config, fingerprint)?;
         let (head, found) = head(&backend, parameters, fingerprint)?;
-        Ok((Self { backend, transformer, head, scratches: Mutex::default() }, found))
-    }
-
-    pub(crate) fn head(&self) -> &Head<B> {
-        &self.head
+        Ok((
+            Self { backend, transformer, head, scratches: Mutex::default(), split: AtomicUsize::new(0) },
+            found,
+        ))
     }
 
     /// The backend.
@@ -139,7 +149,46 @@ impl<B: Backend> Encode for Network<B> {
         self.backend.work()
     }
 
+    fn dim(&self) -> usize {
+        self.head.dim()
+    }
+
+    fn normalizes(&self) -> bool {
+        self.head.normalizes()
+    }
+
+    fn split_batches(&self) -> usize {
+        self.split.load(Ordering::Relaxed)
+    }
+
+    /// A batch for which the device has too little memory is computed in halves: other programs may have
+    /// taken memory since the budget was planned.
     fn encode(
+        &self,
+        texts: &[Tokens],
+        unpooled: usize,
+        output: Output,
+        threads: usize,
+        rows: &mut Vec<f32>,
+    ) -> Result<(), EncoderError> {
+        let before = rows.len();
+        match self.encode_whole(texts, unpooled, output, threads, rows) {
+            Err(error) if error.is_out_of_memory() && texts.len() > 1 => {
+                self.split.fetch_add(1, Ordering::Relaxed);
+                self.scratches().clear();
+                rows.truncate(before);
+                let (first, second) = texts.split_at(texts.len() / 2);
+                self.encode(first, unpooled, output, threads, rows)?;
+                self.encode(second, unpooled, output, threads, rows)
+            }
+            done => done,
+        }
+    }
+}
+
+impl<B: Backend> Network<B> {
+    /// See [`Encode::encode`].
+    fn encode_whole(
         &self,
         texts: &[Tokens],
         unpooled: usize,

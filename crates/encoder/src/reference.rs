@@ -4,6 +4,7 @@ use toller_checkpoint::Fingerprint;
 use toller_nn::{Backend, Reference};
 use toller_tokenizer::Tokens;
 
+use crate::compute::Plan;
 use crate::cross_encoder::ClassifierPlan;
 use crate::network::{Encode, Network, Output};
 use crate::{EncoderError, TextEncoder};

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use toller_checkpoint::{Fingerprint, ModelError, Parameters, Tensor};
-use toller_nn::{Activation, Backend, Cpu, Pooling, Work};
+use toller_nn::{Activation, Backend, Pooling, Work};
 use toller_tokenizer::{Side, Tokenizer, Tokens};
 
 use crate::batch::by_budget;
+use crate::compute::{self, Plan};
 use crate::config::TransformerConfig;
 use crate::head::Head;
 use crate::layout::Layout;
@@ -64,10 +65,10 @@ impl PoolingChoice {
     }
 }
 
-impl TowerPlan {
-    /// Loads the parameters for a backend, and adds everything that determines the vectors to the
-    /// fingerprint.
-    pub(crate) fn load<B: Backend>(
+impl Plan for TowerPlan {
+    type Found = Parameters;
+
+    fn load<B: Backend>(
         &self,
         backend: B,
         fingerprint: &mut Fingerprint,
@@ -77,7 +78,9 @@ impl TowerPlan {
             Ok((self.head(backend, &parameters, fingerprint)?, parameters))
         })
     }
+}
 
+impl TowerPlan {
     /// The steps after the transformer.
     fn head<B: Backend>(
         &self,
@@ -142,14 +145,14 @@ impl TextEncoder {
 
         let tokenizer = layout.tokenizer(options.max_length, &config, fingerprint)?;
         let plan = TowerPlan { layout: layout.clone(), config, pooling, dim: options.dim };
-        let (network, parameters) = plan.load(Cpu::new(options.dtype), fingerprint)?;
+        let (network, parameters) = compute::open(&plan, &options.compute, options.dtype, fingerprint)?;
         let model = Model {
             tokenizer,
-            dim: network.head().dim(),
-            normalizes: network.head().normalizes(),
+            dim: network.dim(),
+            normalizes: network.normalizes(),
             unexpected_tensors: parameters.unexpected(),
             batch_tokens: options.batch_tokens.unwrap_or_else(|| network.work().batch_tokens),
-            network: Box::new(network),
+            network,
             plan,
         };
         Ok(Self { model: Arc::new(model), prompt: String::new(), unpooled: 0 })
@@ -204,6 +207,12 @@ impl TextEncoder {
     #[must_use]
     pub fn work(&self) -> Work {
         Work { batch_tokens: self.model.batch_tokens, ..self.model.network.work() }
+    }
+
+    /// How many batches were computed in halves, since the device had too little memory.
+    #[must_use]
+    pub fn split_batches(&self) -> usize {
+        self.model.network.split_batches()
     }
 
     /// The same weights once more, on another backend.

@@ -1,8 +1,9 @@
-//! Where vectors are searched.
+//! Where models compute and vectors are searched.
 
 use std::fmt;
 use std::str::FromStr;
 
+use toller_encoder::Compute;
 use toller_gpu::{DeviceError, Devices};
 
 use crate::event::Event;
@@ -107,6 +108,14 @@ impl Engine {
             devices.watch(watcher);
         }
         Ok(opened)
+    }
+
+    /// Where models compute on `device`. Reports the choice of `auto`.
+    ///
+    /// # Errors
+    /// As for [`Engine::devices`].
+    pub fn compute(&self, device: Device) -> Result<Compute, EngineError> {
+        Ok(self.devices(device)?.map_or(Compute::Cpu, Compute::Gpus))
     }
 
     /// The first GPU if there is one that can be used, else the CPU.

@@ -54,7 +54,7 @@ impl Encoder {
                 max_length: tower.max_length(),
                 title_mode: options.titles.name().to_owned(),
                 title_separator: options.titles.separator().to_owned(),
-                compute_dtype: self.dtype.to_string(),
+                compute_dtype: self.compute().name_of(self.dtype()),
                 normalized: tower.normalizes(),
                 pooling: tower.pooling(),
             },
@@ -105,6 +105,10 @@ impl Engine {
         let job = EncodeJob { encoder: &encoder.model, role, threads: self.threads(), stop };
         let report = encode(&job, texts, writer, on_progress);
         self.notify(Event::Finished);
+        let split = encoder.model.tower(role).split_batches();
+        if split > 0 {
+            self.notify(Event::BatchesSplit(split));
+        }
         Ok(report?)
     }
 

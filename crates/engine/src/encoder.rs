@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use toller_encoder::{
-    CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, Output, Role, TextPooling,
+    Compute, CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, Output, Role, TextPooling,
 };
 use toller_hub::{ModelSource, Origin};
 use toller_nn::Precision;
@@ -13,7 +13,7 @@ use toller_tokenizer::Tokens;
 
 use crate::event::Event;
 use crate::threads::Threads;
-use crate::{Engine, EngineError};
+use crate::{Device, Engine, EngineError};
 
 /// How a dual encoder is loaded.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +29,10 @@ pub struct EncoderOptions {
     /// Keep the first dimensions of every vector (Matryoshka representations); `None` for the model's own
     /// number.
     pub dim: Option<usize>,
-    /// What the model computes in.
-    pub dtype: Precision,
+    /// Where the model computes.
+    pub device: Device,
+    /// What the model computes in; `None` for f16 on a GPU, and f32 on the CPU.
+    pub dtype: Option<Precision>,
     /// Tokens of a batch, at most; `None` for what suits the machine.
     pub batch_tokens: Option<usize>,
 }
@@ -39,7 +41,8 @@ pub struct EncoderOptions {
 #[derive(Clone)]
 pub struct Encoder {
     pub(crate) model: Arc<DualEncoder>,
-    pub(crate) dtype: Precision,
+    dtype: Precision,
+    compute: Compute,
     info: ModelInfo,
     threads: Threads,
 }
@@ -76,6 +79,12 @@ impl Encoder {
     #[must_use]
     pub fn dtype(&self) -> Precision {
         self.dtype
+    }
+
+    /// Where the model computes.
+    #[must_use]
+    pub fn compute(&self) -> &Compute {
+        &self.compute
     }
 
     /// The numbers of a vector.
@@ -116,8 +125,10 @@ impl Engine {
         name: &str,
         options: &EncoderOptions,
     ) -> Result<Encoder, EngineError> {
-        let EncoderOptions { query_model, max_length, prompt, pooling, dim, dtype, batch_tokens } =
+        let EncoderOptions { query_model, max_length, prompt, pooling, dim, device, dtype, batch_tokens } =
             options.clone();
+        let compute = self.compute(device)?;
+        let dtype = dtype.unwrap_or(compute.dtype());
         let query_source = query_model.as_deref().map(|name| self.resolve(name)).transpose()?;
         let load = LoadOptions {
             query_model: query_source.map(|source| source.directory),
@@ -127,6 +138,7 @@ impl Engine {
             prompt,
             batch_tokens,
             dtype,
+            compute: compute.clone(),
             known: match source.origin {
                 Origin::Known(model) => Some(model),
                 Origin::Directory | Origin::Hub { .. } => None,
@@ -145,7 +157,7 @@ impl Engine {
             None => name.to_owned(),
         };
         let info = ModelInfo { name, fingerprint: model.fingerprint().to_owned() };
-        Ok(Encoder { model: Arc::new(model), dtype, info, threads: self.threads.clone() })
+        Ok(Encoder { model: Arc::new(model), dtype, compute, info, threads: self.threads.clone() })
     }
 
     /// Loads the cross-encoder of this name.

@@ -49,6 +49,8 @@ pub enum Event<'a> {
         /// The model.
         model: &'a str,
     },
+    /// This many batches were computed in halves, since the device had too little memory for them.
+    BatchesSplit(usize),
     /// A model has tensors that its architecture has no place for.
     UnexpectedTensors {
         /// The model.

@@ -51,7 +51,7 @@ pub use text_source::TextSource;
 pub use threads::Pooled;
 
 pub use toller_corpus::{ReadOptions, read_qrels, read_queries, read_run};
-pub use toller_encoder::CrossEncoderOptions;
+pub use toller_encoder::{Compute, CrossEncoderOptions};
 pub use toller_eval::{EvalOptions, evaluate, parse_measures};
 pub use toller_files::expand;
 pub use toller_hub::ResolveOptions;

@@ -109,8 +109,9 @@ impl Explain for DeviceError {
             }
             Self::TooLittleMemory { .. } => remedy!(
                 "free memory that other programs hold on the device (see nvidia-smi), search with a smaller \
-                 {}, or use {}",
+                 {}, cut texts by {}, or use {}",
                 Setting::K,
+                Setting::MaxLength,
                 on_cpu()
             ),
             Self::Failed { .. } => {

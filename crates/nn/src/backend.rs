@@ -191,8 +191,12 @@ pub trait Backend: Send + Sync + 'static {
 pub struct Work {
     /// Tokens of a flat batch, at most.
     pub batch_tokens: usize,
+    /// Texts of fewer tokens are one batch: to divide them among sessions would take longer.
+    pub least_tokens: usize,
     /// Batches that are computed at the same time.
     pub sessions: usize,
+    /// Whether sessions compute on the host's threads.
+    pub uses_threads: bool,
 }
 
 /// The states between two halves of a transformer layer.

@@ -28,6 +28,9 @@ use crate::{
 /// the same rate within the machine's noise. A small batch keeps the states in the cache and the memory low.
 const BATCH_TOKENS: usize = 1024;
 
+/// A batch of fewer tokens is faster on several threads than divided into several batches.
+const LEAST_TOKENS: usize = 128;
+
 /// Multiplications and additions below which a product is not divided among threads: it takes some ten
 /// microseconds.
 const LEAST_PER_THREAD: usize = 1 << 20;
@@ -151,7 +154,12 @@ impl Backend for Cpu {
     type Attention = Attention;
 
     fn work(&self) -> Work {
-        Work { batch_tokens: BATCH_TOKENS, sessions: rayon::current_num_threads() }
+        Work {
+            batch_tokens: BATCH_TOKENS,
+            least_tokens: LEAST_TOKENS,
+            sessions: rayon::current_num_threads(),
+            uses_threads: true,
+        }
     }
 
     fn scratch(&self) -> CpuScratch {

@@ -1,5 +1,9 @@
 //! Why parameters cannot be laid out, or a step cannot be computed.
 
+use toller_gpu::DeviceError;
+
+use crate::Precision;
+
 /// Why a backend cannot compute what it is given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -10,6 +14,12 @@ pub enum NnError {
     /// A step that the backend does not have.
     #[error("{0}")]
     Unsupported(String),
+    /// A precision that GPUs do not have.
+    #[error("models do not compute in {0} on a GPU")]
+    GpuPrecision(Precision),
+    /// A device.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// A weight with more inputs than sums of bytes have room for.
     #[error("int8 sums over {max} inputs at most, not {depth}")]
     Int8Depth {

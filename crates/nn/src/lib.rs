@@ -1,13 +1,15 @@
 //! The operations of a transformer over flat batches, and the backends that compute them.
 //!
 //! A model is written once over [`Backend`], a trait of fused steps. [`Cpu`] is fast and gives the same bits
-//! on every instruction set; [`Reference`] is slow, obviously right, and computes in f64. An operation's
-//! parts are together: `attention/cpu.rs` is next to `attention/reference.rs`.
+//! on every instruction set; [`Cuda`] runs the kernels of `kernels/` on a GPU; [`Reference`] is slow, obviously
+//! right, and computes in f64. An operation's parts are together: `attention/cpu.rs` is next to
+//! `attention/reference.rs`.
 
 mod activation;
 mod attention;
 mod backend;
 mod cpu;
+mod cuda;
 mod embed;
 mod error;
 mod gated_linear;
@@ -24,6 +26,7 @@ mod unit;
 pub use activation::{Activation, UnknownActivation};
 pub use backend::{Backend, Stream, Work};
 pub use cpu::Cpu;
+pub use cuda::{Cuda, CudaAttention, CudaBatch, CudaLinear, CudaNorm, CudaScratch, CudaStates, CudaTable};
 pub use error::NnError;
 pub use parameters::{AttentionParameters, LinearParameters, Matrix, NormParameters, NormPlacement, Place};
 pub use pooling::Pooling;

@@ -38,7 +38,7 @@ impl Backend for Reference {
     type Attention = Attention;
 
     fn work(&self) -> Work {
-        Work { batch_tokens: 1, sessions: rayon::current_num_threads() }
+        Work { batch_tokens: 1, least_tokens: 1, sessions: rayon::current_num_threads(), uses_threads: true }
     }
 
     fn scratch(&self) {}

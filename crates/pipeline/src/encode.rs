@@ -122,7 +122,8 @@ pub fn encode(
     let started = Instant::now();
     let tower = job.encoder.tower(job.role);
     let (threads, work) = (job.threads.max(1), tower.work());
-    let sessions = work.sessions.clamp(1, threads);
+    // Sessions on a device need no thread of their own while they compute.
+    let sessions = if work.uses_threads { work.sessions.clamp(1, threads) } else { work.sessions };
     let first_row = writer.rows_done();
     let expected = writer.manifest().spec.expected_rows();
     let (mut tokens, mut zero_rows) = (0, 0);
@@ -141,7 +142,9 @@ pub fn encode(
         let (vectors_in, vectors_out) = bounded(ahead);
         scope.spawn(move || read(texts, &chunk_permits, &texts_in));
         // A tokenizer thread feeds several encoding threads on the CPU: it takes a few percent of their time.
-        for _ in 0..threads.div_ceil(8) {
+        // A device leaves the threads to the tokenizer.
+        let tokenizers = if work.uses_threads { threads.div_ceil(8) } else { threads };
+        for _ in 0..tokenizers {
             let (texts_out, tokens_in) = (texts_out.clone(), tokens_in.clone());
             scope.spawn(move || carry(&texts_out, &tokens_in, |texts| tokenize(tower, texts)));
         }

@@ -150,6 +150,23 @@ void matrices_are_loaded_as_the_definition_says() {
     });
 }
 
+// Lane i of a transposed matrix has numbers 2 (i % 4) and the next of column i / 4.
+void matrices_are_transposed_as_the_definition_says() {
+    check_runs(32, 512, [] {
+        const uint32_t lane = threadIdx.x;
+        const auto words = shared_array<uint32_t>(0, 128);
+        // Number c of row r of matrix m is (m * 8 + r) * 8 + c; two numbers a word.
+        for (uint32_t i = lane; i < 128; i += 32) words[i] = 2 * i | (2 * i + 1) << 16;
+        __syncthreads();
+        uint32_t four[4];
+        ldmatrix_x4_transposed(four, shared_address(lane * 16));
+        for (uint32_t m = 0; m < 4; ++m) {
+            const uint32_t first = (m * 8 + lane % 4 * 2) * 8 + lane / 4;
+            CHECK(four[m] == (first | (first + 8) << 16), "%x", four[m]);
+        }
+    });
+}
+
 void lanes_exchange_what_they_hold() {
     check_runs(64, 0, [] {
         const uint32_t lane = threadIdx.x % 32, all = 0xffffffffu;
@@ -176,6 +193,13 @@ void conversions_round_trip() {
         const float more = std::nextafter(static_cast<float>(halfway), next);
         CHECK(f32_to_f16(more) == bits + 1, "%04x", bits);
     }
+    CHECK(f32_to_f16x2(1.5f, -0.25f) == 0xb4003e00u, "pairs of f16");
+    // Ties go to the even number: 1 + 2^-8 is between 1 and 1 + 2^-7.
+    CHECK(f32_to_bf16x2(1.00390625f, -3.0f) == 0xc0403f80u, "%08x", f32_to_bf16x2(1.00390625f, -3.0f));
+    CHECK(f32_to_bf16x2(1.01171875f, NAN) == 0x7fff3f82u, "%08x", f32_to_bf16x2(1.01171875f, NAN));
+    // Ties go away from zero: 1 + 2^-11 is between 1 and 1 + 2^-10.
+    CHECK(f32_to_tf32(1.00048828125f) == 0x3f802000u && f32_to_tf32(-1.0f) == 0xbf800000u, "tf32");
+    CHECK(f32_to_tf32(HUGE_VALF) == 0x7f800000u, "infinity");
     CHECK(f32_to_f16(65519.99f) == 0x7bff && f32_to_f16(65520.0f) == 0x7c00 && f32_to_f16(-1e30f) == 0xfc00, "large");
     CHECK(__double2float_ru(1 + 1e-12) > 1 && __double2float_rd(1 + 1e-12) == 1 && __double2float_ru(-1e-60) == 0, "to");
     CHECK(__fmaf_ru(1.0f, 1.0f, 1e-20f) > 1 && __fmaf_ru(1.0f, 1.0f, 0.0f) >= 1, "fma");
@@ -390,6 +414,7 @@ int main() {
     products_are_those_of_the_definition();
     sums_are_no_better_than_the_hardware();
     matrices_are_loaded_as_the_definition_says();
+    matrices_are_transposed_as_the_definition_says();
     lanes_exchange_what_they_hold();
     conversions_round_trip();
     mistakes_with_barriers_are_found();

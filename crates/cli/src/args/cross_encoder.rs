@@ -1,12 +1,13 @@
 //! The flags of a cross-encoder.
 
-use toller_encoder::{CrossEncoderOptions, ScoreActivation};
-use toller_engine::Device;
+use toller_encoder::{Compute, CrossEncoderOptions, ScoreActivation};
+use toller_engine::{Device, Engine};
 use toller_nn::Precision;
 use toller_tokenizer::PairTruncation;
 
 use super::choice::{Choice, one_of};
 use super::device;
+use crate::engine::in_flags;
 use crate::error::UsageError;
 
 /// Flags of how a cross-encoder scores.
@@ -20,14 +21,14 @@ pub struct CrossEncoderArgs {
     scoring: ScoringArgs,
 
     /// Where to compute
-    #[arg(long, value_name = "auto|cpu|cuda[:N]", default_value_t = Device::Auto)]
+    #[arg(long, value_name = "auto|cpu|cuda[:N]|cuda:all", default_value_t = Device::Auto)]
     device: Device,
 
-    /// Number format to compute in [default: f32 on the CPU]
+    /// Number format to compute in; int8 on the CPU only [default: f32 on the CPU, f16 on a GPU]
     #[arg(long, value_name = "f32|f16|bf16|int8")]
     dtype: Option<Precision>,
 
-    /// Tokens of a batch, at most [default: 1024 on the CPU]
+    /// Tokens of a batch, at most [default: 1024 on the CPU, what fills a GPU and fits its memory]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     batch_tokens: Option<u32>,
 }
@@ -62,17 +63,13 @@ const ACTIVATIONS: &[Choice<ScoreActivation>] = &[
 impl CrossEncoderArgs {
     /// Refuses wrong usage before anything is read.
     pub fn check(&self) -> Result<(), UsageError> {
-        device::for_models(self.device)
-    }
-
-    /// What it computes in.
-    pub fn dtype(&self) -> Precision {
-        self.dtype.unwrap_or_default()
+        device::check(self.device)
     }
 
     /// How the model is loaded.
-    pub fn options(&self) -> CrossEncoderOptions {
-        self.scoring.options(self.max_length, self.dtype(), self.batch_tokens)
+    pub fn options(&self, engine: &Engine) -> crate::Result<CrossEncoderOptions> {
+        let compute = engine.compute(self.device).map_err(in_flags)?;
+        Ok(self.scoring.options(self.max_length, compute, self.dtype, self.batch_tokens))
     }
 }
 
@@ -81,7 +78,8 @@ impl ScoringArgs {
     pub fn options(
         &self,
         max_length: Option<u32>,
-        dtype: Precision,
+        compute: Compute,
+        dtype: Option<Precision>,
         batch_tokens: Option<u32>,
     ) -> CrossEncoderOptions {
         CrossEncoderOptions {
@@ -90,7 +88,8 @@ impl ScoringArgs {
             label: self.label,
             activation: self.activation,
             batch_tokens: batch_tokens.map(|tokens| tokens as usize),
-            dtype,
+            dtype: dtype.unwrap_or(compute.dtype()),
+            compute,
         }
     }
 }

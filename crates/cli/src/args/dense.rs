@@ -127,7 +127,7 @@ impl DenseArgs {
             Some(path) => QuerySource::Store(path.into()),
             None => {
                 let name = self.model.as_deref().unwrap_or_default();
-                let encoder = model::load_for_search(name, &self.model_args, engine, ui)?;
+                let encoder = model::load(name, &self.model_args, engine, ui)?;
                 QuerySource::Encoder { encoder, assume_model: self.assume_model }
             }
         };

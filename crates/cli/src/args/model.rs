@@ -1,12 +1,13 @@
 //! The flags that say how a model computes, and loading it.
 
-use toller_encoder::{CrossEncoder, CrossEncoderOptions, TextPooling};
+use toller_encoder::{Compute, CrossEncoder, CrossEncoderOptions, TextPooling};
 use toller_engine::{Device, Encoder, EncoderOptions, Engine};
 use toller_hub::ModelSource;
 use toller_nn::Precision;
 
 use super::device;
 use super::paths::ModelName;
+use crate::engine::in_flags;
 use crate::error::UsageError;
 use crate::ui::Ui;
 
@@ -38,21 +39,16 @@ pub struct ModelArgs {
     #[arg(long, value_name = "auto|cpu|cuda[:N]|cuda:all", default_value_t = Device::Auto)]
     pub device: Device,
 
-    /// Number format to compute in [default: f32 on the CPU]
+    /// Number format to compute in; int8 on the CPU only [default: f32 on the CPU, f16 on a GPU]
     #[arg(long, value_name = "f32|f16|bf16|int8")]
     pub dtype: Option<Precision>,
 
-    /// Tokens of a batch, at most [default: 1024 on the CPU]
+    /// Tokens of a batch, at most [default: 1024 on the CPU, what fills a GPU and fits its memory]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub batch_tokens: Option<u32>,
 }
 
 impl ModelArgs {
-    /// The number format to compute in.
-    pub fn dtype(&self) -> Precision {
-        self.dtype.unwrap_or_default()
-    }
-
     /// How the model is loaded.
     pub fn encoder(&self) -> EncoderOptions {
         EncoderOptions {
@@ -61,7 +57,8 @@ impl ModelArgs {
             prompt: self.prompt.clone(),
             pooling: self.pooling,
             dim: self.dim.map(|dim| dim as usize),
-            dtype: self.dtype(),
+            device: self.device,
+            dtype: self.dtype,
             batch_tokens: self.batch_tokens.map(|tokens| tokens as usize),
         }
     }
@@ -74,32 +71,17 @@ pub fn pooling(name: &str) -> Result<TextPooling, String> {
     })
 }
 
-/// Loads the model with this name, and says where it computes.
+/// Loads the model with this name.
 pub fn load(name: &str, args: &ModelArgs, engine: &Engine, ui: &Ui) -> crate::Result<Encoder> {
-    announce(args, ui)?;
-    Ok(engine.encoder(name, &args.encoder())?)
-}
-
-/// Like [`load`], for the queries of a search: `--device` searches the vectors, and the model computes on the
-/// CPU.
-pub fn load_for_search(name: &str, args: &ModelArgs, engine: &Engine, ui: &Ui) -> crate::Result<Encoder> {
-    note_dtype(args, ui);
-    Ok(engine.encoder(name, &args.encoder())?)
-}
-
-/// Says where the model computes and in which number format; refuses a device that cannot.
-pub fn announce(args: &ModelArgs, ui: &Ui) -> Result<(), UsageError> {
-    device::for_models(args.device)?;
-    if args.device == Device::Auto {
-        ui.detail(format!("device: cpu ({})", toller_simd::Isa::active()));
-    }
-    note_dtype(args, ui);
-    Ok(())
+    device::check(args.device)?;
+    let encoder = engine.encoder(name, &args.encoder()).map_err(in_flags)?;
+    note_dtype(encoder.compute(), encoder.dtype(), ui);
+    Ok(encoder)
 }
 
 /// Says that f16 is not faster on the CPU.
-fn note_dtype(args: &ModelArgs, ui: &Ui) {
-    if args.dtype() == Precision::F16 {
+pub fn note_dtype(compute: &Compute, dtype: Precision, ui: &Ui) {
+    if matches!(compute, Compute::Cpu) && dtype == Precision::F16 {
         ui.status(
             "--dtype f16: on the CPU numbers are rounded to f16 and multiplied in f32, no faster than f32",
         );
@@ -107,7 +89,11 @@ fn note_dtype(args: &ModelArgs, ui: &Ui) {
 }
 
 /// Loads a cross-encoder to look at its logits: its score is not used, so any label will do.
-pub fn load_cross_encoder(source: &ModelSource, args: &ModelArgs) -> crate::Result<CrossEncoder> {
+pub fn load_cross_encoder(
+    source: &ModelSource,
+    args: &ModelArgs,
+    engine: &Engine,
+) -> crate::Result<CrossEncoder> {
     let flags = [
         ("--query-model", args.query_model.is_some()),
         ("--prompt", args.prompt.is_some()),
@@ -120,11 +106,13 @@ pub fn load_cross_encoder(source: &ModelSource, args: &ModelArgs) -> crate::Resu
         )
         .into());
     }
+    let compute = engine.compute(args.device).map_err(in_flags)?;
     let options = CrossEncoderOptions {
+        dtype: args.dtype.unwrap_or(compute.dtype()),
+        compute,
         max_length: args.max_length.map(|length| length as usize),
         label: Some(0),
         batch_tokens: args.batch_tokens.map(|tokens| tokens as usize),
-        dtype: args.dtype(),
         ..CrossEncoderOptions::default()
     };
     Ok(CrossEncoder::load(&source.directory, &options)?)

@@ -110,7 +110,7 @@ impl RerankerArgs {
 
     /// Opens texts and models.
     pub fn open(&self, skip_bad_lines: bool, engine: &Engine) -> crate::Result<Reranker> {
-        self.reranking.open(&self.models, &self.cross_encoder.options(), skip_bad_lines, engine)
+        self.reranking.open(&self.models, &self.cross_encoder.options(engine)?, skip_bad_lines, engine)
     }
 }
 

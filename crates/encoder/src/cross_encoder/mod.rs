@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use toller_checkpoint::{Fingerprint, ModelError};
-use toller_nn::{Backend, Cpu, Precision};
+use toller_nn::{Backend, Precision, Work};
 use toller_tokenizer::{PairTruncation, TokenizedText, Tokenizer, Tokens};
 
 use self::config::ClassifierConfig;
@@ -17,6 +17,7 @@ pub use self::score::ScoreActivation;
 use self::score::Scoring;
 use crate::EncoderError;
 use crate::batch::by_budget;
+use crate::compute::{self, Compute, Plan};
 use crate::config::TransformerConfig;
 use crate::layout::Layout;
 use crate::network::{Encode, Network, Output, encode_in_parallel};
@@ -38,6 +39,8 @@ pub struct CrossEncoderOptions {
     pub batch_tokens: Option<usize>,
     /// What the transformer's matrix products are computed in; the head is f32.
     pub dtype: Precision,
+    /// Where the model computes.
+    pub compute: Compute,
 }
 
 /// A transformer with a classification head over pairs of texts.
@@ -65,6 +68,7 @@ pub struct CrossEncoder {
     scoring: Scoring,
     batch_tokens: usize,
     dtype: Precision,
+    compute: Compute,
     fingerprint: String,
 }
 
@@ -76,9 +80,10 @@ pub(crate) struct ClassifierPlan {
     labels: usize,
 }
 
-impl ClassifierPlan {
-    /// Loads the parameters for a backend, and adds everything that determines the logits to the fingerprint.
-    pub(crate) fn load<B: Backend>(
+impl Plan for ClassifierPlan {
+    type Found = OutputNorms;
+
+    fn load<B: Backend>(
         &self,
         backend: B,
         fingerprint: &mut Fingerprint,
@@ -120,16 +125,17 @@ impl CrossEncoder {
         let head = HeadPlan::new(&config, &classifier, &config_path)?;
         let labels = classifier.labels.len();
         let plan = ClassifierPlan { folder: folder.clone(), config, head, labels };
-        let (network, _) = plan.load(Cpu::new(options.dtype), &mut fingerprint)?;
+        let (network, _) = compute::open(&plan, &options.compute, options.dtype, &mut fingerprint)?;
         Ok(Self {
             batch_tokens: options.batch_tokens.unwrap_or_else(|| network.work().batch_tokens),
-            network: Box::new(network),
+            network,
             plan,
             tokenizer,
             truncation: options.truncation,
             labels: classifier.labels,
             scoring,
             dtype: options.dtype,
+            compute: options.compute.clone(),
             fingerprint: fingerprint.finish(),
         })
     }
@@ -195,9 +201,16 @@ impl CrossEncoder {
     /// program.
     #[must_use]
     pub fn score_fingerprint(&self) -> String {
-        let Self { fingerprint, truncation, scoring, dtype, .. } = self;
+        let Self { fingerprint, truncation, scoring, .. } = self;
+        let dtype = self.compute.name_of(self.dtype);
         let (max_length, version) = (self.max_length(), env!("CARGO_PKG_VERSION"));
         format!("{fingerprint} {max_length} {truncation} {scoring:?} {dtype} {version}")
+    }
+
+    /// How much work the backend wants at a time, with the batches that were asked for.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        Work { batch_tokens: self.batch_tokens, ..self.network.work() }
     }
 
     /// The tokens of a flat batch, at most.
@@ -250,6 +263,12 @@ impl CrossEncoder {
     #[must_use]
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.tokenizer
+    }
+
+    /// Where the model computes.
+    #[must_use]
+    pub fn compute(&self) -> &Compute {
+        &self.compute
     }
 
     /// What the model computes in; the head is f32.

@@ -6,6 +6,7 @@ mod common;
 mod convert;
 mod cross_encoder;
 mod golden;
+mod gpu;
 mod layouts;
 mod pairs;
 mod tokenizer_flags;

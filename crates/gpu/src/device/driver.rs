@@ -253,7 +253,11 @@ impl Device for CudaDevice {
             result::memcpy_dtoh_async(to, from.0, self.compute.cu_stream())
         };
         self.check("cuMemcpyDtoHAsync", copied)?;
-        self.synchronize(Queue::Compute)
+        // Other threads queue work meanwhile. They also need the processor: this thread sleeps.
+        let flags = sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC;
+        let copied = self.check("cuEventCreate", self.context.new_event(Some(flags)))?;
+        self.check("cuEventRecord", copied.record(&self.compute))?;
+        self.check("cuEventSynchronize", copied.synchronize())
     }
 
     unsafe fn fill(&self, to: Address, byte: u8, bytes: usize) -> Result<(), DeviceError> {

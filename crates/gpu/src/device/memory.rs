@@ -108,8 +108,8 @@ pub struct Pinned {
 unsafe impl Send for Pinned {}
 
 impl Pinned {
-    /// A buffer of `len` bytes, all zero. `number` is below [`COPY_QUEUES`](super::COPY_QUEUES), and no other
-    /// buffer of the device has it.
+    /// A buffer of `len` bytes, all zero. `number` is below [`COPY_QUEUES`](super::COPY_QUEUES): buffers of
+    /// one number share a queue, and wait for each other's copies.
     pub fn new(device: &Arc<dyn Device>, len: usize, number: usize) -> Result<Self, DeviceError> {
         let start = device.allocate_pinned(len.max(1))?;
         // SAFETY: `len` bytes were just allocated.

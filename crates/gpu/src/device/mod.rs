@@ -14,7 +14,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use bytemuck::NoUninit;
+use bytemuck::{Pod, Zeroable};
 
 #[cfg(any(test, feature = "shim"))]
 pub(crate) use self::host::HostDevice;
@@ -23,7 +23,7 @@ pub use self::watch::{Controls, Watched, Watcher};
 use crate::error::DeviceError;
 
 /// A place in the memory of a device; zero is no place.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, NoUninit)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Address(pub u64);
 
@@ -124,7 +124,8 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
         bytes: usize,
     ) -> Result<(), DeviceError>;
 
-    /// Copies from the device to the host after all work of [`Queue::Compute`], and waits for the copy.
+    /// Copies from the device to the host after all work of [`Queue::Compute`], and waits for the copy, not
+    /// for work that is queued meanwhile.
     ///
     /// # Safety
     /// There are `bytes` bytes at `from` and at `to`.

@@ -19,8 +19,8 @@ pub struct Attention {
     pub(crate) head_size: usize,
     pub(crate) rotary: Option<Rotary>,
     pub(crate) relative_bias: Option<RelativeBias>,
-    before: Option<usize>,
-    after: Option<usize>,
+    pub(crate) before: Option<usize>,
+    pub(crate) after: Option<usize>,
 }
 
 impl Attention {

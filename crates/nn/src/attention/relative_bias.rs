@@ -6,8 +6,8 @@ use crate::{Matrix, NnError};
 /// Distances beyond the table's reach take its outermost values.
 pub(crate) struct RelativeBias {
     /// `[heads, 2 * reach + 1]`, from distance -reach (the key before the query) to reach.
-    table: Vec<f32>,
-    reach: usize,
+    pub(crate) table: Vec<f32>,
+    pub(crate) reach: usize,
 }
 
 impl RelativeBias {

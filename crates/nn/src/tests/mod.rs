@@ -6,13 +6,15 @@ mod names;
 
 use proptest::prelude::*;
 
+use crate::cuda::tests::gpu;
+
 use crate::{
     Activation, AttentionParameters, Backend, Cpu, LinearParameters, Matrix, NormParameters, NormPlacement,
     Place, Pooling, Precision, Reference, Sequences,
 };
 
 /// Pseudo-random values in -1..1, from a seed.
-fn values(seed: u64, count: usize) -> Vec<f32> {
+pub(crate) fn values(seed: u64, count: usize) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     (0..count)
         .map(|_| {
@@ -24,7 +26,7 @@ fn values(seed: u64, count: usize) -> Vec<f32> {
         .collect()
 }
 
-const ACTIVATIONS: [Activation; 7] = [
+pub(crate) const ACTIVATIONS: [Activation; 7] = [
     Activation::Identity,
     Activation::Gelu,
     Activation::GeluTanh,
@@ -36,21 +38,21 @@ const ACTIVATIONS: [Activation; 7] = [
 
 /// Parameters from a seed.
 #[derive(Clone, Debug)]
-struct Layer {
+pub(crate) struct Layer {
     weight: Vec<f32>,
     bias: Option<Vec<f32>>,
-    outputs: usize,
-    inputs: usize,
+    pub(crate) outputs: usize,
+    pub(crate) inputs: usize,
 }
 
 impl Layer {
-    fn new(seed: u64, outputs: usize, inputs: usize, has_bias: bool) -> Self {
+    pub(crate) fn new(seed: u64, outputs: usize, inputs: usize, has_bias: bool) -> Self {
         let scale = (inputs as f32).sqrt().recip();
         let weight = values(seed, outputs * inputs).into_iter().map(|x| x * scale).collect();
         Self { weight, bias: has_bias.then(|| values(seed ^ 1, outputs)), outputs, inputs }
     }
 
-    fn parameters(&self) -> LinearParameters<'_> {
+    pub(crate) fn parameters(&self) -> LinearParameters<'_> {
         let weight = Matrix { values: &self.weight, rows: self.outputs, columns: self.inputs };
         LinearParameters { weight, bias: self.bias.as_deref() }
     }
@@ -58,25 +60,25 @@ impl Layer {
 
 /// What a test computes: a model in miniature. The result of each step is the input of another.
 #[derive(Clone, Debug)]
-struct Model {
-    seed: u64,
-    lengths: Vec<usize>,
-    width: usize,
-    inner: usize,
-    heads: usize,
-    key_heads: usize,
-    head_size: usize,
-    rotates: bool,
-    reach: Option<usize>,
-    window: (Option<usize>, Option<usize>),
-    has_bias: bool,
-    centers: bool,
-    gates: bool,
-    placement: NormPlacement,
-    activation: Activation,
+pub(crate) struct Model {
+    pub(crate) seed: u64,
+    pub(crate) lengths: Vec<usize>,
+    pub(crate) width: usize,
+    pub(crate) inner: usize,
+    pub(crate) heads: usize,
+    pub(crate) key_heads: usize,
+    pub(crate) head_size: usize,
+    pub(crate) rotates: bool,
+    pub(crate) reach: Option<usize>,
+    pub(crate) window: (Option<usize>, Option<usize>),
+    pub(crate) has_bias: bool,
+    pub(crate) centers: bool,
+    pub(crate) gates: bool,
+    pub(crate) placement: NormPlacement,
+    pub(crate) activation: Activation,
     /// How far attention scores differ.
-    sharpness: f32,
-    skipped: usize,
+    pub(crate) sharpness: f32,
+    pub(crate) skipped: usize,
 }
 
 fn models() -> impl Strategy<Value = Model> {
@@ -119,6 +121,17 @@ impl Model {
     /// Pooled states after one layer, of unit length and not: every step of the backend, on `threads`
     /// threads.
     fn run<B: Backend>(&self, backend: &B, first_row: usize, threads: usize) -> [Vec<f32>; 2] {
+        self.run_in(backend, &mut backend.scratch(), first_row, threads)
+    }
+
+    /// The same in memory that other runs used.
+    pub(crate) fn run_in<B: Backend>(
+        &self,
+        backend: &B,
+        s: &mut B::Scratch,
+        first_row: usize,
+        threads: usize,
+    ) -> [Vec<f32>; 2] {
         let (seed, width) = (self.seed, self.width);
         let sequences = Sequences::from_lengths(self.lengths.iter().copied());
         let table = values(seed ^ 2, 300 * width);
@@ -154,9 +167,7 @@ impl Model {
         };
         let attention = backend.attention(attention).unwrap();
 
-        let mut scratch = backend.scratch();
-        backend.use_threads(&mut scratch, threads);
-        let s = &mut scratch;
+        backend.use_threads(s, threads);
         let tokens = sequences.tokens();
         let rows = vec![
             (first_row..first_row + tokens).map(|row| row as u32 % 300).collect(),
@@ -196,7 +207,7 @@ impl Model {
 }
 
 /// The largest difference, relative to the largest expected value.
-fn relative_error(got: &[f32], expected: &[f32]) -> f64 {
+pub(crate) fn relative_error(got: &[f32], expected: &[f32]) -> f64 {
     assert_eq!(got.len(), expected.len());
     let largest = expected.iter().fold(1e-30_f64, |largest, x| largest.max(f64::from(x.abs())));
     let difference = |(&a, &b): (&f32, &f32)| (f64::from(a) - f64::from(b)).abs();
@@ -204,7 +215,7 @@ fn relative_error(got: &[f32], expected: &[f32]) -> f64 {
 }
 
 /// The laws of a backend.
-fn check<B: Backend>(backend: &B, model: &Model, tolerance: f64) {
+pub(crate) fn check<B: Backend>(backend: &B, model: &Model, tolerance: f64) {
     let together = model.run(backend, 0, 1);
     let [expected, expected_vectors] = model.run(&Reference, 0, 1);
     let error = relative_error(&together[0], &expected);
@@ -245,6 +256,19 @@ proptest! {
     #[test]
     fn the_reference_keeps_its_own_laws(model in models()) {
         check(&Reference, &model, 1e-12);
+    }
+}
+
+proptest! {
+    // A stand-in is slow.
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn a_gpu_is_near_the_reference(model in models()) {
+        let (precision, tolerance) =
+            [(Precision::F32, 1e-4), (Precision::F16, 0.02), (Precision::Bf16, 0.15)][model.seed as usize % 3];
+        let sharpness = if precision == Precision::F32 { model.sharpness } else { model.sharpness.min(1.0) };
+        check(&gpu((9, 0), precision), &Model { sharpness, ..model }, tolerance);
     }
 }
 

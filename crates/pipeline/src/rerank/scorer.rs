@@ -29,6 +29,12 @@ impl<'a> Scorer<'a> {
         self.model.batch_tokens()
     }
 
+    /// Batches that are scored at the same time, with this many threads.
+    pub(super) fn sessions(&self, threads: usize) -> usize {
+        let work = self.model.work();
+        if work.uses_threads { threads } else { work.sessions }
+    }
+
     pub(super) fn query(&self, text: &str) -> Result<TokenizedText, EncoderError> {
         self.model.tokenize(text)
     }

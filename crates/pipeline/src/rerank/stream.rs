@@ -63,7 +63,7 @@ impl Stream<'_> {
     /// Scores all pairs; `take` is called with what is found as it comes. Returns early, without an error,
     /// when it is to stop.
     pub(super) fn run(&self, mut take: impl FnMut(Found)) -> Result<(), RerankError> {
-        let threads = self.threads.max(1);
+        let threads = self.scorer.sessions(self.threads.max(1));
         std::thread::scope(|scope| {
             let (batches, batches_out) = bounded(BATCHES_AHEAD * threads);
             let (messages, messages_out) = bounded(BATCHES_AHEAD * threads);

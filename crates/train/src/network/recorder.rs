@@ -123,7 +123,12 @@ impl Backend for Recorder {
     type Attention = Shape;
 
     fn work(&self) -> Work {
-        Work { batch_tokens: 512, sessions: rayon::current_num_threads() }
+        Work {
+            batch_tokens: 512,
+            least_tokens: 512,
+            sessions: rayon::current_num_threads(),
+            uses_threads: true,
+        }
     }
 
     fn scratch(&self) -> Tape {

@@ -10,6 +10,7 @@ use toller_bench::figures::encode_figure;
 use toller_bench::limits::matrix_rate;
 use toller_bench::{Pass, Timings, Words};
 use toller_encoder::{DualEncoder, Role, TextInput};
+use toller_nn::Precision;
 use toller_pipeline::{EncodeJob, PipelineError};
 use toller_simd::Isa;
 use toller_store::StoreWriter;
@@ -76,7 +77,9 @@ pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     drop(bar);
 
     let names: Vec<&str> = texts.iter().map(|texts| texts.name.as_str()).collect();
-    let report = Report { args, threads, matrix_rate, names, points: &points, latency: &latency };
+    let (machine, dtype) = (encoder.compute().device(), encoder.dtype());
+    let report =
+        Report { args, machine, dtype, threads, matrix_rate, names, points: &points, latency: &latency };
     ui.show(|| report.json(model), |out| report.tables(out))?;
     plot.draw(|| encode_figure(&points, matrix_rate, report.subject()))
 }
@@ -109,6 +112,9 @@ impl Passes<'_> {
 /// What was measured, to be printed.
 struct Report<'a> {
     args: &'a BenchEncodeArgs,
+    /// The device.
+    machine: String,
+    dtype: Precision,
     threads: usize,
     matrix_rate: f64,
     /// What the texts of each point are.
@@ -119,19 +125,13 @@ struct Report<'a> {
 
 impl Report<'_> {
     fn subject(&self) -> String {
-        format!(
-            "{}, {}, {}, {} threads",
-            self.args.model,
-            self.args.model_args.dtype(),
-            Isa::active(),
-            self.threads
-        )
+        format!("{}, {}, {}, {} threads", self.args.model, self.dtype, self.machine, self.threads)
     }
 
     fn tables(&self, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "{}", self.subject())?;
         writeln!(out, "limit: f32 matrix products {} GFLOP/s\n", giga(self.matrix_rate))?;
-        let header = "texts|tokens each|texts/s|tokens/s|GFLOP/s|of matrix|tokenize alone, tokens/s";
+        let header = "texts|tokens each|texts/s|tokens/s|GFLOP/s|of matrix|tokenize alone, tokens/s|from ids, tokens/s";
         let mut table = Table::new(header.split('|'));
         for (name, point) in self.names.iter().zip(self.points) {
             table.push([
@@ -142,6 +142,7 @@ impl Report<'_> {
                 giga(point.passes.operations_per_sec()),
                 share(point.passes.operations_per_sec() / self.matrix_rate),
                 format!("{:.0}", point.tokenized_per_sec()),
+                point.from_ids_per_sec().map(|rate| format!("{rate:.0}")).unwrap_or_default(),
             ]);
         }
         table.write(out)?;
@@ -189,6 +190,7 @@ impl Report<'_> {
                 "gflop_per_second": point.passes.operations_per_sec() * 1e-9,
                 "share_of_matrix_rate": point.passes.operations_per_sec() / self.matrix_rate,
                 "tokenize_alone_tokens_per_second": point.tokenized_per_sec(),
+                "from_ids_tokens_per_second": point.from_ids_per_sec(),
                 "tokenization_share": tokenization.map(|share| share.of_time),
                 "shares": shares.iter().map(part).collect::<Vec<_>>(),
             })
@@ -196,7 +198,8 @@ impl Report<'_> {
         json!({
             "model": *self.args.model,
             "model_fingerprint": model.fingerprint(),
-            "dtype": self.args.model_args.dtype().name(),
+            "dtype": self.dtype.name(),
+            "device": self.machine,
             "instruction_set": Isa::active().to_string(),
             "threads": self.threads,
             "limits": { "matrix_gflop_per_second": self.matrix_rate * 1e-9 },

@@ -11,6 +11,7 @@ use toller_bench::figures::rerank_figure;
 use toller_bench::limits::matrix_rate;
 use toller_bench::{Pass, Passes, Timings, Words, measure};
 use toller_files::{FileError, Input};
+use toller_nn::Precision;
 use toller_pipeline::rerank::{Candidates, RerankError, RerankOptions, RerankReport, Reranker};
 use toller_simd::Isa;
 use toller_texts::{Texts, TextsOptions};
@@ -66,7 +67,8 @@ pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     let stop = interrupt::flag(ui, "stopping after this figure")?;
     let plot = args.options.plot.open()?;
     let engine = engine::open(ui)?;
-    let model = engine.cross_encoder(&args.model, &args.cross_encoder.options())?;
+    let model = engine.cross_encoder(&args.model, &args.cross_encoder.options(&engine)?)?;
+    let (machine, dtype) = (model.compute().device(), model.dtype());
     let words = Words::new(|text| Ok(model.tokenize(text)?.len()))?;
     let depths = ascending(&args.depths);
     let deepest = depths.last().copied().unwrap_or(0).max(LATENCY_DEPTH);
@@ -95,7 +97,7 @@ pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     })?;
     drop(bar);
 
-    let report = Report { args, threads, matrix_rate, points: &points, latency: &latency };
+    let report = Report { args, machine, dtype, threads, matrix_rate, points: &points, latency: &latency };
     ui.show(|| report.json(), |out| report.tables(out))?;
     plot.draw(|| rerank_figure(&points, matrix_rate, report.subject()))
 }
@@ -146,6 +148,9 @@ impl MadeUp {
 /// What was measured, to be printed.
 struct Report<'a> {
     args: &'a BenchRerankArgs,
+    /// The device.
+    machine: String,
+    dtype: Precision,
     threads: usize,
     matrix_rate: f64,
     points: &'a [(usize, Passes)],
@@ -154,8 +159,8 @@ struct Report<'a> {
 
 impl Report<'_> {
     fn subject(&self) -> String {
-        let Self { args, threads, .. } = self;
-        format!("{}, {}, {}, {threads} threads", args.model, args.cross_encoder.dtype(), Isa::active())
+        let Self { args, machine, dtype, threads, .. } = self;
+        format!("{}, {dtype}, {machine}, {threads} threads", args.model)
     }
 
     fn tables(&self, out: &mut dyn Write) -> std::io::Result<()> {
@@ -194,7 +199,8 @@ impl Report<'_> {
         };
         json!({
             "model": *self.args.model,
-            "dtype": self.args.cross_encoder.dtype().name(),
+            "dtype": self.dtype.name(),
+            "device": self.machine,
             "instruction_set": Isa::active().to_string(),
             "threads": self.threads,
             "limits": { "matrix_gflop_per_second": self.matrix_rate * 1e-9 },

@@ -106,9 +106,10 @@ pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
     // What is cheap and may be wrong comes first.
     let keys = args.api_key_file.as_ref().map(|path| Keys::read(path)).transpose()?;
     let engine = Arc::new(engine::open(ui)?);
-    let ModelArgs { dtype, batch_tokens, max_length, .. } = &args.model_args;
+    let ModelArgs { device, dtype, batch_tokens, max_length, .. } = args.model_args;
     let encoder = args.model.as_ref().map(|name| engine.encoder(name, &args.model_args.encoder()));
-    let scoring = args.scoring.options(*max_length, dtype.unwrap_or_default(), *batch_tokens);
+    let compute = engine.compute(device).map_err(engine::in_flags)?;
+    let scoring = args.scoring.options(max_length, compute, dtype, batch_tokens);
     let reranker = args.reranker.as_ref().map(|name| engine.cross_encoder(name, &scoring));
     let models = Models { encoder: encoder.transpose()?, reranker: reranker.transpose()?.map(Arc::new) };
     let service = Service {
@@ -144,11 +145,7 @@ pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
 impl ServeArgs {
     /// Refuses wrong usage before anything is opened.
     fn check(&self) -> Result<(), UsageError> {
-        if self.systems.has_dense() {
-            device::check(self.model_args.device)?;
-        } else {
-            device::for_models(self.model_args.device)?;
-        }
+        device::check(self.model_args.device)?;
         self.systems.check(self.model.is_some(), self.reranker.is_some())
     }
 }

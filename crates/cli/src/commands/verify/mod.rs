@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use toller_encoder::CrossEncoder;
 use toller_nn::Precision;
 
+use crate::args::device;
 use crate::args::model::{self, ModelArgs};
 use crate::args::paths::{InputPath, ModelName};
 use crate::engine;
@@ -105,22 +106,27 @@ impl Row {
 /// Compares, and prints a table or JSON. Fails if a difference is too large.
 pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
     let flags = &args.args;
-    model::announce(flags, ui)?;
+    device::check(flags.device)?;
     let engine = engine::open(ui)?;
     let source = engine.resolve(&args.model)?;
     // With --pooling, a classifier's transformer is a dual encoder.
     let is_cross_encoder = flags.pooling.is_none() && CrossEncoder::is_in(&source.directory)?;
     let expected =
         args.expected.as_ref().map(PathBuf::from).or_else(|| expected_of(&source.directory, flags));
-    let (rows, built_in) = if is_cross_encoder {
-        let model = model::load_cross_encoder(&source, flags)?;
-        join(pairs::against_reference(&model)?, || pairs::against_expected(&model, expected.as_deref()))?
+    let ((rows, built_in), compute, dtype) = if is_cross_encoder {
+        let model = model::load_cross_encoder(&source, flags, &engine)?;
+        let rows =
+            join(pairs::against_reference(&model)?, || pairs::against_expected(&model, expected.as_deref()))?;
+        (rows, model.compute().clone(), model.dtype())
     } else {
-        let encoder = engine.encoder_from(source, &args.model, &flags.encoder())?;
+        let encoder = engine.encoder_from(source, &args.model, &flags.encoder()).map_err(engine::in_flags)?;
         let model = encoder.model();
-        join(vectors::against_reference(model)?, || vectors::against_expected(model, expected.as_deref()))?
+        let expected = || vectors::against_expected(model, expected.as_deref());
+        let rows = join(vectors::against_reference(model)?, expected)?;
+        (rows, encoder.compute().clone(), encoder.dtype())
     };
-    let tolerance = tolerance(flags.dtype());
+    model::note_dtype(&compute, dtype, ui);
+    let tolerance = tolerance(dtype);
     report::write(&rows, built_in, tolerance, ui)?;
     let bad = rows.iter().filter(|row| !row.is_good(tolerance)).count();
     if bad > 0 {

@@ -1,14 +1,15 @@
-// The engine of the scan for sm_90a: two warpgroups of 64 rows each multiply with wgmma.
+// The engine of tiles for sm_90a: two warpgroups of 64 rows each multiply with wgmma.
 //
-// The slices of rows and queries are loaded as for mma.sync, into the same swizzled layout. The products of a
+// The slices of rows and columns are loaded as for mma.sync, into the same swizzled layout. The products of a
 // slice are still computed while those of the next slice are issued, so a stage is free two slices later.
 #pragma once
 
-#include "scan.cuh"
+#include "tile.cuh"
+#include "wgmma.cuh"
 
 template <class Format>
 struct Warpgroups {
-    static constexpr uint32_t TILE_QUERIES = 256;
+    static constexpr uint32_t TILE_COLUMNS = 256;
     static constexpr int ROWS = 1, COLUMNS = 32;
     static constexpr int LAG = 2;
     static constexpr uint32_t GROUP_THREADS = 128, GROUP_ROWS = 64;
@@ -29,9 +30,9 @@ struct Warpgroups {
     // Lets wgmma read what this thread has copied.
     __device__ void acquire() { fence_proxy_async(); }
 
-    __device__ void multiply(uint32_t rows, uint32_t queries) {
+    __device__ void multiply(uint32_t rows, uint32_t columns) {
         const uint32_t group = threadIdx.x / GROUP_THREADS;
-        const uint64_t a = matrix_descriptor(rows + group * (GROUP_ROWS * SLICE_BYTES)), b = matrix_descriptor(queries);
+        const uint64_t a = matrix_descriptor(rows + group * (GROUP_ROWS * SLICE_BYTES)), b = matrix_descriptor(columns);
         wgmma_fence();
 #pragma unroll
         for (uint32_t step = 0; step < SLICE_BYTES / 32; ++step) Format::multiply_group(sums, a + step * 2, b + step * 2);

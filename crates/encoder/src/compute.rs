@@ -1,0 +1,155 @@
+//! Where a model computes: a plan's network on the backend of a device.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use toller_checkpoint::Fingerprint;
+use toller_gpu::Devices;
+use toller_nn::{Backend, Cpu, Cuda, Precision, Work};
+use toller_simd::Isa;
+use toller_tokenizer::Tokens;
+
+use crate::EncoderError;
+use crate::network::{Encode, Network, Output};
+
+/// Where a model computes.
+#[derive(Clone, Debug, Default)]
+pub enum Compute {
+    /// On the threads of the CPU.
+    #[default]
+    Cpu,
+    /// On GPUs, each with the whole model.
+    Gpus(Devices),
+}
+
+impl Compute {
+    /// The precision that is used if none is asked for.
+    #[must_use]
+    pub fn dtype(&self) -> Precision {
+        match self {
+            Self::Cpu => Precision::F32,
+            Self::Gpus(_) => Precision::F16,
+        }
+    }
+
+    /// The names of the devices, or the CPU's instruction set.
+    #[must_use]
+    pub fn device(&self) -> String {
+        match self {
+            Self::Cpu => Isa::active().to_string(),
+            Self::Gpus(devices) => {
+                devices.facts().map(|facts| facts.name.clone()).collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
+
+    /// The name of a precision here, for what is kept: one precision has other bits on another backend.
+    #[must_use]
+    pub fn name_of(&self, dtype: Precision) -> String {
+        match self {
+            Self::Cpu => dtype.to_string(),
+            Self::Gpus(_) => format!("{dtype} on CUDA"),
+        }
+    }
+}
+
+/// What a network is loaded from.
+pub(crate) trait Plan {
+    /// What loading finds besides the network.
+    type Found;
+
+    /// Loads the parameters for a backend, and adds everything that determines the network's results to the
+    /// fingerprint.
+    fn load<B: Backend>(
+        &self,
+        backend: B,
+        fingerprint: &mut Fingerprint,
+    ) -> Result<(Network<B>, Self::Found), EncoderError>;
+}
+
+/// Loads the network of a plan to where it computes.
+pub(crate) fn open<P: Plan>(
+    plan: &P,
+    compute: &Compute,
+    dtype: Precision,
+    fingerprint: &mut Fingerprint,
+) -> Result<(Box<dyn Encode>, P::Found), EncoderError> {
+    let Compute::Gpus(devices) = compute else {
+        let (network, found) = plan.load(Cpu::new(dtype), fingerprint)?;
+        return Ok((Box::new(network), found));
+    };
+    let mut networks = Several::default();
+    let mut found = None;
+    for device in devices.iter() {
+        let backend = Cuda::new(device.clone(), dtype)?;
+        // Every device has the same weights: those of the first count.
+        let mut same = Fingerprint::new();
+        let fingerprint = if found.is_none() { &mut *fingerprint } else { &mut same };
+        let (network, of_network) = plan.load(backend, fingerprint)?;
+        networks.0.push((network, AtomicUsize::new(0)));
+        found.get_or_insert(of_network);
+    }
+    let found = found.ok_or(toller_gpu::DeviceError::NoDevice { ordinal: 0, count: 0 });
+    Ok((Box::new(networks), found.map_err(toller_nn::NnError::from)?))
+}
+
+/// Networks on devices of one kind, with the number of batches that each computes now.
+struct Several<B: Backend>(Vec<(Network<B>, AtomicUsize)>);
+
+impl<B: Backend> Default for Several<B> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+/// A batch that a device computes.
+struct Busy<'a>(&'a AtomicUsize);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl<B: Backend> Several<B> {
+    fn first(&self) -> &Network<B> {
+        &self.0[0].0
+    }
+}
+
+impl<B: Backend> Encode for Several<B> {
+    /// Batches of the smallest budget, and all sessions.
+    fn work(&self) -> Work {
+        let works = || self.0.iter().map(|(network, _)| network.work());
+        let mut work = self.first().work();
+        work.batch_tokens = works().map(|work| work.batch_tokens).min().unwrap_or(work.batch_tokens);
+        work.sessions = works().map(|work| work.sessions).sum();
+        work
+    }
+
+    fn dim(&self) -> usize {
+        self.first().dim()
+    }
+
+    fn normalizes(&self) -> bool {
+        self.first().normalizes()
+    }
+
+    fn split_batches(&self) -> usize {
+        self.0.iter().map(|(network, _)| network.split_batches()).sum()
+    }
+
+    fn encode(
+        &self,
+        texts: &[Tokens],
+        unpooled: usize,
+        output: Output,
+        threads: usize,
+        rows: &mut Vec<f32>,
+    ) -> Result<(), EncoderError> {
+        let least = self.0.iter().min_by_key(|(_, busy)| busy.load(Ordering::Relaxed));
+        let (network, busy) = least.unwrap_or(&self.0[0]);
+        busy.fetch_add(1, Ordering::Relaxed);
+        let _busy = Busy(busy);
+        network.encode(texts, unpooled, output, threads, rows)
+    }
+}

@@ -1,0 +1,215 @@
+//! Models on a stand-in for a GPU, against Hugging Face transformers in float64: the tolerances of promise 4,
+//! the same bits alone and among others, several devices, too little memory.
+
+use std::path::{Path, PathBuf};
+
+use toller_encoder::{
+    Compute, CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, Role, TextPooling,
+};
+use toller_gpu::Devices;
+use toller_ir::Explain;
+use toller_nn::Precision;
+use toller_tokenizer::Tokens;
+
+use crate::common::{Case, check, lines};
+
+/// The types of a GPU with the relative errors that vectors may have.
+const DTYPES: [(Precision, f64); 3] =
+    [(Precision::F32, 1e-5), (Precision::F16, 2e-3), (Precision::Bf16, 1e-2)];
+
+/// Texts of each model: the stand-in is slow.
+const TEXTS: usize = 3;
+
+fn on_gpu(dtype: Precision) -> LoadOptions {
+    LoadOptions { dtype, compute: Compute::Gpus(Devices::shim(&[1 << 30])), ..LoadOptions::default() }
+}
+
+fn fixture(name: &str) -> PathBuf {
+    toller_testing::repository("tests/fixtures").join(name)
+}
+
+/// Short texts, and one that is longer than a tile of keys where there is one.
+fn few<T>(cases: Vec<T>, tokens: impl Fn(&T) -> usize) -> Vec<T> {
+    let (short, mut long): (Vec<T>, Vec<T>) = cases.into_iter().partition(|case| tokens(case) <= 64);
+    long.sort_by_key(&tokens);
+    long.into_iter().take(1).chain(short.into_iter().take(TEXTS - 1)).collect()
+}
+
+fn check_dual(folder: &Path, pooling: Option<&str>) {
+    let cases = few(lines::<Case>(&folder.join("expected.jsonl")), |case| case.input_ids.len());
+    for (dtype, tolerance) in DTYPES {
+        let pooling = pooling.and_then(TextPooling::from_name);
+        let model = DualEncoder::load(folder, &LoadOptions { pooling, ..on_gpu(dtype) }).unwrap();
+        for role in [Role::Query, Role::Passage] {
+            let is_of_role = |case: &&Case| (case.role.as_deref() == Some("query")) == (role == Role::Query);
+            let of_role: Vec<&Case> = cases.iter().filter(is_of_role).collect();
+            check(model.tower(role), &of_role, tolerance, |case| &case.embedding);
+        }
+    }
+}
+
+macro_rules! architectures {
+    ($($test:ident: $name:literal;)*) => {$(
+        #[test]
+        fn $test() {
+            check_dual(&fixture(concat!("models/", $name)), Some("mean"));
+        }
+    )*};
+}
+
+architectures! {
+    bert_with_silu: "bert-pooler";
+    distilbert: "distilbert";
+    electra_with_narrow_embeddings: "electra";
+    ernie_with_task_types: "ernie";
+    roberta_with_gelu_new: "roberta";
+    mpnet_with_relative_positions: "mpnet";
+    modernbert_with_windows: "modernbert";
+    modernbert_with_biases: "modernbert-biases";
+    nomic_bert_with_gates: "nomic-bert-original";
+}
+
+#[test]
+fn tiny_bert_with_its_own_pooling() {
+    check_dual(&fixture("tiny-bert"), None);
+}
+
+macro_rules! golden {
+    ($($test:ident: $name:literal;)*) => {$(
+        #[test]
+        fn $test() {
+            let Some(folder) = toller_testing::shared(concat!("golden/", $name)) else { return };
+            check_dual(&folder, None);
+        }
+    )*};
+}
+
+golden! {
+    golden_bert_with_dense_and_normalize: "bert-mean";
+    golden_dpr: "mbert-dpr";
+    golden_ernie: "ernie-cls";
+    golden_xlm_roberta: "xlmr-mean";
+}
+
+/// A real model takes minutes on the stand-in: `cargo test -p toller-encoder -- --ignored minilm`.
+#[test]
+#[ignore = "minutes on the stand-in"]
+fn the_real_minilm_on_a_gpu() {
+    let folder = std::env::var_os("TOLLER_MINILM").map(PathBuf::from).unwrap();
+    let cases: Vec<Case> = lines(&toller_testing::shared("golden/minilm/expected.jsonl").unwrap());
+    let cases: Vec<&Case> = cases.iter().filter(|case| case.input_ids.len() <= 60).take(6).collect();
+    for (dtype, tolerance) in DTYPES {
+        let model = DualEncoder::load(&folder, &on_gpu(dtype)).unwrap();
+        let tower = model.tower(Role::Passage);
+        let tokens: Vec<Tokens> = cases.iter().map(|case| tower.tokenize(&case.text).unwrap()).collect();
+        let vectors = tower.encode(&tokens).unwrap();
+        let errors: Vec<f64> = cases
+            .iter()
+            .zip(vectors.chunks_exact(tower.dim()))
+            .map(|(case, vector)| crate::common::relative_error(vector, &case.embedding))
+            .collect();
+        eprintln!("{dtype}: {errors:?}");
+        assert!(errors.iter().all(|&error| error <= tolerance), "{dtype}: {errors:?}");
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Pair {
+    query: String,
+    passage: String,
+    input_ids: Vec<u32>,
+}
+
+fn check_cross(folder: &Path) {
+    let pairs = few(lines::<Pair>(&folder.join("expected.jsonl")), |pair| pair.input_ids.len());
+    let options = |compute, dtype| CrossEncoderOptions { compute, dtype, ..CrossEncoderOptions::default() };
+    let reference = CrossEncoder::load(folder, &CrossEncoderOptions::default()).unwrap().reference().unwrap();
+    for (dtype, tolerance) in DTYPES {
+        let LoadOptions { compute, .. } = on_gpu(dtype);
+        let model = CrossEncoder::load(folder, &options(compute, dtype)).unwrap();
+        let tokens: Vec<Tokens> =
+            pairs.iter().map(|pair| model.tokenize_pair(&pair.query, &pair.passage).unwrap()).collect();
+        let logits = model.logits(&tokens).unwrap();
+        for (tokens, found) in tokens.iter().zip(logits.chunks_exact(model.labels().len())) {
+            let expected = reference.logits(tokens).unwrap();
+            for ((&found, &expected), limit) in found.iter().zip(&expected.logits).zip(expected.limits) {
+                let error = f64::from((found - expected).abs()) / limit;
+                assert!(error <= tolerance, "{dtype}: {error:e} of {limit}");
+            }
+            assert_eq!(model.logits(std::slice::from_ref(tokens)).unwrap(), found, "alone, in {dtype}");
+        }
+    }
+}
+
+#[test]
+fn cross_encoders_of_every_head() {
+    for name in ["bert", "distilbert", "electra", "modernbert-cls", "modernbert-mean", "roberta"] {
+        check_cross(&fixture("cross-encoders").join(name));
+    }
+}
+
+#[test]
+fn golden_cross_encoders() {
+    for name in ["bert-ce", "ernie-ce", "xlmr-ce"] {
+        if let Some(folder) = toller_testing::shared(&format!("golden/{name}")) {
+            check_cross(&folder);
+        }
+    }
+}
+
+fn texts(model: &DualEncoder, count: usize) -> Vec<Tokens> {
+    let tower = model.tower(Role::Passage);
+    (0..count).map(|number| tower.tokenize(&"a dog retrieves ".repeat(number % 9 + 1)).unwrap()).collect()
+}
+
+#[test]
+fn several_devices_share_the_batches() {
+    let folder = fixture("tiny-bert");
+    let one = DualEncoder::load(&folder, &on_gpu(Precision::F16)).unwrap();
+    let texts = texts(&one, 70);
+    let expected = one.tower(Role::Passage).encode(&texts).unwrap();
+    let compute = Compute::Gpus(Devices::shim(&[1 << 28, 1 << 28]));
+    let options = LoadOptions { compute, batch_tokens: Some(100), ..on_gpu(Precision::F16) };
+    let two = DualEncoder::load(&folder, &options).unwrap();
+    assert_eq!(two.fingerprint(), one.fingerprint());
+    assert_eq!(two.tower(Role::Passage).work().sessions, 2 * one.tower(Role::Passage).work().sessions);
+    assert_eq!(two.tower(Role::Passage).encode_in_parallel(&texts).unwrap(), expected, "in order");
+}
+
+#[test]
+fn a_batch_without_room_is_computed_in_halves() {
+    let folder = fixture("tiny-bert");
+    let load = |bytes| {
+        let compute = Compute::Gpus(Devices::shim(&[bytes]));
+        let options = LoadOptions { compute, batch_tokens: Some(1 << 20), ..on_gpu(Precision::F16) };
+        DualEncoder::load(&folder, &options).unwrap()
+    };
+    let enough = load(1 << 28);
+    let texts = texts(&enough, 60);
+    let expected = enough.tower(Role::Passage).encode(&texts).unwrap();
+    assert_eq!(enough.tower(Role::Passage).split_batches(), 0);
+    // What is left of this much memory after the weights has room for some of the texts.
+    let little = load(weights(&folder) + 400_000);
+    assert_eq!(little.tower(Role::Passage).encode(&texts).unwrap(), expected);
+    assert!(little.tower(Role::Passage).split_batches() > 0);
+    let error = DualEncoder::load(
+        &folder,
+        &LoadOptions { compute: Compute::Gpus(Devices::shim(&[1000])), ..LoadOptions::default() },
+    );
+    assert!(error.err().unwrap().remedy().unwrap().to_string().contains("free memory"));
+}
+
+/// Bytes that a model's weights take on a device.
+fn weights(folder: &Path) -> u64 {
+    let devices = Devices::shim(&[1 << 28]);
+    let compute = Compute::Gpus(devices.clone());
+    let _model = DualEncoder::load(folder, &LoadOptions { compute, ..on_gpu(Precision::F16) }).unwrap();
+    let device = devices.iter().next().unwrap();
+    (1 << 28) - device.free_bytes().unwrap()
+}
+
+#[test]
+fn int8_is_refused_by_name() {
+    let error = DualEncoder::load(&fixture("tiny-bert"), &on_gpu(Precision::Int8)).err().unwrap();
+    assert!(error.to_string().contains("int8") && error.remedy().unwrap().to_string().contains("f16"));
+}

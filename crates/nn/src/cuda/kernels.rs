@@ -1,0 +1,210 @@
+//! The kernels by step and type: names, grids, shared memory.
+
+use std::sync::Arc;
+
+use bytemuck::NoUninit;
+use toller_gpu::{Device, DeviceError, Launch};
+
+use super::abi;
+use super::number::{Number, UNIT};
+
+/// The names of a kernel for each [`Number`], in order.
+macro_rules! by_number {
+    ($prefix:literal, $suffix:literal) => {
+        [
+            concat!("toller_encoder_", $prefix, "_f32", $suffix),
+            concat!("toller_encoder_", $prefix, "_f16", $suffix),
+            concat!("toller_encoder_", $prefix, "_bf16", $suffix),
+        ]
+    };
+}
+
+const EMBED: [&str; 3] = by_number!("embed", "");
+const NORM: [&str; 3] = by_number!("norm", "");
+const HEADS: [&str; 3] = by_number!("heads", "");
+const POOL: [&str; 3] = by_number!("pool", "");
+const ROWS: &str = "toller_encoder_rows_f32";
+
+/// The sizes of heads that attention has kernels for.
+const HEAD_SIZES: [usize; 3] = [32, 64, 128];
+const ATTENTION: [[&str; 3]; 3] =
+    [by_number!("attention", "_32"), by_number!("attention", "_64"), by_number!("attention", "_128")];
+
+/// The tile of a product: its columns, its stages, and the kernels' names.
+struct Tile {
+    columns: usize,
+    stages: u32,
+    names: [&'static str; 3],
+}
+
+const NARROW: Tile = Tile { columns: 64, stages: abi::PRODUCT_STAGES, names: by_number!("product", "_64") };
+const MIDDLE: Tile = Tile { columns: 128, stages: abi::PRODUCT_STAGES, names: by_number!("product", "_128") };
+/// In f16 and bf16.
+const WIDE: Tile = Tile { columns: 256, stages: abi::PRODUCT_STAGES, names: by_number!("product", "_256") };
+/// In f16 and bf16, where there is wgmma.
+const WGMMA: Tile =
+    Tile { columns: 256, stages: abi::PRODUCT_STAGES_WGMMA, names: by_number!("product", "_wgmma") };
+
+/// The only compute capability with wgmma.
+const WGMMA_CAPABILITY: (u32, u32) = (9, 0);
+
+/// The tile for a weight of this many rows. It depends on the layer and the device alone, never on the batch:
+/// wgmma may sum in another order than mma.sync.
+fn tile(number: Number, weight_rows: usize, device: &dyn Device) -> &'static Tile {
+    let unused = weight_rows.next_multiple_of(WIDE.columns) - weight_rows;
+    let has_wgmma = device.facts().capability == WGMMA_CAPABILITY && device.capability() == WGMMA_CAPABILITY;
+    let fits = |tile: &Tile| tile.shared_bytes() <= device.facts().shared_bytes;
+    match number {
+        _ if weight_rows <= NARROW.columns => &NARROW,
+        Number::F32 => &MIDDLE,
+        Number::F16 | Number::Bf16 if has_wgmma && fits(&WGMMA) && unused * 4 <= weight_rows => &WGMMA,
+        Number::F16 | Number::Bf16 if fits(&WIDE) && unused * 8 <= weight_rows => &WIDE,
+        Number::F16 | Number::Bf16 => &MIDDLE,
+    }
+}
+
+impl Tile {
+    fn shared_bytes(&self) -> u32 {
+        abi::product_shared(self.columns as u32, self.stages)
+    }
+}
+
+/// The least size of heads with a kernel that holds heads of `size`.
+pub(super) fn padded_head(size: usize) -> Option<usize> {
+    HEAD_SIZES.into_iter().find(|&padded| padded >= size)
+}
+
+/// The kernels of a device.
+///
+/// # Safety
+/// All `unsafe` functions have the same contract: the addresses in `args` are those of arrays as large as
+/// `kernels/encoder.h` says for the other fields of `args`, and the arrays live until the queue is done.
+#[derive(Clone, Debug)]
+pub(super) struct Kernels {
+    device: Arc<dyn Device>,
+}
+
+impl Kernels {
+    pub(super) fn new(device: Arc<dyn Device>) -> Self {
+        Self { device }
+    }
+
+    pub(super) unsafe fn embed(&self, number: Number, args: abi::Embed) -> Result<(), DeviceError> {
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { self.norm_like(EMBED[number as usize], args.tokens, args.width, &args) }
+    }
+
+    pub(super) unsafe fn normalize(&self, number: Number, args: abi::Normalize) -> Result<(), DeviceError> {
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { self.norm_like(NORM[number as usize], args.rows, args.width, &args) }
+    }
+
+    /// A kernel whose warps keep a row in shared memory.
+    unsafe fn norm_like<T: NoUninit>(
+        &self,
+        kernel: &'static str,
+        rows: u32,
+        width: u32,
+        args: &T,
+    ) -> Result<(), DeviceError> {
+        let of_warp = width.next_multiple_of(UNIT as u32) * size_of::<f32>() as u32;
+        // As many warps as have room in the shared memory that every kernel may use; wide rows need more.
+        let warps = (COMMON_SHARED_BYTES / of_warp).clamp(1, abi::NORM_THREADS / WARP);
+        let blocks = rows.div_ceil(warps).min(32 * self.device.facts().multiprocessors);
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { self.launch(kernel, [blocks, 1, 1], warps * WARP, warps * of_warp, args) }
+    }
+
+    pub(super) unsafe fn product(&self, number: Number, args: abi::Product) -> Result<(), DeviceError> {
+        let tile = tile(number, args.weight_rows as usize, &*self.device);
+        let blocks = args.rows.div_ceil(abi::PRODUCT_ROWS) * args.weight_rows.div_ceil(tile.columns as u32);
+        let name = tile.names[number as usize];
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { self.launch(name, [blocks, 1, 1], abi::PRODUCT_THREADS, tile.shared_bytes(), &args) }
+    }
+
+    pub(super) unsafe fn heads(&self, number: Number, args: abi::Heads) -> Result<(), DeviceError> {
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { self.by_warps(HEADS[number as usize], args.tokens, &args) }
+    }
+
+    /// `head` is the size of the heads in `args.qkv`: one that [`padded_head`] has returned.
+    pub(super) unsafe fn attend(
+        &self,
+        number: Number,
+        head: usize,
+        args: abi::Attend,
+    ) -> Result<(), DeviceError> {
+        let of_size = HEAD_SIZES.iter().position(|&size| size >= head).unwrap_or(HEAD_SIZES.len() - 1);
+        let of_bias = if args.bias.0 == 0 { 0 } else { (2 * args.reach + 1) * size_of::<f32>() as u32 };
+        let shared_bytes = abi::attention_shared((head * number.size()) as u32) + of_bias;
+        let grid = [args.tile_count, args.heads, 1];
+        let name = ATTENTION[of_size][number as usize];
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { self.launch(name, grid, abi::ATTENTION_THREADS, shared_bytes, &args) }
+    }
+
+    pub(super) unsafe fn pool(&self, number: Number, args: abi::Pool) -> Result<(), DeviceError> {
+        let units = args.pooling_count * args.width.div_ceil(UNIT as u32);
+        // Few threads a block: a sequence has about a hundred units, and each is a long sum.
+        let grid = [args.sequences, units.div_ceil(WARP).clamp(1, 64), 1];
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { self.launch(POOL[number as usize], grid, WARP, 0, &args) }
+    }
+
+    pub(super) unsafe fn rows(&self, args: abi::Rows) -> Result<(), DeviceError> {
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { self.by_warps(ROWS, args.rows, &args) }
+    }
+
+    /// A kernel whose warps take rows in turn.
+    unsafe fn by_warps<T: NoUninit>(
+        &self,
+        kernel: &'static str,
+        rows: u32,
+        args: &T,
+    ) -> Result<(), DeviceError> {
+        let blocks = rows.div_ceil(abi::NORM_THREADS / WARP).min(32 * self.device.facts().multiprocessors);
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { self.launch(kernel, [blocks, 1, 1], abi::NORM_THREADS, 0, args) }
+    }
+
+    /// Nothing is launched for no rows.
+    unsafe fn launch<T: NoUninit>(
+        &self,
+        kernel: &'static str,
+        grid: [u32; 3],
+        threads: u32,
+        shared_bytes: u32,
+        args: &T,
+    ) -> Result<(), DeviceError> {
+        if grid.contains(&0) {
+            return Ok(());
+        }
+        let facts = self.device.facts();
+        if shared_bytes > facts.shared_bytes {
+            let message =
+                format!("{shared_bytes} bytes of shared memory are needed, of {}", facts.shared_bytes);
+            let (name, call) = (facts.name.clone(), kernel.to_owned());
+            return Err(DeviceError::Failed { name, call, message });
+        }
+        let argument = bytemuck::bytes_of(args);
+        // SAFETY: each caller passes the structure that its kernel takes, and vouches for the arrays.
+        unsafe { self.device.launch(&Launch { kernel, grid, threads, shared_bytes, argument }) }
+    }
+}
+
+/// Threads of a warp.
+const WARP: u32 = 32;
+
+/// Bytes of shared memory that every kernel may use.
+const COMMON_SHARED_BYTES: u32 = 48 << 10;
+
+/// The kernels that every device has code for.
+#[cfg(test)]
+pub(super) fn names() -> Vec<&'static str> {
+    let narrow = [NARROW.names, MIDDLE.names].concat();
+    let steps = [EMBED, NORM, HEADS, POOL].concat();
+    let others = [WIDE.names[1], WIDE.names[2], ROWS];
+    [narrow, steps, ATTENTION.concat(), others.to_vec()].concat()
+}

@@ -1,0 +1,434 @@
+//! The transformer on a GPU, in f16, bf16 or f32.
+//!
+//! `docs/kernels.md` says what the kernels compute, `kernels/encoder.h` how they are called. States are in the
+//! backend's type from the embeddings to the last layer; poolings and what follows them are f32. A session
+//! queues all steps of a batch and waits only for the result, so that the next session's batch is queued
+//! meanwhile. A layer's kernel depends on the layer and the device alone, and its sums have one order: the
+//! bits of a sequence do not depend on its batch.
+
+mod abi;
+mod arena;
+mod batch;
+mod kernels;
+mod layout;
+mod number;
+mod session;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use toller_gpu::{Address, Device};
+
+pub use self::batch::CudaBatch;
+use self::kernels::Kernels;
+pub use self::layout::{CudaAttention, CudaLinear, CudaNorm, CudaTable};
+use self::number::{Number, UNIT};
+pub use self::session::{CudaScratch, CudaStates};
+use crate::attention::Attention;
+use crate::backend::{Backend, Stream, Work};
+use crate::cpu::{check_gated, check_linear, check_width};
+use crate::{
+    Activation, AttentionParameters, LinearParameters, Matrix, NnError, NormParameters, NormPlacement, Place,
+    Pooling, Precision, Sequences, norm,
+};
+
+/// Batches of a device at the same time: while one is computed, the next is prepared and queued.
+const SESSIONS: usize = 2;
+
+/// At no time are more matrices alive than this many as wide as the widest layer.
+const MATRICES: usize = 4;
+
+/// A GPU, in one precision.
+#[derive(Debug)]
+pub struct Cuda {
+    device: Arc<dyn Device>,
+    kernels: Kernels,
+    number: Number,
+    /// The bytes of a token's widest states, of the layers so far.
+    widest_bytes: AtomicUsize,
+}
+
+impl Cuda {
+    /// The device, multiplying in `precision`.
+    ///
+    /// # Errors
+    /// [`NnError::GpuPrecision`] for int8.
+    pub fn new(device: Arc<dyn Device>, precision: Precision) -> Result<Self, NnError> {
+        let number = Number::of(precision)?;
+        Ok(Self { kernels: Kernels::new(device.clone()), device, number, widest_bytes: AtomicUsize::new(0) })
+    }
+
+    /// Notes that states of this width will be needed.
+    fn note_width(&self, width: usize) {
+        self.widest_bytes.fetch_max(self.number.stride(width), Ordering::Relaxed);
+    }
+
+    /// Bytes that a token needs at most at any time.
+    fn token_bytes(&self) -> usize {
+        MATRICES * self.widest_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The largest batch whose products fill all multiprocessors: a tile of rows for each.
+    fn full_tokens(&self) -> usize {
+        (self.device.facts().multiprocessors * abi::PRODUCT_ROWS) as usize
+    }
+
+    fn upload(&self, scratch: &mut CudaScratch, batch: &CudaBatch) -> Result<(), NnError> {
+        scratch.upload(batch, self.full_tokens(), self.token_bytes())
+    }
+
+    fn multiply(
+        &self,
+        scratch: &mut CudaScratch,
+        x: &CudaStates,
+        layer: &CudaLinear,
+        residual: Option<&CudaStates>,
+        activation: Activation,
+        gated: bool,
+    ) -> Result<CudaStates, NnError> {
+        check_width("a linear layer", x.width, layer.inputs)?;
+        if x.number != layer.number {
+            let problem = format!("a layer in {:?} over states in {:?}", layer.number, x.number);
+            return Err(NnError::Shape(problem));
+        }
+        let out = scratch.take(x.rows, layer.outputs, layer.number)?;
+        let args = abi::Product {
+            x: x.address(),
+            residual: residual.map_or(Address::default(), CudaStates::address),
+            out: out.address(),
+            rows: x.rows as u32,
+            stride: out.stride() as u32,
+            activation: activation as u32,
+            gated: u32::from(gated),
+            ..layer.argument()
+        };
+        // SAFETY: the states are of `x.rows` rows and their widths were checked; a residual has the shape of
+        // `out`, as `close` checks. Blocks are used again only by work that is queued later.
+        unsafe { self.kernels.product(layer.number, args)? };
+        Ok(out)
+    }
+
+    /// Normalises `x` into `out`, which may be the same.
+    fn normalize_into(&self, x: &CudaStates, out: &CudaStates, norm: &CudaNorm) -> Result<(), NnError> {
+        check_width("a norm", x.width.next_multiple_of(UNIT), norm.padded_width())?;
+        let args = abi::Normalize {
+            x: x.address(),
+            out: out.address(),
+            norm: norm.argument(),
+            rows: x.rows as u32,
+            width: x.width as u32,
+            stride: x.stride() as u32,
+            reserved: 0,
+        };
+        // SAFETY: both states have the same shape, and the norm their width.
+        Ok(unsafe { self.kernels.normalize(x.number, args)? })
+    }
+
+    /// Copies the first `width` numbers of f32 rows, scaled to unit length or not.
+    fn rows(
+        &self,
+        scratch: &mut CudaScratch,
+        x: CudaStates,
+        width: usize,
+        unit: bool,
+    ) -> Result<CudaStates, NnError> {
+        if x.number != Number::F32 || width > x.width {
+            return Err(NnError::Shape(format!("{width} columns of states [{}] in {:?}", x.width, x.number)));
+        }
+        let out = scratch.take(x.rows, width, Number::F32)?;
+        let args = abi::Rows {
+            x: x.address(),
+            out: out.address(),
+            rows: x.rows as u32,
+            width: width as u32,
+            stride: x.stride() as u32,
+            out_stride: out.stride() as u32,
+            unit: u32::from(unit),
+            reserved: 0,
+        };
+        // SAFETY: both have as many rows, and the input is at least as wide.
+        unsafe { self.kernels.rows(args)? };
+        Ok(out)
+    }
+
+    /// Queries, keys and values as the kernel takes them: padded and rotated.
+    fn prepare_heads(
+        &self,
+        scratch: &mut CudaScratch,
+        qkv: CudaStates,
+        batch: &CudaBatch,
+        kind: &CudaAttention,
+    ) -> Result<CudaStates, NnError> {
+        let Attention { heads, key_heads, head_size, .. } = kind.attention;
+        let parts = heads + 2 * key_heads;
+        let out = scratch.take(qkv.rows, parts * kind.padded, self.number)?;
+        let angles = kind.angles(&self.device, batch.longest)?;
+        let (cosines, sines) = angles.as_ref().map_or_else(Default::default, |angles| angles.addresses());
+        let args = abi::Heads {
+            qkv: qkv.address(),
+            out: out.address(),
+            positions: scratch.at(&batch.positions),
+            cosines,
+            sines,
+            tokens: qkv.rows as u32,
+            parts: parts as u32,
+            rotated: (heads + key_heads) as u32,
+            head_size: head_size as u32,
+            padded: kind.padded as u32,
+            stride: qkv.stride() as u32,
+        };
+        // SAFETY: the widths follow from the heads, and the angles have the longest sequence's positions.
+        // Giving angles back waits for the queue.
+        unsafe { self.kernels.heads(self.number, args)? };
+        Ok(out)
+    }
+}
+
+impl Backend for Cuda {
+    type Batch = CudaBatch;
+    type States = CudaStates;
+    type Scratch = CudaScratch;
+    type Table = CudaTable;
+    type Linear = CudaLinear;
+    type Gated = CudaLinear;
+    type Norm = CudaNorm;
+    type Attention = CudaAttention;
+
+    fn work(&self) -> Work {
+        // Half of the free memory, since a search may need some.
+        let free = self.device.free_bytes().unwrap_or(0) / 2;
+        let fitting = free as usize / SESSIONS / self.token_bytes().max(1);
+        let batch_tokens = self.full_tokens().min(fitting).max(1);
+        Work { batch_tokens, least_tokens: batch_tokens, sessions: SESSIONS, uses_threads: false }
+    }
+
+    fn scratch(&self) -> CudaScratch {
+        CudaScratch::new(self.device.clone())
+    }
+
+    fn table(&self, table: Matrix<'_>) -> Result<CudaTable, NnError> {
+        self.note_width(table.columns);
+        CudaTable::new(&self.device, table)
+    }
+
+    fn linear(&self, layer: LinearParameters<'_>, place: Place) -> Result<CudaLinear, NnError> {
+        check_linear(&layer)?;
+        // What follows the poolings has few rows, and is exact.
+        let number = if place == Place::Head { Number::F32 } else { self.number };
+        self.note_width(layer.outputs());
+        CudaLinear::plain(&self.device, number, &layer)
+    }
+
+    fn gated(
+        &self,
+        activated: LinearParameters<'_>,
+        linear: LinearParameters<'_>,
+    ) -> Result<CudaLinear, NnError> {
+        check_gated(&activated, &linear)?;
+        self.note_width(activated.outputs());
+        CudaLinear::gated(&self.device, self.number, &activated, &linear)
+    }
+
+    fn norm(&self, norm: NormParameters<'_>) -> Result<CudaNorm, NnError> {
+        norm::check(&norm)?;
+        CudaNorm::new(&self.device, &norm)
+    }
+
+    fn attention(&self, attention: AttentionParameters<'_>) -> Result<CudaAttention, NnError> {
+        let kind = CudaAttention::new(&self.device, Attention::new(attention)?)?;
+        let Attention { heads, key_heads, .. } = kind.attention;
+        self.note_width((heads + 2 * key_heads) * kind.padded);
+        Ok(kind)
+    }
+
+    fn batch(&self, rows: Vec<Vec<u32>>, sequences: Sequences) -> Result<CudaBatch, NnError> {
+        if rows.iter().any(|rows| rows.len() != sequences.tokens()) {
+            return Err(NnError::Shape(format!("rows for other than {} tokens", sequences.tokens())));
+        }
+        Ok(CudaBatch::new(&rows, &sequences))
+    }
+
+    fn embed(
+        &self,
+        scratch: &mut CudaScratch,
+        batch: &CudaBatch,
+        tables: &[CudaTable],
+        norm: &CudaNorm,
+    ) -> Result<CudaStates, NnError> {
+        let width = tables.first().map_or(0, |table| table.width);
+        let fits = tables.len() == batch.rows.len()
+            && (1..=abi::TABLES).contains(&tables.len())
+            && tables.iter().all(|table| table.width == width);
+        if !fits {
+            let problem = format!("{} tables, and rows for {}", tables.len(), batch.rows.len());
+            return Err(NnError::Shape(problem));
+        }
+        check_width("a norm", width.next_multiple_of(UNIT), norm.padded_width())?;
+        self.upload(scratch, batch)?;
+        let out = scratch.take(batch.tokens, width, self.number)?;
+        let mut args = abi::Embed {
+            norm: norm.argument(),
+            out: out.address(),
+            table_count: tables.len() as u32,
+            tokens: batch.tokens as u32,
+            width: width as u32,
+            stride: out.stride() as u32,
+            ..abi::Embed::default()
+        };
+        for (index, (table, (rows, largest))) in tables.iter().zip(&batch.rows).enumerate() {
+            if batch.tokens > 0 && *largest as usize >= table.rows {
+                return Err(NnError::Shape(format!("row {largest} of a table of {}", table.rows)));
+            }
+            (args.tables[index], args.rows[index]) = (table.values.address(), scratch.at(rows));
+        }
+        // SAFETY: the tables have the rows and the width, as was just checked.
+        unsafe { self.kernels.embed(self.number, args)? };
+        Ok(out)
+    }
+
+    fn project(
+        &self,
+        scratch: &mut CudaScratch,
+        x: &CudaStates,
+        layer: &CudaLinear,
+        activation: Activation,
+    ) -> Result<CudaStates, NnError> {
+        self.multiply(scratch, x, layer, None, activation, false)
+    }
+
+    fn gate(
+        &self,
+        scratch: &mut CudaScratch,
+        x: &CudaStates,
+        layer: &CudaLinear,
+        activation: Activation,
+    ) -> Result<CudaStates, NnError> {
+        self.multiply(scratch, x, layer, None, activation, true)
+    }
+
+    fn attend(
+        &self,
+        scratch: &mut CudaScratch,
+        qkv: CudaStates,
+        batch: &CudaBatch,
+        kind: &CudaAttention,
+    ) -> Result<CudaStates, NnError> {
+        let attention = &kind.attention;
+        check_width("attention", qkv.width, attention.input_width())?;
+        if qkv.number != self.number || qkv.rows != batch.tokens {
+            return Err(NnError::Shape(format!("attention over {} states of another batch", qkv.rows)));
+        }
+        self.upload(scratch, batch)?;
+        let qkv = if kind.prepares_heads() { self.prepare_heads(scratch, qkv, batch, kind)? } else { qkv };
+        let out = scratch.take(qkv.rows, attention.output_width(), self.number)?;
+        let (bias, reach) = kind.bias();
+        let side =
+            |reach: Option<usize>| reach.map_or(u32::MAX, |reach| reach.try_into().unwrap_or(u32::MAX));
+        let args = abi::Attend {
+            qkv: qkv.address(),
+            out: out.address(),
+            tiles: scratch.at(&batch.tiles),
+            bias,
+            tile_count: batch.tile_count as u32,
+            tokens: batch.tokens as u32,
+            heads: attention.heads as u32,
+            key_heads: attention.key_heads as u32,
+            head_size: attention.head_size as u32,
+            qkv_stride: qkv.stride() as u32,
+            stride: out.stride() as u32,
+            reach: reach as u32,
+            before: side(attention.before),
+            after: side(attention.after),
+            scale: 1.0 / (attention.head_size as f32).sqrt(),
+            reserved: 0,
+        };
+        // SAFETY: the tiles are those of the batch, which has as many tokens as both states have rows; the
+        // widths follow from the heads.
+        unsafe { self.kernels.attend(self.number, kind.padded, args)? };
+        Ok(out)
+    }
+
+    fn close(
+        &self,
+        scratch: &mut CudaScratch,
+        x: CudaStates,
+        layer: &CudaLinear,
+        residual: CudaStates,
+        norm: Option<&CudaNorm>,
+        placement: NormPlacement,
+    ) -> Result<Stream<CudaStates>, NnError> {
+        check_width("a residual", residual.width, layer.outputs)?;
+        if (residual.rows, residual.number) != (x.rows, layer.number) {
+            return Err(NnError::Shape("a residual of another batch".to_owned()));
+        }
+        let sum = self.multiply(scratch, &x, layer, Some(&residual), Activation::Identity, false)?;
+        drop((x, residual));
+        let Some(norm) = norm else { return Ok(sum.into()) };
+        if placement == NormPlacement::After {
+            self.normalize_into(&sum, &sum, norm)?;
+            return Ok(sum.into());
+        }
+        let normed = scratch.take(sum.rows, sum.width, sum.number)?;
+        self.normalize_into(&sum, &normed, norm)?;
+        Ok(Stream { residual: sum, normed: Some(normed) })
+    }
+
+    fn normalize(&self, _: &mut CudaScratch, x: CudaStates, norm: &CudaNorm) -> Result<CudaStates, NnError> {
+        self.normalize_into(&x, &x, norm)?;
+        Ok(x)
+    }
+
+    fn pool(
+        &self,
+        scratch: &mut CudaScratch,
+        x: &CudaStates,
+        batch: &CudaBatch,
+        poolings: &[Pooling],
+        skipped: usize,
+    ) -> Result<CudaStates, NnError> {
+        if poolings.len() > abi::POOLINGS || x.rows != batch.tokens {
+            let problem = format!("{} poolings of {} states", poolings.len(), x.rows);
+            return Err(NnError::Shape(problem));
+        }
+        self.upload(scratch, batch)?;
+        let out = scratch.take(batch.sequences, poolings.len() * x.width, Number::F32)?;
+        let mut args = abi::Pool {
+            x: x.address(),
+            out: out.address(),
+            offsets: scratch.at(&batch.offsets),
+            pooling_count: poolings.len() as u32,
+            sequences: batch.sequences as u32,
+            tokens: batch.tokens as u32,
+            width: x.width as u32,
+            stride: x.stride() as u32,
+            out_stride: out.stride() as u32,
+            skipped: skipped.try_into().unwrap_or(u32::MAX),
+            ..abi::Pool::default()
+        };
+        args.poolings.iter_mut().zip(poolings).for_each(|(to, &pooling)| *to = pooling as u32);
+        // SAFETY: the offsets are those of the batch, and the states have a row for each of its tokens.
+        unsafe { self.kernels.pool(x.number, args)? };
+        Ok(out)
+    }
+
+    fn truncate(
+        &self,
+        scratch: &mut CudaScratch,
+        x: CudaStates,
+        width: usize,
+    ) -> Result<CudaStates, NnError> {
+        self.rows(scratch, x, width, false)
+    }
+
+    fn unit(&self, scratch: &mut CudaScratch, x: CudaStates) -> Result<CudaStates, NnError> {
+        let width = x.width;
+        self.rows(scratch, x, width, true)
+    }
+
+    fn to_host(&self, scratch: &mut CudaScratch, x: CudaStates, host: &mut Vec<f32>) -> Result<(), NnError> {
+        Ok(scratch.read(&x, host)?)
+    }
+}

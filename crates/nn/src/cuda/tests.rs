@@ -1,0 +1,277 @@
+//! The kernels of the transformer on a stand-in for a GPU: shapes at the edges of tiles, long sequences, one
+//! session after another; and the constants of the kernels' header.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock};
+
+use toller_gpu::{Devices, Watched, Watcher};
+
+use super::number::Number;
+use super::{Cuda, abi, kernels};
+use crate::tests::{ACTIVATIONS, Layer, Model, check, relative_error, values};
+use crate::{
+    Activation, Backend, Matrix, NnError, NormParameters, NormPlacement, Place, Pooling, Precision,
+    Reference, Sequences,
+};
+
+const HEADER: &str = include_str!("../../../../kernels/encoder.h");
+
+/// The precisions of a GPU with the errors that pooled states may have, relative to the largest.
+const PRECISIONS: [(Precision, f64); 3] =
+    [(Precision::F32, 1e-5), (Precision::F16, 0.02), (Precision::Bf16, 0.15)];
+
+/// The machine's GPU, as one of at most this capability; where there is none, a stand-in.
+pub(crate) fn gpu(capability: (u32, u32), precision: Precision) -> Cuda {
+    let devices = of_machine(capability).unwrap_or_else(|| Devices::shim(&[256 << 20]));
+    devices.limit_capability(capability);
+    Cuda::new(devices.iter().next().unwrap().clone(), precision).unwrap()
+}
+
+/// The machine's GPU if it has one: opened once for each capability, since opening takes longer than a test.
+/// With the environment variable TOLLER_WATCH_LAUNCHES, every launch on it is printed.
+fn of_machine(capability: (u32, u32)) -> Option<Devices> {
+    static OPENED: LazyLock<[Option<Devices>; 2]> = LazyLock::new(|| {
+        [(), ()].map(|()| {
+            let devices = Devices::cuda(0).ok()?;
+            if std::env::var_os("TOLLER_WATCH_LAUNCHES").is_some() {
+                let print: Watcher = Arc::new(|launch: &Watched| eprintln!("{launch}"));
+                devices.watch(&print);
+            }
+            Some(devices)
+        })
+    });
+    OPENED[usize::from(capability == A100)].clone()
+}
+
+const H100: (u32, u32) = (9, 0);
+const A100: (u32, u32) = (8, 0);
+
+#[test]
+fn constants_and_names_are_those_of_the_header() {
+    let defined = |name: &str| -> u32 {
+        let line = HEADER.lines().find_map(|line| line.strip_prefix(&format!("#define {name} "))).unwrap();
+        line.trim().parse().unwrap()
+    };
+    for (name, value) in [
+        ("TOLLER_ENCODER_TABLES", abi::TABLES as u32),
+        ("TOLLER_ENCODER_POOLINGS", abi::POOLINGS as u32),
+        ("TOLLER_NORM_THREADS", abi::NORM_THREADS),
+        ("TOLLER_PRODUCT_THREADS", abi::PRODUCT_THREADS),
+        ("TOLLER_ATTENTION_THREADS", abi::ATTENTION_THREADS),
+        ("TOLLER_PRODUCT_ROWS", abi::PRODUCT_ROWS),
+        ("TOLLER_PRODUCT_SLICE", abi::PRODUCT_SLICE),
+        ("TOLLER_PRODUCT_STAGES", abi::PRODUCT_STAGES),
+        ("TOLLER_PRODUCT_STAGES_WGMMA", abi::PRODUCT_STAGES_WGMMA),
+        ("TOLLER_ATTENTION_QUERIES", abi::ATTENTION_QUERIES),
+        ("TOLLER_ATTENTION_KEYS", abi::ATTENTION_KEYS),
+    ] {
+        assert_eq!(defined(name), value, "{name}");
+    }
+    for activation in ACTIVATIONS {
+        let name = match activation {
+            Activation::GeluTanh => "GELU_TANH".to_owned(),
+            other => format!("{other:?}").to_uppercase(),
+        };
+        assert_eq!(defined(&format!("TOLLER_ACTIVATION_{name}")), activation as u32, "{name}");
+    }
+    for (pooling, name) in [
+        (Pooling::Cls, "CLS"),
+        (Pooling::Mean, "MEAN"),
+        (Pooling::Max, "MAX"),
+        (Pooling::MeanSqrtLen, "MEAN_SQRT_LEN"),
+        (Pooling::WeightedMean, "WEIGHTED_MEAN"),
+        (Pooling::LastToken, "LAST_TOKEN"),
+    ] {
+        assert_eq!(defined(&format!("TOLLER_POOLING_{name}")), pooling as u32, "{name}");
+    }
+    let of_type = |line: &str, number: &str| line.replace("##TYPE##", number).replace("##TYPE", number);
+    let entries = |line: &str| Some(line.trim().strip_prefix("X(")?.split(',').next()?.to_owned());
+    let lines = HEADER.lines().take_while(|line| !line.contains("SM90A_KERNELS"));
+    let listed: BTreeSet<String> = lines
+        .filter_map(entries)
+        .flat_map(|entry| ["f32", "f16", "bf16"].map(|number| of_type(&entry, number)))
+        .collect();
+    assert_eq!(listed, kernels::names().into_iter().map(str::to_owned).collect());
+}
+
+/// Sizes at the edges of tiles, slices and units, with every activation: `x` `[rows, inputs]` through a layer
+/// in all forms.
+#[test]
+fn products_at_the_edges_of_tiles() {
+    for (number, (rows, outputs, inputs)) in [
+        (1, 7, 1),
+        (130, 64, 33),
+        (3, 65, 64),
+        (129, 130, 150),
+        (2, 200, 70),
+        (128, 256, 128),
+        (140, 300, 40),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let activation = ACTIVATIONS[number];
+        let layer = Layer::new(1, outputs, inputs, number % 2 == 0);
+        let other = Layer::new(2, outputs, inputs, number % 2 == 0);
+        for capability in [H100, A100] {
+            for (precision, tolerance) in PRECISIONS {
+                if capability == A100 && (precision == Precision::F32 || outputs < 200) {
+                    // The kernels of an H100.
+                    continue;
+                }
+                let what = format!("{rows} x {outputs} x {inputs}, {precision}, {activation:?}");
+                let expected = layers(&Reference, rows, &layer, &other, activation);
+                let backend = gpu(capability, precision);
+                let found = layers(&backend, rows, &layer, &other, activation);
+                for (found, expected) in found.iter().zip(&expected) {
+                    let error = relative_error(found, expected);
+                    assert!(error < tolerance / 2.0, "{error}: {what}");
+                }
+                let first = layers(&backend, 1, &layer, &other, activation);
+                for (found, first) in found.iter().zip(&first) {
+                    assert_eq!(found[..first.len()], *first, "a row alone: {what}");
+                }
+            }
+        }
+    }
+}
+
+/// A layer plain, gated and with a residual, over the same random states.
+fn layers<B: Backend>(
+    backend: &B,
+    rows: usize,
+    layer: &Layer,
+    other: &Layer,
+    activation: Activation,
+) -> [Vec<f32>; 3] {
+    let (inputs, outputs) = (layer.inputs, layer.outputs);
+    let mut scratch = backend.scratch();
+    let s = &mut scratch;
+    // Tables of states: the norm that follows makes no difference to the comparison.
+    let states = |s: &mut B::Scratch, width: usize| {
+        let table = values(5, rows.max(200) * width);
+        let table = backend.table(Matrix { values: &table, rows: rows.max(200), columns: width }).unwrap();
+        let norm = NormParameters { weight: &vec![1.0; width], bias: None, epsilon: 1.0, centers: false };
+        let norm = backend.norm(norm).unwrap();
+        let batch = backend.batch(vec![(0..rows as u32).collect()], Sequences::from_lengths([rows])).unwrap();
+        backend.embed(s, &batch, &[table], &norm).unwrap()
+    };
+    let x = states(s, inputs);
+    let linear = backend.linear(layer.parameters(), Place::Inner).unwrap();
+    let gated = backend.gated(layer.parameters(), other.parameters()).unwrap();
+    let plain = backend.project(s, &x, &linear, activation).unwrap();
+    let gated = backend.gate(s, &x, &gated, activation).unwrap();
+    let residual = states(s, outputs);
+    let sum = backend.close(s, x, &linear, residual, None, NormPlacement::After).unwrap().residual;
+    [plain, gated, sum].map(|states| {
+        let mut host = Vec::new();
+        backend.to_host(s, states, &mut host).unwrap();
+        host
+    })
+}
+
+/// One layer's attention over sequences of all kinds of lengths.
+fn long() -> Model {
+    Model {
+        seed: 7,
+        lengths: vec![1, 63, 0, 64, 65, 512, 127],
+        width: 32,
+        inner: 24,
+        heads: 2,
+        key_heads: 1,
+        head_size: 32,
+        rotates: false,
+        reach: None,
+        window: (None, None),
+        has_bias: true,
+        centers: true,
+        gates: false,
+        placement: NormPlacement::After,
+        activation: Activation::Gelu,
+        sharpness: 2.0,
+        skipped: 0,
+    }
+}
+
+#[test]
+fn lengths_from_1_to_512_in_every_precision() {
+    for (precision, tolerance) in PRECISIONS {
+        check(&gpu(H100, precision), &long(), tolerance);
+    }
+}
+
+#[test]
+fn windows_biases_rotations_and_sizes_of_heads() {
+    for (head_size, rotates, reach, window) in [
+        (64, true, None, (Some(64), Some(64))),
+        (24, false, Some(91), (None, None)),
+        (128, true, Some(4), (Some(0), Some(0))),
+        (33, false, None, (None, Some(0))),
+        (32, false, None, (Some(70), None)),
+    ] {
+        let lengths = vec![130, 1, 200];
+        let model = Model { lengths, head_size, rotates, reach, window, width: 9, ..long() };
+        for (precision, tolerance) in PRECISIONS {
+            check(&gpu(H100, precision), &model, tolerance);
+        }
+    }
+}
+
+/// Scores far apart: the softmax of each query is nearly one key's.
+#[test]
+fn extreme_scores() {
+    let model = Model { sharpness: 30.0, lengths: vec![150, 2], ..long() };
+    check(&gpu(H100, Precision::F32), &model, 2e-3);
+}
+
+#[test]
+fn a_session_allocates_nothing_for_batches_that_are_not_larger() {
+    let backend = &gpu(H100, Precision::F16);
+    let model = Model { lengths: vec![20, 30], ..long() };
+    let mut scratch = backend.scratch();
+    model.run_in(backend, &mut scratch, 0, 1);
+    let free = backend.device.free_bytes().unwrap();
+    for lengths in [vec![50], vec![1, 2, 3], vec![20, 30]] {
+        Model { lengths, ..model.clone() }.run_in(backend, &mut scratch, 0, 1);
+        assert_eq!(backend.device.free_bytes().unwrap(), free);
+    }
+}
+
+#[test]
+fn budgets_follow_the_memory() {
+    let tokens = |bytes: u64| {
+        let devices = Devices::shim(&[bytes]);
+        let backend = Cuda::new(devices.iter().next().unwrap().clone(), Precision::F16).unwrap();
+        let layer = Layer::new(1, 1000, 10, false);
+        let _layer = backend.linear(layer.parameters(), Place::Inner).unwrap();
+        backend.work().batch_tokens
+    };
+    assert_eq!(tokens(1 << 30), 256, "a tile of rows for each multiprocessor");
+    let little = tokens(1 << 20);
+    assert!((20..256).contains(&little), "{little}");
+}
+
+#[test]
+fn what_a_gpu_cannot_do_is_an_error() {
+    let devices = Devices::shim(&[300_000]);
+    let device = devices.iter().next().unwrap();
+    let error = Cuda::new(device.clone(), Precision::Int8).unwrap_err();
+    assert_eq!(error, NnError::GpuPrecision(Precision::Int8));
+    let backend = Cuda::new(device.clone(), Precision::F32).unwrap();
+    let table = backend.table(Matrix { values: &[1.0; 12], rows: 2, columns: 6 }).unwrap();
+    let unit = NormParameters { weight: &[1.0; 6], bias: None, epsilon: 1e-5, centers: true };
+    let norm = backend.norm(unit).unwrap();
+    let mut scratch = backend.scratch();
+    let embed = |scratch: &mut _, rows: Vec<u32>, table| {
+        let sequences = Sequences::from_lengths([rows.len()]);
+        backend.embed(scratch, &backend.batch(vec![rows], sequences).unwrap(), table, &norm)
+    };
+    let table = [table];
+    assert!(matches!(embed(&mut scratch, vec![0, 2], &table), Err(NnError::Shape(_))), "row 2 of 2");
+    assert!(embed(&mut scratch, vec![0, 1], &table).is_ok());
+    let error = embed(&mut scratch, vec![1; 50_000], &table).unwrap_err();
+    assert!(error.to_string().contains("a batch of 50000 tokens"), "{error}");
+    assert!(embed(&mut scratch, vec![0, 1], &table).is_ok(), "after an error of memory");
+    assert_eq!(Number::of(Precision::F32), Ok(Number::F32));
+}

@@ -1,0 +1,22 @@
+// Activation functions.
+#pragma once
+
+#include "states.cuh"
+
+__device__ inline float activated(uint32_t activation, float x) {
+    switch (activation) {
+    case TOLLER_ACTIVATION_GELU: return 0.5f * x * (1.0f + erff(x * 0.70710678f));
+    case TOLLER_ACTIVATION_GELU_TANH: return 0.5f * x * (1.0f + tanhf(0.79788456f * __fmaf_rn(0.044715f * x * x, x, x)));
+    case TOLLER_ACTIVATION_RELU: return fmaxf(x, 0.0f);
+    case TOLLER_ACTIVATION_SILU: return x / (1.0f + expf(-x));
+    case TOLLER_ACTIVATION_TANH: return tanhf(x);
+    case TOLLER_ACTIVATION_SIGMOID: return 1.0f / (1.0f + expf(-x));
+    default: return x;
+    }
+}
+
+__device__ inline void activate(uint32_t activation, float (&x)[UNIT]) {
+    if (activation == TOLLER_ACTIVATION_IDENTITY) return;
+#pragma unroll
+    for (int i = 0; i < static_cast<int>(UNIT); ++i) x[i] = activated(activation, x[i]);
+}

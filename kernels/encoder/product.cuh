@@ -1,0 +1,133 @@
+// Linear layers: tiles of 128 rows of states times rows of the weight, and what follows each product.
+//
+// A sum adds its products in ascending order of depth, 32 bytes at a time, in one accumulator: neither the
+// tile nor its place changes its bits. There is no split along the depth.
+#pragma once
+
+#include "../common/tile.cuh"
+#include "activation.cuh"
+#include "patch.cuh"
+
+static_assert(TILE_THREADS == TOLLER_PRODUCT_THREADS && TILE_ROWS == TOLLER_PRODUCT_ROWS && SLICE_BYTES == TOLLER_PRODUCT_SLICE,
+              "as encoder.h says");
+
+// The engine for f32. Tensor cores cut a sum after each product, and 1,000 cuts show in f32: the products of a
+// slice are added from zero, and their sum is rounded once.
+template <int TILE, int ROW_WARPS>
+struct SplitSync : MmaSync<StatesF32, TILE, ROW_WARPS> {
+    using Base = MmaSync<StatesF32, TILE, ROW_WARPS>;
+
+    __device__ void multiply(uint32_t rows, uint32_t columns) {
+        float parts[Base::ROWS * Base::COLUMNS][4] = {};
+        Base::multiply_into(parts, rows, columns);
+#pragma unroll
+        for (int f = 0; f < Base::ROWS * Base::COLUMNS; ++f) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) this->sums[f][i] += parts[f][i];
+        }
+    }
+};
+
+// Adds the biases to the sums of a unit of the weight's rows, from `at` on.
+__device__ inline void add_bias(const toller_product_args &args, float (&x)[UNIT], uint32_t at) {
+    float bias[UNIT];
+    StatesF32::load(bias, chunks_of(args.bias, args.weight_rows * sizeof(float)), at / UNIT);
+#pragma unroll
+    for (int i = 0; i < static_cast<int>(UNIT); ++i) x[i] += bias[i];
+}
+
+// Writes the results of a patch, whose first sum is that of `row` with row `column` of the weight.
+template <class States, int FRAGMENTS>
+__device__ inline void write_patch(const toller_product_args &args, Patch<FRAGMENTS> patch, uint64_t row, uint32_t column) {
+    const uint32_t step = args.gated != 0 ? 2 : 1, across = FRAGMENTS / step;
+    for (uint32_t at = threadIdx.x % 32; at < 16 * across; at += 32) {
+        const uint32_t r = at / across, unit = at % across * step, first = column + unit * UNIT;
+        if (row + r >= args.rows || first >= args.weight_rows) continue;
+        float x[UNIT];
+        patch.get(x, r, unit);
+        add_bias(args, x, first);
+        activate(args.activation, x);
+        if (args.gated != 0) {
+            float linear[UNIT];
+            patch.get(linear, r, unit + 1);
+            add_bias(args, linear, first + UNIT);
+#pragma unroll
+            for (int i = 0; i < static_cast<int>(UNIT); ++i) x[i] *= linear[i];
+        }
+        const uint32_t to = first / step / UNIT;
+        if (args.residual != nullptr) {
+            float residual[UNIT];
+            States::load(residual, chunks_of(row_of(args.residual, row + r, args.stride), args.stride), to);
+#pragma unroll
+            for (int i = 0; i < static_cast<int>(UNIT); ++i) x[i] += residual[i];
+        }
+        // The padding is zero, whatever the activation of zero is.
+#pragma unroll
+        for (uint32_t i = 0; i < UNIT; ++i) {
+            if (to * UNIT + i >= args.columns) x[i] = 0;
+        }
+        States::store(chunks_of(row_of(args.out, row + r, args.stride), args.stride), to, x);
+    }
+}
+
+template <class States, class Engine, int STAGES>
+__device__ inline void product(const toller_product_args &args) {
+    constexpr uint32_t COLUMNS = Engine::TILE_COLUMNS;
+    constexpr uint32_t STAGE_BYTES = (TILE_ROWS + COLUMNS) * SLICE_BYTES;
+    constexpr int AHEAD = STAGES - Engine::LAG;
+    constexpr int FRAGMENTS = Engine::COLUMNS < 8 ? Engine::COLUMNS : 8;
+    static_assert(STAGES * STAGE_BYTES + 1024 == TOLLER_PRODUCT_SHARED(COLUMNS, STAGES), "as encoder.h says");
+    static_assert(TILE_THREADS / 32 * Patch<FRAGMENTS>::BYTES <= STAGES * STAGE_BYTES, "room for the patches");
+
+    // Neighbouring blocks read the same rows.
+    const uint32_t column_tiles = (args.weight_rows + COLUMNS - 1) / COLUMNS;
+    const uint64_t first_row = static_cast<uint64_t>(blockIdx.x / column_tiles) * TILE_ROWS;
+    const uint32_t first_column = blockIdx.x % column_tiles * COLUMNS;
+    const uint64_t depth = args.depth_bytes;
+    const auto rows = global_array(static_cast<const char *>(args.x), args.rows * depth);
+    const auto weight = global_array(static_cast<const char *>(args.weight), args.weight_rows * depth);
+    // The swizzle of wgmma depends on the bits of the address: stages begin at multiples of 1,024.
+    const uint32_t past = shared_address(0) % 1024, start = past == 0 ? 0 : 1024 - past;
+    const uint32_t slices = (args.depth_bytes + SLICE_BYTES - 1) / SLICE_BYTES;
+    const auto rows_at = [&](uint32_t stage) { return shared_address(start + stage * STAGE_BYTES); };
+    const auto load = [&](uint32_t slice, uint32_t stage) {
+        if (slice < slices) {
+            load_slice<TILE_ROWS>(rows_at(stage), rows, first_row, args.rows, args.depth_bytes, slice);
+            load_slice<COLUMNS>(rows_at(stage) + TILE_ROWS * SLICE_BYTES, weight, first_column, args.weight_rows, args.depth_bytes,
+                                slice);
+        }
+        // Commits a group even without copies: the number of groups then says which slices have arrived.
+        cp_async_commit();
+    };
+#pragma unroll 1
+    for (uint32_t slice = 0; slice < AHEAD; ++slice) load(slice, slice);
+    Engine engine;
+    engine.clear();
+    uint32_t stage = 0;
+#pragma unroll 1
+    for (uint32_t slice = 0; slice < slices; ++slice) {
+        cp_async_wait<AHEAD - 1>();
+        engine.acquire();
+        // For all threads: this slice has arrived, and the slice LAG before it has been multiplied.
+        __syncthreads();
+        load(slice + AHEAD, (stage + AHEAD) % STAGES);
+        engine.multiply(rows_at(stage), rows_at(stage) + TILE_ROWS * SLICE_BYTES);
+        stage = (stage + 1) % STAGES;
+    }
+    engine.finish();
+    cp_async_wait<0>();
+    // The patches take the place of the stages.
+    __syncthreads();
+    const Patch<FRAGMENTS> patch{start + threadIdx.x / 32 * Patch<FRAGMENTS>::BYTES};
+#pragma unroll
+    for (int m = 0; m < Engine::ROWS; ++m) {
+#pragma unroll
+        for (int n = 0; n < Engine::COLUMNS; n += FRAGMENTS) {
+            __syncwarp();
+            patch.put(engine.sums + m * Engine::COLUMNS + n);
+            __syncwarp();
+            write_patch<States>(args, patch, first_row + Engine::first_row() + m * 16,
+                                first_column + Engine::first_column() + n * 8);
+        }
+    }
+}
