@@ -62,6 +62,9 @@ pub enum EncoderError {
     /// A model's own files and its manifest in models/ differ.
     #[error(transparent)]
     Contradiction(#[from] Box<Contradiction>),
+    /// The caller stopped the work.
+    #[error("encoding was stopped")]
+    Stopped,
     /// The numeric operations failed.
     #[error("computing failed: {0}")]
     Compute(#[from] NnError),
@@ -111,7 +114,7 @@ impl Explain for EncoderError {
                     format!(" keeps the first dimensions of a vector: give 1 to {dim}, or leave it out");
                 remedy!("{}{}", Setting::Dim, range)
             }
-            Self::Compute(_) => return None,
+            Self::Compute(_) | Self::Stopped => return None,
         })
     }
 }
