@@ -125,7 +125,13 @@ fn encode(options: &Options, threads: usize, collection: &Path) -> Result<(), Bo
     let folder = tempfile::tempdir()?;
     let writer = StoreWriter::create_or_resume(&folder.path().join("store"), spec)?;
     let stop = AtomicBool::new(false);
-    let job = EncodeJob { encoder: &encoder, role: Role::Passage, threads, stop: &stop };
+    let job = EncodeJob {
+        encoder: &encoder,
+        role: Role::Passage,
+        threads,
+        stop: &stop,
+        drops_current_shard: false,
+    };
     let texts = open_collection(&inputs, &read)?.map(|passage| {
         let passage = passage.map_err(PipelineError::from)?;
         let text = titles.text_of(&passage);

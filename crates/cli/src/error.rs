@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::{fmt, iter};
 
 use toller_engine::EngineError;
@@ -216,16 +215,16 @@ pub fn print(failure: &Failure, json: bool) {
 }
 
 /// Prints what clap found: a usage error, or the help that was asked for, which is data.
-pub fn report_usage(error: &clap::Error, json: bool) -> ExitCode {
+pub fn report_usage(error: &clap::Error, json: bool) -> u8 {
     let text = error.to_string();
     if let (true, Some(text)) = (json, text.strip_prefix("error: ")) {
         let _ = writeln!(io::stderr(), "{}", usage_line(text));
-        return ExitCode::from(2);
+        return 2;
     }
     let printed = error.print().and_then(|()| io::stdout().flush());
     match printed {
         Err(failed) if !error.use_stderr() => report(&failed.into(), json),
-        _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)),
+        _ => u8::try_from(error.exit_code()).unwrap_or(2),
     }
 }
 
@@ -243,14 +242,14 @@ fn usage_line(text: &str) -> String {
 }
 
 /// Prints a failure, and chooses the exit status.
-pub fn report(failure: &Failure, json: bool) -> ExitCode {
+pub fn report(failure: &Failure, json: bool) -> u8 {
     if failure.is_closed_pipe() {
-        return ExitCode::SUCCESS;
+        return 0;
     }
     print(failure, json);
     match failure.kind() {
-        Kind::Interrupted => ExitCode::from(interrupt::STATUS),
-        Kind::Usage => ExitCode::from(2),
-        Kind::Failure => ExitCode::FAILURE,
+        Kind::Interrupted => interrupt::STATUS,
+        Kind::Usage => 2,
+        Kind::Failure => 1,
     }
 }

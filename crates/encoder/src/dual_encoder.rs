@@ -99,6 +99,16 @@ impl DualEncoder {
         })
     }
 
+    /// The same model with this prompt before every text, of both roles.
+    ///
+    /// # Errors
+    /// When the prompt cannot be tokenized.
+    pub fn with_prompt(&self, prompt: &str) -> Result<Self, EncoderError> {
+        let tower = |tower: &TextEncoder| tower.with_prompt(prompt.to_owned());
+        let (query, passage) = (tower(&self.query)?, tower(&self.passage)?);
+        Ok(Self { query, passage, fingerprint: self.fingerprint.clone() })
+    }
+
     /// The encoder of a role, which puts the role's prompt before every text.
     #[must_use]
     pub fn tower(&self, role: Role) -> &TextEncoder {

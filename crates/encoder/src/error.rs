@@ -63,6 +63,9 @@ pub enum EncoderError {
     /// A model's own files and its manifest in models/ differ.
     #[error(transparent)]
     Contradiction(#[from] Box<Contradiction>),
+    /// The caller stopped the work.
+    #[error("encoding was stopped")]
+    Stopped,
     /// The numeric operations failed.
     #[error("computing failed: {0}")]
     Compute(#[from] NnError),
@@ -123,7 +126,7 @@ impl Explain for EncoderError {
             Self::Compute(NnError::GpuPrecision(_)) => {
                 remedy!("use {} f16, bf16 or f32, or {}", Setting::Dtype, Setting::Device.to("cpu"))
             }
-            Self::Compute(_) => return None,
+            Self::Compute(_) | Self::Stopped => return None,
         })
     }
 }

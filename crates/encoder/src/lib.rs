@@ -22,7 +22,7 @@ pub use cross_encoder::{CrossEncoder, CrossEncoderOptions, ScoreActivation};
 pub use dual_encoder::{DualEncoder, LoadOptions};
 pub use error::{Contradiction, EncoderError};
 pub use input::{TextInput, TitleTypes};
-pub use network::{Network, Output};
+pub use network::{Network, Output, Watch};
 pub use pooling::TextPooling;
 pub use reference::{ReferenceCrossEncoder, ReferenceEncoder, ReferenceLogits};
 pub use text_encoder::TextEncoder;

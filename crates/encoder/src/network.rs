@@ -1,5 +1,6 @@
 //! A transformer and its head on one backend, and the interface that does not name the backend.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -58,9 +59,12 @@ pub enum Output {
     States,
 }
 
+/// Is called with the number of texts that are done, after each batch. Says whether to go on.
+pub type Watch<'a> = &'a (dyn Fn(usize) -> ControlFlow<()> + Sync);
+
 /// The rows of texts, on `threads` threads: of rayon's current pool, or on the calling thread if it is one.
 /// Each thread has its own batches, of at most `batch_tokens`, if there are enough texts. If there are few,
-/// all threads work on one batch.
+/// all threads work on one batch. `watch` may stop the work.
 pub(crate) fn encode_in_parallel(
     network: &dyn Encode,
     texts: &[Tokens],
@@ -68,6 +72,7 @@ pub(crate) fn encode_in_parallel(
     output: Output,
     batch_tokens: usize,
     threads: usize,
+    watch: Watch<'_>,
 ) -> Result<Vec<f32>, EncoderError> {
     let tokens: usize = texts.iter().map(Tokens::len).sum();
     let Work { least_tokens, sessions, uses_threads, .. } = network.work();
@@ -76,10 +81,12 @@ pub(crate) fn encode_in_parallel(
     let budget = tokens.div_ceil(threads.max(1)).clamp(least, batch_tokens.max(1));
     let batches: Vec<&[Tokens]> = by_budget(texts, budget).collect();
     let threads_each = if batches.len() < threads { threads } else { 1 };
+    let done = AtomicUsize::new(0);
     let encode = |batch: &&[Tokens]| {
         let mut rows = Vec::new();
         network.encode(batch, unpooled, output, threads_each, &mut rows)?;
-        Ok(rows)
+        let done = done.fetch_add(batch.len(), Ordering::Relaxed) + batch.len();
+        if watch(done).is_break() { Err(EncoderError::Stopped) } else { Ok(rows) }
     };
     let rows: Result<Vec<Vec<f32>>, EncoderError> = match threads_each {
         1 if threads > 1 => batches.par_iter().map(encode).collect(),

@@ -1,6 +1,7 @@
 //! One tower: text to vector.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::compute::{self, Plan};
 use crate::config::TransformerConfig;
 use crate::head::Head;
 use crate::layout::Layout;
-use crate::network::{Encode, Network, Output, encode_in_parallel};
+use crate::network::{Encode, Network, Output, Watch, encode_in_parallel};
 use crate::pooling::TextPooling;
 use crate::{EncoderError, LoadOptions, TextInput, TitleTypes};
 
@@ -341,13 +342,27 @@ impl TextEncoder {
         texts: &[Tokens],
         threads: usize,
     ) -> Result<Vec<f32>, EncoderError> {
+        self.encode_watched(output, texts, threads, &|_| ControlFlow::Continue(()))
+    }
+
+    /// The same, until `watch` stops the work.
+    ///
+    /// # Errors
+    /// As for [`TextEncoder::encode_as`]; [`EncoderError::Stopped`].
+    pub fn encode_watched(
+        &self,
+        output: Output,
+        texts: &[Tokens],
+        threads: usize,
+        watch: Watch<'_>,
+    ) -> Result<Vec<f32>, EncoderError> {
         if let Output::Shaped { dim: asked, .. } = output
             && !(1..=self.dim()).contains(&asked)
         {
             return Err(EncoderError::Dimensions { asked, dim: self.dim() });
         }
         let Model { network, batch_tokens, .. } = &*self.model;
-        encode_in_parallel(&**network, texts, self.unpooled, output, *batch_tokens, threads)
+        encode_in_parallel(&**network, texts, self.unpooled, output, *batch_tokens, threads, watch)
     }
 }
 

@@ -24,6 +24,8 @@ pub struct EncodeOptions {
     pub rows_per_shard: Option<usize>,
     /// Whether a store that is there is replaced. Otherwise it is resumed.
     pub overwrite: bool,
+    /// Whether a stop drops the rows of the current shard, and does not wait for its end.
+    pub drops_current_shard: bool,
 }
 
 impl Default for EncodeOptions {
@@ -34,6 +36,7 @@ impl Default for EncodeOptions {
             part: None,
             rows_per_shard: None,
             overwrite: false,
+            drops_current_shard: false,
         }
     }
 }
@@ -102,7 +105,13 @@ impl Engine {
         let role = source.role();
         let on_progress = |progress| self.notify(Event::Encoding { role, progress, rows });
         on_progress(EncodeProgress { rows: writer.rows_done(), tokens: 0, stopping_in: None });
-        let job = EncodeJob { encoder: &encoder.model, role, threads: self.threads(), stop };
+        let job = EncodeJob {
+            encoder: &encoder.model,
+            role,
+            threads: self.threads(),
+            stop,
+            drops_current_shard: options.drops_current_shard,
+        };
         let report = encode(&job, texts, writer, on_progress);
         self.notify(Event::Finished);
         let split = encoder.model.tower(role).split_batches();

@@ -1,9 +1,12 @@
 //! Models: loading them.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use toller_encoder::{
-    Compute, CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, Output, Role, TextPooling,
+    Compute, CrossEncoder, CrossEncoderOptions, DualEncoder, EncoderError, LoadOptions, Output, Role,
+    TextPooling, Watch,
 };
 use toller_hub::{ModelSource, Origin};
 use toller_nn::Precision;
@@ -73,6 +76,37 @@ impl Encoder {
         threads: usize,
     ) -> Result<Vec<f32>, EngineError> {
         Ok(self.threads.run(|| self.model.tower(role).encode_as(output, texts, threads))?)
+    }
+
+    /// The vectors of texts in one of the model's roles, `[texts, dim]`, in the engine's threads, until
+    /// `watch` stops the work: [`toller_encoder::TextEncoder::encode_watched`].
+    ///
+    /// # Errors
+    /// As [`Encoder::encode`]; [`EncoderError::Stopped`].
+    pub fn encode_watched<T: AsRef<str> + Sync>(
+        &self,
+        role: Role,
+        output: Output,
+        texts: &[T],
+        watch: Watch<'_>,
+    ) -> Result<Vec<f32>, EngineError> {
+        let tower = self.model.tower(role);
+        let tokenize = |text: &T| match watch(0) {
+            ControlFlow::Continue(()) => tower.tokenize(text.as_ref()),
+            ControlFlow::Break(()) => Err(EncoderError::Stopped),
+        };
+        Ok(self.threads.run(|| {
+            let tokens = texts.par_iter().map(tokenize).collect::<Result<Vec<_>, _>>()?;
+            tower.encode_watched(output, &tokens, rayon::current_num_threads(), watch)
+        })?)
+    }
+
+    /// The same model with this prompt before every text, of both roles.
+    ///
+    /// # Errors
+    /// When the prompt cannot be tokenized.
+    pub fn with_prompt(&self, prompt: &str) -> Result<Self, EngineError> {
+        Ok(Self { model: Arc::new(self.model.with_prompt(prompt)?), ..self.clone() })
     }
 
     /// What the model computes in.

@@ -26,5 +26,5 @@ pub use import::{import, store_spec};
 pub use numbers::NumberType;
 pub use progress::Progress;
 pub use source::{Row, Source, SourceOptions};
-pub use survey::{Survey, survey};
+pub use survey::{Survey, Surveyor, survey};
 pub use toller_corpus::parquet::Precision;

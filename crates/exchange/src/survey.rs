@@ -28,24 +28,15 @@ pub struct Survey {
 /// Those of [`Source::for_each`], [`ExchangeError::NotFinite`], [`ExchangeError::DuplicateId`],
 /// [`ExchangeError::Empty`] and [`ExchangeError::Stopped`].
 pub fn survey(source: &Source, progress: &mut Progress<'_>) -> Result<Survey, ExchangeError> {
-    let mut hash = Xxh3::new();
+    let mut surveyor = Surveyor::default();
     let mut ids = DuplicateIds::new();
-    let (mut rows, mut normalized) = (0, true);
-    let mut bytes = Vec::new();
     source.for_each(&mut |row: Row<'_>| {
         check_finite(source, &row)?;
-        let square: f64 = row.vector.iter().map(|&number| f64::from(number) * f64::from(number)).sum();
-        normalized &= (square - 1.0).abs() <= UNIT_TOLERANCE;
         ids.push(row.id, location(&row))?;
-        bytes.clear();
-        bytes.extend_from_slice(row.id.as_bytes());
-        bytes.extend_from_slice(&(row.id.len() as u64).to_le_bytes());
-        bytes.extend(row.vector.iter().flat_map(|number| number.to_le_bytes()));
-        hash.update(&bytes);
-        rows += 1;
-        report_sometimes(progress, rows)
+        surveyor.push(row.id, row.vector);
+        report_sometimes(progress, surveyor.rows)
     })?;
-    if rows == 0 {
+    if surveyor.rows == 0 {
         return Err(ExchangeError::Empty(source.path(0).to_owned()));
     }
     if let Some(duplicate) = ids.finish()?.earliest {
@@ -55,7 +46,39 @@ pub fn survey(source: &Source, progress: &mut Progress<'_>) -> Result<Survey, Ex
         let id = id_at(source, duplicate.again)?;
         return Err(ExchangeError::DuplicateId { id, path, row, again_path, again_row });
     }
-    Ok(Survey { rows, fingerprint: format!("{:032x}", hash.digest128()), normalized })
+    Ok(surveyor.finish())
+}
+
+/// Makes a [`Survey`] of rows that come one after the other.
+#[derive(Default)]
+pub struct Surveyor {
+    hash: Xxh3,
+    rows: u64,
+    /// Rows whose length is one, but for rounding.
+    unit_rows: u64,
+    bytes: Vec<u8>,
+}
+
+impl Surveyor {
+    /// Looks at the next row.
+    pub fn push(&mut self, id: &str, vector: &[f32]) {
+        let square: f64 = vector.iter().map(|&number| f64::from(number) * f64::from(number)).sum();
+        self.unit_rows += u64::from((square - 1.0).abs() <= UNIT_TOLERANCE);
+        let bytes = &mut self.bytes;
+        bytes.clear();
+        bytes.extend_from_slice(id.as_bytes());
+        bytes.extend_from_slice(&(id.len() as u64).to_le_bytes());
+        bytes.extend(vector.iter().flat_map(|number| number.to_le_bytes()));
+        self.hash.update(bytes);
+        self.rows += 1;
+    }
+
+    /// What was seen.
+    #[must_use]
+    pub fn finish(self) -> Survey {
+        let fingerprint = format!("{:032x}", self.hash.digest128());
+        Survey { rows: self.rows, fingerprint, normalized: self.unit_rows == self.rows }
+    }
 }
 
 fn check_finite(source: &Source, row: &Row<'_>) -> Result<(), ExchangeError> {

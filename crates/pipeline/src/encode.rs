@@ -38,6 +38,8 @@ pub struct EncodeJob<'a> {
     pub threads: usize,
     /// Set from outside to stop at the end of the current shard.
     pub stop: &'a AtomicBool,
+    /// Whether a stop drops the rows of the current shard, and does not wait for its end.
+    pub drops_current_shard: bool,
 }
 
 /// How far a job is.
@@ -163,7 +165,9 @@ pub fn encode(
             let _ = give_back.send(());
             tokens += encoded;
             for (id, vector) in ids.iter().zip(vectors.chunks_exact(tower.dim())) {
-                if job.stop.load(Ordering::Relaxed) && writer.rows_buffered() == 0 {
+                if job.stop.load(Ordering::Relaxed)
+                    && (job.drops_current_shard || writer.rows_buffered() == 0)
+                {
                     interrupted = true;
                     return Ok(());
                 }
@@ -179,7 +183,8 @@ pub fn encode(
         Ok::<(), PipelineError>(())
     })?;
 
-    let rows = writer.rows_done() + writer.rows_buffered() as u64;
+    let buffered = if interrupted { 0 } else { writer.rows_buffered() as u64 };
+    let rows = writer.rows_done() + buffered;
     interrupted &= rows < expected;
     let manifest = if interrupted {
         writer.manifest().clone()

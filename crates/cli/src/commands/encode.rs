@@ -133,6 +133,7 @@ pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
         part: args.shard.map(|part| (part.index, part.of)),
         rows_per_shard: args.rows_per_shard.map(|rows| rows as usize),
         overwrite: args.overwrite,
+        drops_current_shard: false,
     };
     let source = source(args, &engine, ui)?;
     let report = engine.encode(&encoder, &source, &args.output, &options, &stop)?;

@@ -4,7 +4,7 @@ mod config;
 mod head;
 mod score;
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 
 use toller_checkpoint::{Fingerprint, ModelError};
@@ -20,7 +20,7 @@ use crate::batch::by_budget;
 use crate::compute::{self, Compute, Plan};
 use crate::config::TransformerConfig;
 use crate::layout::Layout;
-use crate::network::{Encode, Network, Output, encode_in_parallel};
+use crate::network::{Encode, Network, Output, Watch, encode_in_parallel};
 use crate::reference::ReferenceCrossEncoder;
 
 /// How to load a cross-encoder.
@@ -312,7 +312,20 @@ impl CrossEncoder {
     /// # Errors
     /// As there.
     pub fn logits_in_parallel(&self, pairs: &[Tokens], threads: usize) -> Result<Vec<f32>, EncoderError> {
-        encode_in_parallel(&*self.network, pairs, 0, Output::Vector, self.batch_tokens, threads)
+        self.logits_watched(pairs, threads, &|_| ControlFlow::Continue(()))
+    }
+
+    /// The same, until `watch` stops the work.
+    ///
+    /// # Errors
+    /// As there; [`EncoderError::Stopped`].
+    pub fn logits_watched(
+        &self,
+        pairs: &[Tokens],
+        threads: usize,
+        watch: Watch<'_>,
+    ) -> Result<Vec<f32>, EncoderError> {
+        encode_in_parallel(&*self.network, pairs, 0, Output::Vector, self.batch_tokens, threads, watch)
     }
 
     /// The score of each pair by its logits, `[pairs, labels]`.

@@ -96,8 +96,13 @@ impl Passes<'_> {
     fn run(&self, texts: &[String]) -> crate::Result<Pass> {
         let spec = scratch_spec(self.model, texts.len() as u64);
         let writer = StoreWriter::overwrite(&self.directory.path().join("store"), spec)?;
-        let job =
-            EncodeJob { encoder: self.model, role: Role::Passage, threads: self.threads, stop: self.stop };
+        let job = EncodeJob {
+            encoder: self.model,
+            role: Role::Passage,
+            threads: self.threads,
+            stop: self.stop,
+            drops_current_shard: false,
+        };
         let rows = texts.iter().enumerate();
         let rows =
             rows.map(|(row, text)| Ok::<_, PipelineError>((row.to_string(), TextInput::Plain(text.clone()))));

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""The Python package next to the command line, in turn in one process each: a search of 500,000 vectors of 384
+dimensions for 1,024 queries, SciFact encoded into a store, and small searches.
+
+    PYTHON benches/python.py [--rounds 3] [--rows 500000]
+
+PYTHON has the wheel (`scripts/test-wheel` leaves one in the cache folder: toller/wheel-tests/bin/python). The command
+line is the wheel's own, by the seconds that it reports. The model is the directory TOLLER_MINILM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import toller
+
+SHARED = Path(os.environ.get("TOLLER_SHARED", Path(__file__).resolve().parents[2] / "shared"))
+
+
+def cli(*words: object) -> dict[str, float]:
+    command = [sys.executable, "-m", "toller", *map(str, words), "--json", "--quiet"]
+    return json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def compare(name: str, of_cli: Callable[[], float], of_python: Callable[[], float], rounds: int) -> None:
+    pairs = [(of_cli(), of_python()) for _ in range(rounds)]
+    theirs, ours = (statistics.median(times) for times in zip(*pairs))
+    print(f"{name}: command line {theirs:.3f} s, Python {ours:.3f} s, {100 * (ours / theirs - 1):+.1f}%", flush=True)
+
+
+def search(folder: Path, rows: int, rounds: int) -> None:
+    random = np.random.default_rng(1)
+
+    def unit(count: int) -> np.ndarray:
+        vectors = random.standard_normal((count, 384), dtype=np.float32)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    vectors, queries = unit(rows), unit(1024)
+    store = toller.Store.create(folder / "store", [f"d{row}" for row in range(rows)], vectors)
+    toller.Store.create(folder / "queries", [f"q{row}" for row in range(1024)], queries, role="query")
+    ids = [(f"q{row}", "") for row in range(1024)]
+    searcher = toller.Searcher.dense(store, query_vectors=folder / "queries", any_role=True, scan="f32")
+    options = ["--dense", store.paths[0], "--query-vectors", folder / "queries", "--scan", "f32", "--k", 100]
+    searched = lambda: cli("search", *options, "--no-verify", "--output", folder / "cli.run")["search_seconds"]
+    written = lambda: seconds(lambda: searcher.batch_search(ids, k=100).write(folder / "python.run"))
+    compare(f"{rows} x 384, 1,024 queries, k 100, with the run written", searched, written, rounds)
+    assert (folder / "cli.run").read_bytes() == (folder / "python.run").read_bytes()
+    index = toller.FlatIndex(store, scan="f32")
+    compare("the same as arrays", searched, lambda: seconds(lambda: index.search(queries, k=100)), rounds)
+    of_arrays = toller.FlatIndex.of_arrays(vectors, scan="f32")
+    compare("the same of arrays in memory", searched, lambda: seconds(lambda: of_arrays.search(queries, k=100)), rounds)
+
+
+def encode(folder: Path, minilm: str, rounds: int) -> None:
+    corpus = SHARED / "data/scifact/corpus.jsonl.gz"
+    encoder = toller.Encoder(minilm)
+    options = ["--model", minilm, "--corpus", corpus, "--output", folder / "cli", "--overwrite"]
+    in_python = lambda: seconds(lambda: toller.encode(encoder, folder / "python", corpus=corpus, overwrite=True))
+    compare("SciFact encoded into a store", lambda: cli("encode", *options)["seconds"], in_python, rounds)
+
+
+def calls(minilm: str) -> None:
+    index = toller.FlatIndex.of_arrays(np.eye(64, dtype=np.float32))
+    query = np.ones(64, dtype=np.float32)
+    times = [seconds(lambda: index.search(query, k=5)) for _ in range(3000)]
+    print(f"one call of a search of 64 vectors: {1e6 * statistics.median(times):.0f} us")
+    encoder = toller.Encoder(minilm)
+    texts = ["a dog of some kind retrieves ducks " * 20] * 400
+
+    def steps(seconds: float) -> int:
+        count, end = 0, time.thread_time() + seconds
+        while time.thread_time() < end:
+            count += 1
+        return count
+
+    alone = steps(1.0)
+    worker = threading.Thread(target=lambda: encoder.encode(texts))
+    worker.start()
+    beside = steps(1.0)
+    worker.join()
+    print(f"a loop in Python while texts are encoded: {100 * beside / alone:.0f}% of its steps a second of its own time")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=500_000)
+    parser.add_argument("--skip-encode", action="store_true")
+    arguments = parser.parse_args()
+    minilm = os.environ["TOLLER_MINILM"]
+    with tempfile.TemporaryDirectory() as folder:
+        search(Path(folder), arguments.rows, arguments.rounds)
+        calls(minilm)
+        if not arguments.skip_encode:
+            encode(Path(folder), minilm, arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+//! The command line of `toller`: text to a TREC run and a table of measures. The binary and the Python package
+//! both call [`main`].
+
+#![allow(unreachable_pub, reason = "the modules are private, so every pub but `main` is unreachable")]
+
+mod allocator;
+mod args;
+mod commands;
+mod engine;
+mod error;
+mod flags;
+mod interrupt;
+mod json;
+mod mapped;
+mod printable;
+mod table;
+mod ui;
+
+use std::ffi::OsString;
+
+use args::Cli;
+use clap::FromArgMatches;
+use error::Result;
+
+/// Runs the command line of `arguments`, the first of which is the program's name. Returns the exit status.
+#[must_use]
+pub fn main(arguments: &[OsString]) -> u8 {
+    mapped::guard();
+    let matches = args::help::command().try_get_matches_from(arguments);
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        Err(error) => return error::report_usage(&error, wants_json(arguments)),
+    };
+    let ui = cli.ui();
+    match commands::run(&cli, &ui) {
+        Ok(()) => 0,
+        Err(error) => error::report(&error, ui.json),
+    }
+}
+
+/// Whether the option for JSON is given, on a command line that cannot be parsed.
+fn wants_json(arguments: &[OsString]) -> bool {
+    arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--json")
+}

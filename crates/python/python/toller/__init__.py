@@ -1,0 +1,62 @@
+"""Toller: exact dense, sparse and hybrid retrieval, reranking and evaluation.
+
+>>> import toller
+>>> encoder = toller.Encoder("all-MiniLM-L6-v2")
+>>> store = toller.encode(encoder, "store", corpus="corpus.jsonl")
+>>> searcher = toller.Searcher.dense(store, encoder)
+>>> for hit in searcher.search("what do tollers do?", k=10):
+...     print(hit.id, hit.score)
+
+Vectors are NumPy arrays of float32, [texts, numbers]. Everything that takes time runs without Python's lock, is
+stopped by Ctrl-C, and can be used from threads, after a fork and in spawned processes.
+"""
+
+from toller._toller import (
+    Comparison,
+    Evaluation,
+    FlatIndex,
+    Hit,
+    Qrels,
+    Run,
+    Searcher,
+    SparseIndex,
+    Store,
+    __version__,
+    compare,
+    evaluate,
+    fuse,
+    get_num_threads,
+    read_queries,
+    set_num_threads,
+)
+from toller.cross_encoder import CrossEncoder
+from toller.encoder import Encoder
+from toller.errors import Error, InternalError, InvalidArgument, NotFound
+from toller.jobs import encode, index
+
+__all__ = [
+    "Comparison",
+    "CrossEncoder",
+    "Encoder",
+    "Error",
+    "Evaluation",
+    "FlatIndex",
+    "Hit",
+    "InternalError",
+    "InvalidArgument",
+    "NotFound",
+    "Qrels",
+    "Run",
+    "Searcher",
+    "SparseIndex",
+    "Store",
+    "__version__",
+    "compare",
+    "encode",
+    "evaluate",
+    "fuse",
+    "get_num_threads",
+    "index",
+    "read_queries",
+    "set_num_threads",
+]

@@ -1,0 +1,337 @@
+"""The native half of the package."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, Self, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+_Path: TypeAlias = str | PathLike[str]
+_Paths: TypeAlias = _Path | Sequence[_Path]
+_Progress: TypeAlias = bool | Callable[[str, int, int | None], object] | None
+_Numbers: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
+
+__version__: str
+
+def set_num_threads(threads: int) -> None: ...
+def get_num_threads() -> int: ...
+def command_line(arguments: Sequence[str]) -> int: ...
+
+class DualEncoder:
+    def __new__(
+        cls,
+        model: _Path,
+        *,
+        query_model: _Path | None = None,
+        max_length: int | None = None,
+        prompt: str | None = None,
+        pooling: str | None = None,
+        truncate_dim: int | None = None,
+        dtype: str = "f32",
+        batch_tokens: int | None = None,
+    ) -> Self: ...
+    def vectors(
+        self,
+        texts: Sequence[str],
+        role: str,
+        *,
+        prompt: str | None = None,
+        dim: int | None = None,
+        unit: bool = False,
+        progress: _Progress = None,
+    ) -> NDArray[np.float32]: ...
+    @property
+    def dim(self) -> int: ...
+    @property
+    def max_seq_length(self) -> int: ...
+    @property
+    def role_prompts(self) -> list[tuple[str, str]]: ...
+    @property
+    def shares_weights(self) -> bool: ...
+    @property
+    def normalizes(self) -> bool: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def fingerprint(self) -> str: ...
+
+class PairScorer:
+    def __new__(
+        cls,
+        model: _Path,
+        *,
+        max_length: int | None = None,
+        truncation: str = "only_second",
+        label: int | None = None,
+        activation: str | None = None,
+        dtype: str = "f32",
+        batch_tokens: int | None = None,
+    ) -> Self: ...
+    def scores(self, pairs: Sequence[tuple[str, str]], *, progress: _Progress = None) -> NDArray[np.float32]: ...
+    @property
+    def max_length(self) -> int: ...
+    @property
+    def labels(self) -> list[str]: ...
+    @property
+    def fingerprint(self) -> str: ...
+
+@final
+class Store:
+    def __new__(cls, path: _Paths, *, verify: bool = True) -> Self: ...
+    @staticmethod
+    def create(
+        path: _Path,
+        ids: Sequence[str],
+        vectors: _Numbers,
+        *,
+        model: DualEncoder | None = None,
+        role: str = "passage",
+        store_dtype: str = "f32",
+        overwrite: bool = False,
+        progress: _Progress = None,
+    ) -> Store: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, key: int | slice, /) -> NDArray[Any]: ...
+    @property
+    def shards(self) -> list[NDArray[Any]]: ...
+    @property
+    def ids(self) -> list[str]: ...
+    def ids_of(self, rows: Sequence[int]) -> list[str]: ...
+    @property
+    def dim(self) -> int: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def role(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def model_fingerprint(self) -> str: ...
+    @property
+    def paths(self) -> list[str]: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+def reopen(paths: Sequence[_Path]) -> Store: ...
+def read(store: Store) -> NDArray[np.float32]: ...
+
+@final
+class FlatIndex:
+    def __new__(
+        cls, store: Store | _Paths, *, scan: str = "auto", device: str = "auto", verify: bool = True
+    ) -> Self: ...
+    @staticmethod
+    def of_arrays(*arrays: _Numbers, scan: str = "auto") -> FlatIndex: ...
+    def search(
+        self, queries: _Numbers, k: int = 10, *, allowed: Sequence[int] | None = None
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]: ...
+    def __len__(self) -> int: ...
+    @property
+    def dim(self) -> int: ...
+
+@final
+class Hit:
+    @property
+    def id(self) -> str: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def ordinal(self) -> int: ...
+
+class Searcher:
+    @staticmethod
+    def dense(
+        store: Store | _Paths,
+        encoder: DualEncoder | None = None,
+        *,
+        query_vectors: _Path | None = None,
+        scan: str = "auto",
+        device: str = "auto",
+        verify: bool = True,
+        any_role: bool = False,
+        assume_model: bool = False,
+    ) -> Searcher: ...
+    @staticmethod
+    def hybrid(
+        searchers: Sequence[Searcher],
+        method: str = "rrf",
+        *,
+        depth: int = 1000,
+        weights: Sequence[float] | None = None,
+        rrf_k: float | None = None,
+        normalize: str | None = None,
+        missing: str | None = None,
+        different_collections: bool = False,
+    ) -> Searcher: ...
+    def reranked(
+        self,
+        models: PairScorer | Sequence[PairScorer],
+        corpus: _Paths,
+        *,
+        depth: int = 100,
+        cut: bool = False,
+        combine: str = "mean",
+        interpolate: float | None = None,
+        title_separator: str | None = ...,
+        skip_unavailable: bool = False,
+        progress: _Progress = None,
+    ) -> Searcher: ...
+    def search(self, query: str, k: int = 10) -> list[Hit]: ...
+    def batch_search(
+        self, queries: Mapping[str, str] | Sequence[tuple[str, str]], k: int = 1000, *, progress: _Progress = None
+    ) -> Run: ...
+    def __len__(self) -> int: ...
+
+@final
+class SparseIndex(Searcher):
+    def __new__(
+        cls,
+        directory: _Path,
+        *,
+        ranker: str = "bm25",
+        k1: float | None = None,
+        b: float | None = None,
+        mu: float | None = None,
+        lambda_: float | None = None,
+        exact_lengths: bool = False,
+        rm3: bool = False,
+        rocchio: bool = False,
+        verify: bool = True,
+    ) -> Self: ...
+    @property
+    def directory(self) -> str: ...
+
+def read_queries(path: _Paths, *, skip_bad_lines: bool = False) -> list[tuple[str, str]]: ...
+
+@final
+class Run:
+    def __new__(cls, scores: Mapping[str, Mapping[str, float]], tag: str = "toller") -> Self: ...
+    @staticmethod
+    def read(path: _Path, *, format: str | None = None, skip_bad_lines: bool = False) -> Run: ...
+    def write(self, path: _Path, *, tag: str | None = None, tab_separated: bool = False) -> None: ...
+    @property
+    def tag(self) -> str: ...
+    def to_dict(self) -> dict[str, dict[str, float]]: ...
+    def __len__(self) -> int: ...
+    def __contains__(self, key: object, /) -> bool: ...
+    def __getitem__(self, key: str, /) -> dict[str, float]: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def keys(self) -> list[str]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    __hash__: None  # type: ignore[assignment]
+
+@final
+class Qrels:
+    def __new__(cls, grades: Mapping[str, Mapping[str, int]]) -> Self: ...
+    @staticmethod
+    def read(path: _Path, *, format: str | None = None, skip_bad_lines: bool = False) -> Qrels: ...
+    def to_dict(self) -> dict[str, dict[str, int]]: ...
+    def __len__(self) -> int: ...
+    def __contains__(self, key: object, /) -> bool: ...
+    def __getitem__(self, key: str, /) -> dict[str, int]: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def keys(self) -> list[str]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    __hash__: None  # type: ignore[assignment]
+
+@final
+class Evaluation:
+    def __getitem__(self, key: str, /) -> float: ...
+    @property
+    def aggregates(self) -> dict[str, float]: ...
+    @property
+    def per_query(self) -> dict[str, dict[str, float]]: ...
+    @property
+    def missing(self) -> int: ...
+    @property
+    def unjudged(self) -> int: ...
+
+@final
+class Comparison:
+    @property
+    def baseline(self) -> int: ...
+    @property
+    def run(self) -> int: ...
+    @property
+    def measure(self) -> str: ...
+    @property
+    def queries(self) -> int: ...
+    @property
+    def means(self) -> tuple[float, float]: ...
+    @property
+    def difference(self) -> float: ...
+    @property
+    def interval(self) -> tuple[float, float]: ...
+    @property
+    def wins_ties_losses(self) -> tuple[int, int, int]: ...
+    @property
+    def cohens_d(self) -> float: ...
+    @property
+    def p_values(self) -> dict[str, float]: ...
+    @property
+    def adjusted_p_values(self) -> dict[str, float]: ...
+
+def evaluate(
+    qrels: Qrels,
+    run: Run,
+    measures: str,
+    *,
+    missing: Literal["zero", "skip"] = "zero",
+    relevance_level: int = 1,
+    depth: int | None = None,
+) -> Evaluation: ...
+def compare(
+    qrels: Qrels,
+    runs: Sequence[Run],
+    measures: str,
+    *,
+    baseline: int | None = 0,
+    tests: Sequence[str] = ...,
+    correction: str = "holm",
+    permutations: int = 100_000,
+    seed: int = 42,
+    relevance_level: int = 1,
+) -> list[Comparison]: ...
+def fuse(
+    runs: Sequence[Run],
+    method: str = "rrf",
+    *,
+    k: int = 1000,
+    depth: int | None = None,
+    weights: Sequence[float] | None = None,
+    rrf_k: float | None = None,
+    normalize: str | None = None,
+    missing: str | None = None,
+) -> Run: ...
+def encode(
+    encoder: DualEncoder,
+    output: _Path,
+    *,
+    corpus: _Paths | None = None,
+    queries: _Paths | None = None,
+    store_dtype: str = "f32",
+    title_mode: str = "join",
+    title_separator: str | None = None,
+    shard: tuple[int, int] | None = None,
+    rows_per_shard: int | None = None,
+    overwrite: bool = False,
+    skip_bad_lines: bool = False,
+    progress: _Progress = None,
+) -> Path: ...
+def index(
+    corpus: _Paths,
+    output: _Path,
+    *,
+    analyzer: str,
+    title_separator: str = " ",
+    doc_vectors: bool = False,
+    memory_bytes: int | None = None,
+    overwrite: bool = False,
+    skip_bad_lines: bool = False,
+    progress: _Progress = None,
+) -> None: ...

@@ -1,0 +1,199 @@
+"""Dual encoders, with the signature of sentence-transformers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from toller._arguments import check_device, refuse, to_torch
+from toller._toller import DualEncoder
+from toller.errors import invalid
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+Progress = Callable[[str, int, int | None], object]
+
+# What has no effect in Toller, and its default.
+_UNSET: dict[str, Any] = {
+    "output_value": "sentence_embedding",
+    "precision": "float32",
+    "convert_to_numpy": True,
+    "pool": None,
+    "chunk_size": None,
+}
+
+
+class Encoder(DualEncoder):
+    """A dual encoder: texts to vectors, float32 [texts, dim].
+
+    `model` is a directory, a name that Toller knows, or an id of the Hugging Face hub. `query_model` encodes
+    queries, if it is another model. Texts are cut after `max_length` tokens, special tokens included. `prompt`
+    replaces the model's own prompts. `pooling` is cls, mean, max, lasttoken or another of sentence-transformers'
+    names, and `truncate_dim` keeps the first numbers of each vector (Matryoshka). `dtype` is what the model
+    computes in: f32, f16, bf16 or int8. A batch has at most `batch_tokens` tokens.
+
+    A vector depends on its text alone: it has the same bits in any batch, and as `toller encode` writes it.
+    """
+
+    _made_with: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        query_model: Any = None,
+        max_length: int | None = None,
+        prompt: str | None = None,
+        pooling: str | None = None,
+        truncate_dim: int | None = None,
+        dtype: str = "f32",
+        batch_tokens: int | None = None,
+    ) -> None:
+        options = {
+            "query_model": query_model,
+            "max_length": max_length,
+            "prompt": prompt,
+            "pooling": pooling,
+            "truncate_dim": truncate_dim,
+            "dtype": dtype,
+            "batch_tokens": batch_tokens,
+        }
+        self._made_with = ((model,), options)
+
+    def encode(
+        self,
+        inputs: str | Sequence[str],
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int = 32,
+        show_progress_bar: bool | Progress | None = None,
+        convert_to_tensor: bool = False,
+        device: Any = None,
+        normalize_embeddings: bool = False,
+        truncate_dim: int | None = None,
+        **other: Any,
+    ) -> Any:
+        """Vectors of texts, float32 [texts, dim]; of one string, [dim].
+
+        The texts get no prompt, unless `prompt` gives it or `prompt_name` names one of the model's (query or
+        document). `batch_size` is accepted and has no effect: batches are cut by tokens, and leave no trace.
+        With `normalize_embeddings`, vectors have length one whatever the model does. `truncate_dim` keeps the
+        first numbers of each vector. With `convert_to_tensor`, the result is a torch tensor.
+
+        `show_progress_bar` is True, or is called with a title, the texts that are done and all texts.
+        """
+        if not self.shares_weights:
+            hint = "call encode_query or encode_document"
+            raise invalid("this model has one encoder for queries and one for documents", hint)
+        if prompt is None:
+            prompt = "" if prompt_name is None else self._prompt(prompt_name)
+        elif prompt_name is not None:
+            raise invalid("prompt and prompt_name are both given", "give one of them")
+        options = (show_progress_bar, convert_to_tensor, device, normalize_embeddings, truncate_dim, other)
+        return self._encode("document", inputs, prompt, *options)
+
+    def encode_query(
+        self,
+        inputs: str | Sequence[str],
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int = 32,
+        show_progress_bar: bool | Progress | None = None,
+        convert_to_tensor: bool = False,
+        device: Any = None,
+        normalize_embeddings: bool = False,
+        truncate_dim: int | None = None,
+        **other: Any,
+    ) -> Any:
+        """Vectors of queries, as `encode` with the model's prompt for queries; of one string, [dim]."""
+        if prompt is None and prompt_name is not None:
+            prompt = self._prompt(prompt_name)
+        options = (show_progress_bar, convert_to_tensor, device, normalize_embeddings, truncate_dim, other)
+        return self._encode("query", inputs, prompt, *options)
+
+    def encode_document(
+        self,
+        inputs: str | Sequence[str],
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int = 32,
+        show_progress_bar: bool | Progress | None = None,
+        convert_to_tensor: bool = False,
+        device: Any = None,
+        normalize_embeddings: bool = False,
+        truncate_dim: int | None = None,
+        **other: Any,
+    ) -> Any:
+        """Vectors of documents, as `encode` with the model's prompt for documents; of one string, [dim]."""
+        if prompt is None and prompt_name is not None:
+            prompt = self._prompt(prompt_name)
+        options = (show_progress_bar, convert_to_tensor, device, normalize_embeddings, truncate_dim, other)
+        return self._encode("document", inputs, prompt, *options)
+
+    def similarity(self, embeddings1: Vectors, embeddings2: Vectors) -> Vectors:
+        """The cosine of each vector of the first array with each of the second, float32 [first, second]."""
+        return _unit(embeddings1) @ _unit(embeddings2).T
+
+    def similarity_pairwise(self, embeddings1: Vectors, embeddings2: Vectors) -> Vectors:
+        """The cosine of each vector of the first array with its counterpart in the second, float32 [vectors]."""
+        result: Vectors = (_unit(embeddings1) * _unit(embeddings2)).sum(axis=1)
+        return result
+
+    def get_embedding_dimension(self) -> int:
+        """Numbers of a vector."""
+        return self.dim
+
+    @property
+    def prompts(self) -> dict[str, str]:
+        """The model's prompts by their names: query and document."""
+        return dict(super().role_prompts)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Encoders are pickled as what they were made with: the process that reads them loads the model."""
+        return _load, (type(self), *self._made_with)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}: vectors of {self.dim})"
+
+    def _prompt(self, name: str) -> str:
+        prompts: Mapping[str, str] = self.prompts
+        if name not in prompts:
+            raise invalid(f"the model has no prompt named {name!r}", f"there are {', '.join(prompts)}")
+        return prompts[name]
+
+    def _encode(
+        self,
+        role: str,
+        inputs: str | Sequence[str],
+        prompt: str | None,
+        progress: bool | Progress | None,
+        convert_to_tensor: bool,
+        device: Any,
+        unit: bool,
+        dim: int | None,
+        other: dict[str, Any],
+    ) -> Any:
+        refuse(other, _UNSET)
+        check_device(device)
+        is_one = isinstance(inputs, str)
+        texts = [inputs] if isinstance(inputs, str) else list(inputs)
+        vectors: Any = self.vectors(texts, role, prompt=prompt, dim=dim, unit=unit, progress=progress)
+        vectors = vectors[0] if is_one else vectors
+        return to_torch(vectors, "convert_to_tensor") if convert_to_tensor else vectors
+
+
+def _load(kind: type[Encoder], arguments: tuple[Any, ...], options: dict[str, Any]) -> Encoder:
+    return kind(*arguments, **options)
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    import numpy as np
+
+    rows = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
+    lengths: Vectors = np.linalg.norm(rows, axis=1, keepdims=True)
+    lengths[lengths == 0] = 1
+    return rows / lengths

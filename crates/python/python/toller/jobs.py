@@ -1,0 +1,90 @@
+"""Whole jobs on collections: encoding into a store, and building an inverted index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from toller import _toller
+from toller._toller import SparseIndex, Store
+from toller.errors import invalid
+
+if TYPE_CHECKING:
+    from toller.encoder import Encoder, Progress
+
+Path = str | PathLike[str]
+
+
+def encode(
+    encoder: Encoder,
+    output: Path,
+    *,
+    corpus: Path | Sequence[Path] | None = None,
+    queries: Path | Sequence[Path] | None = None,
+    store_dtype: str = "f32",
+    title_mode: str = "join",
+    title_separator: str | None = None,
+    shard: tuple[int, int] | None = None,
+    rows_per_shard: int | None = None,
+    overwrite: bool = False,
+    skip_bad_lines: bool = False,
+    progress: bool | Progress = False,
+) -> Store:
+    """Encodes a collection or queries into the store `output`, and opens it.
+
+    `corpus` and `queries` are files or folders: JSONL, TSV, Parquet, TREC, plain or compressed. `shard` is (I, N)
+    for part I of N, counted from one. What an interruption leaves is finished by the same call: a shard of
+    `rows_per_shard` rows is lost at most, and the bytes are those of an encode that was not interrupted.
+
+    `progress` is True for a bar on stderr, or is called with a title, the rows that are done and all rows.
+    """
+    directory = _toller.encode(
+        encoder,
+        output,
+        corpus=corpus,
+        queries=queries,
+        store_dtype=store_dtype,
+        title_mode=title_mode,
+        title_separator=title_separator,
+        shard=shard,
+        rows_per_shard=rows_per_shard,
+        overwrite=overwrite,
+        skip_bad_lines=skip_bad_lines,
+        progress=progress,
+    )
+    return Store(directory, verify=False)
+
+
+def index(
+    corpus: Path | Sequence[Path],
+    output: Path,
+    *,
+    language: str | None = None,
+    analyzer: str | None = None,
+    title_separator: str = " ",
+    doc_vectors: bool = False,
+    memory_bytes: int | None = None,
+    overwrite: bool = False,
+    skip_bad_lines: bool = False,
+    progress: bool | Progress = False,
+) -> SparseIndex:
+    """Builds the inverted index `output` of a collection, unless it is there, and opens it.
+
+    Texts become terms by `language` ("en", "de", "zh" ...) or by `analyzer` ("english", "whitespace",
+    "wordpiece:MODEL" ...). `doc_vectors` keeps the terms of each document, for RM3 and Rocchio.
+    """
+    if (language is None) == (analyzer is None):
+        raise invalid("an index needs one way from texts to terms", "give language or analyzer")
+    _toller.index(
+        corpus,
+        output,
+        analyzer=analyzer or language or "",
+        title_separator=title_separator,
+        doc_vectors=doc_vectors,
+        memory_bytes=memory_bytes,
+        overwrite=overwrite,
+        skip_bad_lines=skip_bad_lines,
+        progress=progress,
+    )
+    return SparseIndex(output, verify=False)

@@ -1,0 +1,188 @@
+//! Exact search by inner product over vectors, as FAISS's IndexFlatIP.
+
+use std::sync::Arc;
+
+use numpy::{IntoPyArray, PyArrayMethods, PyUntypedArray};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use rayon::prelude::*;
+use toller_engine::{Device, Scan};
+use toller_ir::{DocOrd, DocSet, Filter, Ranking};
+use toller_topk::{Collection, IpTopkOptions, Segment, Vectors, ip_topk};
+
+use crate::arrays::{Held, copied, matrix, vector};
+use crate::error::Failed;
+use crate::paths::Paths;
+use crate::store::{self, Store};
+use crate::work;
+
+/// Queries that are searched at a time, after which a Ctrl-C is noticed at the latest.
+const QUERIES: usize = 1024;
+
+/// Exact search by inner product: every vector is scored.
+///
+/// The hits are the vectors of the largest inner products, best first, equal scores by row. A score is summed up
+/// in float64 in one fixed order and rounded once: the same bits for any batch, number of threads and device.
+#[pyclass(frozen, module = "toller")]
+pub(crate) struct FlatIndex {
+    vectors: Arc<Source>,
+}
+
+/// Where the vectors are.
+enum Source {
+    Store(toller_index::FlatIndex),
+    Arrays { arrays: Vec<Held>, dim: usize, scan: Scan },
+}
+
+/// A store that is open, or its path.
+#[derive(FromPyObject)]
+pub(crate) enum StoreArgument<'py> {
+    Open(Bound<'py, Store>),
+    Paths(Paths),
+}
+
+#[pymethods]
+impl FlatIndex {
+    /// Searches a store, or several as one. `scan` is auto, f32, f16 or int8, and `device` is auto, cpu, cuda,
+    /// cuda:N or cuda:all: they decide how fast a search is, never what it finds.
+    #[new]
+    #[pyo3(signature = (store, *, scan="auto", device="auto", verify=true))]
+    fn new(
+        py: Python<'_>,
+        store: StoreArgument<'_>,
+        scan: &str,
+        device: &str,
+        verify: bool,
+    ) -> PyResult<Self> {
+        let scan: Scan = scan.parse().map_err(Failed::from)?;
+        let device = parse_device(device)?;
+        let opened = match store {
+            StoreArgument::Open(store) => Ok(store.get().store.clone()),
+            StoreArgument::Paths(paths) => Err(paths.all()),
+        };
+        let index = work::run(py, None, move |session| {
+            let opened = opened.or_else(|paths| store::open(session, &paths, verify).map(Arc::new))?;
+            match session.engine()?.devices(device)? {
+                None => Ok(toller_index::FlatIndex::new(opened, scan)),
+                Some(devices) => Ok(toller_index::FlatIndex::on(opened, scan, &devices, &|_| {})?),
+            }
+        })?;
+        Ok(Self { vectors: Arc::new(Source::Store(index)) })
+    }
+
+    /// Searches arrays in memory, where they are: each [rows, numbers], float32 or float16, in C's order. Rows
+    /// are numbered through all arrays. Nobody may change the arrays while the index is used.
+    #[staticmethod]
+    #[pyo3(signature = (*arrays, scan="auto"))]
+    fn of_arrays(py: Python<'_>, arrays: &Bound<'_, PyTuple>, scan: &str) -> PyResult<Self> {
+        let scan: Scan = scan.parse().map_err(Failed::from)?;
+        let held = |array: Bound<'_, PyAny>| Held::new(array.cast::<PyUntypedArray>().map_err(PyErr::from)?);
+        let arrays = arrays.iter().map(held).collect::<PyResult<Vec<_>>>()?;
+        let Some(dim) = arrays.first().map(|array| array.dim) else {
+            return Err(Failed::invalid("no arrays").hint("give at least one").into());
+        };
+        let vectors = work::run(py, None, move |_| {
+            for array in &arrays {
+                if array.dim != dim {
+                    return Err(Failed::invalid(format!("arrays of {dim} and of {} columns", array.dim)));
+                }
+                if !is_finite(array.vectors()) {
+                    return Err(Failed::invalid("an array holds NaN or infinity"));
+                }
+            }
+            Ok(Source::Arrays { arrays, dim, scan })
+        })?;
+        Ok(Self { vectors: Arc::new(vectors) })
+    }
+
+    /// The `k` best rows for each query: scores float32 [queries, hits] and row numbers int64 [queries, hits],
+    /// best first. There are fewer than `k` hits where there are fewer rows. `queries` is float32 or float16,
+    /// [queries, numbers], or [numbers] for one, whose results are [hits].
+    ///
+    /// With `allowed`, only the rows of these numbers can be hits.
+    #[pyo3(signature = (queries, k=10, *, allowed=None))]
+    fn search<'py>(
+        &self,
+        py: Python<'py>,
+        queries: &Bound<'py, PyUntypedArray>,
+        k: usize,
+        allowed: Option<Vec<u32>>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let given = copied(queries)?;
+        if given.dim != self.dim() {
+            let message = format!("queries of {} numbers, but the index has {}", given.dim, self.dim());
+            return Err(Failed::invalid(message).hint("encode both with the same model").into());
+        }
+        let (vectors, is_one) = (self.vectors.clone(), given.is_one);
+        let (scores, rows, width) = work::run(py, None, move |session| {
+            let allowed: Option<DocSet> = allowed.map(|rows| rows.into_iter().map(DocOrd).collect());
+            let filter = Filter { allowed: allowed.as_ref(), excluded: &[] };
+            let (mut scores, mut rows, mut width) = (Vec::new(), Vec::new(), 0);
+            for block in given.numbers.chunks(QUERIES * given.dim) {
+                session.check()?;
+                for Ranking { hits } in vectors.search(block, k, &filter)? {
+                    width = hits.len();
+                    scores.extend(hits.iter().map(|hit| hit.score));
+                    rows.extend(hits.iter().map(|hit| i64::from(hit.doc.0)));
+                }
+            }
+            Ok((scores, rows, width))
+        })?;
+        if is_one {
+            return Ok((vector(py, scores).into_any(), rows.into_pyarray(py).into_any()));
+        }
+        let queries = rows.len() / width.max(1);
+        let rows = rows.into_pyarray(py).reshape([queries, width])?;
+        Ok((matrix(py, scores, width)?.into_any(), rows.into_any()))
+    }
+
+    /// The number of vectors.
+    fn __len__(&self) -> usize {
+        match &*self.vectors {
+            Source::Store(index) => index.doc_count(),
+            Source::Arrays { arrays, .. } => arrays.iter().map(|array| array.rows).sum(),
+        }
+    }
+
+    /// Numbers of a vector.
+    #[getter]
+    fn dim(&self) -> usize {
+        match &*self.vectors {
+            Source::Store(index) => index.dim(),
+            Source::Arrays { dim, .. } => *dim,
+        }
+    }
+}
+
+impl Source {
+    fn search(&self, queries: &[f32], k: usize, filter: &Filter<'_>) -> Result<Vec<Ranking>, Failed> {
+        let (arrays, dim, scan) = match self {
+            Self::Store(index) => return Ok(index.search(queries, k, filter)?.rankings),
+            Self::Arrays { arrays, dim, scan } => (arrays, *dim, *scan),
+        };
+        let mut first = 0;
+        let segment = |array| {
+            let segment = Segment { first: DocOrd(first), vectors: Held::vectors(array), codes: None };
+            first += array.rows as u32;
+            segment
+        };
+        let collection = Collection::new(dim, arrays.iter().map(segment).collect())?;
+        let options = IpTopkOptions { scan, filter: *filter, read_ahead: None };
+        Ok(ip_topk(&collection, queries, k, &options)?.rankings)
+    }
+}
+
+fn is_finite(vectors: Vectors<'_>) -> bool {
+    match vectors {
+        Vectors::F32(numbers) => numbers.par_iter().all(|number| number.is_finite()),
+        Vectors::F16(numbers) => numbers.par_iter().all(|number| number.is_finite()),
+        Vectors::BF16(numbers) => numbers.par_iter().all(|number| number.is_finite()),
+    }
+}
+
+/// The device of that name.
+pub(crate) fn parse_device(name: &str) -> Result<Device, Failed> {
+    name.parse().map_err(|expected| {
+        Failed::invalid(format!("no device is named {name:?}")).hint(format!("{expected}"))
+    })
+}

@@ -1,0 +1,118 @@
+//! Whole jobs on collections: encoding into a store, and building an inverted index.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use toller_corpus::ReadOptions;
+use toller_engine::{EncodeOptions, IndexOptions, TitleMode};
+
+use crate::error::Failed;
+use crate::models::{DualEncoder, at_least_one};
+use crate::paths::Paths;
+use crate::work;
+
+/// Encodes a collection or queries into a store, or goes on where an interrupted encode of the same ended. Returns
+/// the directory.
+#[pyfunction]
+#[pyo3(signature = (encoder, output, *, corpus=None, queries=None, store_dtype="f32", title_mode="join",
+                    title_separator=None, shard=None, rows_per_shard=None, overwrite=false, skip_bad_lines=false,
+                    progress=None))]
+#[allow(clippy::too_many_arguments, reason = "keyword arguments")]
+pub(crate) fn encode(
+    py: Python<'_>,
+    encoder: &Bound<'_, DualEncoder>,
+    output: PathBuf,
+    corpus: Option<Paths>,
+    queries: Option<Paths>,
+    store_dtype: &str,
+    title_mode: &str,
+    title_separator: Option<String>,
+    shard: Option<(u32, u32)>,
+    rows_per_shard: Option<usize>,
+    overwrite: bool,
+    skip_bad_lines: bool,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<PathBuf> {
+    let titles = match (title_mode, title_separator) {
+        ("join", separator) => TitleMode::Join(separator.unwrap_or_else(|| " ".to_owned())),
+        ("sep", None) => TitleMode::Sep,
+        ("pair", None) => TitleMode::Pair,
+        ("sep" | "pair", Some(_)) => {
+            let failed =
+                Failed::invalid(format!("title_separator has no meaning for title_mode={title_mode:?}"));
+            return Err(failed.hint("leave one of them out").into());
+        }
+        _ => {
+            let failed = Failed::invalid(format!("no title mode is named {title_mode:?}"));
+            return Err(failed.hint("there are join, sep and pair").into());
+        }
+    };
+    let defaults = EncodeOptions::default();
+    let options = EncodeOptions {
+        titles,
+        store_dtype: store_dtype.parse().map_err(Failed::from)?,
+        part: shard,
+        rows_per_shard: at_least_one("rows_per_shard", rows_per_shard)?.unwrap_or(defaults.rows_per_shard),
+        overwrite,
+        drops_current_shard: true,
+    };
+    let encoder = encoder.get().encoder.clone();
+    work::run(py, progress, move |session| {
+        let engine = session.engine()?;
+        let source = match (corpus, queries) {
+            (Some(corpus), None) => {
+                let reading = ReadOptions { skip_bad_lines, ..ReadOptions::default() };
+                engine.collection(&engine.collection_files(&corpus.all())?, &output, &reading)?
+            }
+            (None, Some(queries)) => {
+                let reading = ReadOptions { skip_bad_lines, ..ReadOptions::default() };
+                engine.queries(&engine.query_files(&queries.all())?, &reading)?
+            }
+            _ => {
+                return Err(Failed::invalid("a store is of a collection or of queries")
+                    .hint("give corpus or queries"));
+            }
+        };
+        if source.skipped().total() > 0 {
+            session.warn(source.skipped().to_string());
+        }
+        let encoded = engine.encode(&encoder, &source, &output, &options, session.stop())?;
+        if encoded.zero_rows > 0 {
+            session.warn(format!("{} vectors are all zeros; check the model's weights", encoded.zero_rows));
+        }
+        Ok(encoded.manifest.spec.directory(&output))
+    })
+}
+
+/// Builds an inverted index of a collection, unless it is there.
+#[pyfunction]
+#[pyo3(signature = (corpus, output, *, analyzer, title_separator=" ", doc_vectors=false, memory_bytes=None,
+                    overwrite=false, skip_bad_lines=false, progress=None))]
+#[allow(clippy::too_many_arguments, reason = "keyword arguments")]
+pub(crate) fn index(
+    py: Python<'_>,
+    corpus: Paths,
+    output: PathBuf,
+    analyzer: String,
+    title_separator: &str,
+    doc_vectors: bool,
+    memory_bytes: Option<usize>,
+    overwrite: bool,
+    skip_bad_lines: bool,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let memory_bytes = memory_bytes.unwrap_or(IndexOptions::default().memory_bytes);
+    let title_separator = title_separator.to_owned();
+    let options = IndexOptions { title_separator, doc_vectors, memory_bytes, overwrite };
+    work::run(py, progress, move |session| {
+        let engine = session.engine()?;
+        let analyzer = engine.analyzer(&analyzer)?;
+        let reading = ReadOptions { skip_bad_lines, ..ReadOptions::default() };
+        let source = engine.collection(&engine.collection_files(&corpus.all())?, &output, &reading)?;
+        if source.skipped().total() > 0 {
+            session.warn(source.skipped().to_string());
+        }
+        engine.index(&source, &analyzer, &output, &options, session.stop())?;
+        Ok(())
+    })
+}

@@ -1,0 +1,70 @@
+//! The native half of the Python package `toller`. Its other half, in `python/toller`, adds the signatures that
+//! Python's users know.
+//!
+//! Whatever takes time runs in [`work::run`]: without Python's lock, in threads that survive a fork, stopped by
+//! Ctrl-C, with panics as exceptions.
+
+mod arrays;
+mod error;
+mod flat;
+mod jobs;
+mod measures;
+mod models;
+mod paths;
+mod runs;
+mod searcher;
+mod store;
+mod threads;
+mod words;
+mod work;
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+use pyo3::types::PyMapping;
+
+/// The native half of the package.
+#[pymodule]
+mod _toller {
+    use super::*;
+
+    #[pymodule_export]
+    use crate::flat::FlatIndex;
+    #[pymodule_export]
+    use crate::jobs::{encode, index};
+    #[pymodule_export]
+    use crate::measures::{Comparison, PyEvaluation, compare, evaluate, fuse};
+    #[pymodule_export]
+    use crate::models::{DualEncoder, PairScorer};
+    #[pymodule_export]
+    use crate::runs::{Qrels, Run};
+    #[pymodule_export]
+    use crate::searcher::{PyHit, PySearcher, SparseIndex, read_queries};
+    #[pymodule_export]
+    use crate::store::{Store, read, reopen};
+
+    /// Computes in this many threads from now on, 0 for as many as there are processors.
+    #[pyfunction]
+    fn set_num_threads(threads: usize) {
+        crate::threads::ask_for(threads);
+    }
+
+    /// The number of threads that compute.
+    #[pyfunction]
+    fn get_num_threads() -> PyResult<usize> {
+        Ok(crate::threads::pool()?.current_num_threads())
+    }
+
+    /// Runs a command line, whose first word is the program's name. Returns the exit status.
+    #[pyfunction]
+    fn command_line(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+        py.detach(|| toller_cli::main(&arguments))
+    }
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        PyMapping::register::<Run>(module.py())?;
+        PyMapping::register::<Qrels>(module.py())
+    }
+}

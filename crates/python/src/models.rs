@@ -1,0 +1,241 @@
+//! Models: texts to vectors, and pairs of texts to scores.
+
+use std::sync::Arc;
+
+use numpy::{PyArray1, PyArray2};
+use pyo3::prelude::*;
+use rayon::prelude::*;
+use toller_encoder::{CrossEncoderOptions, Output, ScoreActivation, TextPooling};
+use toller_engine::{Encoder, EncoderOptions, Role};
+
+use crate::arrays::{matrix, vector};
+use crate::error::Failed;
+use crate::work;
+
+/// A dual encoder. `toller.Encoder` gives it its words.
+#[pyclass(frozen, subclass, module = "toller._toller")]
+pub(crate) struct DualEncoder {
+    pub(crate) encoder: Encoder,
+}
+
+#[pymethods]
+impl DualEncoder {
+    #[new]
+    #[pyo3(signature = (model, *, query_model=None, max_length=None, prompt=None, pooling=None, truncate_dim=None,
+                        dtype="f32", batch_tokens=None))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
+    fn new(
+        py: Python<'_>,
+        model: std::path::PathBuf,
+        query_model: Option<std::path::PathBuf>,
+        max_length: Option<usize>,
+        prompt: Option<String>,
+        pooling: Option<&str>,
+        truncate_dim: Option<usize>,
+        dtype: &str,
+        batch_tokens: Option<usize>,
+    ) -> PyResult<Self> {
+        let pooling = pooling.map(|name| {
+            let names = || TextPooling::all().map(TextPooling::name).collect::<Vec<_>>().join(", ");
+            let unknown = || Failed::invalid(format!("no pooling is named {name:?}; there are {}", names()));
+            TextPooling::from_name(name).ok_or_else(unknown)
+        });
+        let options = EncoderOptions {
+            query_model: query_model.map(|path| path.to_string_lossy().into_owned()),
+            max_length: at_least_one("max_length", max_length)?,
+            prompt,
+            pooling: pooling.transpose()?,
+            dim: truncate_dim,
+            dtype: dtype.parse().map_err(Failed::from)?,
+            batch_tokens: at_least_one("batch_tokens", batch_tokens)?,
+        };
+        let name = model.to_string_lossy().into_owned();
+        let encoder = work::run(py, None, move |session| Ok(session.engine()?.encoder(&name, &options)?))?;
+        Ok(Self { encoder })
+    }
+
+    /// Vectors of texts, float32 [texts, dim]. `prompt` replaces the prompt of the role. With `unit`, vectors
+    /// have length one whatever the model does; with `dim`, only the first numbers are kept.
+    #[pyo3(signature = (texts, role, *, prompt=None, dim=None, unit=false, progress=None))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
+    fn vectors<'py>(
+        &self,
+        py: Python<'py>,
+        texts: Vec<String>,
+        role: &str,
+        prompt: Option<String>,
+        dim: Option<usize>,
+        unit: bool,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let role = parse_role(role)?;
+        let own = self.encoder.dim();
+        let kept = dim.unwrap_or(own);
+        if !(1..=own).contains(&kept) {
+            let failed = Failed::invalid(format!("vectors of {kept} dimensions, but the model makes {own}"));
+            return Err(failed.hint(format!("truncate_dim is 1 to {own}")).into());
+        }
+        let output = if unit { Output::Shaped { dim: kept, unit } } else { Output::Vector };
+        let encoder = self.encoder.clone();
+        let numbers = work::run(py, progress, move |session| {
+            let encoder = prompt.map_or(Ok(encoder.clone()), |prompt| encoder.with_prompt(&prompt))?;
+            let total = texts.len();
+            let watch = |done| session.watch("encoding", done, total);
+            let numbers = encoder.encode_watched(role, output, &texts, &watch)?;
+            // sentence-transformers cuts vectors after the model's own scaling, and so does this.
+            if unit || kept == own {
+                return Ok(numbers);
+            }
+            Ok(numbers.chunks_exact(own).flat_map(|row| &row[..kept]).copied().collect())
+        })?;
+        matrix(py, numbers, kept)
+    }
+
+    /// Numbers of a vector.
+    #[getter]
+    fn dim(&self) -> usize {
+        self.encoder.dim()
+    }
+
+    /// Texts are cut after this many tokens, special tokens included.
+    #[getter]
+    fn max_seq_length(&self) -> usize {
+        self.encoder.model().tower(Role::Passage).max_length()
+    }
+
+    /// The model's prompts: the text before each text of the role.
+    #[getter]
+    fn role_prompts(&self) -> [(&'static str, String); 2] {
+        let prompt = |role| self.encoder.model().tower(role).prompt().to_owned();
+        [("query", prompt(Role::Query)), ("document", prompt(Role::Passage))]
+    }
+
+    /// Whether queries and documents are encoded by the same weights.
+    #[getter]
+    fn shares_weights(&self) -> bool {
+        self.encoder.model().shares_weights()
+    }
+
+    /// Whether vectors have length one.
+    #[getter]
+    fn normalizes(&self) -> bool {
+        self.encoder.model().tower(Role::Passage).normalizes()
+    }
+
+    /// The name that the model was loaded by.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.encoder.info().name
+    }
+
+    /// Identifies the model by everything that determines its vectors, as stores keep it.
+    #[getter]
+    fn fingerprint(&self) -> &str {
+        &self.encoder.info().fingerprint
+    }
+}
+
+/// A cross-encoder. `toller.CrossEncoder` gives it its words.
+#[pyclass(frozen, subclass, module = "toller._toller")]
+pub(crate) struct PairScorer {
+    pub(crate) model: Arc<toller_encoder::CrossEncoder>,
+}
+
+#[pymethods]
+impl PairScorer {
+    #[new]
+    #[pyo3(signature = (model, *, max_length=None, truncation="only_second", label=None, activation=None,
+                        dtype="f32", batch_tokens=None))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
+    fn new(
+        py: Python<'_>,
+        model: std::path::PathBuf,
+        max_length: Option<usize>,
+        truncation: &str,
+        label: Option<usize>,
+        activation: Option<&str>,
+        dtype: &str,
+        batch_tokens: Option<usize>,
+    ) -> PyResult<Self> {
+        let options = CrossEncoderOptions {
+            max_length: at_least_one("max_length", max_length)?,
+            truncation: truncation.parse().map_err(Failed::from)?,
+            label,
+            activation: activation.map(parse_activation).transpose()?,
+            batch_tokens: at_least_one("batch_tokens", batch_tokens)?,
+            dtype: dtype.parse().map_err(Failed::from)?,
+        };
+        let name = model.to_string_lossy().into_owned();
+        let load =
+            move |session: &Arc<work::Session>| Ok(session.engine()?.cross_encoder(&name, &options)?);
+        Ok(Self { model: Arc::new(work::run(py, None, load)?) })
+    }
+
+    /// The score of each pair of a query and a passage, float32 [pairs]; higher for a better passage.
+    #[pyo3(signature = (pairs, *, progress=None))]
+    fn scores<'py>(
+        &self,
+        py: Python<'py>,
+        pairs: Vec<(String, String)>,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyArray1<f32>>> {
+        let model = self.model.clone();
+        let scores = work::run(py, progress, move |session| {
+            let tokens = pairs.par_iter().map(|(query, passage)| {
+                session.check()?;
+                Ok::<_, Failed>(model.tokenize_pair(query, passage)?)
+            });
+            let tokens = tokens.collect::<Result<Vec<_>, _>>()?;
+            let watch = |done| session.watch("scoring", done, tokens.len());
+            let logits = model.logits_watched(&tokens, rayon::current_num_threads(), &watch)?;
+            Ok(model.scores_of(&logits))
+        })?;
+        Ok(vector(py, scores))
+    }
+
+    /// Pairs are cut to this many tokens, special tokens included.
+    #[getter]
+    fn max_length(&self) -> usize {
+        self.model.max_length()
+    }
+
+    /// The names of the model's labels.
+    #[getter]
+    fn labels(&self) -> Vec<String> {
+        self.model.labels().to_vec()
+    }
+
+    /// Identifies the model by everything that determines its logits.
+    #[getter]
+    fn fingerprint(&self) -> &str {
+        self.model.fingerprint()
+    }
+}
+
+fn parse_activation(name: &str) -> Result<ScoreActivation, Failed> {
+    match name {
+        "logit" => Ok(ScoreActivation::Identity),
+        "sigmoid" => Ok(ScoreActivation::Sigmoid),
+        "softmax" => Ok(ScoreActivation::Softmax),
+        "configured" => Ok(ScoreActivation::Configured),
+        _ => Err(Failed::invalid(format!("no activation is named {name:?}"))
+            .hint("there are logit, sigmoid, softmax and configured")),
+    }
+}
+
+/// The role of that name.
+pub(crate) fn parse_role(name: &str) -> Result<Role, Failed> {
+    match name {
+        "query" => Ok(Role::Query),
+        "passage" | "document" => Ok(Role::Passage),
+        _ => Err(Failed::invalid(format!("no role is named {name:?}")).hint("there are query and passage")),
+    }
+}
+
+/// Refuses 0 for a parameter that counts something.
+pub(crate) fn at_least_one(parameter: &str, given: Option<usize>) -> Result<Option<usize>, Failed> {
+    match given {
+        Some(0) => Err(Failed::invalid(format!("{parameter}=0")).hint("give at least 1")),
+        given => Ok(given),
+    }
+}

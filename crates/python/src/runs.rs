@@ -1,0 +1,223 @@
+//! Runs and qrels.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyIterator, PyType};
+use toller_corpus::{QrelsFormat, ReadOptions, RunFormat, TrecRunWriter, read_qrels, read_run};
+use toller_files::{AtomicFile, CompressedWriter, Compression, FileError};
+use toller_ir::RunEntry;
+
+use crate::error::Failed;
+use crate::paths::input;
+use crate::work;
+
+/// What a system retrieved for each query: a mapping of query ids to the scores of documents by their ids.
+///
+/// Scores are those that a reader of the run's file gets.
+#[pyclass(frozen, mapping, module = "toller")]
+pub(crate) struct Run {
+    pub(crate) run: Arc<toller_ir::Run>,
+}
+
+/// Documents and scores by query, as Python has them.
+type Scores = IndexMap<String, IndexMap<String, f64>>;
+
+#[pymethods]
+impl Run {
+    /// A run of `{query id: {document id: score}}`.
+    #[new]
+    #[pyo3(signature = (scores, tag="toller"))]
+    fn new(scores: Scores, tag: &str) -> Self {
+        let entries = |documents: IndexMap<String, f64>| {
+            documents.into_iter().map(|(doc_id, score)| RunEntry { doc_id, score }).collect()
+        };
+        let queries = scores.into_iter().map(|(query, documents)| (query, entries(documents)));
+        Self::of(toller_ir::Run { tag: tag.to_owned(), queries: queries.collect() })
+    }
+
+    /// Reads a run: TREC, MS MARCO, Tevatron, DPR or DuReader, plain or compressed. The format is detected unless
+    /// it is given. With `skip_bad_lines`, bad lines are left out, with a warning.
+    #[staticmethod]
+    #[pyo3(signature = (path, *, format=None, skip_bad_lines=false))]
+    fn read(py: Python<'_>, path: PathBuf, format: Option<&str>, skip_bad_lines: bool) -> PyResult<Self> {
+        let format = format.map(str::parse::<RunFormat>).transpose().map_err(Failed::from)?;
+        let options = ReadOptions { format, skip_bad_lines, ..ReadOptions::default() };
+        work::run(py, None, move |session| {
+            let (run, skipped) = read_run(&input(path), &options)?;
+            if skipped.total() > 0 {
+                session.warn(skipped.to_string());
+            }
+            Ok(Self::of(run))
+        })
+    }
+
+    /// Writes a TREC run. The file appears when it is whole, compressed if its name ends in .gz, .zst or .xz.
+    /// With `tab_separated`, identifiers may hold spaces.
+    #[pyo3(signature = (path, *, tag=None, tab_separated=false))]
+    fn write(&self, py: Python<'_>, path: PathBuf, tag: Option<&str>, tab_separated: bool) -> PyResult<()> {
+        let run = self.run.clone();
+        let own = if run.tag.is_empty() { "toller" } else { &run.tag };
+        let tag = tag.unwrap_or(own).to_owned();
+        work::run(py, None, move |_| {
+            let out = CompressedWriter::new(AtomicFile::create(&path)?, Compression::named(&path));
+            let mut writer = TrecRunWriter::new(out, &path, &tag)?;
+            if tab_separated {
+                writer = writer.tab_separated();
+            }
+            writer.write_run(&run)?;
+            let written = writer.finish()?.finish().map_err(FileError::on("write", &path))?;
+            Ok(written.commit()?)
+        })
+    }
+
+    /// The run's tag.
+    #[getter]
+    fn tag(&self) -> &str {
+        &self.run.tag
+    }
+
+    /// All queries as `{query id: {document id: score}}`.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (query, entries) in &self.run.queries {
+            dict.set_item(query, documents(py, entries)?)?;
+        }
+        Ok(dict)
+    }
+
+    fn __len__(&self) -> usize {
+        self.run.queries.len()
+    }
+
+    fn __contains__(&self, query: &Bound<'_, PyAny>) -> bool {
+        query.extract::<&str>().is_ok_and(|query| self.run.queries.contains_key(query))
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, query: &str) -> PyResult<Bound<'py, PyDict>> {
+        let entries = self.run.queries.get(query).ok_or_else(|| PyKeyError::new_err(query.to_owned()))?;
+        documents(py, entries)
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        let ids: Vec<&str> = self.run.queries.keys().map(String::as_str).collect();
+        ids.into_pyobject(py)?.try_iter()
+    }
+
+    /// The ids of the queries, in order.
+    fn keys(&self) -> Vec<&str> {
+        self.run.queries.keys().map(String::as_str).collect()
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Self>().is_ok_and(|other| other.get().run.queries == self.run.queries)
+    }
+
+    fn __repr__(&self) -> String {
+        let hits: usize = self.run.queries.values().map(Vec::len).sum();
+        format!("Run({:?}: {hits} hits of {} queries)", self.run.tag, self.run.queries.len())
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyType>, (Bound<'py, PyDict>, String))> {
+        let run = slf.get();
+        Ok((slf.get_type(), (run.to_dict(slf.py())?, run.tag().to_owned())))
+    }
+}
+
+impl Run {
+    pub(crate) fn of(run: toller_ir::Run) -> Self {
+        Self { run: Arc::new(run) }
+    }
+}
+
+fn documents<'py>(py: Python<'py>, entries: &[RunEntry]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for RunEntry { doc_id, score } in entries {
+        dict.set_item(doc_id, score)?;
+    }
+    Ok(dict)
+}
+
+/// Relevance judgments: a mapping of query ids to the grades of documents by their ids.
+#[pyclass(frozen, mapping, module = "toller")]
+pub(crate) struct Qrels {
+    pub(crate) qrels: Arc<toller_ir::Qrels>,
+}
+
+/// Grades by query, as Python has them.
+type Grades = IndexMap<String, IndexMap<String, i32>>;
+
+#[pymethods]
+impl Qrels {
+    /// Judgments of `{query id: {document id: grade}}`.
+    #[new]
+    fn new(grades: Grades) -> Self {
+        let mut qrels = toller_ir::Qrels::new();
+        for (query, documents) in &grades {
+            for (document, grade) in documents {
+                qrels.insert(query, document, *grade);
+            }
+        }
+        Self { qrels: Arc::new(qrels) }
+    }
+
+    /// Reads judgments: TREC, BEIR's or T2Ranking's TSV, plain or compressed.
+    #[staticmethod]
+    #[pyo3(signature = (path, *, format=None, skip_bad_lines=false))]
+    fn read(py: Python<'_>, path: PathBuf, format: Option<&str>, skip_bad_lines: bool) -> PyResult<Self> {
+        let format = format.map(str::parse::<QrelsFormat>).transpose().map_err(Failed::from)?;
+        let options = ReadOptions { format, skip_bad_lines, ..ReadOptions::default() };
+        work::run(py, None, move |session| {
+            let (qrels, skipped) = read_qrels(&input(path), &options)?;
+            if skipped.total() > 0 {
+                session.warn(skipped.to_string());
+            }
+            Ok(Self { qrels: Arc::new(qrels) })
+        })
+    }
+
+    /// All judgments as `{query id: {document id: grade}}`.
+    fn to_dict(&self) -> IndexMap<&str, &IndexMap<String, i32>> {
+        self.qrels.iter().collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.qrels.len()
+    }
+
+    fn __contains__(&self, query: &Bound<'_, PyAny>) -> bool {
+        query.extract::<&str>().is_ok_and(|query| self.qrels.query(query).is_some())
+    }
+
+    fn __getitem__(&self, query: &str) -> PyResult<&IndexMap<String, i32>> {
+        self.qrels.query(query).ok_or_else(|| PyKeyError::new_err(query.to_owned()))
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.keys().into_pyobject(py)?.try_iter()
+    }
+
+    /// The ids of the queries, in order.
+    fn keys(&self) -> Vec<&str> {
+        self.qrels.iter().map(|(query, _)| query).collect()
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Self>().is_ok_and(|other| other.get().qrels == self.qrels)
+    }
+
+    fn __repr__(&self) -> String {
+        let judged: usize = self.qrels.iter().map(|(_, documents)| documents.len()).sum();
+        format!("Qrels({judged} judgments of {} queries)", self.qrels.len())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyAny>,))> {
+        let grades = slf.get().to_dict().into_pyobject(slf.py())?.into_any();
+        Ok((slf.get_type().into_any(), (grades,)))
+    }
+}

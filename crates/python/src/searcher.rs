@@ -1,0 +1,339 @@
+//! Searchers: dense, sparse, hybrid, reranked.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use pyo3::PyClassInitializer;
+use pyo3::prelude::*;
+use toller_corpus::{ReadOptions, Score};
+use toller_engine::{
+    Collections, DenseOptions, Hit, Query, QuerySource, RerankOptions, SearchRequest, SparseOptions,
+    TextsOptions, as_run,
+};
+use toller_ir::RunEntry;
+use toller_pipeline::feedback::{Feedback, Rm3, Rocchio};
+use toller_pipeline::rerank::Unavailable;
+use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring};
+
+use crate::error::Failed;
+use crate::flat::{StoreArgument, parse_device};
+use crate::measures::fusion;
+use crate::models::{DualEncoder, PairScorer, at_least_one};
+use crate::paths::Paths;
+use crate::runs::Run;
+use crate::work::{self, Session};
+
+/// Something that retrieves documents for queries.
+#[pyclass(frozen, subclass, name = "Searcher", module = "toller")]
+pub(crate) struct PySearcher {
+    inner: Arc<dyn toller_engine::Searcher>,
+}
+
+/// Queries that are searched at a time: enough to use the machine, few enough that Ctrl-C is noticed.
+const QUERIES: usize = 1024;
+
+/// Hits that are found at a time, unless a single query has more.
+const HITS: usize = 8 << 20;
+
+/// A document that was found.
+#[pyclass(frozen, get_all, name = "Hit", module = "toller")]
+pub(crate) struct PyHit {
+    /// The document's id.
+    id: String,
+    /// Its score; larger is better.
+    score: f64,
+    /// Its number in the collection.
+    ordinal: u32,
+}
+
+#[pymethods]
+impl PyHit {
+    fn __repr__(&self) -> String {
+        format!("Hit(id={:?}, score={:?}, ordinal={})", self.id, self.score, self.ordinal)
+    }
+}
+
+/// Queries with their ids.
+#[derive(FromPyObject)]
+pub(crate) enum Queries {
+    Mapped(IndexMap<String, String>),
+    Pairs(Vec<(String, String)>),
+}
+
+#[pymethods]
+impl PySearcher {
+    /// Searches vectors exactly: `store` is a Store, a path or several paths. `encoder` encodes the queries and
+    /// must be the model that encoded the store; or `query_vectors` is the path of a store of encoded queries.
+    #[staticmethod]
+    #[pyo3(signature = (store, encoder=None, *, query_vectors=None, scan="auto", device="auto", verify=true,
+                        any_role=false, assume_model=false))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
+    fn dense(
+        py: Python<'_>,
+        store: StoreArgument<'_>,
+        encoder: Option<&Bound<'_, DualEncoder>>,
+        query_vectors: Option<PathBuf>,
+        scan: &str,
+        device: &str,
+        verify: bool,
+        any_role: bool,
+        assume_model: bool,
+    ) -> PyResult<Self> {
+        let stores = match store {
+            StoreArgument::Open(store) => store.get().paths.clone(),
+            StoreArgument::Paths(paths) => paths.all(),
+        };
+        let encoder = encoder.map(|encoder| encoder.get().encoder.clone());
+        let queries = match (encoder, query_vectors) {
+            (Some(encoder), None) => QuerySource::Encoder { encoder, assume_model },
+            (None, Some(store)) => QuerySource::Store(store),
+            _ => {
+                let failed = Failed::invalid("a search needs the vectors of queries once");
+                return Err(failed.hint("give encoder or query_vectors").into());
+            }
+        };
+        let scan = scan.parse().map_err(Failed::from)?;
+        let options = DenseOptions { scan, device: parse_device(device)?, verify, any_role };
+        let open = move |session: &Arc<Session>| Ok(session.engine()?.dense(&stores, queries, &options)?);
+        Ok(Self { inner: work::run(py, None, open)? })
+    }
+
+    /// Searches all of `searchers` and fuses the best `depth` hits of each, as `fuse` does with their runs.
+    #[staticmethod]
+    #[pyo3(signature = (searchers, method="rrf", *, depth=1000, weights=None, rrf_k=None, normalize=None,
+                        missing=None, different_collections=false))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
+    fn hybrid(
+        py: Python<'_>,
+        searchers: Vec<Bound<'_, Self>>,
+        method: &str,
+        depth: usize,
+        weights: Option<Vec<f64>>,
+        rrf_k: Option<f64>,
+        normalize: Option<&str>,
+        missing: Option<&str>,
+        different_collections: bool,
+    ) -> PyResult<Self> {
+        let fusion = fusion(method, weights, rrf_k, normalize, missing)?;
+        at_least_one("depth", Some(depth))?;
+        let collections = if different_collections { Collections::MayDiffer } else { Collections::Same };
+        let searchers: Vec<_> = searchers.iter().map(|searcher| searcher.get().inner.clone()).collect();
+        let open = move |session: &Arc<Session>| {
+            Ok(session.engine()?.hybrid(searchers, fusion, depth, collections)?)
+        };
+        Ok(Self { inner: work::run(py, None, open)? })
+    }
+
+    /// This searcher, with its best `depth` hits ordered again by cross-encoders. `corpus` is the path of the
+    /// collection that has their texts, or several. With `cut`, the hits below are left out; `interpolate` is the
+    /// weight of the cross-encoders, if the first scores are to count too.
+    #[pyo3(signature = (models, corpus, *, depth=100, cut=false, combine="mean", interpolate=None,
+                        title_separator=Some(" ".to_owned()), skip_unavailable=false, progress=None))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
+    fn reranked(
+        &self,
+        py: Python<'_>,
+        models: &Bound<'_, PyAny>,
+        corpus: Paths,
+        depth: usize,
+        cut: bool,
+        combine: &str,
+        interpolate: Option<f64>,
+        title_separator: Option<String>,
+        skip_unavailable: bool,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let models = match models.cast::<PairScorer>() {
+            Ok(model) => vec![model.clone()],
+            Err(_) => models.extract::<Vec<Bound<'_, PairScorer>>>()?,
+        };
+        let models: Vec<_> = models.iter().map(|model| model.get().model.clone()).collect();
+        let options = RerankOptions {
+            depth,
+            cut,
+            combine: combine.parse().map_err(Failed::from)?,
+            interpolate,
+            title_separator,
+            windows: None,
+            unavailable: if skip_unavailable { Unavailable::KeepBelow } else { Unavailable::Refuse },
+        };
+        let first_stage = self.inner.clone();
+        let open = move |session: &Arc<Session>| {
+            let engine = session.engine()?;
+            let texts = engine.texts(&engine.collection_files(&corpus.all())?, &TextsOptions::default())?;
+            Ok(engine.reranked(first_stage, engine.reranker(models, texts, options)?))
+        };
+        Ok(Self { inner: work::run(py, progress, open)? })
+    }
+
+    /// The `k` best documents for one query, best first.
+    #[pyo3(signature = (query, k=10))]
+    fn search(&self, py: Python<'_>, query: String, k: usize) -> PyResult<Vec<PyHit>> {
+        let searcher = self.inner.clone();
+        work::run(py, None, move |_| {
+            let queries = [Query { id: "query".to_owned(), text: query, ..Query::default() }];
+            let found =
+                searcher.search(&SearchRequest::new(&queries, k)).map_err(|error| Failed::of(&*error))?;
+            let hits = found.rankings.into_iter().flat_map(|ranking| ranking.hits);
+            let found = |hit: Hit| PyHit {
+                id: searcher.doc_id(hit.doc).into_owned(),
+                score: Score::F32(hit.score).as_read(),
+                ordinal: hit.doc.0,
+            };
+            Ok(hits.map(found).collect())
+        })
+    }
+
+    /// The `k` best documents for each query, as a run. `queries` is `{query id: text}`, or pairs of both.
+    #[pyo3(signature = (queries, k=1000, *, progress=None))]
+    fn batch_search(
+        &self,
+        py: Python<'_>,
+        queries: Queries,
+        k: usize,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Run> {
+        let searcher = self.inner.clone();
+        work::run(py, progress, move |session| {
+            let query = |(id, text)| Query { id, text, ..Query::default() };
+            let queries: Vec<Query> = match queries {
+                Queries::Mapped(queries) => queries.into_iter().map(query).collect(),
+                Queries::Pairs(queries) => queries.into_iter().map(query).collect(),
+            };
+            let block = (HITS / k.min(searcher.doc_count()).max(1)).clamp(1, QUERIES);
+            let mut run = toller_ir::Run { tag: "toller".to_owned(), ..toller_ir::Run::default() };
+            for (number, block) in queries.chunks(block).enumerate() {
+                session.check()?;
+                let found =
+                    searcher.search(&SearchRequest::new(block, k)).map_err(|error| Failed::of(&*error))?;
+                for (query, entries) in as_run(&*searcher, block, &found.rankings).queries {
+                    insert(&mut run, query, entries)?;
+                }
+                let done = (number * QUERIES + block.len()).min(queries.len());
+                session.progress("searching", done as u64, Some(queries.len() as u64));
+            }
+            Ok(Run::of(run))
+        })
+    }
+
+    /// The number of documents.
+    fn __len__(&self) -> usize {
+        self.inner.doc_count()
+    }
+}
+
+/// Adds a query to a run.
+fn insert(run: &mut toller_ir::Run, query: String, entries: Vec<RunEntry>) -> Result<(), Failed> {
+    match run.queries.contains_key(&query) {
+        true => Err(Failed::invalid(format!("the query id {query:?} occurs twice"))),
+        false => {
+            run.queries.insert(query, entries);
+            Ok(())
+        }
+    }
+}
+
+/// An inverted index that `toller.index` made, as a searcher.
+///
+/// `ranker` is bm25 (with k1 and b), bm25-robertson, ql (with mu) or ql-jm (with lambda_). `rm3` and `rocchio`
+/// expand queries by their best hits, with Anserini's parameters; both need an index with document vectors.
+#[pyclass(frozen, extends = PySearcher, module = "toller")]
+pub(crate) struct SparseIndex {
+    directory: PathBuf,
+}
+
+#[pymethods]
+impl SparseIndex {
+    #[new]
+    #[pyo3(signature = (directory, *, ranker="bm25", k1=None, b=None, mu=None, lambda_=None, exact_lengths=false,
+                        rm3=false, rocchio=false, verify=true))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
+    fn new(
+        py: Python<'_>,
+        directory: PathBuf,
+        ranker: &str,
+        k1: Option<f32>,
+        b: Option<f32>,
+        mu: Option<f32>,
+        lambda_: Option<f32>,
+        exact_lengths: bool,
+        rm3: bool,
+        rocchio: bool,
+        verify: bool,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let ranker = parse_ranker(ranker, k1, b, mu, lambda_)?;
+        let lengths = if exact_lengths { Lengths::Exact } else { Lengths::Encoded };
+        let feedback = match (rm3, rocchio) {
+            (true, true) => {
+                return Err(Failed::invalid("rm3 and rocchio").hint("expand queries by one of them").into());
+            }
+            (true, false) => Some(Feedback::Rm3(Rm3::default())),
+            (false, true) => Some(Feedback::Rocchio(Rocchio::default())),
+            (false, false) => None,
+        };
+        let options = SparseOptions { scoring: Scoring { ranker, lengths }, feedback, verify };
+        let path = directory.clone();
+        let inner = work::run(py, None, move |session| Ok(session.engine()?.sparse(&path, &options)?))?;
+        Ok(PyClassInitializer::from(PySearcher { inner }).add_subclass(Self { directory }))
+    }
+
+    /// The directory.
+    #[getter]
+    fn directory(&self) -> String {
+        self.directory.display().to_string()
+    }
+}
+
+/// The ranker that arguments describe.
+fn parse_ranker(
+    name: &str,
+    k1: Option<f32>,
+    b: Option<f32>,
+    mu: Option<f32>,
+    lambda: Option<f32>,
+) -> Result<Ranker, Failed> {
+    let is_bm25 = matches!(name, "bm25" | "bm25-robertson");
+    let parameters = [
+        ("k1", k1, is_bm25),
+        ("b", b, is_bm25),
+        ("mu", mu, name == "ql"),
+        ("lambda_", lambda, name == "ql-jm"),
+    ];
+    if let Some((parameter, ..)) = parameters.iter().find(|(_, given, has_it)| given.is_some() && !has_it) {
+        let failed = Failed::invalid(format!("{parameter} has no meaning for the ranker {name}"));
+        return Err(failed.hint("k1 and b are for bm25, mu is for ql, lambda_ for ql-jm"));
+    }
+    let bm25 = |variant| Ranker::Bm25 { k1: k1.unwrap_or(0.9), b: b.unwrap_or(0.4), variant };
+    let ranker = match name {
+        "bm25" => bm25(Bm25Variant::Lucene),
+        "bm25-robertson" => bm25(Bm25Variant::Robertson),
+        "ql" => Ranker::QlDirichlet { mu: mu.unwrap_or(1000.0) },
+        "ql-jm" => Ranker::QlJelinekMercer { lambda: lambda.unwrap_or(0.1) },
+        _ => {
+            let failed = Failed::invalid(format!("no ranker is named {name:?}"));
+            return Err(failed.hint("there are bm25, bm25-robertson, ql and ql-jm"));
+        }
+    };
+    ranker.check().map_err(|error| Failed::invalid(error.to_string()))?;
+    Ok(ranker)
+}
+
+/// Reads queries: pairs of id and text.
+#[pyfunction]
+#[pyo3(signature = (path, *, skip_bad_lines=false))]
+pub(crate) fn read_queries(
+    py: Python<'_>,
+    path: Paths,
+    skip_bad_lines: bool,
+) -> PyResult<Vec<(String, String)>> {
+    work::run(py, None, move |session| {
+        let files = session.engine()?.query_files(&path.all())?;
+        let options = ReadOptions { skip_bad_lines, ..ReadOptions::default() };
+        let (queries, skipped) = toller_corpus::read_queries(&files, &options)?;
+        if skipped.total() > 0 {
+            session.warn(skipped.to_string());
+        }
+        Ok(queries.into_iter().map(|query| (query.id, query.text)).collect())
+    })
+}

@@ -1,0 +1,336 @@
+//! Stores: vectors on disk, as arrays.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use numpy::{PyArray2, PyUntypedArray};
+use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::PySlice;
+use toller_engine::Role;
+use toller_exchange::Surveyor;
+use toller_ir::DocOrd;
+use toller_store::{
+    DEFAULT_ROWS_PER_SHARD, DType, Encoding, ModelInfo, OpenOptions, Source, StoreSpec, StoreWriter, Vectors,
+};
+
+use crate::arrays::{Held, matrix, view};
+use crate::error::Failed;
+use crate::models::{DualEncoder, parse_role};
+use crate::paths::Paths;
+use crate::work::{self, Session};
+
+/// Vectors on disk with their ids, opened for reading: one store, or several as one sequence of rows.
+///
+/// Arrays of a store are views of its memory-mapped files: read-only, and alive as long as they are used.
+#[pyclass(frozen, sequence, module = "toller")]
+pub(crate) struct Store {
+    pub(crate) store: Arc<toller_store::Store>,
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+/// Opens stores in the session's threads.
+pub(crate) fn open(
+    session: &Arc<Session>,
+    paths: &[PathBuf],
+    verify: bool,
+) -> Result<toller_store::Store, Failed> {
+    Ok(session.engine()?.open_store(paths, verify)?)
+}
+
+/// An index or a slice.
+#[derive(FromPyObject)]
+pub(crate) enum Place<'py> {
+    Row(isize),
+    Rows(Bound<'py, PySlice>),
+}
+
+#[pymethods]
+impl Store {
+    /// Opens a store, or several as one. `verify` compares all checksums, which reads every file once.
+    #[new]
+    #[pyo3(signature = (path, *, verify=true))]
+    fn new(py: Python<'_>, path: Paths, verify: bool) -> PyResult<Self> {
+        let paths = path.all();
+        work::run(py, None, move |session| {
+            let store = Arc::new(open(session, &paths, verify)?);
+            Ok(Self { store, paths })
+        })
+    }
+
+    /// Writes arrays as a store, and opens it. `vectors` is [rows, numbers] of float32 or float16, in C's order.
+    ///
+    /// `model` is the encoder that made them; without it, searches do not know which model queries need. `role`
+    /// is passage or query, `store_dtype` is f32, f16 or bf16.
+    #[staticmethod]
+    #[pyo3(signature = (path, ids, vectors, *, model=None, role="passage", store_dtype="f32", overwrite=false,
+                        progress=None))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
+    fn create(
+        py: Python<'_>,
+        path: PathBuf,
+        ids: Vec<String>,
+        vectors: &Bound<'_, PyUntypedArray>,
+        model: Option<&Bound<'_, DualEncoder>>,
+        role: &str,
+        store_dtype: &str,
+        overwrite: bool,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let held = Held::new(vectors)?;
+        let role = parse_role(role)?;
+        let dtype: DType = store_dtype.parse().map_err(Failed::from)?;
+        if held.rows != ids.len() {
+            let message = format!("{} ids for {} vectors", ids.len(), held.rows);
+            return Err(Failed::invalid(message).hint("give one id for each vector").into());
+        }
+        let encoder = model.map(|model| model.get().encoder.clone());
+        work::run(py, progress, move |session| {
+            let mut seen = HashSet::with_capacity(ids.len());
+            if let Some(id) = ids.iter().find(|id| !seen.insert(id.as_str())) {
+                return Err(Failed::invalid(format!("the id {id:?} occurs twice")));
+            }
+            let mut surveyor = Surveyor::default();
+            each_row(&held, session, |row, vector| {
+                surveyor.push(&ids[row], vector);
+                Ok(())
+            })?;
+            let survey = surveyor.finish();
+            let (model, encoding) = match &encoder {
+                None => (ModelInfo::unknown(&survey.fingerprint), Encoding::unknown(role, survey.normalized)),
+                Some(encoder) => {
+                    if encoder.dim() != held.dim {
+                        let (made, given) = (encoder.dim(), held.dim);
+                        let message = format!("vectors of {given} numbers, but the model makes {made}");
+                        return Err(Failed::invalid(message).hint("leave model out, or give its vectors"));
+                    }
+                    (encoder.info().clone(), encoding(encoder, role, survey.normalized))
+                }
+            };
+            let spec = StoreSpec {
+                model,
+                encoding,
+                dim: held.dim,
+                dtype,
+                rows_per_shard: DEFAULT_ROWS_PER_SHARD,
+                source: Source { fingerprint: survey.fingerprint, passages: survey.rows },
+                part: None,
+            };
+            let mut writer = match overwrite {
+                true => StoreWriter::overwrite(&path, spec)?,
+                false => StoreWriter::create_or_resume(&path, spec)?,
+            };
+            let missing = writer.missing_rows();
+            each_row(&held, session, |row, vector| {
+                match missing.iter().any(|rows| rows.contains(&(row as u64))) {
+                    true => Ok(writer.push(&ids[row], vector)?),
+                    false => Ok(()),
+                }
+            })?;
+            writer.finish()?;
+            let paths = vec![path];
+            let store =
+                Arc::new(toller_store::Store::open(&paths, &OpenOptions { verify: false, progress: None })?);
+            Ok(Self { store, paths })
+        })
+    }
+
+    /// The number of vectors.
+    fn __len__(&self) -> usize {
+        self.store.count()
+    }
+
+    /// One vector [numbers], or the rows of a slice [rows, numbers]: a read-only view. Rows of several shards are
+    /// not next to each other in memory, so a slice that holds such rows is a copy; `shards` has views only.
+    /// Vectors of bf16 are copies in float32, since NumPy has no bfloat16.
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, place: Place<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, store) = (slf.py(), &slf.get().store);
+        let count = store.count();
+        let (first, rows) = match &place {
+            Place::Row(row) => {
+                let from_start = if *row < 0 { *row + count as isize } else { *row };
+                let row = usize::try_from(from_start).ok().filter(|row| *row < count);
+                let missing = || PyIndexError::new_err(format!("row {from_start} of a store of {count}"));
+                (row.ok_or_else(missing)?, 1)
+            }
+            Place::Rows(slice) => {
+                let found = slice.indices(count as isize)?;
+                if found.step != 1 {
+                    return Err(PyTypeError::new_err("a store has slices of step 1"));
+                }
+                (found.start as usize, found.slicelength)
+            }
+        };
+        let array = slf.get().rows_of(slf, first, rows)?;
+        match place {
+            Place::Row(_) => array.get_item(0),
+            Place::Rows(_) if rows == 0 => Ok(PyArray2::<f32>::zeros(py, [0, store.dim()], false).into_any()),
+            Place::Rows(_) => Ok(array),
+        }
+    }
+
+    /// The vectors of each shard, [rows, numbers]: read-only views, in the order of the rows.
+    #[getter]
+    fn shards<'py>(slf: &Bound<'py, Self>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let store = &slf.get().store;
+        let shards = store.shards().iter().filter(|shard| shard.rows() > 0);
+        shards.map(|shard| slf.get().rows_of(slf, shard.first().index(), shard.rows())).collect()
+    }
+
+    /// The id of each row.
+    #[getter]
+    fn ids(&self) -> Vec<&str> {
+        self.store.shards().iter().flat_map(|shard| (0..shard.rows()).map(|row| shard.id(row))).collect()
+    }
+
+    /// The ids of rows, by their numbers.
+    fn ids_of(&self, rows: Vec<u32>) -> PyResult<Vec<&str>> {
+        let count = self.store.count();
+        let id = |row: u32| match (row as usize) < count {
+            true => Ok(self.store.id(DocOrd(row))),
+            false => Err(PyIndexError::new_err(format!("row {row} of a store of {count}"))),
+        };
+        rows.into_iter().map(id).collect()
+    }
+
+    /// Numbers of a vector.
+    #[getter]
+    fn dim(&self) -> usize {
+        self.store.dim()
+    }
+
+    /// What the vectors are stored in: f32, f16 or bf16.
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.store.dtype().name()
+    }
+
+    /// Whether these are passages or queries.
+    #[getter]
+    fn role(&self) -> &'static str {
+        self.store.manifest().spec.encoding.role.name()
+    }
+
+    /// The name of the model that made the vectors.
+    #[getter]
+    fn model(&self) -> &str {
+        &self.store.manifest().spec.model.name
+    }
+
+    /// Identifies the model by everything that determines its vectors.
+    #[getter]
+    fn model_fingerprint(&self) -> &str {
+        &self.store.manifest().spec.model.fingerprint
+    }
+
+    /// The directories.
+    #[getter]
+    fn paths(&self) -> Vec<String> {
+        self.paths.iter().map(|path| path.display().to_string()).collect()
+    }
+
+    fn __repr__(&self) -> String {
+        let (count, dim, dtype) = (self.store.count(), self.store.dim(), self.store.dtype());
+        format!("Store({:?}: {count} vectors of {dim} x {dtype})", self.paths().join(", "))
+    }
+
+    /// Stores are pickled as their paths, and opened again without a look at the checksums.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Vec<PathBuf>,))> {
+        let reopen = slf.py().import("toller._toller")?.getattr("reopen")?;
+        Ok((reopen, (slf.get().paths.clone(),)))
+    }
+}
+
+/// Opens a pickled store.
+#[pyfunction]
+pub(crate) fn reopen(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Store> {
+    Store::new(py, Paths::Several(paths), false)
+}
+
+impl Store {
+    /// Rows as an array, without a copy if they are of one shard.
+    fn rows_of<'py>(
+        &self,
+        owner: &Bound<'py, Self>,
+        first: usize,
+        rows: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (store, dim, py) = (&self.store, self.store.dim(), owner.py());
+        if rows == 0 {
+            return Ok(PyArray2::<f32>::zeros(py, [0, dim], false).into_any());
+        }
+        let (shard, at) = store.locate(DocOrd(first as u32));
+        if at + rows <= shard.rows() {
+            let numbers = at * dim..(at + rows) * dim;
+            let vectors = match shard.embeddings() {
+                Vectors::F32(all) => Vectors::F32(&all[numbers]),
+                Vectors::F16(all) => Vectors::F16(&all[numbers]),
+                Vectors::BF16(all) => Vectors::BF16(&all[numbers]),
+            };
+            // SAFETY: the array keeps this store, which keeps the map. Nobody changes a finished shard.
+            return unsafe { view(owner.clone().into_any(), vectors, dim) };
+        }
+        let pieces = store.shards().iter().filter_map(|shard| {
+            let start = first.max(shard.first().index());
+            let end = (first + rows).min(shard.first().index() + shard.rows());
+            (start < end).then(|| self.rows_of(owner, start, end - start))
+        });
+        let pieces = pieces.collect::<PyResult<Vec<_>>>()?;
+        let whole = py.import("numpy")?.call_method1("concatenate", (pieces,))?;
+        let read_only = pyo3::types::PyDict::new(py);
+        read_only.set_item("write", false)?;
+        whole.call_method("setflags", (), Some(&read_only))?;
+        Ok(whole)
+    }
+}
+
+/// Rows that are looked at between two looks at the stop.
+const ROWS: usize = 4096;
+
+/// Calls `each` with every row, in f32.
+fn each_row(
+    held: &Held,
+    session: &Session,
+    mut each: impl FnMut(usize, &[f32]) -> Result<(), Failed>,
+) -> Result<(), Failed> {
+    let mut vector = vec![0.0; held.dim];
+    for row in 0..held.rows {
+        if row % ROWS == 0 {
+            session.check()?;
+        }
+        held.vectors().widen(row * held.dim..(row + 1) * held.dim, &mut vector);
+        each(row, &vector)?;
+    }
+    Ok(())
+}
+
+/// The encoding of vectors that an encoder made in this process.
+fn encoding(encoder: &toller_engine::Encoder, role: Role, normalized: bool) -> Encoding {
+    let tower = encoder.model().tower(role);
+    Encoding {
+        prompt: tower.prompt().to_owned(),
+        max_length: tower.max_length(),
+        compute_dtype: encoder.dtype().to_string(),
+        pooling: tower.pooling(),
+        ..Encoding::unknown(role, normalized)
+    }
+}
+
+/// Reads a matrix for `numpy.asarray`.
+#[pyfunction]
+pub(crate) fn read<'py>(py: Python<'py>, store: &Bound<'py, Store>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    let opened = store.get().store.clone();
+    let dim = opened.dim();
+    let numbers = work::run(py, None, move |session| {
+        let mut numbers = vec![0.0; opened.count() * dim];
+        for shard in opened.shards() {
+            session.check()?;
+            let first = shard.first().index() * dim;
+            let of_shard = 0..shard.rows() * dim;
+            shard.embeddings().widen(of_shard.clone(), &mut numbers[first..first + of_shard.end]);
+        }
+        Ok(numbers)
+    })?;
+    matrix(py, numbers, dim)
+}

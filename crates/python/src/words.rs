@@ -1,0 +1,63 @@
+//! The events of an engine as warnings and progress.
+
+use toller_engine::{Event, Role, Work};
+use toller_ir::Explain;
+use toller_sparse::BuildProgress;
+
+use crate::work::Session;
+
+/// Reports an event to a session.
+pub(crate) fn in_words(event: &Event<'_>, session: &Session) {
+    match *event {
+        Event::Progress { work, done, total } => {
+            let title = match work {
+                Work::Download(file) => file,
+                Work::Check => "checking",
+                Work::Verify => "verifying",
+                Work::Copy => "copying to the device",
+                Work::IndexTexts => "indexing texts",
+            };
+            session.progress(title, done, total);
+        }
+        Event::Encoding { role, progress, rows } => {
+            let title = match role {
+                Role::Passage => "encoding passages",
+                Role::Query => "encoding queries",
+            };
+            session.progress(title, progress.rows, Some(rows));
+        }
+        Event::Indexing { progress, passages } => match progress {
+            BuildProgress::Analyzed(done) => session.progress("indexing", done, Some(passages)),
+            BuildProgress::Merged(done, all) => session.progress("merging", done, Some(all)),
+            BuildProgress::Vectors(done) => session.progress("document vectors", done, Some(passages)),
+        },
+        Event::ModelUnconfirmed { reason } => {
+            session.warn(format!("the downloaded model is used as it is: {reason}"));
+        }
+        Event::PoolingAssumed { model } => session.warn(format!(
+            "{model} does not define its pooling: the mean is used, as in sentence-transformers; pooling decides"
+        )),
+        Event::UnexpectedTensors { model, count, first } => session.warn(format!(
+            "{model}: {count} tensors are not part of the architecture and have no effect, for example {first:?}"
+        )),
+        Event::ModelUnchecked => session.warn(
+            "the model of imported vectors is unknown: that one model made passages and queries is not checked",
+        ),
+        Event::CpuChosen(Some(error)) => {
+            let hint = error.remedy().map(|remedy| format!("; {remedy}")).unwrap_or_default();
+            session.warn(format!("the CPU is searched: {error}{hint}"));
+        }
+        Event::TextsElsewhere { directory } => session.warn(format!(
+            "{} cannot be written; the texts are indexed next to the collection",
+            directory.display()
+        )),
+        Event::TextsOpened(texts) if texts.skipped() > 0 => {
+            session.warn(format!("{} bad lines of the collection were skipped", texts.skipped()));
+        }
+        Event::ShardDamaged(damage) => {
+            let rows = damage.rows.end - damage.rows.start;
+            session.warn(format!("{}; its {rows} rows are written again", damage.error));
+        }
+        _ => {}
+    }
+}

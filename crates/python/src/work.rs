@@ -1,0 +1,193 @@
+//! Work outside of Python's lock: stopped by Ctrl-C, with its warnings and its progress.
+
+use std::any::Any;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+use pyo3::exceptions::PyUserWarning;
+use pyo3::prelude::*;
+use toller_engine::{Engine, ResolveOptions};
+
+use crate::error::Failed;
+use crate::threads;
+use crate::words::in_words;
+
+/// How often Python's signals are looked at, and progress is reported.
+const TICK: Duration = Duration::from_millis(100);
+
+/// How long work that is stopped may take to end before it is left to itself.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// A piece of work, as its threads see it.
+#[derive(Default)]
+pub(crate) struct Session {
+    stop: Arc<AtomicBool>,
+    heard: Mutex<Heard>,
+}
+
+/// What the work reports.
+#[derive(Default)]
+struct Heard {
+    warnings: Vec<String>,
+    progress: Option<Progress>,
+    /// Whether the caller knows the progress.
+    is_told: bool,
+}
+
+/// How far the work is: what is being done, units that are done, and all units if their number is known.
+#[derive(Clone)]
+struct Progress {
+    title: String,
+    done: u64,
+    total: Option<u64>,
+}
+
+impl Session {
+    /// Set once the work is to stop.
+    pub(crate) fn stop(&self) -> &AtomicBool {
+        &self.stop
+    }
+
+    /// Whether to go on.
+    pub(crate) fn go_on(&self) -> ControlFlow<()> {
+        if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// An error once the work is to stop. Nobody sees it: the interruption is raised instead.
+    pub(crate) fn check(&self) -> Result<(), Failed> {
+        match self.go_on() {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Failed::other("stopped")),
+        }
+    }
+
+    /// Warns the caller once the work has ended.
+    pub(crate) fn warn(&self, message: impl Into<String>) {
+        self.heard().warnings.push(message.into());
+    }
+
+    /// Reports how far the work is.
+    pub(crate) fn progress(&self, title: &str, done: u64, total: Option<u64>) {
+        let mut heard = self.heard();
+        // Threads report in any order.
+        let is_late = |latest: &Progress| latest.title == title && latest.done > done;
+        if !heard.progress.as_ref().is_some_and(is_late) {
+            heard.progress = Some(Progress { title: title.to_owned(), done, total });
+            heard.is_told = false;
+        }
+    }
+
+    /// For a watch of an encoder: reports `done` of `total` texts, and says whether to go on.
+    pub(crate) fn watch(&self, title: &str, done: usize, total: usize) -> ControlFlow<()> {
+        if done > 0 {
+            self.progress(title, done as u64, Some(total as u64));
+        }
+        self.go_on()
+    }
+
+    /// An engine that reports to this session. It computes in the current threads.
+    pub(crate) fn engine(self: &Arc<Self>) -> Result<Engine, Failed> {
+        let (hub, session) = (ResolveOptions::from_env(), self.clone());
+        let builder = Engine::builder().cache(&hub.toller_cache).hub(hub).stop(self.stop.clone());
+        Ok(builder.observer(move |event| in_words(event, &session)).build()?)
+    }
+
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Does `work` in this process's threads, without Python's lock. `progress` is called with a title, the units
+/// that are done and all units; if it is True, a bar on stderr is.
+///
+/// Another thread does the work, so that this one can look at signals and raise KeyboardInterrupt even if the
+/// work ends later.
+pub(crate) fn run<T: Send + 'static>(
+    py: Python<'_>,
+    progress: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(&Arc<Session>) -> Result<T, Failed> + Send + 'static,
+) -> PyResult<T> {
+    let report = reporter(py, progress)?;
+    let session = Arc::new(Session::default());
+    let (sender, done) = bounded(1);
+    let working = session.clone();
+    let in_pool = move || threads::pool()?.install(|| work(&working));
+    let started = thread::Builder::new().name("toller-work".to_owned()).spawn(move || {
+        let found = catch_unwind(AssertUnwindSafe(in_pool));
+        // Nobody waits any more if the work was interrupted.
+        let _ = sender.send(found.unwrap_or_else(|panic| Err(Failed::internal(text_of(&*panic)))));
+    });
+    started.map_err(|error| Failed::other(format!("cannot start a thread: {error}")))?;
+    let found = wait(py, &session, report.as_ref(), &done);
+    let warnings = std::mem::take(&mut session.heard().warnings);
+    for warning in warnings {
+        let warning = std::ffi::CString::new(warning.replace('\0', " "))?;
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &warning, 2)?;
+    }
+    found
+}
+
+/// What is called with the progress.
+fn reporter<'py>(
+    py: Python<'py>,
+    progress: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(progress) = progress else { return Ok(None) };
+    match progress.extract::<bool>() {
+        Ok(true) => Ok(Some(py.import("toller._progress")?.getattr("Bar")?.call0()?)),
+        Ok(false) => Ok(None),
+        Err(_) => Ok(Some(progress.clone())),
+    }
+}
+
+/// Waits for the result, signals and progress.
+fn wait<T: Send>(
+    py: Python<'_>,
+    session: &Session,
+    report: Option<&Bound<'_, PyAny>>,
+    done: &Receiver<Result<T, Failed>>,
+) -> PyResult<T> {
+    let receive = |time: Duration| py.detach(|| done.recv_timeout(time));
+    loop {
+        match receive(TICK) {
+            Ok(found) => {
+                tell(session, report)?;
+                return Ok(found?);
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failed::internal("the work has vanished").into());
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if let Err(interruption) = py.check_signals().and_then(|()| tell(session, report)) {
+                    session.stop.store(true, Ordering::Relaxed);
+                    let _ = receive(PATIENCE);
+                    return Err(interruption);
+                }
+            }
+        }
+    }
+}
+
+/// Reports the progress since the last report.
+fn tell(session: &Session, report: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    let progress = {
+        let mut heard = session.heard();
+        if std::mem::replace(&mut heard.is_told, true) { None } else { heard.progress.clone() }
+    };
+    if let (Some(report), Some(Progress { title, done, total })) = (report, progress) {
+        report.call1((title, done, total))?;
+    }
+    Ok(())
+}
+
+/// The message of a panic.
+fn text_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    format!("a thread panicked: {}", text.as_deref().unwrap_or("without a message"))
+}

@@ -1,0 +1,161 @@
+"""Encoders: the bits of the command line, the words of sentence-transformers."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import toller
+from conftest import FIXTURES, Cli
+
+
+def texts_of(path: Path) -> list[str]:
+    rows = map(json.loads, path.read_text().splitlines())
+    return [f"{row['title']} {row['text']}" if row.get("title") else row["text"] for row in rows]
+
+
+def test_vectors_have_the_bits_of_the_command_line(
+    cli: Cli, encoder: toller.Encoder, minilm: Path, passages: Path, queries: Path, tmp_path: Path
+) -> None:
+    cli("encode", "--model", minilm, "--corpus", passages, "--output", tmp_path / "passages")
+    cli("encode", "--model", minilm, "--queries", queries, "--output", tmp_path / "queries")
+    of_cli = toller.Store(tmp_path / "passages")
+    vectors = encoder.encode_document(texts_of(passages))
+    assert vectors.dtype == np.float32 and vectors.shape == (len(of_cli), 384)
+    assert vectors.tobytes() == of_cli[:].tobytes()
+    texts = [text for _, text in toller.read_queries(queries)]
+    assert encoder.encode_query(texts).tobytes() == toller.Store(tmp_path / "queries")[:].tobytes()
+
+
+def test_stores_have_the_bytes_of_the_command_line(
+    cli: Cli, store: toller.Store, minilm: Path, passages: Path, tmp_path: Path
+) -> None:
+    cli("encode", "--model", minilm, "--corpus", passages, "--output", tmp_path / "s", "--rows-per-shard", 64)
+    shards = sorted(path.name for path in (tmp_path / "s").glob("shard-*"))
+    assert len(shards) == 3
+    for name in shards:
+        assert (tmp_path / "s" / name).read_bytes() == Path(store.paths[0], name).read_bytes()
+
+
+def test_the_shape_follows_the_input(encoder: toller.Encoder) -> None:
+    one, two = encoder.encode("ducks"), encoder.encode(["ducks", "dogs"])
+    assert one.shape == (384,) and two.shape == (2, 384)
+    assert one.tobytes() == two[0].tobytes()
+    assert encoder.encode([]).shape == (0, 384)
+    assert encoder.encode(("a", "b")).shape == (2, 384)
+    assert encoder.get_embedding_dimension() == encoder.dim == 384
+
+
+def test_prompts(encoder: toller.Encoder) -> None:
+    assert set(encoder.prompts) == {"query", "document"}
+    prompted = encoder.encode("ducks", prompt="query: ")
+    assert prompted.tobytes() == encoder.encode("query: ducks").tobytes()
+    assert prompted.tobytes() == encoder.encode_query("ducks", prompt="query: ").tobytes()
+    assert encoder.encode("ducks", prompt_name="query").tobytes() == encoder.encode_query("ducks").tobytes()
+    with pytest.raises(toller.InvalidArgument, match="no prompt named 'nobody'"):
+        encoder.encode("ducks", prompt_name="nobody")
+
+
+def test_fewer_dimensions_and_unit_vectors(encoder: toller.Encoder) -> None:
+    whole = encoder.encode(["ducks", "dogs"])
+    assert encoder.encode(["ducks", "dogs"], truncate_dim=100).tobytes() == whole[:, :100].tobytes()
+    unit = encoder.encode(["ducks", "dogs"], truncate_dim=100, normalize_embeddings=True)
+    assert unit.shape == (2, 100)
+    np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1, rtol=1e-6)
+    with pytest.raises(toller.InvalidArgument, match="truncate_dim is 1 to 384"):
+        encoder.encode("ducks", truncate_dim=385)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("precision", "int8"),
+        ("output_value", "token_embeddings"),
+        ("convert_to_numpy", False),
+        ("device", "cuda"),
+        ("device", ["cpu", "cpu"]),
+        ("pool", {}),
+        ("chunk_size", 10),
+        ("no_such_argument", 1),
+    ],
+)
+def test_what_is_not_supported_is_an_error_that_names_it(encoder: toller.Encoder, name: str, value: object) -> None:
+    for encode in (encoder.encode, encoder.encode_query, encoder.encode_document):
+        with pytest.raises(toller.InvalidArgument, match=name):
+            encode("ducks", **{name: value})
+
+
+def test_arguments_without_effect_are_accepted(encoder: toller.Encoder) -> None:
+    plain = encoder.encode(["ducks"])
+    same = encoder.encode(
+        ["ducks"], batch_size=1, device="cpu", precision="float32", output_value="sentence_embedding", pool=None
+    )
+    assert same.tobytes() == plain.tobytes()
+
+
+def test_similarity(encoder: toller.Encoder) -> None:
+    vectors = encoder.encode(["a dog retrieves a duck", "a duck is retrieved by a dog", "stock prices fell"])
+    similarity = encoder.similarity(vectors, vectors)
+    np.testing.assert_allclose(np.diag(similarity), 1, rtol=1e-6)
+    assert similarity[0, 1] > 0.8 > 0.2 > similarity[0, 2]
+    pairwise = encoder.similarity_pairwise(vectors, vectors[::-1])
+    np.testing.assert_allclose(pairwise, [similarity[0, 2], 1, similarity[2, 0]], rtol=1e-6)
+
+
+def test_progress_is_reported(encoder: toller.Encoder, passages: Path) -> None:
+    heard: list[tuple[str, int, int | None]] = []
+    texts = texts_of(passages)
+    encoder.encode(texts, show_progress_bar=lambda *report: heard.append(report))
+    assert heard and heard[-1] == ("encoding", len(texts), len(texts))
+    done = [report[1] for report in heard]
+    assert done == sorted(done)
+
+
+def test_errors_say_what_to_do_in_pythons_words(tmp_path: Path) -> None:
+    with pytest.raises(toller.NotFound) as missing:
+        toller.Encoder(tmp_path / "nowhere")
+    assert isinstance(missing.value, FileNotFoundError) and "nowhere" in str(missing.value)
+    with pytest.raises(ValueError, match="no pooling is named 'sum'; there are cls"):
+        toller.Encoder(FIXTURES / "tiny-bert", pooling="sum")
+    with pytest.raises(toller.InvalidArgument, match="f33"):
+        toller.Encoder(FIXTURES / "tiny-bert", dtype="f33")
+    with pytest.raises(toller.Error) as classifier:
+        toller.Encoder(FIXTURES / "cross-encoders/bert")
+    assert classifier.value.hint and "pooling" in classifier.value.hint and "--" not in str(classifier.value)
+
+
+def test_an_assumed_pooling_is_a_warning() -> None:
+    with pytest.warns(UserWarning, match="does not define its pooling"):
+        toller.Encoder(FIXTURES / "models/bert-pooler")
+
+
+def test_encoders_are_pickled_as_their_names(encoder: toller.Encoder) -> None:
+    again = pickle.loads(pickle.dumps(encoder))
+    assert again.fingerprint == encoder.fingerprint
+    assert again.encode("ducks").tobytes() == encoder.encode("ducks").tobytes()
+
+
+def test_tensors(encoder: toller.Encoder) -> None:
+    torch = pytest.importorskip("torch")
+    tensor = encoder.encode(["ducks"], convert_to_tensor=True)
+    assert isinstance(tensor, torch.Tensor) and tuple(tensor.shape) == (1, 384)
+
+
+def test_cross_encoders(cli: Cli, reranker: toller.CrossEncoder) -> None:
+    documents = ["ducks swim", "", "a dog fetches ducks", "stocks fell"]
+    scores = reranker.predict([("dogs and ducks", document) for document in documents])
+    assert scores.dtype == np.float32 and scores.shape == (4,)
+    assert reranker.predict(("dogs and ducks", "ducks swim")) == scores[0]
+    ranked = reranker.rank("dogs and ducks", documents, top_k=3, return_documents=True)
+    order = sorted(range(4), key=lambda place: -scores[place])[:3]
+    assert [document["corpus_id"] for document in ranked] == order
+    assert [document["text"] for document in ranked] == [documents[place] for place in order]
+    assert all(type(document["score"]) is float for document in ranked)
+    assert reranker.rank("dogs", []) == []
+    with pytest.raises(toller.InvalidArgument, match="apply_softmax"):
+        reranker.predict([("a", "b")], apply_softmax=True)
+    assert pickle.loads(pickle.dumps(reranker)).fingerprint == reranker.fingerprint

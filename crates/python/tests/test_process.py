@@ -1,0 +1,169 @@
+"""The package as part of a process: Ctrl-C, threads, forks, spawned processes, and a quick import."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import toller
+
+TEXTS = [f"a dog of kind {number} retrieves ducks " * 12 for number in range(20_000)]
+
+
+def seconds_until_interrupted(work: Callable[[], object]) -> float:
+    """Sends SIGINT to this process while it works. Returns the seconds until KeyboardInterrupt."""
+    sent = []
+
+    def interrupt() -> None:
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(0.7, interrupt)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    timer.join()
+    return time.monotonic() - sent[0]
+
+
+def test_ctrl_c_stops_an_encode_of_texts(encoder: toller.Encoder) -> None:
+    assert seconds_until_interrupted(lambda: encoder.encode(TEXTS)) < 0.5
+    assert encoder.encode("ducks").shape == (384,)
+
+
+def test_ctrl_c_stops_an_encode_into_a_store_which_goes_on_later(encoder: toller.Encoder, tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.tsv"
+    corpus.write_text("".join(f"{number}\t{text}\n" for number, text in enumerate(TEXTS[:400])))
+    encode = lambda name: toller.encode(encoder, tmp_path / name, corpus=corpus, rows_per_shard=16)  # noqa: E731
+    large = tmp_path / "large.tsv"
+    large.write_text("".join(f"{number}\t{text}\n" for number, text in enumerate(TEXTS)))
+    encode_large = lambda: toller.encode(encoder, tmp_path / "large", corpus=large, rows_per_shard=16)  # noqa: E731
+    assert seconds_until_interrupted(encode_large) < 0.5
+    # Nothing works on the store any more: no lock is left.
+    assert (tmp_path / "large/manifest.json").is_file()
+    assert seconds_until_interrupted(encode_large) < 0.5
+    stop_after = 100
+
+    class Stop(Exception):
+        pass
+
+    def stop(title: str, done: int, total: int | None) -> None:
+        if title == "encoding passages" and done >= stop_after:
+            raise Stop
+
+    with pytest.raises(Stop):
+        toller.encode(encoder, tmp_path / "parts", corpus=corpus, rows_per_shard=16, progress=stop)
+    with pytest.raises(toller.Error, match="incomplete"):
+        toller.Store(tmp_path / "parts")
+    parts, whole = encode("parts"), encode("whole")
+    assert len(parts) == 400
+    for shard in (tmp_path / "whole").glob("shard-*"):
+        assert shard.read_bytes() == (tmp_path / "parts" / shard.name).read_bytes()
+    assert parts[:].tobytes() == whole[:].tobytes()
+
+
+def test_threads_search_and_encode_together(encoder: toller.Encoder, store: toller.Store) -> None:
+    index = toller.FlatIndex(store)
+    texts = [["dogs"], ["cells", "cancer"], ["ducks"], ["genes"]]
+    alone = [index.search(encoder.encode(text), k=5)[1].tolist() for text in texts]
+    with ThreadPoolExecutor(4) as threads:
+        together = list(threads.map(lambda text: index.search(encoder.encode(text), k=5)[1].tolist(), texts * 10))
+    assert together == alone * 10
+
+
+def test_python_runs_while_texts_are_encoded(encoder: toller.Encoder) -> None:
+    def steps(seconds: float) -> int:
+        count, end = 0, time.thread_time() + seconds
+        while time.thread_time() < end:
+            count += 1
+        return count
+
+    # A thread's own time does not count what others take from the processor, only waiting for Python's lock.
+    worker = threading.Thread(target=lambda: encoder.encode(TEXTS[:600]))
+    worker.start()
+    wall = time.monotonic()
+    steps(0.2)
+    assert worker.is_alive() or time.monotonic() - wall < 5
+    worker.join()
+
+
+def search_in_child(queue: multiprocessing.Queue, encoder: toller.Encoder, store: toller.Store) -> None:
+    scores, _ = toller.FlatIndex(store).search(encoder.encode(["dogs", "cells"]), k=3)
+    queue.put(scores.tobytes())
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_children_compute(method: str, encoder: toller.Encoder, store: toller.Store) -> None:
+    # Threads of this process are busy and known: a forked child has none of them.
+    expected = toller.FlatIndex(store).search(encoder.encode(["dogs", "cells"]), k=3)[0].tobytes()
+    context = multiprocessing.get_context(method)
+    queue = context.Queue()
+    child = context.Process(target=search_in_child, args=(queue, encoder, store))
+    child.start()
+    assert queue.get(timeout=60) == expected
+    child.join(timeout=30)
+    assert child.exitcode == 0
+
+
+def test_the_number_of_threads() -> None:
+    before = toller.get_num_threads()
+    try:
+        toller.set_num_threads(3)
+        assert toller.get_num_threads() == 3
+    finally:
+        toller.set_num_threads(0)
+    assert toller.get_num_threads() == before
+
+
+def test_errors_in_progress_reach_the_caller(encoder: toller.Encoder) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("from progress")
+
+    with pytest.raises(RuntimeError, match="from progress"):
+        encoder.encode(TEXTS[:500], show_progress_bar=fail)
+
+
+def test_many_calls_leave_no_memory_behind() -> None:
+    index = toller.FlatIndex.of_arrays(np.eye(64, dtype=np.float32))
+    query = np.ones(64, dtype=np.float32)
+    run = toller.Run({"q": {"d": 1.0}})
+
+    def own_memory() -> int:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+
+    def calls(count: int) -> None:
+        for _ in range(count):
+            index.search(query, k=5)
+            run.to_dict()
+            with pytest.raises(toller.InvalidArgument):
+                index.search(query, k=0)
+
+    calls(500)
+    before = own_memory()
+    calls(5000)
+    assert own_memory() - before < 4096
+
+
+def test_the_import_is_quick() -> None:
+    timed = "import time; began = time.perf_counter(); import toller; print(time.perf_counter() - began)"
+    run = lambda: float(subprocess.run([sys.executable, "-c", timed], capture_output=True, check=True, text=True).stdout)  # noqa: E731
+    assert min(run() for _ in range(5)) < 0.1
+
+
+def test_the_package_imports_without_numpy() -> None:
+    # NumPy takes longer to import than the package.
+    code = "import sys, toller; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

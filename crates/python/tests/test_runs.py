@@ -1,0 +1,144 @@
+"""Runs, qrels, measures, tests of significance and fusion: what the command line writes."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+import random
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+import toller
+from conftest import Cli
+
+Scores = dict[str, dict[str, float]]
+
+
+def some_run(seed: int, queries: int = 12, depth: int = 40) -> Scores:
+    """Scores with ties, and queries without hits."""
+    pick = random.Random(seed)
+    documents = [f"d{number}" for number in range(60)]
+    return {
+        f"q{query}": {
+            document: round(pick.uniform(-3, 30), pick.choice([1, 6]))
+            for document in pick.sample(documents, pick.randrange(1, depth))
+        }
+        for query in range(queries)
+        if pick.random() < 0.9
+    }
+
+
+def some_qrels(seed: int) -> dict[str, dict[str, int]]:
+    pick = random.Random(seed)
+    return {f"q{query}": {f"d{pick.randrange(60)}": pick.randrange(-1, 4) for _ in range(9)} for query in range(14)}
+
+
+def write_qrels(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
+    lines = [f"{query} 0 {document} {grade}\n" for query, of in qrels.items() for document, grade in of.items()]
+    path.write_text("".join(lines))
+
+
+def test_mappings() -> None:
+    scores = {"q1": {"a": 2.0, "b": 1.5}, "q2": {"c": 0.1}}
+    run = toller.Run(scores)
+    assert run.to_dict() == scores == {query: run[query] for query in run}
+    assert (len(run), "q1" in run, "q9" in run, 3 in run, run.keys()) == (2, True, False, False, ["q1", "q2"])
+    assert run == toller.Run(scores) and run != toller.Run({"q1": {"a": 2.0}})
+    assert isinstance(run, Mapping) and pickle.loads(pickle.dumps(run)) == run
+    assert pickle.loads(pickle.dumps(toller.Run(scores, tag="mine"))).tag == "mine"
+    with pytest.raises(KeyError):
+        run["q9"]
+    grades = {"q1": {"a": 1, "b": 0}}
+    qrels = toller.Qrels(grades)
+    assert qrels.to_dict() == grades and qrels["q1"] == grades["q1"] and isinstance(qrels, Mapping)
+    assert pickle.loads(pickle.dumps(qrels)) == qrels
+
+
+@pytest.mark.parametrize("name", ["run.txt", "run.txt.gz", "run.zst"])
+def test_runs_survive_their_files(tmp_path: Path, name: str) -> None:
+    run = toller.Run(some_run(1))
+    run.write(tmp_path / name, tag="mine")
+    again = toller.Run.read(tmp_path / name)
+    assert again == run and again.tag == "mine"
+
+
+def test_bad_lines_have_their_place(tmp_path: Path) -> None:
+    path = tmp_path / "run.txt"
+    path.write_text("q1 Q0 d1 1 3.5 t\nq1 Q0 d2 2 much t\n")
+    with pytest.raises(toller.Error) as error:
+        toller.Run.read(path)
+    assert (error.value.file, error.value.line) == (str(path), 2)
+    assert error.value.hint and "skip_bad_lines" in error.value.hint and "--" not in error.value.hint
+    with pytest.warns(UserWarning, match="skipped 1 bad line"):
+        assert len(toller.Run.read(path, skip_bad_lines=True)["q1"]) == 1
+
+
+def test_measures_are_those_of_the_command_line(cli: Cli, tmp_path: Path) -> None:
+    measures = "nDCG@10 RR@10 R@20 AP P@5 Bpref RBP(p=0.8) num_rel_ret"
+    for seed in range(8):
+        run, qrels = toller.Run(some_run(seed)), some_qrels(seed)
+        run.write(tmp_path / "run")
+        write_qrels(tmp_path / "qrels", qrels)
+        found = toller.evaluate(toller.Qrels(qrels), run, measures)
+        asked = ["--qrels", tmp_path / "qrels", tmp_path / "run", "--measures", measures, "--per-query"]
+        report = json.loads(cli("eval", *asked, "--format", "json"))
+        of_cli = report["runs"][0]
+        assert found.aggregates == of_cli["aggregates"]
+        assert {query: dict(values) for query, values in found.per_query.items()} == of_cli["per_query"]
+        assert found["ndcg_cut_10"] == found["nDCG@10"] == found.aggregates["nDCG@10"]
+
+
+def test_evaluation_without_judged_queries_is_an_error() -> None:
+    with pytest.raises(toller.Error):
+        toller.evaluate(toller.Qrels({"x": {"d": 1}}), toller.Run({"y": {"d": 1.0}}), "AP")
+    run, qrels = toller.Run({"y": {"d": 1.0}}), toller.Qrels({"y": {"d": 1}})
+    with pytest.raises(toller.InvalidArgument, match="nDGC"):
+        toller.evaluate(qrels, run, "nDGC@10")
+    with pytest.raises(KeyError):
+        toller.evaluate(qrels, run, "AP")["RR"]
+
+
+def test_fusion_is_that_of_the_command_line(cli: Cli, tmp_path: Path) -> None:
+    for seed, options, arguments in [
+        (1, {}, []),
+        (2, {"rrf_k": 10.0, "depth": 15}, ["--rrf-k", 10, "--depth", 15]),
+        (3, {"weights": [0.2, 1.0, 0.5]}, ["--weights", "0.2,1,0.5"]),
+        (4, {"method": "combmnz", "k": 7}, ["--k", 7]),
+        (5, {"method": "interpolate", "normalize": "z-score", "missing": "minimum"}, ["--normalize", "z-score", "--missing", "minimum"]),
+    ]:
+        runs = [toller.Run(some_run(seed * 10 + number)) for number in range(3)]
+        for number, run in enumerate(runs):
+            run.write(tmp_path / f"{number}.run")
+        files = [tmp_path / f"{number}.run" for number in range(3)]
+        method = options.get("method", "rrf")
+        cli("fuse", *files, "--method", method, *arguments, "--output", tmp_path / "fused")
+        fused = toller.fuse(runs, **options)  # type: ignore[arg-type]
+        fused.write(tmp_path / "of-python")
+        assert (tmp_path / "of-python").read_bytes() == (tmp_path / "fused").read_bytes(), options
+        assert fused == toller.Run.read(tmp_path / "fused")
+
+
+def test_comparisons() -> None:
+    qrels = toller.Qrels(some_qrels(1))
+    runs = [toller.Run(some_run(seed)) for seed in (1, 2, 3)]
+    compared = toller.compare(qrels, runs, "AP nDCG@10", permutations=2000)
+    assert [(pair.measure, pair.baseline, pair.run) for pair in compared] == [
+        ("AP", 0, 1),
+        ("AP", 0, 2),
+        ("nDCG@10", 0, 1),
+        ("nDCG@10", 0, 2),
+    ]
+    for pair in compared:
+        assert set(pair.p_values) == {"t-test", "randomization"}
+        assert all(pair.p_values[test] <= adjusted <= 1 for test, adjusted in pair.adjusted_p_values.items())
+        assert math.isclose(pair.means[1] - pair.means[0], pair.difference, abs_tol=1e-12)
+        assert sum(pair.wins_ties_losses) == pair.queries == 14
+        assert pair.interval[0] <= pair.difference <= pair.interval[1]
+    assert len(toller.compare(qrels, runs, "AP", baseline=None, tests=["wilcoxon"])) == 3
+    with pytest.raises(toller.InvalidArgument, match="baseline=3"):
+        toller.compare(qrels, runs, "AP", baseline=3)
+    with pytest.raises(toller.InvalidArgument, match="no test"):
+        toller.compare(qrels, runs, "AP", tests=["z"])

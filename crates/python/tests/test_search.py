@@ -1,0 +1,145 @@
+"""Searches: exact, and the runs of the command line, byte for byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import toller
+from conftest import FIXTURES, Cli
+
+RANDOM = np.random.default_rng(11)
+
+
+def exact(collection: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
+    scores = queries.astype(np.float64) @ collection.astype(np.float64).T
+    return np.argsort(-scores, axis=1, kind="stable")[:, :k]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_arrays_are_searched_exactly(dtype: type) -> None:
+    collection = RANDOM.standard_normal((3000, 48)).astype(dtype)
+    queries = RANDOM.standard_normal((17, 48)).astype(np.float32)
+    index = toller.FlatIndex.of_arrays(collection[:1000], collection[1000:])
+    assert (len(index), index.dim) == (3000, 48)
+    scores, rows = index.search(queries, k=10)
+    assert scores.dtype == np.float32 and rows.dtype == np.int64 and scores.shape == rows.shape == (17, 10)
+    assert (rows == exact(collection, queries, 10)).all()
+    one_scores, one_rows = index.search(queries[4], k=10)
+    assert one_scores.tobytes() == scores[4].tobytes() and one_rows.tobytes() == rows[4].tobytes()
+    for scan in ("f32", "f16", "int8"):
+        others = toller.FlatIndex.of_arrays(collection, scan=scan).search(queries, k=10)
+        assert others[0].tobytes() == scores.tobytes() and others[1].tobytes() == rows.tobytes()
+
+
+def test_a_store_is_searched_as_its_arrays(store: toller.Store, encoder: toller.Encoder) -> None:
+    queries = encoder.encode_query(["dogs", "cells", "cancer"])
+    of_arrays = toller.FlatIndex.of_arrays(*store.shards).search(queries, k=200)
+    for index in (toller.FlatIndex(store), toller.FlatIndex(store.paths[0])):
+        found = index.search(queries, k=200)
+        assert found[0].shape == (3, len(store))
+        assert found[0].tobytes() == of_arrays[0].tobytes() and found[1].tobytes() == of_arrays[1].tobytes()
+
+
+def test_allowed_rows() -> None:
+    collection = RANDOM.standard_normal((100, 8)).astype(np.float32)
+    index = toller.FlatIndex.of_arrays(collection)
+    _, rows = index.search(collection[:2], k=5, allowed=[7, 50, 3])
+    assert rows.shape == (2, 3) and set(rows[0]) == {3, 7, 50}
+
+
+def test_bad_searches_are_refused() -> None:
+    index = toller.FlatIndex.of_arrays(np.eye(4, dtype=np.float32))
+    with pytest.raises(toller.InvalidArgument, match="k is 0"):
+        index.search(np.ones(4, dtype=np.float32), k=0)
+    with pytest.raises(toller.InvalidArgument, match="5 numbers, but the index has 4"):
+        index.search(np.ones((1, 5), dtype=np.float32))
+    with pytest.raises(toller.InvalidArgument, match="float64"):
+        index.search(np.ones((1, 4)))
+    with pytest.raises(toller.InvalidArgument):
+        index.search(np.full((1, 4), np.nan, dtype=np.float32))
+    with pytest.raises(toller.InvalidArgument, match="NaN"):
+        toller.FlatIndex.of_arrays(np.full((1, 4), np.inf, dtype=np.float32))
+    with pytest.raises(toller.InvalidArgument, match="columns"):
+        toller.FlatIndex.of_arrays(np.eye(4, dtype=np.float32), np.eye(5, dtype=np.float32))
+    with pytest.raises(toller.InvalidArgument, match="without CUDA|no NVIDIA driver"):
+        toller.FlatIndex(Path("unused"), device="cuda") if False else _on_cuda()
+
+
+def _on_cuda() -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        store = toller.Store.create(Path(folder, "s"), ["a"], np.ones((1, 4), dtype=np.float32))
+        toller.FlatIndex(store, device="cuda")
+
+
+def written(run: toller.Run, folder: Path) -> bytes:
+    run.write(folder / "run.txt")
+    return (folder / "run.txt").read_bytes()
+
+
+def test_runs_have_the_bytes_of_the_command_line(
+    cli: Cli,
+    encoder: toller.Encoder,
+    store: toller.Store,
+    sparse: toller.SparseIndex,
+    reranker: toller.CrossEncoder,
+    minilm: Path,
+    passages: Path,
+    queries: Path,
+    tmp_path: Path,
+) -> None:
+    asked = toller.read_queries(queries)
+    dense = toller.Searcher.dense(store, encoder)
+    hybrid = toller.Searcher.hybrid([sparse, dense], "interpolate", weights=[1.0, 0.7])
+    searched = ["--queries", queries, "--k", 50]
+    of_dense = ["--dense", store.paths[0], "--model", minilm]
+    of_sparse = ["--sparse", sparse.directory]
+    fused = ["--fusion", "interpolate", "--alpha", 0.7]
+    for name, searcher, options in [
+        ("dense", dense, of_dense),
+        ("sparse", sparse, of_sparse),
+        ("ql", toller.SparseIndex(sparse.directory, ranker="ql", mu=500), [*of_sparse, "--ranker", "ql", "--mu", 500]),
+        ("hybrid", hybrid, [*of_sparse, *of_dense, *fused]),
+    ]:
+        cli("search", *options, *searched, "--output", tmp_path / name)
+        assert written(searcher.batch_search(asked, k=50), tmp_path) == (tmp_path / name).read_bytes(), name
+    model = FIXTURES / "cross-encoders/roberta"
+    corpus = ["--corpus", passages, "--queries", queries, "--depth", 20]
+    cli("rerank", "--model", model, "--run", tmp_path / "hybrid", *corpus, "--output", tmp_path / "reranked")
+    reranked = hybrid.reranked(reranker, passages, depth=20).batch_search(asked, k=50)
+    assert written(reranked, tmp_path) == (tmp_path / "reranked").read_bytes()
+
+
+def test_one_query_is_searched_as_in_a_run(sparse: toller.SparseIndex) -> None:
+    text = "cells of the immune system"
+    hits = sparse.search(text, k=5)
+    run = sparse.batch_search({"q": text}, k=5)
+    assert [(hit.id, hit.score) for hit in hits] == list(run["q"].items())
+    assert all(len(sparse) > hit.ordinal >= 0 for hit in hits)
+    assert "Hit(id=" in repr(hits[0])
+
+
+def test_the_wrong_model_is_refused(store: toller.Store) -> None:
+    other = toller.Encoder(FIXTURES / "tiny-bert")
+    with pytest.raises(toller.Error):
+        toller.Searcher.dense(store, other)
+    with pytest.raises(toller.InvalidArgument, match="give encoder or query_vectors"):
+        toller.Searcher.dense(store)
+
+
+def test_parameters_that_do_not_fit_are_refused(sparse: toller.SparseIndex) -> None:
+    with pytest.raises(toller.InvalidArgument, match="mu has no meaning"):
+        toller.SparseIndex(sparse.directory, mu=10)
+    with pytest.raises(toller.InvalidArgument, match="no ranker"):
+        toller.SparseIndex(sparse.directory, ranker="tfidf")
+    with pytest.raises(toller.Error, match="document vectors") as error:
+        toller.SparseIndex(sparse.directory, rm3=True)
+    assert error.value.hint and "toller.index(" in error.value.hint
+    with pytest.raises(toller.InvalidArgument, match="rrf_k has no meaning"):
+        toller.Searcher.hybrid([sparse, sparse], "combsum", rrf_k=10)
+    with pytest.raises(toller.InvalidArgument, match="occurs twice"):
+        sparse.batch_search([("1", "dogs"), ("1", "cells")])

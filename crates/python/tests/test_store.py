@@ -1,0 +1,121 @@
+"""Stores as arrays: views without copies, read-only, alive as long as they are used."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import toller
+
+RANDOM = np.random.default_rng(7)
+
+
+def vectors(rows: int, dim: int = 24) -> np.ndarray:
+    return RANDOM.standard_normal((rows, dim)).astype(np.float32)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
+def test_arrays_become_a_store_and_come_back(tmp_path: Path, dtype: str) -> None:
+    given = vectors(100)
+    store = toller.Store.create(tmp_path / "s", [f"d{row}" for row in range(100)], given, store_dtype=dtype)
+    assert (len(store), store.dim, store.dtype, store.role) == (100, 24, dtype, "passage")
+    assert store.ids == [f"d{row}" for row in range(100)] and store.ids_of([3, 0]) == ["d3", "d0"]
+    tolerance = {"f32": 0, "f16": 1e-3, "bf16": 8e-3}[dtype]
+    np.testing.assert_allclose(store[:].astype(np.float32), given, rtol=tolerance, atol=tolerance)
+    again = toller.Store(tmp_path / "s")
+    assert again[:].tobytes() == store[:].tobytes()
+
+
+def test_arrays_are_read_only_views_that_keep_the_map(store: toller.Store) -> None:
+    first = store[3:9]
+    assert first.shape == (6, 384) and not first.flags.writeable and not first.flags.owndata
+    with pytest.raises(ValueError, match="read-only"):
+        first[0, 0] = 1
+    with pytest.raises(ValueError):
+        first.flags.writeable = True
+    assert np.shares_memory(first, store[:10]) and np.shares_memory(store[3], first)
+    shards = store.shards
+    assert [len(shard) for shard in shards] == [64, 64, 23]
+    whole = np.concatenate(shards)
+    assert store[:].tobytes() == whole.tobytes() and store[60:70].tobytes() == whole[60:70].tobytes()
+    assert store[-1].tobytes() == whole[-1].tobytes() and store[5:5].shape == (0, 384)
+    path, expected = store.paths[0], first.tobytes()
+    other = toller.Store(path)
+    view = other[3:9]
+    del other
+    gc.collect()
+    assert view.tobytes() == expected
+
+
+def test_a_store_is_a_sequence(store: toller.Store) -> None:
+    for bad in (len(store), -len(store) - 1):
+        with pytest.raises(IndexError):
+            store[bad]
+    with pytest.raises(TypeError):
+        store[::2]
+    assert sum(1 for _ in store) == len(store)
+
+
+def test_views_of_a_large_store_take_no_memory(tmp_path: Path) -> None:
+    given = vectors(8192, 1024)
+    store = toller.Store.create(tmp_path / "s", [str(row) for row in range(8192)], given)
+
+    def own_memory() -> int:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) * 1024
+
+    before = own_memory()
+    views = [store[row : row + 4096] for row in range(4096)]
+    assert sum(float(view[0, 0]) for view in views) == pytest.approx(float(given[:4096, 0].sum()), rel=1e-4)
+    assert own_memory() - before < 8 << 20
+
+
+def test_bad_arrays_are_refused(tmp_path: Path, encoder: toller.Encoder) -> None:
+    ids = ["a", "b"]
+    with pytest.raises(toller.InvalidArgument, match="astype"):
+        toller.Store.create(tmp_path / "1", ids, vectors(2).astype(np.float64))
+    with pytest.raises(toller.InvalidArgument, match="3 ids for 2"):
+        toller.Store.create(tmp_path / "2", ["a", "b", "c"], vectors(2))
+    with pytest.raises(toller.InvalidArgument, match="'a' occurs twice|\"a\" occurs twice"):
+        toller.Store.create(tmp_path / "3", ["a", "a"], vectors(2))
+    with pytest.raises(toller.InvalidArgument, match="ascontiguousarray"):
+        toller.Store.create(tmp_path / "4", ids, vectors(4)[::2])
+    with pytest.raises(toller.InvalidArgument):
+        toller.Store.create(tmp_path / "5", ids, np.full((2, 4), np.nan, dtype=np.float32))
+    with pytest.raises(toller.InvalidArgument, match="the model makes 384"):
+        toller.Store.create(tmp_path / "6", ids, vectors(2), model=encoder)
+
+
+def test_vectors_of_a_model_make_a_store_that_knows_it(encoder: toller.Encoder, tmp_path: Path) -> None:
+    texts = ["dogs fetch ducks", "stocks fell", "ducks swim"]
+    store = toller.Store.create(tmp_path / "s", ["1", "2", "3"], encoder.encode_document(texts), model=encoder)
+    assert store.model_fingerprint == encoder.fingerprint
+    assert toller.Searcher.dense(store, encoder).search("dogs fetch ducks", k=1)[0].id == "1"
+
+
+def test_damage_is_found(tmp_path: Path) -> None:
+    store = toller.Store.create(tmp_path / "s", ["a", "b"], vectors(2))
+    path = next((tmp_path / "s").glob("shard-*"))
+    del store
+    damaged = bytearray(path.read_bytes())
+    damaged[-3] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(toller.Error) as error:
+        toller.Store(tmp_path / "s")
+    assert error.value.file and error.value.file.endswith(path.name)
+    toller.Store(tmp_path / "s", verify=False)
+
+
+def test_stores_are_pickled_as_their_paths(store: toller.Store) -> None:
+    assert pickle.loads(pickle.dumps(store))[:].tobytes() == store[:].tobytes()
+
+
+def test_no_store(tmp_path: Path) -> None:
+    with pytest.raises(toller.NotFound):
+        toller.Store(tmp_path / "nowhere")
+    with pytest.raises(toller.Error, match="not a store"):
+        toller.Store(tmp_path)
