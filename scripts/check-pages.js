@@ -1,4 +1,5 @@
-// Checks pages in headless Chromium; scripts/check-pages calls it.
+// Checks pages in headless Chromium; scripts/check-pages calls it with files, and with the address of a server
+// whose page is used as people use it. SCREENSHOTS names a folder for pictures.
 "use strict";
 const path = require("node:path");
 const { source } = require("axe-core");
@@ -10,19 +11,28 @@ const VIEWS = [
   { name: "narrow", width: 400, scheme: "light" },
 ];
 
-const check = async (browser, file, { name, width, scheme }) => {
+// Opens a page; what is wrong with it is added to `wrong` from then on.
+const opened = async (browser, address, { width, scheme }, wrong) => {
   const page = await browser.newPage();
-  const wrong = [];
+  const own = address.startsWith("file:") ? "file:" : new URL(address).origin;
   page.on("console", (message) => wrong.push(`message: ${message.text()}`));
   page.on("pageerror", (error) => wrong.push(`error: ${error}`));
+  page.on("dialog", (dialog) => { wrong.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
   page.on("request", (request) => {
-    if (!request.url().startsWith("file:")) wrong.push(`request: ${request.url()}`);
+    if (![own, "blob:", "data:"].some((start) => request.url().startsWith(start))) wrong.push(`request: ${request.url()}`);
   });
   await page.setViewport({ width, height: 900 });
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
-  await page.goto("file://" + path.resolve(file));
-  // What is folded is checked, too.
-  await page.evaluate(() => { for (const one of document.querySelectorAll("details")) one.open = true; });
+  await page.goto(address);
+  return page;
+};
+
+// Looks at what a page shows now.
+const inspect = async (page, name, { name: view, width }, wrong) => {
+  const label = `${name} ${view}`;
+  if (process.env.SCREENSHOTS) {
+    await page.screenshot({ path: path.join(process.env.SCREENSHOTS, `${name}-${view}.png`), fullPage: true });
+  }
   const widest = await page.evaluate(() => document.documentElement.scrollWidth);
   if (widest > width) wrong.push(`${widest} pixels wide`);
   await page.evaluate(source);
@@ -30,19 +40,107 @@ const check = async (browser, file, { name, width, scheme }) => {
   for (const { id, impact, nodes } of violations) {
     const line = `${impact}: ${id}, ${nodes.length} times, for example ${nodes[0].html.slice(0, 160)}`;
     if (["serious", "critical"].includes(impact)) wrong.push(line);
-    else console.log(`  ${path.basename(file)} ${name}: ${line}`);
+    else console.log(`  ${label}: ${line}`);
   }
-  await page.close();
-  console.log(`${wrong.length ? "FAILED" : "passed"}: ${path.basename(file)} ${name}`);
+  console.log(`${wrong.length ? "FAILED" : "passed"}: ${label}`);
   for (const line of wrong) console.log(`  ${line}`);
-  return wrong.length;
+  return wrong.splice(0).length;
+};
+
+const checkFile = async (browser, file, view) => {
+  const wrong = [];
+  const page = await opened(browser, "file://" + path.resolve(file), view, wrong);
+  // What is folded is checked, too.
+  await page.evaluate(() => { for (const one of document.querySelectorAll("details")) one.open = true; });
+  const count = await inspect(page, path.basename(file), view, wrong);
+  await page.close();
+  return count;
+};
+
+// Searches, opens a document, explains a score, compares runs: with the keyboard where people would use it.
+const checkServer = async (browser, address, view) => {
+  const wrong = [];
+  const expect = (is, what) => { if (!is) wrong.push(`expected: ${what}`); };
+  const page = await opened(browser, address, view, wrong);
+  const text = (selector) => page.$eval(selector, (element) => element.textContent);
+  const count = (selector) => page.$$eval(selector, (all) => all.length);
+  const until = (condition, ...rest) => page.waitForFunction(condition, { timeout: 30_000 }, ...rest);
+
+  await page.waitForSelector("#systems input");
+  let sum = await inspect(page, "server", view, wrong);
+
+  // The query field has the focus.
+  await page.keyboard.type("river light");
+  for (const box of await page.$$("#systems input:not(:checked)")) await box.click();
+  await page.focus("#query");
+  await page.keyboard.press("Enter");
+  await until(() => document.querySelector("#found").textContent.includes(" of "));
+  const systems = await count(".system");
+  expect(systems === 6, `six systems, not ${systems}`);
+  expect((await count(".hit")) === 10 * systems, "ten hits of each system");
+  expect((await count(".stages span")) > systems, "stages of each system");
+  expect((await count(".hit mark")) > 0, "marked terms");
+  expect((await text(".elsewhere")).includes("also"), "other systems with the same document");
+  expect((await count(".hit img")) === 0, "no image out of a text");
+  expect(page.url().includes("q=river+light"), "an address of the search");
+  await page.keyboard.press("Escape");
+  expect((await page.$eval("#query", (field) => field.value)) === "river light", "the query in its field");
+  await page.keyboard.press("j");
+  await page.keyboard.press("l");
+  await page.keyboard.press("j");
+  const place = await page.evaluate(() => {
+    const hit = document.activeElement;
+    const [section, list] = [hit.closest(".system"), hit.parentElement];
+    return [[...section.parentElement.children].indexOf(section), [...list.children].indexOf(hit)];
+  });
+  expect(String(place) === "1,1", `the second hit of the second system, not ${place}`);
+  await page.keyboard.press("e");
+  await until(() => document.activeElement.querySelectorAll(".why table").length === 2);
+  await page.keyboard.press("o");
+  for (const [at, hit] of (await page.$$("#columns > :nth-child(6) .hit")).entries()) {
+    if (at < 2) await (await hit.$(".act")).click();
+  }
+  await until(() => document.querySelectorAll("#columns > :nth-child(6) .why table").length >= 3);
+  const stages = await page.$$eval("#columns > :nth-child(6) .why:not([hidden]) table:first-child tbody th", (all) => all.map((cell) => cell.textContent));
+  expect(stages.includes("postings") && stages.includes("fuse") && stages.includes("rerank"), `scores of each stage, not ${stages}`);
+  sum += await inspect(page, "server-search", view, wrong);
+
+  await page.click("[data-view=runs]");
+  await page.waitForSelector("#listed tr");
+  await page.click("#compare [value=report]");
+  await page.waitForSelector("#shown:not([hidden])");
+  const shown = async (sign) => {
+    const frame = await (await page.waitForSelector("#frame")).contentFrame();
+    await frame.waitForSelector(sign, { timeout: 30_000 });
+    return frame;
+  };
+  // The report's own script makes these buttons.
+  const report = await shown("button.save");
+  expect((await report.$$("svg")).length > 5, "figures");
+  expect((await text("#compared")).includes("3 runs"), "a report of three runs");
+  sum += await inspect(page, "server-report", view, wrong);
+
+  await page.click("#listed tr:nth-child(3) [type=checkbox]");
+  await page.click("#compare [value=diff]");
+  const diff = await shown("article .sides");
+  expect((await diff.$$("article")).length > 3, "queries that differ");
+  await page.$eval("#measures", (field) => { field.value = "poem"; });
+  await page.click("#compare [value=report]");
+  // Chromium reports the status itself.
+  await until(() => document.querySelector("#compared").textContent.includes("poem"));
+  const status = wrong.findIndex((line) => line.includes("422"));
+  if (status >= 0) wrong.splice(status, 1);
+  sum += await inspect(page, "server-runs", view, wrong);
+  await page.close();
+  return sum;
 };
 
 (async () => {
   const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
   let wrong = 0;
-  for (const file of process.argv.slice(2)) {
-    for (const view of VIEWS) wrong += await check(browser, file, view);
+  for (const what of process.argv.slice(2)) {
+    const check = what.startsWith("http:") ? checkServer : checkFile;
+    for (const view of VIEWS) wrong += await check(browser, what, view);
   }
   await browser.close();
   process.exitCode = wrong ? 1 : 0;

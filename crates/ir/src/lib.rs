@@ -25,5 +25,6 @@ pub use remedy::{AnyError, Command, Explain, Part, Remedy, Setting, Term};
 pub use role::Role;
 pub use run::{Run, RunEntry};
 pub use searcher::{
-    Filter, Ranking, RequestError, SearchError, SearchRequest, SearchResponse, Searcher, Timing,
+    Filter, Ranking, RequestError, SearchError, SearchRequest, SearchResponse, Searcher, StageRankings,
+    Timing,
 };

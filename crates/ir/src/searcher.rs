@@ -43,6 +43,17 @@ pub struct SearchResponse {
     pub nominated: Vec<usize>,
     /// How long each stage took, in the order of the stages.
     pub timings: Vec<Timing>,
+    /// What the stages before the last one found, in their order. Empty if one stage found the hits.
+    pub before: Vec<StageRankings>,
+}
+
+/// What a stage of a search found, before the next stage changed the order or the scores.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StageRankings {
+    /// The stage, as in [`Timing`]: `scan`, `postings` or `fuse`.
+    pub stage: &'static str,
+    /// One ranking a query, by the ordinals of the whole search.
+    pub rankings: Vec<Ranking>,
 }
 
 /// How long a stage of a search took.
@@ -141,6 +152,12 @@ impl SearchResponse {
     pub fn add_nominated(&mut self, nominated: &[usize]) {
         self.nominated.resize(self.nominated.len().max(nominated.len()), 0);
         self.nominated.iter_mut().zip(nominated).for_each(|(sum, count)| *sum += count);
+    }
+
+    /// The stage that found the rankings.
+    #[must_use]
+    pub fn last_stage(&self) -> &'static str {
+        self.timings.last().map_or("search", |timing| timing.stage)
     }
 }
 

@@ -101,7 +101,8 @@ impl Searcher for DenseSearcher {
         let found = self.index.search(&vectors, request.k, &request.filter)?;
         let scan = Timing { stage: "scan", duration: started.elapsed() };
         let timings = vec![encode, scan];
-        Ok(SearchResponse { rankings: found.rankings, nominated: found.nominated, timings })
+        let (rankings, nominated) = (found.rankings, found.nominated);
+        Ok(SearchResponse { rankings, nominated, timings, ..SearchResponse::default() })
     }
 
     fn doc_id(&self, doc: DocOrd) -> Cow<'_, str> {

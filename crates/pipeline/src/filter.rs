@@ -39,12 +39,22 @@ impl DocumentLists {
     /// order.
     #[must_use]
     pub fn in_collection(&self, collection: &dyn Searcher) -> (QueryFilter, Vec<&str>) {
-        if self.is_empty() {
-            return (QueryFilter::default(), Vec::new());
-        }
-        let named = self.named();
-        let ordinals = ordinals_of(collection, &named);
-        let ordinal = |id: &String| ordinals.get(id.as_str()).copied();
+        let ordinals = match self.is_empty() {
+            true => HashMap::new(),
+            false => ordinals_of(collection, &self.named()),
+        };
+        let filter = self.by(|id| ordinals.get(id).copied());
+        let mut missing: Vec<&str> =
+            self.named().into_iter().filter(|id| !ordinals.contains_key(id)).collect();
+        missing.sort_unstable();
+        (filter, missing)
+    }
+
+    /// The filter by the ordinals that `ordinal` has for identifiers. Identifiers without an ordinal filter
+    /// nothing.
+    #[must_use]
+    pub fn by(&self, ordinal: impl Fn(&str) -> Option<DocOrd>) -> QueryFilter {
+        let ordinal = |id: &String| ordinal(id);
         let mut filter = QueryFilter {
             allowed: self.allowed.as_ref().map(|ids| ids.iter().filter_map(ordinal).collect()),
             excluded: HashMap::new(),
@@ -56,9 +66,7 @@ impl DocumentLists {
             docs.sort_unstable();
             docs.dedup();
         }
-        let mut missing: Vec<&str> = named.into_iter().filter(|id| !ordinals.contains_key(id)).collect();
-        missing.sort_unstable();
-        (filter, missing)
+        filter
     }
 }
 

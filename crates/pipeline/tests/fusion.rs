@@ -13,7 +13,7 @@ use toller_pipeline::fusion::{
     Collections, Combination, FusedQuery, Fusion, FusionError, Hybrid, METHODS, Missing, Normalization,
     fuse_runs,
 };
-use toller_pipeline::{DocumentLists, as_run};
+use toller_pipeline::{DocumentLists, Ordinals, as_run};
 
 type Tested = Result<(), Box<dyn Error + Send + Sync>>;
 
@@ -295,6 +295,34 @@ fn collections_that_differ_are_refused_or_united() -> Tested {
     }
     let twice = hybrid(&["a", "b"], &["a", "a"], Collections::MayDiffer);
     assert!(matches!(twice.err(), Some(FusionError::AmbiguousId { list: 2, .. })));
+    Ok(())
+}
+
+#[test]
+fn a_fusion_says_what_each_searcher_found() -> Tested {
+    // The second searcher has the documents in another order, so its ordinals are others.
+    let searchers = [false, true]
+        .map(|reversed| Arc::new(Fixed::new(vec![0.3, 0.2, 0.1], reversed)) as Arc<dyn Searcher>);
+    let hybrid = Hybrid::new(searchers.to_vec(), METHODS[0].fusion(), 2, Collections::Same)?;
+    let found = hybrid.search(&SearchRequest::new(&[Query::default()], 3))?;
+    let ids = |ranking: &Ranking| -> Vec<String> {
+        ranking.hits.iter().map(|hit| hybrid.doc_id(hit.doc).into_owned()).collect()
+    };
+    let before: Vec<_> = found.before.iter().map(|list| ids(&list.rankings[0])).collect();
+    assert_eq!(before, [["d0", "d1"], ["d2", "d1"]]);
+    Ok(())
+}
+
+#[test]
+fn documents_have_their_ordinals_by_identifier() -> Tested {
+    for count in [0, 1, 5_000] {
+        let searcher = Fixed::new(vec![0.5; count], true);
+        let ordinals = Ordinals::of(&searcher)?;
+        for doc in (0..count as u32).map(DocOrd) {
+            assert_eq!(ordinals.get(&searcher, &searcher.doc_id(doc)), Some(doc));
+        }
+        assert_eq!(ordinals.get(&searcher, "d"), None);
+    }
     Ok(())
 }
 

@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 
-use toller_eval::{EvalError, EvalOptions, Evaluation, Measure, QueryDifference, evaluate, query_difference};
+use serde_json::{Value, json};
+use toller_eval::{
+    EvalError, EvalOptions, Evaluation, Measure, QueryDifference, RankedDocument, evaluate, query_difference,
+};
 use toller_ir::{Qrels, Run};
 
-use crate::texts::Wanted;
+use crate::texts::{Texts, Wanted};
 
 /// Which queries are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +100,52 @@ impl Contrast {
     #[must_use]
     pub fn number(&self, value: f64) -> String {
         self.measure.format(value, 4)
+    }
+
+    /// Everything with its texts, for programs.
+    #[must_use]
+    pub fn json(&self, texts: &Texts) -> Value {
+        let passage = |id: &str| match texts.passage(id) {
+            Some(passage) => json!({"title": passage.title, "text": passage.text}),
+            None => Value::Null,
+        };
+        let document = |document: &RankedDocument| {
+            json!({
+                "id": document.doc_id,
+                "score": document.score,
+                "grade": document.grade,
+                "other_rank": document.other_rank,
+                "passage": passage(&document.doc_id),
+            })
+        };
+        let query = |query: &QueryDifference| {
+            let relevant = query.relevant.iter().map(|document| {
+                json!({
+                    "id": document.doc_id,
+                    "grade": document.grade,
+                    "ranks": document.ranks,
+                    "passage": passage(&document.doc_id),
+                })
+            });
+            let ranking = |ranking: &Vec<RankedDocument>| ranking.iter().map(document).collect::<Vec<_>>();
+            json!({
+                "id": query.query_id,
+                "text": texts.query(&query.query_id),
+                "values": query.values,
+                "gain": query.gain(),
+                "relevant": relevant.collect::<Vec<_>>(),
+                "rankings": query.rankings.each_ref().map(ranking),
+            })
+        };
+        json!({
+            "runs": self.names,
+            "measure": self.measure.to_string(),
+            "means": self.means,
+            "queries": self.all,
+            "lost": self.lost,
+            "gained": self.gained,
+            "shown": self.shown.iter().map(query).collect::<Vec<_>>(),
+        })
     }
 
     /// Adds the identifiers of the texts that are shown.

@@ -24,5 +24,8 @@ pub use error::ReportError;
 pub use export::{DataFile, data_files};
 pub use failures::{FailedQuery, Failures, RelevantRank, RetrievedDocument, Sample};
 pub use options::ReportOptions;
-pub use page::{GradeLabel, Judged, annotation_page, diff_page, failures_page, report_page};
+pub use page::{
+    FrameSources, GradeLabel, Judged, STYLE, annotation_page, diff_page, failures_page, frame_sources,
+    report_page,
+};
 pub use texts::{Texts, Wanted};

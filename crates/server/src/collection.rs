@@ -1,13 +1,13 @@
 //! What is searched: the systems over a collection, and their queues.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use toller_engine::{DocOrd, Engine, Hit, Pooled, Query, Reranker, SearchRequest, Searcher};
-use toller_ir::Explain;
-use toller_pipeline::{DocumentLists, QueryFilter, SparseSearcher};
+use toller_engine::{DocOrd, Engine, Hit, Pooled, Query, Ranking, Reranker, SearchRequest, Searcher};
+use toller_ir::{Explain, StageRankings};
+use toller_pipeline::{DocumentLists, Ordinals, QueryFilter, SparseSearcher};
 use toller_texts::Texts;
 use utoipa::ToSchema;
 
@@ -15,6 +15,7 @@ use crate::ServerError;
 use crate::failure::{Failure, Reason};
 use crate::limits::Limits;
 use crate::metrics::Metrics;
+use crate::runs::Runs;
 use crate::schedule::{Answer, Capacity, Scheduler, Work};
 
 /// Queries that are searched together.
@@ -36,10 +37,12 @@ pub struct Systems {
     pub reranker: Option<Arc<Reranker>>,
     /// The texts of the documents.
     pub texts: Option<Arc<Texts>>,
+    /// Runs to compare.
+    pub runs: Option<Arc<Runs>>,
 }
 
 /// The name of a system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum System {
     /// The inverted index.
@@ -87,9 +90,19 @@ impl PartialEq for Asked {
     }
 }
 
+/// The rank and the score that a stage of a search gave a document.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Standing {
+    pub(crate) stage: &'static str,
+    pub(crate) rank: usize,
+    pub(crate) score: f32,
+}
+
 /// What was found for a query.
 pub(crate) struct Found {
     pub(crate) hits: Vec<Hit>,
+    /// What the stages before the last one gave each hit.
+    pub(crate) before: Vec<Vec<Standing>>,
     /// The stages of the batch that the query was in.
     pub(crate) stages: Arc<[(&'static str, Duration)]>,
     /// Queries of the batch.
@@ -132,13 +145,28 @@ impl Work for Searching {
             .search(&request)
             .map_err(|error| Failure::of(Reason::Backend, &*error as &dyn Explain))?;
         let stages: Arc<[_]> = found.timings.iter().map(|timing| (timing.stage, timing.duration)).collect();
-        let of_query = |ranking: toller_engine::Ranking| Found {
+        let of_query = |(place, ranking): (usize, Ranking)| Found {
+            before: standings(&ranking.hits, &found.before, place),
             hits: ranking.hits,
             stages: stages.clone(),
             batch: queries.len(),
         };
-        Ok(found.rankings.into_iter().map(of_query).collect())
+        Ok(found.rankings.into_iter().enumerate().map(of_query).collect())
     }
+}
+
+/// Where the stages ranked the hits of the query at a place of the request.
+fn standings(hits: &[Hit], stages: &[StageRankings], place: usize) -> Vec<Vec<Standing>> {
+    let mut found = vec![Vec::new(); hits.len()];
+    let places: HashMap<DocOrd, usize> = hits.iter().map(|hit| hit.doc).zip(0..).collect();
+    for StageRankings { stage, rankings } in stages {
+        for (rank, hit) in (1..).zip(rankings.get(place).into_iter().flat_map(|ranking| &ranking.hits)) {
+            if let Some(at) = places.get(&hit.doc) {
+                found[*at].push(Standing { stage, rank, score: hit.score });
+            }
+        }
+    }
+    found
 }
 
 impl Systems {
@@ -159,6 +187,8 @@ pub(crate) struct Collection {
     pub(crate) systems: Systems,
     plain: Scheduler<Searching>,
     reranked: Option<Scheduler<Searching>>,
+    /// The ordinals of each system's documents, once somebody asked for one.
+    ordinals: Mutex<HashMap<System, Arc<Ordinals>>>,
 }
 
 impl Collection {
@@ -181,7 +211,12 @@ impl Collection {
         };
         let reranking = systems.reranker.clone().map(|reranker| Some((engine.clone(), reranker)));
         let reranked = reranking.map(|reranking| start("reranked-search", RERANKED_BATCH, reranking));
-        Ok(Self { plain: start("search", BATCH, None)?, reranked: reranked.transpose()?, systems })
+        Ok(Self {
+            plain: start("search", BATCH, None)?,
+            reranked: reranked.transpose()?,
+            ordinals: Mutex::default(),
+            systems,
+        })
     }
 
     /// The systems that are served, the best first.
@@ -219,10 +254,21 @@ impl Collection {
         Ok(hits.iter().map(|hit| searcher.doc_id(hit.doc).into_owned()).collect())
     }
 
-    /// The filter that `lists` is in a system. Reads all identifiers of the system. Identifiers that the
-    /// system does not have filter nothing.
+    /// The ordinals of a system's documents. The first call reads all identifiers, while others wait.
+    fn ordinals(&self, system: System, searcher: &dyn Searcher) -> Result<Arc<Ordinals>, Failure> {
+        let mut known = self.ordinals.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ordinals) = known.get(&system) {
+            return Ok(ordinals.clone());
+        }
+        let read = Ordinals::of(searcher).map_err(|error| Failure::of(Reason::Backend, &error))?;
+        Ok(known.entry(system).or_insert(read.into()).clone())
+    }
+
+    /// The filter that `lists` is in a system. Identifiers that the system does not have filter nothing.
     pub(crate) fn filter(&self, system: System, lists: &DocumentLists) -> Result<QueryFilter, Failure> {
-        Ok(lists.in_collection(&*self.systems.get(system)?).0)
+        let searcher = self.systems.get(system)?;
+        let ordinals = self.ordinals(system, &*searcher)?;
+        Ok(lists.by(|id| ordinals.get(&*searcher, id)))
     }
 
     /// The texts of the documents, if they are served.
@@ -232,27 +278,19 @@ impl Collection {
         self.systems.texts.as_ref().ok_or_else(without)
     }
 
-    /// The inverted index, and the ordinals that it has for documents by their identifiers. Reads all
-    /// identifiers of the index.
+    /// The inverted index, and the ordinals that it has for documents by their identifiers.
     pub(crate) fn sparse_ordinals(
         &self,
         ids: &[String],
     ) -> Result<(&SparseSearcher, Vec<Option<DocOrd>>), Failure> {
-        let searcher = self.systems.sparse.as_deref();
-        let searcher = searcher.ok_or_else(|| {
+        let missing = || {
             Failure::new(
                 Reason::NotServed,
                 "scores are explained term by term, and the server has no sparse system",
             )
-        })?;
-        let wanted: HashSet<&str> = ids.iter().map(String::as_str).collect();
-        let mut ordinals = HashMap::with_capacity(wanted.len());
-        for doc in (0..searcher.doc_count() as u32).map(DocOrd) {
-            if let Some(id) = wanted.get(&*searcher.doc_id(doc)) {
-                ordinals.insert(*id, doc);
-            }
-        }
-        let found = ids.iter().map(|id| ordinals.get(id.as_str()).copied()).collect();
-        Ok((searcher, found))
+        };
+        let searcher: &SparseSearcher = self.systems.sparse.as_deref().ok_or_else(missing)?;
+        let ordinals = self.ordinals(System::Sparse, searcher)?;
+        Ok((searcher, ids.iter().map(|id| ordinals.get(searcher, id)).collect()))
     }
 }

@@ -123,13 +123,15 @@ impl Embedder {
         Ok(if self.encoder().model().is_tied() { Role::Passage } else { role })
     }
 
-    /// The tokens of inputs.
+    /// The tokens of inputs, unless these could not be encoded before the deadline.
     pub(crate) async fn tokenize(
         self: &Arc<Self>,
         inputs: Inputs,
         role: Role,
         cut: Cut,
+        deadline: Instant,
     ) -> Result<Vec<Tokens>, Failure> {
+        self.scheduler.check(deadline)?;
         let texts = match inputs {
             Inputs::Texts(texts) => texts,
             Inputs::Ids(ids) => {

@@ -18,7 +18,7 @@ pub(crate) enum Reason {
     Invalid,
     /// The body is too large.
     TooLarge,
-    /// The body is not said to be JSON.
+    /// The body has another media type than JSON.
     MediaType,
     /// The body took too long to come.
     SlowBody,
@@ -102,7 +102,7 @@ impl Failure {
         Self::new(Reason::Invalid, message)
     }
 
-    /// Refuses work for lack of room, until there will be room by the measured rate.
+    /// Refuses work because a queue is full, until there is room by the measured rate.
     pub(crate) fn overloaded(message: &str, retry_after: Duration) -> Self {
         Self { retry_after: Some(retry_after), ..Self::new(Reason::Overloaded, message) }
     }

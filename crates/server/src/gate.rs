@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header::ORIGIN;
+use axum::http::header::{CONNECTION, ORIGIN};
 use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -32,6 +32,10 @@ pub(crate) async fn observe(State(app): State<Arc<App>>, request: Request, next:
     let mut response = next.run(request).await;
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
+    }
+    if app.phase.is_draining() {
+        // A client that kept the connection would send its next request to nobody.
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     let (status, time) = (response.status().as_u16(), started.elapsed());
     app.metrics.answered(route.as_ref().map_or("other", MatchedPath::as_str), method, status, time);

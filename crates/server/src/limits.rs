@@ -13,7 +13,7 @@ pub struct Limits {
     pub k: usize,
     /// Whether texts that are too long are cut, unless a request says otherwise.
     pub truncate: bool,
-    /// Whether requests may give ids of tokens in the place of texts.
+    /// Whether requests may give ids of tokens instead of texts.
     pub allow_token_ids: bool,
     /// Tokens of a batch; `None` for what suits the machine.
     pub batch_tokens: Option<usize>,

@@ -83,13 +83,16 @@ impl Scorer {
         &self.scheduler.work().model
     }
 
-    /// The pairs of a query and each of the texts. The query is tokenized once.
+    /// The pairs of a query and each of the texts, unless these could not be scored before the deadline. The
+    /// query is tokenized once.
     pub(crate) async fn pairs(
         self: &Arc<Self>,
         query: String,
         texts: Vec<String>,
         cut: Cut,
+        deadline: Instant,
     ) -> Result<Vec<Tokens>, Failure> {
+        self.scheduler.check(deadline)?;
         let this = self.clone();
         on_texts(query.len() + texts.iter().map(String::len).sum::<usize>(), move || {
             let model = this.model();
@@ -104,12 +107,14 @@ impl Scorer {
         .await
     }
 
-    /// The tokens of texts and pairs that are classified.
+    /// The same for texts and pairs that are classified.
     pub(crate) async fn inputs(
         self: &Arc<Self>,
         inputs: Vec<Classified>,
         cut: Cut,
+        deadline: Instant,
     ) -> Result<Vec<Tokens>, Failure> {
+        self.scheduler.check(deadline)?;
         let this = self.clone();
         on_texts(inputs.iter().map(Classified::bytes).sum(), move || {
             let model = this.model();

@@ -27,7 +27,7 @@ const BLOCKING_THREADS: usize = 16;
 /// The time for connections to end once no request is under way.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-/// The time before the next connection is accepted after the system refused one, for want of descriptors.
+/// The time before the next connection is accepted after the system refused one because of too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A server that is ready to run.
@@ -57,9 +57,8 @@ impl Server {
         self.address
     }
 
-    /// Answers requests until it is told to end. Then those under way have `drain_time`; new ones are refused
-    /// with 503 meanwhile. `hear` is called with what went wrong in a reload, and with nothing if all went
-    /// well.
+    /// Answers requests until it is asked to end. Then requests under way have `drain_time`; new ones are
+    /// refused with 503 meanwhile. `on_reload` gets the result of each reload that a signal asked for.
     ///
     /// # Errors
     /// [`ServerError::Undrained`] if the time was too short; what the system refuses.
@@ -67,7 +66,7 @@ impl Server {
         self,
         mut signals: Signals,
         drain_time: Duration,
-        hear: impl Fn(Result<(), String>) + Send + Sync + 'static,
+        on_reload: impl Fn(Result<(), String>) + Send + Sync + 'static,
     ) -> Result<(), ServerError> {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         runtime.worker_threads(IO_THREADS).max_blocking_threads(BLOCKING_THREADS).enable_all();
@@ -78,12 +77,12 @@ impl Server {
             let listener = tokio::net::TcpListener::from_std(self.listener).map_err(ServerError::Start)?;
             let connections = Arc::new(Connections::new(&self.app));
             let accepting = tokio::spawn(accept(listener, connections.clone()));
-            let hear = Arc::new(hear);
-            // Nobody who could reload is left when the signals end.
-            while let Some(Signal::Reload) = signals.heard.recv().await {
-                let (app, hear) = (self.app.clone(), hear.clone());
+            let on_reload = Arc::new(on_reload);
+            // The loop ends at a drain, or when no control is left that could ask for one.
+            while let Some(Signal::Reload) = signals.received.recv().await {
+                let (app, on_reload) = (self.app.clone(), on_reload.clone());
                 tokio::spawn(async move {
-                    hear(aside(move || app.reload()).await.map_err(|failure| failure.message));
+                    on_reload(aside(move || app.reload()).await.map_err(|failure| failure.message));
                 });
             }
             self.app.phase.drain();

@@ -1,10 +1,10 @@
-//! What a running server is told: to open its collection again, to shut down.
+//! Requests to a running server: reload, drain.
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::ServerError;
 
-/// Something a server is told.
+/// A request to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
     /// Open the collection again.
@@ -13,20 +13,20 @@ pub(crate) enum Signal {
     Drain,
 }
 
-/// Where a server hears what it is told.
+/// Where a server receives requests to reload and to drain.
 pub struct Signals {
-    pub(crate) heard: UnboundedReceiver<Signal>,
+    pub(crate) received: UnboundedReceiver<Signal>,
     from_system: Option<Control>,
 }
 
-/// Tells a server what to do.
+/// Asks a server to reload or to drain.
 #[derive(Clone)]
 pub struct Control(UnboundedSender<Signal>);
 
 impl Control {
     /// Opens the collection again. Requests go on.
     pub fn reload(&self) {
-        // A server that has ended hears nothing.
+        // A server that has ended receives nothing.
         let _ = self.0.send(Signal::Reload);
     }
 
@@ -40,8 +40,8 @@ impl Signals {
     /// The control of a server, and its other end.
     #[must_use]
     pub fn controlled() -> (Control, Self) {
-        let (sender, heard) = unbounded_channel();
-        (Control(sender), Self { heard, from_system: None })
+        let (sender, received) = unbounded_channel();
+        (Control(sender), Self { received, from_system: None })
     }
 
     /// Those of the system: SIGTERM and Ctrl-C drain, SIGHUP reloads.
@@ -62,12 +62,12 @@ impl Signals {
             (SignalKind::interrupt(), Signal::Drain),
             (SignalKind::hangup(), Signal::Reload),
         ];
-        for (kind, told) in kinds {
+        for (kind, request) in kinds {
             let mut signals = signal(kind).map_err(ServerError::Start)?;
             let sender = sender.clone();
             tokio::spawn(async move {
                 while signals.recv().await.is_some() {
-                    let _ = sender.send(told);
+                    let _ = sender.send(request);
                 }
             });
         }

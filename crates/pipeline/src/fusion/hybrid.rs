@@ -8,7 +8,8 @@ use std::time::Instant;
 use rayon::prelude::*;
 use toller_corpus::Score;
 use toller_ir::{
-    DocOrd, DocSet, Filter, Hit, Query, Ranking, SearchError, SearchRequest, SearchResponse, Searcher, Timing,
+    DocOrd, DocSet, Filter, Hit, Query, Ranking, SearchError, SearchRequest, SearchResponse, Searcher,
+    StageRankings, Timing,
 };
 
 use super::error::FusionError;
@@ -85,16 +86,29 @@ impl Hybrid {
         Ok(Self { searchers, fusion, weights, depth, shared, first_count, others })
     }
 
+    /// Gives the documents of a searcher's rankings their shared ordinals.
+    fn share(&self, list: usize, rankings: &mut [Ranking]) {
+        let Some(shared) = &self.shared[list] else { return };
+        for hit in rankings.iter_mut().flat_map(|ranking| &mut ranking.hits) {
+            hit.doc = shared[hit.doc.index()];
+        }
+    }
+
     /// The `k` best documents of each query, from the rankings of each searcher. Each score counts as a
     /// reader of the searcher's run would read it, so that fusing the runs gives the same.
-    fn fuse(&self, queries: &[Query], found: &[Vec<Ranking>], k: usize) -> Result<Vec<Ranking>, FusionError> {
-        for (list, rankings) in (1..).zip(found) {
+    fn fuse(
+        &self,
+        queries: &[Query],
+        found: &[StageRankings],
+        k: usize,
+    ) -> Result<Vec<Ranking>, FusionError> {
+        for (list, StageRankings { rankings, .. }) in (1..).zip(found) {
             if rankings.len() != queries.len() {
                 let (rankings, queries) = (rankings.len(), queries.len());
                 return Err(FusionError::RankingCount { list, rankings, queries });
             }
         }
-        let fuse = |at: usize| self.fuse_one(found.iter().filter_map(|rankings| rankings.get(at)), k);
+        let fuse = |at: usize| self.fuse_one(found.iter().filter_map(|list| list.rankings.get(at)), k);
         let fused: Vec<Result<Ranking, BadEntry<DocOrd>>> =
             (0..queries.len()).into_par_iter().map(fuse).collect();
         let named = |(fused, query): (Result<Ranking, BadEntry<DocOrd>>, &Query)| {
@@ -108,11 +122,8 @@ impl Hybrid {
         rankings: impl Iterator<Item = &'r Ranking>,
         k: usize,
     ) -> Result<Ranking, BadEntry<DocOrd>> {
-        let lists = rankings.zip(&self.shared).map(|(ranking, shared)| {
-            let entry = |hit: &Hit| {
-                let doc = shared.as_ref().map_or(hit.doc, |shared| shared[hit.doc.index()]);
-                (doc, Score::F32(hit.score).as_read())
-            };
+        let lists = rankings.map(|ranking| {
+            let entry = |hit: &Hit| (hit.doc, Score::F32(hit.score).as_read());
             ranking.hits.iter().map(entry).collect()
         });
         let pool = Pool::new(lists.collect(), self.depth, &self.fusion)?;
@@ -146,17 +157,23 @@ impl Searcher for Hybrid {
     fn search(&self, request: &SearchRequest<'_>) -> Result<SearchResponse, SearchError> {
         request.check()?;
         let mut response = SearchResponse::default();
-        let mut found: Vec<Vec<Ranking>> = Vec::with_capacity(self.searchers.len());
+        let mut found: Vec<StageRankings> = Vec::with_capacity(self.searchers.len());
         for (list, searcher) in self.searchers.iter().enumerate() {
+            let shared_stages = response.before.len();
             let own = self.own_filter(list, &request.filter);
             let filter = own.as_ref().map_or(request.filter, |own| own.borrowed());
             let of_list = searcher.search(&SearchRequest { k: self.depth, filter, ..*request })?;
             response.add_nominated(&of_list.nominated);
+            found.push(StageRankings { stage: of_list.last_stage(), rankings: of_list.rankings });
             response.timings.extend(of_list.timings);
-            found.push(of_list.rankings);
+            response.before.extend(of_list.before);
+            for stage in response.before.iter_mut().skip(shared_stages).chain(found.last_mut()) {
+                self.share(list, &mut stage.rankings);
+            }
         }
         let started = Instant::now();
         response.rankings = self.fuse(request.queries, &found, request.k)?;
+        response.before.extend(found);
         response.timings.push(Timing { stage: "fuse", duration: started.elapsed() });
         Ok(response)
     }

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use toller_ir::{DocOrd, Hit, Ranking, SearchError, SearchRequest, SearchResponse, Searcher, Timing};
+use toller_ir::{
+    DocOrd, Hit, Ranking, SearchError, SearchRequest, SearchResponse, Searcher, StageRankings, Timing,
+};
 
 use super::reranker::{Candidates, Reranker};
 
@@ -56,6 +58,7 @@ impl Searcher for RerankedSearcher {
                 .collect(),
         };
         response.rankings = found.iter().zip(reranked.queries).map(ranking).collect();
+        response.before.push(StageRankings { stage: response.last_stage(), rankings: found });
         response.timings.push(Timing { stage: "rerank", duration: reranked.report.duration });
         Ok(response)
     }

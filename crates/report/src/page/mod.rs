@@ -28,11 +28,21 @@ pub use annotation::{GradeLabel, annotation_page};
 pub use diff::diff_page;
 pub use failures::failures_page;
 pub use queries::Judged;
+pub use shell::{FrameSources, STYLE};
 pub(crate) use text::Plain;
 
 use self::parts::counted;
 use crate::data::Report;
 use crate::texts::Texts;
+
+/// The scripts of a report's page.
+const REPORT_SCRIPTS: &[&str] = &[include_str!("report.js")];
+
+/// What a page that shows a report or a diff in a frame has to allow.
+#[must_use]
+pub fn frame_sources() -> FrameSources {
+    FrameSources::of(&[REPORT_SCRIPTS, notes::SCRIPTS])
+}
 
 /// A section of the report.
 struct Section {
@@ -71,7 +81,7 @@ pub fn report_page(report: &Report, texts: &Texts) -> String {
             }
         }
     };
-    shell::page(&report.title, "report", &[include_str!("report.js")], &body)
+    shell::page(&report.title, "report", REPORT_SCRIPTS, &body)
 }
 
 fn sections(report: &Report, texts: &Texts) -> Vec<Section> {

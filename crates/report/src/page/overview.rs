@@ -40,7 +40,7 @@ fn measures(report: &Report) -> Markup {
         tr {
             th scope="col" { "Run" }
             @for measure in &report.measures {
-                th.num scope="col" style=(room(report)) title=(measure.summary) { (Plain(&measure.name)) }
+                th class=(room(report)) scope="col" title=(measure.summary) { (Plain(&measure.name)) }
             }
         }
     };
@@ -58,10 +58,10 @@ fn measures(report: &Report) -> Markup {
     table("measures", &caption, &head, &body)
 }
 
-/// Room on the right of a number for the raised letters, which hang there so that numbers are aligned.
+/// The class of numbers that have room on their right for the raised letters, which hang there so that
+/// numbers are aligned.
 fn room(report: &Report) -> String {
-    let letters = report.runs.len().saturating_sub(1).min(MOST_LETTERS);
-    format!("padding-right:{:.1}rem", 0.6 + 0.5 * letters as f64)
+    format!("num room-{}", report.runs.len().saturating_sub(1).min(MOST_LETTERS))
 }
 
 fn cell(report: &Report, run: usize, estimate: &Estimate, pairs: Option<&Pairs>, best: f64) -> Markup {
@@ -74,7 +74,7 @@ fn cell(report: &Report, run: usize, estimate: &Estimate, pairs: Option<&Pairs>,
         number(estimate.value)
     };
     html! {
-        td.num style=(room(report)) data-value=(estimate.value) {
+        td class=(room(report)) data-value=(estimate.value) {
             span.value.best[estimate.value == best && pairs.is_some()] { (shown) }
             @if pairs.is_some() {
                 sup {

@@ -4,8 +4,10 @@ mod admin;
 mod inputs;
 mod mcp;
 mod openai;
+mod page;
 mod pyserini;
 mod rank;
+mod runs;
 mod search;
 mod status;
 mod tei;
@@ -44,8 +46,11 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .routes(routes!(status::ready))
         .routes(routes!(status::live))
         .routes(routes!(status::metrics))
-        .route("/", get(status::health))
+        .route("/", get(page::page))
+        .route("/page/{file}", get(page::file))
         .route("/ping", get(status::health));
+    // What clients of TEI ask for if they know nothing but an address: the task of the model.
+    let task = if app.embedder().is_ok() { post(tei::embed::embed) } else { post(tei::score::rerank) };
     let tei = OpenApiRouter::new()
         .routes(routes!(tei::embed::embed))
         .routes(routes!(tei::embed::embed_all))
@@ -54,7 +59,8 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .routes(routes!(tei::score::rerank))
         .routes(routes!(tei::tokens::tokenize))
         .routes(routes!(tei::tokens::decode))
-        .routes(routes!(tei::info::info));
+        .routes(routes!(tei::info::info))
+        .route("/", task);
     let openai = OpenApiRouter::new()
         .routes(routes!(openai::embeddings))
         .routes(routes!(openai::models))
@@ -64,6 +70,9 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .routes(routes!(search::search))
         .routes(routes!(search::document))
         .routes(routes!(search::explain))
+        .routes(routes!(runs::list))
+        .routes(routes!(runs::report))
+        .routes(routes!(runs::diff))
         .routes(routes!(pyserini::search))
         .routes(routes!(pyserini::document));
     let admin = OpenApiRouter::new()

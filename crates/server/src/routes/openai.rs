@@ -104,7 +104,7 @@ pub(super) async fn embeddings(
     let output = output(embedder, None, request.dimensions)?;
     let inputs = request.input.checked(&app, "input")?;
     let cut = Cut { truncate: app.limits.truncate, side: None };
-    let tokens = embedder.tokenize(inputs, role, cut).await?;
+    let tokens = embedder.tokenize(inputs, role, cut, deadline).await?;
     let usage = Usage::of(&tokens);
     app.metrics.given("embed", tokens.len(), usage.tokens());
     let vectors = embedder.encode(role, output, tokens, deadline).await?.outputs;

@@ -119,7 +119,7 @@ pub(super) async fn search(
             Ok(_) => passages(&collection, &hits)?,
             Err(_) => vec![None; hits.len()],
         };
-        let candidate = |(rank, (NamedHit { id, score }, passage)): (usize, (NamedHit, _))| {
+        let candidate = |(rank, (NamedHit { id, score, .. }, passage)): (usize, (NamedHit, _))| {
             let doc = |passage: toller_ir::Passage| Doc::new(parse, passage.id, passage.title, passage.text);
             Candidate { docid: id, score, rank, doc: Option::map(passage, doc) }
         };

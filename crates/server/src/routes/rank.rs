@@ -82,7 +82,7 @@ async fn rank(
     };
     let texts: Vec<String> = request.documents.into_iter().map(text).collect();
     let cut = Cut { truncate: app.limits.truncate, side: None };
-    let pairs = scorer.pairs(request.query, texts.clone(), cut).await?;
+    let pairs = scorer.pairs(request.query, texts.clone(), cut, deadline).await?;
     let usage = Usage::of(&pairs);
     app.metrics.given("score", pairs.len(), usage.tokens());
     let logits = scorer.logits(pairs, deadline).await?.outputs.concat();

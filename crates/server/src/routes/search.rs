@@ -9,13 +9,13 @@ use axum::Json;
 use axum::extract::{Path, State};
 use serde::{Deserialize, Serialize};
 use toller_ir::{Passage, Query};
-use toller_pipeline::{DocumentLists, matched_words};
+use toller_pipeline::{DocumentLists, best_part, matched_words};
 use toller_sparse::Explanation;
 use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::body::{Body, Deadline};
-use crate::collection::{Asked, Collection, Found, System};
+use crate::collection::{Asked, Collection, Found, Standing, System};
 use crate::dialect::OwnFailures;
 use crate::failure::{Failure, Reason};
 use crate::schedule::Answer;
@@ -23,6 +23,9 @@ use crate::texts::{aside, of_text};
 
 /// Hits of a query unless the request says otherwise.
 pub(super) const K: usize = 10;
+
+/// Characters of the best part of a text.
+const PART: usize = 320;
 
 /// What to search for.
 #[derive(Deserialize, ToSchema)]
@@ -96,6 +99,9 @@ pub(super) struct SearchHit {
     rank: usize,
     id: String,
     score: f32,
+    /// What each stage before the last one gave the document, if there was more than one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    before: Vec<StageScore>,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,6 +109,17 @@ pub(super) struct SearchHit {
     /// The bytes of the text that the query's terms are in, if there is an inverted index.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     matches: Vec<[usize; 2]>,
+    /// The bytes of the part of the text that shows most of these terms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    best: Option<[usize; 2]>,
+}
+
+/// The rank and the score of a document after a stage.
+#[derive(Serialize, ToSchema)]
+struct StageScore {
+    stage: &'static str,
+    rank: usize,
+    score: f32,
 }
 
 /// A stage of a search.
@@ -122,6 +139,7 @@ impl Stage {
 pub(super) struct NamedHit {
     pub(super) id: String,
     pub(super) score: f32,
+    before: Vec<Standing>,
 }
 
 /// Checks and searches.
@@ -147,12 +165,13 @@ pub(super) async fn run(
     }
     let system = asked.system;
     let queries = queries.iter().map(|text| Query { text: text.clone(), ..Query::default() }).collect();
-    let answer = collection.search(asked, rerank, queries, deadline).await?;
-    let named = |found: &Found| {
+    let mut answer = collection.search(asked, rerank, queries, deadline).await?;
+    let named = |found: &mut Found| {
         let ids = collection.ids(system, &found.hits)?.into_iter();
-        Ok(ids.zip(&found.hits).map(|(id, hit)| NamedHit { id, score: hit.score }).collect())
+        let hits = ids.zip(&found.hits).zip(std::mem::take(&mut found.before));
+        Ok(hits.map(|((id, hit), before)| NamedHit { id, score: hit.score, before }).collect())
     };
-    Ok((answer.outputs.iter().map(named).collect::<Result<_, Failure>>()?, answer))
+    Ok((answer.outputs.iter_mut().map(named).collect::<Result<_, Failure>>()?, answer))
 }
 
 /// The hits of queries, with the scores of `toller search`
@@ -215,13 +234,16 @@ pub(super) async fn search(
 }
 
 fn bare(query: String, hits: Vec<NamedHit>) -> QueryHits {
-    let hit = |(rank, NamedHit { id, score }): (usize, NamedHit)| SearchHit {
+    let standing = |Standing { stage, rank, score }: Standing| StageScore { stage, rank, score };
+    let hit = |(rank, NamedHit { id, score, before }): (usize, NamedHit)| SearchHit {
         rank,
         id,
         score,
+        before: before.into_iter().map(standing).collect(),
         title: None,
         text: None,
         matches: Vec::new(),
+        best: None,
     };
     QueryHits { query, hits: (1..).zip(hits).map(hit).collect() }
 }
@@ -241,8 +263,10 @@ fn with_texts(collection: &Collection, query: String, hits: Vec<NamedHit>) -> Re
     for (hit, passage) in found.hits.iter_mut().zip(passages) {
         let Some(passage) = passage else { continue };
         let matches = analyzer.map(|analyzer| matched_words(&passage.text, analyzer, &terms));
-        hit.matches =
-            matches.unwrap_or_default().into_iter().map(|Range { start, end }| [start, end]).collect();
+        let matches = matches.unwrap_or_default();
+        let ends = |Range { start, end }: Range<usize>| [start, end];
+        hit.best = Some(ends(best_part(&passage.text, &matches, PART)));
+        hit.matches = matches.into_iter().map(ends).collect();
         (hit.title, hit.text) = (passage.title, Some(passage.text));
     }
     Ok(found)

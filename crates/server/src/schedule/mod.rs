@@ -98,6 +98,12 @@ impl<W: Work> Scheduler<W> {
         &self.shared.work
     }
 
+    /// Refuses a request that would be refused however small it were, before work is spent on it.
+    pub(crate) fn check(&self, deadline: Instant) -> Result<(), Failure> {
+        let checked = self.shared.lock().room(self.shared.capacity, 1, Instant::now(), deadline);
+        checked.map(drop).inspect_err(|_| self.shared.metrics.refused.increment(1))
+    }
+
     /// Computes items before a deadline. If this future is dropped, what is not computed yet never is.
     pub(crate) async fn ask(
         &self,

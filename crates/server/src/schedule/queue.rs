@@ -90,25 +90,9 @@ impl<W: Work> Queue<W> {
         deadline: Instant,
         answer: oneshot::Sender<Result<Answer<W::Output>, Failure>>,
     ) -> Result<(), Failure> {
-        if !self.is_open {
-            return Err(Failure::new(Reason::Unavailable, "the server is shutting down"));
-        }
         let arrived = Instant::now();
         let cost: usize = items.iter().map(|item| work.cost(item)).sum();
-        let time = self.rate.time_of(cost);
-        let patience = time.saturating_mul(PATIENCE).min(MOST_PATIENCE);
-        let due = ((arrived + time + patience).min(deadline), self.next);
-        if self.cost > 0 {
-            if let Some(excess) = (self.cost + cost).checked_sub(capacity.queue).filter(|excess| *excess > 0)
-            {
-                return Err(Failure::overloaded("the queue is full", self.rate.time_of(excess)));
-            }
-            let ends = arrived + self.rate.time_of(self.cost_before(due) + cost);
-            if ends > deadline {
-                let message = "the request would not be answered before its deadline";
-                return Err(Failure::overloaded(message, ends - deadline));
-            }
-        }
+        let due = self.room(capacity, cost, arrived, deadline)?;
         self.next += 1;
         self.cost += cost;
         items.reverse();
@@ -117,6 +101,34 @@ impl<W: Work> Queue<W> {
             Waiting { due, kind, items, cost, outputs, arrived, started, computed, deadline, answer };
         self.waiting.insert(due, waiting);
         Ok(())
+    }
+
+    /// When a request of this cost would be due, or why it is refused.
+    pub(super) fn room(
+        &self,
+        capacity: Capacity,
+        cost: usize,
+        arrived: Instant,
+        deadline: Instant,
+    ) -> Result<Due, Failure> {
+        if !self.is_open {
+            return Err(Failure::new(Reason::Unavailable, "the server is shutting down"));
+        }
+        let time = self.rate.time_of(cost);
+        let patience = time.saturating_mul(PATIENCE).min(MOST_PATIENCE);
+        let due = ((arrived + time + patience).min(deadline), self.next);
+        if self.cost == 0 {
+            return Ok(due);
+        }
+        if let Some(excess) = (self.cost + cost).checked_sub(capacity.queue).filter(|excess| *excess > 0) {
+            return Err(Failure::overloaded("the queue is full", self.rate.time_of(excess)));
+        }
+        let ends = arrived + self.rate.time_of(self.cost_before(due) + cost);
+        if ends > deadline {
+            let message = "the request would not be answered before its deadline";
+            return Err(Failure::overloaded(message, ends - deadline));
+        }
+        Ok(due)
     }
 
     /// The cost of what is computed before a request that is due then.

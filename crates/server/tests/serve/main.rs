@@ -6,4 +6,6 @@ mod bits;
 mod golden;
 mod load;
 mod malformed;
+mod page;
+mod stages;
 mod support;

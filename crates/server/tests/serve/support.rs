@@ -15,8 +15,10 @@ use toller_engine::{
     Collections, CrossEncoderOptions, DenseOptions, EncodeOptions, Encoder, EncoderOptions, Engine,
     IndexOptions, Method, QuerySource, ReadOptions, RerankOptions, Searcher, SparseOptions, TextsOptions,
 };
-use toller_ir::AnyError;
-use toller_server::{Control, Keys, Limits, Log, Named, Server, ServerError, Service, Signals, Systems};
+use toller_ir::{AnyError, Qrels};
+use toller_server::{
+    Control, Keys, Limits, Log, Named, Runs, Server, ServerError, Service, Signals, Systems,
+};
 
 /// The collection.
 pub(crate) const PASSAGES: [(&str, &str); 5] = [
@@ -80,6 +82,26 @@ fn prepare(engine: &Engine, encoder: &Encoder, folder: &Path) {
     engine.index(&source, &analyzer, &index, &IndexOptions::default(), &stop).unwrap();
 }
 
+/// Two runs for three judged queries, and a file that is no run.
+fn runs(folder: &Path) -> Result<Runs, AnyError> {
+    let place = folder.join("runs");
+    std::fs::create_dir_all(&place).unwrap();
+    for (name, content) in [
+        ("first.run", "q1 Q0 d0 1 9.5 a\nq1 Q0 d1 2 3.0 a\nq2 Q0 d3 1 2.5 a\nq3 Q0 d4 1 1.0 a\n"),
+        ("second.run", "q1 Q0 d1 1 0.9 b\nq1 Q0 d0 2 0.8 b\nq2 Q0 d1 1 0.7 b\nq3 Q0 d2 1 0.1 b\n"),
+        ("broken.run", "poem\n"),
+        (".hidden", ""),
+    ] {
+        std::fs::write(place.join(name), content).unwrap();
+    }
+    let mut qrels = Qrels::new();
+    for (query, document) in [("q1", "d0"), ("q2", "d1"), ("q3", "d4")] {
+        qrels.insert(query, document, 1);
+    }
+    let queries = [("q1".to_owned(), "who lures <b>ducks</b>?".to_owned())];
+    Ok(Runs::open(place, "judged".to_owned(), qrels, queries.into())?)
+}
+
 impl Running {
     /// Serves everything to everybody.
     pub(crate) fn start() -> Self {
@@ -115,6 +137,7 @@ impl Running {
                     hybrid: Some(hybrid),
                     reranker: Some(reranker.into()),
                     texts: Some(texts),
+                    runs: Some(runs(&path)?.into()),
                 })
             }
         };

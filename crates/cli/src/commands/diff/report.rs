@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use serde_json::{Value, json};
 use toller_eval::{QueryDifference, RankedDocument};
 use toller_report::{Judged, Texts};
 
@@ -98,46 +97,5 @@ pub(super) fn excerpt(text: &str) -> String {
 
 /// Everything, for programs.
 pub(super) fn json(listing: &Listing, out: &mut impl Write) -> crate::Result<()> {
-    let passage = |id: &str| match listing.texts.passage(id) {
-        Some(passage) => json!({"title": passage.title, "text": passage.text}),
-        None => Value::Null,
-    };
-    let document = |document: &RankedDocument| {
-        json!({
-            "id": document.doc_id,
-            "score": document.score,
-            "grade": document.grade,
-            "other_rank": document.other_rank,
-            "passage": passage(&document.doc_id),
-        })
-    };
-    let query = |query: &QueryDifference| {
-        let relevant = query.relevant.iter().map(|document| {
-            json!({
-                "id": document.doc_id,
-                "grade": document.grade,
-                "ranks": document.ranks,
-                "passage": passage(&document.doc_id),
-            })
-        });
-        json!({
-            "id": query.query_id,
-            "text": listing.texts.query(&query.query_id),
-            "values": query.values,
-            "gain": query.gain(),
-            "relevant": relevant.collect::<Vec<_>>(),
-            "rankings": query.rankings.each_ref().map(|ranking| ranking.iter().map(document).collect::<Vec<_>>()),
-        })
-    };
-    let contrast = &listing.contrast;
-    let report = json!({
-        "runs": contrast.names,
-        "measure": contrast.measure.to_string(),
-        "means": contrast.means,
-        "queries": contrast.all,
-        "lost": contrast.lost,
-        "gained": contrast.gained,
-        "shown": contrast.shown.iter().map(query).collect::<Vec<_>>(),
-    });
-    Ok(crate::json::write(out, report)?)
+    Ok(crate::json::write(out, listing.contrast.json(&listing.texts))?)
 }

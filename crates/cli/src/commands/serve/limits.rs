@@ -23,7 +23,7 @@ pub(super) struct LimitArgs {
     #[arg(long)]
     no_truncate: bool,
 
-    /// Accept ids of tokens in the place of texts
+    /// Accept ids of tokens instead of texts
     #[arg(long)]
     allow_token_ids: bool,
 

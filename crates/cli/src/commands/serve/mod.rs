@@ -1,6 +1,7 @@
 //! `toller serve`: models and searches over HTTP.
 
 mod limits;
+mod runs;
 mod systems;
 
 use std::net::{IpAddr, SocketAddr};
@@ -29,7 +30,7 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 pub struct ServeArgs {
     /// Model that encodes texts and queries
-    #[arg(long, value_name = "M", required_unless_present_any = ["reranker", "sparse"])]
+    #[arg(long, value_name = "M", required_unless_present_any = ["reranker", "sparse", "runs"])]
     model: Option<ModelName>,
 
     /// Cross-encoder that scores pairs of texts
@@ -64,7 +65,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FORMAT", default_value_t, value_enum)]
     log: LogFormat,
 
-    /// Time for requests under way once the server is told to end, in seconds
+    /// Time for requests under way after the server was asked to end, in seconds
     #[arg(long, value_name = "N", default_value_t = 30)]
     drain_seconds: u64,
 
@@ -132,14 +133,16 @@ pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
     if !address.ip().is_loopback() && args.api_key_file.is_none() {
         ui.warning(format!("{address} can be reached from other machines, and there is no --api-key-file"));
     }
-    ui.status(format!("serving on http://{address}; GET /openapi.json describes the routes"));
+    ui.status(format!(
+        "serving on http://{address}/, a page to search and compare; /openapi.json lists the routes"
+    ));
     ui.json(|| serde_json::json!({ "url": format!("http://{address}") }))?;
-    let heard = ui.clone();
-    let hear = move |reloaded: Result<(), String>| match reloaded {
-        Ok(()) => heard.status("opened everything again"),
-        Err(error) => heard.warning(format!("what was served before is still served: {error}")),
+    let narrator = ui.clone();
+    let on_reload = move |reloaded: Result<(), String>| match reloaded {
+        Ok(()) => narrator.status("opened everything again"),
+        Err(error) => narrator.warning(format!("what was served before is still served: {error}")),
     };
-    Ok(server.run(Signals::of_system(), Duration::from_secs(args.drain_seconds), hear)?)
+    Ok(server.run(Signals::of_system(), Duration::from_secs(args.drain_seconds), on_reload)?)
 }
 
 impl ServeArgs {

@@ -12,6 +12,7 @@ use toller_pipeline::rerank::{RerankOptions, Unavailable};
 use toller_server::{OpenSystems, Systems};
 use toller_texts::TextsOptions;
 
+use super::runs::{RunArgs, RunPaths};
 use crate::args::fusion::{self, FusionArgs};
 use crate::args::input::{BadLinesArgs, CollectionArgs};
 use crate::args::paths::{CachePath, InputPath};
@@ -69,6 +70,9 @@ pub(super) struct SystemArgs {
 
     #[command(flatten)]
     fusion_args: FusionArgs,
+
+    #[command(flatten)]
+    runs: RunArgs,
 }
 
 /// The models that searches use.
@@ -92,13 +96,15 @@ impl SystemArgs {
                 "give --sparse and --dense, or leave the flags of fusion out",
             ));
         }
-        if let Some(path) = self.corpus.iter().find(|path| path.as_os_str() == "-") {
-            let message = format!("--corpus {}: stdin cannot be read again for a reload", path.display());
-            return Err(UsageError::new(message, "give --corpus a file"));
+        let files = self.corpus.iter().map(|path| ("--corpus", path)).chain(self.runs.files());
+        if let Some((flag, _)) = files.into_iter().find(|(_, path)| path.as_os_str() == "-") {
+            let message = format!("{flag} -: stdin cannot be read again for a reload");
+            return Err(UsageError::new(message, format!("give {flag} a file")));
         }
         let serves_models = has_model || has_reranker;
-        if !serves_models && self.sparse.sparse.is_none() {
-            return Err(UsageError::new("there is nothing to serve", "give --model, --reranker or --sparse"));
+        if !serves_models && self.sparse.sparse.is_none() && self.runs.files().next().is_none() {
+            let remedy = "give --model, --reranker, --sparse or --runs";
+            return Err(UsageError::new("there is nothing to serve", remedy));
         }
         Ok(())
     }
@@ -121,7 +127,8 @@ impl SystemArgs {
         device: Device,
         engine: &Arc<Engine>,
     ) -> crate::Result<Option<OpenSystems>> {
-        if !self.has_dense() && self.sparse.sparse.is_none() && self.corpus.is_empty() {
+        let runs = self.runs.paths();
+        if !self.has_dense() && self.sparse.sparse.is_none() && self.corpus.is_empty() && runs.is_none() {
             return Ok(None);
         }
         let plan = Plan {
@@ -146,6 +153,7 @@ impl SystemArgs {
                 cache: None,
             },
             engine: engine.clone(),
+            runs,
         };
         Ok(Some(Box::new(move || plan.open())))
     }
@@ -165,6 +173,7 @@ struct Plan {
     rerank_depth: usize,
     corpus: Vec<Input>,
     texts: TextsOptions,
+    runs: Option<RunPaths>,
 }
 
 impl Plan {
@@ -203,6 +212,7 @@ impl Plan {
             }
             _ => None,
         };
-        Ok(Systems { sparse, dense, hybrid, reranker, texts })
+        let runs = self.runs.as_ref().map(|paths| paths.open().map(Arc::new)).transpose()?;
+        Ok(Systems { sparse, dense, hybrid, reranker, texts, runs })
     }
 }

@@ -67,7 +67,7 @@ pub(in crate::routes) async fn embed(
     let inputs = request.inputs.checked(&app, "inputs")?;
     let mut spent = Spent::new(started, inputs.characters());
     let cut = cut(&app, request.truncate, request.truncation_direction);
-    let tokens = embedder.tokenize(inputs, role, cut).await?;
+    let tokens = embedder.tokenize(inputs, role, cut, deadline).await?;
     spent.tokenized(&app, "embed", &tokens);
     let vectors = spent.take(embedder.encode(role, output, tokens, deadline).await?);
     Ok(spent.answer(vectors))
@@ -102,7 +102,7 @@ pub(in crate::routes) async fn embed_all(
     let inputs = request.inputs.checked(&app, "inputs")?;
     let mut spent = Spent::new(started, inputs.characters());
     let cut = cut(&app, request.truncate, request.truncation_direction);
-    let tokens = embedder.tokenize(inputs, role, cut).await?;
+    let tokens = embedder.tokenize(inputs, role, cut, deadline).await?;
     let lengths: Vec<usize> = tokens.iter().map(toller_tokenizer::Tokens::len).collect();
     spent.tokenized(&app, "embed", &tokens);
     let states = spent.take(embedder.encode(role, Output::States, tokens, deadline).await?);
@@ -156,7 +156,7 @@ pub(in crate::routes) async fn similarity(
     let inputs = Inputs::Texts(texts);
     let mut spent = Spent::new(started, inputs.characters());
     let cut = cut(&app, parameters.truncate, parameters.truncation_direction);
-    let tokens = embedder.tokenize(inputs, role, cut).await?;
+    let tokens = embedder.tokenize(inputs, role, cut, deadline).await?;
     spent.tokenized(&app, "embed", &tokens);
     let vectors = spent.take(embedder.encode(role, Output::Vector, tokens, deadline).await?);
     let cosines = match vectors.split_first() {

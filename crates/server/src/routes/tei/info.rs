@@ -30,6 +30,7 @@ pub(in crate::routes) async fn info(State(app): State<Arc<App>>) -> Result<Json<
         "max_batch_tokens": capacity(limits, 1).batch,
         "max_batch_requests": null,
         "max_client_batch_size": limits.texts,
+        "max_k": limits.k,
         "auto_truncate": limits.truncate,
         "tokenization_workers": null,
         "version": env!("CARGO_PKG_VERSION"),
@@ -61,6 +62,7 @@ pub(in crate::routes) async fn info(State(app): State<Arc<App>>) -> Result<Json<
     if let Ok(collection) = app.collection() {
         info["systems"] = collection.names().map(System::name).collect();
         info["reranks_hits"] = json!(collection.has_reranker());
+        info["runs"] = json!(collection.systems.runs.is_some());
         info["documents"] = json!(collection.texts().ok().map(|texts| texts.len()));
     }
     Ok(Json(info))

@@ -73,7 +73,7 @@ pub(in crate::routes) async fn rerank(
     let mut spent = Spent::new(started, texts.iter().map(|text| text.chars().count()).sum());
     let cut = own_side(cut(&app, request.truncate, request.truncation_direction))?;
     let kept = request.return_text.then(|| texts.clone());
-    let pairs = scorer.pairs(request.query, texts, cut).await?;
+    let pairs = scorer.pairs(request.query, texts, cut, deadline.0).await?;
     spent.tokenized(&app, "score", &pairs);
     let logits = spent.take(scorer.logits(pairs, deadline.0).await?).concat();
     let model = scorer.model();
@@ -157,7 +157,7 @@ pub(in crate::routes) async fn predict(
     app.check_count("inputs", inputs.len())?;
     let mut spent = Spent::new(started, inputs.iter().map(Classified::characters).sum());
     let cut = cut(&app, request.truncate, request.truncation_direction);
-    let pairs = scorer.inputs(inputs, own_side(cut)?).await?;
+    let pairs = scorer.inputs(inputs, own_side(cut)?, deadline).await?;
     spent.tokenized(&app, "score", &pairs);
     let logits = spent.take(scorer.logits(pairs, deadline).await?);
     let labels = scorer.model().labels();
