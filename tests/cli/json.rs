@@ -24,6 +24,14 @@ const COMMANDS: &[(&str, &str)] = &[
         "search",
         "search --sparse idx --dense st --model tiny-bert --queries q.tsv --fusion rrf --k 5 --output h.run",
     ),
+    ("search", "search --dense st --query-vectors qs --k 5 --shard 1/2 --output p.run"),
+    ("search", "search --dense st --query-vectors qs --k 5 --shard 2/2 --output p.run"),
+    ("merge", "merge p.run.part-00001-of-00002 p.run.part-00002-of-00002 --output p.run"),
+    (
+        "slurm-encode",
+        "slurm encode --shards 2 --output e.sh -- --model tiny-bert --corpus c.jsonl --output parts",
+    ),
+    ("slurm-search", "slurm search --shards 2 --output s.sh -- --dense st --query-vectors qs --output p.run"),
     ("search-words", "search dog sea --sparse idx --explain --corpus c.jsonl"),
     ("search-words", "search dog --dense st --model tiny-bert"),
     (
@@ -59,6 +67,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("store-export", "store export st --output v.npy"),
     ("store-import", "store import v.npy --output imported"),
     ("store-info", "store info st imported"),
+    ("store-status", "store status st"),
     ("store-verify", "store verify st"),
     ("store-quantize", "store quantize imported"),
     ("bench-encode", "bench encode --model tiny-bert --lengths 8 --seconds 0"),

@@ -36,6 +36,7 @@ mod retrieve;
 mod same_everywhere;
 mod search_filter;
 mod serve;
+mod shards;
 mod store_tools;
 mod support;
 mod train;

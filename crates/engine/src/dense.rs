@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::Arc;
 
+use toller_files::Checksum;
 use toller_index::FlatIndex;
-use toller_ir::{DocOrd, Query, Role};
+use toller_ir::{DocOrd, Query, Role, SearchRequest, SearchResponse};
 use toller_pipeline::DenseSearcher;
-use toller_store::{ModelInfo, Store, StoreError};
+use toller_store::{ModelInfo, Part, Store, StoreError};
 use toller_topk::{FirstRank, Scan};
 
 use crate::event::{Event, Work};
@@ -22,6 +23,9 @@ pub struct DenseOptions {
     pub scan: Scan,
     /// Where they are scanned.
     pub device: Device,
+    /// Which part of the rows is searched, counted from one, and of how many; `None` for all. The parts of a
+    /// store that was encoded in as many parts are those parts.
+    pub part: Option<(u32, u32)>,
     /// Whether checksums are verified and, of several stores, that no identifier occurs twice.
     pub verify: bool,
     /// Whether stores may be searched that were encoded as queries, and with vectors of passages.
@@ -30,7 +34,7 @@ pub struct DenseOptions {
 
 impl Default for DenseOptions {
     fn default() -> Self {
-        Self { scan: Scan::Auto, device: Device::Auto, verify: true, any_role: false }
+        Self { scan: Scan::Auto, device: Device::Auto, part: None, verify: true, any_role: false }
     }
 }
 
@@ -54,6 +58,17 @@ impl From<Encoder> for QuerySource {
 }
 
 impl Pooled<DenseSearcher> {
+    /// [`DenseSearcher::search_identified`], in the engine's threads.
+    ///
+    /// # Errors
+    /// Those of [`DenseSearcher::search_identified`].
+    pub fn search_identified(
+        &self,
+        request: &SearchRequest<'_>,
+    ) -> Result<(SearchResponse, Vec<Checksum>), EngineError> {
+        Ok(self.in_threads(|searcher| searcher.search_identified(request))?)
+    }
+
     /// [`DenseSearcher::first_ranks`], in the engine's threads.
     ///
     /// # Errors
@@ -129,22 +144,29 @@ impl Engine {
         let store = self.open_store(stores, false)?;
         check_role(&store, Role::Passage, options)?;
         check_model(&store)?;
+        let rows = match options.part {
+            Some((index, of)) => {
+                let rows = Part::new(index, of, store.count() as u64)?.rows(store.count() as u64);
+                rows.start as usize..rows.end as usize
+            }
+            None => 0..store.count(),
+        };
         let devices = self.devices(options.device)?;
         if options.verify {
-            self.verifying(|progress| store.verify(progress))?;
+            self.verifying(|progress| store.verify_rows(&rows, progress))?;
         }
+        let bytes = (rows.len() * store.dim() * store.dtype().size()) as u64;
+        let index = FlatIndex::new(store, options.scan).of_rows(rows);
         let Some(devices) = devices else {
-            let index = FlatIndex::new(store, options.scan);
             self.notify(Event::IndexOpened(&index));
             return Ok(index);
         };
-        let bytes = store.shards().iter().map(|shard| shard.embeddings().as_bytes().len() as u64).sum();
         let done = Cell::new(0);
         let progress = |bytes_read| {
             done.set(done.get() + bytes_read);
             self.notify(Event::Progress { work: Work::Copy, done: done.get(), total: Some(bytes) });
         };
-        let index = FlatIndex::on(store, options.scan, &devices, &progress);
+        let index = index.on(&devices, &progress);
         self.notify(Event::Finished);
         let index = index?;
         self.notify(Event::IndexOpened(&index));

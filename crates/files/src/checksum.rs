@@ -20,6 +20,12 @@ impl Checksum {
         hasher.update(bytes);
         hasher.finish()
     }
+
+    /// The checksum as it is written to binary files.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; 16] {
+        self.0.to_le_bytes()
+    }
 }
 
 /// Computes a [`Checksum`] piece by piece.

@@ -1,5 +1,6 @@
 //! The flat index: every vector is scored.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use toller_gpu::Devices;
@@ -36,6 +37,8 @@ use crate::read_ahead::ReadAhead;
 #[derive(Debug)]
 pub struct FlatIndex {
     store: Arc<Store>,
+    /// The rows that are searched.
+    rows: Range<usize>,
     scan: Scan,
     /// For a store that is larger than memory.
     read_ahead: Option<ReadAhead>,
@@ -48,24 +51,24 @@ impl FlatIndex {
     #[must_use]
     pub fn new(store: impl Into<Arc<Store>>, scan: Scan) -> Self {
         let store = store.into();
-        Self { read_ahead: ReadAhead::new(&store), store, scan, devices: None }
+        Self { read_ahead: ReadAhead::new(&store), rows: 0..store.count(), store, scan, devices: None }
     }
 
-    /// An index over an opened store, searched on devices: the vectors are divided among them, and what fits
-    /// their memory is copied there. The hits are bit for bit those of the CPU. `progress` is called with
-    /// bytes of the store as they are read.
+    /// The same index, in which only `rows` are searched. They keep their ordinals.
+    #[must_use]
+    pub fn of_rows(self, rows: Range<usize>) -> Self {
+        Self { rows, ..self }
+    }
+
+    /// The same index, searched on devices: the vectors are divided among them, and what fits their memory is
+    /// copied there. The hits are bit for bit those of the CPU. `progress` is called with bytes of the store
+    /// as they are read.
     ///
     /// # Errors
     /// [`IndexError::Search`] if a device is missing something.
-    pub fn on(
-        store: impl Into<Arc<Store>>,
-        scan: Scan,
-        devices: &Devices,
-        progress: &dyn Fn(u64),
-    ) -> Result<Self, IndexError> {
-        let mut index = Self::new(store, scan);
-        index.devices = Some(DeviceSearch::new(devices, &index.collection()?, scan, progress)?);
-        Ok(index)
+    pub fn on(mut self, devices: &Devices, progress: &dyn Fn(u64)) -> Result<Self, IndexError> {
+        self.devices = Some(DeviceSearch::new(devices, &self.collection()?, self.scan, progress)?);
+        Ok(self)
     }
 
     /// How the memory of each device is used; nothing for an index on the CPU.
@@ -119,15 +122,16 @@ impl FlatIndex {
         scan(&options)
     }
 
-    /// The vectors of the stores, as operations take them.
+    /// The vectors of the rows that are searched, as operations take them.
     ///
     /// # Errors
     /// None for a store that was opened.
     pub fn collection(&self) -> Result<Collection<'_>, IndexError> {
-        let segments = self.store.shards().iter().map(|shard| Segment {
-            first: shard.first(),
-            vectors: shard.embeddings(),
-            codes: shard.codes(),
+        let segments = self.store.shards().iter().filter_map(|shard| {
+            let rows = shard.rows_within(&self.rows);
+            let (vectors, codes) = (shard.embeddings(), shard.codes());
+            let whole = Segment { first: shard.first(), vectors, codes };
+            (!rows.is_empty()).then(|| whole.of_rows(rows, self.dim()))
         });
         Ok(Collection::new(self.dim(), segments.collect())?)
     }
@@ -152,7 +156,7 @@ impl FlatIndex {
         self.store.id(doc)
     }
 
-    /// The number of documents.
+    /// The number of documents of the stores.
     #[must_use]
     pub fn doc_count(&self) -> usize {
         self.store.count()

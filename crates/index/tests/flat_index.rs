@@ -190,6 +190,50 @@ fn scans_and_codes_do_not_matter_whatever_is_left_out() -> Result<()> {
     Ok(())
 }
 
+/// Each of several processes searches its part of the rows; the best of all hits are those of one process.
+#[test]
+fn parts_of_the_rows_have_the_hits_of_all() -> Result<()> {
+    const K: usize = 50;
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("store");
+    write(&path, spec(ROWS, 700, DType::F32, None), &vectors(ROWS, 31), 0)?;
+    quantize(&path, Codes::Int8, false, None)?;
+    let store = Arc::new(Store::open(&[path], &OpenOptions::default())?);
+    let queries = vectors(5, 32);
+    // Some rows are left out, in every part.
+    let allowed: DocSet = (0..ROWS as u32).filter(|doc| doc % 5 != 2).map(DocOrd).collect();
+    let filter = Filter { allowed: Some(&allowed), excluded: &[] };
+    for scan in [Scan::F32, Scan::F16, Scan::Int8] {
+        let whole = FlatIndex::new(store.clone(), scan).search(&queries, K, &filter)?.rankings;
+        // The last division has empty parts.
+        for of in [1, 2, 7, ROWS as u32 + 3] {
+            let mut merged = vec![Ranking::default(); whole.len()];
+            for index in 1..=of {
+                let rows = Part::new(index, of, ROWS as u64)?.rows(ROWS as u64);
+                let rows = rows.start as usize..rows.end as usize;
+                let index = FlatIndex::new(store.clone(), scan).of_rows(rows.clone());
+                for (merged, found) in merged.iter_mut().zip(index.search(&queries, K, &filter)?.rankings) {
+                    assert!(found.hits.iter().all(|hit| rows.contains(&hit.doc.index())), "{rows:?}");
+                    merged.hits.extend(found.hits);
+                }
+            }
+            for ranking in &mut merged {
+                ranking.hits.sort_unstable();
+                ranking.hits.truncate(K);
+            }
+            assert!(bits(&merged) == bits(&whole), "{scan}, {of} parts");
+        }
+    }
+    Ok(())
+}
+
+/// Ordinals and score bits.
+fn bits(rankings: &[Ranking]) -> Vec<Vec<(u32, u32)>> {
+    let of_query =
+        |ranking: &Ranking| ranking.hits.iter().map(|hit| (hit.doc.0, hit.score.to_bits())).collect();
+    rankings.iter().map(of_query).collect()
+}
+
 #[test]
 fn bad_queries_are_errors_that_say_which() -> Result<()> {
     let folder = tempfile::tempdir()?;

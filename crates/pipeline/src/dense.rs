@@ -7,8 +7,10 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 use toller_encoder::{DualEncoder, Role};
+use toller_files::{Checksum, ChecksumHasher};
 use toller_index::FlatIndex;
-use toller_ir::{DocOrd, Query, SearchError, SearchRequest, SearchResponse, Searcher, Timing};
+use toller_ir::{DocOrd, Filter, Query, SearchError, SearchRequest, SearchResponse, Searcher, Timing};
+use toller_store::Store;
 use toller_tokenizer::Tokens;
 use toller_topk::FirstRank;
 
@@ -68,6 +70,36 @@ impl DenseSearcher {
         }
     }
 
+    /// As [`Searcher::search`]; and for each query a checksum of all that decides its hits except the index
+    /// and k: the bits of its vector, and the documents that are left out.
+    ///
+    /// # Errors
+    /// As those of [`Searcher::search`].
+    pub fn search_identified(
+        &self,
+        request: &SearchRequest<'_>,
+    ) -> Result<(SearchResponse, Vec<Checksum>), PipelineError> {
+        let (response, vectors) = self.respond(request)?;
+        Ok((response, identities(&vectors, self.index.dim(), &request.filter)))
+    }
+
+    /// The response, and the queries' vectors.
+    fn respond(&self, request: &SearchRequest<'_>) -> Result<(SearchResponse, Vec<f32>), PipelineError> {
+        let started = Instant::now();
+        let vectors = self.vectors_of(request.queries)?;
+        let encode = Timing { stage: "encode", duration: started.elapsed() };
+        let started = Instant::now();
+        let found = self.index.search(&vectors, request.k, &request.filter)?;
+        let scan = Timing { stage: "scan", duration: started.elapsed() };
+        let response = SearchResponse {
+            rankings: found.rankings,
+            nominated: found.nominated,
+            timings: vec![encode, scan],
+            ..SearchResponse::default()
+        };
+        Ok((response, vectors))
+    }
+
     /// The rank of the best of each query's `relevant` documents among all, or among all `groups`; see
     /// [`FlatIndex::first_ranks`].
     ///
@@ -82,6 +114,12 @@ impl DenseSearcher {
         Ok(self.index.first_ranks(&self.vectors_of(queries)?, relevant, groups)?)
     }
 
+    /// The stores that are searched.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        self.index.store()
+    }
+
     /// The identifiers of the queries whose vectors were given, in their order; empty with an encoder.
     #[must_use]
     pub fn query_ids(&self) -> &[String] {
@@ -94,15 +132,7 @@ impl DenseSearcher {
 
 impl Searcher for DenseSearcher {
     fn search(&self, request: &SearchRequest<'_>) -> Result<SearchResponse, SearchError> {
-        let started = Instant::now();
-        let vectors = self.vectors_of(request.queries)?;
-        let encode = Timing { stage: "encode", duration: started.elapsed() };
-        let started = Instant::now();
-        let found = self.index.search(&vectors, request.k, &request.filter)?;
-        let scan = Timing { stage: "scan", duration: started.elapsed() };
-        let timings = vec![encode, scan];
-        let (rankings, nominated) = (found.rankings, found.nominated);
-        Ok(SearchResponse { rankings, nominated, timings, ..SearchResponse::default() })
+        Ok(self.respond(request)?.0)
     }
 
     fn doc_id(&self, doc: DocOrd) -> Cow<'_, str> {
@@ -112,6 +142,26 @@ impl Searcher for DenseSearcher {
     fn doc_count(&self) -> usize {
         self.index.doc_count()
     }
+}
+
+/// A checksum of each query's vector, of `dim` numbers, and of what `filter` leaves out for the query.
+fn identities(vectors: &[f32], dim: usize, filter: &Filter<'_>) -> Vec<Checksum> {
+    let allowed = filter.allowed.map(|allowed| {
+        let mut hasher = ChecksumHasher::default();
+        allowed.words().iter().for_each(|word| hasher.update(&word.to_le_bytes()));
+        hasher.finish()
+    });
+    let identity = |(query, vector): (usize, &[f32])| {
+        let mut hasher = ChecksumHasher::default();
+        vector.iter().for_each(|number| hasher.update(&number.to_le_bytes()));
+        if let Some(allowed) = allowed {
+            hasher.update(&allowed.to_bytes());
+        }
+        let excluded = filter.excluded.get(query).into_iter().flatten();
+        excluded.for_each(|doc| hasher.update(&doc.0.to_le_bytes()));
+        hasher.finish()
+    };
+    vectors.chunks_exact(dim).enumerate().map(identity).collect()
 }
 
 /// The vectors of the texts of `items`, in one of the encoder's roles: `[items, dim]`. `named` gives the name

@@ -57,6 +57,7 @@ mod quantize;
 mod shard;
 mod shard_buffer;
 mod spec;
+mod status;
 mod store;
 mod tensors;
 mod writer;
@@ -72,7 +73,8 @@ pub use shard::Shard;
 pub use spec::{
     DEFAULT_ROWS_PER_SHARD, Difference, Encoding, ModelInfo, Source, StoreSpec, default_rows_per_shard,
 };
-pub use store::{Store, StorePart, inspect};
+pub use status::{StorePart, StoreStatus, inspect, status};
+pub use store::Store;
 pub use toller_files::{Checksum, OpenOptions, ParseChecksumError, VerifyProgress};
 pub use toller_ir::Role;
 pub use toller_topk::Vectors;

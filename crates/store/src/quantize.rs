@@ -11,7 +11,7 @@ use crate::codes;
 use crate::damage::find_damaged_codes;
 use crate::directory;
 use crate::manifest::Manifest;
-use crate::store::read_manifests;
+use crate::status::read_manifests;
 use crate::{CodesEntry, OpenOptions, Shard, StoreError, StorePart};
 
 /// What a store has in addition to its vectors.

@@ -123,6 +123,14 @@ impl Shard {
         self.rows
     }
 
+    /// Those of the shard's rows, counted from its first, whose ordinals are in `ordinals`.
+    #[must_use]
+    pub fn rows_within(&self, ordinals: &Range<usize>) -> Range<usize> {
+        let first = self.first.index();
+        let row = |ordinal: usize| ordinal.saturating_sub(first).min(self.rows);
+        row(ordinals.start)..row(ordinals.end)
+    }
+
     /// Numbers in a vector.
     #[must_use]
     pub fn dim(&self) -> usize {

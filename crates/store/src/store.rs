@@ -1,15 +1,17 @@
 //! Opening stores: one or several directories as one sequence of rows.
 
-use std::path::{Path, PathBuf};
+use std::ops::Range;
+use std::path::Path;
 
 use rayon::prelude::*;
-use toller_files::{OpenOptions, Verifier, VerifyProgress, names_in};
+use toller_files::{Checksum, ChecksumHasher, OpenOptions, Verifier, VerifyProgress};
 use toller_ir::DocOrd;
 
 use crate::codes::MappedCodes;
 use crate::manifest::Manifest;
 use crate::spec::Agreement;
-use crate::{CodesEntry, DType, ModelInfo, Shard, ShardEntry, StoreError, part};
+use crate::status::{check_agreement, read_manifests};
+use crate::{CodesEntry, DType, ModelInfo, Shard, ShardEntry, StoreError, StorePart};
 
 /// One or several stores, opened for reading as one sequence: the rows of the first, then those of the
 /// next. Rows are numbered from zero, as [`DocOrd`].
@@ -20,15 +22,6 @@ pub struct Store {
     count: usize,
     /// Whether several stores were opened as one, not only the parts of one.
     several: bool,
-}
-
-/// A directory with a manifest: a store that was written whole, or a part.
-#[derive(Clone, Debug)]
-pub struct StorePart {
-    /// The directory.
-    pub directory: PathBuf,
-    /// Its manifest.
-    pub manifest: Manifest,
 }
 
 impl Store {
@@ -73,15 +66,28 @@ impl Store {
     /// # Errors
     /// The first file in order whose checksum is wrong, or [`StoreError::DuplicateId`].
     pub fn verify(&self, progress: &(dyn Fn(VerifyProgress) + Sync)) -> Result<(), StoreError> {
-        let entries = || {
-            self.manifests.iter().flat_map(|manifest| {
-                let shards = manifest.shards.iter().enumerate();
-                shards.map(|(index, entry)| (entry, manifest.codes.get(index)))
-            })
-        };
+        self.verify_rows(&(0..self.count), progress)
+    }
+
+    /// As [`Store::verify`], but only the files that hold one of `rows`. Identifiers are compared in all
+    /// rows.
+    ///
+    /// # Errors
+    /// As those of [`Store::verify`].
+    pub fn verify_rows(
+        &self,
+        rows: &Range<usize>,
+        progress: &(dyn Fn(VerifyProgress) + Sync),
+    ) -> Result<(), StoreError> {
+        let entries = self.manifests.iter().flat_map(|manifest| {
+            let shards = manifest.shards.iter().enumerate();
+            shards.map(|(index, entry)| (entry, manifest.codes.get(index)))
+        });
+        let mut listed: Vec<_> = self.shards.iter().zip(entries).collect();
+        listed.retain(|(shard, _)| !shard.rows_within(rows).is_empty());
         let options = OpenOptions { verify: true, progress: Some(progress) };
-        let verifier = Verifier::new(&options, entries().map(|(shard, codes)| bytes(shard, codes)).sum());
-        let listed: Vec<_> = self.shards.iter().zip(entries()).collect();
+        let bytes_total = listed.iter().map(|(_, (shard, codes))| bytes(shard, *codes)).sum();
+        let verifier = Verifier::new(&options, bytes_total);
         let verified: Vec<Result<(), StoreError>> = listed
             .into_par_iter()
             .map(|(shard, (entry, codes))| shard.verify(entry, codes, &verifier))
@@ -89,6 +95,19 @@ impl Store {
         // As in `open_shards`: the first error in order.
         verified.into_iter().collect::<Result<(), _>>()?;
         if self.several { self.check_unique_ids() } else { Ok(()) }
+    }
+
+    /// Identifies the content of the stores: their models, and the checksums of their shards.
+    #[must_use]
+    pub fn fingerprint(&self) -> Checksum {
+        let mut hasher = ChecksumHasher::default();
+        for Manifest { spec, shards, .. } in &self.manifests {
+            hasher.update(format!("{} {}\n", spec.model.fingerprint, shards.len()).as_bytes());
+            for shard in shards {
+                hasher.update(format!("{} {}\n", shard.rows, shard.checksum).as_bytes());
+            }
+        }
+        hasher.finish()
     }
 
     /// The number of rows.
@@ -164,85 +183,6 @@ impl Store {
         }
         Err(StoreError::WrongModel { stored: Box::new(stored.clone()), given: Box::new(model.clone()) })
     }
-}
-
-/// The complete store, or all the parts of a store, at `path`.
-pub(crate) fn read_manifests(path: &Path) -> Result<Vec<StorePart>, StoreError> {
-    let store = inspect(path)?;
-    for StorePart { directory, manifest } in &store {
-        if !manifest.complete {
-            return Err(StoreError::Incomplete {
-                path: directory.clone(),
-                rows_done: manifest.count,
-                rows_expected: manifest.spec.expected_rows(),
-            });
-        }
-    }
-    Ok(store)
-}
-
-/// Reads the manifest of the store at `path`, or those of its parts in their order, finished or not. No shard
-/// is touched.
-///
-/// # Errors
-/// If the path is not a store, a manifest is damaged or has another format version, a part is missing, or
-/// parts do not belong together.
-pub fn inspect(path: &Path) -> Result<Vec<StorePart>, StoreError> {
-    match Manifest::read(path)? {
-        Some(manifest) => Ok(vec![StorePart { directory: path.to_owned(), manifest }]),
-        None => read_parts(path),
-    }
-}
-
-/// The parts in a directory without a manifest.
-fn read_parts(path: &Path) -> Result<Vec<StorePart>, StoreError> {
-    if !path.is_dir() {
-        // Distinguishes a missing directory from a file.
-        return Err(match std::fs::metadata(path) {
-            Err(error) => toller_files::FileError::new("open", path, error).into(),
-            Ok(_) => StoreError::NotAStore { path: path.to_owned() },
-        });
-    }
-    let found: Vec<(u32, u32)> =
-        names_in(path)?.iter().filter_map(|name| part::parse_directory_name(name)).collect();
-    let Some(&(_, of)) = found.first() else {
-        return Err(StoreError::NotAStore { path: path.to_owned() });
-    };
-    if let Some(&(_, second)) = found.iter().find(|(_, other)| *other != of) {
-        return Err(StoreError::MixedParts { path: path.to_owned(), first: of, second });
-    }
-    let mut parts: Vec<StorePart> = Vec::new();
-    let mut missing = Vec::new();
-    for index in 1..=of {
-        let directory = path.join(part::directory_name(index, of));
-        let Some(manifest) = Manifest::read(&directory)? else {
-            missing.push(index);
-            continue;
-        };
-        let holds = manifest.spec.part.map(|part| (part.index, part.of));
-        if holds != Some((index, of)) {
-            let found =
-                holds.map_or("a whole store".to_owned(), |(index, of)| format!("part {index} of {of}"));
-            return Err(StoreError::MisplacedPart { path: directory, found });
-        }
-        parts.push(StorePart { directory, manifest });
-    }
-    if !missing.is_empty() {
-        return Err(StoreError::MissingParts { path: path.to_owned(), missing, of });
-    }
-    if let Some((first, others)) = parts.split_first() {
-        others.iter().try_for_each(|other| check_agreement(first, other, Agreement::Parts))?;
-    }
-    Ok(parts)
-}
-
-fn check_agreement(first: &StorePart, second: &StorePart, agreement: Agreement) -> Result<(), StoreError> {
-    let differences = first.manifest.spec.differences(&second.manifest.spec, agreement);
-    if differences.is_empty() {
-        return Ok(());
-    }
-    let (first, second) = (first.directory.clone(), second.directory.clone());
-    Err(StoreError::Disagreement { first, second, differences })
 }
 
 /// The bytes of a shard and its codes.

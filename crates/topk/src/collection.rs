@@ -70,6 +70,19 @@ impl<'a> Vectors<'a> {
         self.len() == 0
     }
 
+    /// The numbers `range`.
+    ///
+    /// # Panics
+    /// If `range` is out of bounds.
+    #[must_use]
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        match self {
+            Self::F32(values) => Self::F32(&values[range]),
+            Self::F16(values) => Self::F16(&values[range]),
+            Self::BF16(values) => Self::BF16(&values[range]),
+        }
+    }
+
     /// Writes the numbers `range`, widened to f32, which is exact, to `out`.
     ///
     /// # Panics
@@ -102,6 +115,24 @@ impl<'a> Vectors<'a> {
             Self::F16(values) => bytemuck::cast_slice(&values[range]),
             Self::BF16(values) => bytemuck::cast_slice(&values[range]),
         }
+    }
+}
+
+impl Segment<'_> {
+    /// The vectors of `rows`, counted from the segment's first; each has `dim` numbers.
+    ///
+    /// # Panics
+    /// If `rows` is out of bounds.
+    #[must_use]
+    pub fn of_rows(&self, rows: Range<usize>, dim: usize) -> Self {
+        let numbers = rows.start * dim..rows.end * dim;
+        let codes = self.codes.map(|codes| Codes {
+            values: &codes.values[numbers.clone()],
+            scales: &codes.scales[rows.clone()],
+            residual_norms: &codes.residual_norms[rows.clone()],
+        });
+        // Ordinals have 32 bits, and these are the segment's own.
+        Self { first: DocOrd(self.first.0 + rows.start as u32), vectors: self.vectors.slice(numbers), codes }
     }
 }
 

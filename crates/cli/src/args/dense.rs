@@ -113,13 +113,33 @@ impl DenseArgs {
 
     /// Opens model or vectors, then the stores.
     pub fn open(&self, engine: &Engine, ui: &Ui) -> crate::Result<Arc<Pooled<DenseSearcher>>> {
-        self.open_on(self.model_args.device, engine, ui)
+        self.open_with(self.model_args.device, None, engine, ui)
     }
 
     /// As [`DenseArgs::open`], with the vectors of the stores on this device.
     pub fn open_on(
         &self,
         device: Device,
+        engine: &Engine,
+        ui: &Ui,
+    ) -> crate::Result<Arc<Pooled<DenseSearcher>>> {
+        self.open_with(device, None, engine, ui)
+    }
+
+    /// As [`DenseArgs::open`], for a part of the rows: which, counted from one, and of how many.
+    pub fn open_part(
+        &self,
+        part: (u32, u32),
+        engine: &Engine,
+        ui: &Ui,
+    ) -> crate::Result<Arc<Pooled<DenseSearcher>>> {
+        self.open_with(self.model_args.device, Some(part), engine, ui)
+    }
+
+    fn open_with(
+        &self,
+        device: Device,
+        part: Option<(u32, u32)>,
         engine: &Engine,
         ui: &Ui,
     ) -> crate::Result<Arc<Pooled<DenseSearcher>>> {
@@ -132,7 +152,7 @@ impl DenseArgs {
             }
         };
         let options =
-            DenseOptions { scan: self.scan, device, verify: !self.no_verify, any_role: self.any_role };
+            DenseOptions { scan: self.scan, device, part, verify: !self.no_verify, any_role: self.any_role };
         engine.dense(&self.dense, queries, &options).map_err(in_flags)
     }
 }

@@ -20,6 +20,7 @@ pub mod reranking;
 pub mod result;
 pub mod run_output;
 pub mod runs;
+pub mod shard;
 pub mod sources;
 pub mod sparse;
 pub mod statistics;

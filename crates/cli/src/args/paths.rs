@@ -109,6 +109,24 @@ impl OutputPath {
         Ok(())
     }
 
+    /// The file next to this one whose name goes on with `suffix`; stdout stays stdout.
+    pub fn with_suffix(&self, suffix: &str) -> Self {
+        let mut name = self.0.clone().into_os_string();
+        if !self.is_stdout() {
+            name.push(suffix);
+        }
+        Self(name.into())
+    }
+
+    /// Refuses stdout if the result goes there too.
+    pub fn check_free_of_json(&self, ui: &Ui) -> Result<(), UsageError> {
+        if self.is_stdout() && ui.json {
+            let message = "--output - and --json would both write to stdout";
+            return Err(UsageError::new(message, "give --output a file"));
+        }
+        Ok(())
+    }
+
     /// Lets `fill` write to stdout, or to a file that appears when it is whole. The end of its name says
     /// whether it is compressed (.gz, .zst, .xz). `fill` is given the name for messages.
     pub fn write<T>(
@@ -166,10 +184,7 @@ impl<'a> Inputs<'a> {
     /// with `--json`.
     pub fn check_with(&self, output: &OutputPath, ui: &Ui) -> Result<(), UsageError> {
         self.check()?;
-        if output.is_stdout() && ui.json {
-            let message = "--output - and --json would both write to stdout";
-            return Err(UsageError::new(message, "give --output a file"));
-        }
+        output.check_free_of_json(ui)?;
         let overwritten = self.files.iter().find(|file| is_same_file(file, output));
         match overwritten.or_else(|| self.directories.iter().find(|directory| is_inside(output, directory))) {
             None => Ok(()),

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use toller_corpus::{RunWriteError, TrecRunWriter, is_trec_run};
+use toller_shares::is_partial_run;
 
 use super::paths::{Inputs, OutputPath};
 use crate::error::UsageError;
@@ -49,17 +50,33 @@ impl RunOutputArgs {
     /// Refuses an output that would overwrite what is read or a file that is not a run, or mix with `--json`.
     pub fn check(&self, inputs: &Inputs<'_>, ui: &Ui) -> Result<(), UsageError> {
         inputs.check_with(self.output()?, ui)?;
-        let is_other = |path: &Path| {
-            let found = path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0);
-            found && !is_trec_run(path)
-        };
-        if !self.overwrite && self.path().is_some_and(is_other) {
-            return Err(UsageError::new(
-                format!("{} is there already, and it is not a TREC run", self.name()),
-                "give --output another name, or add --overwrite",
-            ));
+        self.check_replaced(self.output()?, "a TREC run", is_trec_run)
+    }
+
+    /// The file of the partial run of share `index` of `of`, next to the run of all: `RUN.part-00003-of-00008`.
+    /// Refuses what [`RunOutputArgs::check`] refuses.
+    pub fn part(&self, index: u32, of: u32, inputs: &Inputs<'_>, ui: &Ui) -> Result<OutputPath, UsageError> {
+        let part = self.output()?.with_suffix(&format!(".part-{index:05}-of-{of:05}"));
+        inputs.check_with(&part, ui)?;
+        self.check_replaced(&part, "a partial run", is_partial_run)?;
+        Ok(part)
+    }
+
+    /// Refuses to replace a file that is not of the kind that is written.
+    fn check_replaced(
+        &self,
+        output: &OutputPath,
+        kind: &str,
+        is_of_kind: impl Fn(&Path) -> bool,
+    ) -> Result<(), UsageError> {
+        let found = || output.metadata().is_ok_and(|found| found.is_file() && found.len() > 0);
+        if self.overwrite || output.is_stdout() || !found() || is_of_kind(output) {
+            return Ok(());
         }
-        Ok(())
+        Err(UsageError::new(
+            format!("{} is there already, and it is not {kind}", output.display()),
+            "give --output another name, or add --overwrite",
+        ))
     }
 
     /// Opens the output, lets `fill` write the run, and commits it. An output that cannot be written fails

@@ -1,11 +1,11 @@
 //! `toller encode`: texts in, a store out.
 
-use std::str::FromStr;
+use std::path::Path;
 
 use toller_corpus::ReadOptions;
 use toller_engine::{EncodeOptions, Engine, TextSource, TitleMode};
 use toller_pipeline::EncodeReport;
-use toller_store::{Codes, DType, Part};
+use toller_store::{Codes, DType};
 
 use super::store::quantize::{CODES, quantize_store};
 use super::text_source;
@@ -13,6 +13,7 @@ use crate::args::choice::one_of;
 use crate::args::input::{BadLinesArgs, CORPUS_FORMAT, CollectionArgs, QUERIES_FORMAT, QueriesArgs};
 use crate::args::model::{self, ModelArgs};
 use crate::args::paths::{InputPath, ModelName, OutputPath};
+use crate::args::shard::ShardArg;
 use crate::engine::{self, unit};
 use crate::error::UsageError;
 use crate::interrupt::{self, Interrupted};
@@ -56,9 +57,10 @@ pub struct EncodeArgs {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "queries")]
     title_separator: Option<String>,
 
-    /// Encode only part I of N of the collection, counted from 1; all parts share one --output
-    #[arg(long, value_name = "I/N", conflicts_with = "queries")]
-    shard: Option<PartArg>,
+    /// Encode only part I of N of the collection, counted from 1; all parts share one --output. auto: the part
+    /// that a job array of Slurm, Kubernetes or AWS Batch gives to this task, or torchrun to this process
+    #[arg(long, value_name = "I/N|auto", conflicts_with = "queries")]
+    shard: Option<ShardArg>,
 
     /// Rows of a shard file: the most that an interruption can lose [default: a sixteenth of the texts, as a
     /// power of two from 256 to 8192]
@@ -103,26 +105,16 @@ fn title_mode(args: &EncodeArgs) -> Result<TitleMode, UsageError> {
     }
 }
 
-/// `I/N` as given on the command line.
-#[derive(Clone, Copy, Debug)]
-struct PartArg {
-    index: u32,
-    of: u32,
-}
-
-impl FromStr for PartArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
-        let (index, of) = numbers.ok_or("I/N, as in 3/8")?;
-        Part::new(index, of, 0).map_err(|error| error.to_string())?;
-        Ok(Self { index, of })
+impl EncodeArgs {
+    /// The store that is written.
+    pub fn store(&self) -> &Path {
+        &self.output
     }
 }
 
 pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
     args.output.check_directory("a store")?;
+    let part = args.shard.map(|shard| shard.resolve(ui)).transpose()?;
     // First, so that Ctrl-C leaves nothing behind from here on.
     let stop = interrupt::flag(ui, "stopping; finished shards are kept")?;
     let engine = engine::open(ui)?;
@@ -130,7 +122,7 @@ pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
     let options = EncodeOptions {
         titles: title_mode(args)?,
         store_dtype: args.store_dtype,
-        part: args.shard.map(|part| (part.index, part.of)),
+        part,
         rows_per_shard: args.rows_per_shard.map(|rows| rows as usize),
         overwrite: args.overwrite,
         drops_current_shard: false,

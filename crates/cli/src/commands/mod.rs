@@ -17,6 +17,7 @@ mod fuse;
 mod index;
 mod index_info;
 mod man;
+mod merge;
 mod mine;
 mod models;
 mod qrels;
@@ -27,6 +28,7 @@ mod retrieve;
 mod run;
 mod search;
 mod serve;
+mod slurm;
 mod store;
 mod text_source;
 mod train;
@@ -50,6 +52,8 @@ pub enum Command {
     IndexInfo(index_info::IndexInfoArgs),
     /// Retrieve documents for queries and write a TREC run, or show the hits of typed words
     Search(Box<search::SearchArgs>),
+    /// Merge the partial runs of a search in shards into one machine's run
+    Merge(merge::MergeArgs),
     /// Score the best hits of a run again with cross-encoders
     Rerank(Box<rerank::RerankArgs>),
     /// Search and rerank in one command, with both stages at the same time
@@ -86,6 +90,9 @@ pub enum Command {
     /// Choose parameters on judged queries
     #[command(subcommand)]
     Tune(tune::TuneCommand),
+    /// Write job scripts that divide a command among the nodes of a Slurm cluster
+    #[command(subcommand)]
+    Slurm(slurm::SlurmCommand),
     /// Import, export, describe or verify stores of vectors
     #[command(subcommand)]
     Store(store::StoreCommand),
@@ -130,6 +137,7 @@ fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
         Command::Index(args) => index::run(args, ui),
         Command::IndexInfo(args) => index_info::run(args, ui),
         Command::Search(args) => search::run(args, ui),
+        Command::Merge(args) => merge::run(args, ui),
         Command::Rerank(args) => rerank::run(args, ui),
         Command::Retrieve(args) => retrieve::run(args, ui),
         Command::Fuse(args) => fuse::run(args, ui),
@@ -147,6 +155,7 @@ fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
         Command::Mine(args) => mine::run(args, ui),
         Command::Train(command) => train::run(command, ui),
         Command::Tune(command) => tune::run(command, ui),
+        Command::Slurm(command) => slurm::run(command, ui),
         Command::Store(command) => store::run(command, ui),
         Command::Bench(command) => bench::run(command, threads, ui),
         Command::Convert(args) => convert::run(args, ui),

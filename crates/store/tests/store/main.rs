@@ -9,3 +9,4 @@ mod parts;
 mod repair;
 mod resume;
 mod round_trip;
+mod scale;

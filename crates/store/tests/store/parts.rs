@@ -3,10 +3,10 @@
 use std::fs;
 
 use crate::common::{
-    Change, TestResult, check_content, error, finish, open, overwrite, part_of, push_until, spec, write,
+    Change, TestResult, check_content, error, finish, flip, open, overwrite, part_of, push_until, spec, write,
 };
 use toller_ir::Explain;
-use toller_store::{DType, StoreError, StoreWriter};
+use toller_store::{DType, OpenOptions, Store, StoreError, StoreWriter, status};
 
 #[test]
 fn parts_open_as_one_in_their_order() -> TestResult {
@@ -41,6 +41,50 @@ fn a_missing_or_unfinished_part_is_named() -> TestResult {
     assert!(found.to_string().contains("part-00002-of-00003"), "{found}");
     finish(writer)?;
     check_content(&open(store)?);
+    Ok(())
+}
+
+#[test]
+fn the_status_says_what_is_there_and_what_is_missing() -> TestResult {
+    let directory = tempfile::tempdir()?;
+    let store = directory.path();
+    assert!(matches!(status(store), Err(StoreError::NotAStore { .. })), "nothing was begun");
+    write(store, part_of(spec(22), 4, 5)?)?;
+    push_until(&mut StoreWriter::create_or_resume(store, part_of(spec(22), 2, 5)?)?, 4)?;
+    let found = status(store)?;
+    assert_eq!((found.of, &found.missing[..], found.to_do()), (5, &[1, 3, 5][..], vec![1, 2, 3, 5]));
+    assert_eq!(
+        found.unfinished().map(|(index, part)| (index, part.manifest.count)).collect::<Vec<_>>(),
+        [(2, 3)]
+    );
+    assert_eq!((found.rows(), found.rows_expected()), (3 + 4, 22));
+    for index in 1..=5 {
+        write(store, part_of(spec(22), index, 5)?)?;
+    }
+    let found = status(store)?;
+    assert_eq!((found.to_do(), found.rows(), found.rows_expected()), (vec![], 22, 22));
+    // A part alone is a store of its own.
+    let found = status(&store.join("part-00002-of-00005"))?;
+    assert_eq!((found.of, found.to_do(), found.rows(), found.rows_expected()), (1, vec![], 4, 4));
+    Ok(())
+}
+
+#[test]
+fn the_files_of_some_rows_are_verified_alone() -> TestResult {
+    let directory = tempfile::tempdir()?;
+    for index in 1..=2 {
+        write(directory.path(), part_of(spec(12), index, 2)?)?;
+    }
+    let whole = open(directory.path())?;
+    let fingerprint = whole.fingerprint();
+    drop(whole);
+    // Rows 9 to 11.
+    flip(&directory.path().join("part-00002-of-00002/shard-00001.safetensors"))?;
+    let store = Store::open(&[directory.path()], &OpenOptions { verify: false, progress: None })?;
+    for (rows, is_sound) in [(0..9, true), (0..0, true), (9..10, false), (0..12, false), (11..12, false)] {
+        assert_eq!(store.verify_rows(&rows, &|_| {}).is_ok(), is_sound, "{rows:?}");
+    }
+    assert_eq!(store.fingerprint(), fingerprint, "that of the manifests");
     Ok(())
 }
 

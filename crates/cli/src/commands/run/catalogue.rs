@@ -9,9 +9,10 @@ use toller_recipe::{BadArguments, Catalogue, CommandSpec, OptionSpec, Takes};
 
 use crate::args::Cli;
 use crate::args::paths::{CachePath, InputPath, ModelName, OutputPath};
+use crate::args::shard::ShardArg;
 
 /// Commands that cannot be steps of an experiment.
-const NO_STEPS: [&str; 3] = ["run", "completions", "serve"];
+const NO_STEPS: [&str; 4] = ["run", "completions", "serve", "slurm"];
 
 /// Commands that resume, and repair a damaged output.
 const MENDING: [&str; 2] = ["encode", "store import"];
@@ -87,10 +88,12 @@ pub(super) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
 }
 
 /// Whether a step may set it. What every command has is given to `toller run` instead. What excludes all
-/// other options has a command line of its own, whose files are unknown.
+/// other options has a command line of its own, whose files are unknown. A share of a job is not a step: its
+/// result may depend on the environment.
 fn is_of_a_step(argument: &Arg) -> bool {
     use ArgAction::{Help, HelpLong, HelpShort, Version};
-    let own = argument.is_global_set() || argument.is_exclusive_set();
+    let is_share = argument.get_value_parser().type_id() == TypeId::of::<ShardArg>();
+    let own = argument.is_global_set() || argument.is_exclusive_set() || is_share;
     !own && !matches!(argument.get_action(), Help | HelpLong | HelpShort | Version)
 }
 

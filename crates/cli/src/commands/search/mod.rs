@@ -3,10 +3,12 @@
 mod ad_hoc;
 mod kept;
 mod report;
+mod share;
 mod sources;
 mod unfound;
 
 use std::io::Write;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -21,6 +23,7 @@ pub(super) use self::unfound::Unfound;
 use crate::args::input::CollectionArgs;
 use crate::args::paths::InputPath;
 use crate::args::run_output::RunOutputArgs;
+use crate::args::shard::ShardArg;
 use crate::args::sources::SourceArgs;
 use crate::engine;
 use crate::error::UsageError;
@@ -42,6 +45,12 @@ pub struct SearchArgs {
     /// Words to search for, whose hits are shown here; without words, queries and output, a prompt
     #[arg(conflicts_with_all = ["queries", "query_vectors", "output", "tag", "tab_separated", "overwrite"])]
     words: Vec<String>,
+
+    /// Search only part I of N of the rows, counted from 1, and write a partial run to
+    /// OUTPUT.part-IIIII-of-NNNNN; `toller merge` makes one run of all parts. auto: the part that a job array
+    /// of Slurm, Kubernetes or AWS Batch gives to this task, or torchrun to this process
+    #[arg(long, value_name = "I/N|auto", conflicts_with_all = ["words", "tag", "tab_separated"])]
+    shard: Option<ShardArg>,
 
     /// Hits of --sparse and --dense to fuse
     #[arg(long, value_name = "N", default_value_t = 1000, requires = "fusion", value_parser = clap::value_parser!(u32).range(1..))]
@@ -76,6 +85,9 @@ pub fn run(args: &SearchArgs, ui: &Ui) -> crate::Result<()> {
         return ad_hoc::run(args, fusion, ui);
     }
     args.check_shown()?;
+    if let Some(shard) = args.shard {
+        return share::run(args, shard, ui);
+    }
     args.output.check(&args.sources.inputs(), ui)?;
     let stop = interrupt::flag(ui, "stopping")?;
     args.output.write(ui, |run| search(args, fusion, run, &stop, ui))?.print(ui)
@@ -98,6 +110,13 @@ impl SearchArgs {
                 format!("leave {flag} out, or give the query as words, without --queries"),
             )),
         }
+    }
+
+    /// The run that all shards make together.
+    pub fn run_of_shards(&self) -> Result<&Path, UsageError> {
+        share::check(self)?;
+        let named = || UsageError::new("shards write files next to --output", "give --output a file");
+        self.output.path().ok_or_else(named)
     }
 
     fn k(&self) -> usize {
@@ -143,6 +162,7 @@ fn search<'a>(
     let search_secs = searching.elapsed().as_secs_f64();
     Ok(Report {
         args,
+        output: args.output.name(),
         queries: queries.len(),
         documents: searcher.doc_count(),
         hits,

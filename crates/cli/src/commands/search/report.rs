@@ -6,6 +6,8 @@ use crate::ui::Ui;
 /// What was searched, how fast, and what was found.
 pub(super) struct Report<'a> {
     pub(super) args: &'a SearchArgs,
+    /// The file of the hits.
+    pub(super) output: String,
     pub(super) queries: usize,
     pub(super) documents: usize,
     pub(super) hits: usize,
@@ -35,10 +37,9 @@ impl Nominated {
 impl Report<'_> {
     /// Prints the report to stderr and, with `--json`, to stdout.
     pub(super) fn print(&self, ui: &Ui) -> crate::Result<()> {
-        let Self { args, queries, documents, hits, prepare_secs, search_secs, .. } = *self;
+        let Self { args, ref output, queries, documents, hits, prepare_secs, search_secs, .. } = *self;
         self.unfound.warn(ui);
         let rate = queries as f64 / search_secs.max(1e-9);
-        let output = args.output.name();
         let what = self.what();
         ui.status(format!(
             "searched {documents} {what} for {queries} queries in {search_secs:.2} s ({rate:.0} queries/s, {prepare_secs:.1} s \

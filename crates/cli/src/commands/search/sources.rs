@@ -107,6 +107,6 @@ impl Sources {
 }
 
 /// A query that is given by its vector.
-fn query_of_id(id: String) -> Query {
+pub(super) fn query_of_id(id: String) -> Query {
     Query { id, ..Query::default() }
 }

@@ -4,6 +4,7 @@ mod export;
 mod import;
 mod info;
 pub(crate) mod quantize;
+mod status;
 mod verify;
 
 use crate::ui::Ui;
@@ -18,6 +19,8 @@ pub enum StoreCommand {
     Info(info::InfoArgs),
     /// Give finished stores int8 codes, which searches for few queries read instead of the vectors
     Quantize(quantize::QuantizeArgs),
+    /// Say which parts of a store are missing; exit status 0 if it is complete
+    Status(status::StatusArgs),
     /// Verify every checksum of stores, and name what is damaged
     Verify(verify::VerifyArgs),
 }
@@ -28,6 +31,7 @@ pub fn run(command: &StoreCommand, ui: &Ui) -> crate::Result<()> {
         StoreCommand::Export(args) => export::run(args, ui),
         StoreCommand::Info(args) => info::run(args, ui),
         StoreCommand::Quantize(args) => quantize::run(args, ui),
+        StoreCommand::Status(args) => status::run(args, ui),
         StoreCommand::Verify(args) => verify::run(args, ui),
     }
 }

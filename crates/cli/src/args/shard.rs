@@ -1,0 +1,53 @@
+//! `--shard`: which share of a job this process does.
+
+use std::str::FromStr;
+
+use toller_hub::env::Variable;
+use toller_shares::assigned;
+use toller_store::Part;
+
+use crate::error::UsageError;
+use crate::ui::Ui;
+
+/// `I/N` or `auto`, as given on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShardArg {
+    /// The share that a scheduler gives.
+    Auto,
+    /// This share.
+    Given {
+        /// Which, counted from one.
+        index: u32,
+        /// The number of shares.
+        of: u32,
+    },
+}
+
+impl FromStr for ShardArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+        let (index, of) = numbers.ok_or("I/N, as in 3/8, or auto")?;
+        Part::new(index, of, 0).map_err(|error| error.to_string())?;
+        Ok(Self::Given { index, of })
+    }
+}
+
+impl ShardArg {
+    /// Which share, counted from one, and of how many. What a scheduler says is shown.
+    pub fn resolve(self, ui: &Ui) -> Result<(u32, u32), UsageError> {
+        match self {
+            Self::Given { index, of } => Ok((index, of)),
+            Self::Auto => {
+                let assignment =
+                    assigned(Variable::get).map_err(|error| UsageError::of_flag("--shard auto", &error))?;
+                ui.status(&assignment.source);
+                Ok((assignment.index, assignment.of))
+            }
+        }
+    }
+}

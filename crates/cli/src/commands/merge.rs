@@ -1,0 +1,50 @@
+//! `toller merge`: the partial runs of a search in shards become one machine's run.
+
+use toller_shares::{MergeError, Merged, merge};
+
+use crate::args::paths::{InputPath, Inputs};
+use crate::args::run_output::RunOutputArgs;
+use crate::error::Failure;
+use crate::interrupt::{self, Interrupted};
+use crate::ui::Ui;
+
+/// Merges what `toller search --shard` wrote into the run of one machine, byte for byte.
+///
+/// Every shard is needed once. Shards of different stores, queries or options are refused.
+#[derive(Debug, clap::Args)]
+pub struct MergeArgs {
+    /// Partial runs of all shards, in any order
+    #[arg(value_name = "PART", required = true)]
+    parts: Vec<InputPath>,
+
+    #[command(flatten)]
+    output: RunOutputArgs,
+}
+
+pub fn run(args: &MergeArgs, ui: &Ui) -> crate::Result<()> {
+    args.output.check(&Inputs::files(&args.parts), ui)?;
+    let stop = interrupt::flag(ui, "stopping")?;
+    let merged = args.output.write(ui, |run| merge(&args.parts, run, &stop).map_err(failure))?;
+    let Merged { shards, queries, k, documents, hits } = merged;
+    let output = args.output.name();
+    ui.status(format!(
+        "merged {shards} shards of {documents} vectors, searched for {queries} queries: {hits} hits in {output}"
+    ));
+    ui.json(|| {
+        serde_json::json!({
+            "run": output,
+            "shards": shards,
+            "queries": queries,
+            "k": k,
+            "documents": documents,
+            "hits": hits,
+        })
+    })
+}
+
+fn failure(error: MergeError) -> Failure {
+    match error {
+        MergeError::Stopped => Interrupted { resume: "no run was written".to_owned() }.into(),
+        error => error.into(),
+    }
+}

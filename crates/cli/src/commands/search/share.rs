@@ -1,0 +1,91 @@
+//! `toller search --shard`: a share of the rows in, a partial run out.
+
+use std::time::Instant;
+
+use toller_ir::{SearchRequest, Searcher};
+use toller_shares::{Header, PartialRunWriter};
+use toller_store::Part;
+
+use super::report::{Nominated, Report};
+use super::sources::query_of_id;
+use super::{SearchArgs, Unfound, block_of_queries};
+use crate::args::shard::ShardArg;
+use crate::engine;
+use crate::error::UsageError;
+use crate::interrupt;
+use crate::ui::Ui;
+
+/// Refuses what is not divided into shares.
+pub(super) fn check(args: &SearchArgs) -> Result<(), UsageError> {
+    if args.sources.sparse.sparse.is_none() {
+        return Ok(());
+    }
+    Err(UsageError::new(
+        "--shard divides stores of vectors; an inverted index has the statistics of all its documents, and is searched as a \
+         whole",
+        "divide the queries instead: the runs of their pieces, one after the other, are the run of all queries; for a hybrid, \
+         merge the dense shards and use `toller fuse`",
+    ))
+}
+
+pub(super) fn run(args: &SearchArgs, shard: ShardArg, ui: &Ui) -> crate::Result<()> {
+    check(args)?;
+    let (index, of) = shard.resolve(ui)?;
+    let output = args.output.part(index, of, &args.sources.inputs(), ui)?;
+    let stop = interrupt::flag(ui, "stopping")?;
+    output
+        .write(ui, |to, name| {
+            let started = Instant::now();
+            let engine = engine::open(ui)?;
+            let lists = args.sources.filter.read()?;
+            let queries = args.sources.read_queries(&engine, ui)?;
+            let searcher = args.sources.dense.open_part((index, of), &engine, ui)?;
+            let filter = lists.in_collection(&**searcher, "the store", ui);
+            let given = || searcher.query_ids().iter().cloned().map(query_of_id).collect();
+            let queries = lists.judged(queries.unwrap_or_else(given), ui)?;
+            let prepare_secs = started.elapsed().as_secs_f64();
+
+            let searching = Instant::now();
+            let (k, documents) = (args.k(), searcher.doc_count());
+            let header = Header {
+                index,
+                of,
+                k: k as u64,
+                queries: queries.len() as u64,
+                documents: documents as u64,
+                stores: searcher.store().fingerprint(),
+            };
+            let mut run = PartialRunWriter::new(to, name, &header)?;
+            let bar = ui.progress("searching", "queries", queries.len() as u64);
+            let (mut hits, mut done, mut unfound) = (0, 0, Unfound::default());
+            let mut nominated = Nominated::default();
+            for block in queries.chunks(block_of_queries(k, documents)) {
+                interrupt::check(&stop, "no run was written")?;
+                let excluded = filter.excluded(block);
+                let request = SearchRequest { queries: block, k, filter: filter.of(&excluded) };
+                let (found, identities) = searcher.search_identified(&request)?;
+                nominated.add(&found.nominated);
+                for (query, ranking) in block.iter().zip(&found.rankings) {
+                    hits += ranking.hits.len();
+                    unfound.note(&query.id, ranking.hits.len());
+                }
+                run.write_rankings(block, &identities, &found.rankings, &**searcher)?;
+                done += block.len();
+                bar.set(done as u64);
+            }
+            run.finish()?;
+            let rows = Part::new(index, of, documents as u64)?.rows(documents as u64);
+            Ok(Report {
+                args,
+                output: output.display().to_string(),
+                queries: queries.len(),
+                documents: (rows.end - rows.start) as usize,
+                hits,
+                unfound,
+                prepare_secs,
+                search_secs: searching.elapsed().as_secs_f64(),
+                nominated,
+            })
+        })?
+        .print(ui)
+}

@@ -1,0 +1,168 @@
+//! Job scripts for Slurm, which people may read and edit.
+
+use std::fmt;
+
+/// What all shares together do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Encode into a store.
+    Encode {
+        /// The store.
+        store: String,
+    },
+    /// Search, and merge what the shares have found.
+    Search {
+        /// The merged run.
+        run: String,
+    },
+}
+
+/// A script that submits itself: an array with a task for each share, and a step after the last of them.
+#[derive(Clone, Debug)]
+pub struct JobScript {
+    /// What is done.
+    pub work: Work,
+    /// The program.
+    pub toller: String,
+    /// The arguments of each share, but for which share it is.
+    pub arguments: Vec<String>,
+    /// The number of shares.
+    pub shards: u32,
+    /// Further options of sbatch.
+    pub options: Vec<String>,
+    /// The name of the script's file, for its comments.
+    pub file: String,
+}
+
+/// Seconds between the signal that the time limit is near and the limit: enough to finish a shard file.
+const NOTICE_SECONDS: u32 = 120;
+
+impl fmt::Display for JobScript {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { work, toller, arguments, shards, options, file } = self;
+        let (command, what, then) = match work {
+            Work::Encode { .. } => ("encode", "Encodes a collection", "a check that all shards are complete"),
+            Work::Search { .. } => ("search", "Searches stores", "the merge of their runs"),
+        };
+        let (toller, file) = (quoted(toller), quoted(file));
+        write!(
+            f,
+            "#!/usr/bin/env bash
+# {what} in {shards} shards on a Slurm cluster, and then does {then}.
+# Written by `toller slurm {command}`, to be read and edited.
+#
+#     bash {file}                          submit all shards and the step after them
+#     sbatch --array=3,5 {file} shard      submit shards 3 and 5 again
+#
+# Every try of a shard leaves the same bytes; a shard that was stopped resumes.
+#
+#SBATCH --job-name=toller-{command}
+#SBATCH --output=%x-%A-%a.log
+#SBATCH --open-mode=append
+#SBATCH --requeue
+#SBATCH --signal=B:USR1@{NOTICE_SECONDS}
+"
+        )?;
+        for option in options {
+            writeln!(f, "#SBATCH {option}")?;
+        }
+        write!(
+            f,
+            r#"
+shards={shards}
+toller={toller}
+
+case ${{1:-submit}} in
+submit)
+  job=$(sbatch --parsable --array=1-"$shards" "$0" shard) || exit
+  sbatch --dependency=afterok:"${{job%%;*}}" --kill-on-invalid-dep=yes --output=%x-finish-%j.log "$0" finish
+  ;;
+shard)
+  "$toller" {command}{} \
+    --shard "$SLURM_ARRAY_TASK_ID/$shards" &
+  worker=$! again=
+  # The time limit is near: finish the current file, and resume in a new try.
+  trap 'again=yes; kill -TERM "$worker"' USR1
+  # Cancelled or preempted: Slurm signals the worker too, and this shell waits for it.
+  trap : TERM
+  # A signal ends `wait` before the worker ends.
+  while kill -0 "$worker" 2>/dev/null; do wait "$worker"; done
+  wait "$worker"
+  status=$?
+  # 130: stopped, and nothing finished was lost.
+  if [ -n "$again" ] && [ "$status" -eq 130 ]; then scontrol requeue "$SLURM_JOB_ID"; fi
+  exit "$status"
+  ;;
+finish)
+"#,
+            Lines(arguments)
+        )?;
+        match work {
+            Work::Encode { store } => writeln!(f, "  \"$toller\" store status {}", quoted(store))?,
+            Work::Search { run } => {
+                let run = quoted(run);
+                writeln!(f, "  \"$toller\" merge {run}.part-?????-of-{shards:05} --output {run}")?;
+            }
+        }
+        writeln!(f, "  ;;\nesac")
+    }
+}
+
+/// Arguments for a shell, each option on a line of its own.
+struct Lines<'a>(&'a [String]);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for argument in self.0 {
+            let is_option = argument.starts_with('-') && argument.len() > 1;
+            f.write_str(if is_option { " \\\n    " } else { " " })?;
+            f.write_str(&quoted(argument))?;
+        }
+        Ok(())
+    }
+}
+
+/// A word of a shell command. (A NUL cannot be in an argument of a process.)
+fn quoted(word: &str) -> String {
+    shlex::try_quote(word).map_or_else(|_| word.replace('\0', ""), |quoted| quoted.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{JobScript, Work};
+
+    fn script(work: Work, arguments: &[&str]) -> String {
+        let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let script = JobScript {
+            work,
+            toller: "/opt/toller".to_owned(),
+            arguments: owned(arguments),
+            shards: 8,
+            options: owned(&["--time=04:00:00"]),
+            file: "job.sh".to_owned(),
+        };
+        script.to_string()
+    }
+
+    #[test]
+    fn every_word_reaches_the_command_as_it_was_given() {
+        let words =
+            ["--model", "it's $HOME", "--corpus", "a b.jsonl", "*.gz", "--prompt", "", "--output", "store"];
+        let text = script(Work::Encode { store: "store".to_owned() }, &words);
+        let command =
+            text.split("\"$toller\" encode").nth(1).and_then(|rest| rest.split(" \\\n    --shard").next());
+        let given = command.map(|lines| shlex::split(&lines.replace("\\\n", " ")));
+        assert_eq!(given.flatten().as_deref(), Some(&words.map(str::to_owned)[..]), "{text}");
+        assert!(text.contains("\n#SBATCH --time=04:00:00\n") && text.contains("\nshards=8\n"), "{text}");
+        assert!(text.ends_with("\"$toller\" store status store\n  ;;\nesac\n"), "{text}");
+    }
+
+    #[test]
+    fn the_parts_of_a_search_are_merged() {
+        let text = script(Work::Search { run: "my run".to_owned() }, &["--output", "my run"]);
+        assert!(
+            text.contains("\"$toller\" merge 'my run'.part-?????-of-00008 --output 'my run'\n"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,157 @@
+//! How far stores are: which of their parts are there, finished or not.
+
+use std::path::{Path, PathBuf};
+
+use toller_files::names_in;
+
+use crate::manifest::Manifest;
+use crate::spec::Agreement;
+use crate::{StoreError, part};
+
+/// A directory with a manifest: a store that was written whole, or a part.
+#[derive(Clone, Debug)]
+pub struct StorePart {
+    /// The directory.
+    pub directory: PathBuf,
+    /// Its manifest.
+    pub manifest: Manifest,
+}
+
+/// What is there of a store, and what is missing.
+#[derive(Clone, Debug)]
+pub struct StoreStatus {
+    /// The parts that are there, in their order, finished or not; of a store that is written whole, itself.
+    pub parts: Vec<StorePart>,
+    /// The indices of the parts that were not begun, from one.
+    pub missing: Vec<u32>,
+    /// The number of parts; 1 for a store that is written whole.
+    pub of: u32,
+}
+
+impl StoreStatus {
+    /// The parts that were begun and are not finished, with their indices from one.
+    pub fn unfinished(&self) -> impl Iterator<Item = (u32, &StorePart)> {
+        let unfinished = self.parts.iter().filter(|part| !part.manifest.complete);
+        unfinished.map(|part| (part.manifest.spec.part.map_or(1, |part| part.index), part))
+    }
+
+    /// The indices of the parts that are still to be written to their end, ascending.
+    #[must_use]
+    pub fn to_do(&self) -> Vec<u32> {
+        let unfinished = self.unfinished().map(|(index, _)| index);
+        let mut to_do: Vec<u32> = self.missing.iter().copied().chain(unfinished).collect();
+        to_do.sort_unstable();
+        to_do
+    }
+
+    /// The rows of the finished shards.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.parts.iter().map(|part| part.manifest.count).sum()
+    }
+
+    /// The rows of the finished store.
+    #[must_use]
+    pub fn rows_expected(&self) -> u64 {
+        match self.parts.first().map(|part| &part.manifest.spec) {
+            Some(spec) if self.of > 1 => spec.source.passages,
+            Some(spec) => spec.expected_rows(),
+            None => 0,
+        }
+    }
+}
+
+/// The complete store, or all the parts of a store, at `path`.
+pub(crate) fn read_manifests(path: &Path) -> Result<Vec<StorePart>, StoreError> {
+    let store = inspect(path)?;
+    for StorePart { directory, manifest } in &store {
+        if !manifest.complete {
+            return Err(StoreError::Incomplete {
+                path: directory.clone(),
+                rows_done: manifest.count,
+                rows_expected: manifest.spec.expected_rows(),
+            });
+        }
+    }
+    Ok(store)
+}
+
+/// Reads the manifest of the store at `path`, or those of its parts in their order, finished or not. No shard
+/// is touched.
+///
+/// # Errors
+/// If the path is not a store, a manifest is damaged or has another format version, a part is missing, or
+/// parts do not belong together.
+pub fn inspect(path: &Path) -> Result<Vec<StorePart>, StoreError> {
+    let StoreStatus { parts, missing, of } = status(path)?;
+    if missing.is_empty() {
+        return Ok(parts);
+    }
+    Err(StoreError::MissingParts { path: path.to_owned(), missing, of })
+}
+
+/// As [`inspect`], for a store of which parts may be missing.
+///
+/// # Errors
+/// As those of [`inspect`], and if nothing of a store is there.
+pub fn status(path: &Path) -> Result<StoreStatus, StoreError> {
+    match Manifest::read(path)? {
+        Some(manifest) => {
+            let whole = StorePart { directory: path.to_owned(), manifest };
+            Ok(StoreStatus { parts: vec![whole], missing: Vec::new(), of: 1 })
+        }
+        None => read_parts(path),
+    }
+}
+
+/// The parts in a directory without a manifest.
+fn read_parts(path: &Path) -> Result<StoreStatus, StoreError> {
+    if !path.is_dir() {
+        // Distinguishes a missing directory from a file.
+        return Err(match std::fs::metadata(path) {
+            Err(error) => toller_files::FileError::new("open", path, error).into(),
+            Ok(_) => StoreError::NotAStore { path: path.to_owned() },
+        });
+    }
+    let found: Vec<(u32, u32)> =
+        names_in(path)?.iter().filter_map(|name| part::parse_directory_name(name)).collect();
+    let Some(&(_, of)) = found.first() else {
+        return Err(StoreError::NotAStore { path: path.to_owned() });
+    };
+    if let Some(&(_, second)) = found.iter().find(|(_, other)| *other != of) {
+        return Err(StoreError::MixedParts { path: path.to_owned(), first: of, second });
+    }
+    let mut parts: Vec<StorePart> = Vec::new();
+    let mut missing = Vec::new();
+    for index in 1..=of {
+        let directory = path.join(part::directory_name(index, of));
+        let Some(manifest) = Manifest::read(&directory)? else {
+            missing.push(index);
+            continue;
+        };
+        let holds = manifest.spec.part.map(|part| (part.index, part.of));
+        if holds != Some((index, of)) {
+            let found =
+                holds.map_or("a whole store".to_owned(), |(index, of)| format!("part {index} of {of}"));
+            return Err(StoreError::MisplacedPart { path: directory, found });
+        }
+        parts.push(StorePart { directory, manifest });
+    }
+    if let Some((first, others)) = parts.split_first() {
+        others.iter().try_for_each(|other| check_agreement(first, other, Agreement::Parts))?;
+    }
+    Ok(StoreStatus { parts, missing, of })
+}
+
+pub(crate) fn check_agreement(
+    first: &StorePart,
+    second: &StorePart,
+    agreement: Agreement,
+) -> Result<(), StoreError> {
+    let differences = first.manifest.spec.differences(&second.manifest.spec, agreement);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let (first, second) = (first.directory.clone(), second.directory.clone());
+    Err(StoreError::Disagreement { first, second, differences })
+}
