@@ -50,6 +50,38 @@ fn a_trained_model_encodes_and_scores() {
 }
 
 #[test]
+fn the_best_model_on_a_dev_set_is_saved() {
+    let Some(workspace) = workspace("bert-mean") else { return };
+    let lines = |line: fn(&&str) -> String| TOPICS.iter().map(line).collect::<String>();
+    workspace.write("q.tsv", lines(|topic| format!("about-{topic}\twhere is {topic} from\n")));
+    workspace.write("qrels", lines(|topic| format!("about-{topic} 0 {topic} 1\n")));
+    workspace.write("c.tsv", lines(|topic| format!("{topic}\t{topic} is from the south\n")));
+    let dev = "--dev-queries q.tsv --dev-qrels qrels --dev-corpus c.tsv --dev-measures RR,nDCG@10";
+    let train = "train dual --model model --data data.jsonl --batch-size 4 --lr 3e-3 --steps 8 --output out";
+    let report = workspace.runs(&format!("{train} {dev} --eval-every 3 --json -q"));
+    let report: serde_json::Value = serde_json::from_str(&report.stdout).unwrap();
+    assert_eq!(workspace.lines("out/evaluations.jsonl").len(), 4, "at 0, 3, 6 and 8");
+    assert!(String::from_utf8(workspace.read("out/training.svg")).unwrap().contains("nDCG@10"));
+    // The saved model has the measures that were reported.
+    workspace.runs("encode --model out --corpus c.tsv --output store");
+    workspace.runs("search --dense store --model out --queries q.tsv --output x.run");
+    let measured = workspace.runs("eval --qrels qrels --measures RR x.run --json");
+    let measured: serde_json::Value = serde_json::from_str(&measured.stdout).unwrap();
+    let measured = measured["runs"][0]["aggregates"]["RR"].as_f64().unwrap();
+    assert!(
+        (report["best"]["measures"]["RR"].as_f64().unwrap() - measured).abs() < 1e-9,
+        "{report} {measured}"
+    );
+
+    let refused = |arguments: &str, message: &str| {
+        workspace.toller(&format!("{train}2 {arguments}")).fails(2, &[message]);
+    };
+    refused("--patience 2", "--patience needs a dev set");
+    refused("--dev-queries q.tsv --dev-qrels qrels", "the dev set has no collection");
+    refused(&format!("{dev} --dev-run x.run"), "--dev-run is for a cross-encoder");
+}
+
+#[test]
 fn what_cannot_be_trained_is_refused() {
     let Some(workspace) = workspace("bert-mean") else { return };
     let fails = |code: i32, arguments: &str, message: &str| {

@@ -34,6 +34,8 @@ pub struct Curve {
 pub enum Style {
     /// A line with a dot at each point.
     Measured,
+    /// A line without dots, for points that are close together.
+    Line,
     /// A dashed grey line: what the machine allows, or another figure to compare with.
     Bound,
     /// A dashed line, the bound of a measured curve and in its colour: the curve of this number among the
@@ -53,7 +55,10 @@ impl Curve {
 
 impl Curves {
     pub(crate) fn legend(&self) -> Vec<Entry> {
-        let key = |curve: &Curve| if curve.style == Style::Measured { Key::Line } else { Key::Dashes };
+        let key = |curve: &Curve| match curve.style {
+            Style::Measured | Style::Line => Key::Line,
+            Style::Bound | Style::BoundOf(_) => Key::Dashes,
+        };
         let entry =
             |(curve, colour): (&Curve, _)| Entry { name: curve.name.clone(), colour, key: key(curve) };
         self.curves.iter().zip(self.colours()).map(entry).collect()
@@ -63,7 +68,7 @@ impl Curves {
     fn colours(&self) -> Vec<RGBColor> {
         let (mut measured, mut bounds) = (0, 0);
         let colour = |curve: &Curve| match curve.style {
-            Style::Measured => {
+            Style::Measured | Style::Line => {
                 measured += 1;
                 colour(measured - 1)
             }
@@ -90,9 +95,11 @@ impl Curves {
                 Style::Bound | Style::BoundOf(_) => {
                     chart.draw_series(DashedLineSeries::new(points, 6, 4, colour.stroke_width(2)))?;
                 }
-                Style::Measured => {
+                Style::Measured | Style::Line => {
                     chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
-                    chart.draw_series(points.map(|point| Circle::new(point, 3, colour.filled())))?;
+                    if curve.style == Style::Measured {
+                        chart.draw_series(points.map(|point| Circle::new(point, 3, colour.filled())))?;
+                    }
                 }
             }
         }

@@ -45,14 +45,13 @@ impl Checkpoints {
         Ok(steps)
     }
 
-    /// Writes a checkpoint, and removes all but the last `keep`.
-    pub(crate) fn write(
-        &self,
-        step: u64,
-        model: &Model,
-        moments: &[Moments],
-        keep: usize,
-    ) -> Result<(), TrainError> {
+    /// The step of the last checkpoint.
+    pub(crate) fn last(&self) -> Result<Option<u64>, TrainError> {
+        Ok(self.steps()?.last().copied())
+    }
+
+    /// Writes a checkpoint.
+    pub(crate) fn write(&self, step: u64, model: &Model, moments: &[Moments]) -> Result<(), TrainError> {
         let path = self.path(step, "bin");
         let mut file = AtomicFile::create(&path)?;
         let (mut hasher, mut numbers) = (ChecksumHasher::default(), 0);
@@ -64,8 +63,14 @@ impl Checkpoints {
         }
         file.commit()?;
         write_sealed(&self.path(step, "json"), &Manifest { step, numbers, data: hasher.finish() })?;
+        Ok(())
+    }
+
+    /// Removes all checkpoints but the last `keep` and the best.
+    pub(crate) fn prune(&self, keep: usize, best: Option<u64>) -> Result<(), TrainError> {
         let steps = self.steps()?;
-        for &old in &steps[..steps.len().saturating_sub(keep.max(1))] {
+        let before_last = &steps[..steps.len().saturating_sub(keep.max(1))];
+        for &old in before_last.iter().filter(|step| Some(**step) != best) {
             // Without its manifest, a checkpoint does not count.
             remove_durably(&self.path(old, "json"))?;
             remove_durably(&self.path(old, "bin"))?;
@@ -73,9 +78,13 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Reads the last checkpoint into a model and its moments, and returns its step; `None` without one.
-    pub(crate) fn read(&self, model: &mut Model, moments: &mut [Moments]) -> Result<Option<u64>, TrainError> {
-        let Some(&step) = self.steps()?.last() else { return Ok(None) };
+    /// Reads the checkpoint of a step into a model and its moments.
+    pub(crate) fn read(
+        &self,
+        step: u64,
+        model: &mut Model,
+        moments: &mut [Moments],
+    ) -> Result<(), TrainError> {
         let (manifest_path, path) = (self.path(step, "json"), self.path(step, "bin"));
         let damaged = |path: &Path, problem: &str| TrainError::Damaged {
             path: path.to_owned(),
@@ -110,7 +119,7 @@ impl Checkpoints {
         for moments in moments {
             moments.first.iter_mut().chain(&mut moments.second).for_each(&mut fill);
         }
-        Ok(Some(step))
+        Ok(())
     }
 }
 

@@ -3,10 +3,14 @@
 use std::path::PathBuf;
 
 use toller_checkpoint::ModelError;
+use toller_corpus::CorpusError;
 use toller_encoder::EncoderError;
+use toller_eval::EvalError;
 use toller_files::FileError;
 use toller_ir::{ErrorPlace, Explain, Position, Remedy};
+use toller_plot::PlotError;
 use toller_texts::TextsError;
+use toller_topk::IpTopkError;
 
 /// Why a model cannot be trained.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +39,21 @@ pub enum TrainError {
     /// A loss that the model cannot have.
     #[error("{0}")]
     Mismatch(String),
+    /// A dev set on which the model cannot be evaluated.
+    #[error("{0}")]
+    Dev(String),
+    /// The search of an evaluation.
+    #[error(transparent)]
+    Search(#[from] IpTopkError),
+    /// The measures of an evaluation.
+    #[error(transparent)]
+    Eval(#[from] EvalError),
+    /// The figure of a run.
+    #[error(transparent)]
+    Plot(#[from] PlotError),
+    /// A collection, or queries.
+    #[error(transparent)]
+    Corpus(#[from] CorpusError),
     /// A record of the training data.
     #[error("{}, line {line}: {problem}", path.display())]
     Record {
@@ -100,6 +119,10 @@ impl Explain for TrainError {
         Some(match self {
             Self::Encoder(error) => return error.remedy(),
             Self::Texts(error) => return error.remedy(),
+            Self::Search(error) => return error.remedy(),
+            Self::Eval(error) => return error.remedy(),
+            Self::Plot(error) => return error.remedy(),
+            Self::Corpus(error) => return error.remedy(),
             Self::MissingPassage { .. } => "give the collection that has the passages".into(),
             Self::NoNegative { .. } => {
                 "a batch needs at least two queries, or a negative for each query".into()
@@ -107,6 +130,11 @@ impl Explain for TrainError {
             Self::NoScores => "give data with a score for each passage, or choose another loss".into(),
             Self::NotFinite { .. } => {
                 "lower the learning rate, or clip the gradient to a smaller norm".into()
+            }
+            Self::Dev(_) => {
+                "give queries that the judgments name; and for a dual encoder a collection, for a \
+                 cross-encoder a run"
+                    .into()
             }
             Self::Mismatch(_) => "choose another loss, or another model".into(),
             Self::Record { .. } => "correct the record; docs/training.md describes the formats".into(),
@@ -123,6 +151,7 @@ impl Explain for TrainError {
         match self {
             Self::Encoder(error) => error.place(),
             Self::Texts(error) => error.place(),
+            Self::Corpus(error) => error.place(),
             Self::Record { path, line, .. } => {
                 let position = Some(Position::Line(*line as u64));
                 Some(ErrorPlace { position, ..ErrorPlace::of_file(path) })

@@ -4,10 +4,14 @@
 //! of a batch into chunks, nor an interruption changes a bit of its weights.
 
 mod checkpoint;
+mod claim;
 mod data;
+mod dev;
 mod dropout;
 mod error;
+mod figure;
 mod kernels;
+mod log;
 mod loss;
 mod model;
 mod network;
@@ -19,6 +23,7 @@ mod tests;
 mod trainer;
 
 pub use data::{Candidate, Example, ExampleFile, Judged, Source, read_negatives};
+pub use dev::{Dev, DevSet, Evaluation, Judge};
 pub use dropout::{Dropout, Rates};
 pub use error::TrainError;
 pub use loss::{CrossLoss, DualLoss, Groups, Similarity};
@@ -26,4 +31,4 @@ pub use model::{Chunks, Graded, Inputs, Model};
 pub use network::{Gradients, Parameter, Recorder, TensorName, Tower, Weights};
 pub use optimizer::{Moments, Optimizer, Rule, Schedule, Warmup, global_norm};
 pub use task::{Task, Titles};
-pub use trainer::{Ending, Length, Settings, StepReport, Trainer};
+pub use trainer::{Ending, Length, Report, Settings, StepReport, Trainer};

@@ -40,7 +40,7 @@ pub(crate) fn save(task: &Task, model: &Model, output: &Path, card: &str) -> Res
                 if !target.join(MODULES).exists() && !is_dpr(tower.folder())? {
                     write_modules(&target, &tower.pooling(), tower.max_length())?;
                 }
-                // DPR's layout has no modules: whoever searches such vectors has to scale them.
+                // DPR's layout has no modules, so the vectors of its models are saved without a step that scales them.
                 let has_modules = target.join(MODULES).exists();
                 if has_modules && *similarity == Similarity::Cosine && !tower.normalizes() {
                     append_normalize(&target)?;
@@ -162,7 +162,8 @@ fn write_json(path: &Path, value: &Value) -> Result<(), TrainError> {
     write(path, format!("{value:#}\n").as_bytes())
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
+/// Writes a file, whole or not at all.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
     let mut file = AtomicFile::create(path)?;
     file.write_all(bytes).map_err(FileError::on("write", path))?;
     Ok(file.commit()?)

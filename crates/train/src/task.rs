@@ -113,7 +113,11 @@ impl Task {
 }
 
 impl Titles {
-    fn tokenize(&self, tower: &TextEncoder, candidate: &Candidate) -> Result<Tokens, EncoderError> {
+    pub(crate) fn tokenize(
+        &self,
+        tower: &TextEncoder,
+        candidate: &Candidate,
+    ) -> Result<Tokens, EncoderError> {
         let text = candidate.text.clone().unwrap_or_default();
         match self {
             Self::Joined(separator) => tower.tokenize(&joined(candidate, separator)),
@@ -125,7 +129,7 @@ impl Titles {
     }
 }
 
-fn joined(candidate: &Candidate, separator: &str) -> String {
+pub(crate) fn joined(candidate: &Candidate, separator: &str) -> String {
     let text = candidate.text.as_deref().unwrap_or_default();
     match &candidate.title {
         Some(title) => format!("{title}{separator}{text}"),

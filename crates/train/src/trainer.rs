@@ -1,24 +1,24 @@
 //! A run: steps over batches, a log, checkpoints, and the trained model.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use rayon::prelude::*;
-use serde::Serialize;
-use toller_files::{FileError, is_sealed, names_in, write_sealed};
+use serde::{Deserialize, Serialize};
 
 use crate::TrainError;
 use crate::checkpoint::Checkpoints;
+use crate::claim::{Description, claim};
 use crate::data::{Order, Source, window};
+use crate::dev::{Dev, Evaluation, History};
 use crate::dropout::{Dropout, Rates};
+use crate::figure::figure;
+use crate::log::Log;
 use crate::model::{Chunks, Model};
 use crate::network::Gradients;
 use crate::optimizer::{Moments, Optimizer, Schedule, Warmup, global_norm};
-use crate::save::save;
+use crate::save::{save, write};
 use crate::task::{Picked, Task};
 
 /// How long a run is.
@@ -68,16 +68,39 @@ pub struct Trainer {
     source: Source,
     settings: Settings,
     output: PathBuf,
+    dev: Option<Evaluator>,
     checkpoints: Checkpoints,
+    log: Log,
     moments: Vec<Moments>,
     gradients: Vec<Gradients>,
     step: u64,
+    /// The step of the last checkpoint.
+    saved: Option<u64>,
     total: u64,
     order: Option<(u64, Order)>,
 }
 
+/// A dev set with its evaluations.
+struct Evaluator {
+    dev: Dev,
+    every: u64,
+    history: History,
+    log: Log,
+}
+
+/// What a run reports.
+#[derive(Clone, Copy, Debug)]
+pub enum Report<'a> {
+    /// A step is done.
+    Step(&'a StepReport),
+    /// An evaluation begins.
+    Evaluating,
+    /// An evaluation is done.
+    Evaluated(&'a Evaluation),
+}
+
 /// A finished step, as a line of the log.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepReport {
     /// Its number, from 1.
     pub step: u64,
@@ -107,8 +130,9 @@ pub enum Ending {
 }
 
 /// The files of a run in its output.
-const RUN: &str = "run.json";
 const LOG: &str = "log.jsonl";
+const EVALUATIONS: &str = "evaluations.jsonl";
+const FIGURE: &str = "training.svg";
 const CHECKPOINTS: &str = "checkpoints";
 
 impl Trainer {
@@ -120,6 +144,7 @@ impl Trainer {
         task: Task,
         mut model: Model,
         source: Source,
+        dev: Option<Dev>,
         settings: Settings,
         output: &Path,
     ) -> Result<Self, TrainError> {
@@ -127,30 +152,40 @@ impl Trainer {
         if per_epoch == 0 {
             return Err(TrainError::TooFew { examples: source.len(), batch: settings.batch_size });
         }
+        let steps_per_epoch = per_epoch as f64 / settings.accumulate.max(1) as f64;
         let total = match settings.length {
             Length::Steps(steps) => steps,
-            Length::Epochs(epochs) => {
-                ((epochs * per_epoch as f64 / settings.accumulate.max(1) as f64) as u64).max(1)
-            }
+            Length::Epochs(epochs) => ((epochs * steps_per_epoch) as u64).max(1),
         };
-        claim(output, &describe(&task, &source, &settings, total))?;
+        claim(output, &describe(&task, &source, dev.as_ref(), &settings, total))?;
         let mut moments: Vec<Moments> =
             model.towers().iter().map(|tower| Moments::zeros(tower.weights())).collect();
         let checkpoints = Checkpoints::new(output.join(CHECKPOINTS))?;
-        let step = checkpoints.read(&mut model, &mut moments)?.unwrap_or(0);
-        cut_log(&output.join(LOG), step)?;
+        let saved = checkpoints.last()?;
+        if let Some(step) = saved {
+            checkpoints.read(step, &mut model, &mut moments)?;
+        }
+        let log = Log::open(output.join(LOG), saved)?;
+        let dev = dev.map(|dev| {
+            let log = Log::open(output.join(EVALUATIONS), saved)?;
+            let history = History::new(log.lines()?, dev.set.decides());
+            let every = dev.every.unwrap_or(steps_per_epoch as u64).max(1);
+            Ok::<_, TrainError>(Evaluator { dev, every, history, log })
+        });
         let gradients = model.zeros();
-        let output = output.to_owned();
         Ok(Self {
             task,
             model,
             source,
+            dev: dev.transpose()?,
             settings,
-            output,
+            output: output.to_owned(),
             checkpoints,
+            log,
             moments,
             gradients,
-            step,
+            step: saved.unwrap_or(0),
+            saved,
             total,
             order: None,
         })
@@ -174,6 +209,12 @@ impl Trainer {
         &self.model
     }
 
+    /// The evaluation with the best value so far.
+    #[must_use]
+    pub fn best(&self) -> Option<&Evaluation> {
+        self.dev.as_ref()?.history.best()
+    }
+
     /// Does the steps that are left, and saves the model with `card` as its README. Once `stop` is set,
     /// writes a checkpoint instead and returns.
     ///
@@ -183,32 +224,95 @@ impl Trainer {
         &mut self,
         stop: &AtomicBool,
         card: &str,
-        mut on_step: impl FnMut(&StepReport),
+        mut on_report: impl FnMut(Report<'_>),
     ) -> Result<Ending, TrainError> {
-        let log_path = self.output.join(LOG);
-        let mut log: File = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&log_path)
-            .map_err(FileError::on("open", &log_path))?;
-        while self.step < self.total {
-            let report = self.advance()?;
-            let line = serde_json::to_string(&report)
-                .map_err(|error| FileError::new("write", &log_path, error.into()))?;
-            writeln!(log, "{line}").map_err(FileError::on("write", &log_path))?;
-            on_step(&report);
-            let is_due = self.settings.save_every > 0 && self.step.is_multiple_of(self.settings.save_every);
-            let stops = stop.load(Ordering::Relaxed);
-            if is_due || stops || self.step == self.total {
-                log.sync_data().map_err(FileError::on("write", &log_path))?;
-                self.checkpoints.write(self.step, &self.model, &self.moments, self.settings.keep)?;
+        loop {
+            let is_evaluated = self.evaluate(stop, &mut on_report)?;
+            let ends = is_evaluated && (self.step == self.total || self.is_stale());
+            let stops = !ends && stop.load(Ordering::Relaxed);
+            let is_best = self.best().is_some_and(|best| best.step == self.step);
+            let every = self.settings.save_every;
+            let is_due = self.step > 0 && every > 0 && self.step.is_multiple_of(every);
+            if self.saved != Some(self.step) && (is_due || is_best || stops || ends) {
+                self.save_state()?;
             }
-            if stops && self.step < self.total {
+            if ends {
+                break;
+            }
+            if stops {
                 return Ok(Ending::Stopped);
             }
+            let report = self.advance()?;
+            self.log.append(&report)?;
+            on_report(Report::Step(&report));
         }
-        save(&self.task, &self.model, &self.output, card)?;
+        self.save_model(card)?;
         Ok(Ending::Trained)
+    }
+
+    /// Evaluates the model if it is time to; `false` if `stop` came first.
+    fn evaluate(
+        &mut self,
+        stop: &AtomicBool,
+        on_report: &mut impl FnMut(Report<'_>),
+    ) -> Result<bool, TrainError> {
+        let Some(evaluator) = &mut self.dev else { return Ok(true) };
+        let is_due = self.step.is_multiple_of(evaluator.every) || self.step == self.total;
+        if !is_due || evaluator.history.has(self.step) {
+            return Ok(true);
+        }
+        on_report(Report::Evaluating);
+        let started = Instant::now();
+        let Some(measures) = evaluator.dev.set.evaluate(&self.model, stop)? else { return Ok(false) };
+        let seconds = started.elapsed().as_secs_f64();
+        let evaluation = Evaluation { step: self.step, measures, seconds };
+        evaluator.log.append(&evaluation)?;
+        on_report(Report::Evaluated(&evaluation));
+        evaluator.history.push(evaluation);
+        Ok(true)
+    }
+
+    /// Whether the evaluations have not become better for too long.
+    fn is_stale(&self) -> bool {
+        self.dev.as_ref().is_some_and(|evaluator| {
+            evaluator.dev.patience.is_some_and(|patience| evaluator.history.since_best() >= patience)
+        })
+    }
+
+    /// Writes a checkpoint, after the logs that belong to it, and the figure.
+    fn save_state(&mut self) -> Result<(), TrainError> {
+        self.log.sync()?;
+        if let Some(evaluator) = &self.dev {
+            evaluator.log.sync()?;
+        }
+        self.checkpoints.write(self.step, &self.model, &self.moments)?;
+        self.checkpoints.prune(self.settings.keep, self.best().map(|best| best.step))?;
+        self.saved = Some(self.step);
+        let evaluations = self.dev.as_ref().map_or(&[][..], |evaluator| evaluator.history.evaluations());
+        let title = self.output.file_name().unwrap_or_default().to_string_lossy();
+        let Some(svg) = figure(&title, &self.log.lines::<StepReport>()?, evaluations)? else { return Ok(()) };
+        write(&self.output.join(FIGURE), svg.as_bytes())
+    }
+
+    /// Saves the model: the best, if there is a dev set, else the last.
+    fn save_model(&mut self, card: &str) -> Result<(), TrainError> {
+        let mut card = card.to_owned();
+        if let Some(evaluator) = &self.dev {
+            let saves_last = evaluator.dev.saves_last;
+            let chosen = if saves_last { evaluator.history.evaluations().last() } else { self.best() };
+            if let Some(Evaluation { step, measures, .. }) = chosen {
+                let values = measures.iter().map(|(name, value)| format!("- {name}: {value:.4}\n"));
+                let which = if saves_last { "last" } else { "best" };
+                card += &format!(
+                    "\n## Dev set\nAfter step {step}, the {which}:\n\n{}",
+                    values.collect::<String>()
+                );
+                if *step != self.step {
+                    self.checkpoints.read(*step, &mut self.model, &mut self.moments)?;
+                }
+            }
+        }
+        save(&self.task, &self.model, &self.output, &card)
     }
 
     /// One step.
@@ -290,11 +394,14 @@ impl Trainer {
 const PART_SHIFT: u32 = 24;
 
 /// Everything that decides the bits of a run, by name.
-fn describe(task: &Task, source: &Source, settings: &Settings, total: u64) -> BTreeMap<&'static str, String> {
+fn describe(task: &Task, source: &Source, dev: Option<&Dev>, settings: &Settings, total: u64) -> Description {
     let Settings {
         batch_size, accumulate, negatives, rate, schedule, warmup, optimizer, dropout, seed, ..
     } = settings;
-    BTreeMap::from([
+    let dev = dev.map(|Dev { set, every, patience, saves_last }| {
+        format!("{} {every:?} {patience:?} {saves_last}", set.fingerprint())
+    });
+    Description::from([
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
         ("model, lengths and loss", task.fingerprint()),
         ("data", source.fingerprint()),
@@ -305,36 +412,6 @@ fn describe(task: &Task, source: &Source, settings: &Settings, total: u64) -> BT
         ("optimizer", format!("{optimizer:?}")),
         ("dropout", format!("{dropout:?}")),
         ("seed", seed.to_string()),
+        ("dev set", dev.unwrap_or_default()),
     ])
-}
-
-/// Takes an empty folder for a run, or checks that the folder holds the same run.
-fn claim(output: &Path, run: &BTreeMap<&'static str, String>) -> Result<(), TrainError> {
-    fs::create_dir_all(output).map_err(FileError::on("create", output))?;
-    let path = output.join(RUN);
-    if !path.is_file() {
-        if !names_in(output)?.is_empty() {
-            return Err(TrainError::OutputExists(output.to_owned()));
-        }
-        return Ok(write_sealed(&path, run)?);
-    }
-    let text = fs::read(&path).map_err(FileError::on("read", &path))?;
-    let damaged =
-        || TrainError::Damaged { path: path.clone(), problem: "its checksum does not fit".to_owned() };
-    let there: BTreeMap<String, String> =
-        is_sealed(&text).then(|| serde_json::from_slice(&text).ok()).flatten().ok_or_else(damaged)?;
-    match run.iter().find(|(name, value)| there.get(**name) != Some(*value)) {
-        None => Ok(()),
-        Some((what, _)) => Err(TrainError::OtherRun { path, what: (*what).to_owned() }),
-    }
-}
-
-/// Removes from a log what came after a step: steps that are done again.
-fn cut_log(path: &Path, step: u64) -> Result<(), TrainError> {
-    if !path.is_file() {
-        return Ok(());
-    }
-    let text = fs::read_to_string(path).map_err(FileError::on("read", path))?;
-    let kept: String = text.split_inclusive('\n').take(step as usize).collect();
-    Ok(fs::write(path, kept).map_err(FileError::on("write", path))?)
 }

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_is_told_by_its_fields() {
+    fn the_fields_decide_the_form() {
         let one = |text: &str| vec![format!("--Some({text:?})-")];
         let triplet = r#"{"z_anchor": "q", "positive": "p", "a_negative": "n"}"#;
         assert_eq!(texts(triplet), ("q".to_owned(), one("p"), one("n")));

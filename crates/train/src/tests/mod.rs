@@ -2,5 +2,6 @@
 
 mod reference;
 
+mod dev;
 mod gradient;
 mod run;

@@ -10,22 +10,22 @@ use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions
 use toller_ir::Role;
 
 use crate::{
-    Chunks, CrossLoss, DualLoss, Ending, ExampleFile, Length, Model, Optimizer, Rates, Rule, Schedule,
-    Settings, Similarity, Source, StepReport, Task, Titles, TrainError, Trainer, Warmup,
+    Chunks, CrossLoss, Dev, DualLoss, Ending, ExampleFile, Length, Model, Optimizer, Rates, Report, Rule,
+    Schedule, Settings, Similarity, Source, StepReport, Task, Titles, TrainError, Trainer, Warmup,
 };
 
-const TOPICS: [&str; 12] =
+pub(super) const TOPICS: [&str; 12] =
     ["rain", "guns", "ducks", "snow", "music", "trains", "bread", "paper", "glass", "ships", "roads", "gold"];
 
-fn query(topic: &str) -> String {
+pub(super) fn query(topic: &str) -> String {
     format!("where is {topic} from")
 }
 
-fn passage(topic: &str) -> String {
+pub(super) fn passage(topic: &str) -> String {
     format!("It is said that {topic} was first seen in the south, long ago.")
 }
 
-fn settings() -> Settings {
+pub(super) fn settings() -> Settings {
     Settings {
         length: Length::Steps(7),
         batch_size: 4,
@@ -44,13 +44,13 @@ fn settings() -> Settings {
 }
 
 /// A model and examples over the topics.
-struct Toy {
+pub(super) struct Toy {
     folder: tempfile::TempDir,
-    model: PathBuf,
+    pub(super) model: PathBuf,
 }
 
 impl Toy {
-    fn new(model: &str) -> Option<Self> {
+    pub(super) fn new(model: &str) -> Option<Self> {
         let model = toller_testing::shared(&format!("golden/{model}"))?;
         let folder = tempfile::tempdir().unwrap();
         let line = |(index, topic): (usize, &&str)| {
@@ -65,48 +65,56 @@ impl Toy {
         Some(Self { folder, model })
     }
 
-    fn output(&self, name: &str) -> PathBuf {
+    pub(super) fn output(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn dual(&self, settings: Settings, name: &str) -> Result<Trainer, TrainError> {
+    pub(super) fn dual(&self, settings: Settings, name: &str) -> Result<Trainer, TrainError> {
+        let task = self.dual_task();
+        let Task::Dual { queries, .. } = &task else { unreachable!() };
+        let model = Model::dual(queries, false, None)?;
+        self.trainer(task, model, None, settings, name)
+    }
+
+    pub(super) fn dual_task(&self) -> Task {
         let load = || DualEncoder::load(&self.model, &LoadOptions::default()).unwrap();
-        let task = Task::Dual {
+        Task::Dual {
             queries: load(),
             passages: load(),
             similarity: Similarity::Cosine,
             loss: DualLoss::Contrastive { temperature: 0.05, in_batch: true, symmetric: false },
             titles: Titles::Joined(" ".to_owned()),
-        };
-        let model = Model::dual(&load(), false, None)?;
-        self.trainer(task, model, settings, name)
+        }
     }
 
-    fn trainer(
+    pub(super) fn trainer(
         &self,
         task: Task,
         model: Model,
+        dev: Option<Dev>,
         settings: Settings,
         name: &str,
     ) -> Result<Trainer, TrainError> {
         let file = ExampleFile::open(&self.output("data.jsonl"))?;
-        Trainer::new(task, model, Source::new(vec![file], None, None), settings, &self.output(name))
+        Trainer::new(task, model, Source::new(vec![file], None, None), dev, settings, &self.output(name))
     }
 }
 
 /// Runs to the end, or until a step.
-fn run(mut trainer: Trainer, until: u64) -> (Ending, Vec<StepReport>) {
+pub(super) fn run(mut trainer: Trainer, until: u64) -> (Ending, Vec<StepReport>) {
     let stop = AtomicBool::new(false);
     let mut reports = Vec::new();
     let ending = trainer.run(&stop, "card", |report| {
-        reports.push(*report);
-        stop.store(report.step >= until, Ordering::Relaxed);
+        if let Report::Step(step) = report {
+            reports.push(*step);
+            stop.store(step.step >= until, Ordering::Relaxed);
+        }
     });
     (ending.unwrap(), reports)
 }
 
 /// The share of topics whose passage is the nearest to their query.
-fn accuracy(model: &Path) -> f64 {
+pub(super) fn accuracy(model: &Path) -> f64 {
     let encoder = DualEncoder::load(model, &LoadOptions::default()).unwrap();
     let vectors = |role: Role, text: fn(&str) -> String| {
         let tower = encoder.tower(role);
@@ -198,7 +206,7 @@ fn cross_encoders_learn() {
             let model = Model::cross(&encoder).unwrap();
             let task = Task::Cross { encoder, loss, separator: " ".to_owned() };
             let settings = Settings { length: Length::Steps(60), dropout: Rates::default(), ..settings() };
-            let (ending, reports) = run(toy.trainer(task, model, settings, "out").unwrap(), u64::MAX);
+            let (ending, reports) = run(toy.trainer(task, model, None, settings, "out").unwrap(), u64::MAX);
             assert_eq!(ending, Ending::Trained);
             let mean =
                 |reports: &[StepReport]| reports.iter().map(|r| r.loss).sum::<f64>() / reports.len() as f64;

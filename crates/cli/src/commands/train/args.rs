@@ -120,6 +120,51 @@ pub struct TrainArgs {
     /// Text between a title and its text [default: a blank]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub title_separator: Option<String>,
+
+    #[command(flatten)]
+    pub dev: DevArgs,
+}
+
+/// Options of the evaluation during a run.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Evaluation during training")]
+pub struct DevArgs {
+    /// Queries on which the model is evaluated while it is trained, with --dev-qrels. The model of the best
+    /// evaluation is saved
+    #[arg(long, value_name = "FILE")]
+    pub dev_queries: Option<InputPath>,
+
+    /// Relevance judgments of the dev queries
+    #[arg(long, value_name = "FILE")]
+    pub dev_qrels: Option<InputPath>,
+
+    /// Collection that is searched for the dev queries [default: --corpus]
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub dev_corpus: Vec<InputPath>,
+
+    /// Run whose hits a cross-encoder ranks again
+    #[arg(long, value_name = "RUN")]
+    pub dev_run: Option<InputPath>,
+
+    /// Hits of a query in --dev-run that are ranked [default: 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub dev_depth: Option<u32>,
+
+    /// Measures of the evaluations; the first decides which is the best [default: nDCG@10]
+    #[arg(long, value_name = "LIST")]
+    pub dev_measures: Option<String>,
+
+    /// Steps between evaluations [default: those of an epoch]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub eval_every: Option<u64>,
+
+    /// Stop after this many evaluations without a better one [default: never]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub patience: Option<u64>,
+
+    /// Save the model of the last step, not that of the best evaluation
+    #[arg(long)]
+    pub save_last: bool,
 }
 
 /// `toller train dual`.
@@ -217,11 +262,15 @@ impl TrainArgs {
         if self.steps.is_some() || self.epochs.is_some() {
             (file.steps, file.epochs) = (None, None);
         }
-        completed!(self, file,
+        let dev = completed!(self.dev.clone(), file.dev.clone(),
+            options: [dev_queries, dev_qrels, dev_run, dev_depth, dev_measures, eval_every, patience],
+            lists: [dev_corpus], switches: [save_last]);
+        let completed = completed!(self, file,
             options: [model, queries, qrels, relevance_level, negatives, output, epochs, steps, batch_size, accumulate,
                 negatives_per_query, lr, schedule, warmup, optimizer, weight_decay, max_grad_norm, dropout, seed,
                 chunk_size, save_every, keep_checkpoints, max_length, title_separator],
-            lists: [data, corpus], switches: [])
+            lists: [data, corpus], switches: []);
+        Self { dev, ..completed }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod args;
 mod config;
+mod dev;
 mod run;
 
 use clap::Subcommand;

@@ -12,11 +12,12 @@ use toller_hub::{ModelSource, Origin};
 use toller_ir::Role;
 use toller_texts::TextsOptions;
 use toller_train::{
-    Chunks, CrossLoss, DualLoss, Ending, ExampleFile, Judged, Length, Model, Optimizer, Rates, Rule,
+    Chunks, CrossLoss, DualLoss, Ending, ExampleFile, Judged, Length, Model, Optimizer, Rates, Report, Rule,
     Schedule, Settings, Similarity, Source, Task, Titles, Trainer, Warmup, read_negatives,
 };
 
 use super::args::{CrossArgs, CrossLossName, DualArgs, DualLossName, SimilarityName, TrainArgs};
+use super::dev;
 use crate::args::qrels::read_judgments;
 use crate::engine;
 use crate::error::UsageError;
@@ -188,7 +189,8 @@ fn train(
 ) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "finishing the step and writing a checkpoint")?;
     let source = examples(args, engine, ui)?;
-    let mut trainer = Trainer::new(task, model, source, settings, output)?;
+    let dev = dev::open(args, &task, engine, ui)?;
+    let mut trainer = Trainer::new(task, model, source, dev, settings, output)?;
     let (done, total) = (trainer.step(), trainer.total());
     if done > 0 {
         ui.status(format!("going on after step {done} of {total}"));
@@ -196,23 +198,31 @@ fn train(
     let bar = ui.progress("training", "steps", total);
     bar.already_done(done);
     let (mut last, mut tokens, mut seconds) = (None, 0, 0.0);
-    let ending = trainer.run(&stop, card, |report| {
-        (tokens, seconds, last) = (tokens + report.tokens, seconds + report.seconds, Some(report.loss));
-        bar.message(format!("loss {:.4}", report.loss));
-        bar.set(report.step);
-        ui.detail(format!(
-            "step {}: loss {:.5}, rate {:.3e}, norm {:.3}, {} tokens, {:.2} s",
-            report.step, report.loss, report.rate, report.norm, report.tokens, report.seconds
-        ));
+    let ending = trainer.run(&stop, card, |report| match report {
+        Report::Step(step) => {
+            (tokens, seconds, last) = (tokens + step.tokens, seconds + step.seconds, Some(step.loss));
+            bar.message(format!("loss {:.4}", step.loss));
+            bar.set(step.step);
+            ui.detail(format!(
+                "step {}: loss {:.5}, rate {:.3e}, norm {:.3}, {} tokens, {:.2} s",
+                step.step, step.loss, step.rate, step.norm, step.tokens, step.seconds
+            ));
+        }
+        Report::Evaluating => bar.message("evaluating".to_owned()),
+        Report::Evaluated(evaluation) => ui.status(dev::line(evaluation)),
     })?;
     drop(bar);
     if ending == Ending::Stopped {
         let resume = "the same command goes on".to_owned();
         return Err(Interrupted { resume }.into());
     }
-    let rate = per_second(total - done, seconds);
-    ui.status(format!("{}: trained, {total} steps, {rate:.2} steps/s", output.display()));
-    ui.json(|| json!({"output": output, "steps": total, "loss": last, "tokens": tokens, "seconds": seconds}))
+    let (steps, best) = (trainer.step(), trainer.best());
+    let rate = per_second(steps - done, seconds);
+    ui.status(format!("{}: trained, {steps} steps, {rate:.2} steps/s", output.display()));
+    let best = best.map(|best| json!({"step": best.step, "measures": best.measures}));
+    ui.json(|| {
+        json!({"output": output, "steps": steps, "loss": last, "tokens": tokens, "seconds": seconds, "best": best})
+    })
 }
 
 /// The README of a trained model.

@@ -1,0 +1,222 @@
+//! A dev set: judged queries, and the passages that are ranked for them.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
+use toller_eval::{EvalOptions, Measure, evaluate};
+use toller_files::ChecksumHasher;
+use toller_ir::{DocOrd, Passage, Qrels, Query, Ranking, Role, Run, RunEntry};
+use toller_texts::Texts;
+use toller_tokenizer::Tokens;
+use toller_topk::{Collection, IpTopkOptions, Segment, Vectors, ip_topk};
+
+use crate::TrainError;
+use crate::data::Candidate;
+use crate::loss::Similarity;
+use crate::model::Model;
+use crate::task::{Task, joined};
+
+/// Hits of a query that are measured, as in a run of `search`.
+const HITS: usize = 1000;
+
+/// Texts between two looks at whether the run is to stop.
+const BLOCK: usize = 256;
+
+/// How rankings are measured.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    /// The judgments.
+    pub qrels: Qrels,
+    /// The measures. The first decides which model is the best.
+    pub measures: Vec<Measure>,
+    /// The lowest grade that is relevant.
+    pub relevance_level: u32,
+}
+
+/// Judged queries, and the passages that are ranked for them; all tokenized, in memory.
+pub struct DevSet {
+    judge: Judge,
+    queries: Vec<String>,
+    /// The passage of each text: of the collection, or of a pair.
+    passages: Vec<String>,
+    ranks: Ranks,
+    /// By role, as the model takes them.
+    texts: [Vec<Tokens>; 2],
+}
+
+/// Which passages are ranked for a query.
+enum Ranks {
+    /// All.
+    All(Similarity),
+    /// Those of its pairs: where the pairs of each query start, and the end.
+    Own(Vec<usize>),
+}
+
+impl DevSet {
+    /// For a dual encoder: all passages are ranked for each query, by exact search.
+    ///
+    /// # Errors
+    /// When no query is judged, a passage cannot be read, or the task is another.
+    pub fn search<E: Into<TrainError>>(
+        task: &Task,
+        queries: &[Query],
+        passages: impl IntoIterator<Item = Result<Passage, E>>,
+        judge: Judge,
+    ) -> Result<Self, TrainError> {
+        let Task::Dual { queries: of_queries, passages: of_passages, similarity, titles, .. } = task else {
+            let problem = "a cross-encoder ranks the candidates of a run, not a collection";
+            return Err(TrainError::Dev(problem.to_owned()));
+        };
+        let queries = judged(queries, &judge)?;
+        let tower = of_queries.tower(Role::Query);
+        let tokens: Result<Vec<Tokens>, _> =
+            queries.par_iter().map(|query| tower.tokenize(&query.text)).collect();
+        let (mut ids, mut texts) = (Vec::new(), Vec::new());
+        let tower = of_passages.tower(Role::Passage);
+        for passage in passages {
+            let Passage { id, title, text } = passage.map_err(Into::into)?;
+            texts.push(titles.tokenize(tower, &Candidate { title, ..Candidate::plain(text) })?);
+            ids.push(id);
+        }
+        if ids.is_empty() {
+            return Err(TrainError::Dev("the collection of the dev set is empty".to_owned()));
+        }
+        let queries = queries.into_iter().map(|query| query.id.clone()).collect();
+        Ok(Self { judge, queries, passages: ids, ranks: Ranks::All(*similarity), texts: [tokens?, texts] })
+    }
+
+    /// For a cross-encoder: the first `depth` hits of each query in a run are ranked again.
+    ///
+    /// # Errors
+    /// When no query is judged and in the run, a passage is not in the collection, or the task is another.
+    pub fn rerank(
+        task: &Task,
+        queries: &[Query],
+        run: &Run,
+        depth: usize,
+        texts: &Texts,
+        judge: Judge,
+    ) -> Result<Self, TrainError> {
+        let Task::Cross { encoder, separator, .. } = task else {
+            let problem = "a dual encoder ranks a collection, not the candidates of a run";
+            return Err(TrainError::Dev(problem.to_owned()));
+        };
+        let queries: Vec<(&Query, &[RunEntry])> = judged(queries, &judge)?
+            .into_iter()
+            .filter_map(|query| {
+                let hits = run.queries.get(&query.id)?;
+                Some((query, &hits[..depth.min(hits.len())]))
+            })
+            .collect();
+        if queries.is_empty() {
+            return Err(TrainError::Dev("no query of the dev set is in its run".to_owned()));
+        }
+        let pairs: Vec<(&Query, &RunEntry)> =
+            queries.iter().flat_map(|(query, hits)| hits.iter().map(|hit| (*query, hit))).collect();
+        let pair = |(query, hit): &(&Query, &RunEntry)| -> Result<Tokens, TrainError> {
+            let missing = || TrainError::MissingPassage { id: hit.doc_id.clone() };
+            let Passage { title, text, .. } = texts.get(&hit.doc_id)?.ok_or_else(missing)?;
+            let candidate = Candidate { title, ..Candidate::plain(text) };
+            Ok(encoder.tokenize_pair(&query.text, &joined(&candidate, separator))?)
+        };
+        let tokens = pairs.par_iter().map(pair).collect::<Result<Vec<_>, _>>()?;
+        let mut starts = vec![0];
+        starts.extend(queries.iter().scan(0, |end, (_, hits)| {
+            *end += hits.len();
+            Some(*end)
+        }));
+        Ok(Self {
+            judge,
+            queries: queries.iter().map(|(query, _)| query.id.clone()).collect(),
+            passages: pairs.iter().map(|(_, hit)| hit.doc_id.clone()).collect(),
+            ranks: Ranks::Own(starts),
+            texts: [tokens, Vec::new()],
+        })
+    }
+
+    /// The measure that decides which model is the best.
+    pub(crate) fn decides(&self) -> String {
+        self.judge.measures.first().map(ToString::to_string).unwrap_or_default()
+    }
+
+    /// Everything that decides the measures of a model.
+    pub(crate) fn fingerprint(&self) -> String {
+        let Self { judge, queries, passages, texts, .. } = self;
+        let mut hasher = ChecksumHasher::default();
+        hasher.update(format!("{judge:?} {queries:?} {passages:?}").as_bytes());
+        texts.iter().flatten().for_each(|tokens| hasher.update(bytemuck::cast_slice(&tokens.input_ids)));
+        hasher.finish().to_string()
+    }
+
+    /// The measures of a model; `None` once `stop` is set.
+    pub(crate) fn evaluate(
+        &self,
+        model: &Model,
+        stop: &AtomicBool,
+    ) -> Result<Option<BTreeMap<String, f64>>, TrainError> {
+        let mut results = [Vec::new(), Vec::new()];
+        for (role, results) in results.iter_mut().enumerate() {
+            for block in self.texts[role].chunks(BLOCK) {
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(None);
+                }
+                results.extend(model.results(role, block)?);
+            }
+        }
+        let rankings = match &self.ranks {
+            Ranks::All(similarity) => self.nearest(results, *similarity)?,
+            Ranks::Own(starts) => self.by_logits(&results[0], starts),
+        };
+        let queries = self.queries.iter().cloned().zip(rankings).collect();
+        let options = EvalOptions { relevance_level: self.judge.relevance_level, ..EvalOptions::default() };
+        let Judge { qrels, measures, .. } = &self.judge;
+        let evaluation = evaluate(qrels, &Run { tag: String::new(), queries }, measures, &options)?;
+        let values = measures.iter().map(ToString::to_string).zip(evaluation.aggregates);
+        Ok(Some(values.collect()))
+    }
+
+    fn nearest(
+        &self,
+        [mut queries, mut passages]: [Vec<f32>; 2],
+        similarity: Similarity,
+    ) -> Result<Vec<Vec<RunEntry>>, TrainError> {
+        let dim = passages.len() / self.passages.len();
+        if similarity == Similarity::Cosine {
+            for row in queries.chunks_exact_mut(dim).chain(passages.chunks_exact_mut(dim)) {
+                let length = row.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt().max(1e-12);
+                row.iter_mut().for_each(|x| *x = (f64::from(*x) / length) as f32);
+            }
+        }
+        let segment = Segment { first: DocOrd(0), vectors: Vectors::F32(&passages), codes: None };
+        let found =
+            ip_topk(&Collection::new(dim, vec![segment])?, &queries, HITS, &IpTopkOptions::default())?;
+        let entry = |doc: DocOrd, score: f32| RunEntry {
+            doc_id: self.passages[doc.index()].clone(),
+            score: score.into(),
+        };
+        let ranking =
+            |ranking: Ranking| ranking.hits.into_iter().map(|hit| entry(hit.doc, hit.score)).collect();
+        Ok(found.rankings.into_iter().map(ranking).collect())
+    }
+
+    /// By the one logit of a pair, or by that of the second label less that of the first.
+    fn by_logits(&self, logits: &[f32], starts: &[usize]) -> Vec<Vec<RunEntry>> {
+        let labels = logits.len() / self.passages.len().max(1);
+        let score = |pair: usize| match &logits[pair * labels..][..labels] {
+            [no, yes] => f64::from(*yes) - f64::from(*no),
+            own => own.iter().map(|&logit| f64::from(logit)).sum(),
+        };
+        let entry = |pair: usize| RunEntry { doc_id: self.passages[pair].clone(), score: score(pair) };
+        starts.windows(2).map(|bounds| (bounds[0]..bounds[1]).map(entry).collect()).collect()
+    }
+}
+
+/// The queries that have judgments.
+fn judged<'a>(queries: &'a [Query], judge: &Judge) -> Result<Vec<&'a Query>, TrainError> {
+    let judged: Vec<&Query> = queries.iter().filter(|query| judge.qrels.query(&query.id).is_some()).collect();
+    if judged.is_empty() {
+        return Err(TrainError::Dev("no query of the dev set is judged".to_owned()));
+    }
+    Ok(judged)
+}

@@ -1,0 +1,153 @@
+//! Evaluation during training: its measures, the best model, early ends, and interruptions.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::fs;
+
+use indexmap::IndexMap;
+use serde_json::Value;
+use toller_encoder::{CrossEncoder, CrossEncoderOptions};
+use toller_eval::parse_measures;
+use toller_files::Input;
+use toller_ir::{Passage, Qrels, Query, Run, RunEntry};
+use toller_texts::{Texts, TextsOptions};
+
+use super::run::{TOPICS, Toy, accuracy, passage, query, run, settings};
+use crate::{
+    CrossLoss, Dev, DevSet, Ending, Judge, Length, Model, Rates, Settings, Task, TrainError, Trainer,
+};
+
+fn queries() -> Vec<Query> {
+    let query =
+        |topic: &&str| Query { id: format!("about {topic}"), text: query(topic), answers: Vec::new() };
+    TOPICS.iter().map(query).collect()
+}
+
+fn judge(measures: &str) -> Judge {
+    let mut qrels = Qrels::new();
+    TOPICS.iter().for_each(|topic| assert!(qrels.insert(&format!("about {topic}"), topic, 1).is_none()));
+    Judge { qrels, measures: parse_measures(measures).unwrap(), relevance_level: 1 }
+}
+
+/// A trainer of a dual encoder that is evaluated on the topics.
+fn trainer(toy: &Toy, settings: Settings, name: &str, change: impl FnOnce(&mut Dev)) -> Trainer {
+    let task = toy.dual_task();
+    let Task::Dual { queries: encoder, .. } = &task else { unreachable!() };
+    let model = Model::dual(encoder, false, None).unwrap();
+    let passages = TOPICS.iter().map(|topic| {
+        Ok::<_, TrainError>(Passage { id: (*topic).to_owned(), title: None, text: passage(topic) })
+    });
+    let set = DevSet::search(&task, &queries(), passages, judge("Success@1 RR")).unwrap();
+    let mut dev = Dev { set, every: Some(4), patience: None, saves_last: false };
+    change(&mut dev);
+    toy.trainer(task, model, Some(dev), settings, name).unwrap()
+}
+
+/// The evaluations of a run, without their times.
+fn evaluations(toy: &Toy, name: &str) -> Vec<(u64, f64)> {
+    let text = fs::read_to_string(toy.output(name).join("evaluations.jsonl")).unwrap();
+    let line = |line: &str| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        (line["step"].as_u64().unwrap(), line["measures"]["Success@1"].as_f64().unwrap())
+    };
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn measures_are_those_of_the_saved_model() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    let settings = Settings { length: Length::Steps(42), ..settings() };
+    let ending = run(trainer(&toy, settings, "out", |dev| dev.saves_last = true), u64::MAX).0;
+    assert_eq!(ending, Ending::Trained);
+    let found = evaluations(&toy, "out");
+    let steps: Vec<u64> = found.iter().map(|(step, _)| *step).collect();
+    assert_eq!(steps, [0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 42]);
+    let (first, last) = (found[0].1, found[11].1);
+    assert!(
+        (first - accuracy(&toy.model)).abs() < 1e-9 && (last - accuracy(&toy.output("out"))).abs() < 1e-9
+    );
+    assert!(last > first, "{first} before, {last} after");
+    let svg = fs::read_to_string(toy.output("out/training.svg")).unwrap();
+    assert!(svg.contains("step 42 of 42") && svg.contains("Success@1"));
+}
+
+#[test]
+fn the_best_model_is_saved_whatever_interrupts_the_run() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    // So fast that it forgets what it has learned.
+    let settings = || Settings { length: Length::Steps(30), rate: 1e-2, keep: 1, ..settings() };
+    let weights = |name: &str| fs::read(toy.output(name).join("model.safetensors")).unwrap();
+    assert_eq!(run(trainer(&toy, settings(), "whole", |_| ()), u64::MAX).0, Ending::Trained);
+    let found = evaluations(&toy, "whole");
+    let highest = found.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+    assert!(found.last().unwrap().1 < highest, "{found:?}");
+    assert!((accuracy(&toy.output("whole")) - highest).abs() < 1e-9);
+    let card = fs::read_to_string(toy.output("whole/README.md")).unwrap();
+    assert!(card.contains(&format!("- Success@1: {highest:.4}")), "{card}");
+    for (name, stop) in [("before an evaluation", 7), ("at one", 8)] {
+        assert_eq!(run(trainer(&toy, settings(), name, |_| ()), stop).0, Ending::Stopped);
+        assert_eq!(run(trainer(&toy, settings(), name, |_| ()), u64::MAX).0, Ending::Trained);
+        assert!(weights(name) == weights("whole"), "{name}");
+        assert_eq!(evaluations(&toy, name), found);
+    }
+    // Once more: there is nothing left to do, and the model is the same.
+    assert!(run(trainer(&toy, settings(), "whole", |_| ()), u64::MAX).1.is_empty());
+    assert!(weights("at one") == weights("whole"));
+    let other = toy.dual(settings(), "whole").err();
+    assert!(matches!(other, Some(TrainError::OtherRun { what, .. }) if what == "dev set"));
+}
+
+#[test]
+fn a_run_without_progress_ends_early() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    let settings = Settings { rate: 1e-30, length: Length::Steps(100), ..settings() };
+    let (ending, steps) = run(trainer(&toy, settings, "out", |dev| dev.patience = Some(2)), u64::MAX);
+    assert_eq!((ending, steps.len()), (Ending::Trained, 8), "evaluated at 0, 4 and 8");
+}
+
+#[test]
+fn a_cross_encoder_ranks_the_hits_of_a_run() {
+    let Some(toy) = Toy::new("bert-ce") else { return };
+    let encoder = CrossEncoder::load(&toy.model, &CrossEncoderOptions::default()).unwrap();
+    let model = Model::cross(&encoder).unwrap();
+    let task = Task::Cross { encoder, loss: CrossLoss::Listwise, separator: " ".to_owned() };
+    let collection = toy.output("corpus.tsv");
+    fs::write(&collection, TOPICS.map(|topic| format!("{topic}\t{}\n", passage(topic))).concat()).unwrap();
+    let cache = Some(toy.output("cache"));
+    let inputs = [Input::parse(collection)];
+    let texts = Texts::open(&inputs, &TextsOptions { cache, ..TextsOptions::default() }, |_| {}).unwrap();
+    // The right passage is the third of four hits.
+    let hits = |index: usize| {
+        let hit = |(rank, offset): (usize, &usize)| RunEntry {
+            doc_id: TOPICS[(index + offset) % TOPICS.len()].to_owned(),
+            score: -(rank as f64),
+        };
+        (format!("about {}", TOPICS[index]), [5, 7, 0, 3].iter().enumerate().map(hit).collect())
+    };
+    let run_of_hits =
+        Run { tag: String::new(), queries: (0..TOPICS.len()).map(hits).collect::<IndexMap<_, _>>() };
+    let set = |depth: usize| {
+        DevSet::rerank(&task, &queries(), &run_of_hits, depth, &texts, judge("Success@1 R@2")).unwrap()
+    };
+    let dev = Dev { set: set(3), every: Some(30), patience: None, saves_last: true };
+    assert_ne!(set(3).fingerprint(), set(2).fingerprint());
+    assert!(DevSet::search(&task, &queries(), Vec::<Result<_, TrainError>>::new(), judge("RR")).is_err());
+    let settings = Settings { length: Length::Steps(60), dropout: Rates::default(), ..settings() };
+    let mut evaluated = Vec::new();
+    let mut trainer = toy.trainer(task, model, Some(dev), settings, "out").unwrap();
+    let on_report = |report: crate::Report<'_>| {
+        if let crate::Report::Evaluated(evaluation) = report {
+            evaluated.push(evaluation.measures["Success@1"]);
+        }
+    };
+    trainer.run(&false.into(), "card", on_report).unwrap();
+    assert_eq!(evaluated.len(), 3);
+    let trained = CrossEncoder::load(&toy.output("out"), &CrossEncoderOptions::default()).unwrap();
+    let score = |index: usize, offset: usize| {
+        let (own, other) = (TOPICS[index], TOPICS[(index + offset) % TOPICS.len()]);
+        trained.score(&[trained.tokenize_pair(&query(own), &passage(other)).unwrap()]).unwrap()[0]
+    };
+    let first = |&index: &usize| score(index, 0) > score(index, 5).max(score(index, 7));
+    let found = (0..TOPICS.len()).filter(first).count() as f64 / TOPICS.len() as f64;
+    assert!((found - evaluated[2]).abs() < 1e-9 && found > evaluated[0] + 0.2, "{found}: {evaluated:?}");
+}
