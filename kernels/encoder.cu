@@ -15,4 +15,5 @@
 TOLLER_STEPS(f16, StatesF16)
 TOLLER_STEPS(bf16, StatesBf16)
 TOLLER_STEPS(f32, StatesF32)
+TOLLER_STEP(toller_encoder_norm_wide_bf16, toller_norm_args, normalize_wide)
 TOLLER_STEP(toller_encoder_rows_f32, toller_rows_args, write_rows)

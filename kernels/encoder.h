@@ -62,15 +62,15 @@ typedef struct {
     uint32_t stride;
 } toller_embed_args;
 
-/* norm_*: rows normalised; `out` may be `x`. Launched as embed_*. */
+/* norm_*: rows normalised; `out` may be `x`. norm_wide_bf16: of f32, to bf16. Launched as embed_*. */
 typedef struct {
     const void *x; /* [rows] rows of `stride` bytes */
-    void *out;     /* the same */
+    void *out;     /* [rows] rows of `out_stride` bytes */
     toller_norm norm;
     uint32_t rows;
     uint32_t width;
     uint32_t stride;
-    uint32_t reserved;
+    uint32_t out_stride;
 } toller_norm_args;
 
 /* product_*: activation(x W^T + bias) + residual; if `gated`, of rows of W in turns of eight, activation(x A^T
@@ -79,17 +79,21 @@ typedef struct {
  * TOLLER_PRODUCT_SHARED of the tile's columns and stages. */
 typedef struct {
     const void *x;        /* [rows] rows of `depth_bytes` bytes */
-    const void *weight;   /* [weight_rows] rows of `depth_bytes` bytes, in the type of the states */
+    const void *weight;   /* [weight_rows] rows of `weight_stride` bytes, in the type of the states */
     const float *bias;    /* [weight_rows] */
-    const void *residual; /* as `out`, or null */
-    void *out;            /* [rows] rows of `stride` bytes */
+    const void *residual; /* [rows] rows of `residual_stride` bytes, or null; in f32 if `residual_is_wide` */
+    void *out;            /* [rows] rows of `stride` bytes; in f32 if `is_wide` */
     uint32_t rows;
     uint32_t weight_rows; /* a multiple of eight (gated: of sixteen) */
     uint32_t columns;     /* numbers of a row of `out` */
     uint32_t depth_bytes;
+    uint32_t weight_stride; /* depth_bytes; for weights in two parts, twice that in whole slices */
     uint32_t stride;
+    uint32_t residual_stride;
     uint32_t activation;
     uint32_t gated;
+    uint32_t is_wide;
+    uint32_t residual_is_wide;
     uint32_t reserved;
 } toller_product_args;
 
@@ -212,6 +216,7 @@ typedef struct {
     TOLLER_ENCODER_KERNELS_OF(X, f32)                                                                                 \
     X(toller_encoder_product_f16_256, toller_product_args)                                                            \
     X(toller_encoder_product_bf16_256, toller_product_args)                                                           \
+    X(toller_encoder_norm_wide_bf16, toller_norm_args)                                                                \
     X(toller_encoder_rows_f32, toller_rows_args)
 
 /* The kernels that only sm_90a has. */

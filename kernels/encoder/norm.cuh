@@ -88,7 +88,7 @@ __device__ inline void embed(const toller_embed_args &args) {
     }
 }
 
-template <class States>
+template <class From, class To = From>
 __device__ inline void normalize(const toller_norm_args &args) {
     const uint32_t lane = threadIdx.x % 32, warps = gridDim.x * (blockDim.x / 32);
     const auto row = NormRow::of_warp(args.width);
@@ -97,11 +97,13 @@ __device__ inline void normalize(const toller_norm_args &args) {
         float sum = 0;
         for (uint32_t unit = lane; unit < units(args.width); unit += 32) {
             float x[UNIT];
-            States::load(x, from, unit);
+            From::load(x, from, unit);
 #pragma unroll
             for (int i = 0; i < static_cast<int>(UNIT); ++i) sum += x[i];
             row.put(unit, x);
         }
-        row.write<States>(args.norm, sum, chunks_of(row_of(args.out, at, args.stride), args.stride));
+        row.write<To>(args.norm, sum, chunks_of(row_of(args.out, at, args.out_stride), args.out_stride));
     }
 }
+
+__device__ inline void normalize_wide(const toller_norm_args &args) { normalize<StatesF32, StatesBf16>(args); }

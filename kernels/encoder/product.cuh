@@ -57,7 +57,12 @@ __device__ inline void write_patch(const toller_product_args &args, Patch<FRAGME
         const uint32_t to = first / step / UNIT;
         if (args.residual != nullptr) {
             float residual[UNIT];
-            States::load(residual, chunks_of(row_of(args.residual, row + r, args.stride), args.stride), to);
+            const auto from = chunks_of(row_of(args.residual, row + r, args.residual_stride), args.residual_stride);
+            if (args.residual_is_wide != 0) {
+                StatesF32::load(residual, from, to);
+            } else {
+                States::load(residual, from, to);
+            }
 #pragma unroll
             for (int i = 0; i < static_cast<int>(UNIT); ++i) x[i] += residual[i];
         }
@@ -66,7 +71,12 @@ __device__ inline void write_patch(const toller_product_args &args, Patch<FRAGME
         for (uint32_t i = 0; i < UNIT; ++i) {
             if (to * UNIT + i >= args.columns) x[i] = 0;
         }
-        States::store(chunks_of(row_of(args.out, row + r, args.stride), args.stride), to, x);
+        const auto out = chunks_of(row_of(args.out, row + r, args.stride), args.stride);
+        if (args.is_wide != 0) {
+            StatesF32::store(out, to, x);
+        } else {
+            States::store(out, to, x);
+        }
     }
 }
 
@@ -85,15 +95,19 @@ __device__ inline void product(const toller_product_args &args) {
     const uint32_t first_column = blockIdx.x % column_tiles * COLUMNS;
     const uint64_t depth = args.depth_bytes;
     const auto rows = global_array(static_cast<const char *>(args.x), args.rows * depth);
-    const auto weight = global_array(static_cast<const char *>(args.weight), args.weight_rows * depth);
+    const uint64_t weight_stride = args.weight_stride;
+    const auto weight = global_array(static_cast<const char *>(args.weight), args.weight_rows * weight_stride);
     // The swizzle of wgmma depends on the bits of the address: stages begin at multiples of 1,024.
     const uint32_t past = shared_address(0) % 1024, start = past == 0 ? 0 : 1024 - past;
-    const uint32_t slices = (args.depth_bytes + SLICE_BYTES - 1) / SLICE_BYTES;
+    // The second part of a weight meets the same slices of rows again.
+    const uint32_t of_part = (args.depth_bytes + SLICE_BYTES - 1) / SLICE_BYTES;
+    const uint32_t slices = (args.weight_stride + SLICE_BYTES - 1) / SLICE_BYTES;
     const auto rows_at = [&](uint32_t stage) { return shared_address(start + stage * STAGE_BYTES); };
     const auto load = [&](uint32_t slice, uint32_t stage) {
         if (slice < slices) {
-            load_slice<TILE_ROWS>(rows_at(stage), rows, first_row, args.rows, args.depth_bytes, slice);
-            load_slice<COLUMNS>(rows_at(stage) + TILE_ROWS * SLICE_BYTES, weight, first_column, args.weight_rows, args.depth_bytes,
+            load_slice<TILE_ROWS>(rows_at(stage), rows, first_row, args.rows, args.depth_bytes,
+                                  slice < of_part ? slice : slice - of_part);
+            load_slice<COLUMNS>(rows_at(stage) + TILE_ROWS * SLICE_BYTES, weight, first_column, args.weight_rows, args.weight_stride,
                                 slice);
         }
         // Commits a group even without copies: the number of groups then says which slices have arrived.

@@ -42,7 +42,7 @@ pub(crate) struct Normalize {
     pub(crate) rows: u32,
     pub(crate) width: u32,
     pub(crate) stride: u32,
-    pub(crate) reserved: u32,
+    pub(crate) out_stride: u32,
 }
 
 /// The argument of `product_*`.
@@ -58,9 +58,13 @@ pub(crate) struct Product {
     pub(crate) weight_rows: u32,
     pub(crate) columns: u32,
     pub(crate) depth_bytes: u32,
+    pub(crate) weight_stride: u32,
     pub(crate) stride: u32,
+    pub(crate) residual_stride: u32,
     pub(crate) activation: u32,
     pub(crate) gated: u32,
+    pub(crate) is_wide: u32,
+    pub(crate) residual_is_wide: u32,
     pub(crate) reserved: u32,
 }
 

@@ -23,6 +23,7 @@ const EMBED: [&str; 3] = by_number!("embed", "");
 const NORM: [&str; 3] = by_number!("norm", "");
 const HEADS: [&str; 3] = by_number!("heads", "");
 const POOL: [&str; 3] = by_number!("pool", "");
+const NORM_WIDE: &str = "toller_encoder_norm_wide_bf16";
 const ROWS: &str = "toller_encoder_rows_f32";
 
 /// The sizes of heads that attention has kernels for.
@@ -94,9 +95,16 @@ impl Kernels {
         unsafe { self.norm_like(EMBED[number as usize], args.tokens, args.width, &args) }
     }
 
-    pub(super) unsafe fn normalize(&self, number: Number, args: abi::Normalize) -> Result<(), DeviceError> {
+    /// Normalises states, to others of the same type, or of f32 to bf16.
+    pub(super) unsafe fn normalize(
+        &self,
+        from: Number,
+        to: Number,
+        args: abi::Normalize,
+    ) -> Result<(), DeviceError> {
+        let kernel = if from == to { NORM[from as usize] } else { NORM_WIDE };
         // SAFETY: the caller vouches for the arrays.
-        unsafe { self.norm_like(NORM[number as usize], args.rows, args.width, &args) }
+        unsafe { self.norm_like(kernel, args.rows, args.width, &args) }
     }
 
     /// A kernel whose warps keep a row in shared memory.
@@ -205,6 +213,6 @@ const COMMON_SHARED_BYTES: u32 = 48 << 10;
 pub(super) fn names() -> Vec<&'static str> {
     let narrow = [NARROW.names, MIDDLE.names].concat();
     let steps = [EMBED, NORM, HEADS, POOL].concat();
-    let others = [WIDE.names[1], WIDE.names[2], ROWS];
+    let others = [WIDE.names[1], WIDE.names[2], NORM_WIDE, ROWS];
     [narrow, steps, ATTENTION.concat(), others.to_vec()].concat()
 }

@@ -51,6 +51,15 @@ pub struct Cuda {
     widest_bytes: AtomicUsize,
 }
 
+/// What follows a product.
+#[derive(Clone, Copy)]
+struct Follows {
+    activation: Activation,
+    gated: bool,
+    /// The type of the result: the layer's, or f32.
+    to: Number,
+}
+
 impl Cuda {
     /// The device, multiplying in `precision`.
     ///
@@ -80,35 +89,44 @@ impl Cuda {
         scratch.upload(batch, self.full_tokens(), self.token_bytes())
     }
 
+    /// The product of a layer with what follows it, in the type `to`: the layer's, or f32.
     fn multiply(
         &self,
         scratch: &mut CudaScratch,
         x: &CudaStates,
         layer: &CudaLinear,
         residual: Option<&CudaStates>,
-        activation: Activation,
-        gated: bool,
+        follows: Follows,
     ) -> Result<CudaStates, NnError> {
         check_width("a linear layer", x.width, layer.inputs)?;
         if x.number != layer.number {
             let problem = format!("a layer in {:?} over states in {:?}", layer.number, x.number);
             return Err(NnError::Shape(problem));
         }
-        let out = scratch.take(x.rows, layer.outputs, layer.number)?;
+        let out = scratch.take(x.rows, layer.outputs, follows.to)?;
         let args = abi::Product {
             x: x.address(),
             residual: residual.map_or(Address::default(), CudaStates::address),
             out: out.address(),
             rows: x.rows as u32,
             stride: out.stride() as u32,
-            activation: activation as u32,
-            gated: u32::from(gated),
+            residual_stride: residual.map_or(0, CudaStates::stride) as u32,
+            activation: follows.activation as u32,
+            gated: u32::from(follows.gated),
+            is_wide: u32::from(out.number == Number::F32),
+            residual_is_wide: u32::from(residual.is_some_and(|states| states.number == Number::F32)),
             ..layer.argument()
         };
         // SAFETY: the states are of `x.rows` rows and their widths were checked; a residual has the shape of
         // `out`, as `close` checks. Blocks are used again only by work that is queued later.
         unsafe { self.kernels.product(layer.number, args)? };
         Ok(out)
+    }
+
+    /// The type of sums with a residual. In bf16 they are f32: rounding them costs more than its share of
+    /// the error that is promised, and norms read them once.
+    fn sums(layer: &CudaLinear, norm: Option<&CudaNorm>) -> Number {
+        if layer.number == Number::Bf16 && norm.is_some() { Number::F32 } else { layer.number }
     }
 
     /// Normalises `x` into `out`, which may be the same.
@@ -121,10 +139,11 @@ impl Cuda {
             rows: x.rows as u32,
             width: x.width as u32,
             stride: x.stride() as u32,
-            reserved: 0,
+            out_stride: out.stride() as u32,
         };
-        // SAFETY: both states have the same shape, and the norm their width.
-        Ok(unsafe { self.kernels.normalize(x.number, args)? })
+        // SAFETY: both states have the same shape, and the norm their width; of different types, `x` is f32
+        // and `out` bf16.
+        Ok(unsafe { self.kernels.normalize(x.number, out.number, args)? })
     }
 
     /// Copies the first `width` numbers of f32 rows, scaled to unit length or not.
@@ -296,7 +315,7 @@ impl Backend for Cuda {
         layer: &CudaLinear,
         activation: Activation,
     ) -> Result<CudaStates, NnError> {
-        self.multiply(scratch, x, layer, None, activation, false)
+        self.multiply(scratch, x, layer, None, Follows { activation, gated: false, to: layer.number })
     }
 
     fn gate(
@@ -306,7 +325,7 @@ impl Backend for Cuda {
         layer: &CudaLinear,
         activation: Activation,
     ) -> Result<CudaStates, NnError> {
-        self.multiply(scratch, x, layer, None, activation, true)
+        self.multiply(scratch, x, layer, None, Follows { activation, gated: true, to: layer.number })
     }
 
     fn attend(
@@ -361,19 +380,24 @@ impl Backend for Cuda {
         placement: NormPlacement,
     ) -> Result<Stream<CudaStates>, NnError> {
         check_width("a residual", residual.width, layer.outputs)?;
-        if (residual.rows, residual.number) != (x.rows, layer.number) {
+        if residual.rows != x.rows || ![layer.number, Number::F32].contains(&residual.number) {
             return Err(NnError::Shape("a residual of another batch".to_owned()));
         }
-        let sum = self.multiply(scratch, &x, layer, Some(&residual), Activation::Identity, false)?;
+        let to = Self::sums(layer, norm);
+        let follows = Follows { activation: Activation::Identity, gated: false, to };
+        let sum = self.multiply(scratch, &x, layer, Some(&residual), follows)?;
         drop((x, residual));
         let Some(norm) = norm else { return Ok(sum.into()) };
-        if placement == NormPlacement::After {
+        if placement == NormPlacement::After && sum.number == layer.number {
             self.normalize_into(&sum, &sum, norm)?;
             return Ok(sum.into());
         }
-        let normed = scratch.take(sum.rows, sum.width, sum.number)?;
+        let normed = scratch.take(sum.rows, sum.width, layer.number)?;
         self.normalize_into(&sum, &normed, norm)?;
-        Ok(Stream { residual: sum, normed: Some(normed) })
+        Ok(match placement {
+            NormPlacement::After => normed.into(),
+            NormPlacement::Before => Stream { residual: sum, normed: Some(normed) },
+        })
     }
 
     fn normalize(&self, _: &mut CudaScratch, x: CudaStates, norm: &CudaNorm) -> Result<CudaStates, NnError> {

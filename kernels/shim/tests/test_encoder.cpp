@@ -1,0 +1,140 @@
+// Products of the transformer through the shim against sums in f64: every type, tile and form. (The other
+// steps are tested where they are driven, in crates/nn.)
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#define TOLLER_SHIM 1
+#include "../../encoder.h"
+#include "../device.h"
+#include "../shim.h"
+#include "check.h"
+
+namespace {
+
+// Memory that kernels may touch.
+struct Memory {
+    void *start;
+
+    explicit Memory(size_t bytes) : start(toller_shim_allocate(bytes)) {}
+    Memory(const Memory &) = delete;
+    ~Memory() { toller_shim_free(start); }
+
+    template <class T>
+    T *as() const {
+        return static_cast<T *>(start);
+    }
+};
+
+// A type of states: its name, its bytes, how it rounds, and the error of a sum that it allows.
+struct Type {
+    const char *name;
+    uint32_t bytes;
+    double tolerance;
+};
+constexpr Type TYPES[] = {{"f16", 2, 2e-3}, {"bf16", 2, 2e-2}, {"f32", 4, 1e-5}};
+
+void put(const Type &type, void *row, uint32_t column, float x) {
+    if (type.bytes == 4) {
+        static_cast<float *>(row)[column] = x;
+    } else {
+        const uint32_t pair = type.name[0] == 'f' ? f32_to_f16x2(x, 0) : f32_to_bf16x2(x, 0);
+        static_cast<uint16_t *>(row)[column] = static_cast<uint16_t>(pair);
+    }
+}
+
+float get(const Type &type, const void *row, uint32_t column) {
+    if (type.bytes == 4) return static_cast<const float *>(row)[column];
+    const uint16_t bits = static_cast<const uint16_t *>(row)[column];
+    return type.name[0] == 'f' ? f16_to_f32(bits) : __uint_as_float(static_cast<uint32_t>(bits) << 16);
+}
+
+uint32_t padded(uint32_t width) { return (width + 7) / 8 * 8; }
+
+// A matrix of random numbers that the type holds, with rows of `stride` bytes, of which the rest is zero.
+std::vector<float> fill(const Type &type, void *matrix, uint32_t rows, uint32_t width, uint32_t stride, uint64_t seed) {
+    Random random(seed);
+    std::vector<float> values(rows * width);
+    std::memset(matrix, 0, static_cast<size_t>(rows) * stride);
+    for (uint32_t row = 0; row < rows; ++row) {
+        char *at = static_cast<char *>(matrix) + row * stride;
+        for (uint32_t column = 0; column < width; ++column) {
+            put(type, at, column, random.number());
+            values[row * width + column] = get(type, at, column);
+        }
+    }
+    return values;
+}
+
+// x W^T + bias + residual, with `parts` parts of the weight, into rows of the type or of f32.
+void check_product(const Type &type, const char *tile, uint32_t tile_columns, uint32_t stages, uint32_t rows, uint32_t columns,
+                   uint32_t depth, uint32_t parts, bool is_wide) {
+    const Type &out_type = is_wide ? TYPES[2] : type;
+    const uint32_t depth_bytes = padded(depth) * type.bytes, weight_rows = padded(columns);
+    const uint32_t part_bytes = parts == 1 ? depth_bytes : (depth_bytes + 127) / 128 * 128, weight_stride = parts * part_bytes;
+    const uint32_t stride = padded(columns) * out_type.bytes, residual_stride = padded(columns) * type.bytes;
+    const Memory x(rows * depth_bytes), weight(weight_rows * weight_stride), bias(weight_rows * 4), residual(rows * residual_stride),
+        out(rows * stride);
+    const auto of_x = fill(type, x.start, rows, depth, depth_bytes, 1);
+    const auto of_residual = fill(type, residual.start, rows, columns, residual_stride, 2);
+    std::vector<double> of_weight(columns * depth, 0);
+    std::memset(weight.start, 0, weight_rows * weight_stride);
+    Random random(3);
+    for (uint32_t row = 0; row < columns; ++row) {
+        for (uint32_t part = 0; part < parts; ++part) {
+            void *at = weight.as<char>() + row * weight_stride + part * part_bytes;
+            for (uint32_t column = 0; column < depth; ++column) {
+                put(type, at, column, random.number() / static_cast<float>(1 << 8 * part));
+                of_weight[row * depth + column] += get(type, at, column);
+            }
+        }
+    }
+    std::memset(bias.start, 0, weight_rows * 4);
+    for (uint32_t row = 0; row < columns; ++row) bias.as<float>()[row] = random.number();
+
+    toller_product_args args{};
+    args.x = x.start, args.weight = weight.start, args.bias = bias.as<float>(), args.residual = residual.start, args.out = out.start;
+    args.rows = rows, args.weight_rows = weight_rows, args.columns = columns, args.depth_bytes = depth_bytes;
+    args.weight_stride = weight_stride, args.stride = stride, args.residual_stride = residual_stride;
+    args.activation = TOLLER_ACTIVATION_IDENTITY, args.is_wide = is_wide;
+    const std::string name = std::string("toller_encoder_product_") + type.name + "_" + tile;
+    const uint32_t blocks = (rows + 127) / 128 * ((weight_rows + tile_columns - 1) / tile_columns);
+    char error[1000] = "";
+    const int wrong = toller_shim_launch(name.c_str(), &args, sizeof(args), blocks, 1, TOLLER_PRODUCT_THREADS,
+                                         TOLLER_PRODUCT_SHARED(tile_columns, stages), error, sizeof(error));
+    CHECK(wrong == 0, "%s", error);
+    for (uint32_t row = 0; row < rows; ++row) {
+        const void *at = out.as<char>() + row * stride;
+        for (uint32_t column = 0; column < padded(columns); ++column) {
+            const float found = get(out_type, at, column);
+            if (column >= columns) {
+                CHECK(found == 0, "%s: padding %g", name.c_str(), found);
+                continue;
+            }
+            double expected = bias.as<float>()[column] + of_residual[row * columns + column], size = 1;
+            for (uint32_t k = 0; k < depth; ++k) {
+                const double product = of_x[row * depth + k] * of_weight[column * depth + k];
+                expected += product, size += std::fabs(product);
+            }
+            // What is stored in f32 has no rounding but that of its sum.
+            const double tolerance = is_wide ? 1e-5 : type.tolerance;
+            CHECK(std::fabs(found - expected) <= tolerance * size, "%s, %u x %u: %g instead of %g", name.c_str(), row, column, found,
+                  expected);
+        }
+    }
+}
+
+} // namespace
+
+int main() {
+    for (const Type &type : TYPES) {
+        check_product(type, "64", 64, TOLLER_PRODUCT_STAGES, 130, 20, 70, 1, false);
+        check_product(type, "128", 128, TOLLER_PRODUCT_STAGES, 3, 130, 200, 1, false);
+        if (type.bytes == 4) continue;
+        check_product(type, "256", 256, TOLLER_PRODUCT_STAGES, 5, 264, 30, 1, false);
+        check_product(type, "wgmma", 256, TOLLER_PRODUCT_STAGES_WGMMA, 129, 300, 90, 1, false);
+        check_product(type, "64", 64, TOLLER_PRODUCT_STAGES, 9, 24, 70, 2, true);
+        check_product(type, "wgmma", 256, TOLLER_PRODUCT_STAGES_WGMMA, 9, 256, 100, 2, true);
+    }
+    std::puts("products are those of the definition");
+}
