@@ -91,10 +91,10 @@ impl OutputPath {
 
     /// Refuses a file that is there and does not begin with `start`, as `what` does: it was named by mistake.
     pub fn check_replaces(&self, what: &str, start: &str) -> Result<(), UsageError> {
-        let is_other = |mut file: File| {
+        let is_other = |file: File| {
             let mut found = Vec::new();
             let length = u64::try_from(start.len()).unwrap_or(u64::MAX);
-            file.by_ref().take(length).read_to_end(&mut found).is_ok()
+            file.take(length).read_to_end(&mut found).is_ok()
                 && !found.is_empty()
                 && !found.eq_ignore_ascii_case(start.as_bytes())
         };
