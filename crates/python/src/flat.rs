@@ -64,7 +64,7 @@ impl FlatIndex {
             let opened = opened.or_else(|paths| store::open(session, &paths, verify).map(Arc::new))?;
             match session.engine()?.devices(device)? {
                 None => Ok(toller_index::FlatIndex::new(opened, scan)),
-                Some(devices) => Ok(toller_index::FlatIndex::on(opened, scan, &devices, &|_| {})?),
+                Some(devices) => Ok(toller_index::FlatIndex::new(opened, scan).on(&devices, &|_| {})?),
             }
         })?;
         Ok(Self { vectors: Arc::new(Source::Store(index)) })

@@ -47,12 +47,11 @@ pub(crate) fn encode(
             return Err(failed.hint("there are join, sep and pair").into());
         }
     };
-    let defaults = EncodeOptions::default();
     let options = EncodeOptions {
         titles,
         store_dtype: store_dtype.parse().map_err(Failed::from)?,
         part: shard,
-        rows_per_shard: at_least_one("rows_per_shard", rows_per_shard)?.unwrap_or(defaults.rows_per_shard),
+        rows_per_shard: at_least_one("rows_per_shard", rows_per_shard)?,
         overwrite,
         drops_current_shard: true,
     };

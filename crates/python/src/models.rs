@@ -7,9 +7,11 @@ use pyo3::prelude::*;
 use rayon::prelude::*;
 use toller_encoder::{CrossEncoderOptions, Output, ScoreActivation, TextPooling};
 use toller_engine::{Encoder, EncoderOptions, Role};
+use toller_nn::Precision;
 
 use crate::arrays::{matrix, vector};
 use crate::error::Failed;
+use crate::flat::parse_device;
 use crate::work;
 
 /// A dual encoder. `toller.Encoder` gives it its words.
@@ -22,7 +24,7 @@ pub(crate) struct DualEncoder {
 impl DualEncoder {
     #[new]
     #[pyo3(signature = (model, *, query_model=None, max_length=None, prompt=None, pooling=None, truncate_dim=None,
-                        dtype="f32", batch_tokens=None))]
+                        dtype=None, device="auto", batch_tokens=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
     fn new(
         py: Python<'_>,
@@ -32,7 +34,8 @@ impl DualEncoder {
         prompt: Option<String>,
         pooling: Option<&str>,
         truncate_dim: Option<usize>,
-        dtype: &str,
+        dtype: Option<&str>,
+        device: &str,
         batch_tokens: Option<usize>,
     ) -> PyResult<Self> {
         let pooling = pooling.map(|name| {
@@ -46,7 +49,8 @@ impl DualEncoder {
             prompt,
             pooling: pooling.transpose()?,
             dim: truncate_dim,
-            dtype: dtype.parse().map_err(Failed::from)?,
+            device: parse_device(device)?,
+            dtype: parse_dtype(dtype)?,
             batch_tokens: at_least_one("batch_tokens", batch_tokens)?,
         };
         let name = model.to_string_lossy().into_owned();
@@ -145,7 +149,7 @@ pub(crate) struct PairScorer {
 impl PairScorer {
     #[new]
     #[pyo3(signature = (model, *, max_length=None, truncation="only_second", label=None, activation=None,
-                        dtype="f32", batch_tokens=None))]
+                        dtype=None, device="auto", batch_tokens=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
     fn new(
         py: Python<'_>,
@@ -154,7 +158,8 @@ impl PairScorer {
         truncation: &str,
         label: Option<usize>,
         activation: Option<&str>,
-        dtype: &str,
+        dtype: Option<&str>,
+        device: &str,
         batch_tokens: Option<usize>,
     ) -> PyResult<Self> {
         let options = CrossEncoderOptions {
@@ -163,11 +168,16 @@ impl PairScorer {
             label,
             activation: activation.map(parse_activation).transpose()?,
             batch_tokens: at_least_one("batch_tokens", batch_tokens)?,
-            dtype: dtype.parse().map_err(Failed::from)?,
+            ..CrossEncoderOptions::default()
         };
+        let (device, dtype) = (parse_device(device)?, parse_dtype(dtype)?);
         let name = model.to_string_lossy().into_owned();
-        let load =
-            move |session: &Arc<work::Session>| Ok(session.engine()?.cross_encoder(&name, &options)?);
+        let load = move |session: &Arc<work::Session>| {
+            let engine = session.engine()?;
+            let compute = engine.compute(device)?;
+            let dtype = dtype.unwrap_or(compute.dtype());
+            Ok(engine.cross_encoder(&name, &CrossEncoderOptions { compute, dtype, ..options })?)
+        };
         Ok(Self { model: Arc::new(work::run(py, None, load)?) })
     }
 
@@ -210,6 +220,11 @@ impl PairScorer {
     fn fingerprint(&self) -> &str {
         self.model.fingerprint()
     }
+}
+
+/// What a model computes in; `None` for what suits the device.
+fn parse_dtype(name: Option<&str>) -> Result<Option<Precision>, Failed> {
+    name.map(str::parse).transpose().map_err(Failed::from)
 }
 
 fn parse_activation(name: &str) -> Result<ScoreActivation, Failed> {

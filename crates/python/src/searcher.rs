@@ -94,7 +94,7 @@ impl PySearcher {
             }
         };
         let scan = scan.parse().map_err(Failed::from)?;
-        let options = DenseOptions { scan, device: parse_device(device)?, verify, any_role };
+        let options = DenseOptions { scan, device: parse_device(device)?, part: None, verify, any_role };
         let open = move |session: &Arc<Session>| Ok(session.engine()?.dense(&stores, queries, &options)?);
         Ok(Self { inner: work::run(py, None, open)? })
     }

@@ -20,9 +20,9 @@ def refuse(given: dict[str, Any], unset: dict[str, Any]) -> None:
 
 
 def check_device(device: Any) -> None:
-    """Refuses to compute elsewhere than on the CPU."""
+    """Refuses another device than the model's: that is chosen when the model is loaded."""
     if isinstance(device, list) or str(device) not in map(str, _DEVICES):
-        raise invalid(f"device={device!r} is not supported", "models compute on the CPU; leave device out")
+        raise invalid(f"device={device!r} is not supported", "give device where the model is loaded")
 
 
 def to_torch(array: Any, asked_by: str) -> Any:

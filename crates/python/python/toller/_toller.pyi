@@ -29,7 +29,8 @@ class DualEncoder:
         prompt: str | None = None,
         pooling: str | None = None,
         truncate_dim: int | None = None,
-        dtype: str = "f32",
+        dtype: str | None = None,
+        device: str = "auto",
         batch_tokens: int | None = None,
     ) -> Self: ...
     def vectors(
@@ -66,7 +67,8 @@ class PairScorer:
         truncation: str = "only_second",
         label: int | None = None,
         activation: str | None = None,
-        dtype: str = "f32",
+        dtype: str | None = None,
+        device: str = "auto",
         batch_tokens: int | None = None,
     ) -> Self: ...
     def scores(self, pairs: Sequence[tuple[str, str]], *, progress: _Progress = None) -> NDArray[np.float32]: ...

@@ -42,7 +42,8 @@ class CrossEncoder(PairScorer):
         truncation: str = "only_second",
         label: int | None = None,
         activation: str | None = "configured",
-        dtype: str = "f32",
+        dtype: str | None = None,
+        device: str = "auto",
         batch_tokens: int | None = None,
     ) -> CrossEncoder:
         options: dict[str, Any] = {
@@ -51,6 +52,7 @@ class CrossEncoder(PairScorer):
             "label": label,
             "activation": activation,
             "dtype": dtype,
+            "device": device,
             "batch_tokens": batch_tokens,
         }
         self = super().__new__(cls, model, **options)

@@ -33,8 +33,9 @@ class Encoder(DualEncoder):
     `model` is a directory, a name that Toller knows, or an id of the Hugging Face hub. `query_model` encodes
     queries, if it is another model. Texts are cut after `max_length` tokens, special tokens included. `prompt`
     replaces the model's own prompts. `pooling` is cls, mean, max, lasttoken or another of sentence-transformers'
-    names, and `truncate_dim` keeps the first numbers of each vector (Matryoshka). `dtype` is what the model
-    computes in: f32, f16, bf16 or int8. A batch has at most `batch_tokens` tokens.
+    names, and `truncate_dim` keeps the first numbers of each vector (Matryoshka). `device` is auto, cpu, cuda,
+    cuda:N or cuda:all, and `dtype` is what the model computes in: f32, f16, bf16 or int8; by default f32 on the
+    CPU and f16 on a GPU. A batch has at most `batch_tokens` tokens.
 
     A vector depends on its text alone: it has the same bits in any batch, and as `toller encode` writes it.
     """
@@ -50,7 +51,8 @@ class Encoder(DualEncoder):
         prompt: str | None = None,
         pooling: str | None = None,
         truncate_dim: int | None = None,
-        dtype: str = "f32",
+        dtype: str | None = None,
+        device: str = "auto",
         batch_tokens: int | None = None,
     ) -> None:
         options = {
@@ -60,6 +62,7 @@ class Encoder(DualEncoder):
             "pooling": pooling,
             "truncate_dim": truncate_dim,
             "dtype": dtype,
+            "device": device,
             "batch_tokens": batch_tokens,
         }
         self._made_with = ((model,), options)
