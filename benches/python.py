@@ -66,7 +66,8 @@ def search(folder: Path, rows: int, rounds: int) -> None:
     index = toller.FlatIndex(store, scan="f32")
     compare("the same as arrays", searched, lambda: seconds(lambda: index.search(queries, k=100)), rounds)
     of_arrays = toller.FlatIndex.of_arrays(vectors, scan="f32")
-    compare("the same of arrays in memory", searched, lambda: seconds(lambda: of_arrays.search(queries, k=100)), rounds)
+    in_memory = lambda: seconds(lambda: of_arrays.search(queries, k=100))
+    compare("the same of arrays in memory", searched, in_memory, rounds)
 
 
 def encode(folder: Path, minilm: str, rounds: int) -> None:

@@ -107,7 +107,11 @@ def test_fusion_is_that_of_the_command_line(cli: Cli, tmp_path: Path) -> None:
         (2, {"rrf_k": 10.0, "depth": 15}, ["--rrf-k", 10, "--depth", 15]),
         (3, {"weights": [0.2, 1.0, 0.5]}, ["--weights", "0.2,1,0.5"]),
         (4, {"method": "combmnz", "k": 7}, ["--k", 7]),
-        (5, {"method": "interpolate", "normalize": "z-score", "missing": "minimum"}, ["--normalize", "z-score", "--missing", "minimum"]),
+        (
+            5,
+            {"method": "interpolate", "normalize": "z-score", "missing": "minimum"},
+            ["--normalize", "z-score", "--missing", "minimum"],
+        ),
     ]:
         runs = [toller.Run(some_run(seed * 10 + number)) for number in range(3)]
         for number, run in enumerate(runs):
