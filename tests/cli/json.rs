@@ -212,7 +212,8 @@ fn every_result_is_as_the_schema_says() {
     let mut checker = Checker::new();
     for (name, command) in COMMANDS {
         let json = if command.contains("--format json") { "" } else { "--json" };
-        let result = workspace.runs(&format!("{command} -q {json}")).json();
+        // Before the command: what follows `--` is for another command.
+        let result = workspace.runs(&format!("{json} -q {command}")).json();
         assert_eq!(checker.problem("closed", name, &result), None, "toller {command}");
         let mut wrong = result;
         wrong.as_object_mut().unwrap().remove("schema_version");

@@ -54,8 +54,10 @@ pub fn merge<W: Write>(
             return Ok(Merged { shards: of, queries, k, documents, hits });
         };
         // As many as there are parts: all have the same number of queries.
-        for (record, part) in records.iter().zip(&parts) {
-            check_same_query(first, record, &parts[0], part)?;
+        if let Some((other, what)) =
+            records.iter().enumerate().find_map(|(at, record)| Some((at, difference(first, record)?)))
+        {
+            return Err(foreign(parts, other, what));
         }
         let best = best_of(&records, usize::try_from(k).unwrap_or(usize::MAX));
         hits += best.len() as u64;
@@ -95,22 +97,28 @@ fn open(paths: &[impl AsRef<Path>]) -> Result<Vec<PartialRunReader>, MergeError>
     Ok(parts.into_values().collect())
 }
 
-/// Checks that two shares searched for the same query.
-fn check_same_query(
-    first: &Record,
-    other: &Record,
-    first_part: &PartialRunReader,
-    other_part: &PartialRunReader,
-) -> Result<(), MergeError> {
-    let what = if first.query != other.query {
-        format!("query {:?} in place of {:?}", other.query, first.query)
-    } else if first.identity != other.identity {
-        format!("query {:?} has another vector, or leaves out other documents", first.query)
-    } else {
-        return Ok(());
-    };
-    let (first, second) = (first_part.path().to_owned(), other_part.path().to_owned());
-    Err(MergeError::Foreign { first, second, what })
+/// In what two shares of one query differ, except in their hits.
+fn difference(first: &Record, other: &Record) -> Option<String> {
+    if first.query != other.query {
+        return Some(format!("query {:?} in place of {:?}", other.query, first.query));
+    }
+    let is_same = first.identity == other.identity;
+    (!is_same).then(|| format!("query {:?} has another vector, or leaves out other documents", first.query))
+}
+
+/// The error that part `other` is of another search than the first, unless one of the two is damaged.
+fn foreign(mut parts: Vec<PartialRunReader>, other: usize, what: String) -> MergeError {
+    let (first, second) = (parts[0].path().to_owned(), parts[other].path().to_owned());
+    for at in [0, other] {
+        loop {
+            match parts[at].next_record() {
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(error) => return error.into(),
+            }
+        }
+    }
+    MergeError::Foreign { first, second, what }
 }
 
 /// The `k` best hits, each with its record's place and its own place in the record.
