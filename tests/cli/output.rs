@@ -21,7 +21,7 @@ fn stdout_carries_data_alone() {
     let workspace = Workspace::with_xquad();
     let encoded = workspace.runs("encode -v --model tiny-bert --corpus data/corpus.jsonl --output store");
     assert_eq!(encoded.stdout, "");
-    encoded.says(["device: cpu", "model: tiny-bert", "collection: 1180 passages", "encoded 1180 passages"]);
+    encoded.says(["computing on the CPU", "model: tiny-bert", "collection: 1180 passages", "encoded 1180 passages"]);
     let run = workspace.runs(&format!("{SEARCH} -v --output -"));
     assert_eq!(run.stdout.lines().count(), 1190 * 5);
     for line in run.stdout.lines() {

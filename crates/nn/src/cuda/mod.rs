@@ -143,7 +143,8 @@ impl Cuda {
         };
         // SAFETY: both states have the same shape, and the norm their width; of different types, `x` is f32
         // and `out` bf16.
-        Ok(unsafe { self.kernels.normalize(x.number, out.number, args)? })
+        unsafe { self.kernels.normalize(x.number, out.number, args)? };
+        Ok(())
     }
 
     /// Copies the first `width` numbers of f32 rows, scaled to unit length or not.
