@@ -121,6 +121,7 @@ impl Run {
         format!("Run({:?}: {hits} hits of {} queries)", self.run.tag, self.run.queries.len())
     }
 
+    #[expect(clippy::type_complexity, reason = "what pickle takes: a type and its arguments")]
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyType>, (Bound<'py, PyDict>, String))> {
