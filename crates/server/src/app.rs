@@ -17,6 +17,8 @@ use crate::limits::Limits;
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::scorer::Scorer;
+use crate::tei_metrics::TeiMetrics;
+use crate::tls::Tls;
 
 /// Opens what is searched; called again for a reload.
 pub type OpenSystems = Box<dyn Fn() -> Result<Systems, AnyError> + Send + Sync>;
@@ -43,8 +45,12 @@ pub struct Service {
     pub systems: Option<OpenSystems>,
     /// Who may ask; `None` for everybody.
     pub keys: Option<Keys>,
+    /// How connections are encrypted; `None` for plain HTTP.
+    pub tls: Option<Tls>,
     /// Whether metrics need a key, too.
     pub protect_metrics: bool,
+    /// Whether there are TEI's metrics, too.
+    pub tei_metrics: bool,
     /// How much a client may ask for.
     pub limits: Limits,
     /// Where requests are logged.
@@ -60,7 +66,9 @@ pub(crate) struct App {
     collection: RwLock<Option<Arc<Collection>>>,
     is_reloading: AtomicBool,
     pub(crate) keys: Option<Keys>,
+    pub(crate) tls: Option<Tls>,
     pub(crate) protect_metrics: bool,
+    pub(crate) tei_metrics: Option<TeiMetrics>,
     pub(crate) limits: Limits,
     pub(crate) log: Log,
     pub(crate) metrics: Metrics,
@@ -70,8 +78,19 @@ pub(crate) struct App {
 impl App {
     /// Opens what is searched, and starts the queues.
     pub(crate) fn start(service: Service) -> Result<Arc<Self>, ServerError> {
-        let Service { engine, encoder, role, reranker, systems, keys, protect_metrics, limits, log } =
-            service;
+        let Service {
+            engine,
+            encoder,
+            role,
+            reranker,
+            systems,
+            keys,
+            tls,
+            protect_metrics,
+            tei_metrics,
+            limits,
+            log,
+        } = service;
         let metrics = Metrics::new();
         let embedder = encoder.map(|Named { names, model }| {
             let embedder = Embedder::start(model, role, engine.threads(), &limits, &metrics)?;
@@ -90,7 +109,9 @@ impl App {
             open: systems,
             engine,
             keys,
+            tls,
             protect_metrics,
+            tei_metrics: tei_metrics.then(TeiMetrics::new),
             limits,
             log,
             metrics,

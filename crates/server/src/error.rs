@@ -39,6 +39,14 @@ pub enum ServerError {
         /// The file.
         path: PathBuf,
     },
+    /// A file of TLS that cannot be used.
+    #[error("{}: {reason}", path.display())]
+    Tls {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
     /// What is searched cannot be opened.
     #[error(transparent)]
     Open(#[from] AnyError),
@@ -64,6 +72,9 @@ impl Explain for ServerError {
             Self::File(error) => return error.remedy(),
             Self::KeyLine { .. } => "write `read KEY` or `admin KEY`, one key a line".into(),
             Self::NoKeys { .. } => "write a key, as in `read KEY`, or serve without a file of keys".into(),
+            Self::Tls { .. } => {
+                "give a chain of certificates and the key of the first one, both as PEM".into()
+            }
             Self::Open(error) => return error.remedy(),
             Self::Undrained { .. } => "give the requests more time".into(),
         })

@@ -23,7 +23,9 @@ mod schedule;
 mod scorer;
 mod serve;
 mod signals;
+mod tei_metrics;
 mod texts;
+mod tls;
 
 pub use app::{Named, OpenSystems, Service};
 pub use collection::Systems;
@@ -34,3 +36,4 @@ pub use log::Log;
 pub use runs::Runs;
 pub use serve::Server;
 pub use signals::{Control, Signals};
+pub use tls::Tls;

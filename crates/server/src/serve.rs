@@ -7,8 +7,9 @@ use std::time::Duration;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -127,20 +128,36 @@ impl Connections {
         let Limits { head_timeout, .. } = self.app.limits;
         // Small answers are not held back to be sent together. A stream without the option works as well.
         let _ = stream.set_nodelay(true);
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(head_timeout)
-            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(self.router.clone()));
-        let connection = self.graceful.watch(connection);
-        let app = self.app.clone();
+        let (app, router, watcher) = (self.app.clone(), self.router.clone(), self.graceful.watcher());
         tokio::spawn(async move {
             app.metrics.connections.increment(1.0);
-            // What is wrong with a connection is the client's affair.
-            let _ = connection.await;
+            match &app.tls {
+                None => speak(stream, router, watcher, head_timeout).await,
+                Some(tls) => {
+                    if let Some(stream) = tls.accept(stream, head_timeout).await {
+                        speak(stream, router, watcher, head_timeout).await;
+                    }
+                }
+            }
             app.metrics.connections.decrement(1.0);
             drop(room);
         });
     }
+}
+
+/// Answers the requests of a connection until its end.
+async fn speak(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: Router,
+    watcher: Watcher,
+    head_timeout: Duration,
+) {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(head_timeout)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    // What is wrong with a connection is the client's affair.
+    let _ = watcher.watch(connection).await;
 }
 
 /// Accepts connections while there is room.

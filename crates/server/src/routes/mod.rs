@@ -14,7 +14,7 @@ mod tei;
 
 use std::sync::Arc;
 
-use axum::middleware::{from_fn, from_fn_with_state, map_response};
+use axum::middleware::{from_fn, from_fn_with_state, map_response, map_response_with_state};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use utoipa::OpenApi;
@@ -24,7 +24,7 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::dialect::Dialect;
 use crate::failure::{Failure, Reason};
-use crate::gate;
+use crate::{gate, tei_metrics};
 
 /// What the OpenAPI document says before its routes.
 #[derive(OpenApi)]
@@ -60,7 +60,8 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .routes(routes!(tei::tokens::tokenize))
         .routes(routes!(tei::tokens::decode))
         .routes(routes!(tei::info::info))
-        .route("/", task);
+        .route("/", task)
+        .layer(map_response_with_state(app.clone(), tei_metrics::observe));
     let openai = OpenApiRouter::new()
         .routes(routes!(openai::embeddings))
         .routes(routes!(openai::models))

@@ -22,6 +22,9 @@ const PATIENCE: u32 = 20;
 /// But for no longer than this.
 const MOST_PATIENCE: Duration = Duration::from_secs(1);
 
+/// A request is admitted if all but a fifth of the time to its deadline is enough: the rate varies.
+const MARGIN: u32 = 5;
+
 /// A request in the queue.
 pub(super) struct Waiting<W: Work> {
     due: Due,
@@ -124,9 +127,10 @@ impl<W: Work> Queue<W> {
             return Err(Failure::overloaded("the queue is full", self.rate.time_of(excess)));
         }
         let ends = arrived + self.rate.time_of(self.cost_before(due) + cost);
-        if ends > deadline {
+        let latest = arrived + deadline.saturating_duration_since(arrived) * (MARGIN - 1) / MARGIN;
+        if ends > latest {
             let message = "the request would not be answered before its deadline";
-            return Err(Failure::overloaded(message, ends - deadline));
+            return Err(Failure::overloaded(message, ends - latest));
         }
         Ok(due)
     }

@@ -90,6 +90,9 @@ fn what_is_served_is_described() {
         "toller_texts_total{model=\"embed\"} 2",
         "toller_requests_total{route=\"/embed\",method=\"POST\",status=\"200\"} 1",
         "toller_batch_items_count{queue=\"embed\"} 1",
+        "te_request_success{method=\"batch\"} 1",
+        "te_embed_count 2",
+        "te_request_input_length_count 2",
     ] {
         assert!(metrics.contains(line), "{line} is missing in\n{metrics}");
     }

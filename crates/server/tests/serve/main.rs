@@ -9,3 +9,4 @@ mod malformed;
 mod page;
 mod stages;
 mod support;
+mod tls;

@@ -17,7 +17,7 @@ use toller_engine::{
 };
 use toller_ir::{AnyError, Qrels};
 use toller_server::{
-    Control, Keys, Limits, Log, Named, Runs, Server, ServerError, Service, Signals, Systems,
+    Control, Keys, Limits, Log, Named, Runs, Server, ServerError, Service, Signals, Systems, Tls,
 };
 
 /// The collection.
@@ -109,6 +109,10 @@ impl Running {
     }
 
     pub(crate) fn with(limits: Limits, keys: Option<Keys>, drain: Duration) -> Self {
+        Self::over(limits, keys, drain, None)
+    }
+
+    pub(crate) fn over(limits: Limits, keys: Option<Keys>, drain: Duration, tls: Option<Tls>) -> Self {
         let engine = Arc::new(Engine::builder().threads(2).build().unwrap());
         let encoder = engine.encoder(&fixture("tiny-bert"), &EncoderOptions::default()).unwrap();
         let reranker =
@@ -151,7 +155,9 @@ impl Running {
             reranker: Some(Named { names: name("tiny-reranker"), model: reranker }),
             systems: Some(Box::new(open)),
             keys,
+            tls,
             protect_metrics: false,
+            tei_metrics: true,
             limits,
             log: Log::json(log.clone()),
         };

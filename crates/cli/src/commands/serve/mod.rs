@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toller_engine::Role;
-use toller_server::{Keys, Log, Named, Server, Service, Signals};
+use toller_server::{Keys, Log, Named, Server, Service, Signals, Tls};
 
 use self::limits::LimitArgs;
 use self::systems::{Models, SystemArgs};
@@ -49,9 +49,21 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     api_key_file: Option<InputPath>,
 
+    /// Certificates for HTTPS, the server's own first (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<InputPath>,
+
+    /// Private key of the certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<InputPath>,
+
     /// Ask for a key for /metrics, too
     #[arg(long, requires = "api_key_file")]
     protect_metrics: bool,
+
+    /// Add the metrics of text-embeddings-inference (te_*) to /metrics
+    #[arg(long)]
+    tei_metrics: bool,
 
     /// More names that clients may use for the model, as in an OpenAI client's `model`
     #[arg(long, value_name = "NAME", num_args = 1.., requires = "model")]
@@ -105,6 +117,8 @@ fn role(name: &str) -> Result<Role, String> {
 pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
     args.check()?;
     // What is cheap and may be wrong comes first.
+    let tls = args.tls_cert.as_ref().zip(args.tls_key.as_ref());
+    let tls = tls.map(|(certificates, key)| Tls::read(certificates, key)).transpose()?;
     let keys = args.api_key_file.as_ref().map(|path| Keys::read(path)).transpose()?;
     let engine = Arc::new(engine::open(ui)?);
     let ModelArgs { device, dtype, batch_tokens, max_length, .. } = args.model_args;
@@ -119,7 +133,9 @@ pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
         systems: args.systems.opener(models, args.model_args.device, &engine)?,
         role: args.role,
         keys,
+        tls,
         protect_metrics: args.protect_metrics,
+        tei_metrics: args.tei_metrics,
         limits: args.limits.limits(),
         log: match args.log {
             LogFormat::Text if !ui.quiet => Log::text(std::io::stderr()),
@@ -133,10 +149,9 @@ pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
     if !address.ip().is_loopback() && args.api_key_file.is_none() {
         ui.warning(format!("{address} can be reached from other machines, and there is no --api-key-file"));
     }
-    ui.status(format!(
-        "serving on http://{address}/, a page to search and compare; /openapi.json lists the routes"
-    ));
-    ui.json(|| serde_json::json!({ "url": format!("http://{address}") }))?;
+    let url = format!("{}://{address}", if args.tls_cert.is_some() { "https" } else { "http" });
+    ui.status(format!("serving on {url}/, a page to search and compare; /openapi.json lists the routes"));
+    ui.json(|| serde_json::json!({ "url": url }))?;
     let narrator = ui.clone();
     let on_reload = move |reloaded: Result<(), String>| match reloaded {
         Ok(()) => narrator.status("opened everything again"),

@@ -17,6 +17,7 @@ use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::schedule::Answer;
+use crate::tei_metrics::Answered;
 use crate::texts::Cut;
 
 /// The side on which a text that is too long is cut off.
@@ -54,21 +55,28 @@ struct Spent {
     queued: Duration,
     computed: Duration,
     characters: usize,
-    tokens: usize,
+    model: &'static str,
+    /// Tokens of each text.
+    lengths: Vec<usize>,
 }
 
 impl Spent {
     /// A request that began then, with this number of characters.
     fn new(started: Instant, characters: usize) -> Self {
         let (tokenized, queued, computed) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
-        Self { started, tokenized, queued, computed, characters, tokens: 0 }
+        Self { started, tokenized, queued, computed, characters, model: "", lengths: Vec::new() }
     }
 
     /// Notes that the texts have these tokens now, and counts them for the model.
     fn tokenized(&mut self, app: &App, model: &'static str, tokens: &[Tokens]) {
         self.tokenized = self.started.elapsed();
-        self.tokens = tokens.iter().map(Tokens::len).sum();
-        app.metrics.given(model, tokens.len(), self.tokens);
+        self.model = model;
+        self.lengths = tokens.iter().map(Tokens::len).collect();
+        app.metrics.given(model, tokens.len(), self.tokens());
+    }
+
+    fn tokens(&self) -> usize {
+        self.lengths.iter().sum()
     }
 
     /// The outputs, with their times noted.
@@ -85,7 +93,7 @@ impl Spent {
         let numbers = [
             ("x-compute-time", milliseconds(self.started.elapsed())),
             ("x-compute-characters", self.characters as u64),
-            ("x-compute-tokens", self.tokens as u64),
+            ("x-compute-tokens", self.tokens() as u64),
             ("x-total-time", milliseconds(self.started.elapsed())),
             ("x-tokenization-time", milliseconds(self.tokenized)),
             ("x-queue-time", milliseconds(self.queued)),
@@ -96,6 +104,14 @@ impl Spent {
         for (name, number) in numbers {
             headers.insert(HeaderName::from_static(name), HeaderValue::from(number));
         }
+        response.extensions_mut().insert(Answered {
+            kind: if self.model == "embed" { "embed" } else { "predict" },
+            total: self.started.elapsed(),
+            lengths: self.lengths,
+            tokenization: self.tokenized,
+            queue: self.queued,
+            inference: self.computed,
+        });
         response
     }
 }
