@@ -1,6 +1,7 @@
 //! `toller train` from outside.
 
 use serde_json::json;
+use toller_testing::repository;
 
 use crate::support::Workspace;
 
@@ -94,6 +95,9 @@ fn what_cannot_be_trained_is_refused() {
     fails(1, batches_of_9, "8 examples do not fill a batch of 9");
     workspace.write("bad.toml", "model = \"model\"\nunknown = 3\n");
     fails(2, "dual --config bad.toml --output out", "unknown");
+    crate::support::copy_folder(&repository("tests/fixtures/models/mpnet"), &workspace.path("mpnet"));
+    let relative = workspace.toller("train dual --model mpnet --data data.jsonl --output mpnet-out");
+    relative.fails(1, &["error: a model with relative positions cannot be trained", "BERT, ERNIE, RoBERTa"]);
     workspace.write("bad.jsonl", "{\"query\": \"x\", \"positive\": \"y\"}\n{\"query\": 1}\n");
     fails(1, "dual --model model --data bad.jsonl --output other", "bad.jsonl, line 2");
 }

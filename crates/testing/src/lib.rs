@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs, io};
 
 /// A file or folder of the repository, by its path from the root.
@@ -42,6 +43,20 @@ pub fn shared(path: &str) -> Option<PathBuf> {
         found.display()
     );
     None
+}
+
+/// The Python of the programs that Toller is compared with, if it can import these modules: what
+/// `TOLLER_PEERS_PYTHON` names, or what scripts/peers made.
+#[must_use]
+pub fn peers(modules: &str) -> Option<PathBuf> {
+    let caches =
+        env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cache")));
+    let made = caches.map(|caches| caches.join("toller/peers/bin/python"));
+    let python = env::var_os("TOLLER_PEERS_PYTHON").map(PathBuf::from).or(made);
+    python.filter(|python| {
+        let imported = Command::new(python).args(["-c", &format!("import {modules}")]).output();
+        imported.is_ok_and(|imported| imported.status.success())
+    })
 }
 
 /// Every file below `directory`: its path there, and its content.

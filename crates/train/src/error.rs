@@ -8,6 +8,7 @@ use toller_encoder::EncoderError;
 use toller_eval::EvalError;
 use toller_files::FileError;
 use toller_ir::{ErrorPlace, Explain, Position, Remedy};
+use toller_nn::NnError;
 use toller_plot::PlotError;
 use toller_texts::TextsError;
 use toller_topk::IpTopkError;
@@ -36,6 +37,9 @@ pub enum TrainError {
         /// The step, from 1.
         step: u64,
     },
+    /// A model with a part that has no backward pass.
+    #[error("{0}")]
+    Untrainable(String),
     /// A loss that the model cannot have.
     #[error("{0}")]
     Mismatch(String),
@@ -102,6 +106,16 @@ pub enum TrainError {
     OutputExists(PathBuf),
 }
 
+impl TrainError {
+    /// Why a model cannot be put on the backend that records.
+    pub(crate) fn of_recording(error: EncoderError) -> Self {
+        match error {
+            EncoderError::Compute(NnError::Unsupported(what)) => Self::Untrainable(what),
+            error => Self::Encoder(error),
+        }
+    }
+}
+
 impl From<ModelError> for TrainError {
     fn from(error: ModelError) -> Self {
         Self::Encoder(error.into())
@@ -135,6 +149,9 @@ impl Explain for TrainError {
                 "give queries that the judgments name; and for a dual encoder a collection, for a \
                  cross-encoder a run"
                     .into()
+            }
+            Self::Untrainable(_) => {
+                "choose a model that can be trained: BERT, ERNIE, RoBERTa, XLM-R, CamemBERT, DistilBERT or DPR".into()
             }
             Self::Mismatch(_) => "choose another loss, or another model".into(),
             Self::Record { .. } => "correct the record; docs/training.md describes the formats".into(),

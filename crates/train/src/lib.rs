@@ -16,6 +16,7 @@ mod loss;
 mod model;
 mod network;
 mod optimizer;
+mod perturb;
 mod save;
 mod task;
 #[cfg(test)]

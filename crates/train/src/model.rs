@@ -27,7 +27,8 @@ struct RolePlan {
 /// How a batch is divided. The gradient is the same, bit for bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chunks {
-    /// By what the backward pass keeps in memory, in bytes, about.
+    /// By what the backward pass keeps in memory, in bytes, about. A batch that needs more is divided into
+    /// chunks of half as much: its second forward pass takes the same time in chunks of any size.
     Bytes(usize),
     /// By sequences.
     Sequences(usize),
@@ -67,9 +68,13 @@ impl Model {
             let problem = "queries and passages have the same weights, so one alone cannot be trained";
             return Err(TrainError::Mismatch(problem.to_owned()));
         }
-        let mut towers = vec![Tower::new(encoder.tower(Role::Query).on(Recorder::default())?)];
+        let tower = |role: Role| {
+            let network = encoder.tower(role).on(Recorder::default());
+            network.map(Tower::new).map_err(TrainError::of_recording)
+        };
+        let mut towers = vec![tower(Role::Query)?];
         if !is_tied {
-            towers.push(Tower::new(encoder.tower(Role::Passage).on(Recorder::default())?));
+            towers.push(tower(Role::Passage)?);
         }
         let plan = |index: usize| RolePlan {
             tower: if is_tied { 0 } else { index },
@@ -85,7 +90,8 @@ impl Model {
     /// When the architecture cannot be trained.
     pub fn cross(encoder: &CrossEncoder) -> Result<Self, TrainError> {
         let plan = RolePlan { tower: 0, unpooled: 0, trains: true };
-        Ok(Self { towers: vec![Tower::classifier(encoder.on(Recorder::default())?)], roles: [plan; 2] })
+        let network = encoder.on(Recorder::default()).map_err(TrainError::of_recording)?;
+        Ok(Self { towers: vec![Tower::classifier(network)], roles: [plan; 2] })
     }
 
     /// The towers.
@@ -190,7 +196,7 @@ impl Model {
 
     /// The texts of each role in each chunk: queries first, then passages, so that the sums of gradients have
     /// one order.
-    fn chunks(&self, inputs: &Inputs, chunks: Chunks) -> Vec<[Range<usize>; 2]> {
+    pub(crate) fn chunks(&self, inputs: &Inputs, chunks: Chunks) -> Vec<[Range<usize>; 2]> {
         let [queries, passages] = &inputs.texts;
         let bytes = |role: usize| self.towers[self.roles[role].tower].weights().tape_bytes();
         let cost = |index: usize| match chunks {
@@ -200,14 +206,18 @@ impl Model {
                 Some(index) => passages[index].len() * bytes(1),
             },
         };
-        let (Chunks::Sequences(most) | Chunks::Bytes(most)) = chunks;
+        let total = queries.len() + passages.len();
+        let most = match chunks {
+            Chunks::Sequences(most) => most,
+            Chunks::Bytes(most) if (0..total).map(cost).sum::<usize>() <= most => usize::MAX,
+            Chunks::Bytes(most) => most / 2,
+        };
         let range = |start: usize, end: usize| {
             let split = queries.len();
             [start.min(split)..end.min(split), start.max(split) - split..end.max(split) - split]
         };
         let mut found = Vec::new();
-        let (mut start, mut sum) = (0, 0);
-        let total = queries.len() + passages.len();
+        let (mut start, mut sum) = (0, 0_usize);
         for index in 0..total {
             if index > start && sum + cost(index) > most {
                 found.push(range(start, index));

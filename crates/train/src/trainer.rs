@@ -18,6 +18,7 @@ use crate::log::Log;
 use crate::model::{Chunks, Model};
 use crate::network::Gradients;
 use crate::optimizer::{Moments, Optimizer, Schedule, Warmup, global_norm};
+use crate::perturb::Perturbed;
 use crate::save::{save, write};
 use crate::task::{Picked, Task};
 
@@ -51,6 +52,8 @@ pub struct Settings {
     pub optimizer: Optimizer,
     /// What is dropped.
     pub dropout: Rates,
+    /// Steps take the gradient at word embeddings that are moved by this much to where the loss grows fastest.
+    pub perturbation: Option<f64>,
     /// Decides batches, choices and dropout.
     pub seed: u64,
     /// How a batch is divided.
@@ -315,11 +318,9 @@ impl Trainer {
         save(&self.task, &self.model, &self.output, &card)
     }
 
-    /// One step.
-    fn advance(&mut self) -> Result<StepReport, TrainError> {
-        let started = Instant::now();
-        let Settings { accumulate, schedule, warmup, rate, optimizer, chunks, dropout, seed, .. } =
-            self.settings;
+    /// Computes the gradient of the next step, and returns its loss and tokens.
+    fn gradient(&mut self) -> Result<(f64, usize), TrainError> {
+        let Settings { accumulate, chunks, dropout, seed, .. } = self.settings;
         let accumulate = accumulate.max(1) as u64;
         self.gradients.iter_mut().for_each(Gradients::reset);
         let masks = (dropout != Rates::default()).then(|| Dropout::new(dropout, seed, self.step));
@@ -338,6 +339,19 @@ impl Trainer {
             };
             loss += scale * self.model.gradient(&inputs, masks, chunks, grade, &mut self.gradients)?;
         }
+        Ok((loss, tokens))
+    }
+
+    /// One step.
+    fn advance(&mut self) -> Result<StepReport, TrainError> {
+        let started = Instant::now();
+        let Settings { accumulate, schedule, warmup, rate, optimizer, perturbation, .. } = self.settings;
+        let (mut loss, tokens) = self.gradient()?;
+        if let Some(epsilon) = perturbation {
+            let perturbed = Perturbed::new(&mut self.model, &self.gradients, epsilon)?;
+            (loss, _) = self.gradient()?;
+            perturbed.undo(&mut self.model);
+        }
         self.step += 1;
         let norm = global_norm(&self.gradients);
         for (what, number) in [("loss", loss), ("gradient", norm)] {
@@ -355,7 +369,7 @@ impl Trainer {
                 optimizer.apply(weights, gradients, moments, (self.step, rate, norm));
             }
         }
-        let epoch = (self.step * accumulate) as f64 / self.batches() as f64;
+        let epoch = (self.step * accumulate.max(1) as u64) as f64 / self.batches() as f64;
         let seconds = started.elapsed().as_secs_f64();
         Ok(StepReport { step: self.step, total: self.total, epoch, loss, rate, norm, tokens, seconds })
     }
@@ -396,7 +410,17 @@ const PART_SHIFT: u32 = 24;
 /// Everything that decides the bits of a run, by name.
 fn describe(task: &Task, source: &Source, dev: Option<&Dev>, settings: &Settings, total: u64) -> Description {
     let Settings {
-        batch_size, accumulate, negatives, rate, schedule, warmup, optimizer, dropout, seed, ..
+        batch_size,
+        accumulate,
+        negatives,
+        rate,
+        schedule,
+        warmup,
+        optimizer,
+        dropout,
+        perturbation,
+        seed,
+        ..
     } = settings;
     let dev = dev.map(|Dev { set, every, patience, saves_last }| {
         format!("{} {every:?} {patience:?} {saves_last}", set.fingerprint())
@@ -411,6 +435,7 @@ fn describe(task: &Task, source: &Source, dev: Option<&Dev>, settings: &Settings
         ("learning rate", format!("{rate} {schedule} {warmup:?}")),
         ("optimizer", format!("{optimizer:?}")),
         ("dropout", format!("{dropout:?}")),
+        ("perturbation", format!("{perturbation:?}")),
         ("seed", seed.to_string()),
         ("dev set", dev.unwrap_or_default()),
     ])

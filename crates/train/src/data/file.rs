@@ -1,16 +1,14 @@
-//! Files of examples: JSON lines, or a JSON array as DPR has it. A file is mapped, and an example is parsed
-//! when it is needed.
+//! Files of examples: JSON lines, a JSON array as DPR has it, tab-separated columns, or Parquet. The content is
+//! mapped, and an example is parsed when it is needed.
 
-use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 use rayon::prelude::*;
-use toller_files::{Checksum, FileError, open_regular};
+use toller_files::Checksum;
 
-use super::Example;
-use super::record::parse;
+use super::{Example, content, record, tsv};
 use crate::TrainError;
 
 /// The examples of a file.
@@ -18,21 +16,31 @@ pub struct ExampleFile {
     path: PathBuf,
     map: Mmap,
     records: Vec<Range<usize>>,
+    parse: Parse,
     checksum: Checksum,
 }
 
+/// Reads a record; an error says what is wrong with it.
+type Parse = fn(&[u8]) -> Result<Example, String>;
+
 impl ExampleFile {
-    /// Maps a file, and checks every record.
+    /// Maps a file, and checks every record. Of a compressed file and of Parquet, a temporary copy is mapped.
     ///
     /// # Errors
-    /// When the file cannot be read, is compressed, or has a bad record.
+    /// When the file cannot be read, or has a bad record.
     pub fn open(path: &Path) -> Result<Self, TrainError> {
-        let file: File = open_regular(path).map_err(FileError::on("open", path))?;
-        // SAFETY: the file is only read. The user has to keep other programs from changing it.
-        let map = unsafe { Mmap::map(&file) }.map_err(FileError::on("map", path))?;
-        let is_array = map.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
-        let records = if is_array { elements(&map) } else { lines(&map) };
-        let opened = Self { path: path.to_owned(), checksum: Checksum::of(&map), map, records };
+        let map = content::map(path)?;
+        let (records, parse): (_, Parse) = match map.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            Some(b'[') => (elements(&map), record::parse),
+            Some(b'{') | None => (lines(&map), record::parse),
+            Some(_) => {
+                let mut lines = lines(&map);
+                let names = lines.first().is_some_and(|first| tsv::is_header(&map[first.clone()]));
+                lines.drain(..usize::from(names));
+                (lines, tsv::parse)
+            }
+        };
+        let opened = Self { path: path.to_owned(), checksum: Checksum::of(&map), map, records, parse };
         (0..opened.records.len()).into_par_iter().try_for_each(|index| opened.get(index).map(drop))?;
         Ok(opened)
     }
@@ -61,7 +69,7 @@ impl ExampleFile {
     /// When the record is bad.
     pub fn get(&self, index: usize) -> Result<Example, TrainError> {
         let record = self.records[index].clone();
-        parse(&self.map[record.clone()]).map_err(|problem| TrainError::Record {
+        (self.parse)(&self.map[record.clone()]).map_err(|problem| TrainError::Record {
             path: self.path.clone(),
             line: self.map[..record.start].iter().filter(|&&byte| byte == b'\n').count() + 1,
             problem,
@@ -120,6 +128,15 @@ fn elements(bytes: &[u8]) -> Vec<Range<usize>> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use std::fs::File;
+    use std::io::Write;
+    use std::sync::Arc;
+
+    use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+    use toller_files::{CompressedWriter, Compression};
+
     use super::{ExampleFile, elements, lines};
 
     #[test]
@@ -141,5 +158,51 @@ mod tests {
         std::fs::write(&path, "[{\"question\": \"a\", \"positive_ctxs\": [{\"text\": \"b\"}]}]").unwrap();
         let file = ExampleFile::open(&path).unwrap();
         assert_eq!((file.len(), file.get(0).unwrap().query), (1, "a".to_owned()));
+        std::fs::write(&path, "query\tpassage\na\tb\nc\n").unwrap();
+        let error = ExampleFile::open(&path).err().unwrap().to_string();
+        assert!(error.contains("data.jsonl, line 3: expected a query, a positive"), "{error}");
+    }
+
+    #[test]
+    fn a_compressed_file_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data.tsv.gz");
+        let mut file = CompressedWriter::new(File::create(&path).unwrap(), Compression::Gzip);
+        file.write_all("a\tb\nc\td\n".as_bytes()).unwrap();
+        file.finish().unwrap();
+        let opened = ExampleFile::open(&path).unwrap();
+        assert_eq!((opened.len(), opened.get(1).unwrap().query), (2, "c".to_owned()));
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() - 9]).unwrap();
+        assert!(ExampleFile::open(&path).err().unwrap().to_string().contains("data.tsv.gz"));
+    }
+
+    #[test]
+    fn parquet_is_read_by_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data.parquet");
+        let schema = "message m { REQUIRED BYTE_ARRAY query (STRING); REQUIRED BYTE_ARRAY positive (STRING);
+            REQUIRED DOUBLE label; }";
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let mut writer =
+            SerializedFileWriter::new(File::create(&path).unwrap(), schema, Arc::default()).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        for texts in [["a", "c"], ["b", "d"]] {
+            let mut column = group.next_column().unwrap().unwrap();
+            let values = texts.map(ByteArray::from);
+            column.typed::<ByteArrayType>().write_batch(&values, None, None).unwrap();
+            column.close().unwrap();
+        }
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<DoubleType>().write_batch(&[1.0, 0.25], None, None).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+        writer.close().unwrap();
+        let opened = ExampleFile::open(&path).unwrap();
+        let second = opened.get(1).unwrap();
+        assert_eq!((opened.len(), second.query.as_str(), second.positives[0].label), (2, "c", Some(0.25)));
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+        assert!(ExampleFile::open(&path).err().unwrap().to_string().contains("data.parquet, line 1"));
     }
 }

@@ -1,11 +1,14 @@
 //! Training data: examples, the choice among their passages, and the order of batches.
 
+mod content;
 mod example;
 mod file;
 mod negatives;
 mod order;
+mod parquet;
 mod record;
 mod source;
+mod tsv;
 
 pub use example::{Candidate, Example};
 pub use file::ExampleFile;

@@ -1,6 +1,7 @@
 //! Losses of cross-encoders.
 
 use super::Groups;
+use super::ranking::{PairWeights, pairs};
 use super::softmax::cross_entropy;
 use crate::TrainError;
 use crate::model::Graded;
@@ -15,6 +16,12 @@ pub enum CrossLoss {
     /// Softmax cross entropy of the positive among a query's candidates, by their one logit (Gao et al. 2021:
     /// localized contrastive estimation).
     Listwise,
+    /// -log2 sigmoid of the difference of two candidates' logits, the mean over all pairs with different
+    /// labels (Burges et al. 2005: RankNet).
+    RankNet,
+    /// As RankNet, with each pair weighted by what its order changes in nDCG (Wang et al. 2018:
+    /// NDCG-Loss2++).
+    Lambda,
 }
 
 impl CrossLoss {
@@ -36,12 +43,11 @@ impl CrossLoss {
         Err(TrainError::Mismatch(format!("a loss over {needed} labels, and a model that has {labels}")))
     }
 
-    /// The mean loss over the pairs, or over the queries where candidates are compared, and its gradient.
+    /// The mean loss over what is compared (pairs of texts, queries, or pairs of candidates), and its gradient.
     ///
     /// # Errors
     /// When a query has no negative among candidates that are compared, or all labels are the same.
     pub fn grade(self, groups: &Groups, [mut logits, _]: [Vec<f64>; 2]) -> Result<Graded, TrainError> {
-        let pairs = groups.labels.len();
         let mut loss = 0.0;
         let count = match self {
             Self::Listwise => {
@@ -51,10 +57,23 @@ impl CrossLoss {
                 groups.ranges().for_each(|own| loss += cross_entropy(&mut logits[own], 0));
                 groups.len()
             }
+            Self::RankNet | Self::Lambda => {
+                let weights = if self == Self::Lambda { PairWeights::Ndcg } else { PairWeights::Equal };
+                let mut all = 0;
+                for (query, own) in groups.ranges().enumerate() {
+                    let (of_query, count) = pairs(&mut logits[own.clone()], &groups.labels[own], weights);
+                    if count == 0 {
+                        return Err(TrainError::NoNegative { query });
+                    }
+                    (loss, all) = (loss + of_query, all + count);
+                }
+                all
+            }
             Self::Binary | Self::TwoLabels => {
                 if groups.labels.iter().all(|&label| label == 1.0) {
                     return Err(TrainError::NoNegative { query: 0 });
                 }
+                let pairs = groups.labels.len();
                 let labels = logits.len() / pairs.max(1);
                 for (logits, &label) in logits.chunks_exact_mut(labels.max(1)).zip(&groups.labels) {
                     loss +=
@@ -96,7 +115,13 @@ mod tests {
     fn gradients_are_central_differences() {
         let groups =
             Groups { starts: vec![0, 3, 5], scores: Vec::new(), labels: vec![1.0, 0.0, 0.0, 0.75, 0.0] };
-        for (loss, labels) in [(CrossLoss::Binary, 1), (CrossLoss::TwoLabels, 2), (CrossLoss::Listwise, 1)] {
+        for (loss, labels) in [
+            (CrossLoss::Binary, 1),
+            (CrossLoss::TwoLabels, 2),
+            (CrossLoss::Listwise, 1),
+            (CrossLoss::RankNet, 1),
+            (CrossLoss::Lambda, 1),
+        ] {
             assert!(loss.check(labels).is_ok() && loss.check(3 - labels).is_err());
             let logits: Vec<f64> = (0..5 * labels).map(|i| (i as f64 * 1.7).sin() * 3.0).collect();
             let grade = |logits| loss.grade(&groups, [logits, Vec::new()]).unwrap();
@@ -116,7 +141,7 @@ mod tests {
     #[test]
     fn pairs_without_negatives_are_an_error() {
         let groups = Groups { starts: vec![0, 1, 2], scores: Vec::new(), labels: vec![1.0; 2] };
-        for loss in [CrossLoss::Binary, CrossLoss::Listwise] {
+        for loss in [CrossLoss::Binary, CrossLoss::Listwise, CrossLoss::RankNet, CrossLoss::Lambda] {
             let graded = loss.grade(&groups, [vec![0.5, 1.0], Vec::new()]);
             assert!(matches!(graded, Err(TrainError::NoNegative { query: 0 })));
         }

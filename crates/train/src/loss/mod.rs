@@ -2,6 +2,7 @@
 
 mod cross;
 mod dual;
+mod ranking;
 mod softmax;
 
 pub use cross::CrossLoss;

@@ -7,6 +7,9 @@ use toller_simd::tile::Rows;
 
 use crate::kernels::product::Panels;
 
+/// How the names of word embeddings end.
+const WORDS: [&str; 2] = ["word_embeddings.weight", "tok_embeddings.weight"];
+
 /// A tensor of a model's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorName {
@@ -97,6 +100,17 @@ impl Weights {
     /// The values of a parameter.
     pub(crate) fn values(&self, parameter: usize) -> &[f32] {
         &self.parameters[parameter].values
+    }
+
+    /// The table of word embeddings among the parameters.
+    pub(crate) fn words(&self) -> Option<usize> {
+        let is_words = |tensor: &TensorName| WORDS.iter().any(|name| tensor.name.ends_with(name));
+        self.parameters.iter().position(|parameter| parameter.tensors.iter().any(is_words))
+    }
+
+    /// The values of a table, to change them. A table has no layout for products that would have to follow.
+    pub(crate) fn table_mut(&mut self, parameter: usize) -> &mut [f32] {
+        &mut self.parameters[parameter].values
     }
 
     /// Bytes that a tape keeps of a token, about: the inputs and outputs of all layers.

@@ -237,3 +237,26 @@ fn every_tensor_that_trains_changes_and_no_other() {
     let tied = golden("bert-mean").map(|folder| DualEncoder::load(&folder, &LoadOptions::default()).unwrap());
     assert!(Model::dual(&tied.unwrap(), false, Some(Role::Query)).is_err());
 }
+
+#[test]
+fn a_batch_that_does_not_fit_is_divided_into_halves_of_what_does() {
+    let Some(case) = dual("bert-mean", Head::MeanDenseUnit, CONTRASTIVE, Similarity::Dot) else { return };
+    let [queries, passages] = &case.inputs.texts;
+    let lengths: Vec<usize> = queries.iter().chain(passages).map(Tokens::len).collect();
+    let bytes = case.model.towers()[0].weights().tape_bytes();
+    let all = bytes * lengths.iter().sum::<usize>();
+    assert_eq!(case.model.chunks(&case.inputs, Chunks::Bytes(all)), [[0..2, 0..4]]);
+    let chunks = case.model.chunks(&case.inputs, Chunks::Bytes(all - 1));
+    assert!(chunks.len() > 1);
+    let mut next = 0;
+    for [queries, passages] in chunks {
+        let texts: Vec<usize> = queries.chain(passages.map(|passage| passage + 2)).collect();
+        assert!(
+            texts.iter().all(|&text| std::mem::replace(&mut next, text + 1) == text),
+            "in order: {texts:?}"
+        );
+        let cost: usize = texts.iter().map(|&text| bytes * lengths[text]).sum();
+        assert!(cost <= (all - 1) / 2 || texts.len() == 1, "{texts:?}");
+    }
+    assert_eq!(next, lengths.len());
+}

@@ -36,6 +36,7 @@ pub(super) fn settings() -> Settings {
         warmup: Warmup::Steps(1),
         optimizer: Optimizer::new(Rule::AdamW),
         dropout: Rates::all(0.1),
+        perturbation: None,
         seed: 11,
         chunks: Chunks::Bytes(1 << 30),
         save_every: 3,
@@ -196,7 +197,7 @@ fn what_cannot_go_on_is_an_error() {
 #[test]
 fn cross_encoders_learn() {
     for (name, losses) in [
-        ("bert-ce", &[CrossLoss::Binary, CrossLoss::Listwise][..]),
+        ("bert-ce", &[CrossLoss::Binary, CrossLoss::Listwise, CrossLoss::RankNet, CrossLoss::Lambda][..]),
         ("ernie-ce", &[CrossLoss::TwoLabels][..]),
         ("xlmr-ce", &[CrossLoss::Binary][..]),
     ] {
@@ -222,4 +223,34 @@ fn cross_encoders_learn() {
             assert!(right >= 9, "{name} {loss:?}: {right} of 12 positives are above their negatives");
         }
     }
+}
+
+#[test]
+fn a_step_follows_the_gradient_at_perturbed_embeddings() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    let values = |trainer: &Trainer| -> Vec<Vec<f32>> {
+        trainer.model().towers()[0].weights().parameters().iter().map(|p| p.values.clone()).collect()
+    };
+    let of = |perturbation: Option<f64>, name: &str| {
+        // A step so small that it changes no number: what is left is what the perturbation leaves.
+        let settings = Settings { perturbation, rate: 1e-30, length: Length::Steps(1), ..settings() };
+        let mut trainer = toy.dual(settings, name).unwrap();
+        let before = values(&trainer);
+        let mut step = None;
+        let on_report = |report: Report<'_>| {
+            if let Report::Step(report) = report {
+                step = Some(*report);
+            }
+        };
+        trainer.run(&false.into(), "", on_report).unwrap();
+        assert!(values(&trainer) == before, "the embeddings are put back to the bit");
+        step.unwrap()
+    };
+    let (plain, zero) = (of(None, "plain"), of(Some(1e-30), "zero"));
+    assert_eq!((plain.loss, plain.norm), (zero.loss, zero.norm));
+    // To first order, the loss grows by epsilon times the norm of the embeddings' gradient.
+    let growth = |epsilon: f64, name: &str| (of(Some(epsilon), name).loss - plain.loss) / epsilon;
+    let (near, far) = (growth(1e-3, "near"), growth(4e-3, "far"));
+    assert!(near > 0.0 && near < plain.norm, "{near} of a gradient of norm {}", plain.norm);
+    assert!((near - far).abs() < 0.1 * near, "{near} {far}");
 }

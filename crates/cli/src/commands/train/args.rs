@@ -15,8 +15,8 @@ pub struct TrainArgs {
     #[arg(long, value_name = "M")]
     pub model: Option<ModelName>,
 
-    /// Examples (JSON lines or a JSON array): sentence-transformers' columns, DPR, Tevatron, FlagEmbedding,
-    /// or what `toller mine` writes
+    /// Examples (JSON lines, a JSON array, tab-separated or Parquet, also compressed): sentence-transformers'
+    /// columns, DPR, Tevatron, FlagEmbedding, RocketQA, or what `toller mine` writes
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub data: Vec<InputPath>,
 
@@ -96,12 +96,17 @@ pub struct TrainArgs {
     #[arg(long, value_name = "P")]
     pub dropout: Option<f32>,
 
+    /// Learn at word embeddings that are moved by this much to where the loss grows fastest (FGM; DuReader's
+    /// cross-encoder has 0.01). Takes two passes a step [default: not]
+    #[arg(long, value_name = "EPSILON")]
+    pub perturb: Option<f64>,
+
     /// Seed of batches, choices and dropout [default: 42]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
     /// Sequences that are computed at a time, for batches that do not fit in memory (GradCache). Changes no
-    /// bit [default: as many as take about 1 GiB]
+    /// bit [default: the batch, or what takes about 512 MiB of one that takes more than 1 GiB]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub chunk_size: Option<u32>,
 
@@ -127,7 +132,6 @@ pub struct TrainArgs {
 
 /// Options of the evaluation during a run.
 #[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "Evaluation during training")]
 pub struct DevArgs {
     /// Queries on which the model is evaluated while it is trained, with --dev-qrels. The model of the best
     /// evaluation is saved
@@ -221,7 +225,7 @@ pub struct CrossArgs {
     #[command(flatten)]
     pub train: TrainArgs,
 
-    /// What is learned: binary, two-labels or listwise [default: by the labels of the model]
+    /// What is learned: binary, two-labels, listwise, ranknet or lambda [default: by the labels of the model]
     #[arg(long, value_enum, value_name = "NAME")]
     pub loss: Option<CrossLossName>,
 }
@@ -244,6 +248,8 @@ pub enum CrossLossName {
     Binary,
     TwoLabels,
     Listwise,
+    Ranknet,
+    Lambda,
 }
 
 /// What the flags give, and for the rest what a file gives.
@@ -267,7 +273,7 @@ impl TrainArgs {
             lists: [dev_corpus], switches: [save_last]);
         let completed = completed!(self, file,
             options: [model, queries, qrels, relevance_level, negatives, output, epochs, steps, batch_size, accumulate,
-                negatives_per_query, lr, schedule, warmup, optimizer, weight_decay, max_grad_norm, dropout, seed,
+                negatives_per_query, lr, schedule, warmup, optimizer, weight_decay, max_grad_norm, dropout, perturb, seed,
                 chunk_size, save_every, keep_checkpoints, max_length, title_separator],
             lists: [data, corpus], switches: []);
         Self { dev, ..completed }

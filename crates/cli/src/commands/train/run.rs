@@ -24,7 +24,7 @@ use crate::error::UsageError;
 use crate::interrupt::{self, Interrupted};
 use crate::ui::{Ui, per_second};
 
-/// Bytes that a chunk's tapes take, about.
+/// Bytes that the tapes of an undivided batch take at most, about.
 const CHUNK_BYTES: usize = 1 << 30;
 
 pub fn dual(args: &DualArgs, ui: &Ui) -> crate::Result<()> {
@@ -85,6 +85,8 @@ pub fn cross(args: &CrossArgs, ui: &Ui) -> crate::Result<()> {
         Some(CrossLossName::Binary) => CrossLoss::Binary,
         Some(CrossLossName::TwoLabels) => CrossLoss::TwoLabels,
         Some(CrossLossName::Listwise) => CrossLoss::Listwise,
+        Some(CrossLossName::Ranknet) => CrossLoss::RankNet,
+        Some(CrossLossName::Lambda) => CrossLoss::Lambda,
         None => CrossLoss::for_labels(encoder.labels().len()),
     };
     loss.check(encoder.labels().len())?;
@@ -125,6 +127,9 @@ fn settings(args: &TrainArgs, own: Rates) -> Result<Settings, UsageError> {
     if let Some(epochs) = args.epochs.filter(|epochs| !(*epochs > 0.0 && epochs.is_finite())) {
         return Err(usage("--epochs", epochs, "a number above 0"));
     }
+    if let Some(epsilon) = args.perturb.filter(|epsilon| !(*epsilon > 0.0 && epsilon.is_finite())) {
+        return Err(usage("--perturb", epsilon, "a number above 0"));
+    }
     let count = |number: Option<u32>, default: usize| number.map_or(default, |number| number as usize);
     let rule = Optimizer::new(args.optimizer.unwrap_or(Rule::AdamW));
     Ok(Settings {
@@ -141,6 +146,7 @@ fn settings(args: &TrainArgs, own: Rates) -> Result<Settings, UsageError> {
             ..rule
         },
         dropout: args.dropout.map_or(own, Rates::all),
+        perturbation: args.perturb,
         seed: args.seed.unwrap_or(42),
         chunks: args.chunk_size.map_or(Chunks::Bytes(CHUNK_BYTES), |size| Chunks::Sequences(size as usize)),
         save_every: args.save_every.unwrap_or(500),
@@ -246,6 +252,7 @@ fn card(args: &TrainArgs, task: &str, settings: &Settings) -> String {
         warmup,
         optimizer,
         dropout,
+        perturbation,
         seed,
         ..
     } = settings;
@@ -254,7 +261,7 @@ fn card(args: &TrainArgs, task: &str, settings: &Settings) -> String {
          Trained with `toller train` {version} from {model}: {task}.\n\n## Data\n{data}\n## Settings\n\
          - length: {length:?}\n- batch size: {batch_size}, accumulated {accumulate} times\n\
          - negatives of an example: {negatives}\n- learning rate: {rate}, {schedule}, warm-up {warmup:?}\n\
-         - optimizer: {optimizer:?}\n- dropout: {dropout:?}\n- seed: {seed}\n",
+         - optimizer: {optimizer:?}\n- dropout: {dropout:?}\n- perturbation: {perturbation:?}\n- seed: {seed}\n",
         version = env!("CARGO_PKG_VERSION"),
         data = data.concat(),
     )
