@@ -125,6 +125,7 @@ fn help_names_every_flag_of_the_command_line() {
             "--dense --model --query-vectors --queries --k --output --scan --sparse --ranker --k1 --b \
              --mu --lambda --exact-lengths --rm3 --rocchio --fusion --alpha --fusion-depth --skip-bad-lines --explain",
         ),
+        ("reproduce", "--configs --work --output --markdown"),
         (
             "rerank",
             "--model --run --corpus --queries --depth --k --output --combine --interpolate --cache \
@@ -160,7 +161,7 @@ fn help_names_every_flag_of_the_command_line() {
         ),
         ("depth", "--qrels --measure --depths --first-stage --oracle --plot --format --digits"),
         ("diff", "--qrels --measure --queries --corpus --show --limit --top --format --tally"),
-        ("run", "<RECIPE> --work --set --dry-run --force --json"),
+        ("run", "<RECIPE> --work --set --cell --dry-run --force --json"),
         ("data", "reqa squad"),
         ("data reqa", "--output --unique-questions"),
         ("data squad", "<INPUT>... --output --no-titles"),

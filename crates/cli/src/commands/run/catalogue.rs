@@ -11,7 +11,7 @@ use crate::args::Cli;
 use crate::args::paths::{CachePath, InputPath, ModelName, OutputPath};
 
 /// Commands that cannot be steps of an experiment.
-const NO_STEPS: [&str; 3] = ["run", "completions", "serve"];
+const NO_STEPS: [&str; 4] = ["run", "reproduce", "completions", "serve"];
 
 /// Commands that resume, and repair a damaged output.
 const MENDING: [&str; 2] = ["encode", "store import"];
