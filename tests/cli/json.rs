@@ -79,6 +79,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("convert", "convert paddle/rocketqa --output rocketqa"),
     ("run", "run recipe.toml"),
     ("run", "run recipe.toml --dry-run"),
+    ("reproduce", "reproduce --configs . --output page.html"),
     ("data-reqa", "data reqa squad.json --output reqa"),
     ("data-squad", "data squad squad.json --output squad"),
     (

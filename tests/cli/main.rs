@@ -31,6 +31,7 @@ mod output;
 mod ranks;
 mod recipes;
 mod report;
+mod reproduce;
 mod rerank;
 mod retrieve;
 mod same_everywhere;

@@ -21,7 +21,9 @@ fn stdout_carries_data_alone() {
     let workspace = Workspace::with_xquad();
     let encoded = workspace.runs("encode -v --model tiny-bert --corpus data/corpus.jsonl --output store");
     assert_eq!(encoded.stdout, "");
-    encoded.says(["computing on the CPU", "model: tiny-bert", "collection: 1180 passages", "encoded 1180 passages"]);
+    encoded.says([
+        "computing on the CPU", "model: tiny-bert", "collection: 1180 passages", "encoded 1180 passages",
+    ]);
     let run = workspace.runs(&format!("{SEARCH} -v --output -"));
     assert_eq!(run.stdout.lines().count(), 1190 * 5);
     for line in run.stdout.lines() {
@@ -125,6 +127,7 @@ fn help_names_every_flag_of_the_command_line() {
             "--dense --model --query-vectors --queries --k --output --scan --sparse --ranker --k1 --b \
              --mu --lambda --exact-lengths --rm3 --rocchio --fusion --alpha --fusion-depth --skip-bad-lines --explain",
         ),
+        ("reproduce", "--configs --work --output --markdown"),
         (
             "rerank",
             "--model --run --corpus --queries --depth --k --output --combine --interpolate --cache \
@@ -160,7 +163,7 @@ fn help_names_every_flag_of_the_command_line() {
         ),
         ("depth", "--qrels --measure --depths --first-stage --oracle --plot --format --digits"),
         ("diff", "--qrels --measure --queries --corpus --show --limit --top --format --tally"),
-        ("run", "<RECIPE> --work --set --dry-run --force --json"),
+        ("run", "<RECIPE> --work --set --cell --dry-run --force --json"),
         ("data", "reqa squad"),
         ("data reqa", "--output --unique-questions"),
         ("data squad", "<INPUT>... --output --no-titles"),

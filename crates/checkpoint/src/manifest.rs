@@ -14,10 +14,12 @@ macro_rules! manifests {
 /// Every manifest of `models/`: the name, and the file.
 pub const MANIFESTS: &[(&str, &str)] = manifests![
     "all-MiniLM-L6-v2", "bert-base-chinese", "bert-base-multilingual-cased", "bge-base-en-v1.5",
-    "bge-large-en-v1.5", "bge-small-en-v1.5", "contriever", "contriever-msmarco",
-    "dpr-ctx_encoder-single-nq-base", "dpr-question_encoder-single-nq-base", "e5-base-v2", "e5-large-v2",
-    "e5-small-v2", "ernie-1.0-base-zh", "ernie-3.0-base-zh", "gte-base", "gte-large", "gte-small",
-    "mcontriever-msmarco", "mdpr-tied-pft-msmarco", "mdpr-tied-pft-msmarco-ft-all", "ms-marco-MiniLM-L12-v2",
+    "bge-large-en-v1.5", "bge-small-en-v1.5", "chinese-bert-wwm-ext", "chinese-macbert-base",
+    "chinese-roberta-wwm-ext", "contriever", "contriever-msmarco", "dpr-ctx_encoder-multiset-base",
+    "dpr-ctx_encoder-single-nq-base", "dpr-question_encoder-multiset-base",
+    "dpr-question_encoder-single-nq-base", "e5-base-v2", "e5-large-v2", "e5-small-v2", "ernie-1.0-base-zh",
+    "ernie-3.0-base-zh", "gte-base", "gte-large", "gte-small", "mcontriever-msmarco", "mdpr-passage-nq",
+    "mdpr-question-nq", "mdpr-tied-pft-msmarco", "mdpr-tied-pft-msmarco-ft-all", "ms-marco-MiniLM-L12-v2",
     "ms-marco-MiniLM-L6-v2", "multilingual-e5-base", "multilingual-e5-large", "multilingual-e5-small",
     "rocketqa-v1-marco-ce", "rocketqa-v1-marco-de", "rocketqa-v1-nq-ce", "rocketqa-v1-nq-de",
     "rocketqa-v2-marco-de", "rocketqa-zh-dureader-ce", "rocketqa-zh-dureader-ce-v2",

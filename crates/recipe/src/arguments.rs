@@ -120,7 +120,8 @@ impl Planner<'_> {
         self.recipe
             .expected
             .iter()
-            .try_for_each(|expected| self.check_report(Path::new(&expected.report), expected.line))
+            .flat_map(|expected| expected.places.iter().map(move |place| (place, expected.line)))
+            .try_for_each(|(place, line)| self.check_report(Path::new(&place.report), line))
     }
 
     /// Checks that the command takes the arguments; paths need not exist.

@@ -2,7 +2,8 @@
 //! it is carried out, which knows what is done.
 //!
 //! A recipe is TOML: steps, each a command of `toller` with its options; variables, mostly for folders; and
-//! measures that are expected of the reports that steps write. docs/recipes.md describes the format. A
+//! measures that are expected of the reports that steps write. A [`Matrix`] makes a step for each language or
+//! relation of one. [`Figures`] are published values, which recipes name. docs/recipes.md describes the format. A
 //! [`Catalogue`] knows the commands and what their options take; its owner runs the steps.
 //!
 //! - [`Recipe::read`] reads the file: what is written where.
@@ -18,6 +19,9 @@ mod catalogue;
 mod closest;
 mod content;
 mod error;
+mod expect;
+mod figures;
+mod matrix;
 mod missing;
 mod order;
 mod outputs;
@@ -32,8 +36,11 @@ mod work;
 pub use argument::{Argument, Piece};
 pub use catalogue::{BadArguments, Catalogue, CommandSpec, OptionSpec, Takes};
 pub use error::{Place, RecipeError};
+pub use expect::{Expected, ReportPlace};
+pub use figures::{Figure, FigureId, FigureTable, Figures, is_of_figures};
+pub use matrix::{Axis, AxisValue, Cell, Matrix};
 pub use missing::Missing;
 pub use plan::{Plan, PlannedStep};
-pub use read::{Expected, Recipe, Step, Value, Variable};
+pub use read::{Recipe, Step, Value, Variable};
 pub use verdict::Verdict;
 pub use work::{Models, Status, Work};

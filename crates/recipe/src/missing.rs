@@ -6,7 +6,7 @@ use super::argument::Piece;
 use super::closest::closest;
 use super::outputs::Outputs;
 use super::plan::PlannedStep;
-use super::read::{Recipe, Value, Variable};
+use super::read::{Recipe, Step, Variable};
 use super::variables::Variables;
 
 /// Something that a recipe needs and that is missing.
@@ -26,6 +26,8 @@ pub enum Missing {
         line: usize,
         /// An output of the recipe of a similar name.
         similar: Option<String>,
+        /// The variable that its path starts with.
+        variable: Option<Variable>,
     },
 }
 
@@ -37,13 +39,8 @@ pub(super) fn missing(
     outputs: &Outputs,
     steps: &[PlannedStep],
 ) -> Vec<Missing> {
-    let texts = recipe.steps.iter().flat_map(|step| {
-        let of_options = step.options.iter().flat_map(|(_, value, _)| match value {
-            Value::Texts(texts) => texts.as_slice(),
-            Value::Flag(_) | Value::Reported { .. } => &[],
-        });
-        of_options.chain(step.stdout.iter().map(|(name, _)| name))
-    });
+    let is_planned = |step: &&Step| steps.iter().any(|planned| planned.name == step.name);
+    let texts = recipe.steps.iter().filter(is_planned).flat_map(Step::texts);
     let unset: Vec<&str> = texts.flat_map(|text| variables.unset_in(text)).collect();
     let named = recipe.variables.iter().filter(|variable| unset.contains(&variable.name.as_str()));
     let mut missing: Vec<Missing> = named.cloned().map(Missing::Variable).collect();
@@ -70,11 +67,21 @@ pub(super) fn missing(
                     steps: vec![step.name.clone()],
                     line: argument.line,
                     similar: similar_output(outputs, path),
+                    variable: variable_of(recipe, variables, path),
                 });
             }
         }
     }
     missing
+}
+
+/// The variable whose value is where a path starts.
+fn variable_of(recipe: &Recipe, variables: &Variables<'_>, path: &Path) -> Option<Variable> {
+    let starts = |variable: &&Variable| {
+        let value = variables.in_path(&format!("${{{}}}", variable.name));
+        value.components().count() > 0 && path.starts_with(value)
+    };
+    recipe.variables.iter().find(starts).cloned()
 }
 
 fn similar_output(outputs: &Outputs, path: &Path) -> Option<String> {

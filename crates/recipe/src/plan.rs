@@ -1,7 +1,7 @@
 //! The plan of a recipe: variables set, paths classified, steps in order.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::argument::{Argument, Piece, command_line};
@@ -9,10 +9,11 @@ use super::arguments::Planner;
 use super::catalogue::{Catalogue, CommandSpec};
 use super::closest::did_you_mean;
 use super::error::RecipeError;
+use super::expect::Expected;
 use super::missing::{Missing, missing};
 use super::order::order;
 use super::outputs::Outputs;
-use super::read::{Expected, Recipe, Step};
+use super::read::{Recipe, Step};
 use super::variables::Variables;
 
 /// What will be done, in order.
@@ -74,9 +75,51 @@ impl Plan {
             steps.push(PlannedStep { name, command, arguments, stdout, needs, resumes, adopts });
         }
         planner.check_expected()?;
-        let missing = missing(recipe, &variables, &outputs, &steps);
         let steps = in_order(recipe, steps)?;
-        Ok(Self { steps, expected: recipe.expected.clone(), missing })
+        let mut plan = Self { steps, expected: recipe.expected.clone(), missing: Vec::new() };
+        plan.keep_chosen(recipe);
+        plan.missing = missing(recipe, &variables, &outputs, &plan.steps);
+        Ok(plan)
+    }
+
+    /// Leaves out the steps that the chosen cells do not need, and what is expected of them.
+    fn keep_chosen(&mut self, recipe: &Recipe) {
+        let chosen = recipe.steps.iter().filter(|step| recipe.matrix.has_chosen(&step.cell));
+        let chosen: HashSet<&str> = chosen.map(|step| step.name.as_str()).collect();
+        // Axes that no step names choose among the expectations alone.
+        if !chosen.is_empty() {
+            let wanted: HashSet<String> = self
+                .closure(|step| chosen.contains(step.name.as_str()))
+                .map(|step| step.name.clone())
+                .collect();
+            self.steps.retain(|step| wanted.contains(&step.name));
+        }
+        let written: Vec<&Path> = self.steps.iter().flat_map(PlannedStep::outputs).collect();
+        let is_written = |report: &str| written.iter().any(|output| Path::new(report).starts_with(output));
+        self.expected.retain(|expected| expected.places.iter().all(|place| is_written(&place.report)));
+    }
+
+    /// The steps that write these outputs, and all whose outputs they need, last to first.
+    pub fn steps_for<'p>(
+        &self,
+        outputs: impl Iterator<Item = &'p Path> + Clone,
+    ) -> impl Iterator<Item = &PlannedStep> {
+        self.closure(move |step| {
+            step.outputs().any(|output| outputs.clone().any(|path| path.starts_with(output)))
+        })
+    }
+
+    /// The steps that are asked for, and all that they need, last to first.
+    fn closure(&self, is_wanted: impl Fn(&PlannedStep) -> bool) -> impl Iterator<Item = &PlannedStep> {
+        let mut needed: HashSet<&str> = HashSet::new();
+        // Steps come after those that they need.
+        self.steps.iter().rev().filter(move |step| {
+            let is_kept = is_wanted(step) || needed.contains(step.name.as_str());
+            if is_kept {
+                needed.extend(step.needs.iter().map(String::as_str));
+            }
+            is_kept
+        })
     }
 }
 

@@ -10,6 +10,9 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{Place, RecipeError};
+use super::expect::{Expected, expect};
+use super::figures::Figures;
+use super::matrix::{Cell, Matrix};
 use super::source::Source;
 
 /// A recipe, checked as far as that needs no knowledge of commands.
@@ -23,7 +26,9 @@ pub struct Recipe {
     pub about: String,
     /// What can be set from outside.
     pub variables: Vec<Variable>,
-    /// What is done, in the order of the file.
+    /// The axes of which each value has steps of its own.
+    pub matrix: Matrix,
+    /// What is done, in the order of the file, for every chosen cell of the matrix.
     pub steps: Vec<Step>,
     /// The expected measures.
     pub expected: Vec<Expected>,
@@ -47,6 +52,8 @@ pub struct Variable {
 pub struct Step {
     /// Its name.
     pub name: String,
+    /// The cell of the matrix that it belongs to.
+    pub cell: Cell,
     /// Where it is.
     pub line: usize,
     /// The command.
@@ -73,44 +80,20 @@ pub enum Value {
     },
 }
 
-/// A value that is expected of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Expected {
-    /// The report of `toller eval --format json` in which it is found.
-    pub report: String,
-    /// The run, as the report calls it.
-    pub run: String,
-    /// The measure, as the report calls it.
-    pub measure: String,
-    /// Its value.
-    pub value: f64,
-    /// By how much it may be off.
-    pub tolerance: f64,
-    /// Where the value is from.
-    pub source: String,
-    /// Where this is written.
-    pub line: usize,
-}
-
 impl Recipe {
-    /// Reads a recipe.
+    /// Reads a recipe, for the chosen values of its axes: `("language", "ar")`. Of an axis that is not named,
+    /// all values count.
     ///
     /// # Errors
-    /// What cannot be read, is not TOML, or is not of a recipe's shape; with the line.
-    pub fn read(file: &Path) -> Result<Self, RecipeError> {
+    /// What cannot be read, is not TOML, or is not of a recipe's shape; with the line. An unknown axis or
+    /// value, and an expectation of an unknown figure.
+    pub fn read(file: &Path, chosen: &[(String, String)]) -> Result<Self, RecipeError> {
         let text = fs::read_to_string(file).map_err(FileError::on("read", file))?;
-        Self::parse(file, &text)
-    }
-
-    /// Reads a recipe from its text; `file` is what it is called, and where relative paths start.
-    ///
-    /// # Errors
-    /// As [`Recipe::read`].
-    pub fn parse(file: &Path, text: &str) -> Result<Self, RecipeError> {
-        let source = Source { file, text };
+        let source = Source { file, text: &text };
         let document = source.parse()?;
         let table = document.get_ref();
-        source.check_keys(table, "a recipe", &["title", "about", "variables", "steps", "expect"])?;
+        let keys = ["title", "about", "figures", "variables", "matrix", "steps", "expect"];
+        source.check_keys(table, "a recipe", &keys)?;
         let title = source.optional_string(table, "title")?.unwrap_or_default();
         let about = source.optional_string(table, "about")?.unwrap_or_default();
         let mut recipe = Self {
@@ -118,6 +101,7 @@ impl Recipe {
             title,
             about,
             variables: Vec::new(),
+            matrix: Matrix::default(),
             steps: Vec::new(),
             expected: Vec::new(),
         };
@@ -126,9 +110,13 @@ impl Recipe {
                 recipe.variables.push(variable(source, name.get_ref(), value)?);
             }
         }
+        if let Some(matrix) = table.get("matrix") {
+            recipe.matrix = Matrix::parse(source, matrix)?;
+        }
+        recipe.matrix.choose(source, chosen)?;
         if let Some(steps) = table.get("steps") {
             for (name, value) in source.entries(source.table(steps, "steps")?) {
-                recipe.steps.push(step(source, name, value)?);
+                recipe.steps.extend(recipe.matrix.expand(&step(source, name, value)?));
             }
         }
         if recipe.steps.is_empty() {
@@ -138,16 +126,14 @@ impl Recipe {
                 "write [steps.NAME] with command = \"...\"",
             ));
         }
-        match table.get("expect").map(|value| (value, value.get_ref())) {
-            None => {}
-            Some((_, DeValue::Array(array))) => {
-                for value in array.iter() {
-                    expect(source, value, &mut recipe.expected)?;
-                }
-            }
-            Some((value, other)) => {
-                return Err(source.wrong_type(value, "expect", "[[expect]]", other));
-            }
+        let folder = file.parent().unwrap_or(Path::new(""));
+        let files: Vec<PathBuf> = match table.get("figures") {
+            Some(value) => source.texts_of(value, "figures")?.iter().map(|name| folder.join(name)).collect(),
+            None => Vec::new(),
+        };
+        let figures = Figures::read(&files)?;
+        for value in source.array(table, "expect", "[[expect]]")? {
+            expect(source, value, &recipe.matrix, &figures, &mut recipe.expected)?;
         }
         Ok(recipe)
     }
@@ -161,6 +147,18 @@ impl Recipe {
     ) -> RecipeError {
         let place = Place { file: self.file.clone(), line };
         RecipeError::Bad { place, message: message.into(), remedy: Some(remedy.into()) }
+    }
+}
+
+impl Step {
+    /// All texts in which variables and axes can be named.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> + Clone {
+        let of_options = self.options.iter().flat_map(|(_, value, _)| match value {
+            Value::Texts(texts) => texts.as_slice(),
+            Value::Reported { report, .. } => std::slice::from_ref(report),
+            Value::Flag(_) => &[],
+        });
+        of_options.map(String::as_str).chain(self.stdout.iter().map(|(name, _)| name.as_str()))
     }
 }
 
@@ -194,6 +192,7 @@ fn step<'a>(
     let mut step = Step {
         line: source.line(&name.span()),
         name: name_text,
+        cell: Cell::default(),
         command: source.string(command, "command")?,
         stdout: None,
         options: Vec::new(),
@@ -252,40 +251,4 @@ fn scalar(source: Source<'_>, option: &str, value: &Spanned<DeValue<'_>>) -> Res
         DeValue::Float(number) => Ok(number.to_string()),
         other => Err(source.wrong_type(value, option, "a string or a number", other)),
     }
-}
-
-/// One `[[expect]]`: a value for each of its measures.
-fn expect(
-    source: Source<'_>,
-    value: &Spanned<DeValue<'_>>,
-    expected: &mut Vec<Expected>,
-) -> Result<(), RecipeError> {
-    let table = source.table(value, "expect")?;
-    let keys = ["report", "run", "measures", "tolerance", "source"];
-    source.check_keys(table, "[[expect]]", &keys)?;
-    if let Some(key) = keys.iter().find(|key| !table.contains_key(**key)) {
-        let hint = "give report, run, measures, tolerance and source";
-        return Err(source.bad(&value.span(), format!("[[expect]] has no {key:?}"), hint));
-    }
-    let text = |key: &str| Ok::<_, RecipeError>(source.optional_string(table, key)?.unwrap_or_default());
-    let (report, run, from) = (text("report")?, text("run")?, text("source")?);
-    let tolerance =
-        table.get("tolerance").map_or(Ok(0.0), |tolerance| source.number(tolerance, "tolerance"))?;
-    if tolerance < 0.0 {
-        return Err(source.bad(&value.span(), format!("the tolerance is {tolerance}"), "give 0 or more"));
-    }
-    for (measure, value) in table.get("measures").map_or(Ok(Vec::new()), |measures| {
-        Ok::<_, RecipeError>(source.entries(source.table(measures, "measures")?))
-    })? {
-        expected.push(Expected {
-            report: report.clone(),
-            run: run.clone(),
-            measure: measure.get_ref().to_string(),
-            value: source.number(value, measure.get_ref())?,
-            tolerance,
-            source: from.clone(),
-            line: source.line(&measure.span()),
-        });
-    }
-    Ok(())
 }

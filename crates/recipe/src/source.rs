@@ -1,4 +1,4 @@
-//! A recipe's TOML: typed access to tables, with the line of everything that is wrong.
+//! The TOML of recipes and figures: typed access to tables, with the line of everything that is wrong.
 
 use std::ops::Range;
 use std::path::Path;
@@ -10,7 +10,7 @@ use toml::de::{DeString, DeTable, DeValue};
 use super::closest::did_you_mean;
 use super::error::{Place, RecipeError};
 
-/// The text of a recipe, for lines.
+/// The text of a file, for lines.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) file: &'a Path,
@@ -47,6 +47,17 @@ impl<'a> Source<'a> {
         remedy: impl Into<Remedy>,
     ) -> RecipeError {
         RecipeError::Bad { place: self.place(span), message: message.into(), remedy: Some(remedy.into()) }
+    }
+
+    /// An error at a line.
+    pub(super) fn bad_line(
+        self,
+        line: usize,
+        message: impl Into<String>,
+        remedy: impl Into<Remedy>,
+    ) -> RecipeError {
+        let place = Place { file: self.file.to_owned(), line };
+        RecipeError::Bad { place, message: message.into(), remedy: Some(remedy.into()) }
     }
 
     /// The entries of a table in the order of the file.
@@ -99,6 +110,37 @@ impl<'a> Source<'a> {
             DeValue::Table(table) => Ok(table),
             other => Err(self.wrong_type(value, of_what, "a table", other)),
         }
+    }
+
+    /// The tables under a key that may be left out, as in `[[expect]]`.
+    pub(super) fn array<'t>(
+        self,
+        table: &'t DeTable<'a>,
+        key: &str,
+        shape: &str,
+    ) -> Result<Vec<&'t Spanned<DeValue<'a>>>, RecipeError> {
+        match table.get(key).map(|value| (value, value.get_ref())) {
+            None => Ok(Vec::new()),
+            Some((_, DeValue::Array(array))) => Ok(array.iter().collect()),
+            Some((value, other)) => Err(self.wrong_type(value, key, shape, other)),
+        }
+    }
+
+    /// A string, or the strings of a list.
+    pub(super) fn texts_of(
+        self,
+        value: &Spanned<DeValue<'_>>,
+        of_what: &str,
+    ) -> Result<Vec<String>, RecipeError> {
+        match value.get_ref() {
+            DeValue::Array(values) => values.iter().map(|value| self.string(value, of_what)).collect(),
+            _ => Ok(vec![self.string(value, of_what)?]),
+        }
+    }
+
+    /// The strings under a key that may be left out.
+    pub(super) fn strings(self, table: &DeTable<'_>, key: &str) -> Result<Vec<String>, RecipeError> {
+        table.get(key).map_or(Ok(Vec::new()), |value| self.texts_of(value, key))
     }
 
     /// The string under a key that may be left out.

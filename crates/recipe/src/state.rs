@@ -20,6 +20,9 @@ pub(super) struct State {
     /// By name.
     pub(super) steps: BTreeMap<String, StepState>,
     pub(super) contents: Contents,
+    /// The variables that were set from outside.
+    #[serde(default)]
+    pub(super) variables: BTreeMap<String, String>,
 }
 
 /// What is remembered of a step that was begun.
@@ -31,6 +34,9 @@ pub(super) struct StepState {
     pub(super) finished: bool,
     /// How long it took.
     pub(super) seconds: f64,
+    /// When it finished, in seconds since 1970.
+    #[serde(default)]
+    pub(super) finished_at: u64,
     /// What it writes, with the content once it is finished.
     pub(super) outputs: BTreeMap<PathBuf, Option<Checksum>>,
 }

@@ -9,7 +9,7 @@ use toller_files::FileError;
 use toller_ir::{Command, Setting, remedy};
 
 use super::error::RecipeError;
-use super::read::Expected;
+use super::expect::{Expected, ReportPlace};
 
 /// What was expected, and what was measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,35 +24,59 @@ pub struct Verdict {
 const ROUNDING: f64 = 1e-12;
 
 impl Verdict {
-    /// Looks a value up in its report, which lies in `directory`.
+    /// Looks a value up in its report, which lies in `directory`, or the mean of several.
     ///
     /// # Errors
-    /// A report that cannot be read, or in which the run or the measure is missing.
+    /// A report that cannot be read, or in which the run, the group or the measure is missing.
     pub fn of(expected: &Expected, directory: &Path) -> Result<Self, RecipeError> {
-        let path = directory.join(&expected.report);
-        let report = read_report(&path)?;
-        let no_value = |what: String, known: Vec<String>| RecipeError::NoValue {
-            report: path.clone(),
-            what,
-            remedy: format!("it has {}", known.join(", ")).into(),
-        };
-        let runs = report["runs"].as_array().map_or(&[][..], Vec::as_slice);
-        let Some(run) = runs.iter().find(|run| run["run"] == expected.run.as_str()) else {
-            let known = runs.iter().filter_map(|run| run["run"].as_str()).map(str::to_owned).collect();
-            return Err(no_value(format!("of a run {:?}", expected.run), known));
-        };
-        let Some(measured) = run["aggregates"][&expected.measure].as_f64() else {
-            let known = run["aggregates"].as_object().into_iter().flat_map(|map| map.keys().cloned());
-            return Err(no_value(format!("of {} for {}", expected.measure, expected.run), known.collect()));
-        };
+        let mut sum = 0.0;
+        for place in &expected.places {
+            sum += measured(place, &expected.measure, directory)?;
+        }
+        // Reports have at most some hundreds of places.
+        #[expect(clippy::cast_precision_loss, reason = "a count of places in a recipe")]
+        let measured = sum / expected.places.len() as f64;
         Ok(Self { expected: expected.clone(), measured })
     }
 
-    /// Whether it is within the tolerance.
+    /// Whether it is within the tolerance. A measure without an expected value always is.
     #[must_use]
     pub fn holds(&self) -> bool {
-        (self.measured - self.expected.value).abs() <= self.expected.tolerance + ROUNDING
+        self.difference().is_none_or(|difference| difference.abs() <= self.expected.tolerance + ROUNDING)
     }
+
+    /// By how much the measure is above the expected value.
+    #[must_use]
+    pub fn difference(&self) -> Option<f64> {
+        self.expected.value.map(|value| self.measured - value)
+    }
+}
+
+/// The value of a measure in a report.
+fn measured(place: &ReportPlace, measure: &str, directory: &Path) -> Result<f64, RecipeError> {
+    let path = directory.join(&place.report);
+    let report = read_report(&path)?;
+    let no_value = |what: String, known: Vec<String>| RecipeError::NoValue {
+        report: path.clone(),
+        what,
+        remedy: format!("it has {}", known.join(", ")).into(),
+    };
+    let keys = |value: &Value| value.as_object().map_or(Vec::new(), |map| map.keys().cloned().collect());
+    let runs = report["runs"].as_array().map_or(&[][..], Vec::as_slice);
+    let Some(run) = runs.iter().find(|run| run["run"] == place.run.as_str()) else {
+        let known = runs.iter().filter_map(|run| run["run"].as_str()).map(str::to_owned).collect();
+        return Err(no_value(format!("of a run {:?}", place.run), known));
+    };
+    let values = match place.group.as_deref() {
+        None => &run["aggregates"],
+        Some("macro") => &run["macro"],
+        Some(group) => match run["groups"].get(group) {
+            Some(group) => &group["aggregates"],
+            None => return Err(no_value(format!("of a group {group:?}"), keys(&run["groups"]))),
+        },
+    };
+    let value = values[measure].as_f64();
+    value.ok_or_else(|| no_value(format!("of {measure} for {}", place.run), keys(values)))
 }
 
 /// Reads a report.

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 use toller_files::{DirectoryLock, FileError, remove_unfinished};
@@ -73,6 +74,31 @@ impl Work {
     /// When what it remembers cannot be read.
     pub fn look(directory: &Path, force: bool) -> Result<Self, RecipeError> {
         Ok(Self { directory: directory.to_owned(), state: State::read(directory)?, force, _lock: None })
+    }
+
+    /// The variables that were set when steps were last carried out here.
+    #[must_use]
+    pub fn variables(&self) -> Vec<(String, String)> {
+        self.state.variables.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// Records the variables that are set.
+    pub fn set_variables(&mut self, set: &[(String, String)]) {
+        self.state.variables = set.iter().cloned().collect();
+    }
+
+    /// When a step wrote this output, in seconds since 1970, if it is as it was written.
+    ///
+    /// # Errors
+    /// When the output cannot be read.
+    pub fn written_at(&mut self, output: &Path) -> Result<Option<u64>, RecipeError> {
+        let written = self.state.steps.values().find_map(|step| {
+            let checksum = (*step.outputs.get(output)?)?;
+            step.finished.then_some((checksum, step.finished_at))
+        });
+        let Some((checksum, at)) = written else { return Ok(None) };
+        let is_same = self.state.contents.checksum(&self.directory.join(output))? == Some(checksum);
+        Ok(is_same.then_some(at))
     }
 
     /// The folder.
@@ -148,7 +174,7 @@ impl Work {
         }
         let made_of = self.made_of(step, models)?;
         let outputs = step.outputs().map(|output| (output.to_owned(), None)).collect();
-        let begun = StepState { made_of, finished: false, seconds: 0.0, outputs };
+        let begun = StepState { made_of, finished: false, seconds: 0.0, finished_at: 0, outputs };
         self.state.steps.insert(step.name.clone(), begun);
         self.state.write(&self.directory)
     }
@@ -166,9 +192,12 @@ impl Work {
             };
             outputs.insert(output.to_owned(), Some(checksum));
         }
+        #[expect(clippy::disallowed_methods, reason = "a record of when it was done, which decides nothing")]
+        let now = SystemTime::now();
+        let finished_at = now.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         if let Some(state) = self.state.steps.get_mut(&step.name) {
-            *state =
-                StepState { finished: true, seconds, outputs, made_of: std::mem::take(&mut state.made_of) };
+            let made_of = std::mem::take(&mut state.made_of);
+            *state = StepState { finished: true, seconds, finished_at, outputs, made_of };
         }
         self.state.write(&self.directory)
     }

@@ -2,7 +2,8 @@
 //!
 //! An [`Analyst`] takes runs one after the other and makes a [`Report`], which is numbers alone.
 //! [`report_page`] is its page and [`data_files`] are its files. [`diff_page`] shows two runs query by query,
-//! [`failures_page`] what one run fails on, and [`annotation_page`] what people are to judge. Texts come from
+//! [`failures_page`] what one run fails on, and [`annotation_page`] what people are to judge.
+//! [`reproduction_page`] shows published figures next to measured ones. Texts come from
 //! the caller ([`Texts`]), who reads what [`Report::wanted`] and [`Contrast::want`] name.
 
 mod contrast;
@@ -13,6 +14,7 @@ mod failures;
 mod figure;
 mod options;
 mod page;
+mod reproduction;
 mod texts;
 
 pub use contrast::{Choice, Contrast, ContrastOptions};
@@ -26,6 +28,9 @@ pub use failures::{FailedQuery, Failures, RelevantRank, RetrievedDocument, Sampl
 pub use options::ReportOptions;
 pub use page::{
     FrameSources, GradeLabel, Judged, STYLE, annotation_page, diff_page, failures_page, frame_sources,
-    report_page,
+    report_page, reproduction_page,
+};
+pub use reproduction::{
+    Experiment, MeasuredValue, Outcome, ReproducedPaper, ReproducedTable, ReproducedValue, Reproduction,
 };
 pub use texts::{Texts, Wanted};

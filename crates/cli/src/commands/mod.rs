@@ -23,6 +23,7 @@ mod models;
 mod qrels;
 mod ranks;
 mod report;
+mod reproduce;
 mod rerank;
 mod retrieve;
 mod run;
@@ -103,6 +104,8 @@ pub enum Command {
     Convert(convert::ConvertArgs),
     /// Run a recipe: the steps of an experiment and its expected measures
     Run(run::RunArgs),
+    /// Compare published figures with what recipes measured, on a page
+    Reproduce(reproduce::ReproduceArgs),
     /// Build a benchmark's collection, queries and judgments
     #[command(subcommand)]
     Data(data::DataCommand),
@@ -160,6 +163,7 @@ fn perform(command: &Command, threads: usize, ui: &Ui) -> crate::Result<()> {
         Command::Bench(command) => bench::run(command, threads, ui),
         Command::Convert(args) => convert::run(args, ui),
         Command::Run(args) => run::run(args, threads, ui),
+        Command::Reproduce(args) => reproduce::run(args, ui),
         Command::Data(command) => data::run(command, ui),
         Command::Verify(args) => verify::run(args, ui),
         Command::Models => models::run(ui),

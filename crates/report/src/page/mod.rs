@@ -18,6 +18,7 @@ mod parts;
 mod queries;
 mod ranks;
 mod relative;
+mod reproduction;
 mod shell;
 mod text;
 
@@ -28,6 +29,7 @@ pub use annotation::{GradeLabel, annotation_page};
 pub use diff::diff_page;
 pub use failures::failures_page;
 pub use queries::Judged;
+pub use reproduction::reproduction_page;
 pub use shell::{FrameSources, STYLE};
 pub(crate) use text::Plain;
 

@@ -12,7 +12,7 @@ use crate::args::paths::{CachePath, InputPath, ModelName, OutputPath};
 use crate::args::shard::ShardArg;
 
 /// Commands that cannot be steps of an experiment.
-const NO_STEPS: [&str; 4] = ["run", "completions", "serve", "slurm"];
+const NO_STEPS: [&str; 5] = ["run", "reproduce", "completions", "serve", "slurm"];
 
 /// Commands that resume, and repair a damaged output.
 const MENDING: [&str; 2] = ["encode", "store import"];

@@ -1,18 +1,21 @@
 //! `toller run`: runs the steps of a recipe that are not up to date.
 
 mod catalogue;
+mod missing;
 mod models;
+mod outlook;
 mod report;
 mod steps;
 
 use std::path::{Path, PathBuf};
 
-use toller_recipe::{Missing, Plan, Recipe, RecipeError, Verdict, Work};
+use toller_recipe::{Plan, Recipe, RecipeError, Verdict, Work};
 
 use self::catalogue::CommandCatalogue;
+use self::missing::{check_missing, missing_lines};
 use self::models::KnownModels;
+pub(super) use self::outlook::{Found, Outlook};
 use self::report::{Done, Report};
-use crate::error::Remedied;
 use crate::interrupt;
 use crate::ui::Ui;
 
@@ -34,6 +37,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     set: Vec<(String, String)>,
 
+    /// Only cells of the recipe's matrix with this value, as in --cell language=ar [default: all]
+    #[arg(long, value_name = "AXIS=VALUE", value_parser = setting)]
+    cell: Vec<(String, String)>,
+
     /// Only show what would be done and what is missing
     #[arg(long)]
     dry_run: bool,
@@ -50,13 +57,15 @@ fn setting(text: &str) -> Result<(String, String), String> {
 
 /// Runs the recipe, or shows what would be run.
 pub fn run(args: &RunArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
-    let recipe = Recipe::read(&args.recipe)?;
+    let recipe = Recipe::read(&args.recipe, &args.cell)?;
     let plan = Plan::new(&recipe, &CommandCatalogue::new(), &args.set)?;
     let directory = args.work_directory();
     if args.dry_run {
         let mut work = Work::look(&directory, args.force)?;
         let report = steps::foresee(&plan, &mut work, ui)?;
-        warn_of_missing(&plan.missing, &args.recipe, ui);
+        for line in missing_lines(&plan.missing, &args.recipe) {
+            ui.warning(line);
+        }
         for path in work.in_the_way(&plan.steps) {
             ui.warning(format!("no step of this recipe made {}, where a step would write", path.display()));
         }
@@ -65,6 +74,7 @@ pub fn run(args: &RunArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
     check_missing(&plan.missing, &args.recipe)?;
     let stop = interrupt::flag(ui, "stopping")?;
     let mut work = Work::open(&directory, args.force)?;
+    work.set_variables(&args.set);
     // Found now, and not when the turn of its step comes.
     let in_the_way = work.in_the_way(&plan.steps);
     if !in_the_way.is_empty() {
@@ -89,51 +99,13 @@ pub fn run(args: &RunArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
 
 impl RunArgs {
     fn work_directory(&self) -> PathBuf {
-        self.work.clone().unwrap_or_else(|| {
-            let mut name = self.recipe.file_stem().unwrap_or_default().to_owned();
-            name.push(".work");
-            PathBuf::from(name)
-        })
+        self.work.clone().unwrap_or_else(|| work_directory(&self.recipe))
     }
 }
 
-/// What is missing and where to get it, one line each.
-fn missing_lines(missing: &[Missing], recipe: &Path) -> Vec<String> {
-    let line = |missing: &Missing| match missing {
-        Missing::Variable(variable) => {
-            let mut line = format!("--set {}=... is not given", variable.name);
-            if !variable.about.is_empty() {
-                line += &format!(": {}", variable.about);
-            }
-            if !variable.source.is_empty() {
-                line += &format!(" (from {})", variable.source);
-            }
-            line
-        }
-        Missing::Input { path, option, steps, line, similar } => {
-            let steps = steps.join(", ");
-            let meant =
-                similar.as_ref().map_or(String::new(), |name| format!("; did you mean the output {name}?"));
-            let place = format!("{}:{line}", recipe.display());
-            format!("{place}: {} is not there ({option} of {steps}){meant}", path.display())
-        }
-    };
-    missing.iter().map(line).collect()
-}
-
-fn warn_of_missing(missing: &[Missing], recipe: &Path, ui: &Ui) {
-    for line in missing_lines(missing, recipe) {
-        ui.warning(line);
-    }
-}
-
-fn check_missing(missing: &[Missing], recipe: &Path) -> Result<(), Remedied> {
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let lines = missing_lines(missing, recipe).join("\n  ");
-    Err(Remedied::new(
-        format!("{} has missing inputs:\n  {lines}", recipe.display()),
-        "give variables by --set NAME=VALUE; --dry-run shows the plan",
-    ))
+/// The folder of a recipe's outputs, unless another is given.
+pub(super) fn work_directory(recipe: &Path) -> PathBuf {
+    let mut name = recipe.file_stem().unwrap_or_default().to_owned();
+    name.push(".work");
+    PathBuf::from(name)
 }

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use serde_json::{Value, json};
-use toller_recipe::{PlannedStep, Recipe, Verdict};
+use serde_json::{Map, Value, json};
+use toller_recipe::{Cell, PlannedStep, Recipe, Verdict};
 
 use crate::error::Remedied;
 use crate::table::{Align, table};
@@ -84,14 +84,15 @@ impl Report {
     }
 
     fn verdict_table(&self) -> String {
-        let titles = ["run", "measure", "expected", "measured", "tolerance", "verdict", "source"];
+        let titles = ["run", "cell", "measure", "expected", "measured", "tolerance", "verdict", "source"];
         let mut rows = vec![titles.map(str::to_owned).to_vec()];
         for verdict in &self.verdicts {
             let expected = &verdict.expected;
             rows.push(vec![
-                expected.run.clone(),
+                expected.run(),
+                expected.cell.label(),
                 expected.measure.clone(),
-                expected.value.to_string(),
+                expected.value.map_or_else(|| "-".to_owned(), |value| value.to_string()),
                 format!("{:.5}", verdict.measured),
                 expected.tolerance.to_string(),
                 judged(verdict),
@@ -99,7 +100,8 @@ impl Report {
             ]);
         }
         let right = Align::Right;
-        table(&rows, &[Align::Left, Align::Left, right, right, right, Align::Left, Align::Left])
+        let left = Align::Left;
+        table(&rows, &[left, left, left, right, right, right, left, left])
     }
 
     fn json(&self, recipe: &Recipe, directory: &Path) -> Value {
@@ -110,13 +112,15 @@ impl Report {
         let measures = self.verdicts.iter().map(|verdict| {
             let expected = &verdict.expected;
             json!({
-                "run": expected.run,
+                "run": expected.run(),
+                "cell": cell_json(&expected.cell),
                 "measure": expected.measure,
                 "expected": expected.value,
                 "tolerance": expected.tolerance,
                 "measured": verdict.measured,
                 "holds": verdict.holds(),
                 "source": expected.source,
+                "figure": expected.figure,
             })
         });
         json!({
@@ -137,16 +141,26 @@ impl Report {
             format!("{} of {of} measures are outside their tolerance", failed.len()),
             format!(
                 "{} of {} should be {} within {}, but is {:.5}",
-                expected.measure, expected.run, expected.value, expected.tolerance, first.measured
+                expected.measure,
+                expected.run(),
+                expected.value.unwrap_or_default(),
+                expected.tolerance,
+                first.measured
             ),
         )
         .into())
     }
 }
 
+/// The values of the axes, by their names.
+fn cell_json(cell: &Cell) -> Value {
+    cell.choices().map(|(axis, value)| (axis.to_owned(), value.into())).collect::<Map<_, _>>().into()
+}
+
 fn judged(verdict: &Verdict) -> String {
-    if verdict.holds() {
-        return "as expected".to_owned();
+    match verdict.difference() {
+        None => "not published".to_owned(),
+        Some(_) if verdict.holds() => "as expected".to_owned(),
+        Some(difference) => format!("off by {difference:+.5}"),
     }
-    format!("off by {:+.5}", verdict.measured - verdict.expected.value)
 }

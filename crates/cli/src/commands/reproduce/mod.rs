@@ -1,0 +1,85 @@
+//! `toller reproduce`: published figures next to what recipes measured here.
+
+mod collect;
+mod output;
+
+use std::fs;
+use std::path::PathBuf;
+
+use toller_files::FileError;
+use toller_recipe::{Figures, Recipe, is_of_figures};
+use toller_report::reproduction_page;
+
+use self::collect::Collector;
+use crate::args::paths::OutputPath;
+use crate::commands::run::{Outlook, work_directory};
+use crate::error::Context;
+use crate::ui::Ui;
+
+/// Compares published figures with what recipes measured here, on a page.
+///
+/// Reads the recipes of a folder, their figures, and what `toller run` left in the recipes' folders. Nothing
+/// is run, and nothing is downloaded. Each figure has the command that measures it, the published value, the
+/// measured one, the tolerance, the date, and what is missing.
+#[derive(Debug, clap::Args)]
+pub struct ReproduceArgs {
+    /// Folder of recipes, and of the files of figures that they name
+    #[arg(long, value_name = "DIR", default_value = "configs")]
+    configs: PathBuf,
+
+    /// Folder in which the recipes were run
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    work: PathBuf,
+
+    /// File to write the page to; - for stdout
+    #[arg(short, long, value_name = "FILE.html")]
+    output: Option<OutputPath>,
+
+    /// File to write what was measured to, as a table in Markdown; - for stdout
+    #[arg(long, value_name = "FILE.md")]
+    markdown: Option<OutputPath>,
+}
+
+/// Looks at every recipe and writes what was asked for.
+pub fn run(args: &ReproduceArgs, ui: &Ui) -> crate::Result<()> {
+    let files = toml_files(args)?;
+    let mut figures = Vec::new();
+    let mut recipes = Vec::new();
+    for file in files {
+        if is_of_figures(&file)? { figures.push(file) } else { recipes.push(file) }
+    }
+    let figures = Figures::read(&figures)?;
+    let mut collector = Collector::new(&figures);
+    for file in recipes {
+        let recipe = Recipe::read(&file, &[])?;
+        let directory = args.work.join(work_directory(&file));
+        let outlook = Outlook::of(&recipe, &directory, ui).context(file.display().to_string())?;
+        collector.add(&recipe, outlook)?;
+    }
+    let reproduction = collector.finish();
+    if let Some(output) = &args.output {
+        let page = reproduction_page(&reproduction);
+        output.write(ui, |out, _| Ok(out.write_all(page.as_bytes())?))?;
+    }
+    if let Some(markdown) = &args.markdown {
+        let text = output::markdown(&reproduction);
+        markdown.write(ui, |out, _| Ok(out.write_all(text.as_bytes())?))?;
+    }
+    let is_on_stdout = |path: &Option<OutputPath>| path.as_ref().is_some_and(OutputPath::is_stdout);
+    if is_on_stdout(&args.output) || is_on_stdout(&args.markdown) {
+        return Ok(());
+    }
+    ui.show(|| output::json(&reproduction), |out| out.write_all(output::table(&reproduction).as_bytes()))
+}
+
+/// The TOML files of the folder, in the order of their names.
+fn toml_files(args: &ReproduceArgs) -> crate::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(&args.configs).map_err(FileError::on("read", &args.configs))?;
+    let mut files = Vec::new();
+    for entry in entries {
+        files.push(entry.map_err(FileError::on("read", &args.configs))?.path());
+    }
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    Ok(files)
+}
