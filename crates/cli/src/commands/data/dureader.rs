@@ -87,6 +87,9 @@ pub struct PoolArgs {
 /// The run has the development and test queries as queries, the training queries as documents, and the
 /// similarity by any model as scores: `toller encode` and `search` the training queries, or rerank that run.
 #[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "toller data dureader similar [OPTIONS] --output <DIR>\n           --queries <FILE> <RUN>"
+)]
 pub struct SimilarArgs {
     /// The run of similar queries
     #[arg(value_name = "RUN")]
@@ -166,6 +169,9 @@ pub struct PredictArgs {
 
 /// Builds an out-of-domain set: cMedQA 2 or cCOVID-News.
 #[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "toller data dureader domain [OPTIONS] --output <DIR>\n           --passages <FILE> --questions <FILE> <NAME>"
+)]
 pub struct DomainArgs {
     /// Which
     #[arg(value_name = "NAME", value_parser = by_name::<OtherDomain>(OtherDomain::NAMES))]

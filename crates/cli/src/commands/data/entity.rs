@@ -63,6 +63,9 @@ pub struct QuestionsArgs {
 /// The subjects' frequencies have about the same sum in each bucket of a relation; the first bucket has the
 /// most popular subjects.
 #[derive(Clone, Debug, clap::Args)]
+#[command(
+    override_usage = "toller data entityquestions buckets [OPTIONS] --output <DIR>\n           --frequencies <FILE> <INPUT>"
+)]
 pub struct BucketsArgs {
     /// Facts, as for `questions`
     #[arg(value_name = "INPUT")]

@@ -27,6 +27,9 @@ pub enum T2RankingCommand {
 /// The passages of a query are clustered by Ward's method, exactly. Of each cluster that is joined at
 /// distances of at most --distance, the best passage is kept.
 #[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "toller data t2ranking deduplicate [OPTIONS] --output <DIR>\n           --passage-vectors <STORE>... --distance <DISTANCE> <RUN>"
+)]
 pub struct DeduplicateArgs {
     /// The passages of each query
     #[arg(value_name = "RUN")]
@@ -51,6 +54,9 @@ pub struct DeduplicateArgs {
 ///
 /// Pairs of a higher score teach a model nothing, and pairs of a lower score are taken for noise.
 #[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "toller data t2ranking uncertain [OPTIONS] --output <DIR>\n           --low <SCORE> --high <SCORE> <RUN>"
+)]
 pub struct UncertainArgs {
     /// A run of a cross-encoder (`toller rerank`)
     #[arg(value_name = "RUN")]

@@ -13,6 +13,9 @@ use crate::ui::Ui;
 /// fifth of the training questions the development set. Questions of both sets stay in training alone. The
 /// collection holds the passages of TyDi's articles, with titles.
 #[derive(Clone, Debug, clap::Args)]
+#[command(
+    override_usage = "toller data tydi [OPTIONS] --output <DIR>\n           --train <FILE>... --dev <FILE>..."
+)]
 pub struct TydiArgs {
     /// TyDi QA's training set (primary task, JSONL), compressed or not
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
