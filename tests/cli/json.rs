@@ -1,6 +1,7 @@
 //! `--json`: every result is as docs/json.schema.json says, with every key described, and errors are JSON.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::process::Stdio;
 
 use boon::{Compiler, SchemaIndex, Schemas};
@@ -82,6 +83,20 @@ const COMMANDS: &[(&str, &str)] = &[
     ("reproduce", "reproduce --configs . --output page.html"),
     ("data-reqa", "data reqa squad.json --output reqa"),
     ("data-squad", "data squad squad.json --output squad"),
+    ("data-list", "data list"),
+    ("data-list", "data list beir/scifact"),
+    ("data-stats", "data stats --corpus c.jsonl --queries q.tsv --qrels qrels.txt --plot stats.svg"),
+    ("data-beir", "data beir published --output beir"),
+    ("data-msmarco", "data msmarco published --output msmarco"),
+    ("data-mrtydi", "data mrtydi published --output mrtydi"),
+    ("data-miracl", "data miracl published --output miracl"),
+    ("data-bright", "data bright bright --output bright-built"),
+    ("data-tevatron", "data tevatron published/train.jsonl --output tevatron"),
+    ("data-psgs", "data psgs published/psgs_w100.tsv --output psgs"),
+    ("data-tydi", "data tydi --train tydi.jsonl --dev tydi.jsonl --output tydi"),
+    ("data-entityquestions", "data entityquestions questions facts.jsonl --output eq"),
+    ("data-dureader", "data dureader label dureader.jsonl --output dureader"),
+    ("data-t2ranking", "data t2ranking uncertain s.run --low 0 --high 1 --output uncertain"),
     (
         "train-dual",
         "train dual --model tiny-bert --queries q.tsv --corpus c.jsonl --qrels qrels.txt --batch-size 2 --output dual",
@@ -136,6 +151,8 @@ fn workspace() -> Workspace {
     workspace.add_fixture("cross-encoders/mpnet");
     workspace.add_fixture("cross-encoders/distilbert");
     workspace.add_fixture("paddle/rocketqa");
+    workspace.add_fixture("bright");
+    fs::create_dir(workspace.path("published")).unwrap();
     for (name, content) in [
         (
             "c.jsonl",
@@ -159,6 +176,27 @@ fn workspace() -> Workspace {
         ("bo.csv", "query_id,doc_id,grade\nq1,d1,1\nq2,d2,1\n"),
         ("recipe.toml", RECIPE),
         ("squad.json", SQUAD),
+        ("published/corpus.jsonl", "{\"_id\":\"d1\",\"text\":\"dog\"}\n"),
+        ("published/collection.tsv", "d1\tdog\nd2\tsea\n"),
+        ("published/docs.jsonl", "{\"id\":\"d1\",\"contents\":\"dog\"}\n"),
+        ("published/docs-0.jsonl", "{\"docid\":\"d1\",\"title\":\"t\",\"text\":\"dog\"}\n"),
+        ("published/psgs_w100.tsv", "id\ttext\ttitle\n1\tdog\tDogs\n"),
+        (
+            "published/train.jsonl",
+            "{\"query_id\":\"q1\",\"query\":\"dog\",\"positive_passages\":[{\"docid\":\"d1\"}]}\n",
+        ),
+        ("facts.jsonl", "{\"subject\":\"Ann\",\"relation\":\"P19\",\"object\":\"Oslo\"}\n"),
+        (
+            "dureader.jsonl",
+            "{\"question_id\":1,\"question\":\"谁\",\"answers\":[\"狗\"],\
+             \"documents\":[{\"title\":\"\",\"paragraphs\":[\"狗\"]}]}\n",
+        ),
+        (
+            "tydi.jsonl",
+            "{\"example_id\":1,\"language\":\"thai\",\"question_text\":\"q\",\"document_title\":\"t\",\
+             \"document_url\":\"u\",\"document_plaintext\":\"dog\",\"passage_answer_candidates\":[\
+             {\"plaintext_start_byte\":0,\"plaintext_end_byte\":3}],\"annotations\":[]}\n",
+        ),
     ] {
         workspace.write(name, content);
     }

@@ -106,6 +106,11 @@ fn decomposed(text: &str) -> String {
     text.nfd().collect()
 }
 
+/// The tokens of a text: words and single other characters, in lower case.
+pub(crate) fn word_tokens(text: &str) -> Vec<String> {
+    tokens(&decomposed(text))
+}
+
 /// The tokens of a decomposed text, lowercased.
 fn tokens(text: &str) -> Vec<String> {
     let found = TOKEN.iter().flat_map(|token| token.find_iter(text));

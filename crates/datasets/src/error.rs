@@ -1,7 +1,9 @@
 //! What can go wrong while a benchmark is built.
 
+use toller_analysis::AnalysisError;
+use toller_corpus::{CorpusError, RunWriteError};
 use toller_files::FileError;
-use toller_ir::{ErrorPlace, Explain, Remedy, Setting, remedy};
+use toller_ir::{ErrorPlace, Explain, Position, Remedy, Setting, remedy};
 
 /// The action of a [`FileError`] that comes from making the output directory.
 pub(crate) const CREATE_DIRECTORY: &str = "create the directory";
@@ -12,6 +14,64 @@ pub enum DatasetError {
     /// A file cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),
+    /// Passages, queries or judgments cannot be read.
+    #[error(transparent)]
+    Corpus(#[from] CorpusError),
+    /// A record of another file is not as it should be.
+    #[error("{file}{}: {problem}", at(*line))]
+    Record {
+        /// The file.
+        file: String,
+        /// The line, from 1; 0 if there are no lines.
+        line: u64,
+        /// What is wrong.
+        problem: String,
+        /// What the file should hold.
+        expected: &'static str,
+    },
+    /// No file belongs to the collection.
+    #[error("{paths}: there is no file of the layout '{layout}'")]
+    NoFiles {
+        /// Where it was looked for.
+        paths: String,
+        /// The layout.
+        layout: &'static str,
+        /// The names that were looked for.
+        expected: String,
+    },
+    /// Two files are for one purpose.
+    #[error("there are two candidates for the {what}: {first} and {second}")]
+    TwoFiles {
+        /// What they hold.
+        what: &'static str,
+        /// The first.
+        first: String,
+        /// The second.
+        second: String,
+    },
+    /// The collection is not the known one.
+    #[error("this is not {name} as it is known: {differences}")]
+    NotAsKnown {
+        /// The known collection.
+        name: String,
+        /// How it differs.
+        differences: String,
+    },
+    /// A run cannot be written.
+    #[error(transparent)]
+    Run(#[from] RunWriteError),
+    /// A passage has no vector.
+    #[error("the store has no vector of passage {0:?}")]
+    NoVector(String),
+    /// An analyzer cannot be made.
+    #[error(transparent)]
+    Analysis(#[from] AnalysisError),
+    /// The map of identifiers does not have this passage.
+    #[error("the map of identifiers has no passage {0:?}")]
+    NoRow(String),
+    /// A passage was retrieved whose text is not known.
+    #[error("the collection has no passage {0:?}")]
+    NoText(String),
     /// The input is not JSON, or not of SQuAD's shape.
     #[error("{file}: {source}")]
     Json {
@@ -70,6 +130,11 @@ pub enum ParagraphProblem {
     EmptyQuestion(String),
 }
 
+/// The line in a message.
+fn at(line: u64) -> String {
+    if line > 0 { format!(", line {line}") } else { String::new() }
+}
+
 impl Explain for DatasetError {
     fn remedy(&self) -> Option<Remedy> {
         match self {
@@ -77,6 +142,18 @@ impl Explain for DatasetError {
                 Some(remedy!("choose another {}", Setting::Output))
             }
             Self::File(error) => error.remedy(),
+            Self::Corpus(error) => error.remedy(),
+            Self::Record { expected, .. } => Some(format!("expected {expected}").into()),
+            Self::NoFiles { expected, .. } => Some(format!("expected names such as {expected}").into()),
+            Self::TwoFiles { .. } => {
+                Some("name the files or the folder of one collection, or choose one split".into())
+            }
+            Self::Run(error) => error.remedy(),
+            Self::NoVector(_) => Some("encode all passages of the run".into()),
+            Self::Analysis(error) => error.remedy(),
+            Self::NoRow(_) => Some("give the map and the files of one release".into()),
+            Self::NoText(_) => Some("give the collection that the run was made from".into()),
+            Self::NotAsKnown { .. } => Some("fetch the files again, or build without the check".into()),
             Self::Json { source, .. } if source.is_eof() => {
                 Some("the file ends early: fetch it again".into())
             }
@@ -96,6 +173,19 @@ impl Explain for DatasetError {
     fn place(&self) -> Option<ErrorPlace> {
         match self {
             Self::File(error) => error.place(),
+            Self::Run(error) => error.place(),
+            Self::NoVector(_) => None,
+            Self::Corpus(error) => error.place(),
+            Self::NoFiles { .. }
+            | Self::TwoFiles { .. }
+            | Self::NoText(_)
+            | Self::NoRow(_)
+            | Self::Analysis(_)
+            | Self::NotAsKnown { .. } => None,
+            Self::Record { file, line, .. } => {
+                let position = (*line > 0).then_some(Position::Line(*line));
+                Some(ErrorPlace { file: file.clone(), position })
+            }
             Self::Json { file, .. }
             | Self::Paragraph { file, .. }
             | Self::NoQuestions { file, .. }
@@ -108,8 +198,8 @@ impl ParagraphProblem {
     fn remedy(&self) -> &'static str {
         match self {
             Self::NoSentenceBreaks => {
-                "add the character offsets [[start, end], ...] of its sentences, as XQuAD-R has them; \
-                 sentences are not split here"
+                "add the character offsets [[start, end], ...] of its sentences, as XQuAD-R has them, or let \
+                 them be split by rules"
             }
             Self::SentenceBreak { .. } => {
                 "offsets count characters (Unicode code points) from 0, the end excluded"

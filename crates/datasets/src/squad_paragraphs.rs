@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use crate::error::DatasetError;
-use crate::lines::{DocumentLine, QueryLine, create_directory, json_line, write_lines};
+use crate::folder::Folder;
+use crate::lines::{DocumentLine, QueryLine};
 use crate::squad::{Squad, SquadParagraph};
 
 /// What was written.
@@ -18,8 +19,8 @@ pub struct SquadParagraphs {
 }
 
 /// Writes corpus.jsonl (paragraphs p0, p1, ... in the order of the sets), queries.jsonl and qrels.txt (in
-/// TREC's format) into `directory`, which is created if it does not exist. Each file appears whole or not at
-/// all.
+/// TREC's format) into `directory`, which is created if it does not exist. The files appear together, when all
+/// are complete.
 ///
 /// With `titles` a paragraph has the title of its article. Every question counts, answered or not, since it
 /// was asked about its paragraph.
@@ -44,23 +45,23 @@ pub fn write_squad_paragraphs(
         let file = sets.first().map_or(String::new(), |set| set.source.clone());
         return Err(DatasetError::NothingAsked(file));
     }
-    create_directory(directory)?;
-    let documents = paragraphs.iter().enumerate().map(|(index, (_, title, paragraph))| DocumentLine {
-        id: format!("p{index}"),
-        title: if titles { title } else { "" },
-        text: &paragraph.context,
-    });
-    write_lines(&directory.join("corpus.jsonl"), documents, json_line)?;
-    let asked = || {
-        let numbered = paragraphs.iter().enumerate();
-        numbered.flat_map(|(index, (_, _, paragraph))| {
-            paragraph.qas.iter().map(move |question| (index, question))
-        })
-    };
-    let queries = asked().map(|(_, question)| QueryLine { id: &question.id, text: &question.question });
-    write_lines(&directory.join("queries.jsonl"), queries, json_line)?;
-    let judgments = asked().map(|(index, question)| format!("{} 0 p{index} 1", question.id));
-    write_lines(&directory.join("qrels.txt"), judgments, |line| Ok(line.clone()))?;
+    let mut folder = Folder::create(directory)?;
+    let mut corpus = folder.file("corpus.jsonl")?;
+    for (index, (_, title, paragraph)) in paragraphs.iter().enumerate() {
+        let title = if titles { *title } else { "" };
+        corpus.json(&DocumentLine { id: format!("p{index}"), title, text: &paragraph.context })?;
+    }
+    let mut queries = folder.file("queries.jsonl")?;
+    for question in paragraphs.iter().flat_map(|(_, _, paragraph)| &paragraph.qas) {
+        queries.json(&QueryLine { id: &question.id, text: &question.question, answers: &[] })?;
+    }
+    let mut judgments = folder.file("qrels.txt")?;
+    for (index, (_, _, paragraph)) in paragraphs.iter().enumerate() {
+        for question in &paragraph.qas {
+            judgments.line(format_args!("{} 0 p{index} 1", question.id))?;
+        }
+    }
+    folder.commit()?;
     Ok(SquadParagraphs { paragraphs: paragraphs.len(), questions })
 }
 

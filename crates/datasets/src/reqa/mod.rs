@@ -1,9 +1,12 @@
 //! ReQA: questions retrieve the sentences that answer them.
 
 mod build;
+mod sentences;
+mod statistics;
 mod write;
 
 pub use build::build_reqa;
+pub use sentences::{SentenceRules, mark_sentences, split_sentences};
 
 /// What makes two questions one query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::{Question, Reqa};
 use crate::error::DatasetError;
-use crate::lines::{DocumentLine, QueryLine, create_directory, json_line, write_lines};
+use crate::folder::{Folder, FolderFile};
+use crate::lines::{DocumentLine, QueryLine};
 
 /// A line of corpus.jsonl.
 #[derive(Serialize)]
@@ -26,41 +27,54 @@ impl Reqa {
     /// - `qrels.txt`: the sentences that answer each question, in TREC's format;
     /// - `paragraphs.jsonl` and `paragraphs.qrels.txt`: the same at the level of paragraphs.
     ///
-    /// Each file appears whole or not at all.
+    /// The files appear together, when all are complete.
     ///
     /// # Errors
     /// If a file cannot be written.
     pub fn write(&self, directory: &Path) -> Result<(), DatasetError> {
-        create_directory(directory)?;
-        let sentences = self.sentences.iter().enumerate().map(|(index, sentence)| SentenceLine {
-            _id: format!("s{index}"),
-            text: &sentence.text,
-            paragraph_id: format!("p{}", sentence.paragraph),
-            context: self.paragraphs.get(sentence.paragraph).map_or("", |paragraph| &paragraph.text),
-        });
-        write_lines(&directory.join("corpus.jsonl"), sentences, json_line)?;
-        let places = self.sentences.iter().map(|sentence| sentence.paragraph).enumerate();
-        write_lines(&directory.join("paragraphs.tsv"), places, |(sentence, paragraph)| {
-            Ok(format!("s{sentence}\tp{paragraph}"))
-        })?;
-        let questions =
-            self.questions.iter().map(|question| QueryLine { id: &question.id, text: &question.text });
-        write_lines(&directory.join("queries.jsonl"), questions, json_line)?;
-        let judgments =
-            self.questions.iter().flat_map(|question| judgment_lines(&question.id, "s", &question.answers));
-        write_lines(&directory.join("qrels.txt"), judgments, |line| Ok(line.clone()))?;
+        let mut folder = Folder::create(directory)?;
+        let mut corpus = folder.file("corpus.jsonl")?;
+        for (index, sentence) in self.sentences.iter().enumerate() {
+            corpus.json(&SentenceLine {
+                _id: format!("s{index}"),
+                text: &sentence.text,
+                paragraph_id: format!("p{}", sentence.paragraph),
+                context: self.paragraphs.get(sentence.paragraph).map_or("", |paragraph| &paragraph.text),
+            })?;
+        }
+        let mut places = folder.file("paragraphs.tsv")?;
+        for (index, sentence) in self.sentences.iter().enumerate() {
+            places.line(format_args!("s{index}\tp{}", sentence.paragraph))?;
+        }
+        let mut queries = folder.file("queries.jsonl")?;
+        for question in &self.questions {
+            queries.json(&QueryLine { id: &question.id, text: &question.text, answers: &[] })?;
+        }
+        self.judgments(folder.file("qrels.txt")?, "s", |question| question.answers.clone())?;
+        let mut paragraphs = folder.file("paragraphs.jsonl")?;
+        for (index, paragraph) in self.paragraphs.iter().enumerate() {
+            let id = format!("p{index}");
+            paragraphs.json(&DocumentLine { id, title: &paragraph.title, text: &paragraph.text })?;
+        }
+        let file = folder.file("paragraphs.qrels.txt")?;
+        self.judgments(file, "p", |question| self.answer_paragraphs(question))?;
+        folder.commit()?;
+        Ok(())
+    }
 
-        let paragraphs = self.paragraphs.iter().enumerate().map(|(index, paragraph)| DocumentLine {
-            id: format!("p{index}"),
-            title: &paragraph.title,
-            text: &paragraph.text,
-        });
-        write_lines(&directory.join("paragraphs.jsonl"), paragraphs, json_line)?;
-        let judgments = self
-            .questions
-            .iter()
-            .flat_map(|question| judgment_lines(&question.id, "p", &self.answer_paragraphs(question)));
-        write_lines(&directory.join("paragraphs.qrels.txt"), judgments, |line| Ok(line.clone()))
+    /// Writes the relevant documents of each question, in TREC's format.
+    fn judgments(
+        &self,
+        mut file: FolderFile<'_>,
+        prefix: &str,
+        relevant: impl Fn(&Question) -> Vec<usize>,
+    ) -> Result<(), DatasetError> {
+        for question in &self.questions {
+            for index in relevant(question) {
+                file.line(format_args!("{} 0 {prefix}{index} 1", question.id))?;
+            }
+        }
+        Ok(())
     }
 
     /// The indices of the paragraphs that hold an answer to `question`, ascending.
@@ -72,9 +86,4 @@ impl Reqa {
         paragraphs.dedup();
         paragraphs
     }
-}
-
-/// Lines of TREC qrels.
-fn judgment_lines(question_id: &str, prefix: &str, relevant: &[usize]) -> Vec<String> {
-    relevant.iter().map(|index| format!("{question_id} 0 {prefix}{index} 1")).collect()
 }

@@ -1,0 +1,169 @@
+//! `toller data beir` and the other published layouts, and `toller data list`.
+
+use serde_json::json;
+use toller_datasets::{
+    Collection, DatasetError, Known, Layout, convert, known_collection, known_collections,
+};
+
+use super::folder::{FolderArgs, text};
+use crate::args::paths::InputPath;
+use crate::error::{Remedied, UsageError};
+use crate::table::{Align, table};
+use crate::ui::Ui;
+
+/// Arguments of the builders that read a published layout.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CollectionArgs {
+    /// Folders or files, compressed or not; files of other layouts are ignored
+    #[arg(value_name = "INPUT", required = true)]
+    inputs: Vec<InputPath>,
+
+    #[command(flatten)]
+    folder: FolderArgs,
+
+    /// Build this split only; BRIGHT's splits are its tasks
+    #[arg(long, value_name = "NAME")]
+    split: Option<String>,
+
+    /// Fail unless the counts and the ends are those of this known collection (`toller data list`)
+    #[arg(long, value_name = "NAME")]
+    known: Option<String>,
+}
+
+/// Lists known collections, shows one, or compares files with it.
+///
+/// Without arguments: every known collection, with its counts, the size of its download, and its licence.
+/// With a name: all that is known of it. With files, too: reads them, and compares the counts, and the first
+/// and the last identifier.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ListArgs {
+    /// The name of a collection
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+
+    /// Folders or files of the collection, compressed or not
+    #[arg(value_name = "INPUT", requires = "name")]
+    inputs: Vec<InputPath>,
+}
+
+/// Builds.
+pub fn run(layout: Layout, args: &CollectionArgs, ui: &Ui) -> crate::Result<()> {
+    args.folder.check(&args.inputs, ui)?;
+    let known = args.known.as_deref().map(named).transpose()?;
+    let check = |found: &Collection| known.map_or(Ok(()), |known| check(known, found));
+    let bar = ui.progress("reading", "passages", known.map_or(0, |known| known.passages));
+    let paths = InputPath::all(&args.inputs);
+    let output = Some(&*args.folder.output);
+    let built = convert(layout, &paths, args.split.as_deref(), output, check, |done| bar.set(done))?;
+    drop(bar);
+    if built.corpus.is_none() {
+        ui.warning("there is no collection among the files: only queries and judgments were written");
+    }
+    if built.changed_queries > 0 {
+        ui.warning(format!(
+            "{} queries have tabs or line breaks; each is a space in the TSV file",
+            built.changed_queries
+        ));
+    }
+    args.folder.report(&built.files, &built.statistics, ui)
+}
+
+fn check(known: &Known, found: &Collection) -> Result<(), DatasetError> {
+    let differences = known.differences(found);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(DatasetError::NotAsKnown { name: known.name.clone(), differences: differences.join("; ") })
+}
+
+fn named(name: &str) -> Result<&'static Known, UsageError> {
+    let unknown = || UsageError::new(format!("no known collection is called {name}"), "see toller data list");
+    known_collection(name).ok_or_else(unknown)
+}
+
+/// Lists.
+pub fn list(args: &ListArgs, ui: &Ui) -> crate::Result<()> {
+    let Some(name) = &args.name else {
+        let all = known_collections();
+        return ui.show(
+            || json!({"collections": all, "found": null}),
+            |out| out.write_all(overview(all).as_bytes()),
+        );
+    };
+    let known = named(name)?;
+    let found = if args.inputs.is_empty() { None } else { Some(read(known, args, ui)?) };
+    if let Some(found) = &found {
+        check(known, found)?;
+        ui.status(format!("the files are {name} as it is known"));
+    }
+    ui.show(
+        || {
+            let found = found.as_ref().map(|found| json!({"statistics": found.statistics.to_json()}));
+            json!({"collections": [known], "found": found})
+        },
+        |out| {
+            out.write_all(details(known).as_bytes())?;
+            found.iter().try_for_each(|found| write!(out, "\n{}", text(&found.statistics)))
+        },
+    )
+}
+
+/// Reads the files of a known collection.
+fn read(known: &Known, args: &ListArgs, ui: &Ui) -> crate::Result<Collection> {
+    let unread = || {
+        Remedied::new(
+            format!("no builder reads {} in its published layout", known.name),
+            "docs/datasets.md says how it is built",
+        )
+    };
+    let layout: Layout = known.layout.as_deref().and_then(|name| name.parse().ok()).ok_or_else(unread)?;
+    let split = known.name.strip_prefix("bright/");
+    let bar = ui.progress("reading", "passages", known.passages);
+    let paths = InputPath::all(&args.inputs);
+    Ok(convert(layout, &paths, split, None, |_| Ok(()), |done| bar.set(done))?)
+}
+
+/// A line for each collection.
+fn overview(all: &[Known]) -> String {
+    let header = ["name", "passages", "queries", "download", "licence", "title"].map(str::to_owned);
+    let row = |known: &Known| {
+        let queries =
+            known.splits.iter().filter_map(|(name, counts)| Some(format!("{name} {}", counts.first()?)));
+        let megabytes =
+            known.bytes.map_or_else(String::new, |bytes| format!("{} MB", bytes.div_ceil(1_000_000)));
+        let queries = queries.collect::<Vec<_>>().join(", ");
+        let texts = [queries, megabytes, known.licence.clone(), known.title.clone()];
+        [known.name.clone(), known.passages.to_string()].into_iter().chain(texts).collect()
+    };
+    let rows: Vec<Vec<String>> = std::iter::once(header.to_vec()).chain(all.iter().map(row)).collect();
+    table(&rows, &[Align::Left, Align::Right, Align::Left, Align::Right])
+}
+
+/// The command that reads a layout.
+fn builder(layout: &str) -> String {
+    let step = if layout == Layout::T2ranking.name() { " collection" } else { "" };
+    format!("toller data {layout}{step}")
+}
+
+/// All that is known of a collection.
+fn details(known: &Known) -> String {
+    let splits = known.splits.iter().map(|(name, counts)| {
+        let judgments = counts.get(1).map_or_else(String::new, |count| format!(", {count} judgments"));
+        (format!("split {name}"), counts.first().map(|queries| format!("{queries} queries{judgments}")))
+    });
+    let rows = [
+        ("name".to_owned(), Some(known.name.clone())),
+        ("title".to_owned(), Some(known.title.clone())),
+        ("source".to_owned(), Some(known.source.clone())),
+        ("bytes".to_owned(), known.bytes.map(|bytes| bytes.to_string())),
+        ("MD5".to_owned(), known.md5.clone()),
+        ("licence".to_owned(), Some(known.licence.clone())),
+        ("builder".to_owned(), known.layout.as_deref().map(builder)),
+        ("passages".to_owned(), Some(known.passages.to_string())),
+        ("first passage".to_owned(), known.first.clone()),
+        ("last passage".to_owned(), known.last.clone()),
+    ];
+    let rows = rows.into_iter().chain(splits);
+    let rows: Vec<Vec<String>> = rows.filter_map(|(name, value)| Some(vec![name, value?])).collect();
+    table(&rows, &[Align::Left, Align::Left])
+}

@@ -1,0 +1,197 @@
+//! `toller data entityquestions`: questions from facts.
+
+use std::collections::HashMap;
+
+use toller_datasets::{
+    MatchMode, PopularityBuckets, QuestionSets, Retrieved, read_facts, write_dpr_results,
+    write_popularity_buckets, write_question_sets,
+};
+use toller_ir::RunEntry;
+
+use super::folder::FolderArgs;
+use crate::args::id_lines;
+use crate::args::paths::InputPath;
+use crate::args::runs::{RunInputArgs, best_first};
+use crate::args::texts::TextsArgs;
+use crate::error::{Remedied, UsageError};
+use crate::ui::Ui;
+
+#[derive(Debug, clap::Subcommand)]
+pub enum EntityCommand {
+    Questions(QuestionsArgs),
+    Buckets(BucketsArgs),
+    Results(Box<ResultsArgs>),
+}
+
+/// Makes the questions of each relation from facts, by the paper's templates.
+///
+/// Facts are JSON objects, one a line: subject, relation (P19) and object, which is a name or a list of
+/// names. Facts of other than the 24 relations are counted and left out. Training and development questions
+/// share no token with the facts of the test questions.
+#[derive(Clone, Debug, clap::Args)]
+pub struct QuestionsArgs {
+    /// Facts, compressed or not; `-` is stdin
+    #[arg(value_name = "INPUT")]
+    input: InputPath,
+
+    #[command(flatten)]
+    folder: FolderArgs,
+
+    /// Test questions of a relation, at most
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    test: usize,
+
+    /// Training questions of a relation, at most
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    train: usize,
+
+    /// Development questions of a relation, at most
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    dev: usize,
+
+    /// Write the training questions of P19, P159 and P170 by their second templates, too
+    #[arg(long)]
+    similar: bool,
+
+    /// Seed of the samples
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    seed: u64,
+}
+
+/// Makes questions in buckets by the popularity of their subjects.
+///
+/// The subjects' frequencies have about the same sum in each bucket of a relation; the first bucket has the
+/// most popular subjects.
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    override_usage = "toller data entityquestions buckets [OPTIONS] --output <DIR>\n           --frequencies <FILE> <INPUT>"
+)]
+pub struct BucketsArgs {
+    /// Facts, as for `questions`
+    #[arg(value_name = "INPUT")]
+    input: InputPath,
+
+    #[command(flatten)]
+    folder: FolderArgs,
+
+    /// How often each subject occurs: a subject and a number on each line, with a tab between
+    #[arg(long, value_name = "FILE")]
+    frequencies: InputPath,
+
+    /// Subjects that training questions name, one a line: all facts about them make sets of their own
+    #[arg(long, value_name = "FILE")]
+    seen: Option<InputPath>,
+
+    /// Buckets of a relation
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+    buckets: u32,
+
+    /// Questions of a bucket, at most
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    sample: usize,
+
+    /// Seed of the samples
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    seed: u64,
+}
+
+/// Writes what a run retrieved as DPR does: each question with its passages, and which of them have an
+/// answer.
+#[derive(Debug, clap::Args)]
+pub struct ResultsArgs {
+    /// The run
+    #[arg(value_name = "RUN")]
+    run: InputPath,
+
+    #[command(flatten)]
+    folder: FolderArgs,
+
+    #[command(flatten)]
+    texts: TextsArgs,
+
+    /// Passages of each question, at most
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    depth: usize,
+
+    /// Answers are regular expressions, as in CuratedTREC
+    #[arg(long)]
+    patterns: bool,
+
+    #[command(flatten)]
+    input: RunInputArgs,
+}
+
+/// Carries out a command.
+pub fn run(command: &EntityCommand, ui: &Ui) -> crate::Result<()> {
+    match command {
+        EntityCommand::Questions(args) => questions(args, ui),
+        EntityCommand::Buckets(args) => buckets(args, ui),
+        EntityCommand::Results(args) => results(args, ui),
+    }
+}
+
+fn questions(args: &QuestionsArgs, ui: &Ui) -> crate::Result<()> {
+    args.folder.check([&args.input], ui)?;
+    let (facts, others) = read_facts(&args.input.input())?;
+    report_others(others, ui);
+    let QuestionsArgs { test, train, dev, similar, seed, .. } = *args;
+    let sets = QuestionSets { test, train, dev, similar, seed };
+    let (files, statistics) = write_question_sets(&facts, &sets, &args.folder.output)?;
+    args.folder.report(&files, &statistics, ui)
+}
+
+fn buckets(args: &BucketsArgs, ui: &Ui) -> crate::Result<()> {
+    args.folder.check([&args.input, &args.frequencies].into_iter().chain(&args.seen), ui)?;
+    let (facts, others) = read_facts(&args.input.input())?;
+    report_others(others, ui);
+    let frequencies = frequencies(&args.frequencies)?;
+    let seen = args.seen.as_ref().map(|file| id_lines::ids(file)).transpose()?;
+    let wanted = PopularityBuckets {
+        frequencies: &frequencies,
+        count: args.buckets as usize,
+        sample: args.sample,
+        seen: seen.as_ref(),
+        seed: args.seed,
+    };
+    let (files, statistics) = write_popularity_buckets(&facts, &wanted, &args.folder.output)?;
+    args.folder.report(&files, &statistics, ui)
+}
+
+fn report_others(others: usize, ui: &Ui) {
+    if others > 0 {
+        ui.status(format!("left out {others} facts of other relations"));
+    }
+}
+
+fn frequencies(file: &InputPath) -> crate::Result<HashMap<String, u64>> {
+    let parse = |(subject, count): (String, String)| {
+        let count = count.parse().map_err(|_| {
+            let message =
+                format!("{}: {count:?} is not the number of times that {subject:?} occurs", file.display());
+            Remedied::new(message, "write a subject, a tab and a whole number on each line")
+        })?;
+        Ok((subject, count))
+    };
+    id_lines::pairs(file, "a subject and a number")?.into_iter().map(parse).collect()
+}
+
+fn results(args: &ResultsArgs, ui: &Ui) -> crate::Result<()> {
+    args.folder.check(std::iter::once(&args.run).chain(args.texts.files()), ui)?;
+    if args.texts.queries.is_none() || args.texts.corpus.is_empty() {
+        return Err(UsageError::new("results have texts and answers", "give --queries and --corpus").into());
+    }
+    let queries = args.texts.read_queries(args.input.skip_bad_lines(), ui)?;
+    let mut run = args.input.read(&args.run, ui)?;
+    for entries in run.queries.values_mut() {
+        best_first(entries);
+        entries.truncate(args.depth);
+    }
+    let wanted = run.queries.values().flatten().map(|entry| entry.doc_id.as_str()).collect();
+    let passages = args.texts.documents(&wanted, |passage| passage)?;
+    let entries = |id: &str| run.queries.get(id).map_or(&[] as &[RunEntry], Vec::as_slice);
+    let retrieved: Vec<Retrieved<'_>> =
+        queries.iter().map(|query| Retrieved { query, entries: entries(&query.id) }).collect();
+    let mode = if args.patterns { MatchMode::Patterns } else { MatchMode::Tokens };
+    let (files, statistics) = write_dpr_results(&retrieved, &passages, mode, &args.folder.output)?;
+    args.folder.report(&files, &statistics, ui)
+}

@@ -1,0 +1,68 @@
+//! `toller data`: benchmarks from the files that their authors publish.
+
+mod collections;
+mod dureader;
+mod entity;
+mod folder;
+mod reading;
+mod stats;
+mod t2ranking;
+mod tydi;
+
+use toller_datasets::Layout;
+
+use crate::ui::Ui;
+
+#[derive(Debug, clap::Subcommand)]
+pub enum DataCommand {
+    List(collections::ListArgs),
+    Stats(Box<stats::StatsArgs>),
+    /// BEIR: corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv in a folder
+    Beir(collections::CollectionArgs),
+    /// MS MARCO passage ranking: as published (collection.tsv, queries.SPLIT.tsv, qrels.SPLIT.tsv, TREC DL),
+    /// or as Anserini or ir_datasets have it
+    Msmarco(collections::CollectionArgs),
+    /// Mr. TyDi, one language: collection/docs.jsonl, topic.SPLIT.tsv, qrels.SPLIT.txt, or Anserini's topics
+    /// and qrels
+    Mrtydi(collections::CollectionArgs),
+    Tydi(tydi::TydiArgs),
+    /// MIRACL, one language: docs-N.jsonl, topics.miracl-v1.0-*.tsv, qrels.miracl-v1.0-*.tsv
+    Miracl(collections::CollectionArgs),
+    /// BRIGHT, one task (--split): documents/TASK-*.parquet and examples/TASK-*.parquet
+    Bright(collections::CollectionArgs),
+    /// Tevatron: corpus.jsonl, and SPLIT.jsonl with queries and their passages
+    Tevatron(collections::CollectionArgs),
+    /// DPR's Wikipedia: psgs_w100.tsv, and SPLIT.csv with questions and answers
+    Psgs(collections::CollectionArgs),
+    Reqa(reading::ReqaArgs),
+    /// DuReader-retrieval: labels, pools, similar queries, its own formats, other domains
+    #[command(subcommand)]
+    Dureader(dureader::DuReaderCommand),
+    /// T2Ranking: the collection, near duplicates, pairs to judge
+    #[command(subcommand)]
+    T2ranking(t2ranking::T2RankingCommand),
+    /// EntityQuestions: questions from facts, buckets of popularity, results in DPR's format
+    #[command(subcommand)]
+    Entityquestions(entity::EntityCommand),
+    Squad(reading::SquadArgs),
+}
+
+pub fn run(command: &DataCommand, ui: &Ui) -> crate::Result<()> {
+    match command {
+        DataCommand::List(args) => collections::list(args, ui),
+        DataCommand::Stats(args) => stats::run(args, ui),
+        DataCommand::Tydi(args) => tydi::run(args, ui),
+        DataCommand::Beir(args) => collections::run(Layout::Beir, args, ui),
+        DataCommand::Msmarco(args) => collections::run(Layout::Msmarco, args, ui),
+        DataCommand::Mrtydi(args) => collections::run(Layout::Mrtydi, args, ui),
+        DataCommand::Miracl(args) => collections::run(Layout::Miracl, args, ui),
+        DataCommand::Bright(args) => collections::run(Layout::Bright, args, ui),
+        DataCommand::Tevatron(args) => collections::run(Layout::Tevatron, args, ui),
+        DataCommand::Psgs(args) => collections::run(Layout::Psgs, args, ui),
+        DataCommand::Dureader(command) => dureader::run(command, ui),
+        DataCommand::T2ranking(command) => t2ranking::run(command, ui),
+        DataCommand::Entityquestions(command) => entity::run(command, ui),
+        DataCommand::Reqa(args) => reading::reqa(args, ui),
+        DataCommand::Squad(args) => reading::squad(args, ui),
+    }
+}

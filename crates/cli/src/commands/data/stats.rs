@@ -1,0 +1,125 @@
+//! `toller data stats`: what a test collection looks like.
+
+use serde_json::json;
+use toller_corpus::open_collection;
+use toller_datasets::{Histogram, Profile};
+use toller_files::expand;
+use toller_ir::Setting;
+use toller_plot::{Bars, Figure, Panel, Part};
+
+use super::folder::text;
+use super::t2ranking::each_vector;
+use crate::args::input::{BadLinesArgs, CORPUS_FORMAT, CollectionArgs, QueriesArgs};
+use crate::args::paths::{InputPath, Inputs};
+use crate::args::plot::PlotArgs;
+use crate::args::qrels::read_judgments;
+use crate::engine;
+use crate::error::{Context, UsageError};
+use crate::ui::Ui;
+
+/// Describes any collection, queries and judgments: lengths, judged and relevant documents of a query,
+/// grades.
+#[derive(Debug, clap::Args)]
+pub struct StatsArgs {
+    /// Collection
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    corpus: Vec<InputPath>,
+
+    /// Queries
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    queries: Vec<InputPath>,
+
+    /// Relevance judgments
+    #[arg(long, value_name = "FILE")]
+    qrels: Option<InputPath>,
+
+    /// Stores with the vectors of queries: their intra-list similarity is the mean cosine of all pairs
+    #[arg(long, value_name = "STORE", num_args = 1..)]
+    query_vectors: Vec<InputPath>,
+
+    /// The lowest grade that is relevant
+    #[arg(long, short = 'l', value_name = "GRADE", default_value_t = 1)]
+    relevance_level: i32,
+
+    #[command(flatten)]
+    plot: PlotArgs,
+
+    #[command(flatten)]
+    collection: CollectionArgs,
+
+    #[command(flatten)]
+    queries_input: QueriesArgs,
+
+    #[command(flatten)]
+    bad_lines: BadLinesArgs,
+}
+
+/// Passages between two updates of the progress.
+const PROGRESS: u64 = 4096;
+
+/// Describes.
+pub fn run(args: &StatsArgs, ui: &Ui) -> crate::Result<()> {
+    Inputs::files(args.corpus.iter().chain(&args.queries).chain(&args.qrels)).check()?;
+    let nothing = args.corpus.is_empty() && args.queries.is_empty() && args.query_vectors.is_empty();
+    if nothing && args.qrels.is_none() {
+        let message = "there is nothing to describe";
+        return Err(UsageError::new(message, "give --corpus, --queries, --qrels or --query-vectors").into());
+    }
+    let plot = args.plot.open()?;
+    let profile = read(args, ui)?;
+    plot.draw(|| figure(&profile.histograms()))?;
+    let statistics = profile.statistics();
+    ui.show(|| json!({"statistics": statistics.to_json()}), |out| out.write_all(text(&statistics).as_bytes()))
+}
+
+fn read(args: &StatsArgs, ui: &Ui) -> crate::Result<Profile> {
+    let mut profile = Profile::default();
+    let skip = args.bad_lines.skip_bad_lines;
+    if !args.corpus.is_empty() {
+        let options = args.collection.options(skip);
+        let mut reader =
+            open_collection(&expand(&args.corpus)?, &options).with_flag(Setting::Format, CORPUS_FORMAT)?;
+        let bar = ui.progress("reading", "passages", 0);
+        let mut passages = 0;
+        while let Some(passage) = reader.next().transpose()? {
+            profile.add_passage(&passage);
+            passages += 1;
+            if passages % PROGRESS == 0 {
+                bar.set(passages);
+            }
+        }
+        ui.skipped("", reader.skipped());
+    }
+    if !args.queries.is_empty() {
+        let inputs: Vec<_> = args.queries.iter().map(InputPath::input).collect();
+        args.queries_input.read(&inputs, skip, ui)?.iter().for_each(|query| profile.add_query(query));
+    }
+    if let Some(qrels) = &args.qrels {
+        profile.add_judgments(&read_judgments(qrels, None, skip, ui)?, args.relevance_level);
+    }
+    if !args.query_vectors.is_empty() {
+        let store = engine::open(ui)?.open_store(&args.query_vectors, true)?;
+        each_vector(&store, |_, vector| profile.add_vector(vector));
+    }
+    Ok(profile)
+}
+
+/// A panel for each histogram.
+fn figure(histograms: &[Histogram]) -> Figure {
+    let panel = |histogram: &Histogram| {
+        let (categories, values) =
+            histogram.bars.iter().map(|(name, count)| (name.clone(), *count as f64)).unzip();
+        let bars = Bars {
+            x_label: histogram.x_label.to_owned(),
+            y_label: histogram.y_label.to_owned(),
+            categories,
+            parts: vec![Part { name: histogram.y_label.to_owned(), values }],
+        };
+        Panel { title: histogram.title.to_owned(), content: bars.into() }
+    };
+    Figure {
+        title: "Test collection".to_owned(),
+        subtitle: "toller data stats".to_owned(),
+        panels: histograms.iter().map(panel).collect(),
+    }
+}

@@ -1,0 +1,225 @@
+//! From the files that users have to corpus.jsonl, queries and judgments.
+
+use std::path::{Path, PathBuf};
+
+use toller_corpus::{
+    CollectionFormat, ColumnNames, DuplicateIds, QueryFormat, ReadOptions, open_collection, read_qrels,
+    read_queries, survey,
+};
+use toller_files::Input;
+use toller_ir::{Passage, Qrels, Query};
+
+use crate::collections::examples::{Examples, read_examples};
+use crate::collections::layout::{Layout, Sources, SplitFiles, find_sources};
+use crate::error::DatasetError;
+use crate::folder::Folder;
+use crate::lines::{DocumentLine, QueryLine};
+use crate::statistics::{Lengths, Part, Statistics};
+
+/// What was read, and the files that were written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Collection {
+    /// The passages, if there is a collection.
+    pub corpus: Option<Corpus>,
+    /// The parts `collection` and one for each split.
+    pub statistics: Statistics,
+    /// The names of the files.
+    pub files: Vec<String>,
+    /// Queries with tabs or line breaks, each of which is a space in a TSV file.
+    pub changed_queries: usize,
+}
+
+/// The ends of a collection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Corpus {
+    /// How many passages there are.
+    pub passages: usize,
+    /// The identifier of the first.
+    pub first: String,
+    /// The identifier of the last.
+    pub last: String,
+}
+
+/// Reads a collection in a published layout, and writes it to `output`, if that is given:
+///
+/// - `corpus.jsonl`, with titles where the collection has them;
+/// - `queries.SPLIT.tsv`, or `queries.SPLIT.jsonl` where queries have answers;
+/// - `qrels.SPLIT.txt`, in TREC's format;
+/// - `exclude.SPLIT.tsv`, what a query must not retrieve;
+/// - of T2Ranking, `qrels.retrieval.SPLIT.txt`, with levels 2 and 3 as relevant.
+///
+/// The folder appears whole or not at all. `check` sees what was read before anything appears. `only` names
+/// the split to read. `on_progress` is given the number of passages now and then.
+///
+/// # Errors If there is no file of the layout or two for one purpose, a file cannot be read or written, a
+/// record is bad, or an identifier is not unique.
+pub fn convert(
+    layout: Layout,
+    paths: &[PathBuf],
+    only: Option<&str>,
+    output: Option<&Path>,
+    check: impl FnOnce(&Collection) -> Result<(), DatasetError>,
+    on_progress: impl FnMut(u64),
+) -> Result<Collection, DatasetError> {
+    let sources = find_sources(layout, paths, only)?;
+    let mut writer = Writer { folder: output.map(Folder::create).transpose()?, ..Writer::default() };
+    if !sources.corpus.is_empty() {
+        writer.corpus(layout, &sources.corpus, on_progress)?;
+    }
+    for (name, files) in sources.splits.iter().filter(|(name, _)| only.is_none_or(|only| *name == only)) {
+        writer.split(layout, name, &read_split(layout, &sources, files)?)?;
+    }
+    writer.done.files = writer.folder.as_ref().map(Folder::names).unwrap_or_default();
+    check(&writer.done)?;
+    if let Some(folder) = writer.folder {
+        folder.commit()?;
+    }
+    Ok(writer.done)
+}
+
+fn read_split(layout: Layout, sources: &Sources, files: &SplitFiles) -> Result<Examples, DatasetError> {
+    if let Some(examples) = &files.examples {
+        return read_examples(layout, examples);
+    }
+    let qrels = match &files.qrels {
+        Some(file) => read_qrels(file, &ReadOptions::default())?.0,
+        None => Qrels::new(),
+    };
+    let format = (layout == Layout::Psgs).then_some(QueryFormat::Dpr);
+    let read = |input: &Input| {
+        let options = ReadOptions { format, ..ReadOptions::default() };
+        Ok::<_, DatasetError>(read_queries(std::slice::from_ref(input), &options)?.0)
+    };
+    let queries = match (&files.queries, &sources.all_queries) {
+        (Some(file), _) => read(file)?,
+        // The file has the queries of all splits: those of this one are judged.
+        (None, Some(file)) => {
+            read(file)?.into_iter().filter(|query| qrels.query(&query.id).is_some()).collect()
+        }
+        (None, None) => Vec::new(),
+    };
+    Ok(Examples { queries, qrels, excluded: Vec::new() })
+}
+
+#[derive(Default)]
+struct Writer {
+    folder: Option<Folder>,
+    done: Collection,
+}
+
+/// Passages between two calls of `on_progress`.
+const PROGRESS: usize = 4096;
+
+impl Writer {
+    fn corpus(
+        &mut self,
+        layout: Layout,
+        inputs: &[Input],
+        mut on_progress: impl FnMut(u64),
+    ) -> Result<(), DatasetError> {
+        let options = collection_options(layout);
+        let mut reader = open_collection(inputs, &options)?;
+        let (mut lengths, mut ids, mut ends) = (Lengths::default(), DuplicateIds::new(), Corpus::default());
+        let mut titles = 0;
+        let mut file = self.folder.as_mut().map(|folder| folder.file("corpus.jsonl")).transpose()?;
+        while let Some(passage) = reader.next().transpose()? {
+            let passage = if layout == Layout::Mrtydi { with_title(passage) } else { passage };
+            ids.push(&passage.id, reader.location())?;
+            lengths.add(&passage.text);
+            titles += usize::from(passage.title.is_some());
+            ends.last.clone_from(&passage.id);
+            if ends.passages == 0 {
+                ends.first.clone_from(&passage.id);
+            }
+            ends.passages += 1;
+            if let Some(file) = &mut file {
+                let title = passage.title.as_deref().unwrap_or_default();
+                file.json(&DocumentLine { id: passage.id, title, text: &passage.text })?;
+            }
+            if ends.passages % PROGRESS == 0 {
+                on_progress(ends.passages as u64);
+            }
+        }
+        if ids.finish()?.earliest.is_some() {
+            // A survey fails at the duplicate, with both of its places.
+            survey(inputs, &options, |_| ())?;
+        }
+        let part = Part::new("collection").count("passages", ends.passages).count("titles", titles);
+        self.done.statistics.0.push(part.lengths(&lengths));
+        self.done.corpus = Some(ends);
+        Ok(())
+    }
+
+    fn split(&mut self, layout: Layout, name: &str, split: &Examples) -> Result<(), DatasetError> {
+        let lengths: Lengths = split.queries.iter().map(|query| query.text.as_str()).collect();
+        let part = Part::new(name).count("queries", split.queries.len()).lengths(&lengths);
+        self.done.statistics.0.push(part.judgments(&split.qrels));
+        let Some(folder) = &mut self.folder else { return Ok(()) };
+        if !split.queries.is_empty() {
+            self.done.changed_queries += write_queries(folder, name, &split.queries)?;
+        }
+        if !split.qrels.is_empty() {
+            folder.qrels(&format!("qrels.{name}.txt"), &split.qrels)?;
+            if layout == Layout::T2ranking {
+                folder.qrels(
+                    &format!("qrels.retrieval.{name}.txt"),
+                    &relevant(&split.qrels, RETRIEVAL_LEVEL),
+                )?;
+            }
+        }
+        if !split.excluded.is_empty() {
+            let mut file = folder.file(&format!("exclude.{name}.tsv"))?;
+            for (query, document) in &split.excluded {
+                file.line(format_args!("{query}\t{document}"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The lowest of T2Ranking's four levels that counts as relevant in retrieval.
+const RETRIEVAL_LEVEL: i32 = 2;
+
+/// The judgments of at least this grade, each with grade 1.
+fn relevant(qrels: &Qrels, level: i32) -> Qrels {
+    let mut relevant = Qrels::new();
+    for (query, judged) in qrels.iter() {
+        for (document, _) in judged.iter().filter(|(_, grade)| **grade >= level) {
+            relevant.insert(query, document, 1);
+        }
+    }
+    relevant
+}
+
+/// Writes queries as TSV, or as JSON if one has answers. Returns how many had to be changed for TSV.
+fn write_queries(folder: &mut Folder, name: &str, queries: &[Query]) -> Result<usize, DatasetError> {
+    if queries.iter().any(|query| !query.answers.is_empty()) {
+        let mut file = folder.file(&format!("queries.{name}.jsonl"))?;
+        for Query { id, text, answers } in queries {
+            file.json(&QueryLine { id, text, answers })?;
+        }
+        return Ok(0);
+    }
+    folder.queries(&format!("queries.{name}.tsv"), queries)
+}
+
+fn collection_options(layout: Layout) -> ReadOptions<CollectionFormat> {
+    let text = (layout == Layout::Bright).then(|| "content".to_owned());
+    let format = match layout {
+        Layout::Msmarco | Layout::T2ranking => Some(CollectionFormat::Tsv),
+        Layout::Psgs => Some(CollectionFormat::Dpr),
+        Layout::Bright => Some(CollectionFormat::Parquet),
+        Layout::Beir | Layout::Mrtydi | Layout::Miracl | Layout::Tevatron => Some(CollectionFormat::Jsonl),
+    };
+    ReadOptions { format, columns: ColumnNames { text, ..ColumnNames::default() }, ..ReadOptions::default() }
+}
+
+/// Version 1.1 of Mr. TyDi has the title in front of the text, and an empty line between them.
+fn with_title(passage: Passage) -> Passage {
+    match passage.text.split_once("\n\n") {
+        Some((title, text)) if passage.title.is_none() && !title.trim().is_empty() => {
+            Passage { title: Some(title.to_owned()), text: text.to_owned(), id: passage.id }
+        }
+        _ => passage,
+    }
+}

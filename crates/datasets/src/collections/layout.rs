@@ -1,0 +1,341 @@
+//! The layouts in which collections are published: which file of a folder is what.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use regex::Regex;
+use toller_files::{Input, expand};
+use toller_ir::named;
+
+use crate::error::DatasetError;
+
+named! {
+    /// How a collection is laid out on disk.
+    pub enum Layout: "a layout of collections" {
+        /// BEIR: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv.
+        Beir = "beir",
+        /// MS MARCO passage ranking, as published, in Anserini or in ir_datasets.
+        Msmarco = "msmarco",
+        /// Mr. TyDi: collection/docs.jsonl, topic.SPLIT.tsv, qrels.SPLIT.txt.
+        Mrtydi = "mrtydi",
+        /// MIRACL: docs-N.jsonl, topics.miracl-*.tsv, qrels.miracl-*.tsv.
+        Miracl = "miracl",
+        /// BRIGHT: documents/TASK-*.parquet, examples/TASK-*.parquet.
+        Bright = "bright",
+        /// Tevatron: corpus.jsonl, SPLIT.jsonl with queries and their passages.
+        Tevatron = "tevatron",
+        /// T2Ranking: collection.tsv, queries.SPLIT.tsv, qrels.SPLIT.tsv with four levels.
+        T2ranking = "t2ranking",
+        /// DPR: psgs_w100.tsv and SPLIT.csv with questions and answers.
+        Psgs = "psgs",
+    }
+}
+
+/// What a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// Passages.
+    Corpus,
+    /// Queries of one split.
+    Queries,
+    /// Queries of all splits.
+    AllQueries,
+    /// Judgments of one split.
+    Qrels,
+    /// Queries of one split, each with its judgments.
+    Examples,
+    /// Judgments that are made of others here.
+    Derived,
+}
+
+/// A pattern of paths, and what they hold. `{split}` stands for a part of a name, which is the split unless
+/// the rule names one, and `*` for any part.
+struct Rule(Role, &'static str, Option<&'static str>);
+
+impl Layout {
+    /// The rules, of which the first that fits counts.
+    fn rules(self) -> &'static [Rule] {
+        use Role::{AllQueries, Corpus, Derived, Examples, Qrels, Queries};
+        match self {
+            Self::Beir => &[
+                Rule(Corpus, "corpus.jsonl", None),
+                Rule(AllQueries, "queries.jsonl", None),
+                Rule(Qrels, "qrels/{split}.tsv", None),
+            ],
+            Self::Msmarco => &[
+                Rule(Corpus, "collection.tsv", None),
+                Rule(Queries, "topics.msmarco-passage.dev-subset.txt", Some("dev.small")),
+                Rule(Qrels, "qrels.msmarco-passage.dev-subset.txt", Some("dev.small")),
+                Rule(Queries, "topics.{split}-passage.txt", None),
+                Rule(Qrels, "qrels.{split}-passage.txt", None),
+                Rule(Queries, "msmarco-test2019-queries.tsv", Some("dl19")),
+                Rule(Qrels, "2019qrels-pass.txt", Some("dl19")),
+                Rule(Queries, "msmarco-test2020-queries.tsv", Some("dl20")),
+                Rule(Qrels, "2020qrels-pass.txt", Some("dl20")),
+                Rule(Queries, "queries.{split}.tsv", None),
+                Rule(Qrels, "qrels.{split}.tsv", None),
+                // As ir_datasets keeps them.
+                Rule(Queries, "dev/small/queries.tsv", Some("dev.small")),
+                Rule(Qrels, "dev/small/qrels", Some("dev.small")),
+                Rule(Queries, "eval/small/queries.tsv", Some("eval.small")),
+                Rule(Queries, "trec-dl-2019/queries.tsv", Some("dl19")),
+                Rule(Qrels, "trec-dl-2019/qrels", Some("dl19")),
+                Rule(Queries, "trec-dl-2020/queries.tsv", Some("dl20")),
+                Rule(Qrels, "trec-dl-2020/qrels", Some("dl20")),
+                Rule(Queries, "{split}/queries.tsv", None),
+                Rule(Qrels, "{split}/qrels", None),
+            ],
+            Self::Mrtydi => &[
+                Rule(Corpus, "docs.jsonl", None),
+                Rule(Queries, "topic.{split}.tsv", None),
+                Rule(Qrels, "qrels.{split}.txt", None),
+                Rule(Queries, "topics.mrtydi-v1.1-*.{split}.txt", None),
+                Rule(Qrels, "qrels.mrtydi-v1.1-*.{split}.txt", None),
+            ],
+            Self::Miracl => &[
+                Rule(Corpus, "docs-*.jsonl", None),
+                Rule(Queries, "topics.miracl-v1.0-*-{split}.tsv", None),
+                Rule(Qrels, "qrels.miracl-v1.0-*-{split}.tsv", None),
+                // As ir_datasets keeps them.
+                Rule(Queries, "{split}/topics.tsv", None),
+                Rule(Qrels, "{split}/qrels.tsv", None),
+            ],
+            Self::Bright => &[
+                Rule(Corpus, "documents/{split}-*-of-*.parquet", None),
+                Rule(Examples, "examples/{split}-*-of-*.parquet", None),
+            ],
+            Self::Tevatron => &[Rule(Corpus, "corpus.jsonl", None), Rule(Examples, "{split}.jsonl", None)],
+            Self::T2ranking => &[
+                Rule(Corpus, "collection.tsv", None),
+                Rule(Queries, "queries.{split}.tsv", None),
+                Rule(Derived, "qrels.retrieval.{split}.tsv", None),
+                Rule(Qrels, "qrels.{split}.tsv", None),
+            ],
+            Self::Psgs => &[
+                Rule(Corpus, "psgs_w100.tsv", None),
+                Rule(Corpus, "dpr-w100/docs.tsv", None),
+                Rule(Queries, "{split}.qa.csv", None),
+                Rule(Queries, "{split}.csv", None),
+            ],
+        }
+    }
+
+    /// Whether a collection is in several files.
+    fn is_in_parts(self) -> bool {
+        matches!(self, Self::Miracl | Self::Bright)
+    }
+}
+
+/// The files of a collection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sources {
+    pub(crate) corpus: Vec<Input>,
+    /// Queries of all splits.
+    pub(crate) all_queries: Option<Input>,
+    pub(crate) splits: BTreeMap<String, SplitFiles>,
+}
+
+/// The files of a split.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SplitFiles {
+    pub(crate) queries: Option<Input>,
+    pub(crate) qrels: Option<Input>,
+    pub(crate) examples: Option<Input>,
+}
+
+/// Finds the files of a layout among files and in folders; other files are ignored.
+pub(crate) fn find_sources(
+    layout: Layout,
+    paths: &[PathBuf],
+    only: Option<&str>,
+) -> Result<Sources, DatasetError> {
+    let rules: Vec<(&Rule, Regex)> =
+        layout.rules().iter().filter_map(|rule| Some((rule, rule.pattern()?))).collect();
+    let mut sources = Sources::default();
+    for input in expand(paths)? {
+        let name = plain_path(&input);
+        let Some((role, split)) = rules.iter().find_map(|(rule, pattern)| rule.apply(pattern, &name)) else {
+            continue;
+        };
+        // A collection of a task belongs to the task's split.
+        if role == Role::Derived || only.is_some_and(|only| !split.is_empty() && split != only) {
+            continue;
+        }
+        sources.add(layout, role, split, input)?;
+    }
+    if sources == Sources::default() {
+        let expected = layout.rules().iter().map(|Rule(_, pattern, _)| pattern.replace("{split}", "SPLIT"));
+        let paths = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+        let expected = expected.collect::<Vec<_>>().join(", ");
+        return Err(DatasetError::NoFiles { paths, layout: layout.name(), expected });
+    }
+    sources.corpus.sort_by_key(part);
+    Ok(sources)
+}
+
+/// The number of a part: `docs-10.jsonl` comes after `docs-9.jsonl`.
+fn part(input: &Input) -> u64 {
+    let path = plain_path(input);
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0)
+}
+
+impl Sources {
+    fn add(&mut self, layout: Layout, role: Role, split: String, input: Input) -> Result<(), DatasetError> {
+        if role == Role::Corpus {
+            let same_folder = |other: &Input| folder(other) == folder(&input);
+            match self.corpus.first() {
+                Some(other)
+                    if !layout.is_in_parts() || !same_folder(other) || task(other) != task(&input) =>
+                {
+                    return Err(twice("collection", other, &input));
+                }
+                _ => self.corpus.push(input),
+            }
+            return Ok(());
+        }
+        let (place, what) = match role {
+            Role::AllQueries => (&mut self.all_queries, "file of queries"),
+            Role::Queries => (&mut self.splits.entry(split).or_default().queries, "file of queries"),
+            Role::Qrels => (&mut self.splits.entry(split).or_default().qrels, "file of judgments"),
+            Role::Corpus | Role::Derived | Role::Examples => {
+                (&mut self.splits.entry(split).or_default().examples, "file of examples")
+            }
+        };
+        match place {
+            Some(other) => Err(twice(what, other, &input)),
+            None => {
+                *place = Some(input);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn twice(what: &'static str, first: &Input, second: &Input) -> DatasetError {
+    DatasetError::TwoFiles { what, first: first.to_string(), second: second.to_string() }
+}
+
+/// Parts of one folder whose names begin alike, up to the first hyphen, are one collection.
+fn folder(input: &Input) -> Option<PathBuf> {
+    Some(input.path()?.parent()?.to_owned())
+}
+
+fn task(input: &Input) -> String {
+    plain_path(input)
+        .rsplit('/')
+        .next()
+        .and_then(|name| name.split('-').next())
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// The path with slashes, without the ending of its compression.
+fn plain_path(input: &Input) -> String {
+    let path = input.to_string().replace('\\', "/");
+    let endings = [".gz", ".zst", ".xz"];
+    let plain = endings.iter().find_map(|ending| path.strip_suffix(ending)).unwrap_or(&path);
+    plain.to_owned()
+}
+
+impl Rule {
+    fn pattern(&self) -> Option<Regex> {
+        let escaped =
+            regex::escape(self.1).replace(r"\{split\}", "(?<split>[^/]+?)").replace(r"\*", "[^/]*?");
+        Regex::new(&format!("(?:^|/){escaped}$")).ok()
+    }
+
+    /// What a path holds, and its split, if the rule fits.
+    fn apply(&self, pattern: &Regex, path: &str) -> Option<(Role, String)> {
+        let found = pattern.captures(path)?;
+        let split = self.2.or_else(|| found.name("split").map(|split| split.as_str()));
+        Some((self.0, split.unwrap_or_default().to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::{Layout, find_sources};
+    use crate::error::DatasetError;
+
+    fn folder(files: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        folder
+    }
+
+    /// The splits that are found, each with whether it has queries, judgments and examples.
+    fn splits(layout: Layout, files: &[&str]) -> Vec<(String, [bool; 3])> {
+        let folder = folder(files);
+        let sources = find_sources(layout, &[folder.path().to_owned()], None).unwrap();
+        let has = |files: &super::SplitFiles| {
+            [&files.queries, &files.qrels, &files.examples].map(std::option::Option::is_some)
+        };
+        sources.splits.iter().map(|(name, files)| (name.clone(), has(files))).collect()
+    }
+
+    #[test]
+    fn names_say_what_files_hold() {
+        let both = [true, true, false];
+        assert_eq!(
+            splits(
+                Layout::Msmarco,
+                &[
+                    "collection.tsv", "queries.dev.small.tsv.gz", "qrels.dev.small.tsv", "queries.eval.tsv",
+                    "msmarco-test2019-queries.tsv.gz", "2019qrels-pass.txt", "top1000.dev",
+                    "x/dev/queries.tsv", "x/trec-dl-2020/qrels", "x/trec-dl-2020/queries.tsv",
+                    "x/dev/small.txt",
+                ]
+            ),
+            [
+                ("dev".to_owned(), [true, false, false]),
+                ("dev.small".to_owned(), both),
+                ("dl19".to_owned(), both),
+                ("dl20".to_owned(), both),
+                ("eval".to_owned(), [true, false, false]),
+            ]
+        );
+        assert_eq!(
+            splits(Layout::Mrtydi, &["topics.mrtydi-v1.1-ar.test.txt.gz", "qrels.mrtydi-v1.1-ar.test.txt"]),
+            [("test".to_owned(), both)]
+        );
+        assert_eq!(
+            splits(
+                Layout::Miracl,
+                &["qrels/qrels.miracl-v1.0-sw-dev.tsv", "topics/topics.miracl-v1.0-sw-test-a.tsv"]
+            ),
+            [("dev".to_owned(), [false, true, false]), ("test-a".to_owned(), [true, false, false])]
+        );
+        assert_eq!(
+            splits(Layout::Tevatron, &["train.jsonl.gz", "corpus.jsonl.gz"]),
+            [("train".to_owned(), [false, false, true])]
+        );
+    }
+
+    #[test]
+    fn a_collection_is_one() {
+        let parts = folder(&["docs-9.jsonl.gz", "docs-10.jsonl.gz"]);
+        let sources = find_sources(Layout::Miracl, &[parts.path().to_owned()], None).unwrap();
+        let names: Vec<_> = sources.corpus.iter().map(|part| part.plain_name().unwrap()).collect();
+        assert_eq!(names, ["docs-9.jsonl", "docs-10.jsonl"]);
+
+        let tasks = folder(&["documents/pony-0-of-1.parquet", "documents/aops-0-of-1.parquet"]);
+        let paths = [tasks.path().to_owned()];
+        assert!(matches!(find_sources(Layout::Bright, &paths, None), Err(DatasetError::TwoFiles { .. })));
+        assert_eq!(find_sources(Layout::Bright, &paths, Some("pony")).unwrap().corpus.len(), 1);
+
+        let two = folder(&["a/corpus.jsonl", "b/corpus.jsonl", "a/qrels/test.tsv", "b/qrels/test.tsv"]);
+        let message = find_sources(Layout::Beir, &[two.path().to_owned()], None).unwrap_err().to_string();
+        assert!(message.contains("corpus.jsonl") && message.contains("two"), "{message}");
+        let none = find_sources(Layout::Beir, &[two.path().join("a/qrels")], Some("dev"));
+        assert!(matches!(none, Err(DatasetError::NoFiles { .. })));
+        assert!(find_sources(Layout::Beir, &[Path::new("nothing").to_owned()], None).is_err());
+    }
+}

@@ -1,0 +1,145 @@
+//! The out-of-domain sets: cMedQA 2 and cCOVID-News.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use toller_files::{Input, InputReader};
+use toller_ir::{Qrels, Query, named};
+
+use crate::error::DatasetError;
+use crate::folder::Folder;
+use crate::lines::DocumentLine;
+use crate::statistics::{Lengths, Part, Statistics};
+
+named! {
+    /// A set of another domain.
+    pub enum OtherDomain: "an out-of-domain set" {
+        /// Medical questions and answers: question.csv, answer.csv, test_candidates.txt.
+        Cmedqa = "cmedqa",
+        /// News about COVID-19: the articles, and questions with the article that answers each.
+        CovidNews = "covid-news",
+    }
+}
+
+/// The files of a set.
+#[derive(Clone, Debug)]
+pub struct DomainFiles {
+    /// cMedQA: answer.csv; cCOVID-News: the file of articles.
+    pub passages: Input,
+    /// cMedQA: question.csv; cCOVID-News: the file of questions.
+    pub questions: Input,
+    /// cMedQA: test_candidates.txt or its like; cCOVID-News has none.
+    pub candidates: Option<Input>,
+}
+
+#[derive(Deserialize)]
+struct MedicalAnswer {
+    #[serde(alias = "answer_id")]
+    ans_id: String,
+    content: String,
+}
+
+#[derive(Deserialize)]
+struct MedicalQuestion {
+    #[serde(alias = "que_id")]
+    question_id: String,
+    content: String,
+}
+
+#[derive(Deserialize)]
+struct Candidate {
+    question_id: String,
+    #[serde(alias = "answer_id", alias = "pos_ans_id")]
+    ans_id: String,
+    label: Option<i32>,
+}
+
+#[derive(Deserialize)]
+struct Article {
+    docid: String,
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct CovidQuestion {
+    id: String,
+    docid: String,
+    question: String,
+}
+
+/// Writes corpus.jsonl with all passages, queries.tsv with the questions that have a relevant passage, and
+/// qrels.txt.
+///
+/// # Errors
+/// If a file cannot be read or written, or has no such columns.
+pub fn write_other_domain(
+    domain: OtherDomain,
+    files: &DomainFiles,
+    output: &Path,
+) -> Result<(Vec<String>, Statistics), DatasetError> {
+    let mut folder = Folder::create(output)?;
+    let (mut lengths, mut queries, mut qrels) = (Lengths::default(), Vec::new(), Qrels::new());
+    let mut corpus = folder.file("corpus.jsonl")?;
+    let mut passage = |id: String, text: &str| {
+        lengths.add(text);
+        corpus.json(&DocumentLine { id, title: "", text })
+    };
+    match domain {
+        OtherDomain::Cmedqa => {
+            for_each_row(&files.passages, |row: MedicalAnswer| passage(row.ans_id, &row.content))?;
+            if let Some(candidates) = &files.candidates {
+                for_each_row(candidates, |row: Candidate| {
+                    if row.label != Some(0) {
+                        qrels.insert(&row.question_id, &row.ans_id, 1);
+                    }
+                    Ok(())
+                })?;
+            }
+            for_each_row(&files.questions, |row: MedicalQuestion| {
+                if qrels.query(&row.question_id).is_some() {
+                    queries.push(Query { id: row.question_id, text: row.content, answers: Vec::new() });
+                }
+                Ok(())
+            })?;
+        }
+        OtherDomain::CovidNews => {
+            for_each_row(&files.passages, |row: Article| passage(row.docid, &row.text))?;
+            for_each_row(&files.questions, |row: CovidQuestion| {
+                qrels.insert(&row.id, &row.docid, 1);
+                queries.push(Query { id: row.id, text: row.question, answers: Vec::new() });
+                Ok(())
+            })?;
+        }
+    }
+    folder.queries("queries.tsv", &queries)?;
+    folder.qrels("qrels.txt", &qrels)?;
+    let names = folder.commit()?;
+    let questions: Lengths = queries.iter().map(|query| query.text.as_str()).collect();
+    let collection = Part::new("collection").count("passages", lengths.texts()).lengths(&lengths);
+    let split = Part::new("test").count("queries", queries.len()).lengths(&questions).judgments(&qrels);
+    Ok((names, Statistics(vec![collection, split])))
+}
+
+/// Calls `take` with each row of a file with a header, whose columns are separated by commas, or by tabs if
+/// the header has one.
+fn for_each_row<T: DeserializeOwned>(
+    input: &Input,
+    mut take: impl FnMut(T) -> Result<(), DatasetError>,
+) -> Result<(), DatasetError> {
+    let mut reader = InputReader::open(input)?;
+    let head = reader.peek(1 << 12);
+    let header = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let delimiter = if header.contains(&b'\t') { b'\t' } else { b',' };
+    let mut rows = csv::ReaderBuilder::new().delimiter(delimiter).from_reader(reader);
+    for row in rows.deserialize() {
+        let bad = |error: csv::Error| DatasetError::Record {
+            file: input.to_string(),
+            line: error.position().map_or(0, csv::Position::line),
+            problem: error.to_string(),
+            expected: "cMedQA's columns (ans_id, question_id, content, label) or cCOVID-News' (docid, text, id, question)",
+        };
+        take(row.map_err(bad)?)?;
+    }
+    Ok(())
+}

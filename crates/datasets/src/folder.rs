@@ -1,0 +1,130 @@
+//! A folder of files that appear together, when all are complete.
+
+use std::fmt;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use toller_corpus::TrecRunWriter;
+use toller_files::{AtomicFile, CompleteFile, FileError};
+use toller_ir::{Qrels, Query, Run};
+
+use crate::error::{CREATE_DIRECTORY, DatasetError};
+
+/// A folder that is being filled. Its files appear when it is committed.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    directory: PathBuf,
+    names: Vec<String>,
+    /// The file that is being written.
+    open: Option<AtomicFile>,
+    complete: Vec<CompleteFile>,
+}
+
+/// A file of a [`Folder`], until the next one is begun.
+#[derive(Debug)]
+pub(crate) struct FolderFile<'a> {
+    path: PathBuf,
+    file: &'a mut AtomicFile,
+}
+
+impl Folder {
+    /// Makes the folder, if it does not exist.
+    pub(crate) fn create(directory: &Path) -> Result<Self, DatasetError> {
+        fs::create_dir_all(directory).map_err(FileError::on(CREATE_DIRECTORY, directory))?;
+        Ok(Self { directory: directory.to_owned(), names: Vec::new(), open: None, complete: Vec::new() })
+    }
+
+    /// The names of the files so far.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
+    /// Begins a file; the one before is complete.
+    pub(crate) fn file(&mut self, name: &str) -> Result<FolderFile<'_>, DatasetError> {
+        self.close()?;
+        let path = self.directory.join(name);
+        self.names.push(name.to_owned());
+        let file = self.open.insert(AtomicFile::create(&path)?);
+        Ok(FolderFile { path, file })
+    }
+
+    /// Writes judgments, in TREC's format.
+    pub(crate) fn qrels(&mut self, name: &str, qrels: &Qrels) -> Result<(), DatasetError> {
+        let mut file = self.file(name)?;
+        for (query, judged) in qrels.iter() {
+            for (document, grade) in judged {
+                file.line(format_args!("{query} 0 {document} {grade}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes queries as TSV. Returns how many had tabs or line breaks, each of which is a space in the file.
+    pub(crate) fn queries(&mut self, name: &str, queries: &[Query]) -> Result<usize, DatasetError> {
+        let is_separator = |c: char| matches!(c, '\t' | '\n' | '\r');
+        let mut file = self.file(name)?;
+        let mut changed = 0;
+        for Query { id, text, .. } in queries {
+            changed += usize::from(text.contains(is_separator));
+            file.line(format_args!("{id}\t{}", text.replace(is_separator, " ")))?;
+        }
+        Ok(changed)
+    }
+
+    /// Writes a TREC run with the documents in their order.
+    pub(crate) fn run(&mut self, name: &str, run: &Run) -> Result<(), DatasetError> {
+        let file = self.file(name)?;
+        let mut writer = TrecRunWriter::new(file.file, &file.path, "toller")?;
+        writer.write_run(run)?;
+        writer.finish()?;
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), FileError> {
+        self.open.take().map_or(Ok(()), |file| {
+            self.complete.push(file.complete()?);
+            Ok(())
+        })
+    }
+
+    /// Lets all files appear, and returns their names.
+    pub(crate) fn commit(mut self) -> Result<Vec<String>, DatasetError> {
+        self.close()?;
+        self.complete.into_iter().try_for_each(CompleteFile::commit)?;
+        Ok(self.names)
+    }
+}
+
+impl FolderFile<'_> {
+    /// Writes a line.
+    pub(crate) fn line(&mut self, line: fmt::Arguments<'_>) -> Result<(), DatasetError> {
+        Ok(writeln!(self.file, "{line}").map_err(FileError::on("write", &self.path))?)
+    }
+
+    /// Writes an array, an element a line.
+    pub(crate) fn array<T: Serialize>(
+        &mut self,
+        elements: impl Iterator<Item = T>,
+    ) -> Result<(), DatasetError> {
+        let mut before = "[";
+        for element in elements {
+            let text = self.text(&element)?;
+            self.line(format_args!("{before}{text}"))?;
+            before = ",";
+        }
+        self.line(format_args!("{}", if before == "[" { "[]" } else { "]" }))
+    }
+
+    /// Writes an object as a line.
+    pub(crate) fn json<T: Serialize>(&mut self, object: &T) -> Result<(), DatasetError> {
+        let text = self.text(object)?;
+        self.line(format_args!("{text}"))
+    }
+
+    fn text<T: Serialize>(&self, object: &T) -> Result<String, DatasetError> {
+        let text = serde_json::to_string(object);
+        Ok(text.map_err(|error| FileError::new("write", &self.path, error.into()))?)
+    }
+}

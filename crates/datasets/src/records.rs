@@ -1,0 +1,126 @@
+//! JSON files of the datasets: one object a line, each error with its line.
+
+use std::io::{BufRead, Read};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use toller_files::{Input, InputReader};
+
+use crate::error::DatasetError;
+
+/// The longest line: an original record of Natural Questions has a whole page of Wikipedia.
+const MAX_LINE_BYTES: u64 = 256 << 20;
+
+/// An identifier, which some files have as a number.
+#[derive(Clone, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Id {
+    Text(String),
+    Number(i64),
+}
+
+impl From<Id> for String {
+    fn from(id: Id) -> Self {
+        match id {
+            Id::Text(text) => text,
+            Id::Number(number) => number.to_string(),
+        }
+    }
+}
+
+/// Why a record was not taken: what is wrong with it, or an error of another file.
+#[derive(Debug)]
+pub(crate) enum NotTaken {
+    Problem(&'static str),
+    Other(DatasetError),
+}
+
+impl From<&'static str> for NotTaken {
+    fn from(problem: &'static str) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+impl From<DatasetError> for NotTaken {
+    fn from(error: DatasetError) -> Self {
+        Self::Other(error)
+    }
+}
+
+/// Calls `take` with each record. Blank lines are ignored.
+///
+/// # Errors
+/// If the file cannot be read, a line is too long or not such an object, and what `take` returns: a problem
+/// is reported with the line.
+pub(crate) fn for_each_record<T: DeserializeOwned>(
+    input: &Input,
+    expected: &'static str,
+    mut take: impl FnMut(T) -> Result<(), NotTaken>,
+) -> Result<(), DatasetError> {
+    let mut reader = InputReader::open(input)?;
+    let (mut line, mut number) = (Vec::new(), 0);
+    loop {
+        line.clear();
+        let read = (&mut reader).take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
+        if read.map_err(|error| reader.error(error))? == 0 {
+            return Ok(());
+        }
+        number += 1;
+        let bad = |problem: String| DatasetError::Record {
+            file: input.to_string(),
+            line: number,
+            problem,
+            expected,
+        };
+        if line.len() as u64 == MAX_LINE_BYTES && line.last() != Some(&b'\n') {
+            return Err(bad("the line is too long".to_owned()));
+        }
+        if !line.trim_ascii().is_empty() {
+            let record = serde_json::from_slice(&line).map_err(|error| bad(error.to_string()))?;
+            take(record).map_err(|error| match error {
+                NotTaken::Problem(problem) => bad(problem.to_owned()),
+                NotTaken::Other(error) => error,
+            })?;
+        }
+    }
+}
+
+/// Reads one JSON value that is the whole file.
+pub(crate) fn read_json<T: DeserializeOwned>(
+    input: &Input,
+    expected: &'static str,
+) -> Result<T, DatasetError> {
+    let mut reader = InputReader::open(input)?;
+    let mut text = Vec::new();
+    reader.read_to_end(&mut text).map_err(|error| reader.error(error))?;
+    serde_json::from_slice(&text).map_err(|error| DatasetError::Record {
+        file: input.to_string(),
+        line: error.line() as u64,
+        problem: error.to_string(),
+        expected,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+    use toller_files::Input;
+
+    use super::for_each_record;
+
+    #[test]
+    fn errors_have_their_line() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "{\"a\": 1}\n\n{\"a\": 2}\n{\"a\": \n").unwrap();
+        let input = Input::parse(file.path());
+        let mut seen = Vec::new();
+        let error = for_each_record(&input, "objects", |record: Value| {
+            seen.push(record["a"].as_i64());
+            Ok(())
+        });
+        assert_eq!(seen, [Some(1), Some(2)]);
+        assert!(error.unwrap_err().to_string().contains(", line 4: "));
+        let refused = for_each_record(&input, "objects", |_: Value| Err("no".into()));
+        assert!(refused.unwrap_err().to_string().ends_with(", line 1: no"));
+    }
+}

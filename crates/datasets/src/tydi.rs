@@ -1,0 +1,248 @@
+//! Mr. TyDi from TyDi QA (Zhang et al. 2021, section 3).
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use serde::Deserialize;
+use toller_files::Input;
+use toller_ir::{Qrels, Query};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::error::DatasetError;
+use crate::folder::Folder;
+use crate::lines::DocumentLine;
+use crate::records::{Id, NotTaken, for_each_record};
+use crate::statistics::{Lengths, Part, Statistics};
+
+#[derive(Deserialize)]
+struct Example {
+    example_id: Id,
+    language: String,
+    question_text: String,
+    document_title: String,
+    document_url: String,
+    document_plaintext: String,
+    passage_answer_candidates: Vec<Candidate>,
+    annotations: Vec<Annotation>,
+}
+
+/// Bytes of the document's text.
+#[derive(Deserialize)]
+struct Candidate {
+    plaintext_start_byte: i64,
+    plaintext_end_byte: i64,
+}
+
+#[derive(Deserialize)]
+struct Annotation {
+    passage_answer: PassageAnswer,
+}
+
+#[derive(Deserialize)]
+struct PassageAnswer {
+    /// -1 if the document has no answer.
+    candidate_index: i64,
+}
+
+/// What is built.
+#[derive(Clone, Debug)]
+pub struct TydiOptions<'a> {
+    /// The language, as TyDi names it (`arabic`); all if it is not given.
+    pub language: Option<&'a str>,
+    /// Of the questions that become the development set.
+    pub seed: u64,
+}
+
+/// Of five training questions, one becomes a development question.
+const DEV_SHARE: usize = 5;
+
+const EXPECTED: &str = "TyDi QA's primary task: objects with example_id, language, question_text, document_title, \
+                        document_url, document_plaintext, passage_answer_candidates and annotations";
+
+/// A question with its relevant passages.
+struct Question {
+    query: Query,
+    relevant: Vec<String>,
+}
+
+/// Writes corpus.jsonl, and queries and judgments of train, dev and test, by the paper's rules:
+///
+/// - Questions without an answer passage, or with empty ones alone, are left out. All other annotated
+///   passages are relevant.
+/// - TyDi's development set is the test set. A fifth of the training questions, at random, is the
+///   development set.
+/// - Questions that are in training and in the test, by their texts, stay in training alone.
+/// - Passages are TyDi's, with the title of their article, which version 1.1 puts in front of the text. The
+///   collection holds TyDi's articles; the paper adds the rest of Wikipedia.
+///
+/// A passage is called N#K: the K-th passage of the N-th article, both from 0.
+///
+/// # Errors
+/// If a file cannot be read or written, or a record is not TyDi's.
+pub fn write_tydi(
+    train: &[Input],
+    dev: &[Input],
+    options: &TydiOptions<'_>,
+    output: &Path,
+) -> Result<(Vec<String>, Statistics), DatasetError> {
+    let mut folder = Folder::create(output)?;
+    let mut articles: HashMap<String, usize> = HashMap::new();
+    let (mut lengths, mut left_out) = (Lengths::default(), 0);
+    let mut sets = [Vec::new(), Vec::new()];
+    let mut corpus = folder.file("corpus.jsonl")?;
+    for (inputs, questions) in [train, dev].into_iter().zip(&mut sets) {
+        for input in inputs {
+            for_each_record(input, EXPECTED, |example: Example| {
+                if options.language.is_some_and(|language| language != example.language) {
+                    return Ok(());
+                }
+                let next = articles.len();
+                let article = *articles.entry(example.document_url.clone()).or_insert(next);
+                for (number, candidate) in example.passage_answer_candidates.iter().enumerate() {
+                    let text = passage(&example, candidate)?;
+                    if article == next && !text.is_empty() {
+                        lengths.add(text);
+                        let (id, title) = (format!("{article}#{number}"), example.document_title.as_str());
+                        corpus.json(&DocumentLine { id, title, text })?;
+                    }
+                }
+                match question(&example, article)? {
+                    Some(question) => questions.push(question),
+                    None => left_out += 1,
+                }
+                Ok(())
+            })?;
+        }
+    }
+    let [train, test] = sets;
+    let in_training: HashSet<&str> = train.iter().map(|question| question.query.text.as_str()).collect();
+    let all = test.len();
+    let test: Vec<&Question> =
+        test.iter().filter(|question| !in_training.contains(question.query.text.as_str())).collect();
+    let repeated = all - test.len();
+    let (dev, train) = fifth(&train, options.seed);
+    let mut statistics = Statistics::default();
+    let collection =
+        Part::new("collection").count("articles", articles.len()).count("passages", lengths.texts());
+    statistics.0.push(collection.lengths(&lengths));
+    for (name, questions) in [("train", train), ("dev", dev), ("test", test)] {
+        let mut qrels = Qrels::new();
+        for question in &questions {
+            for passage in &question.relevant {
+                qrels.insert(&question.query.id, passage, 1);
+            }
+        }
+        let queries: Vec<Query> = questions.iter().map(|question| question.query.clone()).collect();
+        folder.queries(&format!("queries.{name}.tsv"), &queries)?;
+        folder.qrels(&format!("qrels.{name}.txt"), &qrels)?;
+        statistics.0.push(Part::new(name).count("queries", queries.len()).judgments(&qrels));
+    }
+    statistics.0.push(Part::new("left out").count("unanswered", left_out).count("in_training", repeated));
+    Ok((folder.commit()?, statistics))
+}
+
+fn passage<'a>(example: &'a Example, candidate: &Candidate) -> Result<&'a str, NotTaken> {
+    let range = usize::try_from(candidate.plaintext_start_byte)
+        .ok()
+        .zip(usize::try_from(candidate.plaintext_end_byte).ok());
+    let text = range.and_then(|(start, end)| example.document_plaintext.get(start..end));
+    Ok(text.ok_or("a passage is outside of the document")?.trim())
+}
+
+/// The question, if it has a passage with an answer.
+fn question(example: &Example, article: usize) -> Result<Option<Question>, NotTaken> {
+    let mut relevant = Vec::new();
+    for annotation in &example.annotations {
+        let Ok(number) = usize::try_from(annotation.passage_answer.candidate_index) else { continue };
+        let candidate = example.passage_answer_candidates.get(number).ok_or("an answer is no candidate")?;
+        let id = format!("{article}#{number}");
+        if !passage(example, candidate)?.is_empty() && !relevant.contains(&id) {
+            relevant.push(id);
+        }
+    }
+    let query = Query {
+        id: String::from(example.example_id.clone()),
+        text: example.question_text.clone(),
+        answers: Vec::new(),
+    };
+    Ok((!relevant.is_empty()).then_some(Question { query, relevant }))
+}
+
+/// A fifth of the questions, rounded down, and the others, each in their order.
+fn fifth(questions: &[Question], seed: u64) -> (Vec<&Question>, Vec<&Question>) {
+    let place = |question: &Question| xxh3_64_with_seed(question.query.id.as_bytes(), seed);
+    let mut order: Vec<(u64, &str)> =
+        questions.iter().map(|question| (place(question), question.query.id.as_str())).collect();
+    order.sort_unstable();
+    order.truncate(questions.len() / DEV_SHARE);
+    let chosen: HashSet<&str> = order.into_iter().map(|(_, id)| id).collect();
+    questions.iter().partition(|question| chosen.contains(question.query.id.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+    use toller_files::Input;
+
+    use super::{TydiOptions, write_tydi};
+    use crate::statistics::Figure;
+
+    fn line(id: i64, question: &str, url: &str, answers: &[i64]) -> String {
+        let text = "é one. two. ";
+        let candidate =
+            |from: usize, to: usize| json!({"plaintext_start_byte": from, "plaintext_end_byte": to});
+        let annotation = |answer: &i64| json!({"passage_answer": {"candidate_index": answer}});
+        json!({
+            "example_id": id, "language": "finnish", "question_text": question, "document_title": "T",
+            "document_url": url, "document_plaintext": text,
+            "passage_answer_candidates": [candidate(0, 7), candidate(8, 12), candidate(12, 13)],
+            "annotations": answers.iter().map(annotation).collect::<Vec<_>>(),
+        })
+        .to_string()
+    }
+
+    #[test]
+    fn the_rules_of_the_paper() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, lines: Vec<String>| {
+            let path = folder.path().join(name);
+            fs::write(&path, lines.join("\n")).unwrap();
+            [Input::parse(path)]
+        };
+        let mut train: Vec<String> = (0..10).map(|id| line(id, &format!("q{id}"), "a", &[0])).collect();
+        // Without an answer, and with an empty one: the third candidate is white space.
+        train.extend([line(10, "none", "a", &[-1, -1]), line(11, "empty", "a", &[2])]);
+        let train = write("train.jsonl", train);
+        let dev = write("dev.jsonl", vec![line(20, "q3", "b", &[0]), line(21, "new", "b", &[-1, 1, 1, 0])]);
+        let output = folder.path().join("built");
+        let options = TydiOptions { language: Some("finnish"), seed: 1 };
+        let (files, statistics) = write_tydi(&train, &dev, &options, &output).unwrap();
+        assert_eq!(files.len(), 7);
+        let read = |name: &str| fs::read_to_string(output.join(name)).unwrap();
+        assert_eq!(
+            read("corpus.jsonl").lines().collect::<Vec<_>>(),
+            [
+                r#"{"_id":"0#0","title":"T","text":"é one."}"#,
+                r#"{"_id":"0#1","title":"T","text":"two."}"#,
+                r#"{"_id":"1#0","title":"T","text":"é one."}"#,
+                r#"{"_id":"1#1","title":"T","text":"two."}"#,
+            ]
+        );
+        assert_eq!(read("queries.test.tsv"), "21\tnew\n");
+        assert_eq!(read("qrels.test.txt"), "21 0 1#1 1\n21 0 1#0 1\n");
+        assert_eq!(
+            (read("queries.train.tsv").lines().count(), read("queries.dev.tsv").lines().count()),
+            (8, 2)
+        );
+        let figure = |name| statistics.part("left out").unwrap().figure(name);
+        assert_eq!(
+            (figure("unanswered"), figure("in_training")),
+            (Some(Figure::Count(2)), Some(Figure::Count(1)))
+        );
+        let other = TydiOptions { language: Some("thai"), seed: 1 };
+        let (_, nothing) = write_tydi(&train, &dev, &other, &folder.path().join("thai")).unwrap();
+        assert_eq!(nothing.part("test").unwrap().figure("queries"), Some(Figure::Count(0)));
+    }
+}

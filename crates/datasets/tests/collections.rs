@@ -1,0 +1,169 @@
+//! Published collections, real ones where they are here.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use toller_datasets::{Collection, DatasetError, Figure, Layout, convert, known_collection};
+use toller_testing::shared;
+
+fn read(layout: Layout, paths: &[PathBuf], output: Option<&Path>) -> Collection {
+    convert(layout, paths, None, output, |_| Ok(()), |_| ()).unwrap()
+}
+
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+fn text(folder: &TempDir, name: &str) -> String {
+    fs::read_to_string(folder.path().join(name)).unwrap()
+}
+
+#[test]
+fn scifact_is_as_known() {
+    let Some(scifact) = shared("data/scifact") else { return };
+    let output = tempfile::tempdir().unwrap();
+    let known = known_collection("beir/scifact").unwrap();
+    let found = read(Layout::Beir, &[scifact], Some(output.path()));
+    assert_eq!(known.differences(&found), [""; 0]);
+    assert_eq!(
+        found.files,
+        ["corpus.jsonl", "queries.test.tsv", "qrels.test.txt", "queries.train.tsv", "qrels.train.txt"]
+    );
+    // What was written is read again, by another layout, to the same figures.
+    let again = folder(&[]);
+    fs::copy(output.path().join("corpus.jsonl"), again.path().join("corpus.jsonl")).unwrap();
+    let written = read(Layout::Tevatron, &[again.path().to_owned()], None);
+    assert_eq!((written.corpus, &written.statistics.0[0]), (found.corpus, &found.statistics.0[0]));
+    assert_eq!(text(&output, "queries.test.tsv").lines().count(), 300);
+    assert_eq!(text(&output, "qrels.test.txt").lines().next().unwrap().split(' ').count(), 4);
+}
+
+#[test]
+fn mr_tydi_is_as_known_in_each_language() {
+    let Some(topics) = shared("data/mrtydi/topics") else { return };
+    let qrels = topics.parent().unwrap().join("qrels");
+    for language in ["ar", "bn", "en", "fi", "id", "ja", "ko", "ru", "sw", "te", "th"] {
+        let paths = [
+            topics.join(format!("topics.mrtydi-v1.1-{language}.test.txt.gz")),
+            qrels.join(format!("qrels.mrtydi-v1.1-{language}.test.txt")),
+        ];
+        let found = read(Layout::Mrtydi, &paths, None);
+        let known = known_collection(&format!("mrtydi/{language}")).unwrap();
+        assert_eq!(known.differences(&found), [""; 0], "{language}");
+        let Some(Figure::Count(queries)) = found.statistics.part("test").unwrap().figure("queries") else {
+            panic!("{language} has no queries")
+        };
+        assert_eq!(queries, known.splits["test"][0]);
+    }
+}
+
+#[test]
+fn ms_marco_is_as_known() {
+    let Some(marco) = shared("data/msmarco-passage") else { return };
+    let known = known_collection("msmarco-passage").unwrap();
+    let mut paths = vec![marco.clone()];
+    let dl19 = marco.parent().unwrap().join("msmarco-dl19");
+    paths.extend([dl19.join("topics.dl19-passage.txt"), dl19.join("qrels.dl19-passage.txt")]);
+    let found = read(Layout::Msmarco, &paths, None);
+    let count = |split: &str, name: &str| found.statistics.part(split).unwrap().figure(name).unwrap();
+    assert_eq!(count("dev.small", "queries"), Figure::Count(6980));
+    assert_eq!(count("dev.small", "judgments"), Figure::Count(7437));
+    assert_eq!(count("dl19", "judgments"), Figure::Count(9260));
+    assert_eq!(count("dl19", "judged_queries"), Figure::Count(43));
+    // These topics are the 43 judged ones of 200.
+    assert_eq!(known.differences(&found), ["queries of dl19: 43, but 200 are known"]);
+}
+
+#[test]
+fn titles_answers_and_examples() {
+    let mrtydi = folder(&[
+        ("collection/docs.jsonl", "{\"id\": \"1#0\", \"contents\": \"Title\\n\\nText\"}\n"),
+        ("topic.dev.tsv", "q1\ta\n"),
+        ("qrels.dev.txt", "q1\tQ0\t1#0\t1\n"),
+    ]);
+    let output = tempfile::tempdir().unwrap();
+    read(Layout::Mrtydi, &[mrtydi.path().to_owned()], Some(output.path()));
+    assert_eq!(text(&output, "corpus.jsonl"), "{\"_id\":\"1#0\",\"title\":\"Title\",\"text\":\"Text\"}\n");
+    assert_eq!(text(&output, "qrels.dev.txt"), "q1 0 1#0 1\n");
+
+    let psgs = folder(&[
+        ("psgs_w100.tsv", "id\ttext\ttitle\n1\t\"\"\"A\"\" text\"\tB\n"),
+        ("nq-test.csv", "who\t['Ann', \"O'Brian\"]\n"),
+    ]);
+    let output = tempfile::tempdir().unwrap();
+    read(Layout::Psgs, &[psgs.path().to_owned()], Some(output.path()));
+    assert_eq!(
+        text(&output, "corpus.jsonl"),
+        "{\"_id\":\"1\",\"title\":\"B\",\"text\":\"\\\"A\\\" text\"}\n"
+    );
+    let queries = text(&output, "queries.nq-test.jsonl");
+    assert_eq!(queries, "{\"_id\":\"0\",\"text\":\"who\",\"answers\":[\"Ann\",\"O'Brian\"]}\n");
+
+    let tevatron = folder(&[(
+        "train.jsonl",
+        "{\"query_id\": 7, \"query\": \"a\\tb\", \"positive_passages\": [{\"docid\": \"d1\", \"title\": \"\", \
+         \"text\": \"t\"}], \"negative_passages\": []}\n",
+    )]);
+    let output = tempfile::tempdir().unwrap();
+    let found = read(Layout::Tevatron, &[tevatron.path().to_owned()], Some(output.path()));
+    assert_eq!(text(&output, "queries.train.tsv"), "7\ta b\n");
+    assert_eq!((text(&output, "qrels.train.txt").as_str(), found.changed_queries), ("7 0 d1 1\n", 1));
+}
+
+#[test]
+fn levels_two_and_three_are_relevant_in_retrieval() {
+    let t2 = folder(&[
+        ("collection.tsv", "pid\ttext\n0\ta\n1\tb\n"),
+        ("queries.dev.tsv", "qid\ttext\n7\tq\n"),
+        ("qrels.dev.tsv", "qid\t-\tpid\trel\n7\t0\t0\t1\n7\t0\t1\t2\n"),
+        ("qrels.retrieval.dev.tsv", "qid\tpid\n7\t1\n"),
+    ]);
+    let output = tempfile::tempdir().unwrap();
+    let found = read(Layout::T2ranking, &[t2.path().to_owned()], Some(output.path()));
+    assert_eq!(text(&output, "qrels.dev.txt"), "7 0 0 1\n7 0 1 2\n");
+    assert_eq!(text(&output, "qrels.retrieval.dev.txt"), "7 0 1 1\n");
+    assert_eq!(found.statistics.0.len(), 2);
+}
+
+#[test]
+fn bright_has_lists_in_parquet() {
+    let output = tempfile::tempdir().unwrap();
+    let bright = toller_testing::repository("tests/fixtures/bright");
+    let found =
+        convert(Layout::Bright, &[bright], Some("pony"), Some(output.path()), |_| Ok(()), |_| ()).unwrap();
+    assert_eq!(found.files, ["corpus.jsonl", "queries.pony.tsv", "qrels.pony.txt", "exclude.pony.tsv"]);
+    assert_eq!(
+        text(&output, "corpus.jsonl").lines().next().unwrap(),
+        r#"{"_id":"a/1.txt","text":"while loops"}"#
+    );
+    assert_eq!(text(&output, "queries.pony.tsv"), "0\tcount to ten\n1\twrite a branch\n");
+    assert_eq!(text(&output, "qrels.pony.txt"), "0 0 a/1.txt 1\n1 0 a/2.txt 1\n1 0 a/1.txt 1\n");
+    assert_eq!((text(&output, "exclude.pony.tsv").as_str(), found.changed_queries), ("1\tb/1.txt\n", 1));
+}
+
+#[test]
+fn nothing_appears_unless_all_is_right() {
+    let output = tempfile::tempdir().unwrap();
+    let twice =
+        folder(&[("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"\"}\n{\"_id\": \"a\", \"text\": \"\"}\n")]);
+    let paths = [twice.path().to_owned()];
+    let run = |check: fn(&Collection) -> Result<(), DatasetError>, paths: &[PathBuf]| {
+        convert(Layout::Beir, paths, None, Some(output.path()), check, |_| ()).unwrap_err().to_string()
+    };
+    assert!(run(|_| Ok(()), &paths).contains("line 2: duplicate id"));
+    let good =
+        folder(&[("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"\"}\n"), ("qrels/test.tsv", "q\ta\t1\n")]);
+    let refuse =
+        |_: &Collection| Err(DatasetError::NotAsKnown { name: "n".to_owned(), differences: "d".to_owned() });
+    assert_eq!(run(refuse, &[good.path().to_owned()]), "this is not n as it is known: d");
+    assert_eq!(fs::read_dir(output.path()).unwrap().count(), 0);
+}

@@ -1,0 +1,124 @@
+//! `toller data`: published collections, builders, statistics.
+
+use toller_testing::shared;
+
+use crate::support::Workspace;
+
+#[test]
+fn a_folder_with_files_is_not_written_to_by_accident() {
+    let workspace = Workspace::new();
+    workspace.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"dog\"}\n");
+    let built = workspace.runs("data beir corpus.jsonl --output built");
+    assert!(built.stdout.contains("passages") && built.stderr.contains("built: corpus.jsonl"), "{built:?}");
+    assert_eq!(workspace.lines("built/corpus.jsonl"), [r#"{"_id":"a","text":"dog"}"#]);
+    workspace
+        .toller("data beir corpus.jsonl --output built")
+        .fails(2, &["built has files already, such as corpus.jsonl", "--overwrite"]);
+    workspace.write("corpus.jsonl", "{\"_id\": \"b\", \"text\": \"sea\"}\n");
+    workspace.runs("data beir corpus.jsonl --output built --overwrite");
+    assert_eq!(workspace.lines("built/corpus.jsonl"), [r#"{"_id":"b","text":"sea"}"#]);
+    workspace.toller("data beir corpus.jsonl --output -").fails(2, &["a benchmark is a directory"]);
+    workspace
+        .toller("data miracl corpus.jsonl --output other")
+        .fails(1, &["no file of the layout 'miracl'", "docs-"]);
+}
+
+#[test]
+fn files_are_compared_with_what_is_known() {
+    let workspace = Workspace::new();
+    let list = workspace.runs("data list").stdout;
+    assert!(list.lines().count() == 74 && list.contains("beir/scifact "), "{list}");
+    workspace.toller("data list beir/nothing").fails(2, &["no known collection is called beir/nothing"]);
+    workspace.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"dog\"}\n");
+    let other = "passages: 1, but 5183 are known";
+    workspace.toller("data list beir/scifact corpus.jsonl").fails(1, &[other]);
+    workspace.toller("data beir corpus.jsonl --known beir/scifact --output built").fails(1, &[other]);
+    assert!(!workspace.path("built/corpus.jsonl").exists());
+    let Some(scifact) = shared("data/scifact") else { return };
+    let compared = workspace.runs(&format!("data list beir/scifact {}", scifact.display()));
+    assert!(compared.stderr.contains("the files are beir/scifact as it is known"), "{}", compared.stderr);
+}
+
+#[test]
+fn a_pool_is_reranked_and_similar_queries_are_removed() {
+    let workspace = Workspace::new();
+    workspace.write("a.run", "q Q0 d1 1 2.0 a\nq Q0 d2 2 1.0 a\n");
+    workspace.write("b.run", "q Q0 d3 1 2.0 b\nq Q0 d1 2 1.0 b\n");
+    workspace.runs("data dureader pool a.run b.run --depth 1 --output pool");
+    assert_eq!(workspace.lines("pool/pool.run"), ["q Q0 d1 1 2 toller", "q Q0 d3 2 1 toller"]);
+
+    workspace.write("train.tsv", "d1\tone\nd2\ttwo\nd3\tthree\n");
+    let similar =
+        workspace.runs("data dureader similar a.run --queries train.tsv --threshold 1.5 --output left");
+    assert!(similar.stdout.contains("removed"), "{}", similar.stdout);
+    assert_eq!(workspace.lines("left/queries.tsv"), ["d2\ttwo", "d3\tthree"]);
+    assert_eq!(workspace.lines("left/removed.tsv"), ["d1\tone"]);
+}
+
+#[test]
+fn near_duplicates_and_similarity_come_from_stores() {
+    let workspace = Workspace::new();
+    workspace.write(
+        "c.jsonl",
+        "{\"_id\": \"a\", \"text\": \"a dog\"}\n{\"_id\": \"b\", \"text\": \"the deep sea\"}\n{\"_id\": \"c\", \"text\": \"a dog\"}\n",
+    );
+    workspace.runs("encode -q --model tiny-bert --corpus c.jsonl --output store");
+    workspace.write("p.run", "q Q0 a 1 3 x\nq Q0 b 2 2 x\nq Q0 c 3 1 x\n");
+    let command = "data t2ranking deduplicate p.run --passage-vectors store";
+    workspace.runs(&format!("{command} --distance 0 --output kept"));
+    assert_eq!(workspace.lines("kept/left-out.tsv"), ["q\ta\tc"]);
+    assert_eq!(workspace.lines("kept/kept.run").len(), 2);
+    let stats = workspace.runs("data stats --query-vectors store --json").json();
+    let similarity = stats["statistics"]["queries"]["intra_list_similarity"].as_f64().unwrap();
+    assert!(similarity < 1.0, "{stats}");
+    assert_eq!(stats["statistics"]["queries"]["vectors"], 3);
+}
+
+#[test]
+fn published_formats_of_dureader_both_ways() {
+    let workspace = Workspace::new();
+    workspace.write("part-00", "-\t\t甲\t0\n-\t\t乙\t0\n");
+    workspace.write("map.json", r#"{"1": "yi", "0": "jia"}"#);
+    let dev = r#"{"question_id":"q1","question":"谁","answer_paragraphs":[{"paragraph_id":"yi","paragraph_text":"乙"}]}"#;
+    workspace.write("dev.json", format!("{dev}\n"));
+    workspace.runs("data dureader read dev.json --ids map.json --passages part-00 --output read");
+    assert_eq!(workspace.lines("read/qrels.txt"), ["q1 0 yi 1"]);
+    assert_eq!(workspace.lines("read/qrels.rows.txt"), ["q1 0 1 1"]);
+    assert_eq!(workspace.lines("read/corpus.jsonl")[1], r#"{"_id":"yi","text":"乙"}"#);
+    workspace.runs(
+        "data dureader write --queries read/queries.tsv --qrels read/qrels.txt --corpus read/corpus.jsonl --output again",
+    );
+    assert_eq!(workspace.lines("again/dev.json"), [dev]);
+    workspace.write("rows.run", "q1 Q0 0 1 2.0 x\nq1 Q0 1 2 1.0 x\n");
+    workspace.runs("data dureader predict rows.run --ids map.json --output predicted");
+    assert_eq!(workspace.lines("predicted/prediction.json"), [r#"{"q1":["jia","yi"]}"#]);
+    workspace.write("bad.json", r#"{"0": "jia", "2": "yi"}"#);
+    workspace.toller("data dureader predict rows.run --ids bad.json --output other").fails(1, &["bad.json"]);
+}
+
+#[test]
+fn other_domains_and_natural_questions() {
+    let workspace = Workspace::new();
+    workspace.write("answer.csv", "ans_id,question_id,content\n1,9,\"rest, water\"\n2,9,tea\n");
+    workspace.write("question.csv", "question_id,content\n9,what helps\n8,unused\n");
+    workspace.write("candidates.txt", "question_id,ans_id,cnt,label\n9,1,1,1\n9,2,1,0\n");
+    workspace.runs(
+        "data dureader domain cmedqa --passages answer.csv --questions question.csv --candidates candidates.txt --output med",
+    );
+    assert_eq!(workspace.lines("med/corpus.jsonl")[0], r#"{"_id":"1","text":"rest, water"}"#);
+    assert_eq!(workspace.lines("med/queries.tsv"), ["9\twhat helps"]);
+    assert_eq!(workspace.lines("med/qrels.txt"), ["9 0 1 1"]);
+    workspace.write("context.csv", "docid\ttext\nd1\tnews\n");
+    workspace.write("train.csv", "id\tdocid\tquestion\tanswer\nq1\td1\twhat\tnews\n");
+    workspace
+        .runs("data dureader domain covid-news --passages context.csv --questions train.csv --output covid");
+    assert_eq!(workspace.lines("covid/qrels.txt"), ["q1 0 d1 1"]);
+
+    let nq = "{\"example_id\": 1, \"question_text\": \"where was ann born\", \"document_text\": \"<P> Ann was born in Oslo . \
+              She sings . </P>\", \"annotations\": [{\"short_answers\": [{\"start_token\": 5, \"end_token\": 6}]}]}\n";
+    workspace.write("nq.jsonl", nq);
+    let built = workspace.runs("data reqa nq.jsonl --natural-questions --output nq").stdout;
+    assert!(built.contains("coverage mean percent"), "{built}");
+    assert_eq!(workspace.lines("nq/qrels.txt"), ["1 0 s0 1"]);
+    assert_eq!(workspace.lines("nq/corpus.jsonl").len(), 2);
+}
