@@ -103,7 +103,7 @@ def test_similarity(encoder: toller.Encoder) -> None:
     np.testing.assert_allclose(np.diag(similarity), 1, rtol=1e-6)
     assert similarity[0, 1] > 0.8 > 0.2 > similarity[0, 2]
     pairwise = encoder.similarity_pairwise(vectors, vectors[::-1])
-    np.testing.assert_allclose(pairwise, [similarity[0, 2], 1, similarity[2, 0]], rtol=1e-6)
+    np.testing.assert_allclose(pairwise, [similarity[0, 2], 1, similarity[2, 0]], atol=1e-6)
 
 
 def test_progress_is_reported(encoder: toller.Encoder, passages: Path) -> None:
@@ -119,7 +119,7 @@ def test_errors_say_what_to_do_in_pythons_words(tmp_path: Path) -> None:
     with pytest.raises(toller.NotFound) as missing:
         toller.Encoder(tmp_path / "nowhere")
     assert isinstance(missing.value, FileNotFoundError) and "nowhere" in str(missing.value)
-    with pytest.raises(ValueError, match="no pooling is named 'sum'; there are cls"):
+    with pytest.raises(ValueError, match="no pooling is named .sum.; there are cls"):
         toller.Encoder(FIXTURES / "tiny-bert", pooling="sum")
     with pytest.raises(toller.InvalidArgument, match="f33"):
         toller.Encoder(FIXTURES / "tiny-bert", dtype="f33")

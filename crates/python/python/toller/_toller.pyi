@@ -292,7 +292,7 @@ def compare(
     runs: Sequence[Run],
     measures: str,
     *,
-    baseline: int | None = 0,
+    baseline: int | None = ...,
     tests: Sequence[str] = ...,
     correction: str = "holm",
     permutations: int = 100_000,
