@@ -1,6 +1,6 @@
 //! A job that is divided among processes: which share is this process's ([`assigned`]), what the share of a
 //! search writes ([`PartialRunWriter`]), how the partial runs of all shares become one machine's run
-//! ([`merge`]), and the job script that starts all shares on a cluster ([`JobScript`]).
+//! ([`merge()`]), and the job script that starts all shares on a cluster ([`JobScript`]).
 //!
 //! The processes do not talk to each other. Each knows its share, and shares of any order, number of tries
 //! and machine leave the same bytes.
