@@ -5,3 +5,4 @@ mod reference;
 mod dev;
 mod gradient;
 mod run;
+mod torch;
