@@ -120,10 +120,10 @@ impl Matrix {
         cells
     }
 
-    /// Whether a cell is one of those that were chosen, and not only one that was left.
-    pub(super) fn has_chosen(&self, cell: &Cell) -> bool {
-        let mut chosen = self.axes.iter().filter(|axis| axis.is_chosen);
-        chosen.any(|axis| cell.choices().any(|(name, _)| name == axis.name))
+    /// How many of a cell's axes have a chosen value.
+    pub(super) fn chosen_in(&self, cell: &Cell) -> usize {
+        let chosen = self.axes.iter().filter(|axis| axis.is_chosen);
+        chosen.filter(|axis| cell.choices().any(|(name, _)| name == axis.name)).count()
     }
 
     /// Whether all values of the axes that texts name, and `except` does not, are there.

@@ -84,10 +84,13 @@ impl Plan {
 
     /// Leaves out the steps that the chosen cells do not need, and what is expected of them.
     fn keep_chosen(&mut self, recipe: &Recipe) {
-        let chosen = recipe.steps.iter().filter(|step| recipe.matrix.has_chosen(&step.cell));
-        let chosen: HashSet<&str> = chosen.map(|step| step.name.as_str()).collect();
-        // Axes that no step names choose among the expectations alone.
-        if !chosen.is_empty() {
+        // With a language and a system, the steps that name both, and what they need. Axes that no step names
+        // choose among the expectations alone.
+        let chosen_in = |step: &Step| recipe.matrix.chosen_in(&step.cell);
+        let most = recipe.steps.iter().map(chosen_in).max().unwrap_or(0);
+        if most > 0 {
+            let chosen = recipe.steps.iter().filter(|step| chosen_in(step) == most);
+            let chosen: HashSet<&str> = chosen.map(|step| step.name.as_str()).collect();
             let wanted: HashSet<String> = self
                 .closure(|step| chosen.contains(step.name.as_str()))
                 .map(|step| step.name.clone())

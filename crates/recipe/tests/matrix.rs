@@ -165,7 +165,7 @@ fn a_chosen_cell_has_the_steps_that_it_needs_and_no_others() {
 fn what_is_wrong_with_a_matrix_is_said() {
     let error = |recipe: &str, figures: &str, cells: &[(&str, &str)]| {
         let folder = folder(recipe, figures);
-        let error = read(&folder, cells).err().expect("the recipe is wrong");
+        let error = read(&folder, cells).expect_err("the recipe is wrong");
         format!("{error}; {}", error.remedy().map_or_else(String::new, |remedy| remedy.to_string()))
     };
     let has = |text: &str, parts: &[&str]| {

@@ -31,16 +31,21 @@ impl KnownModels {
 
     /// The same without the network; the error is the name of a model that is not on this machine.
     pub(super) fn here(&mut self, step: &PlannedStep) -> Result<&Models, String> {
-        for name in names(step) {
-            if !self.directories.contains_key(name) {
-                let offline = ResolveOptions { offline: true, ..ResolveOptions::from_env() };
-                let resolve =
-                    || resolve_model(name, &offline, &mut |_| std::ops::ControlFlow::Continue(())).ok();
-                let directory = as_directory(name).or_else(|| Some(resolve()?.directory));
-                self.directories.insert(name.to_owned(), directory.ok_or_else(|| name.to_owned())?);
-            }
+        match names(step).find(|name| !self.has(name)) {
+            Some(name) => Err(name.to_owned()),
+            None => Ok(&self.directories),
         }
-        Ok(&self.directories)
+    }
+
+    /// Whether a model is on this machine.
+    pub(super) fn has(&mut self, name: &str) -> bool {
+        if self.directories.contains_key(name) {
+            return true;
+        }
+        let offline = ResolveOptions { offline: true, ..ResolveOptions::from_env() };
+        let resolve = || resolve_model(name, &offline, &mut |_| std::ops::ControlFlow::Continue(())).ok();
+        let directory = as_directory(name).or_else(|| Some(resolve()?.directory));
+        directory.map(|directory| self.directories.insert(name.to_owned(), directory)).is_some()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use toller_hub::known_models;
-use toller_recipe::{Expected, Missing, Plan, PlannedStep, Recipe, RecipeError, Verdict, Work};
+use toller_recipe::{Expected, Missing, Piece, Plan, PlannedStep, Recipe, RecipeError, Verdict, Work};
 
 use super::catalogue::CommandCatalogue;
 use super::missing::missing_lines;
@@ -20,6 +20,8 @@ pub(in crate::commands) struct Outlook {
     plan: Plan,
     work: Work,
     steps: Report,
+    /// Models that are not on this machine.
+    absent_models: Vec<String>,
 }
 
 /// A measure in the folder of a recipe.
@@ -40,7 +42,8 @@ impl Outlook {
         set.retain(|(name, _)| known(name));
         let plan = Plan::new(recipe, &CommandCatalogue::new(), &set)?;
         let steps = steps::foresee(&plan, &mut work, ui)?;
-        Ok(Self { recipe: recipe.file.clone(), set, plan, work, steps })
+        let absent_models = absent_models(&plan);
+        Ok(Self { recipe: recipe.file.clone(), set, plan, work, steps, absent_models })
     }
 
     /// What was measured, if the reports are as steps of the recipe wrote them.
@@ -76,14 +79,10 @@ impl Outlook {
             Missing::Input { steps: of, .. } => steps.iter().any(|step| of.contains(&step.name)),
         };
         let mut lines = missing_lines(self.plan.missing.iter().filter(is_needed), &self.recipe);
-        for step in steps {
-            let Err(name) = KnownModels::default().here(step) else { continue };
-            if name.contains("${") {
-                continue;
-            }
-            let line = format!("the model {name} is not on this machine (from {})", source_of(&name)?);
-            if !lines.contains(&line) {
-                lines.push(line);
+        for name in &self.absent_models {
+            let is_needed = |piece: &Piece| matches!(piece, Piece::Model(model) if model == name);
+            if steps.iter().any(|step| step.pieces().any(is_needed)) {
+                lines.push(format!("the model {name} is not on this machine (from {})", source_of(name)?));
             }
         }
         Ok(lines)
@@ -95,6 +94,24 @@ impl Outlook {
         steps.reverse();
         steps
     }
+}
+
+/// The models of a plan that are not on this machine; not those that no variable names yet.
+fn absent_models(plan: &Plan) -> Vec<String> {
+    let mut known = KnownModels::default();
+    let mut looked: Vec<&str> = Vec::new();
+    let mut absent = Vec::new();
+    for piece in plan.steps.iter().flat_map(PlannedStep::pieces) {
+        let Piece::Model(name) = piece else { continue };
+        if looked.contains(&name.as_str()) || name.contains("${") {
+            continue;
+        }
+        looked.push(name);
+        if !known.has(name) {
+            absent.push(name.clone());
+        }
+    }
+    absent
 }
 
 /// Where a model is downloaded from.
