@@ -57,6 +57,7 @@ pub(crate) fn encode(
     };
     let encoder = encoder.get().encoder.clone();
     work::run(py, progress, move |session| {
+        session.wait_for_interrupted()?;
         let engine = session.engine()?;
         let source = match (corpus, queries) {
             (Some(corpus), None) => {
@@ -104,6 +105,7 @@ pub(crate) fn index(
     let title_separator = title_separator.to_owned();
     let options = IndexOptions { title_separator, doc_vectors, memory_bytes, overwrite };
     work::run(py, progress, move |session| {
+        session.wait_for_interrupted()?;
         let engine = session.engine()?;
         let analyzer = engine.analyzer(&analyzer)?;
         let reading = ReadOptions { skip_bad_lines, ..ReadOptions::default() };

@@ -1,5 +1,6 @@
 //! Searchers: dense, sparse, hybrid, reranked.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,7 +12,6 @@ use toller_engine::{
     Collections, DenseOptions, Hit, Query, QuerySource, RerankOptions, SearchRequest, SparseOptions,
     TextsOptions, as_run,
 };
-use toller_ir::RunEntry;
 use toller_pipeline::feedback::{Feedback, Rm3, Rocchio};
 use toller_pipeline::rerank::Unavailable;
 use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring};
@@ -201,15 +201,17 @@ impl PySearcher {
                 Queries::Mapped(queries) => queries.into_iter().map(query).collect(),
                 Queries::Pairs(queries) => queries.into_iter().map(query).collect(),
             };
+            let mut seen = HashSet::with_capacity(queries.len());
+            if let Some(query) = queries.iter().find(|query| !seen.insert(query.id.as_str())) {
+                return Err(Failed::invalid(format!("the query id {:?} occurs twice", query.id)));
+            }
             let block = (HITS / k.min(searcher.doc_count()).max(1)).clamp(1, QUERIES);
             let mut run = toller_ir::Run { tag: "toller".to_owned(), ..toller_ir::Run::default() };
             for (number, block) in queries.chunks(block).enumerate() {
                 session.check()?;
                 let found =
                     searcher.search(&SearchRequest::new(block, k)).map_err(|error| Failed::of(&*error))?;
-                for (query, entries) in as_run(&*searcher, block, &found.rankings).queries {
-                    insert(&mut run, query, entries)?;
-                }
+                run.queries.extend(as_run(&*searcher, block, &found.rankings).queries);
                 let done = (number * QUERIES + block.len()).min(queries.len());
                 session.progress("searching", done as u64, Some(queries.len() as u64));
             }
@@ -220,17 +222,6 @@ impl PySearcher {
     /// The number of documents.
     fn __len__(&self) -> usize {
         self.inner.doc_count()
-    }
-}
-
-/// Adds a query to a run.
-fn insert(run: &mut toller_ir::Run, query: String, entries: Vec<RunEntry>) -> Result<(), Failed> {
-    match run.queries.contains_key(&query) {
-        true => Err(Failed::invalid(format!("the query id {query:?} occurs twice"))),
-        false => {
-            run.queries.insert(query, entries);
-            Ok(())
-        }
     }
 }
 

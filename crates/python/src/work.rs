@@ -3,8 +3,9 @@
 use std::any::Any;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -22,6 +23,13 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// How long work that is stopped may take to end before it is left to itself.
 const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Interrupted work that had not ended when the interruption was raised, with its process.
+static LEFT: Mutex<Vec<(u32, Weak<Session>)>> = Mutex::new(Vec::new());
+
+fn left_to_itself() -> MutexGuard<'static, Vec<(u32, Weak<Session>)>> {
+    LEFT.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A piece of work, as its threads see it.
 #[derive(Default)]
@@ -63,6 +71,20 @@ impl Session {
         match self.go_on() {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(Failed::other("stopped")),
+        }
+    }
+
+    /// Waits until work that was interrupted has ended, and with it its locks of files.
+    pub(crate) fn wait_for_interrupted(&self) -> Result<(), Failed> {
+        let is_running =
+            |(process, session): &(u32, Weak<Self>)| *process == process::id() && session.strong_count() > 0;
+        loop {
+            left_to_itself().retain(is_running);
+            if left_to_itself().is_empty() {
+                return Ok(());
+            }
+            self.check()?;
+            thread::sleep(Duration::from_millis(5));
         }
     }
 
@@ -148,7 +170,7 @@ fn reporter<'py>(
 /// Waits for the result, signals and progress.
 fn wait<T: Send>(
     py: Python<'_>,
-    session: &Session,
+    session: &Arc<Session>,
     report: Option<&Bound<'_, PyAny>>,
     done: &Receiver<Result<T, Failed>>,
 ) -> PyResult<T> {
@@ -165,7 +187,9 @@ fn wait<T: Send>(
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(interruption) = py.check_signals().and_then(|()| tell(session, report)) {
                     session.stop.store(true, Ordering::Relaxed);
-                    let _ = receive(PATIENCE);
+                    if receive(PATIENCE).is_err() {
+                        left_to_itself().push((process::id(), Arc::downgrade(session)));
+                    }
                     return Err(interruption);
                 }
             }

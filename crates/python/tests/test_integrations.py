@@ -195,7 +195,7 @@ def predictions(model: Any, tasks: Any, folder: Path) -> dict[str, float]:
         for split, queries in splits.items():
             for query, documents in queries.items():
                 found.update({f"{path.name} {split} {query} {document}": of for document, of in documents.items()})
-    assert len(found) > 8
+    assert len(found) >= 4
     return found
 
 
@@ -225,7 +225,7 @@ def test_sentence_transformers_gives_the_same_vectors(encoder: toller.Encoder, m
 
 def test_sentence_transformers_scores_pairs_alike(scifact: Path) -> None:
     st = pytest.importorskip("sentence_transformers")
-    directory = str(FIXTURES / "cross-encoders/bert")
+    directory = str(FIXTURES / "cross-encoders/roberta")
     pairs = [("who lures ducks?", text) for text in TEXTS.values()]
     theirs = st.CrossEncoder(directory, device="cpu").predict(pairs)
     np.testing.assert_allclose(toller.CrossEncoder(directory).predict(pairs), theirs, atol=1e-5)
