@@ -282,6 +282,7 @@ fn wrong_usage_has_another_status_than_failure() {
             "--measures nDCG@10,foo@3",
             &["unknown measure 'foo' in 'foo@3'", "hint: the measures are nDCG, RR"],
         ),
+        (eval, "--measures R@10,100", &["unknown measure '100'", "hint: commas separate", "R@10,R@100"]),
         (eval, "--significance", &["there is only one", "hint: name two runs or more"]),
     ];
     for (command, flags, says) in cases {

@@ -45,7 +45,7 @@ fn a_pool_is_reranked_and_similar_queries_are_removed() {
     workspace.write("a.run", "q Q0 d1 1 2.0 a\nq Q0 d2 2 1.0 a\n");
     workspace.write("b.run", "q Q0 d3 1 2.0 b\nq Q0 d1 2 1.0 b\n");
     workspace.runs("data dureader pool a.run b.run --depth 1 --output pool");
-    assert_eq!(workspace.lines("pool/pool.run"), ["q Q0 d1 1 2 toller", "q Q0 d3 2 1 toller"]);
+    assert_eq!(workspace.lines("pool/pool.run"), ["q Q0 d1 1 2.0 toller", "q Q0 d3 2 1.0 toller"]);
 
     workspace.write("train.tsv", "d1\tone\nd2\ttwo\nd3\tthree\n");
     let similar =

@@ -194,7 +194,10 @@ fn help_names_every_flag_of_the_command_line() {
             "--model --data --queries --corpus --qrels --negatives --output --config --loss --only",
         ),
         ("train cross", "--model --data --output --epochs --steps --batch-size --lr --seed --loss"),
-        ("store", "import export info verify"),
+        ("store", "import export info verify status"),
+        ("merge", "<PART>... --output --overwrite"),
+        ("slurm", "encode search"),
+        ("slurm encode", "--shards --sbatch --output"),
         ("doctor", ""),
         ("completions", "bash zsh fish"),
     ];

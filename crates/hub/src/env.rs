@@ -57,15 +57,15 @@ variables! {
     SSL_CERT_FILE: "Certificates (PEM) to trust instead of the built-in ones, as behind a company's proxy";
     REQUESTS_CA_BUNDLE: "The same, as Python's requests names it";
     TOLLER_WATCH_LAUNCHES: "Set: print every launch of a kernel on a GPU, and wait for it";
-    SLURM_ARRAY_TASK_ID: "Number of this task of a Slurm job array, for --shard auto";
+    SLURM_ARRAY_TASK_ID: "Number of this task of a Slurm job array";
     SLURM_ARRAY_TASK_COUNT: "Tasks of the Slurm job array";
     SLURM_ARRAY_TASK_MIN: "Number of the Slurm job array's first task";
     SLURM_ARRAY_TASK_MAX: "Number of the Slurm job array's last task";
-    JOB_COMPLETION_INDEX: "Number of this pod of a Kubernetes Indexed Job, from 0, for --shard auto";
+    JOB_COMPLETION_INDEX: "Number of this pod of a Kubernetes Indexed Job, from 0";
     JOB_COMPLETIONS: "Pods of the Kubernetes Job; Kubernetes does not set it, so the Job's manifest must";
-    AWS_BATCH_JOB_ARRAY_INDEX: "Number of this job of an AWS Batch array, from 0, for --shard auto";
+    AWS_BATCH_JOB_ARRAY_INDEX: "Number of this job of an AWS Batch array, from 0";
     AWS_BATCH_JOB_ARRAY_SIZE: "Jobs of the AWS Batch array";
-    RANK: "Number of this process of torchrun, from 0, for --shard auto";
+    RANK: "Number of this process of torchrun, from 0";
     WORLD_SIZE: "Processes of torchrun";
     XDG_CACHE_HOME: "Folder of all caches (else ~/.cache)";
 }

@@ -40,7 +40,7 @@ pub use expect::{Expected, ReportPlace};
 pub use figures::{Figure, FigureId, FigureTable, Figures, is_of_figures};
 pub use matrix::{Axis, AxisValue, Cell, Matrix};
 pub use missing::Missing;
-pub use plan::{Plan, PlannedStep};
+pub use plan::{Plan, PlannedStep, quoted};
 pub use read::{Recipe, Step, Value, Variable};
 pub use verdict::Verdict;
 pub use work::{Models, Status, Work};

@@ -152,13 +152,21 @@ impl PlannedStep {
             })
         });
         let words = described.unwrap_or_default();
-        let quoted = words.iter().map(|word| shlex::try_quote(&word.to_string_lossy()).map(Cow::into_owned));
-        // A word with a NUL cannot be quoted; nor can it be an argument.
-        let line = quoted.filter_map(Result::ok).collect::<Vec<_>>().join(" ");
+        let line = words.iter().map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ");
         match &self.stdout {
             Some(stdout) => format!("{line} > {}", folder.join(stdout).display()),
             None => line,
         }
+    }
+}
+
+/// An argument as a shell takes it. Of `NAME=VALUE` the value alone is quoted.
+#[must_use]
+pub fn quoted(argument: &str) -> String {
+    let quote = |text: &str| shlex::try_quote(text).map_or_else(|_| text.to_owned(), Cow::into_owned);
+    match argument.split_once('=') {
+        Some((name, value)) if quote(name) == name => format!("{name}={}", quote(value)),
+        _ => quote(argument),
     }
 }
 

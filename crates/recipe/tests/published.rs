@@ -27,7 +27,7 @@ const TABLES: [Table; 21] = [
     table("Mr. TyDi, table 2b", "mr-tydi", "Ar\tBn", "(b) Recall", 48),
     table("EntityQuestions, table 1", "entity-questions", "DPR | DPR", "Based on these", 27),
     table("EntityQuestions, table 2", "entity-questions", "p-of-birth | head", "4.2 Observing", 18),
-    table("EntityQuestions, table 3", "entity-questions", "NQ | Rel", "We find that", 29),
+    table("EntityQuestions, table 3", "entity-questions", "NQ | Rel", "We find that fine-tuning", 29),
     table("EntityQuestions, table 4", "entity-questions", "EntityQ. |", "6 Conclusion", 7),
     table("EntityQuestions, table 5", "entity-questions", "Relation | DPR", "Relation | REALM", 78),
     table("EntityQuestions, table 6", "entity-questions", "Relation | REALM", "Question | Retrieved", 52),

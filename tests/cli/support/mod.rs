@@ -43,7 +43,7 @@ impl Workspace {
 
     /// Builds XQuAD-R in data/.
     pub(crate) fn build_xquad(&self, flags: &str) -> Finished {
-        let mut build = self.command(&format!("data reqa --output data {flags}"));
+        let mut build = self.command(&format!("data reqa --output data --overwrite {flags}"));
         Finished::new(build.arg(fixture("xquad-r/en.json.gz")).output().unwrap()).succeeds()
     }
 

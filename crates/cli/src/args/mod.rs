@@ -77,9 +77,10 @@ mod tests {
             let (mut ids, mut names) = (HashSet::new(), HashSet::new());
             for argument in command.get_arguments() {
                 assert!(ids.insert(argument.get_id()), "{path} has two {}", argument.get_id());
-                let long = argument.get_long().map(ToOwned::to_owned);
-                for name in long.into_iter().chain(argument.get_short().map(String::from)) {
-                    assert!(names.insert(name.clone()), "{path} has two -{name}");
+                let long = argument.get_long().map(|name| format!("--{name}"));
+                let short = argument.get_short().map(|name| format!("-{name}"));
+                for name in long.into_iter().chain(short) {
+                    assert!(names.insert(name.clone()), "{path} has two {name}");
                 }
             }
             for inner in command.get_subcommands() {

@@ -47,13 +47,15 @@ impl RunOutputArgs {
         self.output.as_ref().ok_or_else(missing)
     }
 
-    /// Refuses an output that would overwrite what is read or a file that is not a run, or mix with `--json`.
+    /// Refuses an output that would overwrite what is read or a file that is not a run, or would be mixed
+    /// with `--json`.
     pub fn check(&self, inputs: &Inputs<'_>, ui: &Ui) -> Result<(), UsageError> {
         inputs.check_with(self.output()?, ui)?;
         self.check_replaced(self.output()?, "a TREC run", is_trec_run)
     }
 
-    /// The file of the partial run of share `index` of `of`, next to the run of all: `RUN.part-00003-of-00008`.
+    /// The file of the partial run of share `index` of `of`, next to the run of all:
+    /// `RUN.part-00003-of-00008`.
     /// Refuses what [`RunOutputArgs::check`] refuses.
     pub fn part(&self, index: u32, of: u32, inputs: &Inputs<'_>, ui: &Ui) -> Result<OutputPath, UsageError> {
         let part = self.output()?.with_suffix(&format!(".part-{index:05}-of-{of:05}"));

@@ -34,7 +34,7 @@ pub struct ScriptArgs {
     sbatch: Vec<String>,
 
     /// Arguments of the command, without --shard
-    #[arg(value_name = "ARGUMENT", required = true, last = true)]
+    #[arg(value_name = "ARG", required = true, last = true)]
     arguments: Vec<String>,
 }
 

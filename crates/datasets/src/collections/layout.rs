@@ -87,10 +87,10 @@ impl Layout {
             ],
             Self::Mrtydi => &[
                 Rule(Corpus, "docs.jsonl", None),
-                Rule(Queries, "topic.{split}.tsv", None),
-                Rule(Qrels, "qrels.{split}.txt", None),
                 Rule(Queries, "topics.mrtydi-v1.1-*.{split}.txt", None),
                 Rule(Qrels, "qrels.mrtydi-v1.1-*.{split}.txt", None),
+                Rule(Queries, "topic.{split}.tsv", None),
+                Rule(Qrels, "qrels.{split}.txt", None),
             ],
             Self::Miracl => &[
                 Rule(Corpus, "docs-*.jsonl", None),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use toller_corpus::Score;
 use toller_ir::{
     DocOrd, Hit, Ranking, SearchError, SearchRequest, SearchResponse, Searcher, StageRankings, Timing,
 };
@@ -27,7 +28,8 @@ impl RerankedSearcher {
 
 impl Searcher for RerankedSearcher {
     /// Searches as deep as is reranked, however few hits are asked for, so that these are the best of all
-    /// that is reranked.
+    /// that is reranked. Scores count as a reader of the first stage's run would get them, so that the result
+    /// is that of `toller rerank`.
     fn search(&self, request: &SearchRequest<'_>) -> Result<SearchResponse, SearchError> {
         request.check()?;
         let depth = self.reranker.options().depth.max(request.k);
@@ -45,7 +47,7 @@ impl Searcher for RerankedSearcher {
                 hits: ids
                     .iter()
                     .zip(&ranking.hits)
-                    .map(|(id, hit)| (id.as_ref(), f64::from(hit.score)))
+                    .map(|(id, hit)| (id.as_ref(), Score::F32(hit.score).as_read()))
                     .collect(),
             })
             .collect();

@@ -94,7 +94,7 @@ fn what_is_no_index_is_left_alone() -> Outcome {
     let path = directory.path();
     assert!(matches!(SparseIndex::open(path, &UNVERIFIED), Err(SparseError::NotAnIndex { .. })));
     fs::write(path.join("manifest.json"), "{\"format\": \"toller-store\", \"format_version\": 1}")?;
-    assert!(matches!(SparseIndex::open(path, &UNVERIFIED), Err(SparseError::NotAnIndex { .. })));
+    assert!(matches!(SparseIndex::open(path, &UNVERIFIED), Err(SparseError::OtherFormat { .. })));
     let texts = random_texts(5, 5, 5, 1);
     let overwrite = Building { overwrite: true, ..PLAIN };
     assert!(matches!(build_texts(path, &texts, overwrite), Err(SparseError::DirectoryInUse { .. })));

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use chrono::DateTime;
-use toller_recipe::{Expected, Figure, FigureId, Figures, Recipe};
+use toller_recipe::{Expected, Figure, FigureId, Figures, Recipe, quoted};
 use toller_report::{
     Experiment, MeasuredValue, Outcome, ReproducedPaper, ReproducedTable, ReproducedValue, Reproduction,
 };
@@ -195,9 +195,9 @@ fn measured(found: &Found) -> MeasuredValue {
 
 /// The command line that can be pasted. A variable that nobody set yet is its name in capitals.
 fn command(recipe: &Recipe, outlook: &Outlook, expected: &Expected) -> String {
-    let mut words = vec!["toller".to_owned(), "run".to_owned(), recipe.file.display().to_string()];
+    let mut line = format!("toller run {}", quoted(&recipe.file.display().to_string()));
     for (axis, value) in expected.cell.choices() {
-        words.extend(["--cell".to_owned(), format!("{axis}={value}")]);
+        line += &format!(" --cell {}", quoted(&format!("{axis}={value}")));
     }
     for variable in &recipe.variables {
         let set = outlook.set.iter().find(|(name, _)| *name == variable.name);
@@ -206,7 +206,7 @@ fn command(recipe: &Recipe, outlook: &Outlook, expected: &Expected) -> String {
             (None, None) => variable.name.to_uppercase(),
             (None, Some(_)) => continue,
         };
-        words.extend(["--set".to_owned(), format!("{}={value}", variable.name)]);
+        line += &format!(" --set {}", quoted(&format!("{}={value}", variable.name)));
     }
-    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+    line
 }
