@@ -11,8 +11,8 @@
 constexpr uint32_t QUERIES = TOLLER_ATTENTION_QUERIES, KEYS = TOLLER_ATTENTION_KEYS;
 constexpr int KEY_FRAGMENTS = KEYS / 8;
 
-// The layout of rows of `BYTES` bytes in shared memory: chunks are exchanged so that neither eight rows of one
-// chunk nor eight chunks of a row share a bank.
+// The layout of rows of `BYTES` bytes in shared memory: chunks are exchanged so that neither eight rows of
+// one chunk nor eight chunks of a row share a bank.
 template <uint32_t BYTES>
 __device__ inline uint32_t swizzled_row(uint32_t row, uint32_t chunk) {
     constexpr uint32_t ROWS_A_LINE = BYTES < 128 ? 128 / BYTES : 1, CHUNKS = BYTES / 16 < 8 ? BYTES / 16 : 8;
@@ -83,8 +83,8 @@ struct Values {
     }
 };
 
-// The same in f32, whose fragments are eight keys deep. A lane has the weights of keys 2 t and 2 t + 1, and the
-// instruction wants those of t and t + 4: any order of keys will do, if the values have the same.
+// The same in f32, whose fragments are eight keys deep. A lane has the weights of keys 2 t and 2 t + 1, and
+// the instruction wants those of t and t + 4: any order of keys will do, if the values have the same.
 template <uint32_t SIZE>
 struct Values<StatesF32, SIZE> {
     static __device__ void multiply(float (&sums)[SIZE / 8][4], const float (&weights)[KEY_FRAGMENTS][4], uint32_t values) {
@@ -156,7 +156,8 @@ struct Softmax {
     }
 };
 
-// Scales the scores of a tile whose first key is `key`, adds the biases, and drops keys that a query does not see.
+// Scales the scores of a tile whose first key is `key`, adds the biases, and drops keys that a query does
+// not see.
 __device__ inline void mask(const toller_attention_args &args, const toller_query_tile &tile, Shared<float> bias,
                             float (&scores)[KEY_FRAGMENTS][4], uint32_t key) {
     constexpr float LOG2_E = 1.44269504f;

@@ -1,5 +1,5 @@
-// Heads in the form that attention takes: padded, queries and keys rotated by their positions (Su et al. 2021,
-// equation 34). A warp for each token.
+// Heads in the form that attention takes: padded, queries and keys rotated by their positions (Su et al.
+// 2021, equation 34). A warp for each token.
 #pragma once
 
 #include "states.cuh"

@@ -11,8 +11,8 @@
 static_assert(TILE_THREADS == TOLLER_PRODUCT_THREADS && TILE_ROWS == TOLLER_PRODUCT_ROWS && SLICE_BYTES == TOLLER_PRODUCT_SLICE,
               "as encoder.h says");
 
-// The engine for f32. Tensor cores cut a sum after each product, and 1,000 cuts show in f32: the products of a
-// slice are added from zero, and their sum is rounded once.
+// The engine for f32. Tensor cores cut a sum after each product, and 1,000 cuts show in f32: the products of
+// a slice are added from zero, and their sum is rounded once.
 template <int TILE, int ROW_WARPS>
 struct SplitSync : MmaSync<StatesF32, TILE, ROW_WARPS> {
     using Base = MmaSync<StatesF32, TILE, ROW_WARPS>;

@@ -1,4 +1,5 @@
-//! `toller serve`: it listens where it says, answers with the bits of the command line, and ends when asked to.
+//! `toller serve`: it listens where it says, answers with the bits of the command line, and ends when asked
+//! to.
 #![cfg(unix)]
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,5 +1,5 @@
-//! The command line of `toller`: text to a TREC run and a table of measures. The binary and the Python package
-//! both call [`main`].
+//! The command line of `toller`: text to a TREC run and a table of measures. The binary and the Python
+//! package both call [`main`].
 
 #![allow(unreachable_pub, reason = "the modules are private, so every pub but `main` is unreachable")]
 

@@ -1,8 +1,8 @@
 //! The operations of a transformer over flat batches, and the backends that compute them.
 //!
 //! A model is written once over [`Backend`], a trait of fused steps. [`Cpu`] is fast and gives the same bits
-//! on every instruction set; [`Cuda`] runs the kernels of `kernels/` on a GPU; [`Reference`] is slow, obviously
-//! right, and computes in f64. An operation's parts are together: `attention/cpu.rs` is next to
+//! on every instruction set; [`Cuda`] runs the kernels of `kernels/` on a GPU; [`Reference`] is slow,
+//! obviously right, and computes in f64. An operation's parts are together: `attention/cpu.rs` is next to
 //! `attention/reference.rs`.
 
 mod activation;

@@ -68,8 +68,8 @@ enum Numbers {
     F16(*const f16, usize),
 }
 
-// SAFETY: the array outlives the pointers, which are only read through. As everywhere with NumPy, whoever writes
-// to an array while it is read gets numbers that mean nothing.
+// SAFETY: the array outlives the pointers, which are only read through. As everywhere with NumPy, whoever
+// writes to an array while it is read gets numbers that mean nothing.
 unsafe impl Send for Held {}
 // SAFETY: as above.
 unsafe impl Sync for Held {}

@@ -21,8 +21,9 @@ const QUERIES: usize = 1024;
 
 /// Exact search by inner product: every vector is scored.
 ///
-/// The hits are the vectors of the largest inner products, best first, equal scores by row. A score is summed up
-/// in float64 in one fixed order and rounded once: the same bits for any batch, number of threads and device.
+/// The hits are the vectors of the largest inner products, best first, equal scores by row. A score is
+/// summed up in float64 in one fixed order and rounded once: the same bits for any batch, number of threads
+/// and device.
 #[pyclass(frozen, module = "toller")]
 pub(crate) struct FlatIndex {
     vectors: Arc<Source>,
@@ -43,8 +44,8 @@ pub(crate) enum StoreArgument<'py> {
 
 #[pymethods]
 impl FlatIndex {
-    /// Searches a store, or several as one. `scan` is auto, f32, f16 or int8, and `device` is auto, cpu, cuda,
-    /// cuda:N or cuda:all: they decide how fast a search is, never what it finds.
+    /// Searches a store, or several as one. `scan` is auto, f32, f16 or int8, and `device` is auto, cpu,
+    /// cuda, cuda:N or cuda:all: they decide how fast a search is, never what it finds.
     #[new]
     #[pyo3(signature = (store, *, scan="auto", device="auto", verify=true))]
     fn new(
@@ -70,8 +71,8 @@ impl FlatIndex {
         Ok(Self { vectors: Arc::new(Source::Store(index)) })
     }
 
-    /// Searches arrays in memory, where they are: each [rows, numbers], float32 or float16, in C's order. Rows
-    /// are numbered through all arrays. Nobody may change the arrays while the index is used.
+    /// Searches arrays in memory, where they are: each [rows, numbers], float32 or float16, in C's order.
+    /// Rows are numbered through all arrays. Nobody may change the arrays while the index is used.
     #[staticmethod]
     #[pyo3(signature = (*arrays, scan="auto"))]
     fn of_arrays(py: Python<'_>, arrays: &Bound<'_, PyTuple>, scan: &str) -> PyResult<Self> {
@@ -95,9 +96,9 @@ impl FlatIndex {
         Ok(Self { vectors: Arc::new(vectors) })
     }
 
-    /// The `k` best rows for each query: scores float32 [queries, hits] and row numbers int64 [queries, hits],
-    /// best first. There are fewer than `k` hits where there are fewer rows. `queries` is float32 or float16,
-    /// [queries, numbers], or [numbers] for one, whose results are [hits].
+    /// The `k` best rows for each query: scores float32 [queries, hits] and row numbers int64 [queries,
+    /// hits], best first. There are fewer than `k` hits where there are fewer rows. `queries` is float32 or
+    /// float16, [queries, numbers], or [numbers] for one, whose results are [hits].
     ///
     /// With `allowed`, only the rows of these numbers can be hits.
     #[pyo3(signature = (queries, k=10, *, allowed=None))]

@@ -11,8 +11,8 @@ use crate::models::{DualEncoder, at_least_one};
 use crate::paths::Paths;
 use crate::work;
 
-/// Encodes a collection or queries into a store, or goes on where an interrupted encode of the same ended. Returns
-/// the directory.
+/// Encodes a collection or queries into a store, or goes on where an interrupted encode of the same ended.
+/// Returns the directory.
 #[pyfunction]
 #[pyo3(signature = (encoder, output, *, corpus=None, queries=None, store_dtype="f32", title_mode="join",
                     title_separator=None, shard=None, rows_per_shard=None, overwrite=false, skip_bad_lines=false,

@@ -187,8 +187,8 @@ impl Comparison {
 /// Compares runs by significance tests on their queries: each with the run of the number `baseline`, or each
 /// with each other if that is None.
 ///
-/// `tests` are of t-test, randomization, bootstrap, wilcoxon and tukey; `correction` is holm, bonferroni, bh or
-/// none.
+/// `tests` are of t-test, randomization, bootstrap, wilcoxon and tukey; `correction` is holm, bonferroni, bh
+/// or none.
 #[pyfunction]
 #[pyo3(signature = (qrels, runs, measures, *, baseline=Some(0), tests=vec!["t-test".to_owned(), "randomization".to_owned()],
                     correction="holm", permutations=100_000, seed=42, relevance_level=1))]
@@ -288,7 +288,8 @@ pub(crate) fn fusion(
     Ok(fusion)
 }
 
-/// Fuses runs into one: the `k` best documents of each query, from the `depth` best of each run (None for all).
+/// Fuses runs into one: the `k` best documents of each query, from the `depth` best of each run (None for
+/// all).
 ///
 /// `method` is one of interpolate, mr-tydi-script, z-score, rrf, combsum, combmnz, combanz, combmax, combmin,
 /// combmed, borda and mean. Each run has its weight in `weights`.

@@ -39,8 +39,8 @@ impl Run {
         Self::of(toller_ir::Run { tag: tag.to_owned(), queries: queries.collect() })
     }
 
-    /// Reads a run: TREC, MS MARCO, Tevatron, DPR or DuReader, plain or compressed. The format is detected unless
-    /// it is given. With `skip_bad_lines`, bad lines are left out, with a warning.
+    /// Reads a run: TREC, MS MARCO, Tevatron, DPR or DuReader, plain or compressed. The format is detected
+    /// unless it is given. With `skip_bad_lines`, bad lines are left out, with a warning.
     #[staticmethod]
     #[pyo3(signature = (path, *, format=None, skip_bad_lines=false))]
     fn read(py: Python<'_>, path: PathBuf, format: Option<&str>, skip_bad_lines: bool) -> PyResult<Self> {

@@ -63,8 +63,9 @@ pub(crate) enum Queries {
 
 #[pymethods]
 impl PySearcher {
-    /// Searches vectors exactly: `store` is a Store, a path or several paths. `encoder` encodes the queries and
-    /// must be the model that encoded the store; or `query_vectors` is the path of a store of encoded queries.
+    /// Searches vectors exactly: `store` is a Store, a path or several paths. `encoder` encodes the queries
+    /// and must be the model that encoded the store; or `query_vectors` is the path of a store of encoded
+    /// queries.
     #[staticmethod]
     #[pyo3(signature = (store, encoder=None, *, query_vectors=None, scan="auto", device="auto", verify=true,
                         any_role=false, assume_model=false))]
@@ -125,9 +126,9 @@ impl PySearcher {
         Ok(Self { inner: work::run(py, None, open)? })
     }
 
-    /// This searcher, with its best `depth` hits ordered again by cross-encoders. `corpus` is the path of the
-    /// collection that has their texts, or several. With `cut`, the hits below are left out; `interpolate` is the
-    /// weight of the cross-encoders, if the first scores are to count too.
+    /// This searcher, with its best `depth` hits ordered again by cross-encoders. `corpus` is the path of
+    /// the collection that has their texts, or several. With `cut`, the hits below are left out;
+    /// `interpolate` is the weight of the cross-encoders, if the first scores are to count too.
     #[pyo3(signature = (models, corpus, *, depth=100, cut=false, combine="mean", interpolate=None,
                         title_separator=Some(" ".to_owned()), skip_unavailable=false, progress=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
@@ -227,8 +228,9 @@ impl PySearcher {
 
 /// An inverted index that `toller.index` made, as a searcher.
 ///
-/// `ranker` is bm25 (with k1 and b), bm25-robertson, ql (with mu) or ql-jm (with lambda_). `rm3` and `rocchio`
-/// expand queries by their best hits, with Anserini's parameters; both need an index with document vectors.
+/// `ranker` is bm25 (with k1 and b), bm25-robertson, ql (with mu) or ql-jm (with lambda_). `rm3` and
+/// `rocchio` expand queries by their best hits, with Anserini's parameters; both need an index with document
+/// vectors.
 #[pyclass(frozen, extends = PySearcher, module = "toller")]
 pub(crate) struct SparseIndex {
     directory: PathBuf,

@@ -59,10 +59,11 @@ impl Store {
         })
     }
 
-    /// Writes arrays as a store, and opens it. `vectors` is [rows, numbers] of float32 or float16, in C's order.
+    /// Writes arrays as a store, and opens it. `vectors` is [rows, numbers] of float32 or float16, in C's
+    /// order.
     ///
-    /// `model` is the encoder that made them; without it, searches do not know which model queries need. `role`
-    /// is passage or query, `store_dtype` is f32, f16 or bf16.
+    /// `model` is the encoder that made them; without it, searches do not know which model queries need.
+    /// `role` is passage or query, `store_dtype` is f32, f16 or bf16.
     #[staticmethod]
     #[pyo3(signature = (path, ids, vectors, *, model=None, role="passage", store_dtype="f32", overwrite=false,
                         progress=None))]
@@ -141,9 +142,9 @@ impl Store {
         self.store.count()
     }
 
-    /// One vector [numbers], or the rows of a slice [rows, numbers]: a read-only view. Rows of several shards are
-    /// not next to each other in memory, so a slice that holds such rows is a copy; `shards` has views only.
-    /// Vectors of bf16 are copies in float32, since NumPy has no bfloat16.
+    /// One vector [numbers], or the rows of a slice [rows, numbers]: a read-only view. Rows of several
+    /// shards are not next to each other in memory, so a slice that holds such rows is a copy; `shards` has
+    /// views only. Vectors of bf16 are copies in float32, since NumPy has no bfloat16.
     fn __getitem__<'py>(slf: &Bound<'py, Self>, place: Place<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (py, store) = (slf.py(), &slf.get().store);
         let count = store.count();

@@ -2,9 +2,9 @@
 //! it is carried out, which knows what is done.
 //!
 //! A recipe is TOML: steps, each a command of `toller` with its options; variables, mostly for folders; and
-//! measures that are expected of the reports that steps write. A [`Matrix`] makes a step for each language or
-//! relation of one. [`Figures`] are published values, which recipes name. docs/recipes.md describes the format. A
-//! [`Catalogue`] knows the commands and what their options take; its owner runs the steps.
+//! measures that are expected of the reports that steps write. A [`Matrix`] makes a step for each language
+//! or relation of one. [`Figures`] are published values, which recipes name. docs/recipes.md describes the
+//! format. A [`Catalogue`] knows the commands and what their options take; its owner runs the steps.
 //!
 //! - [`Recipe::read`] reads the file: what is written where.
 //! - [`Plan::new`] sets variables, finds which step reads what another one writes, and puts the steps in

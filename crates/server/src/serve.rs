@@ -28,7 +28,8 @@ const BLOCKING_THREADS: usize = 16;
 /// The time for connections to end once no request is under way.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-/// The time before the next connection is accepted after the system refused one because of too many open files.
+/// The time before the next connection is accepted after the system refused one because of too many open
+/// files.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A server that is ready to run.

@@ -22,7 +22,8 @@ struct Numbered {
 }
 
 impl Log {
-    /// Opens a log, without the lines of steps after `last`: those are done again. `None` is before all steps.
+    /// Opens a log, without the lines of steps after `last`: those are done again. `None` is before all
+    /// steps.
     pub(crate) fn open(path: PathBuf, last: Option<u64>) -> Result<Self, TrainError> {
         if path.is_file() {
             let text = fs::read(&path).map_err(FileError::on("read", &path))?;

@@ -1,4 +1,5 @@
-//! The fast gradient method: word embeddings moved a little to where the loss grows fastest (Miyato et al. 2017).
+//! The fast gradient method: word embeddings moved a little to where the loss grows fastest (Miyato et al.
+//! 2017).
 
 use crate::TrainError;
 use crate::model::Model;

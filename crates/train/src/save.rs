@@ -40,7 +40,8 @@ pub(crate) fn save(task: &Task, model: &Model, output: &Path, card: &str) -> Res
                 if !target.join(MODULES).exists() && !is_dpr(tower.folder())? {
                     write_modules(&target, &tower.pooling(), tower.max_length())?;
                 }
-                // DPR's layout has no modules, so the vectors of its models are saved without a step that scales them.
+                // DPR's layout has no modules, so the vectors of its models are saved without a step that
+                // scales them.
                 let has_modules = target.join(MODULES).exists();
                 if has_modules && *similarity == Similarity::Cosine && !tower.normalizes() {
                     append_normalize(&target)?;

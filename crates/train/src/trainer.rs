@@ -52,7 +52,8 @@ pub struct Settings {
     pub optimizer: Optimizer,
     /// What is dropped.
     pub dropout: Rates,
-    /// Steps take the gradient at word embeddings that are moved by this much to where the loss grows fastest.
+    /// Steps take the gradient at word embeddings that are moved by this much to where the loss grows
+    /// fastest.
     pub perturbation: Option<f64>,
     /// Decides batches, choices and dropout.
     pub seed: u64,

@@ -57,8 +57,9 @@ pub struct EncodeArgs {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "queries")]
     title_separator: Option<String>,
 
-    /// Encode only part I of N of the collection, counted from 1; all parts share one --output. auto: the part
-    /// that a job array of Slurm, Kubernetes or AWS Batch gives to this task, or torchrun to this process
+    /// Encode only part I of N of the collection, counted from 1; all parts share one --output. auto: the
+    /// part that a job array of Slurm, Kubernetes or AWS Batch gives to this task, or torchrun to this
+    /// process
     #[arg(long, value_name = "I/N|auto", conflicts_with = "queries")]
     shard: Option<ShardArg>,
 

@@ -1,10 +1,10 @@
 //! The transformer on a GPU, in f16, bf16 or f32.
 //!
-//! `docs/kernels.md` says what the kernels compute, `kernels/encoder.h` how they are called. States are in the
-//! backend's type from the embeddings to the last layer; poolings and what follows them are f32. A session
-//! queues all steps of a batch and waits only for the result, so that the next session's batch is queued
-//! meanwhile. A layer's kernel depends on the layer and the device alone, and its sums have one order: the
-//! bits of a sequence do not depend on its batch.
+//! `docs/kernels.md` says what the kernels compute, `kernels/encoder.h` how they are called. States are in
+//! the backend's type from the embeddings to the last layer; poolings and what follows them are f32. A
+//! session queues all steps of a batch and waits only for the result, so that the next session's batch is
+//! queued meanwhile. A layer's kernel depends on the layer and the device alone, and its sums have one
+//! order: the bits of a sequence do not depend on its batch.
 
 mod abi;
 mod arena;

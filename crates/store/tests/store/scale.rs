@@ -22,8 +22,8 @@ fn large_spec(passages: u64) -> StoreSpec {
     StoreSpec { dim: DIM, dtype: DType::F16, rows_per_shard: DEFAULT_ROWS_PER_SHARD, ..spec(passages) }
 }
 
-/// A child: not a test of its own, but a process that [`large_store`] starts from this binary. Prints the most
-/// memory that it had after its first shards, and at its end, in kilobytes.
+/// A child: not a test of its own, but a process that [`large_store`] starts from this binary. Prints the
+/// most memory that it had after its first shards, and at its end, in kilobytes.
 #[test]
 fn child() -> TestResult {
     let Ok(given) = env::var(CHILD_VARIABLE) else { return Ok(()) };

@@ -25,7 +25,8 @@ pub(super) fn map(path: &Path) -> Result<Mmap, TrainError> {
     } else {
         copied(path, |copy| copy_all(&mut reader, copy))?
     };
-    // SAFETY: the file is only read. The user has to keep other programs from changing it; a copy has no name.
+    // SAFETY: the file is only read. The user has to keep other programs from changing it; a copy has no
+    // name.
     Ok(unsafe { Mmap::map(&file) }.map_err(FileError::on("map", path))?)
 }
 

@@ -1,5 +1,5 @@
-//! Files of examples: JSON lines, a JSON array as DPR has it, tab-separated columns, or Parquet. The content is
-//! mapped, and an example is parsed when it is needed.
+//! Files of examples: JSON lines, a JSON array as DPR has it, tab-separated columns, or Parquet. The content
+//! is mapped, and an example is parsed when it is needed.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

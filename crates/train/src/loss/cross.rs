@@ -43,7 +43,8 @@ impl CrossLoss {
         Err(TrainError::Mismatch(format!("a loss over {needed} labels, and a model that has {labels}")))
     }
 
-    /// The mean loss over what is compared (pairs of texts, queries, or pairs of candidates), and its gradient.
+    /// The mean loss over what is compared (pairs of texts, queries, or pairs of candidates), and its
+    /// gradient.
     ///
     /// # Errors
     /// When a query has no negative among candidates that are compared, or all labels are the same.

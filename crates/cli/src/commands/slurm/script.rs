@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use toller_recipe::quoted;
+
 /// What all shares together do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Work {
+pub(super) enum Work {
     /// Encode into a store.
     Encode {
         /// The store.
@@ -19,19 +21,19 @@ pub enum Work {
 
 /// A script that submits itself: an array with a task for each share, and a step after the last of them.
 #[derive(Clone, Debug)]
-pub struct JobScript {
+pub(super) struct JobScript {
     /// What is done.
-    pub work: Work,
+    pub(super) work: Work,
     /// The program.
-    pub toller: String,
+    pub(super) toller: String,
     /// The arguments of each share, but for which share it is.
-    pub arguments: Vec<String>,
+    pub(super) arguments: Vec<String>,
     /// The number of shares.
-    pub shards: u32,
+    pub(super) shards: u32,
     /// Further options of sbatch.
-    pub options: Vec<String>,
+    pub(super) options: Vec<String>,
     /// The name of the script's file, for its comments.
-    pub file: String,
+    pub(super) file: String,
 }
 
 /// Seconds between the signal that the time limit is near and the limit: enough to finish a shard file.
@@ -41,14 +43,14 @@ impl fmt::Display for JobScript {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { work, toller, arguments, shards, options, file } = self;
         let (command, what, then) = match work {
-            Work::Encode { .. } => ("encode", "Encodes a collection", "a check that all shards are complete"),
-            Work::Search { .. } => ("search", "Searches stores", "the merge of their runs"),
+            Work::Encode { .. } => ("encode", "Encodes a collection", "checks that all are complete"),
+            Work::Search { .. } => ("search", "Searches stores", "merges their runs"),
         };
         let (toller, file) = (quoted(toller), quoted(file));
         write!(
             f,
             "#!/usr/bin/env bash
-# {what} in {shards} shards on a Slurm cluster, and then does {then}.
+# {what} in {shards} shards on a Slurm cluster, and then {then}.
 # Written by `toller slurm {command}`, to be read and edited.
 #
 #     bash {file}                          submit all shards and the step after them
@@ -120,11 +122,6 @@ impl fmt::Display for Lines<'_> {
         }
         Ok(())
     }
-}
-
-/// A word of a shell command. (A NUL cannot be in an argument of a process.)
-fn quoted(word: &str) -> String {
-    shlex::try_quote(word).map_or_else(|_| word.replace('\0', ""), |quoted| quoted.into_owned())
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! `toller slurm`: job scripts that divide a command among the tasks of a job array.
 
+mod script;
+
 use clap::Parser;
-use toller_shares::{JobScript, Work};
+use script::{JobScript, Work};
 
 use super::Command;
 use crate::args::Cli;
@@ -17,8 +19,8 @@ pub enum SlurmCommand {
     Search(ScriptArgs),
 }
 
-/// The script is for reading and editing. `bash SCRIPT` submits it. The arguments of the command come after --,
-/// as in `toller slurm encode --shards 8 --output encode.sh -- --model M --corpus FILE --output STORE`.
+/// The script is for reading and editing. `bash SCRIPT` submits it. The arguments of the command come after
+/// --, as in `toller slurm encode --shards 8 --output encode.sh -- --model M --corpus FILE --output STORE`.
 #[derive(Debug, clap::Args)]
 pub struct ScriptArgs {
     /// Shards, each a task of the job array
