@@ -109,20 +109,22 @@ const checkServer = async (browser, address, view) => {
   await page.waitForSelector("#listed tr");
   await page.click("#compare [value=report]");
   await page.waitForSelector("#shown:not([hidden])");
-  const shown = async (sign) => {
-    const frame = await (await page.waitForSelector("#frame")).contentFrame();
+  // The frame's former page may have the same parts.
+  const shown = async (title, sign) => {
+    const source = await (await page.waitForSelector(`#frame[title="${title}"]`)).evaluate((frame) => frame.src);
+    const frame = await page.waitForFrame((frame) => frame.url() === source, { timeout: 30_000 });
     await frame.waitForSelector(sign, { timeout: 30_000 });
     return frame;
   };
   // The report's own script makes these buttons.
-  const report = await shown("button.save");
+  const report = await shown("The report", "button.save");
   expect((await report.$$("svg")).length > 5, "figures");
   expect((await text("#compared")).includes("3 runs"), "a report of three runs");
   sum += await inspect(page, "server-report", view, wrong);
 
   await page.click("#listed tr:nth-child(3) [type=checkbox]");
   await page.click("#compare [value=diff]");
-  const diff = await shown("article .sides");
+  const diff = await shown("The differences", "article .sides");
   expect((await diff.$$("article")).length > 3, "queries that differ");
   await page.$eval("#measures", (field) => { field.value = "poem"; });
   await page.click("#compare [value=report]");

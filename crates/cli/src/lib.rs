@@ -17,6 +17,7 @@ mod table;
 mod ui;
 
 use std::ffi::OsString;
+use std::panic;
 
 use args::Cli;
 use clap::FromArgMatches;
@@ -26,6 +27,7 @@ use error::Result;
 #[must_use]
 pub fn main(arguments: &[OsString]) -> u8 {
     mapped::guard();
+    quiet_guarded_panics();
     let matches = args::help::command().try_get_matches_from(arguments);
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
@@ -36,6 +38,16 @@ pub fn main(arguments: &[OsString]) -> u8 {
         Ok(()) => 0,
         Err(error) => error::report(&error, ui.json),
     }
+}
+
+/// Panics that a reader takes for errors of its file are not printed: the error is.
+fn quiet_guarded_panics() {
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if !toller_corpus::parquet::is_guarded() {
+            print(info);
+        }
+    }));
 }
 
 /// Whether the option for JSON is given, on a command line that cannot be parsed.

@@ -1,7 +1,7 @@
 //! The native half of the Python package `toller`. Its other half, in `python/toller`, adds the signatures
 //! that Python's users know.
 //!
-//! Whatever takes time runs in [`work::run`]: without Python's lock, in threads that survive a fork, stopped
+//! Whatever takes time runs in `work::run`: without Python's lock, in threads that survive a fork, stopped
 //! by Ctrl-C, with panics as exceptions.
 
 mod arrays;

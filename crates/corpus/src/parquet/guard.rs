@@ -1,5 +1,6 @@
 //! Calls into the parquet crate.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use parquet::errors::ParquetError;
@@ -15,13 +16,27 @@ impl From<ParquetError> for BrokenParquet {
     }
 }
 
+thread_local! {
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is in a call of [`guard`]: a panic there is an error of the file, and a program need not
+/// print it.
+#[must_use]
+pub fn is_guarded() -> bool {
+    GUARDED.get()
+}
+
 /// Runs a call into the parquet crate. That crate asserts some properties of well-formed files; where a
 /// damaged file breaks them, the file is at fault and not the program.
 ///
 /// # Errors
 /// When the call fails or panics.
 pub fn guard<T>(call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, BrokenParquet> {
-    match catch_unwind(AssertUnwindSafe(call)) {
+    let outer = GUARDED.replace(true);
+    let result = catch_unwind(AssertUnwindSafe(call));
+    GUARDED.set(outer);
+    match result {
         Ok(result) => Ok(result?),
         Err(_) => Err(BrokenParquet("the file is damaged".to_owned())),
     }

@@ -7,7 +7,7 @@ mod guard;
 mod lists;
 mod values;
 
-pub use guard::{BrokenParquet, guard};
+pub use guard::{BrokenParquet, guard, is_guarded};
 pub use lists::{ListColumn, Precision};
 pub use values::{Column, Value};
 

@@ -124,6 +124,9 @@ pub(crate) struct TransformerConfig {
     pub(crate) is_classifier: bool,
 }
 
+/// The most layers of a model: more is damage, and not a model.
+const MOST_LAYERS: usize = 1024;
+
 /// The `model_type`s that can be run.
 const SUPPORTED: &str =
     "bert, electra, ernie, roberta, xlm-roberta, camembert, distilbert, dpr, mpnet, modernbert, nomic_bert";
@@ -204,6 +207,9 @@ impl TransformerConfig {
             [hidden, self.embedding, self.intermediate, self.vocabulary, self.max_positions, self.projection];
         if let Some(size) = sizes.into_iter().find(|size| *size > u32::MAX as usize) {
             return Err(Refusal::Invalid(format!("a size of {size}")));
+        }
+        if self.layers > MOST_LAYERS {
+            return Err(Refusal::Invalid(format!("{} layers", self.layers)));
         }
         let epsilon = self.norm.epsilon;
         // Next to numbers of about one, more than that leaves vectors of zeros.

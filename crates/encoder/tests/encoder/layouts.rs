@@ -127,7 +127,7 @@ fn what_contradicts_the_weights_is_an_error() {
 }
 
 #[test]
-fn numbers_that_are_not_finite_are_refused() {
+fn numbers_that_are_not_finite_or_too_large_are_refused() {
     let damaged = model();
     let path = damaged.path().join("model.safetensors");
     let mut bytes = fs::read(&path).unwrap();
@@ -137,6 +137,8 @@ fn numbers_that_are_not_finite_are_refused() {
     assert!(error(&damaged).contains("not finite"), "{}", error(&damaged));
     let epsilon = model().set("config.json", "layer_norm_eps", json!(-1.0));
     assert!(error(&epsilon).contains("layer_norm_eps"));
+    let layers = model().set("config.json", "num_hidden_layers", json!(1_u64 << 62));
+    assert!(error(&layers).contains("4611686018427387904 layers"), "{}", error(&layers));
 }
 
 #[test]
