@@ -20,8 +20,8 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread is in a call of [`guard`]: a panic there is an error of the file, and a program need not
-/// print it.
+/// Whether this thread is in a call of [`guard`]: a panic there is an error of the file, and a program need
+/// not print it.
 #[must_use]
 pub fn is_guarded() -> bool {
     GUARDED.get()
