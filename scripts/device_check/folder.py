@@ -13,8 +13,8 @@ PEERS = "gpu_topk.py"
 ENCODER_PEERS = "gpu_encoder.py"
 # Models whose parity is checked: the folder's names, and where they are in the repository.
 MODELS = {"tiny-bert": "tests/fixtures/tiny-bert", "cross-encoder": "tests/fixtures/cross-encoders/bert"}
-# The maximum size of the binary, in bytes.
-MOST_BYTES = 45_000_000
+# The most bytes of the folder: it travels to the GPU machine with the repository, 64 MiB in all.
+MOST_BYTES = 56_000_000
 
 
 def built(messages, is_wanted):
@@ -47,7 +47,7 @@ def build(folder, feature):
         shutil.copytree(ROOT / source, folder / "models" / name, dirs_exist_ok=True)
     for name in ["toller", "tests", "tests-encoder"]:
         subprocess.run(["strip", "--strip-all", folder / name], check=True)
-    size = (folder / "toller").stat().st_size
-    say(f"built {folder}: the binary is {size / 1e6:.1f} MB")
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    say(f"built {folder}: {size / 1e6:.1f} MB")
     if size > MOST_BYTES:
-        raise SystemExit(f"error: the binary is larger than {MOST_BYTES / 1e6:.0f} MB")
+        raise SystemExit(f"error: the folder is larger than {MOST_BYTES / 1e6:.0f} MB")
