@@ -1,4 +1,5 @@
 """The folder that a run needs: binaries that were built elsewhere, the peers, the kernels' sources and this script."""
+import gzip
 import json
 import os
 import shutil
@@ -14,7 +15,9 @@ ENCODER_PEERS = "gpu_encoder.py"
 # Models whose parity is checked: the folder's names, and where they are in the repository.
 MODELS = {"tiny-bert": "tests/fixtures/tiny-bert", "cross-encoder": "tests/fixtures/cross-encoders/bert"}
 # The most bytes of the folder: it travels to the GPU machine with the repository, 64 MiB in all.
-MOST_BYTES = 56_000_000
+MOST_BYTES = 50_000_000
+# What is compressed on the way.
+BINARIES = ["toller", "tests", "tests-encoder"]
 
 
 def built(messages, is_wanted):
@@ -45,9 +48,22 @@ def build(folder, feature):
         shutil.copytree(source, folder / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "shim", "driver"))
     for name, source in MODELS.items():
         shutil.copytree(ROOT / source, folder / "models" / name, dirs_exist_ok=True)
-    for name in ["toller", "tests", "tests-encoder"]:
+    for name in BINARIES:
         subprocess.run(["strip", "--strip-all", folder / name], check=True)
+        with open(folder / name, "rb") as binary, gzip.open(folder / f"{name}.gz", "wb", 6) as packed:
+            shutil.copyfileobj(binary, packed)
+        (folder / name).unlink()
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     say(f"built {folder}: {size / 1e6:.1f} MB")
     if size > MOST_BYTES:
         raise SystemExit(f"error: the folder is larger than {MOST_BYTES / 1e6:.0f} MB")
+
+
+def unpack(folder):
+    """Puts the binaries next to their compressed copies, if there are such."""
+    for name in BINARIES:
+        packed = folder / f"{name}.gz"
+        if packed.exists() and not (folder / name).exists():
+            with gzip.open(packed, "rb") as source, open(folder / name, "wb") as binary:
+                shutil.copyfileobj(source, binary)
+            (folder / name).chmod(0o755)
