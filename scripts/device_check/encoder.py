@@ -66,7 +66,7 @@ class Encoder:
         self.toller("encode", *model, *corpus, "--output", store, *shared)
         self.toller("search", "--dense", store, *model, *queries, "--k", 10, "--output", found, *shared)
         self.toller("rerank", "--model", self.models / "cross-encoder", "--run", found, *corpus, *queries, "--depth", 10,
-                    "--label", 0, "--output", reranked, *shared)
+                    "--label", 0, "--truncation", "longest_first", "--output", reranked, *shared)
         return {"search": scores(found), "rerank": scores(reranked)}
 
     def parity(self, dtype):
