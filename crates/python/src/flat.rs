@@ -1,5 +1,6 @@
 //! Exact search by inner product over vectors, as FAISS's IndexFlatIP.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArrayMethods, PyUntypedArray};
@@ -31,8 +32,13 @@ pub(crate) struct FlatIndex {
 
 /// Where the vectors are.
 enum Source {
-    Store(toller_index::FlatIndex),
-    Arrays { arrays: Vec<Held>, dim: usize, scan: Scan },
+    /// An index, and the number of rows of its store that are searched.
+    Store(toller_index::FlatIndex, usize),
+    Arrays {
+        arrays: Vec<Held>,
+        dim: usize,
+        scan: Scan,
+    },
 }
 
 /// A store that is open, or its path.
@@ -45,12 +51,14 @@ pub(crate) enum StoreArgument<'py> {
 #[pymethods]
 impl FlatIndex {
     /// Searches a store, or several as one. `scan` is auto, f32, f16 or int8, and `device` is auto, cpu,
-    /// cuda, cuda:N or cuda:all: they decide how fast a search is, never what it finds.
+    /// cuda, cuda:N or cuda:all: they decide how fast a search is, never what it finds. With `rows=(first,
+    /// end)`, only these rows are searched, and only their files are verified; they keep their numbers.
     #[new]
-    #[pyo3(signature = (store, *, scan="auto", device="auto", verify=true))]
+    #[pyo3(signature = (store, *, rows=None, scan="auto", device="auto", verify=true))]
     fn new(
         py: Python<'_>,
         store: StoreArgument<'_>,
+        rows: Option<(usize, usize)>,
         scan: &str,
         device: &str,
         verify: bool,
@@ -61,14 +69,24 @@ impl FlatIndex {
             StoreArgument::Open(store) => Ok(store.get().store.clone()),
             StoreArgument::Paths(paths) => Err(paths.all()),
         };
-        let index = work::run(py, None, move |session| {
-            let opened = opened.or_else(|paths| store::open(session, &paths, verify).map(Arc::new))?;
-            match session.engine()?.devices(device)? {
-                None => Ok(toller_index::FlatIndex::new(opened, scan)),
-                Some(devices) => Ok(toller_index::FlatIndex::new(opened, scan).on(&devices, &|_| {})?),
+        let (index, count) = work::run(py, None, move |session| {
+            let (store, verify) = match opened {
+                Ok(store) => (store, false),
+                Err(paths) => (Arc::new(store::open(session, &paths, false)?), verify),
+            };
+            let rows = within(rows, store.count())?;
+            let devices = session.engine()?.devices(device)?;
+            if verify {
+                store.verify_rows(&rows, &|_| {})?;
+            }
+            let count = rows.len();
+            let index = toller_index::FlatIndex::new(store, scan).of_rows(rows);
+            match devices {
+                None => Ok((index, count)),
+                Some(devices) => Ok((index.on(&devices, &|_| {})?, count)),
             }
         })?;
-        Ok(Self { vectors: Arc::new(Source::Store(index)) })
+        Ok(Self { vectors: Arc::new(Source::Store(index, count)) })
     }
 
     /// Searches arrays in memory, where they are: each [rows, numbers], float32 or float16, in C's order.
@@ -137,10 +155,10 @@ impl FlatIndex {
         Ok((matrix(py, scores, width)?.into_any(), rows.into_any()))
     }
 
-    /// The number of vectors.
+    /// The number of vectors that are searched.
     fn __len__(&self) -> usize {
         match &*self.vectors {
-            Source::Store(index) => index.doc_count(),
+            Source::Store(_, count) => *count,
             Source::Arrays { arrays, .. } => arrays.iter().map(|array| array.rows).sum(),
         }
     }
@@ -149,7 +167,7 @@ impl FlatIndex {
     #[getter]
     fn dim(&self) -> usize {
         match &*self.vectors {
-            Source::Store(index) => index.dim(),
+            Source::Store(index, _) => index.dim(),
             Source::Arrays { dim, .. } => *dim,
         }
     }
@@ -158,7 +176,7 @@ impl FlatIndex {
 impl Source {
     fn search(&self, queries: &[f32], k: usize, filter: &Filter<'_>) -> Result<Vec<Ranking>, Failed> {
         let (arrays, dim, scan) = match self {
-            Self::Store(index) => return Ok(index.search(queries, k, filter)?.rankings),
+            Self::Store(index, _) => return Ok(index.search(queries, k, filter)?.rankings),
             Self::Arrays { arrays, dim, scan } => (arrays, *dim, *scan),
         };
         let mut first = 0;
@@ -170,6 +188,16 @@ impl Source {
         let collection = Collection::new(dim, arrays.iter().map(segment).collect())?;
         let options = IpTopkOptions { scan, filter: *filter, read_ahead: None };
         Ok(ip_topk(&collection, queries, k, &options)?.rankings)
+    }
+}
+
+/// The rows that are searched, of a store of `count`.
+fn within(rows: Option<(usize, usize)>, count: usize) -> Result<Range<usize>, Failed> {
+    let (first, end) = rows.unwrap_or((0, count));
+    match first <= end && end <= count {
+        true => Ok(first..end),
+        false => Err(Failed::invalid(format!("rows {first} to {end} of a store of {count}"))
+            .hint("give the first row, counted from 0, and the row after the last")),
     }
 }
 

@@ -11,6 +11,7 @@ mod jobs;
 mod measures;
 mod models;
 mod paths;
+mod rows;
 mod runs;
 mod searcher;
 mod store;
@@ -36,6 +37,8 @@ mod _toller {
     use crate::measures::{Comparison, PyEvaluation, compare, evaluate, fuse};
     #[pymodule_export]
     use crate::models::{DualEncoder, PairScorer};
+    #[pymodule_export]
+    use crate::rows::run_of_rows;
     #[pymodule_export]
     use crate::runs::{Qrels, Run};
     #[pymodule_export]

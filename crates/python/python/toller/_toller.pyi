@@ -121,7 +121,13 @@ def read(store: Store) -> NDArray[np.float32]: ...
 @final
 class FlatIndex:
     def __new__(
-        cls, store: Store | _Paths, *, scan: str = "auto", device: str = "auto", verify: bool = True
+        cls,
+        store: Store | _Paths,
+        *,
+        rows: tuple[int, int] | None = None,
+        scan: str = "auto",
+        device: str = "auto",
+        verify: bool = True,
     ) -> Self: ...
     @staticmethod
     def of_arrays(*arrays: _Numbers, scan: str = "auto") -> FlatIndex: ...
@@ -224,6 +230,10 @@ class Run:
     def __ne__(self, other: object, /) -> bool: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
     __hash__: None  # type: ignore[assignment]
+
+def run_of_rows(
+    store: Store, queries: Sequence[str], scores: NDArray[np.float32], rows: NDArray[np.int64]
+) -> Run: ...
 
 @final
 class Qrels:

@@ -1,0 +1,114 @@
+"""Models for batches of Ray Data and of Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from toller._toller import set_num_threads
+from toller.cross_encoder import CrossEncoder
+from toller.encoder import Encoder
+from toller.errors import invalid
+from toller.jobs import Path
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Encode:
+    """Adds the vectors of texts to batches: for `map_batches` of Ray Data, with batches of NumPy's or Arrow's arrays.
+
+    >>> texts.map_batches(
+    ...     toller.ray.Encode,
+    ...     fn_constructor_kwargs={"model": "all-MiniLM-L6-v2", "threads": 4},
+    ...     compute=ray.data.ActorPoolStrategy(size=8),
+    ...     num_cpus=4,
+    ...     batch_format="numpy",
+    ... )
+
+    Texts are in the column `text`, and titles, which come before them as in `toller.encode`, in the column `title`
+    if that is given. The vectors are float32, in the column `output`. `role` is document or query, `threads` is the
+    number of threads to compute in, 0 for as many as there are processors. The other arguments are those of
+    `toller.Encoder`.
+    """
+
+    def __init__(
+        self,
+        model: Path,
+        *,
+        text: str = "text",
+        title: str | None = None,
+        title_separator: str = " ",
+        output: str = "vector",
+        role: str = "document",
+        threads: int = 0,
+        **options: Any,
+    ) -> None:
+        if role not in ("document", "query"):
+            raise invalid(f"role={role!r}", "there are document and query")
+        set_num_threads(threads)
+        encoder = Encoder(model, **options)
+        self._encode = encoder.encode_query if role == "query" else encoder.encode_document
+        self._text, self._title, self._separator, self._output = text, title, title_separator, output
+
+    def __call__(self, batch: Any) -> Any:
+        """The batch with a column of vectors."""
+        texts = _column(batch, self._text)
+        if self._title is not None:
+            titles = _column(batch, self._title)
+            pairs = zip(titles, texts, strict=True)
+            texts = [f"{title}{self._separator}{text}" if title else text for title, text in pairs]
+        return _with_column(batch, self._output, self._encode(texts))
+
+
+class Rerank:
+    """Adds the scores of pairs by a cross-encoder to batches, as `Encode` adds vectors.
+
+    Queries are in the column `query`, passages in the column `text`, scores in the column `output`. The other
+    arguments are those of `toller.CrossEncoder`.
+    """
+
+    def __init__(
+        self,
+        model: Path,
+        *,
+        query: str = "query",
+        text: str = "text",
+        output: str = "score",
+        threads: int = 0,
+        **options: Any,
+    ) -> None:
+        set_num_threads(threads)
+        self._model = CrossEncoder(model, **options)
+        self._query, self._text, self._output = query, text, output
+
+    def __call__(self, batch: Any) -> Any:
+        """The batch with a column of scores."""
+        pairs = list(zip(_column(batch, self._query), _column(batch, self._text), strict=True))
+        return _with_column(batch, self._output, self._model.predict(pairs))
+
+
+def _column(batch: Any, name: str) -> list[str]:
+    """The texts of a column of a batch: a dictionary of NumPy's arrays, or a table of Arrow's."""
+    names = batch.keys() if isinstance(batch, Mapping) else getattr(getattr(batch, "schema", None), "names", None)
+    if names is None:
+        raise invalid(f"batches of {type(batch).__name__}", 'give batch_format="numpy" or "pyarrow"')
+    if name not in names:
+        raise invalid(f"a batch has no column {name!r}", f"there are {', '.join(names)}")
+    column = batch[name]
+    texts: list[str] = column.tolist() if isinstance(batch, Mapping) else column.to_pylist()
+    return texts
+
+
+def _with_column(batch: Any, name: str, numbers: NDArray[np.float32]) -> Any:
+    """The batch with one more column: numbers [rows], or vectors [rows, numbers]."""
+    if isinstance(batch, Mapping):
+        return {**batch, name: numbers}
+    import pyarrow as pa
+
+    column = pa.array(numbers.reshape(-1))
+    if numbers.ndim == 2:
+        ends = range(0, numbers.size + 1, max(1, numbers.shape[1]))
+        column = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), column)
+    return type(batch).from_arrays([*batch.columns, column], names=[*batch.schema.names, name])
