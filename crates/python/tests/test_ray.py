@@ -218,6 +218,13 @@ def test_bad_searches_are_refused(ray: Any, expected: Path, corpus: Path, tmp_pa
     assert len(searcher.batch_search({})) == 0
 
 
+@pytest.mark.filterwarnings("error:.*parts wait for room")
+def test_a_search_without_room_says_so(ray: Any, expected: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toller.ray._search._PATIENCE", 0.5)
+    with pytest.raises(UserWarning, match="of 7 parts wait for room in the cluster, where each needs num_cpus=1 and"):
+        toller.ray.Searcher(expected, toller.Encoder(MODEL), parts=7)
+
+
 @pytest.mark.parametrize("batch_format", ["numpy", "pyarrow"])
 def test_batches_of_ray_data(ray: Any, batch_format: str) -> None:
     data = pytest.importorskip("ray.data")

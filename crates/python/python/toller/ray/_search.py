@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -27,6 +28,9 @@ Queries = Path | Mapping[str, str] | Sequence[tuple[str, str]]
 # Queries, and hits of all of them, that are searched at a time.
 _QUERIES = 1024
 _HITS = 8 << 20
+
+# Seconds until a search that waits for room in the cluster says so.
+_PATIENCE = 30.0
 
 
 class Searcher:
@@ -79,6 +83,13 @@ class Searcher:
         actor = actor_class(_Part, num_cpus, num_gpus, max_restarts=retries, max_task_retries=retries)
         options = {"scan": scan, "device": device, "verify": verify}
         self._parts = [actor.remote(threads_of(num_cpus), paths, rows, options) for rows in self._ranges]
+        placed = [part.__ray_ready__.remote() for part in self._parts]
+        _, missing = self._ray.wait(placed, num_returns=parts, timeout=_PATIENCE)
+        if missing:
+            needs = f"num_cpus={num_cpus} and num_gpus={num_gpus}"
+            warnings.warn(
+                f"{len(missing)} of {parts} parts wait for room in the cluster, where each needs {needs}", stacklevel=2
+            )
         self._gather([part.open.remote() for part in self._parts])
 
     def batch_search(self, queries: Queries, k: int = 1000, *, progress: bool | Progress = False) -> Run:
