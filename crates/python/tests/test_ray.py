@@ -32,11 +32,19 @@ ROWS = 40
 
 
 @pytest.fixture(scope="module")
-def ray() -> Iterator[Any]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that Ray is started in, and its workers with it."""
+    return tmp_path_factory.mktemp("ray")
+
+
+@pytest.fixture(scope="module")
+def ray(folder: Path) -> Iterator[Any]:
     """Ray, with a cluster in this machine."""
     ray = pytest.importorskip("ray")
-    os.environ["RAY_AUTH_MODE"] = "disabled"
-    ray.init(num_cpus=6, include_dashboard=False, object_store_memory=200_000_000, log_to_driver=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+        ray.init(num_cpus=6, include_dashboard=False, object_store_memory=200_000_000, log_to_driver=False)
     yield ray
     ray.shutdown()
 
@@ -287,9 +295,9 @@ def run_examples(folder: Path, corpus: Path, queries: Path, monkeypatch: pytest.
 
 
 def test_the_examples_run(
-    ray: Any, corpus: Path, queries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ray: Any, folder: Path, corpus: Path, queries: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_examples(tmp_path, corpus, queries, monkeypatch, of_spark=False)
+    run_examples(folder, corpus, queries, monkeypatch, of_spark=False)
 
 
 def test_the_example_of_spark_runs(
