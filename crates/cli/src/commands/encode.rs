@@ -4,6 +4,7 @@ use std::path::Path;
 
 use toller_corpus::ReadOptions;
 use toller_engine::{EncodeOptions, Engine, TextSource, TitleMode};
+use toller_ir::counted;
 use toller_pipeline::EncodeReport;
 use toller_store::{Codes, DType};
 
@@ -145,7 +146,7 @@ pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
         let done = report.rows_done;
         let all = report.manifest.spec.expected_rows();
         return Err(Interrupted {
-            resume: format!("{done} of {all} rows are in the store; run the same command again to go on"),
+            resume: format!("{done} of {all} rows are written; run the command again to go on"),
         }
         .into());
     }
@@ -184,14 +185,13 @@ fn print_report(args: &EncodeArgs, report: &EncodeReport, source: &TextSource, u
         ));
     } else if report.rows > 0 {
         ui.status(format!(
-            "encoded {} {} ({} tokens) in {seconds:.1} s: {:.1} {}/s, {:.0} tokens/s; {} rows of {} x {} in {}",
-            report.rows,
-            unit(source.role()),
-            report.tokens,
+            "encoded {} ({}) in {seconds:.1} s: {:.1} {}/s, {:.0} tokens/s\n{} of {} x {} in {}",
+            counted(report.rows, source.role().name()),
+            counted(report.tokens, "token"),
             rate(report.rows),
             unit(source.role()),
             rate(report.tokens),
-            report.manifest.count,
+            counted(report.manifest.count, "row"),
             spec.dim,
             spec.dtype,
             args.output.display(),
@@ -200,8 +200,9 @@ fn print_report(args: &EncodeArgs, report: &EncodeReport, source: &TextSource, u
     if report.zero_rows > 0 {
         let model = &spec.model.name;
         ui.warning(format!(
-            "{} vectors of {model} are all zeros; check the model's weights",
-            report.zero_rows
+            "{} of {model} {} all zeros; check the model's weights",
+            counted(report.zero_rows, "vector"),
+            if report.zero_rows == 1 { "is" } else { "are" }
         ));
     }
     ui.json(|| {

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use toller_engine::{EngineError, IndexOptions, TextSource};
+use toller_ir::counted;
 use toller_sparse::{BuildReport, SparseError};
 
 use super::text_source;
@@ -123,11 +124,11 @@ fn print_report(args: &IndexArgs, report: &BuildReport, source: &TextSource, ui:
         ));
     } else {
         ui.status(format!(
-            "indexed {} passages in {seconds:.1} s: {:.0} passages/s; {} terms, {} postings, {:.1} MB in {}",
-            statistics.docs,
+            "indexed {} in {seconds:.1} s: {:.0} passages/s\n{}, {}, {:.1} MB in {}",
+            counted(statistics.docs, "passage"),
             rate(statistics.docs),
-            statistics.terms,
-            statistics.postings,
+            counted(statistics.terms, "term"),
+            counted(statistics.postings, "posting"),
             report.manifest.bytes() as f64 / 1e6,
             args.output.display(),
         ));

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use toller_corpus::Score;
 use toller_files::{FileError, Input};
-use toller_ir::{Hit, Passage, Qrels, Query, RunEntry, SearchRequest, Searcher};
+use toller_ir::{Hit, Passage, Qrels, Query, RunEntry, SearchRequest, Searcher, counted};
 use toller_mining::{Choice, Format, Mined, Negative, Positive, Selection, TextKey};
 use toller_pipeline::{Chosen, QueryHits, choose_negatives, positives};
 
@@ -251,7 +251,7 @@ impl Sources<'_> {
             ids.chain(chosen.positives.iter().map(|id| (*id).to_owned())).collect::<Vec<String>>()
         };
         let wanted: Vec<String> = chosen.iter().flat_map(of).collect();
-        ui.detail(format!("reading the texts of {} passages", wanted.len()));
+        ui.detail(format!("reading the texts of {}", counted(wanted.len(), "passage")));
         self.args.texts.documents(&wanted.iter().map(String::as_str).collect(), |passage| passage)
     }
 
@@ -298,7 +298,9 @@ impl Sources<'_> {
         }
         let output = self.args.output.display().to_string();
         ui.status(format!(
-            "mined {negatives} negatives for {queries} queries ({left_out} without a relevant document left out): {output}"
+            "mined {} for {} in {output}; left out {left_out} without a relevant document",
+            counted(negatives, "negative"),
+            counted(queries, "query")
         ));
         ui.json(|| {
             serde_json::json!({

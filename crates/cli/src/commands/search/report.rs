@@ -1,5 +1,7 @@
 //! The report of a search.
 
+use toller_ir::counted;
+
 use super::{SearchArgs, Unfound};
 use crate::ui::Ui;
 
@@ -40,10 +42,12 @@ impl Report<'_> {
         let Self { args, ref output, queries, documents, hits, prepare_secs, search_secs, .. } = *self;
         self.unfound.warn(ui);
         let rate = queries as f64 / search_secs.max(1e-9);
-        let what = self.what();
         ui.status(format!(
-            "searched {documents} {what} for {queries} queries in {search_secs:.2} s ({rate:.0} queries/s, {prepare_secs:.1} s \
-             to prepare): {hits} hits in {output}",
+            "searched {} for {} in {search_secs:.2} s ({rate:.0} queries/s)\n\
+             {} in {output}, after {prepare_secs:.1} s to prepare",
+            counted(documents, self.what()),
+            counted(queries, "query"),
+            counted(hits, "hit"),
         ));
         let mut report = serde_json::json!({
             "run": output,
@@ -71,6 +75,6 @@ impl Report<'_> {
 
     /// What is counted.
     fn what(&self) -> &'static str {
-        if self.args.sources.sparse.sparse.is_some() { "documents" } else { "vectors" }
+        if self.args.sources.sparse.sparse.is_some() { "document" } else { "vector" }
     }
 }
