@@ -90,6 +90,27 @@ fn ids_of_tokens_are_those_of_tokenize() {
 }
 
 #[test]
+fn the_hits_of_a_request_are_limited_together() {
+    let limits = Limits { texts: 5000, queued_queries: 5000, ..Limits::default() };
+    let server = Running::with(limits, None, Duration::from_secs(20));
+    let ask = |queries: usize, k: usize, texts: bool| {
+        let queries = vec!["ducks"; queries];
+        let body = json!({ "query": queries, "k": k, "texts": texts, "system": "sparse" });
+        server.post("/v1/search", &body)
+    };
+    assert_eq!(ask(2, 5000, true).ok()["results"][1]["hits"].as_array().unwrap().len(), 2);
+    for (queries, texts, most) in
+        [(2001, true, "may have 10000 with texts"), (4001, false, "may have 2000000")]
+    {
+        let k = if texts { 5 } else { 500 };
+        let refused = ask(queries, k, texts);
+        let said = refused.json()["error"].as_str().unwrap().to_owned();
+        assert!(refused.status == 422 && said.contains(most), "{said}");
+    }
+    assert_eq!(ask(2001, 5, false).status, 200);
+}
+
+#[test]
 fn slow_clients_are_shown_the_door() {
     let brief = Duration::from_millis(300);
     let limits = Limits { head_timeout: brief, body_timeout: brief, ..Limits::default() };
@@ -106,11 +127,11 @@ fn slow_clients_are_shown_the_door() {
     head.read_to_end(&mut rest).unwrap();
     assert!(started.elapsed() < Duration::from_secs(10));
     let mut body = connect();
-    body.write_all(b"POST /embed HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{").unwrap();
+    body.write_all(b"POST /embed HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{").unwrap();
     assert_eq!(read_answer(&mut BufReader::new(body)).unwrap().0.status, 408);
     // A connection that asks nothing more.
     let mut idle = BufReader::new(connect());
-    idle.get_mut().write_all(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    idle.get_mut().write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     assert_eq!(read_answer(&mut idle).unwrap().0.status, 200);
     assert_eq!(idle.read(&mut [0; 1]).unwrap(), 0);
 }
