@@ -50,7 +50,7 @@ impl Server {
         let listener = TcpListener::bind(address).map_err(listen)?;
         listener.set_nonblocking(true).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        Ok(Self { app: App::start(service)?, listener, address })
+        Ok(Self { app: App::start(service, address.ip().is_loopback())?, listener, address })
     }
 
     /// Where it listens.

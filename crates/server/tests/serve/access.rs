@@ -37,6 +37,28 @@ fn keys_open_what_they_are_for() {
 }
 
 #[test]
+fn a_local_server_without_keys_answers_to_no_name_of_a_site() {
+    let server = Running::start();
+    let ask = |server: &Running, path: &str, host: &str| {
+        server.client().send("GET", path, &[("host", host), ("x-api-key", "reader")], b"")
+    };
+    for path in ["/", "/info", "/metrics", "/v1/documents/d0", "/openapi.json", "/nowhere"] {
+        let refused = ask(&server, path, "evil.example:3000");
+        assert_eq!((refused.status, refused.json()["kind"].as_str()), (403, Some("forbidden")), "{path}");
+        for own in ["localhost:3000", "127.0.0.1:3000", "[::1]", "192.0.2.7", "toller.localhost"] {
+            assert_ne!(ask(&server, path, own).status, 403, "{path} {own}");
+        }
+    }
+    // A key keeps pages of other sites out, and a proxy may have any name.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys");
+    std::fs::write(&path, "read reader\n").unwrap();
+    let keys = Keys::read(&path).unwrap();
+    let server = Running::with(Limits::default(), Some(keys), Duration::from_secs(20));
+    assert_eq!(ask(&server, "/info", "search.example").status, 200);
+}
+
+#[test]
 fn limits_are_kept() {
     let limits = Limits { body_bytes: 3000, texts: 3, truncate: false, k: 5, ..Limits::default() };
     let server = Running::with(limits, None, Duration::from_secs(20));
