@@ -1,5 +1,5 @@
-//! What every request passes: its identifier, the log, the metrics, the server's name, the phase of the server, the
-//! key.
+//! What every request passes: its identifier, the log, the metrics, the server's name, the phase of the
+//! server, the key.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -47,8 +47,8 @@ pub(crate) async fn observe(State(app): State<Arc<App>>, request: Request, next:
     response
 }
 
-/// Refuses requests by another name than this machine's to a server that has no keys and listens to this machine
-/// alone: a site may let its own name lead to 127.0.0.1, and its pages would then read every answer.
+/// Refuses requests that name another host, if the server has no keys and listens to this machine alone. A site
+/// may let its own name lead to 127.0.0.1, and its pages would then read every answer.
 pub(crate) async fn own_name(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let host = request.headers().get(HOST).map(|host| host.to_str().unwrap_or_default());
     match host {
