@@ -22,7 +22,8 @@ const opened = async (browser, address, { width, scheme }, wrong) => {
     if (![own, "blob:", "data:"].some((start) => request.url().startsWith(start))) wrong.push(`request: ${request.url()}`);
   });
   await page.setViewport({ width, height: 900 });
-  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+  // A page that scrolls smoothly would move under the pointer.
+  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }, { name: "prefers-reduced-motion", value: "reduce" }]);
   await page.goto(address);
   return page;
 };
@@ -97,8 +98,9 @@ const checkServer = async (browser, address, view) => {
   await page.keyboard.press("e");
   await until(() => document.activeElement.querySelectorAll(".why table").length === 2);
   await page.keyboard.press("o");
-  for (const [at, hit] of (await page.$$("#columns > :nth-child(6) .hit")).entries()) {
-    if (at < 2) await (await hit.$(".act")).click();
+  for (const hit of (await page.$$("#columns > :nth-child(6) .hit")).slice(0, 2)) {
+    // The terms of the hit before may come at any time, and move the button away from a pointer.
+    await hit.$eval(".act", (button) => button.click());
   }
   await until(() => document.querySelectorAll("#columns > :nth-child(6) .why table").length >= 3);
   const stages = await page.$$eval("#columns > :nth-child(6) .why:not([hidden]) table:first-child tbody th", (all) => all.map((cell) => cell.textContent));
