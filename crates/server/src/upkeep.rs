@@ -17,7 +17,8 @@ pub(crate) async fn keep_up(app: Arc<App>, every: Duration) {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::sync::Arc;
     use std::time::Duration;
