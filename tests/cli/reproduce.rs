@@ -165,5 +165,9 @@ fn the_page_and_the_markdown_have_what_was_measured() {
         "{}",
         rows[0]
     );
+    workspace.runs("reproduce --output page.html");
+    workspace
+        .toller("reproduce --output results.md")
+        .fails(2, &["results.md is there already, and it is not a page"]);
     workspace.toller("reproduce --configs none").fails(1, &["cannot read none"]);
 }

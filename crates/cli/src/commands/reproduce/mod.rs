@@ -42,6 +42,7 @@ pub struct ReproduceArgs {
 
 /// Looks at every recipe and writes what was asked for.
 pub fn run(args: &ReproduceArgs, ui: &Ui) -> crate::Result<()> {
+    args.output.as_ref().map_or(Ok(()), OutputPath::check_replaces_page)?;
     let files = toml_files(args)?;
     let mut figures = Vec::new();
     let mut recipes = Vec::new();
