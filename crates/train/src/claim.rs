@@ -14,8 +14,8 @@ pub(crate) type Description = BTreeMap<&'static str, String>;
 /// The description of the run, in its output.
 const RUN: &str = "run.json";
 
-/// Takes an empty folder for a run, or checks that the folder holds the same run. No other process can take it
-/// while the lock is held.
+/// Takes an empty folder for a run, or checks that the folder holds the same run. No other process can take
+/// the folder while the lock is held.
 pub(crate) fn claim(output: &Path, run: &Description) -> Result<DirectoryLock, TrainError> {
     fs::create_dir_all(output).map_err(FileError::on("create", output))?;
     let names = names_in(output)?;
