@@ -238,7 +238,7 @@ fn a_job_script_replaces_nothing_but_job_scripts() {
     slurm("c.jsonl").fails(2, &["c.jsonl is there already, and it is not a job script", "hint: "]);
     assert_eq!(workspace.read("c.jsonl"), b"{}");
     for _ in 0..2 {
-        slurm("my job's.sh").succeeds().says(["bash \"my job's.sh\""]);
+        slurm("my job.sh").succeeds().says(["bash 'my job.sh'"]);
     }
     slurm("new\nline.sh").fails(2, &["has a line end", "hint: "]);
 }
