@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use toller_corpus::ReadOptions;
-use toller_engine::{EncodeOptions, Engine, TextSource, TitleMode};
+use toller_engine::{EncodeOptions, Engine, Role, TextSource, TitleMode};
 use toller_ir::counted;
 use toller_pipeline::EncodeReport;
 use toller_store::{Codes, DType};
@@ -121,14 +121,7 @@ pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping; finished shards are kept")?;
     let engine = engine::open(ui)?;
     let encoder = model::load(&args.model, &args.model_args, &engine, ui)?;
-    let options = EncodeOptions {
-        titles: title_mode(args)?,
-        store_dtype: args.store_dtype,
-        part,
-        rows_per_shard: args.rows_per_shard.map(|rows| rows as usize),
-        overwrite: args.overwrite,
-        drops_current_shard: false,
-    };
+    let options = EncodeOptions { part, ..options(args)? };
     let source = source(args, &engine, ui)?;
     let report = engine.encode(&encoder, &source, &args.output, &options, &stop)?;
     let directory = report.manifest.spec.directory(&args.output);
@@ -151,6 +144,26 @@ pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
         .into());
     }
     Ok(())
+}
+
+/// How texts are encoded, as a whole.
+fn options(args: &EncodeArgs) -> Result<EncodeOptions, UsageError> {
+    Ok(EncodeOptions {
+        titles: title_mode(args)?,
+        store_dtype: args.store_dtype,
+        part: None,
+        rows_per_shard: args.rows_per_shard.map(|rows| rows as usize),
+        overwrite: args.overwrite,
+        drops_current_shard: false,
+    })
+}
+
+/// What is wrong with the store that is there, if this command would not make such a store of the same texts.
+pub fn other_store(args: &EncodeArgs, ui: &Ui) -> crate::Result<Option<String>> {
+    let encoder = model::load(&args.model, &args.model_args, &engine::open(ui)?, ui)?;
+    let role = if args.queries.is_empty() { Role::Passage } else { Role::Query };
+    let checked = encoder.check_store(&args.output, role, &options(args)?);
+    Ok(checked.err().map(|error| error.to_string()))
 }
 
 /// The collection or the queries.

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use toller_engine::{EngineError, IndexOptions, TextSource};
 use toller_ir::counted;
-use toller_sparse::{BuildReport, SparseError};
+use toller_sparse::{BuildReport, SparseError, check_build};
 
 use super::text_source;
 use crate::args::analyzer::AnalyzerArgs;
@@ -111,6 +111,14 @@ pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
     };
     ui.skipped("", source.skipped());
     print_report(args, &report, &source, ui)
+}
+
+/// What is wrong with the index that is there, if this command would not build such an index of the same
+/// texts.
+pub fn other_index(args: &IndexArgs, ui: &Ui) -> crate::Result<Option<String>> {
+    let analyzer = args.analyzer.load(&engine::open(ui)?)?;
+    let checked = check_build(&args.output, &analyzer, &args.title_separator, args.doc_vectors);
+    Ok(checked.err().map(|error| error.to_string()))
 }
 
 fn print_report(args: &IndexArgs, report: &BuildReport, source: &TextSource, ui: &Ui) -> crate::Result<()> {

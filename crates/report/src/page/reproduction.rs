@@ -141,7 +141,7 @@ fn cell(value: Option<&ReproducedValue>) -> Markup {
         Outcome::Older => ("", " ?"),
     };
     html! {
-        td.num title=(told(measured)) {
+        td.num title=(tooltip(measured)) {
             (published)
             small { span class=(class) { (number(measured.value)) (mark) } }
         }
@@ -149,7 +149,7 @@ fn cell(value: Option<&ReproducedValue>) -> Markup {
 }
 
 /// What a pointer on a value shows.
-fn told(measured: &MeasuredValue) -> String {
+fn tooltip(measured: &MeasuredValue) -> String {
     let MeasuredValue { tolerance, outcome, date, .. } = measured;
     format!("measured {date}, tolerance {tolerance}: {}", outcome.words())
 }

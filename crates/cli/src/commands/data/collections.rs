@@ -67,6 +67,10 @@ pub fn run(layout: Layout, args: &CollectionArgs, ui: &Ui) -> crate::Result<()> 
     if built.corpus.is_none() {
         ui.warning("there is no collection among the files: only queries and judgments were written");
     }
+    if !built.without_queries.is_empty() {
+        let splits = built.without_queries.join(", ");
+        ui.warning(format!("there are judgments, but no queries, of the splits: {splits}"));
+    }
     if built.changed_queries > 0 {
         ui.warning(format!(
             "{} queries have tabs or line breaks; each is a space in the TSV file",
