@@ -3,14 +3,16 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias, final
+from typing import Any, Literal, TypeAlias, TypeVar, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Self
 
 _Path: TypeAlias = str | PathLike[str]
 _Paths: TypeAlias = _Path | Sequence[_Path]
 _Progress: TypeAlias = bool | Callable[[str, int, int | None], object] | None
+_Default = TypeVar("_Default")
 _Numbers: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
 
 __version__: str
