@@ -56,8 +56,11 @@ def test_prompts(encoder: toller.Encoder) -> None:
     assert prompted.tobytes() == encoder.encode("query: ducks").tobytes()
     assert prompted.tobytes() == encoder.encode_query("ducks", prompt="query: ").tobytes()
     assert encoder.encode("ducks", prompt_name="query").tobytes() == encoder.encode_query("ducks").tobytes()
-    with pytest.raises(toller.InvalidArgument, match="no prompt named 'nobody'"):
-        encoder.encode("ducks", prompt_name="nobody")
+    for encode in (encoder.encode, encoder.encode_query, encoder.encode_document):
+        with pytest.raises(toller.InvalidArgument, match="no prompt named 'nobody'"):
+            encode("ducks", prompt_name="nobody")
+        with pytest.raises(toller.InvalidArgument, match="prompt and prompt_name are both given"):
+            encode("ducks", prompt_name="query", prompt="query: ")
 
 
 def test_fewer_dimensions_and_unit_vectors(encoder: toller.Encoder) -> None:
@@ -139,10 +142,15 @@ def test_encoders_are_pickled_as_their_names(encoder: toller.Encoder) -> None:
     assert again.encode("ducks").tobytes() == encoder.encode("ducks").tobytes()
 
 
-def test_tensors(encoder: toller.Encoder) -> None:
+def test_tensors(encoder: toller.Encoder, reranker: toller.CrossEncoder) -> None:
     torch = pytest.importorskip("torch")
     tensor = encoder.encode(["ducks"], convert_to_tensor=True)
     assert isinstance(tensor, torch.Tensor) and tuple(tensor.shape) == (1, 384)
+    pair = ("dogs and ducks", "ducks swim")
+    for inputs, shape in ((pair, ()), ([pair], (1,))):
+        scores = reranker.predict(inputs, convert_to_tensor=True)
+        assert isinstance(scores, torch.Tensor) and tuple(scores.shape) == shape
+        assert scores.numpy().tobytes() == reranker.predict(inputs).tobytes()
 
 
 def test_cross_encoders(cli: Cli, reranker: toller.CrossEncoder) -> None:
@@ -156,6 +164,9 @@ def test_cross_encoders(cli: Cli, reranker: toller.CrossEncoder) -> None:
     assert [document["text"] for document in ranked] == [documents[place] for place in order]
     assert all(type(document["score"]) is float for document in ranked)
     assert reranker.rank("dogs", []) == []
+    for texts in (["ab", "cd", "ef"], ["ab"], "ab", [("ab", "cd"), "ef"]):
+        with pytest.raises(toller.InvalidArgument, match="texts in place of pairs"):
+            reranker.predict(texts)  # type: ignore[arg-type]
     with pytest.raises(toller.InvalidArgument, match="apply_softmax"):
         reranker.predict([("a", "b")], apply_softmax=True)
     assert pickle.loads(pickle.dumps(reranker)).fingerprint == reranker.fingerprint
