@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import multiprocessing
 import os
 import signal
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 import toller
+from toller._progress import Bar
 
 TEXTS = [f"a dog of kind {number} retrieves ducks " * 12 for number in range(20_000)]
 
@@ -133,6 +135,20 @@ def test_errors_in_progress_reach_the_caller(encoder: toller.Encoder) -> None:
 
     with pytest.raises(RuntimeError, match="from progress"):
         encoder.encode(TEXTS[:500], show_progress_bar=fail)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_each_kind_of_work_has_its_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    bar = Bar()
+    for report in [("verifying", 1, 10), ("encoding", 1, 3), ("encoding", 2, 3), ("encoding", 3, 3), ("merging", 1, 2)]:
+        bar(*report)
+    lines = ["verifying: 1 of 10", "encoding: 1 of 3\r\x1b[Kencoding: 2 of 3\r\x1b[Kencoding: 3 of 3", "merging: 1 of 2"]
+    assert sys.stderr.getvalue().split("\n") == lines  # type: ignore[attr-defined]
 
 
 def test_many_calls_leave_no_memory_behind() -> None:
