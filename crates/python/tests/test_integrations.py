@@ -216,6 +216,27 @@ def test_mteb(
     assert len(set(predictions(MtebCrossEncoder(reranker), [reranking], tmp_path / "pairs").values())) > 2
 
 
+def test_mteb_compares_as_the_model_does(encoder: toller.Encoder) -> None:
+    pytest.importorskip("mteb")
+    from mteb.models.model_meta import ScoringFunction
+
+    from toller.integrations.mteb import ExactIndex, MtebEncoder
+
+    one, two = np.array([[3, 4], [0, 2]], np.float32), np.array([[4, 3], [1, 1]], np.float32)
+    cosine, dot = MtebEncoder(encoder), MtebEncoder(encoder, similarity="dot")
+    assert cosine.mteb_model_meta.similarity_fn_name == ScoringFunction.COSINE
+    assert dot.mteb_model_meta.similarity_fn_name == ScoringFunction.DOT_PRODUCT
+    np.testing.assert_allclose(cosine.similarity(one, two), [[0.96, 7 / 50**0.5], [0.6, 0.5**0.5]], rtol=1e-6)
+    np.testing.assert_allclose(cosine.similarity_pairwise(one, two), [0.96, 0.5**0.5], rtol=1e-6)
+    assert dot.similarity(one, two).tolist() == [[24, 7], [6, 2]]
+    assert dot.similarity_pairwise(one, two).tolist() == [24, 2]
+    index = ExactIndex(dot)
+    index.add_documents(two, ["a", "b"])
+    assert index.search(one, 1, dot.similarity) == ([[24.0], [6.0]], [[0], [0]])
+    with pytest.raises(toller.InvalidArgument, match="euclidean"):
+        MtebEncoder(encoder, similarity="euclidean")
+
+
 def test_sentence_transformers_gives_the_same_vectors(encoder: toller.Encoder, minilm: Path) -> None:
     st = pytest.importorskip("sentence_transformers")
     texts = ["a dog retrieves a duck", "", "Les chiens, " * 200, "日本語の文"]
