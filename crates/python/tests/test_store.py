@@ -78,6 +78,9 @@ def test_bad_arrays_are_refused(tmp_path: Path, encoder: toller.Encoder) -> None
     ids = ["a", "b"]
     with pytest.raises(toller.InvalidArgument, match="astype"):
         toller.Store.create(tmp_path / "1", ids, vectors(2).astype(np.float64))
+    with pytest.raises(toller.InvalidArgument, match="not aligned"):
+        shifted = np.frombuffer(bytes(2 * 4 * 4 + 1), np.float32, offset=1).reshape(2, 4)
+        toller.Store.create(tmp_path / "0", ids, shifted)
     with pytest.raises(toller.InvalidArgument, match="3 ids for 2"):
         toller.Store.create(tmp_path / "2", ["a", "b", "c"], vectors(2))
     with pytest.raises(toller.InvalidArgument, match="'a' occurs twice|\"a\" occurs twice"):
