@@ -89,6 +89,8 @@ def test_bad_arrays_are_refused(tmp_path: Path, encoder: toller.Encoder) -> None
         toller.Store.create(tmp_path / "4", ids, vectors(4)[::2])
     with pytest.raises(toller.InvalidArgument):
         toller.Store.create(tmp_path / "5", ids, np.full((2, 4), np.nan, dtype=np.float32))
+    with pytest.raises(toller.InvalidArgument, match="dim is 0"):
+        toller.Store.create(tmp_path / "7", ids, np.zeros((2, 0), np.float32))
     with pytest.raises(toller.InvalidArgument, match="the model makes 384"):
         toller.Store.create(tmp_path / "6", ids, vectors(2), model=encoder)
 
