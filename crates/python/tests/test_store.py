@@ -125,5 +125,6 @@ def test_stores_are_pickled_as_their_paths(store: toller.Store) -> None:
 def test_no_store(tmp_path: Path) -> None:
     with pytest.raises(toller.NotFound):
         toller.Store(tmp_path / "nowhere")
-    with pytest.raises(toller.Error, match="not a store"):
+    with pytest.raises(toller.Error, match="not a store") as error:
         toller.Store(tmp_path)
+    assert error.value.hint == "give the directory that `toller.encode(output=...)` wrote"
