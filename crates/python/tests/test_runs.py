@@ -97,8 +97,9 @@ def test_evaluation_without_judged_queries_is_an_error() -> None:
     run, qrels = toller.Run({"y": {"d": 1.0}}), toller.Qrels({"y": {"d": 1}})
     with pytest.raises(toller.InvalidArgument, match="nDGC"):
         toller.evaluate(qrels, run, "nDGC@10")
-    with pytest.raises(KeyError):
-        toller.evaluate(qrels, run, "AP")["RR"]
+    for absent in ("RR", "AP RR"):
+        with pytest.raises(KeyError):
+            toller.evaluate(qrels, run, "AP P@5")[absent]
 
 
 def test_fusion_is_that_of_the_command_line(cli: Cli, tmp_path: Path) -> None:
