@@ -8,6 +8,7 @@ mod arrays;
 mod error;
 mod flat;
 mod jobs;
+mod mappings;
 mod measures;
 mod models;
 mod paths;

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use pyo3::PyClassInitializer;
 use pyo3::prelude::*;
 use toller_corpus::{ReadOptions, Score};
@@ -18,6 +17,7 @@ use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring};
 
 use crate::error::Failed;
 use crate::flat::{StoreArgument, parse_device};
+use crate::mappings::Mapped;
 use crate::measures::fusion;
 use crate::models::{DualEncoder, PairScorer, at_least_one};
 use crate::paths::Paths;
@@ -57,7 +57,7 @@ impl PyHit {
 /// Queries with their ids.
 #[derive(FromPyObject)]
 pub(crate) enum Queries {
-    Mapped(IndexMap<String, String>),
+    Mapped(Mapped<String>),
     Pairs(Vec<(String, String)>),
 }
 
@@ -199,7 +199,7 @@ impl PySearcher {
         work::run(py, progress, move |session| {
             let query = |(id, text)| Query { id, text, ..Query::default() };
             let queries: Vec<Query> = match queries {
-                Queries::Mapped(queries) => queries.into_iter().map(query).collect(),
+                Queries::Mapped(Mapped(queries)) => queries.into_iter().map(query).collect(),
                 Queries::Pairs(queries) => queries.into_iter().map(query).collect(),
             };
             let mut seen = HashSet::with_capacity(queries.len());

@@ -8,6 +8,7 @@ import pickle
 import random
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -51,10 +52,24 @@ def test_mappings() -> None:
     assert pickle.loads(pickle.dumps(toller.Run(scores, tag="mine"))).tag == "mine"
     with pytest.raises(KeyError):
         run["q9"]
+    assert run.items() == list(scores.items()) and run.values() == list(scores.values())
+    assert (run.get("q2"), run.get("q9"), run.get("q9", {})) == (scores["q2"], None, {})
     grades = {"q1": {"a": 1, "b": 0}}
     qrels = toller.Qrels(grades)
+    assert qrels.items() == list(grades.items()) and qrels.values() == list(grades.values())
+    assert (qrels.get("q1"), qrels.get("q9"), qrels.get("q9", {})) == (grades["q1"], None, {})
     assert qrels.to_dict() == grades and qrels["q1"] == grades["q1"] and isinstance(qrels, Mapping)
     assert pickle.loads(pickle.dumps(qrels)) == qrels
+
+
+def test_mappings_are_taken(sparse: toller.SparseIndex) -> None:
+    run, qrels = toller.Run(some_run(1)), toller.Qrels(some_qrels(1))
+    assert toller.Run(run) == run and toller.Qrels(qrels) == qrels
+    assert toller.Run(MappingProxyType({"q": MappingProxyType({"d": 1.0})})) == toller.Run({"q": {"d": 1.0}})
+    queries = {"q": "cells of the immune system"}
+    assert sparse.batch_search(MappingProxyType(queries)) == sparse.batch_search(queries)
+    with pytest.raises(TypeError):
+        toller.Run([("q", {"d": 1.0})])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["run.txt", "run.txt.gz", "run.zst"])
