@@ -135,6 +135,25 @@ def test_runs_have_the_bytes_of_the_command_line(
     assert written(reranked, tmp_path) == (tmp_path / "reranked").read_bytes()
 
 
+def test_few_queries_are_reranked_at_a_time(
+    sparse: toller.SparseIndex, reranker: toller.CrossEncoder, passages: Path
+) -> None:
+    """So that not much work goes on after a Ctrl-C."""
+
+    class Stop(Exception):
+        pass
+
+    def stop(title: str, done: int, total: int | None) -> None:
+        assert (title, total) == ("searching", 1000) and done < 1000
+        raise Stop
+
+    queries = {f"q{number}": "cells of the immune system" for number in range(1000)}
+    reranked = sparse.reranked(reranker, passages, depth=100)
+    for searcher in (reranked, toller.Searcher.hybrid([sparse, reranked], depth=100)):
+        with pytest.raises(Stop):
+            searcher.batch_search(queries, k=100, progress=stop)
+
+
 def test_one_query_is_searched_as_in_a_run(sparse: toller.SparseIndex) -> None:
     text = "cells of the immune system"
     hits = sparse.search(text, k=5)
