@@ -142,6 +142,23 @@ def test_the_number_of_threads() -> None:
     assert toller.get_num_threads() == before
 
 
+def test_threads_are_used_again() -> None:
+    index = toller.FlatIndex.of_arrays(np.eye(8, dtype=np.float32))
+
+    def threads_after(changes: int) -> int:
+        for number in range(changes):
+            toller.set_num_threads(1 + number % 2)
+            index.search(np.ones(8, dtype=np.float32))
+        return len(os.listdir("/proc/self/task"))
+
+    try:
+        few = threads_after(2)
+        # The thread of a call may still be ending.
+        assert threads_after(40) <= few + 3
+    finally:
+        toller.set_num_threads(0)
+
+
 def test_errors_in_progress_reach_the_caller(encoder: toller.Encoder) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("from progress")
