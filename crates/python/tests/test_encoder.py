@@ -132,8 +132,9 @@ def test_errors_say_what_to_do_in_pythons_words(tmp_path: Path) -> None:
 
 
 def test_an_assumed_pooling_is_a_warning() -> None:
-    with pytest.warns(UserWarning, match="does not define its pooling"):
+    with pytest.warns(UserWarning, match="does not define its pooling") as warnings:
         toller.Encoder(FIXTURES / "models/bert-pooler")
+    assert warnings[0].filename == __file__
 
 
 def test_encoders_are_pickled_as_their_names(encoder: toller.Encoder) -> None:

@@ -87,8 +87,14 @@ def test_bad_lines_have_their_place(tmp_path: Path) -> None:
         toller.Run.read(path)
     assert (error.value.file, error.value.line) == (str(path), 2)
     assert error.value.hint and "skip_bad_lines" in error.value.hint and "--" not in error.value.hint
-    with pytest.warns(UserWarning, match="skipped 1 bad line"):
+    with pytest.warns(UserWarning, match="skipped 1 bad line") as warnings:
         assert len(toller.Run.read(path, skip_bad_lines=True)["q1"]) == 1
+    assert warnings[0].filename == __file__
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text('{"_id": "d1", "text": "ducks"}\nducks\n')
+    with pytest.warns(UserWarning, match="skipped 1 bad line") as warnings:
+        toller.index(corpus, tmp_path / "index", language="en", skip_bad_lines=True)
+    assert warnings[0].filename == __file__
 
 
 def test_measures_are_those_of_the_command_line(cli: Cli, tmp_path: Path) -> None:
