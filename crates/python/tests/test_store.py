@@ -26,6 +26,7 @@ def test_arrays_become_a_store_and_come_back(tmp_path: Path, dtype: str) -> None
     assert store.ids == [f"d{row}" for row in range(100)] and store.ids_of([3, 0]) == ["d3", "d0"]
     tolerance = {"f32": 0, "f16": 1e-3, "bf16": 8e-3}[dtype]
     np.testing.assert_allclose(store[:].astype(np.float32), given, rtol=tolerance, atol=tolerance)
+    assert store[0:0].dtype == store[:].dtype and store[0:0].shape == (0, 24)
     again = toller.Store(tmp_path / "s")
     assert again[:].tobytes() == store[:].tobytes()
 
