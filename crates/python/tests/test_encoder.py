@@ -11,6 +11,7 @@ import pytest
 
 import toller
 from conftest import FIXTURES, Cli
+from toller._arguments import check_device
 
 
 def texts_of(path: Path) -> list[str]:
@@ -98,6 +99,22 @@ def test_arguments_without_effect_are_accepted(encoder: toller.Encoder) -> None:
         ["ducks"], batch_size=1, device="cpu", precision="float32", output_value="sentence_embedding", pool=None
     )
     assert same.tobytes() == plain.tobytes()
+
+
+def test_the_device_is_that_of_the_loaded_model() -> None:
+    for device in ("auto", "cpu"):
+        for model in (
+            toller.Encoder(FIXTURES / "tiny-bert", device=device).encode,
+            toller.CrossEncoder(FIXTURES / "cross-encoders/roberta", device=device).predict,
+        ):
+            for same in (None, device, "cpu"):
+                model(("a", "b"), device=same)
+            with pytest.raises(toller.InvalidArgument, match="device='cuda:1'"):
+                model(("a", "b"), device="cuda:1")
+    check_device("cuda", loaded="cuda", on_cpu=False)
+    for loaded in ("auto", "cuda"):
+        with pytest.raises(toller.InvalidArgument, match="device='cpu'"):
+            check_device("cpu", loaded=loaded, on_cpu=False)
 
 
 def test_similarity(encoder: toller.Encoder) -> None:

@@ -74,7 +74,7 @@ class CrossEncoder(PairScorer):
         `batch_size` is accepted and has no effect: batches are cut by tokens, and leave no trace.
         """
         refuse(other, _UNSET)
-        check_device(device)
+        check_device(device, self._made_with[1]["device"], self.on_cpu)
         are_texts = [isinstance(text, str) for text in inputs]
         is_one = are_texts == [True, True] and not isinstance(inputs, str)
         if any(are_texts) and not is_one:

@@ -179,7 +179,7 @@ class Encoder(DualEncoder):
         other: dict[str, Any],
     ) -> Any:
         refuse(other, _UNSET)
-        check_device(device)
+        check_device(device, self._made_with[1]["device"], self.on_cpu)
         if prompt_name is not None:
             if prompt is not None:
                 raise invalid("prompt and prompt_name are both given", "give one of them")
