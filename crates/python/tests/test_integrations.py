@@ -69,6 +69,18 @@ def test_beir_searches_what_is_there(sparse: toller.SparseIndex, passages: Path)
         SearcherSearch(sparse).search({}, {"q": "cells"}, 5)
 
 
+def test_beir_leaves_out_the_query_itself(encoder: toller.Encoder, small: toller.Searcher) -> None:
+    pytest.importorskip("beir")
+    from toller.integrations.beir import ExactSearch, SearcherSearch
+
+    corpus = {name: {"title": "", "text": text} for name, text in TEXTS.items()}
+    for search in (ExactSearch(encoder), SearcherSearch(small)):
+        found = search.search(corpus, {"d1": TEXTS["d1"], "q": TEXTS["d1"]}, 2, "cos_sim")
+        assert list(found["q"])[0] == "d1" and len(found["q"]) == 2
+        assert set(found["d1"]) == {"d2", "d3"}
+    assert ExactSearch(encoder).search({}, {"q1": "ducks", "q2": "dogs"}, 10) == {"q1": {}, "q2": {}}
+
+
 def some_run() -> tuple[toller.Qrels, toller.Run]:
     pick = np.random.default_rng(3)
     scores = {f"q{query}": {f"d{d}": float(pick.normal()) for d in pick.permutation(50)[:20]} for query in range(9)}
