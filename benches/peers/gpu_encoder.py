@@ -75,6 +75,8 @@ def from_texts(options):
     for length in options.lengths:
         # Special tokens are two; a word is at least one token.
         text = "a " * max(1, length - 2)
+        if model.max_seq_length < length:
+            raise RuntimeError(f"texts are cut to {model.max_seq_length} tokens, of {length}")
         tokens = len(model.tokenizer(text, truncation=True, max_length=length)["input_ids"]) * options.texts
         batch = max(1, BATCH_TOKENS // length)
         seconds = quickest(lambda: model.encode([text] * options.texts, batch_size=batch))

@@ -11,6 +11,8 @@ import time
 import unittest
 from pathlib import Path
 
+from device_check import encoder, made_model
+
 SCRIPT = Path(__file__).resolve().parent.parent / "device-check"
 
 FIXTURES = SCRIPT.parent.parent / "tests/fixtures"
@@ -135,6 +137,12 @@ class DeviceCheck(unittest.TestCase):
         report = self.report()
         self.assertEqual((report["running"], report["finished"]), ("smoke: f32 tile_64", False))
         self.assertTrue(all(step["outcome"] == "passed" for step in report["steps"]))
+
+    def test_a_made_model_takes_texts_of_all_measured_lengths(self):
+        folder = made_model.make(FIXTURES / "tiny-bert", self.folder / "made", made_model.TINY)
+        positions = json.loads((folder / "config.json").read_text())["max_position_embeddings"]
+        self.assertEqual(json.loads((folder / "tokenizer_config.json").read_text())["model_max_length"], positions)
+        self.assertLessEqual(max(encoder.FULL["lengths"]), positions)
 
 
 if __name__ == "__main__":
