@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute, CUresult};
 use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaStream, DriverError, result};
 
-use super::{Address, COPY_QUEUES, Controls, Device, DeviceFacts, Launch, Queue};
+use super::{Address, COMMON_SHARED_BYTES, COPY_QUEUES, Controls, Device, DeviceFacts, Launch, Queue};
 use crate::error::DeviceError;
 
 mod embedded {
@@ -19,9 +19,6 @@ mod embedded {
 
 /// The least compute capability that there is code for.
 const LEAST_CAPABILITY: (u32, u32) = (8, 0);
-
-/// Bytes of shared memory that every kernel may use.
-const COMMON_SHARED_BYTES: u32 = 48 << 10;
 
 /// An opened GPU.
 #[derive(Debug)]
