@@ -131,7 +131,7 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
     /// for work that is queued meanwhile.
     ///
     /// # Safety
-    /// There are `bytes` bytes at `from` and at `to`.
+    /// There are `bytes` bytes at `from` and at `to`. No work that is queued meanwhile writes to `from`.
     unsafe fn copy_out(&self, to: *mut u8, from: Address, bytes: usize) -> Result<(), DeviceError>;
 
     /// Queues for [`Queue::Compute`] that bytes are set to `byte`.
