@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use toller_gpu::Devices;
+use toller_gpu::{Devices, Memory};
 
 use super::number::Number;
 use super::{Cuda, abi, kernels};
@@ -246,6 +246,18 @@ fn budgets_follow_the_memory() {
     assert_eq!(tokens(1 << 30), 256, "a tile of rows for each multiprocessor");
     let little = tokens(1 << 20);
     assert!((20..256).contains(&little), "{little}");
+}
+
+/// Otherwise every query would ask the driver.
+#[test]
+fn a_budget_is_planned_once() {
+    let devices = Devices::shim(&[1 << 20]);
+    let device = devices.iter().next().unwrap();
+    let backend = Cuda::new(device.clone(), Precision::F16).unwrap();
+    let _layer = backend.linear(Layer::new(1, 1000, 10, false).parameters(), Place::Inner).unwrap();
+    let planned = backend.work();
+    let _other: Memory<u8> = Memory::new(device, 900_000).unwrap();
+    assert_eq!(backend.work(), planned);
 }
 
 #[test]
