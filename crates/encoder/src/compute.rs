@@ -6,10 +6,9 @@ use toller_checkpoint::Fingerprint;
 use toller_gpu::Devices;
 use toller_nn::{Backend, Cpu, Cuda, Precision, Work};
 use toller_simd::Isa;
-use toller_tokenizer::Tokens;
 
 use crate::EncoderError;
-use crate::network::{Encode, Network, Output};
+use crate::network::{Encode, Network, Request};
 
 /// Where a model computes.
 #[derive(Clone, Debug, Default)]
@@ -138,18 +137,11 @@ impl<B: Backend> Encode for Several<B> {
         self.0.iter().map(|(network, _)| network.split_batches()).sum()
     }
 
-    fn encode(
-        &self,
-        texts: &[Tokens],
-        unpooled: usize,
-        output: Output,
-        threads: usize,
-        rows: &mut Vec<f32>,
-    ) -> Result<(), EncoderError> {
+    fn encode(&self, request: Request<'_>, rows: &mut Vec<f32>) -> Result<(), EncoderError> {
         let least = self.0.iter().min_by_key(|(_, busy)| busy.load(Ordering::Relaxed));
         let (network, busy) = least.unwrap_or(&self.0[0]);
         busy.fetch_add(1, Ordering::Relaxed);
         let _busy = Busy(busy);
-        network.encode(texts, unpooled, output, threads, rows)
+        network.encode(request, rows)
     }
 }
