@@ -1,5 +1,6 @@
 //! Where a model computes: a plan's network on the backend of a device.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use toller_checkpoint::Fingerprint;
@@ -41,12 +42,17 @@ impl Compute {
         }
     }
 
-    /// The name of a precision here, for what is kept: one precision has other bits on another backend.
+    /// The name of a precision here, for what is kept: one precision has other bits on another backend, and
+    /// on GPUs of another generation.
     #[must_use]
     pub fn name_of(&self, dtype: Precision) -> String {
         match self {
             Self::Cpu => dtype.to_string(),
-            Self::Gpus(_) => format!("{dtype} on CUDA"),
+            Self::Gpus(devices) => {
+                let first = devices.iter().next().map(|device| device.capability());
+                let (major, minor) = first.unwrap_or_default();
+                format!("{dtype} on CUDA {major}.{minor}")
+            }
         }
     }
 }
@@ -76,6 +82,10 @@ pub(crate) fn open<P: Plan>(
         let (network, found) = plan.load(Cpu::new(dtype), fingerprint)?;
         return Ok((Box::new(network), found));
     };
+    let generations: BTreeSet<_> = devices.iter().map(|device| device.capability()).collect();
+    if generations.len() > 1 {
+        return Err(EncoderError::MixedDevices { devices: compute.device() });
+    }
     let mut networks = Several::default();
     let mut found = None;
     for device in devices.iter() {
