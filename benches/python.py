@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The Python package next to the command line, in turn in one process each: a search of 500,000 vectors of 384
-dimensions for 1,024 queries, SciFact encoded into a store, and small searches.
+dimensions for 1,024 queries, SciFact encoded into a store, and small searches. Four threads of Python next to four of
+Rust.
 
     PYTHON benches/python.py [--rounds 3] [--rows 500000]
 
@@ -20,6 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -40,10 +42,16 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def compare(name: str, of_cli: Callable[[], float], of_python: Callable[[], float], rounds: int) -> None:
-    pairs = [(of_cli(), of_python()) for _ in range(rounds)]
+def compare(
+    name: str,
+    of_peer: Callable[[], float],
+    of_python: Callable[[], float],
+    rounds: int,
+    peer: str = "command line",
+) -> None:
+    pairs = [(of_peer(), of_python()) for _ in range(rounds)]
     theirs, ours = (statistics.median(times) for times in zip(*pairs))
-    print(f"{name}: command line {theirs:.3f} s, Python {ours:.3f} s, {100 * (ours / theirs - 1):+.1f}%", flush=True)
+    print(f"{name}: {peer} {theirs:.3f} s, Python {ours:.3f} s, {100 * (ours / theirs - 1):+.1f}%", flush=True)
 
 
 def search(folder: Path, rows: int, rounds: int) -> None:
@@ -68,6 +76,12 @@ def search(folder: Path, rows: int, rounds: int) -> None:
     of_arrays = toller.FlatIndex.of_arrays(vectors, scan="f32")
     in_memory = lambda: seconds(lambda: of_arrays.search(queries, k=100))
     compare("the same of arrays in memory", searched, in_memory, rounds)
+    toller.set_num_threads(4)
+    with ThreadPoolExecutor(4) as threads:
+        parts = np.split(queries, 4)
+        in_threads = lambda: seconds(lambda: list(threads.map(lambda part: of_arrays.search(part, k=100), parts)))
+        compare("the same in 4 threads, 256 queries each", in_memory, in_threads, rounds, "one call in 4 threads of Rust")
+    toller.set_num_threads(0)
 
 
 def encode(folder: Path, minilm: str, rounds: int) -> None:
@@ -95,9 +109,9 @@ def calls(minilm: str) -> None:
     alone = steps(1.0)
     worker = threading.Thread(target=lambda: encoder.encode(texts))
     worker.start()
-    beside = steps(1.0)
+    meanwhile = steps(1.0)
     worker.join()
-    print(f"a loop in Python while texts are encoded: {100 * beside / alone:.0f}% of its steps a second of its own time")
+    print(f"a loop in Python while texts are encoded: {100 * meanwhile / alone:.0f}% of its steps a second of its own time")
 
 
 def main() -> None:

@@ -126,7 +126,7 @@ def main():
             capacity = rate(found)
             print("capacity, 32 connections: {:.0f} requests/s, p50 {:.0f} ms, p99 {:.0f} ms".format(capacity, *percentiles(found)))
             alone = percentiles(load.run(1, options.seconds // 2))[0]
-            # So many that hardly any of them waits for its answer when its next request is due.
+            # With 128 connections, hardly any waits for its answer when its next request is due.
             found = load.run(128, options.seconds, pause=128_000 / (0.7 * capacity))
             p50, p99 = percentiles(found)
             share = rate(found) / capacity

@@ -144,7 +144,8 @@ typedef struct {
 } toller_attention_args;
 
 /* pool_*: the states of each sequence but the first `skipped`, as one row for each pooling, one after the
- * other, in f32. Grid: sequences x any (threads take eight columns in turn). Block: TOLLER_NORM_THREADS. */
+ * other, in f32. Grid: sequences x any (threads take eight columns in turn). Block: up to
+ * TOLLER_NORM_THREADS, whole warps. */
 typedef struct {
     const void *x;           /* [tokens] rows of `stride` bytes */
     float *out;              /* [sequences] rows of `out_stride` bytes */

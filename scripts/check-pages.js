@@ -1,5 +1,5 @@
-// Checks pages in headless Chromium; scripts/check-pages calls it with files, and with the address of a server
-// whose page is used as people use it. SCREENSHOTS names a folder for pictures.
+// Checks pages in headless Chromium; scripts/check-pages calls it with files, with the address of a server
+// whose page is used as people use it, and with `keys:` before that of a server whose key is `reader`. SCREENSHOTS names a folder for pictures.
 "use strict";
 const path = require("node:path");
 const { source } = require("axe-core");
@@ -22,7 +22,8 @@ const opened = async (browser, address, { width, scheme }, wrong) => {
     if (![own, "blob:", "data:"].some((start) => request.url().startsWith(start))) wrong.push(`request: ${request.url()}`);
   });
   await page.setViewport({ width, height: 900 });
-  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+  // A page that scrolls smoothly would move under the pointer.
+  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }, { name: "prefers-reduced-motion", value: "reduce" }]);
   await page.goto(address);
   return page;
 };
@@ -97,13 +98,51 @@ const checkServer = async (browser, address, view) => {
   await page.keyboard.press("e");
   await until(() => document.activeElement.querySelectorAll(".why table").length === 2);
   await page.keyboard.press("o");
-  for (const [at, hit] of (await page.$$("#columns > :nth-child(6) .hit")).entries()) {
-    if (at < 2) await (await hit.$(".act")).click();
+  for (const hit of (await page.$$("#columns > :nth-child(6) .hit")).slice(0, 2)) {
+    // The terms of the hit before may come at any time, and move the button away from a pointer.
+    await hit.$eval(".act", (button) => button.click());
   }
   await until(() => document.querySelectorAll("#columns > :nth-child(6) .why table").length >= 3);
   const stages = await page.$$eval("#columns > :nth-child(6) .why:not([hidden]) table:first-child tbody th", (all) => all.map((cell) => cell.textContent));
   expect(stages.includes("postings") && stages.includes("fuse") && stages.includes("rerank"), `scores of each stage, not ${stages}`);
+  // Without shortcuts a letter does nothing, and the choice is kept.
+  const focused = () => page.evaluate(() => document.activeElement.id || document.activeElement.closest(".hit")?.dataset.id);
+  await page.click("#shortcuts");
+  await page.keyboard.press("j");
+  expect((await focused()) === "shortcuts", "no shortcut after they are switched off");
+  await page.reload();
+  await page.waitForSelector("#systems input");
+  expect(!(await page.$eval("#shortcuts", (box) => box.checked)), "shortcuts that stay off");
+  await page.click("#shortcuts");
+  await until(() => document.querySelectorAll(".hit").length === 60);
+  await page.keyboard.press("j");
+  expect((await focused())?.startsWith("d"), "shortcuts that are switched on again");
+
+  // What fails is counted, and an explanation that failed is asked again.
+  const failing = async (act, ...routes) => {
+    const refuse = (request) => routes.some((route) => request.url().endsWith(route)) ? request.respond({ status: 503, body: "{}" }) : request.continue();
+    await page.setRequestInterception(true);
+    page.on("request", refuse);
+    await act();
+    page.off("request", refuse);
+    await page.setRequestInterception(false);
+    // Chromium reports the status itself.
+    wrong.splice(0, wrong.length, ...wrong.filter((line) => !line.includes("503")));
+  };
+  await failing(async () => {
+    await page.keyboard.press("e");
+    await page.waitForSelector(".why .trouble");
+  }, "/v1/explain");
+  await page.keyboard.press("e");
+  await page.keyboard.press("e");
+  await until(() => document.activeElement.querySelectorAll(".why table").length === 2);
+  expect((await count(".why .trouble")) === 0, "an explanation at the second time");
   sum += await inspect(page, "server-search", view, wrong);
+  await failing(async () => {
+    await page.click("#ask [type=submit]");
+    await until(() => document.querySelectorAll(".system .trouble").length === 6);
+    expect((await text("#found")) === "6 systems failed.", `what failed, not ${await text("#found")}`);
+  }, "/v1/search");
 
   await page.click("[data-view=runs]");
   await page.waitForSelector("#listed tr");
@@ -116,11 +155,22 @@ const checkServer = async (browser, address, view) => {
     await frame.waitForSelector(sign, { timeout: 30_000 });
     return frame;
   };
+  expect((await page.$eval("#alone", (link) => link.href)).includes("/v1/runs/report?"), "a link to the report's own address");
   // The report's own script makes these buttons.
   const report = await shown("The report", "button.save");
   expect((await report.$$("svg")).length > 5, "figures");
   expect((await text("#compared")).includes("3 runs"), "a report of three runs");
   sum += await inspect(page, "server-report", view, wrong);
+
+  // The content is reached without leaving the view, and the choice of the runs stays.
+  await page.click("#listed tr:nth-child(2) [type=radio]");
+  await page.click("[data-view=search]");
+  await page.click("[data-view=runs]");
+  await page.waitForSelector("#listed tr:nth-child(2) [type=radio]:checked");
+  await page.focus(".skip");
+  await page.keyboard.press("Enter");
+  expect((await focused()) === "main" && page.url().endsWith("#runs"), `the content of the view, not ${page.url()}`);
+  expect(await page.$eval("#runs", (view) => !view.hidden), "the runs after the skip link");
 
   await page.click("#listed tr:nth-child(3) [type=checkbox]");
   await page.click("#compare [value=diff]");
@@ -137,12 +187,52 @@ const checkServer = async (browser, address, view) => {
   return sum;
 };
 
+// Gives keys to a server that asks for one: an impossible, a wrong and the right one.
+const checkKeys = async (browser, address, view) => {
+  const wrong = [];
+  const expect = (is, what) => { if (!is) wrong.push(`expected: ${what}`); };
+  const page = await opened(browser, address, view, wrong);
+  const trouble = () => page.$eval("#trouble", (line) => (line.hidden ? "" : line.textContent));
+  const give = async (key) => {
+    await page.$eval("#key", (field) => { field.value = ""; });
+    await page.type("#key", key);
+    await page.keyboard.press("Enter");
+  };
+  await page.waitForSelector("#access:not([hidden])");
+  expect((await trouble()) === "", "no trouble before a key is given");
+  expect((await page.evaluate(() => document.activeElement.id)) === "key", "the focus in the field of the key");
+  await give("ключ");
+  expect(!(await page.$eval("#key", (field) => field.validity.valid)), "a key of other letters to be refused");
+  expect((await page.evaluate(() => sessionStorage.length)) === 0, "no such key to be kept");
+  await give("wrong");
+  await page.waitForSelector("#trouble:not([hidden])");
+  expect((await trouble()).includes("wrong"), "a message about the key");
+  const sum = await inspect(page, "server-key", view, wrong.filter((line) => !line.includes("401")));
+  wrong.length = 0;
+  await give("reader");
+  await page.waitForSelector("#access", { hidden: true });
+  expect((await trouble()) === "", "no trouble after the right key");
+  await page.waitForSelector("#listed tr");
+  await page.click("#compare [value=report]");
+  await page.waitForSelector("#shown:not([hidden])");
+  // A link cannot send the key.
+  const tab = new Promise((opened) => { browser.once("targetcreated", (target) => opened(target.page())); });
+  await page.click("#alone");
+  const alone = await tab;
+  await alone.waitForSelector("h1", { timeout: 30_000 });
+  expect((await alone.$$("svg")).length > 5, "the report in a tab of its own");
+  await alone.close();
+  for (const line of wrong) console.log(`  ${line}`);
+  await page.close();
+  return sum + wrong.length;
+};
+
 (async () => {
   const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
   let wrong = 0;
   for (const what of process.argv.slice(2)) {
-    const check = what.startsWith("http:") ? checkServer : checkFile;
-    for (const view of VIEWS) wrong += await check(browser, what, view);
+    const check = what.startsWith("http:") ? checkServer : what.startsWith("keys:") ? checkKeys : checkFile;
+    for (const view of VIEWS) wrong += await check(browser, what.replace(/^keys:/, ""), view);
   }
   await browser.close();
   process.exitCode = wrong ? 1 : 0;

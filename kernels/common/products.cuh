@@ -19,7 +19,7 @@ struct ProductsBf16 {
 };
 
 // f32 as two tf32 numbers each: three products, which miss the fourth, 2^-22 of the first. What is left of a
-// number after its first part is cut to tf32 by the instruction.
+// number after its first part is cut to tf32.
 struct ProductsSplit {
     using Sum = float;
 

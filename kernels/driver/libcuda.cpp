@@ -71,7 +71,8 @@ struct Stream {
 };
 
 struct Event {
-    Context *context;
+    // Of the last record.
+    Stream *stream;
     std::chrono::steady_clock::time_point time;
     bool recorded;
 };
@@ -353,12 +354,13 @@ API cuStreamDestroy_v2(Stream *stream) {
 API cuEventCreate(Event **event, unsigned) {
     const Guard guard(one);
     if (!current) return INVALID_CONTEXT;
-    *event = new Event{current, {}, false};
+    *event = new Event{nullptr, {}, false};
     return SUCCESS;
 }
 
 API cuEventRecord(Event *event, void *stream) {
     const Guard guard(one);
+    event->stream = static_cast<Stream *>(stream);
     return put(stream, [=] {
         event->time = std::chrono::steady_clock::now();
         event->recorded = true;
@@ -368,7 +370,7 @@ API cuEventRecord(Event *event, void *stream) {
 
 API cuEventSynchronize(Event *event) {
     const Guard guard(one);
-    return drain(event->context);
+    return event->stream ? drain(event->stream) : SUCCESS;
 }
 
 API cuEventElapsedTime_v2(float *milliseconds, Event *start, Event *end) {
@@ -379,7 +381,7 @@ API cuEventElapsedTime_v2(float *milliseconds, Event *start, Event *end) {
 
 API cuEventDestroy_v2(Event *event) {
     const Guard guard(one);
-    const Result result = drain(event->context);
+    const Result result = event->stream ? drain(event->stream) : SUCCESS;
     delete event;
     return result;
 }

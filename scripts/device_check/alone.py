@@ -43,5 +43,5 @@ class Compilers:
             raise RuntimeError(f"nvcc cannot compile {name}: {said.strip()[-1500:]}")
         return self.output / name
 
-    def profiled(self):
-        return self.output / PROFILED
+    def profiled(self, until):
+        return self.program(PROFILED, until)

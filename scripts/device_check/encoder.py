@@ -2,6 +2,7 @@
 import json
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from . import made_model
@@ -9,8 +10,10 @@ from .folder import ENCODER_PEERS
 from .runner import Skipped
 
 DTYPES = ["f16", "bf16", "f32"]
-FULL = {"shape": made_model.BASE, "lengths": [50, 128, 512], "texts": 4096}
+FULL = {"shape": made_model.BASE, "lengths": [50, 128, 512], "texts": 2048}
 TINY = {"shape": made_model.TINY, "lengths": [8, 40], "texts": 4}
+# All steps together, in seconds: the search of full size comes next.
+SECONDS = 220
 # The largest difference of a score in f32 from the CPU's, relative to the largest score.
 SCORES = 1e-4
 WORDS = "the of a dog search text query answer water river paper light house green music train".split()
@@ -29,18 +32,24 @@ class Encoder:
         self.report |= {"parity": {}, "encode": []}
 
     def all(self):
-        step, slow = self.runner.step, self.check.is_stand_in
-        step("encoder: tests", 60 if not slow else 900,
-             lambda: self.check.tests("encoder tests", "cuda::", program="tests-encoder"))
-        step("encoder: encode, search, rerank", 60 if not slow else 300, self.whole)
+        slow = self.check.is_stand_in
+        until = None if slow else time.monotonic() + SECONDS
+        step = lambda name, seconds, work: self.runner.step(f"encoder: {name}", seconds, work, until)
+        step("tests", 60 if not slow else 900,
+             lambda: self.check.tests("encoder tests", "cuda::", "a_gpu_is_near", program="tests-encoder"))
+        step("encode, search, rerank", 60 if not slow else 300, self.whole)
         for dtype in DTYPES:
-            step(f"encoder: parity in {dtype}", 30 if not slow else 300, lambda: self.parity(dtype))
+            step(f"parity in {dtype}", 30 if not slow else 300, lambda: self.parity(dtype))
         with tempfile.TemporaryDirectory() as name:
             model = Path(name) / "model"
-            step("encoder: a random model", 30, lambda: made_model.make(self.models / "tiny-bert", model, self.sizes["shape"]))
             for dtype in DTYPES:
-                step(f"encoder: rates in {dtype}", 40 if not slow else 300, lambda: self.rates(model, dtype))
-            step("encoder: peers", 60, lambda: self.peers(model))
+                step(f"rates in {dtype}", 40 if not slow else 300, lambda: self.rates(model, dtype))
+            step("peers", 90, lambda: self.peers(model))
+
+    def make(self, model):
+        """Makes the random model if no step before has made it."""
+        if not model.exists():
+            made_model.make(self.models / "tiny-bert", model, self.sizes["shape"])
 
     def toller(self, *arguments):
         return self.runner.checked([self.check.folder / "toller", *arguments], self.check.environment)
@@ -76,6 +85,7 @@ class Encoder:
             self.report["parity"][f"{model.name} {dtype}"] = json.loads(self.toller("verify", "--model", model, *shared))
 
     def rates(self, model, dtype):
+        self.make(model)
         measured = json.loads(self.toller("bench", "encode", "--model", model, "--pooling", "mean", "--lengths",
                                           ",".join(map(str, self.sizes["lengths"])), "--seconds", "0.5", "--dtype", dtype,
                                           "--device", self.check.device, "--json", "--quiet"))
@@ -85,6 +95,7 @@ class Encoder:
                                           "from_text": figure["tokens_per_second"]})
 
     def peers(self, model):
+        self.make(model)
         command = [sys.executable, self.check.folder / ENCODER_PEERS, "--model", model, "--lengths",
                    ",".join(map(str, self.sizes["lengths"])), "--texts", self.sizes["texts"],
                    "--device", "cpu" if self.check.is_stand_in else "cuda"]

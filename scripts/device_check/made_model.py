@@ -38,6 +38,9 @@ def make(like, folder, shape, positions=512):
     for path in like.iterdir():
         if path.suffix == ".json" and path.name.startswith("tokenizer"):
             shutil.copy(path, folder)
+    # Readers cut texts at the tokenizer's length.
+    settings = folder / "tokenizer_config.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "model_max_length": positions}))
     source = random.Random(1)
     numbers = struct.pack(f"<{NUMBERS}e", *(source.gauss(0, DEVIATION) for _ in range(NUMBERS)))
     header, end = {}, 0

@@ -15,6 +15,8 @@ import time
 LEAST_SECONDS = 2
 # After this many seconds a killed program that has not ended is left behind: it waits for the driver.
 GRACE_SECONDS = 5
+# Why a step is skipped that --only does not name.
+NOT_CHOSEN = "not chosen"
 
 
 class Hung(Exception):
@@ -43,10 +45,11 @@ def replace(path, text):
 class Runner:
     """Runs steps one after another, up to a deadline."""
 
-    def __init__(self, output, deadline, step_limit=None):
-        """Writes report.json and log.txt into the folder `output`. `step_limit` lowers the limit of every step."""
+    def __init__(self, output, deadline, step_limit=None, only=""):
+        """Writes report.json and log.txt into the folder `output`. `step_limit` lowers the limit of every step. Steps whose
+        names do not contain `only` are skipped, unless they are needed."""
         output.mkdir(parents=True, exist_ok=True)
-        self.output, self.step_limit = output, step_limit
+        self.output, self.step_limit, self.only = output, step_limit, only
         self.log = open(output / "log.txt", "ab", buffering=0)
         self.began = time.monotonic()
         self.deadline = self.began + deadline
@@ -57,9 +60,11 @@ class Runner:
     def write(self):
         replace(self.output / "report.json", json.dumps(self.report, indent=1) + "\n")
 
-    def step(self, name, seconds, work, until=None):
+    def step(self, name, seconds, work, until=None, needed=False):
         """Does `work` within `seconds`, and before `until` if that is earlier. Returns whether it passed."""
         now = time.monotonic()
+        if self.only not in name and not needed:
+            return self.end(name, "skipped", NOT_CHOSEN, 0)
         limit = min(seconds, self.step_limit or seconds, self.deadline - now, (until or self.deadline) - now)
         if limit < LEAST_SECONDS:
             return self.end(name, "skipped", "no time is left", 0)

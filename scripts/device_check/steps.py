@@ -18,6 +18,7 @@ TINY = {"dim": 32, "large": 600, "small": 400, "ends": [1, 70], "middle": [3], "
 DTYPES = ["f16", "bf16", "f32", "int8"]
 ENGINES = ["tile_8", "tile_64", "tile_256", "wgmma"]
 SMOKE = "cuda::tests::smoke"
+ENCODER_PRODUCTS = "cuda::tests::products_at"
 MILLION = "cuda::tests::a_million_vectors_have_the_hits_of_the_cpu"
 # All smoke tests together, in seconds: hanging tests must not take the time of everything else.
 SMOKE_SECONDS = 100
@@ -60,7 +61,7 @@ class Check:
 
     def all(self):
         sizes, step = self.sizes, self.runner.step
-        if not step("machine", 30, self.machine):
+        if not step("machine", 30, self.machine, needed=True):
             return
         until = time.monotonic() + SMOKE_SECONDS
         for dtype in DTYPES:
@@ -86,7 +87,8 @@ class Check:
         suite = ["cuda::", "scans_batches_depths", "--skip", SMOKE] if self.is_stand_in else []
         step("tests", 120 if not self.is_stand_in else 1200, lambda: self.tests("tests", *suite))
         for check in ["memcheck", "racecheck"]:
-            step(check, 60, lambda: self.sanitizer(check))
+            step(check, 60, lambda: self.sanitizer(check, SMOKE, "tests"))
+            step(f"{check}: encoder", 60, lambda: self.sanitizer(check, ENCODER_PRODUCTS, "tests-encoder"))
 
     def machine(self):
         doctor = json.loads(self.runner.checked([self.folder / "toller", "doctor", "--json"], self.environment))
@@ -133,14 +135,15 @@ class Check:
             raise Skipped("a stand-in takes hours")
         self.tests("a million vectors", "--ignored", MILLION)
 
-    def sanitizer(self, check):
+    def sanitizer(self, check, tests, program):
         if self.is_stand_in:
             raise Skipped("no GPU")
         sanitizer = tool("compute-sanitizer")
         if not sanitizer:
             raise Skipped("compute-sanitizer is not installed")
         # Every type and every engine, at sizes for a tool that watches every access.
-        self.tests(check, SMOKE, "--test-threads", "1", tool=[sanitizer, "--tool", check, "--error-exitcode", "9"])
+        self.tests(f"{check}: {program}", tests, "--test-threads", "1", program=program,
+                   tool=[sanitizer, "--tool", check, "--error-exitcode", "9"])
 
     def ours(self, vectors, queries, scans, capability=None):
         """Measures our search. The figures count even if a later figure fails."""
@@ -212,4 +215,4 @@ class Check:
         kernels = "regex:bench_scan_(f16_8|f16_64|f16_256|f16_wgmma|int8_wgmma)$"
         out = self.runner.output / "ncu.txt"
         self.runner.checked([ncu, "--clock-control", "none", "--kernel-name", kernels, *(part for name in sections for part in ["--section", name]),
-                             "--log-file", out, self.compilers.profiled(), "--once"])
+                             "--log-file", out, self.compilers.profiled(self.runner.ends), "--once"])

@@ -11,6 +11,10 @@ import time
 import unittest
 from pathlib import Path
 
+from device_check import encoder, made_model
+from device_check.runner import Runner
+from device_check.steps import FULL, Check
+
 SCRIPT = Path(__file__).resolve().parent.parent / "device-check"
 
 FIXTURES = SCRIPT.parent.parent / "tests/fixtures"
@@ -49,7 +53,7 @@ elif "bench encode" in arguments:
     print(json.dumps({{"figures": [{{"texts": "8 tokens", "from_ids_tokens_per_second": 2e6, "tokens_per_second": 1e6}}]}}))
 elif "verify" in arguments:
     print("{{}}")
-elif "gpu_" not in arguments:
+elif not sys.argv[0].endswith(".py"):
     print("test result: ok. 1 passed; 0 failed")
 """
 
@@ -68,10 +72,10 @@ class DeviceCheck(unittest.TestCase):
     def command(self, *options):
         return [sys.executable, str(SCRIPT), "run", str(self.folder), "--output", str(self.folder / "results"), *options]
 
-    def run_with(self, plant, *options):
+    def run_with(self, plant, *options, path="/nowhere"):
         """(exit status, report, outcomes by step, log)"""
         # Without CUDA's programs, which a machine may have.
-        environment = {"PATH": "/nowhere", "PLANT": plant}
+        environment = {"PATH": path, "PLANT": plant}
         done = subprocess.run(self.command(*options), env=environment, capture_output=True, text=True, timeout=100)
         report = self.report()
         self.assertTrue(report["finished"], done.stderr)
@@ -122,6 +126,40 @@ class DeviceCheck(unittest.TestCase):
         self.assertEqual((status, outcomes[1]), (1, "hung"))
         self.assertEqual(set(outcomes[2:]), {"skipped"})
 
+    def test_only_chosen_steps_run(self):
+        status, report, steps, _ = self.run_with("nothing:nowhere", "--only", "rates in bf16")
+        self.assertEqual(status, 0)
+        self.assertEqual([name for name, step in steps.items() if step["outcome"] == "passed"], ["machine", "encoder: rates in bf16"])
+        status, _, steps, _ = self.run_with("nothing:nowhere", "--only", "no such step")
+        self.assertEqual((status, steps["machine"]["outcome"]), (1, "passed"))
+
+    def test_the_search_of_full_size_has_time_if_all_steps_before_it_hang(self):
+        # The end that the steps of a group share, or a step's own seconds.
+        most = {}
+
+        class Recorded(Runner):
+            def step(self, name, seconds, work, until=None, needed=False):
+                most[name.split(":")[0] if until else name] = until - time.monotonic() if until else seconds
+                return True
+
+        runner = Recorded(self.folder / "results", 540)
+        self.addCleanup(runner.log.close)
+        Check(runner, self.folder, "cuda", FULL, 1).all()
+        names = list(most)
+        search = next(place for place, name in enumerate(names) if name.startswith("search: "))
+        self.assertEqual(names[:search], ["machine", "smoke", "a million vectors", "encoder"])
+        self.assertLessEqual(sum(most[name] for name in names[:search + 1]), 540)
+
+    def test_sanitizers_watch_the_search_and_the_encoder(self):
+        tools = self.folder / "tools"
+        tools.mkdir()
+        shutil.copy(self.folder / "tests", tools / "compute-sanitizer")
+        _, _, steps, log = self.run_with("nothing:nowhere", "--only", "check", path=str(tools))
+        chosen = {name: step["outcome"] for name, step in steps.items() if step["outcome"] != "skipped"}
+        checks = ["memcheck", "memcheck: encoder", "racecheck", "racecheck: encoder"]
+        self.assertEqual(chosen, {name: "passed" for name in ["machine", *checks]})
+        self.assertRegex(log, "compute-sanitizer --tool racecheck .*/tests-encoder cuda::tests::products_at")
+
     def test_the_report_of_a_killed_run_names_its_step(self):
         environment = {"PATH": "/nowhere", "PLANT": "hang:smoke::f32::tile_64"}
         running = subprocess.Popen(self.command(), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -135,6 +173,12 @@ class DeviceCheck(unittest.TestCase):
         report = self.report()
         self.assertEqual((report["running"], report["finished"]), ("smoke: f32 tile_64", False))
         self.assertTrue(all(step["outcome"] == "passed" for step in report["steps"]))
+
+    def test_a_made_model_takes_texts_of_all_measured_lengths(self):
+        folder = made_model.make(FIXTURES / "tiny-bert", self.folder / "made", made_model.TINY)
+        positions = json.loads((folder / "config.json").read_text())["max_position_embeddings"]
+        self.assertEqual(json.loads((folder / "tokenizer_config.json").read_text())["model_max_length"], positions)
+        self.assertLessEqual(max(encoder.FULL["lengths"]), positions)
 
 
 if __name__ == "__main__":

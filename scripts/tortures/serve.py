@@ -24,8 +24,8 @@ RIGHT = [
     ("/v1/embeddings", {"input": "ducks", "model": "tiny-bert", "encoding_format": "base64"}),
     ("/v2/rerank", {"query": "ducks", "documents": ["a", {"text": "b"}], "top_n": 1, "model": "mpnet"}),
     ("/v1/rerank", {"query": "ducks", "documents": ["a", "b"], "return_documents": True, "model": "mpnet"}),
-    ("/v1/search", {"query": ["ducks"], "k": 3, "system": "hybrid", "texts": True, "filter": {"ids": ["d1"], "exclude": ["d2"]}}),
-    ("/v1/explain", {"query": "ducks", "ids": ["d0"], "k": 2}),
+    ("/v1/search", {"query": ["ducks"], "k": 3, "system": "hybrid", "texts": True, "filter": {"ids": ["s1"], "exclude": ["s2"]}}),
+    ("/v1/explain", {"query": "ducks", "ids": ["s0"], "k": 2}),
     ("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search", "arguments": {"query": "ducks"}}}),
 ]
 PIECES = [
@@ -75,7 +75,7 @@ class Server:
 
 
 def request(path, body):
-    head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
     return head.encode() + body
 
 
@@ -120,7 +120,7 @@ def bodies(bench, server, seconds):
     for path, body in right:
         connection.sendall(request(path, body))
         status = answer(reader)
-        bench.table.add(PART, "right bodies", status in (200, 404), f"{path}: {status}", str(status))
+        bench.table.add(PART, "right bodies", status == 200, f"{path}: {status}", str(status))
     for _ in until(time.monotonic() + seconds, 20):
         sent = [(path, damaged(body, random)) for path, body in (random.choice(right) for _ in range(PIPELINE))]
         connection.sendall(b"".join(request(path, body) for path, body in sent))

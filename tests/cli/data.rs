@@ -89,6 +89,15 @@ fn published_formats_of_dureader_both_ways() {
         "data dureader write --queries read/queries.tsv --qrels read/qrels.txt --corpus read/corpus.jsonl --output again",
     );
     assert_eq!(workspace.lines("again/dev.json"), [dev]);
+    workspace.write("half", "-\t\t甲\t0\n");
+    let few = "half: the parts have 1 passages, the map 2";
+    workspace
+        .toller("data dureader read dev.json --ids map.json --passages half --output other")
+        .fails(1, &[few, "all parts, in their order"]);
+    workspace.write("twice.json", r#"{"1": "yi", "0": "yi"}"#);
+    workspace
+        .toller("data dureader read dev.json --ids twice.json --passages part-00 --output other")
+        .fails(1, &["two passages have the identifier \"yi\"", "correct the identifiers in the input"]);
     workspace.write("rows.run", "q1 Q0 0 1 2.0 x\nq1 Q0 1 2 1.0 x\n");
     workspace.runs("data dureader predict rows.run --ids map.json --output predicted");
     assert_eq!(workspace.lines("predicted/prediction.json"), [r#"{"q1":["jia","yi"]}"#]);
@@ -108,6 +117,14 @@ fn other_domains_and_natural_questions() {
     assert_eq!(workspace.lines("med/corpus.jsonl")[0], r#"{"_id":"1","text":"rest, water"}"#);
     assert_eq!(workspace.lines("med/queries.tsv"), ["9\twhat helps"]);
     assert_eq!(workspace.lines("med/qrels.txt"), ["9 0 1 1"]);
+    let domain =
+        "data dureader domain cmedqa --questions question.csv --candidates candidates.txt --output other";
+    workspace.write("twice.csv", "ans_id,content\n1,rest\n1,tea\n");
+    workspace
+        .toller(&format!("{domain} --passages twice.csv"))
+        .fails(1, &["two passages have the identifier \"1\""]);
+    workspace.write("empty.csv", "ans_id,content\n");
+    workspace.toller(&format!("{domain} --passages empty.csv")).fails(1, &["empty.csv: there is no record"]);
     workspace.write("context.csv", "docid\ttext\nd1\tnews\n");
     workspace.write("train.csv", "id\tdocid\tquestion\tanswer\nq1\td1\twhat\tnews\n");
     workspace
@@ -121,4 +138,37 @@ fn other_domains_and_natural_questions() {
     assert!(built.contains("coverage mean percent"), "{built}");
     assert_eq!(workspace.lines("nq/qrels.txt"), ["1 0 s0 1"]);
     assert_eq!(workspace.lines("nq/corpus.jsonl").len(), 2);
+}
+
+#[test]
+fn hints_of_builders_name_flags_that_they_have() {
+    let workspace = Workspace::new();
+    workspace.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"dog\"}\nbad\n");
+    let built = workspace.toller("data beir corpus.jsonl --output built");
+    built.fails(1, &["corpus.jsonl, line 2", "hint: correct the record, or fetch the file again"]);
+    workspace.write("queries.tsv", "q\twhat\n");
+    workspace.write("qrels.txt", "q 0 a 1\n");
+    let write =
+        "data dureader write --queries queries.tsv --qrels qrels.txt --corpus corpus.jsonl --output out";
+    workspace.toller(write).fails(1, &["corpus.jsonl, line 2", "--skip-bad-lines"]);
+    workspace.runs(&format!("{write} --skip-bad-lines")).says(["malformed record"]);
+}
+
+#[test]
+fn facts_with_numbers_and_results_are_of_the_same_questions() {
+    let workspace = Workspace::new();
+    workspace.write("facts.jsonl", "{\"subject\": \"Ann\", \"relation\": \"P19\", \"object\": \"Oslo\"}\n");
+    workspace.write("links.tsv", "Ann\t1\nAnn\t2\n");
+    workspace
+        .toller("data entityquestions buckets facts.jsonl --frequencies links.tsv --output buckets")
+        .fails(1, &["links.tsv: there are two numbers of \"Ann\"", "write each subject once"]);
+    workspace.write("questions.jsonl", "{\"_id\": \"q\", \"text\": \"where\", \"answers\": [\"Oslo\"]}\n");
+    workspace.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"Oslo\"}\n");
+    let results = "data entityquestions results --queries questions.jsonl --corpus corpus.jsonl --output";
+    workspace.write("other.run", "p Q0 a 1 1.0 x\n");
+    workspace
+        .toller(&format!("{results} other other.run"))
+        .fails(1, &["other.run has no results for the questions; it has some for \"p\""]);
+    workspace.write("same.run", "q Q0 a 1 1.0 x\n");
+    workspace.runs(&format!("{results} same same.run"));
 }

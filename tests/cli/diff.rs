@@ -151,6 +151,19 @@ fn what_is_wrong_is_reported() {
     workspace.toller("diff before.run after.run --qrels qrels.txt --failed-at 5").fails(2, &["name one run"]);
     workspace.toller("diff before.run --qrels qrels.txt --sample 5").fails(2, &["--failed-at"]);
     workspace.toller("diff before.run after.run --qrels qrels.txt -m nDCD").fails(2, &["nDCD"]);
+    let format = "diff before.run after.run --qrels qrels.txt --format html --output";
+    for input in ["before.run", "qrels.txt"] {
+        let said = format!("would overwrite the input {input}");
+        workspace.toller(&format!("{format} {input}")).fails(2, &[&said]);
+        workspace
+            .toller(&format!("diff before.run after.run --qrels qrels.txt --output {input}"))
+            .fails(2, &[&said]);
+    }
+    workspace.write("keys", "read secret");
+    workspace
+        .toller(&format!("{format} keys"))
+        .fails(2, &["keys is there already, and it is not a page in HTML"]);
+    assert_eq!(workspace.read("keys"), b"read secret");
     workspace.write("none.csv", "a,b\n1,2\n");
     workspace.toller("diff --tally none.csv").fails(1, &["none.csv: there is no column \"category\""]);
     workspace.write("bad.csv", "gain,category\nlots,x\n");

@@ -144,9 +144,7 @@ fn stops_cleanly(signal: &str) {
     let message = done.lines().last().unwrap();
     let rows = message
         .strip_prefix("interrupted; ")
-        .and_then(|rest| {
-            rest.strip_suffix(" of 11800 rows are in the store; run the same command again to go on")
-        })
+        .and_then(|rest| rest.strip_suffix(" of 11800 rows are written; run the command again to go on"))
         .unwrap_or_else(|| panic!("{done}"));
     let rows: usize = rows.parse().unwrap();
     assert!((500..11_800).contains(&rows) && rows.is_multiple_of(500), "{rows} rows are whole shards");

@@ -306,6 +306,31 @@ fn a_store_or_index_of_the_same_making_is_adopted() {
 }
 
 #[test]
+fn a_store_or_index_of_another_making_is_found_before_the_first_step() {
+    let workspace = workspace();
+    fs::create_dir(workspace.path("recipe.work")).unwrap();
+    let corpus = "--corpus data/corpus.jsonl -q --output recipe.work";
+    workspace.runs(&format!("index --language de {corpus}/index"));
+    workspace.runs(&format!("encode --model tiny-bert --pooling cls --rows-per-shard 64 {corpus}/store"));
+    let (index, store) = (written(&workspace, "recipe.work/index"), written(&workspace, "recipe.work/store"));
+    let problems = [
+        "step index: the index recipe.work/index is of something else: its analyzer is de, asked for is en",
+        "step encode: the store recipe.work/store was begun differently: ",
+        "encoding.pooling is \"cls\" in the store, \"mean\" asked for",
+    ];
+    workspace.runs("run recipe.toml --dry-run").says(problems);
+    workspace.toller("run recipe.toml").fails(1, &problems).says(["give --work another folder", "--force"]);
+    assert!(!workspace.path("recipe.work/bm25.run").exists());
+    assert_eq!(written(&workspace, "recipe.work/index"), index);
+    assert_eq!(written(&workspace, "recipe.work/store"), store);
+    // The index in the place of the store, and a command that replaces both.
+    fs::remove_dir_all(workspace.path("recipe.work/store")).unwrap();
+    fs::rename(workspace.path("recipe.work/index"), workspace.path("recipe.work/store")).unwrap();
+    workspace.toller("run recipe.toml").fails(1, &["step encode: "]);
+    workspace.runs("run recipe.toml --force -q");
+}
+
+#[test]
 fn a_step_that_fails_is_named_and_done_again() {
     let workspace = workspace();
     workspace.write("data/qrels.txt", "1 0 s1\n");

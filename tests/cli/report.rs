@@ -113,6 +113,17 @@ fn what_is_wrong_is_told() {
     let workspace = workspace();
     workspace.toller("report a.run --qrels qrels.txt --output - --json").fails(2, &["both write to stdout"]);
     workspace.toller("report a.run --qrels qrels.txt --output a.run").fails(2, &["overwrite"]);
+    let named = |name: &str| format!("report a.run --qrels qrels.txt --output {name}");
+    for name in ["keys", "keys.gz", "keys.zip"] {
+        let content: &[u8] = if name == "keys.zip" { b"PK\x03\x04" } else { b"read secret" };
+        workspace.write(name, content);
+        workspace.toller(&named(name)).fails(2, &["is there already, and it is not a page in HTML"]);
+        assert_eq!(workspace.read(name), content);
+    }
+    // A page that is there may be replaced, compressed or not.
+    for name in ["again.html.gz", "again.html.gz", "again.html", "again.html"] {
+        workspace.toller(&named(name)).succeeds();
+    }
     workspace
         .toller("report a.run --qrels qrels.txt -m NumRel --output p.html")
         .fails(1, &["NumRel is not a mean", "nDCG@10"]);

@@ -92,6 +92,7 @@ fn a_cell_is_run_by_the_command_that_is_shown() {
     let before = workspace.runs("reproduce --json").json();
     let experiment = &before["experiments"][0];
     assert_eq!(experiment["command"], "toller run configs/two.toml --cell ranker=bm25 --set data=DATA");
+    assert_eq!(before["experiments"][2]["command"], "toller run configs/two.toml --set data=DATA");
     let missing = experiment["missing"][0].as_str().unwrap();
     assert!(
         missing.contains("the folder of the test") && missing.contains("https://example.org"),
@@ -120,6 +121,24 @@ fn a_cell_is_run_by_the_command_that_is_shown() {
     assert!((measured[2] - (measured[0] + measured[1]) / 2.0).abs() < 1e-12, "{measured:?}");
     let wrong = ["the matrix has no axis \"rankers\"", "did you mean \"ranker\"?"];
     workspace.toller("run configs/two.toml --cell rankers=bm25").fails(1, &wrong);
+}
+
+#[test]
+fn a_variable_that_a_cell_does_not_need_is_not_asked_for() {
+    let workspace = workspace();
+    let axis = r#"
+[variables.claims]
+about = "the folder of other queries"
+[matrix.ranker]
+bm25 = { folder = "${data}" }
+ql = { folder = "${claims}" }
+"#;
+    let recipe = RECIPE.replace("[matrix]\nranker = [\"bm25\", \"ql\"]\n", axis);
+    workspace.write("configs/two.toml", recipe.replace("${data}/queries", "${ranker.folder}/queries"));
+    let experiments = workspace.runs("reproduce --json").json()["experiments"].clone();
+    let bm25 = "toller run configs/two.toml --cell ranker=bm25 --set data=DATA";
+    assert_eq!(experiments[0]["command"], bm25);
+    assert_eq!(experiments[1]["command"], bm25.replace("bm25", "ql") + " --set claims=CLAIMS");
 }
 
 #[test]
@@ -165,5 +184,13 @@ fn the_page_and_the_markdown_have_what_was_measured() {
         "{}",
         rows[0]
     );
+    for same in ["-", "./results.md"] {
+        let both = format!("reproduce --output {same} --markdown {}", same.trim_start_matches("./"));
+        workspace.toller(&both).fails(2, &["would both write to", "give --markdown another file"]);
+    }
+    workspace.runs("reproduce --output page.html");
+    workspace
+        .toller("reproduce --output results.md")
+        .fails(2, &["results.md is there already, and it is not a page"]);
     workspace.toller("reproduce --configs none").fails(1, &["cannot read none"]);
 }

@@ -28,8 +28,9 @@ impl Serving {
     fn post(&self, path: &str, body: &Value) -> Value {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let (length, body) = (body.to_string().len(), body.to_string());
-        let head =
-            format!("POST {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\ncontent-length: {length}");
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}"
+        );
         stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();

@@ -225,3 +225,20 @@ fn a_job_script_of_a_command_that_would_fail_is_not_written() {
         .fails(2, &["give --output a file"]);
     assert!(!workspace.has_trace_of("job.sh"));
 }
+
+#[test]
+fn a_job_script_replaces_nothing_but_job_scripts() {
+    let workspace = Workspace::new();
+    let slurm = |output: &str| {
+        let mut command = workspace.command("slurm encode --shards 3");
+        command.args(["--output", output, "--", "--model", "M", "--corpus", "c.jsonl", "--output", "store"]);
+        Finished::new(command.output().unwrap())
+    };
+    workspace.write("c.jsonl", "{}");
+    slurm("c.jsonl").fails(2, &["c.jsonl is there already, and it is not a job script", "hint: "]);
+    assert_eq!(workspace.read("c.jsonl"), b"{}");
+    for _ in 0..2 {
+        slurm("my job.sh").succeeds().says(["bash 'my job.sh'"]);
+    }
+    slurm("new\nline.sh").fails(2, &["has a line end", "hint: "]);
+}

@@ -39,6 +39,15 @@ fn a_trained_model_encodes_and_scores() {
     workspace.runs("train dual --config run.toml --steps 4 --output again --chunk-size 3 --threads 2");
     assert!(workspace.read("out/model.safetensors") == workspace.read("again/model.safetensors"));
     assert!(workspace.read("out/model.safetensors") != workspace.read("model/model.safetensors"));
+    let card = String::from_utf8(workspace.read("out/README.md")).unwrap();
+    for line in [
+        "- loss: contrastive over the whole batch, temperature 0.05",
+        "- steps: 4",
+        "- optimizer: adamw, weight decay 0",
+    ] {
+        assert!(card.lines().any(|found| found == line), "{card}");
+    }
+    assert!(!card.contains(['{', '(']), "{card}");
     workspace.write("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"ducks\"}\n");
     workspace.runs("encode --model out --corpus corpus.jsonl --output store");
 
@@ -73,6 +82,13 @@ fn the_best_model_on_a_dev_set_is_saved() {
         (report["best"]["measures"]["RR"].as_f64().unwrap() - measured).abs() < 1e-9,
         "{report} {measured}"
     );
+
+    // Steps too small to change anything: the model before them stays the first of the best.
+    let still = train.replace("--lr 3e-3", "--lr 1e-30");
+    let first = workspace.runs(&format!("{still}-first {dev} --eval-every 3"));
+    first.says(["saved the model of step 0, the best on the dev set"]);
+    let last = workspace.runs(&format!("{still}-last {dev} --eval-every 3 --save-last"));
+    assert!(!last.stderr.contains("saved the model of"), "{}", last.stderr);
 
     let refused = |arguments: &str, message: &str| {
         workspace.toller(&format!("{train}2 {arguments}")).fails(2, &[message]);

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use toller_engine::{Engine, EngineError, Event, ResolveOptions, Role, Work};
 use toller_hub::{Origin, env};
+use toller_ir::counted;
 use toller_simd::Isa;
 use toller_sparse::BuildProgress;
 
@@ -148,7 +149,7 @@ impl Narrator {
             Event::DevicePlanned(plan) => ui.status(plan.to_string()),
             Event::IndexOpened(index) => {
                 let (count, dim, dtype) = (index.doc_count(), index.dim(), index.store().dtype());
-                ui.detail(format!("store: {count} vectors of {dim} x {dtype}"));
+                ui.detail(format!("store: {} of {dim} x {dtype}", counted(count, "vector")));
             }
             Event::BeirCorpus { folder, file } => ui.status(format!(
                 "{} holds a BEIR collection: reading {}",
@@ -163,17 +164,17 @@ impl Narrator {
                 ui.status(format!("{} cannot be written; indexing the texts next to the collection", directory.display()));
             }
             Event::TextsBuilt { passages, bytes } => {
-                ui.status(format!("indexed {passages} passages ({:.1} MB)", bytes as f64 / 1e6));
+                ui.status(format!("indexed {} ({:.1} MB)", counted(passages, "passage"), bytes as f64 / 1e6));
             }
             Event::TextsOpened(texts) => {
                 if texts.skipped() > 0 {
                     ui.warning(format!("{} bad lines of the collection were skipped", texts.skipped()));
                 }
-                ui.detail(format!("texts: {} passages, fingerprint {}", texts.len(), texts.fingerprint()));
+                ui.detail(format!("texts: {}, fingerprint {}", counted(texts.len(), "passage"), texts.fingerprint()));
             }
             Event::ShardDamaged(damage) => {
                 let rows = damage.rows.end - damage.rows.start;
-                ui.warning(format!("{}; its {rows} rows are written again", damage.error));
+                ui.warning(format!("{}; encoding {} again", damage.error, counted(rows, "row")));
             }
             Event::StoreResumed(writer) => {
                 let next = writer.missing_rows().first().map_or(writer.rows_done(), |rows| rows.start);

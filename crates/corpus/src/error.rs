@@ -3,7 +3,7 @@
 use std::fmt;
 
 use toller_files::FileError;
-use toller_ir::{ErrorPlace, Explain, Position, Remedy, Setting, named, remedy};
+use toller_ir::{ErrorPlace, Explain, Position, Remedy, Setting, counted, named, remedy};
 
 /// A place in an input: the file and the line, record or row, counted from one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -243,11 +243,6 @@ pub(crate) fn excerpt(bytes: &[u8]) -> String {
         shown.push('…');
     }
     format!("\"{shown}\"")
-}
-
-/// `1 thing`, `2 things`.
-pub(crate) fn counted(count: usize, thing: &str) -> String {
-    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

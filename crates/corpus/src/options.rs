@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use toller_ir::counted;
+
 use crate::ColumnNames;
-use crate::error::{BadKind, BadRecord, CorpusError, counted};
+use crate::error::{BadKind, BadRecord, CorpusError};
 
 /// How to read a file of a kind whose formats are `F`.
 #[derive(Clone, Debug)]

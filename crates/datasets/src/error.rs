@@ -39,6 +39,14 @@ pub enum DatasetError {
         /// The names that were looked for.
         expected: String,
     },
+    /// The split that was asked for has no file.
+    #[error("there is no file of the split '{split}'")]
+    NoSplit {
+        /// The split.
+        split: String,
+        /// The splits that have files.
+        found: Vec<String>,
+    },
     /// Two files are for one purpose.
     #[error("there are two candidates for the {what}: {first} and {second}")]
     TwoFiles {
@@ -56,6 +64,33 @@ pub enum DatasetError {
         name: String,
         /// How it differs.
         differences: String,
+    },
+    /// Judgments and runs cannot hold an identifier.
+    #[error("the identifier {0:?} is empty or has white space")]
+    BadId(String),
+    /// Two queries or passages have one identifier.
+    #[error("two {what} have the identifier {id:?}")]
+    RepeatedId {
+        /// What they are.
+        what: &'static str,
+        /// The identifier.
+        id: String,
+    },
+    /// A file has no record.
+    #[error("{file}: there is no record")]
+    NoRecord {
+        /// The file.
+        file: String,
+        /// What the file should hold.
+        expected: &'static str,
+    },
+    /// No record is in the language that was asked for.
+    #[error("no record has the language '{language}'")]
+    NoLanguage {
+        /// The language.
+        language: String,
+        /// The languages that records have.
+        found: Vec<String>,
     },
     /// A run cannot be written.
     #[error(transparent)]
@@ -142,9 +177,21 @@ impl Explain for DatasetError {
                 Some(remedy!("choose another {}", Setting::Output))
             }
             Self::File(error) => error.remedy(),
+            // Builders have no settings of formats and bad lines.
+            Self::Corpus(
+                CorpusError::Bad(_) | CorpusError::Broken { .. } | CorpusError::UnknownFormat { .. },
+            ) => Some("correct the record, or fetch the file again".into()),
             Self::Corpus(error) => error.remedy(),
-            Self::Record { expected, .. } => Some(format!("expected {expected}").into()),
+            Self::NoRecord { expected, .. } | Self::Record { expected, .. } => {
+                Some(format!("expected {expected}").into())
+            }
             Self::NoFiles { expected, .. } => Some(format!("expected names such as {expected}").into()),
+            Self::NoSplit { found, .. } if found.is_empty() => {
+                Some("the files belong to no split: choose none".into())
+            }
+            Self::NoSplit { found, .. } => Some(format!("there is {}", found.join(", ")).into()),
+            Self::NoLanguage { found, .. } => Some(format!("they have {}", found.join(", ")).into()),
+            Self::BadId(_) | Self::RepeatedId { .. } => Some("correct the identifiers in the input".into()),
             Self::TwoFiles { .. } => {
                 Some("name the files or the folder of one collection, or choose one split".into())
             }
@@ -177,6 +224,10 @@ impl Explain for DatasetError {
             Self::NoVector(_) => None,
             Self::Corpus(error) => error.place(),
             Self::NoFiles { .. }
+            | Self::NoSplit { .. }
+            | Self::NoLanguage { .. }
+            | Self::BadId(_)
+            | Self::RepeatedId { .. }
             | Self::TwoFiles { .. }
             | Self::NoText(_)
             | Self::NoRow(_)
@@ -189,6 +240,7 @@ impl Explain for DatasetError {
             Self::Json { file, .. }
             | Self::Paragraph { file, .. }
             | Self::NoQuestions { file, .. }
+            | Self::NoRecord { file, .. }
             | Self::NothingAsked(file) => Some(ErrorPlace { file: file.clone(), position: None }),
         }
     }

@@ -1,5 +1,6 @@
 //! A folder of files that appear together, when all are complete.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::fs;
 use std::io::Write;
@@ -54,7 +55,9 @@ impl Folder {
     pub(crate) fn qrels(&mut self, name: &str, qrels: &Qrels) -> Result<(), DatasetError> {
         let mut file = self.file(name)?;
         for (query, judged) in qrels.iter() {
+            check_id(query)?;
             for (document, grade) in judged {
+                check_id(document)?;
                 file.line(format_args!("{query} 0 {document} {grade}"))?;
             }
         }
@@ -63,6 +66,7 @@ impl Folder {
 
     /// Writes queries as TSV. Returns how many had tabs or line breaks, each of which is a space in the file.
     pub(crate) fn queries(&mut self, name: &str, queries: &[Query]) -> Result<usize, DatasetError> {
+        check_queries(queries)?;
         let is_separator = |c: char| matches!(c, '\t' | '\n' | '\r');
         let mut file = self.file(name)?;
         let mut changed = 0;
@@ -94,6 +98,44 @@ impl Folder {
         self.close()?;
         self.complete.into_iter().try_for_each(CompleteFile::commit)?;
         Ok(self.names)
+    }
+}
+
+/// Whether judgments and runs, whose columns are separated by blanks, can hold an identifier.
+pub(crate) fn is_id(id: &str) -> bool {
+    !id.is_empty() && !id.contains(char::is_whitespace)
+}
+
+fn check_id(id: &str) -> Result<(), DatasetError> {
+    if is_id(id) { Ok(()) } else { Err(DatasetError::BadId(id.to_owned())) }
+}
+
+/// Checks that each query has an identifier of its own.
+pub(crate) fn check_queries(queries: &[Query]) -> Result<(), DatasetError> {
+    let mut ids = UniqueIds::of("queries");
+    queries.iter().try_for_each(|query| ids.add(&query.id))
+}
+
+/// The identifiers of a file, in which each is there once.
+#[derive(Debug)]
+pub(crate) struct UniqueIds {
+    what: &'static str,
+    ids: HashSet<Box<str>>,
+}
+
+impl UniqueIds {
+    /// No identifiers of `what` yet.
+    pub(crate) fn of(what: &'static str) -> Self {
+        Self { what, ids: HashSet::new() }
+    }
+
+    /// Adds one.
+    pub(crate) fn add(&mut self, id: &str) -> Result<(), DatasetError> {
+        check_id(id)?;
+        match self.ids.insert(id.into()) {
+            true => Ok(()),
+            false => Err(DatasetError::RepeatedId { what: self.what, id: id.to_owned() }),
+        }
     }
 }
 

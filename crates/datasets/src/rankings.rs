@@ -5,6 +5,6 @@ use toller_ir::RunEntry;
 /// The documents of a query, the best first; equal scores keep the order of the file.
 pub(crate) fn best_first(entries: &[RunEntry]) -> Vec<&RunEntry> {
     let mut entries: Vec<&RunEntry> = entries.iter().collect();
-    entries.sort_by(|a, b| b.score.total_cmp(&a.score));
+    entries.sort_by(|a, b| a.best_first(b));
     entries
 }

@@ -47,23 +47,41 @@ impl From<DatasetError> for NotTaken {
     }
 }
 
+/// Opens a text, whose byte order mark is skipped.
+pub(crate) fn open_text(input: &Input) -> Result<InputReader, DatasetError> {
+    const MARK: &[u8] = b"\xef\xbb\xbf";
+    let mut reader = InputReader::open(input)?;
+    if reader.peek(MARK.len()) == MARK {
+        reader.consume(MARK.len());
+    }
+    Ok(reader)
+}
+
+/// What is wrong in a line, whose number the error has elsewhere.
+fn problem(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&place)
+        .map_or_else(|| text.clone(), |what| format!("{what} at column {}", error.column()))
+}
+
 /// Calls `take` with each record. Blank lines are ignored.
 ///
 /// # Errors
-/// If the file cannot be read, a line is too long or not such an object, and what `take` returns: a problem
-/// is reported with the line.
+/// If the file cannot be read or has no record, a line is too long or not such an object, and what `take`
+/// returns: a problem is reported with the line.
 pub(crate) fn for_each_record<T: DeserializeOwned>(
     input: &Input,
     expected: &'static str,
     mut take: impl FnMut(T) -> Result<(), NotTaken>,
 ) -> Result<(), DatasetError> {
-    let mut reader = InputReader::open(input)?;
-    let (mut line, mut number) = (Vec::new(), 0);
+    let mut reader = open_text(input)?;
+    let (mut line, mut number, mut is_empty) = (Vec::new(), 0, true);
     loop {
         line.clear();
         let read = (&mut reader).take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
         if read.map_err(|error| reader.error(error))? == 0 {
-            return Ok(());
+            break;
         }
         number += 1;
         let bad = |problem: String| DatasetError::Record {
@@ -76,13 +94,16 @@ pub(crate) fn for_each_record<T: DeserializeOwned>(
             return Err(bad("the line is too long".to_owned()));
         }
         if !line.trim_ascii().is_empty() {
-            let record = serde_json::from_slice(&line).map_err(|error| bad(error.to_string()))?;
+            is_empty = false;
+            let record =
+                serde_json::from_slice(line.trim_ascii_end()).map_err(|error| bad(problem(&error)))?;
             take(record).map_err(|error| match error {
                 NotTaken::Problem(problem) => bad(problem.to_owned()),
                 NotTaken::Other(error) => error,
             })?;
         }
     }
+    if is_empty { Err(DatasetError::NoRecord { file: input.to_string(), expected }) } else { Ok(()) }
 }
 
 /// Reads one JSON value that is the whole file.
@@ -90,13 +111,13 @@ pub(crate) fn read_json<T: DeserializeOwned>(
     input: &Input,
     expected: &'static str,
 ) -> Result<T, DatasetError> {
-    let mut reader = InputReader::open(input)?;
+    let mut reader = open_text(input)?;
     let mut text = Vec::new();
     reader.read_to_end(&mut text).map_err(|error| reader.error(error))?;
     serde_json::from_slice(&text).map_err(|error| DatasetError::Record {
         file: input.to_string(),
         line: error.line() as u64,
-        problem: error.to_string(),
+        problem: problem(&error),
         expected,
     })
 }
@@ -119,8 +140,28 @@ mod tests {
             Ok(())
         });
         assert_eq!(seen, [Some(1), Some(2)]);
-        assert!(error.unwrap_err().to_string().contains(", line 4: "));
+        let message = error.unwrap_err().to_string();
+        assert!(message.ends_with(", line 4: EOF while parsing a value at column 5"), "{message}");
         let refused = for_each_record(&input, "objects", |_: Value| Err("no".into()));
         assert!(refused.unwrap_err().to_string().ends_with(", line 1: no"));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_record() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let input = Input::parse(file.path());
+        let count = |text: &str| {
+            std::fs::write(file.path(), text).unwrap();
+            let mut count = 0;
+            let read = for_each_record(&input, "objects", |_: Value| {
+                count += 1;
+                Ok(())
+            });
+            read.map(|()| count).map_err(|error| error.to_string())
+        };
+        assert_eq!(count("\u{feff}{}\n\n"), Ok(1));
+        for empty in ["", "\n", "\u{feff}\n"] {
+            assert!(count(empty).unwrap_err().ends_with(": there is no record"), "{empty:?}");
+        }
     }
 }

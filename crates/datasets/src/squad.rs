@@ -3,9 +3,11 @@
 use std::collections::HashSet;
 
 use serde::Deserialize;
-use toller_files::{Input, InputReader};
+use toller_files::Input;
 
 use crate::error::{DatasetError, ParagraphProblem};
+use crate::folder::is_id;
+use crate::records::open_text;
 
 /// A reading comprehension set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -56,7 +58,7 @@ pub struct SquadQuestion {
 impl SquadQuestion {
     /// Checks the id and the text. `ids` holds the ids of the questions before.
     pub(crate) fn check<'a>(&'a self, ids: &mut HashSet<&'a str>) -> Result<(), ParagraphProblem> {
-        if self.id.is_empty() || self.id.contains(char::is_whitespace) {
+        if !is_id(&self.id) {
             return Err(ParagraphProblem::QuestionId(self.id.clone()));
         }
         if !ids.insert(&self.id) {
@@ -83,7 +85,7 @@ pub struct SquadAnswer {
 /// # Errors
 /// If the input cannot be read or is not of this shape.
 pub fn read_squad(input: &Input) -> Result<Squad, DatasetError> {
-    let mut reader = InputReader::open(input)?;
+    let mut reader = open_text(input)?;
     match serde_json::from_reader::<_, Squad>(&mut reader) {
         Ok(squad) => Ok(Squad { source: input.to_string(), ..squad }),
         Err(error) if error.is_io() => Err(reader.error(error.into()).into()),

@@ -1,6 +1,6 @@
 //! Mr. TyDi from TyDi QA (Zhang et al. 2021, section 3).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use serde::Deserialize;
@@ -78,7 +78,7 @@ struct Question {
 /// A passage is called N#K: the K-th passage of the N-th article, both from 0.
 ///
 /// # Errors
-/// If a file cannot be read or written, or a record is not TyDi's.
+/// If a file cannot be read or written, a record is not TyDi's, or no record has the language.
 pub fn write_tydi(
     train: &[Input],
     dev: &[Input],
@@ -88,12 +88,14 @@ pub fn write_tydi(
     let mut folder = Folder::create(output)?;
     let mut articles: HashMap<String, usize> = HashMap::new();
     let (mut lengths, mut left_out) = (Lengths::default(), 0);
+    let mut other_languages = BTreeSet::new();
     let mut sets = [Vec::new(), Vec::new()];
     let mut corpus = folder.file("corpus.jsonl")?;
     for (inputs, questions) in [train, dev].into_iter().zip(&mut sets) {
         for input in inputs {
             for_each_record(input, EXPECTED, |example: Example| {
                 if options.language.is_some_and(|language| language != example.language) {
+                    other_languages.insert(example.language);
                     return Ok(());
                 }
                 let next = articles.len();
@@ -113,6 +115,10 @@ pub fn write_tydi(
                 Ok(())
             })?;
         }
+    }
+    if let (Some(language), true) = (options.language, articles.is_empty()) {
+        let found = other_languages.into_iter().collect();
+        return Err(DatasetError::NoLanguage { language: language.to_owned(), found });
     }
     let [train, test] = sets;
     let in_training: HashSet<&str> = train.iter().map(|question| question.query.text.as_str()).collect();
@@ -242,7 +248,8 @@ mod tests {
             (Some(Figure::Count(2)), Some(Figure::Count(1)))
         );
         let other = TydiOptions { language: Some("thai"), seed: 1 };
-        let (_, nothing) = write_tydi(&train, &dev, &other, &folder.path().join("thai")).unwrap();
-        assert_eq!(nothing.part("test").unwrap().figure("queries"), Some(Figure::Count(0)));
+        let nothing = write_tydi(&train, &dev, &other, &folder.path().join("thai"));
+        assert_eq!(nothing.unwrap_err().to_string(), "no record has the language 'thai'");
+        assert_eq!(fs::read_dir(folder.path().join("thai")).unwrap().count(), 0);
     }
 }

@@ -167,3 +167,71 @@ fn nothing_appears_unless_all_is_right() {
     assert_eq!(run(refuse, &[good.path().to_owned()]), "this is not n as it is known: d");
     assert_eq!(fs::read_dir(output.path()).unwrap().count(), 0);
 }
+
+fn refused(layout: Layout, files: &[(&str, &str)], split: Option<&str>) -> String {
+    let (input, output) = (folder(files), tempfile::tempdir().unwrap());
+    let paths = [input.path().to_owned()];
+    let error = convert(layout, &paths, split, Some(output.path()), |_| Ok(()), |_| ()).unwrap_err();
+    assert_eq!(fs::read_dir(output.path()).unwrap().count(), 0, "{error}");
+    error.to_string()
+}
+
+const BEIR_CORPUS: (&str, &str) = ("corpus.jsonl", "{\"_id\": \"a\", \"text\": \"\"}\n");
+
+#[test]
+fn judged_queries_are_not_missed_in_silence() {
+    let qrels = ("qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\ta\t1\nq2\ta\t1\n");
+    let queries = |id: &str| format!("{{\"_id\": \"{id}\", \"text\": \"t\"}}\n");
+    let foreign = queries("other");
+    let message = refused(Layout::Beir, &[BEIR_CORPUS, ("queries.jsonl", &foreign), qrels], None);
+    assert!(message.ends_with("queries.jsonl: 2 judged queries are missing"), "{message}");
+    let one = refused(
+        Layout::T2ranking,
+        &[
+            ("queries.dev.tsv", "qid\ttext\n1\tt\n"),
+            ("qrels.dev.tsv", "qid\t-\tpid\trel\n1\t0\t0\t1\n2\t0\t0\t1\n"),
+        ],
+        None,
+    );
+    assert!(one.ends_with("queries.dev.tsv: 1 judged queries are missing"), "{one}");
+
+    let without = folder(&[BEIR_CORPUS, qrels]);
+    let found = read(Layout::Beir, &[without.path().to_owned()], None);
+    assert_eq!(found.without_queries, ["test"]);
+    let known = known_collection("beir/scifact").unwrap().differences(&found);
+    assert!(known.contains(&"queries of test: 0, but 300 are known".to_owned()), "{known:?}");
+}
+
+#[test]
+fn a_split_has_files() {
+    let message = refused(Layout::Beir, &[BEIR_CORPUS, ("qrels/test.tsv", "q\ta\t1\n")], Some("typo"));
+    assert_eq!(message, "there is no file of the split 'typo'");
+    let marco = [("collection.tsv", "1\ttext\n"), ("queries.dev.tsv", "1\tq\n")];
+    assert_eq!(refused(Layout::Msmarco, &marco, Some("typo")), "there is no file of the split 'typo'");
+    let message = refused(Layout::Tevatron, &[("train.jsonl", "\n")], None);
+    assert!(message.ends_with("train.jsonl: there is no record"), "{message}");
+}
+
+#[test]
+fn identifiers_can_be_read_again() {
+    let example = |id: &str, passage: &str| {
+        format!(
+            "{{\"query_id\": \"{id}\", \"query\": \"t\", \"positive_passages\": [{{\"docid\": \"{passage}\"}}]}}\n"
+        )
+    };
+    let blank = example("q 1", "a");
+    assert_eq!(
+        refused(Layout::Tevatron, &[("train.jsonl", &blank)], None),
+        "the identifier \"q 1\" is empty or has white space"
+    );
+    let passage = example("q1", "a b");
+    assert_eq!(
+        refused(Layout::Tevatron, &[("train.jsonl", &passage)], None),
+        "the identifier \"a b\" is empty or has white space"
+    );
+    let twice = example("q1", "a").repeat(2);
+    assert_eq!(
+        refused(Layout::Tevatron, &[("train.jsonl", &twice)], None),
+        "two queries have the identifier \"q1\""
+    );
+}

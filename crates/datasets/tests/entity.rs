@@ -89,6 +89,17 @@ fn buckets_and_seen_subjects() {
 }
 
 #[test]
+fn frequencies_of_any_size_are_summed() {
+    let folder = tempfile::tempdir().unwrap();
+    let frequencies = HashMap::from([("a".to_owned(), u64::MAX), ("b".to_owned(), u64::MAX)]);
+    let wanted = PopularityBuckets { frequencies: &frequencies, count: 1, sample: 1, seen: None, seed: 1 };
+    let facts = facts(&[("a", "x"), ("b", "y")]);
+    let (_, statistics) = write_popularity_buckets(&facts, &wanted, folder.path()).unwrap();
+    let sum = statistics.part("P19 bucket 1").unwrap().figure("frequency");
+    assert_eq!(sum, Some(Figure::Count(u64::MAX)));
+}
+
+#[test]
 fn results_are_dprs() {
     let query = Query { id: "0".into(), text: "Where was Ann born?".into(), answers: vec!["Oslo".into()] };
     let passages: HashMap<String, Passage> = [("1", "in Bergen"), ("2", "in OSLO")]

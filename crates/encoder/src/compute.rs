@@ -1,15 +1,15 @@
 //! Where a model computes: a plan's network on the backend of a device.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use toller_checkpoint::Fingerprint;
 use toller_gpu::Devices;
 use toller_nn::{Backend, Cpu, Cuda, Precision, Work};
 use toller_simd::Isa;
-use toller_tokenizer::Tokens;
 
 use crate::EncoderError;
-use crate::network::{Encode, Network, Output};
+use crate::network::{Encode, Network, Request};
 
 /// Where a model computes.
 #[derive(Clone, Debug, Default)]
@@ -42,12 +42,17 @@ impl Compute {
         }
     }
 
-    /// The name of a precision here, for what is kept: one precision has other bits on another backend.
+    /// The name of a precision here, for what is kept: one precision has other bits on another backend, and
+    /// on GPUs of another generation.
     #[must_use]
     pub fn name_of(&self, dtype: Precision) -> String {
         match self {
             Self::Cpu => dtype.to_string(),
-            Self::Gpus(_) => format!("{dtype} on CUDA"),
+            Self::Gpus(devices) => {
+                let first = devices.iter().next().map(|device| device.capability());
+                let (major, minor) = first.unwrap_or_default();
+                format!("{dtype} on CUDA {major}.{minor}")
+            }
         }
     }
 }
@@ -77,6 +82,10 @@ pub(crate) fn open<P: Plan>(
         let (network, found) = plan.load(Cpu::new(dtype), fingerprint)?;
         return Ok((Box::new(network), found));
     };
+    let generations: BTreeSet<_> = devices.iter().map(|device| device.capability()).collect();
+    if generations.len() > 1 {
+        return Err(EncoderError::MixedDevices { devices: compute.device() });
+    }
     let mut networks = Several::default();
     let mut found = None;
     for device in devices.iter() {
@@ -138,18 +147,11 @@ impl<B: Backend> Encode for Several<B> {
         self.0.iter().map(|(network, _)| network.split_batches()).sum()
     }
 
-    fn encode(
-        &self,
-        texts: &[Tokens],
-        unpooled: usize,
-        output: Output,
-        threads: usize,
-        rows: &mut Vec<f32>,
-    ) -> Result<(), EncoderError> {
+    fn encode(&self, request: Request<'_>, rows: &mut Vec<f32>) -> Result<(), EncoderError> {
         let least = self.0.iter().min_by_key(|(_, busy)| busy.load(Ordering::Relaxed));
         let (network, busy) = least.unwrap_or(&self.0[0]);
         busy.fetch_add(1, Ordering::Relaxed);
         let _busy = Busy(busy);
-        network.encode(texts, unpooled, output, threads, rows)
+        network.encode(request, rows)
     }
 }

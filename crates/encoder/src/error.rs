@@ -63,6 +63,12 @@ pub enum EncoderError {
     /// A model's own files and its manifest in models/ differ.
     #[error(transparent)]
     Contradiction(#[from] Box<Contradiction>),
+    /// GPUs that would give one text different bits.
+    #[error("a model on GPUs of different generations ({devices}), whose bits differ")]
+    MixedDevices {
+        /// The GPUs.
+        devices: String,
+    },
     /// The caller stopped the work.
     #[error("encoding was stopped")]
     Stopped,
@@ -121,6 +127,9 @@ impl Explain for EncoderError {
                 let range =
                     format!(" keeps the first dimensions of a vector: give 1 to {dim}, or leave it out");
                 remedy!("{}{}", Setting::Dim, range)
+            }
+            Self::MixedDevices { .. } => {
+                remedy!("take the GPUs of one generation: use {}", Setting::Device.to("cuda:N"))
             }
             Self::Compute(NnError::Device(error)) => return error.remedy(),
             Self::Compute(NnError::GpuPrecision(_)) => {

@@ -30,16 +30,21 @@ pub(crate) trait Encode: Send + Sync {
     /// How many batches were computed in halves, since the device had too little memory.
     fn split_batches(&self) -> usize;
 
-    /// Appends the rows of one batch to `rows`, on at most `threads` threads: `[texts, width]`, or the states
-    /// of tokens, `[tokens, hidden]`. The first `unpooled` tokens of every text are not pooled.
-    fn encode(
-        &self,
-        texts: &[Tokens],
-        unpooled: usize,
-        output: Output,
-        threads: usize,
-        rows: &mut Vec<f32>,
-    ) -> Result<(), EncoderError>;
+    /// Appends the rows of one batch to `rows`: `[texts, width]`, or the states of tokens, `[tokens, hidden]`.
+    fn encode(&self, request: Request<'_>, rows: &mut Vec<f32>) -> Result<(), EncoderError>;
+}
+
+/// Texts, and what is wanted of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Request<'a> {
+    /// The texts.
+    pub(crate) texts: &'a [Tokens],
+    /// The first tokens of every text that are not pooled.
+    pub(crate) unpooled: usize,
+    /// The rows.
+    pub(crate) output: Output,
+    /// The most threads.
+    pub(crate) threads: usize,
 }
 
 /// What is wanted of a text.
@@ -62,18 +67,16 @@ pub enum Output {
 /// Is called with the number of texts that are done, after each batch. Says whether to go on.
 pub type Watch<'a> = &'a (dyn Fn(usize) -> ControlFlow<()> + Sync);
 
-/// The rows of texts, on `threads` threads: of rayon's current pool, or on the calling thread if it is one.
+/// The rows of texts, on threads of rayon's current pool, or on the calling thread if it is one.
 /// Each thread has its own batches, of at most `batch_tokens`, if there are enough texts. If there are few,
 /// all threads work on one batch. `watch` may stop the work.
 pub(crate) fn encode_in_parallel(
     network: &dyn Encode,
-    texts: &[Tokens],
-    unpooled: usize,
-    output: Output,
+    request: Request<'_>,
     batch_tokens: usize,
-    threads: usize,
     watch: Watch<'_>,
 ) -> Result<Vec<f32>, EncoderError> {
+    let Request { texts, threads, .. } = request;
     let tokens: usize = texts.iter().map(Tokens::len).sum();
     let Work { least_tokens, sessions, uses_threads, .. } = network.work();
     let threads = if uses_threads { threads } else { threads.min(sessions) };
@@ -84,15 +87,18 @@ pub(crate) fn encode_in_parallel(
     let done = AtomicUsize::new(0);
     let encode = |batch: &&[Tokens]| {
         let mut rows = Vec::new();
-        network.encode(batch, unpooled, output, threads_each, &mut rows)?;
+        network.encode(Request { texts: batch, threads: threads_each, ..request }, &mut rows)?;
         let done = done.fetch_add(batch.len(), Ordering::Relaxed) + batch.len();
         if watch(done).is_break() { Err(EncoderError::Stopped) } else { Ok(rows) }
     };
-    let rows: Result<Vec<Vec<f32>>, EncoderError> = match threads_each {
-        1 if threads > 1 => batches.par_iter().map(encode).collect(),
-        _ => batches.iter().map(encode).collect(),
-    };
-    Ok(rows?.concat())
+    let in_order = |batches: &[&[Tokens]]| batches.iter().map(encode).collect::<Result<Vec<_>, _>>();
+    if threads_each > 1 || threads <= 1 {
+        return Ok(in_order(&batches)?.concat());
+    }
+    // rayon's pool may have more threads than a device has sessions: each session has a share of the batches.
+    let share = if uses_threads { 1 } else { batches.len().div_ceil(threads) };
+    let rows: Result<Vec<_>, EncoderError> = batches.par_chunks(share).map(in_order).collect();
+    Ok(rows?.into_iter().flatten().collect::<Vec<_>>().concat())
 }
 
 /// A transformer and its head, on a backend.
@@ -170,23 +176,16 @@ impl<B: Backend> Encode for Network<B> {
 
     /// A batch for which the device has too little memory is computed in halves: other programs may have
     /// taken memory since the budget was planned.
-    fn encode(
-        &self,
-        texts: &[Tokens],
-        unpooled: usize,
-        output: Output,
-        threads: usize,
-        rows: &mut Vec<f32>,
-    ) -> Result<(), EncoderError> {
+    fn encode(&self, request: Request<'_>, rows: &mut Vec<f32>) -> Result<(), EncoderError> {
         let before = rows.len();
-        match self.encode_whole(texts, unpooled, output, threads, rows) {
-            Err(error) if error.is_out_of_memory() && texts.len() > 1 => {
+        match self.encode_whole(request, rows) {
+            Err(error) if error.is_out_of_memory() && request.texts.len() > 1 => {
                 self.split.fetch_add(1, Ordering::Relaxed);
                 self.scratches().clear();
                 rows.truncate(before);
-                let (first, second) = texts.split_at(texts.len() / 2);
-                self.encode(first, unpooled, output, threads, rows)?;
-                self.encode(second, unpooled, output, threads, rows)
+                let (first, second) = request.texts.split_at(request.texts.len() / 2);
+                self.encode(Request { texts: first, ..request }, rows)?;
+                self.encode(Request { texts: second, ..request }, rows)
             }
             done => done,
         }
@@ -195,14 +194,8 @@ impl<B: Backend> Encode for Network<B> {
 
 impl<B: Backend> Network<B> {
     /// See [`Encode::encode`].
-    fn encode_whole(
-        &self,
-        texts: &[Tokens],
-        unpooled: usize,
-        output: Output,
-        threads: usize,
-        rows: &mut Vec<f32>,
-    ) -> Result<(), EncoderError> {
+    fn encode_whole(&self, request: Request<'_>, rows: &mut Vec<f32>) -> Result<(), EncoderError> {
+        let Request { texts, unpooled, output, threads } = request;
         let kept = self.scratches().pop();
         let mut scratch = kept.unwrap_or_else(|| self.backend.scratch());
         self.backend.use_threads(&mut scratch, threads);
@@ -224,5 +217,66 @@ impl<B: Backend> Network<B> {
         self.backend.to_host(&mut scratch, found, rows)?;
         self.scratches().push(scratch);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use toller_nn::Work;
+    use toller_tokenizer::Tokens;
+
+    use super::{Encode, Output, Request, encode_in_parallel};
+    use crate::EncoderError;
+
+    /// A device of two sessions, which counts the batches that it computes at the same time.
+    #[derive(Default)]
+    struct Device {
+        busy: AtomicUsize,
+        most: AtomicUsize,
+    }
+
+    impl Encode for Device {
+        fn work(&self) -> Work {
+            Work { batch_tokens: 4, least_tokens: 1, sessions: 2, uses_threads: false }
+        }
+
+        fn dim(&self) -> usize {
+            1
+        }
+
+        fn normalizes(&self) -> bool {
+            false
+        }
+
+        fn split_batches(&self) -> usize {
+            0
+        }
+
+        fn encode(&self, request: Request<'_>, rows: &mut Vec<f32>) -> Result<(), EncoderError> {
+            let busy = self.busy.fetch_add(1, Ordering::SeqCst) + 1;
+            self.most.fetch_max(busy, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(5));
+            self.busy.fetch_sub(1, Ordering::SeqCst);
+            rows.extend(request.texts.iter().map(|text| text.input_ids[0] as f32));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_device_computes_as_many_batches_at_once_as_it_has_sessions() {
+        let text = |id| Tokens { input_ids: vec![id; 4], type_ids: vec![0; 4] };
+        let texts: Vec<Tokens> = (0..33).map(text).collect();
+        let expected: Vec<f32> = (0..33).map(|id| id as f32).collect();
+        let device = Device::default();
+        let request = Request { texts: &texts, unpooled: 0, output: Output::Vector, threads: 8 };
+        let encode = || encode_in_parallel(&device, request, 4, &|_| ControlFlow::Continue(()));
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(8).build().unwrap();
+        assert_eq!(pool.install(encode).unwrap(), expected, "in order");
+        let most = device.most.into_inner();
+        assert!(most <= 2, "{most} batches at once");
     }
 }

@@ -6,7 +6,7 @@ use toller_tokenizer::Tokens;
 
 use crate::compute::Plan;
 use crate::cross_encoder::ClassifierPlan;
-use crate::network::{Encode, Network, Output};
+use crate::network::{Encode, Network, Output, Request};
 use crate::{EncoderError, TextEncoder};
 
 /// A tower of a dual encoder, for comparison.
@@ -28,7 +28,9 @@ impl ReferenceEncoder {
     /// When a token has no embedding.
     pub fn encode(&self, tokens: &Tokens) -> Result<Vec<f32>, EncoderError> {
         let mut vector = Vec::new();
-        self.network.encode(std::slice::from_ref(tokens), self.unpooled, Output::Vector, 1, &mut vector)?;
+        let texts = std::slice::from_ref(tokens);
+        let request = Request { texts, unpooled: self.unpooled, output: Output::Vector, threads: 1 };
+        self.network.encode(request, &mut vector)?;
         Ok(vector)
     }
 }

@@ -14,7 +14,7 @@ use crate::compute::{self, Plan};
 use crate::config::TransformerConfig;
 use crate::head::Head;
 use crate::layout::Layout;
-use crate::network::{Encode, Network, Output, Watch, encode_in_parallel};
+use crate::network::{Encode, Network, Output, Request, Watch, encode_in_parallel};
 use crate::pooling::TextPooling;
 use crate::{EncoderError, LoadOptions, TextInput, TitleTypes};
 
@@ -315,7 +315,9 @@ impl TextEncoder {
     pub fn encode(&self, texts: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
         let mut vectors = Vec::with_capacity(texts.len() * self.dim());
         for batch in by_budget(texts, self.model.batch_tokens) {
-            self.model.network.encode(batch, self.unpooled, Output::Vector, 1, &mut vectors)?;
+            let unpooled = self.unpooled;
+            let request = Request { texts: batch, unpooled, output: Output::Vector, threads: 1 };
+            self.model.network.encode(request, &mut vectors)?;
         }
         Ok(vectors)
     }
@@ -362,7 +364,8 @@ impl TextEncoder {
             return Err(EncoderError::Dimensions { asked, dim: self.dim() });
         }
         let Model { network, batch_tokens, .. } = &*self.model;
-        encode_in_parallel(&**network, texts, self.unpooled, output, *batch_tokens, threads, watch)
+        let request = Request { texts, unpooled: self.unpooled, output, threads };
+        encode_in_parallel(&**network, request, *batch_tokens, watch)
     }
 }
 

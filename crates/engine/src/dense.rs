@@ -156,7 +156,7 @@ impl Engine {
             self.verifying(|progress| store.verify_rows(&rows, progress))?;
         }
         let bytes = (rows.len() * store.dim() * store.dtype().size()) as u64;
-        let index = FlatIndex::new(store, options.scan).of_rows(rows);
+        let index = FlatIndex::of_rows(store, rows, options.scan);
         let Some(devices) = devices else {
             self.notify(Event::IndexOpened(&index));
             return Ok(index);

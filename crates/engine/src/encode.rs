@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use toller_pipeline::{EncodeJob, EncodeProgress, EncodeReport, TitleMode, encode};
 use toller_store::{
-    DType, Encoding, Part, Source, StoreError, StoreSpec, StoreWriter, default_rows_per_shard,
+    DType, Encoding, Part, Role, Source, StoreError, StoreSpec, StoreWriter, default_rows_per_shard,
 };
 
 use crate::event::Event;
@@ -47,12 +47,31 @@ impl Encoder {
     /// # Errors
     /// [`StoreError::InvalidPart`].
     pub fn store_spec(&self, source: &TextSource, options: &EncodeOptions) -> Result<StoreSpec, StoreError> {
-        let tower = self.model.tower(source.role());
-        let part = options.part.map(|(index, of)| Part::new(index, of, source.texts())).transpose()?;
+        let texts = Source { fingerprint: source.fingerprint().to_string(), passages: source.texts() };
+        self.spec_of(texts, source.role(), options)
+    }
+
+    /// Checks, without writing, that the store in `directory` is one that an encode of its own texts with
+    /// these options would resume. Without a store there is nothing to check.
+    ///
+    /// # Errors
+    /// [`StoreError::SpecMismatch`], and those of a manifest that cannot be read.
+    pub fn check_store(
+        &self,
+        directory: &Path,
+        role: Role,
+        options: &EncodeOptions,
+    ) -> Result<(), StoreError> {
+        StoreWriter::check_spec(directory, |source| self.spec_of(source, role, options))
+    }
+
+    fn spec_of(&self, source: Source, role: Role, options: &EncodeOptions) -> Result<StoreSpec, StoreError> {
+        let tower = self.model.tower(role);
+        let part = options.part.map(|(index, of)| Part::new(index, of, source.passages)).transpose()?;
         Ok(StoreSpec {
             model: self.info().clone(),
             encoding: Encoding {
-                role: source.role(),
+                role,
                 prompt: tower.prompt().to_owned(),
                 max_length: tower.max_length(),
                 title_mode: options.titles.name().to_owned(),
@@ -63,8 +82,8 @@ impl Encoder {
             },
             dim: tower.dim(),
             dtype: options.store_dtype,
-            rows_per_shard: options.rows_per_shard.unwrap_or_else(|| default_rows_per_shard(source.texts())),
-            source: Source { fingerprint: source.fingerprint().to_string(), passages: source.texts() },
+            rows_per_shard: options.rows_per_shard.unwrap_or_else(|| default_rows_per_shard(source.passages)),
+            source,
             part,
         })
     }

@@ -54,7 +54,7 @@ pub use toller_corpus::{ReadOptions, read_qrels, read_queries, read_run};
 pub use toller_encoder::{Compute, CrossEncoderOptions};
 pub use toller_eval::{EvalOptions, evaluate, parse_measures};
 pub use toller_files::expand;
-pub use toller_hub::ResolveOptions;
+pub use toller_hub::{PublicFile, ResolveOptions};
 pub use toller_ir::{
     DocOrd, Filter, Hit, Passage, Qrels, Query, Ranking, Role, Run, SearchError, SearchRequest,
     SearchResponse, Searcher,

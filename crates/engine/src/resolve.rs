@@ -8,7 +8,10 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use toller_hub::{ModelSource, ResolveError, ResolveEvent, ResolveOptions, resolve_directory, resolve_model};
+use toller_hub::{
+    ModelSource, OnEvent, PublicFile, ResolveError, ResolveEvent, ResolveOptions, download,
+    resolve_directory, resolve_model,
+};
 
 use crate::event::{Event, Work};
 use crate::{Engine, EngineError};
@@ -37,7 +40,10 @@ impl Engine {
 
     fn resolve_with(&self, name: &str, hub: Option<ResolveOptions>) -> Result<ModelSource, EngineError> {
         let source = match hub {
-            Some(hub) => self.ask(name, hub)?,
+            Some(hub) => {
+                let name = name.to_owned();
+                self.ask(move |on_event| resolve_model(&name, &hub, on_event))?
+            }
             None if Path::new(name).is_dir() => resolve_directory(Path::new(name))?,
             None => return Err(EngineError::NoHub(name.to_owned())),
         };
@@ -45,16 +51,32 @@ impl Engine {
         Ok(source)
     }
 
-    /// Looks for a model in a thread of its own, and waits until the engine is stopped: nothing ends a wait
-    /// for the answer of a server.
-    fn ask(&self, name: &str, hub: ResolveOptions) -> Result<ModelSource, EngineError> {
-        let (name, observer, stop) = (name.to_owned(), self.observer.clone(), self.stop.clone());
+    /// Downloads a public file to `path`, unless it is there. Returns whether it was downloaded.
+    ///
+    /// # Errors
+    /// When the engine has no hub or is stopped, the network fails, or the file is not the known one.
+    pub fn download(&self, file: &PublicFile<'_>, path: &Path) -> Result<bool, EngineError> {
+        let options = self.hub.clone().ok_or_else(|| EngineError::NoHub(file.url.to_owned()))?;
+        let (url, md5) = (file.url.to_owned(), file.md5.map(str::to_owned));
+        let (bytes, path) = (file.bytes, path.to_owned());
+        self.ask(move |on_event| {
+            download(&PublicFile { url: &url, bytes, md5: md5.as_deref() }, &path, &options, on_event)
+        })
+    }
+
+    /// Asks servers in a thread of its own, and waits until the engine is stopped: nothing ends a wait for the
+    /// answer of a server.
+    fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut OnEvent<'_>) -> Result<T, ResolveError> + Send + 'static,
+    ) -> Result<T, EngineError> {
+        let (observer, stop) = (self.observer.clone(), self.stop.clone());
         let is_stopped = move || stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
         let (answer, answered) = channel();
         let asking = thread::spawn({
             let is_stopped = is_stopped.clone();
             move || {
-                let found = resolve_model(&name, &hub, &mut |event| {
+                let found = question(&mut |event| {
                     if let Some(observer) = &observer {
                         observer(&in_words_of_the_engine(event));
                     }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use toller_ir::{ErrorPlace, Explain, Remedy};
 
+use crate::DirectoryLock;
+
 /// An I/O error, the file it happened to and what was being done.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} {}: {source}", path.display())]
@@ -36,6 +38,11 @@ impl Explain for FileError {
             let text = "a memory map takes addresses, not memory: raise `ulimit -v`, or limit the memory with a \
                  control group instead";
             return Some(text.into());
+        }
+        if self.action == DirectoryLock::ACTION {
+            return Some(
+                "the file system may not support locks: write to another disk and move the result".into(),
+            );
         }
         self.source.remedy()
     }

@@ -51,6 +51,22 @@ impl Devices {
         Self(memory.iter().enumerate().map(device).collect())
     }
 
+    /// The machine's first GPU, or `None` if there is none that kernels can run on. If `prints`, every launch
+    /// is printed. For tests.
+    ///
+    /// # Panics
+    /// If the GPU does not work: tests must not pass on a stand-in then.
+    #[cfg(any(test, feature = "shim"))]
+    #[must_use]
+    #[expect(clippy::print_stderr, reason = "tests print their launches")]
+    pub fn of_machine(prints: bool) -> Option<Self> {
+        let devices = unless_broken(Self::cuda(0))?;
+        if prints {
+            devices.watch(&(Arc::new(|launch: &device::Watched| eprintln!("{launch}")) as Watcher));
+        }
+        Some(devices)
+    }
+
     /// The facts of each device.
     pub fn facts(&self) -> impl Iterator<Item = &DeviceFacts> {
         self.0.iter().map(|device| device.facts())
@@ -82,5 +98,38 @@ impl Devices {
     /// The devices, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<dyn Device>> {
         self.0.iter()
+    }
+}
+
+/// What was opened, or `None` if there is nothing to open.
+///
+/// # Panics
+/// On a failure.
+#[cfg(any(test, feature = "shim"))]
+fn unless_broken(opened: Result<Devices, DeviceError>) -> Option<Devices> {
+    match opened {
+        Ok(devices) => Some(devices),
+        Err(error @ DeviceError::Failed { .. }) => panic!("{error}"),
+        Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Devices, unless_broken};
+    use crate::error::DeviceError;
+
+    #[test]
+    fn a_machine_may_have_no_gpu() {
+        assert!(unless_broken(Ok(Devices::shim(&[1000]))).is_some());
+        assert!(unless_broken(Err(DeviceError::NotBuilt)).is_none());
+        assert!(unless_broken(Err(DeviceError::NoDevice { ordinal: 0, count: 0 })).is_none());
+    }
+
+    #[test]
+    #[should_panic(expected = "cuda:0: opening it failed: out of memory")]
+    fn a_broken_gpu_is_not_replaced_by_a_stand_in() {
+        let [name, call, message] = ["cuda:0", "opening it", "out of memory"].map(str::to_owned);
+        let _ = unless_broken(Err(DeviceError::Failed { name, call, message }));
     }
 }

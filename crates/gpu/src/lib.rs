@@ -7,7 +7,8 @@ mod rates;
 mod times;
 
 pub use self::device::{
-    Address, COPY_QUEUES, Controls, Device, DeviceFacts, Launch, Memory, Pinned, Queue, Watched, Watcher,
+    Address, COMMON_SHARED_BYTES, COPY_QUEUES, Controls, Device, DeviceFacts, Launch, Memory, Pinned, Queue,
+    Watched, Watcher,
 };
 pub use self::devices::Devices;
 pub use self::error::DeviceError;

@@ -8,19 +8,15 @@
 //! .locks/models--org--name/ETAG.lock             locked while a blob is written
 //! ```
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::Duration;
 
 use toller_files::{AtomicFile, FileError};
 
 use crate::ResolveError;
 use crate::id::RepoId;
-
-/// How long to wait before a lock that another process holds is tried again.
-const LOCK_INTERVAL: Duration = Duration::from_millis(100);
+use crate::lock::lock;
 
 /// The part of the hub cache that belongs to one repository.
 #[derive(Clone, Debug)]
@@ -90,24 +86,11 @@ impl RepoCache {
     pub(crate) fn lock(
         &self,
         etag: &str,
-        mut on_wait: impl FnMut() -> Result<(), ResolveError>,
+        on_wait: impl FnMut() -> Result<(), ResolveError>,
     ) -> Result<Option<File>, ResolveError> {
         let path = self.locks.join(format!("{etag}.lock"));
         create_parent(&path)?;
-        let file = File::create(&path).map_err(FileError::on("create", &path))?;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Some(file)),
-                Err(TryLockError::WouldBlock) => on_wait()?,
-                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
-                    return Ok(None);
-                }
-                Err(TryLockError::Error(error)) => {
-                    return Err(FileError::new("lock", path, error).into());
-                }
-            }
-            thread::sleep(LOCK_INTERVAL);
-        }
+        lock(&path, on_wait)
     }
 
     /// Makes a blob appear as a file of a commit.

@@ -4,20 +4,17 @@
 //! only when it has its full size, and its sha256 if the hub has announced one.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use sha2::Sha256;
 use toller_files::FileError;
 
 use crate::cache::RepoCache;
-use crate::client::{Client, FileFacts, Listing, text_of};
+use crate::client::{Client, FileFacts, Listing};
 use crate::id::RepoId;
 use crate::progress::report;
-use crate::{OnEvent, ResolveError, ResolveEvent, ResolveOptions, sha256};
-
-/// The largest file that is taken from a server that announces no size: ample for configuration and
-/// vocabularies.
-const UNANNOUNCED_LIMIT_BYTES: u64 = 64 << 20;
+use crate::transfer::{append, incomplete};
+use crate::{OnEvent, ResolveError, ResolveEvent, ResolveOptions, digest};
 
 /// A repository that can be asked, and its part of the cache.
 #[derive(Debug)]
@@ -92,9 +89,9 @@ impl Repo {
         incomplete: &Path,
         advance: &mut dyn FnMut(u64) -> Result<(), ResolveError>,
     ) -> Result<(), ResolveError> {
-        self.client.persist(|| self.append(url, facts, incomplete, advance))?;
-        if sha256::is_sha256(&facts.etag) {
-            let found = sha256::of_file(incomplete)?;
+        self.client.persist(|| append(&self.client, url, facts.total_bytes, incomplete, advance))?;
+        if digest::is_sha256(&facts.etag) {
+            let found = digest::of_file::<Sha256>(incomplete)?;
             if found != facts.etag {
                 fs::remove_file(incomplete).map_err(FileError::on("remove", incomplete))?;
                 return Err(ResolveError::Checksum {
@@ -106,71 +103,6 @@ impl Repo {
         }
         Ok(fs::rename(incomplete, blob).map_err(FileError::on("rename to", blob))?)
     }
-
-    /// Appends the rest of the file at `url` to `path`, and syncs it. No more is written than was announced.
-    fn append(
-        &self,
-        url: &str,
-        facts: &FileFacts,
-        path: &Path,
-        advance: &mut dyn FnMut(u64) -> Result<(), ResolveError>,
-    ) -> Result<(), ResolveError> {
-        let mut file =
-            File::options().append(true).create(true).open(path).map_err(FileError::on("create", path))?;
-        let mut done_bytes = file.metadata().map_err(FileError::on("inspect", path))?.len();
-        let restart = |file: &File| file.set_len(0).map_err(FileError::on("truncate", path));
-        let mut total_bytes = facts.total_bytes;
-        if total_bytes.is_some_and(|total| done_bytes > total) {
-            restart(&file)?;
-            done_bytes = 0;
-        }
-        if total_bytes != Some(done_bytes) || done_bytes == 0 {
-            let response = self.client.get(url, (done_bytes > 0).then_some(done_bytes));
-            if matches!(response, Err(ResolveError::Status { status: 416, .. })) {
-                restart(&file)?;
-            }
-            let response = response?;
-            let range =
-                text_of(response.headers(), "content-range").and_then(|range| range.strip_prefix("bytes "));
-            let continues = response.status() == 206
-                && range.is_some_and(|range| range.starts_with(&format!("{done_bytes}-")));
-            if done_bytes > 0 && !continues {
-                // The server sends the whole file, whatever part is requested.
-                restart(&file)?;
-                done_bytes = 0;
-            }
-            let rest_bytes =
-                text_of(response.headers(), "content-length").and_then(|length| length.parse().ok());
-            total_bytes = total_bytes.or_else(|| rest_bytes.map(|rest: u64| done_bytes.saturating_add(rest)));
-            let limit_bytes = total_bytes.unwrap_or(UNANNOUNCED_LIMIT_BYTES);
-            let mut body = response.into_body().into_reader();
-            let mut buffer = vec![0; 1 << 17];
-            loop {
-                let count = body.read(&mut buffer).map_err(|error| ResolveError::Network {
-                    url: url.to_owned(),
-                    source: Box::new(ureq::Error::Io(error)),
-                })?;
-                let Some(bytes) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else { break };
-                done_bytes += count as u64;
-                if done_bytes > limit_bytes {
-                    restart(&file)?;
-                    return Err(ResolveError::Oversized { url: url.to_owned(), limit_bytes });
-                }
-                file.write_all(bytes).map_err(FileError::on("write", path))?;
-                advance(done_bytes)?;
-            }
-        }
-        if let Some(total_bytes) = total_bytes.filter(|total| *total != done_bytes) {
-            return Err(ResolveError::Truncated { url: url.to_owned(), done_bytes, total_bytes });
-        }
-        Ok(file.sync_all().map_err(FileError::on("sync", path))?)
-    }
-}
-
-fn incomplete(blob: &Path) -> PathBuf {
-    let mut path = blob.to_owned().into_os_string();
-    path.push(".incomplete");
-    PathBuf::from(path)
 }
 
 #[cfg(test)]

@@ -61,6 +61,14 @@ pub enum ResolveError {
         /// The sha256 that the file has.
         found: String,
     },
+    /// A public file is not the one that is known.
+    #[error("{} is not the published file: {what}", .path.display())]
+    NotPublished {
+        /// The file.
+        path: PathBuf,
+        /// How it differs.
+        what: String,
+    },
     /// The hub would have to be asked, and the options do not allow the network.
     #[error("not asked: the network is not allowed (offline)")]
     Offline,
@@ -156,6 +164,10 @@ impl Explain for ResolveError {
             }
             Self::Checksum { path, .. } => {
                 format!("delete {} and run the same command again", parent(path)).into()
+            }
+            Self::NotPublished { .. } => {
+                "remove it if it is there, and run the same command again; the publisher may have changed the file"
+                    .into()
             }
             Self::NeedsConversion { url, directory, .. } => {
                 let output = Setting::Output.to(directory.display().to_string());

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use sha2::Sha256;
 use strsim::levenshtein;
 use toller_checkpoint::{KnownModel, MANIFESTS};
 
@@ -9,7 +10,7 @@ use crate::cache::RepoCache;
 use crate::download::Repo;
 use crate::id::RepoId;
 use crate::snapshot::snapshot;
-use crate::{Looked, OnEvent, ResolveError, ResolveOptions, sha256};
+use crate::{Looked, OnEvent, ResolveError, ResolveOptions, digest};
 
 /// Every known model, by name.
 ///
@@ -120,7 +121,7 @@ fn missing(model: &KnownModel, directory: &Path) -> Vec<String> {
 fn verify(model: &KnownModel, directory: &Path) -> Result<(), ResolveError> {
     for (file, expected) in &model.files {
         let path = directory.join(file);
-        let found = sha256::of_file(&path)?;
+        let found = digest::of_file::<Sha256>(&path)?;
         if found != *expected {
             return Err(ResolveError::Checksum { path, expected: expected.clone(), found });
         }
@@ -134,7 +135,8 @@ mod tests {
     use std::error::Error;
     use std::fs;
 
-    use super::{known_models, names, nearest, sha256};
+    use super::{known_models, names, nearest};
+    use crate::digest;
     use crate::id::RepoId;
 
     #[test]
@@ -176,7 +178,7 @@ mod tests {
             assert!(model.revision.as_ref().is_none_or(is_commit), "{name}");
             if !model.files.is_empty() {
                 assert!(model.revision.is_some() && model.files.contains_key("config.json"), "{name}");
-                assert!(model.files.values().all(|sum| sha256::is_sha256(sum)), "{name}");
+                assert!(model.files.values().all(|sum| digest::is_sha256(sum)), "{name}");
             }
             assert!(one_of(&model.similarity, &["dot", "cosine", "cross-encoder"]), "{name}");
             assert!(one_of(&model.license, &["Apache-2.0", "MIT", "CC-BY-NC-4.0"]), "{name}");

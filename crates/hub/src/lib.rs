@@ -6,6 +6,7 @@
 
 mod cache;
 mod client;
+mod digest;
 mod directory;
 mod download;
 pub mod env;
@@ -13,17 +14,20 @@ mod error;
 mod id;
 mod known;
 mod listing;
+mod lock;
 mod model;
 mod options;
 mod progress;
-mod sha256;
+mod public;
 mod snapshot;
+mod transfer;
 
 pub use error::{Looked, ResolveError};
 pub use known::known_models;
 pub use model::{ModelSource, Origin, resolve_directory, resolve_model};
 pub use options::{ResolveOptions, Token};
 pub use progress::{OnEvent, ResolveEvent};
+pub use public::{PublicFile, download};
 pub use ureq::Proxy;
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use toller_topk::cuda::{DevicePlan, DeviceSearch};
 use toller_topk::{Collection, FirstRank, IpTopkOptions, Scan, Segment, TopK, ip_first_ranks, ip_topk};
 
 use crate::IndexError;
-use crate::read_ahead::ReadAhead;
+use crate::read_ahead::{ReadAhead, available_memory};
 
 /// Exact search by inner product over the vectors of stores.
 ///
@@ -40,7 +40,7 @@ pub struct FlatIndex {
     /// The rows that are searched.
     rows: Range<usize>,
     scan: Scan,
-    /// For a store that is larger than memory.
+    /// For rows that are larger than memory.
     read_ahead: Option<ReadAhead>,
     /// Where the index is searched, if not on the CPU.
     devices: Option<DeviceSearch>,
@@ -51,13 +51,16 @@ impl FlatIndex {
     #[must_use]
     pub fn new(store: impl Into<Arc<Store>>, scan: Scan) -> Self {
         let store = store.into();
-        Self { read_ahead: ReadAhead::new(&store), rows: 0..store.count(), store, scan, devices: None }
+        let rows = 0..store.count();
+        Self::of_rows(store, rows, scan)
     }
 
-    /// The same index, in which only `rows` are searched. They keep their ordinals.
+    /// An index over some rows of an opened store, searched on the CPU. They keep their ordinals.
     #[must_use]
-    pub fn of_rows(self, rows: Range<usize>) -> Self {
-        Self { rows, ..self }
+    pub fn of_rows(store: impl Into<Arc<Store>>, rows: Range<usize>, scan: Scan) -> Self {
+        let store = store.into();
+        let read_ahead = ReadAhead::new(&store, &rows, available_memory());
+        Self { store, rows, scan, read_ahead, devices: None }
     }
 
     /// The same index, searched on devices: the vectors are divided among them, and what fits their memory is

@@ -13,17 +13,17 @@ pub(crate) struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// For `store`, if it is larger than the memory that is left. The system then reads the store again for
-    /// every search, and without advice in pieces that are too small. A store that fits stays in memory,
+    /// For `rows` of `store`, if they are larger than the `available` memory. The system then reads them
+    /// again for every search, and without advice in pieces that are too small. Rows that fit stay in memory,
     /// where advice costs time and gains nothing.
-    pub(crate) fn new(store: &Store) -> Option<Self> {
-        let bytes: u64 =
-            store.manifests().iter().flat_map(|manifest| &manifest.shards).map(|shard| shard.bytes).sum();
-        if available_memory().is_none_or(|available| bytes <= available) {
+    pub(crate) fn new(store: &Store, rows: &Range<usize>, available: Option<u64>) -> Option<Self> {
+        let bytes = (rows.len() * store.dim() * store.dtype().size()) as u64;
+        if available.is_none_or(|available| bytes <= available) {
             return None;
         }
         let mut maps: Vec<(Range<usize>, usize)> = Vec::new();
-        for (number, shard) in store.shards().iter().enumerate() {
+        let shards = store.shards().iter().enumerate();
+        for (number, shard) in shards.filter(|(_, shard)| !shard.rows_within(rows).is_empty()) {
             maps.extend(shard.maps().map(|bytes| {
                 let start = bytes.as_ptr().addr();
                 (start..start + bytes.len(), number)
@@ -65,4 +65,51 @@ pub fn available_memory() -> Option<u64> {
         }
     });
     limits.chain(system).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+
+    use toller_store::{
+        DType, Encoding, ModelInfo, OpenOptions, Role, Source, Store, StoreSpec, StoreWriter,
+    };
+
+    use super::ReadAhead;
+
+    #[test]
+    fn only_the_rows_that_are_searched_count() -> Result<(), Box<dyn Error>> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("store");
+        let mut writer = StoreWriter::create_or_resume(
+            &path,
+            StoreSpec {
+                model: ModelInfo { name: "m".to_owned(), fingerprint: "m".to_owned() },
+                encoding: Encoding::unknown(Role::Passage, false),
+                dim: 8,
+                dtype: DType::F32,
+                rows_per_shard: 10,
+                source: Source { fingerprint: "s".to_owned(), passages: 40 },
+                part: None,
+            },
+        )?;
+        for row in 0..40 {
+            writer.push(&row.to_string(), &[1.0; 8])?;
+        }
+        writer.finish()?;
+        let store = Store::open(&[path], &OpenOptions::default())?;
+        let shards = |rows, available| {
+            let read_ahead = ReadAhead::new(&store, &rows, available)?;
+            let mut shards: Vec<usize> = read_ahead.maps.iter().map(|(_, shard)| *shard).collect();
+            shards.sort_unstable();
+            Some(shards)
+        };
+        let row = 4 * 8;
+        assert_eq!(shards(0..40, Some(40 * row - 1)), Some(vec![0, 1, 2, 3]));
+        assert_eq!(shards(0..40, Some(40 * row)), None);
+        assert_eq!(shards(12..25, Some(40 * row - 1)), None, "a share that fits");
+        assert_eq!(shards(12..25, Some(0)), Some(vec![1, 2]));
+        assert_eq!(shards(0..40, None), None);
+        Ok(())
+    }
 }

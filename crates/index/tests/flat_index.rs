@@ -211,7 +211,7 @@ fn parts_of_the_rows_have_the_hits_of_all() -> Result<()> {
             for index in 1..=of {
                 let rows = Part::new(index, of, ROWS as u64)?.rows(ROWS as u64);
                 let rows = rows.start as usize..rows.end as usize;
-                let index = FlatIndex::new(store.clone(), scan).of_rows(rows.clone());
+                let index = FlatIndex::of_rows(store.clone(), rows.clone(), scan);
                 for (merged, found) in merged.iter_mut().zip(index.search(&queries, K, &filter)?.rankings) {
                     assert!(found.hits.iter().all(|hit| rows.contains(&hit.doc.index())), "{rows:?}");
                     merged.hits.extend(found.hits);

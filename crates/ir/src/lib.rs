@@ -2,6 +2,7 @@
 //! queries into hits, and the [`Remedy`] of an error. No I/O, and no dependency on other crates of the
 //! workspace.
 
+mod counted;
 mod doc_set;
 mod hit;
 mod named;
@@ -14,6 +15,7 @@ mod role;
 mod run;
 mod searcher;
 
+pub use counted::counted;
 pub use doc_set::DocSet;
 pub use hit::{DocOrd, Hit};
 pub use named::UnknownName;

@@ -245,6 +245,9 @@ impl<P: Into<Part>> From<P> for Remedy {
     }
 }
 
+/// EMFILE, which has no [`io::ErrorKind`]; the same number on all Unix systems.
+const TOO_MANY_OPEN_FILES: i32 = 24;
+
 impl Explain for io::Error {
     fn remedy(&self) -> Option<Remedy> {
         let text = match self.kind() {
@@ -255,6 +258,9 @@ impl Explain for io::Error {
             io::ErrorKind::PermissionDenied => "check the permissions of the file and of its directory",
             io::ErrorKind::UnexpectedEof => "copy or download the file again; it is incomplete",
             io::ErrorKind::InvalidData => "copy or download the file again; compare its checksum",
+            _ if cfg!(unix) && self.raw_os_error() == Some(TOO_MANY_OPEN_FILES) => {
+                "raise the limit of open files: `ulimit -n`"
+            }
             _ => return None,
         };
         Some(text.into())
@@ -263,7 +269,9 @@ impl Explain for io::Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{Command, Setting};
+    use std::io;
+
+    use super::{Command, Explain, Setting};
 
     #[test]
     fn a_front_puts_its_own_names_into_a_remedy() {
@@ -274,5 +282,12 @@ mod tests {
             term.spelled(|command| format!("toller {}", command.name()), |of| format!("--{}", of.name()))
         });
         assert_eq!(flags, "use --device cpu, or toller quantize --overwrite");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn too_many_open_files_have_a_remedy() {
+        let remedy = io::Error::from_raw_os_error(24).remedy().map(|remedy| remedy.to_string());
+        assert_eq!(remedy.as_deref(), Some("raise the limit of open files: `ulimit -n`"));
     }
 }

@@ -1,5 +1,7 @@
 //! A run: what a system retrieved for each query.
 
+use std::cmp::Ordering;
+
 use indexmap::IndexMap;
 
 /// One line of a run: a document retrieved for a query.
@@ -9,6 +11,15 @@ pub struct RunEntry {
     pub doc_id: String,
     /// The score; larger is better. Read as f64, so that no digit of the file is lost.
     pub score: f64,
+}
+
+impl RunEntry {
+    /// The order of a query's entries, the best first. A stable sort leaves equal scores in the order of the
+    /// file.
+    #[must_use]
+    pub fn best_first(&self, other: &Self) -> Ordering {
+        other.score.total_cmp(&self.score)
+    }
 }
 
 /// What a system retrieved for each query, in the order of the file.

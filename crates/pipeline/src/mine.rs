@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use toller_corpus::{CollectionFormat, CorpusError, ReadOptions, open_collection};
+use toller_corpus::{CollectionFormat, CorpusError, ReadOptions, SkipReport, open_collection};
 use toller_files::Input;
 use toller_ir::{Passage, Qrels};
 use toller_mining::{Selection, TextKey};
@@ -48,7 +48,8 @@ pub fn choose_negatives<'a>(
     Chosen { positives, negatives }
 }
 
-/// Reads a collection for the passages with these identifiers, and keeps what `keep` makes of each.
+/// Reads a collection for the passages with these identifiers, and keeps what `keep` makes of each. Returns
+/// the bad records that were skipped, too.
 ///
 /// # Errors
 /// What [`open_collection`] and its reader find.
@@ -57,15 +58,15 @@ pub fn wanted_passages<T>(
     options: &ReadOptions<CollectionFormat>,
     wanted: &HashSet<&str>,
     keep: impl Fn(Passage) -> T,
-) -> Result<HashMap<String, T>, CorpusError> {
+) -> Result<(HashMap<String, T>, SkipReport), CorpusError> {
     let mut kept = HashMap::with_capacity(wanted.len());
-    for passage in open_collection(collection, options)? {
-        let passage = passage?;
+    let mut passages = open_collection(collection, options)?;
+    while let Some(passage) = passages.next().transpose()? {
         if wanted.contains(passage.id.as_str()) {
-            kept.insert(passage.id.clone(), keep(passage));
+            kept.entry(passage.id.clone()).or_insert_with(|| keep(passage));
         }
     }
-    Ok(kept)
+    Ok((kept, passages.skipped().clone()))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Ordinals by identifier, for those who look documents up again and again.
+//! Ordinals by identifier, for many look-ups.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

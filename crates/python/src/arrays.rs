@@ -28,8 +28,12 @@ fn wrong_type(array: &Bound<'_, PyUntypedArray>) -> Failed {
         .hint("float32 and float16 are taken as they are; convert others with .astype(numpy.float32)")
 }
 
-/// The shape of an array of vectors.
+/// The shape of an array of vectors. rust-numpy reads arrays that are not aligned, such as fields of packed
+/// structures, from wrong places.
 fn shape(array: &Bound<'_, PyUntypedArray>) -> Result<(usize, usize), Failed> {
+    if !array.is_aligned() {
+        return Err(Failed::invalid("vectors that are not aligned in memory").hint("give vectors.copy()"));
+    }
     match *array.shape() {
         [rows, dim] => Ok((rows, dim)),
         [dim] => Ok((1, dim)),
@@ -68,8 +72,8 @@ enum Numbers {
     F16(*const f16, usize),
 }
 
-// SAFETY: the array outlives the pointers, which are only read through. As everywhere with NumPy, whoever
-// writes to an array while it is read gets numbers that mean nothing.
+// SAFETY: the array outlives the pointers, which are only read through. As everywhere with NumPy, an array
+// that is written to while it is read gives meaningless numbers.
 unsafe impl Send for Held {}
 // SAFETY: as above.
 unsafe impl Sync for Held {}
@@ -94,7 +98,7 @@ impl Held {
 
     /// The vectors.
     pub(crate) fn vectors(&self) -> Vectors<'_> {
-        // SAFETY: the array is in C's order, has as many numbers, and is held.
+        // SAFETY: the array is aligned, in C's order, has this many numbers, and is held.
         unsafe {
             match self.numbers {
                 _ if self.rows * self.dim == 0 => Vectors::F32(&[]),

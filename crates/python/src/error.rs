@@ -137,7 +137,11 @@ fn in_python(remedy: &Remedy) -> String {
         let Some(function) = function(*command) else {
             return command_line(*command, *setting, value.as_deref());
         };
-        let argument = setting.map(|setting| assignment(setting, value.as_deref().unwrap_or("True")));
+        let argument = setting.map(|setting| match (setting, value.as_deref()) {
+            (setting, Some(value)) => assignment(setting, value),
+            (Setting::Output, None) => "output=...".to_owned(),
+            (setting, None) => assignment(setting, "True"),
+        });
         format!("{function}({})", argument.unwrap_or_else(|| "...".to_owned()))
     })
 }
@@ -152,6 +156,9 @@ fn parameter(setting: Setting) -> &'static str {
 
 /// A keyword argument.
 fn assignment(setting: Setting, value: &str) -> String {
+    if setting == Setting::Shard {
+        return format!("shard=({})", value.replace('/', ", "));
+    }
     let is_bare = value.parse::<f64>().is_ok() || value == "True";
     match is_bare {
         true => format!("{}={value}", parameter(setting)),

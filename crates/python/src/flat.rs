@@ -11,7 +11,7 @@ use toller_engine::{Device, Scan};
 use toller_ir::{DocOrd, DocSet, Filter, Ranking};
 use toller_topk::{Collection, IpTopkOptions, Segment, Vectors, ip_topk};
 
-use crate::arrays::{Held, copied, matrix, vector};
+use crate::arrays::{Held, copied, vector};
 use crate::error::Failed;
 use crate::paths::Paths;
 use crate::store::{self, Store};
@@ -80,7 +80,7 @@ impl FlatIndex {
                 store.verify_rows(&rows, &|_| {})?;
             }
             let count = rows.len();
-            let index = toller_index::FlatIndex::new(store, scan).of_rows(rows);
+            let index = toller_index::FlatIndex::of_rows(store, rows, scan);
             match devices {
                 None => Ok((index, count)),
                 Some(devices) => Ok((index.on(&devices, &|_| {})?, count)),
@@ -90,7 +90,7 @@ impl FlatIndex {
     }
 
     /// Searches arrays in memory, where they are: each [rows, numbers], float32 or float16, in C's order.
-    /// Rows are numbered through all arrays. Nobody may change the arrays while the index is used.
+    /// Rows are numbered through all arrays. The arrays must not change while the index is used.
     #[staticmethod]
     #[pyo3(signature = (*arrays, scan="auto"))]
     fn of_arrays(py: Python<'_>, arrays: &Bound<'_, PyTuple>, scan: &str) -> PyResult<Self> {
@@ -100,6 +100,10 @@ impl FlatIndex {
         let Some(dim) = arrays.first().map(|array| array.dim) else {
             return Err(Failed::invalid("no arrays").hint("give at least one").into());
         };
+        if dim == 0 {
+            let failed = Failed::invalid("an array of 0 columns");
+            return Err(failed.hint("give vectors of at least one number").into());
+        }
         let vectors = work::run(py, None, move |_| {
             for array in &arrays {
                 if array.dim != dim {
@@ -132,7 +136,8 @@ impl FlatIndex {
             let message = format!("queries of {} numbers, but the index has {}", given.dim, self.dim());
             return Err(Failed::invalid(message).hint("encode both with the same model").into());
         }
-        let (vectors, is_one) = (self.vectors.clone(), given.is_one);
+        let (vectors, is_one, queries) =
+            (self.vectors.clone(), given.is_one, given.numbers.len() / given.dim);
         let (scores, rows, width) = work::run(py, None, move |session| {
             let allowed: Option<DocSet> = allowed.map(|rows| rows.into_iter().map(DocOrd).collect());
             let filter = Filter { allowed: allowed.as_ref(), excluded: &[] };
@@ -150,9 +155,9 @@ impl FlatIndex {
         if is_one {
             return Ok((vector(py, scores).into_any(), rows.into_pyarray(py).into_any()));
         }
-        let queries = rows.len() / width.max(1);
+        let scores = scores.into_pyarray(py).reshape([queries, width])?;
         let rows = rows.into_pyarray(py).reshape([queries, width])?;
-        Ok((matrix(py, scores, width)?.into_any(), rows.into_any()))
+        Ok((scores.into_any(), rows.into_any()))
     }
 
     /// The number of vectors that are searched.

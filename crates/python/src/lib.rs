@@ -8,6 +8,7 @@ mod arrays;
 mod error;
 mod flat;
 mod jobs;
+mod mappings;
 mod measures;
 mod models;
 mod paths;
@@ -44,7 +45,7 @@ mod _toller {
     #[pymodule_export]
     use crate::searcher::{PyHit, PySearcher, SparseIndex, read_queries};
     #[pymodule_export]
-    use crate::store::{Store, read, reopen};
+    use crate::store::{Store, reopen};
 
     /// Computes in this many threads from now on, 0 for as many as there are processors.
     #[pyfunction]

@@ -27,7 +27,10 @@ impl PyEvaluation {
     /// The value of a measure over all queries.
     fn __getitem__(&self, measure: &str) -> PyResult<f64> {
         let wanted = parse_measures(measure).map_err(Failed::from)?;
-        let value = wanted.first().and_then(|measure| self.0.aggregate(measure));
+        let value = match &wanted[..] {
+            [measure] => self.0.aggregate(measure),
+            _ => None,
+        };
         value.ok_or_else(|| PyKeyError::new_err(measure.to_owned()))
     }
 

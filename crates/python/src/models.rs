@@ -5,7 +5,7 @@ use std::sync::Arc;
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 use rayon::prelude::*;
-use toller_encoder::{CrossEncoderOptions, Output, ScoreActivation, TextPooling};
+use toller_encoder::{Compute, CrossEncoderOptions, Output, ScoreActivation, TextPooling};
 use toller_engine::{Encoder, EncoderOptions, Role};
 use toller_nn::Precision;
 
@@ -132,6 +132,12 @@ impl DualEncoder {
         &self.encoder.info().name
     }
 
+    /// Whether the model computes on the CPU.
+    #[getter]
+    fn on_cpu(&self) -> bool {
+        matches!(self.encoder.compute(), Compute::Cpu)
+    }
+
     /// Identifies the model by everything that determines its vectors, as stores keep it.
     #[getter]
     fn fingerprint(&self) -> &str {
@@ -213,6 +219,12 @@ impl PairScorer {
     #[getter]
     fn labels(&self) -> Vec<String> {
         self.model.labels().to_vec()
+    }
+
+    /// Whether the model computes on the CPU.
+    #[getter]
+    fn on_cpu(&self) -> bool {
+        matches!(self.model.compute(), Compute::Cpu)
     }
 
     /// Identifies the model by everything that determines its logits.

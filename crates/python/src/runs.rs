@@ -6,12 +6,13 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyIterator, PyType};
+use pyo3::types::{PyDict, PyIterator, PyList, PyType};
 use toller_corpus::{QrelsFormat, ReadOptions, RunFormat, TrecRunWriter, read_qrels, read_run};
 use toller_files::{AtomicFile, CompressedWriter, Compression, FileError};
 use toller_ir::RunEntry;
 
 use crate::error::Failed;
+use crate::mappings::Mapped;
 use crate::paths::input;
 use crate::work;
 
@@ -24,7 +25,7 @@ pub(crate) struct Run {
 }
 
 /// Documents and scores by query, as Python has them.
-type Scores = IndexMap<String, IndexMap<String, f64>>;
+type Scores = Mapped<Mapped<f64>>;
 
 #[pymethods]
 impl Run {
@@ -32,10 +33,10 @@ impl Run {
     #[new]
     #[pyo3(signature = (scores, tag="toller"))]
     fn new(scores: Scores, tag: &str) -> Self {
-        let entries = |documents: IndexMap<String, f64>| {
+        let entries = |Mapped(documents): Mapped<f64>| {
             documents.into_iter().map(|(doc_id, score)| RunEntry { doc_id, score }).collect()
         };
-        let queries = scores.into_iter().map(|(query, documents)| (query, entries(documents)));
+        let queries = scores.0.into_iter().map(|(query, documents)| (query, entries(documents)));
         Self::of(toller_ir::Run { tag: tag.to_owned(), queries: queries.collect() })
     }
 
@@ -112,6 +113,28 @@ impl Run {
         self.run.queries.keys().map(String::as_str).collect()
     }
 
+    /// The scores of each query's documents, in order.
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        Ok(self.to_dict(py)?.values())
+    }
+
+    /// The queries with the scores of their documents, in order.
+    fn items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        Ok(self.to_dict(py)?.items())
+    }
+
+    /// The scores of a query's documents, or `default` for a query that is not there.
+    #[pyo3(signature = (query, default=None, /))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        query: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let found = query.extract::<&str>().ok().and_then(|query| self.run.queries.get(query));
+        found.map_or(Ok(default), |entries| Ok(Some(documents(py, entries)?.into_any())))
+    }
+
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
         other.cast::<Self>().is_ok_and(|other| other.get().run.queries == self.run.queries)
     }
@@ -151,7 +174,7 @@ pub(crate) struct Qrels {
 }
 
 /// Grades by query, as Python has them.
-type Grades = IndexMap<String, IndexMap<String, i32>>;
+type Grades = Mapped<Mapped<i32>>;
 
 #[pymethods]
 impl Qrels {
@@ -159,7 +182,7 @@ impl Qrels {
     #[new]
     fn new(grades: Grades) -> Self {
         let mut qrels = toller_ir::Qrels::new();
-        for (query, documents) in &grades {
+        for (query, Mapped(documents)) in &grades.0 {
             for (document, grade) in documents {
                 qrels.insert(query, document, *grade);
             }
@@ -206,6 +229,27 @@ impl Qrels {
     /// The ids of the queries, in order.
     fn keys(&self) -> Vec<&str> {
         self.qrels.iter().map(|(query, _)| query).collect()
+    }
+
+    /// The grades of each query's documents, in order.
+    fn values(&self) -> Vec<&IndexMap<String, i32>> {
+        self.qrels.iter().map(|(_, documents)| documents).collect()
+    }
+
+    /// The queries with the grades of their documents, in order.
+    fn items(&self) -> Vec<(&str, &IndexMap<String, i32>)> {
+        self.qrels.iter().collect()
+    }
+
+    /// The grades of a query's documents, or `default` for a query that is not there.
+    #[pyo3(signature = (query, default=None, /))]
+    fn get<'py>(
+        &self,
+        query: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let found = query.extract::<&str>().ok().and_then(|query| self.qrels.query(query));
+        found.map_or(Ok(default), |documents| Ok(Some(documents.into_pyobject(query.py())?.into_any())))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use pyo3::PyClassInitializer;
 use pyo3::prelude::*;
 use toller_corpus::{ReadOptions, Score};
@@ -18,6 +17,7 @@ use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring};
 
 use crate::error::Failed;
 use crate::flat::{StoreArgument, parse_device};
+use crate::mappings::Mapped;
 use crate::measures::fusion;
 use crate::models::{DualEncoder, PairScorer, at_least_one};
 use crate::paths::Paths;
@@ -28,9 +28,12 @@ use crate::work::{self, Session};
 #[pyclass(frozen, subclass, name = "Searcher", module = "toller")]
 pub(crate) struct PySearcher {
     inner: Arc<dyn toller_engine::Searcher>,
+    /// Queries that are searched at a time.
+    at_a_time: usize,
 }
 
-/// Queries that are searched at a time: enough to use the machine, few enough that Ctrl-C is noticed.
+/// Queries, or pairs of a query and a passage, that are scored at a time: enough to use the machine, few
+/// enough that work ends soon after a Ctrl-C.
 const QUERIES: usize = 1024;
 
 /// Hits that are found at a time, unless a single query has more.
@@ -57,7 +60,7 @@ impl PyHit {
 /// Queries with their ids.
 #[derive(FromPyObject)]
 pub(crate) enum Queries {
-    Mapped(IndexMap<String, String>),
+    Mapped(Mapped<String>),
     Pairs(Vec<(String, String)>),
 }
 
@@ -97,7 +100,7 @@ impl PySearcher {
         let scan = scan.parse().map_err(Failed::from)?;
         let options = DenseOptions { scan, device: parse_device(device)?, part: None, verify, any_role };
         let open = move |session: &Arc<Session>| Ok(session.engine()?.dense(&stores, queries, &options)?);
-        Ok(Self { inner: work::run(py, None, open)? })
+        Ok(Self { inner: work::run(py, None, open)?, at_a_time: QUERIES })
     }
 
     /// Searches all of `searchers` and fuses the best `depth` hits of each, as `fuse` does with their runs.
@@ -119,11 +122,12 @@ impl PySearcher {
         let fusion = fusion(method, weights, rrf_k, normalize, missing)?;
         at_least_one("depth", Some(depth))?;
         let collections = if different_collections { Collections::MayDiffer } else { Collections::Same };
+        let at_a_time = searchers.iter().map(|searcher| searcher.get().at_a_time).min().unwrap_or(QUERIES);
         let searchers: Vec<_> = searchers.iter().map(|searcher| searcher.get().inner.clone()).collect();
         let open = move |session: &Arc<Session>| {
             Ok(session.engine()?.hybrid(searchers, fusion, depth, collections)?)
         };
-        Ok(Self { inner: work::run(py, None, open)? })
+        Ok(Self { inner: work::run(py, None, open)?, at_a_time })
     }
 
     /// This searcher, with its best `depth` hits ordered again by cross-encoders. `corpus` is the path of
@@ -159,13 +163,14 @@ impl PySearcher {
             windows: None,
             unavailable: if skip_unavailable { Unavailable::KeepBelow } else { Unavailable::Refuse },
         };
+        let at_a_time = (QUERIES / depth.max(1)).clamp(1, self.at_a_time);
         let first_stage = self.inner.clone();
         let open = move |session: &Arc<Session>| {
             let engine = session.engine()?;
             let texts = engine.texts(&engine.collection_files(&corpus.all())?, &TextsOptions::default())?;
             Ok(engine.reranked(first_stage, engine.reranker(models, texts, options)?))
         };
-        Ok(Self { inner: work::run(py, progress, open)? })
+        Ok(Self { inner: work::run(py, progress, open)?, at_a_time })
     }
 
     /// The `k` best documents for one query, best first.
@@ -195,25 +200,26 @@ impl PySearcher {
         k: usize,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Run> {
-        let searcher = self.inner.clone();
+        let (searcher, at_a_time) = (self.inner.clone(), self.at_a_time);
         work::run(py, progress, move |session| {
             let query = |(id, text)| Query { id, text, ..Query::default() };
             let queries: Vec<Query> = match queries {
-                Queries::Mapped(queries) => queries.into_iter().map(query).collect(),
+                Queries::Mapped(Mapped(queries)) => queries.into_iter().map(query).collect(),
                 Queries::Pairs(queries) => queries.into_iter().map(query).collect(),
             };
             let mut seen = HashSet::with_capacity(queries.len());
             if let Some(query) = queries.iter().find(|query| !seen.insert(query.id.as_str())) {
                 return Err(Failed::invalid(format!("the query id {:?} occurs twice", query.id)));
             }
-            let block = (HITS / k.min(searcher.doc_count()).max(1)).clamp(1, QUERIES);
+            let block = (HITS / k.min(searcher.doc_count()).max(1)).clamp(1, at_a_time);
             let mut run = toller_ir::Run { tag: "toller".to_owned(), ..toller_ir::Run::default() };
-            for (number, block) in queries.chunks(block).enumerate() {
+            let mut done = 0;
+            for block in queries.chunks(block) {
                 session.check()?;
                 let found =
                     searcher.search(&SearchRequest::new(block, k)).map_err(|error| Failed::of(&*error))?;
                 run.queries.extend(as_run(&*searcher, block, &found.rankings).queries);
-                let done = (number * QUERIES + block.len()).min(queries.len());
+                done += block.len();
                 session.progress("searching", done as u64, Some(queries.len() as u64));
             }
             Ok(Run::of(run))
@@ -268,7 +274,8 @@ impl SparseIndex {
         let options = SparseOptions { scoring: Scoring { ranker, lengths }, feedback, verify };
         let path = directory.clone();
         let inner = work::run(py, None, move |session| Ok(session.engine()?.sparse(&path, &options)?))?;
-        Ok(PyClassInitializer::from(PySearcher { inner }).add_subclass(Self { directory }))
+        Ok(PyClassInitializer::from(PySearcher { inner, at_a_time: QUERIES })
+            .add_subclass(Self { directory }))
     }
 
     /// The directory.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use half::f16;
 use numpy::{PyArray2, PyUntypedArray};
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
@@ -15,7 +16,7 @@ use toller_store::{
     DEFAULT_ROWS_PER_SHARD, DType, Encoding, ModelInfo, OpenOptions, Source, StoreSpec, StoreWriter, Vectors,
 };
 
-use crate::arrays::{Held, matrix, view};
+use crate::arrays::{Held, view};
 use crate::error::Failed;
 use crate::models::{DualEncoder, parse_role};
 use crate::paths::Paths;
@@ -146,8 +147,7 @@ impl Store {
     /// shards are not next to each other in memory, so a slice that holds such rows is a copy; `shards` has
     /// views only. Vectors of bf16 are copies in float32, since NumPy has no bfloat16.
     fn __getitem__<'py>(slf: &Bound<'py, Self>, place: Place<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let (py, store) = (slf.py(), &slf.get().store);
-        let count = store.count();
+        let count = slf.get().store.count();
         let (first, rows) = match &place {
             Place::Row(row) => {
                 let from_start = if *row < 0 { *row + count as isize } else { *row };
@@ -166,7 +166,6 @@ impl Store {
         let array = slf.get().rows_of(slf, first, rows)?;
         match place {
             Place::Row(_) => array.get_item(0),
-            Place::Rows(_) if rows == 0 => Ok(PyArray2::<f32>::zeros(py, [0, store.dim()], false).into_any()),
             Place::Rows(_) => Ok(array),
         }
     }
@@ -259,7 +258,10 @@ impl Store {
     ) -> PyResult<Bound<'py, PyAny>> {
         let (store, dim, py) = (&self.store, self.store.dim(), owner.py());
         if rows == 0 {
-            return Ok(PyArray2::<f32>::zeros(py, [0, dim], false).into_any());
+            return Ok(match store.dtype() {
+                DType::F16 => PyArray2::<f16>::zeros(py, [0, dim], false).into_any(),
+                DType::F32 | DType::BF16 => PyArray2::<f32>::zeros(py, [0, dim], false).into_any(),
+            });
         }
         let (shard, at) = store.locate(DocOrd(first as u32));
         if at + rows <= shard.rows() {
@@ -312,26 +314,8 @@ fn encoding(encoder: &toller_engine::Encoder, role: Role, normalized: bool) -> E
     Encoding {
         prompt: tower.prompt().to_owned(),
         max_length: tower.max_length(),
-        compute_dtype: encoder.dtype().to_string(),
+        compute_dtype: encoder.compute().name_of(encoder.dtype()),
         pooling: tower.pooling(),
         ..Encoding::unknown(role, normalized)
     }
-}
-
-/// Reads a matrix for `numpy.asarray`.
-#[pyfunction]
-pub(crate) fn read<'py>(py: Python<'py>, store: &Bound<'py, Store>) -> PyResult<Bound<'py, PyArray2<f32>>> {
-    let opened = store.get().store.clone();
-    let dim = opened.dim();
-    let numbers = work::run(py, None, move |session| {
-        let mut numbers = vec![0.0; opened.count() * dim];
-        for shard in opened.shards() {
-            session.check()?;
-            let first = shard.first().index() * dim;
-            let of_shard = 0..shard.rows() * dim;
-            shard.embeddings().widen(of_shard.clone(), &mut numbers[first..first + of_shard.end]);
-        }
-        Ok(numbers)
-    })?;
-    matrix(py, numbers, dim)
 }

@@ -35,7 +35,12 @@ pub(crate) fn in_words(event: &Event<'_>, session: &Session) {
             session.warn(format!("the downloaded model is used as it is: {reason}"));
         }
         Event::PoolingAssumed { model } => session.warn(format!(
-            "{model} does not define its pooling: the mean is used, as in sentence-transformers; pooling decides"
+            "{model} does not define its pooling: the mean is used, as in sentence-transformers; pooling chooses \
+             another"
+        )),
+        Event::BatchesSplit(count) => session.warn(format!(
+            "the GPU had too little memory for {count} batches, which were computed in halves; batch_tokens \
+             makes batches smaller"
         )),
         Event::UnexpectedTensors { model, count, first } => session.warn(format!(
             "{model}: {count} tensors are not part of the architecture and have no effect, for example {first:?}"

@@ -1,6 +1,7 @@
 //! Work outside of Python's lock: stopped by Ctrl-C, with its warnings and its progress.
 
 use std::any::Any;
+use std::ffi::CString;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
@@ -27,8 +28,16 @@ const PATIENCE: Duration = Duration::from_millis(300);
 /// Interrupted work that had not ended when the interruption was raised, with its process.
 static LEFT: Mutex<Vec<(u32, Weak<Session>)>> = Mutex::new(Vec::new());
 
-fn left_to_itself() -> MutexGuard<'static, Vec<(u32, Weak<Session>)>> {
+/// The list of such work. Python's lock is held, so that no other thread of Python forks with this lock held.
+fn left_to_itself(_py: Python<'_>) -> MutexGuard<'static, Vec<(u32, Weak<Session>)>> {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The interrupted work of this process that has not ended.
+fn still_running(py: Python<'_>) -> Vec<Weak<Session>> {
+    let mut left = left_to_itself(py);
+    left.retain(|(process, session)| *process == process::id() && session.strong_count() > 0);
+    left.iter().map(|(_, session)| session.clone()).collect()
 }
 
 /// A piece of work, as its threads see it.
@@ -36,6 +45,8 @@ fn left_to_itself() -> MutexGuard<'static, Vec<(u32, Weak<Session>)>> {
 pub(crate) struct Session {
     stop: Arc<AtomicBool>,
     heard: Mutex<Heard>,
+    /// Interrupted work that had not ended when this work began.
+    interrupted: Vec<Weak<Self>>,
 }
 
 /// What the work reports.
@@ -43,8 +54,8 @@ pub(crate) struct Session {
 struct Heard {
     warnings: Vec<String>,
     progress: Option<Progress>,
-    /// Whether the caller knows the progress.
-    is_told: bool,
+    /// Whether the progress was reported to the caller.
+    is_reported: bool,
 }
 
 /// How far the work is: what is being done, units that are done, and all units if their number is known.
@@ -76,16 +87,11 @@ impl Session {
 
     /// Waits until work that was interrupted has ended, and with it its locks of files.
     pub(crate) fn wait_for_interrupted(&self) -> Result<(), Failed> {
-        let is_running =
-            |(process, session): &(u32, Weak<Self>)| *process == process::id() && session.strong_count() > 0;
-        loop {
-            left_to_itself().retain(is_running);
-            if left_to_itself().is_empty() {
-                return Ok(());
-            }
+        while self.interrupted.iter().any(|session| session.strong_count() > 0) {
             self.check()?;
             thread::sleep(Duration::from_millis(5));
         }
+        Ok(())
     }
 
     /// Warns the caller once the work has ended.
@@ -100,7 +106,7 @@ impl Session {
         let is_late = |latest: &Progress| latest.title == title && latest.done > done;
         if !heard.progress.as_ref().is_some_and(is_late) {
             heard.progress = Some(Progress { title: title.to_owned(), done, total });
-            heard.is_told = false;
+            heard.is_reported = false;
         }
     }
 
@@ -135,7 +141,7 @@ pub(crate) fn run<T: Send + 'static>(
     work: impl FnOnce(&Arc<Session>) -> Result<T, Failed> + Send + 'static,
 ) -> PyResult<T> {
     let report = reporter(py, progress)?;
-    let session = Arc::new(Session::default());
+    let session = Arc::new(Session { interrupted: still_running(py), ..Session::default() });
     let (sender, done) = bounded(1);
     let working = session.clone();
     let in_pool = move || threads::pool()?.install(|| work(&working));
@@ -148,10 +154,25 @@ pub(crate) fn run<T: Send + 'static>(
     let found = wait(py, &session, report.as_ref(), &done);
     let warnings = std::mem::take(&mut session.heard().warnings);
     for warning in warnings {
-        let warning = std::ffi::CString::new(warning.replace('\0', " "))?;
-        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &warning, 2)?;
+        let warning = CString::new(warning.replace('\0', " "))?;
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &warning, level_of_caller(py)?)?;
     }
     found
+}
+
+/// The stack level of the first caller outside of the package, where warnings belong.
+fn level_of_caller(py: Python<'_>) -> PyResult<i32> {
+    let mut frame = py.import("sys")?.call_method0("_getframe")?;
+    let mut level = 1;
+    while !frame.is_none() {
+        let module = frame.getattr("f_globals")?.call_method1("get", ("__name__", ""))?;
+        if !module.extract::<String>()?.starts_with("toller.") {
+            return Ok(level);
+        }
+        frame = frame.getattr("f_back")?;
+        level += 1;
+    }
+    Ok(1)
 }
 
 /// What is called with the progress.
@@ -178,17 +199,18 @@ fn wait<T: Send>(
     loop {
         match receive(TICK) {
             Ok(found) => {
-                tell(session, report)?;
+                report_progress(session, report)?;
                 return Ok(found?);
             }
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Failed::internal("the work has vanished").into());
             }
             Err(RecvTimeoutError::Timeout) => {
-                if let Err(interruption) = py.check_signals().and_then(|()| tell(session, report)) {
+                let reported = py.check_signals().and_then(|()| report_progress(session, report));
+                if let Err(interruption) = reported {
                     session.stop.store(true, Ordering::Relaxed);
                     if receive(PATIENCE).is_err() {
-                        left_to_itself().push((process::id(), Arc::downgrade(session)));
+                        left_to_itself(py).push((process::id(), Arc::downgrade(session)));
                     }
                     return Err(interruption);
                 }
@@ -198,10 +220,10 @@ fn wait<T: Send>(
 }
 
 /// Reports the progress since the last report.
-fn tell(session: &Session, report: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+fn report_progress(session: &Session, report: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let progress = {
         let mut heard = session.heard();
-        if std::mem::replace(&mut heard.is_told, true) { None } else { heard.progress.clone() }
+        if std::mem::replace(&mut heard.is_reported, true) { None } else { heard.progress.clone() }
     };
     if let (Some(report), Some(Progress { title, done, total })) = (report, progress) {
         report.call1((title, done, total))?;

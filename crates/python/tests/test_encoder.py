@@ -11,6 +11,7 @@ import pytest
 
 import toller
 from conftest import FIXTURES, Cli
+from toller._arguments import check_device
 
 
 def texts_of(path: Path) -> list[str]:
@@ -56,8 +57,11 @@ def test_prompts(encoder: toller.Encoder) -> None:
     assert prompted.tobytes() == encoder.encode("query: ducks").tobytes()
     assert prompted.tobytes() == encoder.encode_query("ducks", prompt="query: ").tobytes()
     assert encoder.encode("ducks", prompt_name="query").tobytes() == encoder.encode_query("ducks").tobytes()
-    with pytest.raises(toller.InvalidArgument, match="no prompt named 'nobody'"):
-        encoder.encode("ducks", prompt_name="nobody")
+    for encode in (encoder.encode, encoder.encode_query, encoder.encode_document):
+        with pytest.raises(toller.InvalidArgument, match="no prompt named 'nobody'"):
+            encode("ducks", prompt_name="nobody")
+        with pytest.raises(toller.InvalidArgument, match="prompt and prompt_name are both given"):
+            encode("ducks", prompt_name="query", prompt="query: ")
 
 
 def test_fewer_dimensions_and_unit_vectors(encoder: toller.Encoder) -> None:
@@ -97,6 +101,22 @@ def test_arguments_without_effect_are_accepted(encoder: toller.Encoder) -> None:
     assert same.tobytes() == plain.tobytes()
 
 
+def test_the_device_is_that_of_the_loaded_model() -> None:
+    for device in ("auto", "cpu"):
+        for model in (
+            toller.Encoder(FIXTURES / "tiny-bert", device=device).encode,
+            toller.CrossEncoder(FIXTURES / "cross-encoders/roberta", device=device).predict,
+        ):
+            for same in (None, device, "cpu"):
+                model(("a", "b"), device=same)
+            with pytest.raises(toller.InvalidArgument, match="device='cuda:1'"):
+                model(("a", "b"), device="cuda:1")
+    check_device("cuda", loaded="cuda", on_cpu=False)
+    for loaded in ("auto", "cuda"):
+        with pytest.raises(toller.InvalidArgument, match="device='cpu'"):
+            check_device("cpu", loaded=loaded, on_cpu=False)
+
+
 def test_similarity(encoder: toller.Encoder) -> None:
     vectors = encoder.encode(["a dog retrieves a duck", "a duck is retrieved by a dog", "stock prices fell"])
     similarity = encoder.similarity(vectors, vectors)
@@ -129,8 +149,9 @@ def test_errors_say_what_to_do_in_pythons_words(tmp_path: Path) -> None:
 
 
 def test_an_assumed_pooling_is_a_warning() -> None:
-    with pytest.warns(UserWarning, match="does not define its pooling"):
+    with pytest.warns(UserWarning, match="does not define its pooling") as warnings:
         toller.Encoder(FIXTURES / "models/bert-pooler")
+    assert warnings[0].filename == __file__
 
 
 def test_encoders_are_pickled_as_their_names(encoder: toller.Encoder) -> None:
@@ -139,10 +160,15 @@ def test_encoders_are_pickled_as_their_names(encoder: toller.Encoder) -> None:
     assert again.encode("ducks").tobytes() == encoder.encode("ducks").tobytes()
 
 
-def test_tensors(encoder: toller.Encoder) -> None:
+def test_tensors(encoder: toller.Encoder, reranker: toller.CrossEncoder) -> None:
     torch = pytest.importorskip("torch")
     tensor = encoder.encode(["ducks"], convert_to_tensor=True)
     assert isinstance(tensor, torch.Tensor) and tuple(tensor.shape) == (1, 384)
+    pair = ("dogs and ducks", "ducks swim")
+    for inputs, shape in ((pair, ()), ([pair], (1,))):
+        scores = reranker.predict(inputs, convert_to_tensor=True)
+        assert isinstance(scores, torch.Tensor) and tuple(scores.shape) == shape
+        assert scores.numpy().tobytes() == reranker.predict(inputs).tobytes()
 
 
 def test_cross_encoders(cli: Cli, reranker: toller.CrossEncoder) -> None:
@@ -156,6 +182,9 @@ def test_cross_encoders(cli: Cli, reranker: toller.CrossEncoder) -> None:
     assert [document["text"] for document in ranked] == [documents[place] for place in order]
     assert all(type(document["score"]) is float for document in ranked)
     assert reranker.rank("dogs", []) == []
+    for texts in (["ab", "cd", "ef"], ["ab"], "ab", [("ab", "cd"), "ef"]):
+        with pytest.raises(toller.InvalidArgument, match="texts in place of pairs"):
+            reranker.predict(texts)  # type: ignore[arg-type]
     with pytest.raises(toller.InvalidArgument, match="apply_softmax"):
         reranker.predict([("a", "b")], apply_softmax=True)
     assert pickle.loads(pickle.dumps(reranker)).fingerprint == reranker.fingerprint

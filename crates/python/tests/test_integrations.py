@@ -69,6 +69,18 @@ def test_beir_searches_what_is_there(sparse: toller.SparseIndex, passages: Path)
         SearcherSearch(sparse).search({}, {"q": "cells"}, 5)
 
 
+def test_beir_leaves_out_the_query_itself(encoder: toller.Encoder, small: toller.Searcher) -> None:
+    pytest.importorskip("beir")
+    from toller.integrations.beir import ExactSearch, SearcherSearch
+
+    corpus = {name: {"title": "", "text": text} for name, text in TEXTS.items()}
+    for search in (ExactSearch(encoder), SearcherSearch(small)):
+        found = search.search(corpus, {"d1": TEXTS["d1"], "q": TEXTS["d1"]}, 2, "cos_sim")
+        assert list(found["q"])[0] == "d1" and len(found["q"]) == 2
+        assert set(found["d1"]) == {"d2", "d3"}
+    assert ExactSearch(encoder).search({}, {"q1": "ducks", "q2": "dogs"}, 10) == {"q1": {}, "q2": {}}
+
+
 def some_run() -> tuple[toller.Qrels, toller.Run]:
     pick = np.random.default_rng(3)
     scores = {f"q{query}": {f"d{d}": float(pick.normal()) for d in pick.permutation(50)[:20]} for query in range(9)}
@@ -214,6 +226,27 @@ def test_mteb(
     assert predictions(exact, mteb_tasks, tmp_path / "exact") == pytest.approx(theirs, abs=2e-6)
     _, reranking = mteb_tasks
     assert len(set(predictions(MtebCrossEncoder(reranker), [reranking], tmp_path / "pairs").values())) > 2
+
+
+def test_mteb_compares_as_the_model_does(encoder: toller.Encoder) -> None:
+    pytest.importorskip("mteb")
+    from mteb.models.model_meta import ScoringFunction
+
+    from toller.integrations.mteb import ExactIndex, MtebEncoder
+
+    one, two = np.array([[3, 4], [0, 2]], np.float32), np.array([[4, 3], [1, 1]], np.float32)
+    cosine, dot = MtebEncoder(encoder), MtebEncoder(encoder, similarity="dot")
+    assert cosine.mteb_model_meta.similarity_fn_name == ScoringFunction.COSINE
+    assert dot.mteb_model_meta.similarity_fn_name == ScoringFunction.DOT_PRODUCT
+    np.testing.assert_allclose(cosine.similarity(one, two), [[0.96, 7 / 50**0.5], [0.6, 0.5**0.5]], rtol=1e-6)
+    np.testing.assert_allclose(cosine.similarity_pairwise(one, two), [0.96, 0.5**0.5], rtol=1e-6)
+    assert dot.similarity(one, two).tolist() == [[24, 7], [6, 2]]
+    assert dot.similarity_pairwise(one, two).tolist() == [24, 2]
+    index = ExactIndex(dot)
+    index.add_documents(two, ["a", "b"])
+    assert index.search(one, 1, dot.similarity) == ([[24.0], [6.0]], [[0], [0]])
+    with pytest.raises(toller.InvalidArgument, match="euclidean"):
+        MtebEncoder(encoder, similarity="euclidean")
 
 
 def test_sentence_transformers_gives_the_same_vectors(encoder: toller.Encoder, minilm: Path) -> None:

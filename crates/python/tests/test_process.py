@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import multiprocessing
 import os
 import signal
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 import toller
+from toller._progress import Bar
 
 TEXTS = [f"a dog of kind {number} retrieves ducks " * 12 for number in range(20_000)]
 
@@ -89,12 +91,25 @@ def test_python_runs_while_texts_are_encoded(encoder: toller.Encoder) -> None:
             count += 1
         return count
 
-    # A thread's own time does not count what others take from the processor, only waiting for Python's lock.
-    worker = threading.Thread(target=lambda: encoder.encode(TEXTS[:600]))
+    class Stop(Exception):
+        pass
+
+    ends = threading.Event()
+
+    def stop(*_: object) -> None:
+        if ends.is_set():
+            raise Stop
+
+    def encode() -> None:
+        with pytest.raises(Stop):
+            encoder.encode(TEXTS, show_progress_bar=stop)
+
+    worker = threading.Thread(target=encode)
     worker.start()
-    wall = time.monotonic()
     steps(0.2)
-    assert worker.is_alive() or time.monotonic() - wall < 5
+    # If the work held Python's lock, the steps would end after the work.
+    assert worker.is_alive()
+    ends.set()
     worker.join()
 
 
@@ -127,12 +142,43 @@ def test_the_number_of_threads() -> None:
     assert toller.get_num_threads() == before
 
 
+def test_threads_are_used_again() -> None:
+    index = toller.FlatIndex.of_arrays(np.eye(8, dtype=np.float32))
+
+    def threads_after(changes: int) -> int:
+        for number in range(changes):
+            toller.set_num_threads(1 + number % 2)
+            index.search(np.ones(8, dtype=np.float32))
+        return len(os.listdir("/proc/self/task"))
+
+    try:
+        few = threads_after(2)
+        # The thread of a call may still be ending.
+        assert threads_after(40) <= few + 3
+    finally:
+        toller.set_num_threads(0)
+
+
 def test_errors_in_progress_reach_the_caller(encoder: toller.Encoder) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("from progress")
 
     with pytest.raises(RuntimeError, match="from progress"):
         encoder.encode(TEXTS[:500], show_progress_bar=fail)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_each_kind_of_work_has_its_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    bar = Bar()
+    for report in [("verifying", 1, 10), ("encoding", 1, 3), ("encoding", 2, 3), ("encoding", 3, 3), ("merging", 1, 2)]:
+        bar(*report)
+    lines = ["verifying: 1 of 10", "encoding: 1 of 3\r\x1b[Kencoding: 2 of 3\r\x1b[Kencoding: 3 of 3", "merging: 1 of 2"]
+    assert sys.stderr.getvalue().split("\n") == lines  # type: ignore[attr-defined]
 
 
 def test_many_calls_leave_no_memory_behind() -> None:

@@ -8,6 +8,7 @@ import pickle
 import random
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -51,10 +52,24 @@ def test_mappings() -> None:
     assert pickle.loads(pickle.dumps(toller.Run(scores, tag="mine"))).tag == "mine"
     with pytest.raises(KeyError):
         run["q9"]
+    assert run.items() == list(scores.items()) and run.values() == list(scores.values())
+    assert (run.get("q2"), run.get("q9"), run.get("q9", {})) == (scores["q2"], None, {})
     grades = {"q1": {"a": 1, "b": 0}}
     qrels = toller.Qrels(grades)
+    assert qrels.items() == list(grades.items()) and qrels.values() == list(grades.values())
+    assert (qrels.get("q1"), qrels.get("q9"), qrels.get("q9", {})) == (grades["q1"], None, {})
     assert qrels.to_dict() == grades and qrels["q1"] == grades["q1"] and isinstance(qrels, Mapping)
     assert pickle.loads(pickle.dumps(qrels)) == qrels
+
+
+def test_mappings_are_taken(sparse: toller.SparseIndex) -> None:
+    run, qrels = toller.Run(some_run(1)), toller.Qrels(some_qrels(1))
+    assert toller.Run(run) == run and toller.Qrels(qrels) == qrels
+    assert toller.Run(MappingProxyType({"q": MappingProxyType({"d": 1.0})})) == toller.Run({"q": {"d": 1.0}})
+    queries = {"q": "cells of the immune system"}
+    assert sparse.batch_search(MappingProxyType(queries)) == sparse.batch_search(queries)
+    with pytest.raises(TypeError):
+        toller.Run([("q", {"d": 1.0})])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["run.txt", "run.txt.gz", "run.zst"])
@@ -72,8 +87,14 @@ def test_bad_lines_have_their_place(tmp_path: Path) -> None:
         toller.Run.read(path)
     assert (error.value.file, error.value.line) == (str(path), 2)
     assert error.value.hint and "skip_bad_lines" in error.value.hint and "--" not in error.value.hint
-    with pytest.warns(UserWarning, match="skipped 1 bad line"):
+    with pytest.warns(UserWarning, match="skipped 1 bad line") as warnings:
         assert len(toller.Run.read(path, skip_bad_lines=True)["q1"]) == 1
+    assert warnings[0].filename == __file__
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text('{"_id": "d1", "text": "ducks"}\nducks\n')
+    with pytest.warns(UserWarning, match="skipped 1 bad line") as warnings:
+        toller.index(corpus, tmp_path / "index", language="en", skip_bad_lines=True)
+    assert warnings[0].filename == __file__
 
 
 def test_measures_are_those_of_the_command_line(cli: Cli, tmp_path: Path) -> None:
@@ -97,8 +118,9 @@ def test_evaluation_without_judged_queries_is_an_error() -> None:
     run, qrels = toller.Run({"y": {"d": 1.0}}), toller.Qrels({"y": {"d": 1}})
     with pytest.raises(toller.InvalidArgument, match="nDGC"):
         toller.evaluate(qrels, run, "nDGC@10")
-    with pytest.raises(KeyError):
-        toller.evaluate(qrels, run, "AP")["RR"]
+    for absent in ("RR", "AP RR"):
+        with pytest.raises(KeyError):
+            toller.evaluate(qrels, run, "AP P@5")[absent]
 
 
 def test_fusion_is_that_of_the_command_line(cli: Cli, tmp_path: Path) -> None:

@@ -50,6 +50,29 @@ def test_allowed_rows() -> None:
     assert rows.shape == (2, 3) and set(rows[0]) == {3, 7, 50}
 
 
+def test_arrays_that_are_not_aligned_are_refused() -> None:
+    packed = np.zeros(3, dtype=[("letter", "u1"), ("vector", "f4", (4,))])
+    shifted = np.frombuffer(bytes(4 * 4 + 1), np.float32, offset=1).reshape(1, 4)
+    index = toller.FlatIndex.of_arrays(np.eye(4, dtype=np.float32))
+    for vectors in (packed["vector"], shifted):
+        with pytest.raises(toller.InvalidArgument, match="not aligned") as error:
+            index.search(vectors)
+        assert error.value.hint == "give vectors.copy()"
+        with pytest.raises(toller.InvalidArgument, match="not aligned"):
+            toller.FlatIndex.of_arrays(vectors)
+        assert index.search(vectors.copy(), k=1)[0].tolist() == [[0.0]] * len(vectors)
+
+
+def test_searches_without_hits_have_a_row_for_each_query() -> None:
+    queries = np.ones((5, 4), dtype=np.float32)
+    index = toller.FlatIndex.of_arrays(np.eye(4, dtype=np.float32))
+    empty = toller.FlatIndex.of_arrays(np.zeros((0, 4), dtype=np.float32))
+    for scores, rows in (index.search(queries, allowed=[]), empty.search(queries)):
+        assert (scores.shape, scores.dtype) == ((5, 0), np.float32) and (rows.shape, rows.dtype) == ((5, 0), np.int64)
+    assert [found.shape for found in empty.search(queries[0])] == [(0,), (0,)]
+    assert [found.shape for found in index.search(queries[:0])] == [(0, 0), (0, 0)]
+
+
 def test_bad_searches_are_refused(tmp_path: Path) -> None:
     index = toller.FlatIndex.of_arrays(np.eye(4, dtype=np.float32))
     with pytest.raises(toller.InvalidArgument, match="k is 0"):
@@ -62,6 +85,10 @@ def test_bad_searches_are_refused(tmp_path: Path) -> None:
         index.search(np.full((1, 4), np.nan, dtype=np.float32))
     with pytest.raises(toller.InvalidArgument, match="NaN"):
         toller.FlatIndex.of_arrays(np.full((1, 4), np.inf, dtype=np.float32))
+    with pytest.raises(toller.InvalidArgument, match="0 columns"):
+        toller.FlatIndex.of_arrays(np.zeros((3, 0), dtype=np.float32))
+    with pytest.raises(toller.InvalidArgument, match="of 0 numbers"):
+        index.search(np.zeros((3, 0), dtype=np.float32))
     with pytest.raises(toller.InvalidArgument, match="columns"):
         toller.FlatIndex.of_arrays(np.eye(4, dtype=np.float32), np.eye(5, dtype=np.float32))
     with pytest.raises(toller.InvalidArgument, match="without CUDA|no NVIDIA driver"):
@@ -106,6 +133,25 @@ def test_runs_have_the_bytes_of_the_command_line(
     reranker = toller.CrossEncoder(model[1], truncation="longest_first", activation=None)
     reranked = hybrid.reranked(reranker, passages, depth=20).batch_search(asked, k=50)
     assert written(reranked, tmp_path) == (tmp_path / "reranked").read_bytes()
+
+
+def test_few_queries_are_reranked_at_a_time(
+    sparse: toller.SparseIndex, reranker: toller.CrossEncoder, passages: Path
+) -> None:
+    """So that not much work goes on after a Ctrl-C."""
+
+    class Stop(Exception):
+        pass
+
+    def stop(title: str, done: int, total: int | None) -> None:
+        assert (title, total) == ("searching", 1000) and done < 1000
+        raise Stop
+
+    queries = {f"q{number}": "cells of the immune system" for number in range(1000)}
+    reranked = sparse.reranked(reranker, passages, depth=100)
+    for searcher in (reranked, toller.Searcher.hybrid([sparse, reranked], depth=100)):
+        with pytest.raises(Stop):
+            searcher.batch_search(queries, k=100, progress=stop)
 
 
 def test_one_query_is_searched_as_in_a_run(sparse: toller.SparseIndex) -> None:

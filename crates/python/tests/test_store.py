@@ -26,6 +26,7 @@ def test_arrays_become_a_store_and_come_back(tmp_path: Path, dtype: str) -> None
     assert store.ids == [f"d{row}" for row in range(100)] and store.ids_of([3, 0]) == ["d3", "d0"]
     tolerance = {"f32": 0, "f16": 1e-3, "bf16": 8e-3}[dtype]
     np.testing.assert_allclose(store[:].astype(np.float32), given, rtol=tolerance, atol=tolerance)
+    assert store[0:0].dtype == store[:].dtype and store[0:0].shape == (0, 24)
     again = toller.Store(tmp_path / "s")
     assert again[:].tobytes() == store[:].tobytes()
 
@@ -78,6 +79,9 @@ def test_bad_arrays_are_refused(tmp_path: Path, encoder: toller.Encoder) -> None
     ids = ["a", "b"]
     with pytest.raises(toller.InvalidArgument, match="astype"):
         toller.Store.create(tmp_path / "1", ids, vectors(2).astype(np.float64))
+    with pytest.raises(toller.InvalidArgument, match="not aligned"):
+        shifted = np.frombuffer(bytes(2 * 4 * 4 + 1), np.float32, offset=1).reshape(2, 4)
+        toller.Store.create(tmp_path / "0", ids, shifted)
     with pytest.raises(toller.InvalidArgument, match="3 ids for 2"):
         toller.Store.create(tmp_path / "2", ["a", "b", "c"], vectors(2))
     with pytest.raises(toller.InvalidArgument, match="'a' occurs twice|\"a\" occurs twice"):
@@ -86,6 +90,8 @@ def test_bad_arrays_are_refused(tmp_path: Path, encoder: toller.Encoder) -> None
         toller.Store.create(tmp_path / "4", ids, vectors(4)[::2])
     with pytest.raises(toller.InvalidArgument):
         toller.Store.create(tmp_path / "5", ids, np.full((2, 4), np.nan, dtype=np.float32))
+    with pytest.raises(toller.InvalidArgument, match="dim is 0"):
+        toller.Store.create(tmp_path / "7", ids, np.zeros((2, 0), np.float32))
     with pytest.raises(toller.InvalidArgument, match="the model makes 384"):
         toller.Store.create(tmp_path / "6", ids, vectors(2), model=encoder)
 
@@ -120,5 +126,6 @@ def test_stores_are_pickled_as_their_paths(store: toller.Store) -> None:
 def test_no_store(tmp_path: Path) -> None:
     with pytest.raises(toller.NotFound):
         toller.Store(tmp_path / "nowhere")
-    with pytest.raises(toller.Error, match="not a store"):
+    with pytest.raises(toller.Error, match="not a store") as error:
         toller.Store(tmp_path)
+    assert error.value.hint == "give the directory that `toller.encode(output=...)` wrote"

@@ -20,7 +20,8 @@ def check(*words: str) -> None:
 
 def test_mypy() -> None:
     pytest.importorskip("mypy")
-    check("mypy", "--strict", "python/toller")
+    for oldest in ([], ["--python-version", "3.10"]):
+        check("mypy", "--strict", *oldest, "python/toller")
 
 
 def test_the_stub_is_the_native_module(tmp_path: Path) -> None:

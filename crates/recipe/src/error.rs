@@ -57,6 +57,9 @@ pub enum RecipeError {
     /// Files or directories where steps would write, and that no step made.
     #[error("no step of this recipe made {}", listed(.0))]
     Foreign(Vec<PathBuf>),
+    /// Stores or indexes where steps would make others.
+    #[error("{}", .0.join(", "))]
+    OfOtherMaking(Vec<String>),
     /// A step ended without writing what it should.
     #[error("step {step} ended and did not write {}", path.display())]
     NotWritten {
@@ -93,7 +96,7 @@ impl Explain for RecipeError {
             Self::UnknownVariable { known, .. } => Some(format!("it has {}", known.join(", ")).into()),
             Self::Busy(_) => Some(remedy!("wait for it to end, or give {} another folder", Setting::Work)),
             Self::DamagedState(_) => Some(remedy!("add {} to carry out every step again", Setting::Force)),
-            Self::Foreign(_) => Some(remedy!(
+            Self::Foreign(_) | Self::OfOtherMaking(_) => Some(remedy!(
                 "move that away, give {} another folder, or add {} to replace what is there",
                 Setting::Work,
                 Setting::Force

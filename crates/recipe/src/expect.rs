@@ -96,7 +96,15 @@ pub(super) fn expect(
     }
     for mean in matrix.cells_of(std::iter::once(average.as_str())) {
         let of_mean = cells.iter().filter(|cell| cell.is_in(&mean));
-        let places = of_mean.map(|cell| expectation.place.of(cell)).collect();
+        let places: Vec<ReportPlace> = of_mean.map(|cell| expectation.place.of(cell)).collect();
+        if places.is_empty() {
+            let message = format!("average {average:?} names an axis that nothing else names");
+            return Err(source.bad_line(
+                expectation.line,
+                message,
+                "name the axis in report, run or published",
+            ));
+        }
         expectation.add(source, places, Some(average), &mean, figures, expected)?;
     }
     Ok(())

@@ -13,6 +13,7 @@ use toller_files::{DirectoryLock, FileError, remove_unfinished};
 use super::argument::{Argument, Piece, command_line};
 use super::error::RecipeError;
 use super::plan::PlannedStep;
+use super::read::Recipe;
 use super::state::{State, StepState};
 use super::verdict::read_report;
 
@@ -76,15 +77,20 @@ impl Work {
         Ok(Self { directory: directory.to_owned(), state: State::read(directory)?, force, _lock: None })
     }
 
-    /// The variables that were set when steps were last carried out here.
+    /// The variables that were set when steps were carried out here.
     #[must_use]
     pub fn variables(&self) -> Vec<(String, String)> {
         self.state.variables.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// Records the variables that are set.
-    pub fn set_variables(&mut self, set: &[(String, String)]) {
-        self.state.variables = set.iter().cloned().collect();
+    /// Records the variables that are set. A variable without a default keeps the value of an earlier run,
+    /// which was perhaps for other cells.
+    pub fn set_variables(&mut self, recipe: &Recipe, set: &[(String, String)]) {
+        let has_no_default = |name: &str| {
+            recipe.variables.iter().any(|variable| variable.name == name && variable.default.is_none())
+        };
+        self.state.variables.retain(|name, _| has_no_default(name));
+        self.state.variables.extend(set.iter().cloned());
     }
 
     /// When a step wrote this output, in seconds since 1970, if it is as it was written.
@@ -132,21 +138,36 @@ impl Work {
         Ok(Status::UpToDate { seconds: before.seconds })
     }
 
-    /// Files and directories where steps would write, and that no step made. A store or an index that is
-    /// there counts as none: its own command knows whether it is the one to be made.
+    /// Files and directories where steps would write, and that no step made. Not those that
+    /// [`Work::adoptable`] has.
     #[must_use]
     pub fn in_the_way(&self, steps: &[PlannedStep]) -> Vec<PathBuf> {
         let outputs = steps.iter().flat_map(|step| step.outputs().map(move |output| (step, output)));
-        outputs
-            .filter(|(step, output)| self.is_foreign(step, output))
-            .map(|(_, output)| self.directory.join(output))
-            .collect()
+        let foreign = outputs.filter(|(step, output)| self.is_foreign(step, output));
+        foreign.map(|(_, output)| self.directory.join(output)).collect()
+    }
+
+    /// Steps whose store or index is there, and that no step made. The command of the step accepts what it
+    /// would make itself, and knows whether that is the case.
+    #[must_use]
+    pub fn adoptable<'s>(&self, steps: &'s [PlannedStep]) -> Vec<&'s PlannedStep> {
+        let is_there =
+            |step: &PlannedStep, output: &Path| self.is_unknown(output) && self.is_adoptable(step, output);
+        steps.iter().filter(|step| step.outputs().any(|output| is_there(step, output))).collect()
     }
 
     fn is_foreign(&self, step: &PlannedStep, output: &Path) -> bool {
-        let path = self.directory.join(output);
-        let adopted = step.adopts && path.join("manifest.json").is_file();
-        path.symlink_metadata().is_ok() && !self.force && !self.state.owns(output) && !adopted
+        self.is_unknown(output) && !self.is_adoptable(step, output)
+    }
+
+    /// Whether an output is there that no step made.
+    fn is_unknown(&self, output: &Path) -> bool {
+        let is_there = self.directory.join(output).symlink_metadata().is_ok();
+        is_there && !self.force && !self.state.owns(output)
+    }
+
+    fn is_adoptable(&self, step: &PlannedStep, output: &Path) -> bool {
+        step.adopts && self.directory.join(output).join("manifest.json").is_file()
     }
 
     /// Records that a step of this status begins, and removes outputs that the step would not resume.

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use toller_ir::Explain;
 use toller_recipe::{
     BadArguments, Catalogue, CommandSpec, Expected, Missing, OptionSpec, Plan, Recipe, RecipeError, Takes,
+    Work,
 };
 
 const RECIPE: &str = r#"
@@ -183,4 +184,28 @@ fn what_is_wrong_with_a_matrix_is_said() {
     has(&error(RECIPE, &twice, &[]), &["paper.1.sparse.ar.RR has two values"]);
     let negative = RECIPE.replace("tolerance = 0.01", "tolerance = \"${system}\"");
     has(&error(&negative, FIGURES, &[]), &["recipe.toml:37", "the tolerance is sparse"]);
+    let alone = RECIPE
+        .replace("[matrix]", "[matrix]\nkind = [\"avg\"]")
+        .replace("${system}.avg", "${system}.${kind}");
+    has(
+        &error(&alone, FIGURES, &[]),
+        &["recipe.toml:38", "average", "names an axis that nothing else names"],
+    );
+}
+
+#[test]
+fn runs_of_other_cells_keep_their_variables() {
+    let folder = folder(RECIPE, FIGURES);
+    let recipe = read(&folder, &[]).unwrap();
+    let directory = folder.path().join("work");
+    let run = |set: &[(&str, &str)]| {
+        let mut work = Work::open(&directory, false).unwrap();
+        work.set_variables(&recipe, &chosen(set));
+        work.remember().unwrap();
+        Work::look(&directory, false).unwrap().variables()
+    };
+    assert_eq!(run(&[("data", "d"), ("model", "m")]), chosen(&[("data", "d"), ("model", "m")]));
+    // A variable with a default has it again.
+    assert_eq!(run(&[]), chosen(&[("model", "m")]));
+    assert_eq!(run(&[("model", "n")]), chosen(&[("model", "n")]));
 }

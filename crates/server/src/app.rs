@@ -66,6 +66,8 @@ pub(crate) struct App {
     collection: RwLock<Option<Arc<Collection>>>,
     is_reloading: AtomicBool,
     pub(crate) keys: Option<Keys>,
+    /// Whether only names of this machine are answered to: nothing else keeps pages of other sites out.
+    pub(crate) only_local_names: bool,
     pub(crate) tls: Option<Tls>,
     pub(crate) protect_metrics: bool,
     pub(crate) tei_metrics: Option<TeiMetrics>,
@@ -76,8 +78,8 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// Opens what is searched, and starts the queues.
-    pub(crate) fn start(service: Service) -> Result<Arc<Self>, ServerError> {
+    /// Opens what is searched, and starts the queues. `is_local` says that only this machine can connect.
+    pub(crate) fn start(service: Service, is_local: bool) -> Result<Arc<Self>, ServerError> {
         let Service {
             engine,
             encoder,
@@ -108,6 +110,7 @@ impl App {
             phase: Phase::default(),
             open: systems,
             engine,
+            only_local_names: is_local && keys.is_none(),
             keys,
             tls,
             protect_metrics,

@@ -1,17 +1,20 @@
-//! What every request passes: its identifier, the log, the metrics, the phase of the server, the key.
+//! What every request passes: its identifier, the log, the metrics, the server's name, the phase of the
+//! server, the key.
 
 use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header::{CONNECTION, ORIGIN};
+use axum::http::header::{CONNECTION, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::app::{App, InFlight};
+use crate::dialect::Dialect;
 use crate::failure::{Failure, Reason};
 use crate::keys::Rights;
 use crate::log::Line;
@@ -42,6 +45,21 @@ pub(crate) async fn observe(State(app): State<Arc<App>>, request: Request, next:
     app.log.request(&Line { id: &id, method, path: &path, status, time });
     drop(in_flight);
     response
+}
+
+/// Refuses requests that name another host, if the server has no keys and listens to this machine alone. A
+/// site may let its own name lead to 127.0.0.1, and its pages would then read every answer.
+pub(crate) async fn own_name(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let host = request.headers().get(HOST).map(|host| host.to_str().unwrap_or_default());
+    match host {
+        Some(host) if app.only_local_names && !is_own(host) => {
+            let message = format!(
+                "without keys, a server of this machine alone answers to localhost and to addresses, not to {host:?}"
+            );
+            Dialect::Own.complete(Failure::new(Reason::Forbidden, message).into_response())
+        }
+        _ => next.run(request).await,
+    }
 }
 
 /// Lets requests with a key for reading pass, unless the server is shutting down.
@@ -92,12 +110,21 @@ pub(crate) async fn same_origin(request: Request, next: Next) -> Response {
 
 /// Whether an origin is this machine.
 fn is_local(origin: &str) -> bool {
-    let host = origin.split_once("://").map_or("", |(_, rest)| rest);
-    let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+    matches!(name(origin.split_once("://").map_or("", |(_, rest)| rest)), "localhost" | "127.0.0.1" | "::1")
+}
+
+/// Whether a host cannot be the name of a site: localhost, which browsers look up nowhere, or an address.
+fn is_own(host: &str) -> bool {
+    let name = name(host).to_ascii_lowercase();
+    name == "localhost" || name.ends_with(".localhost") || name.parse::<IpAddr>().is_ok()
+}
+
+/// A host without its port.
+fn name(host: &str) -> &str {
+    match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, _)) => address,
         None => host.split(':').next().unwrap_or_default(),
-    };
-    matches!(name, "localhost" | "127.0.0.1" | "::1")
+    }
 }
 
 /// Of the methods that have a name, so that clients cannot invent labels of metrics.
@@ -128,7 +155,7 @@ pub(crate) fn new_id() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_local, new_id};
+    use super::{is_local, is_own, new_id};
 
     #[test]
     fn origins_of_this_machine_are_recognized() {
@@ -139,6 +166,20 @@ mod tests {
             ["http://evil.example", "http://localhost.evil.example", "null", "http://127.0.0.1.nip.io"]
         {
             assert!(!is_local(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn names_that_a_site_can_have_are_recognized() {
+        for own in
+            ["localhost", "LOCALHOST:3000", "toller.localhost", "127.0.0.1:3000", "[::1]:3000", "10.0.0.7:80"]
+        {
+            assert!(is_own(own), "{own}");
+        }
+        for other in
+            ["evil.example", "evil.example:3000", "127.0.0.1.nip.io:3000", "localhost.evil.example", ""]
+        {
+            assert!(!is_own(other), "{other}");
         }
     }
 

@@ -26,6 +26,7 @@ mod signals;
 mod tei_metrics;
 mod texts;
 mod tls;
+mod upkeep;
 
 pub use app::{Named, OpenSystems, Service};
 pub use collection::Systems;

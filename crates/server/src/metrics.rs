@@ -117,6 +117,11 @@ impl Metrics {
     pub(crate) fn render(&self) -> String {
         self.handle.render()
     }
+
+    /// Adds up the samples of histograms, which take memory one by one until then. Reading does it, too.
+    pub(crate) fn upkeep(&self) {
+        self.handle.run_upkeep();
+    }
 }
 
 fn of<const N: usize>(metric: Described, labels: [(&'static str, SharedString); N]) -> Key {

@@ -17,6 +17,7 @@ use crate::app::{App, Service};
 use crate::routes::router;
 use crate::signals::{Signal, Signals};
 use crate::texts::aside;
+use crate::upkeep::keep_up;
 use crate::{Limits, ServerError};
 
 /// Threads that read and write requests. Computing has its own.
@@ -27,6 +28,9 @@ const BLOCKING_THREADS: usize = 16;
 
 /// The time for connections to end once no request is under way.
 const GOODBYE: Duration = Duration::from_secs(2);
+
+/// The time between two upkeeps.
+const UPKEEP: Duration = Duration::from_secs(5);
 
 /// The time before the next connection is accepted after the system refused one because of too many open
 /// files.
@@ -50,7 +54,7 @@ impl Server {
         let listener = TcpListener::bind(address).map_err(listen)?;
         listener.set_nonblocking(true).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        Ok(Self { app: App::start(service)?, listener, address })
+        Ok(Self { app: App::start(service, address.ip().is_loopback())?, listener, address })
     }
 
     /// Where it listens.
@@ -79,6 +83,8 @@ impl Server {
             let listener = tokio::net::TcpListener::from_std(self.listener).map_err(ServerError::Start)?;
             let connections = Arc::new(Connections::new(&self.app));
             let accepting = tokio::spawn(accept(listener, connections.clone()));
+            // Ends with the runtime.
+            tokio::spawn(keep_up(self.app.clone(), UPKEEP));
             let on_reload = Arc::new(on_reload);
             // The loop ends at a drain, or when no control is left that could ask for one.
             while let Some(Signal::Reload) = signals.received.recv().await {

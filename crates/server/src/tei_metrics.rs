@@ -56,7 +56,7 @@ impl TeiMetrics {
         self.recorder.register_histogram(&Key::from_name(name), &METADATA).record(value);
     }
 
-    fn answered(&self, answered: &Answered) {
+    pub(crate) fn answered(&self, answered: &Answered) {
         let Answered { kind, lengths, total, tokenization, queue, inference } = answered;
         let method = ("method", if lengths.len() == 1 { "single" } else { "batch" });
         self.count("te_request_count".to_owned(), Some(method), 1);
@@ -90,6 +90,11 @@ impl TeiMetrics {
 
     pub(crate) fn render(&self) -> String {
         self.handle.render()
+    }
+
+    /// Adds up the samples of histograms, which take memory one by one until then. Reading does it, too.
+    pub(crate) fn upkeep(&self) {
+        self.handle.run_upkeep();
     }
 }
 

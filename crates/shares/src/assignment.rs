@@ -134,7 +134,7 @@ impl Scheduler {
                 let (first, last) = (needed(first)?, needed(last)?);
                 let step =
                     last.saturating_sub(first).checked_div(count.saturating_sub(1)).unwrap_or(1).max(1);
-                // Of a list such as 1,2,5, no task knows its place.
+                // In a list such as 1,2,5, no task knows its place.
                 if first + (count.max(1) - 1) * step != last {
                     let why = format!("does not divide the tasks {first} to {last} evenly");
                     return Err(wrong(&self.count, count, why));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use toller_files::{DirectoryLock, FileError};
+use toller_files::FileError;
 use toller_ir::{Command, ErrorPlace, Explain, Remedy, Setting, remedy};
 
 use crate::index::FORMAT_VERSION;
@@ -123,10 +123,6 @@ impl Explain for SparseError {
     fn remedy(&self) -> Option<Remedy> {
         let overwrite = Command::Index.with(Setting::Overwrite);
         Some(match self {
-            Self::File(error) if error.action == DirectoryLock::ACTION => {
-                "the file system may not support locks: write to another disk and move the finished index"
-                    .into()
-            }
             Self::File(error) => return error.remedy(),
             Self::OtherFormat { format, .. } if format == "toller-store" => {
                 remedy!("give a store of vectors as {}, an index as {}", Setting::Dense, Setting::Sparse)

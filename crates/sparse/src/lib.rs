@@ -16,7 +16,7 @@ mod score;
 mod search;
 mod vectors;
 
-pub use build::{BuildJob, BuildProgress, BuildReport, build};
+pub use build::{BuildJob, BuildProgress, BuildReport, build, check_build};
 pub use error::SparseError;
 pub use explain::{Explanation, TermScore};
 pub use index::{AnalyzerInfo, FORMAT_VERSION, FileEntry, Manifest, Source, SparseIndex, Term};

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use toller_files::{DirectoryLock, FileError, ListedFileError};
+use toller_files::{FileError, ListedFileError};
 use toller_ir::{Command, ErrorPlace, Explain, Remedy, Setting, remedy};
 
 use crate::{DType, Difference, FORMAT_VERSION, ModelInfo, part};
@@ -252,10 +252,6 @@ impl StoreError {
 impl Explain for StoreError {
     fn remedy(&self) -> Option<Remedy> {
         Some(match self {
-            Self::File(error) if error.action == DirectoryLock::ACTION => {
-                "the file system may not support locks: write to another disk and move the finished store"
-                    .into()
-            }
             Self::File(error) => return error.remedy(),
             Self::NoStore => {
                 remedy!("name a directory that `{}` wrote", Command::Encode.with(Setting::Output))

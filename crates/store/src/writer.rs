@@ -11,7 +11,7 @@ use crate::manifest::{Manifest, shard_file_name};
 use crate::part;
 use crate::shard_buffer::ShardBuffer;
 use crate::spec::Agreement;
-use crate::{OpenOptions, StoreError, StorePart, StoreSpec};
+use crate::{OpenOptions, Source, StoreError, StorePart, StoreSpec};
 
 /// Writes a store. At most one shard is in memory; a full one is written, synced and renamed into place,
 /// and then the manifest that lists it. A process that dies at any moment leaves a store that
@@ -64,13 +64,24 @@ impl StoreWriter {
             let manifest = begin(&directory, spec)?;
             return Self::start(directory, manifest, Vec::new(), lock);
         };
-        let differences = manifest.spec.differences(&spec, Agreement::Resume);
-        if !differences.is_empty() {
-            return Err(StoreError::SpecMismatch { path: directory, differences });
-        }
+        check_agrees(&directory, &manifest, &spec)?;
         let part = StorePart { directory, manifest };
         let damaged = find_damage(std::slice::from_ref(&part), options)?;
         Self::start(part.directory, part.manifest, damaged, lock)
+    }
+
+    /// Checks, without writing, that the store in `directory` was begun with the spec that `spec` gives for
+    /// its source. Without a store there is nothing to check.
+    ///
+    /// # Errors
+    /// [`StoreError::SpecMismatch`], and those of a manifest that cannot be read.
+    pub fn check_spec(
+        directory: &Path,
+        spec: impl FnOnce(Source) -> Result<StoreSpec, StoreError>,
+    ) -> Result<(), StoreError> {
+        let Some(manifest) = Manifest::read(directory)? else { return Ok(()) };
+        let spec = spec(manifest.spec.source.clone())?;
+        check_agrees(directory, &manifest, &spec)
     }
 
     /// Creates the store `store` in place of the existing store, if there is one. A damaged store is replaced
@@ -262,6 +273,15 @@ fn claim(store: &Path, spec: &StoreSpec) -> Result<(PathBuf, DirectoryLock), Sto
     // Check again: another process may have written between the check and the lock.
     directory::check_is_store_or_empty(&directory)?;
     Ok((directory, lock))
+}
+
+/// Checks that a store was begun with this spec.
+fn check_agrees(directory: &Path, manifest: &Manifest, spec: &StoreSpec) -> Result<(), StoreError> {
+    let differences = manifest.spec.differences(spec, Agreement::Resume);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(StoreError::SpecMismatch { path: directory.to_owned(), differences })
 }
 
 /// Checks that the existing parts can be opened as one with the part of `spec`, before that part is encoded.

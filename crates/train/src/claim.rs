@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use toller_files::{FileError, is_sealed, names_in, write_sealed};
+use toller_files::{DirectoryLock, FileError, is_sealed, names_in, unfinished, write_sealed};
 
 use crate::TrainError;
 
@@ -14,15 +14,20 @@ pub(crate) type Description = BTreeMap<&'static str, String>;
 /// The description of the run, in its output.
 const RUN: &str = "run.json";
 
-/// Takes an empty folder for a run, or checks that the folder holds the same run.
-pub(crate) fn claim(output: &Path, run: &Description) -> Result<(), TrainError> {
+/// Takes an empty folder for a run, or checks that the folder holds the same run. No other process can take
+/// the folder while the lock is held.
+pub(crate) fn claim(output: &Path, run: &Description) -> Result<DirectoryLock, TrainError> {
     fs::create_dir_all(output).map_err(FileError::on("create", output))?;
+    let names = names_in(output)?;
+    let is_ours = |name: &String| name == DirectoryLock::FILE || unfinished(name) == Some(RUN);
+    if !names.iter().any(|name| name == RUN) && !names.iter().all(is_ours) {
+        return Err(TrainError::OutputExists(output.to_owned()));
+    }
+    let lock = DirectoryLock::acquire(output)?.ok_or_else(|| TrainError::Locked(output.to_owned()))?;
     let path = output.join(RUN);
     if !path.is_file() {
-        if !names_in(output)?.is_empty() {
-            return Err(TrainError::OutputExists(output.to_owned()));
-        }
-        return Ok(write_sealed(&path, run)?);
+        write_sealed(&path, run)?;
+        return Ok(lock);
     }
     let text = fs::read(&path).map_err(FileError::on("read", &path))?;
     let damaged =
@@ -30,7 +35,7 @@ pub(crate) fn claim(output: &Path, run: &Description) -> Result<(), TrainError> 
     let there: BTreeMap<String, String> =
         is_sealed(&text).then(|| serde_json::from_slice(&text).ok()).flatten().ok_or_else(damaged)?;
     match run.iter().find(|(name, value)| there.get(**name) != Some(*value)) {
-        None => Ok(()),
+        None => Ok(lock),
         Some((what, _)) => Err(TrainError::OtherRun { path, what: (*what).to_owned() }),
     }
 }

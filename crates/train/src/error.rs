@@ -104,6 +104,9 @@ pub enum TrainError {
     /// The output holds something else.
     #[error("{}: not empty, and not a run of this command", _0.display())]
     OutputExists(PathBuf),
+    /// Another process has the output.
+    #[error("another process is training in {}", _0.display())]
+    Locked(PathBuf),
 }
 
 impl TrainError {
@@ -161,6 +164,7 @@ impl Explain for TrainError {
             }
             Self::Damaged { .. } => "delete the checkpoint to start again".into(),
             Self::OutputExists(_) => "choose another output".into(),
+            Self::Locked(_) => "wait until it has ended, or choose another output".into(),
         })
     }
 
@@ -173,9 +177,10 @@ impl Explain for TrainError {
                 let position = Some(Position::Line(*line as u64));
                 Some(ErrorPlace { position, ..ErrorPlace::of_file(path) })
             }
-            Self::OtherRun { path, .. } | Self::Damaged { path, .. } | Self::OutputExists(path) => {
-                Some(ErrorPlace::of_file(path))
-            }
+            Self::OtherRun { path, .. }
+            | Self::Damaged { path, .. }
+            | Self::OutputExists(path)
+            | Self::Locked(path) => Some(ErrorPlace::of_file(path)),
             _ => None,
         }
     }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use toller_files::DirectoryLock;
 
 use crate::TrainError;
 use crate::checkpoint::Checkpoints;
@@ -82,6 +83,7 @@ pub struct Trainer {
     saved: Option<u64>,
     total: u64,
     order: Option<(u64, Order)>,
+    _lock: DirectoryLock,
 }
 
 /// A dev set with its evaluations.
@@ -112,7 +114,7 @@ pub struct StepReport {
     pub total: u64,
     /// Passes over the examples so far.
     pub epoch: f64,
-    /// The loss before the step.
+    /// The loss before the step; with a perturbation, at the moved embeddings.
     pub loss: f64,
     /// The learning rate.
     pub rate: f64,
@@ -143,7 +145,7 @@ impl Trainer {
     /// Prepares a run, or goes on with the one that `output` holds.
     ///
     /// # Errors
-    /// When there are too few examples, or `output` holds something else.
+    /// When there are too few examples, or `output` holds something else or is another process's.
     pub fn new(
         task: Task,
         mut model: Model,
@@ -161,7 +163,7 @@ impl Trainer {
             Length::Steps(steps) => steps,
             Length::Epochs(epochs) => ((epochs * steps_per_epoch) as u64).max(1),
         };
-        claim(output, &describe(&task, &source, dev.as_ref(), &settings, total))?;
+        let lock = claim(output, &describe(&task, &source, dev.as_ref(), &settings, total))?;
         let mut moments: Vec<Moments> =
             model.towers().iter().map(|tower| Moments::zeros(tower.weights())).collect();
         let checkpoints = Checkpoints::new(output.join(CHECKPOINTS))?;
@@ -192,6 +194,7 @@ impl Trainer {
             saved,
             total,
             order: None,
+            _lock: lock,
         })
     }
 

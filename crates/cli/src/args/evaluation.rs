@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::num::NonZeroUsize;
 
 use toller_eval::{EvalOptions, Evaluation, Measure, MissingQueries, RunReport, evaluate, parse_measures};
-use toller_ir::Qrels;
+use toller_ir::{Qrels, counted};
 
 use super::id_lines::pairs;
 use super::paths::{InputPath, Inputs};
@@ -104,7 +104,10 @@ impl EvaluationArgs {
             ));
         }
         if evaluation.unjudged > 0 {
-            ui.status(format!("{input}: {} queries are not judged and ignored", evaluation.unjudged));
+            ui.status(format!(
+                "{input}: ignored {} without judgments",
+                counted(evaluation.unjudged, "query")
+            ));
         }
     }
 }

@@ -2,15 +2,14 @@
 //! from the types what a step reads and writes.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{
     MapValueParser, PathBufValueParser, StringValueParser, TypedValueParser, ValueParserFactory,
 };
-use toller_files::{AtomicFile, CompressedWriter, Compression, FileError, Input};
+use toller_files::{AtomicFile, CompressedWriter, Compression, FileError, Input, InputReader};
 
 use crate::error::UsageError;
 use crate::ui::Ui;
@@ -90,23 +89,23 @@ impl OutputPath {
     }
 
     /// Refuses a file that is there and does not begin with `start`, as `what` does: it was named by mistake.
+    /// A compressed file counts as its content.
     pub fn check_replaces(&self, what: &str, start: &str) -> Result<(), UsageError> {
-        let is_other = |file: File| {
-            let mut found = Vec::new();
-            let length = u64::try_from(start.len()).unwrap_or(u64::MAX);
-            file.take(length).read_to_end(&mut found).is_ok()
-                && !found.is_empty()
-                && !found.eq_ignore_ascii_case(start.as_bytes())
-        };
         // A pipe or a device has nothing to lose.
-        let is_file = self.0.metadata().is_ok_and(|found| found.is_file());
-        if is_file && !self.is_stdout() && File::open(&self.0).is_ok_and(is_other) {
+        let is_full = self.0.metadata().is_ok_and(|found| found.is_file() && found.len() > 0);
+        let is_alike = |mut file: InputReader| file.peek(start.len()).eq_ignore_ascii_case(start.as_bytes());
+        if is_full && !self.is_stdout() && !InputReader::open(&Input::parse(&self.0)).is_ok_and(is_alike) {
             return Err(UsageError::new(
                 format!("{} is there already, and it is not {what}", self.0.display()),
                 "give it another name, or remove that file",
             ));
         }
         Ok(())
+    }
+
+    /// Refuses a file that is there and is not a page.
+    pub fn check_replaces_page(&self) -> Result<(), UsageError> {
+        self.check_replaces("a page in HTML", "<!doctype html")
     }
 
     /// The file next to this one whose name goes on with `suffix`; stdout stays stdout.
@@ -180,11 +179,16 @@ impl<'a> Inputs<'a> {
         Ok(())
     }
 
-    /// Refuses, too, an output that would overwrite one of the files, lie in one of the directories or mix
+    /// Refuses to read stdin twice, and an output that [`Inputs::check_kept`] refuses or that would be mixed
     /// with `--json`.
     pub fn check_with(&self, output: &OutputPath, ui: &Ui) -> Result<(), UsageError> {
         self.check()?;
         output.check_free_of_json(ui)?;
+        self.check_kept(output)
+    }
+
+    /// Refuses an output that would overwrite one of the files or lie in one of the directories.
+    pub fn check_kept(&self, output: &OutputPath) -> Result<(), UsageError> {
         let overwritten = self.files.iter().find(|file| is_same_file(file, output));
         match overwritten.or_else(|| self.directories.iter().find(|directory| is_inside(output, directory))) {
             None => Ok(()),

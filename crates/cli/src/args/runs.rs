@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use toller_corpus::{ReadOptions, RunFormat, read_run};
-use toller_ir::{Run, RunEntry, Setting};
+use toller_ir::{Query, Run, Setting};
 
 use super::choice::by_name;
 use super::input::BadLinesArgs;
@@ -33,11 +33,6 @@ enum Keep {
     Unique,
     /// The first line counts, and the others are counted and skipped
     First,
-}
-
-/// Orders the hits of a query by score, the best first; equal scores keep the order of the file.
-pub fn best_first(hits: &mut [RunEntry]) {
-    hits.sort_by(|a, b| b.score.total_cmp(&a.score));
 }
 
 impl RunInputArgs {
@@ -87,6 +82,26 @@ impl RunInputArgs {
         }
         Ok(runs)
     }
+}
+
+/// Checks that a run has results for questions. Those without results are reported.
+pub fn check_questions(path: &InputPath, run: &Run, questions: &[Query], ui: &Ui) -> crate::Result<()> {
+    let all = questions.len();
+    let without = questions.iter().filter(|query| !run.queries.contains_key(&query.id)).count();
+    if without == all {
+        let query = run.queries.keys().next().map_or("", String::as_str);
+        return Err(Remedied::new(
+            format!("{} has no results for the questions; it has some for {query:?}", path.display()),
+            "give the questions that were searched for, in the same files: without identifiers of their own, \
+             questions are numbered by file and row",
+        )
+        .into());
+    }
+    if without > 0 {
+        let path = path.display();
+        ui.warning(format!("{path}: {without} of {all} questions have no results and count as not answered"));
+    }
+    Ok(())
 }
 
 /// Names of runs, or of their judgments: those of their files, or their paths if two names are equal.

@@ -47,14 +47,19 @@ impl TextsArgs {
     pub fn documents<T>(
         &self,
         wanted: &HashSet<&str>,
+        skip_bad_lines: bool,
+        ui: &Ui,
         keep: impl Fn(Passage) -> T,
     ) -> crate::Result<HashMap<String, T>> {
         if self.corpus.is_empty() {
             return Ok(HashMap::new());
         }
         let inputs = expand(&self.corpus)?;
-        wanted_passages(&inputs, &self.collection.options(false), wanted, keep)
-            .with_flag(Setting::Format, CORPUS_FORMAT)
+        let (documents, skipped) =
+            wanted_passages(&inputs, &self.collection.options(skip_bad_lines), wanted, keep)
+                .with_flag(Setting::Format, CORPUS_FORMAT)?;
+        ui.skipped("", &skipped);
+        Ok(documents)
     }
 
     /// Reads the texts that are wanted, and reports how many are missing.
@@ -71,7 +76,7 @@ impl TextsArgs {
             let path = path.display();
             ui.warning(format!("{path} does not have {count} of the queries, for example {missing:?}"));
         }
-        let passages = self.documents(&wanted.documents, |passage| passage)?;
+        let passages = self.documents(&wanted.documents, skip_bad_lines, ui, |passage| passage)?;
         if !self.corpus.is_empty()
             && let Some(missing) = first_missing(&wanted.documents, &passages)
         {

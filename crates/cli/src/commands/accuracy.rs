@@ -14,7 +14,7 @@ use crate::args::evaluation::{Groups, grouped, measures, read_groups, report_ung
 use crate::args::input::{CORPUS_FORMAT, CollectionArgs, QueriesArgs};
 use crate::args::paths::{InputPath, Inputs};
 use crate::args::result::ResultArgs;
-use crate::args::runs::{RunInputArgs, run_names};
+use crate::args::runs::{RunInputArgs, check_questions, run_names};
 use crate::error::{Context, Remedied, UsageError};
 use crate::interrupt;
 use crate::ui::Ui;
@@ -162,23 +162,7 @@ fn add_run(
     ui: &Ui,
 ) -> crate::Result<()> {
     let run = args.input.read(path, ui)?;
-    let without = questions.iter().filter(|query| !run.queries.contains_key(&query.id)).count();
-    if without == questions.len() {
-        let query = run.queries.keys().next().map_or("", String::as_str);
-        return Err(Remedied::new(
-            format!("{} has no results for the questions; it has some for {query:?}", path.display()),
-            "give the questions that were searched for, in the same files: without identifiers of their own, \
-             questions are numbered by file and row",
-        )
-        .into());
-    }
-    if without > 0 {
-        let all = questions.len();
-        ui.warning(format!(
-            "{}: {without} of {all} questions have no results and count as not answered",
-            path.display()
-        ));
-    }
+    check_questions(path, &run, questions, ui)?;
     let depths = measures.iter().map(Measure::depth).collect::<Option<Vec<usize>>>();
     let depth = depths.and_then(|depths| depths.into_iter().max()).unwrap_or(usize::MAX);
     let rankings: HashMap<&str, Vec<&str>> = run

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use toller_corpus::ReadOptions;
-use toller_engine::{EncodeOptions, Engine, TextSource, TitleMode};
+use toller_engine::{EncodeOptions, Engine, Role, TextSource, TitleMode};
+use toller_ir::counted;
 use toller_pipeline::EncodeReport;
 use toller_store::{Codes, DType};
 
@@ -120,14 +121,7 @@ pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
     let stop = interrupt::flag(ui, "stopping; finished shards are kept")?;
     let engine = engine::open(ui)?;
     let encoder = model::load(&args.model, &args.model_args, &engine, ui)?;
-    let options = EncodeOptions {
-        titles: title_mode(args)?,
-        store_dtype: args.store_dtype,
-        part,
-        rows_per_shard: args.rows_per_shard.map(|rows| rows as usize),
-        overwrite: args.overwrite,
-        drops_current_shard: false,
-    };
+    let options = EncodeOptions { part, ..options(args)? };
     let source = source(args, &engine, ui)?;
     let report = engine.encode(&encoder, &source, &args.output, &options, &stop)?;
     let directory = report.manifest.spec.directory(&args.output);
@@ -145,11 +139,31 @@ pub fn run(args: &EncodeArgs, ui: &Ui) -> crate::Result<()> {
         let done = report.rows_done;
         let all = report.manifest.spec.expected_rows();
         return Err(Interrupted {
-            resume: format!("{done} of {all} rows are in the store; run the same command again to go on"),
+            resume: format!("{done} of {all} rows are written; run the command again to go on"),
         }
         .into());
     }
     Ok(())
+}
+
+/// How texts are encoded, as a whole.
+fn options(args: &EncodeArgs) -> Result<EncodeOptions, UsageError> {
+    Ok(EncodeOptions {
+        titles: title_mode(args)?,
+        store_dtype: args.store_dtype,
+        part: None,
+        rows_per_shard: args.rows_per_shard.map(|rows| rows as usize),
+        overwrite: args.overwrite,
+        drops_current_shard: false,
+    })
+}
+
+/// What is wrong with the store that is there, if this command would not make such a store of the same texts.
+pub fn other_store(args: &EncodeArgs, ui: &Ui) -> crate::Result<Option<String>> {
+    let encoder = model::load(&args.model, &args.model_args, &engine::open(ui)?, ui)?;
+    let role = if args.queries.is_empty() { Role::Passage } else { Role::Query };
+    let checked = encoder.check_store(&args.output, role, &options(args)?);
+    Ok(checked.err().map(|error| error.to_string()))
 }
 
 /// The collection or the queries.
@@ -184,14 +198,13 @@ fn print_report(args: &EncodeArgs, report: &EncodeReport, source: &TextSource, u
         ));
     } else if report.rows > 0 {
         ui.status(format!(
-            "encoded {} {} ({} tokens) in {seconds:.1} s: {:.1} {}/s, {:.0} tokens/s; {} rows of {} x {} in {}",
-            report.rows,
-            unit(source.role()),
-            report.tokens,
+            "encoded {} ({}) in {seconds:.1} s: {:.1} {}/s, {:.0} tokens/s\n{} of {} x {} in {}",
+            counted(report.rows, source.role().name()),
+            counted(report.tokens, "token"),
             rate(report.rows),
             unit(source.role()),
             rate(report.tokens),
-            report.manifest.count,
+            counted(report.manifest.count, "row"),
             spec.dim,
             spec.dtype,
             args.output.display(),
@@ -200,8 +213,9 @@ fn print_report(args: &EncodeArgs, report: &EncodeReport, source: &TextSource, u
     if report.zero_rows > 0 {
         let model = &spec.model.name;
         ui.warning(format!(
-            "{} vectors of {model} are all zeros; check the model's weights",
-            report.zero_rows
+            "{} of {model} {} all zeros; check the model's weights",
+            counted(report.zero_rows, "vector"),
+            if report.zero_rows == 1 { "is" } else { "are" }
         ));
     }
     ui.json(|| {

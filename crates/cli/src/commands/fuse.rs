@@ -1,5 +1,6 @@
 //! `toller fuse`: several runs become one.
 
+use toller_ir::counted;
 use toller_pipeline::fusion::{FusedQuery, Method, fuse_runs};
 
 use crate::args::fusion::{self, FusionArgs};
@@ -71,7 +72,8 @@ pub fn check_runs(runs: &[InputPath]) -> Result<(), UsageError> {
 
 fn report(args: &FuseArgs, queries: usize, hits: usize, ui: &Ui) -> crate::Result<()> {
     let (runs, output) = (args.runs.len(), args.output.name());
-    ui.status(format!("fused {runs} runs of {queries} queries by {}: {hits} hits in {output}", args.method));
+    let (of, found) = (counted(queries, "query"), counted(hits, "hit"));
+    ui.status(format!("fused {runs} runs of {of} by {}: {found} in {output}", args.method));
     ui.json(|| {
         serde_json::json!({
             "run": output,

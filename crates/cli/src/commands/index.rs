@@ -3,7 +3,8 @@
 use std::str::FromStr;
 
 use toller_engine::{EngineError, IndexOptions, TextSource};
-use toller_sparse::{BuildReport, SparseError};
+use toller_ir::counted;
+use toller_sparse::{BuildReport, SparseError, check_build};
 
 use super::text_source;
 use crate::args::analyzer::AnalyzerArgs;
@@ -112,6 +113,14 @@ pub fn run(args: &IndexArgs, ui: &Ui) -> crate::Result<()> {
     print_report(args, &report, &source, ui)
 }
 
+/// What is wrong with the index that is there, if this command would not build such an index of the same
+/// texts.
+pub fn other_index(args: &IndexArgs, ui: &Ui) -> crate::Result<Option<String>> {
+    let analyzer = args.analyzer.load(&engine::open(ui)?)?;
+    let checked = check_build(&args.output, &analyzer, &args.title_separator, args.doc_vectors);
+    Ok(checked.err().map(|error| error.to_string()))
+}
+
 fn print_report(args: &IndexArgs, report: &BuildReport, source: &TextSource, ui: &Ui) -> crate::Result<()> {
     let seconds = report.duration.as_secs_f64();
     let rate = |count| per_second(count, seconds);
@@ -123,11 +132,11 @@ fn print_report(args: &IndexArgs, report: &BuildReport, source: &TextSource, ui:
         ));
     } else {
         ui.status(format!(
-            "indexed {} passages in {seconds:.1} s: {:.0} passages/s; {} terms, {} postings, {:.1} MB in {}",
-            statistics.docs,
+            "indexed {} in {seconds:.1} s: {:.0} passages/s\n{}, {}, {:.1} MB in {}",
+            counted(statistics.docs, "passage"),
             rate(statistics.docs),
-            statistics.terms,
-            statistics.postings,
+            counted(statistics.terms, "term"),
+            counted(statistics.postings, "posting"),
             report.manifest.bytes() as f64 / 1e6,
             args.output.display(),
         ));

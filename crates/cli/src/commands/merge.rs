@@ -1,5 +1,6 @@
 //! `toller merge`: the partial runs of a search in shards become one machine's run.
 
+use toller_ir::counted;
 use toller_shares::{MergeError, Merged, merge};
 
 use crate::args::paths::{InputPath, Inputs};
@@ -28,7 +29,11 @@ pub fn run(args: &MergeArgs, ui: &Ui) -> crate::Result<()> {
     let Merged { shards, queries, k, documents, hits } = merged;
     let output = args.output.name();
     ui.status(format!(
-        "merged {shards} shards of {documents} vectors, searched for {queries} queries: {hits} hits in {output}"
+        "merged {} of {} for {}\n{} in {output}",
+        counted(shards, "shard"),
+        counted(documents, "vector"),
+        counted(queries, "query"),
+        counted(hits, "hit")
     ));
     ui.json(|| {
         serde_json::json!({

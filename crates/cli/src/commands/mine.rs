@@ -7,14 +7,14 @@ use std::path::Path;
 
 use toller_corpus::Score;
 use toller_files::{FileError, Input};
-use toller_ir::{Hit, Passage, Qrels, Query, RunEntry, SearchRequest, Searcher};
+use toller_ir::{Hit, Passage, Qrels, Query, RunEntry, SearchRequest, Searcher, counted};
 use toller_mining::{Choice, Format, Mined, Negative, Positive, Selection, TextKey};
 use toller_pipeline::{Chosen, QueryHits, choose_negatives, positives};
 
 use crate::args::choice::by_name;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::QrelsArgs;
-use crate::args::runs::{RunInputArgs, best_first};
+use crate::args::runs::RunInputArgs;
 use crate::args::sparse::SparseArgs;
 use crate::args::texts::TextsArgs;
 use crate::engine;
@@ -130,7 +130,7 @@ fn hits_of(args: &MineArgs, qrels: &Qrels, queries: &[Query], ui: &Ui) -> crate:
 
 fn hits_of_run(args: &MineArgs, run: &InputPath, ui: &Ui) -> crate::Result<Vec<QueryHits>> {
     let query = |(query_id, mut entries): (String, Vec<RunEntry>)| {
-        best_first(&mut entries);
+        entries.sort_by(RunEntry::best_first);
         entries.truncate(*args.depth.end());
         QueryHits { query_id, hits: entries.into_iter().map(|entry| (entry.doc_id, entry.score)).collect() }
     };
@@ -215,10 +215,10 @@ impl Sources<'_> {
             self.hits.iter().map(|query| (query, of(query))).filter(|(_, found)| !found.is_empty()).collect();
         let relevant = judged.iter().flat_map(|(_, positives)| positives.iter().copied());
         let retrieved = judged.iter().flat_map(|(query, _)| query.hits.iter().map(|(id, _)| id.as_str()));
-        let texts = self
-            .args
-            .texts
-            .documents(&relevant.chain(retrieved).collect(), |passage| TextKey::of(&passage.text))?;
+        let wanted = relevant.chain(retrieved).collect();
+        let skip_bad_lines = self.args.input.skip_bad_lines();
+        let texts =
+            self.args.texts.documents(&wanted, skip_bad_lines, ui, |passage| TextKey::of(&passage.text))?;
         let missing = || judged.iter().flat_map(|(_, found)| found).filter(|id| !texts.contains_key(**id));
         if let (false, Some(example)) = (self.args.texts.corpus.is_empty(), missing().next()) {
             ui.warning(format!(
@@ -251,8 +251,9 @@ impl Sources<'_> {
             ids.chain(chosen.positives.iter().map(|id| (*id).to_owned())).collect::<Vec<String>>()
         };
         let wanted: Vec<String> = chosen.iter().flat_map(of).collect();
-        ui.detail(format!("reading the texts of {} passages", wanted.len()));
-        self.args.texts.documents(&wanted.iter().map(String::as_str).collect(), |passage| passage)
+        ui.detail(format!("reading the texts of {}", counted(wanted.len(), "passage")));
+        let wanted = wanted.iter().map(String::as_str).collect();
+        self.args.texts.documents(&wanted, self.args.input.skip_bad_lines(), ui, |passage| passage)
     }
 
     fn record<'r>(
@@ -298,7 +299,9 @@ impl Sources<'_> {
         }
         let output = self.args.output.display().to_string();
         ui.status(format!(
-            "mined {negatives} negatives for {queries} queries ({left_out} without a relevant document left out): {output}"
+            "mined {} for {} in {output}; left out {left_out} without a relevant document",
+            counted(negatives, "negative"),
+            counted(queries, "query")
         ));
         ui.json(|| {
             serde_json::json!({

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use toller_eval::parse_measures;
 use toller_files::{AtomicFile, FileError};
-use toller_ir::Qrels;
+use toller_ir::{Qrels, counted};
 use toller_report::{Analyst, Report, ReportOptions, data_files, report_page};
 
 use crate::args::evaluation::read_groups;
@@ -85,7 +85,7 @@ pub fn run(args: &ReportArgs, ui: &Ui) -> crate::Result<()> {
     }
     Inputs::files(paths.iter().chain([&args.qrels.qrels]).chain(args.texts.files()).chain(&args.groups))
         .check_with(&args.output, ui)?;
-    args.output.check_replaces("a page in HTML", "<!doctype html")?;
+    args.output.check_replaces_page()?;
     let options = args.options()?;
     let qrels = args.qrels.read(args.input.skip_bad_lines(), ui)?;
     let report = analyse(args, &paths, &qrels, options, ui)?;
@@ -99,7 +99,12 @@ pub fn run(args: &ReportArgs, ui: &Ui) -> crate::Result<()> {
         return Ok(());
     }
     let (runs, queries, output) = (report.runs.len(), report.queries.len(), args.output.display());
-    ui.status(format!("{runs} runs on {queries} queries in {output} ({} kB)", page.len().div_ceil(1000)));
+    ui.status(format!(
+        "{} on {} in {output} ({} kB)",
+        counted(runs, "run"),
+        counted(queries, "query"),
+        page.len().div_ceil(1000)
+    ));
     ui.json(|| {
         serde_json::json!({
             "page": output.to_string(),

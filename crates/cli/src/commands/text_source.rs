@@ -4,7 +4,7 @@ use std::path::Path;
 
 use toller_corpus::{CollectionFormat, QueryFormat, ReadOptions};
 use toller_engine::{Engine, TextSource};
-use toller_ir::Setting;
+use toller_ir::{Setting, counted};
 
 use crate::args::input::{CORPUS_FORMAT, QUERIES_FORMAT};
 use crate::args::paths::InputPath;
@@ -29,7 +29,11 @@ pub fn collection(
              `search --tab-separated`"
         ));
     }
-    ui.detail(format!("collection: {} passages, fingerprint {}", source.texts(), source.fingerprint()));
+    ui.detail(format!(
+        "collection: {}, fingerprint {}",
+        counted(source.texts(), "passage"),
+        source.fingerprint()
+    ));
     Ok(source)
 }
 

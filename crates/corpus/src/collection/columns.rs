@@ -1,9 +1,8 @@
 //! Which column of a collection of columns is what.
 
 use serde::{Deserialize, Serialize};
-use toller_ir::Passage;
+use toller_ir::{Passage, counted};
 
-use crate::error::counted;
 use crate::names::{Names, Usual};
 use crate::text::{header_index, parse_quoted, tabs};
 

@@ -1,10 +1,10 @@
 //! Queries as columns: tab-separated, CSV, DPR's with answers, RocketQA's.
 
 use toller_files::InputReader;
-use toller_ir::Query;
+use toller_ir::{Query, counted};
 
 use crate::ColumnNames;
-use crate::error::{BadKind, CorpusError, Wrong, counted, excerpt};
+use crate::error::{BadKind, CorpusError, Wrong, excerpt};
 use crate::names::Usual;
 use crate::queries::lines::for_each_line;
 use crate::queries::sink::QuerySink;

@@ -12,7 +12,7 @@ use toller_ir::{Passage, Qrels, Query};
 use crate::collections::examples::{Examples, read_examples};
 use crate::collections::layout::{Layout, Sources, SplitFiles, find_sources};
 use crate::error::DatasetError;
-use crate::folder::Folder;
+use crate::folder::{Folder, check_queries};
 use crate::lines::{DocumentLine, QueryLine};
 use crate::statistics::{Lengths, Part, Statistics};
 
@@ -27,6 +27,8 @@ pub struct Collection {
     pub files: Vec<String>,
     /// Queries with tabs or line breaks, each of which is a space in a TSV file.
     pub changed_queries: usize,
+    /// Splits with judgments, but without a file of queries.
+    pub without_queries: Vec<String>,
 }
 
 /// The ends of a collection.
@@ -48,11 +50,13 @@ pub struct Corpus {
 /// - `exclude.SPLIT.tsv`, what a query must not retrieve;
 /// - of T2Ranking, `qrels.retrieval.SPLIT.txt`, with levels 2 and 3 as relevant.
 ///
-/// The folder appears whole or not at all. `check` sees what was read before anything appears. `only` names
-/// the split to read. `on_progress` is given the number of passages now and then.
+/// The files appear when all are complete; after an error there are none. `check` sees what was read before
+/// anything appears. `only` names the split to read. `on_progress` is given the number of passages now and
+/// then.
 ///
-/// # Errors If there is no file of the layout or two for one purpose, a file cannot be read or written, a
-/// record is bad, or an identifier is not unique.
+/// # Errors
+/// If there is no file of the layout or of the split, or two for one purpose, a file cannot be read or
+/// written, a record is bad, an identifier is not unique, or judged queries are missing.
 pub fn convert(
     layout: Layout,
     paths: &[PathBuf],
@@ -86,18 +90,25 @@ fn read_split(layout: Layout, sources: &Sources, files: &SplitFiles) -> Result<E
         None => Qrels::new(),
     };
     let format = (layout == Layout::Psgs).then_some(QueryFormat::Dpr);
-    let read = |input: &Input| {
-        let options = ReadOptions { format, ..ReadOptions::default() };
-        Ok::<_, DatasetError>(read_queries(std::slice::from_ref(input), &options)?.0)
+    let Some(file) = files.queries.as_ref().or(sources.all_queries.as_ref()) else {
+        return Ok(Examples { qrels, ..Examples::default() });
     };
-    let queries = match (&files.queries, &sources.all_queries) {
-        (Some(file), _) => read(file)?,
+    let options = ReadOptions { format, ..ReadOptions::default() };
+    let mut queries = read_queries(std::slice::from_ref(file), &options)?.0;
+    let is_judged = |query: &Query| qrels.query(&query.id).is_some();
+    let missing = qrels.len() - queries.iter().filter(|query| is_judged(query)).count();
+    if missing > 0 {
+        return Err(DatasetError::Record {
+            file: file.to_string(),
+            line: 0,
+            problem: format!("{missing} judged queries are missing"),
+            expected: "every judged query",
+        });
+    }
+    if files.queries.is_none() {
         // The file has the queries of all splits: those of this one are judged.
-        (None, Some(file)) => {
-            read(file)?.into_iter().filter(|query| qrels.query(&query.id).is_some()).collect()
-        }
-        (None, None) => Vec::new(),
-    };
+        queries.retain(is_judged);
+    }
     Ok(Examples { queries, qrels, excluded: Vec::new() })
 }
 
@@ -154,6 +165,9 @@ impl Writer {
         let lengths: Lengths = split.queries.iter().map(|query| query.text.as_str()).collect();
         let part = Part::new(name).count("queries", split.queries.len()).lengths(&lengths);
         self.done.statistics.0.push(part.judgments(&split.qrels));
+        if split.queries.is_empty() && !split.qrels.is_empty() {
+            self.done.without_queries.push(name.to_owned());
+        }
         let Some(folder) = &mut self.folder else { return Ok(()) };
         if !split.queries.is_empty() {
             self.done.changed_queries += write_queries(folder, name, &split.queries)?;
@@ -194,6 +208,7 @@ fn relevant(qrels: &Qrels, level: i32) -> Qrels {
 /// Writes queries as TSV, or as JSON if one has answers. Returns how many had to be changed for TSV.
 fn write_queries(folder: &mut Folder, name: &str, queries: &[Query]) -> Result<usize, DatasetError> {
     if queries.iter().any(|query| !query.answers.is_empty()) {
+        check_queries(queries)?;
         let mut file = folder.file(&format!("queries.{name}.jsonl"))?;
         for Query { id, text, answers } in queries {
             file.json(&QueryLine { id, text, answers })?;

@@ -59,6 +59,14 @@ pub fn known_collection(name: &str) -> Option<&'static Known> {
 }
 
 impl Known {
+    /// The name of its file, if it is published as one.
+    #[must_use]
+    pub fn file_name(&self) -> Option<&str> {
+        let (_, name) = self.source.rsplit_once('/')?;
+        let is_file = [".zip", ".gz"].iter().any(|ending| name.ends_with(ending));
+        is_file.then_some(name)
+    }
+
     /// How a collection that was read differs from this one, one sentence each. Splits that are only on one
     /// side are no difference.
     #[must_use]
@@ -77,9 +85,7 @@ impl Known {
         for (split, counts) in &self.splits {
             let Some(part) = found.statistics.part(split) else { continue };
             for (name, known) in ["queries", "judgments"].into_iter().zip(counts) {
-                if let Some(Figure::Count(count)) = part.figure(name)
-                    && count > 0
-                {
+                if let Some(Figure::Count(count)) = part.figure(name) {
                     compare(format!("{name} of {split}"), Some(known.to_string()), count.to_string());
                 }
             }

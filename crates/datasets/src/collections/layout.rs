@@ -1,6 +1,6 @@
 //! The layouts in which collections are published: which file of a folder is what.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use regex::Regex;
@@ -151,17 +151,24 @@ pub(crate) fn find_sources(
 ) -> Result<Sources, DatasetError> {
     let rules: Vec<(&Rule, Regex)> =
         layout.rules().iter().filter_map(|rule| Some((rule, rule.pattern()?))).collect();
-    let mut sources = Sources::default();
+    let (mut sources, mut splits) = (Sources::default(), BTreeSet::new());
     for input in expand(paths)? {
         let name = plain_path(&input);
         let Some((role, split)) = rules.iter().find_map(|(rule, pattern)| rule.apply(pattern, &name)) else {
             continue;
         };
+        if !split.is_empty() {
+            splits.insert(split.clone());
+        }
         // A collection of a task belongs to the task's split.
         if role == Role::Derived || only.is_some_and(|only| !split.is_empty() && split != only) {
             continue;
         }
         sources.add(layout, role, split, input)?;
+    }
+    if let Some(only) = only.filter(|only| sources != Sources::default() && !splits.contains(*only)) {
+        let found = splits.into_iter().collect();
+        return Err(DatasetError::NoSplit { split: only.to_owned(), found });
     }
     if sources == Sources::default() {
         let expected = layout.rules().iter().map(|Rule(_, pattern, _)| pattern.replace("{split}", "SPLIT"));

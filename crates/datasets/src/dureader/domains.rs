@@ -8,7 +8,7 @@ use toller_files::{Input, InputReader};
 use toller_ir::{Qrels, Query, named};
 
 use crate::error::DatasetError;
-use crate::folder::Folder;
+use crate::folder::{Folder, UniqueIds};
 use crate::lines::DocumentLine;
 use crate::statistics::{Lengths, Part, Statistics};
 
@@ -80,8 +80,10 @@ pub fn write_other_domain(
 ) -> Result<(Vec<String>, Statistics), DatasetError> {
     let mut folder = Folder::create(output)?;
     let (mut lengths, mut queries, mut qrels) = (Lengths::default(), Vec::new(), Qrels::new());
+    let mut ids = UniqueIds::of("passages");
     let mut corpus = folder.file("corpus.jsonl")?;
     let mut passage = |id: String, text: &str| {
+        ids.add(&id)?;
         lengths.add(text);
         corpus.json(&DocumentLine { id, title: "", text })
     };
@@ -121,6 +123,9 @@ pub fn write_other_domain(
     Ok((names, Statistics(vec![collection, split])))
 }
 
+const EXPECTED: &str =
+    "cMedQA's columns (ans_id, question_id, content, label) or cCOVID-News' (docid, text, id, question)";
+
 /// Calls `take` with each row of a file with a header, whose columns are separated by commas, or by tabs if
 /// the header has one.
 fn for_each_row<T: DeserializeOwned>(
@@ -132,14 +137,20 @@ fn for_each_row<T: DeserializeOwned>(
     let header = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let delimiter = if header.contains(&b'\t') { b'\t' } else { b',' };
     let mut rows = csv::ReaderBuilder::new().delimiter(delimiter).from_reader(reader);
+    let mut is_empty = true;
     for row in rows.deserialize() {
         let bad = |error: csv::Error| DatasetError::Record {
             file: input.to_string(),
             line: error.position().map_or(0, csv::Position::line),
             problem: error.to_string(),
-            expected: "cMedQA's columns (ans_id, question_id, content, label) or cCOVID-News' (docid, text, id, question)",
+            expected: EXPECTED,
         };
         take(row.map_err(bad)?)?;
+        is_empty = false;
     }
-    Ok(())
+    if is_empty {
+        Err(DatasetError::NoRecord { file: input.to_string(), expected: EXPECTED })
+    } else {
+        Ok(())
+    }
 }

@@ -11,7 +11,7 @@ use toller_files::Input;
 use toller_ir::{Qrels, Query, Run};
 
 use crate::error::DatasetError;
-use crate::folder::Folder;
+use crate::folder::{Folder, UniqueIds};
 use crate::lines::DocumentLine;
 use crate::rankings::best_first;
 use crate::records::{Id, for_each_record, read_json};
@@ -25,9 +25,13 @@ impl PassageIds {
     /// Reads the map.
     ///
     /// # Errors
-    /// If the file cannot be read, or its keys are not the rows from 0.
+    /// If the file cannot be read, its keys are not the rows from 0, or two rows have one identifier.
     pub fn read(input: &Input) -> Result<Self, DatasetError> {
-        read_json(input, "an object whose keys are the rows \"0\", \"1\", ..., in any order")
+        let ids: Self =
+            read_json(input, "an object whose keys are the rows \"0\", \"1\", ..., in any order")?;
+        let mut unique = UniqueIds::of("passages");
+        ids.0.iter().try_for_each(|id| unique.add(id))?;
+        Ok(ids)
     }
 
     /// The identifier of the passage in this row.
@@ -94,7 +98,8 @@ struct LineOut<'a> {
 /// qrels.rows.txt, whose documents are rows; with the parts of the collection and the map, also corpus.jsonl.
 ///
 /// # Errors
-/// If a file cannot be read or written, or a passage is in no row.
+/// If a file cannot be read or written, a passage is in no row, or the parts do not have a passage for each
+/// row.
 pub fn read_official(
     input: &Input,
     passages: &[Input],
@@ -153,6 +158,16 @@ fn write_passages(folder: &mut Folder, parts: &[Input], ids: &PassageIds) -> Res
         let id = ids.of_row(&passage.id).ok_or_else(|| DatasetError::NoRow(passage.id.clone()))?;
         lengths.add(&passage.text);
         file.json(&DocumentLine { id: id.to_owned(), title: "", text: &passage.text })?;
+    }
+    if lengths.texts() != ids.0.len() {
+        let files = parts.iter().map(Input::to_string).collect::<Vec<_>>().join(", ");
+        let problem = format!("the parts have {} passages, the map {}", lengths.texts(), ids.0.len());
+        return Err(DatasetError::Record {
+            file: files,
+            line: 0,
+            problem,
+            expected: "all parts, in their order",
+        });
     }
     Ok(Part::new("collection").count("passages", lengths.texts()).lengths(&lengths))
 }

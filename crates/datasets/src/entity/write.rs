@@ -112,7 +112,7 @@ pub fn write_popularity_buckets(
             let mut part = Part::new(format!("{} bucket {number}", relation.id))
                 .count("facts", bucket.len())
                 .count("questions", questions_of.len())
-                .count("frequency", bucket.iter().map(of).sum::<u64>())
+                .count("frequency", bucket.iter().map(|fact| u128::from(of(fact))).sum::<u128>())
                 .count("highest", bucket.iter().map(of).max().unwrap_or(0))
                 .count("lowest", bucket.iter().map(of).min().unwrap_or(0));
             if let Some(seen) = wanted.seen {

@@ -20,7 +20,7 @@ use crate::batch::by_budget;
 use crate::compute::{self, Compute, Plan};
 use crate::config::TransformerConfig;
 use crate::layout::Layout;
-use crate::network::{Encode, Network, Output, Watch, encode_in_parallel};
+use crate::network::{Encode, Network, Output, Request, Watch, encode_in_parallel};
 use crate::reference::ReferenceCrossEncoder;
 
 /// How to load a cross-encoder.
@@ -293,7 +293,8 @@ impl CrossEncoder {
     pub fn logits(&self, pairs: &[Tokens]) -> Result<Vec<f32>, EncoderError> {
         let mut logits = Vec::with_capacity(pairs.len() * self.labels.len());
         for batch in by_budget(pairs, self.batch_tokens) {
-            self.network.encode(batch, 0, Output::Vector, 1, &mut logits)?;
+            let request = Request { texts: batch, unpooled: 0, output: Output::Vector, threads: 1 };
+            self.network.encode(request, &mut logits)?;
         }
         Ok(logits)
     }
@@ -325,7 +326,8 @@ impl CrossEncoder {
         threads: usize,
         watch: Watch<'_>,
     ) -> Result<Vec<f32>, EncoderError> {
-        encode_in_parallel(&*self.network, pairs, 0, Output::Vector, self.batch_tokens, threads, watch)
+        let request = Request { texts: pairs, unpooled: 0, output: Output::Vector, threads };
+        encode_in_parallel(&*self.network, request, self.batch_tokens, watch)
     }
 
     /// The score of each pair by its logits, `[pairs, labels]`.

@@ -178,6 +178,22 @@ fn several_devices_share_the_batches() {
     assert_eq!(two.tower(Role::Passage).encode_in_parallel(&texts).unwrap(), expected, "in order");
 }
 
+/// The bits of a GPU depend on its instructions.
+#[test]
+fn generations_of_gpus_have_their_own_names_and_are_not_mixed() {
+    let devices = Devices::shim(&[1 << 28, 1 << 28]);
+    let compute = Compute::Gpus(devices.clone());
+    assert_eq!(compute.name_of(Precision::F16), "f16 on CUDA 9.0");
+    devices.iter().nth(1).unwrap().controls().limit_capability((8, 0));
+    let options = LoadOptions { compute, ..on_gpu(Precision::F16) };
+    let error = DualEncoder::load(&fixture("tiny-bert"), &options).err().unwrap();
+    assert!(error.to_string().contains("different generations (shim:0, shim:1)"), "{error}");
+    assert!(error.remedy().unwrap().to_string().contains("cuda:N"));
+    devices.limit_capability((8, 0));
+    assert_eq!(options.compute.name_of(Precision::F16), "f16 on CUDA 8.0");
+    assert!(DualEncoder::load(&fixture("tiny-bert"), &options).is_ok());
+}
+
 #[test]
 fn a_batch_without_room_is_computed_in_halves() {
     let folder = fixture("tiny-bert");

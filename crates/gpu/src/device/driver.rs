@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute, CUresult};
 use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaStream, DriverError, result};
 
-use super::{Address, COPY_QUEUES, Controls, Device, DeviceFacts, Launch, Queue};
+use super::{Address, COMMON_SHARED_BYTES, COPY_QUEUES, Controls, Device, DeviceFacts, Launch, Queue};
 use crate::error::DeviceError;
 
 mod embedded {
@@ -20,9 +20,6 @@ mod embedded {
 /// The least compute capability that there is code for.
 const LEAST_CAPABILITY: (u32, u32) = (8, 0);
 
-/// Bytes of shared memory that every kernel may use.
-const COMMON_SHARED_BYTES: u32 = 48 << 10;
-
 /// An opened GPU.
 #[derive(Debug)]
 pub(crate) struct CudaDevice {
@@ -31,6 +28,8 @@ pub(crate) struct CudaDevice {
     context: Arc<CudaContext>,
     compute: Arc<CudaStream>,
     copies: [Arc<CudaStream>; COPY_QUEUES],
+    /// Copies to the host, which other work must not wait for.
+    results: Arc<CudaStream>,
     modules: Vec<Arc<CudaModule>>,
     functions: Mutex<HashMap<&'static str, CudaFunction>>,
 }
@@ -104,7 +103,7 @@ impl CudaDevice {
             name,
         };
         let stream = || context.new_stream().map_err(failed("cuStreamCreate"));
-        let (compute, copies) = (stream()?, [stream()?, stream()?]);
+        let (compute, copies, results) = (stream()?, [stream()?, stream()?], stream()?);
         let load = |(_, bytes): &(&str, &[u8])| {
             context
                 .load_module(cudarc::nvrtc::Ptx::from_binary(bytes.to_vec()))
@@ -117,6 +116,7 @@ impl CudaDevice {
             context,
             compute,
             copies,
+            results,
             modules,
             functions: Mutex::default(),
         })
@@ -247,17 +247,18 @@ impl Device for CudaDevice {
 
     unsafe fn copy_out(&self, to: *mut u8, from: Address, bytes: usize) -> Result<(), DeviceError> {
         self.bind()?;
+        // Other threads queue work meanwhile. They also need the processor: this thread sleeps.
+        let flags = sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC;
+        let computed = self.check("cuEventCreate", self.context.new_event(Some(flags)))?;
+        self.check("cuEventRecord", computed.record(&self.compute))?;
+        self.check("cuEventSynchronize", computed.synchronize())?;
         // SAFETY: the caller vouches for `bytes` bytes at both places; the copy is waited for below.
         let copied = unsafe {
             let to = std::slice::from_raw_parts_mut(to, bytes);
-            result::memcpy_dtoh_async(to, from.0, self.compute.cu_stream())
+            result::memcpy_dtoh_async(to, from.0, self.results.cu_stream())
         };
         self.check("cuMemcpyDtoHAsync", copied)?;
-        // Other threads queue work meanwhile. They also need the processor: this thread sleeps.
-        let flags = sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC;
-        let copied = self.check("cuEventCreate", self.context.new_event(Some(flags)))?;
-        self.check("cuEventRecord", copied.record(&self.compute))?;
-        self.check("cuEventSynchronize", copied.synchronize())
+        self.check("cuStreamSynchronize", self.results.synchronize())
     }
 
     unsafe fn fill(&self, to: Address, byte: u8, bytes: usize) -> Result<(), DeviceError> {

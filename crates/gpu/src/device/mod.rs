@@ -48,6 +48,9 @@ pub enum Queue {
 /// The number of copy queues: one for each pinned buffer.
 pub const COPY_QUEUES: usize = 2;
 
+/// Bytes of shared memory that a block of every kernel may use. For more, a kernel must be allowed to.
+pub const COMMON_SHARED_BYTES: u32 = 48 << 10;
+
 /// The name and the sizes of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceFacts {
@@ -128,7 +131,7 @@ pub trait Device: Any + fmt::Debug + Send + Sync {
     /// for work that is queued meanwhile.
     ///
     /// # Safety
-    /// There are `bytes` bytes at `from` and at `to`.
+    /// There are `bytes` bytes at `from` and at `to`. No work that is queued meanwhile writes to `from`.
     unsafe fn copy_out(&self, to: *mut u8, from: Address, bytes: usize) -> Result<(), DeviceError>;
 
     /// Queues for [`Queue::Compute`] that bytes are set to `byte`.

@@ -59,7 +59,8 @@ impl Controls {
         std::mem::replace(&mut *locked(&self.watcher), watcher)
     }
 
-    pub(crate) fn limit_capability(&self, most: (u32, u32)) {
+    /// Chooses kernels as for a device of at most this compute capability.
+    pub fn limit_capability(&self, most: (u32, u32)) {
         *locked(&self.most_capability) = Some(most);
     }
 

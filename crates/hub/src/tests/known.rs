@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use sha2::Sha256;
 use toller_checkpoint::KnownModel;
 use toller_ir::Explain;
 
@@ -11,7 +12,7 @@ use super::stand_in::{COMMIT, StandIn};
 use super::{options, tree};
 use crate::cache::RepoCache;
 use crate::id::RepoId;
-use crate::{Looked, ResolveError, ResolveOptions, known, sha256};
+use crate::{Looked, ResolveError, ResolveOptions, digest, known};
 
 const FILES: [(&str, &[u8]); 3] =
     [("config.json", b"{}"), ("model.safetensors", b"weights"), ("vocab.txt", b"a")];
@@ -21,7 +22,7 @@ fn model() -> KnownModel {
     let folder = tempfile::tempdir().unwrap();
     let sum = |(name, bytes): &(&str, &[u8])| {
         fs::write(folder.path().join(name), bytes).unwrap();
-        ((*name).to_owned(), sha256::of_file(&folder.path().join(name)).unwrap())
+        ((*name).to_owned(), digest::of_file::<Sha256>(&folder.path().join(name)).unwrap())
     };
     KnownModel {
         name: "known",

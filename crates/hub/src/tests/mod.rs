@@ -6,6 +6,7 @@ mod failures;
 mod hub;
 mod known;
 mod names;
+mod public;
 pub(crate) mod stand_in;
 
 use std::ops::ControlFlow;

@@ -1,4 +1,5 @@
-//! `kernels/encoder.h` in Rust: the arguments of the kernels. A test compares the two.
+//! `kernels/encoder.h` in Rust: the arguments of the kernels. A test compares constants and
+//! names; the shim compares sizes at each launch.
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use toller_gpu::Address;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytemuck::NoUninit;
-use toller_gpu::{Device, DeviceError, Launch};
+use toller_gpu::{COMMON_SHARED_BYTES, Device, DeviceError, Launch};
 
 use super::abi;
 use super::number::{Number, UNIT};
@@ -75,10 +75,7 @@ pub(super) fn padded_head(size: usize) -> Option<usize> {
     HEAD_SIZES.into_iter().find(|&padded| padded >= size)
 }
 
-/// The kernels of a device.
-///
-/// # Safety
-/// All `unsafe` functions have the same contract: the addresses in `args` are those of arrays as large as
+/// The kernels of a device. Their contract: the addresses in `args` are those of arrays as large as
 /// `kernels/encoder.h` says for the other fields of `args`, and the arrays live until the queue is done.
 #[derive(Clone, Debug)]
 pub(super) struct Kernels {
@@ -90,12 +87,19 @@ impl Kernels {
         Self { device }
     }
 
+    /// Sums and normalises rows of tables.
+    ///
+    /// # Safety
+    /// `args` keeps the contract of [`Kernels`].
     pub(super) unsafe fn embed(&self, number: Number, args: abi::Embed) -> Result<(), DeviceError> {
         // SAFETY: the caller vouches for the arrays.
         unsafe { self.norm_like(EMBED[number as usize], args.tokens, args.width, &args) }
     }
 
     /// Normalises states, to others of the same type, or of f32 to bf16.
+    ///
+    /// # Safety
+    /// `args` keeps the contract of [`Kernels`].
     pub(super) unsafe fn normalize(
         &self,
         from: Number,
@@ -108,6 +112,9 @@ impl Kernels {
     }
 
     /// A kernel whose warps keep a row in shared memory.
+    ///
+    /// # Safety
+    /// `args` is what the kernel takes, and keeps the contract of [`Kernels`].
     unsafe fn norm_like<T: NoUninit>(
         &self,
         kernel: &'static str,
@@ -123,6 +130,10 @@ impl Kernels {
         unsafe { self.launch(kernel, [blocks, 1, 1], warps * WARP, warps * of_warp, args) }
     }
 
+    /// A linear layer, with the tile for its weight.
+    ///
+    /// # Safety
+    /// `args` keeps the contract of [`Kernels`].
     pub(super) unsafe fn product(&self, number: Number, args: abi::Product) -> Result<(), DeviceError> {
         let tile = tile(number, args.weight_rows as usize, &*self.device);
         let blocks = args.rows.div_ceil(abi::PRODUCT_ROWS) * args.weight_rows.div_ceil(tile.columns as u32);
@@ -131,12 +142,20 @@ impl Kernels {
         unsafe { self.launch(name, [blocks, 1, 1], abi::PRODUCT_THREADS, tile.shared_bytes(), &args) }
     }
 
+    /// Pads and rotates heads.
+    ///
+    /// # Safety
+    /// `args` keeps the contract of [`Kernels`].
     pub(super) unsafe fn heads(&self, number: Number, args: abi::Heads) -> Result<(), DeviceError> {
         // SAFETY: the caller vouches for the arrays.
         unsafe { self.by_warps(HEADS[number as usize], args.tokens, &args) }
     }
 
-    /// `head` is the size of the heads in `args.qkv`: one that [`padded_head`] has returned.
+    /// Attention, with the kernel for heads of `head` numbers.
+    ///
+    /// # Safety
+    /// `args` keeps the contract of [`Kernels`]. `head` is the size of the heads in `args.qkv`: one that
+    /// [`padded_head`] has returned.
     pub(super) unsafe fn attend(
         &self,
         number: Number,
@@ -152,6 +171,10 @@ impl Kernels {
         unsafe { self.launch(name, grid, abi::ATTENTION_THREADS, shared_bytes, &args) }
     }
 
+    /// Pools the states of each sequence.
+    ///
+    /// # Safety
+    /// `args` keeps the contract of [`Kernels`].
     pub(super) unsafe fn pool(&self, number: Number, args: abi::Pool) -> Result<(), DeviceError> {
         let units = args.pooling_count * args.width.div_ceil(UNIT as u32);
         // Few threads a block: a sequence has about a hundred units, and each is a long sum.
@@ -160,12 +183,19 @@ impl Kernels {
         unsafe { self.launch(POOL[number as usize], grid, WARP, 0, &args) }
     }
 
+    /// Copies the first numbers of rows, scaled or not.
+    ///
+    /// # Safety
+    /// `args` keeps the contract of [`Kernels`].
     pub(super) unsafe fn rows(&self, args: abi::Rows) -> Result<(), DeviceError> {
         // SAFETY: the caller vouches for the arrays.
         unsafe { self.by_warps(ROWS, args.rows, &args) }
     }
 
     /// A kernel whose warps take rows in turn.
+    ///
+    /// # Safety
+    /// `args` is what the kernel takes, and keeps the contract of [`Kernels`].
     unsafe fn by_warps<T: NoUninit>(
         &self,
         kernel: &'static str,
@@ -177,7 +207,10 @@ impl Kernels {
         unsafe { self.launch(kernel, [blocks, 1, 1], abi::NORM_THREADS, 0, args) }
     }
 
-    /// Nothing is launched for no rows.
+    /// Launches a kernel, unless there are no rows.
+    ///
+    /// # Safety
+    /// `args` is what the kernel takes, and keeps the contract of [`Kernels`].
     unsafe fn launch<T: NoUninit>(
         &self,
         kernel: &'static str,
@@ -204,9 +237,6 @@ impl Kernels {
 
 /// Threads of a warp.
 const WARP: u32 = 32;
-
-/// Bytes of shared memory that every kernel may use.
-const COMMON_SHARED_BYTES: u32 = 48 << 10;
 
 /// The kernels that every device has code for.
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The transformer on a GPU, in f16, bf16 or f32.
 //!
 //! `docs/kernels.md` says what the kernels compute, `kernels/encoder.h` how they are called. States are in
-//! the backend's type from the embeddings to the last layer; poolings and what follows them are f32. A
+//! the backend's type from the embeddings to the last layer, except that sums with a residual are f32 in
+//! bf16; poolings and what follows them are f32. A
 //! session queues all steps of a batch and waits only for the result, so that the next session's batch is
 //! queued meanwhile. A layer's kernel depends on the layer and the device alone, and its sums have one
 //! order: the bits of a sequence do not depend on its batch.
@@ -17,8 +18,8 @@ mod session;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use toller_gpu::{Address, Device};
 
@@ -49,6 +50,8 @@ pub struct Cuda {
     number: Number,
     /// The bytes of a token's widest states, of the layers so far.
     widest_bytes: AtomicUsize,
+    /// Tokens of a batch, once asked for: every query asks.
+    batch_tokens: OnceLock<usize>,
 }
 
 /// What follows a product.
@@ -67,7 +70,13 @@ impl Cuda {
     /// [`NnError::GpuPrecision`] for int8.
     pub fn new(device: Arc<dyn Device>, precision: Precision) -> Result<Self, NnError> {
         let number = Number::of(precision)?;
-        Ok(Self { kernels: Kernels::new(device.clone()), device, number, widest_bytes: AtomicUsize::new(0) })
+        Ok(Self {
+            kernels: Kernels::new(device.clone()),
+            device,
+            number,
+            widest_bytes: AtomicUsize::new(0),
+            batch_tokens: OnceLock::new(),
+        })
     }
 
     /// Notes that states of this width will be needed.
@@ -83,6 +92,14 @@ impl Cuda {
     /// The largest batch whose products fill all multiprocessors: a tile of rows for each.
     fn full_tokens(&self) -> usize {
         (self.device.facts().multiprocessors * abi::PRODUCT_ROWS) as usize
+    }
+
+    /// Tokens of a batch: as many as fill the device, or as half of the free memory has room for, since a
+    /// search may need some. A device that does not answer reports its error at the next step.
+    fn plan(&self) -> usize {
+        let full = self.full_tokens();
+        let Ok(free) = self.device.free_bytes() else { return full };
+        (free as usize / 2 / SESSIONS / self.token_bytes().max(1)).clamp(1, full.max(1))
     }
 
     fn upload(&self, scratch: &mut CudaScratch, batch: &CudaBatch) -> Result<(), NnError> {
@@ -218,10 +235,7 @@ impl Backend for Cuda {
     type Attention = CudaAttention;
 
     fn work(&self) -> Work {
-        // Half of the free memory, since a search may need some.
-        let free = self.device.free_bytes().unwrap_or(0) / 2;
-        let fitting = free as usize / SESSIONS / self.token_bytes().max(1);
-        let batch_tokens = self.full_tokens().min(fitting).max(1);
+        let batch_tokens = *self.batch_tokens.get_or_init(|| self.plan());
         Work { batch_tokens, least_tokens: batch_tokens, sessions: SESSIONS, uses_threads: false }
     }
 

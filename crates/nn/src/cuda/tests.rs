@@ -1,11 +1,11 @@
 //! The kernels of the transformer on a stand-in for a GPU: shapes at the edges of tiles, long sequences, one
 //! session after another; and the constants of the kernels' header.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use toller_gpu::{Devices, Watched, Watcher};
+use toller_gpu::{Devices, Memory};
 
 use super::number::Number;
 use super::{Cuda, abi, kernels};
@@ -32,14 +32,8 @@ pub(crate) fn gpu(capability: (u32, u32), precision: Precision) -> Cuda {
 /// With the environment variable TOLLER_WATCH_LAUNCHES, every launch on it is printed.
 fn of_machine(capability: (u32, u32)) -> Option<Devices> {
     static OPENED: LazyLock<[Option<Devices>; 2]> = LazyLock::new(|| {
-        [(), ()].map(|()| {
-            let devices = Devices::cuda(0).ok()?;
-            if std::env::var_os("TOLLER_WATCH_LAUNCHES").is_some() {
-                let print: Watcher = Arc::new(|launch: &Watched| eprintln!("{launch}"));
-                devices.watch(&print);
-            }
-            Some(devices)
-        })
+        let prints = std::env::var_os("TOLLER_WATCH_LAUNCHES").is_some();
+        [(), ()].map(|()| Devices::of_machine(prints))
     });
     OPENED[usize::from(capability == A100)].clone()
 }
@@ -227,7 +221,9 @@ fn extreme_scores() {
 
 #[test]
 fn a_session_allocates_nothing_for_batches_that_are_not_larger() {
-    let backend = &gpu(H100, Precision::F16);
+    // Other tests allocate on the machine's GPU meanwhile.
+    let devices = Devices::shim(&[256 << 20]);
+    let backend = &Cuda::new(devices.iter().next().unwrap().clone(), Precision::F16).unwrap();
     let model = Model { lengths: vec![20, 30], ..long() };
     let mut scratch = backend.scratch();
     model.run_in(backend, &mut scratch, 0, 1);
@@ -250,6 +246,18 @@ fn budgets_follow_the_memory() {
     assert_eq!(tokens(1 << 30), 256, "a tile of rows for each multiprocessor");
     let little = tokens(1 << 20);
     assert!((20..256).contains(&little), "{little}");
+}
+
+/// Otherwise every query would ask the driver.
+#[test]
+fn a_budget_is_planned_once() {
+    let devices = Devices::shim(&[1 << 20]);
+    let device = devices.iter().next().unwrap();
+    let backend = Cuda::new(device.clone(), Precision::F16).unwrap();
+    let _layer = backend.linear(Layer::new(1, 1000, 10, false).parameters(), Place::Inner).unwrap();
+    let planned = backend.work();
+    let _other: Memory<u8> = Memory::new(device, 900_000).unwrap();
+    assert_eq!(backend.work(), planned);
 }
 
 #[test]

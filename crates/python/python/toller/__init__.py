@@ -8,7 +8,8 @@
 ...     print(hit.id, hit.score)
 
 Vectors are NumPy arrays of float32, [texts, numbers]. Everything that takes time runs without Python's lock, is
-stopped by Ctrl-C, and can be used from threads, after a fork and in spawned processes.
+interrupted by Ctrl-C, and can be used from threads and after a fork. Models, stores, runs and qrels can be pickled
+for spawned processes; searchers and indexes are opened there.
 """
 
 from toller._toller import (

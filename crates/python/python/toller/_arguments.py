@@ -6,12 +6,11 @@ from typing import Any
 
 from toller.errors import invalid
 
-# What sentence-transformers takes, and the values that mean nothing.
-_DEVICES = (None, "cpu", "auto")
-
 
 def refuse(given: dict[str, Any], unset: dict[str, Any]) -> None:
-    """Refuses the arguments in `given` that are not as in `unset`, and those that nobody knows."""
+    """Refuses the arguments in `given` that have an effect: `unset` has those that sentence-transformers takes, with
+    the values that have none.
+    """
     for name, value in given.items():
         if name not in unset:
             raise invalid(f"{name} is not supported", f"leave {name} out")
@@ -19,9 +18,9 @@ def refuse(given: dict[str, Any], unset: dict[str, Any]) -> None:
             raise invalid(f"{name}={value!r} is not supported", f"leave {name} out, or give {unset[name]!r}")
 
 
-def check_device(device: Any) -> None:
-    """Refuses another device than the model's: that is chosen when the model is loaded."""
-    if isinstance(device, list) or str(device) not in map(str, _DEVICES):
+def check_device(device: Any, loaded: str, on_cpu: bool) -> None:
+    """Refuses another device than the model's, which was loaded with device=`loaded`."""
+    if device is not None and str(device) != loaded and not (on_cpu and str(device) == "cpu"):
         raise invalid(f"device={device!r} is not supported", "give device where the model is loaded")
 
 

@@ -15,6 +15,7 @@ class Bar:
     def __init__(self) -> None:
         self._last = float("-inf")
         self._title = ""
+        self._is_open = False
 
     def __call__(self, title: str, done: int, total: int | None) -> None:
         """Reports that `done` of `total` units are done."""
@@ -24,7 +25,8 @@ class Bar:
             return
         self._last = monotonic()
         line = f"{title}: {done}" + ("" if total is None else f" of {total}")
-        start = "\r\x1b[K" if is_terminal and title == self._title else ""
-        self._title = title
-        sys.stderr.write(start + line + ("" if is_terminal and not is_last else "\n"))
+        # Over the open line of the same work, or below that of other work.
+        start = "" if not self._is_open else "\r\x1b[K" if title == self._title else "\n"
+        self._title, self._is_open = title, is_terminal and not is_last
+        sys.stderr.write(start + line + ("" if self._is_open else "\n"))
         sys.stderr.flush()

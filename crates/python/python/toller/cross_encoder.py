@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from toller._arguments import check_device, refuse, to_torch
@@ -73,12 +74,15 @@ class CrossEncoder(PairScorer):
         `batch_size` is accepted and has no effect: batches are cut by tokens, and leave no trace.
         """
         refuse(other, _UNSET)
-        check_device(device)
-        is_one = len(inputs) == 2 and all(isinstance(text, str) for text in inputs)
+        check_device(device, self._made_with[1]["device"], self.on_cpu)
+        are_texts = [isinstance(text, str) for text in inputs]
+        is_one = are_texts == [True, True] and not isinstance(inputs, str)
+        if any(are_texts) and not is_one:
+            raise invalid("texts in place of pairs", "give pairs of a query and a passage")
         pairs: list[Any] = [tuple(inputs)] if is_one else [tuple(pair) for pair in inputs]
         scores: Any = self.scores(pairs, progress=show_progress_bar)
-        scores = scores[0] if is_one else scores
-        return to_torch(scores, "convert_to_tensor") if convert_to_tensor else scores
+        scores = to_torch(scores, "convert_to_tensor") if convert_to_tensor else scores
+        return scores[0] if is_one else scores
 
     def rank(
         self,
@@ -108,8 +112,5 @@ class CrossEncoder(PairScorer):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Models are pickled as what they were made with: the process that reads them loads the model."""
-        return _load, (type(self), *self._made_with)
-
-
-def _load(kind: type[CrossEncoder], arguments: tuple[Any, ...], options: dict[str, Any]) -> CrossEncoder:
-    return kind(*arguments, **options)
+        arguments, options = self._made_with
+        return partial(type(self), *arguments, **options), ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toller._arguments import check_device, refuse, to_torch
@@ -92,12 +93,10 @@ class Encoder(DualEncoder):
         if not self.shares_weights:
             hint = "call encode_query or encode_document"
             raise invalid("this model has one encoder for queries and one for documents", hint)
-        if prompt is None:
-            prompt = "" if prompt_name is None else self._prompt(prompt_name)
-        elif prompt_name is not None:
-            raise invalid("prompt and prompt_name are both given", "give one of them")
+        if prompt is None and prompt_name is None:
+            prompt = ""
         options = (show_progress_bar, convert_to_tensor, device, normalize_embeddings, truncate_dim, other)
-        return self._encode("document", inputs, prompt, *options)
+        return self._encode("document", inputs, prompt_name, prompt, *options)
 
     def encode_query(
         self,
@@ -113,10 +112,8 @@ class Encoder(DualEncoder):
         **other: Any,
     ) -> Any:
         """Vectors of queries, as `encode` with the model's prompt for queries; of one string, [dim]."""
-        if prompt is None and prompt_name is not None:
-            prompt = self._prompt(prompt_name)
         options = (show_progress_bar, convert_to_tensor, device, normalize_embeddings, truncate_dim, other)
-        return self._encode("query", inputs, prompt, *options)
+        return self._encode("query", inputs, prompt_name, prompt, *options)
 
     def encode_document(
         self,
@@ -132,18 +129,17 @@ class Encoder(DualEncoder):
         **other: Any,
     ) -> Any:
         """Vectors of documents, as `encode` with the model's prompt for documents; of one string, [dim]."""
-        if prompt is None and prompt_name is not None:
-            prompt = self._prompt(prompt_name)
         options = (show_progress_bar, convert_to_tensor, device, normalize_embeddings, truncate_dim, other)
-        return self._encode("document", inputs, prompt, *options)
+        return self._encode("document", inputs, prompt_name, prompt, *options)
 
     def similarity(self, embeddings1: Vectors, embeddings2: Vectors) -> Vectors:
         """The cosine of each vector of the first array with each of the second, float32 [first, second]."""
-        return _unit(embeddings1) @ _unit(embeddings2).T
+        result: Vectors = unit(embeddings1) @ unit(embeddings2).T
+        return result
 
     def similarity_pairwise(self, embeddings1: Vectors, embeddings2: Vectors) -> Vectors:
         """The cosine of each vector of the first array with its counterpart in the second, float32 [vectors]."""
-        result: Vectors = (_unit(embeddings1) * _unit(embeddings2)).sum(axis=1)
+        result: Vectors = (unit(embeddings1) * unit(embeddings2)).sum(axis=1)
         return result
 
     def get_embedding_dimension(self) -> int:
@@ -157,7 +153,8 @@ class Encoder(DualEncoder):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Encoders are pickled as what they were made with: the process that reads them loads the model."""
-        return _load, (type(self), *self._made_with)
+        arguments, options = self._made_with
+        return partial(type(self), *arguments, **options), ()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}: vectors of {self.dim})"
@@ -172,6 +169,7 @@ class Encoder(DualEncoder):
         self,
         role: str,
         inputs: str | Sequence[str],
+        prompt_name: str | None,
         prompt: str | None,
         progress: bool | Progress | None,
         convert_to_tensor: bool,
@@ -181,7 +179,11 @@ class Encoder(DualEncoder):
         other: dict[str, Any],
     ) -> Any:
         refuse(other, _UNSET)
-        check_device(device)
+        check_device(device, self._made_with[1]["device"], self.on_cpu)
+        if prompt_name is not None:
+            if prompt is not None:
+                raise invalid("prompt and prompt_name are both given", "give one of them")
+            prompt = self._prompt(prompt_name)
         is_one = isinstance(inputs, str)
         texts = [inputs] if isinstance(inputs, str) else list(inputs)
         vectors: Any = self.vectors(texts, role, prompt=prompt, dim=dim, unit=unit, progress=progress)
@@ -189,11 +191,8 @@ class Encoder(DualEncoder):
         return to_torch(vectors, "convert_to_tensor") if convert_to_tensor else vectors
 
 
-def _load(kind: type[Encoder], arguments: tuple[Any, ...], options: dict[str, Any]) -> Encoder:
-    return kind(*arguments, **options)
-
-
-def _unit(vectors: Vectors) -> Vectors:
+def unit(vectors: Vectors) -> Vectors:
+    """The vectors, float32 [vectors, dim], scaled to length one."""
     import numpy as np
 
     rows = np.atleast_2d(np.asarray(vectors, dtype=np.float32))

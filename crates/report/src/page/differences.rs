@@ -1,8 +1,9 @@
 //! Each run against the baseline, query by query: sorted differences, and one value against the other.
 
 use maud::{Markup, html};
+use toller_ir::counted;
 
-use super::parts::{counted, figure, number, numbers, panel, run_title, sampled, signed, table};
+use super::parts::{figure, number, numbers, panel, run_title, sampled, signed, table};
 use super::text::{Plain, Prose, Short, start};
 use crate::data::Report;
 use crate::figure::{MOST_POINTS, Point, Scatter, scatter, sorted_bars};
@@ -52,7 +53,7 @@ fn sorted(report: &Report, texts: &Texts, run: usize) -> Markup {
     let letter = &report.runs[run].letter;
     let summary = format!(
         "better on {}, worse on {worse}, the same on {}",
-        counted(better, "query", "queries"),
+        counted(better, "query"),
         all - worse - better
     );
     let alternative = format!("Sorted differences of run {letter} from the baseline: {summary}");

@@ -23,6 +23,7 @@ mod shell;
 mod text;
 
 use maud::{Markup, html};
+use toller_ir::counted;
 use xxhash_rust::xxh3::xxh3_64;
 
 pub use annotation::{GradeLabel, annotation_page};
@@ -33,7 +34,6 @@ pub use reproduction::reproduction_page;
 pub use shell::{FrameSources, STYLE};
 pub(crate) use text::Plain;
 
-use self::parts::counted;
 use crate::data::Report;
 use crate::texts::Texts;
 
@@ -62,8 +62,8 @@ pub fn report_page(report: &Report, texts: &Texts) -> String {
         header.report {
             h1 { (Plain(&report.title)) }
             p {
-                (counted(report.runs.len(), "run", "runs")) ", "
-                    (counted(report.queries.len(), "judged query", "judged queries"))
+                (counted(report.runs.len(), "run")) ", "
+                    (counted(report.queries.len(), "judged query"))
                 ", judgments: " bdi { (Plain(&report.judgments)) }
             }
         }

@@ -1,8 +1,9 @@
 //! The measures of all runs: the table and the intervals.
 
 use maud::{Markup, html};
+use toller_ir::counted;
 
-use super::parts::{counted, figure, letter, number, panel, run_cells, table};
+use super::parts::{figure, letter, number, panel, run_cells, table};
 use super::text::Plain;
 use crate::data::{Estimate, Pairs, Report, RunSummary};
 use crate::figure::{Row, rows};
@@ -17,7 +18,7 @@ pub(super) fn section(report: &Report) -> Markup {
         @for run in report.runs.iter().filter(|run| run.missing > 0) {
             p.hint {
                 strong { (run.letter) } " has no results for "
-                (counted(run.missing, "judged query", "judged queries")) ", which count as zero."
+                (counted(run.missing, "judged query")) ", which count as zero."
             }
         }
         (intervals(report))
@@ -30,7 +31,7 @@ fn best(report: &Report, measure: usize) -> f64 {
 }
 
 fn measures(report: &Report) -> Markup {
-    let queries = counted(report.queries.len(), "judged query", "judged queries");
+    let queries = counted(report.queries.len(), "judged query");
     let caption = html! {
         "Means over " (queries) ", the best in bold. Below each: the interval of 95 % confidence. "
         "Raised letters: the runs than which this run is significantly better (paired "

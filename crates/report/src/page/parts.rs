@@ -97,11 +97,6 @@ pub(super) fn p_value(p: f64) -> String {
     if p < 0.0001 { "<.0001".to_owned() } else { format!("{p:.4}").trim_start_matches('0').to_owned() }
 }
 
-/// How many, with the word in the right number.
-pub(super) fn counted(count: usize, one: &str, many: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
-}
-
 /// At most `most` places of a sorted list of `count`: both ends whole, and between them evenly spread ones.
 pub(super) fn sampled(count: usize, most: usize) -> Vec<usize> {
     if count <= most {

@@ -1,8 +1,9 @@
 //! The page of a reproduction: a matrix of systems by collections for each table, and the commands.
 
 use maud::{Markup, html};
+use toller_ir::counted;
 
-use super::parts::{counted, number, table};
+use super::parts::{number, table};
 use super::shell;
 use super::text::Plain;
 use crate::reproduction::{
@@ -17,8 +18,8 @@ pub fn reproduction_page(reproduction: &Reproduction) -> String {
         a.skip href="#main" { "Skip to the content" }
         header.report {
             h1 { "What was published, and what was measured here" }
-            p { (counted(papers.iter().map(|paper| paper.values().count()).sum(), "figure", "figures")) " of "
-                (counted(papers.len(), "source", "sources")) }
+            p { (counted(papers.iter().map(|paper| paper.values().count()).sum::<usize>(), "figure")) " of "
+                (counted(papers.len(), "source")) }
         }
         div.layout {
             nav aria-label="Contents" {
@@ -140,7 +141,7 @@ fn cell(value: Option<&ReproducedValue>) -> Markup {
         Outcome::Older => ("", " ?"),
     };
     html! {
-        td.num title=(told(measured)) {
+        td.num title=(tooltip(measured)) {
             (published)
             small { span class=(class) { (number(measured.value)) (mark) } }
         }
@@ -148,7 +149,7 @@ fn cell(value: Option<&ReproducedValue>) -> Markup {
 }
 
 /// What a pointer on a value shows.
-fn told(measured: &MeasuredValue) -> String {
+fn tooltip(measured: &MeasuredValue) -> String {
     let MeasuredValue { tolerance, outcome, date, .. } = measured;
     format!("measured {date}, tolerance {tolerance}: {}", outcome.words())
 }
@@ -160,7 +161,7 @@ fn commands(reproduction: &Reproduction, paper: &ReproducedPaper) -> Markup {
     html! {
         @if !experiments.is_empty() {
             details {
-                summary { (counted(experiments.len(), "command", "commands")) }
+                summary { (counted(experiments.len(), "command")) }
                 @for at in experiments { (command(at, &reproduction.experiments[at], paper)) }
             }
         }
@@ -177,7 +178,7 @@ fn command(at: usize, experiment: &Experiment, paper: &ReproducedPaper) -> Marku
             h3.query { (Plain(&experiment.title)) }
             pre.command tabindex="0" { (Plain(&experiment.command)) }
             p.values {
-                (counted(values.count(), "figure", "figures")) ", " (measured.len()) " measured"
+                (counted(values.count(), "figure")) ", " (measured.len()) " measured"
                 @if let Some(date) = dates.max() { ", last on " (Plain(date)) }
                 @if !measured.is_empty() { ", " (as_published) " as published" }
                 "."

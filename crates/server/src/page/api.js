@@ -3,6 +3,7 @@
 const KEPT = "toller-key";
 const kept = () => { try { return sessionStorage.getItem(KEPT); } catch { return null; } };
 export const keep = (key) => { try { sessionStorage.setItem(KEPT, key); } catch { /* Private windows keep nothing. */ } };
+export const hasKey = () => Boolean(kept());
 
 // What the server says against a request.
 export class Refused extends Error {

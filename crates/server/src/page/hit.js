@@ -42,6 +42,8 @@ export const hitItem = (hit, { query, k, last, canExplain }) => {
   const explain = async () => {
     why.hidden = !why.hidden;
     button.setAttribute("aria-expanded", String(!why.hidden));
+    // What failed is asked again.
+    if (why.querySelector(".trouble")) why.replaceChildren();
     if (why.hidden || why.childNodes.length) return;
     why.append(stages(hit, last));
     if (!canExplain) return;

@@ -33,12 +33,14 @@ const show = () => {
 const report = (error) => {
   const needsKey = error instanceof Refused && error.status === 401;
   find("access").hidden = !needsKey;
-  find("trouble").hidden = needsKey;
+  // Who has not given a key yet is only asked for one.
+  find("trouble").hidden = needsKey && !find("key").value;
   find("trouble").textContent = error.message;
+  if (needsKey) find("key").focus();
 };
 
 const start = async () => {
-  find("access").hidden = true;
+  find("access").hidden = find("trouble").hidden = true;
   served = { systems: [], ...(await ask("info")) };
   find("about").textContent = describe(served);
   document.querySelector("[data-view=runs]").hidden = !served.runs;
@@ -51,6 +53,11 @@ const start = async () => {
   show();
 };
 
+// The address says which view it is, so it stays.
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  find("main").focus();
+});
 find("access").addEventListener("submit", (event) => {
   event.preventDefault();
   keep(find("key").value);

@@ -1,5 +1,5 @@
 // Runs: which there are, and the server's own pages that compare them, in a frame.
-import { ask, askPage } from "./api.js";
+import { ask, askPage, hasKey } from "./api.js";
 import { find, make } from "./parts.js";
 
 let isListed = false;
@@ -9,22 +9,24 @@ let shown = null;
 export const list = async () => {
   const { judgments, judged_queries, runs } = await ask("v1/runs");
   find("judgments").textContent = `${runs.length} runs, ${judged_queries} judged queries of ${judgments}`;
-  const before = new Set(chosen());
+  const before = new Set(values("checkbox"));
+  const baseline = values("radio").find((name) => runs.some((run) => run.name === name)) ?? runs[0]?.name;
   const row = ({ name, bytes }, at) => {
     const compare = make("input", { type: "checkbox", value: name, "aria-label": `Compare ${name}` });
     compare.checked = isListed ? before.has(name) : at < 8;
-    const baseline = make("input", { type: "radio", name: "baseline", value: name, "aria-label": `${name} is the baseline` });
-    baseline.checked = at === 0;
+    const radio = make("input", { type: "radio", name: "baseline", value: name, "aria-label": `${name} is the baseline` });
+    radio.checked = name === baseline;
     return make("tr", {}, make("td", { class: "centre" }, compare), make("th", { scope: "row" }, make("bdi", {}, name)),
-      make("td", { class: "centre" }, baseline), make("td", { class: "num" }, String(Math.ceil(bytes / 1000))));
+      make("td", { class: "centre" }, radio), make("td", { class: "num" }, String(Math.ceil(bytes / 1000))));
   };
   find("listed").replaceChildren(...runs.map(row));
   isListed = true;
 };
 
+const values = (type) => [...find("listed").querySelectorAll(`input[type=${type}]:checked`)].map((box) => box.value);
+
 // The runs to compare, the baseline first.
 const chosen = () => {
-  const values = (type) => [...find("listed").querySelectorAll(`input[type=${type}]:checked`)].map((box) => box.value);
   const [baseline] = values("radio");
   const others = values("checkbox").filter((name) => name !== baseline);
   return values("checkbox").length ? [baseline, ...others] : [];
@@ -48,7 +50,8 @@ find("compare").addEventListener("submit", async (event) => {
     shown = URL.createObjectURL(new Blob([page], { type: "text/html" }));
     find("frame").src = shown;
     find("frame").title = kind === "report" ? "The report" : "The differences";
-    find("alone").href = path;
+    // A link sends no key.
+    find("alone").href = hasKey() ? shown : path;
     find("saved").href = shown;
     find("saved").download = `${kind}.html`;
     find("shown").hidden = false;

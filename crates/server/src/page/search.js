@@ -10,7 +10,7 @@ let asking = null;
 
 const boxes = () => [...find("systems").querySelectorAll("input")];
 
-// Offers what is served, and asks for the best of it unless the address says otherwise.
+// Offers what is served. All systems are chosen, and the best one reranked, unless the address says otherwise.
 export const start = (info) => {
   canExplain = info.systems.includes("sparse");
   const offer = (system, rerank) => {
@@ -53,12 +53,13 @@ const search = async (query, k) => {
   const chosen = boxes().filter((box) => box.checked).map((box) => box.value);
   columns.replaceChildren(...chosen.map(column));
   find("found").textContent = chosen.length ? "Searching." : "Choose a system.";
-  let hits = 0;
+  let [hits, answered] = [0, 0];
   for (const [at, name] of chosen.entries()) {
     const [system, reranker] = name.split("+");
     const body = { query, k, system, rerank: Boolean(reranker), texts: hasTexts };
     try {
       const answer = await ask("v1/search", { body, signal: mine.signal });
+      answered += 1;
       hits += answer.results[0].hits.length;
       fill(columns.children[at], answer, { query, k });
     } catch (error) {
@@ -68,7 +69,11 @@ const search = async (query, k) => {
   }
   agree();
   const counted = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
-  find("found").textContent = chosen.length ? `${counted(hits, "hit")} of ${counted(chosen.length, "system")}.` : "Choose a system.";
+  const failed = chosen.length - answered;
+  const said = [];
+  if (answered) said.push(`${counted(hits, "hit")} of ${counted(answered, "system")}.`);
+  if (failed) said.push(`${counted(failed, "system")} failed.`);
+  find("found").textContent = said.join(" ") || "Choose a system.";
 };
 
 let hasTexts = false;
@@ -148,6 +153,14 @@ const open = () => {
 };
 const explain = () => document.activeElement.closest(".hit")?.querySelector(".act").click();
 const KEYS = { "/": () => find("query").focus(), j: () => go(1, 0), k: () => go(-1, 0), h: () => go(0, -1), l: () => go(0, 1), o: open, e: explain };
+
+// Single keys are also commands of speech input and of screen readers: they can be switched off.
+const SHORTCUTS = "toller-shortcuts";
+const shortcuts = find("shortcuts");
+try { shortcuts.checked = localStorage.getItem(SHORTCUTS) !== "off"; } catch { /* Private windows keep nothing. */ }
+shortcuts.addEventListener("change", () => {
+  try { localStorage.setItem(SHORTCUTS, shortcuts.checked ? "on" : "off"); } catch { /* The same. */ }
+});
 document.addEventListener("keydown", (event) => {
   const isTyping = event.target.matches("input:not([type=checkbox]), textarea");
   if (event.key === "Escape" && isTyping) {
@@ -155,7 +168,7 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     event.target.blur();
   }
-  if (isTyping || event.ctrlKey || event.metaKey || event.altKey || find("search").hidden) return;
+  if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !shortcuts.checked || find("search").hidden) return;
   const act = KEYS[event.key];
   if (act) { event.preventDefault(); act(); }
 });

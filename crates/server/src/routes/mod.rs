@@ -106,6 +106,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
                 "there is no such route; GET /openapi.json lists them",
             )))
         })
+        .layer(from_fn_with_state(app.clone(), gate::own_name))
         .layer(from_fn_with_state(app.clone(), gate::observe))
         .with_state(app.clone())
 }

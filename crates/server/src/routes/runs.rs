@@ -28,6 +28,9 @@ const MOST_RUNS: usize = 40;
 /// Queries or documents that are shown.
 const MOST_SHOWN: usize = 1000;
 
+/// Runs times queries times documents: what is shown of them is in memory together.
+const MOST_PASSAGES: usize = 10_000;
+
 /// The runs that can be compared.
 #[derive(Serialize, ToSchema)]
 pub(super) struct RunList {
@@ -57,7 +60,7 @@ pub(super) struct ComparisonParameters {
     /// queries.
     measures: Option<String>,
     /// Queries of each run whose documents are shown: as many losses and as many gains; 3 by default, 20 of
-    /// two runs.
+    /// two runs. Runs times `queries` times `documents` are at most 10,000.
     #[param(maximum = 1000)]
     queries: Option<usize>,
     /// Documents of each ranking that are shown; 5 by default.
@@ -86,6 +89,14 @@ fn comparison(query: Option<&str>, queries: usize) -> Result<Comparison, Failure
     }
     if asked.runs.len() > MOST_RUNS {
         return Err(Failure::invalid(format!("a comparison may have {MOST_RUNS} runs")));
+    }
+    let (runs, queries, documents) = (asked.runs.len(), asked.queries, asked.documents);
+    let passages = runs * queries * documents;
+    if passages > MOST_PASSAGES {
+        return Err(Failure::invalid(format!(
+            "runs times `queries` times `documents` are {runs} x {queries} x {documents} = {passages}; a \
+             comparison may show {MOST_PASSAGES}"
+        )));
     }
     let measures = measures.as_deref().unwrap_or("nDCG@10 RR@10 AP R@100");
     asked.measures = parse_measures(measures).map_err(|error| Failure::of(Reason::Invalid, &error))?;
@@ -182,11 +193,12 @@ async fn compared(
     let collection = app.collection()?;
     let runs = of(&collection)?.clone();
     let turn = runs.turn(deadline).await?;
-    aside(move || {
+    let work = aside(move || {
         let _turn = turn;
         compare(&runs, collection.systems.texts.as_deref())
-    })
-    .await
+    });
+    let late = |_| Err(Failure::new(Reason::Timeout, "the comparison took until the deadline"));
+    tokio::time::timeout_at(deadline.into(), work).await.unwrap_or_else(late)
 }
 
 #[cfg(test)]
@@ -202,5 +214,13 @@ mod tests {
         for bad in ["measures=poem", "queries=-1", "documents=0", "documents=1001", "color=red"] {
             assert_eq!(comparison(Some(bad), 3).unwrap_err().reason, Reason::Invalid, "{bad}");
         }
+        let most = "run=a&run=b&queries=100&documents=";
+        assert!(comparison(Some(&format!("{most}50")), 3).is_ok());
+        let refused = comparison(Some(&format!("{most}51")), 3).unwrap_err();
+        assert!(
+            refused.message.contains("10200") && refused.message.contains("10000"),
+            "{}",
+            refused.message
+        );
     }
 }

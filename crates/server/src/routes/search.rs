@@ -24,6 +24,12 @@ use crate::texts::{aside, of_text};
 /// Hits of a query unless the request says otherwise.
 pub(super) const K: usize = 10;
 
+/// Hits of all queries of a request: they are in memory together.
+const MOST_HITS: usize = 2_000_000;
+
+/// The same with texts.
+const MOST_TEXTS: usize = 10_000;
+
 /// Characters of the best part of a text.
 const PART: usize = 320;
 
@@ -37,7 +43,7 @@ pub(super) struct SearchQuery {
     /// Whether the reranker scores the best hits again.
     #[serde(default)]
     rerank: bool,
-    /// Hits of a query.
+    /// Hits of a query. All queries together may have 2,000,000, and 10,000 with texts.
     #[serde(default = "k")]
     #[schema(minimum = 1)]
     k: usize,
@@ -195,6 +201,7 @@ pub(super) async fn search(
     if request.texts {
         collection.texts()?;
     }
+    check_hits(&app, queries.len(), request.k, request.texts)?;
     let filter = match request.filter {
         SearchFilter { ids: None, exclude } if exclude.is_empty() => None,
         SearchFilter { ids, exclude } => {
@@ -231,6 +238,18 @@ pub(super) async fn search(
         }
     };
     Ok(Json(SearchAnswer { system, reranked: request.rerank, results, stages, batch }))
+}
+
+/// Refuses more hits than fit into memory comfortably. A single query may always have the `k` of the server.
+fn check_hits(app: &App, queries: usize, k: usize, texts: bool) -> Result<(), Failure> {
+    let (most, with) = if texts { (MOST_TEXTS, " with texts") } else { (MOST_HITS, "") };
+    let (most, hits) = (most.max(app.limits.k), queries.saturating_mul(k));
+    if hits > most {
+        let message =
+            format!("{queries} queries times `k` {k} are {hits} hits; a request may have {most}{with}");
+        return Err(Failure::invalid(message));
+    }
+    Ok(())
 }
 
 fn bare(query: String, hits: Vec<NamedHit>) -> QueryHits {

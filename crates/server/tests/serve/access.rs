@@ -37,6 +37,28 @@ fn keys_open_what_they_are_for() {
 }
 
 #[test]
+fn a_local_server_without_keys_answers_to_no_name_of_a_site() {
+    let server = Running::start();
+    let ask = |server: &Running, path: &str, host: &str| {
+        server.client().send("GET", path, &[("host", host), ("x-api-key", "reader")], b"")
+    };
+    for path in ["/", "/info", "/metrics", "/v1/documents/d0", "/openapi.json", "/nowhere"] {
+        let refused = ask(&server, path, "evil.example:3000");
+        assert_eq!((refused.status, refused.json()["kind"].as_str()), (403, Some("forbidden")), "{path}");
+        for own in ["localhost:3000", "127.0.0.1:3000", "[::1]", "192.0.2.7", "toller.localhost"] {
+            assert_ne!(ask(&server, path, own).status, 403, "{path} {own}");
+        }
+    }
+    // A key keeps pages of other sites out, and a proxy may have any name.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys");
+    std::fs::write(&path, "read reader\n").unwrap();
+    let keys = Keys::read(&path).unwrap();
+    let server = Running::with(Limits::default(), Some(keys), Duration::from_secs(20));
+    assert_eq!(ask(&server, "/info", "search.example").status, 200);
+}
+
+#[test]
 fn limits_are_kept() {
     let limits = Limits { body_bytes: 3000, texts: 3, truncate: false, k: 5, ..Limits::default() };
     let server = Running::with(limits, None, Duration::from_secs(20));
@@ -90,6 +112,27 @@ fn ids_of_tokens_are_those_of_tokenize() {
 }
 
 #[test]
+fn the_hits_of_a_request_are_limited_together() {
+    let limits = Limits { texts: 5000, queued_queries: 5000, ..Limits::default() };
+    let server = Running::with(limits, None, Duration::from_secs(20));
+    let ask = |queries: usize, k: usize, texts: bool| {
+        let queries = vec!["ducks"; queries];
+        let body = json!({ "query": queries, "k": k, "texts": texts, "system": "sparse" });
+        server.post("/v1/search", &body)
+    };
+    assert_eq!(ask(2, 5000, true).ok()["results"][1]["hits"].as_array().unwrap().len(), 2);
+    for (queries, texts, most) in
+        [(2001, true, "may have 10000 with texts"), (4001, false, "may have 2000000")]
+    {
+        let k = if texts { 5 } else { 500 };
+        let refused = ask(queries, k, texts);
+        let said = refused.json()["error"].as_str().unwrap().to_owned();
+        assert!(refused.status == 422 && said.contains(most), "{said}");
+    }
+    assert_eq!(ask(2001, 5, false).status, 200);
+}
+
+#[test]
 fn slow_clients_are_shown_the_door() {
     let brief = Duration::from_millis(300);
     let limits = Limits { head_timeout: brief, body_timeout: brief, ..Limits::default() };
@@ -106,11 +149,11 @@ fn slow_clients_are_shown_the_door() {
     head.read_to_end(&mut rest).unwrap();
     assert!(started.elapsed() < Duration::from_secs(10));
     let mut body = connect();
-    body.write_all(b"POST /embed HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{").unwrap();
+    body.write_all(b"POST /embed HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{").unwrap();
     assert_eq!(read_answer(&mut BufReader::new(body)).unwrap().0.status, 408);
     // A connection that asks nothing more.
     let mut idle = BufReader::new(connect());
-    idle.get_mut().write_all(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    idle.get_mut().write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     assert_eq!(read_answer(&mut idle).unwrap().0.status, 200);
     assert_eq!(idle.read(&mut [0; 1]).unwrap(), 0);
 }

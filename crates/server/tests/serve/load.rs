@@ -66,7 +66,8 @@ fn a_client_that_hangs_up_frees_its_work() {
     let server = Running::with(limits, None, Duration::from_secs(20));
     let texts: Vec<String> = (0..2000).map(|number| format!("ducks {number} ").repeat(40)).collect();
     let body = json!({ "inputs": texts }).to_string();
-    let request = format!("POST /embed HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let request =
+        format!("POST /embed HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}", body.len());
     let ask = |_: usize| {
         let mut stream = TcpStream::connect(server.address).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
@@ -85,7 +86,7 @@ fn a_client_that_hangs_up_frees_its_work() {
 fn begin(server: &Running) -> TcpStream {
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let request = "POST /embed HTTP/1.1\r\nhost: x\r\ncontent-length: 15\r\n\r\n{\"inputs\": \"a\"";
+    let request = "POST /embed HTTP/1.1\r\nhost: localhost\r\ncontent-length: 15\r\n\r\n{\"inputs\": \"a\"";
     stream.write_all(request.as_bytes()).unwrap();
     // The request for the metrics is the other one.
     wait_for(server, "toller_requests_in_flight", |in_flight| in_flight >= 2.0);

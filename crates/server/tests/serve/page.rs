@@ -79,6 +79,16 @@ fn runs_are_compared_as_on_the_command_line() {
 }
 
 #[test]
+fn a_comparison_has_a_deadline() {
+    let server = Running::start();
+    let asked = "/v1/runs/report?run=first.run&run=second.run";
+    let late = server.client().send("GET", asked, &[("x-timeout-ms", "0")], b"");
+    assert_eq!(late.status, 504);
+    assert_eq!(late.json()["error"], "the comparison took until the deadline");
+    server.get(asked).ok();
+}
+
+#[test]
 fn runs_that_cannot_be_compared_are_errors() {
     let server = Running::start();
     for (query, status) in [
@@ -90,6 +100,7 @@ fn runs_that_cannot_be_compared_are_errors() {
         ("report?run=first.run&measures=poem", 422),
         ("diff?run=first.run", 422),
         ("diff?run=first.run&run=second.run&queries=x", 422),
+        ("report?run=first.run&run=second.run&queries=1000&documents=1000", 422),
     ] {
         let answer = server.get(&format!("/v1/runs/{query}"));
         assert_eq!(answer.status, status, "{query}: {}", text(&answer));

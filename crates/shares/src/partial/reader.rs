@@ -149,7 +149,6 @@ impl PartialRunReader {
         PartialRunError::Damaged { path: self.path.clone(), reason: reason.to_owned() }
     }
 
-    /// What the decompressor finds wrong is damage of the file.
     fn failed(&self, error: io::Error) -> PartialRunError {
         FileError::new("read", &self.path, error).into()
     }

@@ -83,7 +83,7 @@ pub fn build<E: From<SparseError> + Send>(
     if !job.overwrite
         && let Some(manifest) = Manifest::read(output)?
     {
-        return match difference(&manifest, job) {
+        return match difference(&manifest, job.analyzer, &job.source, job.doc_vectors) {
             Some(difference) => Err(SparseError::Exists { path: output.to_owned(), difference }.into()),
             None => {
                 // Checks that its files exist and have their lengths.
@@ -141,9 +141,33 @@ fn unverified() -> OpenOptions<'static> {
     OpenOptions { verify: false, progress: None }
 }
 
+/// Checks, without writing, that the index in `directory` is the one that would be built of its collection.
+/// Without an index there is nothing to check.
+///
+/// # Errors
+/// [`SparseError::Exists`], and those of a manifest that cannot be read.
+pub fn check_build(
+    directory: &Path,
+    analyzer: &Analyzer,
+    title_separator: &str,
+    doc_vectors: bool,
+) -> Result<(), SparseError> {
+    let Some(manifest) = Manifest::read(directory)? else { return Ok(()) };
+    let source = Source { title_separator: title_separator.to_owned(), ..manifest.source.clone() };
+    match difference(&manifest, analyzer, &source, doc_vectors) {
+        Some(difference) => Err(SparseError::Exists { path: directory.to_owned(), difference }),
+        None => Ok(()),
+    }
+}
+
 /// How an index differs from the one that is asked for.
-fn difference(manifest: &Manifest, job: &BuildJob<'_>) -> Option<String> {
-    let analyzer = analyzer_info(job.analyzer);
+fn difference(
+    manifest: &Manifest,
+    analyzer: &Analyzer,
+    source: &Source,
+    doc_vectors: bool,
+) -> Option<String> {
+    let analyzer = analyzer_info(analyzer);
     let vectors = |has: bool| if has { "with document vectors" } else { "without document vectors" };
     let has_vectors = manifest.file(VECTORS).is_some();
     let differs =
@@ -152,14 +176,14 @@ fn difference(manifest: &Manifest, job: &BuildJob<'_>) -> Option<String> {
         Some(differs("analyzer", &manifest.analyzer.name, &analyzer.name))
     } else if manifest.analyzer != analyzer {
         Some("its analyzer worked differently".to_owned())
-    } else if manifest.source.title_separator != job.source.title_separator {
+    } else if manifest.source.title_separator != source.title_separator {
         let quoted = |separator: &str| format!("{separator:?}");
-        let (there, asked) = (&manifest.source.title_separator, &job.source.title_separator);
+        let (there, asked) = (&manifest.source.title_separator, &source.title_separator);
         Some(differs("title separator", &quoted(there), &quoted(asked)))
-    } else if manifest.source != job.source {
+    } else if manifest.source != *source {
         Some("its collection has another fingerprint".to_owned())
-    } else if has_vectors != job.doc_vectors {
-        Some(format!("it is {}, asked for is one {}", vectors(has_vectors), vectors(job.doc_vectors)))
+    } else if has_vectors != doc_vectors {
+        Some(format!("it is {}, asked for is one {}", vectors(has_vectors), vectors(doc_vectors)))
     } else {
         None
     }

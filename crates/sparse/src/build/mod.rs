@@ -13,4 +13,4 @@ mod merge;
 mod sorted_run;
 mod vectors;
 
-pub use job::{BuildJob, BuildProgress, BuildReport, build};
+pub use job::{BuildJob, BuildProgress, BuildReport, build, check_build};

@@ -7,10 +7,10 @@
 mod smoke;
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use half::f16;
-use toller_gpu::{DeviceError, Devices, Watched, Watcher};
+use toller_gpu::{DeviceError, Devices};
 use toller_ir::{DocOrd, Explain};
 
 use super::{DeviceSearch, abi, kernels};
@@ -194,10 +194,5 @@ pub(crate) fn of_machine() -> Option<Devices> {
 
 /// The machine's GPU if it has one.
 fn opened() -> Option<Devices> {
-    let devices = Devices::cuda(0).ok()?;
-    if std::env::var_os("TOLLER_WATCH_LAUNCHES").is_some() {
-        let print: Watcher = Arc::new(|launch: &Watched| eprintln!("{launch}"));
-        devices.watch(&print);
-    }
-    Some(devices)
+    Devices::of_machine(std::env::var_os("TOLLER_WATCH_LAUNCHES").is_some())
 }

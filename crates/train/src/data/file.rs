@@ -8,7 +8,10 @@ use memmap2::Mmap;
 use rayon::prelude::*;
 use toller_files::Checksum;
 
-use super::{Example, content, record, tsv};
+use super::{
+    Example, content, record,
+    tsv::{self, Last},
+};
 use crate::TrainError;
 
 /// The examples of a file.
@@ -16,12 +19,19 @@ pub struct ExampleFile {
     path: PathBuf,
     map: Mmap,
     records: Vec<Range<usize>>,
-    parse: Parse,
+    form: Form,
     checksum: Checksum,
 }
 
-/// Reads a record; an error says what is wrong with it.
-type Parse = fn(&[u8]) -> Result<Example, String>;
+/// How a record is read.
+#[derive(Clone, Copy)]
+enum Form {
+    Json,
+    Tsv(Last),
+}
+
+/// Some programs write it at the beginning of a text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl ExampleFile {
     /// Maps a file, and checks every record. Of a compressed file and of Parquet, a temporary copy is mapped.
@@ -30,17 +40,23 @@ impl ExampleFile {
     /// When the file cannot be read, or has a bad record.
     pub fn open(path: &Path) -> Result<Self, TrainError> {
         let map = content::map(path)?;
-        let (records, parse): (_, Parse) = match map.iter().find(|byte| !byte.is_ascii_whitespace()) {
-            Some(b'[') => (elements(&map), record::parse),
-            Some(b'{') | None => (lines(&map), record::parse),
-            Some(_) => {
-                let mut lines = lines(&map);
-                let names = lines.first().is_some_and(|first| tsv::is_header(&map[first.clone()]));
-                lines.drain(..usize::from(names));
-                (lines, tsv::parse)
+        let start = if map.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        let mut begin = map[start..].iter().filter(|byte| !byte.is_ascii_whitespace());
+        let (records, form) = match [begin.next(), begin.next()] {
+            [Some(b'['), Some(b'{' | b']')] => (elements(&map), Form::Json),
+            [Some(b'{') | None, _] => (lines(&map, start), Form::Json),
+            _ => {
+                let mut lines = lines(&map, start);
+                let first = lines.first().map_or(0..0, Range::clone);
+                let header = tsv::header(&map[first.clone()]).map_err(|problem| {
+                    let line = line_number(&map, first.start);
+                    TrainError::Record { path: path.to_owned(), line, problem }
+                })?;
+                lines.drain(..usize::from(header.is_some()));
+                (lines, Form::Tsv(header.unwrap_or(Last::Any)))
             }
         };
-        let opened = Self { path: path.to_owned(), checksum: Checksum::of(&map), map, records, parse };
+        let opened = Self { path: path.to_owned(), checksum: Checksum::of(&map), map, records, form };
         (0..opened.records.len()).into_par_iter().try_for_each(|index| opened.get(index).map(drop))?;
         Ok(opened)
     }
@@ -69,19 +85,28 @@ impl ExampleFile {
     /// When the record is bad.
     pub fn get(&self, index: usize) -> Result<Example, TrainError> {
         let record = self.records[index].clone();
-        (self.parse)(&self.map[record.clone()]).map_err(|problem| TrainError::Record {
+        let bytes = &self.map[record.clone()];
+        let parsed = match self.form {
+            Form::Json => record::parse(bytes),
+            Form::Tsv(last) => tsv::parse(bytes, last),
+        };
+        parsed.map_err(|problem| TrainError::Record {
             path: self.path.clone(),
-            line: self.map[..record.start].iter().filter(|&&byte| byte == b'\n').count() + 1,
+            line: line_number(&self.map, record.start),
             problem,
         })
     }
 }
 
-/// The lines that are not blank.
-fn lines(bytes: &[u8]) -> Vec<Range<usize>> {
+/// The number of the line, from 1, in which a byte is.
+fn line_number(bytes: &[u8], at: usize) -> usize {
+    bytes[..at].iter().filter(|&&byte| byte == b'\n').count() + 1
+}
+
+/// The lines from `start` on that are not blank.
+fn lines(bytes: &[u8], mut start: usize) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    let mut start = 0;
-    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+    for line in bytes[start..].split_inclusive(|&byte| byte == b'\n') {
         if !line.trim_ascii().is_empty() {
             found.push(start..start + line.len());
         }
@@ -145,7 +170,8 @@ mod tests {
         let found: Vec<&str> = elements(text.as_bytes()).into_iter().map(|range| &text[range]).collect();
         assert_eq!(found, ["{\"a\": \"]\\\"}\"}", "{\"b\": [1, {}]}"]);
         assert_eq!(elements(b"[{\"a\": 1}, {\"b\"").len(), 2, "a truncated element is a record");
-        assert_eq!(lines(b"one\n\n  \ntwo").len(), 2);
+        assert_eq!(lines(b"one\n\n  \ntwo", 0), [0..4, 8..11]);
+        assert_eq!(lines(b"...one\ntwo", 3), [3..7, 7..10]);
     }
 
     #[test]
@@ -161,6 +187,29 @@ mod tests {
         std::fs::write(&path, "query\tpassage\na\tb\nc\n").unwrap();
         let error = ExampleFile::open(&path).err().unwrap().to_string();
         assert!(error.contains("data.jsonl, line 3: expected a query, a positive"), "{error}");
+    }
+
+    #[test]
+    fn the_first_bytes_decide_the_form() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        for (content, queries) in [
+            ("[a] b\tp\n[{c]\tp\n", &["[a] b", "[{c]"][..]),
+            ("\u{feff}query\tpositive\nq\tp\n", &["q"]),
+            ("\u{feff}q\tp\n", &["q"]),
+            ("\u{feff}{\"a\": \"q\", \"b\": \"p\"}\n", &["q"]),
+            ("\u{feff} [ {\"a\": \"q\", \"b\": \"p\"}]", &["q"]),
+            (" [ ]", &[]),
+            ("\n", &[]),
+        ] {
+            std::fs::write(&path, content).unwrap();
+            let file = ExampleFile::open(&path).unwrap();
+            let found: Vec<String> = (0..file.len()).map(|index| file.get(index).unwrap().query).collect();
+            assert_eq!(found, queries, "{content:?}");
+        }
+        std::fs::write(&path, "\nnegative\tpositive\tquery\nn\tp\tq\n").unwrap();
+        let error = ExampleFile::open(&path).err().unwrap().to_string();
+        assert!(error.contains("data, line 2: the header's columns are not in the order"), "{error}");
     }
 
     #[test]

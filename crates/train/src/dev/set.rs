@@ -57,7 +57,7 @@ impl DevSet {
     /// For a dual encoder: all passages are ranked for each query, by exact search.
     ///
     /// # Errors
-    /// When no query is judged, a passage cannot be read, or the task is another.
+    /// When no query has a relevant document, a passage cannot be read, or the task is another.
     pub fn search<E: Into<TrainError>>(
         task: &Task,
         queries: &[Query],
@@ -89,7 +89,7 @@ impl DevSet {
     /// For a cross-encoder: the first `depth` hits of each query in a run are ranked again.
     ///
     /// # Errors
-    /// When no query is judged and in the run, a passage is not in the collection, or the task is another.
+    /// When no query has a relevant document or is in the run, a passage is not in the collection, or the task is another.
     pub fn rerank(
         task: &Task,
         queries: &[Query],
@@ -212,11 +212,18 @@ impl DevSet {
     }
 }
 
-/// The queries that have judgments.
+/// The queries that have judgments. One of them at least has a relevant document: without, every model measures
+/// 0.
 fn judged<'a>(queries: &'a [Query], judge: &Judge) -> Result<Vec<&'a Query>, TrainError> {
     let judged: Vec<&Query> = queries.iter().filter(|query| judge.qrels.query(&query.id).is_some()).collect();
     if judged.is_empty() {
         return Err(TrainError::Dev("no query of the dev set is judged".to_owned()));
+    }
+    let is_relevant = |grade: &i32| i64::from(*grade) >= i64::from(judge.relevance_level);
+    let has_relevant =
+        |query: &&Query| judge.qrels.query(&query.id).is_some_and(|own| own.values().any(is_relevant));
+    if !judged.iter().any(has_relevant) {
+        return Err(TrainError::Dev("no query of the dev set has a relevant document".to_owned()));
     }
     Ok(judged)
 }

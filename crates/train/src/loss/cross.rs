@@ -1,27 +1,30 @@
 //! Losses of cross-encoders.
 
+use toller_ir::named;
+
 use super::Groups;
 use super::ranking::{PairWeights, pairs};
 use super::softmax::cross_entropy;
 use crate::TrainError;
 use crate::model::Graded;
 
-/// What a cross-encoder learns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CrossLoss {
-    /// Binary cross entropy of each pair's one logit.
-    Binary,
-    /// Softmax cross entropy over each pair's two labels, "not relevant" and "relevant".
-    TwoLabels,
-    /// Softmax cross entropy of the positive among a query's candidates, by their one logit (Gao et al. 2021:
-    /// localized contrastive estimation).
-    Listwise,
-    /// -log2 sigmoid of the difference of two candidates' logits, the mean over all pairs with different
-    /// labels (Burges et al. 2005: RankNet).
-    RankNet,
-    /// As RankNet, with each pair weighted by what its order changes in nDCG (Wang et al. 2018:
-    /// NDCG-Loss2++).
-    Lambda,
+named! {
+    /// What a cross-encoder learns.
+    pub enum CrossLoss: "a loss of cross-encoders" {
+        /// Binary cross entropy of each pair's one logit.
+        Binary = "binary",
+        /// Softmax cross entropy over each pair's two labels, "not relevant" and "relevant".
+        TwoLabels = "two-labels",
+        /// Softmax cross entropy of the positive among a query's candidates, by their one logit (Gao et al.
+        /// 2021: localized contrastive estimation).
+        Listwise = "listwise",
+        /// -log2 sigmoid of the difference of two candidates' logits, the mean over all pairs with different
+        /// labels (Burges et al. 2005: RankNet).
+        RankNet = "ranknet",
+        /// As RankNet, with each pair weighted by what its order changes in nDCG (Wang et al. 2018:
+        /// NDCG-Loss2++).
+        Lambda = "lambda",
+    }
 }
 
 impl CrossLoss {
@@ -47,7 +50,8 @@ impl CrossLoss {
     /// gradient.
     ///
     /// # Errors
-    /// When a query has no negative among candidates that are compared, or all labels are the same.
+    /// When a query has no negative among candidates that are compared, all labels are the same, or a label is
+    /// outside of what the loss takes.
     pub fn grade(self, groups: &Groups, [mut logits, _]: [Vec<f64>; 2]) -> Result<Graded, TrainError> {
         let mut loss = 0.0;
         let count = match self {
@@ -71,6 +75,11 @@ impl CrossLoss {
                 all
             }
             Self::Binary | Self::TwoLabels => {
+                if let Some(label) = groups.labels.iter().find(|label| !(0.0..=1.0).contains(*label)) {
+                    return Err(TrainError::Mismatch(format!(
+                        "an example has the label {label}, and this loss takes labels from 0 to 1"
+                    )));
+                }
                 if groups.labels.iter().all(|&label| label == 1.0) {
                     return Err(TrainError::NoNegative { query: 0 });
                 }
@@ -145,6 +154,18 @@ mod tests {
         for loss in [CrossLoss::Binary, CrossLoss::Listwise, CrossLoss::RankNet, CrossLoss::Lambda] {
             let graded = loss.grade(&groups, [vec![0.5, 1.0], Vec::new()]);
             assert!(matches!(graded, Err(TrainError::NoNegative { query: 0 })));
+        }
+    }
+
+    #[test]
+    fn labels_beyond_those_of_the_loss_are_an_error() {
+        for (loss, labels) in [(CrossLoss::Binary, 1), (CrossLoss::TwoLabels, 2)] {
+            for label in [4.5, -0.5] {
+                let groups = Groups { starts: vec![0, 1, 2], scores: Vec::new(), labels: vec![0.0, label] };
+                let graded = loss.grade(&groups, [vec![0.5; 2 * labels], Vec::new()]);
+                let message = graded.err().map(|error| error.to_string()).unwrap_or_default();
+                assert!(message.contains(&format!("the label {label}, and")), "{loss:?}: {message:?}");
+            }
         }
     }
 }

@@ -1,20 +1,21 @@
 //! Losses of dual encoders.
 
 use rayon::prelude::*;
+use toller_ir::named;
 
 use super::Groups;
 use super::softmax::{cross_entropy, divergence};
 use crate::TrainError;
 use crate::model::Graded;
 
-/// How near a query and a passage are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Similarity {
-    /// The inner product.
-    Dot,
-    /// The cosine.
-    #[default]
-    Cosine,
+named! {
+    /// How near a query and a passage are.
+    pub enum Similarity: "a similarity" {
+        /// The inner product.
+        Dot = "dot",
+        /// The cosine.
+        Cosine = "cosine",
+    }
 }
 
 /// What a dual encoder learns.

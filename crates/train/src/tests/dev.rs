@@ -31,9 +31,7 @@ fn judge(measures: &str) -> Judge {
 
 /// A trainer of a dual encoder that is evaluated on the topics.
 fn trainer(toy: &Toy, settings: Settings, name: &str, change: impl FnOnce(&mut Dev)) -> Trainer {
-    let task = toy.dual_task();
-    let Task::Dual { queries: encoder, .. } = &task else { unreachable!() };
-    let model = Model::dual(encoder, false, None).unwrap();
+    let (task, model) = toy.dual_task();
     let passages = TOPICS.iter().map(|topic| {
         Ok::<_, TrainError>(Passage { id: (*topic).to_owned(), title: None, text: passage(topic) })
     });
@@ -95,6 +93,20 @@ fn the_best_model_is_saved_whatever_interrupts_the_run() {
     assert!(weights("at one") == weights("whole"));
     let other = toy.dual(settings(), "whole").err();
     assert!(matches!(other, Some(TrainError::OtherRun { what, .. }) if what == "dev set"));
+}
+
+#[test]
+fn a_dev_set_without_a_relevant_document_is_refused() {
+    let Some(toy) = Toy::new("bert-mean") else { return };
+    let (task, _) = toy.dual_task();
+    let refused = |judge: Judge| {
+        let passages = Vec::<Result<_, TrainError>>::new();
+        DevSet::search(&task, &queries(), passages, judge).err().map(|error| error.to_string())
+    };
+    let strict = Judge { relevance_level: 2, ..judge("RR") };
+    assert_eq!(refused(strict).as_deref(), Some("no query of the dev set has a relevant document"));
+    let unjudged = Judge { qrels: Qrels::new(), ..judge("RR") };
+    assert_eq!(refused(unjudged).as_deref(), Some("no query of the dev set is judged"));
 }
 
 #[test]

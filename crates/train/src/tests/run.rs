@@ -71,21 +71,23 @@ impl Toy {
     }
 
     pub(super) fn dual(&self, settings: Settings, name: &str) -> Result<Trainer, TrainError> {
-        let task = self.dual_task();
-        let Task::Dual { queries, .. } = &task else { unreachable!() };
-        let model = Model::dual(queries, false, None)?;
+        let (task, model) = self.dual_task();
         self.trainer(task, model, None, settings, name)
     }
 
-    pub(super) fn dual_task(&self) -> Task {
+    /// A task of contrastive learning, and its model before training.
+    pub(super) fn dual_task(&self) -> (Task, Model) {
         let load = || DualEncoder::load(&self.model, &LoadOptions::default()).unwrap();
-        Task::Dual {
-            queries: load(),
+        let queries = load();
+        let model = Model::dual(&queries, false, None).unwrap();
+        let task = Task::Dual {
+            queries,
             passages: load(),
             similarity: Similarity::Cosine,
             loss: DualLoss::Contrastive { temperature: 0.05, in_batch: true, symmetric: false },
             titles: Titles::Joined(" ".to_owned()),
-        }
+        };
+        (task, model)
     }
 
     pub(super) fn trainer(
@@ -183,6 +185,16 @@ fn what_cannot_go_on_is_an_error() {
     bytes[1000] ^= 1;
     fs::write(&state, bytes).unwrap();
     assert!(matches!(toy.dual(settings(), "out").err(), Some(TrainError::Damaged { .. })));
+    let trainer = toy.dual(settings(), "locked").unwrap();
+    assert!(matches!(toy.dual(settings(), "locked").err(), Some(TrainError::Locked(_))));
+    drop(trainer);
+    assert!(toy.dual(settings(), "locked").is_ok());
+    // What a process leaves that is killed at its start.
+    fs::create_dir(toy.output("left")).unwrap();
+    for name in [".lock", ".run.json.k3Xw0b.tmp"] {
+        fs::write(toy.output("left").join(name), "").unwrap();
+    }
+    assert!(toy.dual(settings(), "left").is_ok());
     fs::create_dir(toy.output("full")).unwrap();
     fs::write(toy.output("full/file"), "text").unwrap();
     assert!(matches!(toy.dual(settings(), "full").err(), Some(TrainError::OutputExists(_))));

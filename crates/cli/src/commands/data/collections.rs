@@ -4,10 +4,14 @@ use serde_json::json;
 use toller_datasets::{
     Collection, DatasetError, Known, Layout, convert, known_collection, known_collections,
 };
+use toller_engine::PublicFile;
+use toller_files::FileError;
 
 use super::folder::{FolderArgs, text};
-use crate::args::paths::InputPath;
+use crate::args::paths::{InputPath, OutputPath};
+use crate::engine;
 use crate::error::{Remedied, UsageError};
+use crate::interrupt;
 use crate::table::{Align, table};
 use crate::ui::Ui;
 
@@ -32,8 +36,8 @@ pub struct CollectionArgs {
 
 /// Lists known collections, shows one, or compares files with it.
 ///
-/// Without arguments: every known collection, with its counts, the size of its download, and its licence.
-/// With a name: all that is known of it. With files, too: reads them, and compares the counts, and the first
+/// Without arguments: every known collection, with its passages and the size of its download.
+/// With a name: all that is known of it, its splits and its licence, too. With files, too: reads them, and compares the counts, and the first
 /// and the last identifier.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ListArgs {
@@ -44,6 +48,10 @@ pub struct ListArgs {
     /// Folders or files of the collection, compressed or not
     #[arg(value_name = "INPUT", requires = "name")]
     inputs: Vec<InputPath>,
+
+    /// Download the collection's file into this folder, or go on with it, and check its size and MD5
+    #[arg(long, value_name = "DIR", requires = "name", conflicts_with = "inputs")]
+    download: Option<OutputPath>,
 }
 
 /// Builds.
@@ -58,6 +66,10 @@ pub fn run(layout: Layout, args: &CollectionArgs, ui: &Ui) -> crate::Result<()> 
     drop(bar);
     if built.corpus.is_none() {
         ui.warning("there is no collection among the files: only queries and judgments were written");
+    }
+    if !built.without_queries.is_empty() {
+        let splits = built.without_queries.join(", ");
+        ui.warning(format!("there are judgments, but no queries, of the splits: {splits}"));
     }
     if built.changed_queries > 0 {
         ui.warning(format!(
@@ -91,6 +103,9 @@ pub fn list(args: &ListArgs, ui: &Ui) -> crate::Result<()> {
         );
     };
     let known = named(name)?;
+    if let Some(folder) = &args.download {
+        fetch(known, folder, ui)?;
+    }
     let found = if args.inputs.is_empty() { None } else { Some(read(known, args, ui)?) };
     if let Some(found) = &found {
         check(known, found)?;
@@ -106,6 +121,24 @@ pub fn list(args: &ListArgs, ui: &Ui) -> crate::Result<()> {
             found.iter().try_for_each(|found| write!(out, "\n{}", text(&found.statistics)))
         },
     )
+}
+
+/// Downloads the file of a known collection.
+fn fetch(known: &Known, folder: &OutputPath, ui: &Ui) -> crate::Result<()> {
+    folder.check_directory("the folder of a download")?;
+    let name = known.file_name().ok_or_else(|| {
+        let message = format!("{} is not one file: {}", known.name, known.source);
+        Remedied::new(message, "download its files from there; docs/datasets.md has their names")
+    })?;
+    std::fs::create_dir_all(&**folder).map_err(FileError::on("create", folder))?;
+    // Ctrl-C keeps what has come.
+    interrupt::flag(ui, "stopping")?;
+    let file = PublicFile { url: &known.source, bytes: known.bytes, md5: known.md5.as_deref() };
+    let path = folder.join(name);
+    let is_new = engine::open(ui)?.download(&file, &path)?;
+    let (done, path) = (if is_new { "downloaded" } else { "is there already:" }, path.display());
+    ui.status(format!("{done} {path}; unpack it before it is read"));
+    Ok(())
 }
 
 /// Reads the files of a known collection.
@@ -125,18 +158,14 @@ fn read(known: &Known, args: &ListArgs, ui: &Ui) -> crate::Result<Collection> {
 
 /// A line for each collection.
 fn overview(all: &[Known]) -> String {
-    let header = ["name", "passages", "queries", "download", "licence", "title"].map(str::to_owned);
+    let header = ["name", "passages", "download", "title"].map(str::to_owned);
     let row = |known: &Known| {
-        let queries =
-            known.splits.iter().filter_map(|(name, counts)| Some(format!("{name} {}", counts.first()?)));
         let megabytes =
             known.bytes.map_or_else(String::new, |bytes| format!("{} MB", bytes.div_ceil(1_000_000)));
-        let queries = queries.collect::<Vec<_>>().join(", ");
-        let texts = [queries, megabytes, known.licence.clone(), known.title.clone()];
-        [known.name.clone(), known.passages.to_string()].into_iter().chain(texts).collect()
+        vec![known.name.clone(), known.passages.to_string(), megabytes, known.title.clone()]
     };
     let rows: Vec<Vec<String>> = std::iter::once(header.to_vec()).chain(all.iter().map(row)).collect();
-    table(&rows, &[Align::Left, Align::Right, Align::Left, Align::Right])
+    table(&rows, &[Align::Left, Align::Right, Align::Right, Align::Left])
 }
 
 /// The command that reads a layout.

@@ -8,7 +8,7 @@ use toller_files::{Input, expand};
 
 use super::folder::FolderArgs;
 use crate::args::choice::by_name;
-use crate::args::input::QueriesArgs;
+use crate::args::input::{BadLinesArgs, QueriesArgs};
 use crate::args::paths::InputPath;
 use crate::args::qrels::QrelsArgs;
 use crate::args::runs::RunInputArgs;
@@ -123,7 +123,8 @@ pub struct ReadArgs {
     #[command(flatten)]
     folder: FolderArgs,
 
-    /// The parts of the collection (part-00 ...), written with the identifiers of --ids
+    /// The parts of the collection (part-00 ...) in their order, since rows are counted over them; written
+    /// with the identifiers of --ids
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "ids")]
     passages: Vec<InputPath>,
 
@@ -143,6 +144,9 @@ pub struct WriteArgs {
 
     #[command(flatten)]
     folder: FolderArgs,
+
+    #[command(flatten)]
+    bad_lines: BadLinesArgs,
 }
 
 /// Writes prediction.json, which the official script evaluates.
@@ -260,11 +264,12 @@ fn write(args: &WriteArgs, ui: &Ui) -> crate::Result<()> {
     if args.texts.queries.is_none() || args.texts.corpus.is_empty() {
         return Err(UsageError::new("dev.json has texts", "give --queries and --corpus").into());
     }
-    let queries = args.texts.read_queries(false, ui)?;
-    let qrels = args.qrels.read(false, ui)?;
+    let skip_bad_lines = args.bad_lines.skip_bad_lines;
+    let queries = args.texts.read_queries(skip_bad_lines, ui)?;
+    let qrels = args.qrels.read(skip_bad_lines, ui)?;
     let relevant = qrels.iter().flat_map(|(_, judged)| judged).filter(|(_, grade)| **grade > 0);
     let wanted = relevant.map(|(id, _)| id.as_str()).collect();
-    let texts = args.texts.documents(&wanted, |passage| passage.text)?;
+    let texts = args.texts.documents(&wanted, skip_bad_lines, ui, |passage| passage.text)?;
     let (files, statistics) = write_official(&queries, &qrels, &texts, &args.folder.output)?;
     args.folder.report(&files, &statistics, ui)
 }

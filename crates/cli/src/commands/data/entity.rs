@@ -11,7 +11,7 @@ use toller_ir::RunEntry;
 use super::folder::FolderArgs;
 use crate::args::id_lines;
 use crate::args::paths::InputPath;
-use crate::args::runs::{RunInputArgs, best_first};
+use crate::args::runs::{RunInputArgs, check_questions};
 use crate::args::texts::TextsArgs;
 use crate::error::{Remedied, UsageError};
 use crate::ui::Ui;
@@ -164,15 +164,20 @@ fn report_others(others: usize, ui: &Ui) {
 }
 
 fn frequencies(file: &InputPath) -> crate::Result<HashMap<String, u64>> {
-    let parse = |(subject, count): (String, String)| {
-        let count = count.parse().map_err(|_| {
-            let message =
-                format!("{}: {count:?} is not the number of times that {subject:?} occurs", file.display());
+    let mut frequencies = HashMap::new();
+    for (subject, count) in id_lines::pairs(file, "a subject and a number")? {
+        let file = file.display();
+        let count = count.parse::<u64>().map_err(|_| {
+            let message = format!("{file}: {count:?} is not the number of times that {subject:?} occurs");
             Remedied::new(message, "write a subject, a tab and a whole number on each line")
         })?;
-        Ok((subject, count))
-    };
-    id_lines::pairs(file, "a subject and a number")?.into_iter().map(parse).collect()
+        if frequencies.contains_key(&subject) {
+            let message = format!("{file}: there are two numbers of {subject:?}");
+            return Err(Remedied::new(message, "write each subject once").into());
+        }
+        frequencies.insert(subject, count);
+    }
+    Ok(frequencies)
 }
 
 fn results(args: &ResultsArgs, ui: &Ui) -> crate::Result<()> {
@@ -182,12 +187,13 @@ fn results(args: &ResultsArgs, ui: &Ui) -> crate::Result<()> {
     }
     let queries = args.texts.read_queries(args.input.skip_bad_lines(), ui)?;
     let mut run = args.input.read(&args.run, ui)?;
+    check_questions(&args.run, &run, &queries, ui)?;
     for entries in run.queries.values_mut() {
-        best_first(entries);
+        entries.sort_by(RunEntry::best_first);
         entries.truncate(args.depth);
     }
     let wanted = run.queries.values().flatten().map(|entry| entry.doc_id.as_str()).collect();
-    let passages = args.texts.documents(&wanted, |passage| passage)?;
+    let passages = args.texts.documents(&wanted, args.input.skip_bad_lines(), ui, |passage| passage)?;
     let entries = |id: &str| run.queries.get(id).map_or(&[] as &[RunEntry], Vec::as_slice);
     let retrieved: Vec<Retrieved<'_>> =
         queries.iter().map(|query| Retrieved { query, entries: entries(&query.id) }).collect();

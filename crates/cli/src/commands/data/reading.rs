@@ -8,6 +8,7 @@ use toller_datasets::{
     read_squad, write_squad_paragraphs,
 };
 use toller_files::Input;
+use toller_ir::counted;
 
 use super::folder::{self, FolderArgs};
 use crate::args::choice::by_name;
@@ -69,7 +70,11 @@ pub fn squad(args: &SquadArgs, ui: &Ui) -> crate::Result<()> {
     let written = write_squad_paragraphs(&sets, !args.no_titles, &args.folder.output)?;
     let (paragraphs, questions) = (written.paragraphs, written.questions);
     let output = args.folder.output.display().to_string();
-    ui.status(format!("{paragraphs} paragraphs, {questions} questions in {output}"));
+    ui.status(format!(
+        "{} and {} in {output}",
+        counted(paragraphs, "paragraph"),
+        counted(questions, "question")
+    ));
     ui.json(|| json!({"output": output, "paragraphs": paragraphs, "questions": questions}))
 }
 
@@ -80,7 +85,7 @@ pub fn reqa(args: &ReqaArgs, ui: &Ui) -> crate::Result<()> {
     let rules = args.sentences.or(args.natural_questions.then_some(SentenceRules::English));
     if let Some(rules) = rules {
         let split = mark_sentences(&mut squad, rules);
-        ui.status(format!("split {split} paragraphs into sentences"));
+        ui.status(format!("split {} into sentences", counted(split, "paragraph")));
     }
     let question_key = if args.unique_questions { QuestionKey::Text } else { QuestionKey::Id };
     let reqa = build_reqa(&squad, &ReqaOptions { question_key })?;
@@ -117,17 +122,21 @@ fn report(reqa: &Reqa, args: &ReqaArgs, ui: &Ui) -> crate::Result<()> {
     let (sentences, paragraphs, questions) =
         (reqa.sentences.len(), reqa.paragraphs.len(), reqa.questions.len());
     ui.status(format!(
-        "{sentences} sentences of {paragraphs} paragraphs, {questions} questions, {judgments} judgments in {}",
+        "{} of {}, {}, {}\nin {}",
+        counted(sentences, "sentence"),
+        counted(paragraphs, "paragraph"),
+        counted(questions, "question"),
+        counted(judgments, "judgment"),
         args.folder.output.display()
     ));
     let skipped = reqa.skipped;
     if skipped.impossible > 0 {
-        ui.status(format!("left out {} questions that are marked impossible", skipped.impossible));
+        ui.status(format!("left out {} marked impossible", counted(skipped.impossible, "question")));
     }
     if skipped.unanswered > 0 {
         ui.warning(format!(
-            "left out {} questions without an answer that starts in a sentence",
-            skipped.unanswered
+            "left out {} without an answer that starts in a sentence",
+            counted(skipped.unanswered, "question")
         ));
     }
     let statistics = reqa.statistics();

@@ -30,8 +30,7 @@ pub(super) fn run(args: &DiffArgs, cutoff: u32, qrels: &QrelsArgs, ui: &Ui) -> c
     let mut wanted = Wanted::default();
     failures.want(&mut wanted);
     let texts = args.texts.read(&wanted, args.input.skip_bad_lines(), ui)?;
-    let format = if ui.json { FormatArg::Json } else { args.format };
-    args.output.write(ui, |mut out, _| match format {
+    args.output.write(ui, |mut out, _| match args.format(ui) {
         FormatArg::Text => text(&failures, &texts, &mut out),
         FormatArg::Json => json(&failures, &texts, &mut out),
         FormatArg::Csv => Ok(sheet(&failures, &texts, args.per_pair, out).map_err(crate::error::of_csv)?),

@@ -121,13 +121,12 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> crate::Result<()> {
     if let Some(sheet) = &args.tally {
         return tally::run(sheet, args.format, ui);
     }
-    let qrels = check_usage(args)?;
+    let qrels = check_usage(args, ui)?;
     if let Some(cutoff) = args.failed_at {
         return failures::run(args, cutoff, qrels, ui);
     }
     let listing = Listing::read(args, qrels, ui)?;
-    let format = if ui.json { FormatArg::Json } else { args.format };
-    args.output.write(ui, |out, _| write(&listing, format, out))?;
+    args.output.write(ui, |out, _| write(&listing, args.format(ui), out))?;
     if !args.output.is_stdout() {
         let (shown, all) = (listing.contrast.shown.len(), listing.contrast.all);
         ui.status(format!("{shown} of {all} queries in {}", args.output.display()));
@@ -145,16 +144,26 @@ fn write(listing: &Listing, format: FormatArg, mut out: &mut dyn Write) -> crate
 }
 
 /// Refuses wrong usage before anything is read; returns the judgments.
-fn check_usage(args: &DiffArgs) -> Result<&QrelsArgs, UsageError> {
+fn check_usage<'a>(args: &'a DiffArgs, ui: &Ui) -> Result<&'a QrelsArgs, UsageError> {
     let Some(qrels) = &args.qrels else {
         return Err(UsageError::new("a comparison needs judgments", "give --qrels FILE"));
     };
     let read = args.runs.iter().chain([&qrels.qrels]).chain(args.texts.files());
-    Inputs::files(read).check()?;
+    let inputs = Inputs::files(read);
+    inputs.check()?;
+    inputs.check_kept(&args.output)?;
+    if args.format(ui) == FormatArg::Html {
+        args.output.check_replaces_page()?;
+    }
     Ok(qrels)
 }
 
 impl DiffArgs {
+    /// The format that was asked for.
+    fn format(&self, ui: &Ui) -> FormatArg {
+        if ui.json { FormatArg::Json } else { self.format }
+    }
+
     fn options(&self) -> ContrastOptions {
         ContrastOptions {
             measure: self.measure.clone(),

@@ -203,8 +203,8 @@ fn command(recipe: &Recipe, outlook: &Outlook, expected: &Expected) -> String {
         let set = outlook.set.iter().find(|(name, _)| *name == variable.name);
         let value = match (set, &variable.default) {
             (Some((_, value)), _) => value.clone(),
-            (None, None) => variable.name.to_uppercase(),
-            (None, Some(_)) => continue,
+            (None, None) if outlook.waits_for(&variable.name, expected) => variable.name.to_uppercase(),
+            (None, _) => continue,
         };
         line += &format!(" --set {}", quoted(&format!("{}={value}", variable.name)));
     }

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::sync::atomic::AtomicBool;
 
 use toller_corpus::TrecRunWriter;
-use toller_ir::Run;
+use toller_ir::{Run, RunEntry};
 use toller_pipeline::rerank::{Candidates, RerankError, Reranked, Reranker};
 
 pub(super) use self::journal::Journal;
@@ -19,7 +19,7 @@ use crate::args::input::QueriesArgs;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::reranking::RerankerArgs;
 use crate::args::run_output::RunOutputArgs;
-use crate::args::runs::{RunInputArgs, best_first};
+use crate::args::runs::RunInputArgs;
 use crate::engine;
 use crate::error::UsageError;
 use crate::interrupt::{self, Interrupted};
@@ -94,7 +94,7 @@ fn rerank(
     ui: &Ui,
 ) -> crate::Result<(Reranked, Reranker)> {
     let mut run = args.input.read(&args.run, ui)?;
-    run.queries.values_mut().for_each(|hits| best_first(hits));
+    run.queries.values_mut().for_each(|hits| hits.sort_by(RunEntry::best_first));
     let queries = args.queries_input.read(&[args.queries.input()], args.input.skip_bad_lines(), ui)?;
     let texts: HashMap<&str, &str> =
         queries.iter().map(|query| (query.id.as_str(), query.text.as_str())).collect();

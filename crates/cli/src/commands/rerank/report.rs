@@ -1,5 +1,6 @@
 //! The report of a reranking.
 
+use toller_ir::counted;
 use toller_pipeline::rerank::{RerankReport, Reranked, Reranker};
 
 use crate::ui::{Ui, per_second};
@@ -26,8 +27,10 @@ impl Report<'_> {
             known => format!(", {known} known before"),
         };
         ui.status(format!(
-            "reranked {queries} queries to depth {depth} in {seconds:.2} s: {} pairs{known} ({:.0} pairs/s, {:.0} tokens/s) in {output}",
-            report.pairs,
+            "reranked {} to depth {depth} in {seconds:.2} s\n\
+             {}{known} ({:.0} pairs/s, {:.0} tokens/s) in {output}",
+            counted(queries, "query"),
+            counted(report.pairs, "pair"),
             rate(computed),
             rate(report.tokens),
         ));
@@ -55,20 +58,20 @@ impl Report<'_> {
 pub(in crate::commands) fn warn_of_missing_texts(report: &RerankReport, ui: &Ui) {
     if let Some((query, document)) = &report.first_unavailable {
         ui.warning(format!(
-            "{} documents are not in the collection and stay below the reranked ones, for example {document:?} of query {query:?}",
-            report.unavailable
+            "{} not in the collection and below the reranked ones, for example {document:?} of query {query:?}",
+            counted(report.unavailable, "document")
         ));
     }
     if let Some(query) = report.without_text.first() {
-        let count = report.without_text.len();
         ui.warning(format!(
-            "{count} queries have no text and their hits stay as they are, for example {query:?}"
+            "{} without a text, whose hits stay as they are, for example {query:?}",
+            counted(report.without_text.len(), "query")
         ));
     }
     if let Some((query, document)) = &report.first_empty {
         ui.warning(format!(
-            "{} empty passages were scored, for example {document:?} of query {query:?}",
-            report.empty
+            "{} scored, for example {document:?} of query {query:?}",
+            counted(report.empty, "empty passage")
         ));
     }
 }

@@ -1,5 +1,7 @@
 //! The report of `toller retrieve`: each stage's time and throughput.
 
+use toller_ir::counted;
+
 use super::stages::Times;
 use crate::commands::rerank::warn_of_missing_texts;
 use crate::ui::{Ui, per_second};
@@ -33,10 +35,13 @@ impl Report {
             known => format!(", {known} known before"),
         };
         ui.status(format!(
-            "searched {documents} documents for {queries} queries in {search_secs:.2} s ({search_rate:.0} queries/s): {hits} hits\n\
-             reranked to depth {depth} in {rerank_secs:.2} s: {} pairs{known} ({pair_rate:.0} pairs/s, {token_rate:.0} tokens/s)\n\
+            "searched {} for {} in {search_secs:.2} s ({search_rate:.0} queries/s): {}\n\
+             reranked to depth {depth} in {rerank_secs:.2} s: {}{known} ({pair_rate:.0} pairs/s, {token_rate:.0} tokens/s)\n\
              both at the same time in {all_secs:.2} s ({prepare_secs:.1} s to prepare) in {output}",
-            reranked.pairs,
+            counted(*documents, "document"),
+            counted(*queries, "query"),
+            counted(*hits, "hit"),
+            counted(reranked.pairs, "pair"),
         ));
         ui.json(|| {
             serde_json::json!({

@@ -1,5 +1,6 @@
 //! `toller run`: runs the steps of a recipe that are not up to date.
 
+mod adoption;
 mod catalogue;
 mod missing;
 mod models;
@@ -69,16 +70,23 @@ pub fn run(args: &RunArgs, threads: usize, ui: &Ui) -> crate::Result<()> {
         for path in work.in_the_way(&plan.steps) {
             ui.warning(format!("no step of this recipe made {}, where a step would write", path.display()));
         }
+        for problem in adoption::of_other_making(&plan, &work, ui)? {
+            ui.warning(problem);
+        }
         return report.write(&recipe, &directory, ui);
     }
     check_missing(&plan.missing, &args.recipe)?;
     let stop = interrupt::flag(ui, "stopping")?;
     let mut work = Work::open(&directory, args.force)?;
-    work.set_variables(&args.set);
+    work.set_variables(&recipe, &args.set);
     // Found now, and not when the turn of its step comes.
     let in_the_way = work.in_the_way(&plan.steps);
     if !in_the_way.is_empty() {
         return Err(RecipeError::Foreign(in_the_way).into());
+    }
+    let of_other_making = adoption::of_other_making(&plan, &work, ui)?;
+    if !of_other_making.is_empty() {
+        return Err(RecipeError::OfOtherMaking(of_other_making).into());
     }
     let mut report = Report::default();
     let mut models = KnownModels::default();

@@ -72,10 +72,7 @@ impl Outlook {
     pub(in crate::commands) fn missing(&self, expected: &Expected) -> crate::Result<Vec<String>> {
         let steps = self.steps_for(expected);
         let is_needed = |missing: &&Missing| match missing {
-            Missing::Variable(variable) => {
-                let text = format!("${{{}}}", variable.name);
-                steps.iter().any(|step| step.described(Path::new("")).contains(&text))
-            }
+            Missing::Variable(variable) => is_named(&variable.name, &steps),
             Missing::Input { steps: of, .. } => steps.iter().any(|step| of.contains(&step.name)),
         };
         let mut lines = missing_lines(self.plan.missing.iter().filter(is_needed), &self.recipe);
@@ -88,12 +85,23 @@ impl Outlook {
         Ok(lines)
     }
 
+    /// Whether a measure needs a variable that has no value.
+    pub(in crate::commands) fn waits_for(&self, variable: &str, expected: &Expected) -> bool {
+        is_named(variable, &self.steps_for(expected))
+    }
+
     fn steps_for(&self, expected: &Expected) -> Vec<&PlannedStep> {
         let reports = expected.places.iter().map(|place| Path::new(place.report.as_str()));
         let mut steps: Vec<_> = self.plan.steps_for(reports).collect();
         steps.reverse();
         steps
     }
+}
+
+/// Whether steps name a variable that has no value.
+fn is_named(variable: &str, steps: &[&PlannedStep]) -> bool {
+    let text = format!("${{{variable}}}");
+    steps.iter().any(|step| step.described(Path::new("")).contains(&text))
 }
 
 /// The models of a plan that are not on this machine; not those that no variable names yet.

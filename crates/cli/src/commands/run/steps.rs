@@ -101,7 +101,7 @@ fn foresee_step(
 }
 
 /// Whether a variable or an input of the step is missing.
-fn is_missing_something(step: &PlannedStep, plan: &Plan) -> bool {
+pub(super) fn is_missing_something(step: &PlannedStep, plan: &Plan) -> bool {
     let unset = |text: &str| {
         plan.missing.iter().any(|missing| match missing {
             Missing::Variable(variable) => text.contains(&format!("${{{}}}", variable.name)),

@@ -17,7 +17,7 @@ use toller_ir::{SearchResponse, Searcher};
 use toller_pipeline::fusion::Fusion;
 
 pub(super) use self::kept::{KEPT_RUNS, KeptRuns};
-use self::report::{Nominated, Report};
+use self::report::{Found, Report};
 pub(super) use self::sources::Sources;
 pub(super) use self::unfound::Unfound;
 use crate::args::input::CollectionArgs;
@@ -142,34 +142,24 @@ fn search<'a>(
     let searching = Instant::now();
     let k = args.k();
     let bar = ui.progress("searching", "queries", queries.len() as u64);
-    let (mut hits, mut done, mut unfound) = (0, 0, Unfound::default());
-    let mut nominated = Nominated::default();
+    let mut found = Found::default();
     let block = block_of_queries(k, searcher.doc_count());
-    let searched =
-        sources.search(k, block, stop, |block, SearchResponse { rankings, nominated: of_block, .. }| {
-            nominated.add(&of_block);
-            for (query, ranking) in block.iter().zip(&rankings) {
-                hits += ranking.hits.len();
-                unfound.note(&query.id, ranking.hits.len());
-            }
-            run.write_rankings(block, &rankings, &**searcher)?;
-            done += block.len();
-            bar.set(done as u64);
-            Ok(())
-        });
+    let searched = sources.search(k, block, stop, |block, SearchResponse { rankings, nominated, .. }| {
+        run.write_rankings(block, &rankings, &**searcher)?;
+        found.add(block, &rankings, &nominated);
+        bar.set(found.queries as u64);
+        Ok(())
+    });
     drop(bar);
     searched?;
     let search_secs = searching.elapsed().as_secs_f64();
     Ok(Report {
         args,
         output: args.output.name(),
-        queries: queries.len(),
         documents: searcher.doc_count(),
-        hits,
-        unfound,
+        found,
         prepare_secs,
         search_secs,
-        nominated,
     })
 }
 

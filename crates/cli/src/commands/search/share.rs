@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
-use toller_ir::{SearchRequest, Searcher};
+use toller_ir::{SearchRequest, SearchResponse, Searcher};
 use toller_shares::{Header, PartialRunWriter};
 use toller_store::Part;
 
-use super::report::{Nominated, Report};
+use super::report::{Found, Report};
 use super::sources::query_of_id;
-use super::{SearchArgs, Unfound, block_of_queries};
+use super::{SearchArgs, block_of_queries};
 use crate::args::shard::ShardArg;
 use crate::engine;
 use crate::error::UsageError;
@@ -57,34 +57,26 @@ pub(super) fn run(args: &SearchArgs, shard: ShardArg, ui: &Ui) -> crate::Result<
             };
             let mut run = PartialRunWriter::new(to, name, &header)?;
             let bar = ui.progress("searching", "queries", queries.len() as u64);
-            let (mut hits, mut done, mut unfound) = (0, 0, Unfound::default());
-            let mut nominated = Nominated::default();
+            let mut found = Found::default();
             for block in queries.chunks(block_of_queries(k, documents)) {
                 interrupt::check(&stop, "no run was written")?;
                 let excluded = filter.excluded(block);
                 let request = SearchRequest { queries: block, k, filter: filter.of(&excluded) };
-                let (found, identities) = searcher.search_identified(&request)?;
-                nominated.add(&found.nominated);
-                for (query, ranking) in block.iter().zip(&found.rankings) {
-                    hits += ranking.hits.len();
-                    unfound.note(&query.id, ranking.hits.len());
-                }
-                run.write_rankings(block, &identities, &found.rankings, &**searcher)?;
-                done += block.len();
-                bar.set(done as u64);
+                let (SearchResponse { rankings, nominated, .. }, identities) =
+                    searcher.search_identified(&request)?;
+                run.write_rankings(block, &identities, &rankings, &**searcher)?;
+                found.add(block, &rankings, &nominated);
+                bar.set(found.queries as u64);
             }
             run.finish()?;
             let rows = Part::new(index, of, documents as u64)?.rows(documents as u64);
             Ok(Report {
                 args,
                 output: output.display().to_string(),
-                queries: queries.len(),
                 documents: (rows.end - rows.start) as usize,
-                hits,
-                unfound,
+                found,
                 prepare_secs,
                 search_secs: searching.elapsed().as_secs_f64(),
-                nominated,
             })
         })?
         .print(ui)

@@ -3,7 +3,8 @@
 mod script;
 
 use clap::Parser;
-use script::{JobScript, Work};
+use script::{JobScript, SHEBANG, Work};
+use toller_recipe::quoted;
 
 use super::Command;
 use crate::args::Cli;
@@ -60,6 +61,15 @@ pub fn run(command: &SlurmCommand, ui: &Ui) -> crate::Result<()> {
         let message = format!("--sbatch {option}: not an option of sbatch");
         return Err(UsageError::new(message, "give one option each, as in --sbatch=--time=04:00:00").into());
     }
+    let file = if args.output.is_stdout() { "SCRIPT".to_owned() } else { args.output.display().to_string() };
+    // The name is in a comment of the script.
+    if file.contains(['\n', '\r']) {
+        return Err(
+            UsageError::new(format!("--output {file:?} has a line end"), "give it another name").into()
+        );
+    }
+    args.output.check_free_of_json(ui)?;
+    args.output.check_replaces("a job script", SHEBANG)?;
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let toller = program.to_str().ok_or_else(|| {
         Remedied::without_remedy(format!("the path of this program is not text: {}", program.display()))
@@ -70,12 +80,15 @@ pub fn run(command: &SlurmCommand, ui: &Ui) -> crate::Result<()> {
         arguments: args.arguments.clone(),
         shards: args.shards,
         options: args.sbatch.clone(),
-        file: if args.output.is_stdout() { "SCRIPT".to_owned() } else { args.output.display().to_string() },
+        file,
     };
-    args.output.check_free_of_json(ui)?;
     args.output.write(ui, |out, _| Ok(write!(out, "{script}")?))?;
     let file = &script.file;
-    ui.status(format!("{file} submits {} shards and the step after them: bash {file}", args.shards));
+    ui.status(format!(
+        "{file} submits {} shards and the step after them: bash {}",
+        args.shards,
+        quoted(file)
+    ));
     ui.json(|| serde_json::json!({ "script": file, "shards": args.shards }))
 }
 

@@ -36,6 +36,9 @@ pub(super) struct JobScript {
     pub(super) file: String,
 }
 
+/// The first line of a job script.
+pub(super) const SHEBANG: &str = "#!/usr/bin/env bash";
+
 /// Seconds between the signal that the time limit is near and the limit: enough to finish a shard file.
 const NOTICE_SECONDS: u32 = 120;
 
@@ -46,24 +49,28 @@ impl fmt::Display for JobScript {
             Work::Encode { .. } => ("encode", "Encodes a collection", "checks that all are complete"),
             Work::Search { .. } => ("search", "Searches stores", "merges their runs"),
         };
+        // A search does not resume: after its time limit, another try would not come further.
+        let (again, signal) = match work {
+            Work::Encode { .. } => ("resumes", format!("#SBATCH --signal=B:USR1@{NOTICE_SECONDS}\n")),
+            Work::Search { .. } => ("is searched again as a whole", String::new()),
+        };
         let (toller, file) = (quoted(toller), quoted(file));
         write!(
             f,
-            "#!/usr/bin/env bash
+            "{SHEBANG}
 # {what} in {shards} shards on a Slurm cluster, and then {then}.
 # Written by `toller slurm {command}`, to be read and edited.
 #
 #     bash {file}                          submit all shards and the step after them
 #     sbatch --array=3,5 {file} shard      submit shards 3 and 5 again
 #
-# Every try of a shard leaves the same bytes; a shard that was stopped resumes.
+# Every try of a shard leaves the same bytes; a shard that was stopped {again}.
 #
 #SBATCH --job-name=toller-{command}
 #SBATCH --output=%x-%A-%a.log
 #SBATCH --open-mode=append
 #SBATCH --requeue
-#SBATCH --signal=B:USR1@{NOTICE_SECONDS}
-"
+{signal}"
         )?;
         for option in options {
             writeln!(f, "#SBATCH {option}")?;
@@ -80,8 +87,16 @@ submit)
   sbatch --dependency=afterok:"${{job%%;*}}" --kill-on-invalid-dep=yes --output=%x-finish-%j.log "$0" finish
   ;;
 shard)
-  "$toller" {command}{} \
-    --shard "$SLURM_ARRAY_TASK_ID/$shards" &
+"#
+        )?;
+        let command_line = format!(
+            "\"$toller\" {command}{} \\\n    --shard \"$SLURM_ARRAY_TASK_ID/$shards\"",
+            Lines(arguments)
+        );
+        match work {
+            Work::Encode { store } => write!(
+                f,
+                r#"  {command_line} &
   worker=$! again=
   # The time limit is near: finish the current file, and resume in a new try.
   trap 'again=yes; kill -TERM "$worker"' USR1
@@ -96,17 +111,23 @@ shard)
   exit "$status"
   ;;
 finish)
+  "$toller" store status {}
 "#,
-            Lines(arguments)
-        )?;
-        match work {
-            Work::Encode { store } => writeln!(f, "  \"$toller\" store status {}", quoted(store))?,
+                quoted(store)
+            )?,
             Work::Search { run } => {
                 let run = quoted(run);
-                writeln!(f, "  \"$toller\" merge {run}.part-?????-of-{shards:05} --output {run}")?;
+                write!(
+                    f,
+                    r#"  exec {command_line}
+  ;;
+finish)
+  "$toller" merge {run}.part-?????-of-{shards:05} --output {run}
+"#
+                )?;
             }
         }
-        writeln!(f, "  ;;\nesac")
+        f.write_str("  ;;\nesac\n")
     }
 }
 
@@ -161,5 +182,23 @@ mod tests {
             text.contains("\"$toller\" merge 'my run'.part-?????-of-00008 --output 'my run'\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn only_an_encode_is_requeued_before_its_time_limit() {
+        for (work, again, requeues) in [
+            (Work::Encode { store: "s".to_owned() }, "a shard that was stopped resumes.", true),
+            (
+                Work::Search { run: "r".to_owned() },
+                "a shard that was stopped is searched again as a whole.",
+                false,
+            ),
+        ] {
+            let text = script(work, &["--output", "x"]);
+            assert!(text.contains(again), "{text}");
+            for line in ["#SBATCH --signal=B:USR1@120\n", "scontrol requeue"] {
+                assert_eq!(text.contains(line), requeues, "{text}");
+            }
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! `toller store export`: a store in, other programs' files out.
 
 use toller_exchange::{ExportFormat, ExportOptions, export};
+use toller_ir::counted;
 
 use super::import::{go_on, stopped};
 use crate::args::choice::by_name;
@@ -57,7 +58,12 @@ pub fn run(args: &ExportArgs, ui: &Ui) -> crate::Result<()> {
     let exported = exported.map_err(stopped("nothing was written"))?;
 
     let files: Vec<String> = exported.files.iter().map(|file| file.display().to_string()).collect();
-    ui.status(format!("exported {} vectors of {} to {}", store.count(), store.dim(), files.join(" and ")));
+    ui.status(format!(
+        "exported {} of {} to {}",
+        counted(store.count(), "vector"),
+        store.dim(),
+        files.join(" and ")
+    ));
     ui.json(|| {
         serde_json::json!({
             "format": format.name(),

@@ -7,7 +7,7 @@ use toller_engine::{Engine, Role};
 use toller_exchange::{
     ExchangeError, IdsFrom, Source, SourceOptions, Survey, VectorFormat, import, store_spec, survey,
 };
-use toller_ir::Setting;
+use toller_ir::{Setting, counted};
 use toller_store::{DType, Encoding, StoreSpec, StoreWriter};
 
 use crate::args::choice::by_name;
@@ -107,8 +107,10 @@ pub fn run(args: &ImportArgs, ui: &Ui) -> crate::Result<()> {
     let manifest = outcome.map_err(stopped("run the same command again to go on"))?;
     let store = args.output.display();
     ui.status(format!(
-        "imported {} vectors of {} x {} into {store}",
-        manifest.count, manifest.spec.dim, manifest.spec.dtype
+        "imported {} of {} x {} into {store}",
+        counted(manifest.count, "vector"),
+        manifest.spec.dim,
+        manifest.spec.dtype
     ));
     report(args, &manifest, ui)
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use toller_ir::counted;
 use toller_store::{Manifest, StorePart, inspect};
 
 use crate::args::paths::InputPath;
@@ -113,7 +114,14 @@ impl Description {
             ("shards", shards),
             ("bytes", self.bytes.to_string()),
             ("codes", codes),
-            ("source", format!("{} texts (fingerprint {})", spec.source.passages, spec.source.fingerprint)),
+            (
+                "source",
+                format!(
+                    "{} (fingerprint {})",
+                    counted(spec.source.passages, "text"),
+                    spec.source.fingerprint
+                ),
+            ),
         ]);
         lines
     }

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use toller_ir::counted;
 use toller_store::{Damage, OpenOptions, Store, StorePart, find_damage, find_damaged_codes, inspect};
 
 use crate::args::paths::InputPath;
@@ -54,7 +55,7 @@ pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
     }
     if damaged.is_empty() && damaged_codes.is_empty() {
         let codes = if codes > 0 { ", and their codes," } else { "" };
-        ui.status(format!("{shards} shards with {rows} rows{codes} are as they were written"));
+        ui.status(format!("verified {} with {}{codes}", counted(shards, "shard"), counted(rows, "row")));
         return Ok(());
     }
     if damaged.is_empty() {

@@ -2,7 +2,7 @@
 
 use toller_encoder::TextPooling;
 use toller_ir::Role;
-use toller_train::{Rule, Schedule};
+use toller_train::{CrossLoss, Rule, Schedule, Similarity};
 
 use super::config;
 use crate::args::model::pooling;
@@ -183,8 +183,8 @@ pub struct DualArgs {
     pub loss: Option<DualLossName>,
 
     /// dot or cosine [default: cosine for a model that makes unit vectors, else dot]
-    #[arg(long, value_enum, value_name = "NAME")]
-    pub similarity: Option<SimilarityName>,
+    #[arg(long, value_name = "NAME")]
+    pub similarity: Option<Similarity>,
 
     /// What similarities are divided by [default: 0.05 for cosine, 1 for dot]
     #[arg(long, value_name = "T")]
@@ -226,8 +226,8 @@ pub struct CrossArgs {
     pub train: TrainArgs,
 
     /// What is learned: binary, two-labels, listwise, ranknet or lambda [default: by the labels of the model]
-    #[arg(long, value_enum, value_name = "NAME")]
-    pub loss: Option<CrossLossName>,
+    #[arg(long, value_name = "NAME")]
+    pub loss: Option<CrossLoss>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -235,21 +235,6 @@ pub enum DualLossName {
     Contrastive,
     MarginMse,
     Kl,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum SimilarityName {
-    Dot,
-    Cosine,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum CrossLossName {
-    Binary,
-    TwoLabels,
-    Listwise,
-    Ranknet,
-    Lambda,
 }
 
 /// What the flags give, and for the rest what a file gives.

@@ -1,6 +1,7 @@
 //! `toller train`: dual encoders and cross-encoders.
 
 mod args;
+mod card;
 mod config;
 mod dev;
 mod run;

@@ -16,8 +16,8 @@ use toller_train::{
     Schedule, Settings, Similarity, Source, Task, Titles, Trainer, Warmup, read_negatives,
 };
 
-use super::args::{CrossArgs, CrossLossName, DualArgs, DualLossName, SimilarityName, TrainArgs};
-use super::dev;
+use super::args::{CrossArgs, DualArgs, DualLossName, TrainArgs};
+use super::{card, dev};
 use crate::args::qrels::read_judgments;
 use crate::engine;
 use crate::error::UsageError;
@@ -50,12 +50,7 @@ pub fn dual(args: &DualArgs, ui: &Ui) -> crate::Result<()> {
     let passages = load(args.train.max_length)?;
     let model = Model::dual(&queries, args.untie, args.only)?;
     let is_unit = queries.tower(Role::Query).normalizes();
-    let similarity = match args.similarity {
-        Some(SimilarityName::Dot) => Similarity::Dot,
-        Some(SimilarityName::Cosine) => Similarity::Cosine,
-        None if is_unit => Similarity::Cosine,
-        None => Similarity::Dot,
-    };
+    let similarity = args.similarity.unwrap_or(if is_unit { Similarity::Cosine } else { Similarity::Dot });
     let temperature = args.temperature.unwrap_or(if similarity == Similarity::Cosine { 0.05 } else { 1.0 });
     if !(temperature > 0.0 && temperature.is_finite()) {
         return Err(UsageError::new(format!("--temperature {temperature}"), "give a number above 0").into());
@@ -70,7 +65,8 @@ pub fn dual(args: &DualArgs, ui: &Ui) -> crate::Result<()> {
     let settings = settings(&args.train, Rates::of_model(queries.tower(Role::Query).folder())?)?;
     let titles = Titles::Joined(separator(&args.train));
     let task = Task::Dual { queries, passages, similarity, loss, titles };
-    let card = card(&args.train, &format!("dual encoder, {loss:?}, {similarity:?}"), &settings);
+    let what = format!("a dual encoder, similarity {similarity}");
+    let card = card::of(&args.train, &what, &card::dual_loss(loss), &settings);
     train(task, model, settings, &args.train, (&engine, &output, &card), ui)
 }
 
@@ -81,19 +77,12 @@ pub fn cross(args: &CrossArgs, ui: &Ui) -> crate::Result<()> {
     // The label of a score does not matter here, and the first always exists.
     let options = CrossEncoderOptions { max_length, label: Some(0), ..CrossEncoderOptions::default() };
     let encoder = CrossEncoder::load(&source.directory, &options)?;
-    let loss = match args.loss {
-        Some(CrossLossName::Binary) => CrossLoss::Binary,
-        Some(CrossLossName::TwoLabels) => CrossLoss::TwoLabels,
-        Some(CrossLossName::Listwise) => CrossLoss::Listwise,
-        Some(CrossLossName::Ranknet) => CrossLoss::RankNet,
-        Some(CrossLossName::Lambda) => CrossLoss::Lambda,
-        None => CrossLoss::for_labels(encoder.labels().len()),
-    };
+    let loss = args.loss.unwrap_or_else(|| CrossLoss::for_labels(encoder.labels().len()));
     loss.check(encoder.labels().len())?;
     let model = Model::cross(&encoder)?;
     let settings = settings(&args.train, Rates::of_model(encoder.folder())?)?;
     let task = Task::Cross { encoder, loss, separator: separator(&args.train) };
-    let card = card(&args.train, &format!("cross-encoder, {loss:?}"), &settings);
+    let card = card::of(&args.train, "a cross-encoder", loss.name(), &settings);
     train(task, model, settings, &args.train, (&engine, &output, &card), ui)
 }
 
@@ -225,44 +214,11 @@ fn train(
     let (steps, best) = (trainer.step(), trainer.best());
     let rate = per_second(steps - done, seconds);
     ui.status(format!("{}: trained, {steps} steps, {rate:.2} steps/s", output.display()));
+    if let Some(best) = best.filter(|best| best.step != steps && !args.dev.save_last) {
+        ui.status(format!("saved the model of step {}, the best on the dev set", best.step));
+    }
     let best = best.map(|best| json!({"step": best.step, "measures": best.measures}));
     ui.json(|| {
         json!({"output": output, "steps": steps, "loss": last, "tokens": tokens, "seconds": seconds, "best": best})
     })
-}
-
-/// The README of a trained model.
-fn card(args: &TrainArgs, task: &str, settings: &Settings) -> String {
-    let model = args.model.as_deref().unwrap_or_default();
-    let data: Vec<String> = args
-        .data
-        .iter()
-        .chain(&args.queries)
-        .chain(&args.corpus)
-        .filter_map(|path| path.file_name())
-        .map(|name| format!("- {}\n", name.to_string_lossy()))
-        .collect();
-    let Settings {
-        length,
-        batch_size,
-        accumulate,
-        negatives,
-        rate,
-        schedule,
-        warmup,
-        optimizer,
-        dropout,
-        perturbation,
-        seed,
-        ..
-    } = settings;
-    format!(
-        "---\nbase_model: {model}\nlibrary_name: sentence-transformers\n---\n\n# {model}, trained\n\n\
-         Trained with `toller train` {version} from {model}: {task}.\n\n## Data\n{data}\n## Settings\n\
-         - length: {length:?}\n- batch size: {batch_size}, accumulated {accumulate} times\n\
-         - negatives of an example: {negatives}\n- learning rate: {rate}, {schedule}, warm-up {warmup:?}\n\
-         - optimizer: {optimizer:?}\n- dropout: {dropout:?}\n- perturbation: {perturbation:?}\n- seed: {seed}\n",
-        version = env!("CARGO_PKG_VERSION"),
-        data = data.concat(),
-    )
 }

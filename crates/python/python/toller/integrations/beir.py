@@ -7,7 +7,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 from beir.retrieval.search import BaseSearch
@@ -47,9 +48,9 @@ class ExactSearch(BaseSearch):
         ids = list(corpus)
         texts = [f"{document.get('title') or ''} {document['text']}".strip() for document in corpus.values()]
         index = toller.FlatIndex.of_arrays(self.encoder.encode_document(texts, **options), scan=self.scan)
-        scores, rows = index.search(self.encoder.encode_query(list(queries.values()), **options), k=top_k)
+        scores, rows = index.search(self.encoder.encode_query(list(queries.values()), **options), k=top_k + 1)
         return {
-            query: {ids[row]: score for row, score in zip(found, of_query, strict=True)}
+            query: _best_others(query, ((ids[row], score) for row, score in zip(found, of_query, strict=True)), top_k)
             for query, found, of_query in zip(queries, rows.tolist(), scores.tolist(), strict=True)
         }
 
@@ -79,10 +80,16 @@ class SearcherSearch(BaseSearch):
         if len(corpus) != len(self.searcher):
             message = f"a corpus of {len(corpus)} documents, but the searcher has {len(self.searcher)}"
             raise invalid(message, "index or encode the same collection")
-        return self.searcher.batch_search(queries, k=top_k).to_dict()
+        run = self.searcher.batch_search(queries, k=top_k + 1)
+        return {query: _best_others(query, run.get(query, {}).items(), top_k) for query in queries}
 
     encode = ExactSearch.encode
     search_from_files = ExactSearch.encode
+
+
+def _best_others(query: str, hits: Iterable[tuple[str, float]], top_k: int) -> dict[str, float]:
+    """The best hits without the document that is the query itself, as in BEIR's own searches."""
+    return dict(islice((hit for hit in hits if hit[0] != query), top_k))
 
 
 def _refuse(other: Mapping[str, Any]) -> None:

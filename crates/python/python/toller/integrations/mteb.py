@@ -14,6 +14,7 @@ from mteb.models.model_meta import ModelMeta, ScoringFunction
 from mteb.types import PromptType
 
 import toller
+from toller.encoder import unit
 from toller.errors import invalid
 
 
@@ -29,12 +30,13 @@ def _texts(batches: Iterable[dict[str, Any]]) -> list[str]:
 
 class MtebEncoder:
     """An encoder by MTEB's EncoderProtocol. Queries get the model's prompt for queries, and documents theirs;
-    texts of other tasks get none.
+    texts of other tasks get none. `similarity` is that of the model: cosine or dot.
     """
 
-    def __init__(self, encoder: toller.Encoder) -> None:
+    def __init__(self, encoder: toller.Encoder, *, similarity: str = "cosine") -> None:
         self.encoder = encoder
-        known = {"embed_dim": encoder.dim, "similarity_fn_name": ScoringFunction.COSINE}
+        self._is_cosine = _is_cosine(similarity)
+        known = {"embed_dim": encoder.dim, "similarity_fn_name": ScoringFunction(similarity)}
         self.mteb_model_meta = _meta(encoder.name, encoder.fingerprint, **known)
 
     def encode(self, inputs: Iterable[dict[str, Any]], *, prompt_type: Any = None, **_: Any) -> Any:
@@ -47,16 +49,20 @@ class MtebEncoder:
         return self.encoder.encode(texts)
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Cosines as a torch tensor [first, second]."""
+        """The similarities as a torch tensor [first, second]."""
         import torch
 
-        return torch.from_numpy(self.encoder.similarity(_array(embeddings1), _array(embeddings2)))
+        return torch.from_numpy(self._scaled(embeddings1) @ self._scaled(embeddings2).T)
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Cosines of pairs as a torch tensor [pairs]."""
+        """The similarities of pairs as a torch tensor [pairs]."""
         import torch
 
-        return torch.from_numpy(self.encoder.similarity_pairwise(_array(embeddings1), _array(embeddings2)))
+        return torch.from_numpy((self._scaled(embeddings1) * self._scaled(embeddings2)).sum(axis=1))
+
+    def _scaled(self, embeddings: Any) -> Any:
+        vectors = np.atleast_2d(_array(embeddings))
+        return unit(vectors) if self._is_cosine else vectors
 
 
 class MtebCrossEncoder:
@@ -75,10 +81,7 @@ class ExactIndex:
     """Exact search by MTEB's IndexEncoderSearchProtocol, in place of FAISS, for any model that MTEB has."""
 
     def __init__(self, model: Any) -> None:
-        similarity = model.mteb_model_meta.similarity_fn_name
-        if similarity not in (ScoringFunction.COSINE, ScoringFunction.DOT_PRODUCT):
-            raise invalid(f"the similarity {similarity} is not supported", "Toller searches by cosine or dot product")
-        self._scales = similarity is ScoringFunction.COSINE
+        self._is_cosine = _is_cosine(model.mteb_model_meta.similarity_fn_name)
         self.clear()
 
     def clear(self) -> None:
@@ -126,11 +129,13 @@ class ExactIndex:
 
     def _vectors(self, embeddings: Any) -> Any:
         vectors = np.ascontiguousarray(_array(embeddings), dtype=np.float32)
-        if not self._scales:
-            return vectors
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        lengths[lengths == 0] = 1
-        return vectors / lengths
+        return unit(vectors) if self._is_cosine else vectors
+
+
+def _is_cosine(similarity: Any) -> bool:
+    if similarity not in (ScoringFunction.COSINE, ScoringFunction.DOT_PRODUCT):
+        raise invalid(f"the similarity {similarity} is not supported", "Toller searches by cosine or dot product")
+    return bool(similarity == ScoringFunction.COSINE)
 
 
 def _array(embeddings: Any) -> Any:

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::time::Instant;
 
-use toller_ir::{Passage, Query, Setting};
+use toller_ir::{Passage, Query, Setting, counted};
 use toller_pipeline::fusion::Fusion;
 use toller_sparse::Explanation;
 use toller_texts::{Texts, TextsOptions};
@@ -111,7 +111,7 @@ impl Session<'_> {
         out.flush()?;
         let documents = searcher.doc_count();
         let none = if shown.is_empty() { "no hits; " } else { "" };
-        self.ui.status(format!("{none}{documents} documents searched in {milliseconds:.1} ms"));
+        self.ui.status(format!("{none}{} searched in {milliseconds:.1} ms", counted(documents, "document")));
         Ok(())
     }
 

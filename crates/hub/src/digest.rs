@@ -1,16 +1,16 @@
-//! The sha256 of a file.
+//! Checksums of files.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
+use sha2::Digest;
 use toller_files::FileError;
 
-/// The sha256 of a file's bytes, in lowercase hexadecimal.
-pub(crate) fn of_file(path: &Path) -> Result<String, FileError> {
+/// The digest `D` of a file's bytes, in lowercase hexadecimal.
+pub(crate) fn of_file<D: Digest>(path: &Path) -> Result<String, FileError> {
     let mut file = File::open(path).map_err(FileError::on("open", path))?;
-    let mut digest = Sha256::new();
+    let mut digest = D::new();
     let mut buffer = vec![0; 1 << 18];
     loop {
         let count = file.read(&mut buffer).map_err(FileError::on("read", path))?;
