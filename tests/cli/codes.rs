@@ -60,7 +60,7 @@ fn codes_are_made_by_either_command_and_removed_without_a_trace() {
     assert!(workspace.files_in("plain") == coded);
     let info = workspace.runs("store info plain").stdout;
     assert!(info.contains(&format!("codes        int8, {bytes} bytes")), "{info}");
-    workspace.runs("store verify plain").says(["with 1180 rows, and their codes, are as they"]);
+    workspace.runs("store verify plain").says(["with 1180 rows and their codes"]);
 
     workspace.runs("store quantize --codes none plain store").says(["plain has no codes"]);
     for store in ["plain", "store"] {

@@ -184,7 +184,7 @@ fn missing_texts_are_reported_by_identifier() {
 
     workspace
         .runs(&format!("{RERANK} --output z.run"))
-        .says(["2 empty passages were scored, for example \"d3\""]);
+        .says(["scored 2 empty passages, for example \"d3\""]);
 
     let twice = String::from_utf8(workspace.read("corpus.jsonl")).unwrap().replace("\"d5\"", "\"d1\"");
     workspace.write("twice.jsonl", twice);

@@ -37,8 +37,8 @@ pub struct CollectionArgs {
 /// Lists known collections, shows one, or compares files with it.
 ///
 /// Without arguments: every known collection, with its passages and the size of its download.
-/// With a name: all that is known of it, its splits and its licence, too. With files, too: reads them, and compares the counts, and the first
-/// and the last identifier.
+/// With a name: all that is known of it, its splits and its licence, too. With files, too: reads them, and
+/// compares the counts, and the first and the last identifier.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ListArgs {
     /// The name of a collection

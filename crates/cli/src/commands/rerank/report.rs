@@ -70,7 +70,7 @@ pub(in crate::commands) fn warn_of_missing_texts(report: &RerankReport, ui: &Ui)
     }
     if let Some((query, document)) = &report.first_empty {
         ui.warning(format!(
-            "{} scored, for example {document:?} of query {query:?}",
+            "scored {}, for example {document:?} of query {query:?}",
             counted(report.empty, "empty passage")
         ));
     }

@@ -54,7 +54,7 @@ pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
         out.flush()?;
     }
     if damaged.is_empty() && damaged_codes.is_empty() {
-        let codes = if codes > 0 { ", and their codes," } else { "" };
+        let codes = if codes > 0 { " and their codes" } else { "" };
         ui.status(format!("verified {} with {}{codes}", counted(shards, "shard"), counted(rows, "row")));
         return Ok(());
     }
