@@ -182,9 +182,7 @@ fn missing_texts_are_reported_by_identifier() {
     workspace.runs(&format!("{fewer} --skip-unavailable --output y.run")).says(["for example \"q1\""]);
     assert_eq!(documents(&hits(&workspace, "y.run")["q1"]), ["d5", "d1", "d4", "d2", "d3"]);
 
-    workspace
-        .runs(&format!("{RERANK} --output z.run"))
-        .says(["scored 2 empty passages, for example \"d3\""]);
+    workspace.runs(&format!("{RERANK} --output z.run")).says(["scored 2 empty passages, for example \"d3\""]);
 
     let twice = String::from_utf8(workspace.read("corpus.jsonl")).unwrap().replace("\"d5\"", "\"d1\"");
     workspace.write("twice.jsonl", twice);
