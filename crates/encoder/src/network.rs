@@ -30,7 +30,7 @@ pub(crate) trait Encode: Send + Sync {
     /// How many batches were computed in halves, since the device had too little memory.
     fn split_batches(&self) -> usize;
 
-    /// Appends the rows of one batch to `rows`: `[texts, width]`, or the states of tokens, `[tokens, hidden]`.
+    /// Appends the rows of one batch: `[texts, width]`, or the states of tokens, `[tokens, hidden]`.
     fn encode(&self, request: Request<'_>, rows: &mut Vec<f32>) -> Result<(), EncoderError>;
 }
 

@@ -64,8 +64,8 @@ impl Engine {
         })
     }
 
-    /// Asks servers in a thread of its own, and waits until the engine is stopped: nothing ends a wait for the
-    /// answer of a server.
+    /// Asks servers in a thread of its own, and waits until the engine is stopped: nothing ends a wait for
+    /// the answer of a server.
     fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&mut OnEvent<'_>) -> Result<T, ResolveError> + Send + 'static,

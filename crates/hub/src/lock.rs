@@ -13,8 +13,8 @@ use crate::ResolveError;
 /// How long to wait before a lock that another process holds is tried again.
 const LOCK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Locks a file, which is created if it is missing, until the result is dropped. `on_wait` is called again and
-/// again while another process holds the lock. `None` on a file system without locks.
+/// Locks a file, which is created if it is missing, until the result is dropped. `on_wait` is called again
+/// and again while another process holds the lock. `None` on a file system without locks.
 pub(crate) fn lock(
     path: &Path,
     mut on_wait: impl FnMut() -> Result<(), ResolveError>,

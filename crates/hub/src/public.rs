@@ -23,8 +23,8 @@ pub struct PublicFile<'a> {
     pub md5: Option<&'a str>,
 }
 
-/// Downloads a file to `path`, and goes on with what an earlier attempt left in `path.incomplete`. A file that
-/// is at `path` already is only checked. Returns whether it was downloaded.
+/// Downloads a file to `path`, and goes on with what an earlier attempt left in `path.incomplete`. A file
+/// that is at `path` already is only checked. Returns whether it was downloaded.
 ///
 /// # Errors
 /// When the network is not allowed or fails, when the bytes are not the known ones, or when `path` cannot be

@@ -89,7 +89,8 @@ impl DevSet {
     /// For a cross-encoder: the first `depth` hits of each query in a run are ranked again.
     ///
     /// # Errors
-    /// When no query has a relevant document or is in the run, a passage is not in the collection, or the task is another.
+    /// When no query has a relevant document or is in the run, a passage is not in the collection, or the
+    /// task is another.
     pub fn rerank(
         task: &Task,
         queries: &[Query],
@@ -212,8 +213,8 @@ impl DevSet {
     }
 }
 
-/// The queries that have judgments. One of them at least has a relevant document: without, every model measures
-/// 0.
+/// The queries that have judgments. At least one of them has a relevant document: without one, every model
+/// measures 0.
 fn judged<'a>(queries: &'a [Query], judge: &Judge) -> Result<Vec<&'a Query>, TrainError> {
     let judged: Vec<&Query> = queries.iter().filter(|query| judge.qrels.query(&query.id).is_some()).collect();
     if judged.is_empty() {

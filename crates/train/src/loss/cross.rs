@@ -50,8 +50,8 @@ impl CrossLoss {
     /// gradient.
     ///
     /// # Errors
-    /// When a query has no negative among candidates that are compared, all labels are the same, or a label is
-    /// outside of what the loss takes.
+    /// When a query has no negative among candidates that are compared, all labels are the same, or a label
+    /// is outside of what the loss takes.
     pub fn grade(self, groups: &Groups, [mut logits, _]: [Vec<f64>; 2]) -> Result<Graded, TrainError> {
         let mut loss = 0.0;
         let count = match self {

@@ -9,8 +9,8 @@ use crate::commands::{self, Command};
 use crate::error::Remedied;
 use crate::ui::Ui;
 
-/// What is wrong with each store and index that is there, that no step made, and that its step would not make.
-/// Their texts are not compared here: reading a collection takes long, and the step itself does.
+/// What is wrong with each store and index that is there, that no step made, and that its step would not
+/// make. Their texts are not compared here: reading a collection takes long, and the step itself does.
 pub(super) fn of_other_making(plan: &Plan, work: &Work, ui: &Ui) -> crate::Result<Vec<String>> {
     let mut models = KnownModels::default();
     let mut problems = Vec::new();
