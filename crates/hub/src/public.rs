@@ -51,7 +51,12 @@ pub fn download(
     let client = Client::new(options)?;
     report(on_event, ResolveEvent::Started { file: name, total_bytes: file.bytes })?;
     let advance = &mut |done_bytes| report(on_event, ResolveEvent::Advanced { file: name, done_bytes });
-    client.persist(|| append(&client, file.url, file.bytes, &parts, advance))?;
+    if let Err(error) = client.persist(|| append(&client, file.url, file.bytes, &parts, advance)) {
+        if parts.metadata().is_ok_and(|parts| parts.len() == 0) {
+            fs::remove_file(&parts).map_err(FileError::on("remove", &parts))?;
+        }
+        return Err(error);
+    }
     if let Err(error) = check(file, &parts) {
         // The next attempt begins again.
         fs::remove_file(&parts).map_err(FileError::on("remove", &parts))?;

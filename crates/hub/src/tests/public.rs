@@ -60,6 +60,13 @@ fn a_file_that_is_not_the_published_one_is_not_kept() {
     let wrong = download(&longer, &path, &options, &mut go_on).unwrap_err();
     assert!(matches!(wrong, ResolveError::Oversized { limit_bytes: 9, .. }), "{wrong}");
     assert!(!path.exists());
+
+    // Nothing stays of a file that does not come.
+    let absent = PublicFile { url: &format!("{url}-absent"), bytes: None, md5: None };
+    let path = folder.path().join("absent.zip");
+    let wrong = download(&absent, &path, &options, &mut go_on).unwrap_err();
+    assert!(matches!(wrong, ResolveError::Status { status: 404, .. }), "{wrong}");
+    assert!(!path.exists() && !folder.path().join("absent.zip.incomplete").exists());
 }
 
 #[test]
