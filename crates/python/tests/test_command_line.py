@@ -60,4 +60,4 @@ def test_ctrl_c(minilm: Path, tmp_path: Path) -> None:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         _, printed = process.communicate(timeout=60)
-    assert process.returncode == 130 and "run the same command again" in printed
+    assert process.returncode == 130 and "run the command again" in printed
