@@ -35,7 +35,7 @@ pub(crate) fn ask_for(threads: usize) {
 pub(crate) fn pool() -> Result<&'static ThreadPool, Failed> {
     let (process, asked) = (process::id(), ASKED.load(Ordering::Relaxed));
     let latest = POOL.load(Ordering::Acquire);
-    // SAFETY: a pool in POOL is never freed.
+    // SAFETY: POOL is null or holds a pool that is never freed.
     let before: Option<&'static Pool> = unsafe { latest.as_ref() };
     let mut pools = iter::successors(before, |pool| pool.before);
     if let Some(fitting) = pools.find(|pool| (pool.process, pool.asked) == (process, asked)) {

@@ -84,12 +84,12 @@ impl Work {
     }
 
     /// Records the variables that are set. A variable without a default keeps the value of an earlier run,
-    /// which was perhaps for other cells.
+    /// which was perhaps for other cells, or of another recipe in this folder.
     pub fn set_variables(&mut self, recipe: &Recipe, set: &[(String, String)]) {
-        let has_no_default = |name: &str| {
-            recipe.variables.iter().any(|variable| variable.name == name && variable.default.is_none())
+        let has_default = |name: &str| {
+            recipe.variables.iter().any(|variable| variable.name == name && variable.default.is_some())
         };
-        self.state.variables.retain(|name, _| has_no_default(name));
+        self.state.variables.retain(|name, _| !has_default(name));
         self.state.variables.extend(set.iter().cloned());
     }
 

@@ -208,4 +208,7 @@ fn runs_of_other_cells_keep_their_variables() {
     // A variable with a default has it again.
     assert_eq!(run(&[]), chosen(&[("model", "m")]));
     assert_eq!(run(&[("model", "n")]), chosen(&[("model", "n")]));
+    // As is one of another recipe that shares the folder.
+    run(&[("another", "a")]);
+    assert_eq!(run(&[("data", "d")]), chosen(&[("another", "a"), ("data", "d"), ("model", "n")]));
 }

@@ -4,6 +4,7 @@ mod script;
 
 use clap::Parser;
 use script::{JobScript, SHEBANG, Work};
+use toller_ir::counted;
 use toller_recipe::quoted;
 
 use super::Command;
@@ -85,8 +86,8 @@ pub fn run(command: &SlurmCommand, ui: &Ui) -> crate::Result<()> {
     args.output.write(ui, |out, _| Ok(write!(out, "{script}")?))?;
     let file = &script.file;
     ui.status(format!(
-        "{file} submits {} shards and the step after them: bash {}",
-        args.shards,
+        "{file} submits {} and the step after them: bash {}",
+        counted(args.shards, "shard"),
         quoted(file)
     ));
     ui.json(|| serde_json::json!({ "script": file, "shards": args.shards }))

@@ -5,6 +5,7 @@ use toller_ir::Role;
 use toller_train::{CrossLoss, Rule, Schedule, Similarity};
 
 use super::config;
+use crate::args::choice::by_name;
 use crate::args::model::pooling;
 use crate::args::paths::{InputPath, ModelName, OutputPath};
 
@@ -183,7 +184,7 @@ pub struct DualArgs {
     pub loss: Option<DualLossName>,
 
     /// dot or cosine [default: cosine for a model that makes unit vectors, else dot]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = by_name::<Similarity>(Similarity::NAMES))]
     pub similarity: Option<Similarity>,
 
     /// What similarities are divided by [default: 0.05 for cosine, 1 for dot]
@@ -226,7 +227,7 @@ pub struct CrossArgs {
     pub train: TrainArgs,
 
     /// What is learned: binary, two-labels, listwise, ranknet or lambda [default: by the labels of the model]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = by_name::<CrossLoss>(CrossLoss::NAMES))]
     pub loss: Option<CrossLoss>,
 }
 
