@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Searches over HTTP next to `toller bench search`, over the same 500,000 random vectors of 384 dimensions: requests a
-second of POST /v1/search from 32 connections by wrk on the same machine. The model has one small layer, so that the
-search takes the time, and not the model.
+second of POST /v1/search from 32 connections by wrk on the same machine. The model is tiny, so that the search
+takes the time, and not the model.
 
     $(scripts/peers) benches/serve_search.py [--vectors 500000] [--seconds 20]
 
@@ -19,7 +19,7 @@ import urllib.request
 from pathlib import Path
 
 import numpy
-from transformers import BertConfig, BertModel
+from safetensors.numpy import save_file
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("TOLLER_SHARED", ROOT.parent / "shared"))
@@ -42,14 +42,19 @@ def toller(*arguments):
 
 
 def small_model(path):
-    """The fixture's tokenizer, and one layer of random weights."""
-    fixture = ROOT / "tests" / "fixtures" / "tiny-bert"
-    shutil.copytree(fixture, path)
-    vocabulary = json.loads((fixture / "config.json").read_text())["vocab_size"]
-    config = BertConfig(vocab_size=vocabulary, hidden_size=DIM, num_hidden_layers=1, num_attention_heads=6, intermediate_size=64)
-    BertModel(config, add_pooling_layer=False).save_pretrained(path)
-    pooling = path / "1_Pooling" / "config.json"
-    pooling.write_text(json.dumps({**json.loads(pooling.read_text()), "word_embedding_dimension": DIM}))
+    """The fixture's model, whose vectors a random matrix projects to DIM dimensions."""
+    shutil.copytree(ROOT / "tests" / "fixtures" / "tiny-bert", path)
+    hidden = json.loads((path / "config.json").read_text())["hidden_size"]
+    dense = path / "2_Dense"
+    dense.mkdir()
+    settings = {"in_features": hidden, "out_features": DIM, "bias": False, "activation_function": "torch.nn.modules.linear.Identity"}
+    (dense / "config.json").write_text(json.dumps(settings))
+    weight = numpy.random.default_rng(2).standard_normal((DIM, hidden), dtype=numpy.float32)
+    save_file({"linear.weight": weight}, dense / "model.safetensors")
+    modules = json.loads((path / "modules.json").read_text())
+    modules.insert(2, {"path": "2_Dense", "type": "sentence_transformers.models.Dense"})
+    numbered = [{**module, "idx": index, "name": str(index)} for index, module in enumerate(modules)]
+    (path / "modules.json").write_text(json.dumps(numbered))
 
 
 def random_vectors(path, count):

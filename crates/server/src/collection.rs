@@ -198,12 +198,13 @@ impl Collection {
         limits: &Limits,
         metrics: &Metrics,
     ) -> Result<Self, ServerError> {
-        let start = |name: &'static str, batch, reranking| {
-            let (systems, capacity) =
-                (systems.clone(), Capacity { lanes: 1, batch, queue: limits.queued_queries });
+        // Queries of a batch share what is read, but each pair of reranking takes its own time.
+        let start = |name: &'static str, batch, reranking: Option<_>| {
+            let gathers = reranking.is_none();
+            let capacity = Capacity { lanes: 1, batch, queue: limits.queued_queries, gathers };
             Scheduler::start(
                 &format!("toller-{name}"),
-                Searching { systems, reranking },
+                Searching { systems: systems.clone(), reranking },
                 capacity,
                 metrics.queue(name),
             )

@@ -182,5 +182,5 @@ impl Embedder {
 /// What fits into the queue of a model, which computes in this many threads.
 pub(crate) fn capacity(limits: &Limits, threads: usize) -> Capacity {
     let batch = limits.batch_tokens.unwrap_or(BATCH_TOKENS);
-    Capacity { lanes: threads, batch, queue: limits.queued_tokens }
+    Capacity { lanes: threads, batch, queue: limits.queued_tokens, gathers: false }
 }

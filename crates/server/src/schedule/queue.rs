@@ -11,13 +11,17 @@ use crate::failure::{Failure, Reason};
 
 /// When a request is due, and its number.
 ///
-/// A request is due some time after its arrival, in proportion to the time that it takes to compute. So short
-/// requests overtake long ones, but none that has waited for as long as its length deserves: nobody starves.
+/// A request is due some time after its arrival, in proportion to the time that it takes to compute, rounded
+/// to its class of lengths. So short requests overtake long ones, but none that has waited for as long as its
+/// length deserves: nobody starves. Requests of similar lengths are computed in the order of their arrival.
 /// Batches have no padding, so sorting texts by length would gain nothing else.
 type Due = (Instant, u64);
 
-/// For how many times its own time a request may be overtaken.
-const PATIENCE: u32 = 20;
+/// For how many times the time of its class a request may be overtaken.
+const PATIENCE: u32 = 10;
+
+/// A class reaches from a power of this to the next one.
+const CLASS: usize = 4;
 
 /// But for no longer than this.
 const MOST_PATIENCE: Duration = Duration::from_secs(1);
@@ -39,6 +43,15 @@ pub(super) struct Waiting<W: Work> {
     computed: Duration,
     deadline: Instant,
     answer: oneshot::Sender<Result<Answer<W::Output>, Failure>>,
+}
+
+/// The longest of the costs that are in a class with this one.
+fn class(cost: usize) -> usize {
+    let mut longest = CLASS;
+    while longest < cost {
+        longest = longest.saturating_mul(CLASS);
+    }
+    longest
 }
 
 /// The requests that wait.
@@ -83,6 +96,11 @@ impl<W: Work> Queue<W> {
         self.cost
     }
 
+    /// How many requests wait.
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Admits a request as a whole, or refuses it as a whole. An empty queue admits everything.
     pub(super) fn admit(
         &mut self,
@@ -117,9 +135,8 @@ impl<W: Work> Queue<W> {
         if !self.is_open {
             return Err(Failure::new(Reason::Unavailable, "the server is shutting down"));
         }
-        let time = self.rate.time_of(cost);
-        let patience = time.saturating_mul(PATIENCE).min(MOST_PATIENCE);
-        let due = ((arrived + time + patience).min(deadline), self.next);
+        let patience = self.rate.time_of(class(cost)).saturating_mul(PATIENCE).min(MOST_PATIENCE);
+        let due = ((arrived + patience).min(deadline), self.next);
         if self.cost == 0 {
             return Ok(due);
         }

@@ -58,10 +58,13 @@ impl Bench {
     }
 
     fn with_lanes(lanes: usize, batch: usize, queue: usize) -> Self {
+        Self::with_capacity(Capacity { lanes, batch, queue, gathers: false })
+    }
+
+    fn with_capacity(capacity: Capacity) -> Self {
         let ((permits, receiver), (sender, batches)) = (channel(), channel());
         let work = Doubling { permits: Mutex::new(receiver), batches: sender, threads: Mutex::default() };
         let metrics = Metrics::new();
-        let capacity = Capacity { lanes, batch, queue };
         let scheduler = Scheduler::start("test", work, capacity, metrics.queue("test")).unwrap();
         Self { scheduler: scheduler.into(), permits, batches }
     }
@@ -176,6 +179,48 @@ async fn a_short_request_overtakes_a_long_one_that_has_just_come() {
     }
     assert_eq!(outputs(first).await, [2]);
     assert_eq!(outputs(long).await, [200; 20]);
+}
+
+#[tokio::test]
+async fn requests_of_similar_lengths_are_computed_in_order() {
+    let bench = Bench::new(60, 100_000);
+    let known = bench.ask_soon(&[100]).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    bench.permit();
+    outputs(known).await;
+    let first = bench.ask_soon(&[1]).await;
+    let longer = bench.ask_soon(&[60]).await;
+    let shorter = bench.ask_soon(&[20]).await;
+    let much_shorter = bench.ask_soon(&[10]).await;
+    let batches: Vec<_> = (0..4).map(|_| bench.permit()).collect();
+    assert_eq!(batches, [vec![1], vec![10], vec![60], vec![20]]);
+    for (asked, doubled) in [(first, 2), (longer, 120), (shorter, 40), (much_shorter, 20)] {
+        assert_eq!(outputs(asked).await, [doubled]);
+    }
+}
+
+#[tokio::test]
+async fn a_lane_that_gathers_gives_those_it_answered_time_to_ask_again() {
+    let bench = Bench::with_capacity(Capacity { lanes: 1, batch: 100, queue: 1000, gathers: true });
+    let alone = bench.ask_soon(&[1]).await;
+    let first = bench.ask_soon(&[2]).await;
+    let second = bench.ask_soon(&[3]).await;
+    assert_eq!(bench.permit(), [1]);
+    assert_eq!(outputs(alone).await, [2]);
+    // The next batch may wait for an eighth of this time.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(bench.permit(), [2, 3]);
+    assert_eq!(outputs(first).await, [4]);
+    assert_eq!(outputs(second).await, [6]);
+    let first = bench.ask_soon(&[4]).await;
+    let second = bench.ask_soon(&[5]).await;
+    assert_eq!(bench.permit(), [4, 5]);
+    assert_eq!(outputs(first).await, [8]);
+    assert_eq!(outputs(second).await, [10]);
+    // Others need not come.
+    let rest = bench.ask_soon(&[6]).await;
+    assert_eq!(bench.permit(), [6]);
+    assert_eq!(outputs(rest).await, [12]);
 }
 
 #[tokio::test]
