@@ -1,11 +1,13 @@
 //! The runtime of devices with their own memory and kernels: GPUs, and for tests the CPU in their place.
 
+mod arena;
 mod device;
 mod devices;
 mod error;
 mod rates;
 mod times;
 
+pub use self::arena::{Arena, Block};
 pub use self::device::{
     Address, COMMON_SHARED_BYTES, COPY_QUEUES, Controls, Device, DeviceFacts, Launch, Memory, Pinned, Queue,
     Watched, Watcher,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytemuck::{AnyBitPattern, NoUninit};
 
 use super::{Address, Device, Queue};
+use crate::arena::{Arena, Block};
 use crate::error::DeviceError;
 
 /// Numbers in the memory of a device.
@@ -14,6 +15,8 @@ pub struct Memory<T> {
     device: Arc<dyn Device>,
     address: Address,
     len: usize,
+    /// The place in an arena, if the memory is a part of one.
+    block: Option<Block>,
     of: PhantomData<T>,
 }
 
@@ -21,7 +24,14 @@ impl<T: NoUninit + AnyBitPattern> Memory<T> {
     /// Memory for `len` numbers, which are not set.
     pub fn new(device: &Arc<dyn Device>, len: usize) -> Result<Self, DeviceError> {
         let address = device.allocate((len * size_of::<T>()).max(1))?;
-        Ok(Self { device: device.clone(), address, len, of: PhantomData })
+        Ok(Self { device: device.clone(), address, len, block: None, of: PhantomData })
+    }
+
+    /// Memory of an arena for `len` numbers, which are not set.
+    pub fn within(arena: &mut Arena, len: usize) -> Result<Self, DeviceError> {
+        let block = arena.take(len * size_of::<T>())?;
+        let (device, address) = (arena.device().clone(), block.address());
+        Ok(Self { device, address, len, block: Some(block), of: PhantomData })
     }
 
     /// The numbers of a slice.
@@ -90,12 +100,14 @@ impl<T: NoUninit + AnyBitPattern> Memory<T> {
 
 impl<T> Drop for Memory<T> {
     fn drop(&mut self) {
-        // SAFETY: the address comes from `allocate`, and this is its last use.
-        unsafe { self.device.free(self.address) };
+        if self.block.is_none() {
+            // SAFETY: the address comes from `allocate`, and this is its last use.
+            unsafe { self.device.free(self.address) };
+        }
     }
 }
 
-/// Memory of the host that a device copies from directly, with its own copy queue.
+/// Memory of the host that a device copies from and to directly, with its own copy queue.
 #[derive(Debug)]
 pub struct Pinned {
     device: Arc<dyn Device>,
@@ -138,6 +150,19 @@ impl Pinned {
         // SAFETY: `bytes_mut` and `drop` wait for the queue before the bytes change or are given back; the
         // caller vouches for `to`.
         unsafe { self.device.copy_in(self.queue, to, self.start, bytes) }
+    }
+
+    /// Reads the numbers from `first` on, `count` of them, after all queued work.
+    pub fn read<T: NoUninit + AnyBitPattern>(
+        &mut self,
+        from: &Memory<T>,
+        first: usize,
+        count: usize,
+    ) -> Result<&[T], DeviceError> {
+        let bytes = self.bytes_mut()?;
+        let numbers: &mut [T] = bytemuck::cast_slice_mut(&mut bytes[..count * size_of::<T>()]);
+        from.read(first, numbers)?;
+        Ok(numbers)
     }
 
     /// Waits until all copies are done.

@@ -8,7 +8,6 @@
 //! order: the bits of a sequence do not depend on its batch.
 
 mod abi;
-mod arena;
 mod batch;
 mod kernels;
 mod layout;

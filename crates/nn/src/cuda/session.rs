@@ -4,9 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use toller_gpu::{Address, COPY_QUEUES, Device, DeviceError, Pinned, Queue};
+use toller_gpu::{Address, Arena, Block, COPY_QUEUES, Device, DeviceError, Pinned, Queue};
 
-use super::arena::{Arena, Block};
 use super::batch::CudaBatch;
 use super::number::Number;
 use crate::NnError;

@@ -1,18 +1,19 @@
-//! The memory of a session's states: slabs of a device's memory, cut into blocks that are given back when
-//! they are dropped.
+//! Memory that is kept for the next work: slabs of a device's memory, cut into blocks that are given back
+//! when they are dropped.
 //!
 //! Work is queued in order, so a block can be used again as soon as the last kernel that reads it is queued.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use toller_gpu::{Address, Device, DeviceError, Memory};
+use crate::device::{Address, Device, Memory};
+use crate::error::DeviceError;
 
 /// Blocks begin at multiples of this.
 const ALIGNMENT: usize = 256;
 
-/// A session's slabs. A batch that is not larger than one before finds room, and allocates nothing.
+/// Slabs. Work that is not larger than the work before finds room, and allocates nothing.
 #[derive(Debug)]
-pub(super) struct Arena {
+pub struct Arena {
     device: Arc<dyn Device>,
     slabs: Vec<Arc<Slab>>,
 }
@@ -26,26 +27,31 @@ struct Slab {
 
 /// Bytes of a slab.
 #[derive(Debug)]
-pub(super) struct Block {
+pub struct Block {
     slab: Arc<Slab>,
     start: usize,
     size: usize,
 }
 
 impl Arena {
-    pub(super) fn new(device: Arc<dyn Device>) -> Self {
+    /// Without slabs.
+    pub fn new(device: Arc<dyn Device>) -> Self {
         Self { device, slabs: Vec::new() }
     }
 
+    pub(crate) fn device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
     /// Replaces all slabs by one of this many bytes. Blocks that are in use keep theirs.
-    pub(super) fn reserve(&mut self, bytes: usize) -> Result<(), DeviceError> {
+    pub fn reserve(&mut self, bytes: usize) -> Result<(), DeviceError> {
         self.slabs.clear();
         self.slabs.push(Arc::new(Slab::new(&self.device, bytes)?));
         Ok(())
     }
 
     /// A block of this many bytes. Its content is undefined.
-    pub(super) fn take(&mut self, bytes: usize) -> Result<Block, DeviceError> {
+    pub fn take(&mut self, bytes: usize) -> Result<Block, DeviceError> {
         let size = bytes.max(1).next_multiple_of(ALIGNMENT);
         if let Some(block) = self.slabs.iter().find_map(|slab| slab.take(size)) {
             return Ok(block);
@@ -83,12 +89,13 @@ impl Slab {
 }
 
 impl Block {
-    pub(super) fn address(&self) -> Address {
+    /// The address of the first byte.
+    pub fn address(&self) -> Address {
         self.slab.memory.at(self.start)
     }
 
     /// Reads the first bytes, after all queued work.
-    pub(super) fn read(&self, bytes: &mut [u8]) -> Result<(), DeviceError> {
+    pub fn read(&self, bytes: &mut [u8]) -> Result<(), DeviceError> {
         assert!(bytes.len() <= self.size, "{} of {} bytes", bytes.len(), self.size);
         self.slab.memory.read(self.start, bytes)
     }
@@ -113,9 +120,8 @@ impl Drop for Block {
 
 #[cfg(test)]
 mod tests {
-    use toller_gpu::Devices;
-
     use super::{Arena, Block};
+    use crate::Devices;
 
     #[test]
     fn blocks_are_apart_and_used_again() {
