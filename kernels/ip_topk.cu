@@ -13,6 +13,7 @@ TOLLER_KERNEL(toller_ip_topk_row_norms_bf16, toller_row_norms_args, TOLLER_ROW_T
 TOLLER_KERNEL(toller_ip_topk_row_norms_f32, toller_row_norms_args, TOLLER_ROW_THREADS, write_row_norms<StoredF32>)
 TOLLER_KERNEL(toller_ip_topk_code_norms, toller_row_norms_args, TOLLER_ROW_THREADS, write_row_norms<StoredCode>)
 
+TOLLER_KERNEL(toller_ip_topk_start, toller_start_args, TOLLER_ROW_THREADS, start_queries)
 TOLLER_KERNEL(toller_ip_topk_prepare_queries_f16, toller_prepare_queries_args, TOLLER_ROW_THREADS,
               prepare_queries<QueryF16>)
 TOLLER_KERNEL(toller_ip_topk_prepare_queries_bf16, toller_prepare_queries_args, TOLLER_ROW_THREADS,
@@ -23,8 +24,7 @@ TOLLER_KERNEL(toller_ip_topk_prepare_queries_int8, toller_prepare_queries_args, 
               prepare_queries<QueryInt8>)
 
 TOLLER_KERNEL(toller_ip_topk_cutoffs, toller_cutoffs_args, TOLLER_ROW_THREADS, write_cutoffs)
-TOLLER_KERNEL(toller_ip_topk_raise, toller_select_args, TOLLER_SELECT_THREADS, raise_threshold)
-TOLLER_KERNEL(toller_ip_topk_prune, toller_select_args, TOLLER_SELECT_THREADS, prune_candidates)
+TOLLER_KERNEL(toller_ip_topk_select, toller_select_args, TOLLER_SELECT_THREADS, select_candidates)
 
 TOLLER_KERNEL(toller_ip_topk_rescore_f16, toller_rescore_args, TOLLER_RESCORE_THREADS, rescore<StoredF16>)
 TOLLER_KERNEL(toller_ip_topk_rescore_bf16, toller_rescore_args, TOLLER_RESCORE_THREADS, rescore<StoredBf16>)

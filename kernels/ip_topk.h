@@ -10,18 +10,24 @@
  * kernels are launched on one stream, in this order (docs/kernels.md says why):
  *
  *     row_norms_* / code_norms          once, when rows are uploaded
+ *     start                             once a group of queries
  *     prepare_queries_*                 once a group of queries (residual_ratio set to 0 before)
  *     for each chunk of rows:
  *         cutoffs                       what the scan compares with
  *         scan_*                        appends to the candidates
- *         raise, prune                  raises the thresholds, drops candidates below them
- *     rescore_*, raise, prune           exact scores; a candidate whose bounds are equal is exact
+ *         select                        raises the thresholds, drops candidates below them
+ *     rescore_*, select                 exact scores; a candidate whose bounds are equal is exact
  *     best                              the k best of each query, in order
  *
  * A scan that fills a query's buffer goes on counting: counts[q] > capacity says that candidates are missing.
- * Then call `raise`, which reads the candidates in the buffer: each is a vector of its own, so that their
- * k-th best lower bound is a true threshold. Write back the counts from before the chunk, and scan the chunk
- * again, or half of it. A chunk of at most capacity - counts[q] rows cannot fill a buffer.
+ * Then there are two ways to go on. The query can stay incomplete: later kernels skip it, `best` reports it,
+ * and it is searched again. Or `select` with `undo` takes the chunk back for all queries, and the chunk is
+ * scanned again, or half of it. The thresholds are raised before: each candidate in a buffer is a vector of
+ * its own, so that their k-th best lower bound is a true threshold. A chunk of at most capacity - counts[q]
+ * rows cannot fill a buffer.
+ *
+ * A guess is a score that the k best are expected to reach, from a sample of the rows. The scan drops what is
+ * below the guess, too. `select` with `verify` makes a query incomplete if its threshold is below its guess.
  */
 #ifndef TOLLER_IP_TOPK_H
 #define TOLLER_IP_TOPK_H
@@ -34,7 +40,7 @@ extern "C" {
 
 /* A vector that may be among the k best, with bounds of its score after rounding to f32:
  * lower <= score <= upper. The bounds are equal if, and only if, the score is known. The scan, which has no
- * time for bounds, leaves a sum in `lower` and a spread in `upper`; `raise` makes bounds of them. */
+ * time for bounds, leaves a sum in `lower` and a spread in `upper`; `select` makes bounds of them. */
 typedef struct {
     uint32_t ordinal;
     float lower;
@@ -56,6 +62,10 @@ typedef struct {
     float offset;
 } toller_query_facts;
 
+/* The count of a query whose candidates are incomplete, as any count above the capacity says. A chunk can be
+ * added to it. */
+#define TOLLER_INCOMPLETE 0x80000000u
+
 /* row_norms_{f16,bf16,f32}: an upper bound of each row's length. code_norms: of the length of scale * codes.
  * Infinite for a row that is not finite, or so long that the scan has no bound for it.
  * Grid: any (blocks take turns). Block: TOLLER_ROW_THREADS. Shared memory: none. */
@@ -68,6 +78,18 @@ typedef struct {
     uint32_t stride; /* bytes from row to row */
     uint32_t reserved;
 } toller_row_norms_args;
+
+/* start: no thresholds, no guesses and no candidates.
+ * Grid: any. Block: TOLLER_ROW_THREADS. Shared memory: none. */
+typedef struct {
+    float *thresholds;   /* [query_count], set to minus infinity */
+    float *guesses;      /* [query_count], set to minus infinity */
+    uint32_t *counts;    /* [query_count], set to 0 */
+    uint32_t *bounded;   /* [query_count], set to 0 */
+    uint32_t *nominated; /* [query_count], set to 0 */
+    uint32_t query_count;
+    uint32_t reserved;
+} toller_start_args;
 
 /* prepare_queries_{f16,bf16,f32,int8}: queries in the form that the scan of that type multiplies.
  * Grid: any. Block: TOLLER_ROW_THREADS. Shared memory: none. */
@@ -88,15 +110,19 @@ typedef struct {
     float cutoff[2];
 } toller_query_pair;
 
-/* cutoffs: the pairs of all queries for the scan, which reads whole tiles of them: no row reaches the queries beyond
- * query_count.
+/* cutoffs: the pairs of all queries for the scan, which reads whole tiles of them: no row reaches the queries
+ * beyond query_count, nor incomplete ones.
  * Grid: any. Block: TOLLER_ROW_THREADS. Shared memory: none. */
 typedef struct {
     const toller_query_facts *facts; /* [query_count] */
     const float *thresholds;         /* [query_count]: a score that k vectors reach, or minus infinity */
+    const float *guesses;            /* [query_count] of `select` */
+    const uint32_t *counts;          /* [query_count] */
     toller_query_pair *pairs;        /* [pair_count], written */
     uint32_t query_count;
     uint32_t pair_count; /* half of query_count, rounded up to whole tiles of the scan */
+    uint32_t capacity;
+    uint32_t reserved;
 } toller_cutoffs_args;
 
 /* scan_{f16,bf16,f32,int8}_{8,64,256} on sm_80 and above, scan_{f16,bf16,f32,int8}_wgmma only on sm_90a:
@@ -123,38 +149,49 @@ typedef struct {
     uint32_t query_count;
     uint32_t stride; /* a multiple of 16 */
     uint32_t capacity;
-    /* Which rows are scanned: tiles first_tile, first_tile + tile_step, ... of TOLLER_SCAN_ROWS rows. */
+    /* Which rows are scanned: of every tile_step-th tile of TOLLER_SCAN_ROWS rows, `tile_count` from number
+     * `first_tile` on. If `skips` is 1, not 0, one in TOLLER_SCAN_SAMPLE of these was scanned before, and is not
+     * counted. */
     uint32_t first_tile;
     uint32_t tile_step;
     uint32_t tile_count;
-    uint32_t reserved;
+    uint32_t skips;
 } toller_scan_args;
 
-/* raise: makes bounds of the sums of candidates bounded[q] to counts[q] - 1; then
- *        thresholds[q] = max(thresholds[q], the k-th best lower bound), if there are k candidates.
- * prune: drops candidates whose upper bound is below the threshold, in place; the others keep their order, and
- *        bounded[q] = counts[q]. All candidates have bounds before.
- * A count above `capacity` is taken as `capacity`. (So prune only if no buffer overflowed.)
+/* select: makes bounds of the sums of candidates bounded[q] to counts[q] - 1;
+ *         thresholds[q] = max(thresholds[q], the k-th best lower bound), if there are k candidates;
+ *         drops candidates whose upper bound is below the threshold; the others keep their order;
+ *         counts[q] = bounded[q] = how many are left.
+ * Skips incomplete queries. With `undo` there are none: what has no bounds yet raises the threshold and is
+ * dropped.
+ * With `depth`, guesses[q] = the middle of the bounds of the depth-th best candidate whose score is not known
+ * yet, or minus infinity if there are fewer. With `verify`, a query whose threshold is below its guess is made
+ * incomplete, and the guess becomes minus infinity.
  * Grid: query_count. Block: TOLLER_SELECT_THREADS. Shared memory: TOLLER_SELECT_SHARED. */
 typedef struct {
     toller_candidate *candidates; /* [query_count, capacity] */
     uint32_t *counts;             /* [query_count] */
-    uint32_t *bounded;            /* [query_count]: how many candidates have bounds; first 0 */
+    uint32_t *bounded;            /* [query_count]: how many candidates have bounds */
     float *thresholds;            /* [query_count] */
+    float *guesses;               /* [query_count] */
     const toller_query_facts *facts; /* [query_count], of the type that was scanned since `bounded` was set */
     uint32_t query_count;
     uint32_t capacity;
     uint32_t k;
-    uint32_t reserved;
+    uint32_t depth;
+    uint32_t undo;
+    uint32_t verify;
 } toller_select_args;
 
 /* rescore_{f16,bf16,f32}: lower = upper = the score, for candidates among `rows` that are not exact yet.
+ * Skips incomplete queries.
  * Grid: (query_count, any). Block: TOLLER_RESCORE_THREADS. Shared memory: none. */
 typedef struct {
     const void *rows;             /* [row_count] rows of `stride` bytes, as stored */
     const float *queries;         /* [query_count, dim], dense, as given */
     toller_candidate *candidates; /* [query_count, capacity] */
     const uint32_t *counts;       /* [query_count] */
+    uint32_t *nominated;          /* [query_count]: raised by the number of scores */
     uint32_t row_count;
     uint32_t first_ordinal;
     uint32_t query_count;
@@ -170,7 +207,8 @@ typedef struct {
     const toller_candidate *candidates; /* [query_count, capacity] */
     const uint32_t *counts;             /* [query_count] */
     toller_hit *hits;                   /* [query_count, k] */
-    uint32_t *hit_counts;               /* [query_count]: how many hits were written, min(k, counts) */
+    uint32_t *hit_counts;               /* [query_count]: how many hits were written, min(k, counts); or
+                                         * TOLLER_INCOMPLETE */
     uint64_t *scratch;                  /* [query_count, 2, k] where k > TOLLER_BEST_IN_SHARED, else null */
     uint32_t query_count;
     uint32_t capacity;
@@ -187,6 +225,8 @@ typedef struct {
 /* Rows of a tile of the scan, and bytes of a slice of each row that one pipeline stage holds. */
 #define TOLLER_SCAN_ROWS 128
 #define TOLLER_SCAN_SLICE 128
+/* One tile in this many is a sample of them. */
+#define TOLLER_SCAN_SAMPLE 32
 
 /* Hits of a tile that a block holds in shared memory, 8 bytes each. */
 #define TOLLER_SCAN_HITS(queries) ((queries) >= 256 ? 1024 : (queries) >= 64 ? 512 : 256)
@@ -211,12 +251,12 @@ typedef struct {
 #define TOLLER_SCAN_BLOCKS_256 1
 #define TOLLER_SCAN_BLOCKS_WGMMA 1
 
-/* Dynamic shared memory of `raise` and `prune`: 256 counters and the warps' sums. */
+/* Dynamic shared memory of `select`: 256 counters and the warps' sums. */
 #define TOLLER_SELECT_SHARED (256 * 4 + 64 * 4)
 
 /* Up to this k, `best` sorts in shared memory; beyond, in `scratch`. */
 #define TOLLER_BEST_IN_SHARED 4096
-/* Dynamic shared memory of `best`: the keys, or a counter for each digit and warp; and that of `raise`. */
+/* Dynamic shared memory of `best`: the keys, or a counter for each digit and warp; and that of `select`. */
 #define TOLLER_BEST_SHARED (TOLLER_BEST_IN_SHARED * 8 + TOLLER_SELECT_SHARED)
 
 /* The kernels, as X(name, argument struct). */
@@ -225,6 +265,7 @@ typedef struct {
     X(toller_ip_topk_row_norms_bf16, toller_row_norms_args)                                                           \
     X(toller_ip_topk_row_norms_f32, toller_row_norms_args)                                                            \
     X(toller_ip_topk_code_norms, toller_row_norms_args)                                                               \
+    X(toller_ip_topk_start, toller_start_args)                                                                        \
     X(toller_ip_topk_prepare_queries_f16, toller_prepare_queries_args)                                                \
     X(toller_ip_topk_prepare_queries_bf16, toller_prepare_queries_args)                                               \
     X(toller_ip_topk_prepare_queries_f32, toller_prepare_queries_args)                                                \
@@ -242,8 +283,7 @@ typedef struct {
     X(toller_ip_topk_scan_int8_8, toller_scan_args)                                                                   \
     X(toller_ip_topk_scan_int8_64, toller_scan_args)                                                                  \
     X(toller_ip_topk_scan_int8_256, toller_scan_args)                                                                 \
-    X(toller_ip_topk_raise, toller_select_args)                                                                       \
-    X(toller_ip_topk_prune, toller_select_args)                                                                       \
+    X(toller_ip_topk_select, toller_select_args)                                                                      \
     X(toller_ip_topk_rescore_f16, toller_rescore_args)                                                                \
     X(toller_ip_topk_rescore_bf16, toller_rescore_args)                                                               \
     X(toller_ip_topk_rescore_f32, toller_rescore_args)                                                                \

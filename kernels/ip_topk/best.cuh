@@ -116,10 +116,11 @@ __device__ inline uint32_t power_of_two_from(uint32_t x) {
 
 __device__ inline void write_best(const toller_best_args &args) {
     const uint32_t query = blockIdx.x;
-    const uint32_t count = min(global_array(args.counts, args.query_count)[query], args.capacity);
+    const uint32_t count = global_array(args.counts, args.query_count)[query];
+    const bool complete = count <= args.capacity;
     const uint32_t wanted = min(args.k, count);
-    if (threadIdx.x == 0) global_array(args.hit_counts, args.query_count)[query] = wanted;
-    if (wanted == 0) return;
+    if (threadIdx.x == 0) global_array(args.hit_counts, args.query_count)[query] = complete ? wanted : TOLLER_INCOMPLETE;
+    if (!complete || wanted == 0) return;
     const auto candidates =
         global_array(args.candidates + static_cast<uint64_t>(query) * args.capacity, args.capacity);
     const auto hits = global_array(args.hits + static_cast<uint64_t>(query) * args.k, args.k);

@@ -50,11 +50,13 @@ __device__ inline void rescore(const toller_rescore_args &args) {
     const uint32_t query_number = blockIdx.x, lane = threadIdx.x % PARTIAL_SUMS;
     const uint32_t team = blockIdx.y * (blockDim.x / PARTIAL_SUMS) + threadIdx.x / PARTIAL_SUMS;
     const uint32_t teams = gridDim.y * (blockDim.x / PARTIAL_SUMS);
-    const uint32_t count = min(global_array(args.counts, args.query_count)[query_number], args.capacity);
+    const uint32_t count = global_array(args.counts, args.query_count)[query_number];
+    if (count > args.capacity) return;
     const auto query = global_array(args.queries + static_cast<uint64_t>(query_number) * args.dim, args.dim);
     const auto candidates =
         global_array(args.candidates + static_cast<uint64_t>(query_number) * args.capacity, args.capacity);
 
+    uint32_t scored = 0;
     // All lanes of a warp make equally many rounds, as the shuffles require.
     for (uint64_t first = team / 2 * 2 * ROWS_AT_ONCE; first < count; first += uint64_t{teams} * ROWS_AT_ONCE) {
         Global<const Value> rows[ROWS_AT_ONCE];
@@ -83,7 +85,9 @@ __device__ inline void rescore(const toller_rescore_args &args) {
                 const float score = __double2float_rn(sum);
                 candidates[mine + j].lower = score;
                 candidates[mine + j].upper = score;
+                ++scored;
             }
         }
     }
+    if (scored > 0) atomicAdd(&global_array(args.nominated, args.query_count)[query_number], scored);
 }

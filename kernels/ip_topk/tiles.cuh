@@ -49,7 +49,9 @@ struct Cursor {
 
     __device__ bool is_at_end(const toller_scan_args &args) const { return row_tile >= args.tile_count; }
     __device__ uint32_t first_row(const toller_scan_args &args) const {
-        return (args.first_tile + row_tile * args.tile_step) * TILE_ROWS;
+        const uint32_t number = args.first_tile + row_tile;
+        // Tile 0 of TOLLER_SCAN_SAMPLE is skipped.
+        return (number + args.skips * (number / (TOLLER_SCAN_SAMPLE - 1) + 1)) * args.tile_step * TILE_ROWS;
     }
     __device__ uint32_t first_query() const { return query_tile * TILE_COLUMNS; }
 

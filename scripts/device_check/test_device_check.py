@@ -25,7 +25,7 @@ PROGRAM = f"""#!{sys.executable}
 import json, os, signal, sys, time
 arguments = " ".join(sys.argv)
 figure = {{"vectors": 1, "queries": 1, "k": 10, "scan": "f16", "seconds": {{"median": 0.002}}, "share_of_floor": 0.5, "kernels": [
-    {{"kernel": "toller_ip_topk_raise", "launches": 3, "seconds": 0.001}}]}}
+    {{"kernel": "toller_ip_topk_select", "launches": 3, "seconds": 0.001}}]}}
 if "--log" in sys.argv:
     open(sys.argv[sys.argv.index("--log") + 1], "a").write(json.dumps(figure) + "\\n")
 if "--output" in sys.argv and ("search" in arguments or "rerank" in arguments):

@@ -8,6 +8,7 @@ mod first_ranks;
 mod options;
 mod quantize;
 pub mod reference;
+mod sample;
 mod top_k;
 
 pub use toller_ir::{DocSet, Filter};

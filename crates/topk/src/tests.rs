@@ -417,6 +417,27 @@ fn a_sample_that_misleads_costs_no_hits() {
     }
 }
 
+/// Enough rows that devices search a sample first.
+#[test]
+fn guesses_from_hard_data_cost_no_hits() {
+    let (n, q, dim) = (1300, 3, 8);
+    for (seed, data) in (40..).zip(DATA) {
+        let (vectors, queries) = make(data, n, q, dim, seed);
+        let stored = Stored::new(DType::F32, &vectors, dim);
+        for k in [1, 40] {
+            for collection in [stored.collection(n), stored.segments(700, |_| true)] {
+                let expected =
+                    bits(&reference::ip_topk(&collection, &queries, k, &Filter::default()).unwrap());
+                for scan in [Scan::Auto, Scan::Int8] {
+                    let devices = Backend::Devices(Devices::shim(&[64 << 20]));
+                    let found = devices.search(&collection, &queries, k, &with(scan));
+                    assert!(bits(&found.rankings) == expected, "{data:?}, {scan}, k {k}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn few_are_nominated() {
     let (n, q, dim, k) = (20_000, 30, 128, 10);

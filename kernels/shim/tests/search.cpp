@@ -143,25 +143,32 @@ struct Search {
     Array<unsigned char> prepared;
     Array<toller_query_facts> facts;
     Array<toller_query_pair> pairs;
-    Array<float> ratio, thresholds;
+    Array<float> ratio, thresholds, guesses;
     Array<toller_candidate> candidates;
-    Array<uint32_t> counts, bounded, allowed, excluded;
+    Array<uint32_t> counts, bounded, nominated, allowed, excluded;
     Array<uint64_t> offsets;
     Found found;
+    std::vector<bool> is_incomplete;
 
     Search(const Problem &problem, const Plan &plan)
         : problem(problem), plan(plan), device(problem, plan.codes), queries(problem.query_numbers),
           prepared(static_cast<size_t>(problem.queries) * device.scan_stride), facts(problem.queries), pairs(pairs_of(problem.queries, plan.tile)),
-          ratio(std::vector<float>{0}),
-          thresholds(std::vector<float>(problem.queries, -std::numeric_limits<float>::infinity())),
-          candidates(static_cast<size_t>(problem.queries) * plan.capacity),
-          counts(std::vector<uint32_t>(problem.queries, 0)), bounded(std::vector<uint32_t>(problem.queries, 0)), allowed(problem.allowed), excluded(joined()),
-          offsets(ends()) {
+          ratio(std::vector<float>{0}), thresholds(problem.queries), guesses(problem.queries),
+          candidates(static_cast<size_t>(problem.queries) * plan.capacity), counts(problem.queries), bounded(problem.queries),
+          nominated(problem.queries), allowed(problem.allowed), excluded(joined()), offsets(ends()) {
+        start();
         toller_prepare_queries_args args{};
         args.queries = queries.data(), args.prepared = prepared.data();
         args.facts = facts.data(), args.residual_ratio = ratio.data();
         args.query_count = problem.queries, args.dim = problem.dim, args.stride = device.scan_stride;
         run("prepare_queries_" + type(), args, 2, 1, TOLLER_ROW_THREADS);
+    }
+
+    void start() {
+        toller_start_args args{};
+        args.thresholds = thresholds.data(), args.guesses = guesses.data(), args.counts = counts.data();
+        args.bounded = bounded.data(), args.nominated = nominated.data(), args.query_count = problem.queries;
+        run("start", args, (problem.queries + TOLLER_ROW_THREADS - 1) / TOLLER_ROW_THREADS, 1, TOLLER_ROW_THREADS);
     }
 
     std::string type() const { return plan.codes ? "int8" : name_of(problem.type); }
@@ -178,9 +185,11 @@ struct Search {
         return ends;
     }
 
-    void scan(uint32_t first, uint32_t rows) {
+    // Scans a sample of the tiles of some rows, or all other tiles.
+    void scan_part(uint32_t first, uint32_t rows, bool is_sample) {
         toller_cutoffs_args of_queries{};
         of_queries.facts = facts.data(), of_queries.thresholds = thresholds.data(), of_queries.pairs = pairs.data();
+        of_queries.guesses = guesses.data(), of_queries.counts = counts.data(), of_queries.capacity = plan.capacity;
         of_queries.query_count = problem.queries, of_queries.pair_count = pairs_of(problem.queries, plan.tile);
         run("cutoffs", of_queries, 2, 1, TOLLER_ROW_THREADS);
         toller_scan_args args{};
@@ -198,21 +207,24 @@ struct Search {
         args.candidates = candidates.data(), args.counts = counts.data();
         args.row_count = rows, args.first_ordinal = problem.first_ordinal + first;
         args.query_count = problem.queries, args.stride = device.scan_stride, args.capacity = plan.capacity;
-        // Even tiles, then odd ones.
         const uint32_t tiles = (rows + TOLLER_SCAN_ROWS - 1) / TOLLER_SCAN_ROWS;
-        args.tile_step = 2;
-        for (args.first_tile = 0; args.first_tile < std::min(tiles, 2u); ++args.first_tile) {
-            args.tile_count = (tiles - args.first_tile + 1) / 2;
-            run("scan_" + type() + "_" + plan.tile, args, plan.blocks, 1, TOLLER_SCAN_THREADS, shared_of(plan.tile));
-        }
+        const uint32_t sampled = (tiles + TOLLER_SCAN_SAMPLE - 1) / TOLLER_SCAN_SAMPLE;
+        args.tile_step = is_sample ? TOLLER_SCAN_SAMPLE : 1, args.skips = is_sample ? 0 : 1;
+        args.tile_count = is_sample ? sampled : tiles - sampled;
+        run("scan_" + type() + "_" + plan.tile, args, plan.blocks, 1, TOLLER_SCAN_THREADS, shared_of(plan.tile));
     }
 
-    void select(const char *kernel) {
+    void scan(uint32_t first, uint32_t rows) {
+        for (const bool is_sample : {true, false}) scan_part(first, rows, is_sample);
+    }
+
+    void select(uint32_t depth = 0, bool undo = false, bool verify = false) {
         toller_select_args args{};
+        args.depth = depth, args.undo = undo, args.verify = verify, args.guesses = guesses.data();
         args.candidates = candidates.data(), args.counts = counts.data(), args.thresholds = thresholds.data();
         args.bounded = bounded.data(), args.facts = facts.data();
         args.query_count = problem.queries, args.capacity = plan.capacity, args.k = problem.k;
-        run(kernel, args, problem.queries, 1, TOLLER_SELECT_THREADS, TOLLER_SELECT_SHARED);
+        run("select", args, problem.queries, 1, TOLLER_SELECT_THREADS, TOLLER_SELECT_SHARED);
     }
 
     void rescore() {
@@ -220,8 +232,7 @@ struct Search {
         args.rows = device.rows.data(), args.queries = queries.data(), args.candidates = candidates.data();
         args.counts = counts.data(), args.row_count = problem.rows, args.first_ordinal = problem.first_ordinal;
         args.query_count = problem.queries, args.dim = problem.dim, args.stride = device.stride;
-        args.capacity = plan.capacity;
-        for (const toller_candidate &candidate : held()) found.nominated += candidate.lower != candidate.upper;
+        args.capacity = plan.capacity, args.nominated = nominated.data();
         run(std::string("rescore_") + name_of(problem.type), args, problem.queries, 2, TOLLER_RESCORE_THREADS);
         for (const toller_candidate &candidate : held()) {
             // NaN is not equal to itself.
@@ -229,11 +240,12 @@ struct Search {
         }
     }
 
-    // All candidates of all queries.
+    // All candidates of all complete queries.
     std::vector<toller_candidate> held() const {
         std::vector<toller_candidate> all;
         const auto counted = counts.read();
         for (uint32_t query = 0; query < problem.queries; ++query) {
+            if (counted[query] > plan.capacity) continue;
             const auto *first = candidates.data() + static_cast<size_t>(query) * plan.capacity;
             all.insert(all.end(), first, first + counted[query]);
         }
@@ -241,6 +253,7 @@ struct Search {
     }
 
     std::vector<std::vector<toller_hit>> best() {
+        is_incomplete.clear();
         Array<toller_hit> hits(static_cast<size_t>(problem.queries) * problem.k);
         Array<uint32_t> hit_counts(problem.queries);
         Array<uint64_t> scratch(static_cast<size_t>(problem.queries) * problem.k * 2);
@@ -254,7 +267,9 @@ struct Search {
         const auto all = hits.read();
         for (uint32_t query = 0; query < problem.queries; ++query) {
             const auto first = all.begin() + static_cast<size_t>(query) * problem.k;
-            of_queries.emplace_back(first, first + hit_counts.read()[query]);
+            const uint32_t count = hit_counts.read()[query];
+            is_incomplete.push_back(count == TOLLER_INCOMPLETE);
+            of_queries.emplace_back(first, first + (count == TOLLER_INCOMPLETE ? 0 : count));
         }
         return of_queries;
     }
@@ -280,30 +295,45 @@ struct Search {
         candidates.write(all), counts.write(kept), bounded.write(kept);
     }
 
-    void search() {
+    // With thresholds from bounds alone: a chunk that fills a buffer is taken back.
+    void search_safely() {
         uint32_t chunk = room();
         for (uint32_t first = 0; first < problem.rows;) {
             const uint32_t rows = std::min(chunk, problem.rows - first);
-            const auto before = counts.read();
             scan(first, rows);
-            select("raise");
-            const auto after = counts.read();
-            if (*std::max_element(after.begin(), after.end()) > plan.capacity) {
+            const auto counted = counts.read();
+            if (*std::max_element(counted.begin(), counted.end()) > plan.capacity) {
                 ++found.overflows;
-                counts.write(before);
-                select("prune");
+                select(0, true);
                 if (room() < plan.capacity / 2) make_room();
                 chunk = std::max(chunk / 2, room());
                 continue;
             }
-            select("prune");
+            select();
             first += rows;
             chunk *= 4;
         }
         rescore();
-        select("raise");
-        select("prune");
+        select();
         found.hits = best();
+    }
+
+    // With a guess from a sample, as the driver does first; then again for the queries that are incomplete.
+    void search() {
+        scan_part(0, problem.rows, true);
+        select(std::min(problem.k, 2 * problem.k / TOLLER_SCAN_SAMPLE + plan.margin));
+        scan_part(0, problem.rows, false);
+        select();
+        rescore();
+        select(0, false, true);
+        auto hits = best();
+        const auto again = is_incomplete;
+        start();
+        search_safely();
+        for (uint32_t query = 0; query < problem.queries; ++query) {
+            found.incomplete += again[query];
+            if (!again[query]) found.hits[query] = hits[query];
+        }
     }
 };
 
@@ -364,7 +394,7 @@ std::vector<std::vector<toller_hit>> reference(const Problem &problem) {
 std::vector<std::vector<toller_candidate>> scanned(const Problem &problem, const Plan &plan) {
     Search search(problem, plan);
     search.scan(0, problem.rows);
-    search.select("raise");
+    search.select();
     std::vector<std::vector<toller_candidate>> of_queries;
     const auto counts = search.counts.read();
     for (uint32_t query = 0; query < problem.queries; ++query) {
@@ -377,5 +407,6 @@ std::vector<std::vector<toller_candidate>> scanned(const Problem &problem, const
 Found search(const Problem &problem, const Plan &plan) {
     Search search(problem, plan);
     search.search();
+    for (const uint32_t nominated : search.nominated.read()) search.found.nominated += nominated;
     return search.found;
 }

@@ -27,6 +27,8 @@ struct Plan {
     bool codes = false;
     uint32_t capacity = 0;
     uint32_t blocks = 2;
+    // Candidates of a sample above what it is expected to hold of the k best: few make guesses too high.
+    uint32_t margin = 5;
 };
 
 struct Found {
@@ -34,6 +36,8 @@ struct Found {
     // How many candidates of all queries were rescored.
     uint64_t nominated = 0;
     uint32_t overflows = 0;
+    // How many queries were searched again.
+    uint32_t incomplete = 0;
 };
 
 // Rounds numbers to `type`.

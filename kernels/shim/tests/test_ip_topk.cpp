@@ -193,6 +193,23 @@ void full_buffers_are_counted_and_scanned_again() {
     const Found found = search(problem, plan_of("8", false, 40, 3));
     check_same(found.hits, reference(problem), "full buffers");
     CHECK(found.overflows > 3, "%u", found.overflows);
+    CHECK(found.incomplete == 3, "%u", found.incomplete);
+}
+
+void guesses_that_are_too_high_are_noticed() {
+    // A third of the rows is the sample. Of the 20 best, it holds more than 2 and fewer than 20.
+    const Problem problem = problem_of(Type::F16, Data::Random, 400, 3, 64, 20, 12);
+    for (const char *tile : TILES) {
+        for (const bool codes : {false, true}) {
+            Plan plan = plan_of(tile, codes, 400, 2);
+            for (const uint32_t margin : {1, 20}) {
+                plan.margin = margin;
+                const Found found = search(problem, plan);
+                check_same(found.hits, reference(problem), "guesses");
+                CHECK(found.incomplete == (margin == 1 ? 3u : 0u), "%s, margin %u: %u", tile, margin, found.incomplete);
+            }
+        }
+    }
 }
 
 void few_are_nominated() {
@@ -232,6 +249,7 @@ int main(int count, char **arguments) {
     RUN(the_worst_data_stay_within_the_bounds);
     RUN(fewer_rows_than_hits_and_the_last_ordinals);
     RUN(full_buffers_are_counted_and_scanned_again);
+    RUN(guesses_that_are_too_high_are_noticed);
     RUN(what_is_not_finite_does_no_harm);
     RUN(few_are_nominated);
     RUN(tiles_of_queries_do_not_mix);

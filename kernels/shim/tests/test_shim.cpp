@@ -404,7 +404,7 @@ void wrong_launches_are_refused() {
     CHECK(toller_shim_launch("nothing", nullptr, 0, 1, 1, 32, 0, error, sizeof(error)) == 1, "unknown");
     CHECK(contains(error, "nothing: there ") && std::strlen(error) == 15, "%s", error);
     char longer[200] = "";
-    CHECK(toller_shim_launch("toller_ip_topk_raise", nullptr, 3, 1, 1, 32, 0, longer, sizeof(longer)) == 1, "args");
+    CHECK(toller_shim_launch("toller_ip_topk_select", nullptr, 3, 1, 1, 32, 0, longer, sizeof(longer)) == 1, "args");
     CHECK(contains(longer, "bytes, not 3"), "%s", longer);
 }
 

@@ -27,7 +27,7 @@ impl Watched {
     }
 }
 
-/// One line, for example `toller_ip_topk_raise: 32 x 1 x 1 blocks of 512 threads, 1280 bytes: 12.5 us`.
+/// One line, for example `toller_ip_topk_select: 32 x 1 x 1 blocks of 512 threads, 1280 bytes: 12.5 us`.
 impl fmt::Display for Watched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kernel, grid: [x, y, z], threads, shared_bytes, seconds } = self;

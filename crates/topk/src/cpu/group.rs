@@ -22,6 +22,7 @@ use super::ranked::ranked;
 use super::thread_scan::BlockScan;
 use super::thresholds::Thresholds;
 use crate::options::IpTopkOptions;
+use crate::sample::sample_depth;
 use crate::top_k::TopK;
 
 /// Fewer blocks are scanned without a sample.
@@ -67,17 +68,6 @@ pub(crate) fn search_group(
         sweep.search_again(&misled, k, &mut found);
     }
     found
-}
-
-/// The depth at which a sample of a `share` of the collection is searched, so that almost certainly more than
-/// `k` vectors of the collection score at least as much as the last.
-///
-/// Of the k best, the sample holds k * share if it was drawn vector by vector, with a standard deviation of
-/// less than the root of that. Vectors that are stored next to each other are alike, and drawn together:
-/// hence twice as many, and four deviations more.
-fn sample_depth(k: usize, share: f64) -> usize {
-    let expected = k as f64 * share;
-    ((2.0 * expected + 4.0 * expected.sqrt() + 4.0).ceil() as usize).min(k)
 }
 
 /// Searches of blocks for a group of queries.

@@ -44,6 +44,19 @@ pub(crate) struct RowNorms {
     pub(crate) reserved: u32,
 }
 
+/// The argument of `start`.
+#[derive(Clone, Copy, Debug, Default, NoUninit)]
+#[repr(C)]
+pub(crate) struct Start {
+    pub(crate) thresholds: Address,
+    pub(crate) guesses: Address,
+    pub(crate) counts: Address,
+    pub(crate) bounded: Address,
+    pub(crate) nominated: Address,
+    pub(crate) query_count: u32,
+    pub(crate) reserved: u32,
+}
+
 /// The argument of `prepare_queries_*`.
 #[derive(Clone, Copy, Debug, Default, NoUninit)]
 #[repr(C)]
@@ -64,9 +77,13 @@ pub(crate) struct PrepareQueries {
 pub(crate) struct Cutoffs {
     pub(crate) facts: Address,
     pub(crate) thresholds: Address,
+    pub(crate) guesses: Address,
+    pub(crate) counts: Address,
     pub(crate) pairs: Address,
     pub(crate) query_count: u32,
     pub(crate) pair_count: u32,
+    pub(crate) capacity: u32,
+    pub(crate) reserved: u32,
 }
 
 /// The argument of `scan_*`.
@@ -94,10 +111,10 @@ pub(crate) struct Scan {
     pub(crate) first_tile: u32,
     pub(crate) tile_step: u32,
     pub(crate) tile_count: u32,
-    pub(crate) reserved: u32,
+    pub(crate) skips: u32,
 }
 
-/// The argument of `raise` and `prune`.
+/// The argument of `select`.
 #[derive(Clone, Copy, Debug, Default, NoUninit)]
 #[repr(C)]
 pub(crate) struct Select {
@@ -105,11 +122,14 @@ pub(crate) struct Select {
     pub(crate) counts: Address,
     pub(crate) bounded: Address,
     pub(crate) thresholds: Address,
+    pub(crate) guesses: Address,
     pub(crate) facts: Address,
     pub(crate) query_count: u32,
     pub(crate) capacity: u32,
     pub(crate) k: u32,
-    pub(crate) reserved: u32,
+    pub(crate) depth: u32,
+    pub(crate) undo: u32,
+    pub(crate) verify: u32,
 }
 
 /// The argument of `rescore_*`.
@@ -120,6 +140,7 @@ pub(crate) struct Rescore {
     pub(crate) queries: Address,
     pub(crate) candidates: Address,
     pub(crate) counts: Address,
+    pub(crate) nominated: Address,
     pub(crate) row_count: u32,
     pub(crate) first_ordinal: u32,
     pub(crate) query_count: u32,
@@ -154,7 +175,13 @@ pub(crate) const SCAN_ROWS: u32 = 128;
 /// Bytes of each row in a stage of its pipeline.
 pub(crate) const SCAN_SLICE: u32 = 128;
 
-/// Dynamic shared memory of `raise` and `prune`.
+/// One tile in this many is a sample of them.
+pub(crate) const SCAN_SAMPLE: u32 = 32;
+
+/// What `best` reports for a query whose candidates are incomplete.
+pub(crate) const INCOMPLETE: u32 = 0x8000_0000;
+
+/// Dynamic shared memory of `select`.
 pub(crate) const SELECT_SHARED: u32 = 256 * 4 + 64 * 4;
 /// The largest k that `best` sorts in shared memory.
 pub(crate) const BEST_IN_SHARED: u32 = 4096;

@@ -1,6 +1,5 @@
 //! A filter in the form that the kernels look up.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use toller_gpu::{Address, Device, DeviceError, Memory};
@@ -32,15 +31,16 @@ impl Excluded {
     pub(crate) fn new(
         device: &Arc<dyn Device>,
         filter: &Filter<'_>,
-        numbers: Range<usize>,
+        numbers: &[usize],
     ) -> Result<Self, DeviceError> {
-        let lists = filter.excluded.get(numbers).unwrap_or(&[]);
-        if lists.iter().all(Vec::is_empty) {
+        // Without exclusions there are no lists.
+        let lists = || numbers.iter().filter_map(|&number| filter.excluded.get(number));
+        if lists().all(Vec::is_empty) {
             return Ok(Self(None));
         }
         let mut offsets = vec![0];
         let mut ordinals: Vec<u32> = Vec::new();
-        for list in lists {
+        for list in lists() {
             ordinals.extend(list.iter().map(|doc| doc.0));
             offsets.push(ordinals.len() as u64);
         }

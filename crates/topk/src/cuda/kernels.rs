@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytemuck::NoUninit;
-use toller_gpu::{Device, DeviceError, Launch};
+use toller_gpu::{Device, DeviceError, Launch, Queue};
 
 use super::abi;
 use crate::collection::Vectors;
@@ -125,7 +125,7 @@ const RESCORE: [&str; 3] =
 pub(super) fn names() -> Vec<&'static str> {
     let scans = VARIANTS.iter().flat_map(|variant| variant.names);
     let others =
-        ["toller_ip_topk_cutoffs", "toller_ip_topk_raise", "toller_ip_topk_prune", "toller_ip_topk_best"];
+        ["toller_ip_topk_start", "toller_ip_topk_cutoffs", "toller_ip_topk_select", "toller_ip_topk_best"];
     scans.chain(ROW_NORMS).chain(PREPARE_QUERIES).chain(RESCORE).chain(others).collect()
 }
 
@@ -160,6 +160,13 @@ impl Kernels {
         unsafe { self.launch(ROW_NORMS[dtype as usize], [blocks, 1, 1], abi::ROW_THREADS, 0, &args) }
     }
 
+    /// Sets the thresholds and counts of a group of queries.
+    pub(crate) unsafe fn start(&self, args: abi::Start) -> Result<(), DeviceError> {
+        let grid = [args.query_count.div_ceil(abi::ROW_THREADS), 1, 1];
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { self.launch("toller_ip_topk_start", grid, abi::ROW_THREADS, 0, &args) }
+    }
+
     /// Brings queries into the form that the scan multiplies.
     pub(crate) unsafe fn prepare_queries(
         &self,
@@ -192,32 +199,17 @@ impl Kernels {
         unsafe { self.launch(name, [blocks, 1, 1], abi::SCAN_THREADS, variant.shared_bytes(), &args) }
     }
 
-    /// Raises the thresholds.
-    pub(crate) unsafe fn raise(&self, args: abi::Select) -> Result<(), DeviceError> {
-        // SAFETY: the caller vouches for the arrays.
-        unsafe { self.select("toller_ip_topk_raise", args) }
-    }
-
-    /// Drops candidates that cannot reach the thresholds.
-    pub(crate) unsafe fn prune(&self, args: abi::Select) -> Result<(), DeviceError> {
-        // SAFETY: the caller vouches for the arrays.
-        unsafe { self.select("toller_ip_topk_prune", args) }
-    }
-
-    unsafe fn select(&self, name: &'static str, args: abi::Select) -> Result<(), DeviceError> {
+    /// Raises the thresholds, and drops candidates that cannot reach them.
+    pub(crate) unsafe fn select(&self, args: abi::Select) -> Result<(), DeviceError> {
         let grid = [args.query_count, 1, 1];
+        let (name, shared_bytes) = ("toller_ip_topk_select", abi::SELECT_SHARED);
         // SAFETY: the caller vouches for the arrays.
-        unsafe { self.launch(name, grid, abi::SELECT_THREADS, abi::SELECT_SHARED, &args) }
+        unsafe { self.launch(name, grid, abi::SELECT_THREADS, shared_bytes, &args) }
     }
 
-    /// Scores the candidates among the rows of `args`; `most` is about how many candidates a query has.
-    pub(crate) unsafe fn rescore(
-        &self,
-        dtype: DType,
-        most: u32,
-        args: abi::Rescore,
-    ) -> Result<(), DeviceError> {
-        let of_query = most.div_ceil(abi::RESCORE_THREADS / WARP);
+    /// Scores the candidates among the rows of `args`.
+    pub(crate) unsafe fn rescore(&self, dtype: DType, args: abi::Rescore) -> Result<(), DeviceError> {
+        let of_query = args.capacity.div_ceil(abi::RESCORE_THREADS / WARP);
         // Enough blocks to fill the device a few times; further candidates take turns.
         let shared = (8 * self.device.facts().multiprocessors).div_ceil(args.query_count);
         let grid = [args.query_count, of_query.min(shared).max(1), 1];
@@ -230,6 +222,11 @@ impl Kernels {
         let grid = [args.query_count, 1, 1];
         // SAFETY: the caller vouches for the arrays.
         unsafe { self.launch("toller_ip_topk_best", grid, abi::SELECT_THREADS, abi::BEST_SHARED, &args) }
+    }
+
+    /// Waits for all of them.
+    pub(crate) fn wait(&self) -> Result<(), DeviceError> {
+        self.device.synchronize(Queue::Compute)
     }
 
     /// Blocks for items of which a warp does one at a time.

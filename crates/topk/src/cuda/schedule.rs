@@ -2,16 +2,18 @@
 
 use std::collections::VecDeque;
 
-use super::abi::SCAN_ROWS;
+use super::abi::{SCAN_ROWS, SCAN_SAMPLE};
 use super::layout::Run;
 
-/// Tiles of a run: `first`, `first + step` and so on, `count` of them. One launch scans them.
+/// Tiles of a run, in a sequence that one launch scans a part of: `count` from number `first` on of every
+/// `step`-th tile; without one in [`SCAN_SAMPLE`] of these where it `skips` what was scanned before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stripe {
     /// The number of the run in its slab.
     pub(crate) run: usize,
-    pub(crate) first: usize,
     pub(crate) step: usize,
+    pub(crate) skips: bool,
+    pub(crate) first: usize,
     pub(crate) count: usize,
 }
 
@@ -22,12 +24,37 @@ impl Stripe {
     }
 }
 
-/// About how many tiles are scanned before all others: a sample of the whole slab, which sets the thresholds
-/// whatever the order of the rows. (Else rows of ascending score would all be nominated.)
-const SAMPLED_TILES: usize = 64;
+/// The most tiles of the first chunk, unless a slab has more runs: every row of it is a candidate.
+const FIRST_TILES: usize = 8;
 
-/// The stripes that are still to be scanned, in order: a sample, then ever denser stripes between those
-/// before.
+/// The tiles of a slab in chunks. All chunks up to one are a sample of all chunks up to the next: one tile in
+/// [`SCAN_SAMPLE`], from all over the slab, whatever the order of the rows.
+pub(crate) fn chunks(runs: &[Run]) -> Vec<Vec<Stripe>> {
+    const SAMPLE: usize = SCAN_SAMPLE as usize;
+    let tiles = |run: &Run| run.rows.div_ceil(SCAN_ROWS as usize);
+    let all: usize = runs.iter().map(tiles).sum();
+    let chunk = |step: usize, skips: bool| -> Vec<Stripe> {
+        let stripe = |(run, of): (usize, &Run)| {
+            let every = tiles(of).div_ceil(step);
+            let count = if skips { every - every.div_ceil(SAMPLE) } else { every };
+            Stripe { run, step, skips, first: 0, count }
+        };
+        runs.iter().enumerate().map(stripe).filter(|stripe| stripe.count > 0).collect()
+    };
+    let mut step = 1;
+    while all.div_ceil(step) > FIRST_TILES {
+        step *= SAMPLE;
+    }
+    let mut chunks = vec![chunk(step, false)];
+    while step > 1 {
+        step /= SAMPLE;
+        chunks.push(chunk(step, true));
+    }
+    chunks
+}
+
+/// The stripes that are still to be scanned, in the order of [`chunks`]. (Else rows of ascending score would
+/// all be nominated.)
 #[derive(Debug)]
 pub(crate) struct Schedule {
     stripes: VecDeque<Stripe>,
@@ -36,24 +63,7 @@ pub(crate) struct Schedule {
 impl Schedule {
     /// All rows of the runs of a slab.
     pub(crate) fn new(runs: &[Run]) -> Self {
-        let tiles = |run: &Run| run.rows.div_ceil(SCAN_ROWS as usize);
-        let all: usize = runs.iter().map(tiles).sum();
-        let mut stripes = VecDeque::new();
-        let mut add = |first: usize, step: usize| {
-            for (number, run) in runs.iter().enumerate() {
-                let count = tiles(run).saturating_sub(first).div_ceil(step);
-                if count > 0 {
-                    stripes.push_back(Stripe { run: number, first, step, count });
-                }
-            }
-        };
-        let mut step = (all / SAMPLED_TILES).max(1).next_power_of_two();
-        add(0, step);
-        while step > 1 {
-            add(step / 2, step);
-            step /= 2;
-        }
-        Self { stripes }
+        Self { stripes: chunks(runs).into_iter().flatten().collect() }
     }
 
     /// The next stripes, of at most `limit` rows but at least one tile; `None` after the last.
@@ -65,7 +75,7 @@ impl Schedule {
             let count = stripe.count.min(left);
             left -= count;
             taken.push(Stripe { count, ..*stripe });
-            stripe.first += count * stripe.step;
+            stripe.first += count;
             stripe.count -= count;
             if stripe.count == 0 {
                 self.stripes.pop_front();
@@ -79,8 +89,8 @@ impl Schedule {
         for stripe in taken.into_iter().rev() {
             match self.stripes.front_mut() {
                 Some(next)
-                    if (next.run, next.step) == (stripe.run, stripe.step)
-                        && next.first == stripe.first + stripe.count * stripe.step =>
+                    if (next.run, next.step, next.skips) == (stripe.run, stripe.step, stripe.skips)
+                        && next.first == stripe.first + stripe.count =>
                 {
                     next.first = stripe.first;
                     next.count += stripe.count;
@@ -93,12 +103,13 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
-    use super::{Run, Schedule, Stripe};
+    use super::{Run, Schedule, Stripe, chunks};
 
     /// The tiles of a stripe, with the number of its run.
     fn tiles(stripe: &Stripe) -> impl Iterator<Item = (usize, usize)> {
-        let Stripe { run, first, step, count } = *stripe;
-        (0..count).map(move |i| (run, first + i * step))
+        let Stripe { run, step, skips, first, count } = *stripe;
+        let is_new = move |number: &usize| !skips || !number.is_multiple_of(32);
+        (0..).filter(is_new).skip(first).take(count).map(move |number| (run, number * step))
     }
 
     #[test]
@@ -122,11 +133,6 @@ mod tests {
                         seen.extend(taken.iter().flat_map(tiles));
                     }
                 }
-                if all.len() > 1000 {
-                    let sample = &seen[..64];
-                    let is_in = |part: usize| sample.iter().any(|&(_, tile)| tile * 16 / all.len() == part);
-                    assert!((0..16).all(is_in), "{sample:?}");
-                }
                 seen.sort_unstable();
                 assert_eq!(seen, all, "{rows:?} rows, {limit} at a time");
             }
@@ -134,13 +140,22 @@ mod tests {
     }
 
     #[test]
-    fn a_large_slab_takes_few_launches() {
-        let mut schedule = Schedule::new(&[Run { row: 0, rows: 8_841_823, ordinal: 0 }]);
-        let (mut launches, mut limit) = (0, 16_384);
-        while let Some(taken) = schedule.take(limit) {
-            launches += taken.len();
-            limit *= 4;
+    fn chunks_are_samples_of_the_next() {
+        let whole = |rows| [Run { row: 0, rows, ordinal: 0 }];
+        let sizes = |runs: &[Run]| -> Vec<usize> {
+            chunks(runs).iter().map(|chunk| chunk.iter().map(|stripe| stripe.count).sum()).collect()
+        };
+        assert_eq!(sizes(&whole(8_841_823)), [3, 65, 2091, 66_918]);
+        assert_eq!(sizes(&whole(1024)), [8]);
+        assert_eq!(sizes(&whole(1025)), [1, 8]);
+        assert_eq!(sizes(&[]), [0]);
+        assert!(chunks(&whole(8_841_823)).iter().all(|chunk| chunk.len() == 1), "a launch for each chunk");
+        let mut seen: Vec<(usize, usize)> = Vec::new();
+        for chunk in chunks(&whole(1 << 20)) {
+            seen.extend(chunk.iter().flat_map(tiles));
+            seen.sort_unstable();
+            let all_over = (0..seen.len()).map(|i| (0, i * (1 << 13) / seen.len()));
+            assert!(all_over.eq(seen.iter().copied()), "{} tiles", seen.len());
         }
-        assert!(launches < 24, "{launches}");
     }
 }

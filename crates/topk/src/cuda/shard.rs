@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use toller_gpu::{Device, DeviceError};
-use toller_ir::Filter;
+use toller_ir::{Filter, Ranking};
 
 use super::filters::{Allowed, Excluded};
-use super::group::{Group, Sizes};
+use super::group::Group;
 use super::kernels::Kernels;
 use super::layout::{Slab, slabs};
 use super::plan::{DevicePlan, RowBytes};
 use super::rows::{Loader, Rows};
+use super::sizes::Sizes;
+use super::workspace::Workspace;
 use crate::collection::Collection;
 use crate::top_k::TopK;
 
@@ -31,7 +33,7 @@ pub(crate) struct Shard {
     resident: Vec<(Slab, Rows)>,
     streamed: Option<Streamed>,
     /// Held during a search: the device's memory is planned for one at a time.
-    searching: Mutex<()>,
+    workspace: Mutex<Workspace>,
 }
 
 /// Slabs that are copied to the device for every search.
@@ -82,6 +84,7 @@ impl Shard {
             None
         };
         Ok(Self {
+            workspace: Mutex::new(Workspace::new(&device)),
             device,
             kernels,
             plan,
@@ -89,7 +92,6 @@ impl Shard {
             rows: rows.len(),
             resident,
             streamed,
-            searching: Mutex::default(),
         })
     }
 
@@ -106,33 +108,52 @@ impl Shard {
         filter: &Filter<'_>,
     ) -> Result<TopK, DeviceError> {
         let count = queries.len() / self.dim;
-        let mut found = TopK::default();
+        let mut found = TopK { rankings: vec![Ranking::default(); count], nominated: vec![0; count] };
         if self.rows == 0 {
-            return Ok(TopK { rankings: vec![Default::default(); count], nominated: vec![0; count] });
+            return Ok(found);
         }
-        let _alone = self.searching.lock().unwrap_or_else(PoisonError::into_inner);
-        let k = k.min(self.rows);
+        let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
         let allowed = Allowed::new(&self.device, filter)?;
-        let mut first = 0;
-        while first < count {
-            let sizes = Sizes::within(self.plan.workspace, count - first, self.rows, k, self.dim);
-            let sizes = sizes.ok_or_else(|| self.too_little(k))?;
-            let numbers = first..first + sizes.queries;
-            let of_group = &queries[numbers.start * self.dim..numbers.end * self.dim];
-            let excluded = Excluded::new(&self.device, filter, numbers)?;
-            let mut group = Group::new(&self.device, &self.kernels, sizes, of_group, &allowed, excluded)?;
-            for (slab, rows) in &self.resident {
-                group.search(slab, rows)?;
+        let k = k.min(self.rows);
+        let mut left: Vec<usize> = (0..count).collect();
+        // Rows that are streamed are copied once: copying takes longer than scanning without guesses.
+        let mut guesses = self.streamed.is_none();
+        while !left.is_empty() {
+            let mut incomplete = Vec::new();
+            while !left.is_empty() {
+                let sizes = Sizes::within(self.plan.workspace, left.len(), self.rows, k, self.dim);
+                let sizes = sizes.ok_or_else(|| self.too_little(k))?;
+                let rest = left.split_off(sizes.queries);
+                let numbers = std::mem::replace(&mut left, rest);
+                let excluded = Excluded::new(&self.device, filter, &numbers)?;
+                let mut group =
+                    Group::new(&self.kernels, &mut workspace, sizes, queries, &numbers, &allowed, excluded)?;
+                self.search_group(collection, &mut group, guesses)?;
+                for (number, (ranking, nominated)) in numbers.into_iter().zip(group.best()?) {
+                    found.nominated[number] += nominated;
+                    match ranking {
+                        Some(ranking) => found.rankings[number] = ranking,
+                        None => incomplete.push(number),
+                    }
+                }
             }
-            if let Some(streamed) = &self.streamed {
-                streamed.search(&self.kernels, collection, &mut group)?;
-            }
-            let (rankings, nominated) = group.finish()?;
-            found.rankings.extend(rankings);
-            found.nominated.extend(nominated);
-            first += sizes.queries;
+            left = incomplete;
+            guesses = false;
         }
         Ok(found)
+    }
+
+    /// Searches all rows for a group.
+    fn search_group(
+        &self,
+        collection: &Collection<'_>,
+        group: &mut Group<'_>,
+        guesses: bool,
+    ) -> Result<(), DeviceError> {
+        for (slab, rows) in &self.resident {
+            if guesses { group.search_with_guesses(slab, rows)? } else { group.search_safely(slab, rows)? }
+        }
+        self.streamed.as_ref().map_or(Ok(()), |streamed| streamed.search(&self.kernels, collection, group))
     }
 
     fn too_little(&self, k: usize) -> DeviceError {
@@ -180,8 +201,8 @@ impl Streamed {
                 let Ok(loaded) = readied.recv() else { break };
                 loaded?;
                 rows.set_norms(kernels, slab)?;
-                // Ends with a read of the counts: the device has finished with the slab.
-                group.search(slab, rows)?;
+                group.search_safely(slab, rows)?;
+                group.wait()?;
                 // After the last slab there is no loader any more.
                 let _ = free.send(());
             }

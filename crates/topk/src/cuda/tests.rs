@@ -7,10 +7,10 @@
 mod smoke;
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, Mutex};
 
 use half::f16;
-use toller_gpu::{DeviceError, Devices};
+use toller_gpu::{DeviceError, Devices, Watcher};
 use toller_ir::{DocOrd, Explain};
 
 use super::{DeviceSearch, abi, kernels};
@@ -52,6 +52,7 @@ fn constants_and_names_are_those_of_the_header() {
         let line = HEADER.lines().find_map(|line| line.strip_prefix(&format!("#define {name} "))).unwrap();
         line.trim().parse().unwrap()
     };
+    assert!(HEADER.contains(&format!("#define TOLLER_INCOMPLETE {:#x}u", abi::INCOMPLETE)));
     for (name, value) in [
         ("TOLLER_ROW_THREADS", abi::ROW_THREADS),
         ("TOLLER_SCAN_THREADS", abi::SCAN_THREADS),
@@ -59,6 +60,7 @@ fn constants_and_names_are_those_of_the_header() {
         ("TOLLER_RESCORE_THREADS", abi::RESCORE_THREADS),
         ("TOLLER_SCAN_ROWS", abi::SCAN_ROWS),
         ("TOLLER_SCAN_SLICE", abi::SCAN_SLICE),
+        ("TOLLER_SCAN_SAMPLE", abi::SCAN_SAMPLE),
         ("TOLLER_BEST_IN_SHARED", abi::BEST_IN_SHARED),
         ("TOLLER_SCAN_STAGES_8", kernels::stages(8)),
         ("TOLLER_SCAN_STAGES_64", kernels::stages(64)),
@@ -111,6 +113,72 @@ fn full_buffers_lose_nothing() {
         let nominated =
             search(&Devices::shim(&[64 << 20]), &one_segment(&vectors, dim), &queries, k, Scan::Auto);
         assert!(nominated.iter().all(|&count| count >= k), "{nominated:?}");
+    }
+}
+
+/// The sample, which is the first tile, holds all hits of every other query. So the guesses for these queries are
+/// too high, and they alone are searched again.
+#[test]
+fn a_sample_that_misleads_costs_no_hits() {
+    let (rows, dim, k, count) = (1500, 16, 30, 9);
+    let mut vectors = numbers(rows * dim, 12);
+    vectors.chunks_exact_mut(dim).take(128).for_each(|vector| vector[0] += 100.0);
+    let mut queries = numbers(count * dim, 13);
+    for (query, numbers) in queries.chunks_exact_mut(dim).enumerate() {
+        numbers[0] = if query.is_multiple_of(2) { 1.0 } else { 0.0 };
+    }
+    let collection = one_segment(&vectors, dim);
+    let misled: Vec<f32> = queries.chunks_exact(dim).step_by(2).flatten().copied().collect();
+    let others: Vec<f32> = queries.chunks_exact(dim).skip(1).step_by(2).flatten().copied().collect();
+    for (queries, expected) in [(&queries, [9, 5].as_slice()), (&misled, &[5, 5]), (&others, &[4])] {
+        let devices = Devices::shim(&[64 << 20]);
+        let groups = Arc::new(Mutex::new(Vec::new()));
+        let seen = groups.clone();
+        let watcher: Watcher = Arc::new(move |watched| {
+            // It has a block for each query of a group.
+            if watched.kernel == "toller_ip_topk_best" && watched.seconds.is_none() {
+                seen.lock().unwrap().push(watched.grid[0]);
+            }
+        });
+        devices.watched(&watcher, || search(&devices, &collection, queries, k, Scan::Auto));
+        assert_eq!(*groups.lock().unwrap(), expected);
+        search(&devices, &collection, queries, k, Scan::Int8);
+    }
+}
+
+/// Rows of two types are searched one after the other, each with guesses of their own.
+#[test]
+fn the_rows_of_each_type_are_guessed_about() {
+    let dim = 8;
+    let (wide, queries) = (numbers(1200 * dim, 16), numbers(3 * dim, 17));
+    for factor in [0.5, 1.0, 2.0] {
+        let halves: Vec<f16> =
+            numbers(1400 * dim, 18).into_iter().map(|x| f16::from_f32(factor * x)).collect();
+        let segment = |first, vectors| Segment { first: DocOrd(first), vectors, codes: None };
+        let segments = vec![segment(0, Vectors::F32(&wide)), segment(1200, Vectors::F16(&halves))];
+        let collection = Collection::new(dim, segments).unwrap();
+        for k in [5, 60] {
+            for scan in [Scan::Auto, Scan::Int8] {
+                search(&Devices::shim(&[64 << 20]), &collection, &queries, k, scan);
+            }
+        }
+    }
+}
+
+/// The memory of a search is kept for the next one, which allocates nothing.
+#[test]
+fn searches_leave_no_more_memory_than_the_largest_needs() {
+    let (rows, dim) = (3000, 16);
+    let vectors = numbers(rows * dim, 14);
+    let (collection, queries) = (one_segment(&vectors, dim), numbers(20 * dim, 15));
+    let devices = Devices::shim(&[64 << 20]);
+    let index = DeviceSearch::new(&devices, &collection, Scan::Auto, &|_| {}).unwrap();
+    let free = || devices.iter().next().unwrap().free_bytes().unwrap();
+    let mut left = free();
+    for (count, is_larger) in [(3, true), (20, true), (1, false), (20, false)] {
+        index.search(&collection, &queries[..count * dim], 10, &Filter::default()).unwrap();
+        assert_eq!(free() < left, is_larger, "{count} queries");
+        left = free();
     }
 }
 

@@ -1,0 +1,121 @@
+//! How many queries are searched together, and how many candidates each may have.
+
+use super::abi::{BEST_IN_SHARED, Candidate, KernelHit, QUERY_FACTS_BYTES, QueryPair};
+use super::kernels::{DType, query_pairs};
+
+/// The sizes of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    /// Queries.
+    pub(crate) queries: usize,
+    /// Numbers of a vector.
+    pub(crate) dim: usize,
+    /// Hits of a query; not more than there are rows.
+    pub(crate) k: usize,
+    /// Candidates that a query's buffer holds.
+    pub(crate) capacity: usize,
+}
+
+/// The least candidates of a buffer besides 2 k, unless there are fewer rows.
+const LEAST_CAPACITY: usize = 1024;
+/// The candidates of a buffer that suffice for a small k.
+const GOOD_CAPACITY: usize = 8 << 10;
+/// The candidates of a buffer that suffice, for each of k hits: after the last sample, about 3 are nominated,
+/// or 5 by the wide bounds of int8, and the threshold before leaves 1 or 3.5.
+const GOOD_CAPACITY_OF_HIT: usize = 10;
+/// Queries from which on a group's chunks grow slowly.
+const MANY_QUERIES: usize = 64;
+/// The most queries of a group: enough that reading the rows again for the next group costs nothing.
+const MOST_QUERIES: usize = 8192;
+
+impl Sizes {
+    /// The sizes of a group of up to `queries` queries over `rows` rows that fits in `bytes`, if any does.
+    pub(crate) fn within(bytes: u64, queries: usize, rows: usize, k: usize, dim: usize) -> Option<Self> {
+        let group = |queries, capacity: usize| Self { queries, dim, k, capacity: capacity.min(rows.max(1)) };
+        let good = group(1, GOOD_CAPACITY.max(GOOD_CAPACITY_OF_HIT * k));
+        let queries = ((bytes / good.bytes()) as usize).min(queries).min(MOST_QUERIES);
+        if queries > 0 {
+            return Some(group(queries, good.capacity));
+        }
+        let least = group(1, 2 * k + LEAST_CAPACITY);
+        let spare = bytes.checked_sub(least.bytes())? / size_of::<Candidate>() as u64;
+        Some(group(1, least.capacity + spare as usize))
+    }
+
+    /// Bytes of a group without its lists of excluded documents.
+    pub(crate) fn bytes(&self) -> u64 {
+        let Self { queries, dim, k, capacity } = *self;
+        // Prepared queries of up to four types. Their pairs end with a tile: those of one query take as much
+        // as those of eight, and no number of queries takes more for each.
+        let pairs = query_pairs(1) * size_of::<QueryPair>();
+        let of_types = 4 * (DType::F32.stride(dim) + QUERY_FACTS_BYTES + pairs);
+        let vectors = dim * size_of::<f32>() + of_types;
+        let hits = k * size_of::<KernelHit>()
+            + if k > BEST_IN_SHARED as usize { 2 * k * size_of::<u64>() } else { 0 };
+        let query = vectors + hits + capacity * size_of::<Candidate>() + 6 * size_of::<u32>();
+        // Each array is rounded up to 256 bytes.
+        query as u64 * queries as u64 + 24 * 256
+    }
+
+    /// How many times larger than the last chunk the next one may be. Small steps raise the thresholds
+    /// sooner, which matters where nominations cost more than the waits between chunks: with many queries.
+    pub(crate) fn growth(&self) -> usize {
+        if self.queries < MANY_QUERIES { 64 } else { 4 }
+    }
+
+    /// How many rows the next chunk may have, after `seen` rows of which at most `held` are candidates of a
+    /// query. As large a share of its rows is expected to be nominated, with a margin of 30%.
+    pub(crate) fn fitting_rows(&self, seen: usize, held: usize) -> usize {
+        let room = self.capacity - held;
+        let expected = seen as f64 * room as f64 / (1.3 * held.max(1) as f64);
+        (expected as usize).max(room)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Sizes, query_pairs};
+
+    #[test]
+    fn groups_keep_within_their_memory_and_can_always_go_on() {
+        for bytes in [100_000, 1 << 20, 1 << 30, 8_u64 << 30] {
+            for (queries, rows, k, dim) in [
+                (1, 10, 10, 8),
+                (6980, 8_841_823, 1000, 768),
+                (6980, 8_841_823, 100_000, 768),
+                (3, 1_000_000, 1, 4096),
+            ] {
+                let Some(sizes) = Sizes::within(bytes, queries, rows, k, dim) else {
+                    let one = Sizes { queries: 1, dim, k, capacity: (2 * k).min(rows) };
+                    assert!(one.bytes() > bytes / 2, "{one:?}");
+                    continue;
+                };
+                assert!(sizes.bytes() <= bytes, "{sizes:?}");
+                assert!(sizes.capacity > sizes.k || sizes.capacity == rows, "{sizes:?}");
+                assert!(sizes.queries == queries || sizes.queries * 2 > (bytes / sizes.bytes()) as usize);
+                assert!(sizes.growth() >= 2);
+            }
+        }
+    }
+
+    #[test]
+    fn pairs_take_no_more_than_is_planned() {
+        for queries in [1, 2, 8, 9, 10, 63, 64, 65, 257, 6980, 8192] {
+            let pairs = query_pairs(queries);
+            assert!(2 * pairs >= queries && pairs <= query_pairs(1) * queries, "{queries}: {pairs}");
+        }
+    }
+
+    #[test]
+    fn chunks_are_as_large_as_buffers_allow() {
+        let sizes = Sizes { queries: 6980, dim: 768, k: 1000, capacity: 16_384 };
+        // Nothing is known yet; then 1,000 of 16,384 rows are held; or 3,500, as with wide bounds.
+        assert_eq!(sizes.fitting_rows(0, 0), 16_384);
+        let (narrow, wide) = (sizes.fitting_rows(16_384, 1000), sizes.fitting_rows(16_384, 3500));
+        for (rows, held) in [(narrow, 1000), (wide, 3500)] {
+            let nominated = rows * held / 16_384;
+            assert!(held + nominated < sizes.capacity && held + nominated * 3 / 2 > sizes.capacity, "{rows}");
+        }
+        assert_eq!(sizes.fitting_rows(20_000, 16_384), 0);
+    }
+}

@@ -1,0 +1,51 @@
+//! The memory of a search, which is kept for the next one.
+
+use std::sync::Arc;
+
+use toller_gpu::{Arena, Device, DeviceError, Pinned};
+
+use super::sizes::Sizes;
+
+/// The most bytes of the pinned buffer, unless one query needs more: enough that a copy takes longer than
+/// starting the copy.
+const PINNED_BYTES: usize = 64 << 20;
+/// The copy queue of the pinned buffer.
+const QUEUE: usize = 0;
+
+/// Memory of a device and pinned memory of the host. Both grow to what the largest search needs: to allocate
+/// either one takes longer than a search for one query.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    device: Arc<dyn Device>,
+    arena: Arena,
+    /// Bytes of the arena.
+    reserved: u64,
+    pinned: Option<Pinned>,
+}
+
+impl Workspace {
+    /// Without memory.
+    pub(crate) fn new(device: &Arc<dyn Device>) -> Self {
+        Self { device: device.clone(), arena: Arena::new(device.clone()), reserved: 0, pinned: None }
+    }
+
+    /// Memory for the arrays of a group of these sizes.
+    pub(crate) fn arena(&mut self, sizes: Sizes) -> Result<&mut Arena, DeviceError> {
+        if self.reserved < sizes.bytes() {
+            self.reserved = 0;
+            self.arena.reserve(sizes.bytes() as usize)?;
+            self.reserved = sizes.bytes();
+        }
+        Ok(&mut self.arena)
+    }
+
+    /// A buffer for as many of `count` items of `item` bytes as are copied together, and their number.
+    pub(crate) fn pinned(&mut self, count: usize, item: usize) -> Result<(&mut Pinned, usize), DeviceError> {
+        let together = (PINNED_BYTES / item).clamp(1, count);
+        let pinned = match self.pinned.take().filter(|pinned| pinned.size() >= together * item) {
+            Some(pinned) => pinned,
+            None => Pinned::new(&self.device, together * item, QUEUE)?,
+        };
+        Ok((self.pinned.insert(pinned), together))
+    }
+}
