@@ -164,8 +164,8 @@ typedef struct {
  *         counts[q] = bounded[q] = how many are left.
  * Skips incomplete queries. With `undo` there are none: what has no bounds yet raises the threshold and is
  * dropped.
- * With `depth`, guesses[q] = the middle of the bounds of the depth-th best candidate whose score is not known
- * yet, or minus infinity if there are fewer. With `verify`, a query whose threshold is below its guess is made
+ * With `depth`, guesses[q] is raised to the middle of the bounds of the depth-th best candidate whose score is
+ * not known yet, if there is one. With `verify`, a query whose threshold is below its guess is made
  * incomplete, and the guess becomes minus infinity.
  * Grid: query_count. Block: TOLLER_SELECT_THREADS. Shared memory: TOLLER_SELECT_SHARED. */
 typedef struct {

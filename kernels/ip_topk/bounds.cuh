@@ -110,7 +110,9 @@ __device__ inline toller_candidate bounded(const toller_query_facts &facts, uint
     const double width = static_cast<double>(facts.slope) * spread + facts.offset;
     // `!(... < ...)`: NaN has no bounds.
     if (!(fabs(sum) + width < static_cast<double>(INFINITE))) return {ordinal, -INFINITE, INFINITE};
-    const double low = (sum - width) / facts.scale, high = (sum + width) / facts.scale;
+    // The same for all candidates of a query: a thread divides once.
+    const double inverse = 1 / facts.scale;
+    const double low = (sum - width) * inverse, high = (sum + width) * inverse;
     const double slack = (fabs(low) + fabs(high)) / (1ull << 50);
     // One step more than the rounding needs: only a known score has equal bounds.
     return {ordinal, next_down(__double2float_rd(low - slack)), next_up(__double2float_ru(high + slack))};

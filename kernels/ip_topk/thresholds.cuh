@@ -98,8 +98,9 @@ __device__ inline void select_candidates(const toller_select_args &args) {
         threshold = fmaxf(threshold, from_ordered_bits(kth_largest<uint32_t>(memory, count, args.k, lower)));
     }
     const uint32_t kept = prune(memory, candidates, args.undo != 0 ? before : count, threshold);
-    const float guess = args.depth > 0 ? guessed(memory, candidates, kept, args.depth) : guesses[query];
-    // Vectors that were dropped below the guess may be among the k best, unless k vectors reach the guess.
+    // The highest guess so far, since vectors were dropped below it. They may be among the k best, unless k vectors
+    // reach this guess.
+    const float guess = fmaxf(guesses[query], args.depth > 0 ? guessed(memory, candidates, kept, args.depth) : -INFINITE);
     const bool is_wrong = args.verify != 0 && threshold < guess;
     if (is_first) {
         counts[query] = is_wrong ? TOLLER_INCOMPLETE : kept;

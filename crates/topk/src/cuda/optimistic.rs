@@ -5,7 +5,7 @@
 //! for each slab, for each chunk of its rows, each a sample of the next:
 //!     scan: append to candidates[q] what may reach threshold[q] and guess[q]
 //!     raise threshold[q] to the k-th best lower bound; drop the upper bounds below
-//!     guess[q] = what the k best of the slab are expected to reach
+//!     raise guess[q] to what the k best of the slab are expected to reach
 //!   at the end of the slab: score the candidates; raise threshold[q] to the k-th best score
 //!     if threshold[q] < guess[q]: q is incomplete
 //! if candidates[q] did not fit their buffer at any time: q is incomplete

@@ -157,11 +157,10 @@ impl Shard {
     }
 
     fn too_little(&self, k: usize) -> DeviceError {
-        let one = Sizes { queries: 1, dim: self.dim, k, capacity: 2 * k };
         DeviceError::TooLittleMemory {
             name: self.plan.device.clone(),
             free: self.plan.workspace,
-            needed: one.bytes(),
+            needed: Sizes::least(self.rows, k, self.dim).bytes(),
             what: format!("the candidates of one query for {k} hits"),
         }
     }

@@ -18,11 +18,11 @@ pub(crate) struct Sizes {
 
 /// The least candidates of a buffer besides 2 k, unless there are fewer rows.
 const LEAST_CAPACITY: usize = 1024;
-/// The candidates of a buffer that suffice for a small k.
+/// The candidates of a buffer that suffice, besides those for each of k hits: samples are small, and vary.
 const GOOD_CAPACITY: usize = 8 << 10;
-/// The candidates of a buffer that suffice, for each of k hits: after the last sample, about 3 are nominated,
-/// or 5 by the wide bounds of int8, and the threshold before leaves 1 or 3.5.
-const GOOD_CAPACITY_OF_HIT: usize = 10;
+/// The candidates of a buffer that suffice, for each of k hits: the samples leave about 1, or 2 by the wide
+/// bounds of int8, and the rows after them nominate 3 or 6.
+const GOOD_CAPACITY_OF_HIT: usize = 8;
 /// Queries from which on a group's chunks grow slowly.
 const MANY_QUERIES: usize = 64;
 /// The most queries of a group: enough that reading the rows again for the next group costs nothing.
@@ -31,15 +31,20 @@ const MOST_QUERIES: usize = 8192;
 impl Sizes {
     /// The sizes of a group of up to `queries` queries over `rows` rows that fits in `bytes`, if any does.
     pub(crate) fn within(bytes: u64, queries: usize, rows: usize, k: usize, dim: usize) -> Option<Self> {
-        let group = |queries, capacity: usize| Self { queries, dim, k, capacity: capacity.min(rows.max(1)) };
-        let good = group(1, GOOD_CAPACITY.max(GOOD_CAPACITY_OF_HIT * k));
+        let capacity = (GOOD_CAPACITY + GOOD_CAPACITY_OF_HIT * k).min(rows.max(1));
+        let good = Self { queries: 1, dim, k, capacity };
         let queries = ((bytes / good.bytes()) as usize).min(queries).min(MOST_QUERIES);
         if queries > 0 {
-            return Some(group(queries, good.capacity));
+            return Some(Self { queries, ..good });
         }
-        let least = group(1, 2 * k + LEAST_CAPACITY);
+        let least = Self::least(rows, k, dim);
         let spare = bytes.checked_sub(least.bytes())? / size_of::<Candidate>() as u64;
-        Some(group(1, least.capacity + spare as usize))
+        Some(Self { capacity: least.capacity + spare as usize, ..least })
+    }
+
+    /// The least sizes for a search of `rows` rows.
+    pub(crate) fn least(rows: usize, k: usize, dim: usize) -> Self {
+        Self { queries: 1, dim, k, capacity: (2 * k + LEAST_CAPACITY).min(rows.max(1)) }
     }
 
     /// Bytes of a group without its lists of excluded documents.
@@ -54,7 +59,7 @@ impl Sizes {
             + if k > BEST_IN_SHARED as usize { 2 * k * size_of::<u64>() } else { 0 };
         let query = vectors + hits + capacity * size_of::<Candidate>() + 6 * size_of::<u32>();
         // Each array is rounded up to 256 bytes.
-        query as u64 * queries as u64 + 24 * 256
+        query as u64 * queries as u64 + 21 * 256
     }
 
     /// How many times larger than the last chunk the next one may be. Small steps raise the thresholds
@@ -86,8 +91,7 @@ mod tests {
                 (3, 1_000_000, 1, 4096),
             ] {
                 let Some(sizes) = Sizes::within(bytes, queries, rows, k, dim) else {
-                    let one = Sizes { queries: 1, dim, k, capacity: (2 * k).min(rows) };
-                    assert!(one.bytes() > bytes / 2, "{one:?}");
+                    assert!(Sizes::least(rows, k, dim).bytes() > bytes, "k {k} in {bytes} bytes");
                     continue;
                 };
                 assert!(sizes.bytes() <= bytes, "{sizes:?}");

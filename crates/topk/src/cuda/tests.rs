@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock, Mutex};
 
 use half::f16;
-use toller_gpu::{DeviceError, Devices, Watcher};
+use toller_gpu::{DeviceError, Devices, KernelTimes, Watcher};
 use toller_ir::{DocOrd, Explain};
 
 use super::{DeviceSearch, abi, kernels};
@@ -89,7 +89,7 @@ fn devices_and_memory_do_not_matter() {
     let (rows, dim, k) = (1500, 64, 30);
     let (vectors, queries) = (numbers(rows * dim, 1), numbers(9 * dim, 2));
     let collection = one_segment(&vectors, dim);
-    for memory in [&[64 << 20][..], &[160_000], &[64 << 20, 120_000, 64 << 20]] {
+    for memory in [&[64 << 20][..], &[180_000], &[64 << 20, 120_000, 64 << 20]] {
         for scan in [Scan::Auto, Scan::Int8] {
             let devices = Devices::shim(memory);
             let index = DeviceSearch::new(&devices, &collection, scan, &|_| {}).unwrap();
@@ -101,7 +101,8 @@ fn devices_and_memory_do_not_matter() {
     }
 }
 
-/// Buffers overflow again and again: all scores are equal, or rows have ascending scores.
+/// All scores are equal, or rows have ascending scores. With little memory, all rows are resident, but no buffer
+/// holds all of them: if their scores are equal, each query is searched again, and chunks again and again.
 #[test]
 fn full_buffers_lose_nothing() {
     let (rows, dim, k) = (5000, 8, 40);
@@ -109,15 +110,26 @@ fn full_buffers_lose_nothing() {
     let ascending: Vec<f32> =
         (0..rows).flat_map(|row| (0..dim).map(move |i| if i == 0 { row as f32 } else { 0.5 })).collect();
     let queries = [vec![1.0; dim], numbers(dim, 4)].concat();
-    for vectors in [equal, ascending] {
-        let nominated =
-            search(&Devices::shim(&[64 << 20]), &one_segment(&vectors, dim), &queries, k, Scan::Auto);
-        assert!(nominated.iter().all(|&count| count >= k), "{nominated:?}");
+    for (vectors, is_equal) in [(equal, true), (ascending, false)] {
+        let collection = one_segment(&vectors, dim);
+        for (memory, is_little) in [(64 << 20, false), (220_000, true)] {
+            let devices = Devices::shim(&[memory]);
+            let index = DeviceSearch::new(&devices, &collection, Scan::Auto, &|_| {}).unwrap();
+            assert!(index.plans().all(|plan| plan.resident_rows == plan.rows));
+            drop(index);
+            let times = KernelTimes::default();
+            let nominated =
+                devices.watched(&times.watcher(), || search(&devices, &collection, &queries, k, Scan::Auto));
+            assert!(nominated.iter().all(|&count| count >= k), "{nominated:?}");
+            let groups =
+                times.all().iter().find(|time| time.kernel == "toller_ip_topk_start").unwrap().launches;
+            assert!(groups == 4 || !(is_equal && is_little), "{groups} groups for 2 queries");
+        }
     }
 }
 
-/// The sample, which is the first tile, holds all hits of every other query. So the guesses for these queries are
-/// too high, and they alone are searched again.
+/// The sample, which is the first tile, holds all hits of every other query. So the guesses for these queries
+/// are too high, and they alone are searched again.
 #[test]
 fn a_sample_that_misleads_costs_no_hits() {
     let (rows, dim, k, count) = (1500, 16, 30, 9);
@@ -144,6 +156,20 @@ fn a_sample_that_misleads_costs_no_hits() {
         assert_eq!(*groups.lock().unwrap(), expected);
         search(&devices, &collection, queries, k, Scan::Int8);
     }
+}
+
+/// Tile 0 alone is the first sample. Its best rows make a guess that no other row reaches, so that the other
+/// rows of the second sample are dropped. The second guess is low enough, which must not hide that the first was
+/// too high.
+#[test]
+fn an_early_guess_that_is_too_high_is_not_forgotten() {
+    let (rows, k) = (258 * 128, 300);
+    let vectors: Vec<f32> = numbers(rows, 19)
+        .iter()
+        .enumerate()
+        .flat_map(|(row, &score)| [if row < 21 { 100.0 + score } else { score }, 0.0])
+        .collect();
+    search(&Devices::shim(&[64 << 20]), &one_segment(&vectors, 2), &[1.0, 0.0], k, Scan::Auto);
 }
 
 /// Rows of two types are searched one after the other, each with guesses of their own.
