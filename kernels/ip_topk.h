@@ -150,8 +150,8 @@ typedef struct {
     uint32_t stride; /* a multiple of 16 */
     uint32_t capacity;
     /* Which rows are scanned: of every tile_step-th tile of TOLLER_SCAN_ROWS rows, `tile_count` from number
-     * `first_tile` on. If `skips` is 1, not 0, one in TOLLER_SCAN_SAMPLE of these was scanned before, and is not
-     * counted. */
+     * `first_tile` on. If `skips` is 1, not 0, one in TOLLER_SCAN_SAMPLE of these was scanned before, and is
+     * not counted. */
     uint32_t first_tile;
     uint32_t tile_step;
     uint32_t tile_count;
@@ -164,8 +164,8 @@ typedef struct {
  *         counts[q] = bounded[q] = how many are left.
  * Skips incomplete queries. With `undo` there are none: what has no bounds yet raises the threshold and is
  * dropped.
- * With `depth`, guesses[q] is raised to the middle of the bounds of the depth-th best candidate whose score is
- * not known yet, if there is one. With `verify`, a query whose threshold is below its guess is made
+ * With `depth`, guesses[q] is raised to the middle of the bounds of the depth-th best candidate whose score
+ * is not known yet, if there is one. With `verify`, a query whose threshold is below its guess is made
  * incomplete, and the guess becomes minus infinity.
  * Grid: query_count. Block: TOLLER_SELECT_THREADS. Shared memory: TOLLER_SELECT_SHARED. */
 typedef struct {

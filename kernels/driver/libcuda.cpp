@@ -29,7 +29,7 @@ namespace {
 enum Attribute { MULTIPROCESSORS = 16, CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, SHARED_OPT_IN = 97, MEMORY_POOLS = 115 };
 
 // Of CUfunction_attribute.
-enum FunctionAttribute { SHARED_STATIC = 1, SHARED_DYNAMIC = 8 };
+enum FunctionAttribute { SHARED_STATIC = 1, SHARED_DYNAMIC = 8, SHARED_PERCENT = 9 };
 
 constexpr uint32_t COMMON_SHARED_BYTES = 48 << 10;
 
@@ -373,7 +373,7 @@ API cuEventSynchronize(Event *event) {
     return event->stream ? drain(event->stream) : SUCCESS;
 }
 
-API cuEventElapsedTime_v2(float *milliseconds, Event *start, Event *end) {
+API cuEventElapsedTime(float *milliseconds, Event *start, Event *end) {
     if (!start->recorded || !end->recorded) return INVALID_HANDLE;
     *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
     return SUCCESS;
@@ -411,6 +411,7 @@ API cuFuncGetAttribute(int *value, int attribute, Function *) {
 }
 
 API cuFuncSetAttribute(Function *function, int attribute, int value) {
+    if (attribute == SHARED_PERCENT) return value >= -1 && value <= 100 ? SUCCESS : INVALID_VALUE;
     if (attribute != SHARED_DYNAMIC) return INVALID_VALUE;
     int most = 0;
     cuDeviceGetAttribute(&most, SHARED_OPT_IN, 0);

@@ -35,9 +35,9 @@ __device__ inline void write_cutoffs(const toller_cutoffs_args &args) {
     }
 }
 
-// Keeps those of the first `count` candidates that may reach the threshold, in order; returns how many. As many
-// candidates as there are threads are read before any of them is overwritten, since candidates only move to the
-// front.
+// Keeps those of the first `count` candidates that may reach the threshold, in order; returns how many. As
+// many candidates as there are threads are read before any of them is overwritten, since candidates only
+// move to the front.
 __device__ inline uint32_t prune(SelectMemory memory, Global<toller_candidate> candidates, uint32_t count, float threshold) {
     uint32_t kept = 0;
     for (uint32_t first = 0; first < count; first += blockDim.x) {
@@ -98,8 +98,8 @@ __device__ inline void select_candidates(const toller_select_args &args) {
         threshold = fmaxf(threshold, from_ordered_bits(kth_largest<uint32_t>(memory, count, args.k, lower)));
     }
     const uint32_t kept = prune(memory, candidates, args.undo != 0 ? before : count, threshold);
-    // The highest guess so far, since vectors were dropped below it. They may be among the k best, unless k vectors
-    // reach this guess.
+    // The highest guess so far, since vectors were dropped below it. They may be among the k best, unless k
+    // vectors reach this guess.
     const float guess = fmaxf(guesses[query], args.depth > 0 ? guessed(memory, candidates, kept, args.depth) : -INFINITE);
     const bool is_wrong = args.verify != 0 && threshold < guess;
     if (is_first) {

@@ -31,7 +31,7 @@ pub(crate) fn compile() -> Result<(), String> {
         let compile = |(name, source): &(String, PathBuf)| {
             let (nvcc, out) = (nvcc.clone(), out.join(format!("{name}.fatbin")));
             let source = source.clone();
-            scope.spawn(move || compile_one(&nvcc, &source, &out))
+            scope.spawn(move || compile_one(&nvcc, compression(release), &source, &out))
         };
         let running: Vec<_> = sources.iter().map(compile).collect();
         let failed = || Err("a thread that ran nvcc panicked".to_owned());
@@ -71,9 +71,15 @@ fn sources(kernels: &Path) -> Result<Vec<(String, PathBuf)>, String> {
     if sources.is_empty() { Err(format!("{} holds no kernels", kernels.display())) } else { Ok(sources) }
 }
 
-fn compile_one(nvcc: &Path, source: &Path, out: &Path) -> Result<(), String> {
+/// The option that makes fatbins small, if all drivers that run the machine code can also read them. Those of
+/// CUDA 12 run it from 525 on; they read compressed fatbins of newer compilers from 12.4 on.
+fn compression((major, _): (u32, u32)) -> &'static str {
+    if major >= 13 { "--compress-mode=size" } else { "--no-compress" }
+}
+
+fn compile_one(nvcc: &Path, compression: &str, source: &Path, out: &Path) -> Result<(), String> {
     let output = Command::new(nvcc)
-        .args(["--fatbin", "-O3", "-std=c++17", "--compress-mode=size"])
+        .args(["--fatbin", "-O3", "-std=c++17", compression])
         .args(TARGETS)
         .arg("--include-path")
         .arg(source.parent().unwrap_or(source))

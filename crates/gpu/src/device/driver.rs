@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cudarc::driver::sys::CUfunction_attribute_enum as FunctionAttribute;
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute, CUresult};
-use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaStream, DriverError, result};
+use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, DriverError, result};
 
 use super::{Address, COMMON_SHARED_BYTES, COPY_QUEUES, Controls, Device, DeviceFacts, Launch, Queue};
 use crate::error::DeviceError;
@@ -145,8 +146,9 @@ impl CudaDevice {
         self.check("cuCtxSetCurrent", self.context.bind_to_thread())
     }
 
-    /// The kernel with this name, allowed to use all shared memory of the device.
-    fn function(&self, name: &'static str) -> Result<CudaFunction, DeviceError> {
+    /// The kernel with this name, allowed to use all shared memory of the device. `shared_bytes` are those
+    /// that its blocks use.
+    fn function(&self, name: &'static str, shared_bytes: u32) -> Result<CudaFunction, DeviceError> {
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(function) = functions.get(name) {
             return Ok(function.clone());
@@ -164,9 +166,14 @@ impl CudaDevice {
             .shared_size_bytes()
             .map(|declared| self.facts.shared_bytes.saturating_sub(declared.unsigned_abs()));
         let most = self.check("cuFuncGetAttribute", most)?;
+        let set =
+            |attribute, value| self.check("cuFuncSetAttribute", function.set_attribute(attribute, value));
         if most > COMMON_SHARED_BYTES {
-            let attribute = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            self.check("cuFuncSetAttribute", function.set_attribute(attribute, most as i32))?;
+            set(FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most as i32)?;
+        }
+        if shared_bytes > COMMON_SHARED_BYTES {
+            // In percent: as many blocks as fit may run on a multiprocessor, at the cost of its cache.
+            set(FunctionAttribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100)?;
         }
         functions.insert(name, function.clone());
         Ok(function)
@@ -176,6 +183,21 @@ impl CudaDevice {
 fn failure(name: String, call: &str, error: DriverError) -> DeviceError {
     let text = error.error_string().map(|text| text.to_string_lossy().into_owned()).unwrap_or_default();
     DeviceError::Failed { name, call: call.to_owned(), message: format!("{text} ({:?})", error.0) }
+}
+
+/// The time between two events that have happened. The function is that of CUDA 12: drivers before 12.8 do
+/// not have the newer one, which cudarc calls, and all drivers after have both.
+fn elapsed_milliseconds(start: &CudaEvent, end: &CudaEvent) -> Result<f32, DriverError> {
+    type Elapsed = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> CUresult;
+    let mut milliseconds = 0.0;
+    // SAFETY: the library is present, since it made the events; its function has this type, and
+    // `milliseconds` can be written.
+    unsafe {
+        let missing = DriverError(CUresult::CUDA_ERROR_NOT_FOUND);
+        let elapsed = sys::culib().get::<Elapsed>(b"cuEventElapsedTime").map_err(|_| missing)?;
+        elapsed(&raw mut milliseconds, start.cu_event(), end.cu_event()).result()?;
+    }
+    Ok(milliseconds)
 }
 
 impl Device for CudaDevice {
@@ -277,7 +299,7 @@ impl Device for CudaDevice {
 
     unsafe fn queue_kernel(&self, launch: &Launch<'_>) -> Result<(), DeviceError> {
         self.bind()?;
-        let function = self.function(launch.kernel)?;
+        let function = self.function(launch.kernel, launch.shared_bytes)?;
         let mut arguments = [launch.argument.as_ptr().cast_mut().cast::<c_void>()];
         let [x, y, z] = launch.grid;
         // SAFETY: the caller vouches for the structure and the memory at its addresses; the driver copies the
@@ -305,7 +327,8 @@ impl Device for CudaDevice {
         // SAFETY: the caller vouches for the argument and the memory.
         unsafe { self.queue_kernel(launch)? };
         // Waits for the kernel, so this is where its faults are reported.
-        let milliseconds = end.record(&self.compute).and_then(|()| start.elapsed_ms(&end));
+        let ended = end.record(&self.compute).and_then(|()| end.synchronize());
+        let milliseconds = ended.and_then(|()| elapsed_milliseconds(&start, &end));
         Ok(f64::from(self.check(launch.kernel, milliseconds)?) * 1e-3)
     }
 

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! If a threshold reaches the guess, k vectors do, and no vector that was dropped below the guess is among
-//! the k best. So samples that mislead cost time, but never hits: incomplete queries are searched again, safely.
+//! the k best. So samples that mislead cost time, but never hits: incomplete queries are searched again,
+//! safely.
 
 use toller_gpu::DeviceError;
 

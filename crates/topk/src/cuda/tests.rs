@@ -101,8 +101,9 @@ fn devices_and_memory_do_not_matter() {
     }
 }
 
-/// All scores are equal, or rows have ascending scores. With little memory, all rows are resident, but no buffer
-/// holds all of them: if their scores are equal, each query is searched again, and chunks again and again.
+/// All scores are equal, or rows have ascending scores. With little memory, all rows are resident, but no
+/// buffer holds all of them: if their scores are equal, each query is searched again, and chunks again and
+/// again.
 #[test]
 fn full_buffers_lose_nothing() {
     let (rows, dim, k) = (5000, 8, 40);
@@ -158,9 +159,9 @@ fn a_sample_that_misleads_costs_no_hits() {
     }
 }
 
-/// Tile 0 alone is the first sample. Its best rows make a guess that no other row reaches, so that the other
-/// rows of the second sample are dropped. The second guess is low enough, which must not hide that the first was
-/// too high.
+/// Tile 0 alone is the first sample. Its best rows make a guess that no other row reaches, so that the
+/// other rows of the second sample are dropped. The second guess is low enough, which must not hide that
+/// the first was too high.
 #[test]
 fn an_early_guess_that_is_too_high_is_not_forgotten() {
     let (rows, k) = (258 * 128, 300);
