@@ -4,13 +4,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::object::object_stores;
 use crate::{FileError, Input};
 
 /// The inputs that `arguments` name, in their order.
 ///
-/// `-` is standard input. A directory means the data files in it and in its subdirectories, in the byte order
+/// `-` is standard input. The URL of an object store means what [`ObjectStores::list`](crate::ObjectStores::list) says. A directory means the data files in it and in its subdirectories, in the byte order
 /// of their names (so parts need leading zeros). Files whose names begin with `.` or `_`, end in `.tmp`, or
-/// are README, LICENSE or NOTICE with any extension are skipped. A file that is named itself is always read.
+/// are README, LICENSE or NOTICE with any extension are skipped, also below a URL. A file that is named itself is
+/// always read.
 ///
 /// # Errors
 /// When an argument does not exist or cannot be listed, when a directory holds no data file, and when
@@ -19,6 +21,10 @@ pub fn expand<P: AsRef<Path>>(arguments: impl IntoIterator<Item = P>) -> Result<
     let mut inputs = Vec::new();
     for argument in arguments {
         let input = Input::parse(argument.as_ref());
+        if let Input::Object(url) = &input {
+            inputs.extend(objects(url).map_err(|error| input.error("list", error))?);
+            continue;
+        }
         let Some(path) = input.path() else {
             if inputs.contains(&input) {
                 let twice = "standard input (-) can be read only once, and it is named twice";
@@ -34,12 +40,26 @@ pub fn expand<P: AsRef<Path>>(arguments: impl IntoIterator<Item = P>) -> Result<
         let before = inputs.len();
         walk(path, &mut Vec::new(), &mut inputs)?;
         if inputs.len() == before {
-            let empty = "the directory holds no data files (hidden files, _*, *.tmp, README, LICENSE and NOTICE \
-                         do not count)";
-            return Err(FileError::new("use", path, invalid(empty)));
+            return Err(FileError::new("use", path, invalid(EMPTY)));
         }
     }
     Ok(inputs)
+}
+
+const EMPTY: &str =
+    "it holds no data files (hidden files, _*, *.tmp, README, LICENSE and NOTICE do not count)";
+
+/// The objects that a URL stands for.
+fn objects(url: &str) -> io::Result<Vec<Input>> {
+    let found = object_stores().and_then(|client| client.list(url)).map_err(io::Error::other)?;
+    let literal = url.split('*').next().unwrap_or_default();
+    let folder = &literal[..literal.rfind('/').map_or(0, |slash| slash + 1)];
+    let is_wanted = |object: &String| {
+        let below = object.strip_prefix(folder).unwrap_or(object);
+        object == url || below.split('/').all(|name| is_data(Path::new(name)))
+    };
+    let objects: Vec<Input> = found.into_iter().filter(is_wanted).map(Input::Object).collect();
+    if objects.is_empty() { Err(invalid(EMPTY)) } else { Ok(objects) }
 }
 
 /// Appends the data files under `directory`. `above` holds the directories that lead to it.

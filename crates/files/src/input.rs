@@ -2,10 +2,13 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
-use crate::FileError;
+use crate::object::object_stores;
+use crate::{FileError, Object, Stamp, is_object_url};
 
 /// Where bytes come from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -14,6 +17,8 @@ pub enum Input {
     File(PathBuf),
     /// Standard input, `-` on the command line.
     Stdin,
+    /// An object of an object store: its URL.
+    Object(String),
     /// A copy of what can be read only once; [`spool`](crate::spool) makes it.
     Spooled {
         /// Where the copy is.
@@ -27,21 +32,35 @@ pub enum Input {
 const STDIN_NAME: &str = "standard input";
 
 impl Input {
-    /// Reads a command line argument: `-` is standard input, everything else is a path (a file called `-` is
-    /// `./-`).
+    /// Reads a command line argument: `-` is standard input, a URL of an object store is an object, everything
+    /// else is a path (a file called `-` is `./-`).
     #[must_use]
     pub fn parse(argument: impl Into<PathBuf>) -> Self {
         let path = argument.into();
-        if path.as_os_str() == "-" { Self::Stdin } else { Self::File(path) }
+        match path.to_str() {
+            Some("-") => Self::Stdin,
+            Some(url) if is_object_url(url) => Self::Object(url.to_owned()),
+            _ => Self::File(path),
+        }
     }
 
-    /// The path to read from, which for a spooled input is the copy's; `None` for standard input.
+    /// The path to read from, which for a spooled input is the copy's; `None` for standard input and objects.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::File(path) | Self::Spooled { path, .. } => Some(path),
-            Self::Stdin => None,
+            Self::Stdin | Self::Object(_) => None,
         }
+    }
+
+    /// The object, if this is one.
+    ///
+    /// # Errors
+    /// When the object does not exist or cannot be reached.
+    pub fn object(&self) -> Result<Option<Arc<dyn Object>>, FileError> {
+        let Self::Object(url) = self else { return Ok(None) };
+        let opened = object_stores().and_then(|client| client.open(url));
+        opened.map(Some).map_err(|error| self.error("open", io::Error::other(error)))
     }
 
     /// The file's name without its directories; of a spooled input, the name of what it is a copy of. `None`
@@ -49,6 +68,7 @@ impl Input {
     pub(crate) fn file_name(&self) -> Option<&str> {
         let path = match self {
             Self::File(path) => path,
+            Self::Object(url) => Path::new(url),
             Self::Spooled { name, .. } if name != STDIN_NAME => Path::new(name),
             Self::Spooled { .. } | Self::Stdin => return None,
         };
@@ -66,11 +86,29 @@ impl Input {
         Some(compressed.map_or(name, |(plain, _)| plain))
     }
 
-    /// The size in bytes as stored, for regular files.
+    /// The size in bytes as stored, for regular files and objects.
     #[must_use]
     pub fn size_bytes(&self) -> Option<u64> {
+        if let Some(object) = self.object().ok()? {
+            return Some(object.stamp().bytes);
+        }
         let metadata = fs::metadata(self.path()?).ok()?;
         metadata.is_file().then_some(metadata.len())
+    }
+
+    /// The size and age of what is there; `None` for standard input.
+    ///
+    /// # Errors
+    /// When there is nothing, or it cannot be reached.
+    pub fn stamp(&self) -> Result<Option<Stamp>, FileError> {
+        if let Some(object) = self.object()? {
+            return Ok(Some(object.stamp()));
+        }
+        let Some(path) = self.path() else { return Ok(None) };
+        let metadata = fs::metadata(path).map_err(|error| self.error("open", error))?;
+        let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let modified = modified.map_or(0, |since| since.as_nanos() as u64);
+        Ok(Some(Stamp { bytes: metadata.len(), modified }))
     }
 
     /// Whether this can be read only once: standard input, or an existing file that is not a regular one (a
@@ -78,20 +116,23 @@ impl Input {
     /// copy that can be read again. (Opening reports missing files and directories.)
     #[must_use]
     pub fn reads_once(&self) -> bool {
-        let Some(path) = self.path() else { return true };
+        let Some(path) = self.path() else { return *self == Self::Stdin };
         fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
     }
 
-    /// The open file; `None` for standard input, which is open already.
-    pub(crate) fn open_file(&self) -> Result<Option<File>, FileError> {
-        let Some(path) = self.path() else { return Ok(None) };
+    /// The bytes as stored.
+    pub(crate) fn open(&self) -> Result<Box<dyn Read + Send>, FileError> {
+        if let Some(object) = self.object()? {
+            return Ok(object.reader());
+        }
+        let Some(path) = self.path() else { return Ok(Box::new(io::stdin())) };
         let open = |error| self.error("open", error);
         let file = File::open(path).map_err(open)?;
         // On Unix a directory opens and fails only when it is read.
         if file.metadata().map_err(open)?.is_dir() {
             return Err(open(io::ErrorKind::IsADirectory.into()));
         }
-        Ok(Some(file))
+        Ok(Box::new(file))
     }
 
     /// An error of `action` ("open", "read") on this input.
@@ -106,19 +147,33 @@ impl fmt::Display for Input {
         match self {
             Self::File(path) => write!(f, "{}", path.display()),
             Self::Stdin => f.write_str(STDIN_NAME),
-            Self::Spooled { name, .. } => f.write_str(name),
+            Self::Object(name) | Self::Spooled { name, .. } => f.write_str(name),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use toller_ir::Explain;
+
     use super::Input;
 
     #[test]
     fn a_dash_is_standard_input() {
         assert_eq!(Input::parse("-"), Input::Stdin);
         assert_eq!(Input::parse("./-"), Input::File("./-".into()));
+        assert_eq!(Input::parse("s3:/bucket/a"), Input::File("s3:/bucket/a".into()));
+    }
+
+    #[test]
+    fn a_url_is_an_object() {
+        let object = Input::parse("gs://bucket/a/corpus.jsonl.gz");
+        assert_eq!(object, Input::Object("gs://bucket/a/corpus.jsonl.gz".to_owned()));
+        assert_eq!((object.plain_name(), object.path()), (Some("corpus.jsonl"), None));
+        assert!(!object.reads_once());
+        let error = object.stamp().err();
+        let remedy = error.as_ref().and_then(Explain::remedy).map(|remedy| remedy.to_string());
+        assert_eq!(remedy.as_deref(), Some("copy the object to a file first"), "{error:?}");
     }
 
     #[test]

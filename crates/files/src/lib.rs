@@ -1,5 +1,5 @@
 //! How bytes get in and out of the engine safely: atomic writes, decompressing input, copies of what can be
-//! read only once, external sorting, checksums, locks, and errors that name the file.
+//! read only once, objects of object stores, external sorting, checksums, locks, and errors that name the file.
 
 mod atomic;
 mod checksum;
@@ -13,6 +13,7 @@ mod input;
 mod listed;
 mod lock;
 mod manifest;
+mod object;
 mod reader;
 mod regular;
 mod seal;
@@ -32,6 +33,7 @@ pub use input::Input;
 pub use listed::{ListedFile, ListedFileError, ListedFileWriter};
 pub use lock::DirectoryLock;
 pub use manifest::{Found, ManifestFormat};
+pub use object::{OBJECT_SCHEMES, Object, ObjectStores, Stamp, install_object_stores, is_object_url};
 pub use reader::InputReader;
 pub use regular::{open_regular, read_regular};
 pub use seal::{is_sealed, write_sealed};

@@ -62,26 +62,32 @@ impl ManifestFormat {
             }
             Err(error) => return Err(FileError::new("read", path, error)),
         };
+        Ok(self.parse(&bytes))
+    }
+
+    /// Reads a manifest from its bytes.
+    #[must_use]
+    pub fn parse<M: DeserializeOwned>(&self, bytes: &[u8]) -> Found<M> {
         let name = self.name.as_bytes();
-        match serde_json::from_slice::<Head<String>>(&bytes) {
-            Ok(head) if head.format != self.name => return Ok(Found::Foreign(Some(head.format))),
+        match serde_json::from_slice::<Head<String>>(bytes) {
+            Ok(head) if head.format != self.name => return Found::Foreign(Some(head.format)),
             // The seal belongs to this version; another version may seal in another way.
             Ok(head) if head.format_version != self.version => {
-                return Ok(Found::OtherVersion(head.format_version));
+                return Found::OtherVersion(head.format_version);
             }
             Ok(_) => {}
             // A manifest that is too damaged to be parsed still contains the name.
             Err(_) if bytes.windows(name.len()).any(|window| window == name) => {}
-            Err(_) => return Ok(Found::Foreign(None)),
+            Err(_) => return Found::Foreign(None),
         }
-        Ok(if !is_sealed(&bytes) {
+        if !is_sealed(bytes) {
             Found::Damaged("its checksum does not match its content".to_owned())
         } else {
-            match serde_json::from_slice(&bytes) {
+            match serde_json::from_slice(bytes) {
                 Ok(manifest) => Found::Manifest(manifest),
                 Err(error) => Found::Damaged(error.to_string()),
             }
-        })
+        }
     }
 
     /// Writes the fields of the format and then those of `manifest` to `path`, sealed and atomically.

@@ -44,10 +44,7 @@ impl InputReader {
     /// # Errors
     /// As [`InputReader::open`].
     pub fn open_counted(input: &Input, bytes_read: Arc<AtomicU64>) -> Result<Self, FileError> {
-        match input.open_file()? {
-            Some(file) => Self::over(input.clone(), file, bytes_read),
-            None => Self::over(input.clone(), io::stdin(), bytes_read),
-        }
+        Self::over(input.clone(), input.open()?, bytes_read)
     }
 
     /// Reads from any reader as if it were the content of `input` (whose name errors then carry).
@@ -113,7 +110,7 @@ impl InputReader {
         self.bytes_read.load(Ordering::Relaxed)
     }
 
-    /// The file's size in raw bytes, where it is a regular file.
+    /// The size in raw bytes of a regular file or an object.
     #[must_use]
     pub fn total_bytes(&self) -> Option<u64> {
         self.total_bytes

@@ -38,10 +38,7 @@ pub fn spool(input: &Input, directory: &Path) -> Result<(Input, SpoolGuard), Fil
     if !input.reads_once() {
         return Ok((input.clone(), SpoolGuard { _kept: None }));
     }
-    match input.open_file()? {
-        Some(file) => spool_from(file, input, directory),
-        None => spool_from(io::stdin().lock(), input, directory),
-    }
+    spool_from(input.open()?, input, directory)
 }
 
 /// Copies `raw`, the content of `input`.

@@ -73,21 +73,7 @@ struct Sibling {
 
 impl Client {
     pub(crate) fn new(options: &ResolveOptions) -> Result<Self, ResolveError> {
-        let roots = options.ca_file.as_deref().map(certificates).transpose()?.unwrap_or(RootCerts::WebPki);
-        let agent = Agent::config_builder()
-            .user_agent(USER_AGENT)
-            .tls_config(TlsConfig::builder().root_certs(roots).build())
-            .proxy(options.proxy.clone())
-            .http_status_as_error(false)
-            // `send` follows redirections itself, since it decides which of them may see the token.
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .timeout_resolve(Some(options.answer_timeout))
-            .timeout_connect(Some(options.answer_timeout))
-            .timeout_recv_response(Some(options.answer_timeout))
-            .timeout_per_read(Some(options.stall_timeout))
-            .build()
-            .new_agent();
+        let agent = agent(options)?;
         Ok(Self {
             agent,
             endpoint: options.endpoint.clone(),
@@ -218,6 +204,29 @@ fn network(url: &str, source: ureq::Error) -> ResolveError {
 
 fn odd(url: &str, what: String) -> ResolveError {
     ResolveError::Answer { url: url.to_owned(), what }
+}
+
+/// A client of HTTP with the options' proxy, certificates and timeouts. It follows no redirection, and a status
+/// that is not a success is no error.
+///
+/// # Errors
+/// When the file of certificates cannot be used.
+pub fn agent(options: &ResolveOptions) -> Result<Agent, ResolveError> {
+    let roots = options.ca_file.as_deref().map(certificates).transpose()?.unwrap_or(RootCerts::WebPki);
+    let config = Agent::config_builder()
+        .user_agent(USER_AGENT)
+        .tls_config(TlsConfig::builder().root_certs(roots).build())
+        .proxy(options.proxy.clone())
+        .http_status_as_error(false)
+        // `Client::send` follows redirections itself, since it decides which of them may see the token.
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .timeout_resolve(Some(options.answer_timeout))
+        .timeout_connect(Some(options.answer_timeout))
+        .timeout_recv_response(Some(options.answer_timeout))
+        .timeout_per_read(Some(options.stall_timeout))
+        .build();
+    Ok(config.new_agent())
 }
 
 /// A header's value, if it is text.

@@ -27,6 +27,15 @@ pub(crate) fn value_of(name: &str) -> Option<OsString> {
     env::var_os(name)
 }
 
+/// The variables of object stores, with their values: those that the tools of Amazon, Google and Azure read.
+#[must_use]
+pub fn of_object_stores() -> Vec<(String, String)> {
+    let is_theirs = |name: &str| ["AWS_", "GOOGLE_", "AZURE_"].iter().any(|start| name.starts_with(start));
+    let texts = env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    texts.filter(|(name, value)| is_theirs(name) && !value.is_empty()).collect()
+}
+
 macro_rules! variables {
     ($($(#[$doc:meta])* $name:ident: $meaning:literal;)*) => {
         $(

@@ -147,6 +147,7 @@ terms! {
         Encode "encode": "Encode texts into a store.",
         Eval "eval": "Evaluate runs.",
         Index "index": "Build an inverted index.",
+        Pull "pull": "Fetch a store from an object store.",
         Quantize "quantize": "Make the int8 codes of a store.",
     }
 }
@@ -250,6 +251,9 @@ const TOO_MANY_OPEN_FILES: i32 = 24;
 
 impl Explain for io::Error {
     fn remedy(&self) -> Option<Remedy> {
+        if let Some(inner) = self.get_ref().and_then(|inner| inner.downcast_ref::<AnyError>()) {
+            return inner.remedy();
+        }
         let text = match self.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 "free some space on that disk and run the same command again"

@@ -172,13 +172,13 @@ fn function(command: Command) -> Option<&'static str> {
         Command::Encode => Some("toller.encode"),
         Command::Index => Some("toller.index"),
         Command::Eval => Some("toller.evaluate"),
-        Command::Analyze | Command::Convert | Command::Doctor | Command::Quantize => None,
+        Command::Analyze | Command::Convert | Command::Doctor | Command::Pull | Command::Quantize => None,
     }
 }
 
 /// A command that is not a function: its command line, which comes with the package.
 fn command_line(command: Command, setting: Option<Setting>, value: Option<&str>) -> String {
-    let store = if command == Command::Quantize { "store " } else { "" };
+    let store = if matches!(command, Command::Pull | Command::Quantize) { "store " } else { "" };
     let flag = setting.map(|setting| format!("--{}", setting.name().replace('_', "-")));
     let words = [Some(format!("toller {store}{}", command.name())), flag, value.map(str::to_owned)];
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")

@@ -19,6 +19,9 @@ pub enum StoreError {
     /// No store was named.
     #[error("no store was named")]
     NoStore,
+    /// A URL was to be opened: vectors are read from memory maps of files.
+    #[error("{} is not on disk, from which stores are read", .0.display())]
+    Remote(PathBuf),
     /// A path that was to be opened is not a store.
     #[error("{} is not a store: it has neither a store's manifest.json nor part-NNNNN-of-NNNNN directories", path.display())]
     NotAStore {
@@ -256,6 +259,7 @@ impl Explain for StoreError {
             Self::NoStore => {
                 remedy!("name a directory that `{}` wrote", Command::Encode.with(Setting::Output))
             }
+            Self::Remote(_) => remedy!("fetch the store with `{}`", Command::Pull),
             Self::OtherFormat { format, .. } if format == "toller-index" => {
                 remedy!("give an inverted index as {}, a store as {}", Setting::Sparse, Setting::Dense)
             }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use toller_files::{Found, ManifestFormat};
+use toller_files::{Found, ListedFile, ManifestFormat};
 
 use crate::codes::codes_file_name;
 use crate::{Checksum, CodesEntry, StoreError, StoreSpec};
@@ -48,6 +48,9 @@ pub struct ShardEntry {
 }
 
 impl Manifest {
+    /// The manifest's file name.
+    pub const FILE: &str = MANIFEST;
+
     /// The manifest of a store without rows.
     pub(crate) fn new(spec: StoreSpec) -> Self {
         Self { spec, count: 0, complete: false, shards: Vec::new(), codes: Vec::new() }
@@ -55,8 +58,28 @@ impl Manifest {
 
     /// Reads and checks the manifest of the store in `directory`; `None` if there is none.
     pub(crate) fn read(directory: &Path) -> Result<Option<Self>, StoreError> {
+        Self::checked(FORMAT.read(&directory.join(MANIFEST))?, directory)
+    }
+
+    /// Checks the bytes of the manifest that belongs in `directory`.
+    ///
+    /// # Errors
+    /// When they are not a store's manifest, or a damaged one, or one of another format version.
+    pub fn parse(bytes: &[u8], directory: &Path) -> Result<Self, StoreError> {
+        let parsed = Self::checked(FORMAT.parse(bytes), directory)?;
+        parsed.ok_or_else(|| StoreError::NotAStore { path: directory.to_owned() })
+    }
+
+    /// The files that this lists, where they are if the manifest is in `directory`.
+    pub fn files(&self, directory: &Path) -> impl Iterator<Item = ListedFile> {
+        let listed = |file: &str, bytes, checksum| ListedFile { path: directory.join(file), bytes, checksum };
+        let shards = self.shards.iter().map(move |of| listed(&of.file, of.bytes, of.checksum));
+        shards.chain(self.codes.iter().map(move |of| listed(&of.file, of.bytes, of.checksum)))
+    }
+
+    fn checked(found: Found<Self>, directory: &Path) -> Result<Option<Self>, StoreError> {
         let path = directory.join(MANIFEST);
-        let reason = match FORMAT.read::<Self>(&path)? {
+        let reason = match found {
             Found::Nothing => return Ok(None),
             Found::Foreign(Some(format)) => {
                 return Err(StoreError::OtherFormat { path: directory.to_owned(), format });

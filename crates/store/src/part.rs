@@ -44,6 +44,12 @@ impl Part {
     pub fn directory_name(&self) -> String {
         directory_name(self.index, self.of)
     }
+
+    /// The index and the number of parts in a directory's name, or `None` if it is not a part's.
+    #[must_use]
+    pub fn parse_directory_name(name: &str) -> Option<(u32, u32)> {
+        parse_directory_name(name)
+    }
 }
 
 /// The first passage after part `index`: `passages * index / of`, without overflow.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use toller_files::names_in;
+use toller_files::{is_object_url, names_in};
 
 use crate::manifest::Manifest;
 use crate::spec::Agreement;
@@ -109,6 +109,7 @@ fn read_parts(path: &Path) -> Result<StoreStatus, StoreError> {
     if !path.is_dir() {
         // Distinguishes a missing directory from a file.
         return Err(match std::fs::metadata(path) {
+            Err(_) if path.to_str().is_some_and(is_object_url) => StoreError::Remote(path.to_owned()),
             Err(error) => toller_files::FileError::new("open", path, error).into(),
             Ok(_) => StoreError::NotAStore { path: path.to_owned() },
         });

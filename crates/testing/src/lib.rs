@@ -1,10 +1,14 @@
 //! The files of tests and benchmarks, looked up at run time: clones can share a target directory, so a test
-//! may run in another clone than it was compiled in.
+//! may run in another clone than it was compiled in. And servers that tests talk to.
+
+mod object_server;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
+
+pub use object_server::{ACCESS_KEY, Fault, ObjectServer};
 
 /// A file or folder of the repository, by its path from the root.
 ///

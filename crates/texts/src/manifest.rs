@@ -1,12 +1,10 @@
 //! The manifest of a text index: which files it is about, and the checksums of its own.
 
-use std::fs;
 use std::path::Path;
-use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 use toller_corpus::{CollectionFormat, ColumnNames, ReadOptions, RecordLayout};
-use toller_files::{Checksum, FileError, Input, ManifestFormat};
+use toller_files::{Checksum, FileError, Input, ManifestFormat, Stamp};
 
 pub(crate) const MANIFEST: &str = "manifest.json";
 
@@ -72,15 +70,13 @@ pub(crate) struct FileEntry {
 impl Source {
     /// What is known of a file before it is read.
     pub(crate) fn of(input: &Input) -> Result<Self, FileError> {
-        let path = input.path().unwrap_or(Path::new("-"));
-        let metadata = fs::metadata(path).map_err(|error| input.error("open", error))?;
-        let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        Ok(Self {
-            file: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            bytes: metadata.len(),
-            modified: modified.map_or(0, |since| since.as_nanos() as u64),
-            layout: None,
-        })
+        let name = match input {
+            Input::Object(url) => Path::new(url),
+            _ => input.path().unwrap_or(Path::new("-")),
+        };
+        let Stamp { bytes, modified } = input.stamp()?.unwrap_or(Stamp { bytes: 0, modified: 0 });
+        let file = name.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self { file, bytes, modified, layout: None })
     }
 
     fn is_same_file(&self, other: &Self) -> bool {

@@ -22,9 +22,14 @@ pub(crate) fn next_to(inputs: &[Input]) -> Option<PathBuf> {
 /// A directory of the cache for the collection of these files.
 pub(crate) fn in_cache(cache: &Path, inputs: &[Input]) -> PathBuf {
     let mut hash = Xxh3::new();
-    for path in inputs.iter().filter_map(Input::path) {
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        hash.update(path.as_os_str().as_encoded_bytes());
+    for input in inputs {
+        match input.path() {
+            Some(path) => {
+                let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+                hash.update(path.as_os_str().as_encoded_bytes());
+            }
+            None => hash.update(input.to_string().as_bytes()),
+        }
         hash.update(b"\0");
     }
     cache.join("texts").join(format!("{:032x}", hash.digest128()))

@@ -1,6 +1,5 @@
 //! Collections as Parquet files, read column by column and page by page.
 
-use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,12 +13,12 @@ use crate::collection::columns::HEADER;
 use crate::collection::source::PassageSource;
 use crate::error::{BadKind, CorpusError, Place, Wrong};
 use crate::names::{Usual, either};
-use crate::parquet::{Column, Value};
+use crate::parquet::{Column, ParquetSource, Value};
 
 /// Reads the columns `id`, `text` and, if there is one, `title` (with all the names of other formats).
 pub(crate) struct ParquetPassages {
     file: String,
-    reader: SerializedFileReader<File>,
+    reader: SerializedFileReader<ParquetSource>,
     /// The indexes of the leaf columns.
     id: usize,
     text: usize,
@@ -56,11 +55,10 @@ impl ParquetPassages {
                 "decompress it first; Parquet compresses inside",
             ));
         }
-        let Some(path) = reader.input().path().filter(|_| reader.total_bytes().is_some()) else {
+        let Some(source) = ParquetSource::open(reader.input())? else {
             return Err(unsupported("Parquet cannot be read from a stream", "save it as a file first"));
         };
-        let opened = File::open(path).map_err(|error| reader.input().error("open", error))?;
-        let reader = guard(&file, || SerializedFileReader::new(opened))?;
+        let reader = guard(&file, || SerializedFileReader::new(source))?;
         let schema = reader.metadata().file_metadata().schema_descr();
         let find = |names: &[String]| {
             names.iter().find_map(|name| {

@@ -68,9 +68,7 @@ pub fn open_collection(
     options: &ReadOptions<CollectionFormat>,
 ) -> Result<CollectionReader, CorpusError> {
     for input in inputs {
-        if let Some(path) = input.path() {
-            std::fs::metadata(path).map_err(|error| input.error("open", error))?;
-        }
+        input.stamp()?;
     }
     let mut reader = CollectionReader::new(inputs.to_vec(), options);
     reader.open_next()?;

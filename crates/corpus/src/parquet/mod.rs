@@ -1,14 +1,16 @@
 //! Columns of Parquet files, row by row, from files that may be damaged.
 //!
 //! [`Column`] reads strings and integers, [`ListColumn`] lists of floats; both hold a few hundred rows at a
-//! time. Every call into the parquet crate goes through [`guard`], which turns a panic into an error.
+//! time. [`ParquetSource`] is a file or an object. Every call into the parquet crate goes through [`guard`], which turns a panic into an error.
 
 mod guard;
 mod lists;
+mod source;
 mod values;
 
 pub use guard::{BrokenParquet, guard, is_guarded};
 pub use lists::{ListColumn, Precision};
+pub use source::ParquetSource;
 pub use values::{Column, Value};
 
 /// How many rows are decoded at a time.

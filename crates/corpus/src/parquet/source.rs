@@ -1,0 +1,120 @@
+//! Where Parquet files are read from: files, and objects of object stores block by block.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::reader::{ChunkReader, Length};
+use toller_files::{FileError, Input, Object};
+
+/// The bytes of an object that one request asks for.
+const BLOCK_BYTES: u64 = 4 << 20;
+
+/// The blocks that are kept: the columns of a row group are read alternately, each from a block of its own.
+const KEPT_BLOCKS: usize = 8;
+
+/// A Parquet file, or an object that is one.
+pub enum ParquetSource {
+    /// A file.
+    File(File),
+    /// An object.
+    Object(Arc<Blocks>),
+}
+
+/// An object, with the blocks that were read last.
+pub struct Blocks {
+    object: Arc<dyn Object>,
+    kept: Mutex<VecDeque<(u64, Bytes)>>,
+}
+
+/// The bytes of an object from a position on.
+struct BlocksFrom {
+    blocks: Arc<Blocks>,
+    position: u64,
+}
+
+impl ParquetSource {
+    /// Opens an input; `None` for what is not a file, a spooled file or an object.
+    ///
+    /// # Errors
+    /// When the input cannot be opened.
+    pub fn open(input: &Input) -> std::result::Result<Option<Self>, FileError> {
+        if let Some(object) = input.object()? {
+            return Ok(Some(Self::Object(Arc::new(Blocks { object, kept: Mutex::default() }))));
+        }
+        let Some(path) = input.path().filter(|_| !input.reads_once()) else { return Ok(None) };
+        File::open(path).map(Self::File).map(Some).map_err(|error| input.error("open", error))
+    }
+}
+
+impl Blocks {
+    /// The bytes from `position` to the end of their block; none at the end of the object.
+    fn at(&self, position: u64) -> io::Result<Bytes> {
+        let size = self.object.stamp().bytes;
+        if position >= size {
+            return Ok(Bytes::new());
+        }
+        let start = position - position % BLOCK_BYTES;
+        let rest = (position - start) as usize;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, block)) = kept.iter().find(|(at, _)| *at == start) {
+            return Ok(block.slice(rest..));
+        }
+        let block = Bytes::from(self.object.read_range(start..size.min(start + BLOCK_BYTES))?);
+        if kept.len() == KEPT_BLOCKS {
+            kept.pop_front();
+        }
+        kept.push_back((start, block.clone()));
+        Ok(block.slice(rest..))
+    }
+}
+
+impl Read for BlocksFrom {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.blocks.at(self.position)?.as_ref().read(buffer)?;
+        self.position += read as u64;
+        Ok(read)
+    }
+}
+
+impl Length for ParquetSource {
+    fn len(&self) -> u64 {
+        match self {
+            Self::File(file) => file.len(),
+            Self::Object(blocks) => blocks.object.stamp().bytes,
+        }
+    }
+}
+
+impl ChunkReader for ParquetSource {
+    type T = BufReader<Box<dyn Read + Send>>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T> {
+        Ok(BufReader::new(match self {
+            Self::File(file) => Box::new(file.get_read(start)?.into_inner()),
+            Self::Object(blocks) => Box::new(BlocksFrom { blocks: Arc::clone(blocks), position: start }),
+        }))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        let blocks = match self {
+            Self::File(file) => return file.get_bytes(start, length),
+            Self::Object(blocks) => blocks,
+        };
+        let first = blocks.at(start)?;
+        if first.len() >= length {
+            return Ok(first.slice(..length));
+        }
+        let mut bytes = Vec::with_capacity(length);
+        BlocksFrom { blocks: Arc::clone(blocks), position: start }
+            .take(length as u64)
+            .read_to_end(&mut bytes)?;
+        if bytes.len() < length {
+            return Err(ParquetError::EOF(format!("expected {length} bytes, found {}", bytes.len())));
+        }
+        Ok(bytes.into())
+    }
+}

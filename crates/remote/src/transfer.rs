@@ -1,0 +1,182 @@
+//! What sending and fetching a store have in common.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+
+use toller_files::FileError;
+use toller_ir::{Explain, Remedy, Setting, remedy};
+use toller_store::StoreError;
+
+use crate::RemoteError;
+
+/// Files that are sent or fetched at the same time.
+const AT_ONCE: usize = 4;
+
+/// How a store is sent or fetched.
+#[derive(Clone, Copy)]
+pub struct Transfer<'a> {
+    /// Whether another store at the destination is replaced.
+    pub overwrite: bool,
+    /// Stops the work when it is set. The same transfer goes on with what has arrived.
+    pub stop: &'a AtomicBool,
+    /// Called with the bytes that are at the destination, and with all bytes; from several threads at once.
+    pub progress: &'a (dyn Fn(u64, u64) + Sync),
+}
+
+/// What a transfer did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transferred {
+    /// The files of the store, without manifests.
+    pub files: usize,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The files that had to be transferred; the others were there already.
+    pub moved_files: usize,
+}
+
+/// Why a store was not sent or fetched.
+#[derive(Debug, thiserror::Error)]
+pub enum TransferError {
+    /// A file or an object cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The URL cannot be used.
+    #[error(transparent)]
+    Url(#[from] RemoteError),
+    /// A file of the local store is damaged or missing.
+    #[error("{}: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// There is no store at the URL.
+    #[error("there is no store at {0}")]
+    NoStore(String),
+    /// The destination holds another store, or more of the same one.
+    #[error("{0} holds another store, or more of this one")]
+    OtherStore(String),
+    /// Another store is being sent to the same place.
+    #[error("another store is being sent to {0}, or was not sent to its end")]
+    Claimed(String),
+    /// Another writer changed the destination during the transfer.
+    #[error("another writer has changed {0} in the meantime")]
+    Lost(String),
+    /// The directory or folder holds something else.
+    #[error("{place} holds {entry}, which is not part of this store")]
+    InUse {
+        /// The directory or the folder.
+        place: String,
+        /// What it holds.
+        entry: String,
+    },
+    /// Another process writes the directory.
+    #[error("another process writes {}", .0.display())]
+    Locked(PathBuf),
+    /// The bytes of an object are not those that the manifest lists.
+    #[error("{0} is not what the store's manifest lists")]
+    Mismatch(String),
+    /// The caller stopped the transfer.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Explain for TransferError {
+    fn remedy(&self) -> Option<Remedy> {
+        Some(match self {
+            Self::File(error) => return error.remedy(),
+            Self::Store(error) => return error.remedy(),
+            Self::Url(error) => return error.remedy(),
+            Self::Damaged { .. } => {
+                "run the command that wrote the store again: it writes damaged files again".into()
+            }
+            Self::NoStore(_) => {
+                "check the URL; a store has a manifest.json, or folders named part-...-of-...".into()
+            }
+            Self::OtherStore(_) => {
+                remedy!("give another URL, or replace that store with {}", Setting::Overwrite)
+            }
+            Self::Claimed(_) => {
+                remedy!(
+                    "wait until it has ended; if it was killed, take its place with {}",
+                    Setting::Overwrite
+                )
+            }
+            Self::Lost(_) | Self::Mismatch(_) => {
+                "run the same command again, when nobody else writes the store".into()
+            }
+            Self::InUse { .. } => "give an empty or a new place".into(),
+            Self::Locked(_) => "wait until it has ended, or give another directory".into(),
+            Self::Interrupted => "run the same command again: what has arrived is kept".into(),
+        })
+    }
+}
+
+/// The progress of a transfer of so many bytes.
+pub(crate) struct Meter<'a> {
+    transfer: &'a Transfer<'a>,
+    done_bytes: AtomicU64,
+    all_bytes: u64,
+    moved_files: AtomicUsize,
+}
+
+impl<'a> Meter<'a> {
+    pub(crate) fn new(transfer: &'a Transfer<'a>, all_bytes: u64) -> Self {
+        Self { transfer, done_bytes: AtomicU64::new(0), all_bytes, moved_files: AtomicUsize::new(0) }
+    }
+
+    /// Counts bytes that are at the destination; an error if the work is to stop.
+    pub(crate) fn advance(&self, bytes: u64) -> Result<(), TransferError> {
+        let done = self.done_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        (self.transfer.progress)(done, self.all_bytes);
+        if self.transfer.stop.load(Ordering::Relaxed) {
+            return Err(TransferError::Interrupted);
+        }
+        Ok(())
+    }
+
+    /// Takes back bytes that turned out to be wrong.
+    pub(crate) fn retract(&self, bytes: u64) {
+        self.done_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts a file that had to be transferred.
+    pub(crate) fn count_moved(&self) {
+        self.moved_files.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn result(&self, files: usize) -> Transferred {
+        let moved_files = self.moved_files.load(Ordering::Relaxed);
+        Transferred { files, bytes: self.all_bytes, moved_files }
+    }
+}
+
+/// Does `work` for all items, some of them at the same time. The first error ends it.
+pub(crate) fn for_each<T: Sync>(
+    items: &[T],
+    work: impl Fn(&T) -> Result<(), TransferError> + Sync,
+) -> Result<(), TransferError> {
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
+    let has_failed = || failed.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+    thread::scope(|scope| {
+        for _ in 0..items.len().min(AT_ONCE) {
+            scope.spawn(|| {
+                while let Some(item) =
+                    items.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !has_failed())
+                {
+                    if let Err(error) = work(item) {
+                        failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                    }
+                }
+            });
+        }
+    });
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+}
