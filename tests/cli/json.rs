@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::{Value, json};
+use toller_testing::ObjectServer;
 
 use crate::support::{Finished, Workspace};
 
@@ -203,6 +204,22 @@ fn workspace() -> Workspace {
     workspace
 }
 
+#[test]
+fn transfers_are_as_the_schema_says() {
+    let workspace = workspace();
+    let server = ObjectServer::start(&["bucket"]).unwrap();
+    workspace.runs("encode -q --model tiny-bert --corpus c.jsonl --output st");
+    let mut checker = Checker::new();
+    for (name, command) in
+        [("store-push", "push st s3://bucket/st"), ("store-pull", "pull s3://bucket/st copy")]
+    {
+        let mut command = workspace.command(&format!("store {command} --json -q"));
+        let result = Finished::new(command.envs(server.variables()).output().unwrap()).succeeds().json();
+        assert_eq!(checker.problem("closed", name, &result), None);
+        assert_eq!((&result["files"], &result["moved_files"]), (&json!(1), &json!(1)));
+    }
+}
+
 /// The schema, and the same in which no object has keys that are not described.
 struct Checker {
     schemas: Schemas,
@@ -266,7 +283,7 @@ fn every_result_is_as_the_schema_says() {
         })
         .map(|(name, _)| name.as_str())
         .collect();
-    let tested = COMMANDS.iter().map(|(name, _)| *name).chain(["error", "serve"]);
+    let tested = COMMANDS.iter().map(|(name, _)| *name).chain(["error", "serve", "store-push", "store-pull"]);
     assert_eq!(described, tested.collect::<BTreeSet<_>>());
     for name in described {
         assert!(checker.problem("open", name, &json!({ "schema_version": "1" })).is_some(), "{name}");

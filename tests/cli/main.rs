@@ -28,6 +28,7 @@ mod library;
 mod main_job;
 mod mine;
 mod models;
+mod objects;
 mod output;
 mod ranks;
 mod recipes;

@@ -10,7 +10,7 @@ pub fn flag(setting: Setting) -> String {
 /// The command line of a command.
 fn command_line(command: Command) -> String {
     match command {
-        Command::Quantize => "toller store quantize".to_owned(),
+        Command::Pull | Command::Quantize => format!("toller store {}", command.name()),
         _ => format!("toller {}", command.name()),
     }
 }

@@ -12,6 +12,7 @@ mod flags;
 mod interrupt;
 mod json;
 mod mapped;
+mod objects;
 mod printable;
 mod table;
 mod ui;
@@ -22,12 +23,14 @@ use std::panic;
 use args::Cli;
 use clap::FromArgMatches;
 use error::Result;
+pub use objects::install as install_object_stores;
 
 /// Runs the command line of `arguments`, the first of which is the program's name. Returns the exit status.
 #[must_use]
 pub fn main(arguments: &[OsString]) -> u8 {
     mapped::guard();
     quiet_guarded_panics();
+    install_object_stores();
     let matches = args::help::command().try_get_matches_from(arguments);
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,

@@ -67,6 +67,7 @@ mod _toller {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        toller_cli::install_object_stores();
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         PyMapping::register::<Run>(module.py())?;
         PyMapping::register::<Qrels>(module.py())

@@ -7,24 +7,24 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{
-    MapValueParser, PathBufValueParser, StringValueParser, TypedValueParser, ValueParserFactory,
+    PathBufValueParser, StringValueParser, TryMapValueParser, TypedValueParser, ValueParserFactory,
 };
-use toller_files::{AtomicFile, CompressedWriter, Compression, FileError, Input, InputReader};
+use toller_files::{AtomicFile, CompressedWriter, Compression, FileError, Input, InputReader, is_object_url};
 
 use crate::error::UsageError;
 use crate::ui::Ui;
 
 macro_rules! values {
-    ($($(#[$doc:meta])* $name:ident: $inner:ty => $borrowed:ty, $parser:ty;)+) => {$(
+    ($($(#[$doc:meta])* $name:ident: $inner:ty => $borrowed:ty, $parser:ty, $check:expr;)+) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct $name($inner);
 
         impl ValueParserFactory for $name {
-            type Parser = MapValueParser<$parser, fn($inner) -> Self>;
+            type Parser = TryMapValueParser<$parser, fn($inner) -> Result<Self, String>>;
 
             fn value_parser() -> Self::Parser {
-                <$parser>::new().map(Self)
+                <$parser>::new().try_map(|value| $check(&value).map(|()| Self(value)))
             }
         }
 
@@ -52,13 +52,25 @@ macro_rules! values {
 
 values! {
     /// A file or directory that is read; of a file, `-` is stdin.
-    InputPath: PathBuf => Path, PathBufValueParser;
+    InputPath: PathBuf => Path, PathBufValueParser, anything;
     /// A file or directory that is written; of a file, `-` is stdout.
-    OutputPath: PathBuf => Path, PathBufValueParser;
+    OutputPath: PathBuf => Path, PathBufValueParser, on_disk;
     /// A directory that only saves work.
-    CachePath: PathBuf => Path, PathBufValueParser;
+    CachePath: PathBuf => Path, PathBufValueParser, on_disk;
     /// A model: a directory, an id of the Hugging Face hub, or a known name.
-    ModelName: String => str, StringValueParser;
+    ModelName: String => str, StringValueParser, anything;
+}
+
+fn anything<T>(_: &T) -> Result<(), String> {
+    Ok(())
+}
+
+/// Refuses a URL, which would become the name of a local directory.
+fn on_disk(path: &PathBuf) -> Result<(), String> {
+    if path.to_str().is_some_and(is_object_url) {
+        return Err("output is written to disk; `toller store push` sends a store to a URL".to_owned());
+    }
+    Ok(())
 }
 
 impl InputPath {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use toller_corpus::{ReadOptions, RunFormat, read_run};
+use toller_files::Input;
 use toller_ir::{Query, Run, Setting};
 
 use super::choice::by_name;
@@ -110,10 +111,10 @@ pub fn run_names(paths: &[InputPath]) -> Vec<String> {
     let unique = paths.iter().map(file_name).collect::<HashSet<_>>().len() == paths.len();
     paths
         .iter()
-        .map(|path| match path.input().path() {
-            None => "stdin".to_owned(),
-            Some(_) if unique => file_name(path).to_string_lossy().into_owned(),
-            Some(path) => path.display().to_string(),
+        .map(|path| match path.input() {
+            Input::Stdin => "stdin".to_owned(),
+            _ if unique => file_name(path).to_string_lossy().into_owned(),
+            input => input.to_string(),
         })
         .collect()
 }

@@ -25,8 +25,8 @@ pub struct SourceArgs {
     #[arg(long, requires = "fusion")]
     different_collections: bool,
 
-    /// Queries: files or folders of TSV, CSV, JSONL, TREC topics, DPR, EntityQuestions or DuReader; - for
-    /// stdin
+    /// Queries: files, folders or URLs (s3://, gs://, az://) of TSV, CSV, JSONL, TREC topics, DPR,
+    /// EntityQuestions or DuReader; - for stdin
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub queries: Vec<InputPath>,
 

@@ -3,8 +3,11 @@
 mod export;
 mod import;
 mod info;
+mod pull;
+mod push;
 pub(crate) mod quantize;
 mod status;
+mod transfer;
 mod verify;
 
 use crate::ui::Ui;
@@ -17,6 +20,10 @@ pub enum StoreCommand {
     Export(export::ExportArgs),
     /// Show what stores hold, finished or not
     Info(info::InfoArgs),
+    /// Send a store to S3, Google Cloud Storage or Azure
+    Push(push::PushArgs),
+    /// Fetch a store from S3, Google Cloud Storage or Azure
+    Pull(pull::PullArgs),
     /// Give finished stores int8 codes, which searches for few queries read instead of the vectors
     Quantize(quantize::QuantizeArgs),
     /// Say which parts of a store are missing; exit status 0 if it is complete
@@ -30,6 +37,8 @@ pub fn run(command: &StoreCommand, ui: &Ui) -> crate::Result<()> {
         StoreCommand::Import(args) => import::run(args, ui),
         StoreCommand::Export(args) => export::run(args, ui),
         StoreCommand::Info(args) => info::run(args, ui),
+        StoreCommand::Push(args) => push::run(args, ui),
+        StoreCommand::Pull(args) => pull::run(args, ui),
         StoreCommand::Quantize(args) => quantize::run(args, ui),
         StoreCommand::Status(args) => status::run(args, ui),
         StoreCommand::Verify(args) => verify::run(args, ui),
