@@ -9,10 +9,11 @@ use crate::{FileError, Input};
 
 /// The inputs that `arguments` name, in their order.
 ///
-/// `-` is standard input. The URL of an object store means what [`ObjectStores::list`](crate::ObjectStores::list) says. A directory means the data files in it and in its subdirectories, in the byte order
-/// of their names (so parts need leading zeros). Files whose names begin with `.` or `_`, end in `.tmp`, or
-/// are README, LICENSE or NOTICE with any extension are skipped, also below a URL. A file that is named itself is
-/// always read.
+/// `-` is standard input. The URL of an object store means what
+/// [`ObjectStores::list`](crate::ObjectStores::list) says. A directory means the data files in it and in
+/// its subdirectories, in the byte order of their names (so parts need leading zeros). Files whose names
+/// begin with `.` or `_`, end in `.tmp`, or are README, LICENSE or NOTICE with any extension are skipped,
+/// also below a URL. A file that is named itself is always read.
 ///
 /// # Errors
 /// When an argument does not exist or cannot be listed, when a directory holds no data file, and when

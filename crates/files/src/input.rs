@@ -32,8 +32,8 @@ pub enum Input {
 const STDIN_NAME: &str = "standard input";
 
 impl Input {
-    /// Reads a command line argument: `-` is standard input, a URL of an object store is an object, everything
-    /// else is a path (a file called `-` is `./-`).
+    /// Reads a command line argument: `-` is standard input, a URL of an object store is an object,
+    /// everything else is a path (a file called `-` is `./-`).
     #[must_use]
     pub fn parse(argument: impl Into<PathBuf>) -> Self {
         let path = argument.into();

@@ -1,5 +1,6 @@
 //! How bytes get in and out of the engine safely: atomic writes, decompressing input, copies of what can be
-//! read only once, objects of object stores, external sorting, checksums, locks, and errors that name the file.
+//! read only once, objects of object stores, external sorting, checksums, locks, and errors that name the
+//! file.
 
 mod atomic;
 mod checksum;

@@ -26,8 +26,8 @@ pub struct Stamp {
 
 /// A client of object stores.
 pub trait ObjectStores: Send + Sync {
-    /// The object at a URL. It stays the version that the process opened first: reading fails after the object
-    /// was replaced, since the passes over one input must see the same bytes.
+    /// The object at a URL. It stays the version that the process opened first: reading fails after the
+    /// object was replaced, since the passes over one input must see the same bytes.
     ///
     /// # Errors
     /// When the object does not exist or cannot be reached.

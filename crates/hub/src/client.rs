@@ -206,8 +206,8 @@ fn odd(url: &str, what: String) -> ResolveError {
     ResolveError::Answer { url: url.to_owned(), what }
 }
 
-/// A client of HTTP with the options' proxy, certificates and timeouts. It follows no redirection, and a status
-/// that is not a success is no error.
+/// A client of HTTP with the options' proxy, certificates and timeouts. It follows no redirection, and a
+/// status that is not a success is no error.
 ///
 /// # Errors
 /// When the file of certificates cannot be used.

@@ -1,6 +1,6 @@
-//! From the name of a model to a directory with its files. A name is a directory, a name in `models/`, or an
-//! id of the Hugging Face hub. The same client downloads public files, such as the archives of collections, and
-//! [`agent`] is its connection for other protocols.
+//! From the name of a model to a directory with its files. A name is a directory, a name in `models/`, or
+//! an id of the Hugging Face hub. The same client downloads public files, such as the archives of
+//! collections, and [`agent`] is its connection for other protocols.
 //!
 //! Nothing is downloaded unless [`ResolveOptions`] allows the network, and every download is reported to the
 //! caller, who can stop it. The environment is read by [`ResolveOptions::from_env`] alone.

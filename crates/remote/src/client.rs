@@ -22,8 +22,8 @@ use crate::pattern;
 use crate::url::{ObjectUrl, Scheme};
 use crate::wait::wait;
 
-/// How often a request is sent again if it fails for a reason that may pass: a broken connection, a server that
-/// has too much to do.
+/// How often a request is sent again if it fails for a reason that may pass: a broken connection, a server
+/// that has too much to do.
 const RETRIES: usize = 6;
 
 /// How long a request is sent again at most.
@@ -53,8 +53,9 @@ macro_rules! build {
 }
 
 impl Client {
-    /// A client with the proxy, the certificates and the timeouts of `hub`. Credentials, endpoints and regions
-    /// are in `variables`: environment variables of Amazon's, Google's and Azure's tools, with their values.
+    /// A client with the proxy, the certificates and the timeouts of `hub`. Credentials, endpoints and
+    /// regions are in `variables`: environment variables of Amazon's, Google's and Azure's tools, with
+    /// their values.
     #[must_use]
     pub fn new(hub: ResolveOptions, variables: Vec<(String, String)>) -> Self {
         Self { connector: Connector(hub), variables, buckets: Mutex::default(), opened: Mutex::default() }

@@ -22,8 +22,8 @@ use ureq::{Agent, AsSendBody, BodyReader};
 /// The bytes of an answer that are passed on at once.
 const FRAME_BYTES: u64 = 1 << 18;
 
-/// How long the service that gives a cloud's machines their credentials may take to accept a connection. It is
-/// on the same machine, or nowhere.
+/// How long the service that gives a cloud's machines their credentials may take to accept a connection. It
+/// is on the same machine, or nowhere.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Makes connections with the hub's settings.

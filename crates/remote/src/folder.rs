@@ -101,8 +101,8 @@ impl Folder {
 
     /// Writes a small object on a condition. False if another writer was first with other bytes.
     ///
-    /// `object_store` does not repeat a conditional write whose answer is lost, since the first attempt may have
-    /// changed what the condition is about. Reading the object tells.
+    /// `object_store` does not repeat a conditional write whose answer is lost, since the first attempt may
+    /// have changed what the condition is about. Reading the object tells.
     pub(crate) fn put(&self, name: &str, bytes: &Bytes, mode: &PutMode) -> Result<bool, FileError> {
         let put = |path| async move {
             let options = PutOptions { mode: mode.clone(), ..PutOptions::default() };

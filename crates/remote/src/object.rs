@@ -32,8 +32,8 @@ impl RemoteObject {
         Self { store, meta }
     }
 
-    /// Some of the bytes, if the object is still the version that was opened. A connection that breaks is replaced
-    /// by one that goes on at its offset.
+    /// Some of the bytes, if the object is still the version that was opened. A connection that breaks is
+    /// replaced by one that goes on at its offset.
     pub(crate) fn get(&self, range: Range<u64>) -> Result<Bytes, RemoteError> {
         if range.is_empty() {
             return Ok(Bytes::new());
@@ -66,7 +66,8 @@ impl Object for RemoteObject {
     }
 }
 
-/// Reads an object from its beginning to its end. Chunk number i comes from thread number i modulo their number.
+/// Reads an object from its beginning to its end. Chunk number i comes from thread number i modulo their
+/// number.
 struct ReadAhead {
     threads: Vec<Receiver<io::Result<Bytes>>>,
     chunk: Bytes,

@@ -144,7 +144,8 @@ struct Download<'a> {
 }
 
 impl Download<'_> {
-    /// Fetches what is missing, and gives the file its name. False if its bytes are not those that were listed.
+    /// Fetches what is missing, and gives the file its name. False if its bytes are not those that were
+    /// listed.
     fn finish(&self, from_start: bool) -> Result<bool, TransferError> {
         let path = self.temporary();
         let mut file = File::options();

@@ -1,9 +1,10 @@
 //! Sending a store: first its files, then the manifest that lists them.
 //!
-//! A writer announces what it will publish before it writes anything: it creates an object, the claim, with the
-//! bytes of its manifest. Only writers of the same bytes go on, so none overwrites the files of another's store.
-//! The manifest is written on the condition that nobody else has written one since, and the claim is removed.
-//! A killed writer leaves its claim and files. The same command finds both and goes on.
+//! A writer announces what it will publish before it writes anything: it creates an object, the claim, with
+//! the bytes of its manifest. Only writers of the same bytes go on, so none overwrites the files of
+//! another's store. The manifest is written on the condition that nobody else has written one since, and
+//! the claim is removed. A killed writer leaves its claim and files. The same command finds both and goes
+//! on.
 
 use std::path::Path;
 
@@ -29,8 +30,8 @@ struct Shipment {
 }
 
 impl Client {
-    /// Sends the store in `directory`, finished or not, to the folder at `url`; of a store in parts, the parts that
-    /// are there. Files that arrived earlier are not sent again.
+    /// Sends the store in `directory`, finished or not, to the folder at `url`; of a store in parts, the
+    /// parts that are there. Files that arrived earlier are not sent again.
     ///
     /// # Errors
     /// Those of [`TransferError`]. What has arrived stays.

@@ -27,8 +27,8 @@ pub struct EncodeArgs {
     #[arg(long, value_name = "M")]
     model: ModelName,
 
-    /// Collection: JSONL, TSV, CSV, TREC or Parquet files, directories of them, URLs (s3://, gs://, az://), or -
-    /// for stdin; .gz, .zst and .xz are read
+    /// Collection: JSONL, TSV, CSV, TREC or Parquet files, directories of them, URLs (s3://, gs://, az://),
+    /// or - for stdin; .gz, .zst and .xz are read
     #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "queries", conflicts_with = "queries")]
     corpus: Vec<InputPath>,
 

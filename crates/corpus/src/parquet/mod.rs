@@ -1,7 +1,8 @@
 //! Columns of Parquet files, row by row, from files that may be damaged.
 //!
 //! [`Column`] reads strings and integers, [`ListColumn`] lists of floats; both hold a few hundred rows at a
-//! time. [`ParquetSource`] is a file or an object. Every call into the parquet crate goes through [`guard`], which turns a panic into an error.
+//! time. [`ParquetSource`] is a file or an object. Every call into the parquet crate goes through
+//! [`guard`], which turns a panic into an error.
 
 mod guard;
 mod lists;
