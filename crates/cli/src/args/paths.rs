@@ -24,7 +24,7 @@ macro_rules! values {
             type Parser = TryMapValueParser<$parser, fn($inner) -> Result<Self, String>>;
 
             fn value_parser() -> Self::Parser {
-                <$parser>::new().try_map(|value| $check(&value).map(|()| Self(value)))
+                <$parser>::new().try_map(|value: $inner| $check(AsRef::<$borrowed>::as_ref(&value)).map(|()| Self(value)))
             }
         }
 
@@ -61,12 +61,12 @@ values! {
     ModelName: String => str, StringValueParser, anything;
 }
 
-fn anything<T>(_: &T) -> Result<(), String> {
+fn anything<T: ?Sized>(_: &T) -> Result<(), String> {
     Ok(())
 }
 
 /// Refuses a URL, which would become the name of a local directory.
-fn on_disk(path: &PathBuf) -> Result<(), String> {
+fn on_disk(path: &Path) -> Result<(), String> {
     if path.to_str().is_some_and(is_object_url) {
         return Err("output is written to disk; `toller store push` sends a store to a URL".to_owned());
     }
