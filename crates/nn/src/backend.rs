@@ -12,7 +12,7 @@ use crate::{
 /// Parameters arrive in f32 on the host and are laid out as the backend wants them; the backend alone decides
 /// about precision. States are matrices `[tokens, width]` or `[sequences, width]` in the backend's own memory
 /// and format. The bits of a sequence's states depend on its tokens, the parameters and the backend alone:
-/// not on the other sequences of the batch, and not on the threads.
+/// not on the other sequences of the batch, and not on the threads. (`Candle`'s last bits do.)
 pub trait Backend: Send + Sync + 'static {
     /// The rows that tokens take from the tables, and where sequences begin. Made once a batch.
     type Batch: Send + Sync;

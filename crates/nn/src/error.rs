@@ -17,6 +17,12 @@ pub enum NnError {
     /// A precision that GPUs do not have.
     #[error("models do not compute in {0} on a GPU")]
     GpuPrecision(Precision),
+    /// A precision that candle does not have.
+    #[error("models do not compute in {0} through candle")]
+    CandlePrecision(Precision),
+    /// A step of candle.
+    #[error("candle: {0}")]
+    Candle(String),
     /// A device.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -28,4 +34,11 @@ pub enum NnError {
         /// The most inputs that are possible.
         max: usize,
     },
+}
+
+#[cfg(feature = "candle")]
+impl From<candle_core::Error> for NnError {
+    fn from(error: candle_core::Error) -> Self {
+        Self::Candle(error.to_string())
+    }
 }

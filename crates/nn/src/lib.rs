@@ -2,12 +2,14 @@
 //!
 //! A model is written once over [`Backend`], a trait of fused steps. [`Cpu`] is fast and gives the same bits
 //! on every instruction set; [`Cuda`] runs the kernels of `kernels/` on a GPU; [`Reference`] is slow,
-//! obviously right, and computes in f64. An operation's parts are together: `attention/cpu.rs` is next to
-//! `attention/reference.rs`.
+//! obviously right, and computes in f64. `Candle`, with the feature `candle`, computes on candle's devices and
+//! has gradients. An operation's parts are together: `attention/cpu.rs` is next to `attention/reference.rs`.
 
 mod activation;
 mod attention;
 mod backend;
+#[cfg(feature = "candle")]
+mod candle;
 mod cpu;
 mod cuda;
 mod embed;
@@ -25,6 +27,11 @@ mod unit;
 
 pub use activation::{Activation, UnknownActivation};
 pub use backend::{Backend, Stream, Work};
+#[cfg(feature = "candle")]
+pub use candle::{Candle, CandleAttention, CandleBatch, CandleLinear, CandleNorm};
+/// candle's devices, tensors and gradients.
+#[cfg(feature = "candle")]
+pub use candle_core;
 pub use cpu::Cpu;
 pub use cuda::{Cuda, CudaAttention, CudaBatch, CudaLinear, CudaNorm, CudaScratch, CudaStates, CudaTable};
 pub use error::NnError;

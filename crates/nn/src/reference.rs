@@ -19,7 +19,7 @@ pub struct Reference;
 /// A matrix of states in f64.
 #[derive(Debug)]
 pub struct ReferenceStates {
-    values: Vec<f64>,
+    pub(crate) values: Vec<f64>,
     width: usize,
 }
 

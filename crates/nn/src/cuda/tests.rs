@@ -185,6 +185,7 @@ fn long() -> Model {
         activation: Activation::Gelu,
         sharpness: 2.0,
         skipped: 0,
+        poolings: &Pooling::ALL,
     }
 }
 

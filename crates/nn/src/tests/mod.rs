@@ -4,6 +4,8 @@
 mod bits;
 mod names;
 
+use std::cell::Cell;
+
 use proptest::prelude::*;
 
 use crate::cuda::tests::gpu;
@@ -52,6 +54,11 @@ impl Layer {
         Self { weight, bias: has_bias.then(|| values(seed ^ 1, outputs)), outputs, inputs }
     }
 
+    /// The same with every parameter changed.
+    fn changed(&self, change: impl Fn(&[f32]) -> Vec<f32>) -> Self {
+        Self { weight: change(&self.weight), bias: self.bias.as_deref().map(change), ..*self }
+    }
+
     pub(crate) fn parameters(&self) -> LinearParameters<'_> {
         let weight = Matrix { values: &self.weight, rows: self.outputs, columns: self.inputs };
         LinearParameters { weight, bias: self.bias.as_deref() }
@@ -79,9 +86,15 @@ pub(crate) struct Model {
     /// How far attention scores differ.
     pub(crate) sharpness: f32,
     pub(crate) skipped: usize,
+    pub(crate) poolings: &'static [Pooling],
 }
 
-fn models() -> impl Strategy<Value = Model> {
+/// Parameters as they are, whichever they are.
+pub(crate) fn unchanged(_: usize, values: &[f32]) -> Vec<f32> {
+    values.to_vec()
+}
+
+pub(crate) fn models() -> impl Strategy<Value = Model> {
     let sizes = (prop::collection::vec(0_usize..70, 1..5), 1_usize..70, 1_usize..70, 1_usize..3, 1_usize..3);
     let attention = (1_usize..30, any::<bool>(), prop::option::of(0_usize..9), any::<[Option<u8>; 2]>());
     let flags = (any::<[bool; 4]>(), prop::sample::select(ACTIVATIONS.to_vec()), 0.1_f32..6.0, 0_usize..3);
@@ -107,6 +120,7 @@ fn models() -> impl Strategy<Value = Model> {
                 activation,
                 sharpness,
                 skipped,
+                poolings: &Pooling::ALL,
             }
         },
     )
@@ -132,25 +146,47 @@ impl Model {
         first_row: usize,
         threads: usize,
     ) -> [Vec<f32>; 2] {
+        backend.use_threads(s, threads);
+        self.states(backend, s, first_row, &unchanged).map(|states| {
+            let mut host = Vec::new();
+            backend.to_host(s, states, &mut host).unwrap();
+            host
+        })
+    }
+
+    /// The same as states. `change` gets each parameter with its number in the order of the layouts.
+    pub(crate) fn states<B: Backend>(
+        &self,
+        backend: &B,
+        s: &mut B::Scratch,
+        first_row: usize,
+        change: &dyn Fn(usize, &[f32]) -> Vec<f32>,
+    ) -> [B::States; 2] {
+        let next = Cell::new(0);
+        let change = |values: &[f32]| change(next.replace(next.get() + 1), values);
         let (seed, width) = (self.seed, self.width);
         let sequences = Sequences::from_lengths(self.lengths.iter().copied());
         let table = values(seed ^ 2, 300 * width);
-        let tables = [
-            backend.table(Matrix { values: &table, rows: 300, columns: width }).unwrap(),
-            backend.table(Matrix { values: &table[..3 * width], rows: 3, columns: width }).unwrap(),
-        ];
+        let tables = [300, 3].map(|rows| {
+            let values = change(&table[..rows * width]);
+            backend.table(Matrix { values: &values, rows, columns: width }).unwrap()
+        });
         let weights = [values(seed ^ 3, width), values(seed ^ 4, width)];
         let norm = |weight: &[f32], scale: f32| {
             let weight: Vec<f32> = weight.iter().map(|x| x * scale).collect();
-            let bias = self.has_bias.then_some(&weights[1][..]);
+            let weight = change(&weight);
+            let bias = self.has_bias.then(|| change(&weights[1]));
+            let bias = bias.as_deref();
             let parameters = NormParameters { weight: &weight, bias, epsilon: 1e-3, centers: self.centers };
             backend.norm(parameters).unwrap()
         };
         let hidden = self.heads * self.head_size;
         let qkv_width = (self.heads + 2 * self.key_heads) * self.head_size;
-        let layer = |salt: u64, outputs, inputs| Layer::new(seed ^ salt, outputs, inputs, self.has_bias);
+        let layer = |salt: u64, outputs, inputs| {
+            Layer::new(seed ^ salt, outputs, inputs, self.has_bias).changed(change)
+        };
         let linear = |layer: &Layer, place| backend.linear(layer.parameters(), place).unwrap();
-        let bias = self.reach.map(|reach| values(seed ^ 5, self.heads * (2 * reach + 1)));
+        let bias = self.reach.map(|reach| change(&values(seed ^ 5, self.heads * (2 * reach + 1))));
         let relative_bias = bias.as_ref().map(|values| Matrix {
             values,
             rows: self.heads,
@@ -167,7 +203,6 @@ impl Model {
         };
         let attention = backend.attention(attention).unwrap();
 
-        backend.use_threads(s, threads);
         let tokens = sequences.tokens();
         let rows = vec![
             (first_row..first_row + tokens).map(|row| row as u32 % 300).collect(),
@@ -193,16 +228,12 @@ impl Model {
         let stream = backend.close(s, inner, &down, stream.residual, None, self.placement).unwrap();
         let (states, _) = stream.into_input();
         let states = backend.normalize(s, states, &after).unwrap();
-        let pooled = backend.pool(s, &states, &batch, &Pooling::ALL, self.skipped).unwrap();
-        let head = linear(&layer(11, 7, 6 * width), Place::Head);
-        let mut vectors = Vec::new();
+        let pooled = backend.pool(s, &states, &batch, self.poolings, self.skipped).unwrap();
+        let head = linear(&layer(11, 7, self.poolings.len() * width), Place::Head);
         let projected = backend.project(s, &pooled, &head, Activation::Tanh).unwrap();
         let kept = backend.truncate(s, projected, 5).unwrap();
         let kept = backend.unit(s, kept).unwrap();
-        backend.to_host(s, kept, &mut vectors).unwrap();
-        let mut host = Vec::new();
-        backend.to_host(s, pooled, &mut host).unwrap();
-        [host, vectors]
+        [pooled, kept]
     }
 }
 
@@ -216,6 +247,15 @@ pub(crate) fn relative_error(got: &[f32], expected: &[f32]) -> f64 {
 
 /// The laws of a backend.
 pub(crate) fn check<B: Backend>(backend: &B, model: &Model, tolerance: f64) {
+    let together = check_near_reference(backend, model, tolerance);
+    assert_eq!(model.run(backend, 0, 3), together, "threads leave no trace");
+    for_each_alone(backend, model, &together, |_, alone, of_sequence| {
+        assert_eq!(alone, of_sequence, "neighbours leave no trace");
+    });
+}
+
+/// Compares a backend with the reference, and returns what it computed.
+pub(crate) fn check_near_reference<B: Backend>(backend: &B, model: &Model, tolerance: f64) -> [Vec<f32>; 2] {
     let together = model.run(backend, 0, 1);
     let [expected, expected_vectors] = model.run(&Reference, 0, 1);
     let error = relative_error(&together[0], &expected);
@@ -224,14 +264,22 @@ pub(crate) fn check<B: Backend>(backend: &B, model: &Model, tolerance: f64) {
     if expected_vectors.iter().all(|x| x.is_finite()) && tolerance < 1e-3 {
         assert!(relative_error(&together[1], &expected_vectors) < 100.0 * tolerance);
     }
-    assert_eq!(model.run(backend, 0, 3), together, "threads leave no trace");
+    together
+}
+
+/// Gives `compare` each result of each sequence alone, with its number, and the same result in the batch.
+pub(crate) fn for_each_alone<B: Backend>(
+    backend: &B,
+    model: &Model,
+    together: &[Vec<f32>; 2],
+    compare: impl Fn(usize, &[f32], &[f32]),
+) {
     let mut first_row = 0;
     for (sequence, &length) in model.lengths.iter().enumerate() {
         let alone = model.alone(sequence).run(backend, first_row, 1);
-        for (alone, together) in alone.iter().zip(&together) {
+        for (result, (alone, together)) in alone.iter().zip(together).enumerate() {
             let width = alone.len();
-            let of_sequence = &together[sequence * width..(sequence + 1) * width];
-            assert_eq!(alone, of_sequence, "neighbours leave no trace");
+            compare(result, alone, &together[sequence * width..(sequence + 1) * width]);
         }
         first_row += length;
     }
@@ -293,6 +341,7 @@ fn long_sequences_and_extreme_scores() {
         activation: Activation::Gelu,
         sharpness: 30.0,
         skipped: 0,
+        poolings: &Pooling::ALL,
     };
     for (rotates, reach, window) in [
         (false, None, (None, None)),
