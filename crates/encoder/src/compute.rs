@@ -5,6 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use toller_checkpoint::Fingerprint;
 use toller_gpu::Devices;
+#[cfg(feature = "candle")]
+use toller_nn::Candle;
+#[cfg(feature = "candle")]
+use toller_nn::candle_core::{Device, DeviceLocation};
 use toller_nn::{Backend, Cpu, Cuda, Precision, Work};
 use toller_simd::Isa;
 
@@ -19,6 +23,9 @@ pub enum Compute {
     Cpu,
     /// On GPUs, each with the whole model.
     Gpus(Devices),
+    /// Through candle, on one of its devices.
+    #[cfg(feature = "candle")]
+    Candle(Device),
 }
 
 impl Compute {
@@ -28,6 +35,10 @@ impl Compute {
         match self {
             Self::Cpu => Precision::F32,
             Self::Gpus(_) => Precision::F16,
+            #[cfg(feature = "candle")]
+            Self::Candle(device) if device.is_cpu() => Precision::F32,
+            #[cfg(feature = "candle")]
+            Self::Candle(_) => Precision::F16,
         }
     }
 
@@ -36,9 +47,23 @@ impl Compute {
     pub fn device(&self) -> String {
         match self {
             Self::Cpu => Isa::active().to_string(),
-            Self::Gpus(devices) => {
-                devices.facts().map(|facts| facts.name.clone()).collect::<Vec<_>>().join(", ")
-            }
+            Self::Gpus(devices) => names(devices),
+            #[cfg(feature = "candle")]
+            Self::Candle(device) => match device.location() {
+                DeviceLocation::Cpu => "candle on the CPU".to_owned(),
+                DeviceLocation::Cuda { gpu_id } => format!("candle on cuda:{gpu_id}"),
+                DeviceLocation::Metal { gpu_id } => format!("candle on metal:{gpu_id}"),
+            },
+        }
+    }
+
+    /// Whether a vector's bits do not depend on the other texts of its batch.
+    #[must_use]
+    pub fn keeps_bits(&self) -> bool {
+        match self {
+            Self::Cpu | Self::Gpus(_) => true,
+            #[cfg(feature = "candle")]
+            Self::Candle(_) => false,
         }
     }
 
@@ -53,8 +78,14 @@ impl Compute {
                 let (major, minor) = first.unwrap_or_default();
                 format!("{dtype} on CUDA {major}.{minor}")
             }
+            #[cfg(feature = "candle")]
+            Self::Candle(_) => format!("{dtype} by {}", self.device()),
         }
     }
+}
+
+fn names(devices: &Devices) -> String {
+    devices.facts().map(|facts| facts.name.clone()).collect::<Vec<_>>().join(", ")
 }
 
 /// What a network is loaded from.
@@ -78,13 +109,32 @@ pub(crate) fn open<P: Plan>(
     dtype: Precision,
     fingerprint: &mut Fingerprint,
 ) -> Result<(Box<dyn Encode>, P::Found), EncoderError> {
-    let Compute::Gpus(devices) = compute else {
-        let (network, found) = plan.load(Cpu::new(dtype), fingerprint)?;
-        return Ok((Box::new(network), found));
-    };
+    match compute {
+        Compute::Cpu => on_one(plan, Cpu::new(dtype), fingerprint),
+        Compute::Gpus(devices) => on_gpus(plan, devices, dtype, fingerprint),
+        #[cfg(feature = "candle")]
+        Compute::Candle(device) => on_one(plan, Candle::new(device.clone(), dtype)?, fingerprint),
+    }
+}
+
+fn on_one<P: Plan, B: Backend>(
+    plan: &P,
+    backend: B,
+    fingerprint: &mut Fingerprint,
+) -> Result<(Box<dyn Encode>, P::Found), EncoderError> {
+    let (network, found) = plan.load(backend, fingerprint)?;
+    Ok((Box::new(network), found))
+}
+
+fn on_gpus<P: Plan>(
+    plan: &P,
+    devices: &Devices,
+    dtype: Precision,
+    fingerprint: &mut Fingerprint,
+) -> Result<(Box<dyn Encode>, P::Found), EncoderError> {
     let generations: BTreeSet<_> = devices.iter().map(|device| device.capability()).collect();
     if generations.len() > 1 {
-        return Err(EncoderError::MixedDevices { devices: compute.device() });
+        return Err(EncoderError::MixedDevices { devices: names(devices) });
     }
     let mut networks = Several::default();
     let mut found = None;

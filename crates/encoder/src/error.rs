@@ -132,7 +132,7 @@ impl Explain for EncoderError {
                 remedy!("take the GPUs of one generation: use {}", Setting::Device.to("cuda:N"))
             }
             Self::Compute(NnError::Device(error)) => return error.remedy(),
-            Self::Compute(NnError::GpuPrecision(_)) => {
+            Self::Compute(NnError::GpuPrecision(_) | NnError::CandlePrecision(_)) => {
                 remedy!("use {} f16, bf16 or f32, or {}", Setting::Dtype, Setting::Device.to("cpu"))
             }
             Self::Compute(_) | Self::Stopped => return None,

@@ -19,6 +19,14 @@ pub(crate) struct Case {
     pub(crate) pooler: Option<Vec<f64>>,
 }
 
+/// A pair of texts with its tokens.
+#[derive(Deserialize)]
+pub(crate) struct Pair {
+    pub(crate) query: String,
+    pub(crate) passage: String,
+    pub(crate) input_ids: Vec<u32>,
+}
+
 /// The lines of a file of JSON, at least one.
 pub(crate) fn lines<T: for<'de> Deserialize<'de>>(path: &Path) -> Vec<T> {
     let text = fs::read_to_string(path).unwrap();

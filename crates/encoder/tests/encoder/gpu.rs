@@ -11,7 +11,7 @@ use toller_ir::Explain;
 use toller_nn::Precision;
 use toller_tokenizer::Tokens;
 
-use crate::common::{Case, check, lines};
+use crate::common::{Case, Pair, check, lines};
 
 /// The types of a GPU with the relative errors that vectors may have.
 const DTYPES: [(Precision, f64); 3] =
@@ -111,13 +111,6 @@ fn the_real_minilm_on_a_gpu() {
         eprintln!("{dtype}: {errors:?}");
         assert!(errors.iter().all(|&error| error <= tolerance), "{dtype}: {errors:?}");
     }
-}
-
-#[derive(serde::Deserialize)]
-struct Pair {
-    query: String,
-    passage: String,
-    input_ids: Vec<u32>,
 }
 
 fn check_cross(folder: &Path) {

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod architectures;
+#[cfg(feature = "candle")]
+mod candle;
 mod common;
 mod convert;
 mod cross_encoder;

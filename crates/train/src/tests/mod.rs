@@ -2,6 +2,8 @@
 
 mod reference;
 
+#[cfg(feature = "candle")]
+mod candle;
 mod dev;
 mod gradient;
 mod run;

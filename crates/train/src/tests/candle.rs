@@ -1,0 +1,79 @@
+//! The recorder's gradients against those of candle's autograd, for the same weights.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on has failed")]
+
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, Network};
+use toller_ir::Role;
+use toller_nn::candle_core::{Device, Tensor};
+use toller_nn::{Candle, Precision};
+use toller_tokenizer::Tokens;
+
+use crate::model::Model;
+use crate::network::{Gradients, Texts, Tower};
+
+const TEXTS: [&str; 4] = [
+    "Tollers retrieve ducks and passages.",
+    "a gun",
+    "Rain falls mainly in the plain, they said",
+    "snow, snow",
+];
+
+fn with_gradients() -> Candle {
+    Candle::new(Device::Cpu, Precision::F32).unwrap().with_gradients()
+}
+
+fn largest(values: &[f32]) -> f32 {
+    values.iter().fold(0.0_f32, |largest, x| largest.max(x.abs()))
+}
+
+/// Compares the gradients of a sum of all results with different weights.
+fn check(name: &str, tower: &Tower, candle: &Network<Candle>, texts: &[Tokens]) {
+    let mut rows = Vec::new();
+    let spans = tower.forward(Texts { tokens: texts, first: 0, unpooled: 0 }, None, true, &mut rows).unwrap();
+    let slopes: Vec<f32> = (0..rows.len()).map(|index| (index as f32 + 0.5).sin()).collect();
+    let mut expected = Gradients::zeros(tower.weights());
+    tower.backward(spans, &slopes, &mut expected);
+
+    let results = candle.forward(&mut (), texts, 0, 0).unwrap();
+    let slopes = Tensor::from_vec(slopes, results.shape(), &Device::Cpu).unwrap();
+    let gradients = results.mul(&slopes).unwrap().sum_all().unwrap().backward().unwrap();
+    let variables = candle.backend().variables();
+    assert_eq!(variables.len(), expected.values().len(), "{name}: parameters");
+    let largest_of_all = expected.values().iter().map(|values| largest(values)).fold(0.0, f32::max);
+    let parameters = tower.weights().parameters().iter().zip(expected.values());
+    for ((parameter, expected), variable) in parameters.zip(&variables) {
+        let tensors = &parameter.tensors;
+        let gradient =
+            gradients.get(variable).unwrap_or_else(|| panic!("{name}: no gradient of {tensors:?}"));
+        let found: Vec<f32> = gradient.flatten_all().unwrap().to_vec1().unwrap();
+        assert_eq!(found.len(), expected.len(), "{name}: {tensors:?}");
+        let errors: Vec<f32> = found.iter().zip(expected).map(|(a, b)| a - b).collect();
+        // A gradient can be zero but for rounding, as that of the keys' biases.
+        let allowed = 1e-4 * largest(expected) + 1e-6 * largest_of_all;
+        let worst = largest(&errors);
+        assert!(worst <= allowed, "{name}: {tensors:?}: off by {worst:e}, not {allowed:e}");
+    }
+}
+
+#[test]
+fn gradients_are_those_of_candle() {
+    for name in ["bert-mean", "ernie-cls", "mbert-dpr", "xlmr-mean"] {
+        let Some(folder) = toller_testing::shared(&format!("golden/{name}")) else { continue };
+        let encoder = DualEncoder::load(&folder, &LoadOptions::default()).unwrap();
+        let model = Model::dual(&encoder, false, None).unwrap();
+        for (tower, role) in model.towers().iter().zip([Role::Query, Role::Passage]) {
+            let of_role = encoder.tower(role);
+            let texts: Vec<Tokens> = TEXTS.iter().map(|text| of_role.tokenize(text).unwrap()).collect();
+            check(name, tower, &of_role.on(with_gradients()).unwrap(), &texts);
+        }
+    }
+    for name in ["bert-ce", "ernie-ce", "xlmr-ce"] {
+        let Some(folder) = toller_testing::shared(&format!("golden/{name}")) else { continue };
+        let options = CrossEncoderOptions { label: Some(0), ..CrossEncoderOptions::default() };
+        let encoder = CrossEncoder::load(&folder, &options).unwrap();
+        let pair = |text: &&str| encoder.tokenize_pair("what do tollers retrieve", text).unwrap();
+        let texts: Vec<Tokens> = TEXTS.iter().map(pair).collect();
+        let model = Model::cross(&encoder).unwrap();
+        check(name, &model.towers()[0], &encoder.on(with_gradients()).unwrap(), &texts);
+    }
+}
