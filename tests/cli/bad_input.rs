@@ -239,7 +239,7 @@ fn wrong_usage_has_another_status_than_failure() {
     let encode = "encode --model tiny-bert --corpus one.jsonl --output new";
     let search = "search --dense store --model tiny-bert --queries q.tsv --output new.txt";
     let eval = "eval --qrels qrels.txt run.txt";
-    let cases: [(&str, &str, &[&str]); 24] = [
+    let cases: [(&str, &str, &[&str]); 26] = [
         ("", "", &["Usage: toller"]),
         ("nonsense", "", &["unrecognized subcommand 'nonsense'"]),
         ("encode --model tiny-bert --output new", "", &["--corpus"]),
@@ -251,6 +251,15 @@ fn wrong_usage_has_another_status_than_failure() {
             &["--device cuda:0: this toller was built without CUDA", "hint: use --device cpu"],
         ),
         (encode, "--device tpu", &["'tpu'", "auto, cpu, cuda, cuda:N or cuda:all"]),
+        (
+            encode,
+            "--backend candle",
+            &[
+                "--backend candle: this toller was built without candle",
+                "hint: use --backend native, or build with the feature `candle`",
+            ],
+        ),
+        (encode, "--backend torch", &["`torch` is not a backend: expected native or candle"]),
         (encode, "--store-dtype int8", &["`int8` is not a store dtype: expected f32, f16 or bf16"]),
         (encode, "--corpus-format nope", &["'nope'", "[possible values: jsonl, tsv, csv,"]),
         (encode, "--queries-format tsv", &["--queries-format is for --queries, which is not given"]),

@@ -119,7 +119,7 @@ fn help_names_every_flag_of_the_command_line() {
         ("index-info", "--term"),
         (
             "encode",
-            "--model --corpus --queries --output --device --dtype --store-dtype --max-length \
+            "--model --corpus --queries --output --device --backend --dtype --store-dtype --max-length \
              --batch-tokens --shard --prompt --title-separator --skip-bad-lines --overwrite",
         ),
         (

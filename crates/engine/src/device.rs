@@ -7,7 +7,7 @@ use toller_encoder::Compute;
 use toller_gpu::{DeviceError, Devices};
 
 use crate::event::Event;
-use crate::{Engine, EngineError};
+use crate::{Backend, Engine, EngineError, backend};
 
 /// A device by its name: `auto`, `cpu`, `cuda`, `cuda:N`, `cuda:all`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,12 +110,15 @@ impl Engine {
         Ok(opened)
     }
 
-    /// Where models compute on `device`. Reports the choice of `auto`.
+    /// Where models compute on `device` through `backend`. Reports the choice of `auto`.
     ///
     /// # Errors
-    /// As for [`Engine::devices`].
-    pub fn compute(&self, device: Device) -> Result<Compute, EngineError> {
-        Ok(self.devices(device)?.map_or(Compute::Cpu, Compute::Gpus))
+    /// As for [`Engine::devices`]; [`EngineError::Backend`] if the backend cannot be used there.
+    pub fn compute(&self, device: Device, backend: Backend) -> Result<Compute, EngineError> {
+        match backend {
+            Backend::Native => Ok(self.devices(device)?.map_or(Compute::Cpu, Compute::Gpus)),
+            Backend::Candle => Ok(backend::candle(device)?),
+        }
     }
 
     /// The first GPU if there is one that can be used, else the CPU.

@@ -16,7 +16,7 @@ use toller_tokenizer::Tokens;
 
 use crate::event::Event;
 use crate::threads::Threads;
-use crate::{Device, Engine, EngineError};
+use crate::{Backend, Device, Engine, EngineError};
 
 /// How a dual encoder is loaded.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +34,8 @@ pub struct EncoderOptions {
     pub dim: Option<usize>,
     /// Where the model computes.
     pub device: Device,
+    /// What computes the model there.
+    pub backend: Backend,
     /// What the model computes in; `None` for f16 on a GPU, and f32 on the CPU.
     pub dtype: Option<Precision>,
     /// Tokens of a batch, at most; `None` for what suits the machine.
@@ -159,9 +161,18 @@ impl Engine {
         name: &str,
         options: &EncoderOptions,
     ) -> Result<Encoder, EngineError> {
-        let EncoderOptions { query_model, max_length, prompt, pooling, dim, device, dtype, batch_tokens } =
-            options.clone();
-        let compute = self.compute(device)?;
+        let EncoderOptions {
+            query_model,
+            max_length,
+            prompt,
+            pooling,
+            dim,
+            device,
+            backend,
+            dtype,
+            batch_tokens,
+        } = options.clone();
+        let compute = self.compute(device, backend)?;
         let dtype = dtype.unwrap_or(compute.dtype());
         let query_source = query_model.as_deref().map(|name| self.resolve(name)).transpose()?;
         let load = LoadOptions {

@@ -14,7 +14,7 @@ use toller_sparse::SparseError;
 use toller_store::StoreError;
 use toller_texts::TextsError;
 
-use crate::{AnalyzerError, Device};
+use crate::{AnalyzerError, BackendError, Device};
 
 /// Why an engine cannot do what it was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +72,9 @@ pub enum EngineError {
         /// Why.
         source: DeviceError,
     },
+    /// A backend that was asked for cannot be used.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
     /// A store of queries where passages are searched, or the other way round.
     #[error("a store of role {expected} is needed, and this one is of role {found}")]
     Role {
@@ -116,6 +119,7 @@ impl Explain for EngineError {
             Self::Corpus(error) => return error.remedy(),
             Self::File(error) => return error.remedy(),
             Self::Device { source, .. } => return source.remedy(),
+            Self::Backend(error) => return error.remedy(),
             Self::Role { expected: Role::Passage, .. } => {
                 remedy!("encode the collection as passages; or set {}", Setting::AnyRole)
             }

@@ -22,6 +22,7 @@
 //! ```
 
 mod analyzer;
+mod backend;
 mod dense;
 mod device;
 mod encode;
@@ -38,6 +39,7 @@ mod text_source;
 mod threads;
 
 pub use analyzer::AnalyzerError;
+pub use backend::{Backend, BackendError};
 pub use dense::{DenseOptions, QuerySource};
 pub use device::{Device, UnknownDevice};
 pub use encode::EncodeOptions;

@@ -160,6 +160,7 @@ terms! {
         AnyRole "any_role": "Take a store of the other role.",
         AnyMetric "any_metric": "Import vectors that were made for another metric.",
         AssumeModel "assume_model": "Take the model for the one that made the vectors.",
+        Backend "backend": "What computes a model.",
         Codes "codes": "The codes of a store.",
         Config "config": "The file of a model's configuration.",
         Dense "dense": "A store of vectors to search.",

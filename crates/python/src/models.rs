@@ -6,7 +6,7 @@ use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use toller_encoder::{Compute, CrossEncoderOptions, Output, ScoreActivation, TextPooling};
-use toller_engine::{Encoder, EncoderOptions, Role};
+use toller_engine::{Backend, Encoder, EncoderOptions, Role};
 use toller_nn::Precision;
 
 use crate::arrays::{matrix, vector};
@@ -50,6 +50,7 @@ impl DualEncoder {
             pooling: pooling.transpose()?,
             dim: truncate_dim,
             device: parse_device(device)?,
+            backend: Backend::Native,
             dtype: parse_dtype(dtype)?,
             batch_tokens: at_least_one("batch_tokens", batch_tokens)?,
         };
@@ -180,7 +181,7 @@ impl PairScorer {
         let name = model.to_string_lossy().into_owned();
         let load = move |session: &Arc<work::Session>| {
             let engine = session.engine()?;
-            let compute = engine.compute(device)?;
+            let compute = engine.compute(device, Backend::Native)?;
             let dtype = dtype.unwrap_or(compute.dtype());
             Ok(engine.cross_encoder(&name, &CrossEncoderOptions { compute, dtype, ..options })?)
         };

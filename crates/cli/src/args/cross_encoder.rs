@@ -1,7 +1,7 @@
 //! The flags of a cross-encoder.
 
 use toller_encoder::{Compute, CrossEncoderOptions, ScoreActivation};
-use toller_engine::{Device, Engine};
+use toller_engine::{Backend, Device, Engine};
 use toller_nn::Precision;
 use toller_tokenizer::PairTruncation;
 
@@ -23,6 +23,10 @@ pub struct CrossEncoderArgs {
     /// Where to compute
     #[arg(long, value_name = "auto|cpu|cuda[:N]|cuda:all", default_value_t = Device::Auto)]
     device: Device,
+
+    /// What computes: native (Toller's kernels), or candle to compare (built with the feature `candle`)
+    #[arg(long, value_name = "native|candle", default_value_t = Backend::Native)]
+    backend: Backend,
 
     /// Number format to compute in; int8 on the CPU only [default: f32 on the CPU, f16 on a GPU]
     #[arg(long, value_name = "f32|f16|bf16|int8")]
@@ -63,12 +67,12 @@ const ACTIVATIONS: &[Choice<ScoreActivation>] = &[
 impl CrossEncoderArgs {
     /// Refuses wrong usage before anything is read.
     pub fn check(&self) -> Result<(), UsageError> {
-        device::check(self.device)
+        device::check_model(self.device, self.backend)
     }
 
     /// How the model is loaded.
     pub fn options(&self, engine: &Engine) -> crate::Result<CrossEncoderOptions> {
-        let compute = engine.compute(self.device).map_err(in_flags)?;
+        let compute = engine.compute(self.device, self.backend).map_err(in_flags)?;
         Ok(self.scoring.options(self.max_length, compute, self.dtype, self.batch_tokens))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toller_engine::{DenseOptions, Device, Engine, Pooled, QuerySource, Scan};
+use toller_engine::{Backend, DenseOptions, Device, Engine, Pooled, QuerySource, Scan};
 use toller_pipeline::DenseSearcher;
 
 use super::device;
@@ -52,6 +52,7 @@ impl DenseArgs {
     /// inverted index or a reranker needs the texts.
     pub fn check(&self, has_queries: bool, with_index: bool, texts_wanted: bool) -> Result<(), UsageError> {
         device::check(self.model_args.device)?;
+        device::check_model(self.model_args.device, self.model_args.backend)?;
         if self.dense.is_empty() {
             return match has_queries {
                 _ if !with_index => Err(UsageError::new(
@@ -81,8 +82,17 @@ impl DenseArgs {
     /// Refuses flags that have no effect without a store: those of the model and of a GPU. The flags of how a
     /// model computes also apply to cross-encoders, which need texts.
     fn check_unused(&self, texts_wanted: bool) -> Result<(), UsageError> {
-        let ModelArgs { max_length, prompt, query_model, pooling, dim, device, dtype, batch_tokens: _ } =
-            &self.model_args;
+        let ModelArgs {
+            max_length,
+            prompt,
+            query_model,
+            pooling,
+            dim,
+            device,
+            backend,
+            dtype,
+            batch_tokens: _,
+        } = &self.model_args;
         let flags = [
             ("--max-length", max_length.is_some()),
             ("--prompt", prompt.is_some()),
@@ -91,6 +101,7 @@ impl DenseArgs {
             ("--dim", dim.is_some()),
             ("--dtype", dtype.is_some() && !texts_wanted),
             ("--device", !matches!(device, Device::Auto | Device::Cpu)),
+            ("--backend", *backend != Backend::Native),
         ];
         match flags.into_iter().find(|(_, is_given)| *is_given) {
             Some((flag, _)) => Err(UsageError::new(

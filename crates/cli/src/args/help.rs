@@ -31,7 +31,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
         "shared-batch-tokens", "max-queued-tokens", "max-queued-queries", "timeout-ms", "max-connections"]),
     ("Output", &["output", "format", "digits", "plot", "tag", "tab-separated", "overwrite",
         "undecided", "keep-stages", "keep-model-scores"]),
-    ("Machine", &["device", "dtype", "rerank-dtype", "batch-tokens", "scan", "memory", "no-verify"]),
+    ("Machine", &["device", "backend", "dtype", "rerank-dtype", "batch-tokens", "scan", "memory", "no-verify"]),
     (EVERYWHERE, &["json", "verbose", "quiet", "threads"]),
 ];
 

@@ -1,7 +1,7 @@
 //! The flags that say how a model computes, and loading it.
 
 use toller_encoder::{Compute, CrossEncoder, CrossEncoderOptions, TextPooling};
-use toller_engine::{Device, Encoder, EncoderOptions, Engine};
+use toller_engine::{Backend, Device, Encoder, EncoderOptions, Engine};
 use toller_hub::ModelSource;
 use toller_nn::Precision;
 
@@ -39,6 +39,10 @@ pub struct ModelArgs {
     #[arg(long, value_name = "auto|cpu|cuda[:N]|cuda:all", default_value_t = Device::Auto)]
     pub device: Device,
 
+    /// What computes: native (Toller's kernels), or candle to compare (built with the feature `candle`)
+    #[arg(long, value_name = "native|candle", default_value_t = Backend::Native)]
+    pub backend: Backend,
+
     /// Number format to compute in; int8 on the CPU only [default: f32 on the CPU, f16 on a GPU]
     #[arg(long, value_name = "f32|f16|bf16|int8")]
     pub dtype: Option<Precision>,
@@ -58,6 +62,7 @@ impl ModelArgs {
             pooling: self.pooling,
             dim: self.dim.map(|dim| dim as usize),
             device: self.device,
+            backend: self.backend,
             dtype: self.dtype,
             batch_tokens: self.batch_tokens.map(|tokens| tokens as usize),
         }
@@ -73,7 +78,7 @@ pub fn pooling(name: &str) -> Result<TextPooling, String> {
 
 /// Loads the model with this name.
 pub fn load(name: &str, args: &ModelArgs, engine: &Engine, ui: &Ui) -> crate::Result<Encoder> {
-    device::check(args.device)?;
+    device::check_model(args.device, args.backend)?;
     let encoder = engine.encoder(name, &args.encoder()).map_err(in_flags)?;
     note_dtype(encoder.compute(), encoder.dtype(), ui);
     Ok(encoder)
@@ -106,7 +111,7 @@ pub fn load_cross_encoder(
         )
         .into());
     }
-    let compute = engine.compute(args.device).map_err(in_flags)?;
+    let compute = engine.compute(args.device, args.backend).map_err(in_flags)?;
     let options = CrossEncoderOptions {
         dtype: args.dtype.unwrap_or(compute.dtype()),
         compute,

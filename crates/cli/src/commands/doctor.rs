@@ -14,6 +14,13 @@ use crate::ui::Ui;
 /// The width of the table's first column: the longest variable's name and a gap.
 const NAME_WIDTH: usize = 32;
 
+/// The devices that candle has in this build.
+const CANDLE: Option<&str> = match (cfg!(feature = "candle"), cfg!(feature = "candle-cuda")) {
+    (false, _) => None,
+    (true, false) => Some("cpu"),
+    (true, true) => Some("cpu and cuda"),
+};
+
 /// Prints the table, or JSON.
 pub fn run(threads: usize, ui: &Ui) -> crate::Result<()> {
     let options = ResolveOptions::from_env();
@@ -32,6 +39,7 @@ pub fn run(threads: usize, ui: &Ui) -> crate::Result<()> {
                 "version": env!("CARGO_PKG_VERSION"),
                 "target": format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
                 "cuda": cfg!(feature = "cuda"),
+                "candle": CANDLE,
                 "gpus": gpus.as_ref().map_or_else(|_| Vec::new(), |gpus| gpus.iter().map(gpu_json).collect()),
                 "gpu_problem": gpus.as_ref().err().map(ToString::to_string),
                 "threads": threads,
@@ -59,6 +67,9 @@ pub fn run(threads: usize, ui: &Ui) -> crate::Result<()> {
         Ok(gpus) if gpus.is_empty() => row("GPU", "none: the driver sees no device".to_owned())?,
         Ok(gpus) => gpus.iter().try_for_each(|gpu| row("GPU", gpu_text(gpu)))?,
         Err(error) => row("GPU", format!("none: {error}"))?,
+    }
+    if let Some(devices) = CANDLE {
+        row("candle", format!("built in for {devices}"))?;
     }
     row("CPU", format!("{}; {threads} threads", Isa::active()))?;
     row("instruction sets", features.join(", "))?;

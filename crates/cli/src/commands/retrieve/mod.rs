@@ -148,7 +148,7 @@ fn retrieve(
     let engine = engine::open(ui)?;
     let sources = Sources::open(&args.sources, fusion, args.fusion_depth as usize, kept, &engine, ui)?;
     let machine = &args.sources.dense.model_args;
-    let compute = engine.compute(machine.device).map_err(engine::in_flags)?;
+    let compute = engine.compute(machine.device, machine.backend).map_err(engine::in_flags)?;
     let dtype = args.rerank_dtype.or(machine.dtype);
     let options = args.scoring.options(args.rerank_max_length, compute, dtype, machine.batch_tokens);
     let skip_bad_lines = args.sources.bad_lines.skip_bad_lines;

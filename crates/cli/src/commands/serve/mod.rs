@@ -121,9 +121,9 @@ pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
     let tls = tls.map(|(certificates, key)| Tls::read(certificates, key)).transpose()?;
     let keys = args.api_key_file.as_ref().map(|path| Keys::read(path)).transpose()?;
     let engine = Arc::new(engine::open(ui)?);
-    let ModelArgs { device, dtype, batch_tokens, max_length, .. } = args.model_args;
+    let ModelArgs { device, backend, dtype, batch_tokens, max_length, .. } = args.model_args;
     let encoder = args.model.as_ref().map(|name| engine.encoder(name, &args.model_args.encoder()));
-    let compute = engine.compute(device).map_err(engine::in_flags)?;
+    let compute = engine.compute(device, backend).map_err(engine::in_flags)?;
     let scoring = args.scoring.options(max_length, compute, dtype, batch_tokens);
     let reranker = args.reranker.as_ref().map(|name| engine.cross_encoder(name, &scoring));
     let models = Models { encoder: encoder.transpose()?, reranker: reranker.transpose()?.map(Arc::new) };
@@ -164,6 +164,7 @@ impl ServeArgs {
     /// Refuses wrong usage before anything is opened.
     fn check(&self) -> Result<(), UsageError> {
         device::check(self.model_args.device)?;
+        device::check_model(self.model_args.device, self.model_args.backend)?;
         self.systems.check(self.model.is_some(), self.reranker.is_some())
     }
 }

@@ -7,7 +7,7 @@ mod vectors;
 
 use std::path::{Path, PathBuf};
 
-use toller_encoder::CrossEncoder;
+use toller_encoder::{Compute, CrossEncoder};
 use toller_nn::Precision;
 
 use crate::args::device;
@@ -34,18 +34,27 @@ pub struct VerifyArgs {
     args: ModelArgs,
 }
 
-/// The largest relative error that is promised for a number format; for int8 nothing is promised.
-fn tolerance(dtype: Precision) -> Option<f64> {
-    match dtype {
-        Precision::F32 => Some(1e-5),
-        Precision::F16 => Some(2e-3),
-        Precision::Bf16 => Some(1e-2),
-        Precision::Int8 => None,
-    }
+/// The largest relative errors.
+#[derive(Clone, Copy)]
+struct Tolerances {
+    /// What is promised for a number format; for int8 nothing is promised.
+    error: Option<f64>,
+    /// How far a text's vector, or a pair's logits, may differ if others are in the same batch.
+    batch: f64,
 }
 
-/// How far a text's vector, or a pair's logits, may differ if others are in the same batch.
-const BATCH_TOLERANCE: f64 = 1e-6;
+impl Tolerances {
+    fn of(compute: &Compute, dtype: Precision) -> Self {
+        let error = match dtype {
+            Precision::F32 => Some(1e-5),
+            Precision::F16 => Some(2e-3),
+            Precision::Bf16 => Some(1e-2),
+            Precision::Int8 => None,
+        };
+        let batch = if compute.keeps_bits() { Some(1e-6) } else { error };
+        Self { error, batch: batch.unwrap_or(f64::MAX) }
+    }
+}
 
 /// Texts in many languages; some are hard for tokenizers.
 const TEXTS: [&str; 18] = [
@@ -97,16 +106,16 @@ struct Row {
 }
 
 impl Row {
-    fn is_good(&self, tolerance: Option<f64>) -> bool {
+    fn is_good(&self, allowed: Tolerances) -> bool {
         // Even if no error is promised, NaN fails.
-        self.same_ids && self.error <= tolerance.unwrap_or(f64::MAX) && self.batch_error <= BATCH_TOLERANCE
+        self.same_ids && self.error <= allowed.error.unwrap_or(f64::MAX) && self.batch_error <= allowed.batch
     }
 }
 
 /// Compares, and prints a table or JSON. Fails if a difference is too large.
 pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
     let flags = &args.args;
-    device::check(flags.device)?;
+    device::check_model(flags.device, flags.backend)?;
     let engine = engine::open(ui)?;
     let source = engine.resolve(&args.model)?;
     // With --pooling, a classifier's transformer is a dual encoder.
@@ -126,9 +135,9 @@ pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
         (rows, encoder.compute().clone(), encoder.dtype())
     };
     model::note_dtype(&compute, dtype, ui);
-    let tolerance = tolerance(dtype);
-    report::write(&rows, built_in, tolerance, ui)?;
-    let bad = rows.iter().filter(|row| !row.is_good(tolerance)).count();
+    let allowed = Tolerances::of(&compute, dtype);
+    report::write(&rows, built_in, allowed, ui)?;
+    let bad = rows.iter().filter(|row| !row.is_good(allowed)).count();
     if bad > 0 {
         let message = format!("{bad} of {} texts differ too much", rows.len());
         return Err(Remedied::without_remedy(message).into());

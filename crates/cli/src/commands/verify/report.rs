@@ -4,13 +4,13 @@ use std::io::Write;
 
 use serde_json::json;
 
-use super::{BATCH_TOLERANCE, Row};
+use super::{Row, Tolerances};
 use crate::ui::Ui;
 
 /// Prints the rows, those of the built-in texts first, and the verdict.
-pub(super) fn write(rows: &[Row], built_in: usize, tolerance: Option<f64>, ui: &Ui) -> crate::Result<()> {
+pub(super) fn write(rows: &[Row], built_in: usize, tolerances: Tolerances, ui: &Ui) -> crate::Result<()> {
     let largest = |part: fn(&Row) -> f64| rows.iter().map(part).fold(0.0, f64::max);
-    let verdict = if rows.iter().all(|row| row.is_good(tolerance)) { "good" } else { "bad" };
+    let verdict = if rows.iter().all(|row| row.is_good(tolerances)) { "good" } else { "bad" };
     if ui.json {
         return ui.json(|| {
             let texts: Vec<_> = rows
@@ -26,14 +26,14 @@ pub(super) fn write(rows: &[Row], built_in: usize, tolerance: Option<f64>, ui: &
                         "error": row.error,
                         "batch_error": row.batch_error,
                         "same_ids": row.same_ids,
-                        "good": row.is_good(tolerance),
+                        "good": row.is_good(tolerances),
                     })
                 })
                 .collect();
             json!({
                 "verdict": verdict,
-                "tolerance": tolerance,
-                "batch_tolerance": BATCH_TOLERANCE,
+                "tolerance": tolerances.error,
+                "batch_tolerance": tolerances.batch,
                 "largest_error": largest(|row| row.error),
                 "largest_batch_error": largest(|row| row.batch_error),
                 "texts": texts,
@@ -43,7 +43,7 @@ pub(super) fn write(rows: &[Row], built_in: usize, tolerance: Option<f64>, ui: &
     let mut out = ui.out();
     writeln!(out, "{:<8}  {:>6}  {:>9}  {:>9}  {:<4}  text", "role", "tokens", "error", "in batch", "")?;
     for row in rows {
-        let mark = if row.is_good(tolerance) {
+        let mark = if row.is_good(tolerances) {
             ""
         } else if row.same_ids {
             "BAD"
@@ -58,15 +58,16 @@ pub(super) fn write(rows: &[Row], built_in: usize, tolerance: Option<f64>, ui: &
             row.role, row.tokens, row.error, row.batch_error,
         )?;
     }
-    let allowed = match tolerance {
-        Some(tolerance) => format!("allowed {tolerance:.0e}"),
+    let allowed = match tolerances.error {
+        Some(error) => format!("allowed {error:.0e}"),
         None => "measured: no error is promised for int8".to_owned(),
     };
     writeln!(
         out,
-        "{verdict}: the largest error is {:.1e} ({allowed}), {:.1e} in a batch (allowed {BATCH_TOLERANCE:.0e})",
+        "{verdict}: the largest error is {:.1e} ({allowed}), {:.1e} in a batch (allowed {:.0e})",
         largest(|row| row.error),
         largest(|row| row.batch_error),
+        tolerances.batch,
     )?;
     out.flush()?;
     Ok(())
