@@ -60,6 +60,14 @@ pub enum EncoderError {
         /// The dimensions of the model's vectors.
         dim: usize,
     },
+    /// A distance between windows that leaves tokens between them, or none at all.
+    #[error("windows that begin {stride} tokens apart, but a window has {window}")]
+    Stride {
+        /// Tokens from the start of a window to the start of the next.
+        stride: usize,
+        /// Tokens of a window, without special tokens.
+        window: usize,
+    },
     /// A model's own files and its manifest in models/ differ.
     #[error(transparent)]
     Contradiction(#[from] Box<Contradiction>),
@@ -128,6 +136,7 @@ impl Explain for EncoderError {
                     format!(" keeps the first dimensions of a vector: give 1 to {dim}, or leave it out");
                 remedy!("{}{}", Setting::Dim, range)
             }
+            Self::Stride { window, .. } => format!("choose a stride from 1 to {window}").into(),
             Self::MixedDevices { .. } => {
                 remedy!("take the GPUs of one generation: use {}", Setting::Device.to("cuda:N"))
             }

@@ -7,7 +7,8 @@ use crate::EncoderError;
 use crate::layout::Module;
 use crate::transformer::name_tensor;
 
-/// Poolings, concatenated, and the steps from their result to a row of numbers.
+/// Poolings, concatenated, and the steps from their result to a row of numbers. Without poolings, each token
+/// has a row of its own.
 pub(crate) struct Head<B: Backend> {
     poolings: Vec<Pooling>,
     steps: Vec<Step<B>>,
@@ -27,6 +28,11 @@ impl<B: Backend> Head<B> {
     /// No steps after the poolings of states of `hidden` values.
     pub(crate) fn new(poolings: Vec<Pooling>, hidden: usize) -> Self {
         Self { dim: hidden * poolings.len(), poolings, steps: Vec::new() }
+    }
+
+    /// No steps after states of `hidden` values, which are not pooled.
+    pub(crate) fn of_tokens(hidden: usize) -> Self {
+        Self { dim: hidden, poolings: Vec::new(), steps: Vec::new() }
     }
 
     /// The values of a row.

@@ -151,7 +151,8 @@ impl Layout {
         Ok(layout)
     }
 
-    fn plain(directory: &Path) -> Self {
+    /// A directory of transformers: what follows the transformer is not known.
+    pub(crate) fn plain(directory: &Path) -> Self {
         Self {
             transformer: directory.to_owned(),
             pooling: None,

@@ -1,4 +1,5 @@
-//! Texts to vectors, and pairs of texts to scores: the transformer, pooling, dual encoders, cross-encoders.
+//! Texts to vectors, pairs of texts to scores, and tokens to labels: the transformer, pooling, dual encoders,
+//! cross-encoders, token classifiers.
 
 mod batch;
 mod compute;
@@ -15,7 +16,9 @@ mod pooling;
 mod reference;
 mod text_encoder;
 mod text_tokenizer;
+mod token_classifier;
 mod transformer;
+mod windows;
 
 pub use compute::Compute;
 pub use cross_encoder::{CrossEncoder, CrossEncoderOptions, ScoreActivation};
@@ -27,4 +30,5 @@ pub use pooling::TextPooling;
 pub use reference::{ReferenceCrossEncoder, ReferenceEncoder, ReferenceLogits};
 pub use text_encoder::TextEncoder;
 pub use text_tokenizer::TextTokenizer;
+pub use token_classifier::{Document, TokenClassifier, TokenClassifierOptions, Window};
 pub use toller_ir::Role;

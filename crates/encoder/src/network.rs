@@ -30,7 +30,8 @@ pub(crate) trait Encode: Send + Sync {
     /// How many batches were computed in halves, since the device had too little memory.
     fn split_batches(&self) -> usize;
 
-    /// Appends the rows of one batch: `[texts, width]`, or the states of tokens, `[tokens, hidden]`.
+    /// Appends the rows of one batch: `[texts, width]`; or `[tokens, width]` of a head that does not pool and
+    /// of states.
     fn encode(&self, request: Request<'_>, rows: &mut Vec<f32>) -> Result<(), EncoderError>;
 }
 
@@ -50,7 +51,7 @@ pub(crate) struct Request<'a> {
 /// What is wanted of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Output {
-    /// The model's vector.
+    /// The model's vector; of a head that does not pool, each token's.
     #[default]
     Vector,
     /// The first dimensions of the model's vector, scaled to unit length or not, whatever the model does.
@@ -134,8 +135,8 @@ impl<B: Backend> Network<B> {
         &self.backend
     }
 
-    /// The result of the head for a batch, without its last `left_out` steps: a row for each text. The first
-    /// `unpooled` tokens of every text are not pooled.
+    /// The result of the head for a batch, without its last `left_out` steps: a row for each text, or for
+    /// each token if the head does not pool. The first `unpooled` tokens of every text are not pooled.
     ///
     /// # Errors
     /// When a token has no embedding, or computing fails.
@@ -147,9 +148,14 @@ impl<B: Backend> Network<B> {
         left_out: usize,
     ) -> Result<B::States, EncoderError> {
         let (states, batch) = self.transformer.forward(&self.backend, scratch, TokenBatch::new(texts))?;
-        let pooled = self.backend.pool(scratch, &states, &batch, self.head.poolings(), unpooled)?;
-        self.backend.release(scratch, states);
-        self.head.forward(&self.backend, scratch, pooled, left_out)
+        let rows = if self.head.poolings().is_empty() {
+            states
+        } else {
+            let pooled = self.backend.pool(scratch, &states, &batch, self.head.poolings(), unpooled)?;
+            self.backend.release(scratch, states);
+            pooled
+        };
+        self.head.forward(&self.backend, scratch, rows, left_out)
     }
 
     fn scratches(&self) -> std::sync::MutexGuard<'_, Vec<B::Scratch>> {

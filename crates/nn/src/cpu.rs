@@ -75,7 +75,7 @@ impl Cpu {
     /// (benches/results/encode.md has the error of each part).
     fn precision_at(&self, place: Place) -> Precision {
         match (place, self.precision) {
-            (Place::Head, _) | (Place::Inner, Precision::Bf16) => Precision::F32,
+            (Place::Head | Place::TokenHead, _) | (Place::Inner, Precision::Bf16) => Precision::F32,
             (Place::Inner | Place::Down, precision) => precision,
         }
     }

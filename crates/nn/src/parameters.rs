@@ -27,8 +27,10 @@ pub enum Place {
     Inner,
     /// At the end of a feed-forward network.
     Down,
-    /// After the transformer.
+    /// After the transformer, over a row for each text.
     Head,
+    /// The same, over a row for each token.
+    TokenHead,
 }
 
 /// A layer norm (Ba et al. 2016, equation 4).

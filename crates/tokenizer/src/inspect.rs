@@ -2,7 +2,7 @@
 
 use tokenizers::TruncationDirection;
 
-use crate::{Tokenizer, TokenizerError, Tokens, library_error, room};
+use crate::{Tokenizer, TokenizerError, Tokens, library_error};
 
 /// The side on which a text that is too long is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Tokenizer {
     /// The tokens of a text as a whole input, cut on `side` (`None`: the tokenizer's own), and whether the
     /// text was too long.
     pub fn encode_cut(&self, text: &str, side: Option<Side>) -> Result<(Tokens, bool), TokenizerError> {
-        let room = room(self.max_length, self.template.specials())?;
+        let room = self.room()?;
         let side = match side {
             None => self.side,
             Some(Side::Left) => TruncationDirection::Left,

@@ -96,7 +96,7 @@ impl Tokenizer {
 
     /// The tokens of a text as a whole input, special tokens included.
     pub fn encode(&self, text: &str) -> Result<Tokens, TokenizerError> {
-        let room = room(self.max_length, self.template.specials())?;
+        let room = self.room()?;
         Ok(self.template.compose(&self.pieces(text, room, room)?.ids))
     }
 
@@ -143,6 +143,16 @@ impl Tokenizer {
     /// All tokens of a text, without special tokens.
     pub fn all_ids(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
         Ok(self.pieces(text, usize::MAX, usize::MAX)?.ids)
+    }
+
+    /// The tokens of a text that an input has room for, next to its special tokens.
+    pub fn room(&self) -> Result<usize, TokenizerError> {
+        room(self.max_length, self.template.specials())
+    }
+
+    /// Tokens of a text as a whole input, special tokens included, and the place of the first one in it.
+    pub fn wrap(&self, ids: &[u32]) -> (Tokens, usize) {
+        (self.template.compose(ids), self.template.before())
     }
 
     /// The names of all tokens by id, if the tokenizer is BERT's.

@@ -50,6 +50,11 @@ impl Template {
         count_specials(&self.single)
     }
 
+    /// The special tokens before one text.
+    pub(super) fn before(&self) -> usize {
+        self.single.iter().take_while(|slot| matches!(slot, Slot::Special { .. })).count()
+    }
+
     /// The special tokens around a pair.
     pub(super) fn pair_specials(&self) -> usize {
         count_specials(&self.pair)

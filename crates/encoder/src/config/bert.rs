@@ -115,5 +115,6 @@ pub(super) fn read(text: &str, model_type: &str) -> Result<TransformerConfig, Re
         task_types: if has_task_types { raw.task_type_vocab_size } else { 0 },
         projection: if model_type == "dpr" { raw.projection_dim } else { 0 },
         is_classifier: false,
+        classifies_tokens: false,
     })
 }

@@ -120,8 +120,10 @@ pub(crate) struct TransformerConfig {
     pub(crate) task_types: usize,
     /// The dimensions that DPR projects its vectors to; 0 for no projection.
     pub(crate) projection: usize,
-    /// Whether the weights are those of a cross-encoder or another classifier.
+    /// Whether the weights are those of a cross-encoder or another classifier of texts.
     pub(crate) is_classifier: bool,
+    /// Whether the weights are those of a classifier of tokens.
+    pub(crate) classifies_tokens: bool,
 }
 
 /// The most layers of a model: more is damage, and not a model.
@@ -188,8 +190,10 @@ impl TransformerConfig {
             "nomic_bert" => nomic_bert::read(text, &model_type)?,
             other => return Err(Refusal::Unsupported(format!("model_type {other:?}"))),
         };
-        let classifies = |name: &String| name.ends_with("ForSequenceClassification");
-        config.is_classifier = common.architectures.is_some_and(|names| names.iter().any(classifies));
+        let architectures = common.architectures.unwrap_or_default();
+        let ends = |ending: &str| architectures.iter().any(|name| name.ends_with(ending));
+        config.is_classifier = ends("ForSequenceClassification");
+        config.classifies_tokens = ends("ForTokenClassification");
         config.check()?;
         Ok(config)
     }

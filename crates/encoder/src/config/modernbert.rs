@@ -115,6 +115,7 @@ pub(super) fn read(text: &str, model_type: &str) -> Result<TransformerConfig, Re
         task_types: 0,
         projection: 0,
         is_classifier: false,
+        classifies_tokens: false,
     })
 }
 

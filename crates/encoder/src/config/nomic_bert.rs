@@ -154,6 +154,7 @@ fn read_original(text: &str, model_type: &str) -> Result<TransformerConfig, Refu
         task_types: 0,
         projection: 0,
         is_classifier: false,
+        classifies_tokens: false,
     })
 }
 
@@ -188,5 +189,6 @@ fn read_native(text: &str, model_type: &str) -> Result<TransformerConfig, Refusa
         task_types: 0,
         projection: 0,
         is_classifier: false,
+        classifies_tokens: false,
     })
 }

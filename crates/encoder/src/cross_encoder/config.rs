@@ -12,9 +12,9 @@ use toller_checkpoint::required_json;
 
 /// The classifier's settings in config.json.
 #[derive(Debug)]
-pub(super) struct ClassifierConfig {
+pub(crate) struct ClassifierConfig {
     /// The labels' names, by number.
-    pub(super) labels: Vec<String>,
+    pub(crate) labels: Vec<String>,
     /// The Python class that sentence-transformers applies to the logits.
     pub(super) activation_class: Option<String>,
     /// ModernBERT's pooling, and its head's activation and bias.
@@ -42,7 +42,7 @@ struct SentenceTransformers {
 }
 
 impl ClassifierConfig {
-    pub(super) fn read(path: &Path) -> Result<Self, EncoderError> {
+    pub(crate) fn read(path: &Path) -> Result<Self, EncoderError> {
         let raw: Raw = required_json(path)?;
         let problem = |problem: String| ModelError::Config { path: path.to_owned(), problem };
         let labels = match &raw.id2label {

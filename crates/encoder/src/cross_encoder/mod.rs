@@ -4,17 +4,17 @@ mod config;
 mod head;
 mod score;
 
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use toller_checkpoint::{Fingerprint, ModelError};
 use toller_nn::{Backend, Precision, Work};
 use toller_tokenizer::{PairTruncation, TokenizedText, Tokenizer, Tokens};
 
-use self::config::ClassifierConfig;
+pub(crate) use self::config::ClassifierConfig;
 use self::head::HeadPlan;
 pub use self::score::ScoreActivation;
-use self::score::Scoring;
+pub(crate) use self::score::Scoring;
 use crate::EncoderError;
 use crate::batch::by_budget;
 use crate::compute::{self, Compute, Plan};
@@ -22,6 +22,7 @@ use crate::config::TransformerConfig;
 use crate::layout::Layout;
 use crate::network::{Encode, Network, Output, Request, Watch, encode_in_parallel};
 use crate::reference::ReferenceCrossEncoder;
+use crate::windows::windows;
 
 /// How to load a cross-encoder.
 #[derive(Clone, Debug, Default)]
@@ -114,6 +115,11 @@ impl CrossEncoder {
         }
         let config_path = folder.join("config.json");
         let config = TransformerConfig::read(&config_path)?;
+        if config.classifies_tokens {
+            let what = "scoring pairs with a classifier of tokens";
+            let supported = "cross-encoders: ...ForSequenceClassification";
+            return Err(ModelError::unsupported(config_path, what, supported).into());
+        }
         let classifier = ClassifierConfig::read(&config_path)?;
         let scoring = Scoring::new(&classifier, options, &config_path)?;
 
@@ -341,34 +347,5 @@ impl CrossEncoder {
     #[must_use]
     pub fn shares_of(&self, logits: &[f32]) -> Vec<f32> {
         logits.chunks_exact(self.labels.len()).map(|logits| self.scoring.share(logits)).collect()
-    }
-}
-
-/// Windows over `tokens` tokens.
-fn windows(tokens: usize, length: usize, stride: usize) -> impl Iterator<Item = Range<usize>> {
-    let (length, stride) = (length.max(1), stride.max(1));
-    let after_first = tokens.saturating_sub(length).div_ceil(stride);
-    (0..=after_first).map(move |window| window * stride..(window * stride + length).min(tokens))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::windows;
-
-    #[test]
-    fn windows_cover_every_token() {
-        let of = |tokens, length, stride| {
-            windows(tokens, length, stride).map(|window| (window.start, window.end)).collect::<Vec<_>>()
-        };
-        assert_eq!(of(0, 4, 2), [(0, 0)]);
-        assert_eq!(of(4, 4, 2), [(0, 4)]);
-        assert_eq!(of(5, 4, 2), [(0, 4), (2, 5)]);
-        assert_eq!(of(8, 4, 2), [(0, 4), (2, 6), (4, 8)]);
-        assert_eq!(of(9, 4, 4), [(0, 4), (4, 8), (8, 9)]);
-        for (tokens, length, stride) in [(100, 7, 3), (1, 1, 1), (50, 10, 10), (49, 10, 9)] {
-            let windows = of(tokens, length, stride);
-            assert_eq!(windows.last().map(|last| last.1), Some(tokens));
-            assert!(windows.windows(2).all(|two| two[1].0 <= two[0].1 && two[0].1 < two[1].1));
-        }
     }
 }

@@ -25,7 +25,7 @@ pub enum ScoreActivation {
 
 /// The label that counts, and how its logit becomes a score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Scoring {
+pub(crate) struct Scoring {
     label: usize,
     activation: ScoreActivation,
 }
@@ -53,6 +53,11 @@ impl Scoring {
         Ok(Self { label, activation })
     }
 
+    /// The label's share of the softmax over all labels.
+    pub(crate) fn softmax(label: usize) -> Self {
+        Self { label, activation: ScoreActivation::Softmax }
+    }
+
     /// The score of a pair as a number from 0 to 1: the sigmoid of a score that is a logit.
     pub(super) fn share(self, logits: &[f32]) -> f32 {
         match self.activation {
@@ -63,8 +68,8 @@ impl Scoring {
         }
     }
 
-    /// The score of a pair with these logits, one for each label.
-    pub(super) fn score(self, logits: &[f32]) -> f32 {
+    /// The score of a pair or a token with these logits, one for each label.
+    pub(crate) fn score(self, logits: &[f32]) -> f32 {
         let logit = logits[self.label];
         let exp = |x: f32| f64::from(x - logit).exp();
         match self.activation {

@@ -11,4 +11,5 @@ mod golden;
 mod gpu;
 mod layouts;
 mod pairs;
+mod token_classifier;
 mod tokenizer_flags;
