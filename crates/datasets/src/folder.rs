@@ -30,6 +30,20 @@ pub(crate) struct FolderFile<'a> {
     file: &'a mut AtomicFile,
 }
 
+/// A file of a [`Folder`] that is written at the same time as others.
+#[derive(Debug)]
+pub(crate) struct ParallelFile {
+    path: PathBuf,
+    file: AtomicFile,
+}
+
+impl ParallelFile {
+    /// The file, to write to it.
+    pub(crate) fn writer(&mut self) -> FolderFile<'_> {
+        FolderFile { path: self.path.clone(), file: &mut self.file }
+    }
+}
+
 impl Folder {
     /// Makes the folder, if it does not exist.
     pub(crate) fn create(directory: &Path) -> Result<Self, DatasetError> {
@@ -49,6 +63,19 @@ impl Folder {
         self.names.push(name.to_owned());
         let file = self.open.insert(AtomicFile::create(&path)?);
         Ok(FolderFile { path, file })
+    }
+
+    /// Begins a file that is written at the same time as others.
+    pub(crate) fn parallel_file(&mut self, name: &str) -> Result<ParallelFile, DatasetError> {
+        let path = self.directory.join(name);
+        self.names.push(name.to_owned());
+        Ok(ParallelFile { file: AtomicFile::create(&path)?, path })
+    }
+
+    /// Takes such a file, which is complete.
+    pub(crate) fn add(&mut self, file: ParallelFile) -> Result<(), DatasetError> {
+        self.complete.push(file.file.complete()?);
+        Ok(())
     }
 
     /// Writes judgments, in TREC's format.

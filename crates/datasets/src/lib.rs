@@ -49,6 +49,7 @@ pub use squad::{Squad, SquadAnswer, SquadArticle, SquadParagraph, SquadQuestion,
 pub use squad_paragraphs::{SquadParagraphs, write_squad_paragraphs};
 pub use statistics::{Figure, Lengths, Part, Statistics};
 pub use t2ranking::{
-    Deduplicated, IntraListSimilarity, Uncertain, Uncertainty, deduplicate, uncertain_pairs, ward_clusters,
+    Deduplicated, IntraListSimilarity, ScoredWords, Segmentation, Uncertain, Uncertainty, deduplicate,
+    uncertain_pairs, ward_clusters,
 };
 pub use tydi::{TydiOptions, write_tydi};

@@ -1,11 +1,13 @@
-//! T2Ranking: which passages of a query are judged, and how alike queries are.
+//! T2Ranking: how documents become passages, which passages of a query are judged, how alike queries are.
 
 mod deduplicate;
 mod diversity;
+mod segment;
 mod uncertain;
 mod ward;
 
 pub use deduplicate::{Deduplicated, deduplicate};
 pub use diversity::IntraListSimilarity;
+pub use segment::{ScoredWords, Segmentation};
 pub use uncertain::{Uncertain, Uncertainty, uncertain_pairs};
 pub use ward::ward_clusters;
