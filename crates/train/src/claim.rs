@@ -7,9 +7,46 @@ use std::path::Path;
 use toller_files::{DirectoryLock, FileError, is_sealed, names_in, unfinished, write_sealed};
 
 use crate::TrainError;
+use crate::dev::Dev;
+use crate::lesson::Lesson;
+use crate::trainer::Settings;
 
 /// Everything that decides the bits of a run, by name.
 pub(crate) type Description = BTreeMap<&'static str, String>;
+
+/// The description of a run.
+pub(crate) fn describe(lesson: &Lesson, dev: Option<&Dev>, settings: &Settings, total: u64) -> Description {
+    let Settings {
+        batch_size,
+        accumulate,
+        negatives,
+        rate,
+        schedule,
+        warmup,
+        optimizer,
+        dropout,
+        perturbation,
+        seed,
+        ..
+    } = settings;
+    let dev = dev.map(|Dev { set, every, patience, saves_last }| {
+        format!("{} {every:?} {patience:?} {saves_last}", set.fingerprint())
+    });
+    Description::from([
+        ("version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("model, lengths and loss", lesson.fingerprint()),
+        ("data", lesson.fingerprint_of_data()),
+        ("number of steps", total.to_string()),
+        ("batch size", format!("{batch_size} x {accumulate}")),
+        ("negatives", negatives.to_string()),
+        ("learning rate", format!("{rate} {schedule} {warmup:?}")),
+        ("optimizer", format!("{optimizer:?}")),
+        ("dropout", format!("{dropout:?}")),
+        ("perturbation", format!("{perturbation:?}")),
+        ("seed", seed.to_string()),
+        ("dev set", dev.unwrap_or_default()),
+    ])
+}
 
 /// The description of the run, in its output.
 const RUN: &str = "run.json";

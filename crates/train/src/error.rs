@@ -46,6 +46,9 @@ pub enum TrainError {
     /// A dev set on which the model cannot be evaluated.
     #[error("{0}")]
     Dev(String),
+    /// A dev set of marked texts without anything to find.
+    #[error("no text of the dev set has a boundary before its end")]
+    NoBoundary,
     /// The search of an evaluation.
     #[error(transparent)]
     Search(#[from] IpTopkError),
@@ -153,6 +156,7 @@ impl Explain for TrainError {
                  cross-encoder a run"
                     .into()
             }
+            Self::NoBoundary => "give a dev set with texts of several segments".into(),
             Self::Untrainable(_) => {
                 "choose a model that can be trained: BERT, ERNIE, RoBERTa, XLM-R, CamemBERT, DistilBERT or DPR".into()
             }

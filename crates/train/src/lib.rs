@@ -1,4 +1,4 @@
-//! Training of dual encoders and cross-encoders.
+//! Training of dual encoders, cross-encoders and token classifiers.
 //!
 //! A run is a function of its model, its data, its settings and its seed: neither threads, nor the division
 //! of a batch into chunks, nor an interruption changes a bit of its weights.
@@ -11,6 +11,7 @@ mod dropout;
 mod error;
 mod figure;
 mod kernels;
+mod lesson;
 mod log;
 mod loss;
 mod model;
@@ -21,10 +22,11 @@ mod save;
 mod task;
 #[cfg(test)]
 mod tests;
+mod token_task;
 mod trainer;
 
-pub use data::{Candidate, Example, ExampleFile, Judged, Source, read_negatives};
-pub use dev::{Dev, DevSet, Evaluation, Judge};
+pub use data::{Candidate, Example, ExampleFile, Judged, MarkedFile, MarkedText, Source, read_negatives};
+pub use dev::{Dev, DevSet, Evaluation, Judge, MarkedSet, RankedSet};
 pub use dropout::{Dropout, Rates};
 pub use error::TrainError;
 pub use loss::{CrossLoss, DualLoss, Groups, Similarity};
@@ -32,4 +34,5 @@ pub use model::{Chunks, Graded, Inputs, Model};
 pub use network::{Gradients, Parameter, Recorder, TensorName, Tower, Weights};
 pub use optimizer::{Moments, Optimizer, Rule, Schedule, Warmup, global_norm};
 pub use task::{Task, Titles};
+pub use token_task::TokenTask;
 pub use trainer::{Ending, Length, Report, Settings, StepReport, Trainer};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use toller_encoder::{CrossEncoder, DualEncoder, EncoderError};
+use toller_encoder::{CrossEncoder, DualEncoder, EncoderError, TokenClassifier};
 use toller_ir::Role;
 use toller_tokenizer::Tokens;
 
@@ -10,7 +10,7 @@ use crate::TrainError;
 use crate::dropout::Dropout;
 use crate::network::{Gradients, Recorder, Span, Texts, Tower};
 
-/// The towers of a model, and the roles that they have: queries (0) and passages (1), or pairs (0).
+/// The towers of a model, and the roles that they have: queries (0) and passages (1), or pairs or texts (0).
 pub struct Model {
     towers: Vec<Tower>,
     roles: [RolePlan; 2],
@@ -22,6 +22,15 @@ struct RolePlan {
     /// Tokens at the start of each text that are not pooled.
     unpooled: usize,
     trains: bool,
+    /// Whether each token has a row of the result, not each text.
+    per_token: bool,
+}
+
+impl RolePlan {
+    /// The rows of the result for texts.
+    fn rows(&self, texts: &[Tokens]) -> usize {
+        if self.per_token { texts.iter().map(Tokens::len).sum() } else { texts.len() }
+    }
 }
 
 /// How a batch is divided. The gradient is the same, bit for bit.
@@ -37,7 +46,7 @@ pub enum Chunks {
 /// A batch of tokenized texts of each role.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
-    /// Queries (0) and passages (1), or pairs (0).
+    /// Queries (0) and passages (1), or pairs or texts (0).
     pub texts: [Vec<Tokens>; 2],
     /// The number of the first text of each role in the step.
     pub first: [u64; 2],
@@ -80,6 +89,7 @@ impl Model {
             tower: if is_tied { 0 } else { index },
             unpooled: encoder.tower(roles[index]).unpooled(),
             trains: only.is_none_or(|only| only == roles[index]),
+            per_token: false,
         };
         Ok(Self { towers, roles: [plan(0), plan(1)] })
     }
@@ -89,9 +99,22 @@ impl Model {
     /// # Errors
     /// When the architecture cannot be trained.
     pub fn cross(encoder: &CrossEncoder) -> Result<Self, TrainError> {
-        let plan = RolePlan { tower: 0, unpooled: 0, trains: true };
         let network = encoder.on(Recorder::default()).map_err(TrainError::of_recording)?;
-        Ok(Self { towers: vec![Tower::classifier(network)], roles: [plan; 2] })
+        Ok(Self::classifier(Tower::classifier(network), false))
+    }
+
+    /// A token classifier.
+    ///
+    /// # Errors
+    /// When the architecture cannot be trained.
+    pub fn tokens(classifier: &TokenClassifier) -> Result<Self, TrainError> {
+        let network = classifier.on(Recorder::default()).map_err(TrainError::of_recording)?;
+        Ok(Self::classifier(Tower::classifier(network), true))
+    }
+
+    fn classifier(tower: Tower, per_token: bool) -> Self {
+        let plan = RolePlan { tower: 0, unpooled: 0, trains: true, per_token };
+        Self { towers: vec![tower], roles: [plan; 2] }
     }
 
     /// The towers.
@@ -157,9 +180,11 @@ impl Model {
                 } else {
                     self.forward(inputs, role, chunk[role].clone(), dropout, true, &mut Vec::new())?
                 };
-                let count = inputs.texts[role].len().max(1);
-                let width = rows[role].len() / count;
-                let own = &rows[role][done[role]..][..chunk[role].len() * width];
+                let texts = &inputs.texts[role];
+                let plan = &self.roles[role];
+                let width = rows[role].len() / plan.rows(texts).max(1);
+                let own = plan.rows(&texts[chunk[role].clone()]) * width;
+                let own = &rows[role][done[role]..][..own];
                 done[role] += own.len();
                 let tower = self.roles[role].tower;
                 self.towers[tower].backward(spans, own, &mut gradients[tower]);
@@ -188,7 +213,7 @@ impl Model {
         records: bool,
         rows: &mut Vec<f32>,
     ) -> Result<Vec<Span>, EncoderError> {
-        let RolePlan { tower, unpooled, trains } = self.roles[role];
+        let RolePlan { tower, unpooled, trains, .. } = self.roles[role];
         let first = ((role as u64) << ROLE_SHIFT) + inputs.first[role] + range.start as u64;
         let texts = Texts { tokens: &inputs.texts[role][range], first, unpooled };
         self.towers[tower].forward(texts, dropout.filter(|_| trains), records && trains, rows)

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use toller_checkpoint::{Parameters, TOWERS, Tensor, read_json};
+use toller_encoder::TokenClassifier;
 use toller_files::{AtomicFile, FileError, names_in};
 use toller_ir::Role;
 
 use crate::TrainError;
 use crate::loss::Similarity;
 use crate::model::Model;
-use crate::network::Weights;
+use crate::network::{Parameter, TensorName, Weights};
 use crate::task::Task;
 
 /// Endings of files that hold weights, which are not copied.
@@ -22,6 +23,9 @@ const WEIGHTS: [&str; 9] =
 
 /// The file in which sentence-transformers lists the modules of a model.
 const MODULES: &str = "modules.json";
+
+/// The file of transformers' configuration.
+const CONFIG: &str = "config.json";
 
 /// Writes a trained model, with `card` as its README.
 pub(crate) fn save(task: &Task, model: &Model, output: &Path, card: &str) -> Result<(), TrainError> {
@@ -52,6 +56,40 @@ pub(crate) fn save(task: &Task, model: &Model, output: &Path, card: &str) -> Res
     write(&output.join("README.md"), card.as_bytes())
 }
 
+/// Writes a trained token classifier in the layout of transformers, with `card` as its README. Only the
+/// transformer and the classifier are written, by their names there: the model before training may have had
+/// another head, or none.
+pub(crate) fn save_token_classifier(
+    classifier: &TokenClassifier,
+    model: &Model,
+    output: &Path,
+    card: &str,
+) -> Result<(), TrainError> {
+    let folder = classifier.folder();
+    copy_files(folder, output, false)?;
+    let mut tensors = Vec::new();
+    for parameter in model.towers()[0].weights().parameters() {
+        let of_class =
+            |(tensor, values): (&TensorName, Tensor)| (classifier.class_name_of(&tensor.name), values);
+        tensors.extend(parameter.tensors.iter().zip(split(parameter)?).map(of_class));
+    }
+    let parameters = Parameters::from_tensors(folder, tensors);
+    parameters.write_changed(&output.join("model.safetensors"), &BTreeMap::new())?;
+    let labels = || classifier.labels().iter().enumerate();
+    let by_number: Map<String, Value> =
+        labels().map(|(number, label)| (number.to_string(), json!(label))).collect();
+    let by_name: Map<String, Value> =
+        labels().map(|(number, label)| (label.clone(), json!(number))).collect();
+    change_config(&output.join(CONFIG), |config| {
+        config.insert("architectures".to_owned(), json!([classifier.class()]));
+        config.insert("id2label".to_owned(), Value::Object(by_number));
+        config.insert("label2id".to_owned(), Value::Object(by_name));
+        // How sentence-transformers scores pairs with it.
+        config.remove("sentence_transformers");
+    })?;
+    write(&output.join("README.md"), card.as_bytes())
+}
+
 /// The model's directory: that of the transformer, or the one above with `modules.json`.
 fn root_of(transformer: &Path) -> PathBuf {
     match transformer.parent() {
@@ -63,20 +101,16 @@ fn root_of(transformer: &Path) -> PathBuf {
 }
 
 fn is_dpr(folder: &Path) -> Result<bool, TrainError> {
-    let config: Option<Map<String, Value>> = read_json(&folder.join("config.json"))?;
+    let config: Option<Map<String, Value>> = read_json(&folder.join(CONFIG))?;
     Ok(config.is_some_and(|config| config.get("model_type") == Some(&json!("dpr"))))
 }
 
 /// Copies the files of a model from `root`, and writes its weights.
 fn save_tower(root: &Path, transformer: &Path, weights: &Weights, output: &Path) -> Result<(), TrainError> {
-    copy_files(root, output)?;
+    copy_files(root, output, true)?;
     let mut folders: BTreeMap<&Path, BTreeMap<String, Tensor>> = BTreeMap::new();
     for parameter in weights.parameters() {
-        let mut values = parameter.values.as_slice();
-        for tensor in &parameter.tensors {
-            let (own, rest) = values.split_at(tensor.len());
-            values = rest;
-            let changed = Tensor::new(tensor.shape.clone(), own.to_vec())?;
+        for (tensor, changed) in parameter.tensors.iter().zip(split(parameter)?) {
             folders.entry(&tensor.folder).or_default().insert(tensor.name.clone(), changed);
         }
     }
@@ -85,31 +119,53 @@ fn save_tower(root: &Path, transformer: &Path, weights: &Weights, output: &Path)
         let target = output.join(inside);
         Parameters::open(folder)?.write_changed(&target.join("model.safetensors"), &changed)?;
     }
-    // The weights are f32 now, whatever they were.
-    let config_path =
-        output.join(transformer.strip_prefix(root).unwrap_or(Path::new(""))).join("config.json");
-    let mut config: Map<String, Value> = read_json(&config_path)?.unwrap_or_default();
+    let inside = transformer.strip_prefix(root).unwrap_or(Path::new(""));
+    change_config(&output.join(inside).join(CONFIG), |_| ())
+}
+
+/// The tensors of a parameter with their values.
+fn split(parameter: &Parameter) -> Result<Vec<Tensor>, TrainError> {
+    let mut values = parameter.values.as_slice();
+    let tensor = |tensor: &TensorName| {
+        let (own, rest) = values.split_at(tensor.len());
+        values = rest;
+        Ok(Tensor::new(tensor.shape.clone(), own.to_vec())?)
+    };
+    parameter.tensors.iter().map(tensor).collect()
+}
+
+/// Changes a configuration. The weights are f32 now, whatever they were.
+fn change_config(path: &Path, change: impl FnOnce(&mut Map<String, Value>)) -> Result<(), TrainError> {
+    let mut config: Map<String, Value> = read_json(path)?.unwrap_or_default();
     for name in ["dtype", "torch_dtype"] {
         if let Some(dtype) = config.get_mut(name) {
             *dtype = json!("float32");
         }
     }
-    write_json(&config_path, &Value::Object(config))
+    change(&mut config);
+    write_json(path, &Value::Object(config))
 }
 
-/// Copies small files, and those of the modules' folders: `1_Pooling`, `2_Dense`.
-fn copy_files(from: &Path, to: &Path) -> Result<(), TrainError> {
+/// Whether a file is sentence-transformers' own.
+fn is_of_sentence_transformers(name: &str) -> bool {
+    name == MODULES || name == "config_sentence_transformers.json" || name.starts_with("sentence_")
+}
+
+/// Copies small files. With `modules`, also those of sentence-transformers, and of the modules' folders:
+/// `1_Pooling`, `2_Dense`.
+fn copy_files(from: &Path, to: &Path, modules: bool) -> Result<(), TrainError> {
     fs::create_dir_all(to).map_err(FileError::on("create", to))?;
     for name in names_in(from)? {
         let (source, target) = (from.join(&name), to.join(&name));
         let is_module = name.starts_with(|first: char| first.is_ascii_digit()) && name.contains('_');
         if source.is_dir() {
-            if is_module {
-                copy_files(&source, &target)?;
+            if is_module && modules {
+                copy_files(&source, &target, true)?;
             }
         } else if !WEIGHTS.iter().any(|ending| name.ends_with(ending))
             && !name.starts_with('.')
             && name != "README.md"
+            && (modules || !is_of_sentence_transformers(&name))
         {
             let bytes = fs::read(&source).map_err(FileError::on("read", &source))?;
             write(&target, &bytes)?;
@@ -120,7 +176,7 @@ fn copy_files(from: &Path, to: &Path) -> Result<(), TrainError> {
 
 /// The modules of a model that had none, under the names that sentence-transformers knows since 2.
 fn write_modules(output: &Path, pooling: &str, max_length: usize) -> Result<(), TrainError> {
-    let config: Map<String, Value> = read_json(&output.join("config.json"))?.unwrap_or_default();
+    let config: Map<String, Value> = read_json(&output.join(CONFIG))?.unwrap_or_default();
     let folder = output.join("1_Pooling");
     fs::create_dir_all(&folder).map_err(FileError::on("create", &folder))?;
     let mode = |name: &str| json!(pooling.split('+').any(|pooling| pooling == name));

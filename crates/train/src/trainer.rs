@@ -4,24 +4,25 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use toller_files::DirectoryLock;
 
 use crate::TrainError;
 use crate::checkpoint::Checkpoints;
-use crate::claim::{Description, claim};
-use crate::data::{Order, Source, window};
+use crate::claim::{claim, describe};
+use crate::data::{Order, Source};
 use crate::dev::{Dev, Evaluation, History};
 use crate::dropout::{Dropout, Rates};
 use crate::figure::figure;
+use crate::lesson::Lesson;
 use crate::log::Log;
 use crate::model::{Chunks, Model};
 use crate::network::Gradients;
 use crate::optimizer::{Moments, Optimizer, Schedule, Warmup, global_norm};
 use crate::perturb::Perturbed;
-use crate::save::{save, write};
-use crate::task::{Picked, Task};
+use crate::save::write;
+use crate::task::Task;
+use crate::token_task::TokenTask;
 
 /// How long a run is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,9 +69,8 @@ pub struct Settings {
 
 /// A run of training.
 pub struct Trainer {
-    task: Task,
+    lesson: Lesson,
     model: Model,
-    source: Source,
     settings: Settings,
     output: PathBuf,
     dev: Option<Evaluator>,
@@ -148,22 +148,46 @@ impl Trainer {
     /// When there are too few examples, or `output` holds something else or is another process's.
     pub fn new(
         task: Task,
-        mut model: Model,
+        model: Model,
         source: Source,
         dev: Option<Dev>,
         settings: Settings,
         output: &Path,
     ) -> Result<Self, TrainError> {
-        let per_epoch = source.len() / settings.batch_size.max(1);
+        Self::open(Lesson::Ranking(task, source), model, dev, settings, output)
+    }
+
+    /// The same for a token classifier.
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub fn tokens(
+        task: TokenTask,
+        model: Model,
+        dev: Option<Dev>,
+        settings: Settings,
+        output: &Path,
+    ) -> Result<Self, TrainError> {
+        Self::open(Lesson::Tokens(task), model, dev, settings, output)
+    }
+
+    fn open(
+        lesson: Lesson,
+        mut model: Model,
+        dev: Option<Dev>,
+        settings: Settings,
+        output: &Path,
+    ) -> Result<Self, TrainError> {
+        let per_epoch = lesson.len() / settings.batch_size.max(1);
         if per_epoch == 0 {
-            return Err(TrainError::TooFew { examples: source.len(), batch: settings.batch_size });
+            return Err(TrainError::TooFew { examples: lesson.len(), batch: settings.batch_size });
         }
         let steps_per_epoch = per_epoch as f64 / settings.accumulate.max(1) as f64;
         let total = match settings.length {
             Length::Steps(steps) => steps,
             Length::Epochs(epochs) => ((epochs * steps_per_epoch) as u64).max(1),
         };
-        let lock = claim(output, &describe(&task, &source, dev.as_ref(), &settings, total))?;
+        let lock = claim(output, &describe(&lesson, dev.as_ref(), &settings, total))?;
         let mut moments: Vec<Moments> =
             model.towers().iter().map(|tower| Moments::zeros(tower.weights())).collect();
         let checkpoints = Checkpoints::new(output.join(CHECKPOINTS))?;
@@ -180,9 +204,8 @@ impl Trainer {
         });
         let gradients = model.zeros();
         Ok(Self {
-            task,
+            lesson,
             model,
-            source,
             dev: dev.transpose()?,
             settings,
             output: output.to_owned(),
@@ -319,7 +342,7 @@ impl Trainer {
                 }
             }
         }
-        save(&self.task, &self.model, &self.output, &card)
+        self.lesson.save(&self.model, &self.output, &card)
     }
 
     /// Computes the gradient of the next step, and returns its loss and tokens.
@@ -330,14 +353,13 @@ impl Trainer {
         let masks = (dropout != Rates::default()).then(|| Dropout::new(dropout, seed, self.step));
         let (mut loss, mut tokens) = (0.0, 0);
         for part in 0..accumulate {
-            let batch = self.batch(self.step * accumulate + part)?;
-            let (mut inputs, groups) = self.task.inputs(&batch)?;
+            let (examples, epoch) = self.examples(self.step * accumulate + part);
+            let (mut inputs, grade) = self.lesson.batch(&examples, &self.settings, epoch)?;
             inputs.first = [part << PART_SHIFT; 2];
             tokens += inputs.texts.iter().flatten().map(toller_tokenizer::Tokens::len).sum::<usize>();
             let scale = 1.0 / accumulate as f64;
-            let task = &self.task;
             let grade = |results| {
-                let mut graded = task.grade(&groups, results)?;
+                let mut graded = grade(results)?;
                 graded.gradients.iter_mut().flatten().for_each(|gradient| *gradient *= scale);
                 Ok(graded)
             };
@@ -380,67 +402,22 @@ impl Trainer {
 
     /// Batches of an epoch.
     fn batches(&self) -> u64 {
-        (self.source.len() / self.settings.batch_size) as u64
+        (self.lesson.len() / self.settings.batch_size) as u64
     }
 
-    /// The batch of a number in the run.
-    fn batch(&mut self, number: u64) -> Result<Vec<Picked>, TrainError> {
+    /// The examples of the batch of a number in the run, and its epoch.
+    fn examples(&mut self, number: u64) -> (Vec<u32>, u64) {
         let (epoch, index) = (number / self.batches(), number % self.batches());
         let Settings { seed, batch_size, .. } = self.settings;
-        if self.order.as_ref().is_none_or(|(ordered, _)| *ordered != epoch) {
-            self.order = Some((epoch, Order::new(self.source.len(), seed, epoch)));
-        }
-        let Some((_, order)) = &self.order else { return Ok(Vec::new()) };
-        let examples = order.batch(index as usize, batch_size);
-        examples.par_iter().map(|&example| self.pick(example, epoch)).collect()
-    }
-
-    /// An example with its passages of an epoch.
-    fn pick(&self, index: u32, epoch: u64) -> Result<Picked, TrainError> {
-        let Settings { seed, negatives, .. } = self.settings;
-        let example = self.source.get(index as usize)?;
-        let positive = window(example.positives.len(), 1, seed, index.into(), epoch);
-        let negative = window(example.negatives.len(), negatives, seed, index.into(), epoch);
-        let chosen = positive.into_iter().map(|at| &example.positives[at]);
-        let chosen = chosen.chain(negative.into_iter().map(|at| &example.negatives[at]));
-        let candidates = chosen.map(|candidate| self.source.fill(candidate.clone()));
-        Ok(Picked { query: example.query, candidates: candidates.collect::<Result<_, _>>()? })
+        let order = match self.order.take() {
+            Some((ordered, order)) if ordered == epoch => order,
+            _ => Order::new(self.lesson.len(), seed, epoch),
+        };
+        let examples = order.batch(index as usize, batch_size).to_vec();
+        self.order = Some((epoch, order));
+        (examples, epoch)
     }
 }
 
 /// Bits of a sequence's number below its part of an accumulated step.
 const PART_SHIFT: u32 = 24;
-
-/// Everything that decides the bits of a run, by name.
-fn describe(task: &Task, source: &Source, dev: Option<&Dev>, settings: &Settings, total: u64) -> Description {
-    let Settings {
-        batch_size,
-        accumulate,
-        negatives,
-        rate,
-        schedule,
-        warmup,
-        optimizer,
-        dropout,
-        perturbation,
-        seed,
-        ..
-    } = settings;
-    let dev = dev.map(|Dev { set, every, patience, saves_last }| {
-        format!("{} {every:?} {patience:?} {saves_last}", set.fingerprint())
-    });
-    Description::from([
-        ("version", env!("CARGO_PKG_VERSION").to_owned()),
-        ("model, lengths and loss", task.fingerprint()),
-        ("data", source.fingerprint()),
-        ("number of steps", total.to_string()),
-        ("batch size", format!("{batch_size} x {accumulate}")),
-        ("negatives", negatives.to_string()),
-        ("learning rate", format!("{rate} {schedule} {warmup:?}")),
-        ("optimizer", format!("{optimizer:?}")),
-        ("dropout", format!("{dropout:?}")),
-        ("perturbation", format!("{perturbation:?}")),
-        ("seed", seed.to_string()),
-        ("dev set", dev.unwrap_or_default()),
-    ])
-}

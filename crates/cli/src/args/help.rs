@@ -14,7 +14,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("Input", &["corpus-format", "queries-format", "qrels-format", "run-format", "vectors-format",
         "skip-bad-lines", "keep", "id-column", "title-column", "text-column", "vector-column"]),
     ("Evaluation during training", &["dev-queries", "dev-qrels", "dev-corpus", "dev-run", "dev-depth", "dev-measures",
-        "eval-every", "patience", "save-last"]),
+        "dev-data", "eval-every", "patience", "save-last"]),
     ("Texts", &["title-mode", "title-separator", "no-title", "passage-window", "stride", "aggregate"]),
     ("Model", &["max-length", "prompt", "query-model", "pooling", "dim", "assume-model", "rerank-max-length",
         "truncation", "label", "activation"]),

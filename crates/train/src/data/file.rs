@@ -1,37 +1,23 @@
-//! Files of examples: JSON lines, a JSON array as DPR has it, tab-separated columns, or Parquet. The content
-//! is mapped, and an example is parsed when it is needed.
+//! Files of examples: JSON lines, a JSON array as DPR has it, tab-separated columns, or Parquet.
 
-use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use memmap2::Mmap;
 use rayon::prelude::*;
 use toller_files::Checksum;
 
+use super::records::{Form, Records};
 use super::{
-    Example, content, record,
+    Example, record,
     tsv::{self, Last},
 };
 use crate::TrainError;
 
 /// The examples of a file.
 pub struct ExampleFile {
-    path: PathBuf,
-    map: Mmap,
-    records: Vec<Range<usize>>,
-    form: Form,
-    checksum: Checksum,
+    records: Records,
+    /// What the last column of lines is; `None` for JSON.
+    last: Option<Last>,
 }
-
-/// How a record is read.
-#[derive(Clone, Copy)]
-enum Form {
-    Json,
-    Tsv(Last),
-}
-
-/// Some programs write it at the beginning of a text.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl ExampleFile {
     /// Maps a file, and checks every record. Of a compressed file and of Parquet, a temporary copy is mapped.
@@ -39,25 +25,17 @@ impl ExampleFile {
     /// # Errors
     /// When the file cannot be read, or has a bad record.
     pub fn open(path: &Path) -> Result<Self, TrainError> {
-        let map = content::map(path)?;
-        let start = if map.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-        let mut begin = map[start..].iter().filter(|byte| !byte.is_ascii_whitespace());
-        let (records, form) = match [begin.next(), begin.next()] {
-            [Some(b'['), Some(b'{' | b']')] => (elements(&map), Form::Json),
-            [Some(b'{') | None, _] => (lines(&map, start), Form::Json),
-            _ => {
-                let mut lines = lines(&map, start);
-                let first = lines.first().map_or(0..0, Range::clone);
-                let header = tsv::header(&map[first.clone()]).map_err(|problem| {
-                    let line = line_number(&map, first.start);
-                    TrainError::Record { path: path.to_owned(), line, problem }
-                })?;
-                lines.drain(..usize::from(header.is_some()));
-                (lines, Form::Tsv(header.unwrap_or(Last::Any)))
+        let mut records = Records::open(path)?;
+        let mut last = None;
+        if records.form() == Form::Lines {
+            let header = tsv::header(records.get(0)).map_err(|problem| records.error(0, problem))?;
+            if header.is_some() {
+                records.skip_first();
             }
-        };
-        let opened = Self { path: path.to_owned(), checksum: Checksum::of(&map), map, records, form };
-        (0..opened.records.len()).into_par_iter().try_for_each(|index| opened.get(index).map(drop))?;
+            last = Some(header.unwrap_or(Last::Any));
+        }
+        let opened = Self { records, last };
+        (0..opened.len()).into_par_iter().try_for_each(|index| opened.get(index).map(drop))?;
         Ok(opened)
     }
 
@@ -70,13 +48,13 @@ impl ExampleFile {
     /// Whether there is no example.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
+        self.len() == 0
     }
 
     /// The checksum of the file.
     #[must_use]
     pub fn checksum(&self) -> &Checksum {
-        &self.checksum
+        self.records.checksum()
     }
 
     /// An example.
@@ -84,69 +62,13 @@ impl ExampleFile {
     /// # Errors
     /// When the record is bad.
     pub fn get(&self, index: usize) -> Result<Example, TrainError> {
-        let record = self.records[index].clone();
-        let bytes = &self.map[record.clone()];
-        let parsed = match self.form {
-            Form::Json => record::parse(bytes),
-            Form::Tsv(last) => tsv::parse(bytes, last),
+        let bytes = self.records.get(index);
+        let parsed = match self.last {
+            None => record::parse(bytes),
+            Some(last) => tsv::parse(bytes, last),
         };
-        parsed.map_err(|problem| TrainError::Record {
-            path: self.path.clone(),
-            line: line_number(&self.map, record.start),
-            problem,
-        })
+        parsed.map_err(|problem| self.records.error(index, problem))
     }
-}
-
-/// The number of the line, from 1, in which a byte is.
-fn line_number(bytes: &[u8], at: usize) -> usize {
-    bytes[..at].iter().filter(|&&byte| byte == b'\n').count() + 1
-}
-
-/// The lines from `start` on that are not blank.
-fn lines(bytes: &[u8], mut start: usize) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    for line in bytes[start..].split_inclusive(|&byte| byte == b'\n') {
-        if !line.trim_ascii().is_empty() {
-            found.push(start..start + line.len());
-        }
-        start += line.len();
-    }
-    found
-}
-
-/// The elements of an array. What is between or after them is not checked: a truncated last element is a
-/// record that does not parse.
-fn elements(bytes: &[u8]) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let (mut depth, mut start) = (0_usize, None);
-    let (mut in_string, mut escaped) = (false, false);
-    for (index, &byte) in bytes.iter().enumerate() {
-        if in_string {
-            (in_string, escaped) = (escaped || byte != b'"', !escaped && byte == b'\\');
-            continue;
-        }
-        match byte {
-            b'"' => in_string = true,
-            b'[' | b'{' => {
-                if depth == 1 {
-                    start = Some(index);
-                }
-                depth += 1;
-            }
-            b']' | b'}' => {
-                depth = depth.saturating_sub(1);
-                if depth == 1
-                    && let Some(start) = start.take()
-                {
-                    found.push(start..index + 1);
-                }
-            }
-            _ => {}
-        }
-    }
-    found.extend(start.map(|start| start..bytes.len()));
-    found
 }
 
 #[cfg(test)]
@@ -162,17 +84,7 @@ mod tests {
     use parquet::schema::parser::parse_message_type;
     use toller_files::{CompressedWriter, Compression};
 
-    use super::{ExampleFile, elements, lines};
-
-    #[test]
-    fn records_are_found() {
-        let text = "[{\"a\": \"]\\\"}\"}, {\"b\": [1, {}]}\n]";
-        let found: Vec<&str> = elements(text.as_bytes()).into_iter().map(|range| &text[range]).collect();
-        assert_eq!(found, ["{\"a\": \"]\\\"}\"}", "{\"b\": [1, {}]}"]);
-        assert_eq!(elements(b"[{\"a\": 1}, {\"b\"").len(), 2, "a truncated element is a record");
-        assert_eq!(lines(b"one\n\n  \ntwo", 0), [0..4, 8..11]);
-        assert_eq!(lines(b"...one\ntwo", 3), [3..7, 7..10]);
-    }
+    use super::ExampleFile;
 
     #[test]
     fn a_bad_record_is_named_by_its_line() {

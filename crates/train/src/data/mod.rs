@@ -1,17 +1,20 @@
-//! Training data: examples, the choice among their passages, and the order of batches.
+//! Training data: examples, the choice among their passages, marked texts, and the order of batches.
 
 mod content;
 mod example;
 mod file;
+mod marked;
 mod negatives;
 mod order;
 mod parquet;
 mod record;
+mod records;
 mod source;
 mod tsv;
 
 pub use example::{Candidate, Example};
 pub use file::ExampleFile;
+pub use marked::{MarkedFile, MarkedText};
 pub use negatives::read_negatives;
 pub(crate) use order::{Order, window};
 pub use source::{Judged, Source};

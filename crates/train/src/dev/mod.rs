@@ -1,11 +1,19 @@
-//! Evaluation during training: how good the model is on queries that it does not learn from.
+//! Evaluation during training: how good the model is on what it does not learn from.
 
 mod history;
-mod set;
+mod marked;
+mod ranked;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 
 pub use history::Evaluation;
 pub(crate) use history::History;
-pub use set::{DevSet, Judge};
+pub use marked::MarkedSet;
+pub use ranked::{Judge, RankedSet};
+
+use crate::TrainError;
+use crate::model::Model;
 
 /// When a model is evaluated, and what follows from the result.
 pub struct Dev {
@@ -18,4 +26,57 @@ pub struct Dev {
     pub patience: Option<u64>,
     /// Whether the model of the last step is saved, not that of the best evaluation.
     pub saves_last: bool,
+}
+
+/// What a model is evaluated on.
+pub enum DevSet {
+    /// Judged queries, for dual encoders and cross-encoders.
+    Ranked(RankedSet),
+    /// Marked texts, for token classifiers.
+    Marked(MarkedSet),
+}
+
+/// Texts between two looks at whether the run is to stop.
+const BLOCK: usize = 256;
+
+impl From<RankedSet> for DevSet {
+    fn from(set: RankedSet) -> Self {
+        Self::Ranked(set)
+    }
+}
+
+impl From<MarkedSet> for DevSet {
+    fn from(set: MarkedSet) -> Self {
+        Self::Marked(set)
+    }
+}
+
+impl DevSet {
+    /// The measure that decides which model is the best.
+    pub(crate) fn decides(&self) -> String {
+        match self {
+            Self::Ranked(set) => set.decides(),
+            Self::Marked(_) => MarkedSet::DECIDES.to_owned(),
+        }
+    }
+
+    /// Everything that decides the measures of a model.
+    pub(crate) fn fingerprint(&self) -> String {
+        match self {
+            Self::Ranked(set) => set.fingerprint(),
+            Self::Marked(set) => set.fingerprint(),
+        }
+    }
+
+    /// The measures of a model; `None` once `stop` is set.
+    pub(crate) fn evaluate(
+        &self,
+        model: &Model,
+        stop: &AtomicBool,
+    ) -> Result<Option<BTreeMap<String, f64>>, TrainError> {
+        match self {
+            Self::Ranked(set) => set.evaluate(model, stop),
+            Self::Marked(set) => set.evaluate(model, stop),
+        }
+    }
 }

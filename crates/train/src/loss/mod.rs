@@ -4,9 +4,11 @@ mod cross;
 mod dual;
 mod ranking;
 mod softmax;
+mod tokens;
 
 pub use cross::CrossLoss;
 pub use dual::{DualLoss, Similarity};
+pub(crate) use tokens::token_loss;
 
 use std::ops::Range;
 

@@ -14,7 +14,7 @@ use toller_texts::{Texts, TextsOptions};
 
 use super::run::{TOPICS, Toy, accuracy, passage, query, run, settings};
 use crate::{
-    CrossLoss, Dev, DevSet, Ending, Judge, Length, Model, Rates, Settings, Task, TrainError, Trainer,
+    CrossLoss, Dev, Ending, Judge, Length, Model, RankedSet, Rates, Settings, Task, TrainError, Trainer,
 };
 
 fn queries() -> Vec<Query> {
@@ -35,8 +35,8 @@ fn trainer(toy: &Toy, settings: Settings, name: &str, change: impl FnOnce(&mut D
     let passages = TOPICS.iter().map(|topic| {
         Ok::<_, TrainError>(Passage { id: (*topic).to_owned(), title: None, text: passage(topic) })
     });
-    let set = DevSet::search(&task, &queries(), passages, judge("Success@1 RR")).unwrap();
-    let mut dev = Dev { set, every: Some(4), patience: None, saves_last: false };
+    let set = RankedSet::search(&task, &queries(), passages, judge("Success@1 RR")).unwrap();
+    let mut dev = Dev { set: set.into(), every: Some(4), patience: None, saves_last: false };
     change(&mut dev);
     toy.trainer(task, model, Some(dev), settings, name).unwrap()
 }
@@ -101,7 +101,7 @@ fn a_dev_set_without_a_relevant_document_is_refused() {
     let (task, _) = toy.dual_task();
     let refused = |judge: Judge| {
         let passages = Vec::<Result<_, TrainError>>::new();
-        DevSet::search(&task, &queries(), passages, judge).err().map(|error| error.to_string())
+        RankedSet::search(&task, &queries(), passages, judge).err().map(|error| error.to_string())
     };
     let strict = Judge { relevance_level: 2, ..judge("RR") };
     assert_eq!(refused(strict).as_deref(), Some("no query of the dev set has a relevant document"));
@@ -139,11 +139,11 @@ fn a_cross_encoder_ranks_the_hits_of_a_run() {
     let run_of_hits =
         Run { tag: String::new(), queries: (0..TOPICS.len()).map(hits).collect::<IndexMap<_, _>>() };
     let set = |depth: usize| {
-        DevSet::rerank(&task, &queries(), &run_of_hits, depth, &texts, judge("Success@1 R@2")).unwrap()
+        RankedSet::rerank(&task, &queries(), &run_of_hits, depth, &texts, judge("Success@1 R@2")).unwrap()
     };
-    let dev = Dev { set: set(3), every: Some(30), patience: None, saves_last: true };
+    let dev = Dev { set: set(3).into(), every: Some(30), patience: None, saves_last: true };
     assert_ne!(set(3).fingerprint(), set(2).fingerprint());
-    assert!(DevSet::search(&task, &queries(), Vec::<Result<_, TrainError>>::new(), judge("RR")).is_err());
+    assert!(RankedSet::search(&task, &queries(), Vec::<Result<_, TrainError>>::new(), judge("RR")).is_err());
     let settings = Settings { length: Length::Steps(60), dropout: Rates::default(), ..settings() };
     let mut evaluated = Vec::new();
     let mut trainer = toy.trainer(task, model, Some(dev), settings, "out").unwrap();

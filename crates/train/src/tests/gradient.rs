@@ -4,13 +4,15 @@
 
 use std::path::{Path, PathBuf};
 
-use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions};
+use toller_encoder::{
+    CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, TokenClassifier, TokenClassifierOptions,
+};
 use toller_ir::Role;
 use toller_nn::Activation;
 use toller_tokenizer::Tokens;
 
 use super::reference::{Head, Reference, tensors};
-use crate::loss::{CrossLoss, DualLoss, Groups, Similarity};
+use crate::loss::{CrossLoss, DualLoss, Groups, Similarity, token_loss};
 use crate::model::{Chunks, Graded, Inputs, Model};
 use crate::network::Gradients;
 use crate::optimizer::{Moments, Optimizer, Rule, global_norm};
@@ -90,6 +92,29 @@ fn cross(name: &str) -> Option<Case> {
     Some(Case { model, inputs, grade, references })
 }
 
+fn tokens() -> Case {
+    let folder = toller_testing::repository("tests/fixtures/token-classifiers/bert");
+    let classifier = TokenClassifier::load(&folder, &TokenClassifierOptions::default()).unwrap();
+    let model = Model::tokens(&classifier).unwrap();
+    let document = |text: &&str| classifier.document(text, None).unwrap();
+    let documents: Vec<_> = PASSAGES.iter().map(document).collect();
+    let texts: Vec<Tokens> = documents.iter().map(|document| document.windows[0].input.clone()).collect();
+    // The recorder computes what the classifier computes.
+    let rows = model.results(0, &texts).unwrap();
+    let expected = classifier.logits(&documents[..1], 1).unwrap();
+    let found = documents[0].gather(&rows[..2 * texts[0].len()], 2);
+    assert!(found.iter().zip(&expected[0]).all(|(a, b)| (a - b).abs() < 1e-5), "{found:?} {expected:?}");
+    // Special tokens are at the edges; some tokens are the last of a segment.
+    let target = |tokens: &Tokens| -> Vec<Option<usize>> {
+        let is_edge = |at: usize| at == 0 || at == tokens.len() - 1;
+        (0..tokens.len()).map(|at| (!is_edge(at)).then_some(usize::from(at % 3 == 0))).collect()
+    };
+    let targets = texts.iter().map(target).collect::<Vec<_>>().concat();
+    let references = vec![reference(&folder, &model, 0, Head::Tokens)];
+    let grade = Box::new(move |[logits, _]: [Vec<f64>; 2]| token_loss(&targets, logits));
+    Case { model, inputs: Inputs { texts: [texts, Vec::new()], first: [0, 0] }, grade, references }
+}
+
 const CONTRASTIVE: DualLoss = DualLoss::Contrastive { temperature: 0.05, in_batch: true, symmetric: false };
 
 fn all_cases() -> impl Iterator<Item = (&'static str, Case)> {
@@ -98,6 +123,7 @@ fn all_cases() -> impl Iterator<Item = (&'static str, Case)> {
         ("bert-mean", dual("bert-mean", Head::MeanDenseUnit, CONTRASTIVE, Similarity::Dot)),
         ("mbert-dpr", dpr()),
         ("bert-ce", cross("bert-ce")),
+        ("tokens", Some(tokens())),
     ]
     .into_iter()
     .filter_map(|(name, case)| Some((name, case?)))
@@ -177,11 +203,16 @@ fn gradients_are_central_differences() {
 
 #[test]
 fn steps_have_the_same_bits_in_any_chunks_and_on_any_threads() {
-    for (name, head) in [("bert-mean", Head::MeanDenseUnit), ("mbert-dpr", Head::Cls)] {
+    let cases: [(&str, fn() -> Option<Case>); 3] = [
+        ("bert-mean", || dual("bert-mean", Head::MeanDenseUnit, CONTRASTIVE, Similarity::Cosine)),
+        ("mbert-dpr", || dual("mbert-dpr", Head::Cls, CONTRASTIVE, Similarity::Cosine)),
+        ("tokens", || Some(tokens())),
+    ];
+    for (name, make) in cases {
         let weights = |chunks: Chunks, threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
-                let mut case = dual(name, head, CONTRASTIVE, Similarity::Cosine)?;
+                let mut case = make()?;
                 let optimizer = Optimizer::new(Rule::AdamW);
                 let mut moments: Vec<Moments> =
                     case.model.towers().iter().map(|tower| Moments::zeros(tower.weights())).collect();

@@ -7,4 +7,5 @@ mod candle;
 mod dev;
 mod gradient;
 mod run;
+mod tokens;
 mod torch;

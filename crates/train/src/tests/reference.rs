@@ -29,6 +29,8 @@ pub(super) enum Head {
     Cls,
     /// The pooler with tanh, dropout, a linear layer.
     Classifier,
+    /// Dropout and a linear layer, for each token.
+    Tokens,
 }
 
 /// The parameters' values in f64.
@@ -124,8 +126,14 @@ impl Reference {
             sum.iter_mut().zip(&x).for_each(|(sum, x)| *sum += x);
             x = self.norm(&name("output.LayerNorm"), &sum);
         }
-        drop_out(none, &mut []); // the pooling
+        if self.head != Head::Tokens {
+            drop_out(none, &mut []); // the pooling
+        }
         match self.head {
+            Head::Tokens => {
+                drop_out(|dropout| dropout.rates.classifier, &mut x);
+                self.linear("classifier", &x, hidden)
+            }
             Head::Cls => x[..hidden].to_vec(),
             Head::MeanDenseUnit => {
                 let mean: Vec<f64> = (0..hidden)

@@ -10,11 +10,13 @@ use std::process::Command;
 use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
 use serde_json::{Value, json};
-use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions};
+use toller_encoder::{
+    CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, TokenClassifier, TokenClassifierOptions,
+};
 use toller_ir::Role;
 use toller_tokenizer::Tokens;
 
-use crate::loss::{CrossLoss, DualLoss, Groups, Similarity};
+use crate::loss::{CrossLoss, DualLoss, Groups, Similarity, token_loss};
 use crate::model::{Chunks, Graded, Inputs, Model};
 
 const QUERIES: [&str; 3] =
@@ -79,6 +81,34 @@ fn cross(name: &str, loss: CrossLoss, of_torch: &str) -> Option<Case> {
         grade: Box::new(move |groups, results| loss.grade(groups, results).unwrap()),
         loss: json!({"name": of_torch}),
     })
+}
+
+fn tokens(name: &str) -> Case {
+    let folder = toller_testing::repository(&format!("tests/fixtures/token-classifiers/{name}"));
+    let classifier = TokenClassifier::load(&folder, &TokenClassifierOptions::default()).unwrap();
+    let text = |text: &&str| classifier.document(text, None).unwrap().windows.remove(0);
+    let windows: Vec<_> = PASSAGES.iter().map(text).collect();
+    let targets: Vec<Option<usize>> = windows
+        .iter()
+        .flat_map(|window| {
+            let inside = window.first..window.first + window.tokens.len();
+            (0..window.input.len()).map(move |at| inside.contains(&at).then_some(usize::from(at % 4 == 0)))
+        })
+        .collect();
+    let of_torch: Vec<i64> = targets.iter().map(|target| target.map_or(-1, |target| target as i64)).collect();
+    Case {
+        name: format!("{name}, tokens"),
+        folder,
+        kind: "tokens",
+        model: Model::tokens(&classifier).unwrap(),
+        inputs: Inputs {
+            texts: [windows.into_iter().map(|window| window.input).collect(), Vec::new()],
+            first: [0, 0],
+        },
+        groups: Groups::default(),
+        grade: Box::new(move |_, [logits, _]| token_loss(&targets, logits)),
+        loss: json!({"name": "tokens", "targets": of_torch}),
+    }
 }
 
 /// What PyTorch computes for each case: the loss, and the gradient of each parameter by folder and name.
@@ -170,6 +200,8 @@ fn gradients_are_those_of_torch() {
         cross("xlmr-ce", CrossLoss::Listwise, "listwise"),
         cross("xlmr-ce", CrossLoss::RankNet, "ranknet"),
         cross("ernie-ce", CrossLoss::TwoLabels, "two-labels"),
+        Some(tokens("bert")),
+        Some(tokens("roberta")),
     ];
     let cases: Vec<Case> = cases.into_iter().flatten().collect();
     let expected = torch(&python, &cases);

@@ -12,7 +12,13 @@ import sys
 import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
-from transformers import AutoModel, AutoModelForSequenceClassification, DPRContextEncoder, DPRQuestionEncoder
+from transformers import (
+    AutoModel,
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+    DPRContextEncoder,
+    DPRQuestionEncoder,
+)
 
 LN_2 = 0.6931471805599453
 
@@ -21,7 +27,7 @@ def states(model, texts):
     """The states of each text, one text at a time: no padding."""
     for ids, types in texts:
         arguments = {"input_ids": torch.tensor([ids])}
-        if model.config.model_type != "xlm-roberta":
+        if model.config.type_vocab_size > 1:
             arguments["token_type_ids"] = torch.tensor([types])
         yield model(**arguments)
 
@@ -68,6 +74,13 @@ def classifier(folder, texts):
     return [torch.cat([output.logits for output in states(model, texts[0])])], named
 
 
+def tokens(folder, texts):
+    model = AutoModelForTokenClassification.from_pretrained(folder, dtype=torch.float64)
+    model.eval()
+    named = {f"|{name}": value for name, value in model.named_parameters()}
+    return [torch.cat([output.logits[0] for output in states(model, texts[0])])], named
+
+
 def dual_loss(case, loss, queries, passages):
     if loss["cosine"]:
         queries, passages = F.normalize(queries, dim=1), F.normalize(passages, dim=1)
@@ -92,6 +105,8 @@ def dual_loss(case, loss, queries, passages):
 def cross_loss(case, loss, logits):
     starts, labels = case["starts"], torch.tensor(case["labels"], dtype=torch.float64)
     name = loss["name"]
+    if name == "tokens":
+        return F.cross_entropy(logits, torch.tensor(loss["targets"]), ignore_index=-1)
     if name == "binary":
         return F.binary_cross_entropy_with_logits(logits[:, 0], labels)
     if name == "two-labels":
@@ -116,7 +131,7 @@ def cross_loss(case, loss, logits):
     return sum(terms) / len(terms)
 
 
-KINDS = {"modules": modules, "dpr": dpr, "classifier": classifier}
+KINDS = {"modules": modules, "dpr": dpr, "classifier": classifier, "tokens": tokens}
 
 
 def main():

@@ -11,35 +11,10 @@ use crate::args::paths::{InputPath, ModelName, OutputPath};
 
 /// Options of every run.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct TrainArgs {
+pub struct RunArgs {
     /// Model to start from: a directory, a Hugging Face id or a known name
     #[arg(long, value_name = "M")]
     pub model: Option<ModelName>,
-
-    /// Examples (JSON lines, a JSON array, tab-separated or Parquet, also compressed): sentence-transformers'
-    /// columns, DPR, Tevatron, FlagEmbedding, RocketQA, or what `toller mine` writes
-    #[arg(long, value_name = "FILE", num_args = 1..)]
-    pub data: Vec<InputPath>,
-
-    /// Queries to learn from, with --corpus and --qrels
-    #[arg(long, value_name = "FILE")]
-    pub queries: Option<InputPath>,
-
-    /// Collection of the passages that have only identifiers
-    #[arg(long, value_name = "FILE", num_args = 1..)]
-    pub corpus: Vec<InputPath>,
-
-    /// Relevance judgments: which documents are positives
-    #[arg(long, value_name = "FILE")]
-    pub qrels: Option<InputPath>,
-
-    /// The lowest grade that is relevant [default: 1]
-    #[arg(long, short = 'l', value_name = "GRADE")]
-    pub relevance_level: Option<i32>,
-
-    /// Negatives of the queries, by identifier, as `toller mine` writes them (jsonl, pairs, t2ranking)
-    #[arg(long, value_name = "FILE")]
-    pub negatives: Option<InputPath>,
 
     /// Directory for checkpoints, log and the trained model; the same run goes on where it was interrupted
     #[arg(short, long, value_name = "DIR")]
@@ -64,10 +39,6 @@ pub struct TrainArgs {
     /// Batches whose gradients are added for a step [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub accumulate: Option<u32>,
-
-    /// Negatives of each example, at most [default: 1]
-    #[arg(long, value_name = "N")]
-    pub negatives_per_query: Option<u32>,
 
     /// Learning rate [default: 2e-5]
     #[arg(long, value_name = "X")]
@@ -123,15 +94,63 @@ pub struct TrainArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_length: Option<u32>,
 
+    /// Steps between evaluations [default: those of an epoch]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub eval_every: Option<u64>,
+
+    /// Stop after this many evaluations without a better one [default: never]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub patience: Option<u64>,
+
+    /// Save the model of the last step, not that of the best evaluation
+    #[arg(long)]
+    pub save_last: bool,
+}
+
+/// Options of what ranks passages.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct RankingArgs {
+    /// Examples (JSON lines, a JSON array, tab-separated or Parquet, also compressed): sentence-transformers'
+    /// columns, DPR, Tevatron, FlagEmbedding, RocketQA, or what `toller mine` writes
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub data: Vec<InputPath>,
+
+    /// Queries to learn from, with --corpus and --qrels
+    #[arg(long, value_name = "FILE")]
+    pub queries: Option<InputPath>,
+
+    /// Collection of the passages that have only identifiers
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub corpus: Vec<InputPath>,
+
+    /// Relevance judgments: which documents are positives
+    #[arg(long, value_name = "FILE")]
+    pub qrels: Option<InputPath>,
+
+    /// The lowest grade that is relevant [default: 1]
+    #[arg(long, short = 'l', value_name = "GRADE")]
+    pub relevance_level: Option<i32>,
+
+    /// Negatives of the queries, by identifier, as `toller mine` writes them (jsonl, pairs, t2ranking)
+    #[arg(long, value_name = "FILE")]
+    pub negatives: Option<InputPath>,
+
+    /// Negatives of each example, at most [default: 1]
+    #[arg(long, value_name = "N")]
+    pub negatives_per_query: Option<u32>,
+
     /// Text between a title and its text [default: a blank]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub title_separator: Option<String>,
 
     #[command(flatten)]
+    pub run: RunArgs,
+
+    #[command(flatten)]
     pub dev: DevArgs,
 }
 
-/// Options of the evaluation during a run.
+/// Options of the evaluation of what ranks passages.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct DevArgs {
     /// Queries on which the model is evaluated while it is trained, with --dev-qrels. The model of the best
@@ -158,25 +177,13 @@ pub struct DevArgs {
     /// Measures of the evaluations; the first decides which is the best [default: nDCG@10]
     #[arg(long, value_name = "LIST")]
     pub dev_measures: Option<String>,
-
-    /// Steps between evaluations [default: those of an epoch]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub eval_every: Option<u64>,
-
-    /// Stop after this many evaluations without a better one [default: never]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub patience: Option<u64>,
-
-    /// Save the model of the last step, not that of the best evaluation
-    #[arg(long)]
-    pub save_last: bool,
 }
 
 /// `toller train dual`.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct DualArgs {
     #[command(flatten)]
-    pub train: TrainArgs,
+    pub train: RankingArgs,
 
     /// What is learned: contrastive, margin-mse or kl; the last two from the scores in the data [default:
     /// contrastive]
@@ -224,11 +231,28 @@ pub struct DualArgs {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct CrossArgs {
     #[command(flatten)]
-    pub train: TrainArgs,
+    pub train: RankingArgs,
 
     /// What is learned: binary, two-labels, listwise, ranknet or lambda [default: by the labels of the model]
     #[arg(long, value_name = "NAME", value_parser = by_name::<CrossLoss>(CrossLoss::NAMES))]
     pub loss: Option<CrossLoss>,
+}
+
+/// `toller train token`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct TokenArgs {
+    /// Marked texts (JSON lines, a JSON array or Parquet, also compressed): "text" with "boundaries", the
+    /// numbers of characters after which segments end, or "segments"
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub data: Vec<InputPath>,
+
+    #[command(flatten)]
+    pub run: RunArgs,
+
+    /// Marked texts on which the model is evaluated while it is trained: precision, recall and F1 of the
+    /// boundaries. The model of the best F1 is saved
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub dev_data: Vec<InputPath>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -249,27 +273,35 @@ macro_rules! completed {
     }};
 }
 
-impl TrainArgs {
+impl RunArgs {
     fn over(self, mut file: Self) -> Self {
         if self.steps.is_some() || self.epochs.is_some() {
             (file.steps, file.epochs) = (None, None);
         }
+        completed!(self, file,
+            options: [model, output, epochs, steps, batch_size, accumulate, lr, schedule, warmup, optimizer, weight_decay,
+                max_grad_norm, dropout, perturb, seed, chunk_size, save_every, keep_checkpoints, max_length, eval_every,
+                patience],
+            lists: [], switches: [save_last])
+    }
+}
+
+impl RankingArgs {
+    fn over(self, file: Self) -> Self {
+        let run = self.run.clone().over(file.run.clone());
         let dev = completed!(self.dev.clone(), file.dev.clone(),
-            options: [dev_queries, dev_qrels, dev_run, dev_depth, dev_measures, eval_every, patience],
-            lists: [dev_corpus], switches: [save_last]);
+            options: [dev_queries, dev_qrels, dev_run, dev_depth, dev_measures], lists: [dev_corpus], switches: []);
         let completed = completed!(self, file,
-            options: [model, queries, qrels, relevance_level, negatives, output, epochs, steps, batch_size, accumulate,
-                negatives_per_query, lr, schedule, warmup, optimizer, weight_decay, max_grad_norm, dropout, perturb, seed,
-                chunk_size, save_every, keep_checkpoints, max_length, title_separator],
+            options: [queries, qrels, relevance_level, negatives, negatives_per_query, title_separator],
             lists: [data, corpus], switches: []);
-        Self { dev, ..completed }
+        Self { run, dev, ..completed }
     }
 }
 
 impl DualArgs {
     /// With the options of the file, if there is one.
     pub fn complete(&self) -> crate::Result<Self> {
-        let Some(path) = &self.train.config else { return Ok(self.clone()) };
+        let Some(path) = &self.train.run.config else { return Ok(self.clone()) };
         let file: Self = config::read(path)?;
         let train = self.train.clone().over(file.train.clone());
         let completed = completed!(self.clone(), file,
@@ -282,10 +314,21 @@ impl DualArgs {
 impl CrossArgs {
     /// With the options of the file, if there is one.
     pub fn complete(&self) -> crate::Result<Self> {
-        let Some(path) = &self.train.config else { return Ok(self.clone()) };
+        let Some(path) = &self.train.run.config else { return Ok(self.clone()) };
         let file: Self = config::read(path)?;
         let train = self.train.clone().over(file.train.clone());
         let completed = completed!(self.clone(), file, options: [loss], lists: [], switches: []);
         Ok(Self { train, ..completed })
+    }
+}
+
+impl TokenArgs {
+    /// With the options of the file, if there is one.
+    pub fn complete(&self) -> crate::Result<Self> {
+        let Some(path) = &self.run.config else { return Ok(self.clone()) };
+        let file: Self = config::read(path)?;
+        let run = self.run.clone().over(file.run.clone());
+        let completed = completed!(self.clone(), file, options: [], lists: [data, dev_data], switches: []);
+        Ok(Self { run, ..completed })
     }
 }

@@ -2,18 +2,23 @@
 
 use toller_train::{DualLoss, Length, Settings, Warmup};
 
-use super::args::TrainArgs;
+use crate::args::paths::InputPath;
 
-/// The README of `what`, in Markdown.
-pub fn of(args: &TrainArgs, what: &str, loss: &str, settings: &Settings) -> String {
-    let model = args.model.as_deref().unwrap_or_default();
-    let data = args.data.iter().chain(&args.queries).chain(&args.corpus);
+/// The README of `what` for users of a `library`, in Markdown.
+pub fn of<'a>(
+    (what, library): (&str, &str),
+    model: Option<&str>,
+    data: impl Iterator<Item = &'a InputPath>,
+    loss: &str,
+    settings: &Settings,
+) -> String {
+    let model = model.unwrap_or_default();
     let data: String = data
         .filter_map(|path| path.file_name())
         .map(|name| format!("- {}\n", name.to_string_lossy()))
         .collect();
     format!(
-        "---\nbase_model: {model}\nlibrary_name: sentence-transformers\n---\n\n# {model}, trained\n\n\
+        "---\nbase_model: {model}\nlibrary_name: {library}\n---\n\n# {model}, trained\n\n\
          Trained with `toller train` {version} from {model}: {what}.\n\n## Data\n{data}\n## Settings\n\
          - loss: {loss}\n{settings}",
         version = env!("CARGO_PKG_VERSION"),
@@ -58,13 +63,17 @@ fn lines(settings: &Settings) -> String {
         Warmup::Steps(steps) => format!("{steps} steps"),
         Warmup::Share(share) => format!("{share} of the steps"),
     };
+    let negatives = match negatives {
+        0 => String::new(),
+        count => format!("- negatives of an example: {count}\n"),
+    };
     let norm = optimizer.max_norm.map_or("any".to_owned(), |norm| format!("at most {norm}"));
     let perturbation = perturbation
         .map(|epsilon| format!("- word embeddings moved along their gradient by: {epsilon}\n"))
         .unwrap_or_default();
     format!(
         "- {length}\n- batch size: {batch_size}\n- batches of a step: {accumulate}\n\
-         - negatives of an example: {negatives}\n- learning rate: {rate}, {schedule}\n- warm-up: {warmup}\n\
+{negatives}- learning rate: {rate}, {schedule}\n- warm-up: {warmup}\n\
          - optimizer: {}, weight decay {}\n- norm of the gradient: {norm}\n\
          - dropout: {} of states, {} of attention, {} before a classifier\n{perturbation}- seed: {seed}\n",
         optimizer.rule, optimizer.weight_decay, dropout.hidden, dropout.attention, dropout.classifier,

@@ -4,9 +4,9 @@ use toller_corpus::{ReadOptions, open_collection, read_queries, read_run};
 use toller_engine::Engine;
 use toller_files::expand;
 use toller_texts::TextsOptions;
-use toller_train::{Dev, DevSet, Evaluation, Judge, Task};
+use toller_train::{Dev, DevSet, Evaluation, Judge, MarkedFile, MarkedSet, RankedSet, Task, TokenTask};
 
-use super::args::{DevArgs, TrainArgs};
+use super::args::{RankingArgs, RunArgs, TokenArgs};
 use crate::args::evaluation::measures;
 use crate::args::qrels::read_judgments;
 use crate::error::UsageError;
@@ -15,12 +15,12 @@ use crate::ui::Ui;
 /// Hits that a cross-encoder ranks, by default.
 const DEPTH: usize = 100;
 
-/// The dev set, if there is one.
-pub fn open(train: &TrainArgs, task: &Task, engine: &Engine, ui: &Ui) -> crate::Result<Option<Dev>> {
+/// The dev set of what ranks passages, if there is one.
+pub fn open(train: &RankingArgs, task: &Task, engine: &Engine, ui: &Ui) -> crate::Result<Option<Dev>> {
     let args = &train.dev;
     let (queries, qrels) = match (&args.dev_queries, &args.dev_qrels) {
         (Some(queries), Some(qrels)) => (queries, qrels),
-        (None, None) => return no_dev_set(args),
+        (None, None) => return no_dev_set(train),
         _ => {
             return Err(
                 UsageError::new("a dev set is judged queries", "give --dev-queries and --dev-qrels").into()
@@ -44,13 +44,13 @@ pub fn open(train: &TrainArgs, task: &Task, engine: &Engine, ui: &Ui) -> crate::
     let (queries, _) = read_queries(&[queries.input()], &ReadOptions::default())?;
     let set = match (task, &args.dev_run) {
         (Task::Dual { .. }, None) => {
-            DevSet::search(task, &queries, open_collection(&corpus, &ReadOptions::default())?, judge)?
+            RankedSet::search(task, &queries, open_collection(&corpus, &ReadOptions::default())?, judge)?
         }
         (Task::Cross { .. }, Some(run)) => {
             let (run, _) = read_run(&run.input(), &ReadOptions::default())?;
             let texts = engine.texts(&corpus, &TextsOptions::default())?;
             let depth = args.dev_depth.map_or(DEPTH, |depth| depth as usize);
-            DevSet::rerank(task, &queries, &run, depth, &texts, judge)?
+            RankedSet::rerank(task, &queries, &run, depth, &texts, judge)?
         }
         (Task::Dual { .. }, Some(_)) => {
             let remedy = "omit --dev-run: a dual encoder is evaluated by searching --dev-corpus";
@@ -61,26 +61,50 @@ pub fn open(train: &TrainArgs, task: &Task, engine: &Engine, ui: &Ui) -> crate::
             return Err(UsageError::new("a cross-encoder is evaluated by reranking a run", remedy).into());
         }
     };
-    Ok(Some(Dev { set, every: args.eval_every, patience: args.patience, saves_last: args.save_last }))
+    Ok(Some(dev(set, &train.run)))
 }
 
-/// Refuses options that need a dev set.
-fn no_dev_set(args: &DevArgs) -> crate::Result<Option<Dev>> {
+/// The dev set of a token classifier, if there is one.
+pub fn open_marked(args: &TokenArgs, task: &TokenTask) -> crate::Result<Option<Dev>> {
+    if args.dev_data.is_empty() {
+        refuse(&of_every_run(&args.run), "give --dev-data")?;
+        return Ok(None);
+    }
+    let files = args.dev_data.iter().map(|path| MarkedFile::open(path)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Some(dev(MarkedSet::new(task, &files)?, &args.run)))
+}
+
+fn dev(set: impl Into<DevSet>, run: &RunArgs) -> Dev {
+    Dev { set: set.into(), every: run.eval_every, patience: run.patience, saves_last: run.save_last }
+}
+
+/// No dev set, and no option that needs one.
+fn no_dev_set(train: &RankingArgs) -> crate::Result<Option<Dev>> {
+    let args = &train.dev;
     let given = [
         (!args.dev_corpus.is_empty(), "--dev-corpus"),
         (args.dev_run.is_some(), "--dev-run"),
         (args.dev_depth.is_some(), "--dev-depth"),
         (args.dev_measures.is_some(), "--dev-measures"),
-        (args.eval_every.is_some(), "--eval-every"),
-        (args.patience.is_some(), "--patience"),
-        (args.save_last, "--save-last"),
     ];
-    match given.iter().find(|(is_given, _)| *is_given) {
-        None => Ok(None),
-        Some((_, flag)) => {
-            let remedy = "give --dev-queries and --dev-qrels";
-            Err(UsageError::new(format!("{flag} needs a dev set"), remedy).into())
-        }
+    refuse(&[&given[..], &of_every_run(&train.run)].concat(), "give --dev-queries and --dev-qrels")?;
+    Ok(None)
+}
+
+/// The options of every run that need a dev set, and whether they are given.
+fn of_every_run(run: &RunArgs) -> [(bool, &'static str); 3] {
+    [
+        (run.eval_every.is_some(), "--eval-every"),
+        (run.patience.is_some(), "--patience"),
+        (run.save_last, "--save-last"),
+    ]
+}
+
+/// Refuses the first option that is given.
+fn refuse(options: &[(bool, &str)], remedy: &'static str) -> Result<(), UsageError> {
+    match options.iter().find(|(is_given, _)| *is_given) {
+        None => Ok(()),
+        Some((_, flag)) => Err(UsageError::new(format!("{flag} needs a dev set"), remedy)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `toller train`: dual encoders and cross-encoders.
+//! `toller train`: dual encoders, cross-encoders and token classifiers.
 
 mod args;
 mod card;
@@ -8,7 +8,7 @@ mod run;
 
 use clap::Subcommand;
 
-use self::args::{CrossArgs, DualArgs};
+use self::args::{CrossArgs, DualArgs, TokenArgs};
 use crate::allocator;
 use crate::ui::Ui;
 
@@ -18,6 +18,8 @@ pub enum TrainCommand {
     Dual(Box<DualArgs>),
     /// Train a cross-encoder: a score for a query with a passage
     Cross(Box<CrossArgs>),
+    /// Train a token classifier: where the segments of a text end
+    Token(Box<TokenArgs>),
 }
 
 pub fn run(command: &TrainCommand, ui: &Ui) -> crate::Result<()> {
@@ -25,5 +27,6 @@ pub fn run(command: &TrainCommand, ui: &Ui) -> crate::Result<()> {
     match command {
         TrainCommand::Dual(args) => run::dual(&args.complete()?, ui),
         TrainCommand::Cross(args) => run::cross(&args.complete()?, ui),
+        TrainCommand::Token(args) => run::token(&args.complete()?, ui),
     }
 }

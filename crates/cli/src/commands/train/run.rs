@@ -1,22 +1,26 @@
 //! A run: from the options to a trained model.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use indexmap::IndexMap;
 use serde_json::json;
 use toller_corpus::{ReadOptions, read_queries};
-use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions};
+use toller_encoder::{
+    CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, TokenClassifier, TokenClassifierOptions,
+};
 use toller_engine::Engine;
 use toller_files::{Input, expand};
 use toller_hub::{ModelSource, Origin};
 use toller_ir::Role;
 use toller_texts::TextsOptions;
 use toller_train::{
-    Chunks, CrossLoss, DualLoss, Ending, ExampleFile, Judged, Length, Model, Optimizer, Rates, Report, Rule,
-    Schedule, Settings, Similarity, Source, Task, Titles, Trainer, Warmup, read_negatives,
+    Chunks, CrossLoss, DualLoss, Ending, ExampleFile, Judged, Length, MarkedFile, Model, Optimizer, Rates,
+    Report, Rule, Schedule, Settings, Similarity, Source, Task, Titles, TokenTask, Trainer, Warmup,
+    read_negatives,
 };
 
-use super::args::{CrossArgs, DualArgs, DualLossName, TrainArgs};
+use super::args::{CrossArgs, DualArgs, DualLossName, RankingArgs, RunArgs, TokenArgs};
 use super::{card, dev};
 use crate::args::qrels::read_judgments;
 use crate::engine;
@@ -29,7 +33,7 @@ const CHUNK_BYTES: usize = 1 << 30;
 
 pub fn dual(args: &DualArgs, ui: &Ui) -> crate::Result<()> {
     let engine = engine::open(ui)?;
-    let (source, output) = open_model(&args.train, &engine)?;
+    let (source, output) = open_model(&args.train.run, &engine)?;
     let directory = source.directory.clone();
     let query_model = args.query_model.as_ref().map(|name| engine.resolve(name)).transpose()?;
     let known = match source.origin {
@@ -46,8 +50,8 @@ pub fn dual(args: &DualArgs, ui: &Ui) -> crate::Result<()> {
         };
         DualEncoder::load(&directory, &options)
     };
-    let queries = load(args.query_max_length.or(args.train.max_length))?;
-    let passages = load(args.train.max_length)?;
+    let queries = load(args.query_max_length.or(args.train.run.max_length))?;
+    let passages = load(args.train.run.max_length)?;
     let model = Model::dual(&queries, args.untie, args.only)?;
     let is_unit = queries.tower(Role::Query).normalizes();
     let similarity = args.similarity.unwrap_or(if is_unit { Similarity::Cosine } else { Similarity::Dot });
@@ -62,31 +66,68 @@ pub fn dual(args: &DualArgs, ui: &Ui) -> crate::Result<()> {
         DualLossName::MarginMse => DualLoss::MarginMse,
         DualLossName::Kl => DualLoss::Divergence { temperature },
     };
-    let settings = settings(&args.train, Rates::of_model(queries.tower(Role::Query).folder())?)?;
+    let rates = Rates::of_model(queries.tower(Role::Query).folder())?;
+    let settings = ranking_settings(&args.train, rates)?;
     let titles = Titles::Joined(separator(&args.train));
     let task = Task::Dual { queries, passages, similarity, loss, titles };
     let what = format!("a dual encoder, similarity {similarity}");
-    let card = card::of(&args.train, &what, &card::dual_loss(loss), &settings);
-    train(task, model, settings, &args.train, (&engine, &output, &card), ui)
+    let card = card_of(&args.train, &what, &card::dual_loss(loss), &settings);
+    train_ranking(task, model, settings, &args.train, (&engine, &output, &card), ui)
 }
 
 pub fn cross(args: &CrossArgs, ui: &Ui) -> crate::Result<()> {
     let engine = engine::open(ui)?;
-    let (source, output) = open_model(&args.train, &engine)?;
-    let max_length = args.train.max_length.map(|length| length as usize);
+    let (source, output) = open_model(&args.train.run, &engine)?;
+    let max_length = args.train.run.max_length.map(|length| length as usize);
     // The label of a score does not matter here, and the first always exists.
     let options = CrossEncoderOptions { max_length, label: Some(0), ..CrossEncoderOptions::default() };
     let encoder = CrossEncoder::load(&source.directory, &options)?;
     let loss = args.loss.unwrap_or_else(|| CrossLoss::for_labels(encoder.labels().len()));
     loss.check(encoder.labels().len())?;
     let model = Model::cross(&encoder)?;
-    let settings = settings(&args.train, Rates::of_model(encoder.folder())?)?;
+    let settings = ranking_settings(&args.train, Rates::of_model(encoder.folder())?)?;
     let task = Task::Cross { encoder, loss, separator: separator(&args.train) };
-    let card = card::of(&args.train, "a cross-encoder", loss.name(), &settings);
-    train(task, model, settings, &args.train, (&engine, &output, &card), ui)
+    let card = card_of(&args.train, "a cross-encoder", loss.name(), &settings);
+    train_ranking(task, model, settings, &args.train, (&engine, &output, &card), ui)
 }
 
-fn open_model(args: &TrainArgs, engine: &Engine) -> crate::Result<(ModelSource, PathBuf)> {
+pub fn token(args: &TokenArgs, ui: &Ui) -> crate::Result<()> {
+    let engine = engine::open(ui)?;
+    let (source, output) = open_model(&args.run, &engine)?;
+    if args.data.is_empty() {
+        return Err(UsageError::new("there is nothing to learn from", "give --data FILE").into());
+    }
+    let options = TokenClassifierOptions {
+        max_length: args.run.max_length.map(|length| length as usize),
+        new_labels: Some(TokenTask::LABELS.map(str::to_owned).to_vec()),
+        ..TokenClassifierOptions::default()
+    };
+    let classifier = TokenClassifier::load(&source.directory, &options)?;
+    if classifier.is_new() {
+        ui.status("the model has no classifier of tokens: a new one starts with zeros");
+    }
+    let model = Model::tokens(&classifier)?;
+    let settings = settings(&args.run, Rates::of_model(classifier.folder())?)?;
+    let what = ("a token classifier of where segments end", "transformers");
+    let loss = "softmax over the labels of each token";
+    let card = card::of(what, args.run.model.as_deref(), args.data.iter(), loss, &settings);
+    let stop = interrupt::flag(ui, STOPPING)?;
+    let files = args.data.iter().map(|path| MarkedFile::open(path)).collect::<Result<Vec<_>, _>>()?;
+    let task = TokenTask::new(classifier, files)?;
+    let dev = dev::open_marked(args, &task)?;
+    let trainer = Trainer::tokens(task, model, dev, settings, &output)?;
+    train(trainer, &args.run, &output, &card, &stop, ui)
+}
+
+/// What a run says when it is interrupted.
+const STOPPING: &str = "finishing the step and writing a checkpoint";
+
+fn card_of(args: &RankingArgs, what: &str, loss: &str, settings: &Settings) -> String {
+    let data = args.data.iter().chain(&args.queries).chain(&args.corpus);
+    card::of((what, "sentence-transformers"), args.run.model.as_deref(), data, loss, settings)
+}
+
+fn open_model(args: &RunArgs, engine: &Engine) -> crate::Result<(ModelSource, PathBuf)> {
     let missing =
         |flag: &str| UsageError::new(format!("{flag} is missing"), format!("give {flag}, or --config"));
     let model = args.model.as_ref().ok_or_else(|| missing("--model"))?;
@@ -95,11 +136,17 @@ fn open_model(args: &TrainArgs, engine: &Engine) -> crate::Result<(ModelSource, 
     Ok((engine.resolve(model)?, output.into()))
 }
 
-fn separator(args: &TrainArgs) -> String {
+fn separator(args: &RankingArgs) -> String {
     args.title_separator.clone().unwrap_or_else(|| " ".to_owned())
 }
 
-fn settings(args: &TrainArgs, own: Rates) -> Result<Settings, UsageError> {
+fn ranking_settings(args: &RankingArgs, own: Rates) -> Result<Settings, UsageError> {
+    let negatives = args.negatives_per_query.map_or(1, |negatives| negatives as usize);
+    Ok(Settings { negatives, ..settings(&args.run, own)? })
+}
+
+/// The settings without negatives.
+fn settings(args: &RunArgs, own: Rates) -> Result<Settings, UsageError> {
     let usage = |flag: &str, number: f64, range: &str| {
         UsageError::new(format!("{flag} {number}"), format!("give {range}"))
     };
@@ -125,7 +172,7 @@ fn settings(args: &TrainArgs, own: Rates) -> Result<Settings, UsageError> {
         length: args.steps.map_or(Length::Epochs(args.epochs.unwrap_or(1.0)), Length::Steps),
         batch_size: count(args.batch_size, 32),
         accumulate: count(args.accumulate, 1),
-        negatives: count(args.negatives_per_query, 1),
+        negatives: 0,
         rate: lr,
         schedule: args.schedule.unwrap_or(Schedule::Linear),
         warmup: if warmup < 1.0 { Warmup::Share(warmup) } else { Warmup::Steps(warmup as u64) },
@@ -144,7 +191,7 @@ fn settings(args: &TrainArgs, own: Rates) -> Result<Settings, UsageError> {
 }
 
 /// The examples.
-fn examples(args: &TrainArgs, engine: &Engine, ui: &Ui) -> crate::Result<Source> {
+fn examples(args: &RankingArgs, engine: &Engine, ui: &Ui) -> crate::Result<Source> {
     if args.data.is_empty() && args.queries.is_none() {
         let remedy = "give --data FILE, or --queries, --corpus and --qrels";
         return Err(UsageError::new("there is nothing to learn from", remedy).into());
@@ -159,7 +206,7 @@ fn examples(args: &TrainArgs, engine: &Engine, ui: &Ui) -> crate::Result<Source>
     Ok(Source::new(files, judged, texts))
 }
 
-fn judged(args: &TrainArgs, queries: &Input, ui: &Ui) -> crate::Result<Judged> {
+fn judged(args: &RankingArgs, queries: &Input, ui: &Ui) -> crate::Result<Judged> {
     let (Some(qrels), false) = (&args.qrels, args.corpus.is_empty()) else {
         return Err(
             UsageError::new("--queries needs judgments and texts", "give --qrels and --corpus").into()
@@ -174,18 +221,29 @@ fn judged(args: &TrainArgs, queries: &Input, ui: &Ui) -> crate::Result<Judged> {
     Ok(Judged::new(&queries, &qrels, args.relevance_level.unwrap_or(1), &negatives))
 }
 
-fn train(
+fn train_ranking(
     task: Task,
     model: Model,
     settings: Settings,
-    args: &TrainArgs,
+    args: &RankingArgs,
     (engine, output, card): (&Engine, &Path, &str),
     ui: &Ui,
 ) -> crate::Result<()> {
-    let stop = interrupt::flag(ui, "finishing the step and writing a checkpoint")?;
+    let stop = interrupt::flag(ui, STOPPING)?;
     let source = examples(args, engine, ui)?;
     let dev = dev::open(args, &task, engine, ui)?;
-    let mut trainer = Trainer::new(task, model, source, dev, settings, output)?;
+    let trainer = Trainer::new(task, model, source, dev, settings, output)?;
+    train(trainer, &args.run, output, card, &stop, ui)
+}
+
+fn train(
+    mut trainer: Trainer,
+    args: &RunArgs,
+    output: &Path,
+    card: &str,
+    stop: &AtomicBool,
+    ui: &Ui,
+) -> crate::Result<()> {
     let (done, total) = (trainer.step(), trainer.total());
     if done > 0 {
         ui.status(format!("going on after step {done} of {total}"));
@@ -193,7 +251,7 @@ fn train(
     let bar = ui.progress("training", "steps", total);
     bar.already_done(done);
     let (mut last, mut tokens, mut seconds) = (None, 0, 0.0);
-    let ending = trainer.run(&stop, card, |report| match report {
+    let ending = trainer.run(stop, card, |report| match report {
         Report::Step(step) => {
             (tokens, seconds, last) = (tokens + step.tokens, seconds + step.seconds, Some(step.loss));
             bar.message(format!("loss {:.4}", step.loss));
@@ -214,7 +272,7 @@ fn train(
     let (steps, best) = (trainer.step(), trainer.best());
     let rate = per_second(steps - done, seconds);
     ui.status(format!("{}: trained, {steps} steps, {rate:.2} steps/s", output.display()));
-    if let Some(best) = best.filter(|best| best.step != steps && !args.dev.save_last) {
+    if let Some(best) = best.filter(|best| best.step != steps && !args.save_last) {
         ui.status(format!("saved the model of step {}, the best on the dev set", best.step));
     }
     let best = best.map(|best| json!({"step": best.step, "measures": best.measures}));

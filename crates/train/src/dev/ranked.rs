@@ -1,4 +1,4 @@
-//! A dev set: judged queries, and the passages that are ranked for them.
+//! A dev set of judged queries, and the passages that are ranked for them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,15 +13,13 @@ use toller_topk::{Collection, IpTopkOptions, Segment, Vectors, ip_topk};
 
 use crate::TrainError;
 use crate::data::Candidate;
+use crate::dev::BLOCK;
 use crate::loss::Similarity;
 use crate::model::Model;
 use crate::task::{Task, joined};
 
 /// Hits of a query that are measured, as in a run of `search`.
 const HITS: usize = 1000;
-
-/// Texts between two looks at whether the run is to stop.
-const BLOCK: usize = 256;
 
 /// How rankings are measured.
 #[derive(Clone, Debug)]
@@ -35,7 +33,7 @@ pub struct Judge {
 }
 
 /// Judged queries, and the passages that are ranked for them; all tokenized, in memory.
-pub struct DevSet {
+pub struct RankedSet {
     judge: Judge,
     queries: Vec<String>,
     /// The passage of each text: of the collection, or of a pair.
@@ -53,7 +51,7 @@ enum Ranks {
     Own(Vec<usize>),
 }
 
-impl DevSet {
+impl RankedSet {
     /// For a dual encoder: all passages are ranked for each query, by exact search.
     ///
     /// # Errors

@@ -1,0 +1,139 @@
+//! The records of a file: lines, or the elements of an array. The content is mapped, and a record is parsed
+//! when it is needed.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+use toller_files::Checksum;
+
+use super::content;
+use crate::TrainError;
+
+/// The records of a file.
+pub(super) struct Records {
+    path: PathBuf,
+    map: Mmap,
+    places: Vec<Range<usize>>,
+    form: Form,
+    checksum: Checksum,
+}
+
+/// What the records are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// JSON objects.
+    Json,
+    /// Lines of anything else.
+    Lines,
+}
+
+/// Some programs write it at the beginning of a text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+impl Records {
+    /// Maps a file. Of a compressed file and of Parquet, a temporary copy is mapped.
+    pub(super) fn open(path: &Path) -> Result<Self, TrainError> {
+        let map = content::map(path)?;
+        let start = if map.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        let mut begin = map[start..].iter().filter(|byte| !byte.is_ascii_whitespace());
+        let (places, form) = match [begin.next(), begin.next()] {
+            [Some(b'['), Some(b'{' | b']')] => (elements(&map), Form::Json),
+            [Some(b'{') | None, _] => (lines(&map, start), Form::Json),
+            _ => (lines(&map, start), Form::Lines),
+        };
+        Ok(Self { path: path.to_owned(), checksum: Checksum::of(&map), map, places, form })
+    }
+
+    pub(super) fn form(&self) -> Form {
+        self.form
+    }
+
+    /// The number of records.
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The checksum of the content.
+    pub(super) fn checksum(&self) -> &Checksum {
+        &self.checksum
+    }
+
+    /// The bytes of a record.
+    pub(super) fn get(&self, index: usize) -> &[u8] {
+        &self.map[self.places[index].clone()]
+    }
+
+    /// Leaves the first record out.
+    pub(super) fn skip_first(&mut self) {
+        self.places.drain(..1);
+    }
+
+    /// The error that a record has this problem.
+    pub(super) fn error(&self, index: usize, problem: String) -> TrainError {
+        let before = &self.map[..self.places[index].start];
+        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        TrainError::Record { path: self.path.clone(), line, problem }
+    }
+}
+
+/// The lines from `start` on that are not blank.
+fn lines(bytes: &[u8], mut start: usize) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    for line in bytes[start..].split_inclusive(|&byte| byte == b'\n') {
+        if !line.trim_ascii().is_empty() {
+            found.push(start..start + line.len());
+        }
+        start += line.len();
+    }
+    found
+}
+
+/// The elements of an array. What is between or after them is not checked: a truncated last element is a
+/// record that does not parse.
+fn elements(bytes: &[u8]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let (mut depth, mut start) = (0_usize, None);
+    let (mut in_string, mut escaped) = (false, false);
+    for (index, &byte) in bytes.iter().enumerate() {
+        if in_string {
+            (in_string, escaped) = (escaped || byte != b'"', !escaped && byte == b'\\');
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'[' | b'{' => {
+                if depth == 1 {
+                    start = Some(index);
+                }
+                depth += 1;
+            }
+            b']' | b'}' => {
+                depth = depth.saturating_sub(1);
+                if depth == 1
+                    && let Some(start) = start.take()
+                {
+                    found.push(start..index + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    found.extend(start.map(|start| start..bytes.len()));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{elements, lines};
+
+    #[test]
+    fn records_are_found() {
+        let text = "[{\"a\": \"]\\\"}\"}, {\"b\": [1, {}]}\n]";
+        let found: Vec<&str> = elements(text.as_bytes()).into_iter().map(|range| &text[range]).collect();
+        assert_eq!(found, ["{\"a\": \"]\\\"}\"}", "{\"b\": [1, {}]}"]);
+        assert_eq!(elements(b"[{\"a\": 1}, {\"b\"").len(), 2, "a truncated element is a record");
+        assert_eq!(lines(b"one\n\n  \ntwo", 0), [0..4, 8..11]);
+        assert_eq!(lines(b"...one\ntwo", 3), [3..7, 7..10]);
+    }
+}
