@@ -99,12 +99,20 @@ const COMMANDS: &[(&str, &str)] = &[
     ("data-dureader", "data dureader label dureader.jsonl --output dureader"),
     ("data-t2ranking", "data t2ranking uncertain s.run --low 0 --high 1 --output uncertain"),
     (
+        "data-t2ranking",
+        "data t2ranking segment c.jsonl --model token-classifiers/bert --sigma 0.5 --output segmented",
+    ),
+    (
         "train-dual",
         "train dual --model tiny-bert --queries q.tsv --corpus c.jsonl --qrels qrels.txt --batch-size 2 --output dual",
     ),
     (
         "train-cross",
         "train cross --model cross-encoders/distilbert --data triplets.jsonl --steps 1 --batch-size 2 --output cross",
+    ),
+    (
+        "train-token",
+        "train token --model tiny-bert --data marked.jsonl --dev-data marked.jsonl --batch-size 2 --output token",
     ),
     ("verify", "verify --model tiny-bert"),
     ("verify", "verify --model cross-encoders/mpnet"),
@@ -151,6 +159,7 @@ fn workspace() -> Workspace {
     let workspace = Workspace::new();
     workspace.add_fixture("cross-encoders/mpnet");
     workspace.add_fixture("cross-encoders/distilbert");
+    workspace.add_fixture("token-classifiers/bert");
     workspace.add_fixture("paddle/rocketqa");
     workspace.add_fixture("bright");
     fs::create_dir(workspace.path("published")).unwrap();
@@ -168,6 +177,10 @@ fn workspace() -> Workspace {
             "triplets.jsonl",
             "{\"anchor\":\"dog\",\"positive\":\"a dog\",\"negative\":\"the sea\"}\n\
              {\"anchor\":\"sea\",\"positive\":\"the sea\",\"negative\":\"a dog\"}\n",
+        ),
+        (
+            "marked.jsonl",
+            "{\"segments\":[\"a dog\",\"the sea\"]}\n{\"text\":\"sea dog\",\"boundaries\":[3,7]}\n",
         ),
         ("docs.tsv", "d1\ta\nd2\ta\nd3\tb\n"),
         ("g.tsv", "q1\tone\nq2\ttwo\nq3\ttwo\n"),

@@ -438,3 +438,24 @@ fn cmrc_2018_is_reranked_and_what_depends_on_a_byte_is_done_again() {
     assert!(again.contains(&"bm25".to_owned()) && again.contains(&"hybrid-reranked".to_owned()), "{again:?}");
     assert!(!again.contains(&"index".to_owned()) && !again.contains(&"encode".to_owned()), "{again:?}");
 }
+
+/// A token classifier is trained, and cuts documents at every threshold.
+#[test]
+fn the_passages_of_t2ranking_are_made_at_toy_size() {
+    let workspace = Workspace::new();
+    let article = "{\"segments\": [\"the city in the years\", \"of the United States\"]}\n";
+    workspace.write("articles.jsonl", article.repeat(4));
+    workspace.write("documents.jsonl", "{\"_id\": \"d\", \"text\": \"in the city of the years\"}\n");
+    let mut command = workspace.command(
+        "run --json --set model=tiny-bert --set articles=articles.jsonl --set dev-articles=articles.jsonl \
+         --set documents=documents.jsonl --set batch-size=2 --set length=12",
+    );
+    let recipe = repository("configs/t2ranking-segmentation.toml");
+    let finished = Finished::new(command.arg(recipe).output().unwrap()).succeeds();
+    assert_eq!(done(&finished), ["train", "segment"]);
+    let work = "t2ranking-segmentation.work";
+    assert_eq!(workspace.lines(&format!("{work}/passages.txt")).len(), 10, "a row for each threshold");
+    let lowest = workspace.lines(&format!("{work}/passages/sigma-0.1.jsonl"));
+    assert_eq!(lowest.len(), 6, "a score of about one half is above 0.1: {lowest:?}");
+    assert_eq!(workspace.lines(&format!("{work}/passages/sigma-0.9.jsonl")).len(), 1);
+}

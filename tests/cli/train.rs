@@ -117,3 +117,43 @@ fn what_cannot_be_trained_is_refused() {
     workspace.write("bad.jsonl", "{\"query\": \"x\", \"positive\": \"y\"}\n{\"query\": 1}\n");
     fails(1, "dual --model model --data bad.jsonl --output other", "bad.jsonl, line 2");
 }
+
+#[test]
+fn a_token_classifier_is_trained_and_cuts_documents() {
+    let workspace = Workspace::new();
+    let line = |topic: &&str| {
+        let segments = [format!("{topic} is from the south."), format!("Now it is {topic}")];
+        format!("{}\n", json!({"segments": segments}))
+    };
+    workspace.write("marked.jsonl", TOPICS.iter().map(line).collect::<String>());
+    workspace.write("documents.tsv", "d\tsnow is from the south. Now it is snow\n");
+    workspace
+        .write("run.toml", "model = \"tiny-bert\"\ndata = [\"marked.jsonl\"]\nbatch-size = 4\nlr = 3e-3\n");
+    let train =
+        "train token --config run.toml --dev-data marked.jsonl --epochs 40 --eval-every 20 --output out";
+    let report = workspace.runs(&format!("{train} --json"));
+    report.says(["the model has no classifier of tokens: a new one starts with zeros"]);
+    let f1 = report.json()["best"]["measures"]["F1"].as_f64().unwrap();
+    assert!(f1 > 0.9, "{f1}");
+    assert_eq!(workspace.lines("out/evaluations.jsonl").len(), 5);
+    let card = String::from_utf8(workspace.read("out/README.md")).unwrap();
+    assert!(card.contains("library_name: transformers") && !card.contains("negatives"), "{card}");
+
+    let cut =
+        workspace.runs("data t2ranking segment documents.tsv --model out --sigma 0.5 1 --output cut --json");
+    let passages = workspace.lines("cut/sigma-0.5.jsonl");
+    assert_eq!(passages[0], r#"{"_id":"d#0","text":"snow is from the south."}"#);
+    assert_eq!(cut.json()["statistics"]["sigma 0.5"]["passages"], passages.len());
+    assert_eq!(workspace.lines("cut/sigma-1.jsonl").len(), 1);
+
+    let fails = |code: i32, arguments: &str, message: &str| {
+        workspace.toller(arguments).fails(code, &[message]);
+    };
+    fails(2, "train token --model tiny-bert --output other", "there is nothing to learn from");
+    let no_dev = "train token --model tiny-bert --data marked.jsonl --output other --patience 1";
+    fails(2, no_dev, "--patience needs a dev set");
+    let segment = "data t2ranking segment documents.tsv --output other --sigma 0.5";
+    fails(1, &format!("{segment} --model tiny-bert"), "without a classifier of tokens");
+    fails(1, &format!("{segment} --model out --max-length 12 --stride 11"), "but a window has 10");
+    fails(2, &format!("{segment} 2 --model out"), "a number from 0 to 1");
+}

@@ -1,12 +1,12 @@
 //! The flags of a cross-encoder.
 
 use toller_encoder::{Compute, CrossEncoderOptions, ScoreActivation};
-use toller_engine::{Backend, Device, Engine};
+use toller_engine::Engine;
 use toller_nn::Precision;
 use toller_tokenizer::PairTruncation;
 
 use super::choice::{Choice, one_of};
-use super::device;
+use super::device::{self, ComputeArgs};
 use crate::engine::in_flags;
 use crate::error::UsageError;
 
@@ -20,21 +20,8 @@ pub struct CrossEncoderArgs {
     #[command(flatten)]
     scoring: ScoringArgs,
 
-    /// Where to compute
-    #[arg(long, value_name = "auto|cpu|cuda[:N]|cuda:all", default_value_t = Device::Auto)]
-    device: Device,
-
-    /// What computes: native (Toller's kernels), or candle to compare (built with the feature `candle`)
-    #[arg(long, value_name = "native|candle", default_value_t = Backend::Native)]
-    backend: Backend,
-
-    /// Number format to compute in; int8 on the CPU only [default: f32 on the CPU, f16 on a GPU]
-    #[arg(long, value_name = "f32|f16|bf16|int8")]
-    dtype: Option<Precision>,
-
-    /// Tokens of a batch, at most [default: 1024 on the CPU, what fills a GPU and fits its memory]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    batch_tokens: Option<u32>,
+    #[command(flatten)]
+    compute: ComputeArgs,
 }
 
 /// Flags of what a score is.
@@ -67,13 +54,14 @@ const ACTIVATIONS: &[Choice<ScoreActivation>] = &[
 impl CrossEncoderArgs {
     /// Refuses wrong usage before anything is read.
     pub fn check(&self) -> Result<(), UsageError> {
-        device::check_model(self.device, self.backend)
+        device::check_model(self.compute.device, self.compute.backend)
     }
 
     /// How the model is loaded.
     pub fn options(&self, engine: &Engine) -> crate::Result<CrossEncoderOptions> {
-        let compute = engine.compute(self.device, self.backend).map_err(in_flags)?;
-        Ok(self.scoring.options(self.max_length, compute, self.dtype, self.batch_tokens))
+        let ComputeArgs { device, backend, dtype, batch_tokens } = self.compute;
+        let compute = engine.compute(device, backend).map_err(in_flags)?;
+        Ok(self.scoring.options(self.max_length, compute, dtype, batch_tokens))
     }
 }
 

@@ -5,6 +5,7 @@ mod dureader;
 mod entity;
 mod folder;
 mod reading;
+mod segment;
 mod stats;
 mod t2ranking;
 mod tydi;
@@ -38,7 +39,7 @@ pub enum DataCommand {
     /// DuReader-retrieval: labels, pools, similar queries, its own formats, other domains
     #[command(subcommand)]
     Dureader(dureader::DuReaderCommand),
-    /// T2Ranking: the collection, near duplicates, pairs to judge
+    /// T2Ranking: the collection, passages of documents, near duplicates, pairs to judge
     #[command(subcommand)]
     T2ranking(t2ranking::T2RankingCommand),
     /// EntityQuestions: questions from facts, buckets of popularity, results in DPR's format

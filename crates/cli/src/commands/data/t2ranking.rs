@@ -1,4 +1,4 @@
-//! `toller data t2ranking`: the collection, and which passages of a query are judged.
+//! `toller data t2ranking`: the collection, passages of documents, and which passages of a query are judged.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,6 +7,7 @@ use toller_store::Store;
 
 use super::collections::{self, CollectionArgs};
 use super::folder::FolderArgs;
+use super::segment::{self, SegmentArgs};
 use crate::args::paths::InputPath;
 use crate::args::qrels::read_judgments;
 use crate::args::runs::RunInputArgs;
@@ -18,6 +19,7 @@ pub enum T2RankingCommand {
     /// Build from collection.tsv, queries.SPLIT.tsv and qrels.SPLIT.tsv; levels 2 and 3 are relevant in
     /// qrels.retrieval.SPLIT.txt
     Collection(CollectionArgs),
+    Segment(Box<SegmentArgs>),
     Deduplicate(DeduplicateArgs),
     Uncertain(UncertainArgs),
 }
@@ -85,6 +87,7 @@ pub struct UncertainArgs {
 pub fn run(command: &T2RankingCommand, ui: &Ui) -> crate::Result<()> {
     match command {
         T2RankingCommand::Collection(args) => collections::run(Layout::T2ranking, args, ui),
+        T2RankingCommand::Segment(args) => segment::run(args, ui),
         T2RankingCommand::Deduplicate(args) => keep_one_of_each(args, ui),
         T2RankingCommand::Uncertain(args) => uncertain(args, ui),
     }
