@@ -153,7 +153,7 @@ proptest! {
         let gathered = document.gather(&rows, 2);
         let numbers: Vec<f32> = gathered.iter().step_by(2).copied().collect();
         prop_assert_eq!(numbers, (0..tokens).map(|token| token as f32).collect::<Vec<_>>());
-        prop_assert_eq!(all.places, document.places);
+        prop_assert_eq!(&all.places, &document.places);
         prop_assert_eq!(rows.len(), 2 * document.rows());
     }
 }

@@ -203,7 +203,8 @@ fn gradients_are_central_differences() {
 
 #[test]
 fn steps_have_the_same_bits_in_any_chunks_and_on_any_threads() {
-    let cases: [(&str, fn() -> Option<Case>); 3] = [
+    type Make = fn() -> Option<Case>;
+    let cases: [(&str, Make); 3] = [
         ("bert-mean", || dual("bert-mean", Head::MeanDenseUnit, CONTRASTIVE, Similarity::Cosine)),
         ("mbert-dpr", || dual("mbert-dpr", Head::Cls, CONTRASTIVE, Similarity::Cosine)),
         ("tokens", || Some(tokens())),
