@@ -120,7 +120,7 @@ fn help_names_every_flag_of_the_command_line() {
         (
             "encode",
             "--model --corpus --queries --output --device --backend --dtype --store-dtype --max-length \
-             --batch-tokens --shard --prompt --title-separator --skip-bad-lines --overwrite",
+             --batch-tokens --shard --prompt --title-separator --context-field --skip-bad-lines --overwrite",
         ),
         (
             "search",

@@ -105,6 +105,7 @@ pub fn scratch_spec(encoder: &DualEncoder, passages: u64) -> StoreSpec {
             prompt: tower.prompt().to_owned(),
             max_length: tower.max_length(),
             title_mode: "join".to_owned(),
+            context_field: None,
             title_separator: " ".to_owned(),
             compute_dtype: "f32".to_owned(),
             normalized: tower.normalizes(),

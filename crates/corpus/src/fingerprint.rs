@@ -5,8 +5,8 @@ use std::fmt;
 use toller_ir::Passage;
 use xxhash_rust::xxh3::Xxh3;
 
-/// A 128-bit hash (XXH3) of the identifiers, titles and texts of a collection in their order. Printed as 32
-/// hexadecimal digits.
+/// A 128-bit hash (XXH3) of the identifiers, titles, texts and read contexts of a collection in their order.
+/// Printed as 32 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fingerprint(pub u128);
 
@@ -20,7 +20,7 @@ impl fmt::Display for Fingerprint {
 ///
 /// For each passage it hashes the lengths in bytes of identifier, title (zero if there is none) and text as
 /// three little-endian u64, followed by the three strings. So different sequences of passages hash different
-/// bytes.
+/// bytes. A context follows as a fourth string, after its length.
 #[derive(Clone, Default)]
 pub struct Fingerprinter {
     hash: Xxh3,
@@ -43,6 +43,10 @@ impl Fingerprinter {
         for part in parts {
             self.hash.update(part.as_bytes());
         }
+        if let Some(context) = &passage.context {
+            self.hash.update(&(context.len() as u64).to_le_bytes());
+            self.hash.update(context.as_bytes());
+        }
     }
 
     /// The fingerprint of what was added.
@@ -64,6 +68,7 @@ mod tests {
             id: id.to_owned(),
             title: title.map(str::to_owned),
             text: text.to_owned(),
+            context: None,
         };
         let print = |passages: &[Passage]| {
             let mut fingerprinter = Fingerprinter::new();
@@ -78,6 +83,7 @@ mod tests {
             print(&[b, a]),
             print(&[passage("1", Some("a"), "b")]),
             print(&[passage("1a", None, "b")]),
+            print(&[Passage { context: Some("ab".to_owned()), ..passage("1", None, "ab") }]),
         ];
         for (at, one) in prints.iter().enumerate() {
             assert_eq!(one.len(), 32);

@@ -13,6 +13,9 @@ pub struct ColumnNames {
     pub title: Option<String>,
     /// Texts.
     pub text: Option<String>,
+    /// Contexts. They have no usual name, and are read only if this is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
 }
 
 /// The names that a format's fields usually have, those that count first before the others.
@@ -29,6 +32,8 @@ pub(crate) struct Names {
     pub(crate) id: Vec<String>,
     pub(crate) title: Vec<String>,
     pub(crate) text: Vec<String>,
+    /// At most one.
+    pub(crate) context: Vec<String>,
     /// Whether a user gave one of them, so that a file without it is an error.
     pub(crate) are_given: bool,
 }
@@ -50,6 +55,7 @@ impl ColumnNames {
             id: names(&self.id, usual.id),
             title: names(&self.title, usual.title),
             text: names(&self.text, usual.text),
+            context: names(&self.context, &[]),
             are_given: !self.are_usual(),
         }
     }

@@ -65,7 +65,11 @@ fn csv_has_a_header_and_quotes() -> Outcome {
 #[test]
 fn columns_can_be_named() -> Outcome {
     let named = |id: &str, text: &str| ReadOptions {
-        columns: ColumnNames { id: Some(id.to_owned()), text: Some(text.to_owned()), title: None },
+        columns: ColumnNames {
+            id: Some(id.to_owned()),
+            text: Some(text.to_owned()),
+            ..ColumnNames::default()
+        },
         ..ReadOptions::default()
     };
     let expected = [passage("1", "T", "x"), passage("2", "", "y")];

@@ -189,7 +189,11 @@ fn bad_queries() -> Outcome {
 #[test]
 fn columns_of_queries_can_be_named() -> Outcome {
     let named = |text: &str| ReadOptions {
-        columns: ColumnNames { id: Some("key".to_owned()), text: Some(text.to_owned()), title: None },
+        columns: ColumnNames {
+            id: Some("key".to_owned()),
+            text: Some(text.to_owned()),
+            ..ColumnNames::default()
+        },
         skip_bad_lines: true,
         ..ReadOptions::default()
     };

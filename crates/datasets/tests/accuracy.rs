@@ -12,7 +12,7 @@ fn question(id: &str, answers: &[&str]) -> Query {
 }
 
 fn passage(id: &str, title: &str, text: &str) -> Passage {
-    Passage { id: id.to_owned(), title: Some(title.to_owned()), text: text.to_owned() }
+    Passage { id: id.to_owned(), title: Some(title.to_owned()), text: text.to_owned(), context: None }
 }
 
 #[test]

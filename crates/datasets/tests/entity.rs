@@ -104,7 +104,10 @@ fn results_are_dprs() {
     let query = Query { id: "0".into(), text: "Where was Ann born?".into(), answers: vec!["Oslo".into()] };
     let passages: HashMap<String, Passage> = [("1", "in Bergen"), ("2", "in OSLO")]
         .map(|(id, text)| {
-            (id.to_owned(), Passage { id: id.into(), title: Some("Ann".into()), text: text.into() })
+            (
+                id.to_owned(),
+                Passage { id: id.into(), title: Some("Ann".into()), text: text.into(), context: None },
+            )
         })
         .into();
     let entries = [("1", 2.5), ("2", 1.0)].map(|(id, score)| RunEntry { doc_id: id.into(), score });

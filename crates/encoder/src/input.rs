@@ -15,6 +15,15 @@ pub enum TextInput {
         /// The token types.
         types: TitleTypes,
     },
+    /// A text and what surrounds it, a sentence in its paragraph, as two segments: `[CLS] text [SEP] context
+    /// [SEP]` (ReQA's answers: Ahmad et al. 2019, section 2.1). If they are too long together, the context is
+    /// cut; the text only if it is too long without a context.
+    InContext {
+        /// The first segment.
+        text: String,
+        /// The second; may be empty.
+        context: String,
+    },
 }
 
 /// The token types of a title and its text.

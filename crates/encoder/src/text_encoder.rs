@@ -286,14 +286,17 @@ impl TextEncoder {
         self.model.plan.config.vocabulary
     }
 
-    /// The tokens of a text, with or without a title apart from it, after the prompt. They are truncated, and
-    /// special tokens are included.
+    /// The tokens of a text, with or without a title apart from it or its context, after the prompt. They are
+    /// truncated, and special tokens are included.
     ///
     /// # Errors
     /// When the tokenizer fails, or a title and its text have no room among the special tokens.
     pub fn tokenize_input(&self, input: &TextInput) -> Result<Tokens, EncoderError> {
         let (title, text, types) = match input {
             TextInput::Plain(text) => return self.tokenize(text),
+            TextInput::InContext { text, context } => {
+                return Ok(self.model.tokenizer.encode_in_context(&self.prompted(text), context)?);
+            }
             TextInput::Titled { title, text, types } => (title, text, types),
         };
         let mut tokens = self.model.tokenizer.encode_titled(&self.prompted(title), text)?;

@@ -14,7 +14,7 @@ use crate::{Encoder, Engine, EngineError, TextSource};
 /// How texts are encoded into a store.
 #[derive(Clone, Debug)]
 pub struct EncodeOptions {
-    /// How the title of a passage is given to the model.
+    /// How the title of a passage, or its context, is given to the model.
     pub titles: TitleMode,
     /// What the vectors are stored in.
     pub store_dtype: DType,
@@ -76,6 +76,7 @@ impl Encoder {
                 max_length: tower.max_length(),
                 title_mode: options.titles.name().to_owned(),
                 title_separator: options.titles.separator().to_owned(),
+                context_field: options.titles.context_field().map(str::to_owned),
                 compute_dtype: self.compute().name_of(self.dtype()),
                 normalized: tower.normalizes(),
                 pooling: tower.pooling(),

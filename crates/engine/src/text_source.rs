@@ -90,7 +90,11 @@ impl Engine {
         let (queries, skipped) = read_queries(inputs, options)?;
         let mut fingerprinter = Fingerprinter::new();
         for query in &queries {
-            fingerprinter.push(&Passage { id: query.id.clone(), title: None, text: query.text.clone() });
+            fingerprinter.push(&Passage {
+                id: query.id.clone(),
+                text: query.text.clone(),
+                ..Passage::default()
+            });
         }
         Ok(TextSource {
             texts: queries.len() as u64,
@@ -141,12 +145,22 @@ impl TextSource {
     /// Reads the texts of `rows`, ranges in order, with their identifiers, as the model is given them.
     ///
     /// # Errors
-    /// What cannot be read; in the texts also [`PipelineError::CollectionChanged`].
+    /// What cannot be read; [`PipelineError::Contexts`]; in the texts also
+    /// [`PipelineError::CollectionChanged`].
     pub fn read<'a>(
         &'a self,
         rows: Vec<Range<u64>>,
         titles: &'a TitleMode,
     ) -> Result<Texts<'a>, PipelineError> {
+        let read = match &self.kind {
+            Kind::Collection { options, .. } => options.columns.context.as_deref(),
+            Kind::Queries(_) => None,
+        };
+        let wanted = titles.context_field();
+        if read != wanted {
+            let (read, wanted) = (read.map(str::to_owned), wanted.map(str::to_owned));
+            return Err(PipelineError::Contexts { read, wanted });
+        }
         match &self.kind {
             Kind::Collection { .. } => Ok(Box::new(self.passages(rows)?.map(|passage| {
                 let passage = passage?;

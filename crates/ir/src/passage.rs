@@ -9,4 +9,6 @@ pub struct Passage {
     pub title: Option<String>,
     /// The text.
     pub text: String,
+    /// What surrounds the text, if its field was named: the paragraph of an answer.
+    pub context: Option<String>,
 }

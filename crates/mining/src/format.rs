@@ -228,7 +228,7 @@ mod tests {
     use crate::record::{Mined, Negative, Positive};
 
     fn passage(title: Option<&str>, text: &str) -> Passage {
-        Passage { id: String::new(), title: title.map(str::to_owned), text: text.to_owned() }
+        Passage { title: title.map(str::to_owned), text: text.to_owned(), ..Passage::default() }
     }
 
     fn written(format: Format, mined: &Mined<'_>) -> Result<String, Box<dyn Error>> {

@@ -43,6 +43,20 @@ pub enum PipelineError {
     /// A collection that changed after it was surveyed.
     #[error("the collection changed while it was encoded")]
     CollectionChanged,
+    /// Texts that were read with another field of contexts, or without.
+    #[error("the texts were read {}, but are to be encoded {}", contexts(.read), contexts(.wanted))]
+    Contexts {
+        /// The field that was read.
+        read: Option<String>,
+        /// The field that is to be encoded.
+        wanted: Option<String>,
+    },
+}
+
+fn contexts(field: &Option<String>) -> String {
+    field
+        .as_ref()
+        .map_or_else(|| "without contexts".to_owned(), |field| format!("with the contexts {field:?}"))
 }
 
 impl Explain for PipelineError {
@@ -57,6 +71,7 @@ impl Explain for PipelineError {
             Self::WorkerPanicked => {
                 Some("this is a defect of toller: please report it with the messages above".into())
             }
+            Self::Contexts { .. } => Some("name the field of the contexts in both places".into()),
             Self::CollectionChanged => Some(remedy!(
                 "leave the files as they are while they are encoded; encode again with {}",
                 Setting::Overwrite

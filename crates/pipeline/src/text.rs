@@ -3,7 +3,7 @@
 use toller_encoder::{TextInput, TitleTypes};
 use toller_ir::Passage;
 
-/// How the title of a passage is given to the model.
+/// How the title of a passage, or its context, is given to the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TitleMode {
     /// Title, this separator and text are one text. A passage without a title is its text.
@@ -14,6 +14,13 @@ pub enum TitleMode {
     /// The same as two segments, token types 0 and 1: RocketQA (Qu et al. 2021). Where there is no title, the
     /// first segment is empty, so that a text is always of type 1.
     Pair,
+    /// Title, separator and text as one text, and the passage's context as the second segment (ReQA).
+    Context {
+        /// The text between title and text.
+        separator: String,
+        /// The field of the contexts. The collection must be read with it.
+        field: String,
+    },
 }
 
 impl TitleMode {
@@ -24,6 +31,7 @@ impl TitleMode {
             Self::Join(_) => "join",
             Self::Sep => "sep",
             Self::Pair => "pair",
+            Self::Context { .. } => "context",
         }
     }
 
@@ -31,8 +39,17 @@ impl TitleMode {
     #[must_use]
     pub fn separator(&self) -> &str {
         match self {
-            Self::Join(separator) => separator,
+            Self::Join(separator) | Self::Context { separator, .. } => separator,
             Self::Sep | Self::Pair => "",
+        }
+    }
+
+    /// The field of the contexts, if they are given to the model.
+    #[must_use]
+    pub fn context_field(&self) -> Option<&str> {
+        match self {
+            Self::Context { field, .. } => Some(field),
+            Self::Join(_) | Self::Sep | Self::Pair => None,
         }
     }
 
@@ -46,6 +63,10 @@ impl TitleMode {
             Self::Sep if !title.is_empty() => titled(TitleTypes::OneSegment),
             Self::Sep => TextInput::Plain(passage.text.clone()),
             Self::Join(separator) => TextInput::Plain(joined_text(separator, passage)),
+            Self::Context { separator, .. } => TextInput::InContext {
+                text: joined_text(separator, passage),
+                context: passage.context.clone().unwrap_or_default(),
+            },
         }
     }
 }
@@ -71,11 +92,25 @@ mod tests {
             id: "1".to_owned(),
             title: title.map(str::to_owned),
             text: "retrieve".to_owned(),
+            context: Some("Tollers retrieve.".to_owned()),
         })
     }
 
     fn titled(title: &str, types: TitleTypes) -> TextInput {
         TextInput::Titled { title: title.to_owned(), text: "retrieve".to_owned(), types }
+    }
+
+    #[test]
+    fn a_context_comes_after_the_text() {
+        let mode = TitleMode::Context { separator: ": ".to_owned(), field: "paragraph".to_owned() };
+        assert_eq!(
+            (mode.name(), mode.separator(), mode.context_field()),
+            ("context", ": ", Some("paragraph"))
+        );
+        for (title, text) in [(None, "retrieve"), (Some("Dogs"), "Dogs: retrieve")] {
+            let context = "Tollers retrieve.".to_owned();
+            assert_eq!(of(&mode, title), TextInput::InContext { text: text.to_owned(), context });
+        }
     }
 
     #[test]

@@ -36,7 +36,10 @@ fn collection(words: &Words) -> (Qrels, [Run; 2], Texts) {
         b.queries.insert(query.clone(), ranking(documents));
     }
     let passage = |id: &String| {
-        (id.clone(), Passage { id: id.clone(), title: Some(title.clone()), text: text.clone() })
+        (
+            id.clone(),
+            Passage { id: id.clone(), title: Some(title.clone()), text: text.clone(), context: None },
+        )
     };
     let texts = Texts {
         queries: [first, second].map(|query| (query.clone(), text.clone())).into(),

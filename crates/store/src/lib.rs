@@ -19,6 +19,7 @@
 //!         prompt: String::new(),
 //!         max_length: 256,
 //!         title_mode: "join".into(),
+//!         context_field: None,
 //!         title_separator: " ".into(),
 //!         compute_dtype: "f32".into(),
 //!         normalized: true,

@@ -78,11 +78,14 @@ pub struct Encoding {
     pub prompt: String,
     /// Tokens after which a text is cut, the special ones included.
     pub max_length: usize,
-    /// How a title is given to the model: `join`, `sep`, `pair`.
+    /// How a title is given to the model: `join`, `sep`, `pair`; `context` if a context follows.
     #[serde(default = "join", skip_serializing_if = "is_join")]
     pub title_mode: String,
     /// The text between title and text, if they are joined.
     pub title_separator: String,
+    /// The field of the context that follows a text, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_field: Option<String>,
     /// The number format that the model computes in: f32, f16, bf16, int8.
     pub compute_dtype: String,
     /// Whether the vectors have length one.
@@ -101,6 +104,7 @@ impl Encoding {
             max_length: 0,
             title_mode: join(),
             title_separator: String::new(),
+            context_field: None,
             compute_dtype: UNKNOWN.to_owned(),
             normalized,
             pooling: UNKNOWN.to_owned(),
@@ -226,7 +230,7 @@ impl StoreSpec {
     }
 
     /// Each field with the first level of agreement that compares it. No level compares `model.name`.
-    fn fields(&self) -> [(Agreement, &'static str, String); 15] {
+    fn fields(&self) -> [(Agreement, &'static str, String); 16] {
         use Agreement::{Parts, Resume, Stores};
         let Self { model, encoding, dim, dtype, rows_per_shard, source, part } = self;
         let quoted = |text: &str| format!("{text:?}");
@@ -242,6 +246,7 @@ impl StoreSpec {
             (Parts, "encoding.max_length", encoding.max_length.to_string()),
             (Parts, "encoding.title_mode", encoding.title_mode.clone()),
             (Parts, "encoding.title_separator", quoted(&encoding.title_separator)),
+            (Parts, "encoding.context_field", quoted(encoding.context_field.as_deref().unwrap_or_default())),
             (Parts, "encoding.compute_dtype", encoding.compute_dtype.clone()),
             (Parts, "source.fingerprint", quoted(&source.fingerprint)),
             (Parts, "source.passages", source.passages.to_string()),

@@ -130,7 +130,7 @@ fn parse(record: &[u8]) -> Option<Passage> {
         Some(Some(std::str::from_utf8(part).ok()?.to_owned()))
     });
     let mut next = || parts.next().flatten();
-    Some(Passage { id: next()??, title: next()?, text: next()?? })
+    Some(Passage { id: next()??, title: next()?, text: next()??, context: None })
 }
 
 #[cfg(test)]
@@ -149,6 +149,7 @@ mod tests {
                 id: format!("d{number}"),
                 title: (number % 2 == 0).then(|| format!("Titel {number} 维")),
                 text: "x".repeat(length),
+                context: None,
             })
             .collect();
         let mut writer = FrameWriter::new(tempfile::tempfile()?);

@@ -140,6 +140,16 @@ impl Tokenizer {
         self.compose_pair(&title, &self.pieces(text, self.max_length + 1, most)?, truncation)
     }
 
+    /// The tokens of a text and its context, as a pair. If they are too long together, the context is cut; the
+    /// text only if it is too long without a context.
+    pub fn encode_in_context(&self, text: &str, context: &str) -> Result<Tokens, TokenizerError> {
+        let room = room(self.max_length, self.template.pair_specials())?;
+        let text = self.pieces(text, room, room)?.ids;
+        let left = room - text.len();
+        let context = if left > 0 { self.pieces(context, left, left)?.ids } else { Vec::new() };
+        Ok(self.template.compose_pair(&text, &context))
+    }
+
     /// All tokens of a text, without special tokens.
     pub fn all_ids(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
         Ok(self.pieces(text, usize::MAX, usize::MAX)?.ids)

@@ -15,7 +15,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
         "skip-bad-lines", "keep", "id-column", "title-column", "text-column", "vector-column"]),
     ("Evaluation during training", &["dev-queries", "dev-qrels", "dev-corpus", "dev-run", "dev-depth", "dev-measures",
         "dev-data", "eval-every", "patience", "save-last"]),
-    ("Texts", &["title-mode", "title-separator", "no-title", "passage-window", "stride", "aggregate"]),
+    ("Texts", &["title-mode", "title-separator", "context-field", "no-title", "passage-window", "stride", "aggregate"]),
     ("Model", &["max-length", "prompt", "query-model", "pooling", "dim", "assume-model", "rerank-max-length",
         "truncation", "label", "activation"]),
     ("Sparse", &["ranker", "k1", "b", "mu", "lambda", "exact-lengths", "robertson"]),

@@ -36,7 +36,12 @@ impl ColumnArgs {
     /// The names.
     pub fn names(&self) -> ColumnNames {
         let Self { id_column, title_column, text_column } = self;
-        ColumnNames { id: id_column.clone(), title: title_column.clone(), text: text_column.clone() }
+        ColumnNames {
+            id: id_column.clone(),
+            title: title_column.clone(),
+            text: text_column.clone(),
+            context: None,
+        }
     }
 }
 

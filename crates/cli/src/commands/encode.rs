@@ -58,6 +58,11 @@ pub struct EncodeArgs {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "queries")]
     title_separator: Option<String>,
 
+    /// Give the model this field after each text, as the second segment: the paragraph of a sentence (ReQA).
+    /// If both are too long together, the field is cut, not the text
+    #[arg(long, value_name = "NAME", conflicts_with = "queries")]
+    context_field: Option<String>,
+
     /// Encode only part I of N of the collection, counted from 1; all parts share one --output. auto: the
     /// part that a job array of Slurm, Kubernetes or AWS Batch gives to this task, or torchrun to this
     /// process
@@ -95,15 +100,20 @@ enum TitleModeName {
 }
 
 fn title_mode(args: &EncodeArgs) -> Result<TitleMode, UsageError> {
-    match (args.title_mode, &args.title_separator) {
-        (TitleModeName::Join, separator) => {
-            Ok(TitleMode::Join(separator.clone().unwrap_or_else(|| " ".to_owned())))
+    let for_join =
+        |flag| Err(UsageError::new(format!("{flag} is for --title-mode join"), "leave one of them out"));
+    match (args.title_mode, &args.title_separator, &args.context_field) {
+        (TitleModeName::Join, separator, field) => {
+            let separator = separator.clone().unwrap_or_else(|| " ".to_owned());
+            Ok(match field.clone() {
+                Some(field) => TitleMode::Context { separator, field },
+                None => TitleMode::Join(separator),
+            })
         }
-        (_, Some(_)) => {
-            Err(UsageError::new("--title-separator is for --title-mode join", "leave one of them out"))
-        }
-        (TitleModeName::Sep, None) => Ok(TitleMode::Sep),
-        (TitleModeName::Pair, None) => Ok(TitleMode::Pair),
+        (_, Some(_), _) => for_join("--title-separator"),
+        (_, _, Some(_)) => for_join("--context-field"),
+        (TitleModeName::Sep, None, None) => Ok(TitleMode::Sep),
+        (TitleModeName::Pair, None, None) => Ok(TitleMode::Pair),
     }
 }
 
@@ -178,7 +188,8 @@ fn source(args: &EncodeArgs, engine: &Engine, ui: &Ui) -> crate::Result<TextSour
         return Err(UsageError::new(message, "leave it out").into());
     }
     if args.queries.is_empty() {
-        let reading = args.collection.options(skip_bad_lines);
+        let mut reading = args.collection.options(skip_bad_lines);
+        reading.columns.context.clone_from(&args.context_field);
         return text_source::collection(&args.corpus, &args.output, &reading, engine, ui);
     }
     let reading =

@@ -26,20 +26,30 @@ pub struct Columns {
     id: Option<usize>,
     title: Option<usize>,
     text: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context: Option<usize>,
     width: usize,
 }
 
 impl Columns {
-    pub(crate) const PLAIN: Self = Self { id: Some(0), title: None, text: 1, width: 2 };
-    pub(crate) const DPR: Self = Self { id: Some(0), title: Some(2), text: 1, width: 3 };
-    pub(crate) const ROCKETQA_TWO: Self = Self { id: None, title: Some(0), text: 1, width: 2 };
-    pub(crate) const ROCKETQA_FOUR: Self = Self { id: None, title: Some(1), text: 2, width: 4 };
+    pub(crate) const PLAIN: Self = Self { id: Some(0), title: None, text: 1, context: None, width: 2 };
+    pub(crate) const DPR: Self = Self { id: Some(0), title: Some(2), text: 1, context: None, width: 3 };
+    pub(crate) const ROCKETQA_TWO: Self = Self { id: None, title: Some(0), text: 1, context: None, width: 2 };
+    pub(crate) const ROCKETQA_FOUR: Self =
+        Self { id: None, title: Some(1), text: 2, context: None, width: 4 };
 
     /// The columns that a header names, if it is one.
     pub(crate) fn of_header(cells: &[impl AsRef<str>], names: &Names) -> Option<Self> {
         let (id, text) = (header_index(cells, &names.id)?, header_index(cells, &names.text)?);
         let title = header_index(cells, &names.title);
-        (cells.len() <= MAX_COLUMNS).then_some(Self { id: Some(id), title, text, width: cells.len() })
+        let context = header_index(cells, &names.context);
+        (cells.len() <= MAX_COLUMNS).then_some(Self {
+            id: Some(id),
+            title,
+            text,
+            context,
+            width: cells.len(),
+        })
     }
 
     /// Whether a column holds identifiers; otherwise rows are numbered.
@@ -58,6 +68,7 @@ impl Columns {
             _ if self.id == Some(index) => "id",
             _ if self.title == Some(index) => "title",
             _ if self.text == index => "text",
+            _ if self.context == Some(index) => "context",
             _ => "...",
         };
         let names: Vec<_> = (0..self.width).map(name).collect();
@@ -88,6 +99,7 @@ impl Columns {
             id,
             title: title.filter(|title| !absent(title)).map(str::to_owned),
             text: cell(self.text).to_owned(),
+            context: self.context.map(|context| cell(context).to_owned()),
         }
     }
 }

@@ -67,5 +67,6 @@ fn passage(line: &str, names: &Names) -> Result<Passage, Wrong> {
     let title = fields.take(&names.title)?.map(|title| title.into_text("title")).transpose()?;
     let title = title.filter(|title| !title.is_empty());
     let text = fields.take(&names.text)?.ok_or_else(|| missing("text"))?.into_text("text")?;
-    Ok(Passage { id, title, text })
+    let context = fields.take(&names.context)?.map(|context| context.into_text("context")).transpose()?;
+    Ok(Passage { id, title, text, context })
 }

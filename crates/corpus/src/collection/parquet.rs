@@ -23,6 +23,7 @@ pub(crate) struct ParquetPassages {
     id: usize,
     text: usize,
     title: Option<usize>,
+    context: Option<usize>,
     max_text_bytes: usize,
     next_group: usize,
     group: Option<RowGroup>,
@@ -37,6 +38,7 @@ struct RowGroup {
     id: Column,
     text: Column,
     title: Option<Column>,
+    context: Option<Column>,
 }
 
 impl ParquetPassages {
@@ -77,10 +79,12 @@ impl ParquetPassages {
         let id = find(&names.id).ok_or_else(|| missing(&names.id))?;
         let text = find(&names.text).ok_or_else(|| missing(&names.text))?;
         let title = find(&names.title);
+        let context = find(&names.context);
         Ok(Self {
             id,
             text,
             title,
+            context,
             file,
             reader,
             max_text_bytes,
@@ -108,6 +112,7 @@ impl ParquetPassages {
                 id: column(self.id)?,
                 text: column(self.text)?,
                 title: self.title.map(column).transpose()?,
+                context: self.context.map(column).transpose()?,
             })
         })?;
         self.next_group += 1;
@@ -156,16 +161,18 @@ impl PassageSource for ParquetPassages {
         let Some(group) = &mut self.group else { return Ok(None) };
         group.rows_left -= 1;
         self.row += 1;
-        let (id, text, title) = guard(&self.file, || {
-            Ok((group.id.next()?, group.text.next()?, group.title.as_mut().map(Column::next).transpose()?))
+        let (id, text, title, context) = guard(&self.file, || {
+            let optional = |column: &mut Option<Column>| column.as_mut().map(Column::next).transpose();
+            let (title, context) = (optional(&mut group.title)?, optional(&mut group.context)?);
+            Ok((group.id.next()?, group.text.next()?, title.flatten(), context.flatten()))
         })?;
         let place = Place { file: self.file.clone(), position: self.position() };
         let passage = || {
             let id = self.identifier(id)?;
-            let title = self.string(title.flatten(), "title")?.filter(|title| !title.is_empty());
+            let title = self.string(title, "title")?.filter(|title| !title.is_empty());
             let missing = || Wrong::new(BadKind::MissingField, "null as the text", "a string");
             let text = self.string(text, "text")?.ok_or_else(missing)?;
-            Ok(Passage { id, title, text })
+            Ok(Passage { id, title, text, context: self.string(context, "context")? })
         };
         passage().map(Some).map_err(|wrong: Wrong| wrong.at(place))
     }

@@ -215,7 +215,8 @@ impl CollectionReader {
         }
     }
 
-    /// The passage at the current location, unless it is to be left out or has no identifier.
+    /// The passage at the current location, unless it is to be left out, or has no identifier or
+    /// not the context that is to be read.
     fn checked(&mut self, passage: Passage) -> Result<Passage, CorpusError> {
         let id = || excerpt(passage.id.as_bytes());
         if self.left_out.contains(self.location) {
@@ -225,6 +226,10 @@ impl CollectionReader {
         if passage.id.trim().is_empty() {
             let found = format!("{} before {}", id(), excerpt(passage.text.as_bytes()));
             return Err(self.bad(BadKind::EmptyId, found, "an identifier"));
+        }
+        if let (Some(field), None) = (&self.options.columns.context, &passage.context) {
+            let (found, expected) = (format!("no context for {}", id()), format!("a field {field:?}"));
+            return Err(self.bad(BadKind::MissingField, found, &expected));
         }
         Ok(passage)
     }

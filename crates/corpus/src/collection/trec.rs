@@ -46,7 +46,7 @@ impl PassageSource for TrecPassages {
                 .filter(|text| !text.is_empty() || title.is_some())
                 .ok_or_else(|| missing("text"))?,
         };
-        Ok(Some(Passage { id: collapse(&plain_text(&id)), title, text }))
+        Ok(Some(Passage { id: collapse(&plain_text(&id)), title, text, context: None }))
     }
 
     fn position(&self) -> Position {

@@ -48,6 +48,7 @@ pub(crate) fn passage(id: &str, title: &str, text: &str) -> Passage {
         id: id.into(),
         title: Some(title.to_owned()).filter(|title| !title.is_empty()),
         text: text.into(),
+        context: None,
     }
 }
 

@@ -233,7 +233,7 @@ fn collection_options(layout: Layout) -> ReadOptions<CollectionFormat> {
 fn with_title(passage: Passage) -> Passage {
     match passage.text.split_once("\n\n") {
         Some((title, text)) if passage.title.is_none() && !title.trim().is_empty() => {
-            Passage { title: Some(title.to_owned()), text: text.to_owned(), id: passage.id }
+            Passage { title: Some(title.to_owned()), text: text.to_owned(), ..passage }
         }
         _ => passage,
     }

@@ -307,7 +307,7 @@ pub(super) async fn read(app: &Arc<App>, id: String) -> Result<DocumentAnswer, F
     aside(move || {
         let found = collection.texts()?.get(&id).map_err(|error| Failure::of(Reason::Backend, &error))?;
         let missing = || Failure::new(Reason::NotFound, format!("there is no document {id:?}"));
-        let Passage { id, title, text } = found.ok_or_else(missing)?;
+        let Passage { id, title, text, .. } = found.ok_or_else(missing)?;
         Ok(DocumentAnswer { id, title, text })
     })
     .await

@@ -24,6 +24,7 @@ pub(crate) fn spec(passages: u64) -> StoreSpec {
             prompt: "passage: ".to_owned(),
             max_length: 256,
             title_mode: "join".to_owned(),
+            context_field: None,
             title_separator: " ".to_owned(),
             compute_dtype: "f32".to_owned(),
             normalized: true,

@@ -120,7 +120,7 @@ fn a_different_spec_is_refused_field_by_field() -> TestResult {
     interrupt(store, spec(7), 4)?;
     let before = files(store)?;
 
-    let changes: [Change; 13] = [
+    let changes: [Change; 14] = [
         ("model.fingerprint", |spec| spec.model.fingerprint.push('x')),
         ("encoding.role", |spec| spec.encoding.role = Role::Query),
         ("encoding.prompt", |spec| spec.encoding.prompt.push('x')),
@@ -128,6 +128,7 @@ fn a_different_spec_is_refused_field_by_field() -> TestResult {
         ("encoding.pooling", |spec| spec.encoding.pooling = "cls".to_owned()),
         ("dtype", |spec| spec.dtype = DType::BF16),
         ("encoding.max_length", |spec| spec.encoding.max_length = 512),
+        ("encoding.context_field", |spec| spec.encoding.context_field = Some("context".to_owned())),
         ("encoding.title_mode", |spec| spec.encoding.title_mode = "pair".to_owned()),
         ("encoding.title_separator", |spec| spec.encoding.title_separator = "\n".to_owned()),
         ("encoding.compute_dtype", |spec| spec.encoding.compute_dtype = "f16".to_owned()),

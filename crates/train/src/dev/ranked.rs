@@ -73,7 +73,7 @@ impl RankedSet {
         let (mut ids, mut texts) = (Vec::new(), Vec::new());
         let tower = of_passages.tower(Role::Passage);
         for passage in passages {
-            let Passage { id, title, text } = passage.map_err(Into::into)?;
+            let Passage { id, title, text, .. } = passage.map_err(Into::into)?;
             texts.push(titles.tokenize(tower, &Candidate { title, ..Candidate::plain(text) })?);
             ids.push(id);
         }

@@ -33,7 +33,7 @@ fn judge(measures: &str) -> Judge {
 fn trainer(toy: &Toy, settings: Settings, name: &str, change: impl FnOnce(&mut Dev)) -> Trainer {
     let (task, model) = toy.dual_task();
     let passages = TOPICS.iter().map(|topic| {
-        Ok::<_, TrainError>(Passage { id: (*topic).to_owned(), title: None, text: passage(topic) })
+        Ok::<_, TrainError>(Passage { id: (*topic).to_owned(), text: passage(topic), ..Passage::default() })
     });
     let set = RankedSet::search(&task, &queries(), passages, judge("Success@1 RR")).unwrap();
     let mut dev = Dev { set: set.into(), every: Some(4), patience: None, saves_last: false };
