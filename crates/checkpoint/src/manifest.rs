@@ -21,8 +21,8 @@ pub const MANIFESTS: &[(&str, &str)] = manifests![
     "ernie-3.0-base-zh", "gte-base", "gte-large", "gte-small", "mcontriever-msmarco", "mdpr-passage-nq",
     "mdpr-question-nq", "mdpr-tied-pft-msmarco", "mdpr-tied-pft-msmarco-ft-all", "ms-marco-MiniLM-L12-v2",
     "ms-marco-MiniLM-L6-v2", "multilingual-e5-base", "multilingual-e5-large", "multilingual-e5-small",
-    "rocketqa-v1-marco-ce", "rocketqa-v1-marco-de", "rocketqa-v1-nq-ce", "rocketqa-v1-nq-de",
-    "rocketqa-v2-marco-de", "rocketqa-zh-dureader-ce", "rocketqa-zh-dureader-ce-v2",
+    "realm-cc-news-pretrained-embedder", "rocketqa-v1-marco-ce", "rocketqa-v1-marco-de", "rocketqa-v1-nq-ce",
+    "rocketqa-v1-nq-de", "rocketqa-v2-marco-de", "rocketqa-zh-dureader-ce", "rocketqa-zh-dureader-ce-v2",
     "rocketqa-zh-dureader-de", "rocketqa-zh-dureader-de-v2",
 ];
 

@@ -1,7 +1,7 @@
 //! The steps after the transformer: pooling, dense layers, norms, truncation, unit length.
 
 use toller_checkpoint::{Fingerprint, ModelError, Parameters, Tensor};
-use toller_nn::{Activation, Backend, LinearParameters, Matrix, Place, Pooling};
+use toller_nn::{Activation, Backend, LinearParameters, Matrix, NormParameters, Place, Pooling};
 
 use crate::EncoderError;
 use crate::layout::Module;
@@ -79,6 +79,29 @@ impl<B: Backend> Head<B> {
         let weight = Matrix { values: weight.values(), rows: outputs, columns: self.dim };
         let layer = LinearParameters { weight, bias: bias.map(Tensor::values) };
         self.push(Step::Dense(backend.linear(layer, Place::Head)?, activation), outputs);
+        Ok(())
+    }
+
+    /// Adds a norm with `weight` and `bias` `[dim]`, which were taken from `parameters` as the parts of `name`.
+    pub(crate) fn push_norm(
+        &mut self,
+        backend: &B,
+        (parameters, name): (&Parameters, &str),
+        (weight, bias): (&Tensor, &Tensor),
+        epsilon: f64,
+        fingerprint: &mut Fingerprint,
+    ) -> Result<(), EncoderError> {
+        for (part, tensor) in [("weight", weight), ("bias", bias)] {
+            name_tensor(backend, parameters, &format!("{name}.{part}"), tensor);
+            fingerprint.tensor(&format!("norm.{part}"), tensor);
+        }
+        let norm = NormParameters {
+            weight: weight.values(),
+            bias: Some(bias.values()),
+            epsilon: epsilon as f32,
+            centers: true,
+        };
+        self.push(Step::Norm(backend.norm(norm)?), self.dim);
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use toller_tokenizer::{Side, Tokenizer, Tokens};
 
 use crate::batch::by_budget;
 use crate::compute::{self, Plan};
-use crate::config::TransformerConfig;
+use crate::config::{Projection, TransformerConfig};
 use crate::head::Head;
 use crate::layout::Layout;
 use crate::network::{Encode, Network, Output, Request, Watch, encode_in_parallel};
@@ -96,16 +96,20 @@ impl TowerPlan {
             let source = (parameters, "pooler.dense");
             head.push_dense(backend, source, (&weight, Some(&bias)), Activation::Tanh, fingerprint)?;
         }
-        if config.projection > 0 {
-            // DPR's projection is next to its `bert_model`.
-            let outside = parameters.prefix().strip_suffix("bert_model.").unwrap_or(parameters.prefix());
-            let part = |part: &str, shape: &[usize]| {
-                parameters.get_by_full_name(&format!("{outside}encode_proj.{part}"), shape)
+        if let Some(Projection { dim, names }) = config.projection {
+            let outside = parameters.prefix().strip_suffix(names.transformer).unwrap_or(parameters.prefix());
+            let part = |name: &str, part: &str, shape: &[usize]| {
+                parameters.get_by_full_name(&format!("{outside}{name}.{part}"), shape)
             };
-            let weight = part("weight", &[config.projection, head.dim()])?;
-            let bias = part("bias", &[config.projection])?;
-            let source = (parameters, "encode_proj");
+            let weight = part(names.dense, "weight", &[dim, head.dim()])?;
+            let bias = part(names.dense, "bias", &[dim])?;
+            let source = (parameters, names.dense);
             head.push_dense(backend, source, (&weight, Some(&bias)), Activation::Identity, fingerprint)?;
+            if let Some(name) = names.norm {
+                let (weight, bias) = (part(name, "weight", &[dim])?, part(name, "bias", &[dim])?);
+                let epsilon = config.norm.epsilon;
+                head.push_norm(backend, (parameters, name), (&weight, &bias), epsilon, fingerprint)?;
+            }
         }
         for module in &self.layout.modules {
             head.push_module(backend, module, fingerprint)?;
@@ -396,6 +400,9 @@ fn choose_pooling(
     }
     if is_dpr {
         return Ok(of_states(vec![Pooling::Cls]));
+    }
+    if config.model_type == "realm" {
+        return Ok(PoolingChoice { uses_pooler: true, ..of_states(vec![Pooling::Cls]) });
     }
     if config.is_classifier {
         return Err(EncoderError::Classifier { path: config_path.to_owned() });

@@ -34,9 +34,10 @@ const MPNET: Roles = [
 ];
 
 /// The classes whose tokens are BERT's. Other classes read a `vocab.txt` too, and make other tokens from it.
-const BERT_CLASSES: [&str; 9] = [
+const BERT_CLASSES: [&str; 10] = [
     "BertTokenizer", "DistilBertTokenizer", "DPRQuestionEncoderTokenizer", "DPRContextEncoderTokenizer",
-    "DPRReaderTokenizer", "ElectraTokenizer", "ErnieTokenizer", "PreTrainedTokenizer", "TokenizersBackend",
+    "DPRReaderTokenizer", "ElectraTokenizer", "ErnieTokenizer", "RealmTokenizer", "PreTrainedTokenizer",
+    "TokenizersBackend",
 ];
 
 /// A word piece tokenizer from its vocabulary, a token a line (Devlin et al. 2019).

@@ -1,11 +1,11 @@
 //! BERT, and the architectures that differ from BERT by names, positions and the width of the embeddings:
-//! ELECTRA, ERNIE, RoBERTa, XLM-R, CamemBERT, DistilBERT, DPR's encoders and MPNet.
+//! ELECTRA, ERNIE, RoBERTa, XLM-R, CamemBERT, DistilBERT, DPR's encoders, REALM's and MPNet.
 
 use serde::Deserialize;
 
 use toller_nn::NormPlacement;
 
-use super::{AttentionConfig, NormConfig, Positions, Refusal, TransformerConfig, names, two};
+use super::{AttentionConfig, NormConfig, Positions, Projection, Refusal, TransformerConfig, names, two};
 
 /// config.json as it is written. The aliases are DistilBERT's names.
 #[derive(Deserialize)]
@@ -23,8 +23,7 @@ struct Raw {
     #[serde(alias = "hidden_dim")]
     intermediate_size: usize,
     #[serde(alias = "activation")]
-    #[serde(default = "gelu")]
-    hidden_act: String,
+    hidden_act: Option<String>,
     max_position_embeddings: usize,
     #[serde(default = "two")]
     type_vocab_size: usize,
@@ -39,6 +38,9 @@ struct Raw {
     is_decoder: bool,
     #[serde(default)]
     projection_dim: usize,
+    /// REALM's.
+    #[serde(default = "realm_projection")]
+    retriever_proj_size: usize,
     #[serde(default = "mpnet_buckets")]
     relative_attention_num_buckets: usize,
 }
@@ -53,8 +55,9 @@ fn electra_embedding() -> usize {
     128
 }
 
-fn gelu() -> String {
-    "gelu".to_owned()
+/// transformers' default of REALM's projection.
+fn realm_projection() -> usize {
+    128
 }
 
 /// The buckets that MPNet computes with. Its configuration does not change them.
@@ -85,6 +88,14 @@ pub(super) fn read(text: &str, model_type: &str) -> Result<TransformerConfig, Re
     if let Some(buckets) = relative_buckets.filter(|buckets| *buckets < MPNET_BUCKETS) {
         return Err(Refusal::Unsupported(format!("relative_attention_num_buckets {buckets}")));
     }
+    // transformers' defaults.
+    let default_activation = if model_type == "realm" { "gelu_new" } else { "gelu" };
+    let activation = raw.hidden_act.as_deref().unwrap_or(default_activation);
+    let projection = match model_type {
+        "dpr" => Some(Projection { dim: raw.projection_dim, names: names::DPR_PROJECTION }),
+        "realm" => Some(Projection { dim: raw.retriever_proj_size, names: names::REALM_PROJECTION }),
+        _ => None,
+    };
     let has_token_types = !matches!(model_type, "distilbert" | "mpnet");
     let has_task_types = model_type == "ernie" && raw.use_task_id;
     Ok(TransformerConfig {
@@ -96,7 +107,7 @@ pub(super) fn read(text: &str, model_type: &str) -> Result<TransformerConfig, Re
         embedding: if model_type == "electra" { raw.embedding_size } else { raw.hidden_size },
         layers: raw.num_hidden_layers,
         intermediate: raw.intermediate_size,
-        activation: raw.hidden_act.parse().map_err(Refusal::invalid)?,
+        activation: activation.parse().map_err(Refusal::invalid)?,
         attention: AttentionConfig {
             relative_buckets,
             ..AttentionConfig::dividing(raw.hidden_size, raw.num_attention_heads)
@@ -113,7 +124,8 @@ pub(super) fn read(text: &str, model_type: &str) -> Result<TransformerConfig, Re
         positions,
         token_types: if has_token_types { raw.type_vocab_size } else { 0 },
         task_types: if has_task_types { raw.task_type_vocab_size } else { 0 },
-        projection: if model_type == "dpr" { raw.projection_dim } else { 0 },
+        // DPR has none by default.
+        projection: projection.filter(|projection| projection.dim > 0),
         is_classifier: false,
         classifies_tokens: false,
     })

@@ -13,7 +13,7 @@ use toller_checkpoint::ModelError;
 use toller_files::FileError;
 use toller_nn::{Activation, NormPlacement};
 
-pub(crate) use self::names::{Names, QkvNames, UpNames};
+pub(crate) use self::names::{Names, ProjectionNames, QkvNames, UpNames};
 use crate::EncoderError;
 use toller_checkpoint::Fingerprint;
 
@@ -60,6 +60,14 @@ impl AttentionConfig {
             local: None,
         }
     }
+}
+
+/// The linear layer after the pooling of a dual encoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Projection {
+    /// The dimensions of the vectors.
+    pub(crate) dim: usize,
+    pub(crate) names: ProjectionNames,
 }
 
 /// Layers in which a token sees only its neighbours.
@@ -118,8 +126,8 @@ pub(crate) struct TransformerConfig {
     pub(crate) token_types: usize,
     /// Rows of ERNIE's task type embeddings. 0 for an architecture without them.
     pub(crate) task_types: usize,
-    /// The dimensions that DPR projects its vectors to; 0 for no projection.
-    pub(crate) projection: usize,
+    /// What DPR and REALM project their vectors to.
+    pub(crate) projection: Option<Projection>,
     /// Whether the weights are those of a cross-encoder or another classifier of texts.
     pub(crate) is_classifier: bool,
     /// Whether the weights are those of a classifier of tokens.
@@ -130,8 +138,7 @@ pub(crate) struct TransformerConfig {
 const MOST_LAYERS: usize = 1024;
 
 /// The `model_type`s that can be run.
-const SUPPORTED: &str =
-    "bert, electra, ernie, roberta, xlm-roberta, camembert, distilbert, dpr, mpnet, modernbert, nomic_bert";
+const SUPPORTED: &str = "bert, electra, ernie, roberta, xlm-roberta, camembert, distilbert, dpr, realm, mpnet, modernbert, nomic_bert";
 
 /// Why a configuration is refused.
 enum Refusal {
@@ -184,8 +191,8 @@ impl TransformerConfig {
         let common: Common = serde_json::from_str(text).map_err(Refusal::invalid)?;
         let model_type = common.model_type.ok_or_else(|| Refusal::invalid("no \"model_type\""))?;
         let mut config = match model_type.as_str() {
-            "bert" | "electra" | "ernie" | "dpr" | "roberta" | "xlm-roberta" | "camembert" | "distilbert"
-            | "mpnet" => bert::read(text, &model_type)?,
+            "bert" | "electra" | "ernie" | "dpr" | "realm" | "roberta" | "xlm-roberta" | "camembert"
+            | "distilbert" | "mpnet" => bert::read(text, &model_type)?,
             "modernbert" => modernbert::read(text, &model_type)?,
             "nomic_bert" => nomic_bert::read(text, &model_type)?,
             other => return Err(Refusal::Unsupported(format!("model_type {other:?}"))),
@@ -207,8 +214,9 @@ impl TransformerConfig {
             )));
         }
         // Products of two sizes are shapes of tensors.
+        let projected = self.projection.map_or(0, |projection| projection.dim);
         let sizes =
-            [hidden, self.embedding, self.intermediate, self.vocabulary, self.max_positions, self.projection];
+            [hidden, self.embedding, self.intermediate, self.vocabulary, self.max_positions, projected];
         if let Some(size) = sizes.into_iter().find(|size| *size > u32::MAX as usize) {
             return Err(Refusal::Invalid(format!("a size of {size}")));
         }

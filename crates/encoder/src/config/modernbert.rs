@@ -113,7 +113,7 @@ pub(super) fn read(text: &str, model_type: &str) -> Result<TransformerConfig, Re
         positions: Positions::Rotary,
         token_types: 0,
         task_types: 0,
-        projection: 0,
+        projection: None,
         is_classifier: false,
         classifies_tokens: false,
     })

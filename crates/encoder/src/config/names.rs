@@ -43,6 +43,21 @@ pub(crate) enum UpNames {
     GatedFused(&'static str),
 }
 
+/// Where the projection of a dual encoder is, next to the transformer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ProjectionNames {
+    /// The end of the transformer's prefix. What is before it is before the names below, too.
+    pub(crate) transformer: &'static str,
+    pub(crate) dense: &'static str,
+    pub(crate) norm: Option<&'static str>,
+}
+
+pub(super) const DPR_PROJECTION: ProjectionNames =
+    ProjectionNames { transformer: "bert_model.", dense: "encode_proj", norm: None };
+
+pub(super) const REALM_PROJECTION: ProjectionNames =
+    ProjectionNames { transformer: "realm.", dense: "cls.dense", norm: Some("cls.LayerNorm") };
+
 pub(super) const BERT: Names = Names {
     words: "embeddings.word_embeddings",
     positions: "embeddings.position_embeddings",

@@ -152,7 +152,7 @@ fn read_original(text: &str, model_type: &str) -> Result<TransformerConfig, Refu
         positions: Positions::Rotary,
         token_types: raw.type_vocab_size,
         task_types: 0,
-        projection: 0,
+        projection: None,
         is_classifier: false,
         classifies_tokens: false,
     })
@@ -187,7 +187,7 @@ fn read_native(text: &str, model_type: &str) -> Result<TransformerConfig, Refusa
         positions: Positions::Rotary,
         token_types: raw.type_vocab_size,
         task_types: 0,
-        projection: 0,
+        projection: None,
         is_classifier: false,
         classifies_tokens: false,
     })

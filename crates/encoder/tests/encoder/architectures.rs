@@ -110,6 +110,22 @@ fn dpr_projects_the_first_state() {
     check_all(alone.tower(Role::Query), &cases(&folder.join("ctx_encoder")), |case| &case.embedding);
 }
 
+/// The pooler's output, projected and normed.
+#[test]
+fn realm_projects_what_its_pooler_makes() {
+    let folder = toller_testing::repository("tests/fixtures/realm");
+    let encoder = load(&folder, &LoadOptions::default());
+    let tower = encoder.tower(Role::Passage);
+    assert_eq!((tower.dim(), tower.pooling(), tower.normalizes()), (12, "pooler".to_owned(), false));
+    assert!(encoder.unexpected_tensors().is_empty(), "{:?}", encoder.unexpected_tensors());
+    check_all(tower, &cases(&folder), |case| &case.embedding);
+    // The activation is REALM's own where the configuration has none.
+    let copy = Copy::of(&folder).edit("config.json", |config| {
+        drop(config.as_object_mut().unwrap().remove("hidden_act"));
+    });
+    assert_eq!(load(copy.path(), &LoadOptions::default()).fingerprint(), encoder.fingerprint());
+}
+
 #[test]
 fn poolers_are_those_of_transformers() {
     for name in ["bert-pooler", "roberta"] {
