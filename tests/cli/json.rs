@@ -69,6 +69,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("store-export", "store export st --output v.npy"),
     ("store-import", "store import v.npy --output imported"),
     ("store-info", "store info st imported"),
+    ("store-plot", "store plot st qs --perplexity 1 --output points.svg"),
     ("store-status", "store status st"),
     ("store-verify", "store verify st"),
     ("store-quantize", "store quantize imported"),

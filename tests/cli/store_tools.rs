@@ -205,3 +205,39 @@ fn faiss_numpy_and_pyarrow_read_what_is_exported_and_find_the_same() {
         Command::new(python).arg(script).arg("run.txt").current_dir(workspace.path(".")).output().unwrap();
     assert_eq!(Finished::new(checked).succeeds().stdout, "same\n");
 }
+
+#[test]
+fn a_picture_has_a_point_for_each_vector() {
+    let workspace = workspace_with_stores();
+    let plot = "store plot --perplexity 3 --output picture.svg";
+    let json = workspace.runs(&format!("{plot} store queries --json")).json();
+    let points = json["points"].as_array().unwrap();
+    assert_eq!(points.len(), 32);
+    assert_has(&points[31], json!({"set": "queries"}));
+    let picture = workspace.read("picture.svg");
+    // A point for each vector, and the keys of the legend.
+    assert_eq!(String::from_utf8(picture.clone()).unwrap().matches("<circle").count(), 32 + 2);
+    workspace.runs(&format!("{plot} store queries --threads 1")).says(["drew 32 vectors in picture.svg"]);
+    assert!(workspace.read("picture.svg") == picture);
+    let sampled = workspace.runs(&format!("{plot} store --sample 12 --seed 7 --json")).json();
+    assert_eq!(sampled["points"].as_array().unwrap().len(), 12);
+
+    let groups: String = (0..20).map(|id| format!("{id}\t{}\n", ["odd", "even"][id % 2])).collect();
+    workspace.write("groups.tsv", groups);
+    let grouped = workspace.runs(&format!("{plot} store --groups groups.tsv --json")).json();
+    let points = grouped["points"].as_array().unwrap();
+    assert_eq!(points.len(), 20);
+    for point in points {
+        let id: usize = point["id"].as_str().unwrap().parse().unwrap();
+        assert_eq!(point["set"], ["odd", "even"][id % 2]);
+    }
+
+    let picture = workspace.read("picture.svg");
+    workspace
+        .toller(&format!("{plot} store --sample 9"))
+        .fails(1, &["perplexity of 3 cannot place 9 vectors", "hint:"]);
+    workspace.write("groups.tsv", "x\todd\n");
+    workspace.toller(&format!("{plot} store --groups groups.tsv")).fails(1, &["none of these documents"]);
+    assert!(workspace.read("picture.svg") == picture);
+    workspace.toller("store plot store --output q.tsv").fails(2, &["q.tsv is there already"]);
+}

@@ -29,6 +29,7 @@ pub mod parquet;
 mod qrels;
 mod queries;
 mod run;
+mod sample;
 mod survey;
 mod text;
 
@@ -45,4 +46,5 @@ pub use options::{ReadOptions, SkipReport};
 pub use qrels::{QrelsFormat, read_qrels, read_qrels_from};
 pub use queries::{QueryFormat, read_queries, read_queries_from};
 pub use run::{RunFormat, RunWriteError, Score, TrecRunWriter, is_trec_run, read_run, read_run_from};
+pub use sample::Sample;
 pub use survey::{Progress, Survey, UnwritableId, survey};

@@ -3,10 +3,12 @@
 use std::error::Error;
 
 use plotters::drawing::DrawingAreaErrorKind;
-use toller_ir::{Explain, Remedy};
+use toller_ir::{Explain, Remedy, counted};
+
+use crate::Scatter;
 
 /// Why a figure cannot be drawn.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PlotError {
     /// A figure without panels.
     #[error("the figure {figure:?} has no panel")]
@@ -42,6 +44,25 @@ pub enum PlotError {
         /// How many columns there are.
         columns: usize,
     },
+    /// More sets of points than colours.
+    #[error("the panel {panel:?} has {sets} sets of points, but there are {} colours", Scatter::MOST_SETS)]
+    TooManySets {
+        /// The panel's title.
+        panel: String,
+        /// How many sets there are.
+        sets: usize,
+    },
+    /// A perplexity that the number of vectors does not allow.
+    #[error("t-SNE with a perplexity of {perplexity} cannot place {}", counted(*points, "vector"))]
+    Perplexity {
+        /// The perplexity.
+        perplexity: f32,
+        /// How many vectors there are.
+        points: usize,
+    },
+    /// Vectors without distances.
+    #[error("a vector has a number that is not finite")]
+    NotFinite,
     /// The drawing library failed.
     #[error("cannot draw the figure: {0}")]
     Draw(String),
@@ -53,6 +74,9 @@ impl Explain for PlotError {
             Self::NoPanel { .. } | Self::Empty { .. } => {
                 "measure at two or more sizes, so that there is a curve"
             }
+            Self::TooManySets { .. } => "draw fewer sets in one panel",
+            Self::Perplexity { .. } => "give more vectors, or a perplexity from 1 to a third of their number",
+            Self::NotFinite => "encode again, and check the model's weights",
             Self::BarShape { .. } | Self::CellCount { .. } | Self::Draw(_) => return None,
         };
         Some(hint.into())

@@ -4,7 +4,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use crate::style::{Area, GREY, INK, anchored};
-use crate::{Bars, Curves, HeatMap, PlotError, legend};
+use crate::{Bars, Curves, HeatMap, PlotError, Scatter, legend};
 
 /// A figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +35,8 @@ pub enum Content {
     Bars(Bars),
     /// Coloured cells.
     HeatMap(HeatMap),
+    /// Points without axes.
+    Scatter(Scatter),
 }
 
 impl From<Curves> for Content {
@@ -55,6 +57,12 @@ impl From<HeatMap> for Content {
     }
 }
 
+impl From<Scatter> for Content {
+    fn from(scatter: Scatter) -> Self {
+        Self::Scatter(scatter)
+    }
+}
+
 /// Pixels of a panel, legend aside.
 const PANEL: (u32, u32) = (440, 380);
 /// Pixels above the panels.
@@ -64,8 +72,8 @@ impl Figure {
     /// The figure as an SVG document.
     ///
     /// # Errors
-    /// [`PlotError::NoPanel`], and [`PlotError::Empty`], [`PlotError::BarShape`] or [`PlotError::CellCount`]
-    /// for a panel that cannot be drawn.
+    /// [`PlotError::NoPanel`], and [`PlotError::Empty`], [`PlotError::BarShape`], [`PlotError::CellCount`] or
+    /// [`PlotError::TooManySets`] for a panel that cannot be drawn.
     pub fn to_svg(&self) -> Result<String, PlotError> {
         if self.panels.is_empty() {
             return Err(PlotError::NoPanel { figure: self.title.clone() });
@@ -99,6 +107,7 @@ impl Panel {
             Content::Curves(curves) => curves.legend(),
             Content::Bars(bars) => bars.legend(),
             Content::HeatMap(map) => map.legend(),
+            Content::Scatter(scatter) => scatter.legend(),
         }
     }
 
@@ -107,6 +116,7 @@ impl Panel {
             Content::Curves(curves) => curves.draw(area, &self.title),
             Content::Bars(bars) => bars.draw(area, &self.title),
             Content::HeatMap(map) => map.draw(area, &self.title),
+            Content::Scatter(scatter) => scatter.draw(area, &self.title),
         }
     }
 }

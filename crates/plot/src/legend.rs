@@ -1,6 +1,6 @@
 //! The legend below a panel.
 
-use plotters::element::{PathElement, Rectangle};
+use plotters::element::{Circle, PathElement, Rectangle};
 use plotters::style::text_anchor::HPos;
 use plotters::style::{Color, RGBColor};
 
@@ -13,6 +13,7 @@ pub(crate) enum Key {
     Line,
     Dashes,
     Box,
+    Dot,
     Frame,
 }
 
@@ -45,6 +46,7 @@ pub(crate) fn draw(area: &Area<'_>, entries: &[Entry]) -> Result<(), PlotError> 
         match entry.key {
             Key::Line => area.draw(&dash(0, KEY_WIDTH))?,
             Key::Dashes => [0, 9, 18].into_iter().try_for_each(|at| area.draw(&dash(at, at + 6)))?,
+            Key::Dot => area.draw(&Circle::new((x + KEY_WIDTH / 2, y), 4, entry.colour.filled()))?,
             Key::Box | Key::Frame => {
                 let corners = [(x + 6, y - 6), (x + KEY_WIDTH - 6, y + 6)];
                 let is_frame = entry.key == Key::Frame;

@@ -1,5 +1,5 @@
-//! Figures as SVG: panels of curves, stacked bars or heat maps next to each other, with axes, legends and a
-//! title.
+//! Figures as SVG: panels of curves, stacked bars, heat maps or points next to each other, with axes, legends
+//! and a title.
 //!
 //! ```
 //! use toller_plot::{Axis, Curve, Curves, Figure, Panel, Style};
@@ -25,7 +25,9 @@ mod error;
 mod figure;
 mod heat_map;
 mod legend;
+mod neighbourhoods;
 mod scale;
+mod scatter;
 mod style;
 
 pub use bars::{Bars, Part};
@@ -33,4 +35,6 @@ pub use curves::{Curve, Curves, Style};
 pub use error::PlotError;
 pub use figure::{Content, Figure, Panel};
 pub use heat_map::HeatMap;
+pub use neighbourhoods::Tsne;
 pub use scale::{Axis, Scale};
+pub use scatter::{PointSet, Scatter};

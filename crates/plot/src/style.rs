@@ -20,7 +20,7 @@ const FINE_GRID: RGBColor = RGBColor(240, 240, 240);
 
 /// Okabe and Ito's colours (2008), which the colour-blind can distinguish, without the yellow, which is too
 /// pale for a line on white.
-const COLOURS: [RGBColor; 7] = [
+pub(crate) const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),

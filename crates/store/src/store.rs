@@ -169,6 +169,17 @@ impl Store {
         shard.id(row)
     }
 
+    /// Calls `take` with each identifier and its vector, in order.
+    pub fn each_vector(&self, mut take: impl FnMut(&str, &[f32])) {
+        let mut vector = vec![0.0; self.dim()];
+        for shard in self.shards() {
+            for row in 0..shard.rows() {
+                shard.embeddings().widen(row * self.dim()..(row + 1) * self.dim(), &mut vector);
+                take(shard.id(row), &vector);
+            }
+        }
+    }
+
     /// Checks that the vectors were made by `model`, by its fingerprint.
     ///
     /// # Errors

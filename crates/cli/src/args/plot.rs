@@ -22,12 +22,17 @@ impl PlotArgs {
     /// Creates the file, if one was asked for. Do so before the work: a file that cannot be written then
     /// costs none.
     pub fn open(&self) -> crate::Result<Plot> {
-        self.plot.as_ref().map_or(Ok(()), |plot| plot.check_replaces("a figure in SVG", "<svg"))?;
-        Ok(Plot(self.plot.as_ref().map(AtomicFile::create).transpose()?))
+        self.plot.as_ref().map_or_else(|| Ok(Plot(None)), Plot::create)
     }
 }
 
 impl Plot {
+    /// Creates the file.
+    pub fn create(path: &OutputPath) -> crate::Result<Self> {
+        path.check_replaces("a figure in SVG", "<svg")?;
+        Ok(Self(Some(AtomicFile::create(path)?)))
+    }
+
     /// Draws the figure, if that was asked for.
     pub fn draw(self, figure: impl FnOnce() -> Figure) -> crate::Result<()> {
         if let Some(mut file) = self.0 {

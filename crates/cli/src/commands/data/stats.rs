@@ -8,7 +8,6 @@ use toller_ir::Setting;
 use toller_plot::{Bars, Figure, Panel, Part};
 
 use super::folder::text;
-use super::t2ranking::each_vector;
 use crate::args::input::{BadLinesArgs, CORPUS_FORMAT, CollectionArgs, QueriesArgs};
 use crate::args::paths::{InputPath, Inputs};
 use crate::args::plot::PlotArgs;
@@ -99,7 +98,7 @@ fn read(args: &StatsArgs, ui: &Ui) -> crate::Result<Profile> {
     }
     if !args.query_vectors.is_empty() {
         let store = engine::open(ui)?.open_store(&args.query_vectors, true)?;
-        each_vector(&store, |_, vector| profile.add_vector(vector));
+        store.each_vector(|_, vector| profile.add_vector(vector));
     }
     Ok(profile)
 }

@@ -106,23 +106,12 @@ fn keep_one_of_each(args: &DeduplicateArgs, ui: &Ui) -> crate::Result<()> {
 /// The vectors of these identifiers, as far as the store has them.
 fn vectors_of(store: &Store, wanted: &HashSet<&str>) -> HashMap<String, Vec<f32>> {
     let mut vectors = HashMap::new();
-    each_vector(store, |id, vector| {
+    store.each_vector(|id, vector| {
         if wanted.contains(id) {
             vectors.insert(id.to_owned(), vector.to_vec());
         }
     });
     vectors
-}
-
-/// Calls `take` with each identifier of a store and its vector.
-pub fn each_vector(store: &Store, mut take: impl FnMut(&str, &[f32])) {
-    let mut vector = vec![0.0; store.dim()];
-    for shard in store.shards() {
-        for row in 0..shard.rows() {
-            shard.embeddings().widen(row * store.dim()..(row + 1) * store.dim(), &mut vector);
-            take(shard.id(row), &vector);
-        }
-    }
 }
 
 fn uncertain(args: &UncertainArgs, ui: &Ui) -> crate::Result<()> {

@@ -3,6 +3,7 @@
 mod export;
 mod import;
 mod info;
+mod plot;
 mod pull;
 mod push;
 pub(crate) mod quantize;
@@ -20,6 +21,7 @@ pub enum StoreCommand {
     Export(export::ExportArgs),
     /// Show what stores hold, finished or not
     Info(info::InfoArgs),
+    Plot(plot::PlotArgs),
     /// Send a store to S3, Google Cloud Storage or Azure
     Push(push::PushArgs),
     /// Fetch a store from S3, Google Cloud Storage or Azure
@@ -37,6 +39,7 @@ pub fn run(command: &StoreCommand, ui: &Ui) -> crate::Result<()> {
         StoreCommand::Import(args) => import::run(args, ui),
         StoreCommand::Export(args) => export::run(args, ui),
         StoreCommand::Info(args) => info::run(args, ui),
+        StoreCommand::Plot(args) => plot::run(args, ui),
         StoreCommand::Push(args) => push::run(args, ui),
         StoreCommand::Pull(args) => pull::run(args, ui),
         StoreCommand::Quantize(args) => quantize::run(args, ui),
