@@ -96,6 +96,10 @@ const COMMANDS: &[(&str, &str)] = &[
     ("data-tevatron", "data tevatron published/train.jsonl --output tevatron"),
     ("data-psgs", "data psgs published/psgs_w100.tsv --output psgs"),
     ("data-tydi", "data tydi --train tydi.jsonl --dev tydi.jsonl --output tydi"),
+    (
+        "data-paq",
+        "data paq paq.jsonl --corpus c.jsonl --train 1 --dev 0 --test 0 --min-questions 1 --output paq",
+    ),
     ("data-entityquestions", "data entityquestions questions facts.jsonl --output eq"),
     ("data-dureader", "data dureader label dureader.jsonl --output dureader"),
     ("data-t2ranking", "data t2ranking uncertain s.run --low 0 --high 1 --output uncertain"),
@@ -201,6 +205,7 @@ fn workspace() -> Workspace {
             "{\"query_id\":\"q1\",\"query\":\"dog\",\"positive_passages\":[{\"docid\":\"d1\"}]}\n",
         ),
         ("facts.jsonl", "{\"subject\":\"Ann\",\"relation\":\"P19\",\"object\":\"Oslo\"}\n"),
+        ("paq.jsonl", "{\"question\":\"q\",\"answer\":\"a\",\"answers\":[{\"passage_id\":\"d1\"}]}\n"),
         (
             "dureader.jsonl",
             "{\"question_id\":1,\"question\":\"谁\",\"answers\":[\"狗\"],\

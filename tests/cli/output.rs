@@ -172,6 +172,11 @@ fn help_names_every_flag_of_the_command_line() {
         ("data list", "NAME INPUT"),
         ("data stats", "--corpus --queries --qrels --query-vectors --relevance-level --plot"),
         ("data beir", "<INPUT>... --output --overwrite --split --known"),
+        (
+            "data paq",
+            "--corpus --corpus-format --train --dev --test --min-questions --seed --output --overwrite",
+        ),
+        ("store plot", "--output --groups --sample --perplexity --seed --no-verify"),
         ("data tydi", "--train --dev --language --output --overwrite --seed"),
         ("data reqa", "--output --overwrite --unique-questions --natural-questions --sentences"),
         ("data squad", "<INPUT>... --output --overwrite --no-titles"),

@@ -3,7 +3,7 @@
 use toller_analysis::AnalysisError;
 use toller_corpus::{CorpusError, RunWriteError};
 use toller_files::FileError;
-use toller_ir::{ErrorPlace, Explain, Position, Remedy, Setting, remedy};
+use toller_ir::{ErrorPlace, Explain, Position, Remedy, Setting, counted, remedy};
 
 /// The action of a [`FileError`] that comes from making the output directory.
 pub(crate) const CREATE_DIRECTORY: &str = "create the directory";
@@ -107,6 +107,22 @@ pub enum DatasetError {
     /// A passage was retrieved whose text is not known.
     #[error("the collection has no passage {0:?}")]
     NoText(String),
+    /// A file that may have to be read twice.
+    #[error("{file}: it can be read only once, and may have to be read again")]
+    ReadsOnce {
+        /// The file.
+        file: String,
+    },
+    /// Too few passages have as many questions as are wanted.
+    #[error("{found} of the {passages} passages have at least {}", counted(*questions, "question"))]
+    FewPassages {
+        /// How many there are.
+        found: usize,
+        /// How many are wanted.
+        passages: usize,
+        /// The fewest questions of a passage.
+        questions: usize,
+    },
     /// The input is not JSON, or not of SQuAD's shape.
     #[error("{file}: {source}")]
     Json {
@@ -199,7 +215,11 @@ impl Explain for DatasetError {
             Self::NoVector(_) => Some("encode all passages of the run".into()),
             Self::Analysis(error) => error.remedy(),
             Self::NoRow(_) => Some("give the map and the files of one release".into()),
-            Self::NoText(_) => Some("give the collection that the run was made from".into()),
+            Self::NoText(_) => Some("give the collection that the passages are from".into()),
+            Self::ReadsOnce { .. } => Some("save it as a file first".into()),
+            Self::FewPassages { .. } => {
+                Some("ask for fewer questions in all, or for fewer of a passage".into())
+            }
             Self::NotAsKnown { .. } => Some("fetch the files again, or build without the check".into()),
             Self::Json { source, .. } if source.is_eof() => {
                 Some("the file ends early: fetch it again".into())
@@ -230,6 +250,7 @@ impl Explain for DatasetError {
             | Self::RepeatedId { .. }
             | Self::TwoFiles { .. }
             | Self::NoText(_)
+            | Self::FewPassages { .. }
             | Self::NoRow(_)
             | Self::Analysis(_)
             | Self::NotAsKnown { .. } => None,
@@ -241,6 +262,7 @@ impl Explain for DatasetError {
             | Self::Paragraph { file, .. }
             | Self::NoQuestions { file, .. }
             | Self::NoRecord { file, .. }
+            | Self::ReadsOnce { file }
             | Self::NothingAsked(file) => Some(ErrorPlace { file: file.clone(), position: None }),
         }
     }

@@ -16,6 +16,7 @@ mod error;
 mod folder;
 mod lines;
 mod natural_questions;
+mod paq;
 mod profile;
 mod rankings;
 mod records;
@@ -40,6 +41,7 @@ pub use entity::{
 };
 pub use error::{DatasetError, ParagraphProblem};
 pub use natural_questions::{NaturalQuestions, read_natural_questions};
+pub use paq::{PaqOptions, write_paq};
 pub use profile::{Distribution, Histogram, Profile};
 pub use reqa::{
     Paragraph, Question, QuestionKey, Reqa, ReqaOptions, Sentence, SentenceRules, Skipped, build_reqa,

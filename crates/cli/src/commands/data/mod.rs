@@ -4,6 +4,7 @@ mod collections;
 mod dureader;
 mod entity;
 mod folder;
+mod paq;
 mod reading;
 mod segment;
 mod stats;
@@ -45,6 +46,7 @@ pub enum DataCommand {
     /// EntityQuestions: questions from facts, buckets of popularity, results in DPR's format
     #[command(subcommand)]
     Entityquestions(entity::EntityCommand),
+    Paq(Box<paq::PaqArgs>),
     Squad(reading::SquadArgs),
 }
 
@@ -63,6 +65,7 @@ pub fn run(command: &DataCommand, ui: &Ui) -> crate::Result<()> {
         DataCommand::Dureader(command) => dureader::run(command, ui),
         DataCommand::T2ranking(command) => t2ranking::run(command, ui),
         DataCommand::Entityquestions(command) => entity::run(command, ui),
+        DataCommand::Paq(args) => paq::run(args, ui),
         DataCommand::Reqa(args) => reading::reqa(args, ui),
         DataCommand::Squad(args) => reading::squad(args, ui),
     }
