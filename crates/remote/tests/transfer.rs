@@ -25,6 +25,7 @@ fn write_store(path: &Path, dim: usize, seed: f32, rows: u64, part: Option<Part>
             max_length: 8,
             title_mode: "join".into(),
             title_separator: " ".into(),
+            context_field: None,
             compute_dtype: "f32".into(),
             normalized: false,
             pooling: "mean".into(),

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::slice;
 
 use serde::Serialize;
 use toller_corpus::{CollectionFormat, ReadOptions, open_collection};
@@ -118,7 +119,7 @@ fn write_split(
         examples.json(&Example {
             query_id: &id(asked),
             query: &asked.question.text,
-            answers: &[asked.question.answer.clone()],
+            answers: slice::from_ref(&asked.question.answer),
             positive_passages: [Positive { docid: &passage.id, title, text: &passage.text }],
             negative_passages: [],
         })?;

@@ -185,7 +185,8 @@ mod tests {
     fn each_threshold_has_a_file_and_a_row() {
         let folder = tempfile::tempdir().unwrap();
         let mut segmentation = Segmentation::create(folder.path(), &[0.5, 0.25, 0.5]).unwrap();
-        let document = |id: &str| Passage { id: id.into(), title: Some("T".into()), text: "a b".into() };
+        let document =
+            |id: &str| Passage { id: id.into(), title: Some("T".into()), text: "a b".into(), context: None };
         let words = ScoredWords::new("a b", [(0..1, 0.25), (2..3, 0.0)]);
         segmentation.add(&document("x"), &words).unwrap();
         segmentation.add(&document("y"), &words).unwrap();
