@@ -100,7 +100,9 @@ __device__ inline void select_candidates(const toller_select_args &args) {
     const uint32_t kept = prune(memory, candidates, args.undo != 0 ? before : count, threshold);
     // The highest guess so far, since vectors were dropped below it. They may be among the k best, unless k
     // vectors reach this guess.
-    const float guess = fmaxf(guesses[query], args.depth > 0 ? guessed(memory, candidates, kept, args.depth) : -INFINITE);
+    // At depth k, the threshold is the better guess: it is proved.
+    const bool guesses_now = args.depth > 0 && args.depth < args.k;
+    const float guess = fmaxf(guesses[query], guesses_now ? guessed(memory, candidates, kept, args.depth) : -INFINITE);
     const bool is_wrong = args.verify != 0 && threshold < guess;
     if (is_first) {
         counts[query] = is_wrong ? TOLLER_INCOMPLETE : kept;

@@ -36,7 +36,7 @@ pub enum EncoderError {
         passage: usize,
     },
     /// A classifier, such as a cross-encoder, where an encoder is needed.
-    #[error("{}: encoding with a classifier (a cross-encoder?) is not supported", path.display())]
+    #[error("{}: encoding with a classifier, such as a cross-encoder, is not supported", path.display())]
     Classifier {
         /// The configuration.
         path: PathBuf,
@@ -61,7 +61,7 @@ pub enum EncoderError {
         dim: usize,
     },
     /// A distance between windows that leaves tokens between them, or none at all.
-    #[error("windows that begin {stride} tokens apart, but a window has {window}")]
+    #[error("a stride of {stride} tokens, but a window has {window}")]
     Stride {
         /// Tokens from the start of a window to the start of the next.
         stride: usize,

@@ -404,7 +404,7 @@ fn choose_pooling(
     if config.model_type == "realm" {
         return Ok(PoolingChoice { uses_pooler: true, ..of_states(vec![Pooling::Cls]) });
     }
-    if config.is_classifier {
+    if config.is_classifier || config.classifies_tokens {
         return Err(EncoderError::Classifier { path: config_path.to_owned() });
     }
     // As in sentence-transformers for a directory that gives no pooling.

@@ -40,6 +40,9 @@ pub enum TrainError {
     /// A model with a part that has no backward pass.
     #[error("{0}")]
     Untrainable(String),
+    /// A classifier of tokens with another number of labels than two.
+    #[error("the model's classifier of tokens has {0} labels, not 2")]
+    Labels(usize),
     /// A loss that the model cannot have.
     #[error("{0}")]
     Mismatch(String),
@@ -159,6 +162,9 @@ impl Explain for TrainError {
             Self::NoBoundary => "give a dev set with texts of several segments".into(),
             Self::Untrainable(_) => {
                 "choose a model that can be trained: BERT, ERNIE, RoBERTa, XLM-R, CamemBERT, DistilBERT or DPR".into()
+            }
+            Self::Labels(_) => {
+                "choose a token classifier with two labels, or a model without such a classifier".into()
             }
             Self::Mismatch(_) => "choose another loss, or another model".into(),
             Self::Record { .. } => "correct the record; docs/training.md describes the formats".into(),

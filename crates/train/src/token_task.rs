@@ -23,8 +23,7 @@ impl TokenTask {
     pub fn new(classifier: TokenClassifier, files: Vec<MarkedFile>) -> Result<Self, TrainError> {
         let labels = classifier.labels().len();
         if labels != Self::LABELS.len() {
-            let problem = format!("a loss over 2 labels, and a model that has {labels}");
-            return Err(TrainError::Mismatch(problem));
+            return Err(TrainError::Labels(labels));
         }
         Ok(Self { classifier, files })
     }

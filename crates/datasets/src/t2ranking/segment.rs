@@ -19,20 +19,21 @@ pub struct ScoredWords {
 }
 
 impl ScoredWords {
-    /// From the bytes and the score of each token. A token that ends within a word (UAX #29) ends no passage.
+    /// From the bytes and the score of each token. The last token of a word (UAX #29) has the word's score.
     #[must_use]
     pub fn new(text: &str, tokens: impl IntoIterator<Item = (Range<usize>, f32)>) -> Self {
         let mut words = text.split_word_bound_indices().map(|(at, word)| at + word.len()).peekable();
         let mut ends: Vec<(usize, f32)> = Vec::new();
         for (place, score) in tokens {
-            while words.next_if(|end| *end < place.end).is_some() {}
-            if words.peek() != Some(&place.end) {
+            if place.is_empty() {
                 continue;
             }
+            while words.next_if(|end| *end < place.end).is_some() {}
+            // The end of a word may have no token: tokenizers remove some characters, such as accents.
+            let Some(&word) = words.peek() else { break };
             match ends.last_mut() {
-                // Byte pairs may share a character.
-                Some((end, last)) if *end == place.end => *last = score,
-                _ => ends.push((place.end, score)),
+                Some((end, last)) if *end == word => *last = score,
+                _ => ends.push((word, score)),
             }
         }
         Self { ends }
@@ -156,6 +157,8 @@ mod tests {
         assert_eq!(passages("tollered. x", &pieces, 0.5), ["tollered", ".", "x"]);
         assert_eq!(passages("雨雪。冰", &[(0..3, 0.9), (3..6, 0.1), (6..9, 0.8)], 0.5), ["雨", "雪。", "冰"]);
         assert_eq!(passages("🐕 a", &[(0..4, 0.1), (0..4, 0.9), (5..6, 0.1)], 0.5), ["🐕", "a"]);
+        let with_selector = [(0..1, 0.0), (1..4, 0.9), (8..9, 0.0)];
+        assert_eq!(passages("a❤\u{fe0f} b", &with_selector, 0.5), ["a❤\u{fe0f}", "b"]);
         assert!(passages(" \n", &[], 0.5).is_empty());
     }
 

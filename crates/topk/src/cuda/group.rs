@@ -88,6 +88,8 @@ impl<'a> Group<'a> {
     ) -> Result<Self, DeviceError> {
         let Sizes { queries: count, dim, k, capacity } = sizes;
         assert_eq!(numbers.len(), count, "queries of the group's sizes");
+        // After a search that failed, kernels may still read the memory that `upload` is about to write.
+        kernels.wait()?;
         let arena = workspace.arena(sizes)?;
         let scratch = (k > BEST_IN_SHARED as usize).then(|| Memory::within(arena, count * 2 * k));
         let mut group = Self {

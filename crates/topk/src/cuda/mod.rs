@@ -7,8 +7,8 @@
 //! misjudged is searched again without (`safe`). `docs/kernels.md` says what the kernels compute;
 //! `kernels/ip_topk/bounds.cuh` proves that they drop no hit.
 //!
-//! Cost model: few queries cost bytes / copy rate, many cost 2 * queries * rows * dim / matrix rate. A search
-//! waits for the device twice, however many chunks its rows have. A collection that does not fit costs its
+//! Cost model: few queries cost bytes / copy rate, many cost 2 * queries * rows * dim / matrix rate. A group
+//! waits for the device twice, however many chunks the rows have. A collection that does not fit costs its
 //! bytes / rate of the bus instead.
 
 mod abi;

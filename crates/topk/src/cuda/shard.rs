@@ -140,6 +140,7 @@ impl Shard {
             left = incomplete;
             guesses = false;
         }
+        workspace.shrink();
         Ok(found)
     }
 

@@ -141,7 +141,7 @@ fn a_task_needs_two_labels_and_a_dev_set_boundaries() {
     };
     let three = TokenClassifier::load(&fixture("tiny-bert"), &options(&["a", "b", "c"])).unwrap();
     let refused = TokenTask::new(three, vec![toy.data()]).err().unwrap().to_string();
-    assert_eq!(refused, "a loss over 2 labels, and a model that has 3");
+    assert_eq!(refused, "the model's classifier of tokens has 3 labels, not 2");
     let task = TokenTask::new(load(&fixture("tiny-bert"), true), Vec::new()).unwrap();
     fs::write(toy.output("data.jsonl"), "{\"segments\": [\"a text of one segment\"]}\n").unwrap();
     let refused = MarkedSet::new(&task, &[toy.data()]).err().unwrap().to_string();

@@ -21,7 +21,7 @@ use crate::ui::Ui;
 /// the model.
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "toller data t2ranking segment [OPTIONS] --output <DIR>\n           --model <M> --sigma <S>... <DOCUMENTS>..."
+    override_usage = "toller data t2ranking segment [OPTIONS] --output <DIR>\n           <DOCUMENTS>... --model <M> --sigma <S>..."
 )]
 pub struct SegmentArgs {
     /// Documents: a collection
@@ -66,7 +66,9 @@ const TOKENS: usize = 1 << 14;
 
 fn score(text: &str) -> Result<f64, String> {
     let value: Option<f64> = text.parse().ok();
-    value.filter(|value| (0.0..=1.0).contains(value)).ok_or_else(|| "a number from 0 to 1".to_owned())
+    value
+        .filter(|value| (0.0..=1.0).contains(value))
+        .ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 /// A token classifier that scores documents.
