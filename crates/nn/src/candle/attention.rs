@@ -43,7 +43,8 @@ impl CandleAttention {
             let part = qkv.narrow(2, first * head_size, heads * head_size)?;
             part.reshape((count, n, heads, head_size))?.transpose(1, 2)?.contiguous()
         };
-        let mut queries = part(0, heads)?;
+        // Scaled before the product: in f16 a product of unscaled queries may be infinite.
+        let mut queries = part(0, heads)?.affine(1.0 / (head_size as f64).sqrt(), 0.0)?;
         let mut keys = part(heads, key_heads)?;
         let values = part(heads + key_heads, key_heads)?;
         if let Some(rotary) = &self.attention.rotary {
@@ -57,8 +58,7 @@ impl CandleAttention {
             keys = rotate(&keys, &cos, &sin)?;
         }
         let (keys, values) = (self.for_queries(&keys)?, self.for_queries(&values)?);
-        let products = self.products.multiply(&queries, &keys.t()?)?;
-        let mut scores = products.affine(1.0 / (head_size as f64).sqrt(), 0.0)?;
+        let mut scores = self.products.multiply(&queries, &keys.t()?)?;
         if let Some(table) = &self.relative_bias {
             scores = scores.broadcast_add(&bias(table, n)?)?;
         }
