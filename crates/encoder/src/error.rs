@@ -88,7 +88,8 @@ pub enum EncoderError {
 impl EncoderError {
     /// Whether a device has too little memory.
     pub(crate) fn is_out_of_memory(&self) -> bool {
-        matches!(self, Self::Compute(NnError::Device(DeviceError::TooLittleMemory { .. })))
+        let Self::Compute(error) = self else { return false };
+        matches!(error, NnError::CandleMemory(_) | NnError::Device(DeviceError::TooLittleMemory { .. }))
     }
 }
 
@@ -141,9 +142,18 @@ impl Explain for EncoderError {
                 remedy!("take the GPUs of one generation: use {}", Setting::Device.to("cuda:N"))
             }
             Self::Compute(NnError::Device(error)) => return error.remedy(),
-            Self::Compute(NnError::GpuPrecision(_) | NnError::CandlePrecision(_)) => {
+            Self::Compute(NnError::GpuPrecision(_)) => {
                 remedy!("use {} f16, bf16 or f32, or {}", Setting::Dtype, Setting::Device.to("cpu"))
             }
+            Self::Compute(NnError::CandlePrecision(_)) => {
+                remedy!("use {} f16, bf16 or f32, or {}", Setting::Dtype, Setting::Backend.to("native"))
+            }
+            // Batches were computed in halves, down to one text.
+            Self::Compute(NnError::CandleMemory(_)) => remedy!(
+                "free memory that other programs hold on the device (see nvidia-smi), cut texts by {}, or use {}",
+                Setting::MaxLength,
+                Setting::Device.to("cpu")
+            ),
             Self::Compute(_) | Self::Stopped => return None,
         })
     }

@@ -23,6 +23,9 @@ pub enum NnError {
     /// A step of candle.
     #[error("candle: {0}")]
     Candle(String),
+    /// A batch that does not fit in the memory of candle's GPU.
+    #[error("candle's GPU has too little free memory: {0}")]
+    CandleMemory(String),
     /// A device.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -39,6 +42,12 @@ pub enum NnError {
 #[cfg(feature = "candle")]
 impl From<candle_core::Error> for NnError {
     fn from(error: candle_core::Error) -> Self {
-        Self::Candle(error.to_string())
+        let message = error.to_string();
+        // candle's errors are of this type only in builds with CUDA, and are wrapped in others.
+        let is_of_memory = ["CUDA_ERROR_OUT_OF_MEMORY", "CUBLAS_STATUS_ALLOC_FAILED"];
+        if is_of_memory.iter().any(|code| message.contains(code)) {
+            return Self::CandleMemory(message);
+        }
+        Self::Candle(message)
     }
 }

@@ -9,7 +9,7 @@ use crate::reference::ReferenceStates;
 use crate::tests::{
     ACTIVATIONS, Model, check_near_reference, for_each_alone, models, relative_error, unchanged, values,
 };
-use crate::{Activation, NormPlacement, Pooling, Precision, Reference};
+use crate::{Activation, NnError, NormPlacement, Pooling, Precision, Reference};
 
 /// What neighbours may change in pooled states, and in vectors: the scaling to unit length magnifies the change
 /// of a vector near zero.
@@ -177,6 +177,14 @@ fn gradients_are_finite_at_the_edges() {
         let largest = gradients.get(&variable).unwrap().abs().unwrap().max_all().unwrap();
         assert!(largest.to_scalar::<f32>().unwrap().is_finite());
     }
+}
+
+#[test]
+fn too_little_memory_of_a_gpu_is_an_error_of_its_own() {
+    let of = |message: &str| NnError::from(candle_core::Error::Cuda(message.into()));
+    let message = "DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")";
+    assert_eq!(of(message), NnError::CandleMemory(message.to_owned()));
+    assert_eq!(of("no kernel"), NnError::Candle("no kernel".to_owned()));
 }
 
 #[test]
