@@ -141,7 +141,7 @@ impl Narrator {
             Event::ModelUnchecked => ui.warning(
                 "the model of imported vectors is unknown: that one model made passages and queries is not checked",
             ),
-            Event::DeviceChosen(facts) => ui.status(format!("computing on {}", facts.name)),
+            Event::DeviceChosen(name) => ui.status(format!("computing on {name}")),
             Event::CpuChosen(None) => ui.detail(format!("computing on the CPU ({})", Isa::active())),
             Event::CpuChosen(Some(error)) => {
                 ui.warning(format!("computing on the CPU: {}", flags::in_one_line(error)));

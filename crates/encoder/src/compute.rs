@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use toller_checkpoint::Fingerprint;
 use toller_gpu::Devices;
 #[cfg(feature = "candle")]
-use toller_nn::Candle;
-#[cfg(feature = "candle")]
-use toller_nn::candle_core::{Device, DeviceLocation};
+use toller_nn::candle_core::DeviceLocation;
 use toller_nn::{Backend, Cpu, Cuda, Precision, Work};
+#[cfg(feature = "candle")]
+use toller_nn::{Candle, CandleDevice};
 use toller_simd::Isa;
 
 use crate::EncoderError;
@@ -25,7 +25,7 @@ pub enum Compute {
     Gpus(Devices),
     /// Through candle, on one of its devices.
     #[cfg(feature = "candle")]
-    Candle(Device),
+    Candle(CandleDevice),
 }
 
 impl Compute {
@@ -36,7 +36,7 @@ impl Compute {
             Self::Cpu => Precision::F32,
             Self::Gpus(_) => Precision::F16,
             #[cfg(feature = "candle")]
-            Self::Candle(device) if device.is_cpu() => Precision::F32,
+            Self::Candle(device) if device.device().is_cpu() => Precision::F32,
             #[cfg(feature = "candle")]
             Self::Candle(_) => Precision::F16,
         }
@@ -49,7 +49,7 @@ impl Compute {
             Self::Cpu => Isa::active().to_string(),
             Self::Gpus(devices) => names(devices),
             #[cfg(feature = "candle")]
-            Self::Candle(device) => match device.location() {
+            Self::Candle(device) => match device.device().location() {
                 DeviceLocation::Cpu => "candle on the CPU".to_owned(),
                 DeviceLocation::Cuda { gpu_id } => format!("candle on cuda:{gpu_id}"),
                 DeviceLocation::Metal { gpu_id } => format!("candle on metal:{gpu_id}"),
@@ -79,7 +79,7 @@ impl Compute {
                 format!("{dtype} on CUDA {major}.{minor}")
             }
             #[cfg(feature = "candle")]
-            Self::Candle(_) => format!("{dtype} by {}", self.device()),
+            Self::Candle(device) => format!("{dtype} by candle on {}", device.kind()),
         }
     }
 }
@@ -113,7 +113,7 @@ pub(crate) fn open<P: Plan>(
         Compute::Cpu => on_one(plan, Cpu::new(dtype), fingerprint),
         Compute::Gpus(devices) => on_gpus(plan, devices, dtype, fingerprint),
         #[cfg(feature = "candle")]
-        Compute::Candle(device) => on_one(plan, Candle::new(device.clone(), dtype)?, fingerprint),
+        Compute::Candle(device) => on_one(plan, Candle::new(device.device().clone(), dtype)?, fingerprint),
     }
 }
 

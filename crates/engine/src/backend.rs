@@ -3,9 +3,10 @@
 use toller_encoder::Compute;
 use toller_ir::{Explain, Remedy, Setting, named, remedy};
 #[cfg(feature = "candle")]
-use toller_nn::candle_core;
+use toller_nn::CandleDevice;
 
 use crate::Device;
+use crate::event::Event;
 
 named! {
     /// What computes a model on a device.
@@ -69,26 +70,52 @@ impl Backend {
     }
 }
 
-/// Where candle computes on `device`: `auto` is a GPU if candle has CUDA.
+/// Where candle computes on `device`. `auto` is the first GPU if candle has CUDA and there is one, else the
+/// CPU; the choice is reported.
 #[cfg(feature = "candle")]
-pub(crate) fn candle(device: Device) -> Result<Compute, BackendError> {
-    let has_cuda = cfg!(feature = "candle-cuda");
-    let ordinal = match device {
-        Device::Cpu => None,
-        Device::Auto => has_cuda.then_some(0),
-        Device::Cuda(_) if !has_cuda => return Err(BackendError::NoCuda),
-        Device::Cuda(ordinal) => Some(ordinal),
+pub(crate) fn candle(device: Device, notify: impl Fn(Event<'_>)) -> Result<Compute, BackendError> {
+    let chosen = match device {
+        Device::Cpu => CandleDevice::cpu(),
+        Device::Cuda(ordinal) => gpu(ordinal)?,
+        Device::Auto if has_gpu()? => {
+            notify(Event::DeviceChosen("cuda:0, through candle"));
+            gpu(0)?
+        }
+        Device::Auto => {
+            notify(Event::CpuChosen(None));
+            CandleDevice::cpu()
+        }
         _ => return Err(BackendError::Device(device)),
     };
-    let Some(ordinal) = ordinal else { return Ok(Compute::Candle(candle_core::Device::Cpu)) };
-    let opened = candle_core::Device::new_cuda(ordinal);
-    let opened = opened.map_err(|error| BackendError::Open { ordinal, message: error.to_string() });
-    Ok(Compute::Candle(opened?))
+    Ok(Compute::Candle(chosen))
+}
+
+#[cfg(feature = "candle-cuda")]
+fn gpu(ordinal: usize) -> Result<CandleDevice, BackendError> {
+    CandleDevice::gpu(ordinal).map_err(|error| BackendError::Open { ordinal, message: error.to_string() })
+}
+
+#[cfg(feature = "candle-cuda")]
+fn has_gpu() -> Result<bool, BackendError> {
+    let count = CandleDevice::gpus();
+    count
+        .map(|count| count > 0)
+        .map_err(|error| BackendError::Open { ordinal: 0, message: error.to_string() })
+}
+
+#[cfg(all(feature = "candle", not(feature = "candle-cuda")))]
+fn gpu(_: usize) -> Result<CandleDevice, BackendError> {
+    Err(BackendError::NoCuda)
+}
+
+#[cfg(all(feature = "candle", not(feature = "candle-cuda")))]
+fn has_gpu() -> Result<bool, BackendError> {
+    Ok(false)
 }
 
 /// Nowhere.
 #[cfg(not(feature = "candle"))]
-pub(crate) fn candle(_: Device) -> Result<Compute, BackendError> {
+pub(crate) fn candle(_: Device, _: impl Fn(Event<'_>)) -> Result<Compute, BackendError> {
     Err(BackendError::NotBuilt)
 }
 
@@ -104,8 +131,8 @@ mod tests {
         let built = cfg!(feature = "candle");
         assert_eq!(Backend::Candle.check().is_ok(), built);
         assert_eq!(Backend::Native.check(), Ok(()));
-        assert_eq!(candle(Device::Cpu).is_ok(), built);
-        let error = candle(Device::AllCuda).err().map(|error| (error.to_string(), error.remedy()));
+        assert_eq!(candle(Device::Cpu, |_| {}).is_ok(), built);
+        let error = candle(Device::AllCuda, |_| {}).err().map(|error| (error.to_string(), error.remedy()));
         let (message, remedy) = error.unwrap_or_default();
         let expected = if built {
             "candle does not compute on cuda:all"
@@ -114,5 +141,20 @@ mod tests {
         };
         assert_eq!(message, expected);
         assert!(remedy.is_some_and(|remedy| remedy.to_string().starts_with("use ")));
+    }
+
+    #[cfg(all(feature = "candle", not(feature = "candle-cuda")))]
+    #[test]
+    fn auto_is_the_cpu_without_cuda_and_is_reported() {
+        let reports = std::cell::Cell::new(0);
+        let report = |event: crate::Event<'_>| {
+            assert!(matches!(event, crate::Event::CpuChosen(None)));
+            reports.set(reports.get() + 1);
+        };
+        let compute = candle(Device::Auto, report).unwrap();
+        assert_eq!(
+            (compute.name_of(compute.dtype()).as_str(), reports.get()),
+            ("f32 by candle on the CPU", 1)
+        );
     }
 }

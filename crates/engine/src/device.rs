@@ -117,7 +117,7 @@ impl Engine {
     pub fn compute(&self, device: Device, backend: Backend) -> Result<Compute, EngineError> {
         match backend {
             Backend::Native => Ok(self.devices(device)?.map_or(Compute::Cpu, Compute::Gpus)),
-            Backend::Candle => Ok(backend::candle(device)?),
+            Backend::Candle => Ok(backend::candle(device, |event| self.notify(event))?),
         }
     }
 
@@ -125,7 +125,7 @@ impl Engine {
     fn automatic(&self) -> Option<Devices> {
         match Devices::cuda(0) {
             Ok(devices) => {
-                devices.facts().for_each(|facts| self.notify(Event::DeviceChosen(facts)));
+                devices.facts().for_each(|facts| self.notify(Event::DeviceChosen(&facts.name)));
                 Some(devices)
             }
             Err(DeviceError::NotBuilt | DeviceError::NoDriver | DeviceError::NoDevice { .. }) => {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use toller_gpu::{DeviceError, DeviceFacts};
+use toller_gpu::DeviceError;
 use toller_hub::ModelSource;
 use toller_index::FlatIndex;
 use toller_ir::Role;
@@ -62,8 +62,8 @@ pub enum Event<'a> {
     },
     /// Vectors of an unknown model are searched. Whether one model made both sides is not checked.
     ModelUnchecked,
-    /// The GPU was chosen for `auto`.
-    DeviceChosen(&'a DeviceFacts),
+    /// The GPU of this name was chosen for `auto`.
+    DeviceChosen(&'a str),
     /// The CPU was chosen for `auto`; with the reason, if there is a GPU that is not used.
     CpuChosen(Option<&'a DeviceError>),
     /// What the memory of a device is used for.

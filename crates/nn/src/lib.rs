@@ -28,7 +28,7 @@ mod unit;
 pub use activation::{Activation, UnknownActivation};
 pub use backend::{Backend, Stream, Work};
 #[cfg(feature = "candle")]
-pub use candle::{Candle, CandleAttention, CandleBatch, CandleLinear, CandleNorm};
+pub use candle::{Candle, CandleAttention, CandleBatch, CandleDevice, CandleLinear, CandleNorm};
 /// candle's devices, tensors and gradients.
 #[cfg(feature = "candle")]
 pub use candle_core;

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use toller_encoder::{
     Compute, CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, Role, TextPooling,
 };
-use toller_nn::Precision;
-use toller_nn::candle_core::Device;
+use toller_nn::{CandleDevice, Precision};
 use toller_tokenizer::Tokens;
 
 use crate::common::{Case, Pair, lines, relative_error};
@@ -27,7 +26,7 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 fn options() -> LoadOptions {
-    LoadOptions { compute: Compute::Candle(Device::Cpu), ..LoadOptions::default() }
+    LoadOptions { compute: Compute::Candle(CandleDevice::cpu()), ..LoadOptions::default() }
 }
 
 /// Compares vectors with those of the cases: alone, and in one batch of all.
@@ -93,7 +92,7 @@ fn check_cross(folder: &Path) {
     // The label whose score counts: a model of three has none by default.
     let options = CrossEncoderOptions { label: Some(0), ..CrossEncoderOptions::default() };
     let reference = CrossEncoder::load(folder, &options).unwrap().reference().unwrap();
-    let compute = Compute::Candle(Device::Cpu);
+    let compute = Compute::Candle(CandleDevice::cpu());
     let model = CrossEncoder::load(folder, &CrossEncoderOptions { compute, ..options }).unwrap();
     let tokens = pairs.iter().map(|pair| model.tokenize_pair(&pair.query, &pair.passage).unwrap());
     let tokens: Vec<Tokens> = tokens.collect();
@@ -126,5 +125,5 @@ fn bits_of_candle_have_their_own_name_and_int8_is_refused() {
     let int8 = LoadOptions { dtype: Precision::Int8, ..options() };
     let error = DualEncoder::load(&fixture("tiny-bert"), &int8).err().unwrap();
     assert!(error.to_string().contains("int8 through candle"), "{error}");
-    assert!(toller_ir::Explain::remedy(&error).unwrap().to_string().contains("f16"));
+    assert!(toller_ir::Explain::remedy(&error).unwrap().to_string().contains("native"));
 }

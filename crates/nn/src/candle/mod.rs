@@ -6,6 +6,7 @@
 mod activation;
 mod attention;
 mod batch;
+mod device;
 mod pool;
 
 #[cfg(test)]
@@ -17,6 +18,7 @@ use candle_core::{D, DType, Device, Tensor, Var};
 
 pub use self::attention::CandleAttention;
 pub use self::batch::CandleBatch;
+pub use self::device::CandleDevice;
 use crate::backend::{Backend, Stream, Work};
 use crate::cpu::{check_gated, check_linear, check_width};
 use crate::unit::SHORTEST;
