@@ -239,7 +239,7 @@ fn wrong_usage_has_another_status_than_failure() {
     let encode = "encode --model tiny-bert --corpus one.jsonl --output new";
     let search = "search --dense store --model tiny-bert --queries q.tsv --output new.txt";
     let eval = "eval --qrels qrels.txt run.txt";
-    let cases: [(&str, &str, &[&str]); 26] = [
+    let cases: [(&str, &str, &[&str]); 29] = [
         ("", "", &["Usage: toller"]),
         ("nonsense", "", &["unrecognized subcommand 'nonsense'"]),
         ("encode --model tiny-bert --output new", "", &["--corpus"]),
@@ -258,6 +258,21 @@ fn wrong_usage_has_another_status_than_failure() {
                 "--backend candle: this toller was built without candle",
                 "hint: use --backend native, or build with the feature `candle`",
             ],
+        ),
+        (
+            "search --dense store --query-vectors store --any-role --output new.txt",
+            "--backend candle",
+            &["--backend is for models, and no model computes", "hint: leave --backend out"],
+        ),
+        (
+            "store import vectors.npy --row-ids --output new",
+            "--backend candle",
+            &["--backend is for models, and no model computes", "hint: give --model, or leave"],
+        ),
+        (
+            "serve --sparse index",
+            "--backend candle",
+            &["--backend is for models, and no model computes", "hint: give --model or --reranker"],
         ),
         (encode, "--backend torch", &["`torch` is not a backend: expected native or candle"]),
         (encode, "--store-dtype int8", &["`int8` is not a store dtype: expected f32, f16 or bf16"]),

@@ -51,8 +51,11 @@ impl DenseArgs {
     /// Refuses wrong usage before anything is read. --queries and --query-vectors go together only if an
     /// inverted index or a reranker needs the texts.
     pub fn check(&self, has_queries: bool, with_index: bool, texts_wanted: bool) -> Result<(), UsageError> {
-        device::check(self.model_args.device)?;
-        device::check_model(self.model_args.device, self.model_args.backend)?;
+        let ModelArgs { device, backend, .. } = self.model_args;
+        if self.query_vectors.is_some() && !texts_wanted {
+            device::check_unused(backend, "leave --backend out, or give --model and --queries")?;
+        }
+        device::check_model(device, backend)?;
         if self.dense.is_empty() {
             return match has_queries {
                 _ if !with_index => Err(UsageError::new(
@@ -63,6 +66,8 @@ impl DenseArgs {
                 true => self.check_unused(texts_wanted),
             };
         }
+        // Stores are searched by Toller's own kernels, whatever computes the model.
+        device::check(device)?;
         match (&self.model, &self.query_vectors, has_queries) {
             (None, Some(_), true) if with_index || texts_wanted => Ok(()),
             (None, Some(_), false) if with_index => {
@@ -100,8 +105,8 @@ impl DenseArgs {
             ("--pooling", pooling.is_some()),
             ("--dim", dim.is_some()),
             ("--dtype", dtype.is_some() && !texts_wanted),
-            ("--device", !matches!(device, Device::Auto | Device::Cpu)),
-            ("--backend", *backend != Backend::Native),
+            ("--device", !matches!(device, Device::Auto | Device::Cpu) && !texts_wanted),
+            ("--backend", *backend != Backend::Native && !texts_wanted),
         ];
         match flags.into_iter().find(|(_, is_given)| *is_given) {
             Some((flag, _)) => Err(UsageError::new(

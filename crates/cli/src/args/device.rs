@@ -39,3 +39,11 @@ pub fn check_model(device: Device, backend: Backend) -> Result<(), UsageError> {
         }
     }
 }
+
+/// Refuses a backend where no model computes.
+pub fn check_unused(backend: Backend, remedy: &'static str) -> Result<(), UsageError> {
+    match backend {
+        Backend::Native => Ok(()),
+        Backend::Candle => Err(UsageError::new("--backend is for models, and no model computes", remedy)),
+    }
+}

@@ -163,8 +163,15 @@ pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
 impl ServeArgs {
     /// Refuses wrong usage before anything is opened.
     fn check(&self) -> Result<(), UsageError> {
-        device::check(self.model_args.device)?;
-        device::check_model(self.model_args.device, self.model_args.backend)?;
+        let ModelArgs { device, backend, .. } = self.model_args;
+        if self.model.is_none() && self.reranker.is_none() {
+            device::check_unused(backend, "give --model or --reranker, or leave --backend out")?;
+        }
+        device::check_model(device, backend)?;
+        if self.systems.has_dense() {
+            // Stores are searched by Toller's own kernels, whatever computes the model.
+            device::check(device)?;
+        }
         self.systems.check(self.model.is_some(), self.reranker.is_some())
     }
 }
