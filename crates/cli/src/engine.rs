@@ -57,6 +57,9 @@ pub fn unit(role: Role) -> &'static str {
     }
 }
 
+/// What is said where results of candle are added to earlier ones.
+pub const BITS_OF_BATCHES: &str = "through candle, the last bits depend on the batch";
+
 /// The progress bar of the current work.
 struct Bar {
     title: String,
@@ -180,6 +183,7 @@ impl Narrator {
                 let next = writer.missing_rows().first().map_or(writer.rows_done(), |rows| rows.start);
                 ui.status(format!("resuming {} at row {next}", writer.directory().display()));
             }
+            Event::BitsOfBatches => ui.status(BITS_OF_BATCHES),
             _ => {}
         }
     }

@@ -120,6 +120,9 @@ impl Engine {
         let missing = missing.map(|rows| first + rows.start..first + rows.end).collect();
         if writer.rows_done() > 0 {
             self.notify(Event::StoreResumed(&writer));
+            if !encoder.compute().keeps_bits() {
+                self.notify(Event::BitsOfBatches);
+            }
         }
         let texts = source.read(missing, &options.titles)?;
         let role = source.role();

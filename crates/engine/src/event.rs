@@ -102,6 +102,8 @@ pub enum Event<'a> {
     ShardDamaged(&'a Damage),
     /// An unfinished store is resumed.
     StoreResumed(&'a StoreWriter),
+    /// A store is resumed through candle: the last bits of the other rows depend on their batches.
+    BitsOfBatches,
     /// A store is being encoded.
     Encoding {
         /// What is encoded.

@@ -142,6 +142,12 @@ impl Reranker {
         &self.options
     }
 
+    /// Whether a score's bits do not depend on the other pairs of its batch.
+    #[must_use]
+    pub fn keeps_bits(&self) -> bool {
+        self.models.iter().all(|model| model.compute().keeps_bits())
+    }
+
     /// The number of models.
     #[must_use]
     pub fn model_count(&self) -> usize {

@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use toller_pipeline::rerank::ScoreCache;
+use toller_pipeline::rerank::{Reranker, ScoreCache};
 
+use crate::engine::BITS_OF_BATCHES;
 use crate::ui::Ui;
 
 /// The suffix of the directory next to an output.
@@ -35,8 +36,12 @@ impl Journal {
         }
     }
 
-    /// Opens it.
-    pub(in crate::commands) fn open(&self, ui: &Ui) -> crate::Result<Option<ScoreCache>> {
+    /// Opens the scores for a reranker.
+    pub(in crate::commands) fn open(
+        &self,
+        reranker: &Reranker,
+        ui: &Ui,
+    ) -> crate::Result<Option<ScoreCache>> {
         let path = match self {
             Self::Cache(path) | Self::NextTo(path) => path,
             Self::Nowhere => return Ok(None),
@@ -51,6 +56,9 @@ impl Journal {
                     ));
                 }
                 _ => ui.detail(format!("{path} has {scores} scores")),
+            }
+            if !reranker.keeps_bits() {
+                ui.status(BITS_OF_BATCHES);
             }
         }
         Ok(Some(cache))

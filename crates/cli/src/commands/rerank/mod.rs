@@ -100,7 +100,7 @@ fn rerank(
         queries.iter().map(|query| (query.id.as_str(), query.text.as_str())).collect();
     let candidates = candidates(&run, &texts);
     let mut reranker = args.reranker.open(args.input.skip_bad_lines(), &engine::open(ui)?)?;
-    reranker.cache = journal.open(ui)?;
+    reranker.cache = journal.open(&reranker, ui)?;
     let reranked = rerank_with_progress(&reranker, &candidates, stop, journal, ui)?;
     for (query, ranked) in candidates.iter().zip(&reranked.queries) {
         let kept = args.k.map_or(usize::MAX, |k| k as usize);

@@ -153,7 +153,7 @@ fn retrieve(
     let options = args.scoring.options(args.rerank_max_length, compute, dtype, machine.batch_tokens);
     let skip_bad_lines = args.sources.bad_lines.skip_bad_lines;
     let mut reranker = args.reranking.open(&args.rerank, &options, skip_bad_lines, &engine)?;
-    reranker.cache = journal.open(ui)?;
+    reranker.cache = journal.open(&reranker, ui)?;
     let prepare_secs = started.elapsed().as_secs_f64();
     let retrieving = Instant::now();
     let stages = Stages {
