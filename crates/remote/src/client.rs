@@ -116,7 +116,8 @@ impl Client {
         let mut found: Vec<ObjectMeta> = wait(list.try_collect())?;
         // Some tools mark folders by empty objects.
         found.retain(|meta| wanted(meta.location.as_ref()) && !(meta.size == 0 && meta.location == prefix));
-        found.sort_unstable_by(|a, b| a.location.as_ref().cmp(b.location.as_ref()));
+        // The order in which a folder on disk is read: `a/x` comes before `a-b/x`.
+        found.sort_unstable_by(|a, b| a.location.as_ref().split('/').cmp(b.location.as_ref().split('/')));
         let keep = |meta: ObjectMeta| {
             let url = folder.with_key(meta.location.as_ref()).to_string();
             self.keep(url.clone(), RemoteObject::new(Arc::clone(&bucket), meta));

@@ -27,10 +27,10 @@ pub enum RemoteError {
     #[error("the bucket is in another region{0}")]
     Region(String),
     /// The object is not the version that was opened.
-    #[error("it was replaced while it was read")]
+    #[error("the object was replaced while it was read")]
     Replaced,
     /// Another writer was first.
-    #[error("another writer has changed it")]
+    #[error("another writer has changed the object")]
     Conflict,
     /// Anything else: the network, the server, or the settings.
     #[error("{0}")]
@@ -59,7 +59,7 @@ impl RemoteError {
                 Self::Region(detail)
             }
             _ if code == Some("NoSuchBucket") => Self::NotFound(detail),
-            _ if !detail.is_empty() => Self::Other(format!("the server refuses{detail}")),
+            _ if !detail.is_empty() => Self::Other(format!("the server refused the request{detail}")),
             _ => Self::Other(causes.last().map_or_else(String::new, |cause| in_one_line(cause))),
         }
     }

@@ -67,7 +67,7 @@ fn a_replaced_object_is_an_error_in_this_pass_and_the_next() {
     reader.read_exact(&mut [0; 10]).unwrap();
     server.write("bucket/a", bytes(40 << 20));
     let error = reader.read_to_end(&mut Vec::new()).unwrap_err();
-    assert_eq!(error.to_string(), "it was replaced while it was read");
+    assert_eq!(error.to_string(), "the object was replaced while it was read");
     assert!(error.remedy().unwrap().to_string().contains("run the same command again"));
     assert_eq!(read(&client, "s3://bucket/a").unwrap_err(), error.to_string());
 }
@@ -75,13 +75,16 @@ fn a_replaced_object_is_an_error_in_this_pass_and_the_next() {
 #[test]
 fn folders_and_patterns_stand_for_their_objects() {
     let (server, client) = start();
-    for name in ["p/part-1.gz", "p/part-0.gz", "p/more/x.gz", "p/other.txt", "q/part-2.gz"] {
+    for name in
+        ["p/part-1.gz", "p/part-0.gz", "p/more/x.gz", "p/other.txt", "p/a/x", "p/a-b/x", "q/part-2.gz"]
+    {
         server.write(&format!("bucket/{name}"), name);
     }
     server.write("bucket/p", "");
     let list = |url: &str| client.list(url).unwrap();
     let urls = |names: &[&str]| names.iter().map(|name| format!("s3://bucket/{name}")).collect::<Vec<_>>();
-    assert_eq!(list("s3://bucket/p/"), urls(&["p/more/x.gz", "p/other.txt", "p/part-0.gz", "p/part-1.gz"]));
+    let all = ["p/a/x", "p/a-b/x", "p/more/x.gz", "p/other.txt", "p/part-0.gz", "p/part-1.gz"];
+    assert_eq!(list("s3://bucket/p/"), urls(&all));
     assert_eq!(list("s3://bucket/*/part-*.gz"), urls(&["p/part-0.gz", "p/part-1.gz", "q/part-2.gz"]));
     assert_eq!(list("s3://bucket/p/other.txt"), urls(&["p/other.txt"]));
     let heads =
@@ -151,8 +154,10 @@ fn inputs_are_objects_wherever_they_are_files() {
     server.write("bucket/p.parquet", parquet);
     server.fail(Fault::CutsBody, "GET bucket/p.parquet", 2);
     let inputs = expand(["s3://bucket/p.parquet"]).unwrap();
-    for (at, found) in open_collection(&inputs, &ReadOptions::default()).unwrap().enumerate() {
-        let found = found.unwrap();
+    let collection = open_collection(&inputs, &ReadOptions::default()).unwrap();
+    let found: Vec<_> = collection.map(|passage| passage.unwrap()).collect();
+    assert_eq!(found.len(), 4000);
+    for (at, found) in found.into_iter().enumerate() {
         assert_eq!((found.id, found.text.len()), (format!("d{at}"), 4000 + at % 7));
     }
 
