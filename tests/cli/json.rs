@@ -236,6 +236,7 @@ fn transfers_are_as_the_schema_says() {
         let result = Finished::new(command.envs(server.variables()).output().unwrap()).succeeds().json();
         assert_eq!(checker.problem("closed", name, &result), None);
         assert_eq!((&result["files"], &result["moved_files"]), (&json!(1), &json!(1)));
+        assert_eq!(result["moved_bytes"], result["bytes"]);
     }
 }
 

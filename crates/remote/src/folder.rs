@@ -89,7 +89,7 @@ impl Folder {
         Ok(meta.map(|meta| RemoteObject::new(Arc::clone(&self.bucket), meta)))
     }
 
-    /// Whether there is an object of these bytes, as [`Folder::send`] writes it.
+    /// Whether there is an object of these bytes, as [`Folder::send`] and [`Folder::put`] write it.
     pub(crate) fn has(&self, name: &str, bytes: u64, checksum: Checksum) -> Result<bool, FileError> {
         let options = || GetOptions { head: true, ..GetOptions::default() };
         let found = self.at("open", name, |path| async move { self.bucket.get_opts(&path, options()).await });
@@ -104,8 +104,10 @@ impl Folder {
     /// `object_store` does not repeat a conditional write whose answer is lost, since the first attempt may
     /// have changed what the condition is about. Reading the object tells.
     pub(crate) fn put(&self, name: &str, bytes: &Bytes, mode: &PutMode) -> Result<bool, FileError> {
+        let checksum = Checksum::of(bytes);
         let put = |path| async move {
-            let options = PutOptions { mode: mode.clone(), ..PutOptions::default() };
+            let attributes = Attributes::from_iter([(CHECKSUM, checksum.to_string())]);
+            let options = PutOptions { mode: mode.clone(), attributes, ..PutOptions::default() };
             self.bucket.put_opts(&path, bytes.clone().into(), options).await
         };
         for attempt in 1.. {
@@ -149,7 +151,7 @@ impl Folder {
         let options = PutMultipartOptions { attributes, ..PutMultipartOptions::default() };
         let begin = |path| async move { self.bucket.put_multipart_opts(&path, options).await };
         let mut upload = self.at("write", name, begin).map_err(|missed| missed.failed)?;
-        let sent = self.send_parts(name, &mut *upload, &bytes, advance);
+        let sent = self.send_parts(name, &mut *upload, &bytes, checksum, advance);
         if sent.is_err() {
             // The server would keep the parts. The error of sending them is the one to report.
             let _ = wait(upload.abort());
@@ -162,6 +164,7 @@ impl Folder {
         name: &str,
         upload: &mut dyn MultipartUpload,
         bytes: &Bytes,
+        checksum: Checksum,
         advance: &dyn Fn(u64) -> Result<(), E>,
     ) -> Result<(), E> {
         let failed = |error| failure("write", &self.url.below(name), error);
@@ -172,8 +175,11 @@ impl Folder {
             wait(upload.put_part(part.into())).map_err(failed)?;
             advance(length)?;
         }
-        wait(upload.complete()).map_err(failed)?;
-        Ok(())
+        // If the answer is lost, the request is repeated, and the server no longer knows the upload.
+        match wait(upload.complete()) {
+            Err(error) if !self.has(name, bytes.len() as u64, checksum)? => Err(failed(error).into()),
+            _ => Ok(()),
+        }
     }
 
     /// Does something with the object of this name.

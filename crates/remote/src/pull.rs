@@ -13,7 +13,7 @@ use toller_store::{Manifest, Part};
 
 use crate::folder::{Folder, failure};
 use crate::object::RemoteObject;
-use crate::transfer::{Meter, for_each};
+use crate::transfer::{Meter, continues, for_each};
 use crate::{Client, RemoteError, Transfer, TransferError, Transferred};
 
 /// The bytes that one request asks for.
@@ -62,7 +62,18 @@ fn deliveries(root: &Folder, directory: &Path) -> Result<Vec<Delivery>, Transfer
     if deliveries.is_empty() {
         return Err(TransferError::NoStore(root.url().to_string()));
     }
+    check_root(directory, &parts)?;
     Ok(deliveries)
+}
+
+/// Refuses a directory that holds anything but parts of the same division: a whole store in it would hide
+/// the parts.
+fn check_root(directory: &Path, parts: &[String]) -> Result<(), TransferError> {
+    let of = parts.iter().find_map(|name| Part::parse_directory_name(name)).map(|(_, of)| of);
+    let is_ours =
+        |name: &str| name == DirectoryLock::FILE || Part::parse_directory_name(name).map(|(_, of)| of) == of;
+    let in_use = |entry| Err(TransferError::InUse { place: directory.display().to_string(), entry });
+    names_in(directory)?.into_iter().find(|name| !is_ours(name)).map_or(Ok(()), in_use)
 }
 
 impl Delivery {
@@ -94,11 +105,9 @@ impl Delivery {
         let path = directory.join(Manifest::FILE);
         if path.exists() {
             let found = read_regular(&path).map_err(FileError::on("read", &path))?;
-            let goes_on = Manifest::parse(&found, directory).is_ok_and(|found| {
-                found.spec == self.manifest.spec && self.manifest.shards.starts_with(&found.shards)
-            });
-            if !goes_on {
-                return Err(TransferError::OtherStore(directory.display().to_string()));
+            let found = Manifest::parse(&found, directory);
+            if !found.is_ok_and(|found| continues(&self.manifest, &found)) {
+                return Err(TransferError::OtherStoreHere(directory.clone()));
             }
         }
         let is_ours = |name: &str| {
@@ -164,7 +173,7 @@ impl Download<'_> {
             (&file).write_all(&chunk).map_err(FileError::on("write", &path))?;
             hasher.update(&chunk);
             done += chunk.len() as u64;
-            self.meter.advance(chunk.len() as u64)?;
+            self.meter.advance_moved(chunk.len() as u64)?;
         }
         if hasher.finish() != self.file.checksum {
             self.meter.retract(done);

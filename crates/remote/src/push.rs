@@ -5,16 +5,22 @@
 //! another's store. The manifest is written on the condition that nobody else has written one since, and
 //! the claim is removed. A killed writer leaves its claim and files. The same command finds both and goes
 //! on.
+//!
+//! With `overwrite`, a writer takes over the claim of another. Each writer looks at the claim again before
+//! every write, and gives up if the claim is lost. One request of the loser may still be under way then. The
+//! winner examines every file once more before it publishes. Only a request that arrives even later damages
+//! the store, which `pull` notices by the checksums.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use bytes::Bytes;
 use object_store::PutMode;
-use toller_files::{FileError, ListedFile, ListedFileError, OpenOptions, Verifier, read_regular};
-use toller_store::{Manifest, Part, StorePart, status};
+use toller_files::{Checksum, FileError, ListedFile, ListedFileError, OpenOptions, Verifier, read_regular};
+use toller_store::{Manifest, Part, StorePart, StoreSpec, status};
 
 use crate::folder::Folder;
-use crate::transfer::{Meter, for_each};
+use crate::transfer::{Meter, continues, for_each};
 use crate::{Client, Transfer, TransferError, Transferred};
 
 /// The object that says what is being sent to its folder.
@@ -26,6 +32,8 @@ struct Shipment {
     manifest: Manifest,
     /// The manifest as it is on disk.
     bytes: Bytes,
+    /// That of the manifest.
+    checksum: Checksum,
     files: Vec<ListedFile>,
 }
 
@@ -43,7 +51,7 @@ impl Client {
     ) -> Result<Transferred, TransferError> {
         let parts = status(directory)?.parts;
         let root = self.folder(url)?;
-        check_division(&root, &parts)?;
+        check_root(&root, &parts, transfer.overwrite)?;
         let shipments = parts.iter().map(|part| Shipment::of(part, &root)).collect::<Result<Vec<_>, _>>()?;
         let files = shipments.iter().flat_map(|shipment| &shipment.files);
         let meter = Meter::new(transfer, files.clone().map(|file| file.bytes).sum());
@@ -52,15 +60,47 @@ impl Client {
     }
 }
 
-/// Refuses a folder that holds the same kind of store in another division.
-fn check_division(root: &Folder, parts: &[StorePart]) -> Result<(), TransferError> {
-    let of = parts.first().and_then(|part| part.manifest.spec.part).map(|part| part.of);
-    let is_other = |name: &String| match Part::parse_directory_name(name) {
+/// Refuses a folder that holds a store in another division; and one that holds parts of another store,
+/// unless they are to be replaced.
+fn check_root(root: &Folder, parts: &[StorePart], overwrite: bool) -> Result<(), TransferError> {
+    let spec = parts.first().map(|part| &part.manifest.spec);
+    let of = spec.and_then(|spec| spec.part).map(|part| part.of);
+    let is_other = |name: &&String| match Part::parse_directory_name(name) {
         Some((_, found)) => of != Some(found),
-        None => of.is_some() && name == Manifest::FILE,
+        None => of.is_some() && [Manifest::FILE, CLAIM].contains(&name.as_str()),
     };
-    let in_use = |entry| Err(TransferError::InUse { place: root.url().to_string(), entry });
-    root.names()?.into_iter().find(is_other).map_or(Ok(()), in_use)
+    let names = root.names()?;
+    if let Some(entry) = names.iter().find(is_other) {
+        return Err(TransferError::InUse { place: root.url().to_string(), entry: entry.clone() });
+    }
+    match spec.filter(|_| !overwrite) {
+        Some(spec) => check_other_parts(root, &names, parts, spec),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a folder whose other parts belong to another store. They agree with each other, so that one of
+/// them is enough.
+fn check_other_parts(
+    root: &Folder,
+    names: &[String],
+    parts: &[StorePart],
+    spec: &StoreSpec,
+) -> Result<(), TransferError> {
+    let ours: Vec<String> =
+        parts.iter().filter_map(|part| part.manifest.spec.part).map(|part| part.directory_name()).collect();
+    let others =
+        names.iter().filter(|name| Part::parse_directory_name(name).is_some() && !ours.contains(name));
+    for folder in others.map(|name| root.below(name)) {
+        if let Some(found) = folder.read(Manifest::FILE)? {
+            let manifest = Manifest::parse(&found.bytes, Path::new(&folder.url().to_string()))?;
+            return match spec.is_part_of_same(&manifest.spec) {
+                true => Ok(()),
+                false => Err(TransferError::OtherStore(root.url().to_string())),
+            };
+        }
+    }
+    Ok(())
 }
 
 impl Shipment {
@@ -73,19 +113,19 @@ impl Shipment {
             None => root.clone(),
         };
         let files = manifest.files(&part.directory).collect();
-        Ok(Self { folder, manifest, bytes: bytes.into(), files })
+        let checksum = Checksum::of(&bytes);
+        Ok(Self { folder, manifest, bytes: bytes.into(), checksum, files })
     }
 
     fn send(&self, overwrite: bool, meter: &Meter<'_>) -> Result<(), TransferError> {
-        let place = || self.folder.url().to_string();
         self.claim(overwrite)?;
         // Read under the claim: from here on only a writer of the same bytes publishes anything.
         let published = self.folder.read(Manifest::FILE)?;
         let is_published = published.as_ref().is_some_and(|found| found.bytes == self.bytes);
         let grows = published.as_ref().is_none_or(|found| self.goes_on(&found.bytes));
         if !grows && !overwrite {
-            self.folder.remove(CLAIM)?;
-            return Err(TransferError::OtherStore(place()));
+            self.release()?;
+            return Err(TransferError::OtherStore(self.folder.url().to_string()));
         }
         let mode = match published {
             Some(found) if grows => PutMode::Update(found.version),
@@ -97,18 +137,41 @@ impl Shipment {
             None => PutMode::Create,
         };
         for_each(&self.files, |file| self.send_file(file, meter))?;
+        // A writer that lost its claim may have replaced a file since.
+        for_each(&self.files, |file| if self.has(file)? { Ok(()) } else { Err(self.lost()) })?;
+        self.check_claim()?;
         if !is_published && !self.folder.put(Manifest::FILE, &self.bytes, &mode)? {
-            return Err(TransferError::Lost(place()));
+            return Err(self.lost());
         }
-        Ok(self.folder.remove(CLAIM)?)
+        self.release()
     }
 
-    /// Whether this store is that of `manifest`, or the same one with more shards.
+    /// Whether this store is that of `manifest`, or the same one with more of it.
     fn goes_on(&self, manifest: &[u8]) -> bool {
-        let found = Manifest::parse(manifest, Path::new(""));
-        found.is_ok_and(|found| {
-            found.spec == self.manifest.spec && self.manifest.shards.starts_with(&found.shards)
-        })
+        Manifest::parse(manifest, Path::new("")).is_ok_and(|found| continues(&self.manifest, &found))
+    }
+
+    fn lost(&self) -> TransferError {
+        TransferError::Lost(self.folder.url().to_string())
+    }
+
+    /// Whether the folder has an object with the bytes of this manifest.
+    fn is_ours(&self, name: &str) -> Result<bool, FileError> {
+        self.folder.has(name, self.bytes.len() as u64, self.checksum)
+    }
+
+    /// Refuses to go on after another writer has taken over the claim.
+    fn check_claim(&self) -> Result<(), TransferError> {
+        // A writer of the same bytes may have published them and removed the claim.
+        if self.is_ours(CLAIM)? || self.is_ours(Manifest::FILE)? { Ok(()) } else { Err(self.lost()) }
+    }
+
+    /// Removes the claim, unless another writer has taken it over.
+    fn release(&self) -> Result<(), TransferError> {
+        if self.is_ours(CLAIM)? {
+            self.folder.remove(CLAIM)?;
+        }
+        Ok(())
     }
 
     /// Announces what will be published.
@@ -116,20 +179,22 @@ impl Shipment {
         if self.folder.put(CLAIM, &self.bytes, &PutMode::Create)? {
             return Ok(());
         }
-        let place = || self.folder.url().to_string();
-        let found = self.folder.read(CLAIM)?.ok_or_else(|| TransferError::Lost(place()))?;
+        let found = self.folder.read(CLAIM)?.ok_or_else(|| self.lost())?;
         if !overwrite && !self.goes_on(&found.bytes) {
-            return Err(TransferError::Claimed(place()));
+            return Err(TransferError::Claimed(self.folder.url().to_string()));
         }
         match self.folder.put(CLAIM, &self.bytes, &PutMode::Update(found.version))? {
             true => Ok(()),
-            false => Err(TransferError::Lost(place())),
+            false => Err(self.lost()),
         }
     }
 
+    fn has(&self, file: &ListedFile) -> Result<bool, FileError> {
+        self.folder.has(&name_of(file), file.bytes, file.checksum)
+    }
+
     fn send_file(&self, file: &ListedFile, meter: &Meter<'_>) -> Result<(), TransferError> {
-        let name = file.path.file_name().unwrap_or_default().to_string_lossy();
-        if self.folder.has(&name, file.bytes, file.checksum)? {
+        if self.has(file)? {
             return meter.advance(file.bytes);
         }
         let options = OpenOptions::default();
@@ -137,8 +202,18 @@ impl Shipment {
             ListedFileError::File(error) => TransferError::File(error),
             ListedFileError::Damaged(reason) => TransferError::Damaged { path: file.path.clone(), reason },
         })?;
-        self.folder.send(&name, Bytes::from_owner(map), file.checksum, &|bytes| meter.advance(bytes))?;
+        self.check_claim()?;
+        self.folder.send(&name_of(file), Bytes::from_owner(map), file.checksum, &|bytes| {
+            meter.advance_moved(bytes)?;
+            // A file in several parts appears after the last one.
+            self.check_claim()
+        })?;
         meter.count_moved();
         Ok(())
     }
+}
+
+/// The name of a file in its folder.
+fn name_of(file: &ListedFile) -> Cow<'_, str> {
+    file.path.file_name().unwrap_or_default().to_string_lossy()
 }

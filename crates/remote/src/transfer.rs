@@ -8,7 +8,7 @@ use std::thread;
 
 use toller_files::FileError;
 use toller_ir::{Explain, Remedy, Setting, remedy};
-use toller_store::StoreError;
+use toller_store::{Manifest, StoreError};
 
 use crate::RemoteError;
 
@@ -35,6 +35,8 @@ pub struct Transferred {
     pub bytes: u64,
     /// The files that had to be transferred; the others were there already.
     pub moved_files: usize,
+    /// The bytes that this transfer moved.
+    pub moved_bytes: u64,
 }
 
 /// Why a store was not sent or fetched.
@@ -63,6 +65,9 @@ pub enum TransferError {
     /// The destination holds another store, or more of the same one.
     #[error("{0} holds another store, or more of this one")]
     OtherStore(String),
+    /// The local directory holds another store, or more of the same one.
+    #[error("{} holds another store, or more of this one", .0.display())]
+    OtherStoreHere(PathBuf),
     /// Another store is being sent to the same place.
     #[error("another store is being sent to {0}, or was not sent to its end")]
     Claimed(String),
@@ -103,6 +108,7 @@ impl Explain for TransferError {
             Self::OtherStore(_) => {
                 remedy!("give another URL, or replace that store with {}", Setting::Overwrite)
             }
+            Self::OtherStoreHere(_) => "give another directory, or remove that store".into(),
             Self::Claimed(_) => {
                 remedy!(
                     "wait until it has ended; if it was killed, take its place with {}",
@@ -119,17 +125,24 @@ impl Explain for TransferError {
     }
 }
 
-/// The progress of a transfer of so many bytes.
+/// The progress of a transfer of this many bytes.
 pub(crate) struct Meter<'a> {
     transfer: &'a Transfer<'a>,
     done_bytes: AtomicU64,
     all_bytes: u64,
     moved_files: AtomicUsize,
+    moved_bytes: AtomicU64,
 }
 
 impl<'a> Meter<'a> {
     pub(crate) fn new(transfer: &'a Transfer<'a>, all_bytes: u64) -> Self {
-        Self { transfer, done_bytes: AtomicU64::new(0), all_bytes, moved_files: AtomicUsize::new(0) }
+        Self {
+            transfer,
+            done_bytes: AtomicU64::new(0),
+            all_bytes,
+            moved_files: AtomicUsize::new(0),
+            moved_bytes: AtomicU64::new(0),
+        }
     }
 
     /// Counts bytes that are at the destination; an error if the work is to stop.
@@ -140,6 +153,12 @@ impl<'a> Meter<'a> {
             return Err(TransferError::Interrupted);
         }
         Ok(())
+    }
+
+    /// Counts bytes that were transferred just now; an error if the work is to stop.
+    pub(crate) fn advance_moved(&self, bytes: u64) -> Result<(), TransferError> {
+        self.moved_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.advance(bytes)
     }
 
     /// Takes back bytes that turned out to be wrong.
@@ -153,9 +172,21 @@ impl<'a> Meter<'a> {
     }
 
     pub(crate) fn result(&self, files: usize) -> Transferred {
-        let moved_files = self.moved_files.load(Ordering::Relaxed);
-        Transferred { files, bytes: self.all_bytes, moved_files }
+        Transferred {
+            files,
+            bytes: self.all_bytes,
+            moved_files: self.moved_files.load(Ordering::Relaxed),
+            moved_bytes: self.moved_bytes.load(Ordering::Relaxed),
+        }
     }
+}
+
+/// Whether `new` is the store of `old`, with at least as much of it.
+pub(crate) fn continues(new: &Manifest, old: &Manifest) -> bool {
+    new.spec == old.spec
+        && new.shards.starts_with(&old.shards)
+        && new.codes.starts_with(&old.codes)
+        && (new.complete || !old.complete)
 }
 
 /// Does `work` for all items, some of them at the same time. The first error ends it.

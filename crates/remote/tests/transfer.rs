@@ -6,12 +6,14 @@ use std::fs;
 use std::path::Path;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use toller_hub::ResolveOptions;
 use toller_ir::Explain;
 use toller_remote::{Client, Transfer, TransferError, Transferred};
 use toller_store::{
-    DType, Encoding, ModelInfo, OpenOptions, Part, Role, Source, Store, StoreSpec, StoreWriter,
+    Codes, DType, Encoding, ModelInfo, OpenOptions, Part, Role, Source, Store, StoreSpec, StoreWriter,
+    quantize,
 };
 use toller_testing::{Fault, ObjectServer, files};
 
@@ -116,9 +118,11 @@ fn a_store_arrives_as_it_was_sent() {
     assert!(world.is_same("st", "copy"));
     let store = Store::open(&[world.at("copy")], &OpenOptions::default()).unwrap();
     assert_eq!(store.count(), 12);
+    assert_eq!(sent.moved_bytes, sent.bytes);
     // Again there is nothing to do.
-    assert_eq!(world.push("st", false).unwrap().moved_files, 0);
-    assert_eq!(world.pull("copy").unwrap().moved_files, 0);
+    for again in [world.push("st", false).unwrap(), world.pull("copy").unwrap()] {
+        assert_eq!((again.moved_files, again.moved_bytes), (0, 0));
+    }
 }
 
 #[test]
@@ -158,6 +162,9 @@ fn broken_connections_and_busy_servers_are_overcome() {
     world.server.fail(Fault::HangsUp, "PUT bucket/stores/st/shard-00001", 1);
     world.server.fail(Fault::Status(503), "PUT bucket/stores/st/shard-00002", 2);
     world.server.fail(Fault::LosesAnswer, "PUT bucket/stores/st/manifest.json", 2);
+    // The first request begins an upload in parts, and the second completes the upload.
+    world.server.fail(Fault::Waits(Duration::ZERO), "POST bucket/stores/st/shard-00000", 1);
+    world.server.fail(Fault::LosesAnswer, "POST bucket/stores/st/shard-00000", 1);
     world.push("st", false).unwrap();
     assert_eq!(world.names(), [&["manifest.json"][..], &SHARDS].concat(), "no upload is left open");
     world.server.fail(Fault::CutsBody, "GET bucket/stores/st/shard", 3);
@@ -196,7 +203,8 @@ fn a_stopped_transfer_goes_on_with_what_has_arrived() {
     assert!(matches!(run(20 << 20, &pull), Err(TransferError::Interrupted)));
     assert!(!world.at("copy/manifest.json").exists());
     let before = world.server.requests().len();
-    world.pull("copy").unwrap();
+    let rest = world.pull("copy").unwrap();
+    assert!((1..=rest.bytes - (20 << 20)).contains(&rest.moved_bytes), "{rest:?}");
     let later = world.server.requests().split_off(before);
     let goes_on = |request: &String| request.contains("shard") && request.contains("bytes=8388608-");
     assert!(later.iter().any(goes_on), "{later:?}");
@@ -273,6 +281,95 @@ fn of_two_writers_one_wins() {
 }
 
 #[test]
+fn a_writer_that_is_overtaken_damages_nothing() {
+    // The requests at which the first writer is held up while the second one sends everything.
+    for held in ["HEAD bucket/stores/st/shard-00002", "PUT bucket/stores/st/shard-00002"] {
+        let world = World::new();
+        for (name, seed) in [("a", 1.0), ("b", 2.0)] {
+            write_store(&world.at(name), 4, seed, 12, None);
+        }
+        world.server.fail(Fault::Waits(Duration::from_secs(3)), held, 1);
+        let (a, b) = std::thread::scope(|scope| {
+            let first = scope.spawn(|| world.push("a", true));
+            let began = Instant::now();
+            while !world.server.requests().iter().any(|request| request.starts_with(held)) {
+                assert!(began.elapsed() < Duration::from_secs(60), "{:?}", world.server.requests());
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let second = world.push("b", true);
+            (first.join().unwrap(), second)
+        });
+        assert!(matches!(a, Err(TransferError::Lost(_))), "{held}: {a:?}");
+        b.unwrap();
+        assert_eq!(world.names(), [&["manifest.json"][..], &SHARDS].concat());
+        world.pull("copy").unwrap();
+        assert!(world.is_same("copy", "b"), "{held}");
+    }
+}
+
+#[test]
+fn a_claim_that_was_taken_over_stays() {
+    let world = World::new();
+    write_store(&world.at("st"), 4, 1.0, 12, None);
+    let claim = "bucket/stores/st/manifest.json.sending";
+    let taken = AtomicBool::new(false);
+    let progress = |_, _| {
+        if !taken.swap(true, Ordering::Relaxed) {
+            world.server.write(claim, "another's");
+        }
+    };
+    let transfer = Transfer { overwrite: true, stop: &AtomicBool::new(false), progress: &progress };
+    let error = world.client().push(&world.at("st"), URL, &transfer).unwrap_err();
+    assert!(matches!(error, TransferError::Lost(_)), "{error}");
+    assert_eq!(world.server.read(claim).unwrap(), b"another's");
+    assert!(matches!(world.pull("copy"), Err(TransferError::NoStore(_))));
+}
+
+#[test]
+fn parts_do_not_mix_with_other_stores() {
+    let world = World::new();
+    let part = |index, of| Some(Part::new(index, of, 12).unwrap());
+    write_store(&world.at("a"), 4, 1.0, 4, part(1, 3));
+    write_store(&world.at("b"), 8, 1.0, 4, part(2, 3));
+    write_store(&world.at("whole"), 4, 1.0, 12, None);
+    world.server.write("bucket/stores/st/manifest.json.sending", "{}");
+    let error = world.push("a", false).unwrap_err();
+    assert!(matches!(error, TransferError::InUse { .. }), "a whole store is being sent: {error}");
+    assert!(matches!(world.push("a", true), Err(TransferError::InUse { .. })));
+    assert_eq!(world.names(), ["manifest.json.sending"]);
+
+    let world = World { server: ObjectServer::start(&["bucket"]).unwrap(), ..world };
+    world.push("a", false).unwrap();
+    let error = world.push("b", false).unwrap_err();
+    assert!(matches!(error, TransferError::OtherStore(_)), "another dimension: {error}");
+    let error = world.pull("whole").unwrap_err();
+    assert!(matches!(error, TransferError::InUse { .. }), "the whole store would be searched: {error}");
+    write_store(&world.at("halves"), 4, 1.0, 6, part(1, 2));
+    assert!(matches!(world.pull("halves"), Err(TransferError::InUse { .. })));
+    world.pull("copy").unwrap();
+    assert!(world.is_same("a", "copy"));
+}
+
+#[test]
+fn codes_are_more_of_a_store() {
+    let world = World::new();
+    write_store(&world.at("plain"), 4, 1.0, 12, None);
+    write_store(&world.at("coded"), 4, 1.0, 12, None);
+    quantize(&world.at("coded"), Codes::Int8, false, None).unwrap();
+    world.push("plain", false).unwrap();
+    assert_eq!(world.push("coded", false).unwrap().moved_files, 3);
+    assert!(matches!(world.push("plain", false), Err(TransferError::OtherStore(_))));
+    world.pull("plain").unwrap();
+    assert!(world.is_same("plain", "coded"));
+    write_store(&world.at("again"), 4, 1.0, 12, None);
+    world.push("again", true).unwrap();
+    let error = world.pull("coded").unwrap_err();
+    assert!(matches!(error, TransferError::OtherStoreHere(_)), "{error}");
+    let remedy = error.remedy().unwrap().to_string();
+    assert!(remedy.contains("another directory"), "{remedy}");
+}
+
+#[test]
 fn another_store_is_replaced_on_request_alone() {
     let world = World::new();
     write_store(&world.at("a"), 4, 1.0, 12, None);
@@ -281,7 +378,8 @@ fn another_store_is_replaced_on_request_alone() {
     assert!(matches!(world.push("b", false), Err(TransferError::OtherStore(_))));
     world.pull("copy").unwrap();
     world.push("b", true).unwrap();
-    assert!(matches!(world.pull("copy"), Err(TransferError::OtherStore(_))));
+    let error = world.pull("copy").unwrap_err();
+    assert!(matches!(error, TransferError::OtherStoreHere(_)), "{error}");
     world.pull("copy-b").unwrap();
     assert!(world.is_same("b", "copy-b"));
 

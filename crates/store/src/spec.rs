@@ -219,6 +219,12 @@ impl StoreSpec {
         self.defect().map_or(Ok(()), |reason| Err(StoreError::InvalidSpec(reason)))
     }
 
+    /// Whether `other` can be another part of the same store: of the same collection, encoded in the same way.
+    #[must_use]
+    pub fn is_part_of_same(&self, other: &Self) -> bool {
+        self.differences(other, Agreement::Parts).is_empty()
+    }
+
     /// The fields in which `other` differs from this spec, of those that `agreement` compares.
     pub(crate) fn differences(&self, other: &Self, agreement: Agreement) -> Vec<Difference> {
         self.fields()

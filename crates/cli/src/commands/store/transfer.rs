@@ -23,7 +23,7 @@ pub fn carry(
     let progress = |done, all| bar.get_or_init(|| ui.progress(title, "bytes", all)).set(done);
     let done = work(&Transfer { overwrite, stop: &stop, progress: &progress });
     drop(bar);
-    let Transferred { files, bytes, moved_files } = match done {
+    let Transferred { files, bytes, moved_files, moved_bytes } = match done {
         Err(TransferError::Interrupted) => {
             let resume = "run the command again to go on with what has arrived".to_owned();
             return Err(Interrupted { resume }.into());
@@ -32,13 +32,13 @@ pub fn carry(
     };
     let seconds = began.elapsed().as_secs_f64();
     if moved_files == 0 {
-        ui.status(format!("{} were there already: nothing to do", counted(files, "file")));
+        ui.status(format!("already there: {}", counted(files, "file")));
     } else {
-        let rate = per_second(bytes, seconds) / 1e6;
+        let rate = per_second(moved_bytes, seconds) / 1e6;
         ui.status(format!(
-            "{}: {moved_files} of {}, {:.1} MB in all, in {seconds:.1} s ({rate:.1} MB/s)",
-            title,
+            "{title}: {moved_files} of {}, {:.1} of {:.1} MB, in {seconds:.1} s ({rate:.1} MB/s)",
             counted(files, "file"),
+            moved_bytes as f64 / 1e6,
             bytes as f64 / 1e6
         ));
     }
@@ -49,6 +49,7 @@ pub fn carry(
             "files": files,
             "bytes": bytes,
             "moved_files": moved_files,
+            "moved_bytes": moved_bytes,
             "seconds": seconds,
         })
     })
