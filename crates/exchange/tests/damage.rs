@@ -7,6 +7,7 @@ use std::fs;
 use common::{TestResult, fixture, read};
 use proptest::prelude::*;
 use toller_exchange::{ExchangeError, IdsFrom, Source, SourceOptions};
+use toller_ir::Explain;
 
 /// Files of every format, and whether they bring their ids.
 const FILES: [(&str, bool); 10] = [
@@ -43,6 +44,25 @@ fn every_cut_is_an_error() -> TestResult {
         for length in 0..bytes.len() {
             assert!(read_all(name, has_ids, &bytes[..length]).is_err(), "{name} cut to {length} bytes");
         }
+    }
+    Ok(())
+}
+
+#[test]
+fn objects_are_refused_with_a_remedy() -> TestResult {
+    let remote = |vectors: &str, ids| {
+        let options = SourceOptions { ids, ..SourceOptions::default() };
+        let error = Source::open(&[vectors.into()], &options).err().ok_or("it was opened")?;
+        let remedy = error.remedy().ok_or("no remedy")?.to_string();
+        Ok::<_, Box<dyn std::error::Error>>((error.to_string(), remedy))
+    };
+    for (vectors, ids, object) in [
+        ("s3://bucket/a.npy", IdsFrom::Rows, "s3://bucket/a.npy"),
+        ("a.npy", IdsFrom::Files(vec!["gs://bucket/ids.txt".into()]), "gs://bucket/ids.txt"),
+    ] {
+        let (reason, remedy) = remote(vectors, ids)?;
+        assert_eq!(reason, format!("{object}: it is in an object store"));
+        assert_eq!(remedy, "copy the object to a file first");
     }
     Ok(())
 }

@@ -64,6 +64,9 @@ pub enum TrainError {
     /// A collection, or queries.
     #[error(transparent)]
     Corpus(#[from] CorpusError),
+    /// Training data in an object store.
+    #[error("{} is not on disk", _0.display())]
+    Remote(PathBuf),
     /// A record of the training data.
     #[error("{}, line {line}: {problem}", path.display())]
     Record {
@@ -167,6 +170,7 @@ impl Explain for TrainError {
                 "choose a token classifier with two labels, or a model without such a classifier".into()
             }
             Self::Mismatch(_) => "choose another loss, or another model".into(),
+            Self::Remote(_) => "copy the object to a file first".into(),
             Self::Record { .. } => "correct the record; docs/training.md describes the formats".into(),
             Self::TooFew { .. } => "choose smaller batches, or give more examples".into(),
             Self::OtherRun { .. } => {
@@ -187,7 +191,8 @@ impl Explain for TrainError {
                 let position = Some(Position::Line(*line as u64));
                 Some(ErrorPlace { position, ..ErrorPlace::of_file(path) })
             }
-            Self::OtherRun { path, .. }
+            Self::Remote(path)
+            | Self::OtherRun { path, .. }
             | Self::Damaged { path, .. }
             | Self::OutputExists(path)
             | Self::Locked(path) => Some(ErrorPlace::of_file(path)),

@@ -7,6 +7,7 @@ mod pickle;
 
 use std::path::{Path, PathBuf};
 
+use toller_files::is_object_url;
 use toller_store::DType;
 
 use crate::ids::{self, IdsFrom};
@@ -93,6 +94,15 @@ impl Source {
             && files.len() != paths.len()
         {
             return Err(ExchangeError::IdFileCount { ids: files.len(), inputs: paths.len() });
+        }
+        let id_files = if let IdsFrom::Files(files) = &options.ids { files.as_slice() } else { &[] };
+        let is_remote = |path: &&PathBuf| path.to_str().is_some_and(is_object_url);
+        if let Some(path) = paths.iter().chain(id_files).find(is_remote) {
+            return Err(ExchangeError::Unsupported {
+                path: path.clone(),
+                what: "it is in an object store".to_owned(),
+                remedy: "copy the object to a file first".into(),
+            });
         }
         let mut files = Vec::new();
         let mut dims: Vec<(usize, Precision)> = Vec::new();

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
 use memmap2::Mmap;
-use toller_files::{Compression, FileError, Input, InputReader, open_regular};
+use toller_files::{Compression, FileError, Input, InputReader, is_object_url, open_regular};
 
 use super::parquet;
 use crate::TrainError;
@@ -16,6 +16,9 @@ const PARQUET: &[u8] = b"PAR1";
 
 /// Maps the content of a file.
 pub(super) fn map(path: &Path) -> Result<Mmap, TrainError> {
+    if path.to_str().is_some_and(is_object_url) {
+        return Err(TrainError::Remote(path.to_owned()));
+    }
     let file = open_regular(path).map_err(FileError::on("open", path))?;
     let mut reader = InputReader::open(&Input::parse(path))?;
     let file = if reader.peek(PARQUET.len()) == PARQUET {

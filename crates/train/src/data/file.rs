@@ -83,6 +83,7 @@ mod tests {
     use parquet::file::writer::SerializedFileWriter;
     use parquet::schema::parser::parse_message_type;
     use toller_files::{CompressedWriter, Compression};
+    use toller_ir::Explain;
 
     use super::ExampleFile;
 
@@ -99,6 +100,13 @@ mod tests {
         std::fs::write(&path, "query\tpassage\na\tb\nc\n").unwrap();
         let error = ExampleFile::open(&path).err().unwrap().to_string();
         assert!(error.contains("data.jsonl, line 3: expected a query, a positive"), "{error}");
+    }
+
+    #[test]
+    fn an_object_is_refused_with_a_remedy() {
+        let error = ExampleFile::open("s3://bucket/data.jsonl".as_ref()).err().unwrap();
+        assert_eq!(error.to_string(), "s3://bucket/data.jsonl is not on disk");
+        assert_eq!(error.remedy().unwrap().to_string(), "copy the object to a file first");
     }
 
     #[test]
