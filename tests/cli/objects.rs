@@ -60,7 +60,7 @@ fn commands_read_objects_as_they_read_files() {
     assert_eq!(local.json()["runs"], remote.json()["runs"]);
     toller(&workspace, &server, "eval s3://bucket/a.run --qrels s3://bucket/qrels.txt").succeeds();
 
-    let rerank = "rerank -q --model cross-encoders/mpnet --run local.run --queries data/queries.jsonl --depth 2 \
+    let rerank = "rerank -q --model cross-encoders/mpnet --run local.run --queries data/queries.jsonl --depth 2 --truncation longest_first \
                   --corpus {} --output reranked.run";
     workspace.runs(&rerank.replace("{}", "corpus.jsonl"));
     let expected = workspace.read("reranked.run");

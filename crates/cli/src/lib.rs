@@ -4,7 +4,9 @@
 #![allow(unreachable_pub, reason = "the modules are private, so every pub but `main` is unreachable")]
 
 #[cfg(all(feature = "cuda", feature = "candle-cuda"))]
-compile_error!("candle-cuda links cudarc and cuda loads it when needed: build with one of the two features");
+compile_error!(
+    "candle-cuda links CUDA's driver and cuda loads it when needed: build with one of the two features"
+);
 
 mod allocator;
 mod args;

@@ -82,7 +82,8 @@ impl<B: Backend> Head<B> {
         Ok(())
     }
 
-    /// Adds a norm with `weight` and `bias` `[dim]`, which were taken from `parameters` as the parts of `name`.
+    /// Adds a norm with `weight` and `bias` `[dim]`, which were taken from `parameters` as the parts of
+    /// `name`.
     pub(crate) fn push_norm(
         &mut self,
         backend: &B,

@@ -1,8 +1,8 @@
 //! Memory that is kept for the next work: slabs of a device's memory, cut into blocks that are given back
 //! when they are dropped.
 //!
-//! Kernels are queued in order, so a block can be used again as soon as the last kernel that reads it is queued.
-//! A copy of another queue into the block has to wait for the kernels first.
+//! Kernels are queued in order, so a block can be used again as soon as the last kernel that reads it is
+//! queued. A copy of another queue into the block has to wait for the kernels first.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -2,8 +2,9 @@
 //!
 //! A model is written once over [`Backend`], a trait of fused steps. [`Cpu`] is fast and gives the same bits
 //! on every instruction set; [`Cuda`] runs the kernels of `kernels/` on a GPU; [`Reference`] is slow,
-//! obviously right, and computes in f64. `Candle`, with the feature `candle`, computes on candle's devices and
-//! has gradients. An operation's parts are together: `attention/cpu.rs` is next to `attention/reference.rs`.
+//! obviously right, and computes in f64. `Candle`, with the feature `candle`, computes on candle's devices
+//! and has gradients. An operation's parts are together: `attention/cpu.rs` is next to
+//! `attention/reference.rs`.
 
 mod activation;
 mod attention;

@@ -219,7 +219,8 @@ impl StoreSpec {
         self.defect().map_or(Ok(()), |reason| Err(StoreError::InvalidSpec(reason)))
     }
 
-    /// Whether `other` can be another part of the same store: of the same collection, encoded in the same way.
+    /// Whether `other` can be another part of the same store: of the same collection, encoded in the same
+    /// way.
     #[must_use]
     pub fn is_part_of_same(&self, other: &Self) -> bool {
         self.differences(other, Agreement::Parts).is_empty()

@@ -140,8 +140,8 @@ impl Tokenizer {
         self.compose_pair(&title, &self.pieces(text, self.max_length + 1, most)?, truncation)
     }
 
-    /// The tokens of a text and its context, as a pair. If they are too long together, the context is cut; the
-    /// text only if it is too long without a context.
+    /// The tokens of a text and its context, as a pair. If they are too long together, the context is cut;
+    /// the text only if it is too long without a context.
     pub fn encode_in_context(&self, text: &str, context: &str) -> Result<Tokens, TokenizerError> {
         let room = room(self.max_length, self.template.pair_specials())?;
         let text = self.pieces(text, room, room)?.ids;

@@ -1,5 +1,5 @@
-//! Models through candle on the CPU, against Hugging Face transformers in float64 and the reference: promise 4 in
-//! f32, alone and among others.
+//! Models through candle on the CPU, against Hugging Face transformers in float64 and the reference: promise
+//! 4 in f32, alone and among others.
 
 use std::path::{Path, PathBuf};
 

@@ -11,8 +11,8 @@ use crate::tests::{
 };
 use crate::{Activation, NnError, NormPlacement, Pooling, Precision, Reference};
 
-/// What neighbours may change in pooled states, and in vectors: the scaling to unit length magnifies the change
-/// of a vector near zero.
+/// What neighbours may change in pooled states, and in vectors: the scaling to unit length magnifies the
+/// change of a vector near zero.
 const NEIGHBOURS: [f64; 2] = [1e-5, 1e-3];
 
 const SMOOTH: &[Pooling] =

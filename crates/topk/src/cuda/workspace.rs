@@ -9,14 +9,14 @@ use super::sizes::Sizes;
 /// The most bytes of the pinned buffer, unless one query needs more: enough that a copy takes longer than
 /// starting the copy.
 const PINNED_BYTES: usize = 64 << 20;
-/// The most bytes of the arena that are kept: enough for few queries. An index that is opened on the same device
-/// later may need the rest.
+/// The most bytes of the arena that are kept: enough for few queries. An index that is opened on the same
+/// device later may need the rest.
 const KEPT_BYTES: u64 = 256 << 20;
 /// The copy queue of the pinned buffer.
 const QUEUE: usize = 0;
 
-/// Memory of a device and pinned memory of the host. To allocate either one takes longer than a search for one
-/// query, so both are kept, except the memory of a large search.
+/// Memory of a device and pinned memory of the host. To allocate either one takes longer than a search for
+/// one query, so both are kept, except the memory of a large search.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     device: Arc<dyn Device>,

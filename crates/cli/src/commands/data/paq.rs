@@ -10,8 +10,9 @@ use crate::ui::Ui;
 
 /// Samples PAQ's questions about passages of Wikipedia, for training.
 ///
-/// Passages with several questions are sampled, and one question of each, as EntityQuestions trains on PAQ. Each split has the questions, the judgments, and both
-/// with the passages' texts in Tevatron's format for `toller train`; `toller mine` adds negatives.
+/// Passages with several questions are sampled, and one question of each, as EntityQuestions trains on PAQ.
+/// Each split has the questions, the judgments, and both with the passages' texts in Tevatron's format for
+/// `toller train`; `toller mine` adds negatives.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "toller data paq [OPTIONS] --output <DIR>\n           <INPUT>... --corpus <FILE>..."
