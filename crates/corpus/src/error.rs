@@ -35,6 +35,8 @@ named! {
         MissingField = "missing column",
         /// More columns than the format has.
         ExtraColumn = "extra column",
+        /// A value of a table that is missing.
+        Null = "null",
         /// Not the syntax of the format, or a value of the wrong type.
         Malformed = "malformed record",
         /// An identifier that is empty or blank.
@@ -71,6 +73,7 @@ impl BadKind {
                 Setting::Format,
                 skip
             ),
+            Self::Null => remedy!("fill in the value, or pass {} to count and skip such rows", skip),
             Self::DuplicateId => remedy!(
                 "identifiers must be unique over all the files; pass {} to keep the first of each",
                 skip
@@ -96,6 +99,19 @@ pub struct BadRecord {
     pub found: String,
     /// What the format asks for.
     pub expected: String,
+}
+
+impl BadRecord {
+    /// A value of a table that is missing; `what` is the value's meaning.
+    #[must_use]
+    pub fn null(place: Place, what: &str) -> Self {
+        Self {
+            place,
+            kind: BadKind::Null,
+            found: format!("null as the {what}"),
+            expected: "a value".to_owned(),
+        }
+    }
 }
 
 impl fmt::Display for BadRecord {

@@ -34,17 +34,17 @@ mod survey;
 mod text;
 
 pub use collection::{
-    CollectionFormat, CollectionReader, Columns, Location, RecordLayout, RecordPlace, open_collection,
-    read_collection_from,
+    Cells, CollectionFormat, CollectionReader, Columns, Location, RecordLayout, RecordPlace, Table,
+    open_collection, open_table, read_collection_from,
 };
 pub use duplicates::{Duplicate, DuplicateIds, FoundDuplicates};
 pub use error::{BadKind, BadRecord, CorpusError, Place};
 pub use fingerprint::{Fingerprint, Fingerprinter};
 pub use locations::Locations;
-pub use names::ColumnNames;
+pub use names::{ColumnNames, Names};
 pub use options::{ReadOptions, SkipReport};
 pub use qrels::{QrelsFormat, read_qrels, read_qrels_from};
 pub use queries::{QueryFormat, read_queries, read_queries_from};
 pub use run::{RunFormat, RunWriteError, Score, TrecRunWriter, is_trec_run, read_run, read_run_from};
 pub use sample::Sample;
-pub use survey::{Progress, Survey, UnwritableId, survey};
+pub use survey::{Progress, Survey, UnwritableId, survey, survey_table};

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::collection::{HEADER, PARQUET_ID};
 use crate::error::CorpusError;
+use crate::queries::FIELDS;
 
 /// The names of a file's fields or columns, where they are not usual ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,13 +28,16 @@ pub(crate) struct Usual {
     pub(crate) text: &'static [&'static str],
 }
 
-/// The names to look for.
+/// The names to look for, those that count first before the others.
 #[derive(Clone, Debug)]
-pub(crate) struct Names {
-    pub(crate) id: Vec<String>,
-    pub(crate) title: Vec<String>,
-    pub(crate) text: Vec<String>,
-    /// At most one.
+pub struct Names {
+    /// Of identifiers.
+    pub id: Vec<String>,
+    /// Of titles.
+    pub title: Vec<String>,
+    /// Of texts.
+    pub text: Vec<String>,
+    /// Of contexts: at most one.
     pub(crate) context: Vec<String>,
     /// Whether a user gave one of them, so that a file without it is an error.
     pub(crate) are_given: bool,
@@ -43,6 +48,18 @@ impl ColumnNames {
     #[must_use]
     pub fn are_usual(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// The names to look for in a table of passages.
+    #[must_use]
+    pub fn in_passages(&self) -> Names {
+        self.or(Usual { id: PARQUET_ID, ..HEADER })
+    }
+
+    /// The names to look for in a table of queries, which have no titles.
+    #[must_use]
+    pub fn in_queries(&self) -> Names {
+        Names { title: Vec::new(), ..self.or(FIELDS) }
     }
 
     /// The given names, and the usual ones for what is not given.

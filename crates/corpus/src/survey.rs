@@ -1,11 +1,12 @@
 //! The first pass over a collection: is it sound, how large is it, and which is it?
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use toller_files::Input;
 
-use crate::collection::{CollectionFormat, CollectionReader, open_collection};
+use crate::collection::{CollectionFormat, CollectionReader, Table, open_collection, open_table};
 use crate::duplicates::{Duplicate, DuplicateIds};
 use crate::error::{BadKind, BadRecord, CorpusError, Place, excerpt};
 use crate::fingerprint::{Fingerprint, Fingerprinter};
@@ -71,7 +72,7 @@ const PROGRESS_PASSAGES: u64 = 4096;
 pub fn survey(
     inputs: &[Input],
     options: &ReadOptions<CollectionFormat>,
-    mut on_progress: impl FnMut(Progress),
+    on_progress: impl FnMut(Progress),
 ) -> Result<Survey, CorpusError> {
     if let Some(once) = inputs.iter().find(|input| input.reads_once()) {
         return Err(CorpusError::Unsupported {
@@ -80,7 +81,27 @@ pub fn survey(
             remedy: "save it as a file first",
         });
     }
-    let mut reader = open_collection(inputs, options)?;
+    survey_of(|| open_collection(inputs, options), options.skip_bad_lines, on_progress)
+}
+
+/// [`survey`] of a table in memory.
+///
+/// # Errors
+/// As [`survey`].
+pub fn survey_table(
+    table: &Arc<dyn Table>,
+    options: &ReadOptions<CollectionFormat>,
+    on_progress: impl FnMut(Progress),
+) -> Result<Survey, CorpusError> {
+    survey_of(|| Ok(open_table(Arc::clone(table), options)), options.skip_bad_lines, on_progress)
+}
+
+fn survey_of(
+    open: impl Fn() -> Result<CollectionReader, CorpusError>,
+    skip_bad_lines: bool,
+    mut on_progress: impl FnMut(Progress),
+) -> Result<Survey, CorpusError> {
+    let mut reader = open()?;
     let (mut fingerprinter, mut ids) = (Fingerprinter::new(), DuplicateIds::new());
     let mut passages = 0;
     let (mut unwritable_ids, mut first_unwritable_id) = (0, None);
@@ -106,8 +127,8 @@ pub fn survey(
     let found = ids.finish()?;
     let mut skipped = reader.skipped().clone();
     if let Some(earliest) = found.earliest {
-        let bad = duplicate_id(inputs, options, earliest)?;
-        if !options.skip_bad_lines {
+        let bad = duplicate_id(open()?, earliest)?;
+        if !skip_bad_lines {
             return Err(CorpusError::Bad(Box::new(bad)));
         }
         skipped.add_many(bad, found.again.len());
@@ -124,12 +145,7 @@ pub fn survey(
 
 /// The record of a duplicate. The checker keeps hashes and locations, so the identifier and the two places
 /// are read again.
-fn duplicate_id(
-    inputs: &[Input],
-    options: &ReadOptions<CollectionFormat>,
-    duplicate: Duplicate,
-) -> Result<BadRecord, CorpusError> {
-    let mut reader = open_collection(inputs, options)?;
+fn duplicate_id(mut reader: CollectionReader, duplicate: Duplicate) -> Result<BadRecord, CorpusError> {
     let mut first = None;
     while let Some(passage) = reader.next().transpose()? {
         if reader.location() == duplicate.first {
@@ -145,9 +161,8 @@ fn duplicate_id(
             });
         }
     }
-    let file = inputs.get(duplicate.again.input as usize).map(Input::to_string).unwrap_or_default();
     Err(CorpusError::Unsupported {
-        file,
+        file: reader.name(duplicate.again.input),
         reason: "it changed while it was read",
         remedy: "run the same command again, and leave the file as it is meanwhile",
     })

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use toller_corpus::{
-    CollectionFormat, Fingerprint, Fingerprinter, Locations, QueryFormat, ReadOptions, SkipReport, Survey,
-    open_collection, read_queries, survey,
+    CollectionFormat, CollectionReader, CorpusError, Fingerprint, Fingerprinter, Locations, QueryFormat,
+    ReadOptions, SkipReport, Survey, Table, open_collection, open_table, read_queries, survey, survey_table,
 };
 use toller_encoder::TextInput;
 use toller_files::{FileError, Input, SpoolGuard, spool};
@@ -35,8 +36,23 @@ pub struct TextSource {
 }
 
 enum Kind {
-    Collection { inputs: Vec<Input>, options: ReadOptions<CollectionFormat>, duplicates: Locations },
+    Collection { origin: Origin, options: ReadOptions<CollectionFormat>, duplicates: Locations },
     Queries(Vec<Query>),
+}
+
+/// Where passages are.
+enum Origin {
+    Files(Vec<Input>),
+    Table(Arc<dyn Table>),
+}
+
+impl Origin {
+    fn open(&self, options: &ReadOptions<CollectionFormat>) -> Result<CollectionReader, CorpusError> {
+        match self {
+            Self::Files(inputs) => open_collection(inputs, options),
+            Self::Table(table) => Ok(open_table(Arc::clone(table), options)),
+        }
+    }
 }
 
 impl Engine {
@@ -65,17 +81,23 @@ impl Engine {
         progress(0);
         let surveyed = survey(&inputs, options, |surveyed| progress(surveyed.bytes));
         self.notify(Event::Finished);
-        let Survey {
-            passages, fingerprint, skipped, duplicates, unwritable_ids, first_unwritable_id, ..
-        } = surveyed?;
-        Ok(TextSource {
-            kind: Kind::Collection { inputs, options: options.clone(), duplicates },
-            texts: passages,
-            fingerprint,
-            skipped,
-            unwritable_ids: first_unwritable_id.map(|first| (unwritable_ids, first.to_string())),
-            _spools: spools,
-        })
+        Ok(TextSource::surveyed(Origin::Files(inputs), options, surveyed?, spools))
+    }
+
+    /// Surveys a collection in memory.
+    ///
+    /// # Errors
+    /// Bad rows, unless the options skip them.
+    pub fn table(
+        &self,
+        table: Arc<dyn Table>,
+        options: &ReadOptions<CollectionFormat>,
+    ) -> Result<TextSource, EngineError> {
+        let total = Some(table.rows());
+        let progress = |done| self.notify(Event::Progress { work: Work::Check, done, total });
+        let surveyed = survey_table(&table, options, |surveyed| progress(surveyed.passages));
+        self.notify(Event::Finished);
+        Ok(TextSource::surveyed(Origin::Table(table), options, surveyed?, Vec::new()))
     }
 
     /// Reads queries.
@@ -108,6 +130,23 @@ impl Engine {
 }
 
 impl TextSource {
+    fn surveyed(
+        origin: Origin,
+        options: &ReadOptions<CollectionFormat>,
+        surveyed: Survey,
+        spools: Vec<SpoolGuard>,
+    ) -> Self {
+        let Survey { unwritable_ids, first_unwritable_id, .. } = surveyed;
+        Self {
+            kind: Kind::Collection { origin, options: options.clone(), duplicates: surveyed.duplicates },
+            texts: surveyed.passages,
+            fingerprint: surveyed.fingerprint,
+            skipped: surveyed.skipped,
+            unwritable_ids: first_unwritable_id.map(|first| (unwritable_ids, first.to_string())),
+            _spools: spools,
+        }
+    }
+
     /// The number of texts.
     #[must_use]
     pub fn texts(&self) -> u64 {
@@ -182,14 +221,14 @@ impl TextSource {
     /// # Errors
     /// As [`TextSource::read`].
     pub fn passages(&self, rows: Vec<Range<u64>>) -> Result<Passages<'_>, PipelineError> {
-        let Kind::Collection { inputs, options, duplicates } = &self.kind else {
+        let Kind::Collection { origin, options, duplicates } = &self.kind else {
             return Ok(Box::new(std::iter::empty()));
         };
         let end = rows.last().map_or(0, |last| last.end) as usize;
         // A part, or what a resumed job still has to do, has no fingerprint to compare with.
         let is_whole = matches!(rows.as_slice(), [all] if *all == (0..self.texts)) && duplicates.is_empty();
         let wanted = move |row: u64| rows.iter().any(|range| range.contains(&row));
-        let passages = open_collection(inputs, options)?.without(duplicates.clone());
+        let passages = origin.open(options)?.without(duplicates.clone());
         let mut fingerprinter = Fingerprinter::new();
         let passages =
             passages.take(end).zip(0..).filter(move |(passage, row)| passage.is_err() || wanted(*row));

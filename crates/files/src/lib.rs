@@ -39,5 +39,5 @@ pub use reader::InputReader;
 pub use regular::{open_regular, read_regular};
 pub use seal::{is_sealed, write_sealed};
 pub use sorted_entries::SortedEntries;
-pub use spool::{SpoolGuard, spool};
+pub use spool::{Spool, SpoolGuard, spool};
 pub use verify::{OpenOptions, Verifier, VerifyProgress};

@@ -1,15 +1,16 @@
-//! Copies of input that can be read only once, for work that takes more than one pass.
+//! Temporary files for work that takes more than one pass: copies of input that can be read only once, and
+//! what a caller writes.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
 
 use crate::{FileError, Input};
 
-/// Keeps the copy that [`spool`] made; dropping it removes the copy, and the input must not be read after
-/// that.
+/// Keeps the file that [`spool`] or a [`Spool`] made; dropping the guard removes the file, and the input must
+/// not be read after that.
 ///
 /// On Linux the copy has no name in its directory, so it disappears however the process ends. On other
 /// systems it has a name, and a killed process leaves it behind.
@@ -25,6 +26,55 @@ struct Kept {
     file: File,
     /// Removes the file. A file without a name disappears with its last descriptor.
     _name: Option<TempPath>,
+}
+
+/// A temporary file that is written, and then is an input.
+#[derive(Debug)]
+pub struct Spool {
+    file: BufWriter<File>,
+    name: Option<TempPath>,
+    path: PathBuf,
+    directory: PathBuf,
+}
+
+impl Spool {
+    /// Creates the file in `directory`.
+    ///
+    /// # Errors
+    /// When the file cannot be created.
+    pub fn create(directory: &Path) -> Result<Self, FileError> {
+        let (Kept { file, _name: name }, path) =
+            create(directory).map_err(FileError::on("create a temporary file in", directory))?;
+        Ok(Self {
+            file: BufWriter::with_capacity(1 << 17, file),
+            name,
+            path,
+            directory: directory.to_owned(),
+        })
+    }
+
+    /// Writes `bytes` at the end.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), FileError> {
+        self.file.write_all(bytes).map_err(|error| Self::failed(&self.directory, error))
+    }
+
+    /// The file as an input that messages call `name`, as long as the guard lives.
+    ///
+    /// # Errors
+    /// When the last bytes cannot be written.
+    pub fn finish(self, name: impl Into<String>) -> Result<(Input, SpoolGuard), FileError> {
+        let Self { file, name: file_name, path, directory } = self;
+        let file = file.into_inner().map_err(|error| Self::failed(&directory, error.into_error()))?;
+        let guard = SpoolGuard { _kept: Some(Kept { file, _name: file_name }) };
+        Ok((Input::Spooled { path, name: name.into() }, guard))
+    }
+
+    fn failed(directory: &Path, error: io::Error) -> FileError {
+        FileError::new("write a temporary file in", directory, error)
+    }
 }
 
 /// An input that can be read any number of times, as long as the guard lives: a copy of `input` in
@@ -43,8 +93,7 @@ pub fn spool(input: &Input, directory: &Path) -> Result<(Input, SpoolGuard), Fil
 
 /// Copies `raw`, the content of `input`.
 fn spool_from(mut raw: impl Read, input: &Input, directory: &Path) -> Result<(Input, SpoolGuard), FileError> {
-    let (mut kept, path) =
-        create(directory).map_err(FileError::on("create a temporary file in", directory))?;
+    let mut spool = Spool::create(directory)?;
     let mut buffer = vec![0; 1 << 17];
     // Not `io::copy`, whose error does not say which of the two files failed.
     loop {
@@ -54,11 +103,9 @@ fn spool_from(mut raw: impl Read, input: &Input, directory: &Path) -> Result<(In
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(input.error("read", error)),
         };
-        kept.file
-            .write_all(buffer.get(..read).unwrap_or_default())
-            .map_err(FileError::on("write a temporary file in", directory))?;
+        spool.write(buffer.get(..read).unwrap_or_default())?;
     }
-    Ok((Input::Spooled { path, name: input.to_string() }, SpoolGuard { _kept: Some(kept) }))
+    spool.finish(input.to_string())
 }
 
 /// A temporary file in `directory`, and a path that opens it.

@@ -51,8 +51,8 @@ struct OpenSource {
 
 impl Texts {
     /// Opens the texts of a collection. Their index is built first if there is none, if it is damaged, or if
-    /// the files have changed (by name, size and time of writing). Input that can be read only once is copied
-    /// to the temporary directory.
+    /// the files have changed (by name, size and time of writing). The texts of input that can be read only
+    /// once, and of copies of such input, are kept in the temporary directory.
     ///
     /// # Errors
     /// Files that cannot be read or written, bad records and duplicate identifiers (unless `options` skip
@@ -66,7 +66,7 @@ impl Texts {
         if inputs.len() > MOST_FILES {
             return Err(TextsError::TooManyFiles { files: inputs.len(), most: MOST_FILES });
         }
-        if inputs.iter().any(Input::reads_once) {
+        if inputs.iter().any(|input| input.reads_once() || matches!(input, Input::Spooled { .. })) {
             return Self::open_once(inputs, options, on_event);
         }
         if let Some(directory) = &options.directory {

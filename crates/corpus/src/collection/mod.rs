@@ -7,10 +7,14 @@ mod parquet;
 mod reader;
 mod record;
 mod source;
+mod table;
 mod trec;
 mod tsv;
 
 pub use columns::Columns;
+pub(crate) use columns::HEADER;
 pub use detect::CollectionFormat;
-pub use reader::{CollectionReader, Location, open_collection, read_collection_from};
+pub(crate) use parquet::PARQUET_ID;
+pub use reader::{CollectionReader, Location, open_collection, open_table, read_collection_from};
 pub use source::{RecordLayout, RecordPlace};
+pub use table::{Cells, Table};

@@ -9,10 +9,9 @@ use toller_files::{Compression, InputReader};
 use toller_ir::{Passage, Position};
 
 use crate::ColumnNames;
-use crate::collection::columns::HEADER;
 use crate::collection::source::PassageSource;
 use crate::error::{BadKind, CorpusError, Place, Wrong};
-use crate::names::{Usual, either};
+use crate::names::either;
 use crate::parquet::{Column, ParquetSource, Value};
 
 /// Reads the columns `id`, `text` and, if there is one, `title` (with all the names of other formats).
@@ -75,7 +74,7 @@ impl ParquetPassages {
             let message = format!("no column {}; it has {}", either(names), columns.join(", "));
             CorpusError::Broken { file: file.clone(), format: "parquet", message }
         };
-        let names = columns.or(Usual { id: PARQUET_ID, ..HEADER });
+        let names = columns.in_passages();
         let id = find(&names.id).ok_or_else(|| missing(&names.id))?;
         let text = find(&names.text).ok_or_else(|| missing(&names.text))?;
         let title = find(&names.title);
@@ -149,7 +148,7 @@ impl ParquetPassages {
 }
 
 /// [`HEADER`]'s names in the order in which they count.
-const PARQUET_ID: &[&str] = &["_id", "id", "docid", "doc_id", "docno", "pid", "passage_id"];
+pub(crate) const PARQUET_ID: &[&str] = &["_id", "id", "docid", "doc_id", "docno", "pid", "passage_id"];
 
 impl PassageSource for ParquetPassages {
     fn next(&mut self) -> Result<Option<Passage>, CorpusError> {

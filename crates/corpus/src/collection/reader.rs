@@ -11,6 +11,7 @@ use crate::collection::detect::detect;
 use crate::collection::jsonl::JsonlPassages;
 use crate::collection::parquet::ParquetPassages;
 use crate::collection::source::{PassageSource, RecordPlace};
+use crate::collection::table::{Table, TablePassages};
 use crate::collection::trec::TrecPassages;
 use crate::collection::tsv::{QuotedPassages, TsvPassages};
 use crate::error::{BadKind, CorpusError, Place, Wrong, excerpt};
@@ -37,6 +38,8 @@ pub struct Location {
 /// [`DuplicateIds`](crate::DuplicateIds) finds out.
 pub struct CollectionReader {
     inputs: Vec<Input>,
+    /// What messages call them, or the table that is read instead.
+    names: Vec<String>,
     /// How many of the inputs have been opened.
     opened: usize,
     current: Option<Box<dyn PassageSource + Send>>,
@@ -90,10 +93,20 @@ pub fn read_collection_from(
     Ok(collection)
 }
 
+/// Reads a collection that is a table in memory. Of the options, only `skip_bad_lines` has a meaning.
+#[must_use]
+pub fn open_table(table: Arc<dyn Table>, options: &ReadOptions<CollectionFormat>) -> CollectionReader {
+    let mut reader = CollectionReader::new(Vec::new(), options);
+    reader.names = vec![table.name().to_owned()];
+    reader.current = Some(Box::new(TablePassages { table, row: 0 }));
+    reader
+}
+
 impl CollectionReader {
     fn new(inputs: Vec<Input>, options: &ReadOptions<CollectionFormat>) -> Self {
         let total_bytes = inputs.iter().map(Input::size_bytes).sum();
         Self {
+            names: inputs.iter().map(Input::to_string).collect(),
             inputs,
             opened: 0,
             current: None,
@@ -135,8 +148,12 @@ impl CollectionReader {
     /// The same for messages: the file, and the line or row where the passage begins.
     #[must_use]
     pub fn place(&self) -> Place {
-        let input = self.inputs.get(self.location.input as usize);
-        Place { file: input.map(Input::to_string).unwrap_or_default(), position: self.position }
+        Place { file: self.name(self.location.input), position: self.position }
+    }
+
+    /// What messages call an input.
+    pub(crate) fn name(&self, input: u32) -> String {
+        self.names.get(input as usize).cloned().unwrap_or_default()
     }
 
     /// Where the record of the passage that was yielded last is in its stored input, so that it can be read
@@ -239,8 +256,8 @@ impl CollectionReader {
     }
 
     fn empty(&self) -> CorpusError {
-        let files: Vec<_> = self.inputs.iter().take(3).map(Input::to_string).collect();
-        let more = if self.inputs.len() > 3 { ", ..." } else { "" };
+        let files: Vec<_> = self.names.iter().take(3).cloned().collect();
+        let more = if self.names.len() > 3 { ", ..." } else { "" };
         CorpusError::Empty {
             files: if files.is_empty() { "no input".to_owned() } else { files.join(", ") + more },
             what: "passages",

@@ -11,7 +11,7 @@ use crate::queries::sink::QuerySink;
 use crate::text::{Object, Owned, RecordLines, Shape, for_each_element};
 
 /// The names of the fields of a query.
-const FIELDS: Usual = Usual {
+pub(crate) const FIELDS: Usual = Usual {
     id: &["_id", "id", "qid", "query_id", "question_id"],
     title: &[],
     text: &["text", "query", "question"],

@@ -9,4 +9,5 @@ mod trec;
 mod tsv;
 
 pub use detect::QueryFormat;
+pub(crate) use json::FIELDS;
 pub use reader::{read_queries, read_queries_from};
