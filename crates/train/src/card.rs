@@ -1,22 +1,38 @@
 //! The README of a trained model: from what, on what and how it was trained.
 
-use toller_train::{DualLoss, Length, Settings, Warmup};
+use crate::loss::DualLoss;
+use crate::optimizer::Warmup;
+use crate::settings::{Length, Settings};
+use crate::task::Task;
 
-use crate::args::paths::InputPath;
+/// The README of the model that a task makes of `model`, in Markdown. `data` are the names of files.
+#[must_use]
+pub fn card(model: &str, data: &[String], task: &Task, settings: &Settings) -> String {
+    let (what, loss) = match task {
+        Task::Dual { similarity, loss, .. } => {
+            (format!("a dual encoder, similarity {similarity}"), dual_loss(*loss))
+        }
+        Task::Cross { loss, .. } => ("a cross-encoder".to_owned(), loss.name().to_owned()),
+    };
+    readme(model, data, (&what, "sentence-transformers"), &loss, settings)
+}
 
-/// The README of `what` for users of a `library`, in Markdown.
-pub fn of<'a>(
+/// The README of the token classifier that is made of `model`.
+#[must_use]
+pub fn token_card(model: &str, data: &[String], settings: &Settings) -> String {
+    let what = ("a token classifier of where segments end", "transformers");
+    readme(model, data, what, "softmax over the labels of each token", settings)
+}
+
+/// The README of `what` for users of a `library`.
+fn readme(
+    model: &str,
+    data: &[String],
     (what, library): (&str, &str),
-    model: Option<&str>,
-    data: impl Iterator<Item = &'a InputPath>,
     loss: &str,
     settings: &Settings,
 ) -> String {
-    let model = model.unwrap_or_default();
-    let data: String = data
-        .filter_map(|path| path.file_name())
-        .map(|name| format!("- {}\n", name.to_string_lossy()))
-        .collect();
+    let data: String = data.iter().map(|name| format!("- {name}\n")).collect();
     format!(
         "---\nbase_model: {model}\nlibrary_name: {library}\n---\n\n# {model}, trained\n\n\
          Trained with `toller train` {version} from {model}: {what}.\n\n## Data\n{data}\n## Settings\n\
@@ -27,7 +43,7 @@ pub fn of<'a>(
 }
 
 /// A loss in words.
-pub fn dual_loss(loss: DualLoss) -> String {
+fn dual_loss(loss: DualLoss) -> String {
     match loss {
         DualLoss::Contrastive { temperature, in_batch, symmetric } => {
             let over = if in_batch { "the whole batch" } else { "the query's own passages" };

@@ -9,7 +9,7 @@ use toller_files::{DirectoryLock, FileError, is_sealed, names_in, unfinished, wr
 use crate::TrainError;
 use crate::dev::Dev;
 use crate::lesson::Lesson;
-use crate::trainer::Settings;
+use crate::settings::Settings;
 
 /// Everything that decides the bits of a run, by name.
 pub(crate) type Description = BTreeMap<&'static str, String>;

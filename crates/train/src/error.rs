@@ -86,6 +86,16 @@ pub enum TrainError {
         /// The identifier.
         id: String,
     },
+    /// A number outside of its range.
+    #[error("{setting} {value}")]
+    OutOfRange {
+        /// The setting's name.
+        setting: &'static str,
+        /// Its value.
+        value: f64,
+        /// What fits.
+        range: &'static str,
+    },
     /// Too few examples for one batch.
     #[error("{examples} examples do not fill a batch of {batch}")]
     TooFew {
@@ -172,6 +182,7 @@ impl Explain for TrainError {
             Self::Mismatch(_) => "choose another loss, or another model".into(),
             Self::Remote(_) => "copy the object to a file first".into(),
             Self::Record { .. } => "correct the record; docs/training.md describes the formats".into(),
+            Self::OutOfRange { range, .. } => format!("give {range}").into(),
             Self::TooFew { .. } => "choose smaller batches, or give more examples".into(),
             Self::OtherRun { .. } => {
                 "repeat the run with its first settings, or choose another output".into()

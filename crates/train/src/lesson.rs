@@ -9,9 +9,9 @@ use crate::data::{Source, window};
 use crate::loss::token_loss;
 use crate::model::{Graded, Inputs, Model};
 use crate::save::{save, save_token_classifier};
+use crate::settings::Settings;
 use crate::task::{Picked, Task};
 use crate::token_task::TokenTask;
-use crate::trainer::Settings;
 
 /// A task with its examples.
 #[expect(clippy::large_enum_variant, reason = "a run has one")]

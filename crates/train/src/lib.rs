@@ -3,6 +3,7 @@
 //! A run is a function of its model, its data, its settings and its seed: neither threads, nor the division
 //! of a batch into chunks, nor an interruption changes a bit of its weights.
 
+mod card;
 mod checkpoint;
 mod claim;
 mod data;
@@ -19,20 +20,23 @@ mod network;
 mod optimizer;
 mod perturb;
 mod save;
+mod settings;
 mod task;
 #[cfg(test)]
 mod tests;
 mod token_task;
 mod trainer;
 
+pub use card::{card, token_card};
 pub use data::{Candidate, Example, ExampleFile, Judged, MarkedFile, MarkedText, Source, read_negatives};
 pub use dev::{Dev, DevSet, Evaluation, Judge, MarkedSet, RankedSet};
 pub use dropout::{Dropout, Rates};
 pub use error::TrainError;
-pub use loss::{CrossLoss, DualLoss, Groups, Similarity};
+pub use loss::{CrossLoss, DualLoss, DualObjective, Groups, LossOfVectors, Similarity};
 pub use model::{Chunks, Graded, Inputs, Model};
 pub use network::{Gradients, Parameter, Recorder, TensorName, Tower, Weights};
 pub use optimizer::{Moments, Optimizer, Rule, Schedule, Warmup, global_norm};
+pub use settings::{Length, Settings};
 pub use task::{Task, Titles};
 pub use token_task::TokenTask;
-pub use trainer::{Ending, Length, Report, Settings, StepReport, Trainer};
+pub use trainer::{Ending, Report, StepReport, Trainer};

@@ -16,56 +16,14 @@ use crate::dropout::{Dropout, Rates};
 use crate::figure::figure;
 use crate::lesson::Lesson;
 use crate::log::Log;
-use crate::model::{Chunks, Model};
+use crate::model::Model;
 use crate::network::Gradients;
-use crate::optimizer::{Moments, Optimizer, Schedule, Warmup, global_norm};
+use crate::optimizer::{Moments, global_norm};
 use crate::perturb::Perturbed;
 use crate::save::write;
+use crate::settings::{Length, Settings};
 use crate::task::Task;
 use crate::token_task::TokenTask;
-
-/// How long a run is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Length {
-    /// Passes over the examples. Those that do not fill a last batch wait for the next epoch's order.
-    Epochs(f64),
-    /// Changes of the parameters.
-    Steps(u64),
-}
-
-/// The settings of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
-    /// How long it is.
-    pub length: Length,
-    /// Examples of a batch.
-    pub batch_size: usize,
-    /// Batches whose gradients are added for a step.
-    pub accumulate: usize,
-    /// Negatives of each example, at most.
-    pub negatives: usize,
-    /// The largest learning rate.
-    pub rate: f64,
-    /// How the learning rate changes.
-    pub schedule: Schedule,
-    /// How long it rises.
-    pub warmup: Warmup,
-    /// How gradients change parameters.
-    pub optimizer: Optimizer,
-    /// What is dropped.
-    pub dropout: Rates,
-    /// Steps take the gradient at word embeddings that are moved by this much to where the loss grows
-    /// fastest.
-    pub perturbation: Option<f64>,
-    /// Decides batches, choices and dropout.
-    pub seed: u64,
-    /// How a batch is divided.
-    pub chunks: Chunks,
-    /// Steps between checkpoints; 0 for none but at an interruption.
-    pub save_every: u64,
-    /// Checkpoints that are kept.
-    pub keep: usize,
-}
 
 /// A run of training.
 pub struct Trainer {

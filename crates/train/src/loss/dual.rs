@@ -40,6 +40,60 @@ pub enum DualLoss {
     },
 }
 
+named! {
+    /// The losses of dual encoders.
+    #[derive(Default)]
+    pub enum LossOfVectors: "a loss of dual encoders" {
+        /// [`DualLoss::Contrastive`].
+        #[default]
+        Contrastive = "contrastive",
+        /// [`DualLoss::MarginMse`].
+        MarginMse = "margin-mse",
+        /// [`DualLoss::Divergence`].
+        Kl = "kl",
+    }
+}
+
+/// What a dual encoder learns, as far as it is given.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DualObjective {
+    /// The loss.
+    pub loss: LossOfVectors,
+    /// How near a query and a passage are: by default the cosine for a model of unit vectors, else the
+    /// inner product.
+    pub similarity: Option<Similarity>,
+    /// What similarities are divided by: by default 0.05 for cosines, else 1.
+    pub temperature: Option<f64>,
+    /// Whether passages of other queries are no negatives.
+    pub no_in_batch: bool,
+    /// Whether queries are found by their passages, too.
+    pub symmetric: bool,
+}
+
+impl DualObjective {
+    /// The similarity and the loss for a model that makes unit vectors, or not.
+    ///
+    /// # Errors
+    /// [`TrainError::OutOfRange`].
+    pub fn complete(&self, is_unit: bool) -> Result<(Similarity, DualLoss), TrainError> {
+        let own = if is_unit { Similarity::Cosine } else { Similarity::Dot };
+        let similarity = self.similarity.unwrap_or(own);
+        let own = if similarity == Similarity::Cosine { 0.05 } else { 1.0 };
+        let temperature = self.temperature.unwrap_or(own);
+        if !(temperature > 0.0 && temperature.is_finite()) {
+            let range = "a number above 0";
+            return Err(TrainError::OutOfRange { setting: "temperature", value: temperature, range });
+        }
+        let (in_batch, symmetric) = (!self.no_in_batch, self.symmetric);
+        let loss = match self.loss {
+            LossOfVectors::Contrastive => DualLoss::Contrastive { temperature, in_batch, symmetric },
+            LossOfVectors::MarginMse => DualLoss::MarginMse,
+            LossOfVectors::Kl => DualLoss::Divergence { temperature },
+        };
+        Ok((similarity, loss))
+    }
+}
+
 /// Rows of vectors, each scaled to unit length for cosines.
 struct Vectors {
     rows: Vec<f64>,

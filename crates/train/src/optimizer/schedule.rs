@@ -27,6 +27,12 @@ pub enum Warmup {
 }
 
 impl Warmup {
+    /// Below 1 a share, else steps.
+    #[must_use]
+    pub fn of(number: f64) -> Self {
+        if number >= 1.0 && number.is_finite() { Self::Steps(number as u64) } else { Self::Share(number) }
+    }
+
     /// In steps.
     #[must_use]
     pub fn steps(self, total: u64) -> u64 {

@@ -2,7 +2,7 @@
 
 use toller_encoder::TextPooling;
 use toller_ir::Role;
-use toller_train::{CrossLoss, Rule, Schedule, Similarity};
+use toller_train::{CrossLoss, LossOfVectors, Rule, Schedule, Similarity};
 
 use super::config;
 use crate::args::choice::by_name;
@@ -187,8 +187,8 @@ pub struct DualArgs {
 
     /// What is learned: contrastive, margin-mse or kl; the last two from the scores in the data [default:
     /// contrastive]
-    #[arg(long, value_enum, value_name = "NAME")]
-    pub loss: Option<DualLossName>,
+    #[arg(long, value_name = "NAME", value_parser = by_name::<LossOfVectors>(LossOfVectors::NAMES))]
+    pub loss: Option<LossOfVectors>,
 
     /// dot or cosine [default: cosine for a model that makes unit vectors, else dot]
     #[arg(long, value_name = "NAME", value_parser = by_name::<Similarity>(Similarity::NAMES))]
@@ -253,13 +253,6 @@ pub struct TokenArgs {
     /// boundaries. The model of the best F1 is saved
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub dev_data: Vec<InputPath>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum DualLossName {
-    Contrastive,
-    MarginMse,
-    Kl,
 }
 
 /// What the flags give, and for the rest what a file gives.

@@ -1,7 +1,6 @@
 //! `toller train`: dual encoders, cross-encoders and token classifiers.
 
 mod args;
-mod card;
 mod config;
 mod dev;
 mod run;

@@ -15,21 +15,19 @@ use toller_hub::{ModelSource, Origin};
 use toller_ir::Role;
 use toller_texts::TextsOptions;
 use toller_train::{
-    Chunks, CrossLoss, DualLoss, Ending, ExampleFile, Judged, Length, MarkedFile, Model, Optimizer, Rates,
-    Report, Rule, Schedule, Settings, Similarity, Source, Task, Titles, TokenTask, Trainer, Warmup,
-    read_negatives,
+    Chunks, CrossLoss, DualObjective, Ending, ExampleFile, Judged, Length, MarkedFile, Model, Optimizer,
+    Rates, Report, Settings, Source, Task, Titles, TokenTask, TrainError, Trainer, Warmup, card,
+    read_negatives, token_card,
 };
 
-use super::args::{CrossArgs, DualArgs, DualLossName, RankingArgs, RunArgs, TokenArgs};
-use super::{card, dev};
+use super::args::{CrossArgs, DualArgs, RankingArgs, RunArgs, TokenArgs};
+use super::dev;
+use crate::args::paths::InputPath;
 use crate::args::qrels::read_judgments;
 use crate::engine;
-use crate::error::UsageError;
+use crate::error::{Failure, UsageError};
 use crate::interrupt::{self, Interrupted};
 use crate::ui::{Ui, per_second};
-
-/// Bytes that the tapes of an undivided batch take at most, about.
-const CHUNK_BYTES: usize = 1 << 30;
 
 pub fn dual(args: &DualArgs, ui: &Ui) -> crate::Result<()> {
     let engine = engine::open(ui)?;
@@ -54,25 +52,18 @@ pub fn dual(args: &DualArgs, ui: &Ui) -> crate::Result<()> {
     let passages = load(args.train.run.max_length)?;
     let model = Model::dual(&queries, args.untie, args.only)?;
     let is_unit = queries.tower(Role::Query).normalizes();
-    let similarity = args.similarity.unwrap_or(if is_unit { Similarity::Cosine } else { Similarity::Dot });
-    let temperature = args.temperature.unwrap_or(if similarity == Similarity::Cosine { 0.05 } else { 1.0 });
-    if !(temperature > 0.0 && temperature.is_finite()) {
-        return Err(UsageError::new(format!("--temperature {temperature}"), "give a number above 0").into());
-    }
-    let loss = match args.loss.unwrap_or(DualLossName::Contrastive) {
-        DualLossName::Contrastive => {
-            DualLoss::Contrastive { temperature, in_batch: !args.no_in_batch, symmetric: args.symmetric }
-        }
-        DualLossName::MarginMse => DualLoss::MarginMse,
-        DualLossName::Kl => DualLoss::Divergence { temperature },
+    let objective = DualObjective {
+        loss: args.loss.unwrap_or_default(),
+        similarity: args.similarity,
+        temperature: args.temperature,
+        no_in_batch: args.no_in_batch,
+        symmetric: args.symmetric,
     };
-    let rates = Rates::of_model(queries.tower(Role::Query).folder())?;
-    let settings = ranking_settings(&args.train, rates)?;
+    let (similarity, loss) = objective.complete(is_unit).map_err(usage)?;
+    let settings = ranking_settings(&args.train, Rates::of_model(queries.tower(Role::Query).folder())?)?;
     let titles = Titles::Joined(separator(&args.train));
     let task = Task::Dual { queries, passages, similarity, loss, titles };
-    let what = format!("a dual encoder, similarity {similarity}");
-    let card = card_of(&args.train, &what, &card::dual_loss(loss), &settings);
-    train_ranking(task, model, settings, &args.train, (&engine, &output, &card), ui)
+    train_ranking(task, model, settings, &args.train, (&engine, &output), ui)
 }
 
 pub fn cross(args: &CrossArgs, ui: &Ui) -> crate::Result<()> {
@@ -87,8 +78,7 @@ pub fn cross(args: &CrossArgs, ui: &Ui) -> crate::Result<()> {
     let model = Model::cross(&encoder)?;
     let settings = ranking_settings(&args.train, Rates::of_model(encoder.folder())?)?;
     let task = Task::Cross { encoder, loss, separator: separator(&args.train) };
-    let card = card_of(&args.train, "a cross-encoder", loss.name(), &settings);
-    train_ranking(task, model, settings, &args.train, (&engine, &output, &card), ui)
+    train_ranking(task, model, settings, &args.train, (&engine, &output), ui)
 }
 
 pub fn token(args: &TokenArgs, ui: &Ui) -> crate::Result<()> {
@@ -107,10 +97,9 @@ pub fn token(args: &TokenArgs, ui: &Ui) -> crate::Result<()> {
         ui.status("the model has no classifier of tokens: a new one starts with zeros");
     }
     let model = Model::tokens(&classifier)?;
-    let settings = settings(&args.run, Rates::of_model(classifier.folder())?)?;
-    let what = ("a token classifier of where segments end", "transformers");
-    let loss = "softmax over the labels of each token";
-    let card = card::of(what, args.run.model.as_deref(), args.data.iter(), loss, &settings);
+    let own = Rates::of_model(classifier.folder())?;
+    let settings = settings(&args.run, Settings { negatives: 0, ..Settings::new(own) })?;
+    let card = token_card(args.run.model.as_deref().unwrap_or_default(), &file_names(&args.data), &settings);
     let stop = interrupt::flag(ui, STOPPING)?;
     let files = args.data.iter().map(|path| MarkedFile::open(path)).collect::<Result<Vec<_>, _>>()?;
     let task = TokenTask::new(classifier, files)?;
@@ -122,9 +111,10 @@ pub fn token(args: &TokenArgs, ui: &Ui) -> crate::Result<()> {
 /// What a run says when it is interrupted.
 const STOPPING: &str = "finishing the step and writing a checkpoint";
 
-fn card_of(args: &RankingArgs, what: &str, loss: &str, settings: &Settings) -> String {
-    let data = args.data.iter().chain(&args.queries).chain(&args.corpus);
-    card::of((what, "sentence-transformers"), args.run.model.as_deref(), data, loss, settings)
+/// The names of files, without their folders.
+fn file_names<'a>(files: impl IntoIterator<Item = &'a InputPath>) -> Vec<String> {
+    let names = files.into_iter().filter_map(|path| path.file_name());
+    names.map(|name| name.to_string_lossy().into_owned()).collect()
 }
 
 fn open_model(args: &RunArgs, engine: &Engine) -> crate::Result<(ModelSource, PathBuf)> {
@@ -140,54 +130,49 @@ fn separator(args: &RankingArgs) -> String {
     args.title_separator.clone().unwrap_or_else(|| " ".to_owned())
 }
 
-fn ranking_settings(args: &RankingArgs, own: Rates) -> Result<Settings, UsageError> {
-    let negatives = args.negatives_per_query.map_or(1, |negatives| negatives as usize);
-    Ok(Settings { negatives, ..settings(&args.run, own)? })
+fn ranking_settings(args: &RankingArgs, own: Rates) -> crate::Result<Settings> {
+    let negatives = args.negatives_per_query.map(|negatives| negatives as usize);
+    let default = Settings::new(own);
+    settings(&args.run, Settings { negatives: negatives.unwrap_or(default.negatives), ..default })
 }
 
-/// The settings without negatives.
-fn settings(args: &RunArgs, own: Rates) -> Result<Settings, UsageError> {
-    let usage = |flag: &str, number: f64, range: &str| {
-        UsageError::new(format!("{flag} {number}"), format!("give {range}"))
-    };
-    let (lr, warmup) = (args.lr.unwrap_or(2e-5), args.warmup.unwrap_or(0.1));
-    if !(lr > 0.0 && lr.is_finite()) {
-        return Err(usage("--lr", lr, "a number above 0"));
-    }
-    if !(warmup >= 0.0 && warmup.is_finite()) {
-        return Err(usage("--warmup", warmup, "0, a share below 1, or a number of steps"));
-    }
-    if let Some(rate) = args.dropout.filter(|rate| !(0.0..1.0).contains(rate)) {
-        return Err(usage("--dropout", rate.into(), "a number from 0 to below 1"));
-    }
-    if let Some(epochs) = args.epochs.filter(|epochs| !(*epochs > 0.0 && epochs.is_finite())) {
-        return Err(usage("--epochs", epochs, "a number above 0"));
-    }
-    if let Some(epsilon) = args.perturb.filter(|epsilon| !(*epsilon > 0.0 && epsilon.is_finite())) {
-        return Err(usage("--perturb", epsilon, "a number above 0"));
-    }
+/// The settings that the flags give, and for the rest the default.
+fn settings(args: &RunArgs, default: Settings) -> crate::Result<Settings> {
     let count = |number: Option<u32>, default: usize| number.map_or(default, |number| number as usize);
-    let rule = Optimizer::new(args.optimizer.unwrap_or(Rule::AdamW));
-    Ok(Settings {
-        length: args.steps.map_or(Length::Epochs(args.epochs.unwrap_or(1.0)), Length::Steps),
-        batch_size: count(args.batch_size, 32),
-        accumulate: count(args.accumulate, 1),
-        negatives: 0,
-        rate: lr,
-        schedule: args.schedule.unwrap_or(Schedule::Linear),
-        warmup: if warmup < 1.0 { Warmup::Share(warmup) } else { Warmup::Steps(warmup as u64) },
+    let optimizer = Optimizer::new(args.optimizer.unwrap_or(default.optimizer.rule));
+    let settings = Settings {
+        length: args.steps.map(Length::Steps).or(args.epochs.map(Length::Epochs)).unwrap_or(default.length),
+        batch_size: count(args.batch_size, default.batch_size),
+        accumulate: count(args.accumulate, default.accumulate),
+        rate: args.lr.unwrap_or(default.rate),
+        schedule: args.schedule.unwrap_or(default.schedule),
+        warmup: args.warmup.map_or(default.warmup, Warmup::of),
         optimizer: Optimizer {
-            weight_decay: args.weight_decay.unwrap_or(0.0),
-            max_norm: Some(args.max_grad_norm.unwrap_or(1.0)).filter(|norm| *norm > 0.0),
-            ..rule
+            weight_decay: args.weight_decay.unwrap_or(optimizer.weight_decay),
+            max_norm: args.max_grad_norm.or(optimizer.max_norm).filter(|norm| *norm > 0.0),
+            ..optimizer
         },
-        dropout: args.dropout.map_or(own, Rates::all),
+        dropout: args.dropout.map_or(default.dropout, Rates::all),
         perturbation: args.perturb,
-        seed: args.seed.unwrap_or(42),
-        chunks: args.chunk_size.map_or(Chunks::Bytes(CHUNK_BYTES), |size| Chunks::Sequences(size as usize)),
-        save_every: args.save_every.unwrap_or(500),
-        keep: count(args.keep_checkpoints, 2),
-    })
+        seed: args.seed.unwrap_or(default.seed),
+        chunks: args.chunk_size.map_or(default.chunks, |size| Chunks::Sequences(size as usize)),
+        save_every: args.save_every.unwrap_or(default.save_every),
+        keep: count(args.keep_checkpoints, default.keep),
+        ..default
+    };
+    settings.check().map_err(usage)?;
+    Ok(settings)
+}
+
+/// A number outside of its range is a wrong flag.
+fn usage(error: TrainError) -> Failure {
+    match error {
+        TrainError::OutOfRange { setting, value, range } => {
+            let flag = setting.replace('_', "-");
+            UsageError::new(format!("--{flag} {value}"), format!("give {range}")).into()
+        }
+        error => error.into(),
+    }
 }
 
 /// The examples.
@@ -226,14 +211,16 @@ fn train_ranking(
     model: Model,
     settings: Settings,
     args: &RankingArgs,
-    (engine, output, card): (&Engine, &Path, &str),
+    (engine, output): (&Engine, &Path),
     ui: &Ui,
 ) -> crate::Result<()> {
     let stop = interrupt::flag(ui, STOPPING)?;
     let source = examples(args, engine, ui)?;
     let dev = dev::open(args, &task, engine, ui)?;
+    let files = args.data.iter().chain(&args.queries).chain(&args.corpus);
+    let card = card(args.run.model.as_deref().unwrap_or_default(), &file_names(files), &task, &settings);
     let trainer = Trainer::new(task, model, source, dev, settings, output)?;
-    train(trainer, &args.run, output, card, &stop, ui)
+    train(trainer, &args.run, output, &card, &stop, ui)
 }
 
 fn train(
