@@ -1,11 +1,12 @@
 //! Mining negatives for training: hits of any searcher or run, judgments, and the collection's texts.
 
 use std::collections::{HashMap, HashSet};
+use std::io::{self, Write};
 
 use toller_corpus::{CollectionFormat, CorpusError, ReadOptions, SkipReport, open_collection};
 use toller_files::Input;
-use toller_ir::{Passage, Qrels};
-use toller_mining::{Selection, TextKey};
+use toller_ir::{Passage, Qrels, Run, RunEntry};
+use toller_mining::{Format, Mined, Negative, Positive, Selection, TextKey};
 
 /// A query's hits, best first: identifiers and scores.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,13 +17,155 @@ pub struct QueryHits {
     pub hits: Vec<(String, f64)>,
 }
 
+impl QueryHits {
+    /// The best `depth` hits of each query of a run.
+    pub fn of_run(run: Run, depth: usize) -> Vec<Self> {
+        let query = |(query_id, mut entries): (String, Vec<RunEntry>)| {
+            entries.sort_by(RunEntry::best_first);
+            entries.truncate(depth);
+            Self { query_id, hits: entries.into_iter().map(|entry| (entry.doc_id, entry.score)).collect() }
+        };
+        run.queries.into_iter().map(query).collect()
+    }
+}
+
+/// What negatives are taken from, and which.
+#[derive(Clone, Copy, Debug)]
+pub struct MineJob<'a> {
+    /// The hits of the queries, as deep as negatives are taken from.
+    pub hits: &'a [QueryHits],
+    /// Which documents are relevant.
+    pub qrels: &'a Qrels,
+    /// The lowest grade that is relevant.
+    pub relevance_level: i32,
+    /// Which of the other documents are taken.
+    pub selection: &'a Selection,
+    /// How they are written.
+    pub format: Format,
+    /// The texts of queries by identifier, as far as they are known.
+    pub queries: &'a HashMap<String, String>,
+    /// The collection. With it, copies of relevant documents are no negatives, and passages have texts.
+    pub collection: Option<(&'a [Input], &'a ReadOptions<CollectionFormat>)>,
+}
+
+impl<'a> MineJob<'a> {
+    /// Chooses the negatives of each query that has a relevant document. Reads the collection once, and once
+    /// more if the format holds texts.
+    ///
+    /// # Errors
+    /// What is wrong with the collection.
+    pub fn choose(&self) -> Result<Mining<'a>, CorpusError> {
+        let of = |query: &'a QueryHits| positives(self.qrels, &query.query_id, self.relevance_level);
+        let judged: Vec<_> =
+            self.hits.iter().map(|query| (query, of(query))).filter(|(_, found)| !found.is_empty()).collect();
+        let relevant = || judged.iter().flat_map(|(_, positives)| positives.iter().copied());
+        let retrieved = judged.iter().flat_map(|(query, _)| query.hits.iter().map(|(id, _)| id.as_str()));
+        let wanted = relevant().chain(retrieved).collect();
+        let (texts, skipped) = self.documents(&wanted, |passage| TextKey::of(&passage.text))?;
+        let mut missing =
+            relevant().filter(|id| self.collection.is_some() && !texts.contains_key(*id)).peekable();
+        let missing = missing.peek().map(|first| (*first).to_owned()).map(|first| (missing.count(), first));
+        let choose = |(query, positives)| (query, choose_negatives(self.selection, query, positives, &texts));
+        let chosen: Vec<(&QueryHits, Chosen<'a>)> = judged.into_iter().map(choose).collect();
+        let mut passages = HashMap::new();
+        if self.format.holds_texts() {
+            let mut wanted = HashSet::new();
+            for (query, chosen) in &chosen {
+                let negatives = chosen.negatives.iter().filter_map(|place| query.hits.get(*place));
+                wanted.extend(negatives.map(|(id, _)| id.as_str()));
+                wanted.extend(chosen.positives.iter().copied());
+            }
+            (passages, _) = self.documents(&wanted, |passage| passage)?;
+        }
+        Ok(Mining { job: *self, chosen, passages, missing, skipped })
+    }
+
+    fn documents<T>(
+        &self,
+        wanted: &HashSet<&str>,
+        keep: impl Fn(Passage) -> T,
+    ) -> Result<(HashMap<String, T>, SkipReport), CorpusError> {
+        match self.collection {
+            Some((inputs, options)) => wanted_passages(inputs, options, wanted, keep),
+            None => Ok((HashMap::new(), SkipReport::default())),
+        }
+    }
+}
+
+/// The negatives of all queries.
+#[derive(Debug)]
+pub struct Mining<'a> {
+    job: MineJob<'a>,
+    chosen: Vec<(&'a QueryHits, Chosen<'a>)>,
+    /// The passages whose texts are written.
+    passages: HashMap<String, Passage>,
+    /// The number of relevant documents that are not in the collection, and the first.
+    pub missing: Option<(usize, String)>,
+    /// The bad records of the collection that were skipped.
+    pub skipped: SkipReport,
+}
+
+impl Mining<'_> {
+    /// The number of queries that have a relevant document.
+    #[must_use]
+    pub fn queries(&self) -> usize {
+        self.chosen.len()
+    }
+
+    /// The number of queries without a relevant document, which are left out.
+    #[must_use]
+    pub fn left_out(&self) -> usize {
+        self.job.hits.len() - self.chosen.len()
+    }
+
+    /// The number of queries that have fewer negatives than wanted.
+    #[must_use]
+    pub fn short(&self) -> usize {
+        self.chosen.iter().filter(|(_, chosen)| chosen.negatives.len() < self.job.selection.count).count()
+    }
+
+    /// The number of negatives.
+    #[must_use]
+    pub fn negatives(&self) -> usize {
+        self.chosen.iter().map(|(_, chosen)| chosen.negatives.len()).sum()
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// [`toller_mining::MissingText`], inside an [`io::Error`], if a necessary text is missing; and errors of
+    /// `out`.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let format = self.job.format;
+        if let Some(header) = format.header() {
+            writeln!(out, "{header}")?;
+        }
+        self.chosen.iter().try_for_each(|(query, chosen)| format.write(&self.record(query, chosen), out))?;
+        out.flush()
+    }
+
+    fn record<'r>(&'r self, query: &'r QueryHits, chosen: &'r Chosen<'r>) -> Mined<'r> {
+        let positive = |id: &&'r str| Positive { id, passage: self.passages.get(*id) };
+        let negative = |place: &usize| {
+            let (id, score) = query.hits.get(*place)?;
+            Some(Negative { id, rank: place + 1, score: *score, passage: self.passages.get(id) })
+        };
+        Mined {
+            query_id: &query.query_id,
+            query: self.job.queries.get(&query.query_id).map(String::as_str),
+            positives: chosen.positives.iter().map(positive).collect(),
+            negatives: chosen.negatives.iter().filter_map(negative).collect(),
+        }
+    }
+}
+
 /// What was chosen for a query.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chosen<'a> {
+#[derive(Debug)]
+struct Chosen<'a> {
     /// The query's relevant documents, in the order of the judgments.
-    pub positives: Vec<&'a str>,
+    positives: Vec<&'a str>,
     /// The places of the negatives among the query's hits, from 0.
-    pub negatives: Vec<usize>,
+    negatives: Vec<usize>,
 }
 
 /// The documents of a query that have at least this grade.
@@ -33,8 +176,7 @@ pub fn positives<'a>(qrels: &'a Qrels, query_id: &str, level: i32) -> Vec<&'a st
 
 /// Chooses negatives for a query: never a positive, and none that has the text of one, as far as `texts`
 /// knows.
-#[must_use]
-pub fn choose_negatives<'a>(
+fn choose_negatives<'a>(
     selection: &Selection,
     query: &QueryHits,
     positives: Vec<&'a str>,

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use toller_files::expand;
+use toller_corpus::{CollectionFormat, ReadOptions};
+use toller_files::{Input, expand};
 use toller_ir::{Passage, Query, Setting};
 use toller_pipeline::wanted_passages;
 use toller_report::{Texts, Wanted};
@@ -51,15 +52,22 @@ impl TextsArgs {
         ui: &Ui,
         keep: impl Fn(Passage) -> T,
     ) -> crate::Result<HashMap<String, T>> {
-        if self.corpus.is_empty() {
-            return Ok(HashMap::new());
-        }
-        let inputs = expand(&self.corpus)?;
+        let Some((inputs, options)) = self.collection(skip_bad_lines)? else { return Ok(HashMap::new()) };
         let (documents, skipped) =
-            wanted_passages(&inputs, &self.collection.options(skip_bad_lines), wanted, keep)
-                .with_flag(Setting::Format, CORPUS_FORMAT)?;
+            wanted_passages(&inputs, &options, wanted, keep).with_flag(Setting::Format, CORPUS_FORMAT)?;
         ui.skipped("", &skipped);
         Ok(documents)
+    }
+
+    /// The files of the collection, and how they are read; `None` without files.
+    pub fn collection(
+        &self,
+        skip_bad_lines: bool,
+    ) -> crate::Result<Option<(Vec<Input>, ReadOptions<CollectionFormat>)>> {
+        if self.corpus.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some((expand(&self.corpus)?, self.collection.options(skip_bad_lines))))
     }
 
     /// Reads the texts that are wanted, and reports how many are missing.

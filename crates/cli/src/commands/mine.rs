@@ -1,24 +1,24 @@
 //! `toller mine`: negatives for training, from what was retrieved.
 
-use std::collections::HashMap;
 use std::io::Write;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
 use toller_corpus::Score;
 use toller_files::{FileError, Input};
-use toller_ir::{Hit, Passage, Qrels, Query, RunEntry, SearchRequest, Searcher, counted};
-use toller_mining::{Choice, Format, Mined, Negative, Positive, Selection, TextKey};
-use toller_pipeline::{Chosen, QueryHits, choose_negatives, positives};
+use toller_ir::{Hit, Qrels, Query, SearchRequest, Searcher, Setting, counted};
+use toller_mining::{Choice, Format, Selection};
+use toller_pipeline::{MineJob, Mining, QueryHits, positives};
 
 use crate::args::choice::by_name;
+use crate::args::input::CORPUS_FORMAT;
 use crate::args::paths::{InputPath, Inputs, OutputPath};
 use crate::args::qrels::QrelsArgs;
 use crate::args::runs::RunInputArgs;
 use crate::args::sparse::SparseArgs;
 use crate::args::texts::TextsArgs;
 use crate::engine;
-use crate::error::{Failure, Remedied, UsageError};
+use crate::error::{Context, Failure, Remedied, UsageError};
 use crate::ui::Ui;
 
 /// Takes negatives for training from what was retrieved for judged queries.
@@ -94,8 +94,21 @@ pub fn run(args: &MineArgs, ui: &Ui) -> crate::Result<()> {
     let hits = hits_of(args, &qrels, &queries, ui)?;
     check_judged(args, &qrels, &hits)?;
     let queries = queries.into_iter().map(|query| (query.id, query.text)).collect();
-    let sources = Sources { args, qrels: &qrels, queries: &queries, hits: &hits };
-    args.output.write(ui, |out, name| sources.mine(out, name, ui))
+    let choice = match args.choose {
+        Choose::Top => Choice::Top,
+        Choose::Sample => Choice::Sample { seed: args.seed },
+    };
+    let collection = args.texts.collection(args.input.skip_bad_lines())?;
+    let job = MineJob {
+        hits: &hits,
+        qrels: &qrels,
+        relevance_level: args.relevance_level,
+        selection: &Selection { ranks: args.depth.clone(), count: args.negatives as usize, choice },
+        format: args.format,
+        queries: &queries,
+        collection: collection.as_ref().map(|(inputs, options)| (inputs.as_slice(), options)),
+    };
+    args.output.write(ui, |out, name| mine(args, &job, out, name, ui))
 }
 
 fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
@@ -129,12 +142,7 @@ fn hits_of(args: &MineArgs, qrels: &Qrels, queries: &[Query], ui: &Ui) -> crate:
 }
 
 fn hits_of_run(args: &MineArgs, run: &InputPath, ui: &Ui) -> crate::Result<Vec<QueryHits>> {
-    let query = |(query_id, mut entries): (String, Vec<RunEntry>)| {
-        entries.sort_by(RunEntry::best_first);
-        entries.truncate(*args.depth.end());
-        QueryHits { query_id, hits: entries.into_iter().map(|entry| (entry.doc_id, entry.score)).collect() }
-    };
-    Ok(args.input.read(run, ui)?.queries.into_iter().map(query).collect())
+    Ok(QueryHits::of_run(args.input.read(run, ui)?, *args.depth.end()))
 }
 
 /// Searches for the queries that have a relevant document.
@@ -181,137 +189,52 @@ fn check_judged(args: &MineArgs, qrels: &Qrels, hits: &[QueryHits]) -> Result<()
     ))
 }
 
-/// The input of the choice of negatives.
-struct Sources<'a> {
-    args: &'a MineArgs,
-    qrels: &'a Qrels,
-    queries: &'a HashMap<String, String>,
-    hits: &'a [QueryHits],
+/// Chooses the negatives of every query and writes them.
+fn mine(args: &MineArgs, job: &MineJob<'_>, out: &mut dyn Write, name: &Path, ui: &Ui) -> crate::Result<()> {
+    let mining = job.choose().with_flag(Setting::Format, CORPUS_FORMAT)?;
+    ui.skipped("", &mining.skipped);
+    if let Some((count, first)) = &mining.missing {
+        ui.warning(format!("{count} relevant documents are not in --corpus, for example {first:?}"));
+    }
+    mining.write(out).map_err(|error| failure(error, name))?;
+    report(args, &mining, ui)
 }
 
-impl Sources<'_> {
-    /// Chooses the negatives of every query and writes them.
-    fn mine(&self, out: &mut dyn Write, name: &Path, ui: &Ui) -> crate::Result<()> {
-        let chosen = self.choose(ui)?;
-        let passages = self.passages(&chosen, ui)?;
-        let failed = |error| FileError::new("write", name, error);
-        let format = self.args.format;
-        if let Some(header) = format.header() {
-            writeln!(out, "{header}").map_err(failed)?;
+/// A missing text is an error of the input, not of the output file.
+fn failure(error: std::io::Error, name: &Path) -> Failure {
+    match error.downcast::<toller_mining::MissingText>() {
+        Ok(missing) => {
+            let hint =
+                "give --queries and --corpus with all queries and documents of the run and the judgments";
+            Remedied::new(missing.to_string(), hint).into()
         }
-        for (query, chosen) in &chosen {
-            format
-                .write(&self.record(query, chosen, &passages), out)
-                .map_err(|error| self.failure(error, name))?;
-        }
-        out.flush().map_err(failed)?;
-        self.report(&chosen, ui)
+        Err(error) => FileError::new("write", name, error).into(),
     }
+}
 
-    /// Chooses for each query that has a relevant document.
-    fn choose(&self, ui: &Ui) -> crate::Result<Vec<(&QueryHits, Chosen<'_>)>> {
-        let of = |query: &QueryHits| positives(self.qrels, &query.query_id, self.args.relevance_level);
-        let judged: Vec<_> =
-            self.hits.iter().map(|query| (query, of(query))).filter(|(_, found)| !found.is_empty()).collect();
-        let relevant = judged.iter().flat_map(|(_, positives)| positives.iter().copied());
-        let retrieved = judged.iter().flat_map(|(query, _)| query.hits.iter().map(|(id, _)| id.as_str()));
-        let wanted = relevant.chain(retrieved).collect();
-        let skip_bad_lines = self.args.input.skip_bad_lines();
-        let texts =
-            self.args.texts.documents(&wanted, skip_bad_lines, ui, |passage| TextKey::of(&passage.text))?;
-        let missing = || judged.iter().flat_map(|(_, found)| found).filter(|id| !texts.contains_key(**id));
-        if let (false, Some(example)) = (self.args.texts.corpus.is_empty(), missing().next()) {
-            ui.warning(format!(
-                "{} relevant documents are not in --corpus, for example {example:?}",
-                missing().count()
-            ));
-        }
-        let Self { args, .. } = self;
-        let choice = match args.choose {
-            Choose::Top => Choice::Top,
-            Choose::Sample => Choice::Sample { seed: args.seed },
-        };
-        let selection = Selection { ranks: args.depth.clone(), count: args.negatives as usize, choice };
-        let choose = |(query, positives)| (query, choose_negatives(&selection, query, positives, &texts));
-        Ok(judged.into_iter().map(choose).collect())
-    }
-
-    /// The passages whose texts are written, if the format holds texts.
-    fn passages(
-        &self,
-        chosen: &[(&QueryHits, Chosen<'_>)],
-        ui: &Ui,
-    ) -> crate::Result<HashMap<String, Passage>> {
-        if !self.args.format.holds_texts() {
-            return Ok(HashMap::new());
-        }
-        let of = |(query, chosen): &(&QueryHits, Chosen<'_>)| {
-            let negatives = chosen.negatives.iter().filter_map(|place| query.hits.get(*place));
-            let ids = negatives.map(|(id, _)| id.clone());
-            ids.chain(chosen.positives.iter().map(|id| (*id).to_owned())).collect::<Vec<String>>()
-        };
-        let wanted: Vec<String> = chosen.iter().flat_map(of).collect();
-        ui.detail(format!("reading the texts of {}", counted(wanted.len(), "passage")));
-        let wanted = wanted.iter().map(String::as_str).collect();
-        self.args.texts.documents(&wanted, self.args.input.skip_bad_lines(), ui, |passage| passage)
-    }
-
-    fn record<'r>(
-        &'r self,
-        query: &'r QueryHits,
-        chosen: &Chosen<'r>,
-        passages: &'r HashMap<String, Passage>,
-    ) -> Mined<'r> {
-        let positive = |id: &&'r str| Positive { id, passage: passages.get(*id) };
-        let negative = |place: &usize| {
-            let (id, score) = query.hits.get(*place)?;
-            Some(Negative { id, rank: place + 1, score: *score, passage: passages.get(id) })
-        };
-        Mined {
-            query_id: &query.query_id,
-            query: self.queries.get(&query.query_id).map(String::as_str),
-            positives: chosen.positives.iter().map(positive).collect(),
-            negatives: chosen.negatives.iter().filter_map(negative).collect(),
-        }
-    }
-
-    /// A missing text is an error of the input, not of the output file.
-    fn failure(&self, error: std::io::Error, name: &Path) -> Failure {
-        match error.downcast::<toller_mining::MissingText>() {
-            Ok(missing) => {
-                let hint =
-                    "give --queries and --corpus with all queries and documents of the run and the judgments";
-                Remedied::new(missing.to_string(), hint).into()
-            }
-            Err(error) => FileError::new("write", name, error).into(),
-        }
-    }
-
-    fn report(&self, chosen: &[(&QueryHits, Chosen<'_>)], ui: &Ui) -> crate::Result<()> {
-        let wanted = self.args.negatives as usize;
-        let short = chosen.iter().filter(|(_, chosen)| chosen.negatives.len() < wanted).count();
-        let negatives: usize = chosen.iter().map(|(_, chosen)| chosen.negatives.len()).sum();
-        let (queries, left_out) = (chosen.len(), self.hits.len() - chosen.len());
-        if short > 0 {
-            ui.warning(format!(
-                "{short} of {queries} queries have fewer than {wanted} negatives in these ranks"
-            ));
-        }
-        let output = self.args.output.display().to_string();
-        ui.status(format!(
-            "mined {} for {} in {output}; left out {left_out} without a relevant document",
-            counted(negatives, "negative"),
-            counted(queries, "query")
+fn report(args: &MineArgs, mining: &Mining<'_>, ui: &Ui) -> crate::Result<()> {
+    let (queries, left_out) = (mining.queries(), mining.left_out());
+    let (short, negatives) = (mining.short(), mining.negatives());
+    if short > 0 {
+        ui.warning(format!(
+            "{short} of {queries} queries have fewer than {} negatives in these ranks",
+            args.negatives
         ));
-        ui.json(|| {
-            serde_json::json!({
-                "output": output,
-                "format": self.args.format.to_string(),
-                "queries": queries,
-                "left_out": left_out,
-                "short": short,
-                "negatives": negatives,
-            })
-        })
     }
+    let output = args.output.display().to_string();
+    ui.status(format!(
+        "mined {} for {} in {output}; left out {left_out} without a relevant document",
+        counted(negatives, "negative"),
+        counted(queries, "query")
+    ));
+    ui.json(|| {
+        serde_json::json!({
+            "output": output,
+            "format": args.format.to_string(),
+            "queries": queries,
+            "left_out": left_out,
+            "short": short,
+            "negatives": negatives,
+        })
+    })
 }
