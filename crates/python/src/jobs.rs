@@ -3,33 +3,36 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use toller_corpus::ReadOptions;
+use toller_corpus::ColumnNames;
 use toller_engine::{EncodeOptions, IndexOptions, TitleMode};
 
 use crate::error::Failed;
+use crate::given::{Collection, Files, Kind, Reading, parent};
 use crate::models::{DualEncoder, at_least_one};
-use crate::paths::Paths;
 use crate::work;
 
 /// Encodes a collection or queries into a store, or goes on where an interrupted encode of the same ended.
 /// Returns the directory.
 #[pyfunction]
 #[pyo3(signature = (encoder, output, *, corpus=None, queries=None, store_dtype="f32", title_mode="join",
-                    title_separator=None, shard=None, rows_per_shard=None, overwrite=false, skip_bad_lines=false,
-                    progress=None))]
+                    title_separator=None, shard=None, rows_per_shard=None, overwrite=false, id_column=None,
+                    title_column=None, text_column=None, skip_bad_lines=false, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
 pub(crate) fn encode(
     py: Python<'_>,
     encoder: &Bound<'_, DualEncoder>,
     output: PathBuf,
-    corpus: Option<Paths>,
-    queries: Option<Paths>,
+    corpus: Option<&Bound<'_, PyAny>>,
+    queries: Option<&Bound<'_, PyAny>>,
     store_dtype: &str,
     title_mode: &str,
     title_separator: Option<String>,
     shard: Option<(u32, u32)>,
     rows_per_shard: Option<usize>,
     overwrite: bool,
+    id_column: Option<String>,
+    title_column: Option<String>,
+    text_column: Option<String>,
     skip_bad_lines: bool,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PathBuf> {
@@ -56,22 +59,24 @@ pub(crate) fn encode(
         drops_current_shard: true,
     };
     let encoder = encoder.get().encoder.clone();
+    let columns = ColumnNames { id: id_column, title: title_column, text: text_column, context: None };
+    let reading = Reading { columns, skip_bad_lines };
+    let texts = match (corpus, queries) {
+        (Some(corpus), None) => Texts::Corpus(Collection::read(corpus, reading, &output)?),
+        (None, Some(queries)) => {
+            Texts::Queries(Files::read(queries, Kind::Queries, reading, parent(&output))?)
+        }
+        _ => {
+            let failed = Failed::invalid("a store is of a collection or of queries");
+            return Err(failed.hint("give corpus or queries").into());
+        }
+    };
     work::run(py, progress, move |session| {
         session.wait_for_interrupted()?;
         let engine = session.engine()?;
-        let source = match (corpus, queries) {
-            (Some(corpus), None) => {
-                let reading = ReadOptions { skip_bad_lines, ..ReadOptions::default() };
-                engine.collection(&engine.collection_files(&corpus.all())?, &output, &reading)?
-            }
-            (None, Some(queries)) => {
-                let reading = ReadOptions { skip_bad_lines, ..ReadOptions::default() };
-                engine.queries(&engine.query_files(&queries.all())?, &reading)?
-            }
-            _ => {
-                return Err(Failed::invalid("a store is of a collection or of queries")
-                    .hint("give corpus or queries"));
-            }
+        let source = match &texts {
+            Texts::Corpus(corpus) => corpus.source(&engine, &output)?,
+            Texts::Queries(files) => engine.queries(&files.of_queries(&engine)?, &files.queries())?,
         };
         if source.skipped().total() > 0 {
             session.warn(source.skipped().to_string());
@@ -84,32 +89,43 @@ pub(crate) fn encode(
     })
 }
 
+/// What is encoded.
+enum Texts {
+    Corpus(Collection),
+    Queries(Files),
+}
+
 /// Builds an inverted index of a collection, unless it is there.
 #[pyfunction]
 #[pyo3(signature = (corpus, output, *, analyzer, title_separator=" ", doc_vectors=false, memory_bytes=None,
-                    overwrite=false, skip_bad_lines=false, progress=None))]
+                    overwrite=false, id_column=None, title_column=None, text_column=None, skip_bad_lines=false,
+                    progress=None))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
 pub(crate) fn index(
     py: Python<'_>,
-    corpus: Paths,
+    corpus: &Bound<'_, PyAny>,
     output: PathBuf,
     analyzer: String,
     title_separator: &str,
     doc_vectors: bool,
     memory_bytes: Option<usize>,
     overwrite: bool,
+    id_column: Option<String>,
+    title_column: Option<String>,
+    text_column: Option<String>,
     skip_bad_lines: bool,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let memory_bytes = memory_bytes.unwrap_or(IndexOptions::default().memory_bytes);
     let title_separator = title_separator.to_owned();
     let options = IndexOptions { title_separator, doc_vectors, memory_bytes, overwrite };
+    let columns = ColumnNames { id: id_column, title: title_column, text: text_column, context: None };
+    let corpus = Collection::read(corpus, Reading { columns, skip_bad_lines }, &output)?;
     work::run(py, progress, move |session| {
         session.wait_for_interrupted()?;
         let engine = session.engine()?;
         let analyzer = engine.analyzer(&analyzer)?;
-        let reading = ReadOptions { skip_bad_lines, ..ReadOptions::default() };
-        let source = engine.collection(&engine.collection_files(&corpus.all())?, &output, &reading)?;
+        let source = corpus.source(&engine, &output)?;
         if source.skipped().total() > 0 {
             session.warn(source.skipped().to_string());
         }

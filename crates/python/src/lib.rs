@@ -5,11 +5,14 @@
 //! by Ctrl-C, with panics as exceptions.
 
 mod arrays;
+mod arrow;
 mod error;
 mod flat;
+mod given;
 mod jobs;
 mod mappings;
 mod measures;
+mod mine;
 mod models;
 mod paths;
 mod rows;
@@ -17,6 +20,8 @@ mod runs;
 mod searcher;
 mod store;
 mod threads;
+mod training;
+mod training_dev;
 mod words;
 mod work;
 
@@ -37,15 +42,19 @@ mod _toller {
     #[pymodule_export]
     use crate::measures::{Comparison, PyEvaluation, compare, evaluate, fuse};
     #[pymodule_export]
+    use crate::mine::mine;
+    #[pymodule_export]
     use crate::models::{DualEncoder, PairScorer};
     #[pymodule_export]
     use crate::rows::run_of_rows;
     #[pymodule_export]
     use crate::runs::{Qrels, Run};
     #[pymodule_export]
-    use crate::searcher::{PyHit, PySearcher, SparseIndex, read_queries};
+    use crate::searcher::{PyHit, PySearcher, SparseIndex, queries_of_files};
     #[pymodule_export]
     use crate::store::{Store, reopen};
+    #[pymodule_export]
+    use crate::training::{train_cross, train_dual};
 
     /// Computes in this many threads from now on, 0 for as many as there are processors.
     #[pyfunction]

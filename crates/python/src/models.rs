@@ -38,16 +38,11 @@ impl DualEncoder {
         device: &str,
         batch_tokens: Option<usize>,
     ) -> PyResult<Self> {
-        let pooling = pooling.map(|name| {
-            let names = || TextPooling::all().map(TextPooling::name).collect::<Vec<_>>().join(", ");
-            let unknown = || Failed::invalid(format!("no pooling is named {name:?}; there are {}", names()));
-            TextPooling::from_name(name).ok_or_else(unknown)
-        });
         let options = EncoderOptions {
             query_model: query_model.map(|path| path.to_string_lossy().into_owned()),
             max_length: at_least_one("max_length", max_length)?,
             prompt,
-            pooling: pooling.transpose()?,
+            pooling: pooling.map(parse_pooling).transpose()?,
             dim: truncate_dim,
             device: parse_device(device)?,
             backend: Backend::Native,
@@ -233,6 +228,14 @@ impl PairScorer {
     fn fingerprint(&self) -> &str {
         self.model.fingerprint()
     }
+}
+
+/// A pooling by its name.
+pub(crate) fn parse_pooling(name: &str) -> Result<TextPooling, Failed> {
+    TextPooling::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = TextPooling::all().map(TextPooling::name).collect();
+        Failed::invalid(format!("no pooling is named {name:?}; there are {}", names.join(", ")))
+    })
 }
 
 /// What a model computes in; `None` for what suits the device.

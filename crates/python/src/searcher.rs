@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use pyo3::PyClassInitializer;
 use pyo3::prelude::*;
-use toller_corpus::{ReadOptions, Score};
+use toller_corpus::{ColumnNames, ReadOptions, Score, read_queries};
 use toller_engine::{
-    Collections, DenseOptions, Hit, Query, QuerySource, RerankOptions, SearchRequest, SparseOptions,
-    TextsOptions, as_run,
+    Collections, DenseOptions, Hit, Query, QuerySource, RerankOptions, SearchRequest, SparseOptions, as_run,
 };
 use toller_pipeline::feedback::{Feedback, Rm3, Rocchio};
 use toller_pipeline::rerank::Unavailable;
@@ -17,6 +16,7 @@ use toller_sparse::{Bm25Variant, Lengths, Ranker, Scoring};
 
 use crate::error::Failed;
 use crate::flat::{StoreArgument, parse_device};
+use crate::given::{Files, Kind, Reading};
 use crate::mappings::Mapped;
 use crate::measures::fusion;
 use crate::models::{DualEncoder, PairScorer, at_least_one};
@@ -58,10 +58,45 @@ impl PyHit {
 }
 
 /// Queries with their ids.
-#[derive(FromPyObject)]
-pub(crate) enum Queries {
+enum Queries {
     Mapped(Mapped<String>),
     Pairs(Vec<(String, String)>),
+    Read(Files),
+}
+
+impl Queries {
+    /// Queries that are given as a mapping, pairs, files, a table or rows.
+    fn new(
+        given: &Bound<'_, PyAny>,
+        id_column: Option<String>,
+        text_column: Option<String>,
+    ) -> PyResult<Self> {
+        if let Ok(queries) = given.extract() {
+            return Ok(Self::Mapped(queries));
+        }
+        if let Ok(queries) = given.extract() {
+            return Ok(Self::Pairs(queries));
+        }
+        let columns = ColumnNames { id: id_column, text: text_column, ..ColumnNames::default() };
+        let reading = Reading { columns, ..Reading::default() };
+        Ok(Self::Read(Files::read(given, Kind::Queries, reading, &std::env::temp_dir())?))
+    }
+
+    fn all(self, session: &Arc<Session>) -> Result<Vec<Query>, Failed> {
+        let query = |(id, text)| Query { id, text, ..Query::default() };
+        let queries: Vec<Query> = match self {
+            Self::Mapped(Mapped(queries)) => queries.into_iter().map(query).collect(),
+            Self::Pairs(queries) => queries.into_iter().map(query).collect(),
+            Self::Read(files) => {
+                return Ok(read_queries(&files.of_queries(&session.engine()?)?, &files.queries())?.0);
+            }
+        };
+        let mut seen = HashSet::with_capacity(queries.len());
+        if let Some(query) = queries.iter().find(|query| !seen.insert(query.id.as_str())) {
+            return Err(Failed::invalid(format!("the query id {:?} occurs twice", query.id)));
+        }
+        Ok(queries)
+    }
 }
 
 #[pymethods]
@@ -130,23 +165,27 @@ impl PySearcher {
         Ok(Self { inner: work::run(py, None, open)?, at_a_time })
     }
 
-    /// This searcher, with its best `depth` hits ordered again by cross-encoders. `corpus` is the path of
-    /// the collection that has their texts, or several. With `cut`, the hits below are left out;
+    /// This searcher, with its best `depth` hits ordered again by cross-encoders. `corpus` is the collection
+    /// that has their texts, as `toller.encode` takes it. With `cut`, the hits below are left out;
     /// `interpolate` is the weight of the cross-encoders, if the first scores are to count too.
     #[pyo3(signature = (models, corpus, *, depth=100, cut=false, combine="mean", interpolate=None,
-                        title_separator=Some(" ".to_owned()), skip_unavailable=false, progress=None))]
+                        title_separator=Some(" ".to_owned()), skip_unavailable=false, id_column=None,
+                        title_column=None, text_column=None, progress=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
     fn reranked(
         &self,
         py: Python<'_>,
         models: &Bound<'_, PyAny>,
-        corpus: Paths,
+        corpus: &Bound<'_, PyAny>,
         depth: usize,
         cut: bool,
         combine: &str,
         interpolate: Option<f64>,
         title_separator: Option<String>,
         skip_unavailable: bool,
+        id_column: Option<String>,
+        title_column: Option<String>,
+        text_column: Option<String>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let models = match models.cast::<PairScorer>() {
@@ -165,9 +204,12 @@ impl PySearcher {
         };
         let at_a_time = (QUERIES / depth.max(1)).clamp(1, self.at_a_time);
         let first_stage = self.inner.clone();
+        let columns = ColumnNames { id: id_column, title: title_column, text: text_column, context: None };
+        let reading = Reading { columns, ..Reading::default() };
+        let corpus = Files::read(corpus, Kind::Passages, reading, &std::env::temp_dir())?;
         let open = move |session: &Arc<Session>| {
             let engine = session.engine()?;
-            let texts = engine.texts(&engine.collection_files(&corpus.all())?, &TextsOptions::default())?;
+            let texts = corpus.texts(&engine)?;
             Ok(engine.reranked(first_stage, engine.reranker(models, texts, options)?))
         };
         Ok(Self { inner: work::run(py, progress, open)?, at_a_time })
@@ -191,26 +233,22 @@ impl PySearcher {
         })
     }
 
-    /// The `k` best documents for each query, as a run. `queries` is `{query id: text}`, or pairs of both.
-    #[pyo3(signature = (queries, k=1000, *, progress=None))]
+    /// The `k` best documents for each query, as a run. `queries` is `{query id: text}`, or pairs of both; or
+    /// a table, a dataset, rows or files, as `toller.encode` takes them.
+    #[pyo3(signature = (queries, k=1000, *, id_column=None, text_column=None, progress=None))]
     fn batch_search(
         &self,
         py: Python<'_>,
-        queries: Queries,
+        queries: &Bound<'_, PyAny>,
         k: usize,
+        id_column: Option<String>,
+        text_column: Option<String>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Run> {
         let (searcher, at_a_time) = (self.inner.clone(), self.at_a_time);
+        let queries = Queries::new(queries, id_column, text_column)?;
         work::run(py, progress, move |session| {
-            let query = |(id, text)| Query { id, text, ..Query::default() };
-            let queries: Vec<Query> = match queries {
-                Queries::Mapped(Mapped(queries)) => queries.into_iter().map(query).collect(),
-                Queries::Pairs(queries) => queries.into_iter().map(query).collect(),
-            };
-            let mut seen = HashSet::with_capacity(queries.len());
-            if let Some(query) = queries.iter().find(|query| !seen.insert(query.id.as_str())) {
-                return Err(Failed::invalid(format!("the query id {:?} occurs twice", query.id)));
-            }
+            let queries = queries.all(session)?;
             let block = (HITS / k.min(searcher.doc_count()).max(1)).clamp(1, at_a_time);
             let mut run = toller_ir::Run { tag: "toller".to_owned(), ..toller_ir::Run::default() };
             let mut done = 0;
@@ -322,7 +360,8 @@ fn parse_ranker(
 /// Reads queries: pairs of id and text.
 #[pyfunction]
 #[pyo3(signature = (path, *, skip_bad_lines=false))]
-pub(crate) fn read_queries(
+#[pyo3(name = "read_queries")]
+pub(crate) fn queries_of_files(
     py: Python<'_>,
     path: Paths,
     skip_bad_lines: bool,
@@ -330,7 +369,7 @@ pub(crate) fn read_queries(
     work::run(py, None, move |session| {
         let files = session.engine()?.query_files(&path.all())?;
         let options = ReadOptions { skip_bad_lines, ..ReadOptions::default() };
-        let (queries, skipped) = toller_corpus::read_queries(&files, &options)?;
+        let (queries, skipped) = read_queries(&files, &options)?;
         if skipped.total() > 0 {
             session.warn(skipped.to_string());
         }

@@ -34,10 +34,12 @@ from toller.cross_encoder import CrossEncoder
 from toller.encoder import Encoder
 from toller.errors import Error, InternalError, InvalidArgument, NotFound
 from toller.jobs import encode, index
+from toller.training import DevSet, Mined, Trained, TrainOptions, mine, train_cross, train_dual
 
 __all__ = [
     "Comparison",
     "CrossEncoder",
+    "DevSet",
     "Encoder",
     "Error",
     "Evaluation",
@@ -45,12 +47,15 @@ __all__ = [
     "Hit",
     "InternalError",
     "InvalidArgument",
+    "Mined",
     "NotFound",
     "Qrels",
     "Run",
     "Searcher",
     "SparseIndex",
     "Store",
+    "TrainOptions",
+    "Trained",
     "__version__",
     "compare",
     "encode",
@@ -58,6 +63,9 @@ __all__ = [
     "fuse",
     "get_num_threads",
     "index",
+    "mine",
     "read_queries",
     "set_num_threads",
+    "train_cross",
+    "train_dual",
 ]

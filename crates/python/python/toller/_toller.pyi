@@ -11,6 +11,7 @@ from typing_extensions import Self
 
 _Path: TypeAlias = str | PathLike[str]
 _Paths: TypeAlias = _Path | Sequence[_Path]
+_Texts: TypeAlias = _Paths | Any
 _Progress: TypeAlias = bool | Callable[[str, int, int | None], object] | None
 _Default = TypeVar("_Default")
 _Numbers: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
@@ -180,7 +181,7 @@ class Searcher:
     def reranked(
         self,
         models: PairScorer | Sequence[PairScorer],
-        corpus: _Paths,
+        corpus: _Texts,
         *,
         depth: int = 100,
         cut: bool = False,
@@ -188,11 +189,20 @@ class Searcher:
         interpolate: float | None = None,
         title_separator: str | None = ...,
         skip_unavailable: bool = False,
+        id_column: str | None = None,
+        title_column: str | None = None,
+        text_column: str | None = None,
         progress: _Progress = None,
     ) -> Searcher: ...
     def search(self, query: str, k: int = 10) -> list[Hit]: ...
     def batch_search(
-        self, queries: Mapping[str, str] | Sequence[tuple[str, str]], k: int = 1000, *, progress: _Progress = None
+        self,
+        queries: Mapping[str, str] | Sequence[tuple[str, str]] | _Texts,
+        k: int = 1000,
+        *,
+        id_column: str | None = None,
+        text_column: str | None = None,
+        progress: _Progress = None,
     ) -> Run: ...
     def __len__(self) -> int: ...
 
@@ -337,23 +347,47 @@ def fuse(
     normalize: str | None = None,
     missing: str | None = None,
 ) -> Run: ...
+def mine(
+    run: Run,
+    qrels: Qrels,
+    output: _Path,
+    *,
+    queries: _Texts | None = None,
+    corpus: _Texts | None = None,
+    depth: tuple[int, int] = (1, 200),
+    negatives: int = 30,
+    choose: str = "sample",
+    seed: int = 42,
+    relevance_level: int = 1,
+    format: str = "jsonl",
+    skip_bad_lines: bool = False,
+) -> tuple[int, int, int, int]: ...
+def train_dual(
+    output: _Path, options: dict[str, Any], *, progress: _Progress = None
+) -> tuple[int, float | None, tuple[int, dict[str, float]] | None]: ...
+def train_cross(
+    output: _Path, options: dict[str, Any], *, progress: _Progress = None
+) -> tuple[int, float | None, tuple[int, dict[str, float]] | None]: ...
 def encode(
     encoder: DualEncoder,
     output: _Path,
     *,
-    corpus: _Paths | None = None,
-    queries: _Paths | None = None,
+    corpus: _Texts | None = None,
+    queries: _Texts | None = None,
     store_dtype: str = "f32",
     title_mode: str = "join",
     title_separator: str | None = None,
     shard: tuple[int, int] | None = None,
     rows_per_shard: int | None = None,
     overwrite: bool = False,
+    id_column: str | None = None,
+    title_column: str | None = None,
+    text_column: str | None = None,
     skip_bad_lines: bool = False,
     progress: _Progress = None,
 ) -> Path: ...
 def index(
-    corpus: _Paths,
+    corpus: _Texts,
     output: _Path,
     *,
     analyzer: str,
@@ -361,6 +395,9 @@ def index(
     doc_vectors: bool = False,
     memory_bytes: int | None = None,
     overwrite: bool = False,
+    id_column: str | None = None,
+    title_column: str | None = None,
+    text_column: str | None = None,
     skip_bad_lines: bool = False,
     progress: _Progress = None,
 ) -> None: ...

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from toller._tables import Path
 from toller._toller import set_num_threads
 from toller.cross_encoder import CrossEncoder
 from toller.encoder import Encoder
 from toller.errors import invalid
-from toller.jobs import Path
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from toller._progress import Bar
+from toller._tables import Path
 from toller.encoder import Progress
 from toller.errors import Error, invalid
-from toller.jobs import Path
 
 
 def connected() -> Any:

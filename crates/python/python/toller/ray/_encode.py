@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from toller import jobs
+from toller._tables import Path
 from toller._toller import Store, set_num_threads
 from toller.encoder import Encoder, Progress
 from toller.errors import InvalidArgument, invalid
-from toller.jobs import Path
 from toller.ray._cluster import actor_class, connected, fail, reporter, room, shared, shared_all, threads_of
 
 

@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import toller
+from toller._tables import Path
 from toller._toller import FlatIndex, Run, Store, read_queries, run_of_rows, set_num_threads
 from toller.encoder import Encoder, Progress
 from toller.errors import invalid
-from toller.jobs import Path
 from toller.ray._cluster import actor_class, connected, fail, reporter, shared_all, threads_of
 
 if TYPE_CHECKING:

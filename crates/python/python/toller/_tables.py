@@ -1,0 +1,120 @@
+"""Collections and queries as Python has them: files, tables, datasets and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal, NamedTuple
+
+from toller.errors import invalid
+
+Path = str | PathLike[str]
+
+# Files, or whatever else holds texts.
+Texts = Path | Sequence[Path] | Any
+
+Kind = Literal["corpus", "queries"]
+Row = tuple[Any, Any, Any]
+
+
+class Names(NamedTuple):
+    """The names of fields, those that count first before the others."""
+
+    kind: Kind
+    id: list[str]
+    title: list[str]
+    text: list[str]
+    needs_title: bool
+
+
+def prepared(given: Any, *arguments: Any) -> Any:
+    """What the native half reads: files, an Arrow stream, or rows of an identifier, a title and a text."""
+    if _is_files(given):
+        return given
+    names = Names(*arguments)
+    iterate = getattr(given, "docs_iter" if names.kind == "corpus" else "queries_iter", None)
+    if callable(iterate):
+        return _rows(iterate(), names)
+    arrow = _arrow(given)
+    if arrow is not None:
+        return arrow
+    if hasattr(given, "itertuples"):
+        columns = [str(column) for column in given.columns]
+        return _rows((dict(zip(columns, row)) for row in given.itertuples(index=False, name=None)), names)
+    if isinstance(given, Mapping):
+        return _rows(_named(given, names), names)
+    if isinstance(given, Iterable):
+        return _rows(given, names)
+    hint = "give files, a table, a dataset, or rows of identifiers and texts"
+    raise invalid(f"{names.kind} of type {type(given).__name__}", hint)
+
+
+def _is_files(given: Any) -> bool:
+    if isinstance(given, (list, tuple)):
+        return len(given) > 0 and all(isinstance(path, (str, PathLike)) for path in given)
+    return isinstance(given, (str, PathLike))
+
+
+def _arrow(given: Any) -> Any:
+    """The object as one that has an Arrow stream, or None."""
+    # Dataset of Hugging Face datasets, on a memory-mapped table, or on some of its rows.
+    if type(given).__module__.split(".")[0] == "datasets" and hasattr(given, "_indices"):
+        if given._indices is None:
+            return given.data.table
+        import pyarrow
+
+        tables = given.with_format("arrow").iter(1000)
+        batches = (batch for table in tables for batch in table.to_batches())
+        return pyarrow.RecordBatchReader.from_batches(given.data.table.schema, batches)
+    if not hasattr(given, "__arrow_c_stream__"):
+        return None
+    if type(given).__module__.split(".")[0] == "pandas":
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError:
+            return None
+    return given
+
+
+def _rows(rows: Iterable[Any], names: Names) -> Iterator[Row]:
+    """An identifier, a title and a text of each row."""
+    for number, row in enumerate(rows, 1):
+        if isinstance(row, Mapping):
+            yield _of_fields(row, names, number)
+        elif hasattr(row, "_asdict"):
+            fields = row._asdict()
+            # A document of ir_datasets that has no text knows what to search instead.
+            if hasattr(row, "default_text") and not any(name in fields for name in names.text):
+                yield _field(fields, names.id), None, row.default_text()
+            else:
+                yield _of_fields(fields, names, number)
+        elif isinstance(row, (tuple, list)) and len(row) == 2:
+            yield row[0], None, row[1]
+        else:
+            of = f"{type(row).__name__} of {len(row)}" if isinstance(row, (tuple, list)) else type(row).__name__
+            hint = "give dicts, named tuples, or pairs of an identifier and a text"
+            raise invalid(f"{names.kind}, row {number}: a row of type {of}", hint)
+
+
+def _named(rows: Mapping[Any, Any], names: Names) -> Iterator[Any]:
+    """The rows of a mapping from identifiers to texts or to rows without identifiers."""
+    for name, row in rows.items():
+        yield {**row, names.id[0]: name} if isinstance(row, Mapping) else (name, row)
+
+
+def _field(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
+    return next((fields[name] for name in names if name in fields), None)
+
+
+def _of_fields(fields: Mapping[str, Any], names: Names, number: int) -> Row:
+    missing = [("text", names.text)]
+    if names.kind == "corpus":
+        missing.append(("identifier", names.id))
+    if names.needs_title:
+        missing.append(("title", names.title))
+    for what, usual in missing:
+        if not any(name in fields for name in usual):
+            has = ", ".join(map(str, fields))
+            message = f"{names.kind}, row {number}: no {what} ({', '.join(usual)}); the row has {has}"
+            raise invalid(message, "name the fields with id_column and text_column")
+    return _field(fields, names.id), _field(fields, names.title), _field(fields, names.text)

@@ -1,0 +1,208 @@
+"""Training: negatives from what was retrieved, and models that learn from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
+
+from toller import _toller
+from toller._tables import Path, Texts
+from toller.errors import invalid
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from toller._toller import Qrels, Run
+    from toller.encoder import Progress
+
+
+class Mined(NamedTuple):
+    """How many negatives were mined."""
+
+    queries: int
+    """Queries with a relevant document."""
+    left_out: int
+    """Queries without a relevant document."""
+    short: int
+    """Queries that have fewer negatives than wanted."""
+    negatives: int
+    """Negatives of all queries."""
+
+
+def mine(
+    run: Run,
+    qrels: Qrels,
+    output: Path,
+    *,
+    queries: Texts | None = None,
+    corpus: Texts | None = None,
+    depth: tuple[int, int] = (1, 200),
+    negatives: int = 30,
+    choose: str = "sample",
+    seed: int = 42,
+    relevance_level: int = 1,
+    format: str = "jsonl",
+    skip_bad_lines: bool = False,
+) -> Mined:
+    """Takes negatives for training from a run, and writes them to the file `output`.
+
+    Relevant documents are never used as negatives; with `corpus`, neither are copies of their text. `depth` is the
+    first and the last rank that negatives are taken from, `negatives` of them for each query: a uniform sample, which
+    depends on `seed`, or the best with `choose="top"`.
+
+    `format` is jsonl, tevatron, triplets, pairs, t2ranking or rocketqa. `queries` and `corpus`, which `toller.encode`
+    describes, give the texts; tevatron, triplets and rocketqa need both.
+    """
+    mined = _toller.mine(
+        run,
+        qrels,
+        output,
+        queries=queries,
+        corpus=corpus,
+        depth=depth,
+        negatives=negatives,
+        choose=choose,
+        seed=seed,
+        relevance_level=relevance_level,
+        format=format,
+        skip_bad_lines=skip_bad_lines,
+    )
+    return Mined(*mined)
+
+
+@dataclass(frozen=True)
+class DevSet:
+    """Judged queries on which a model is evaluated while it is trained. The model of the best evaluation is saved.
+
+    A dual encoder is evaluated by searching `corpus`, by default the collection that it learns from; a cross-encoder
+    by ranking the first `depth` hits of `run` again. The first of `measures` decides which evaluation is the best.
+    """
+
+    queries: Texts
+    qrels: Qrels
+    corpus: Texts | None = None
+    run: Run | None = None
+    depth: int = 100
+    measures: str = "nDCG@10"
+    every: int | None = None
+    """Steps between evaluations; None for those of an epoch."""
+    patience: int | None = None
+    """Evaluations without a better one after which the run ends; None for never."""
+    save_last: bool = False
+    """Whether the model of the last step is saved instead."""
+
+
+class TrainOptions(TypedDict, total=False):
+    """The options of every run, named as the flags of `toller train` and with the same values where they are left out.
+
+    A model learns from files of examples (`data`); or from `queries`, their judgments, the texts of passages in
+    `corpus`, and `negatives` as `toller.mine` writes them (jsonl, pairs, t2ranking).
+    """
+
+    data: Path | Sequence[Path]
+    queries: Texts
+    corpus: Texts
+    qrels: Qrels
+    negatives: Path
+    relevance_level: int
+    epochs: float
+    steps: int
+    batch_size: int
+    accumulate: int
+    negatives_per_query: int
+    lr: float
+    schedule: Literal["linear", "bert", "constant", "cosine"]
+    warmup: float
+    optimizer: Literal["adamw", "lamb"]
+    weight_decay: float
+    max_grad_norm: float
+    dropout: float
+    perturb: float
+    seed: int
+    chunk_size: int
+    save_every: int
+    keep_checkpoints: int
+    max_length: int
+    title_separator: str
+    dev: DevSet
+
+
+class Trained(NamedTuple):
+    """A finished run."""
+
+    steps: int
+    """Steps of the optimizer."""
+    loss: float | None
+    """The loss before the last step; None if no step was left to do."""
+    best_step: int | None
+    """The step of the best evaluation, with a dev set."""
+    best_measures: dict[str, float]
+    """The measures of the best evaluation."""
+
+
+def train_dual(
+    model: Path,
+    output: Path,
+    *,
+    loss: Literal["contrastive", "margin-mse", "kl"] = "contrastive",
+    similarity: Literal["dot", "cosine"] | None = None,
+    temperature: float | None = None,
+    symmetric: bool = False,
+    no_in_batch: bool = False,
+    untie: bool = False,
+    only: Literal["query", "passage"] | None = None,
+    query_max_length: int | None = None,
+    pooling: str | None = None,
+    query_model: Path | None = None,
+    progress: bool | Progress = False,
+    **options: Unpack[TrainOptions],
+) -> Trained:
+    """Trains a dual encoder from `model`, and saves it in the directory `output` with its log and checkpoints.
+
+    What Ctrl-C interrupts goes on by the same call, with the bits of a run that was not interrupted. The options of
+    every run are those of `TrainOptions`; docs/training.md explains all of them.
+    """
+    own = {
+        "loss": loss,
+        "similarity": similarity,
+        "temperature": temperature,
+        "symmetric": symmetric,
+        "no_in_batch": no_in_batch,
+        "untie": untie,
+        "only": only,
+        "query_max_length": query_max_length,
+        "pooling": pooling,
+        "query_model": query_model,
+    }
+    return _trained(_toller.train_dual(output, _all(model, own, options), progress=progress))
+
+
+def train_cross(
+    model: Path,
+    output: Path,
+    *,
+    loss: Literal["binary", "two-labels", "listwise", "ranknet", "lambda"] | None = None,
+    progress: bool | Progress = False,
+    **options: Unpack[TrainOptions],
+) -> Trained:
+    """Trains a cross-encoder from `model`, and saves it in the directory `output` with its log and checkpoints.
+
+    The loss is by default that of the model's labels. Interruptions and options are as for `train_dual`.
+    """
+    return _trained(_toller.train_cross(output, _all(model, {"loss": loss}, options), progress=progress))
+
+
+def _all(model: Path, own: dict[str, Any], options: TrainOptions) -> dict[str, Any]:
+    """All options that are given."""
+    unknown = [name for name in options if name not in TrainOptions.__annotations__]
+    if unknown:
+        raise invalid(f"no option is named {unknown[0]}", f"there are {', '.join(TrainOptions.__annotations__)}")
+    given: dict[str, Any] = {"model": model, **own, **options}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _trained(result: tuple[int, float | None, tuple[int, dict[str, float]] | None]) -> Trained:
+    steps, loss, best = result
+    best_step, best_measures = best or (None, {})
+    return Trained(steps, loss, best_step, best_measures)

@@ -1,0 +1,307 @@
+//! Collections and queries as arguments: files, tables and rows.
+//!
+//! A table that another library holds in memory is read where it is. What can be read only once (a stream, an
+//! iterator) is written to a temporary file in the thread of the caller: work takes more than one pass, and
+//! memory does not grow with the texts.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+use serde::Serialize;
+use toller_corpus::{
+    BadRecord, Cells, CollectionFormat, ColumnNames, CorpusError, Names, Place, QueryFormat, ReadOptions,
+    Table,
+};
+use toller_engine::{Engine, EngineError, TextSource, TextsOptions};
+use toller_files::{FileError, Input, Spool, SpoolGuard};
+use toller_ir::Position;
+use toller_texts::Texts;
+
+use crate::arrow::Stream;
+use crate::error::Failed;
+use crate::paths::Paths;
+
+/// What texts are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Passages,
+    Queries,
+}
+
+impl Kind {
+    /// What messages call an argument that is no file.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Passages => "corpus",
+            Self::Queries => "queries",
+        }
+    }
+
+    /// The names of columns to look for.
+    pub(crate) fn names(self, columns: &ColumnNames) -> Names {
+        match self {
+            Self::Passages => columns.in_passages(),
+            Self::Queries => columns.in_queries(),
+        }
+    }
+}
+
+/// How texts are read.
+#[derive(Clone, Default)]
+pub(crate) struct Reading {
+    /// The names of columns, where they are not usual ones.
+    pub(crate) columns: ColumnNames,
+    /// Whether bad records are counted and skipped.
+    pub(crate) skip_bad_lines: bool,
+}
+
+/// A collection.
+pub(crate) enum Collection {
+    Files(Files),
+    Table(Arc<dyn Table>, Reading),
+}
+
+impl Collection {
+    /// Reads an argument. What has to be written first is written to the folder of `output`, which has to
+    /// hold the result anyway.
+    pub(crate) fn read(given: &Bound<'_, PyAny>, reading: Reading, output: &Path) -> PyResult<Self> {
+        let given = &prepared(given, Kind::Passages, &reading)?;
+        // What has a length is in memory already.
+        if given.hasattr("__arrow_c_stream__")? && given.hasattr("__len__")? {
+            let table = Stream::open(given, Kind::Passages, &reading.columns)?.hold(given.py())?;
+            return Ok(Self::Table(Arc::new(table), reading));
+        }
+        Ok(Self::Files(Files::of_prepared(given, Kind::Passages, reading, parent(output))?))
+    }
+
+    /// Surveys the collection, of which `output` is made.
+    pub(crate) fn source(&self, engine: &Engine, output: &Path) -> Result<TextSource, Failed> {
+        let source = match self {
+            Self::Files(files) => {
+                engine.collection(&files.of_collection(engine)?, output, &files.collection())?
+            }
+            Self::Table(table, reading) => {
+                let skip_bad_lines = reading.skip_bad_lines;
+                engine.table(Arc::clone(table), &ReadOptions { skip_bad_lines, ..ReadOptions::default() })?
+            }
+        };
+        Ok(source)
+    }
+}
+
+/// Files as they are, an object with an Arrow stream, or rows of an identifier, a title and a text.
+fn prepared<'py>(given: &Bound<'py, PyAny>, kind: Kind, reading: &Reading) -> PyResult<Bound<'py, PyAny>> {
+    let Names { id, title, text, .. } = kind.names(&reading.columns);
+    let prepared = given.py().import("toller._tables")?.getattr("prepared")?;
+    prepared.call1((given, kind.name(), id, title, text, reading.columns.title.is_some()))
+}
+
+/// The folder of a file.
+pub(crate) fn parent(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The name of a file without its folder.
+pub(crate) fn file_name(path: &Path) -> Option<String> {
+    path.file_name().map(|name| name.to_string_lossy().into_owned())
+}
+
+/// Files of a collection or of queries.
+pub(crate) struct Files {
+    origin: Origin,
+    reading: Reading,
+}
+
+enum Origin {
+    Paths(Vec<PathBuf>),
+    /// Rows of another kind, as JSON lines.
+    Spooled {
+        input: Input,
+        _guard: SpoolGuard,
+    },
+}
+
+impl Files {
+    /// Reads an argument. What is no file is written to `folder`.
+    pub(crate) fn read(
+        given: &Bound<'_, PyAny>,
+        kind: Kind,
+        reading: Reading,
+        folder: &Path,
+    ) -> PyResult<Self> {
+        Self::of_prepared(&prepared(given, kind, &reading)?, kind, reading, folder)
+    }
+
+    fn of_prepared(given: &Bound<'_, PyAny>, kind: Kind, reading: Reading, folder: &Path) -> PyResult<Self> {
+        if let Ok(paths) = given.extract::<Paths>() {
+            return Ok(Self { origin: Origin::Paths(paths.all()), reading });
+        }
+        let mut lines = Lines::create(kind, reading.skip_bad_lines, folder)?;
+        if given.hasattr("__arrow_c_stream__")? {
+            lines.take_stream(given.py(), Stream::open(given, kind, &reading.columns)?)?;
+        } else {
+            lines.take_rows(given)?;
+        }
+        let (input, guard) = lines.finish().map_err(Failed::from)?;
+        Ok(Self { origin: Origin::Spooled { input, _guard: guard }, reading })
+    }
+
+    /// The files of a collection.
+    pub(crate) fn of_collection(&self, engine: &Engine) -> Result<Vec<Input>, EngineError> {
+        self.inputs(|paths| engine.collection_files(paths))
+    }
+
+    /// How a collection is read.
+    pub(crate) fn collection(&self) -> ReadOptions<CollectionFormat> {
+        self.options(CollectionFormat::Jsonl)
+    }
+
+    /// The files of queries.
+    pub(crate) fn of_queries(&self, engine: &Engine) -> Result<Vec<Input>, EngineError> {
+        self.inputs(|paths| engine.query_files(paths))
+    }
+
+    /// How queries are read.
+    pub(crate) fn queries(&self) -> ReadOptions<QueryFormat> {
+        self.options(QueryFormat::Jsonl)
+    }
+
+    /// The texts of a collection by identifier.
+    pub(crate) fn texts(&self, engine: &Engine) -> Result<Texts, EngineError> {
+        let options = TextsOptions { reading: self.collection(), ..TextsOptions::default() };
+        engine.texts(&self.of_collection(engine)?, &options)
+    }
+
+    /// The names of the files, as they were given.
+    pub(crate) fn names(&self) -> Vec<String> {
+        match &self.origin {
+            Origin::Paths(paths) => paths.iter().filter_map(|path| file_name(path)).collect(),
+            Origin::Spooled { input, .. } => vec![input.to_string()],
+        }
+    }
+
+    fn inputs(
+        &self,
+        files: impl FnOnce(&[PathBuf]) -> Result<Vec<Input>, EngineError>,
+    ) -> Result<Vec<Input>, EngineError> {
+        match &self.origin {
+            Origin::Paths(paths) => files(paths),
+            Origin::Spooled { input, .. } => Ok(vec![input.clone()]),
+        }
+    }
+
+    fn options<F>(&self, lines: F) -> ReadOptions<F> {
+        let Reading { columns, skip_bad_lines } = self.reading.clone();
+        match self.origin {
+            Origin::Paths(_) => ReadOptions { columns, skip_bad_lines, ..ReadOptions::default() },
+            Origin::Spooled { .. } => {
+                ReadOptions { format: Some(lines), skip_bad_lines, ..ReadOptions::default() }
+            }
+        }
+    }
+}
+
+/// Rows as JSON lines.
+struct Lines {
+    kind: Kind,
+    has_ids: bool,
+    skip_bad_lines: bool,
+    spool: Spool,
+    rows: u64,
+    line: Vec<u8>,
+}
+
+/// A row.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<Cow<'a, str>>,
+}
+
+impl Lines {
+    fn create(kind: Kind, skip_bad_lines: bool, folder: &Path) -> Result<Self, Failed> {
+        std::fs::create_dir_all(folder).map_err(FileError::on("create", folder))?;
+        let spool = Spool::create(folder)?;
+        Ok(Self { kind, has_ids: true, skip_bad_lines, spool, rows: 0, line: Vec::new() })
+    }
+
+    fn take_stream(&mut self, py: Python<'_>, mut stream: Stream) -> PyResult<()> {
+        self.has_ids = stream.has_ids();
+        while let Some(batch) = stream.next(py)? {
+            for row in 0..batch.rows() {
+                self.push(batch.cells(row))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes rows of an identifier, a title and a text.
+    fn take_rows(&mut self, rows: &Bound<'_, PyAny>) -> PyResult<()> {
+        for row in rows.try_iter()? {
+            let (id, title, text): (Bound<'_, PyAny>, Bound<'_, PyAny>, Bound<'_, PyAny>) = row?.extract()?;
+            let number = self.rows + 1;
+            if number == 1 && self.kind == Kind::Queries {
+                self.has_ids = !id.is_none();
+            }
+            let cell = |value, what, may_be_number| {
+                cell(value, may_be_number).map_err(|of| {
+                    let message = format!("{}, row {number}: the {what} is {of}", self.kind.name());
+                    Failed::invalid(message).hint(format!("give the {what} as a string"))
+                })
+            };
+            let cells = Cells {
+                id: cell(&id, "identifier", true)?,
+                title: cell(&title, "title", false)?,
+                text: cell(&text, "text", false)?,
+            };
+            self.push(cells)?;
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, cells: Cells<'_>) -> Result<(), Failed> {
+        self.rows += 1;
+        let needed = [("identifier", self.has_ids && cells.id.is_none()), ("text", cells.text.is_none())];
+        let null = needed.into_iter().find(|(_, is_missing)| *is_missing);
+        if let (Some((what, _)), false) = (null, self.skip_bad_lines) {
+            let place = Place { file: self.kind.name().to_owned(), position: Position::Row(self.rows) };
+            return Err(CorpusError::Bad(Box::new(BadRecord::null(place, what))).into());
+        }
+        let Cells { id, title, text } = cells;
+        self.line.clear();
+        serde_json::to_writer(&mut self.line, &Line { id, title, text })
+            .map_err(|error| Failed::internal(error.to_string()))?;
+        self.line.push(b'\n');
+        Ok(self.spool.write(&self.line)?)
+    }
+
+    fn finish(self) -> Result<(Input, SpoolGuard), FileError> {
+        self.spool.finish(self.kind.name())
+    }
+}
+
+/// A value of a row; `None` for None and for NaN, with which pandas marks missing values. The error is what
+/// the value is instead.
+fn cell<'a>(value: &'a Bound<'_, PyAny>, may_be_number: bool) -> Result<Option<Cow<'a, str>>, String> {
+    if let Ok(text) = value.cast::<PyString>() {
+        return match text.to_str() {
+            Ok(text) => Ok(Some(Cow::Borrowed(text))),
+            Err(_) => Err("a string with lone surrogates".to_owned()),
+        };
+    }
+    if value.is_none() || value.cast::<PyFloat>().is_ok_and(|number| number.value().is_nan()) {
+        return Ok(None);
+    }
+    if may_be_number && value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>() {
+        return Ok(Some(Cow::Owned(value.to_string())));
+    }
+    let of = value.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());
+    Err(format!("of type {of}"))
+}

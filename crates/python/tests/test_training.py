@@ -1,0 +1,177 @@
+"""Mining negatives and training: the bytes of the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import toller
+
+from conftest import FIXTURES, Cli
+
+RUN = {"q1": {"d1": 5.0, "d2": 4.0, "d3": 3.5, "d4": 3.0}, "q2": {"d5": 2.0}, "q3": {"d1": 1.0}}
+QRELS = {"q1": {"d2": 1, "d4": 0}, "q2": {"d5": 2, "d6": 1}}
+QUERIES = {"q1": "one?", "q2": "two?"}
+TEXTS = {"d1": "first", "d2": "the second", "d3": " the  second", "d4": "4", "d5": "5", "d6": "6"}
+ROWS = [{"_id": name, "title": f"T {name}", "text": text} for name, text in TEXTS.items()]
+
+
+@pytest.mark.parametrize("format", ["jsonl", "tevatron", "triplets", "pairs", "t2ranking", "rocketqa"])
+@pytest.mark.parametrize("choose", ["sample", "top"])
+def test_negatives_are_those_of_the_command_line(format: str, choose: str, cli: Cli, tmp_path: Path) -> None:
+    run = toller.Run(RUN)
+    run.write(tmp_path / "x.run")
+    (tmp_path / "qrels").write_text("".join(f"{q} 0 {d} {g}\n" for q, row in QRELS.items() for d, g in row.items()))
+    (tmp_path / "queries.tsv").write_text("".join(f"{name}\t{text}\n" for name, text in QUERIES.items()))
+    (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, ROWS)))
+    words = ["--run", tmp_path / "x.run", "--qrels", tmp_path / "qrels", "--queries", tmp_path / "queries.tsv"]
+    words += ["--corpus", tmp_path / "corpus.jsonl", "--output", tmp_path / "cli", "--format", format]
+    cli("mine", *words, "--negatives", 2, "--depth", "1:3", "--choose", choose, "--seed", 7)
+    options = {"depth": (1, 3), "negatives": 2, "choose": choose, "seed": 7, "format": format}
+    for queries, corpus in ((QUERIES, iter(ROWS)), (tmp_path / "queries.tsv", tmp_path / "corpus.jsonl")):
+        mined = toller.mine(run, toller.Qrels(QRELS), tmp_path / "own", queries=queries, corpus=corpus, **options)
+        assert (tmp_path / "own").read_bytes() == (tmp_path / "cli").read_bytes()
+        # d3 is a copy of d2, which is relevant.
+        assert mined == toller.Mined(queries=2, left_out=1, short=2, negatives=1)
+
+
+def test_what_cannot_be_mined_is_refused(tmp_path: Path) -> None:
+    run, qrels, output = toller.Run(RUN), toller.Qrels(QRELS), tmp_path / "out"
+    with pytest.raises(toller.InvalidArgument, match="needs the texts"):
+        toller.mine(run, qrels, output, format="triplets")
+    with pytest.raises(toller.InvalidArgument, match="no query of the run"):
+        toller.mine(run, toller.Qrels({"q9": {"d1": 1}}), output)
+    with pytest.raises(toller.InvalidArgument, match="has no text"):
+        toller.mine(run, qrels, output, queries=QUERIES, corpus=ROWS[:3], format="tevatron")
+    for bad in ({"depth": (0, 3)}, {"depth": (3, 2)}, {"negatives": 0}, {"choose": "best"}, {"format": "csv"}):
+        with pytest.raises(toller.InvalidArgument):
+            toller.mine(run, qrels, output, **bad)  # type: ignore[arg-type]
+    with pytest.warns(UserWarning, match="1 relevant documents are not in corpus"):
+        toller.mine(run, qrels, output, corpus=ROWS[:5], queries=QUERIES)
+    assert output.is_file()
+
+
+TOPICS = ["rain", "guns", "ducks", "snow", "music", "trains", "bread", "paper"]
+PASSAGES = [{"id": topic, "text": f"{topic} is from the south"} for topic in TOPICS]
+QUESTIONS = {f"about-{topic}": f"where is {topic} from" for topic in TOPICS}
+JUDGMENTS = {f"about-{topic}": {topic: 1} for topic in TOPICS}
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A folder with examples, queries, passages and judgments."""
+    lines = []
+    for number, topic in enumerate(TOPICS):
+        other = TOPICS[(number + 3) % len(TOPICS)]
+        negative = [{"docid": other, "title": "", "text": f"{other} is from the south"}]
+        positive = [{"docid": topic, "title": "", "text": f"{topic} is from the south"}]
+        query = {"query_id": str(number), "query": f"where is {topic} from"}
+        lines.append(json.dumps({**query, "positive_passages": positive, "negative_passages": negative}))
+    (tmp_path / "data.jsonl").write_text("\n".join(lines))
+    (tmp_path / "queries.tsv").write_text("".join(f"{name}\t{text}\n" for name, text in QUESTIONS.items()))
+    (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, PASSAGES)))
+    (tmp_path / "qrels").write_text("".join(f"{name} 0 {doc} 1\n" for name, row in JUDGMENTS.items() for doc in row))
+    toller.Run({name: dict.fromkeys(TOPICS, 1.0) for name in QUESTIONS}).write(tmp_path / "x.run")
+    return tmp_path
+
+
+def same_run(one: Path, other: Path) -> None:
+    """Checks that two runs made the same model and the same README."""
+    for name in ("model.safetensors", "README.md", "config.json"):
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+
+
+def test_a_dual_encoder_is_that_of_the_command_line(minilm: Path, cli: Cli, work: Path) -> None:
+    options = {"batch_size": 4, "lr": 1e-3, "steps": 4, "max_length": 16}
+    words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
+    cli("train", "dual", "--model", minilm, "--data", work / "data.jsonl", "--output", work / "cli", *words)
+    trained = toller.train_dual(minilm, work / "own", data=work / "data.jsonl", **options)  # type: ignore[arg-type]
+    same_run(work / "cli", work / "own")
+    assert trained.steps == 4 and trained.loss is not None and trained.best_step is None
+    assert toller.Encoder(work / "own").encode("ducks").shape == (384,)
+    # The run is finished: there is no step left.
+    again = toller.train_dual(minilm, work / "own", data=work / "data.jsonl", **options)  # type: ignore[arg-type]
+    assert (again.steps, again.loss) == (4, None)
+
+
+def test_judged_queries_with_a_dev_set_are_those_of_the_command_line(minilm: Path, cli: Cli, work: Path) -> None:
+    words = ["--queries", work / "queries.tsv", "--corpus", work / "corpus.jsonl", "--qrels", work / "qrels"]
+    words += ["--batch-size", 4, "--epochs", 1, "--max-length", 16, "--untie", "--loss", "contrastive", "--symmetric"]
+    dev = ["--dev-queries", work / "queries.tsv", "--dev-qrels", work / "qrels", "--dev-measures", "RR"]
+    cli("train", "dual", "--model", minilm, *words, *dev, "--eval-every", 1, "--output", work / "cli")
+    qrels = toller.Qrels(JUDGMENTS)
+    seen = []
+    trained = toller.train_dual(
+        minilm,
+        work / "own",
+        queries=QUESTIONS,
+        corpus=iter(PASSAGES),
+        qrels=qrels,
+        batch_size=4,
+        epochs=1,
+        max_length=16,
+        untie=True,
+        symmetric=True,
+        dev=toller.DevSet(QUESTIONS, qrels, measures="RR", every=1),
+        progress=lambda title, done, total: seen.append((title, done, total)),
+    )
+    assert (work / "cli/evaluations.jsonl").is_file() and trained.best_measures["RR"] > 0
+    for path in (work / "cli").rglob("model.safetensors"):
+        assert (work / "own" / path.relative_to(work / "cli")).read_bytes() == path.read_bytes()
+    assert ("training", 2, 2) in seen
+
+
+def test_a_cross_encoder_is_that_of_the_command_line(cli: Cli, work: Path) -> None:
+    model = FIXTURES / "cross-encoders/roberta"
+    words = ["--data", work / "data.jsonl", "--batch-size", 4, "--steps", 2, "--output", work / "cli"]
+    dev = ["--dev-queries", work / "queries.tsv", "--dev-qrels", work / "qrels", "--dev-corpus", work / "corpus.jsonl"]
+    cli("train", "cross", "--model", model, *words, *dev, "--dev-run", work / "x.run")
+    held_out = toller.DevSet(QUESTIONS, toller.Qrels(JUDGMENTS), corpus=PASSAGES, run=toller.Run.read(work / "x.run"))
+    trained = toller.train_cross(model, work / "own", data=work / "data.jsonl", batch_size=4, steps=2, dev=held_out)
+    same_run(work / "cli", work / "own")
+    assert trained.best_step is not None
+
+
+def test_an_interrupted_run_goes_on_with_the_same_bits(minilm: Path, work: Path) -> None:
+    class Stop(Exception):
+        pass
+
+    def stop(title: str, done: int, total: int | None) -> None:
+        if title == "training" and done >= 2:
+            raise Stop
+
+    def train(name: str, progress: object = False) -> toller.Trained:
+        data = {"data": work / "data.jsonl", "batch_size": 4, "steps": 40, "max_length": 16, "lr": 1e-3}
+        return toller.train_dual(minilm, work / name, progress=progress, **data)  # type: ignore[arg-type]
+
+    with pytest.raises(Stop):
+        train("parts", stop)
+    assert not (work / "parts/model.safetensors").exists()
+    assert train("parts").steps == train("whole").steps == 40
+    same_run(work / "parts", work / "whole")
+
+
+def test_what_cannot_be_trained_is_refused(minilm: Path, work: Path) -> None:
+    data, qrels = work / "data.jsonl", toller.Qrels(JUDGMENTS)
+    for options, message in [
+        ({}, "nothing to learn from"),
+        ({"queries": QUESTIONS}, "queries need judgments and texts"),
+        ({"data": data, "lr": 0.0}, "lr 0"),
+        ({"data": data, "batch_size": 0}, "batch_size 0"),
+        ({"data": data, "temperature": 0.0}, "temperature 0"),
+        ({"data": data, "warmup": -1.0}, "warmup -1"),
+        ({"data": data, "epochs": 1.0, "steps": 3}, "epochs and steps"),
+        ({"data": data, "loss": "hinge"}, "hinge"),
+        ({"data": data, "learning_rate": 1.0}, "no option is named learning_rate"),
+        ({"data": data, "symmetric": True, "no_in_batch": True}, "symmetric"),
+        ({"data": data, "dev": toller.DevSet(QUESTIONS, qrels)}, "the dev set has no collection"),
+        ({"data": data, "dev": toller.DevSet(QUESTIONS, qrels, PASSAGES, toller.Run(RUN))}, "for a cross-encoder"),
+        ({"data": work / "none.jsonl"}, "none.jsonl"),
+    ]:
+        with pytest.raises(toller.Error, match=message):
+            toller.train_dual(minilm, work / "out", **options)
+    with pytest.raises(toller.Error, match="8 examples do not fill a batch of 9") as refused:
+        toller.train_dual(minilm, work / "out", data=data, batch_size=9)
+    assert refused.value.hint == "choose smaller batches, or give more examples"
