@@ -102,7 +102,7 @@ impl Folder {
     /// Writes a small object on a condition. False if another writer was first with other bytes.
     ///
     /// `object_store` does not repeat a conditional write whose answer is lost, since the first attempt may
-    /// have changed what the condition is about. Reading the object tells.
+    /// have changed what the condition is about. Reading the object shows it.
     pub(crate) fn put(&self, name: &str, bytes: &Bytes, mode: &PutMode) -> Result<bool, FileError> {
         let checksum = Checksum::of(bytes);
         let put = |path| async move {

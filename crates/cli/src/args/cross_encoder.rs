@@ -1,13 +1,11 @@
 //! The flags of a cross-encoder.
 
-use toller_encoder::{Compute, CrossEncoderOptions, ScoreActivation};
+use toller_encoder::{CrossEncoderOptions, ScoreActivation};
 use toller_engine::Engine;
-use toller_nn::Precision;
 use toller_tokenizer::PairTruncation;
 
 use super::choice::{Choice, one_of};
-use super::device::{self, ComputeArgs};
-use crate::engine::in_flags;
+use super::device::ComputeArgs;
 use crate::error::UsageError;
 
 /// Flags of how a cross-encoder scores.
@@ -54,14 +52,12 @@ const ACTIVATIONS: &[Choice<ScoreActivation>] = &[
 impl CrossEncoderArgs {
     /// Refuses wrong usage before anything is read.
     pub fn check(&self) -> Result<(), UsageError> {
-        device::check_model(self.compute.device, self.compute.backend)
+        self.compute.check()
     }
 
     /// How the model is loaded.
     pub fn options(&self, engine: &Engine) -> crate::Result<CrossEncoderOptions> {
-        let ComputeArgs { device, backend, dtype, batch_tokens } = self.compute;
-        let compute = engine.compute(device, backend).map_err(in_flags)?;
-        Ok(self.scoring.options(self.max_length, compute, dtype, batch_tokens))
+        self.scoring.options(self.max_length, &self.compute, engine)
     }
 }
 
@@ -70,18 +66,18 @@ impl ScoringArgs {
     pub fn options(
         &self,
         max_length: Option<u32>,
-        compute: Compute,
-        dtype: Option<Precision>,
-        batch_tokens: Option<u32>,
-    ) -> CrossEncoderOptions {
-        CrossEncoderOptions {
+        machine: &ComputeArgs,
+        engine: &Engine,
+    ) -> crate::Result<CrossEncoderOptions> {
+        let (compute, dtype) = machine.open(engine)?;
+        Ok(CrossEncoderOptions {
             max_length: max_length.map(|length| length as usize),
             truncation: self.truncation,
             label: self.label,
             activation: self.activation,
-            batch_tokens: batch_tokens.map(|tokens| tokens as usize),
-            dtype: dtype.unwrap_or(compute.dtype()),
+            batch_tokens: machine.batch_tokens(),
+            dtype,
             compute,
-        }
+        })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toller_engine::{Backend, DenseOptions, Device, Engine, Pooled, QuerySource, Scan};
 use toller_pipeline::DenseSearcher;
 
-use super::device;
+use super::device::{self, ComputeArgs};
 use super::model::{self, ModelArgs};
 use super::paths::{InputPath, ModelName};
 use crate::engine::in_flags;
@@ -51,11 +51,11 @@ impl DenseArgs {
     /// Refuses wrong usage before anything is read. --queries and --query-vectors go together only if an
     /// inverted index or a reranker needs the texts.
     pub fn check(&self, has_queries: bool, with_index: bool, texts_wanted: bool) -> Result<(), UsageError> {
-        let ModelArgs { device, backend, .. } = self.model_args;
+        let compute = &self.model_args.compute;
         if self.query_vectors.is_some() && !texts_wanted {
-            device::check_unused(backend, "leave --backend out, or give --model and --queries")?;
+            compute.check_unused("leave --backend out, or give --model and --queries")?;
         }
-        device::check_model(device, backend)?;
+        compute.check()?;
         if self.dense.is_empty() {
             return match has_queries {
                 _ if !with_index => Err(UsageError::new(
@@ -67,7 +67,7 @@ impl DenseArgs {
             };
         }
         // Stores are searched by Toller's own kernels, whatever computes the model.
-        device::check(device)?;
+        device::check(compute.device)?;
         match (&self.model, &self.query_vectors, has_queries) {
             (None, Some(_), true) if with_index || texts_wanted => Ok(()),
             (None, Some(_), false) if with_index => {
@@ -87,17 +87,8 @@ impl DenseArgs {
     /// Refuses flags that have no effect without a store: those of the model and of a GPU. The flags of how a
     /// model computes also apply to cross-encoders, which need texts.
     fn check_unused(&self, texts_wanted: bool) -> Result<(), UsageError> {
-        let ModelArgs {
-            max_length,
-            prompt,
-            query_model,
-            pooling,
-            dim,
-            device,
-            backend,
-            dtype,
-            batch_tokens: _,
-        } = &self.model_args;
+        let ModelArgs { max_length, prompt, query_model, pooling, dim, compute } = &self.model_args;
+        let ComputeArgs { device, backend, dtype, batch_tokens: _ } = compute;
         let flags = [
             ("--max-length", max_length.is_some()),
             ("--prompt", prompt.is_some()),
@@ -129,7 +120,7 @@ impl DenseArgs {
 
     /// Opens model or vectors, then the stores.
     pub fn open(&self, engine: &Engine, ui: &Ui) -> crate::Result<Arc<Pooled<DenseSearcher>>> {
-        self.open_with(self.model_args.device, None, engine, ui)
+        self.open_with(self.model_args.compute.device, None, engine, ui)
     }
 
     /// As [`DenseArgs::open`], with the vectors of the stores on this device.
@@ -149,7 +140,7 @@ impl DenseArgs {
         engine: &Engine,
         ui: &Ui,
     ) -> crate::Result<Arc<Pooled<DenseSearcher>>> {
-        self.open_with(self.model_args.device, Some(part), engine, ui)
+        self.open_with(self.model_args.compute.device, Some(part), engine, ui)
     }
 
     fn open_with(

@@ -1,8 +1,10 @@
 //! Where a model computes, and devices and backends that the command line refuses before any work.
 
-use toller_engine::{Backend, Device};
+use toller_encoder::Compute;
+use toller_engine::{Backend, Device, Engine};
 use toller_nn::Precision;
 
+use crate::engine::in_flags;
 use crate::error::UsageError;
 
 /// Flags of where a model computes, and how.
@@ -25,25 +27,40 @@ pub struct ComputeArgs {
     pub batch_tokens: Option<u32>,
 }
 
+impl ComputeArgs {
+    /// Refuses a device and a backend that the build does not support. candle has its own devices.
+    pub fn check(&self) -> Result<(), UsageError> {
+        match self.backend {
+            Backend::Native => check(self.device),
+            Backend::Candle => self
+                .backend
+                .check()
+                .map_err(|error| UsageError::of_flag(format!("--backend {}", self.backend), &error)),
+        }
+    }
+
+    /// Refuses a backend where no model computes.
+    pub fn check_unused(&self, remedy: &'static str) -> Result<(), UsageError> {
+        match self.backend {
+            Backend::Native => Ok(()),
+            Backend::Candle => Err(UsageError::new("--backend is for models, and no model computes", remedy)),
+        }
+    }
+
+    /// What computes, and in which number format.
+    pub fn open(&self, engine: &Engine) -> crate::Result<(Compute, Precision)> {
+        let compute = engine.compute(self.device, self.backend).map_err(in_flags)?;
+        let dtype = self.dtype.unwrap_or(compute.dtype());
+        Ok((compute, dtype))
+    }
+
+    /// Tokens of a batch.
+    pub fn batch_tokens(&self) -> Option<usize> {
+        self.batch_tokens.map(|tokens| tokens as usize)
+    }
+}
+
 /// Refuses a device that the build does not support, whatever the machine has.
 pub fn check(device: Device) -> Result<(), UsageError> {
     device.check().map_err(|error| UsageError::of_flag(format!("--device {device}"), &error))
-}
-
-/// The same for a model's device and backend. candle has its own devices.
-pub fn check_model(device: Device, backend: Backend) -> Result<(), UsageError> {
-    match backend {
-        Backend::Native => check(device),
-        Backend::Candle => {
-            backend.check().map_err(|error| UsageError::of_flag(format!("--backend {backend}"), &error))
-        }
-    }
-}
-
-/// Refuses a backend where no model computes.
-pub fn check_unused(backend: Backend, remedy: &'static str) -> Result<(), UsageError> {
-    match backend {
-        Backend::Native => Ok(()),
-        Backend::Candle => Err(UsageError::new("--backend is for models, and no model computes", remedy)),
-    }
 }

@@ -1,11 +1,11 @@
 //! The flags that say how a model computes, and loading it.
 
 use toller_encoder::{Compute, CrossEncoder, CrossEncoderOptions, TextPooling};
-use toller_engine::{Backend, Device, Encoder, EncoderOptions, Engine};
+use toller_engine::{Encoder, EncoderOptions, Engine};
 use toller_hub::ModelSource;
 use toller_nn::Precision;
 
-use super::device;
+use super::device::ComputeArgs;
 use super::paths::ModelName;
 use crate::engine::in_flags;
 use crate::error::UsageError;
@@ -35,21 +35,8 @@ pub struct ModelArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub dim: Option<u32>,
 
-    /// Where to compute
-    #[arg(long, value_name = "auto|cpu|cuda[:N]|cuda:all", default_value_t = Device::Auto)]
-    pub device: Device,
-
-    /// What computes: native (Toller's kernels), or candle to compare (built with the feature `candle`)
-    #[arg(long, value_name = "native|candle", default_value_t = Backend::Native)]
-    pub backend: Backend,
-
-    /// Number format to compute in; int8 on the CPU only [default: f32 on the CPU, f16 on a GPU]
-    #[arg(long, value_name = "f32|f16|bf16|int8")]
-    pub dtype: Option<Precision>,
-
-    /// Tokens of a batch, at most [default: 1024 on the CPU, what fills a GPU and fits its memory]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub batch_tokens: Option<u32>,
+    #[command(flatten)]
+    pub compute: ComputeArgs,
 }
 
 impl ModelArgs {
@@ -61,10 +48,10 @@ impl ModelArgs {
             prompt: self.prompt.clone(),
             pooling: self.pooling,
             dim: self.dim.map(|dim| dim as usize),
-            device: self.device,
-            backend: self.backend,
-            dtype: self.dtype,
-            batch_tokens: self.batch_tokens.map(|tokens| tokens as usize),
+            device: self.compute.device,
+            backend: self.compute.backend,
+            dtype: self.compute.dtype,
+            batch_tokens: self.compute.batch_tokens(),
         }
     }
 }
@@ -78,7 +65,7 @@ pub fn pooling(name: &str) -> Result<TextPooling, String> {
 
 /// Loads the model with this name.
 pub fn load(name: &str, args: &ModelArgs, engine: &Engine, ui: &Ui) -> crate::Result<Encoder> {
-    device::check_model(args.device, args.backend)?;
+    args.compute.check()?;
     let encoder = engine.encoder(name, &args.encoder()).map_err(in_flags)?;
     note_dtype(encoder.compute(), encoder.dtype(), ui);
     Ok(encoder)
@@ -111,13 +98,13 @@ pub fn load_cross_encoder(
         )
         .into());
     }
-    let compute = engine.compute(args.device, args.backend).map_err(in_flags)?;
+    let (compute, dtype) = args.compute.open(engine)?;
     let options = CrossEncoderOptions {
-        dtype: args.dtype.unwrap_or(compute.dtype()),
+        dtype,
         compute,
         max_length: args.max_length.map(|length| length as usize),
         label: Some(0),
-        batch_tokens: args.batch_tokens.map(|tokens| tokens as usize),
+        batch_tokens: args.compute.batch_tokens(),
         ..CrossEncoderOptions::default()
     };
     Ok(CrossEncoder::load(&source.directory, &options)?)

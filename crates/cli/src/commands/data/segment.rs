@@ -8,10 +8,10 @@ use toller_files::expand;
 use toller_ir::{Passage, Setting};
 
 use super::folder::FolderArgs;
-use crate::args::device::{self, ComputeArgs};
+use crate::args::device::ComputeArgs;
 use crate::args::input::{BadLinesArgs, CORPUS_FORMAT, CollectionArgs};
 use crate::args::paths::{InputPath, ModelName};
-use crate::engine::{self, in_flags};
+use crate::engine;
 use crate::error::Context;
 use crate::ui::Ui;
 
@@ -82,12 +82,11 @@ struct Scorer {
 impl Scorer {
     fn open(args: &SegmentArgs, ui: &Ui) -> crate::Result<Self> {
         let engine = engine::open(ui)?;
-        let ComputeArgs { device, backend, dtype, batch_tokens } = args.compute;
-        let compute = engine.compute(device, backend).map_err(in_flags)?;
+        let (compute, dtype) = args.compute.open(&engine)?;
         let options = TokenClassifierOptions {
             max_length: args.max_length.map(|length| length as usize),
-            batch_tokens: batch_tokens.map(|tokens| tokens as usize),
-            dtype: dtype.unwrap_or(compute.dtype()),
+            batch_tokens: args.compute.batch_tokens(),
+            dtype,
             compute,
             ..TokenClassifierOptions::default()
         };
@@ -115,7 +114,7 @@ impl Scorer {
 
 /// Cuts documents.
 pub fn run(args: &SegmentArgs, ui: &Ui) -> crate::Result<()> {
-    device::check_model(args.compute.device, args.compute.backend)?;
+    args.compute.check()?;
     args.folder.check(&args.documents, ui)?;
     let scorer = Scorer::open(args, ui)?;
     let options = args.collection.options(args.bad_lines.skip_bad_lines);

@@ -121,16 +121,15 @@ pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
     let tls = tls.map(|(certificates, key)| Tls::read(certificates, key)).transpose()?;
     let keys = args.api_key_file.as_ref().map(|path| Keys::read(path)).transpose()?;
     let engine = Arc::new(engine::open(ui)?);
-    let ModelArgs { device, backend, dtype, batch_tokens, max_length, .. } = args.model_args;
+    let ModelArgs { max_length, compute, .. } = &args.model_args;
     let encoder = args.model.as_ref().map(|name| engine.encoder(name, &args.model_args.encoder()));
-    let compute = engine.compute(device, backend).map_err(engine::in_flags)?;
-    let scoring = args.scoring.options(max_length, compute, dtype, batch_tokens);
+    let scoring = args.scoring.options(*max_length, compute, &engine)?;
     let reranker = args.reranker.as_ref().map(|name| engine.cross_encoder(name, &scoring));
     let models = Models { encoder: encoder.transpose()?, reranker: reranker.transpose()?.map(Arc::new) };
     let service = Service {
         encoder: named(args.model.as_deref(), &args.served_model_name, models.encoder.clone()),
         reranker: named(args.reranker.as_deref(), &[], models.reranker.clone()),
-        systems: args.systems.opener(models, args.model_args.device, &engine)?,
+        systems: args.systems.opener(models, compute.device, &engine)?,
         role: args.role,
         keys,
         tls,
@@ -163,14 +162,14 @@ pub fn run(args: &ServeArgs, ui: &Ui) -> crate::Result<()> {
 impl ServeArgs {
     /// Refuses wrong usage before anything is opened.
     fn check(&self) -> Result<(), UsageError> {
-        let ModelArgs { device, backend, .. } = self.model_args;
+        let compute = &self.model_args.compute;
         if self.model.is_none() && self.reranker.is_none() {
-            device::check_unused(backend, "give --model or --reranker, or leave --backend out")?;
+            compute.check_unused("give --model or --reranker, or leave --backend out")?;
         }
-        device::check_model(device, backend)?;
+        compute.check()?;
         if self.systems.has_dense() {
             // Stores are searched by Toller's own kernels, whatever computes the model.
-            device::check(device)?;
+            device::check(compute.device)?;
         }
         self.systems.check(self.model.is_some(), self.reranker.is_some())
     }

@@ -11,7 +11,6 @@ use toller_ir::{Setting, counted};
 use toller_store::{DType, Encoding, StoreSpec, StoreWriter};
 
 use crate::args::choice::by_name;
-use crate::args::device;
 use crate::args::model::{self, ModelArgs};
 use crate::args::paths::{InputPath, ModelName, OutputPath};
 use crate::engine;
@@ -82,7 +81,7 @@ pub struct ImportArgs {
 
 pub fn run(args: &ImportArgs, ui: &Ui) -> crate::Result<()> {
     if args.model.is_none() {
-        device::check_unused(args.model_args.backend, "give --model, or leave --backend out")?;
+        args.model_args.compute.check_unused("give --model, or leave --backend out")?;
     }
     let stop = interrupt::flag(ui, "stopping")?;
     let source = Source::open(&InputPath::all(&args.files), &source_options(args))

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use toller_encoder::{Compute, CrossEncoder};
 use toller_nn::Precision;
 
-use crate::args::device;
 use crate::args::model::{self, ModelArgs};
 use crate::args::paths::{InputPath, ModelName};
 use crate::engine;
@@ -115,7 +114,7 @@ impl Row {
 /// Compares, and prints a table or JSON. Fails if a difference is too large.
 pub fn run(args: &VerifyArgs, ui: &Ui) -> crate::Result<()> {
     let flags = &args.args;
-    device::check_model(flags.device, flags.backend)?;
+    flags.compute.check()?;
     let engine = engine::open(ui)?;
     let source = engine.resolve(&args.model)?;
     // With --pooling, a classifier's transformer is a dual encoder.
