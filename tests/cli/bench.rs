@@ -302,3 +302,61 @@ fn reranking_is_measured_by_depth() {
     let table = workspace.runs(bench).stdout;
     assert!(table.contains("of matrix") && table.contains("latency of one query to depth 100"), "{table}");
 }
+
+#[test]
+fn sparse_search_is_measured_by_k() {
+    let workspace = Workspace::with_xquad();
+    workspace.runs("index -q --language en --corpus data/corpus.jsonl --output index");
+    let bench = "bench sparse --sparse index --queries data/queries.jsonl --first 40 --k 9,3 --seconds 0";
+    let result = workspace.runs(&format!("{bench} --json --plot figure.svg")).json();
+    assert_eq!(result["documents"], 1180);
+    let figures = result["figures"].as_array().unwrap();
+    let run = workspace.runs("search -q --sparse index --queries data/queries.jsonl --k 9 --output run.txt");
+    assert_eq!(run.stdout, "");
+    let queries: Vec<String> = workspace.lines("data/queries.jsonl");
+    let first: Vec<&str> = queries[..40].iter().map(|line| line.split('"').nth(3).unwrap()).collect();
+    let run = workspace.lines("run.txt");
+    let hits = run.iter().filter(|line| first.contains(&line.split(' ').next().unwrap())).count();
+    assert_eq!((&figures[0]["k"], &figures[1]["k"]), (&3.into(), &9.into()));
+    assert_eq!(figures[1]["hits"], hits);
+    for figure in figures {
+        close(number(figure, "queries_per_second"), 40.0 / median(&figure["seconds"]));
+        assert!(median(&figure["query_latency"]) > 0.0 && number(&figure["query_latency"], "rounds") >= 20.0);
+    }
+    let texts = svg_texts(&workspace, "figure.svg");
+    assert!(texts.iter().any(|text| text == "Sparse search: time of a query"), "{texts:?}");
+    workspace.runs(bench).prints(["1180 documents for 40 queries", "queries/s", "latency of one query"]);
+    workspace.toller("bench sparse --queries data/queries.jsonl").fails(2, &["--sparse"]);
+    workspace.write("none.jsonl", "");
+    workspace.toller("bench sparse --sparse index --queries none.jsonl").fails(1, &["hint: "]);
+}
+
+#[test]
+fn retrieval_is_measured_by_stage() {
+    let workspace = Workspace::with_xquad();
+    workspace.add_fixture("cross-encoders/mpnet");
+    workspace.head("data/corpus.jsonl", 100, "corpus.jsonl");
+    workspace.runs("index -q --language en --corpus corpus.jsonl --output index");
+    let bench = "bench retrieve --sparse index --queries data/queries.jsonl --first 6 --k 20 --depth 4 \
+                 --rerank cross-encoders/mpnet --corpus corpus.jsonl --truncation longest_first --seconds 0";
+    let result = workspace.runs(&format!("{bench} --json")).json();
+    assert_eq!(
+        (&result["documents"], &result["queries"], &result["depth"]),
+        (&100.into(), &6.into(), &4.into())
+    );
+    let together = &result["together"];
+    close(number(&result, "queries_per_second"), 6.0 / median(&together["seconds"]));
+    close(
+        number(&result, "pairs_per_second"),
+        number(&result, "pairs") / median(&together["rerank_seconds"]),
+    );
+    assert!((1.0..=24.0).contains(&number(&result, "pairs")), "{result:#}");
+    let alone = &result["alone"];
+    let stages = median(&alone["search_seconds"]) + median(&alone["rerank_seconds"]);
+    assert!(median(&alone["seconds"]) > 0.0 && stages > 0.0, "{alone:#}");
+    assert!(number(&alone["seconds"], "max") >= number(&alone["rerank_seconds"], "max"), "{alone:#}");
+    workspace.runs(bench).prints(["6 queries together", "a query alone", "pairs/s", "slowest ms"]);
+    let cache = workspace.toller(&format!("{bench} --cache scores"));
+    cache.fails(2, &["--cache", "hint: leave --cache out"]);
+    assert!(!workspace.path("scores").exists());
+}

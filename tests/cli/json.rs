@@ -74,6 +74,12 @@ const COMMANDS: &[(&str, &str)] = &[
     ("store-verify", "store verify st"),
     ("store-quantize", "store quantize imported"),
     ("bench-encode", "bench encode --model tiny-bert --lengths 8 --seconds 0"),
+    ("bench-sparse", "bench sparse --sparse idx --queries q.tsv --k 2 --seconds 0"),
+    (
+        "bench-retrieve",
+        "bench retrieve --sparse idx --queries q.tsv --rerank cross-encoders/mpnet --corpus c.jsonl --depth 2 \
+         --seconds 0",
+    ),
     ("bench-search", "bench search --vectors 200 --dim 8 --queries 1 --k 5 --seconds 0"),
     (
         "bench-rerank",

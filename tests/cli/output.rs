@@ -154,7 +154,12 @@ fn help_names_every_flag_of_the_command_line() {
         ("qrels diff", "--relevance-level --qrels-format --skip-bad-lines"),
         ("report", "--qrels --queries --corpus --measures --baseline --groups --test --output --data"),
         ("annotate", "packages agreement vote"),
-        ("bench", "encode search"),
+        ("bench", "encode rerank retrieve search sparse"),
+        ("bench sparse", "--sparse --queries --first --k --seconds --plot --ranker --no-verify"),
+        (
+            "bench retrieve",
+            "--sparse --dense --model --queries --first --k --rerank --corpus --depth --seconds",
+        ),
         ("bench encode", "--model --lengths --corpus --passages --seconds --plot --dtype"),
         (
             "bench search",

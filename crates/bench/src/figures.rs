@@ -7,6 +7,7 @@ use crate::Passes;
 use crate::encode::EncodePoint;
 use crate::limits::Limits;
 use crate::search::{Case, Point};
+use crate::sparse::SparsePoint;
 
 /// Curves of a panel for one size that is held, at most.
 const CURVES: usize = 3;
@@ -196,6 +197,23 @@ pub fn rerank_figure(points: &[(usize, Passes)], matrix_rate: f64, subtitle: Str
     let (x, y) = (Axis::log("hits reranked of each query"), Axis::linear("pairs a second"));
     let panel = Panel { title: "Throughput".to_owned(), content: Curves { x, y, curves }.into() };
     Figure { title: "Reranking".to_owned(), subtitle, panels: vec![panel] }
+}
+
+/// Milliseconds of a query against its hits: searched alone, and with others.
+#[must_use]
+pub fn sparse_figure(points: &[SparsePoint], subtitle: String) -> Figure {
+    let curve = |name: &str, seconds: fn(&SparsePoint) -> f64| Curve {
+        name: name.to_owned(),
+        points: points.iter().map(|point| (point.k as f64, seconds(point) * 1e3)).collect(),
+        style: Style::Measured,
+    };
+    let curves = vec![
+        curve("a query alone, median", |point| point.alone.median()),
+        curve("a query of many", |point| 1.0 / point.queries_per_sec()),
+    ];
+    let (x, y) = (Axis::log(Size::Hits.label()), Axis::log("milliseconds a query"));
+    let panel = Panel { title: "Against k".to_owned(), content: Curves { x, y, curves }.into() };
+    Figure { title: "Sparse search: time of a query".to_owned(), subtitle, panels: vec![panel] }
 }
 
 /// The rate of passes at each place of the x axis, and what it would be at the matrix rate.

@@ -1,8 +1,8 @@
 //! Measuring: how fast this machine could be, how fast Toller is on it, and where the rest goes.
 //!
 //! A figure says something only next to its floor. [`limits`] measures what the machine allows: the rate at
-//! which all threads read memory, and at which they multiply matrices in f32. [`search`], [`encode`] and
-//! [`Passes`] measure the engine in the same units, and [`figures`] draws both.
+//! which all threads read memory, and at which they multiply matrices in f32. [`search`], [`sparse`],
+//! [`encode`] and [`Passes`] measure the engine in the same units, and [`figures`] draws both.
 
 pub mod encode;
 mod error;
@@ -10,6 +10,7 @@ pub mod figures;
 pub mod limits;
 mod passes;
 pub mod search;
+pub mod sparse;
 mod texts;
 mod timings;
 mod vectors;

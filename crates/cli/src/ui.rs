@@ -68,6 +68,11 @@ impl Ui {
         Self { json, quiet, verbose, out: Out::Stdout }
     }
 
+    /// For work that is repeated, which nobody wants to follow.
+    pub fn silent(&self) -> Self {
+        Self { quiet: true, ..self.clone() }
+    }
+
     /// For a recipe's step, whose data are not a result of the recipe.
     pub fn of_step(&self) -> Self {
         Self { json: false, out: Out::Stderr, ..self.clone() }

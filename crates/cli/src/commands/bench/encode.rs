@@ -58,13 +58,13 @@ pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     let tower = model.tower(Role::Passage);
     let passes = Passes { model, threads, directory: tempfile::tempdir()?, stop: &stop };
     let estimate = |texts: &[String]| Ok(passes.run(texts)?.duration);
-    let texts = args.texts.open(tower, args.options.seconds, estimate)?;
-    let matrix_rate = matrix_rate(&args.options.budget(MIN_ROUNDS))?;
+    let texts = args.texts.open(tower, args.options.time.seconds, estimate)?;
+    let matrix_rate = matrix_rate(&args.options.time.budget(MIN_ROUNDS))?;
 
     let bar = ui.progress("measuring", "figures", texts.len() as u64 + 1);
     let mut points = Vec::new();
     for Texts { texts, .. } in &texts {
-        let budget = args.options.budget(MIN_ROUNDS);
+        let budget = args.options.time.budget(MIN_ROUNDS);
         points.push(measure_encode(tower, texts, threads, &budget, || passes.run(texts))?);
         bar.set(points.len() as u64);
         interrupt::check(&stop, "nothing was printed")?;
@@ -72,7 +72,7 @@ pub fn run(args: &BenchEncodeArgs, threads: usize, ui: &Ui) -> crate::Result<()>
     let queries_of = model.tower(Role::Query);
     let words = Words::new(|text| Ok(queries_of.tokenize(text)?.len()))?;
     let queries: Vec<String> = (0..QUERIES).map(|seed| words.text(QUERY_TOKENS, seed)).collect();
-    let budget = args.options.budget(MIN_QUERIES);
+    let budget = args.options.time.budget(MIN_QUERIES);
     let latency = measure_latency(model.tower(Role::Query), &queries, &budget)?;
     drop(bar);
 

@@ -69,7 +69,7 @@ impl Machine {
                 Ok(Limits { read_rate: rates.copy_rate, matrix_rate })
             }
             _ => {
-                let budget = options.budget(rounds);
+                let budget = options.time.budget(rounds);
                 Ok(Limits {
                     read_rate: read_rate(&source.bytes(), &budget),
                     matrix_rate: matrix_rate(&budget)?,

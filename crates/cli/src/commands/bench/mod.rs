@@ -6,8 +6,10 @@ mod machine;
 mod options;
 mod output;
 mod rerank;
+mod retrieve;
 mod search;
 mod search_source;
+mod sparse;
 
 use crate::ui::Ui;
 
@@ -17,14 +19,20 @@ pub enum BenchCommand {
     Encode(encode::BenchEncodeArgs),
     /// Measure reranking: pairs a second by depth, and the latency of one query
     Rerank(rerank::BenchRerankArgs),
+    /// Measure retrieval and reranking of your own queries, by stage: all together, and one query alone
+    Retrieve(Box<retrieve::BenchRetrieveArgs>),
     /// Measure exact search: time against vectors, queries and k, compared with the machine's limits
     Search(search::BenchSearchArgs),
+    /// Measure an inverted index: queries a second, and the latency of one query, by k
+    Sparse(sparse::BenchSparseArgs),
 }
 
 pub fn run(command: &BenchCommand, threads: usize, ui: &Ui) -> crate::Result<()> {
     match command {
         BenchCommand::Encode(args) => encode::run(args, threads, ui),
         BenchCommand::Rerank(args) => rerank::run(args, threads, ui),
+        BenchCommand::Retrieve(args) => retrieve::run(args, threads, ui),
         BenchCommand::Search(args) => search::run(args, threads, ui),
+        BenchCommand::Sparse(args) => sparse::run(args, threads, ui),
     }
 }

@@ -9,12 +9,19 @@ use crate::args::plot::PlotArgs;
 /// How long to measure, and what to draw.
 #[derive(Debug, clap::Args)]
 pub(super) struct BenchOptions {
-    /// The least time to measure each figure, in seconds; a warm-up and a least number of rounds are added
-    #[arg(long, value_name = "S", default_value = "1", value_parser = seconds)]
-    pub(super) seconds: Duration,
+    #[command(flatten)]
+    pub(super) time: TimeArgs,
 
     #[command(flatten)]
     pub(super) plot: PlotArgs,
+}
+
+/// How long to measure.
+#[derive(Debug, clap::Args)]
+pub(super) struct TimeArgs {
+    /// The least time to measure each figure, in seconds; a warm-up and a least number of rounds are added
+    #[arg(long, value_name = "S", default_value = "1", value_parser = seconds)]
+    pub(super) seconds: Duration,
 }
 
 /// A benchmark of hours per figure is a mistake.
@@ -37,7 +44,7 @@ pub(super) fn ascending(values: &[u32]) -> Vec<usize> {
     values
 }
 
-impl BenchOptions {
+impl TimeArgs {
     /// Rounds for a figure: at least `min_rounds`.
     pub(super) fn budget(&self, min_rounds: usize) -> Budget {
         Budget { time: self.seconds, min_rounds, max_rounds: 100_000 }

@@ -83,16 +83,16 @@ pub fn run(args: &BenchRerankArgs, threads: usize, ui: &Ui) -> crate::Result<()>
         let RerankReport { pairs, tokens, duration, .. } = report;
         Ok::<_, RerankError>(Pass { items: pairs, tokens, duration })
     };
-    let matrix_rate = matrix_rate(&args.options.budget(MIN_ROUNDS))?;
+    let matrix_rate = matrix_rate(&args.options.time.budget(MIN_ROUNDS))?;
     let bar = ui.progress("measuring", "figures", depths.len() as u64 + 1);
     let mut points = Vec::new();
     for &depth in &depths {
         let again = || Ok::<_, Failure>(pass(args.queries as usize, depth)?);
-        points.push((depth, Passes::measure(&args.options.budget(MIN_ROUNDS), again)?));
+        points.push((depth, Passes::measure(&args.options.time.budget(MIN_ROUNDS), again)?));
         bar.set(points.len() as u64);
         interrupt::check(&stop, "nothing was printed")?;
     }
-    let latency = measure(&args.options.budget(MIN_QUERIES), |_| {
+    let latency = measure(&args.options.time.budget(MIN_QUERIES), |_| {
         Ok::<Duration, RerankError>(pass(1, LATENCY_DEPTH)?.duration)
     })?;
     drop(bar);

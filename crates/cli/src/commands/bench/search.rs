@@ -102,7 +102,7 @@ pub fn run(args: &BenchSearchArgs, threads: usize, ui: &Ui) -> crate::Result<()>
         let rounds = if case.queries == 1 { MIN_ROUNDS_ALONE } else { MIN_ROUNDS };
         let bytes = machine.scanned_bytes(&source, &case);
         let search = |queries: &[f32]| machine.search(&source, &case, queries);
-        let point = measure_search(case, &source.queries, bytes, &args.options.budget(rounds), search)?;
+        let point = measure_search(case, &source.queries, bytes, &args.options.time.budget(rounds), search)?;
         let kernels = if args.kernel_times {
             machine.kernel_times(&source, &case, source.queries.batch(0, case.queries))?
         } else {

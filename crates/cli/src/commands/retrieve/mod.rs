@@ -9,15 +9,16 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use toller_corpus::TrecRunWriter;
+use toller_engine::Engine;
 use toller_nn::Precision;
 use toller_pipeline::fusion::Fusion;
-use toller_pipeline::rerank::ScoreCache;
+use toller_pipeline::rerank::{Reranker, ScoreCache};
 
 use self::report::Report;
-use self::stages::Stages;
+pub(super) use self::stages::Stages;
 use crate::args::cross_encoder::ScoringArgs;
 use crate::args::device::ComputeArgs;
-use crate::args::paths::{ModelName, OutputPath};
+use crate::args::paths::{Inputs, ModelName, OutputPath};
 use crate::args::reranking::RerankingArgs;
 use crate::args::run_output::RunOutputArgs;
 use crate::args::sources::SourceArgs;
@@ -41,6 +42,21 @@ toller retrieve [OPTIONS] --rerank <M>... --corpus <FILE>...
 #[derive(Debug, clap::Args)]
 #[command(override_usage = USAGE)]
 pub struct RetrieveArgs {
+    #[command(flatten)]
+    retrieval: RetrievalArgs,
+
+    /// Keep the first stage's run in this directory as first-stage.run, and a hybrid's as sparse.run and
+    /// dense.run too
+    #[arg(long, value_name = "DIR")]
+    keep_stages: Option<OutputPath>,
+
+    #[command(flatten)]
+    output: RunOutputArgs,
+}
+
+/// Flags of both stages.
+#[derive(Debug, clap::Args)]
+pub(super) struct RetrievalArgs {
     /// Hits of --sparse and --dense to fuse
     #[arg(long, value_name = "N", default_value_t = 1000, requires = "fusion", value_parser = clap::value_parser!(u32).range(1..))]
     fusion_depth: u32,
@@ -59,30 +75,22 @@ pub struct RetrieveArgs {
 
     /// Hits to return for each query; the first stage finds this many, or --depth if that is more
     #[arg(long, short, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
-    k: u32,
-
-    /// Keep the first stage's run in this directory as first-stage.run, and a hybrid's as sparse.run and
-    /// dense.run too
-    #[arg(long, value_name = "DIR")]
-    keep_stages: Option<OutputPath>,
-
-    #[command(flatten)]
-    output: RunOutputArgs,
+    pub(super) k: u32,
 
     #[command(flatten)]
     sources: SourceArgs,
 
     #[command(flatten)]
-    reranking: RerankingArgs,
+    pub(super) reranking: RerankingArgs,
 
     #[command(flatten)]
     scoring: ScoringArgs,
 }
 
 pub fn run(args: &RetrieveArgs, ui: &Ui) -> crate::Result<()> {
-    let fusion = check_usage(args, ui)?;
+    let fusion = args.check(ui)?;
     let stop = interrupt::flag(ui, "stopping; what is scored is kept")?;
-    let journal = Journal::of(args.reranking.cache.as_deref(), args.output.path());
+    let journal = Journal::of(args.retrieval.reranking.cache.as_deref(), args.output.path());
     let (report, cache) = args.output.write(ui, |run| {
         let mut kept = match &args.keep_stages {
             Some(directory) => KeptRuns::in_directory(directory, &args.output)?,
@@ -103,35 +111,66 @@ impl RetrieveArgs {
         self.keep_stages.iter().flat_map(|directory| KEPT_RUNS.map(|file| directory.join(file)))
     }
 
-    /// Hits of the first stage: enough to return and to rerank.
-    fn searched(&self) -> usize {
-        self.k.max(self.reranking.depth) as usize
+    /// Refuses wrong usage before anything is read; returns how hits are fused.
+    fn check(&self, ui: &Ui) -> Result<Option<Fusion>, UsageError> {
+        let fusion = self.retrieval.check()?;
+        let inputs = self.retrieval.inputs();
+        for kept in self.kept() {
+            let is_output = |output| std::path::absolute(output).ok() == std::path::absolute(&kept).ok();
+            if self.output.path().is_some_and(is_output) || inputs.has_file(&kept) {
+                return Err(UsageError::new(
+                    format!(
+                        "--keep-stages would write to {}, which is another file of this command",
+                        kept.display()
+                    ),
+                    "name another directory",
+                ));
+            }
+        }
+        self.output.check(&inputs, ui)?;
+        Ok(fusion)
     }
 }
 
-fn check_usage(args: &RetrieveArgs, ui: &Ui) -> Result<Option<Fusion>, UsageError> {
-    if args.sources.queries.is_empty() {
-        return Err(UsageError::new("reranking needs the texts of the queries", "give --queries"));
-    }
-    let fusion = args.sources.check(true, false)?;
-    args.reranking.check()?;
-    let inputs =
-        args.sources.inputs().and_files(&args.reranking.corpus).and_directories(args.reranking.directories());
-    inputs.check()?;
-    for kept in args.kept() {
-        let is_output = |output| std::path::absolute(output).ok() == std::path::absolute(&kept).ok();
-        if args.output.path().is_some_and(is_output) || inputs.has_file(&kept) {
-            return Err(UsageError::new(
-                format!(
-                    "--keep-stages would write to {}, which is another file of this command",
-                    kept.display()
-                ),
-                "name another directory",
-            ));
+impl RetrievalArgs {
+    /// Refuses wrong usage before anything is read; returns how hits are fused.
+    pub(super) fn check(&self) -> Result<Option<Fusion>, UsageError> {
+        if self.sources.queries.is_empty() {
+            return Err(UsageError::new("reranking needs the texts of the queries", "give --queries"));
         }
+        let fusion = self.sources.check(true, false)?;
+        self.reranking.check()?;
+        self.inputs().check()?;
+        Ok(fusion)
     }
-    args.output.check(&inputs, ui)?;
-    Ok(fusion)
+
+    /// What is read.
+    fn inputs(&self) -> Inputs<'_> {
+        let reranking = &self.reranking;
+        self.sources.inputs().and_files(&reranking.corpus).and_directories(reranking.directories())
+    }
+
+    /// Hits of the first stage: enough to return and to rerank.
+    pub(super) fn searched(&self) -> usize {
+        self.k.max(self.reranking.depth) as usize
+    }
+
+    /// Opens what is searched, and the reranker.
+    pub(super) fn open(
+        &self,
+        fusion: Option<Fusion>,
+        kept: &mut KeptRuns<'_>,
+        engine: &Engine,
+        ui: &Ui,
+    ) -> crate::Result<(Sources, Reranker)> {
+        let sources = Sources::open(&self.sources, fusion, self.fusion_depth as usize, kept, engine, ui)?;
+        let machine = self.sources.dense.model_args.compute.clone();
+        let machine = ComputeArgs { dtype: self.rerank_dtype.or(machine.dtype), ..machine };
+        let options = self.scoring.options(self.rerank_max_length, &machine, engine)?;
+        let skip_bad_lines = self.sources.bad_lines.skip_bad_lines;
+        let reranker = self.reranking.open(&self.rerank, &options, skip_bad_lines, engine)?;
+        Ok((sources, reranker))
+    }
 }
 
 /// Opens everything and runs the stages; also returns the cache of the scores, which may have to be removed
@@ -147,20 +186,15 @@ fn retrieve(
 ) -> crate::Result<(Report, Option<ScoreCache>)> {
     let started = Instant::now();
     let engine = engine::open(ui)?;
-    let sources = Sources::open(&args.sources, fusion, args.fusion_depth as usize, kept, &engine, ui)?;
-    let machine = args.sources.dense.model_args.compute.clone();
-    let machine = ComputeArgs { dtype: args.rerank_dtype.or(machine.dtype), ..machine };
-    let options = args.scoring.options(args.rerank_max_length, &machine, &engine)?;
-    let skip_bad_lines = args.sources.bad_lines.skip_bad_lines;
-    let mut reranker = args.reranking.open(&args.rerank, &options, skip_bad_lines, &engine)?;
+    let (sources, mut reranker) = args.retrieval.open(fusion, kept, &engine, ui)?;
     reranker.cache = journal.open(&reranker, ui)?;
     let prepare_secs = started.elapsed().as_secs_f64();
     let retrieving = Instant::now();
     let stages = Stages {
         sources: &sources,
         reranker: &reranker,
-        searched: args.searched(),
-        k: args.k as usize,
+        searched: args.retrieval.searched(),
+        k: args.retrieval.k as usize,
         stop,
     };
     let times = stages.run(run, journal, ui)?;
@@ -168,7 +202,7 @@ fn retrieve(
         queries: sources.queries.len(),
         documents: sources.searcher.doc_count(),
         depth: reranker.options().depth,
-        k: args.k,
+        k: args.retrieval.k,
         output: args.output.name(),
         prepare_secs,
         all_secs: retrieving.elapsed().as_secs_f64(),

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use toller_corpus::{Score, TrecRunWriter};
 use toller_ir::{Query, Ranking, SearchResponse, Searcher};
@@ -26,26 +26,26 @@ const QUERIES_PER_BLOCK: usize = 32;
 const BLOCKS_AHEAD: usize = 2;
 
 /// What the stages work with.
-pub(super) struct Stages<'a> {
-    pub(super) sources: &'a Sources,
-    pub(super) reranker: &'a Reranker,
+pub(in crate::commands) struct Stages<'a> {
+    pub(in crate::commands) sources: &'a Sources,
+    pub(in crate::commands) reranker: &'a Reranker,
     /// Hits of the first stage.
-    pub(super) searched: usize,
+    pub(in crate::commands) searched: usize,
     /// Hits that are written.
-    pub(super) k: usize,
-    pub(super) stop: &'a AtomicBool,
+    pub(in crate::commands) k: usize,
+    pub(in crate::commands) stop: &'a AtomicBool,
 }
 
 /// The times of the stages.
 #[derive(Default)]
-pub(super) struct Times {
+pub(in crate::commands) struct Times {
     /// Seconds that the first stage searched, without waiting for the second.
-    pub(super) search_secs: f64,
+    pub(in crate::commands) search_secs: f64,
     /// Hits of the first stage.
-    pub(super) hits: u64,
-    pub(super) unfound: Unfound,
+    pub(in crate::commands) hits: u64,
+    pub(in crate::commands) unfound: Unfound,
     /// What the second stage did, and how long, without waiting for the first.
-    pub(super) reranked: RerankReport,
+    pub(in crate::commands) reranked: RerankReport,
 }
 
 /// The hits of a block of queries, and the time of their search.
@@ -57,7 +57,7 @@ struct Found<'a> {
 
 impl Stages<'_> {
     /// Retrieves for all queries.
-    pub(super) fn run(
+    pub(in crate::commands) fn run(
         &self,
         run: &mut TrecRunWriter<&mut dyn Write>,
         journal: &Journal,
@@ -96,6 +96,20 @@ impl Stages<'_> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Retrieves for one query, one stage after the other; gives the time of the first, and what the second did.
+    pub(in crate::commands) fn run_one(
+        &self,
+        query: &Query,
+        run: &mut TrecRunWriter<&mut dyn Write>,
+    ) -> crate::Result<(Duration, RerankReport)> {
+        let began = Instant::now();
+        let SearchResponse { rankings, .. } = self.sources.search_one(query, self.searched)?;
+        let time = began.elapsed();
+        let queries = std::slice::from_ref(query);
+        let found = Found { queries, rankings, seconds: time.as_secs_f64() };
+        Ok((time, self.rerank(&found, run)?))
     }
 
     /// The first stage: sends what it finds, or why it ended.

@@ -98,7 +98,7 @@ impl Sources {
     }
 
     /// The `k` best hits of a single query.
-    pub(super) fn search_one(&self, query: &Query, k: usize) -> crate::Result<SearchResponse> {
+    pub(in crate::commands) fn search_one(&self, query: &Query, k: usize) -> crate::Result<SearchResponse> {
         let queries = std::slice::from_ref(query);
         let excluded = self.filter.excluded(queries);
         let filter = self.filter.of(&excluded);
