@@ -65,8 +65,14 @@ impl From<Scatter> for Content {
 
 /// Pixels of a panel, legend aside.
 const PANEL: (u32, u32) = (440, 380);
+/// The same for points, which need room. The diagram below the panel's title is square.
+const SCATTER: (u32, u32) = (640, 664);
 /// Pixels above the panels.
 const HEADER: u32 = 58;
+/// Pixels left of the title, and right of it at least.
+const LEFT: u32 = 16;
+/// The smallest size of a title that is long.
+const SMALLEST: u32 = 8;
 
 impl Figure {
     /// The figure as an SVG document.
@@ -80,18 +86,22 @@ impl Figure {
         }
         let legends: Vec<_> = self.panels.iter().map(Panel::legend).collect();
         let legend_height = legends.iter().map(|entries| legend::height(entries.len())).max().unwrap_or(0);
-        let width = PANEL.0 * self.panels.len() as u32;
+        let sizes = || self.panels.iter().map(Panel::size);
+        let (panel, height) = sizes().reduce(|a, b| (a.0.max(b.0), a.1.max(b.1))).unwrap_or(PANEL);
+        let width = panel * self.panels.len() as u32;
         let mut svg = String::new();
         {
-            let size = (width, HEADER + PANEL.1 + legend_height);
+            let size = (width, HEADER + height + legend_height);
             let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
             root.fill(&WHITE)?;
-            root.draw_text(&self.title, &anchored(20, INK, HPos::Left), (16, 22))?;
-            root.draw_text(&self.subtitle, &anchored(13, GREY, HPos::Left), (16, 44))?;
+            for (text, size, colour, y) in [(&self.title, 20, INK, 22), (&self.subtitle, 13, GREY, 44)] {
+                let fitting = fitting(&root, text, size, width - 2 * LEFT)?;
+                root.draw_text(text, &anchored(fitting, colour, HPos::Left), (LEFT as i32, y))?;
+            }
             let (_, body) = root.split_vertically(HEADER);
             let areas = body.split_evenly((1, self.panels.len()));
             for ((panel, entries), area) in self.panels.iter().zip(&legends).zip(&areas) {
-                let (diagram, below) = area.split_vertically(PANEL.1);
+                let (diagram, below) = area.split_vertically(height);
                 panel.draw(&diagram)?;
                 legend::draw(&below, entries)?;
             }
@@ -101,7 +111,21 @@ impl Figure {
     }
 }
 
+/// The size of a text, at most `size`, in which it is no wider than `width` pixels.
+fn fitting(root: &Area<'_>, text: &str, size: u32, width: u32) -> Result<u32, PlotError> {
+    let (wide, _) = root.estimate_text_size(text, &anchored(size, INK, HPos::Left))?;
+    Ok((size * width / wide.max(1)).clamp(SMALLEST.min(size), size))
+}
+
 impl Panel {
+    /// Pixels, legend aside.
+    fn size(&self) -> (u32, u32) {
+        match self.content {
+            Content::Scatter(_) => SCATTER,
+            _ => PANEL,
+        }
+    }
+
     fn legend(&self) -> Vec<legend::Entry> {
         match &self.content {
             Content::Curves(curves) => curves.legend(),

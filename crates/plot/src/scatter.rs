@@ -2,10 +2,9 @@
 
 use plotters::prelude::*;
 
+use crate::PlotError;
 use crate::legend::{Entry, Key};
-use crate::scale::Ruler;
-use crate::style::{Area, chart, colour, mesh};
-use crate::{PlotError, Scale};
+use crate::style::{Area, caption, colour};
 
 /// Sets of points.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +24,8 @@ pub struct PointSet {
 
 /// Dark enough for a single point, light enough for points on top of each other.
 const OPACITY: f64 = 0.65;
+/// Around the points, as a share of their width.
+const MARGIN: f64 = 0.02;
 
 impl Scatter {
     /// As many sets as there are colours.
@@ -47,18 +48,22 @@ impl Scatter {
         if points().any(|(x, y)| !(x.is_finite() && y.is_finite())) {
             return Err(PlotError::Empty { panel: title.to_owned() });
         }
-        // The axes have no unit, so they have neither marks nor lines.
-        let bare = |places: Vec<f64>| {
-            let ruler = Ruler::new(Scale::Fitted, places.into_iter());
-            let mut ruler = ruler.ok_or_else(|| PlotError::Empty { panel: title.to_owned() })?;
-            ruler.labelled.clear();
-            ruler.fine.clear();
-            Ok::<_, PlotError>(ruler)
+        let empty = || PlotError::Empty { panel: title.to_owned() };
+        let extremes = |places: &mut dyn Iterator<Item = f64>| {
+            places.fold(None, |found: Option<(f64, f64)>, place| {
+                Some(found.map_or((place, place), |(least, most)| (least.min(place), most.max(place))))
+            })
         };
-        let x = bare(points().map(|point| point.0).collect())?;
-        let y = bare(points().map(|point| point.1).collect())?;
-        let mut chart = chart(area, title, x, y)?;
-        mesh(&mut chart, "", "").draw()?;
+        let x = extremes(&mut points().map(|point| point.0)).ok_or_else(empty)?;
+        let y = extremes(&mut points().map(|point| point.1)).ok_or_else(empty)?;
+        // Both axes have one scale, since distances are what is shown. They have no unit, and no line.
+        let span = (x.1 - x.0).max(y.1 - y.0).max(f64::MIN_POSITIVE) * (0.5 + MARGIN);
+        let range = |(least, most): (f64, f64)| {
+            let middle = least / 2.0 + most / 2.0;
+            middle - span..middle + span
+        };
+        let mut builder = ChartBuilder::on(area);
+        let mut chart = builder.caption(title, caption()).margin(8).build_cartesian_2d(range(x), range(y))?;
         for (index, set) in self.sets.iter().enumerate() {
             let style = colour(index).mix(OPACITY).filled();
             chart.draw_series(set.points.iter().map(|&point| Circle::new(point, 3, style)))?;

@@ -45,6 +45,11 @@ pub(crate) fn anchored(size: u32, colour: RGBColor, horizontal: HPos) -> TextSty
     text(size, colour).pos(Pos::new(horizontal, VPos::Center))
 }
 
+/// The title of a panel.
+pub(crate) fn caption() -> TextStyle<'static> {
+    text(15, INK)
+}
+
 /// The axes of a panel, ready to draw on.
 pub(crate) type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Ruler, Ruler>>;
 
@@ -56,7 +61,7 @@ pub(crate) fn chart<'a, 'b>(
     y: Ruler,
 ) -> Result<Chart<'a, 'b>, PlotError> {
     let mut builder = ChartBuilder::on(area);
-    builder.caption(title, text(15, INK)).margin(8).x_label_area_size(42).y_label_area_size(58);
+    builder.caption(title, caption()).margin(8).x_label_area_size(42).y_label_area_size(58);
     Ok(builder.build_cartesian_2d(x, y)?)
 }
 

@@ -217,6 +217,11 @@ impl<'a> Inputs<'a> {
     }
 }
 
+/// The last part of a model's name or directory.
+pub fn last_part(name: &str) -> &str {
+    name.trim_end_matches('/').rsplit('/').next().unwrap_or(name)
+}
+
 /// Whether both are there and the same.
 fn is_same_file(a: &Path, b: &Path) -> bool {
     a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))

@@ -7,7 +7,7 @@ use toller_corpus::TrecRunWriter;
 use toller_files::{AtomicFile, FileError};
 use toller_pipeline::rerank::{Candidates, Reranked};
 
-use crate::args::paths::ModelName;
+use crate::args::paths::{ModelName, last_part};
 
 /// Writes a run for each model: the hits that it scored, by its own scores, ties in the first stage's order.
 pub(super) fn write(
@@ -36,7 +36,7 @@ pub(super) fn write(
 
 /// A model's name as one word that can be part of a file name.
 fn tag(model: &str) -> String {
-    let name = model.trim_end_matches('/').rsplit('/').next().unwrap_or(model);
+    let name = last_part(model);
     let word = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     name.chars().map(word).collect()
 }

@@ -17,7 +17,7 @@ use self::systems::{Models, SystemArgs};
 use crate::args::cross_encoder::ScoringArgs;
 use crate::args::device;
 use crate::args::model::ModelArgs;
-use crate::args::paths::{InputPath, ModelName};
+use crate::args::paths::{InputPath, ModelName, last_part};
 use crate::engine;
 use crate::error::UsageError;
 use crate::ui::Ui;
@@ -179,7 +179,7 @@ impl ServeArgs {
 /// Clients learn nothing of where files are.
 fn named<M>(name: Option<&str>, more: &[String], model: Option<M>) -> Option<Named<M>> {
     let (name, model) = (name?, model?);
-    let last = name.trim_end_matches('/').rsplit('/').next().unwrap_or(name);
+    let last = last_part(name);
     let mut names = more.to_vec();
     names.push(last.to_owned());
     if last != name && !Path::new(name).is_dir() {

@@ -10,7 +10,7 @@ use toller_plot::{Figure, Panel, PlotError, PointSet, Scatter, Tsne};
 use toller_store::Store;
 
 use crate::args::id_lines::pairs;
-use crate::args::paths::{InputPath, Inputs, OutputPath};
+use crate::args::paths::{InputPath, Inputs, OutputPath, last_part};
 use crate::args::plot::Plot;
 use crate::engine;
 use crate::error::Remedied;
@@ -139,7 +139,7 @@ fn figure(args: &PlotArgs, store: &Store, points: &[Point<'_>]) -> Figure {
     });
     let spec = &store.manifest().spec;
     Figure {
-        title: format!("Vectors of {}", spec.model.name),
+        title: format!("Vectors of {}", last_part(&spec.model.name)),
         subtitle: format!("{} of {}", counted(points.len(), "vector"), counted(spec.dim, "dimension")),
         panels: vec![Panel {
             title: format!("t-SNE, perplexity {}", args.perplexity),
