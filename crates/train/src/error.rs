@@ -40,6 +40,17 @@ pub enum TrainError {
     /// A model with a part that has no backward pass.
     #[error("{0}")]
     Untrainable(String),
+    /// A setting that others leave without effect.
+    #[error("{setting} has no effect: {reason}")]
+    NoEffect {
+        /// The setting's name.
+        setting: &'static str,
+        /// Why.
+        reason: &'static str,
+    },
+    /// A pooling that the layout of the model cannot hold.
+    #[error("a model with the pooling {0:?} cannot be saved as it was trained")]
+    Pooling(String),
     /// A classifier of tokens with another number of labels than two.
     #[error("the model's classifier of tokens has {0} labels, not 2")]
     Labels(usize),
@@ -176,6 +187,8 @@ impl Explain for TrainError {
             Self::Untrainable(_) => {
                 "choose a model that can be trained: BERT, ERNIE, RoBERTa, XLM-R, CamemBERT, DistilBERT or DPR".into()
             }
+            Self::NoEffect { setting, .. } => format!("leave {setting} out").into(),
+            Self::Pooling(_) => "choose another pooling, or the model's own".into(),
             Self::Labels(_) => {
                 "choose a token classifier with two labels, or a model without such a classifier".into()
             }

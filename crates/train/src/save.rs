@@ -35,17 +35,23 @@ pub(crate) fn save(task: &Task, model: &Model, output: &Path, card: &str) -> Res
         }
         Task::Dual { queries, passages, similarity, .. } => {
             let folders = model.towers().len();
+            let longest =
+                queries.tower(Role::Query).max_length().max(passages.tower(Role::Passage).max_length());
             let towers = [(queries, Role::Query), (passages, Role::Passage)];
             for (index, (encoder, role)) in towers.into_iter().take(folders).enumerate() {
                 let tower = encoder.tower(role);
                 let target = if folders == 1 { output.to_owned() } else { output.join(TOWERS[index]) };
                 let root = root_of(tower.folder());
                 save_tower(&root, tower.folder(), model.towers()[index].weights(), &target)?;
-                if !target.join(MODULES).exists() && !is_dpr(tower.folder())? {
-                    write_modules(&target, &tower.pooling(), tower.max_length())?;
+                if target.join(MODULES).exists() {
+                    change_pooling(&target, &tower.pooling())?;
+                } else if own_pooling(tower.folder())?.is_none() {
+                    // One model for both roles takes the longer texts.
+                    let max_length = if folders == 1 { longest } else { tower.max_length() };
+                    write_modules(&target, &tower.pooling(), max_length)?;
                 }
-                // DPR's layout has no modules, so the vectors of its models are saved without a step that
-                // scales them.
+                // DPR's and REALM's layouts have no modules, so the vectors of their models are saved without
+                // a step that scales them.
                 let has_modules = target.join(MODULES).exists();
                 if has_modules && *similarity == Similarity::Cosine && !tower.normalizes() {
                     append_normalize(&target)?;
@@ -100,9 +106,34 @@ fn root_of(transformer: &Path) -> PathBuf {
     }
 }
 
-fn is_dpr(folder: &Path) -> Result<bool, TrainError> {
-    let config: Option<Map<String, Value>> = read_json(&folder.join(CONFIG))?;
-    Ok(config.is_some_and(|config| config.get("model_type") == Some(&json!("dpr"))))
+/// Refuses a task whose model cannot be saved as it is trained: its pooling has no place in the layout.
+pub(crate) fn check(task: &Task) -> Result<(), TrainError> {
+    let Task::Dual { queries, passages, .. } = task else { return Ok(()) };
+    for (encoder, role) in [(queries, Role::Query), (passages, Role::Passage)] {
+        let tower = encoder.tower(role);
+        let (folder, pooling) = (tower.folder(), tower.pooling());
+        let has_modules = root_of(folder).join(MODULES).is_file();
+        let fits = match own_pooling(folder)?.filter(|_| !has_modules) {
+            Some(own) => pooling == own,
+            None => pooling != POOLER,
+        };
+        if !fits {
+            return Err(TrainError::Pooling(pooling));
+        }
+    }
+    Ok(())
+}
+
+const POOLER: &str = "pooler";
+
+/// The pooling of a model whose architecture decides it.
+fn own_pooling(folder: &Path) -> Result<Option<&'static str>, TrainError> {
+    let config: Map<String, Value> = read_json(&folder.join(CONFIG))?.unwrap_or_default();
+    Ok(match config.get("model_type").and_then(Value::as_str) {
+        Some("dpr") => Some("cls"),
+        Some("realm") => Some(POOLER),
+        _ => None,
+    })
 }
 
 /// Copies the files of a model from `root`, and writes its weights.
@@ -179,23 +210,55 @@ fn write_modules(output: &Path, pooling: &str, max_length: usize) -> Result<(), 
     let config: Map<String, Value> = read_json(&output.join(CONFIG))?.unwrap_or_default();
     let folder = output.join("1_Pooling");
     fs::create_dir_all(&folder).map_err(FileError::on("create", &folder))?;
-    let mode = |name: &str| json!(pooling.split('+').any(|pooling| pooling == name));
-    let settings = json!({
-        "word_embedding_dimension": config.get("hidden_size").or(config.get("dim")),
-        "pooling_mode_cls_token": mode("cls"),
-        "pooling_mode_mean_tokens": mode("mean"),
-        "pooling_mode_max_tokens": mode("max"),
-        "pooling_mode_mean_sqrt_len_tokens": mode("mean_sqrt_len_tokens"),
-        "pooling_mode_weightedmean_tokens": mode("weightedmean"),
-        "pooling_mode_lasttoken": mode("lasttoken"),
-    });
-    write_json(&folder.join("config.json"), &settings)?;
+    let mut settings = Map::new();
+    settings.insert(
+        "word_embedding_dimension".to_owned(),
+        json!(config.get("hidden_size").or(config.get("dim"))),
+    );
+    settings.extend(modes(pooling));
+    write_json(&folder.join(CONFIG), &Value::Object(settings))?;
     write_json(
         &output.join("sentence_bert_config.json"),
         &json!({"max_seq_length": max_length, "do_lower_case": false}),
     )?;
     let modules = json!([module(0, "", "Transformer"), module(1, "1_Pooling", "Pooling")]);
     write_json(&output.join(MODULES), &modules)
+}
+
+/// The settings of sentence-transformers for a pooling, with a boolean for each.
+fn modes(pooling: &str) -> impl Iterator<Item = (String, Value)> {
+    let names = [
+        ("pooling_mode_cls_token", "cls"),
+        ("pooling_mode_mean_tokens", "mean"),
+        ("pooling_mode_max_tokens", "max"),
+        ("pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens"),
+        ("pooling_mode_weightedmean_tokens", "weightedmean"),
+        ("pooling_mode_lasttoken", "lasttoken"),
+    ];
+    let is_on = |name: &str| json!(pooling.split('+').any(|pooling| pooling == name));
+    names.map(|(key, name)| (key.to_owned(), is_on(name))).into_iter()
+}
+
+/// Writes the pooling that was trained into the modules of a model that had another.
+fn change_pooling(output: &Path, pooling: &str) -> Result<(), TrainError> {
+    let modules: Vec<Map<String, Value>> = read_json(&output.join(MODULES))?.unwrap_or_default();
+    let text =
+        |module: &Map<String, Value>, key: &str| module.get(key).and_then(Value::as_str).map(str::to_owned);
+    let is_pooling =
+        |module: &&Map<String, Value>| text(module, "type").is_some_and(|of| of.ends_with(".Pooling"));
+    let Some(folder) = modules.iter().find(is_pooling).and_then(|module| text(module, "path")) else {
+        return Ok(());
+    };
+    let path = output.join(folder).join(CONFIG);
+    let before: Map<String, Value> = read_json(&path)?.unwrap_or_default();
+    let mut settings = before.clone();
+    let names: Vec<&str> = pooling.split('+').collect();
+    match (settings.get_mut("pooling_mode"), names.as_slice()) {
+        (Some(mode @ Value::String(_)), [name]) => *mode = json!(name),
+        (Some(mode), names) => *mode = json!(names),
+        (None, _) => settings.extend(modes(pooling)),
+    }
+    if settings == before { Ok(()) } else { write_json(&path, &Value::Object(settings)) }
 }
 
 /// Scales the vectors to unit length: the cosine that was trained is then their inner product.

@@ -91,12 +91,16 @@ impl Settings {
         };
         let dropout = dropped.into_iter().find(|rate| !(0.0..1.0).contains(rate)).unwrap_or_default();
         let perturbation = self.perturbation.unwrap_or(1.0);
+        let Optimizer { weight_decay: decay, max_norm, .. } = self.optimizer;
+        let norm = max_norm.unwrap_or(1.0);
         let checks = [
             ("lr", self.rate, is_positive(self.rate), "a number above 0"),
             ("warmup", share, (0.0..1.0).contains(&share), "0, a share below 1, or a number of steps"),
             ("dropout", dropout, (0.0..1.0).contains(&dropout), "a number from 0 to below 1"),
             ("epochs", epochs, is_positive(epochs), "a number above 0"),
             ("steps", steps as f64, steps > 0, "1 or more"),
+            ("weight_decay", decay, decay >= 0.0 && decay.is_finite(), "0 or a number above"),
+            ("max_grad_norm", norm, is_positive(norm), "a number above 0, or 0 for any norm"),
             ("perturb", perturbation, is_positive(perturbation), "a number above 0"),
             ("batch_size", self.batch_size as f64, self.batch_size > 0, "1 or more"),
             ("accumulate", self.accumulate as f64, self.accumulate > 0, "1 or more"),

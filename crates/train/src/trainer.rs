@@ -20,7 +20,7 @@ use crate::model::Model;
 use crate::network::Gradients;
 use crate::optimizer::{Moments, global_norm};
 use crate::perturb::Perturbed;
-use crate::save::write;
+use crate::save::{self, write};
 use crate::settings::{Length, Settings};
 use crate::task::Task;
 use crate::token_task::TokenTask;
@@ -103,7 +103,8 @@ impl Trainer {
     /// Prepares a run, or goes on with the one that `output` holds.
     ///
     /// # Errors
-    /// When there are too few examples, or `output` holds something else or is another process's.
+    /// When there are too few examples, `output` holds something else or is another process's, or the model
+    /// cannot be saved as it is trained.
     pub fn new(
         task: Task,
         model: Model,
@@ -112,6 +113,7 @@ impl Trainer {
         settings: Settings,
         output: &Path,
     ) -> Result<Self, TrainError> {
+        save::check(&task)?;
         Self::open(Lesson::Ranking(task, source), model, dev, settings, output)
     }
 

@@ -84,7 +84,7 @@ impl RankedSet {
         Ok(Self { judge, queries, passages: ids, ranks: Ranks::All(*similarity), texts: [tokens?, texts] })
     }
 
-    /// For a cross-encoder: the first `depth` hits of each query in a run are ranked again.
+    /// For a cross-encoder: the best `depth` hits of each query in a run are ranked again.
     ///
     /// # Errors
     /// When no query has a relevant document or is in the run, a passage is not in the collection, or the
@@ -101,18 +101,21 @@ impl RankedSet {
             let problem = "a dual encoder ranks a collection, not the candidates of a run";
             return Err(TrainError::Dev(problem.to_owned()));
         };
-        let queries: Vec<(&Query, &[RunEntry])> = judged(queries, &judge)?
+        let queries: Vec<(&Query, Vec<&RunEntry>)> = judged(queries, &judge)?
             .into_iter()
             .filter_map(|query| {
-                let hits = run.queries.get(&query.id)?;
-                Some((query, &hits[..depth.min(hits.len())]))
+                // A run may have its lines in any order: scores rank.
+                let mut hits: Vec<&RunEntry> = run.queries.get(&query.id)?.iter().collect();
+                hits.sort_by(|a, b| a.best_first(b));
+                hits.truncate(depth);
+                Some((query, hits))
             })
             .collect();
         if queries.is_empty() {
             return Err(TrainError::Dev("no query of the dev set is in its run".to_owned()));
         }
         let pairs: Vec<(&Query, &RunEntry)> =
-            queries.iter().flat_map(|(query, hits)| hits.iter().map(|hit| (*query, hit))).collect();
+            queries.iter().flat_map(|(query, hits)| hits.iter().map(|hit| (*query, *hit))).collect();
         let pair = |(query, hit): &(&Query, &RunEntry)| -> Result<Tokens, TrainError> {
             let missing = || TrainError::MissingPassage { id: hit.doc_id.clone() };
             let Passage { title, text, .. } = texts.get(&hit.doc_id)?.ok_or_else(missing)?;

@@ -74,8 +74,11 @@ impl DualObjective {
     /// The similarity and the loss for a model that makes unit vectors, or not.
     ///
     /// # Errors
-    /// [`TrainError::OutOfRange`].
+    /// [`TrainError::OutOfRange`] and [`TrainError::NoEffect`].
     pub fn complete(&self, is_unit: bool) -> Result<(Similarity, DualLoss), TrainError> {
+        if let Some((setting, reason)) = self.without_effect() {
+            return Err(TrainError::NoEffect { setting, reason });
+        }
         let own = if is_unit { Similarity::Cosine } else { Similarity::Dot };
         let similarity = self.similarity.unwrap_or(own);
         let own = if similarity == Similarity::Cosine { 0.05 } else { 1.0 };
@@ -91,6 +94,23 @@ impl DualObjective {
             LossOfVectors::Kl => DualLoss::Divergence { temperature },
         };
         Ok((similarity, loss))
+    }
+
+    /// A setting that the others leave without effect, and why.
+    fn without_effect(&self) -> Option<(&'static str, &'static str)> {
+        let is_contrastive = self.loss == LossOfVectors::Contrastive;
+        let reason = "it is for the contrastive loss";
+        match self {
+            Self { symmetric: true, .. } if !is_contrastive => Some(("symmetric", reason)),
+            Self { no_in_batch: true, .. } if !is_contrastive => Some(("no_in_batch", reason)),
+            Self { symmetric: true, no_in_batch: true, .. } => {
+                Some(("symmetric", "it needs the passages of other queries as negatives"))
+            }
+            Self { loss: LossOfVectors::MarginMse, temperature: Some(_), .. } => {
+                Some(("temperature", "margins are not divided by it"))
+            }
+            _ => None,
+        }
     }
 }
 

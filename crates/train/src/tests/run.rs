@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions};
+use toller_encoder::{CrossEncoder, CrossEncoderOptions, DualEncoder, LoadOptions, TextPooling};
 use toller_ir::Role;
 
 use crate::{
@@ -78,11 +78,14 @@ impl Toy {
     /// A task of contrastive learning, and its model before training.
     pub(super) fn dual_task(&self) -> (Task, Model) {
         let load = || DualEncoder::load(&self.model, &LoadOptions::default()).unwrap();
-        let queries = load();
+        Self::contrastive(load(), load())
+    }
+
+    fn contrastive(queries: DualEncoder, passages: DualEncoder) -> (Task, Model) {
         let model = Model::dual(&queries, false, None).unwrap();
         let task = Task::Dual {
             queries,
-            passages: load(),
+            passages,
             similarity: Similarity::Cosine,
             loss: DualLoss::Contrastive { temperature: 0.05, in_batch: true, symmetric: false },
             titles: Titles::Joined(" ".to_owned()),
@@ -147,6 +150,47 @@ fn a_dual_encoder_learns() {
     let log = fs::read_to_string(toy.output("out/log.jsonl")).unwrap();
     assert_eq!(log.lines().count(), 120);
     assert!(toy.output("out/2_Dense/model.safetensors").is_file() && toy.output("out/README.md").is_file());
+}
+
+#[test]
+fn the_saved_model_encodes_as_the_trained_one() {
+    let Some(mut toy) = Toy::new("bert-mean") else { return };
+    let fixture = |name: &str| toller_testing::repository("tests/fixtures").join(name);
+    for (number, (model, pooling, saved)) in [
+        (toy.model.clone(), Some("cls"), "cls"),
+        (toy.model.clone(), None, "mean"),
+        (fixture("tiny-bert"), Some("max"), "max"),
+        (fixture("realm"), None, "pooler"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        toy.model = model;
+        let pooling = pooling.and_then(TextPooling::from_name);
+        let load = |max_length| {
+            let options = LoadOptions { pooling, max_length: Some(max_length), ..LoadOptions::default() };
+            DualEncoder::load(&toy.model, &options).unwrap()
+        };
+        let (task, model) = Toy::contrastive(load(9), load(17));
+        let name = format!("out-{number}");
+        let settings = Settings { length: Length::Steps(1), ..settings() };
+        run(toy.trainer(task, model, None, settings, &name).unwrap(), u64::MAX);
+        let trained = DualEncoder::load(&toy.output(&name), &LoadOptions::default()).unwrap();
+        let tower = trained.tower(Role::Passage);
+        assert_eq!(tower.pooling(), saved, "{}", toy.model.display());
+        // Where the length is written, it is that of passages.
+        let has_new_modules = toy.model.ends_with("tiny-bert");
+        assert!(!has_new_modules || tower.max_length() == 17, "{}", tower.max_length());
+    }
+    toy.model = fixture("tiny-bert");
+    let pooler = || {
+        let options = LoadOptions { pooling: TextPooling::from_name("pooler"), ..LoadOptions::default() };
+        DualEncoder::load(&toy.model, &options).unwrap()
+    };
+    let (task, model) = Toy::contrastive(pooler(), pooler());
+    let refused = toy.trainer(task, model, None, settings(), "no").err();
+    assert!(matches!(&refused, Some(TrainError::Pooling(pooling)) if pooling == "pooler"), "{refused:?}");
+    assert!(!toy.output("no").exists());
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn settings(args: &RunArgs, default: Settings) -> crate::Result<Settings> {
         warmup: args.warmup.map_or(default.warmup, Warmup::of),
         optimizer: Optimizer {
             weight_decay: args.weight_decay.unwrap_or(optimizer.weight_decay),
-            max_norm: args.max_grad_norm.or(optimizer.max_norm).filter(|norm| *norm > 0.0),
+            max_norm: args.max_grad_norm.or(optimizer.max_norm).filter(|norm| *norm != 0.0),
             ..optimizer
         },
         dropout: args.dropout.map_or(default.dropout, Rates::all),
@@ -164,12 +164,16 @@ fn settings(args: &RunArgs, default: Settings) -> crate::Result<Settings> {
     Ok(settings)
 }
 
-/// A number outside of its range is a wrong flag.
+/// A number outside of its range, and a setting without effect, is a wrong flag.
 fn usage(error: TrainError) -> Failure {
+    let flag = |setting: &str| format!("--{}", setting.replace('_', "-"));
     match error {
         TrainError::OutOfRange { setting, value, range } => {
-            let flag = setting.replace('_', "-");
-            UsageError::new(format!("--{flag} {value}"), format!("give {range}")).into()
+            UsageError::new(format!("{} {value}", flag(setting)), format!("give {range}")).into()
+        }
+        TrainError::NoEffect { setting, reason } => {
+            let flag = flag(setting);
+            UsageError::new(format!("{flag} has no effect: {reason}"), format!("leave {flag} out")).into()
         }
         error => error.into(),
     }
@@ -180,6 +184,11 @@ fn examples(args: &RankingArgs, engine: &Engine, ui: &Ui) -> crate::Result<Sourc
     if args.data.is_empty() && args.queries.is_none() {
         let remedy = "give --data FILE, or --queries, --corpus and --qrels";
         return Err(UsageError::new("there is nothing to learn from", remedy).into());
+    }
+    let of_queries = [("--qrels", args.qrels.is_some()), ("--negatives", args.negatives.is_some())];
+    if let (None, Some((flag, _))) = (&args.queries, of_queries.into_iter().find(|(_, is_given)| *is_given)) {
+        let message = format!("{flag} is for --queries, which is not given");
+        return Err(UsageError::new(message, format!("give --queries, or leave {flag} out")).into());
     }
     let files = args.data.iter().map(|path| ExampleFile::open(path)).collect::<Result<Vec<_>, _>>()?;
     let judged = args.queries.as_ref().map(|path| judged(args, &path.input(), ui)).transpose()?;
