@@ -133,7 +133,7 @@ pub(crate) fn is_id(id: &str) -> bool {
     !id.is_empty() && !id.contains(char::is_whitespace)
 }
 
-fn check_id(id: &str) -> Result<(), DatasetError> {
+pub(crate) fn check_id(id: &str) -> Result<(), DatasetError> {
     if is_id(id) { Ok(()) } else { Err(DatasetError::BadId(id.to_owned())) }
 }
 

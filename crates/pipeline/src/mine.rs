@@ -50,14 +50,32 @@ pub struct MineJob<'a> {
 
 impl<'a> MineJob<'a> {
     /// Chooses the negatives of each query that has a relevant document. Reads the collection once, and once
-    /// more if the format holds texts.
+    /// more if the format holds texts; not at all if there is no such query.
     ///
     /// # Errors
-    /// What is wrong with the collection.
+    /// What is wrong with the collection, and a collection that can be read only once.
     pub fn choose(&self) -> Result<Mining<'a>, CorpusError> {
+        let inputs = self.collection.map_or(&[][..], |(inputs, _)| inputs);
+        if let Some(once) = inputs.iter().find(|input| input.reads_once()) {
+            return Err(CorpusError::Unsupported {
+                file: once.to_string(),
+                reason: "it can be read only once, and mining reads the collection twice",
+                remedy: "save it as a file first",
+            });
+        }
         let of = |query: &'a QueryHits| positives(self.qrels, &query.query_id, self.relevance_level);
         let judged: Vec<_> =
             self.hits.iter().map(|query| (query, of(query))).filter(|(_, found)| !found.is_empty()).collect();
+        if judged.is_empty() {
+            let (chosen, passages) = (Vec::new(), HashMap::new());
+            return Ok(Mining {
+                job: *self,
+                chosen,
+                passages,
+                missing: None,
+                skipped: SkipReport::default(),
+            });
+        }
         let relevant = || judged.iter().flat_map(|(_, positives)| positives.iter().copied());
         let retrieved = judged.iter().flat_map(|(query, _)| query.hits.iter().map(|(id, _)| id.as_str()));
         let wanted = relevant().chain(retrieved).collect();

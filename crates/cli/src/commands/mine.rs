@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use toller_corpus::Score;
-use toller_files::{FileError, Input};
+use toller_files::FileError;
 use toller_ir::{Hit, Qrels, Query, SearchRequest, Searcher, Setting, counted};
 use toller_mining::{Choice, Format, Selection};
 use toller_pipeline::{MineJob, Mining, QueryHits, positives};
@@ -126,8 +126,9 @@ fn check_usage(args: &MineArgs, ui: &Ui) -> Result<(), UsageError> {
         let message = format!("--format {} needs the texts of queries and passages", args.format);
         return Err(UsageError::new(message, "give --queries and --corpus"));
     }
-    if args.texts.corpus.iter().any(|path| path.input() == Input::Stdin) {
-        return Err(UsageError::new("--corpus is read twice, and stdin only once", "give --corpus a file"));
+    if let Some(once) = args.texts.corpus.iter().find(|path| path.input().reads_once()) {
+        let message = format!("--corpus is read twice, and {} can be read only once", once.input());
+        return Err(UsageError::new(message, "give --corpus a file"));
     }
     let read = args.run.iter().chain([&args.qrels.qrels]).chain(args.texts.files());
     Inputs::files(read).check_with(&args.output, ui)

@@ -63,10 +63,11 @@ fn passage(line: &str, names: &Names) -> Result<Passage, Wrong> {
         let found = format!("no {what} in {}", excerpt(line.as_bytes()));
         Wrong::new(BadKind::MissingField, found, expected())
     };
+    // First: a field with one of the usual names may be a context, which a user names.
+    let context = fields.take(&names.context)?.map(|context| context.into_text("context")).transpose()?;
     let id = fields.take(&names.id)?.ok_or_else(|| missing("identifier"))?.id("identifier")?;
     let title = fields.take(&names.title)?.map(|title| title.into_text("title")).transpose()?;
     let title = title.filter(|title| !title.is_empty());
     let text = fields.take(&names.text)?.ok_or_else(|| missing("text"))?.into_text("text")?;
-    let context = fields.take(&names.context)?.map(|context| context.into_text("context")).transpose()?;
     Ok(Passage { id, title, text, context })
 }

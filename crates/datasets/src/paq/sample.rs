@@ -25,7 +25,7 @@ struct Span {
 }
 
 /// A question and its answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Question {
     pub(super) text: String,
     pub(super) answer: String,
@@ -139,7 +139,7 @@ impl Table {
             .entry(key)
             .and_modify(|questions| {
                 questions.count += 1;
-                if (hash, &question.text) < (questions.hash, &questions.chosen.text) {
+                if (hash, question) < (questions.hash, &questions.chosen) {
                     (questions.hash, questions.chosen) = (hash, question.clone());
                 }
             })
@@ -170,12 +170,15 @@ mod tests {
 
     use super::{Asked, Question, Wanted, sample, sample_in};
 
-    /// Questions, each with the passages of its answers.
+    /// Questions, each with the passages of its answers. Some questions have the same text.
     type Records = Vec<(u32, Vec<u8>)>;
 
     fn record((question, passages): &(u32, Vec<u8>)) -> (Question, Vec<String>) {
         let passages = passages.iter().map(u8::to_string).collect();
-        (Question { text: format!("who is {question}?"), answer: format!("answer {question}") }, passages)
+        (
+            Question { text: format!("who is {}?", question / 2), answer: format!("answer {question}") },
+            passages,
+        )
     }
 
     /// The definition: all questions by passage, all passages by hash.
@@ -193,7 +196,7 @@ mod tests {
         let mut asked: Vec<Asked> = questions
             .into_iter()
             .map(|(passage, mut questions)| {
-                questions.sort_by_key(|question| (hash(&question.text), question.text.clone()));
+                questions.sort_by_key(|question| (hash(&question.text), question.clone()));
                 Asked { passage, question: questions.swap_remove(0) }
             })
             .collect();

@@ -75,7 +75,7 @@ pub fn write_paq(
     for passage in open_collection(collection, reading)? {
         let passage = passage?;
         if let Some(text) = texts.get_mut(passage.id.as_str()) {
-            *text = Some(passage);
+            text.get_or_insert(passage);
         }
     }
     let mut folder = Folder::create(output)?;

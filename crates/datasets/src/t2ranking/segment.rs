@@ -7,7 +7,7 @@ use toller_ir::Passage;
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::error::DatasetError;
-use crate::folder::{Folder, ParallelFile, UniqueIds};
+use crate::folder::{Folder, ParallelFile, check_id};
 use crate::lines::DocumentLine;
 use crate::statistics::{Lengths, Part, Statistics, mean};
 
@@ -58,7 +58,6 @@ impl ScoredWords {
 pub struct Segmentation {
     folder: Folder,
     documents: usize,
-    ids: UniqueIds,
     /// By threshold, ascending.
     outputs: Vec<Output>,
 }
@@ -86,22 +85,20 @@ impl Segmentation {
             Ok(Output { sigma, file, lengths: Lengths::default() })
         };
         let outputs = sigmas.into_iter().map(output).collect::<Result<_, DatasetError>>()?;
-        Ok(Self { folder, documents: 0, ids: UniqueIds::of("passages"), outputs })
+        Ok(Self { folder, documents: 0, outputs })
     }
 
     /// Adds a document. Its passages have its title, and its identifier with their number: `7#0`, `7#1`, ...
+    /// Each document has an identifier of its own.
     ///
     /// # Errors
-    /// If two passages have one identifier, or a file cannot be written.
+    /// If the identifier has white space, or a file cannot be written.
     pub fn add(&mut self, document: &Passage, words: &ScoredWords) -> Result<(), DatasetError> {
+        check_id(&document.id)?;
         self.documents += 1;
-        for (index, Output { sigma, file, lengths }) in self.outputs.iter_mut().enumerate() {
+        for Output { sigma, file, lengths } in &mut self.outputs {
             for (number, text) in words.passages(&document.text, *sigma).enumerate() {
                 let id = format!("{}#{number}", document.id);
-                // The lowest threshold has all identifiers of the others.
-                if index == 0 {
-                    self.ids.add(&id)?;
-                }
                 lengths.add(text);
                 let title = document.title.as_deref().unwrap_or_default();
                 file.writer().json(&DocumentLine { id, title, text })?;
@@ -193,7 +190,7 @@ mod tests {
         let words = ScoredWords::new("a b", [(0..1, 0.25), (2..3, 0.0)]);
         segmentation.add(&document("x"), &words).unwrap();
         segmentation.add(&document("y"), &words).unwrap();
-        assert!(segmentation.add(&document("x"), &words).unwrap_err().to_string().contains("\"x#0\""));
+        assert!(segmentation.add(&document("x y"), &words).is_err(), "white space in an identifier");
         let (files, statistics) = segmentation.finish().unwrap();
         assert_eq!(files, ["sigma-0.25.jsonl", "sigma-0.5.jsonl"]);
         let written = std::fs::read_to_string(folder.path().join("sigma-0.25.jsonl")).unwrap();

@@ -1,7 +1,7 @@
 //! `toller data paq`: a sample of PAQ for training.
 
 use toller_datasets::{PaqOptions, write_paq};
-use toller_files::Input;
+use toller_files::{Input, expand};
 
 use super::folder::FolderArgs;
 use crate::args::input::CollectionArgs;
@@ -56,7 +56,6 @@ pub struct PaqArgs {
 /// Samples.
 pub fn run(args: &PaqArgs, ui: &Ui) -> crate::Result<()> {
     args.folder.check(args.inputs.iter().chain(&args.corpus), ui)?;
-    let inputs = |paths: &[InputPath]| -> Vec<Input> { paths.iter().map(InputPath::input).collect() };
     let options = PaqOptions {
         train: args.train,
         dev: args.dev,
@@ -65,7 +64,8 @@ pub fn run(args: &PaqArgs, ui: &Ui) -> crate::Result<()> {
         seed: args.seed,
     };
     let reading = args.collection.options(false);
-    let (metadata, corpus) = (inputs(&args.inputs), inputs(&args.corpus));
+    let metadata: Vec<Input> = args.inputs.iter().map(InputPath::input).collect();
+    let corpus = expand(&args.corpus)?;
     let (files, statistics) = write_paq(&metadata, &corpus, &reading, &options, &args.folder.output)?;
     args.folder.report(&files, &statistics, ui)
 }

@@ -1,10 +1,9 @@
 //! `toller data t2ranking segment`: documents into passages.
 
 use rayon::prelude::*;
-use toller_corpus::open_collection;
 use toller_datasets::{ScoredWords, Segmentation};
 use toller_encoder::{Document, EncoderError, TokenClassifier, TokenClassifierOptions};
-use toller_files::expand;
+use toller_engine::Engine;
 use toller_ir::{Passage, Setting};
 
 use super::folder::FolderArgs;
@@ -12,7 +11,7 @@ use crate::args::device::ComputeArgs;
 use crate::args::input::{BadLinesArgs, CORPUS_FORMAT, CollectionArgs};
 use crate::args::paths::{InputPath, ModelName};
 use crate::engine;
-use crate::error::Context;
+use crate::error::{Context, Remedied};
 use crate::ui::Ui;
 
 /// Cuts documents into passages after the words that a token classifier finds to be the last of a paragraph.
@@ -80,9 +79,8 @@ struct Scorer {
 }
 
 impl Scorer {
-    fn open(args: &SegmentArgs, ui: &Ui) -> crate::Result<Self> {
-        let engine = engine::open(ui)?;
-        let (compute, dtype) = args.compute.open(&engine)?;
+    fn open(args: &SegmentArgs, engine: &Engine) -> crate::Result<Self> {
+        let (compute, dtype) = args.compute.open(engine)?;
         let options = TokenClassifierOptions {
             max_length: args.max_length.map(|length| length as usize),
             batch_tokens: args.compute.batch_tokens(),
@@ -116,12 +114,23 @@ impl Scorer {
 pub fn run(args: &SegmentArgs, ui: &Ui) -> crate::Result<()> {
     args.compute.check()?;
     args.folder.check(&args.documents, ui)?;
-    let scorer = Scorer::open(args, ui)?;
+    let engine = engine::open(ui)?;
     let options = args.collection.options(args.bad_lines.skip_bad_lines);
-    let mut reader =
-        open_collection(&expand(&args.documents)?, &options).with_flag(Setting::Format, CORPUS_FORMAT)?;
+    let documents = engine.collection_files(&args.documents)?;
+    let source = engine
+        .collection(&documents, &args.folder.output, &options)
+        .with_flag(Setting::Format, CORPUS_FORMAT)?;
+    if let Some((count, first)) = source.unwritable_ids() {
+        let message = format!("{count} identifiers hold white space; the first is {first}");
+        return Err(
+            Remedied::new(message, "replace the white space: runs and judgments cannot hold it").into()
+        );
+    }
+    let scorer = Scorer::open(args, &engine)?;
+    let all = 0..source.texts();
+    let mut reader = source.passages(vec![all])?;
     let mut segmentation = Segmentation::create(&args.folder.output, &args.sigma)?;
-    let bar = ui.progress("segmenting", "documents", 0);
+    let bar = ui.progress("segmenting", "documents", source.texts());
     let (mut done, most) = (0, TOKENS * scorer.threads);
     loop {
         // A token has at least a byte.
@@ -129,7 +138,8 @@ pub fn run(args: &SegmentArgs, ui: &Ui) -> crate::Result<()> {
         while bytes < most
             && let Some(document) = reader.next().transpose()?
         {
-            bytes += document.text.len();
+            // A document without text takes memory, too.
+            bytes += document.text.len().max(1);
             documents.push(document);
         }
         if documents.is_empty() {
@@ -142,7 +152,7 @@ pub fn run(args: &SegmentArgs, ui: &Ui) -> crate::Result<()> {
         bar.set(done);
     }
     drop(bar);
-    ui.skipped("", reader.skipped());
+    ui.skipped("", source.skipped());
     let (files, statistics) = segmentation.finish()?;
     args.folder.report(&files, &statistics, ui)
 }
