@@ -38,7 +38,7 @@ pub struct Names {
     /// Of texts.
     pub text: Vec<String>,
     /// Of contexts: at most one.
-    pub(crate) context: Vec<String>,
+    pub context: Vec<String>,
     /// Whether a user gave one of them, so that a file without it is an error.
     pub(crate) are_given: bool,
 }

@@ -25,7 +25,8 @@ impl Table for Rows {
 
     fn cells(&self, row: u64) -> Cells<'_> {
         let (id, title, text) = self.0[row as usize];
-        Cells { id: id.map(Cow::from), title: title.map(Cow::from), text: text.map(Cow::from) }
+        let [id, title, text] = [id, title, text].map(|value| value.map(Cow::from));
+        Cells { id, title, text, context: None }
     }
 }
 

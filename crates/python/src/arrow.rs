@@ -28,6 +28,7 @@ struct Columns {
     id: Option<usize>,
     title: Option<usize>,
     text: usize,
+    context: Option<usize>,
 }
 
 impl Stream {
@@ -79,11 +80,11 @@ impl Columns {
         let find = |names: &[String]| {
             names.iter().find_map(|name| fields.iter().position(|field| field.name() == name))
         };
-        let missing = |what: &str, names: &[String]| {
+        let missing = |what: &str, names: &[String], arguments: &'static str| {
             let header: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
             let (names, header) = (names.join(", "), header.join(", "));
             Failed::invalid(format!("{name}: no column of {what} ({names}); the table has {header}"))
-                .hint("name the columns with id_column and text_column")
+                .hint(format!("name the columns with {arguments}"))
         };
         let of_type = |column: usize, what: &str, fits: fn(&DataType) -> bool, expected: &str| {
             let field = &fields[column];
@@ -97,22 +98,34 @@ impl Columns {
         let id = match find(&names.id) {
             Some(id) => Some(of_type(id, "identifiers", is_identifier, "strings or integers")?),
             None if kind == Kind::Passages || given.id.is_some() => {
-                return Err(missing("identifiers", &names.id));
+                return Err(missing("identifiers", &names.id, "id_column"));
             }
             None => None,
         };
         let title = match find(&names.title) {
             Some(title) => Some(of_type(title, "titles", is_text, "strings")?),
-            None if given.title.is_some() => return Err(missing("titles", &names.title)),
+            None if given.title.is_some() => return Err(missing("titles", &names.title, "title_column")),
             None => None,
         };
-        let text = find(&names.text).ok_or_else(|| missing("texts", &names.text))?;
-        Ok(Self { id, title, text: of_type(text, "texts", is_text, "strings")? })
+        let text = find(&names.text).ok_or_else(|| missing("texts", &names.text, "text_column"))?;
+        let context = match find(&names.context) {
+            Some(context) => Some(of_type(context, "contexts", is_text, "strings")?),
+            None if given.context.is_some() => {
+                return Err(missing("contexts", &names.context, "context_field"));
+            }
+            None => None,
+        };
+        Ok(Self { id, title, text: of_type(text, "texts", is_text, "strings")?, context })
     }
 
     fn of(&self, batch: &RecordBatch) -> Batch {
         let column = |index: usize| batch.column(index).clone();
-        Batch { id: self.id.map(column), title: self.title.map(column), text: column(self.text) }
+        Batch {
+            id: self.id.map(column),
+            title: self.title.map(column),
+            text: column(self.text),
+            context: self.context.map(column),
+        }
     }
 }
 
@@ -129,6 +142,7 @@ pub(crate) struct Batch {
     id: Option<ArrayRef>,
     title: Option<ArrayRef>,
     text: ArrayRef,
+    context: Option<ArrayRef>,
 }
 
 impl Batch {
@@ -142,6 +156,7 @@ impl Batch {
             id: self.id.as_ref().and_then(|array| value(array, row)),
             title: self.title.as_ref().and_then(|array| value(array, row)),
             text: value(&self.text, row),
+            context: self.context.as_ref().and_then(|array| value(array, row)),
         }
     }
 }

@@ -14,6 +14,7 @@ use toller_ir::{Command, ErrorPlace, Explain, Remedy, RequestError, Setting, Ter
 use toller_pipeline::fusion::FusionError;
 use toller_store::StoreError;
 use toller_topk::IpTopkError;
+use toller_train::TrainError;
 
 /// The class of an exception, by its name in `toller.errors`.
 #[derive(Clone, Copy, Debug)]
@@ -121,6 +122,10 @@ fn is_argument(error: &(dyn Error + 'static)) -> bool {
         || error.is::<CompareError>()
         || error.is::<FusionError>()
         || error.is::<UnknownName>()
+        || matches!(
+            error.downcast_ref(),
+            Some(TrainError::OutOfRange { .. } | TrainError::NoEffect { .. } | TrainError::Pooling(_))
+        )
 }
 
 /// A remedy in Python's words: parameters for settings, functions for commands.

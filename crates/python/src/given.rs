@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
-use serde::Serialize;
+use serde::Serializer as _;
 use toller_corpus::{
     BadRecord, Cells, CollectionFormat, ColumnNames, CorpusError, Names, Place, QueryFormat, ReadOptions,
     Table,
@@ -84,19 +84,23 @@ impl Collection {
                 engine.collection(&files.of_collection(engine)?, output, &files.collection())?
             }
             Self::Table(table, reading) => {
-                let skip_bad_lines = reading.skip_bad_lines;
-                engine.table(Arc::clone(table), &ReadOptions { skip_bad_lines, ..ReadOptions::default() })?
+                let Reading { columns, skip_bad_lines } = reading.clone();
+                let columns = ColumnNames { context: columns.context, ..ColumnNames::default() };
+                let options = ReadOptions { columns, skip_bad_lines, ..ReadOptions::default() };
+                engine.table(Arc::clone(table), &options)?
             }
         };
         Ok(source)
     }
 }
 
-/// Files as they are, an object with an Arrow stream, or rows of an identifier, a title and a text.
+/// Files as they are, an object with an Arrow stream, or rows of an identifier, a title, a text and a context.
 fn prepared<'py>(given: &Bound<'py, PyAny>, kind: Kind, reading: &Reading) -> PyResult<Bound<'py, PyAny>> {
-    let Names { id, title, text, .. } = kind.names(&reading.columns);
+    let Names { id, title, text, context, .. } = kind.names(&reading.columns);
     let prepared = given.py().import("toller._tables")?.getattr("prepared")?;
-    prepared.call1((given, kind.name(), id, title, text, reading.columns.title.is_some()))
+    let ColumnNames { id: named_id, title: named_title, text: named_text, .. } = &reading.columns;
+    let named = [named_id.is_some(), named_title.is_some(), named_text.is_some()];
+    prepared.call1((given, kind.name(), id, title, text, context, named))
 }
 
 /// The folder of a file.
@@ -136,11 +140,13 @@ impl Files {
     }
 
     fn of_prepared(given: &Bound<'_, PyAny>, kind: Kind, reading: Reading, folder: &Path) -> PyResult<Self> {
-        if let Ok(paths) = given.extract::<Paths>() {
+        // Before paths: a table may be a sequence of the names of its columns.
+        let is_table = given.hasattr("__arrow_c_stream__")?;
+        if !is_table && let Ok(paths) = given.extract::<Paths>() {
             return Ok(Self { origin: Origin::Paths(paths.all()), reading });
         }
-        let mut lines = Lines::create(kind, reading.skip_bad_lines, folder)?;
-        if given.hasattr("__arrow_c_stream__")? {
+        let mut lines = Lines::create(kind, &reading, folder)?;
+        if is_table {
             lines.take_stream(given.py(), Stream::open(given, kind, &reading.columns)?)?;
         } else {
             lines.take_rows(given)?;
@@ -175,6 +181,13 @@ impl Files {
         engine.texts(&self.of_collection(engine)?, &options)
     }
 
+    /// Whether one of the files is `path`.
+    pub(crate) fn has(&self, path: &Path) -> bool {
+        let Origin::Paths(paths) = &self.origin else { return false };
+        path.canonicalize()
+            .is_ok_and(|path| paths.iter().any(|own| own.canonicalize().is_ok_and(|own| own == path)))
+    }
+
     /// The names of the files, as they were given.
     pub(crate) fn names(&self) -> Vec<String> {
         match &self.origin {
@@ -198,7 +211,8 @@ impl Files {
         match self.origin {
             Origin::Paths(_) => ReadOptions { columns, skip_bad_lines, ..ReadOptions::default() },
             Origin::Spooled { .. } => {
-                ReadOptions { format: Some(lines), skip_bad_lines, ..ReadOptions::default() }
+                let columns = ColumnNames { context: columns.context, ..ColumnNames::default() };
+                ReadOptions { format: Some(lines), columns, skip_bad_lines, ..ReadOptions::default() }
             }
         }
     }
@@ -208,28 +222,27 @@ impl Files {
 struct Lines {
     kind: Kind,
     has_ids: bool,
+    /// The name of the field of contexts.
+    context: Option<String>,
     skip_bad_lines: bool,
     spool: Spool,
     rows: u64,
     line: Vec<u8>,
 }
 
-/// A row.
-#[derive(Serialize)]
-struct Line<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<Cow<'a, str>>,
-}
-
 impl Lines {
-    fn create(kind: Kind, skip_bad_lines: bool, folder: &Path) -> Result<Self, Failed> {
+    fn create(kind: Kind, reading: &Reading, folder: &Path) -> Result<Self, Failed> {
         std::fs::create_dir_all(folder).map_err(FileError::on("create", folder))?;
         let spool = Spool::create(folder)?;
-        Ok(Self { kind, has_ids: true, skip_bad_lines, spool, rows: 0, line: Vec::new() })
+        Ok(Self {
+            kind,
+            has_ids: true,
+            context: reading.columns.context.clone(),
+            skip_bad_lines: reading.skip_bad_lines,
+            spool,
+            rows: 0,
+            line: Vec::new(),
+        })
     }
 
     fn take_stream(&mut self, py: Python<'_>, mut stream: Stream) -> PyResult<()> {
@@ -242,10 +255,10 @@ impl Lines {
         Ok(())
     }
 
-    /// Takes rows of an identifier, a title and a text.
+    /// Takes rows of an identifier, a title, a text and a context.
     fn take_rows(&mut self, rows: &Bound<'_, PyAny>) -> PyResult<()> {
         for row in rows.try_iter()? {
-            let (id, title, text): (Bound<'_, PyAny>, Bound<'_, PyAny>, Bound<'_, PyAny>) = row?.extract()?;
+            let [id, title, text, context]: [Bound<'_, PyAny>; 4] = row?.extract()?;
             let number = self.rows + 1;
             if number == 1 && self.kind == Kind::Queries {
                 self.has_ids = !id.is_none();
@@ -260,6 +273,7 @@ impl Lines {
                 id: cell(&id, "identifier", true)?,
                 title: cell(&title, "title", false)?,
                 text: cell(&text, "text", false)?,
+                context: cell(&context, "context", false)?,
             };
             self.push(cells)?;
         }
@@ -274,9 +288,18 @@ impl Lines {
             let place = Place { file: self.kind.name().to_owned(), position: Position::Row(self.rows) };
             return Err(CorpusError::Bad(Box::new(BadRecord::null(place, what))).into());
         }
-        let Cells { id, title, text } = cells;
+        let Cells { id, title, text, context } = cells;
+        // An empty identifier is skipped by the reader. Without one, the first line would say that none has one.
+        let id = id.or_else(|| self.has_ids.then_some(Cow::Borrowed("")));
+        // A context is read under its own name, and before what usually has that name.
+        let own = self.context.as_deref().unwrap_or_default();
+        let usual =
+            [("id", id), ("title", title), ("text", text)].into_iter().filter(|(name, _)| *name != own);
+        let fields: Vec<(&str, Cow<'_, str>)> =
+            usual.chain([(own, context)]).filter_map(|(name, value)| Some((name, value?))).collect();
         self.line.clear();
-        serde_json::to_writer(&mut self.line, &Line { id, title, text })
+        serde_json::Serializer::new(&mut self.line)
+            .collect_map(fields.iter().map(|(name, value)| (name, value)))
             .map_err(|error| Failed::internal(error.to_string()))?;
         self.line.push(b'\n');
         Ok(self.spool.write(&self.line)?)
@@ -287,8 +310,8 @@ impl Lines {
     }
 }
 
-/// A value of a row; `None` for None and for NaN, with which pandas marks missing values. The error is what
-/// the value is instead.
+/// A value of a row; `None` for None, and for NaN and NA, with which pandas marks missing values. The error is
+/// what the value is instead.
 fn cell<'a>(value: &'a Bound<'_, PyAny>, may_be_number: bool) -> Result<Option<Cow<'a, str>>, String> {
     if let Ok(text) = value.cast::<PyString>() {
         return match text.to_str() {
@@ -303,5 +326,5 @@ fn cell<'a>(value: &'a Bound<'_, PyAny>, may_be_number: bool) -> Result<Option<C
         return Ok(Some(Cow::Owned(value.to_string())));
     }
     let of = value.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());
-    Err(format!("of type {of}"))
+    if of == "NAType" { Ok(None) } else { Err(format!("of type {of}")) }
 }

@@ -15,7 +15,7 @@ use crate::work;
 /// Returns the directory.
 #[pyfunction]
 #[pyo3(signature = (encoder, output, *, corpus=None, queries=None, store_dtype="f32", title_mode="join",
-                    title_separator=None, shard=None, rows_per_shard=None, overwrite=false, id_column=None,
+                    title_separator=None, context_field=None, shard=None, rows_per_shard=None, overwrite=false, id_column=None,
                     title_column=None, text_column=None, skip_bad_lines=false, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
 pub(crate) fn encode(
@@ -27,6 +27,7 @@ pub(crate) fn encode(
     store_dtype: &str,
     title_mode: &str,
     title_separator: Option<String>,
+    context_field: Option<String>,
     shard: Option<(u32, u32)>,
     rows_per_shard: Option<usize>,
     overwrite: bool,
@@ -36,20 +37,7 @@ pub(crate) fn encode(
     skip_bad_lines: bool,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PathBuf> {
-    let titles = match (title_mode, title_separator) {
-        ("join", separator) => TitleMode::Join(separator.unwrap_or_else(|| " ".to_owned())),
-        ("sep", None) => TitleMode::Sep,
-        ("pair", None) => TitleMode::Pair,
-        ("sep" | "pair", Some(_)) => {
-            let failed =
-                Failed::invalid(format!("title_separator has no meaning for title_mode={title_mode:?}"));
-            return Err(failed.hint("leave one of them out").into());
-        }
-        _ => {
-            let failed = Failed::invalid(format!("no title mode is named {title_mode:?}"));
-            return Err(failed.hint("there are join, sep and pair").into());
-        }
-    };
+    let titles = titles(title_mode, title_separator, context_field.clone())?;
     let options = EncodeOptions {
         titles,
         store_dtype: store_dtype.parse().map_err(Failed::from)?,
@@ -59,10 +47,15 @@ pub(crate) fn encode(
         drops_current_shard: true,
     };
     let encoder = encoder.get().encoder.clone();
-    let columns = ColumnNames { id: id_column, title: title_column, text: text_column, context: None };
+    let columns =
+        ColumnNames { id: id_column, title: title_column, text: text_column, context: context_field };
     let reading = Reading { columns, skip_bad_lines };
     let texts = match (corpus, queries) {
         (Some(corpus), None) => Texts::Corpus(Collection::read(corpus, reading, &output)?),
+        (None, Some(_)) if reading.columns.context.is_some() => {
+            let failed = Failed::invalid("context_field is for a collection, and queries are given");
+            return Err(failed.hint("leave context_field out").into());
+        }
         (None, Some(queries)) => {
             Texts::Queries(Files::read(queries, Kind::Queries, reading, parent(&output))?)
         }
@@ -87,6 +80,31 @@ pub(crate) fn encode(
         }
         Ok(encoded.manifest.spec.directory(&output))
     })
+}
+
+/// How titles and contexts are given to the model.
+fn titles(mode: &str, separator: Option<String>, context: Option<String>) -> Result<TitleMode, Failed> {
+    let for_join = |argument: &str| {
+        Failed::invalid(format!("{argument} has no meaning for title_mode={mode:?}"))
+            .hint("leave one of them out")
+    };
+    match (mode, separator, context) {
+        ("join", separator, context) => {
+            let separator = separator.unwrap_or_else(|| " ".to_owned());
+            Ok(match context {
+                Some(field) => TitleMode::Context { separator, field },
+                None => TitleMode::Join(separator),
+            })
+        }
+        ("sep", None, None) => Ok(TitleMode::Sep),
+        ("pair", None, None) => Ok(TitleMode::Pair),
+        ("sep" | "pair", Some(_), _) => Err(for_join("title_separator")),
+        ("sep" | "pair", None, Some(_)) => Err(for_join("context_field")),
+        _ => {
+            Err(Failed::invalid(format!("no title mode is named {mode:?}"))
+                .hint("there are join, sep and pair"))
+        }
+    }
 }
 
 /// What is encoded.

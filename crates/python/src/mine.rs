@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use toller_corpus::read_queries;
-use toller_files::{AtomicFile, FileError};
+use toller_files::{AtomicFile, CompressedWriter, Compression, FileError};
 use toller_mining::{Choice, Format, MissingText, Selection};
 use toller_pipeline::{MineJob, QueryHits};
 
@@ -59,11 +59,21 @@ pub(crate) fn mine(
         given.map(|given| Files::read(given, kind, reading.clone(), parent(&output))).transpose()
     };
     let (queries, corpus) = (read(queries, Kind::Queries)?, read(corpus, Kind::Passages)?);
+    if queries.iter().chain(&corpus).any(|files| files.has(&output)) {
+        let failed = Failed::invalid(format!("{} would be overwritten, which is read", output.display()));
+        return Err(failed.hint("name another output").into());
+    }
     let (run, qrels) = (run.get().run.clone(), qrels.get().qrels.clone());
     work::run(py, None, move |session| {
         let engine = session.engine()?;
         let queries = match &queries {
-            Some(files) => read_queries(&files.of_queries(&engine)?, &files.queries())?.0,
+            Some(files) => {
+                let (queries, skipped) = read_queries(&files.of_queries(&engine)?, &files.queries())?;
+                if skipped.total() > 0 {
+                    session.warn(skipped.to_string());
+                }
+                queries
+            }
             None => Vec::new(),
         };
         let queries = queries.into_iter().map(|query| (query.id, query.text)).collect();
@@ -93,10 +103,10 @@ pub(crate) fn mine(
         if let Some((count, first)) = &mining.missing {
             session.warn(format!("{count} relevant documents are not in corpus, for example {first:?}"));
         }
-        let mut out = AtomicFile::create(&output)?;
+        let mut out = CompressedWriter::new(AtomicFile::create(&output)?, Compression::named(&output));
         mining.write(&mut out).map_err(|error| failure(error, &output))?;
         session.check()?;
-        out.commit()?;
+        out.finish().map_err(FileError::on("write", &output))?.commit()?;
         Ok((mining.queries(), mining.left_out(), mining.short(), mining.negatives()))
     })
 }

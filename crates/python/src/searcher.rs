@@ -71,11 +71,15 @@ impl Queries {
         id_column: Option<String>,
         text_column: Option<String>,
     ) -> PyResult<Self> {
-        if let Ok(queries) = given.extract() {
-            return Ok(Self::Mapped(queries));
-        }
-        if let Ok(queries) = given.extract() {
-            return Ok(Self::Pairs(queries));
+        // Named tuples are read by their names, as rows are.
+        let is_named = given.get_item(0).is_ok_and(|first| first.hasattr("_asdict").unwrap_or(false));
+        if id_column.is_none() && text_column.is_none() && !is_named {
+            if let Ok(queries) = given.extract() {
+                return Ok(Self::Mapped(queries));
+            }
+            if let Ok(queries) = given.extract() {
+                return Ok(Self::Pairs(queries));
+            }
         }
         let columns = ColumnNames { id: id_column, text: text_column, ..ColumnNames::default() };
         let reading = Reading { columns, ..Reading::default() };

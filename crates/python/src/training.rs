@@ -121,10 +121,6 @@ pub(crate) fn train_dual(
         no_in_batch: options.no_in_batch,
         symmetric: options.symmetric,
     };
-    if objective.no_in_batch && objective.symmetric {
-        let failed = Failed::invalid("symmetric needs the passages of other queries as negatives");
-        return Err(failed.hint("leave symmetric or no_in_batch out").into());
-    }
     let only = match options.only.as_deref() {
         None => None,
         Some("query") => Some(Role::Query),
@@ -234,6 +230,10 @@ impl Job {
             let failed = Failed::invalid("there is nothing to learn from");
             return Err(failed.hint("give data, or queries, corpus and qrels").into());
         }
+        if queries.is_none() && (options.qrels.is_some() || options.negatives.is_some()) {
+            let failed = Failed::invalid("qrels and negatives are for queries, which are not given");
+            return Err(failed.hint("give queries, or leave qrels and negatives out").into());
+        }
         if queries.is_some() && (options.qrels.is_none() || corpus.is_none()) {
             let failed = Failed::invalid("queries need judgments and texts");
             return Err(failed.hint("give qrels and corpus").into());
@@ -335,7 +335,7 @@ fn settings(options: &Options<'_>) -> Result<Settings, Failed> {
         warmup: options.warmup.map_or(usual.warmup, Warmup::of),
         optimizer: Optimizer {
             weight_decay: options.weight_decay.unwrap_or(optimizer.weight_decay),
-            max_norm: options.max_grad_norm.or(optimizer.max_norm).filter(|norm| *norm > 0.0),
+            max_norm: options.max_grad_norm.or(optimizer.max_norm).filter(|norm| *norm != 0.0),
             ..optimizer
         },
         perturbation: options.perturb,

@@ -49,8 +49,8 @@ impl DevOptions<'_> {
                 .hint("give corpus to the DevSet")
                 .into());
         }
-        if self.every == Some(0) || self.patience == Some(0) {
-            let failed = Failed::invalid("every and patience of a DevSet are 1 or more");
+        if self.every == Some(0) || self.patience == Some(0) || self.depth == 0 {
+            let failed = Failed::invalid("every, patience and depth of a DevSet are 1 or more");
             return Err(failed.hint("leave them out, or give 1 or more").into());
         }
         Ok(DevSource {

@@ -219,13 +219,23 @@ def test_queries_are_tables(encoder: toller.Encoder, tmp_path: Path) -> None:
     sparse = toller.index(ROWS, tmp_path / "index", analyzer="whitespace")
     expected = sparse.batch_search(QUERIES)
     columns = {"query_id": list(QUERIES), "query": list(QUERIES.values())}
-    pyarrow, frames = pytest.importorskip("pyarrow"), pytest.importorskip("pandas")
+    pyarrow = pytest.importorskip("pyarrow")
     table = pyarrow.table(columns)
-    for queries in (table, table.to_reader(), table.to_pylist(), frames.DataFrame(columns), QUERIES.items()):
+    Named = namedtuple("Named", "query query_id")
+    named = [Named(text, name) for name, text in QUERIES.items()]
+    for queries in (table, table.to_reader(), table.to_pylist(), named, QUERIES.items()):
         assert sparse.batch_search(queries) == expected
     renamed = table.rename_columns(["key", "words"])
     assert sparse.batch_search(renamed, id_column="key", text_column="words") == expected
     assert list(sparse.batch_search([{"text": "ducks"}, {"text": "vectors"}])) == ["0", "1"]
+    for queries, names, message in [
+        ([{"id": "q", "text": "ducks"}], {"id_column": "key"}, "row 1: no identifier .key."),
+        ([{"id": "q", "text": "ducks"}], {"text_column": "words"}, "row 1: no text .words."),
+        ([("q", "ducks")], {"id_column": "key"}, "row 1: a pair has no names"),
+        ([Searchable("q", "ducks")], {"text_column": "words"}, "row 1: no text .words."),
+    ]:
+        with pytest.raises(toller.InvalidArgument, match=message):
+            sparse.batch_search(queries, **names)
     with pytest.raises(toller.Error, match="queries, (row|line) 2: duplicate id"):
         sparse.batch_search([{"id": "q", "text": "ducks"}, {"id": "q", "text": "x"}])
     with pytest.raises(toller.Error, match="queries, row 2: null as the identifier|queries, row 2: null"):
@@ -235,6 +245,28 @@ def test_queries_are_tables(encoder: toller.Encoder, tmp_path: Path) -> None:
     of_pairs = toller.encode(encoder, tmp_path / "b", queries=list(QUERIES.items()))
     assert of_table.ids == list(QUERIES) and of_table.role == "query"
     assert of_table[:].tobytes() == of_pairs[:].tobytes() == encoder.encode_query(list(QUERIES.values())).tobytes()
+
+
+def test_frames_of_pandas(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    sparse = toller.index(ROWS, tmp_path / "index", analyzer="whitespace")
+    columns = {"query_id": list(QUERIES), "query": list(QUERIES.values())}
+    assert sparse.batch_search(pandas.DataFrame(columns)) == sparse.batch_search(QUERIES)
+    frame = pandas.DataFrame({"id": ["1", "2"], "text": pandas.array(["ducks", pandas.NA], dtype="string")})
+    with pytest.raises(toller.Error, match="corpus, row 2: null"):
+        toller.index(frame, tmp_path / "no", analyzer="whitespace")
+    rows = list(frame.itertuples(index=False))
+    with pytest.raises(toller.Error, match="corpus, row 2: null"):
+        toller.index(rows, tmp_path / "no", analyzer="whitespace")
+
+
+def test_a_bad_query_takes_no_other_with_it(encoder: toller.Encoder, tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    rows = [{"id": None, "text": "a bad one"}, *({"id": name, "text": text} for name, text in QUERIES.items())]
+    for number, queries in enumerate([pyarrow.Table.from_pylist(rows), [{"id": "x", "text": None}, *rows[1:]]]):
+        with pytest.warns(UserWarning, match="skipped 1 bad line"):
+            store = toller.encode(encoder, tmp_path / str(number), queries=queries, skip_bad_lines=True)
+        assert store.ids == list(QUERIES)
 
 
 def test_tables_are_encoded_and_reranked(
@@ -253,6 +285,31 @@ def test_tables_are_encoded_and_reranked(
     expected = searcher.reranked(reranker, tmp_path / "corpus.jsonl").batch_search(QUERIES)
     for corpus in (table, iter(rows)):
         assert searcher.reranked(reranker, corpus).batch_search(QUERIES) == expected
+
+
+def test_contexts_follow_their_texts(encoder: toller.Encoder, tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    rows = [{**row, "title": "Ducks", "paragraph": f"{row['text']} In a paragraph."} for row in ROWS]
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    alone = toller.encode(encoder, tmp_path / "alone", corpus=path)
+    expected = toller.encode(encoder, tmp_path / "file", corpus=path, context_field="paragraph")
+    assert expected[:].tobytes() != alone[:].tobytes()
+    table = pyarrow.Table.from_pylist(rows)
+    for name, corpus in (("table", table), ("stream", table.to_reader()), ("rows", iter(rows))):
+        toller.encode(encoder, tmp_path / name, corpus=corpus, context_field="paragraph")
+        for file in (tmp_path / "file").iterdir():
+            assert (tmp_path / name / file.name).read_bytes() == file.read_bytes()
+    for corpus in (table, iter(rows)):
+        with pytest.raises(toller.InvalidArgument, match="no (column of contexts|context) .*chapter") as refused:
+            toller.encode(encoder, tmp_path / "no", corpus=corpus, context_field="chapter")
+        assert "context_field" in (refused.value.hint or "")
+    rows[1]["paragraph"] = None
+    for corpus in (pyarrow.Table.from_pylist(rows), iter(rows)):
+        with pytest.raises(toller.Error, match="corpus, (row|line) 2: .*no context"):
+            toller.encode(encoder, tmp_path / "no", corpus=corpus, context_field="paragraph")
+    with pytest.raises(toller.InvalidArgument, match="context_field has no meaning for title_mode='sep'|\"sep\""):
+        toller.encode(encoder, tmp_path / "no", corpus=path, title_mode="sep", context_field="paragraph")
 
 
 def test_the_texts_of_a_table_are_not_copied(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -51,6 +52,15 @@ def test_what_cannot_be_mined_is_refused(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="1 relevant documents are not in corpus"):
         toller.mine(run, qrels, output, corpus=ROWS[:5], queries=QUERIES)
     assert output.is_file()
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text("\n".join(map(json.dumps, ROWS)))
+    before = corpus.read_bytes()
+    with pytest.raises(toller.InvalidArgument, match="would be overwritten"):
+        toller.mine(run, qrels, corpus, queries=QUERIES, corpus=corpus)
+    assert corpus.read_bytes() == before
+    toller.mine(run, qrels, tmp_path / "m.jsonl", queries=QUERIES, corpus=corpus)
+    toller.mine(run, qrels, tmp_path / "m.jsonl.gz", queries=QUERIES, corpus=corpus)
+    assert gzip.decompress((tmp_path / "m.jsonl.gz").read_bytes()) == (tmp_path / "m.jsonl").read_bytes()
 
 
 TOPICS = ["rain", "guns", "ducks", "snow", "music", "trains", "bread", "paper"]

@@ -29,6 +29,8 @@ pub struct Cells<'a> {
     pub title: Option<Cow<'a, str>>,
     /// The text.
     pub text: Option<Cow<'a, str>>,
+    /// The context, if the table has a column of them.
+    pub context: Option<Cow<'a, str>>,
 }
 
 /// Reads a table row by row.
@@ -52,7 +54,7 @@ impl PassageSource for TablePassages {
         let id = cells.id.ok_or_else(|| null("identifier"))?.into_owned();
         let text = cells.text.ok_or_else(|| null("text"))?.into_owned();
         let title = cells.title.filter(|title| !title.is_empty()).map(Cow::into_owned);
-        Ok(Some(Passage { id, title, text, context: None }))
+        Ok(Some(Passage { id, title, text, context: cells.context.map(Cow::into_owned) }))
     }
 
     fn position(&self) -> Position {

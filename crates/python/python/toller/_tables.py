@@ -14,7 +14,14 @@ Path = str | PathLike[str]
 Texts = Path | Sequence[Path] | Any
 
 Kind = Literal["corpus", "queries"]
-Row = tuple[Any, Any, Any]
+# By which arguments fields are named.
+ARGUMENTS = {
+    "identifier": "id_column",
+    "title": "title_column",
+    "text": "text_column",
+    "context": "context_field",
+}
+Row = tuple[Any, Any, Any, Any]
 
 
 class Names(NamedTuple):
@@ -24,11 +31,25 @@ class Names(NamedTuple):
     id: list[str]
     title: list[str]
     text: list[str]
-    needs_title: bool
+    context: list[str]
+    # Whether the names of identifiers, titles and texts were given.
+    given: list[bool]
+
+    def needed(self) -> list[tuple[str, list[str]]]:
+        """What each row has to have."""
+        needs_id, needs_title, _ = self.given
+        needed = [("text", self.text)]
+        if self.kind == "corpus" or needs_id:
+            needed.append(("identifier", self.id))
+        if needs_title:
+            needed.append(("title", self.title))
+        if self.context:
+            needed.append(("context", self.context))
+        return needed
 
 
 def prepared(given: Any, *arguments: Any) -> Any:
-    """What the native half reads: files, an Arrow stream, or rows of an identifier, a title and a text."""
+    """What the native half reads: files, an Arrow stream, or rows of an identifier, a title, a text and a context."""
     if _is_files(given):
         return given
     names = Names(*arguments)
@@ -77,19 +98,23 @@ def _arrow(given: Any) -> Any:
 
 
 def _rows(rows: Iterable[Any], names: Names) -> Iterator[Row]:
-    """An identifier, a title and a text of each row."""
+    """The identifier, title, text and context of each row."""
     for number, row in enumerate(rows, 1):
         if isinstance(row, Mapping):
             yield _of_fields(row, names, number)
         elif hasattr(row, "_asdict"):
             fields = row._asdict()
             # A document of ir_datasets that has no text knows what to search instead.
-            if hasattr(row, "default_text") and not any(name in fields for name in names.text):
-                yield _field(fields, names.id), None, row.default_text()
+            has_text = names.given[2] or any(name in fields for name in names.text)
+            if hasattr(row, "default_text") and not has_text:
+                yield _field(fields, names.id), None, row.default_text(), _field(fields, names.context)
             else:
                 yield _of_fields(fields, names, number)
         elif isinstance(row, (tuple, list)) and len(row) == 2:
-            yield row[0], None, row[1]
+            if any(names.given) or names.context:
+                message = f"{names.kind}, row {number}: a pair has no names, and columns are named"
+                raise invalid(message, "give dicts or named tuples, or leave the names out")
+            yield row[0], None, row[1], None
         else:
             of = f"{type(row).__name__} of {len(row)}" if isinstance(row, (tuple, list)) else type(row).__name__
             hint = "give dicts, named tuples, or pairs of an identifier and a text"
@@ -103,18 +128,13 @@ def _named(rows: Mapping[Any, Any], names: Names) -> Iterator[Any]:
 
 
 def _field(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next((fields[name] for name in names if name in fields), None)
+    return next((fields[name] for name in names if fields.get(name) is not None), None)
 
 
 def _of_fields(fields: Mapping[str, Any], names: Names, number: int) -> Row:
-    missing = [("text", names.text)]
-    if names.kind == "corpus":
-        missing.append(("identifier", names.id))
-    if names.needs_title:
-        missing.append(("title", names.title))
-    for what, usual in missing:
+    for what, usual in names.needed():
         if not any(name in fields for name in usual):
             has = ", ".join(map(str, fields))
             message = f"{names.kind}, row {number}: no {what} ({', '.join(usual)}); the row has {has}"
-            raise invalid(message, "name the fields with id_column and text_column")
-    return _field(fields, names.id), _field(fields, names.title), _field(fields, names.text)
+            raise invalid(message, f"name the fields with {ARGUMENTS[what]}")
+    return tuple(_field(fields, columns) for columns in (names.id, names.title, names.text, names.context))

@@ -22,6 +22,7 @@ def encode(
     store_dtype: str = "f32",
     title_mode: str = "join",
     title_separator: str | None = None,
+    context_field: str | None = None,
     shard: tuple[int, int] | None = None,
     rows_per_shard: int | None = None,
     overwrite: bool = False,
@@ -39,6 +40,9 @@ def encode(
     have (id, title, text and others), or those that `id_column`, `title_column` and `text_column` give. The texts of a
     table in memory are not copied; what can be read only once is written to a temporary file next to `output` first.
 
+    `context_field` names the field or column whose text follows each text as the second segment, such as the
+    paragraph of an answer sentence (ReQA). If both are too long together, the context is cut.
+
     `shard` is (I, N) for part I of N, counted from one. What an interruption leaves is finished by the same call: a
     shard of `rows_per_shard` rows is lost at most, and the bytes are those of an encode that was not interrupted.
 
@@ -52,6 +56,7 @@ def encode(
         store_dtype=store_dtype,
         title_mode=title_mode,
         title_separator=title_separator,
+        context_field=context_field,
         shard=shard,
         rows_per_shard=rows_per_shard,
         overwrite=overwrite,
