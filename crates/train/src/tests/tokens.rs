@@ -62,15 +62,15 @@ fn fixture(name: &str) -> PathBuf {
 
 #[test]
 fn a_new_classifier_learns_where_segments_end() {
-    // Models of 16 dimensions need longer to find a boundary: of those, the loss is to fall.
-    for (model, prefix, least) in [
-        ("tiny-bert", "bert.", 0.9),
-        ("cross-encoders/distilbert", "distilbert.", 0.0),
-        ("cross-encoders/roberta", "roberta.", 0.0),
+    // Models of 16 dimensions need longer to find a boundary.
+    for (model, prefix, length, rate) in [
+        ("tiny-bert", "bert.", 120, 3e-3),
+        ("cross-encoders/distilbert", "distilbert.", 600, 1e-2),
+        ("cross-encoders/roberta", "roberta.", 600, 1e-2),
     ] {
         let toy = Toy::new();
         let settings =
-            Settings { length: Length::Steps(120), rate: 3e-3, dropout: Rates::default(), ..settings() };
+            Settings { length: Length::Steps(length), rate, dropout: Rates::default(), ..settings() };
         let (mut steps, mut evaluations): (Vec<StepReport>, Vec<Evaluation>) = Default::default();
         let mut trainer = toy.trainer(&fixture(model), settings, "out").unwrap();
         let on_report = |report: Report<'_>| match report {
@@ -80,10 +80,11 @@ fn a_new_classifier_learns_where_segments_end() {
         };
         trainer.run(&false.into(), "card", on_report).unwrap();
         assert!((steps[0].loss - 2.0_f64.ln()).abs() < 1e-6, "{model}: zeros are even: {}", steps[0].loss);
-        assert!(steps[119].loss < 0.3, "{model}: {}", steps[119].loss);
+        let last = steps.last().unwrap().loss;
+        assert!(last < 0.3, "{model}: {last}");
         let f1 = |evaluation: &Evaluation| evaluation.measures["F1"];
         let (first, last) = (f1(&evaluations[0]), f1(evaluations.last().unwrap()));
-        assert!(first < 0.5 && last >= least, "{model}: {first} before, {last} after");
+        assert!(first < 0.5 && last >= 0.9, "{model}: {first} before, {last} after");
 
         // The saved model finds what the evaluation found, by its own files alone.
         let trained = load(&toy.output("out"), false);
