@@ -8,14 +8,22 @@ struct ProductsF16 {
     using Sum = float;
 
     static __device__ void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) { mma_f16(c, a, b); }
-    static __device__ void multiply_group(float (&c)[32][4], uint64_t a, uint64_t b) { wgmma_f16(c, a, b); }
+
+    template <class Sums>
+    static __device__ void multiply_group(Sums &c, uint64_t a, uint64_t b) {
+        wgmma_f16(c, a, b);
+    }
 };
 
 struct ProductsBf16 {
     using Sum = float;
 
     static __device__ void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) { mma_bf16(c, a, b); }
-    static __device__ void multiply_group(float (&c)[32][4], uint64_t a, uint64_t b) { wgmma_bf16(c, a, b); }
+
+    template <class Sums>
+    static __device__ void multiply_group(Sums &c, uint64_t a, uint64_t b) {
+        wgmma_bf16(c, a, b);
+    }
 };
 
 // f32 as two tf32 numbers each: three products, which miss the fourth, 2^-22 of the first. What is left of a

@@ -38,7 +38,10 @@ struct Tf32 : FloatRows<TF32_BITS> {
         mma_tf32(c, cut, b);
     }
 
-    static __device__ void multiply_group(float (&c)[32][4], uint64_t a, uint64_t b) { wgmma_tf32(c, a, b); }
+    template <class Sums>
+    static __device__ void multiply_group(Sums &c, uint64_t a, uint64_t b) {
+        wgmma_tf32(c, a, b);
+    }
 };
 
 struct Int8 {
@@ -56,5 +59,8 @@ struct Int8 {
         mma_int8(c, a, b);
     }
 
-    static __device__ void multiply_group(int32_t (&c)[32][4], uint64_t a, uint64_t b) { wgmma_int8(c, a, b); }
+    template <class Sums>
+    static __device__ void multiply_group(Sums &c, uint64_t a, uint64_t b) {
+        wgmma_int8(c, a, b);
+    }
 };

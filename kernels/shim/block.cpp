@@ -1,5 +1,6 @@
 #include "block.h"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 
@@ -15,15 +16,19 @@ std::vector<Team> teams_of(uint32_t threads, uint32_t size) {
     return teams;
 }
 
+// Registers of a multiprocessor, which are divided among the threads of a block that fills it.
+constexpr uint32_t REGISTERS = 64 << 10, MOST_REGISTERS = 255;
+
 } // namespace
 
 Thread *running_thread = nullptr;
 
 const char *const Block::BARRIER = "__syncthreads";
+const char *const Block::MBARRIER = "mbarrier.try_wait";
 
 void fail(const std::string &what) { throw Failure{what}; }
 
-Block::Block(uint32_t count, uint32_t shared_bytes) : warps(teams_of(count, 32)), warpgroups(teams_of(count, 128)) {
+Block::Block(uint32_t count, uint32_t shared_bytes) : warps(teams_of(count, 32)), warpgroups(teams_of(count, GROUP_THREADS)) {
     for (uint32_t number = 0; number < count; ++number) {
         threads.push_back(std::make_unique<Thread>());
         Thread &thread = *threads.back();
@@ -40,9 +45,11 @@ std::string Block::run(const std::function<void()> &function, Index index, Index
     for (auto &thread : threads) {
         thread->is_done = false;
         thread->waits_for = nullptr;
+        thread->waits_at = nullptr;
         thread->copies.clear(), thread->groups.clear();
         thread->products.clear(), thread->product_groups.clear();
-        thread->fences = 0;
+        thread->fences = 0, thread->mbarrier_fences = 0;
+        thread->time = 1, thread->known.clear();
         thread->has_fenced_sums = false;
         thread->fiber.prepare(begin, thread.get());
     }
@@ -52,13 +59,25 @@ std::string Block::run(const std::function<void()> &function, Index index, Index
     barriers = 0;
     failure.clear();
     shared.reset(shared.bytes());
+    mbarriers.reset();
+    registers.assign(warpgroups.size(), std::min(MOST_REGISTERS, REGISTERS / thread_count()) / 8 * 8);
     bool all_done = false;
     while (failure.empty() && !all_done) {
-        if (!run_those_that_can() && failure.empty()) pass_barrier();
+        if (!run_those_that_can() && failure.empty() && !mbarriers.bring()) pass_barrier();
         all_done = true;
         for (const auto &thread : threads) all_done = all_done && thread->is_done;
     }
+    if (failure.empty()) failure = unfinished();
     return failure;
+}
+
+// What is wrong although all threads have ended.
+std::string Block::unfinished() const {
+    uint32_t taken = 0;
+    for (const uint32_t count : registers) taken += count * GROUP_THREADS;
+    // The warpgroup that asks last would wait for ever.
+    if (taken > REGISTERS) return "the warpgroups take " + std::to_string(taken) + " registers, of " + std::to_string(REGISTERS);
+    return mbarriers.unfinished();
 }
 
 // Runs every thread until it waits, warp by warp. Returns whether any thread ran. Blocks of odd numbers begin
@@ -90,6 +109,12 @@ void Block::pass_barrier() {
     }
     if (waiting == nullptr) return;
     for (const auto &thread : threads) {
+        if (!thread->is_done && thread->waits_at != nullptr) {
+            failure = describe(*thread, "waits for ever at " + thread->waits_at->describe());
+            return;
+        }
+    }
+    for (const auto &thread : threads) {
         if (thread->is_done) {
             failure = describe(*waiting, std::string("waits for ever in ") + waiting->waits_for + ": thread " +
                                              std::to_string(thread->number) + " has ended");
@@ -102,7 +127,31 @@ void Block::pass_barrier() {
         }
     }
     ++barriers;
+    share_clocks(0, thread_count());
     for (const auto &thread : threads) thread->waits_for = nullptr;
+}
+
+// After a barrier of these threads, each knows what all know and did.
+void Block::share_clocks(uint32_t first_thread, uint32_t count) {
+    if (!mbarriers.is_any()) return;
+    Clock all = threads[first_thread]->known;
+    for (uint32_t i = first_thread; i < first_thread + count; ++i) {
+        join(all, threads[i]->known);
+        all[i] = threads[i]->time++;
+    }
+    for (uint32_t i = first_thread; i < first_thread + count; ++i) threads[i]->known = all;
+}
+
+Clock Block::begin_clocks() {
+    const Clock nothing(warps.size() * 32 + Mbarriers::MOST, 0);
+    if (!mbarriers.is_any()) {
+        for (const auto &thread : threads) thread->known = nothing;
+    }
+    return nothing;
+}
+
+uint32_t Block::clock_of(const Mbarrier &barrier) const {
+    return static_cast<uint32_t>(warps.size()) * 32 + barrier.number;
 }
 
 void Block::begin(void *of) {
@@ -128,6 +177,33 @@ void Block::wait(Thread &thread, const char *what) {
 }
 
 void Block::wait_for_all() { wait(running(), BARRIER); }
+
+void Block::wait_for_warp() {
+    Team &warp = running().warp();
+    together(warp, "__syncwarp", nullptr, [&](void *const *) {
+        ++warp.epoch;
+        share_clocks(warp.first_thread, warp.threads);
+    });
+}
+
+void Block::wait_at(const Mbarrier &barrier) {
+    running().waits_at = &barrier;
+    wait(running(), MBARRIER);
+}
+
+bool Block::wake(const Mbarrier &barrier) {
+    bool any = false;
+    for (const auto &thread : threads) {
+        if (thread->waits_at != &barrier) continue;
+        thread->waits_for = nullptr, thread->waits_at = nullptr;
+        any = true;
+    }
+    return any;
+}
+
+bool Block::is_awaited(const Mbarrier &barrier) const {
+    return std::any_of(threads.begin(), threads.end(), [&](const auto &thread) { return thread->waits_at == &barrier; });
+}
 
 void Block::together(Team &team, const char *operation, void *brought,
                      const std::function<void(void *const *)> &act) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fiber.h"
+#include "mbarrier.h"
 #include "shared_memory.h"
 
 namespace toller_shim {
@@ -39,13 +40,6 @@ struct Team {
     uint32_t epoch = 0;
 };
 
-// A copy from global to shared memory that has not arrived yet.
-struct Copy {
-    uint32_t to;
-    const void *from;
-    bool present;
-};
-
 struct Thread {
     Fiber fiber;
     Block *block = nullptr;
@@ -53,12 +47,17 @@ struct Thread {
     Index index{};
     // What the thread waits for; null when it can run.
     const char *waits_for = nullptr;
+    // The mbarrier for whose next phase it waits.
+    const Mbarrier *waits_at = nullptr;
     bool is_done = false;
     // Copies since the last commit, then the groups, oldest first.
     std::vector<Copy> copies;
     std::vector<std::vector<Copy>> groups;
-    // How often the thread has fenced between proxies.
-    uint32_t fences = 0;
+    // How often the thread has fenced between proxies, and what it made of mbarriers.
+    uint32_t fences = 0, mbarrier_fences = 0;
+    // Counts the thread's arrivals at mbarriers; and what it knows of other threads, where there are mbarriers.
+    uint32_t time = 1;
+    Clock known;
     // Whether wgmma.fence came since the last group of products.
     bool has_fenced_sums = false;
     // Products that its warpgroup has issued and not waited for: since the last commit, then the groups.
@@ -71,6 +70,8 @@ struct Thread {
 
 class Block {
   public:
+    static constexpr uint32_t GROUP_THREADS = 128;
+
     Block(uint32_t threads, uint32_t shared_bytes);
 
     // Runs `kernel` in every thread; returns the first mistake, or an empty text.
@@ -78,6 +79,8 @@ class Block {
 
     // Called by threads.
     void wait_for_all();
+    void wait_for_warp();
+    void wait_at(const Mbarrier &barrier);
     // Waits until the whole team has come with the same `operation`; the last runs `act` on what all brought.
     void together(Team &team, const char *operation, void *brought,
                   const std::function<void(void *const *)> &act);
@@ -91,10 +94,22 @@ class Block {
     Index index() const { return of_block; }
     Index grid() const { return of_grid; }
 
+    // Lets the threads go on that wait at an mbarrier. Returns whether there are any.
+    bool wake(const Mbarrier &barrier);
+    bool is_awaited(const Mbarrier &barrier) const;
+    // The place of an mbarrier in clocks.
+    uint32_t clock_of(const Mbarrier &barrier) const;
+    // From the first mbarrier on, threads have clocks. Returns one that knows nothing.
+    Clock begin_clocks();
+
     SharedMemory shared;
+    Mbarriers mbarriers;
+    // Registers of a thread of each warpgroup.
+    std::vector<uint32_t> registers;
 
   private:
     static const char *const BARRIER;
+    static const char *const MBARRIER;
 
     std::vector<std::unique_ptr<Thread>> threads;
     std::vector<Team> warps, warpgroups;
@@ -108,6 +123,8 @@ class Block {
     void wait(Thread &thread, const char *what);
     bool run_those_that_can();
     void pass_barrier();
+    void share_clocks(uint32_t first_thread, uint32_t count);
+    std::string unfinished() const;
     std::string describe(const Thread &thread, const std::string &what) const;
 };
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "../tensor_map.h"
 #include "block.h"
 #include "global_memory.h"
 
@@ -233,10 +234,39 @@ void wgmma_wait() {
     toller_shim::wait_for_products(PENDING);
 }
 
-inline void wgmma_settle(float (&)[32][4]) {}
-inline void wgmma_settle(int32_t (&)[32][4]) {}
+template <class Sum, int COLUMNS>
+void wgmma_settle(Sum (&)[COLUMNS][4]) {}
 
-void wgmma_f16(float (&c)[32][4], uint64_t a, uint64_t b);
-void wgmma_bf16(float (&c)[32][4], uint64_t a, uint64_t b);
-void wgmma_tf32(float (&c)[32][4], uint64_t a, uint64_t b);
-void wgmma_int8(int32_t (&c)[32][4], uint64_t a, uint64_t b);
+#define TOLLER_SHIM_WGMMA(COLUMNS)                                                                                     \
+    void wgmma_f16(float (&c)[COLUMNS][4], uint64_t a, uint64_t b);                                                    \
+    void wgmma_bf16(float (&c)[COLUMNS][4], uint64_t a, uint64_t b);                                                   \
+    void wgmma_tf32(float (&c)[COLUMNS][4], uint64_t a, uint64_t b);                                                   \
+    void wgmma_int8(int32_t (&c)[COLUMNS][4], uint64_t a, uint64_t b);
+TOLLER_SHIM_WGMMA(24)
+TOLLER_SHIM_WGMMA(32)
+#undef TOLLER_SHIM_WGMMA
+
+// ---- Barriers in shared memory, bulk copies and registers (common/bulk.cuh). ----
+
+void barrier_make(uint32_t barrier, uint32_t arrivals);
+void barrier_make_fence();
+void barrier_arrive(uint32_t barrier);
+void barrier_arrive_expecting(uint32_t barrier, uint32_t bytes);
+void barrier_wait(uint32_t barrier, uint32_t parity);
+void copy_bulk(uint32_t to, const void *from, uint32_t bytes, uint32_t barrier);
+void copy_box(uint32_t to, const toller_tensor_map *map, uint32_t byte, uint32_t row, uint32_t barrier);
+
+namespace toller_shim {
+void keep_registers_of_group(uint32_t count);
+void take_registers_for_group(uint32_t count);
+} // namespace toller_shim
+
+template <uint32_t COUNT>
+void keep_registers() {
+    toller_shim::keep_registers_of_group(COUNT);
+}
+
+template <uint32_t COUNT>
+void take_registers() {
+    toller_shim::take_registers_for_group(COUNT);
+}

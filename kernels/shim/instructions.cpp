@@ -137,9 +137,7 @@ void bring(const std::vector<Copy> &copies) {
 
 void __syncthreads() { block().wait_for_all(); }
 
-void __syncwarp() {
-    in_warp("__syncwarp", nullptr, [](void *const *) { ++running().warp().epoch; });
-}
+void __syncwarp() { block().wait_for_warp(); }
 
 uint64_t toller_shim::exchange(const char *operation, uint32_t mask, uint64_t value, uint32_t source) {
     check_mask(mask);

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "order.h"
+
 namespace toller_shim {
 
 enum class Access { Read, Write, Atomic };
@@ -24,16 +26,14 @@ class SharedMemory {
     // Notes that the running thread copies to this place; until `arrive`, no thread may touch it.
     void await(uint32_t offset, uint32_t bytes);
     unsigned char *arrive(uint32_t offset, uint32_t bytes);
+    // The same for a bulk copy, whose data are there for those that know of `mark`.
+    unsigned char *arrive_by_proxy(uint32_t offset, uint32_t bytes, const Mark &mark);
+    // Gives a place to an mbarrier: nothing else may touch it.
+    void take(uint32_t offset, uint32_t bytes);
 
     size_t bytes() const { return memory.size(); }
 
   private:
-    // An access: by which thread, and between which barriers.
-    struct Mark {
-        uint32_t thread = NOBODY;
-        uint32_t block_epoch = 0;
-        uint32_t warp_epoch = 0;
-    };
     struct Word {
         Mark writer, reader;
         // A reader of another warp than that of `reader`.
@@ -42,15 +42,15 @@ class SharedMemory {
         uint32_t fences = 0;
         bool is_atomic = false;
         bool is_awaited = false;
+        // Whether a bulk copy wrote it, and whether an mbarrier has it.
+        bool is_by_proxy = false;
+        bool is_taken = false;
     };
-    static constexpr uint32_t NOBODY = UINT32_MAX;
 
     std::vector<unsigned char> memory;
     std::vector<Word> words;
 
     void check_bounds(uint32_t offset, uint32_t bytes) const;
-    static Mark mark();
-    static bool is_before(const Mark &other, const Mark &now);
     static void note(Word &word, uint32_t offset, Access access, const Mark &now);
 };
 

@@ -9,7 +9,7 @@ using namespace toller_shim;
 
 namespace {
 
-constexpr uint32_t GROUP_THREADS = 128, COLUMNS = 32;
+constexpr uint32_t GROUP_THREADS = Block::GROUP_THREADS;
 
 // A matrix in shared memory, from its descriptor (PTX ISA, "Matrix descriptor format").
 class Matrix {
@@ -37,7 +37,7 @@ class Matrix {
 
 // The running thread's share of a product: rows g and g + 8 of its warp's sixteen, all columns 8 n + 2 t and
 // 8 n + 2 t + 1. `read` converts a row of 32 bytes for `multiply`.
-template <class Sum, class Read, class Multiply>
+template <int COLUMNS, class Sum, class Read, class Multiply>
 void multiply_share(Sum (*c)[4], uint64_t a, uint64_t b, Read read, Multiply multiply) {
     const Matrix rows(a), columns(b);
     const uint32_t warp = running().number % GROUP_THREADS / 32, lane = running().lane();
@@ -62,7 +62,7 @@ struct Descriptors {
     uint64_t a, b;
 };
 
-template <class Sum, class Read, class Multiply>
+template <int COLUMNS, class Sum, class Read, class Multiply>
 void ask(const char *operation, Sum (&c)[COLUMNS][4], uint64_t a, uint64_t b, Read read, Multiply multiply) {
     if (!running().has_fenced_sums) fail(std::string(operation) + " without wgmma.fence before it");
     Descriptors own{a, b};
@@ -73,12 +73,20 @@ void ask(const char *operation, Sum (&c)[COLUMNS][4], uint64_t a, uint64_t b, Re
         }
     });
     Sum(*sums)[4] = c;
-    running().products.push_back([=] { multiply_share(sums, a, b, read, multiply); });
+    running().products.push_back([=] { multiply_share<COLUMNS>(sums, a, b, read, multiply); });
 }
 
+template <int COLUMNS>
 void ask_floats(const char *operation, Number number, float (&c)[COLUMNS][4], uint64_t a, uint64_t b) {
     ask(operation, c, a, b, [number](const unsigned char *row) { return numbers_of(number, row); },
         [](const Numbers &row, const Numbers &column, float sum) { return multiplied(row, column, sum); });
+}
+
+template <int COLUMNS>
+void ask_int8(int32_t (&c)[COLUMNS][4], uint64_t a, uint64_t b) {
+    using Row = const unsigned char *;
+    ask("wgmma.int8", c, a, b, [](Row row) { return row; },
+        [](Row row, Row column, int32_t sum) { return multiplied(row, column, sum); });
 }
 
 } // namespace
@@ -100,12 +108,14 @@ void toller_shim::wait_for_products(size_t pending) {
     }
 }
 
-void wgmma_f16(float (&c)[32][4], uint64_t a, uint64_t b) { ask_floats("wgmma.f16", Number::F16, c, a, b); }
-void wgmma_bf16(float (&c)[32][4], uint64_t a, uint64_t b) { ask_floats("wgmma.bf16", Number::Bf16, c, a, b); }
-void wgmma_tf32(float (&c)[32][4], uint64_t a, uint64_t b) { ask_floats("wgmma.tf32", Number::Tf32, c, a, b); }
-
-void wgmma_int8(int32_t (&c)[32][4], uint64_t a, uint64_t b) {
-    using Row = const unsigned char *;
-    ask("wgmma.int8", c, a, b, [](Row row) { return row; },
-        [](Row row, Row column, int32_t sum) { return multiplied(row, column, sum); });
-}
+#define OF_WIDTH(COLUMNS)                                                                                              \
+    void wgmma_f16(float (&c)[COLUMNS][4], uint64_t a, uint64_t b) { ask_floats("wgmma.f16", Number::F16, c, a, b); }  \
+    void wgmma_bf16(float (&c)[COLUMNS][4], uint64_t a, uint64_t b) {                                                  \
+        ask_floats("wgmma.bf16", Number::Bf16, c, a, b);                                                               \
+    }                                                                                                                  \
+    void wgmma_tf32(float (&c)[COLUMNS][4], uint64_t a, uint64_t b) {                                                  \
+        ask_floats("wgmma.tf32", Number::Tf32, c, a, b);                                                               \
+    }                                                                                                                  \
+    void wgmma_int8(int32_t (&c)[COLUMNS][4], uint64_t a, uint64_t b) { ask_int8(c, a, b); }
+OF_WIDTH(24)
+OF_WIDTH(32)

@@ -8,26 +8,9 @@
 #include "../device.h"
 #include "../shim.h"
 #include "common/wgmma.cuh"
-#include "check.h"
-
-using toller_shim::Block;
+#include "in_block.h"
 
 namespace {
-
-// Runs a kernel in one block; returns its mistake.
-std::string run(uint32_t threads, uint32_t shared_bytes, const std::function<void()> &kernel) {
-    return Block(threads, shared_bytes).run(kernel, {0, 0, 0}, {1, 1, 1});
-}
-
-void check_runs(uint32_t threads, uint32_t shared_bytes, const std::function<void()> &kernel) {
-    const std::string wrong = run(threads, shared_bytes, kernel);
-    CHECK(wrong.empty(), "%s", wrong.c_str());
-}
-
-void check_fails(const char *expected, uint32_t threads, uint32_t shared_bytes, const std::function<void()> &kernel) {
-    const std::string wrong = run(threads, shared_bytes, kernel);
-    CHECK(contains(wrong, expected), "\"%s\" does not say \"%s\"", wrong.c_str(), expected);
-}
 
 // A 16 x 8 product as the PTX ISA defines it (section "Matrix fragments for mma"), element by element:
 // element `i` of a lane's fragments of A and B, by type, and element `i` of C.
